@@ -1,0 +1,64 @@
+//! The raw condition variable that [`lock_api`] wraps.
+
+use std::ptr;
+use std::time::{Duration, Instant};
+
+use antiphon_linux::Linux;
+use antiphon_platform::Deadline;
+use antiphon_sync::wait;
+use lock_api::GuardSend;
+
+use crate::RawMutex;
+use crate::raw::deadline_after;
+
+/// The raw form of [`Condvar`](crate::Condvar), 16 bytes.
+///
+/// Waiters are notified in the order in which they came. A wait may end for no reason (seldom: when
+/// a million others wait), so the notify functions report no counts.
+#[repr(transparent)]
+pub struct RawCondvar(wait::Condvar<Linux>);
+
+impl RawCondvar {
+    fn wait_deadline(&self, mutex: &RawMutex, deadline: Option<Deadline>) -> bool {
+        self.0.wait(
+            deadline,
+            ptr::from_ref(mutex).addr(),
+            // SAFETY: whoever waits owns the mutex.
+            || unsafe { mutex.0.unlock() },
+            || mutex.0.lock(),
+        )
+    }
+}
+
+// SAFETY: the caller is on the list before it unlocks the mutex, and locks it before it returns;
+// nothing on the way panics, and `GuardSend` has no state.
+unsafe impl lock_api::RawCondvar for RawCondvar {
+    const INIT: Self = Self(wait::Condvar::NEW);
+    type RawMutex = RawMutex;
+
+    unsafe fn wait(&self, mutex: &RawMutex, _: &mut GuardSend) {
+        self.wait_deadline(mutex, None);
+    }
+
+    fn notify_one(&self) -> bool {
+        self.0.notify_one();
+        false
+    }
+
+    fn notify_all(&self) -> usize {
+        self.0.notify_all();
+        0
+    }
+}
+
+// SAFETY: as above.
+unsafe impl lock_api::RawCondvarTimed for RawCondvar {
+    fn checked_duration_to_instant(timeout: &Duration) -> Option<Instant> {
+        Instant::now().checked_add(*timeout)
+    }
+
+    unsafe fn wait_until(&self, mutex: &RawMutex, _: &mut GuardSend, timeout: &Instant) -> bool {
+        let timeout = timeout.saturating_duration_since(Instant::now());
+        !self.wait_deadline(mutex, Some(deadline_after(timeout)))
+    }
+}

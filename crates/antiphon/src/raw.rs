@@ -1,0 +1,96 @@
+//! The raw locks that [`lock_api`] wraps.
+
+use std::time::{Duration, Instant};
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Deadline, Platform};
+use antiphon_sync::lock::{ShflMutex, ShflSpin};
+use lock_api::GuardSend;
+
+/// The raw form of [`Mutex`](crate::Mutex), 8 bytes. Any thread may unlock it.
+#[repr(transparent)]
+pub struct RawMutex(pub(crate) ShflMutex<Linux>);
+
+/// The raw form of [`SpinMutex`](crate::SpinMutex), 4 bytes. Any thread may unlock it.
+#[repr(transparent)]
+pub struct RawSpin(ShflSpin<Linux>);
+
+const _: () = assert!(size_of::<RawMutex>() == 8 && size_of::<RawSpin>() == 4);
+
+// SAFETY: `ShflMutex` is a mutex with acquire and release semantics that may be moved or dropped
+// while it is locked: its waiters' nodes don't point back at it.
+unsafe impl lock_api::RawMutex for RawMutex {
+    const INIT: Self = Self(ShflMutex::NEW);
+    type Guard = GuardSend;
+
+    #[inline]
+    fn lock(&self) -> GuardSend {
+        self.0.lock();
+        GuardSend::new()
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<GuardSend> {
+        self.0.try_lock().then_some(GuardSend::new())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, _: GuardSend) {
+        // SAFETY: the guard says that the caller owns the lock.
+        unsafe { self.0.unlock() }
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+// SAFETY: as above; a timed lock either owns the lock or doesn't.
+unsafe impl lock_api::RawMutexTimed for RawMutex {
+    type Duration = Duration;
+    type Instant = Instant;
+
+    fn try_lock_for(&self, timeout: Duration) -> Option<GuardSend> {
+        self.0.lock_until(deadline_after(timeout)).then_some(GuardSend::new())
+    }
+
+    fn try_lock_until(&self, timeout: Instant) -> Option<GuardSend> {
+        self.try_lock_for(timeout.saturating_duration_since(Instant::now()))
+    }
+}
+
+// SAFETY: `ShflSpin` is a mutex with acquire and release semantics, without state elsewhere.
+unsafe impl lock_api::RawMutex for RawSpin {
+    const INIT: Self = Self(ShflSpin::NEW);
+    type Guard = GuardSend;
+
+    #[inline]
+    fn lock(&self) -> GuardSend {
+        self.0.lock();
+        GuardSend::new()
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<GuardSend> {
+        self.0.try_lock().then_some(GuardSend::new())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, _: GuardSend) {
+        // SAFETY: the guard says that the caller owns the lock.
+        unsafe { self.0.unlock() }
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+/// The time `timeout` from now. What is too far to be counted is for ever.
+pub(crate) fn deadline_after(timeout: Duration) -> Deadline {
+    let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+    let ns = Linux::now(Clock::Monotonic).saturating_add(timeout);
+    Deadline { clock: Clock::Monotonic, ns }
+}

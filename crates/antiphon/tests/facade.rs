@@ -1,0 +1,101 @@
+//! What a Rust user writes.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use antiphon::{Condvar, Mutex, SpinMutex};
+
+static COUNT: Mutex<u64> = Mutex::new(0);
+static SPUN: SpinMutex<u64> = SpinMutex::new(0);
+
+#[test]
+fn statics_count() {
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..10_000 {
+                    *COUNT.lock() += 1;
+                    *SPUN.lock() += 1;
+                }
+            });
+        }
+    });
+    assert_eq!((*COUNT.lock(), *SPUN.lock()), (40_000, 40_000));
+}
+
+#[test]
+fn sizes_are_as_promised() {
+    assert_eq!(size_of::<Mutex<()>>(), 8);
+    assert_eq!(size_of::<Mutex<u64>>(), 16);
+    assert_eq!(size_of::<SpinMutex<u32>>(), 8);
+    assert_eq!(size_of::<Condvar>(), 16);
+}
+
+#[test]
+fn timed_locks_and_waits_end() {
+    let mutex = Mutex::new(());
+    let condvar = Condvar::new();
+    let mut guard = mutex.lock();
+    let begun = Instant::now();
+    thread::scope(|scope| {
+        scope.spawn(|| assert!(mutex.try_lock_for(Duration::from_millis(5)).is_none()));
+    });
+    assert!(condvar.wait_for(&mut guard, Duration::from_millis(5)).timed_out());
+    assert!(begun.elapsed() >= Duration::from_millis(10));
+    // The far future is not the past.
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| mutex.try_lock_for(Duration::MAX).is_some());
+        thread::sleep(Duration::from_millis(5));
+        drop(guard);
+        assert!(waiter.join().unwrap());
+    });
+}
+
+/// A queue of one, by many on both sides.
+#[test]
+fn a_channel_of_one_loses_nothing() {
+    const EACH: u64 = 2_000;
+    let slot = Mutex::new(None::<u64>);
+    let (filled, emptied) = (Condvar::new(), Condvar::new());
+    let sum = Mutex::new(0);
+    thread::scope(|scope| {
+        for sender in 0..3 {
+            let (slot, filled, emptied) = (&slot, &filled, &emptied);
+            scope.spawn(move || {
+                for item in 0..EACH {
+                    let mut guard = slot.lock();
+                    emptied.wait_while(&mut guard, |slot| slot.is_some());
+                    *guard = Some(sender * EACH + item);
+                    drop(guard);
+                    filled.notify_one();
+                }
+            });
+        }
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for _ in 0..EACH {
+                    let mut guard = slot.lock();
+                    filled.wait_while(&mut guard, |slot| slot.is_none());
+                    *sum.lock() += guard.take().unwrap();
+                    drop(guard);
+                    emptied.notify_one();
+                }
+            });
+        }
+    });
+    let items = 3 * EACH;
+    assert_eq!(*sum.lock(), items * (items - 1) / 2);
+}
+
+#[test]
+fn a_panic_does_not_poison() {
+    let mutex = Mutex::new(1);
+    thread::scope(|scope| {
+        let holder = scope.spawn(|| {
+            let _guard = mutex.lock();
+            std::panic::resume_unwind(Box::new(()));
+        });
+        assert!(holder.join().is_err());
+    });
+    assert_eq!(*mutex.lock(), 1);
+}

@@ -1,0 +1,226 @@
+//! Who hands out waiter nodes.
+//!
+//! Nodes live in never-freed platform memory, so a late look at one is always a valid read. They
+//! are taken only under contention, without allocation and without locks:
+//!
+//! ```text
+//!            take                         take
+//!   fresh ────────────►  in use  ◄───────────────  cached by a thread (2 each)
+//!   (generation 0)       (odd)   ───────────────►  (even, owner = thread)
+//!                          │  ▲        give             │
+//!                     give │  │ take                    │ the thread has ended
+//!                          ▼  │                         ▼
+//!                        free list (even, owner = 0) ◄──┘ scavenge
+//! ```
+//!
+//! - ARENA-1: a node is in use by one waiter at most: it is in one of the states above at a time.
+//! - ARENA-2: `generation` changes with each arrow, so that a reference from before an arrow can be
+//!   told from one after it.
+//! - ARENA-3: an index that a parent process used is never handed out in the child of a `fork`
+//!   (`fresh` survives, the nodes and the lists don't): a stale name in an inherited lock word
+//!   never resolves, not even in a word too narrow for an epoch.
+//!
+//! A thread that ends leaves up to two nodes in its cache; nothing is registered for its end.
+//! When the fresh nodes of a block run out, one taker scavenges those of dead threads.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use crate::{Atomic, AtomicInteger, Platform, ThreadId, Waiter, WaiterId, WaiterRef};
+
+/// The allocator of a platform's waiter nodes. One a process (or execution, or simulation).
+pub struct Arena<P: Platform> {
+    /// The highest index ever handed out.
+    fresh: P::U32,
+    /// The free list: a tag that grows with each change above the [`WaiterId`] of the first node.
+    free: P::U64,
+}
+
+/// After so many fresh nodes, look for nodes of dead threads before taking more.
+const BLOCK: u32 = 1024;
+
+impl<P: Platform> Arena<P> {
+    /// An arena that has handed out nothing.
+    pub const NEW: Self = Self { fresh: P::U32::ZERO, free: P::U64::ZERO };
+
+    /// Takes a node for a wait of the caller: from its own cache, the free list or fresh memory.
+    ///
+    /// `None` when all are in use; the caller then waits without a node.
+    #[must_use]
+    pub fn take(&self) -> Option<WaiterId> {
+        let id = self.take_cached().or_else(|| self.pop()).or_else(|| self.take_fresh())?;
+        let node = self.resolve_any(id)?;
+        node.owner.store(0, Relaxed);
+        // Release: pairs with the acquire load in `reference`; a reference of this generation
+        // belongs to this wait.
+        node.generation.fetch_add(1, Release);
+        Some(id)
+    }
+
+    /// Gives back a node that nobody else will write to any more.
+    pub fn give(&self, id: WaiterId) {
+        let Some(node) = self.resolve_any(id) else { return };
+        node.next.store(0, Relaxed);
+        // Release: the last of this wait happens before the next taker's first; pairs with the
+        // acquire in `pop` by way of the list's head (`push` is a release too).
+        node.generation.fetch_add(1, Release);
+        let cached = P::local(|local| {
+            local.cache.iter().any(|slot| {
+                slot.load(Relaxed) == 0 && {
+                    // The owner is set first: a scavenger acts on nodes of dead threads only.
+                    node.owner.store(P::thread().0, Relaxed);
+                    slot.compare_exchange(0, id.bits(), Relaxed, Relaxed).is_ok()
+                }
+            })
+        });
+        if !cached {
+            node.owner.store(0, Relaxed);
+            self.push(id, node);
+        }
+    }
+
+    /// The node of a name that this process wrote and that was in use at some time; else `None`.
+    #[must_use]
+    pub fn resolve(&self, id: WaiterId) -> Option<&'static Waiter<P>> {
+        if id.epoch() != P::epoch() { None } else { self.resolve_index(id.index()) }
+    }
+
+    /// As [`resolve`](Self::resolve), for words too narrow for an epoch.
+    #[must_use]
+    pub fn resolve_index(&self, index: u32) -> Option<&'static Waiter<P>> {
+        if index == 0 || index >= P::WAITERS {
+            return None;
+        }
+        P::waiter(index).filter(|node| node.generation.load(Acquire) != 0)
+    }
+
+    /// The present user of `node`, to wake it later. `None` if the node is not in use.
+    #[must_use]
+    pub fn reference(&self, index: u32) -> Option<WaiterRef> {
+        let generation = self.resolve_index(index)?.generation.load(Acquire);
+        (generation % 2 == 1).then_some(WaiterRef { index, generation })
+    }
+
+    /// The highest index that may be in use.
+    #[must_use]
+    pub fn high_water(&self) -> u32 {
+        self.fresh.load(Relaxed).min(P::WAITERS - 1)
+    }
+
+    /// Forgets all nodes of the parent: to be called in the child of a `fork`, by one thread, after
+    /// the node memory was wiped and before [`Platform::epoch`] returns the child's epoch.
+    pub fn forked(&self) {
+        self.free.store(0, Relaxed);
+    }
+
+    fn take_cached(&self) -> Option<WaiterId> {
+        let epoch = P::epoch();
+        P::local(|local| {
+            local.cache.iter().find_map(|slot| {
+                // A swap, because a signal handler may take from the same slot.
+                WaiterId::from_bits(slot.swap(0, Relaxed)).filter(|id| id.epoch() == epoch)
+            })
+        })
+    }
+
+    fn take_fresh(&self) -> Option<WaiterId> {
+        let seen = self.fresh.load(Relaxed);
+        if seen != 0
+            && (seen.is_multiple_of(BLOCK) || seen >= P::WAITERS - 1)
+            && let Some(id) = self.scavenge(seen.min(P::WAITERS - 1))
+        {
+            return Some(id);
+        }
+        // A compare-exchange and not an add: at the end of the arena it must not wrap.
+        let mut seen = seen;
+        loop {
+            let index = seen.checked_add(1).filter(|&index| index < P::WAITERS)?;
+            P::waiter(index)?;
+            match self.fresh.compare_exchange(seen, index, Relaxed, Relaxed) {
+                // Low 16 bits of zero stand for "nobody" in a lock's `head` field.
+                Ok(_) if index.is_multiple_of(1 << 16) => seen = index,
+                Ok(_) => {
+                    let id = WaiterId::new(P::epoch(), index);
+                    // Zero is dead: the first generation of an idle node is 2.
+                    P::waiter(index)?.generation.store(2, Release);
+                    return Some(id);
+                }
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Takes one node that a dead thread left in its cache, and frees the others.
+    #[cold]
+    fn scavenge(&self, up_to: u32) -> Option<WaiterId> {
+        let epoch = P::epoch();
+        let mut found = None;
+        let mut last = (0, true);
+        for index in 1..=up_to {
+            let Some(node) = self.resolve_index(index) else { continue };
+            let generation = node.generation.load(Acquire);
+            let owner = node.owner.load(Relaxed);
+            if generation % 2 == 1 || owner == 0 {
+                continue;
+            }
+            if last.0 != owner {
+                last = (owner, P::alive(ThreadId(owner)));
+            }
+            // The generation is what we saw before we knew the owner dead: whoever has taken the
+            // node since has changed it (ARENA-1).
+            if last.1
+                || node
+                    .generation
+                    .compare_exchange(generation, generation + 2, AcqRel, Relaxed)
+                    .is_err()
+            {
+                continue;
+            }
+            node.owner.store(0, Relaxed);
+            let id = WaiterId::new(epoch, index);
+            if found.is_none() {
+                found = Some(id);
+            } else {
+                self.push(id, node);
+            }
+        }
+        found
+    }
+
+    fn push(&self, id: WaiterId, node: &Waiter<P>) {
+        let mut head = self.free.load(Relaxed);
+        loop {
+            node.next.store(head as u32, Relaxed);
+            let new = Self::tagged(head, id.bits());
+            // Release: publishes `next`, and the node's last wait; pairs with `pop`.
+            match self.free.compare_exchange(head, new, Release, Relaxed) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    fn pop(&self) -> Option<WaiterId> {
+        // Acquire (both): the node's `next`, and what its last user did; pairs with `push`.
+        let mut head = self.free.load(Acquire);
+        loop {
+            let id = WaiterId::from_bits(head as u32)?;
+            let node = self.resolve(id)?;
+            // May belong to the node's next wait already; then the tag has changed and the
+            // exchange fails.
+            let next = node.next.load(Relaxed);
+            match self.free.compare_exchange(head, Self::tagged(head, next), Acquire, Acquire) {
+                Ok(_) => return Some(id),
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    fn tagged(head: u64, id: u32) -> u64 {
+        ((head >> 32) + 1) << 32 | u64::from(id)
+    }
+
+    /// As `resolve`, but of a name that is known to be this epoch's.
+    fn resolve_any(&self, id: WaiterId) -> Option<&'static Waiter<P>> {
+        P::waiter(id.index())
+    }
+}

@@ -1,0 +1,160 @@
+//! What an algorithm may ask of the machine that it runs on, and nothing else.
+//!
+//! Every lock, queue and wait of Antiphon is written once, generic over [`Platform`]. The same
+//! source line then runs on Linux threads and fibers, in a model checker, on a simulated NUMA
+//! machine and on bare metal. An algorithm never names a back end; a back end never names an
+//! algorithm. `ARCHITECTURE.md` says why the trait is as it is.
+//!
+//! Four rules keep the seam honest:
+//!
+//! 1. **Waiting is a primitive**: [`Atomic::wait_while`], [`Atomic::spin_while`],
+//!    [`Platform::park`]. An algorithm has no bare spin loop: a checker blocks the thread until the
+//!    word changes, a simulator charges one line transfer, Linux pauses.
+//! 2. **All shared mutable state, identity and randomness come from the platform.** Plain statics
+//!    would leak between a checker's executions and break a simulation's determinism.
+//! 3. **All bits zero is the unlocked, empty state** of everything ([`Atomic::ZERO`]).
+//! 4. **No sequentially consistent accesses**, only sequentially consistent fences, and no
+//!    mixed-size access: a field is always read and written at its own size.
+#![no_std]
+
+mod arena;
+mod atomic;
+mod ids;
+mod local;
+mod time;
+mod waiter;
+
+pub use arena::Arena;
+pub use atomic::{Atomic, AtomicInteger, Word};
+pub use ids::{CpuId, SocketId, ThreadId};
+pub use local::Local;
+pub use time::{Budget, Clock, Deadline};
+pub use waiter::{Waiter, WaiterId, WaiterRef};
+
+use core::sync::atomic::Ordering;
+
+/// A machine: its atomic words, how to wait on it, where its state lives, who and where we are.
+///
+/// Functions take no `self`: a back end is a zero-sized type and finds its context in a
+/// thread-local. That is what lets a `static` lock hold nothing but its words.
+pub trait Platform: Sized + 'static {
+    /// An atomic byte.
+    type U8: AtomicInteger<u8>;
+    /// An atomic half word.
+    type U16: AtomicInteger<u16>;
+    /// An atomic word.
+    type U32: AtomicInteger<u32>;
+    /// An atomic double word.
+    type U64: AtomicInteger<u64>;
+
+    /// How many waiter nodes there are at most; indices run from 1 to `WAITERS - 1`.
+    const WAITERS: u32;
+
+    /// The node at `index`, `0 < index < WAITERS`. Node memory is never freed, and reads as zero
+    /// until the arena hands the node out for the first time.
+    ///
+    /// `None` if the memory can't be had; callers then wait without a node.
+    fn waiter(index: u32) -> Option<&'static Waiter<Self>>;
+
+    /// Who hands the nodes out.
+    fn arena() -> &'static Arena<Self>;
+
+    /// Runs `f` on the state of the calling thread. A fiber uses that of the thread under it, so
+    /// `f` must not wait.
+    fn local<R>(f: impl FnOnce(&Local<Self>) -> R) -> R;
+
+    /// The calling thread. Never zero; may be reused after the thread has ended.
+    fn thread() -> ThreadId;
+
+    /// Whether `thread` may still run. `true` is always a safe answer.
+    fn alive(thread: ThreadId) -> bool;
+
+    /// A number of 1 to 1023 that tells this process's waiter ids from those that another process
+    /// left in the same memory, a parent before `fork` included. Constant between forks.
+    fn epoch() -> u32;
+
+    /// A pseudo-random number of the calling thread's own sequence.
+    fn random() -> u32;
+
+    /// The CPU that the caller runs on. May be stale at once.
+    fn cpu() -> CpuId;
+
+    /// The socket (NUMA node) that the caller runs on. May change between lock and unlock.
+    fn socket() -> SocketId;
+
+    /// Whether this machine has more than one socket: where it has not, nobody sorts by socket.
+    fn numa() -> bool;
+
+    /// Nanoseconds of `clock`.
+    fn now(clock: Clock) -> u64;
+
+    /// A memory fence. `SeqCst` here is the only sequentially consistent operation of the seam.
+    fn fence(order: Ordering);
+
+    /// Stores `value` (release) in `word` unless `flag` is non-zero; says whether it stored.
+    ///
+    /// Atomic against [`heavy_fence`](Self::heavy_fence): once that has returned, each call that
+    /// began before it has either stored already or will see a flag that was raised before it.
+    /// Nothing is touched after the store. Where [`light`](Self::light) is `false` this may not be
+    /// called.
+    ///
+    /// # Safety
+    ///
+    /// Both words must be valid until the store takes effect; not after it.
+    unsafe fn store_unless(word: *const Self::U8, value: u8, flag: *const Self::U16) -> bool;
+
+    /// Whether the calling thread may use [`store_unless`](Self::store_unless). Once any thread
+    /// of the process was told `true`, [`fenced`](Self::fenced) is `true` for good.
+    fn light() -> bool;
+
+    /// Whether some thread may be using `store_unless`, so that a sleeper has to fence.
+    fn fenced() -> bool;
+
+    /// The expensive half of the asymmetric pair: a full fence in each running thread of the
+    /// process, which restarts open [`store_unless`](Self::store_unless) sections.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`] where the kernel refuses; the caller then must not sleep for long.
+    fn heavy_fence() -> Result<(), Unsupported>;
+
+    /// Blocks the caller, who owns `waiter`, until [`unpark`](Self::unpark) was called for it, the
+    /// deadline has passed, or for no reason. An `unpark` that came first is not lost: it makes the
+    /// next `park` return at once. What happened before the `unpark` happens before the return.
+    fn park(waiter: &Waiter<Self>, deadline: Option<Deadline>) -> Parked;
+
+    /// Ends the present or next [`park`](Self::park) of that waiter. Does nothing if the node has
+    /// changed hands since the reference was taken; a wake that is late all the same is a spurious
+    /// one for the node's next owner, no more.
+    fn unpark(waiter: WaiterRef);
+
+    /// Tells the scheduler something about the caller. Doing nothing is a legal answer.
+    fn hint(hint: Hint);
+
+    /// Whether more threads want to run than there are CPUs, as far as this platform can tell.
+    /// A guess: it decides how long to spin, never what is correct.
+    fn crowded() -> bool;
+}
+
+/// Why [`Platform::park`] returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Parked {
+    /// Unparked, or for no reason: look again.
+    Woken,
+    /// The deadline has passed.
+    TimedOut,
+}
+
+/// What an algorithm tells the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// The caller begins to wait by spinning.
+    SpinBegin,
+    /// The caller has stopped waiting by spinning.
+    SpinEnd,
+}
+
+/// The platform can't do that: no such system call, or not permitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsupported;

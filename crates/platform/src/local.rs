@@ -1,0 +1,30 @@
+//! State of one thread.
+
+use crate::{Atomic, Platform};
+
+/// What a platform keeps for each thread. All zero at first; no destructor, so that it can be used
+/// before the first constructor of a program and after its last.
+///
+/// The fields are atomics only because a signal handler may come in between: it may lock a lock in
+/// the middle of another lock's slow path. They are touched by their own thread alone, so
+/// `Relaxed` is enough everywhere.
+pub struct Local<P: Platform> {
+    /// Nodes ([`WaiterId`](crate::WaiterId) bits) that this thread has used and keeps for its next
+    /// wait; 0 is none.
+    pub cache: [P::U32; 2],
+    /// Nodes that this thread has left behind in queues when its wait timed out: index and
+    /// generation as [`WaiterRef`](crate::WaiterRef), packed; 0 is none. An entry whose node has
+    /// changed hands is free again.
+    pub abandoned: [P::U64; 2],
+    /// The state of [`Platform::random`]; 0 is not seeded.
+    pub seed: P::U32,
+}
+
+impl<P: Platform> Local<P> {
+    /// The state of a thread that has never waited.
+    pub const NEW: Self = Self {
+        cache: [const { P::U32::ZERO }; 2],
+        abandoned: [const { P::U64::ZERO }; 2],
+        seed: P::U32::ZERO,
+    };
+}

@@ -1,0 +1,49 @@
+//! Clocks, deadlines and spin budgets.
+
+/// A clock that deadlines can be given in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Clock {
+    /// Never steps.
+    Monotonic,
+    /// The time of day: a deadline in it follows the clock when that is set.
+    Realtime,
+}
+
+/// A point in time at which a wait ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    /// The clock it is a time of.
+    pub clock: Clock,
+    /// Nanoseconds since that clock's zero.
+    pub ns: u64,
+}
+
+/// How long to spin before something else is tried, in nanoseconds.
+///
+/// A budget, not a promise: a platform may cut it short when it sees that spinning is no use
+/// (the thread was preempted, the machine is crowded), and measures it as coarsely as it likes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Budget {
+    /// Nanoseconds.
+    pub ns: u32,
+    /// Whether to look less and less often. For a word that its owner works on: each look takes the
+    /// line away from it. Not for a word that only the waiter looks at.
+    pub backoff: bool,
+}
+
+impl Budget {
+    /// Look once.
+    pub const NONE: Self = Self::ns(0);
+
+    /// A budget of `ns` nanoseconds.
+    #[must_use]
+    pub const fn ns(ns: u32) -> Self {
+        Self { ns, backoff: false }
+    }
+
+    /// The same budget, spent on fewer and fewer looks.
+    #[must_use]
+    pub const fn backing_off(self) -> Self {
+        Self { backoff: true, ..self }
+    }
+}

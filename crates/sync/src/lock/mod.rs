@@ -1,0 +1,53 @@
+//! Locks. Each is all zero bits when free, allocates nothing and registers nothing.
+
+mod shfl;
+mod ticket;
+
+pub use shfl::{Form, Published, ShflMutex, ShflSpin, Standard};
+pub use ticket::Ticket;
+
+/// What every lock can do: what benchmarks, models and the validation program are written against.
+///
+/// # Safety
+///
+/// `unlock` must release what `lock` or a successful `try_lock` acquired, with the memory ordering
+/// that mutual exclusion needs: what one owner did happens before what the next one does.
+pub unsafe trait Lock: Send + Sync + 'static {
+    /// A free lock.
+    const NEW: Self;
+    /// Acquires the lock; blocks until it is had.
+    fn lock(&self);
+    /// Acquires the lock if it is free; never blocks.
+    fn try_lock(&self) -> bool;
+    /// Releases the lock.
+    ///
+    /// # Safety
+    ///
+    /// The lock is held, and the caller is who may release it. The lock's memory may be gone as
+    /// soon as another owner has acquired it.
+    unsafe fn unlock(&self);
+}
+
+/// Implements [`Lock`] by the inherent methods of the same names.
+macro_rules! impl_lock {
+    ([$($parameters:tt)*] $lock:ty) => {
+        // SAFETY: the inherent methods are the lock's own; each file argues for them.
+        unsafe impl<$($parameters)*> $crate::lock::Lock for $lock {
+            const NEW: Self = Self::NEW;
+            #[inline]
+            fn lock(&self) {
+                self.lock();
+            }
+            #[inline]
+            fn try_lock(&self) -> bool {
+                self.try_lock()
+            }
+            #[inline]
+            unsafe fn unlock(&self) {
+                // SAFETY: the caller's promise is the same.
+                unsafe { self.unlock() }
+            }
+        }
+    };
+}
+pub(crate) use impl_lock;

@@ -1,0 +1,50 @@
+//! The nodes that a thread left behind when its timed waits ended early: two at most.
+//!
+//! A waiter that gives up can't take its node out of the queue; the head does, when it comes by
+//! (QUEUE-3). Till then the node is lost to its thread. A thread that has left two waits without a
+//! node from then on, until one of them was reclaimed: a million timed-out waits on one held lock
+//! cost two nodes a thread and not a million.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{Atomic, Platform, WaiterRef};
+
+/// Whether the calling thread may begin a wait that it may have to give up.
+pub(super) fn may_leave_one<P: Platform>() -> bool {
+    P::local(|local| {
+        local.abandoned.iter().any(|slot| {
+            let packed = slot.load(Relaxed);
+            packed == 0 || !still_there::<P>(unpack(packed))
+        })
+    })
+}
+
+/// Notes a node that was left behind.
+pub(super) fn note<P: Platform>(left: WaiterRef) {
+    P::local(|local| {
+        for slot in &local.abandoned {
+            let packed = slot.load(Relaxed);
+            if (packed == 0 || !still_there::<P>(unpack(packed)))
+                && slot.compare_exchange(packed, pack(left), Relaxed, Relaxed).is_ok()
+            {
+                return;
+            }
+        }
+        // Only a signal handler that timed out in the middle of a timed wait comes here; the node
+        // is the queue's all the same.
+    });
+}
+
+fn still_there<P: Platform>(left: WaiterRef) -> bool {
+    P::arena()
+        .resolve_index(left.index)
+        .is_some_and(|node| node.generation.load(Relaxed) == left.generation)
+}
+
+fn pack(left: WaiterRef) -> u64 {
+    u64::from(left.generation) << 32 | u64::from(left.index)
+}
+
+fn unpack(packed: u64) -> WaiterRef {
+    WaiterRef { index: packed as u32, generation: (packed >> 32) as u32 }
+}

@@ -1,0 +1,14 @@
+//! ShflLock: a test-and-set word that anybody may take, and a queue of waiters that a waiter sorts.
+//!
+//! Source: `000_…`, "SHFLLOCKS: Family of lock algorithms". `README.md` in this folder has the
+//! protocol, its invariants, and where we depart from the published code and why.
+
+mod abandoned;
+mod mutex;
+mod queue;
+mod shuffle;
+mod spin;
+mod status;
+
+pub use mutex::{Form, Published, ShflMutex, Standard};
+pub use spin::ShflSpin;

@@ -1,0 +1,176 @@
+//! The queue of waiters: MCS, by 32-bit names instead of pointers, with nodes that may be
+//! abandoned.
+//!
+//! ```text
+//!   lock.tail ─────────────────────────────────────┐
+//!                                                  ▼
+//!   head ──next──► waiter ──next──► (abandoned) ──next──► last
+//! ```
+//!
+//! - QUEUE-1: the first node is the head, it is never abandoned, and a queue that is not empty has
+//!   one: whoever leaves as the head makes the next waiter the head first.
+//! - QUEUE-2: `next` of a node is written once by who comes behind it; after that only by the
+//!   shuffler, and only if the node is behind the shuffler (or is it) and not the tail.
+//! - QUEUE-3: a node is given back by its waiter, or, abandoned, by the head that passes it.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
+
+use super::status;
+use crate::policy::Policy;
+
+/// A node and its name.
+pub(super) struct Place<P: Platform> {
+    pub(super) id: WaiterId,
+    pub(super) node: &'static Waiter<P>,
+}
+
+impl<P: Platform> Clone for Place<P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P: Platform> Copy for Place<P> {}
+
+impl<P: Platform> PartialEq for Place<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+/// Where a lock keeps the last waiter: a word of 16 or of 32 bits.
+pub(super) trait Tail<P: Platform>: Sync {
+    /// Puts `id` last. `None` if the queue was empty, or what stands there is not of this process:
+    /// a parent's queue after a fork.
+    fn join(&self, id: WaiterId) -> Option<Place<P>>;
+    /// Empties the queue if `id` is last.
+    fn clear(&self, id: WaiterId) -> bool;
+    /// Whether `id` is last, as far as one can see.
+    fn is(&self, id: WaiterId) -> bool;
+    /// Whether nobody waits.
+    fn is_empty(&self) -> bool;
+}
+
+impl<P: Platform> Place<P> {
+    /// The place that a word of this process's names; `None` for 0 and for strangers.
+    pub(super) fn at(bits: u32) -> Option<Self> {
+        let id = WaiterId::from_bits(bits)?;
+        Some(Self { id, node: P::arena().resolve(id)? })
+    }
+
+    /// A node for a wait of the caller. `None`: all are in use.
+    pub(super) fn take<Q: Policy>() -> Option<Self> {
+        let id = P::arena().take()?;
+        let place = Self { id, node: P::arena().resolve(id)? };
+        let node = place.node;
+        // Relaxed: published by the exchange of the tail.
+        node.next.store(0, Relaxed);
+        node.batch.store(0, Relaxed);
+        node.resume.store(0, Relaxed);
+        if Q::shuffles::<P>() {
+            node.socket.store(P::socket().0, Relaxed);
+        }
+        status::begin(node);
+        Some(place)
+    }
+
+    /// Gives the node back.
+    pub(super) fn give(self) {
+        P::arena().give(self.id);
+    }
+
+    /// Joins the queue, as its head if it was empty.
+    pub(super) fn join(self, tail: &impl Tail<P>) {
+        match tail.join(self.id) {
+            // Release: publishes our node to the head, who acquires it in `next`.
+            Some(previous) => previous.node.next.store(self.id.bits(), Release),
+            None => status::begin_as_head(self.node),
+        }
+    }
+
+    /// The place behind this one, if it is known already.
+    pub(super) fn next(self) -> Option<Self> {
+        // Acquire: pairs with the release in `join`, or the shuffler's.
+        Self::at(self.node.next.load(Acquire))
+    }
+
+    /// As the head: the place behind this one, or `None` if this was the last and the queue is
+    /// empty now.
+    pub(super) fn next_or_clear(self, tail: &impl Tail<P>) -> Option<Self> {
+        self.next().or_else(|| {
+            if tail.clear(self.id) {
+                return None;
+            }
+            // Somebody has exchanged the tail and is about to link itself. Acquire: as in `next`.
+            Self::at(self.node.next.wait_while(Acquire, |next| next == 0))
+        })
+    }
+}
+
+impl<P: Platform> Tail<P> for TailId<P> {
+    fn join(&self, id: WaiterId) -> Option<Place<P>> {
+        // Release: publishes our node to the next comer. Acquire: pairs with it, we write to the
+        // node that we find.
+        Place::at(self.0.swap(id.bits(), AcqRel))
+    }
+
+    fn clear(&self, id: WaiterId) -> bool {
+        // Release: whoever finds the queue empty comes after us; pairs with the acquire in `join`.
+        self.0.compare_exchange(id.bits(), 0, Release, Relaxed).is_ok()
+    }
+
+    fn is(&self, id: WaiterId) -> bool {
+        // Relaxed: a tail that was one stays one or has a successor; see `shuffle`.
+        self.0.load(Relaxed) == id.bits()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.load(Relaxed) == 0
+    }
+}
+
+/// A tail of 32 bits: the name of the last waiter, its epoch included.
+pub(super) struct TailId<P: Platform>(P::U32);
+
+impl<P: Platform> TailId<P> {
+    pub(super) const NEW: Self = Self(P::U32::ZERO);
+}
+
+/// A tail of 16 bits: the index of the last waiter. Waiters with larger indices can't join.
+pub(super) struct TailIndex<P: Platform>(P::U16);
+
+impl<P: Platform> TailIndex<P> {
+    pub(super) const NEW: Self = Self(P::U16::ZERO);
+
+    /// Whether `id` fits.
+    pub(super) fn fits(id: WaiterId) -> bool {
+        id.index() <= u32::from(u16::MAX)
+    }
+
+    fn bits(id: WaiterId) -> u16 {
+        id.index() as u16
+    }
+}
+
+impl<P: Platform> Tail<P> for TailIndex<P> {
+    fn join(&self, id: WaiterId) -> Option<Place<P>> {
+        // Orderings as those of `TailId`.
+        let index = u32::from(self.0.swap(Self::bits(id), AcqRel));
+        let node = P::arena().resolve_index(index)?;
+        Some(Place { id: WaiterId::new(P::epoch(), index), node })
+    }
+
+    fn clear(&self, id: WaiterId) -> bool {
+        self.0.compare_exchange(Self::bits(id), 0, Release, Relaxed).is_ok()
+    }
+
+    fn is(&self, id: WaiterId) -> bool {
+        self.0.load(Relaxed) == Self::bits(id)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.load(Relaxed) == 0
+    }
+}

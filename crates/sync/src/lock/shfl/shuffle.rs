@@ -1,0 +1,102 @@
+//! Shuffling: a waiter sorts the queue behind it while it has nothing better to do.
+//!
+//! Source: `000_…`, "Shuffling invariants for correctness":
+//!
+//! - INV-1: only one waiter is a shuffler at a time.
+//! - INV-2: shuffling starts from the head of the queue.
+//! - INV-3: the shuffler may pass the role to any of its successors.
+//! - INV-4: after passing the role, the waiter only spins.
+//!
+//! And two of ours:
+//!
+//! - INV-5: a group grows to [`Form::GROUP`](super::Form::GROUP) waiters at most; then the next head
+//!   starts anew, so that nobody is overtaken for ever.
+//! - INV-6: shuffling stops as soon as its waiter has something better to do.
+//!
+//! Why INV-1 holds: the role comes into being at a head whose `batch` is 0, that is, which nobody
+//! has grouped. It moves only to the last of its group, and all waiters between are of the group,
+//! with `batch` above 0. So no head with a `batch` of 0 appears before the role has come to the
+//! head itself (and goes with it) or was lost with an abandoned node.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Platform};
+
+use super::queue::{Place, Tail};
+use super::status;
+use crate::policy::Policy;
+
+/// What became of the shuffling role.
+#[must_use]
+pub(super) enum Role {
+    /// The shuffler still has it: nobody to pass it to was found so far.
+    Kept,
+    /// Another waiter has it, or nobody.
+    Gone,
+}
+
+/// Gathers waiters behind `me`, who has the role, while `stop` is false; then passes the role to
+/// the last of the group.
+///
+/// At most `group` waiters stand in one group, and at most `group` are looked at in one call.
+pub(super) fn shuffle<P: Platform, Q: Policy>(
+    me: Place<P>,
+    tail: &impl Tail<P>,
+    group: u32,
+    stop: impl Fn() -> bool,
+) -> Role {
+    // Relaxed throughout: `batch` and `resume` of a node are written by who has the role, and
+    // handed on with it, or with headship.
+    let mut batch = me.node.batch.load(Relaxed).max(1);
+    me.node.batch.store(batch, Relaxed);
+    // The end of the group, and how far the queue has been seen.
+    let mut last = me;
+    let mut seen = Place::at(me.node.resume.load(Relaxed)).unwrap_or(me);
+
+    for _ in 0..group {
+        if batch >= group {
+            // INV-5.
+            return Role::Gone;
+        }
+        // QUEUE-2: the tail is left alone, and so is a node whose successor is not linked yet.
+        let Some(candidate) = seen.next().filter(|place| !tail.is(place.id)) else { break };
+        if Q::groups(me.node, candidate.node) {
+            if seen == last {
+                seen = candidate;
+            } else if !move_up(last, seen, candidate) {
+                break;
+            }
+            last = candidate;
+            batch += 1;
+            candidate.node.batch.store(batch, Relaxed);
+        } else {
+            seen = candidate;
+        }
+        // INV-6.
+        if stop() {
+            break;
+        }
+    }
+
+    last.node.resume.store(if seen == last { 0 } else { seen.id.bits() }, Relaxed);
+    if last == me {
+        return Role::Kept;
+    }
+    status::give_role(last.node);
+    Role::Gone
+}
+
+/// Moves `candidate`, right behind `seen`, to right behind `last`. `false` if it has no successor
+/// yet.
+fn move_up<P: Platform>(last: Place<P>, seen: Place<P>, candidate: Place<P>) -> bool {
+    // Acquire: what we link to `seen` must be whole for whoever follows the link.
+    let behind = candidate.node.next.load(Acquire);
+    if behind == 0 {
+        return false;
+    }
+    // Release: pairs with the acquire of the next head or shuffler that follows these links.
+    seen.node.next.store(behind, Release);
+    candidate.node.next.store(last.node.next.load(Relaxed), Release);
+    last.node.next.store(candidate.id.bits(), Release);
+    true
+}

@@ -1,0 +1,153 @@
+//! The ShflLock spinlock: 4 bytes, for short critical sections of threads that are running.
+//!
+//! | byte | field | meaning |
+//! |---|---|---|
+//! | 0 | `locked` | 0 free, 1 held |
+//! | 1 | | zero |
+//! | 2–3 | `tail` | index of the last waiter, 0 if nobody waits |
+//!
+//! A comer takes a free lock only if nobody waits; there is no separate "no stealing" byte that could
+//! be left behind. The head of the queue spins on `locked`, all others on their own node. Unlock is
+//! one plain store. Where the machine is crowded, a queue of spinners would wait for one that does
+//! not run; then a comer does not join but barges, as a test-and-test-and-set lock does.
+//!
+//! Models: `tests/model_spin.rs`.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Hint, Platform};
+
+use super::queue::{Place, Tail, TailIndex};
+use super::shuffle::{self, Role};
+use super::{status, Form, Standard};
+use crate::policy::{Numa, Policy};
+use core::marker::PhantomData;
+
+/// A NUMA-aware spinlock, 4 bytes.
+///
+/// For critical sections of a microsecond or less, and threads that are not outnumbered: waiters
+/// burn their CPU. Everybody else wants [`ShflMutex`](super::ShflMutex).
+#[repr(C, align(4))]
+pub struct ShflSpin<P: Platform, Q: Policy = Numa, F: Form = Standard> {
+    locked: P::U8,
+    tail: TailIndex<P>,
+    policy: PhantomData<(Q, F)>,
+}
+
+impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
+    /// A free lock.
+    pub const NEW: Self =
+        Self { locked: P::U8::ZERO, tail: TailIndex::NEW, policy: PhantomData };
+
+    /// Acquires the lock; spins until it is had.
+    #[inline]
+    pub fn lock(&self) {
+        if !self.tail.is_empty() || !self.try_lock() {
+            self.lock_contended();
+        }
+    }
+
+    /// Acquires the lock if it is free, ahead of any waiters.
+    #[inline]
+    pub fn try_lock(&self) -> bool {
+        // Acquire: pairs with the release in `unlock`.
+        self.locked.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
+    }
+
+    /// Whether somebody holds the lock; may be stale at once.
+    pub fn is_locked(&self) -> bool {
+        self.locked.load(Relaxed) != 0
+    }
+
+    /// Releases the lock.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock.
+    #[inline]
+    pub unsafe fn unlock(&self) {
+        // Release: pairs with the acquire of the next owner.
+        self.locked.store(0, Release);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_contended(&self) {
+        P::hint(Hint::SpinBegin);
+        match self.place() {
+            Some(me) => self.lock_queued(me),
+            None => self.barge(),
+        }
+        P::hint(Hint::SpinEnd);
+    }
+
+    /// A place in the queue, if joining it is a good idea and there is one.
+    fn place(&self) -> Option<Place<P>> {
+        if P::crowded() {
+            return None;
+        }
+        let me = Place::take::<Q>()?;
+        if TailIndex::<P>::fits(me.id) {
+            return Some(me);
+        }
+        me.give();
+        None
+    }
+
+    fn barge(&self) {
+        while !self.try_lock() {
+            self.locked.wait_while(Relaxed, |locked| locked != 0);
+        }
+    }
+
+    fn lock_queued(&self, me: Place<P>) {
+        me.join(&self.tail);
+        let mut role = self.wait_for_headship(me);
+        // INV-2: the role comes into being at the head.
+        role |= Q::shuffles::<P>() && me.node.batch.load(Relaxed) == 0;
+        loop {
+            if role && self.is_locked() {
+                let stop = || !self.is_locked();
+                role = matches!(
+                    shuffle::shuffle::<P, Q>(me, &self.tail, F::GROUP, stop),
+                    Role::Kept
+                );
+            }
+            self.locked.wait_while(Relaxed, |locked| locked != 0);
+            if self.try_lock() {
+                break;
+            }
+        }
+        if let Some(next) = me.next_or_clear(&self.tail) {
+            // Nobody leaves this queue early: what was granted is a live waiter.
+            let _ = status::grant(next.node);
+        }
+        me.give();
+    }
+
+    /// Spins until the caller is the head; returns whether it has the shuffling role then.
+    fn wait_for_headship(&self, me: Place<P>) -> bool {
+        let mut role = false;
+        loop {
+            let now = status::load(me.node);
+            if now.shuffler() {
+                status::take_role(me.node);
+                role = true;
+            }
+            if now.head() {
+                return role;
+            }
+            if role {
+                let stop = || status::load(me.node).head();
+                role = matches!(
+                    shuffle::shuffle::<P, Q>(me, &self.tail, F::GROUP, stop),
+                    Role::Kept
+                );
+            }
+            // Acquire: as `status::load`. INV-4: without the role, this is all that it does.
+            me.node.status.wait_while(Acquire, status::Status::idle);
+        }
+    }
+}
+
+super::super::impl_lock!([P: Platform, Q: Policy, F: Form] ShflSpin<P, Q, F>);

@@ -1,0 +1,128 @@
+//! What a waiter in a ShflLock queue does, as one word of its node.
+//!
+//! ```text
+//!                 grant                      (takes the lock, leaves)
+//!   WAITING ─────────────────────►  HEAD ────────────────────────────►
+//!    │   ▲                           ▲
+//!    │   │ wakes                     │ grant
+//!    ▼   │                           │
+//!   PARKED ──────────────────────────┘
+//!    │
+//!    │ deadline (also from WAITING)
+//!    ▼
+//!   ABANDONED ── grant finds it so, and reclaims the node
+//! ```
+//!
+//! `SHUFFLER` is a bit beside these: the waiter holds the shuffling role. It is given with the
+//! status word so that a spinning waiter sees both by looking at one word.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, AtomicInteger, Platform, Waiter};
+
+/// The status word, unpacked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Status(u32);
+
+const PARKED: u32 = 1;
+const HEAD: u32 = 2;
+const ABANDONED: u32 = 4;
+const SHUFFLER: u32 = 8;
+
+impl Status {
+    pub(super) fn head(self) -> bool {
+        self.0 & HEAD != 0
+    }
+
+    pub(super) fn parked(self) -> bool {
+        self.0 & PARKED != 0
+    }
+
+    pub(super) fn abandoned(self) -> bool {
+        self.0 & ABANDONED != 0
+    }
+
+    pub(super) fn shuffler(self) -> bool {
+        self.0 & SHUFFLER != 0
+    }
+
+    /// Nothing to do but wait.
+    pub(super) fn idle(bits: u32) -> bool {
+        bits & (HEAD | SHUFFLER) == 0
+    }
+
+    pub(super) fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+}
+
+/// What became of a waiter that wanted to leave before its turn.
+#[must_use]
+pub(super) enum Leave {
+    /// It has left; its node stays until the head comes by.
+    Abandoned,
+    /// Too late: it is the head.
+    IsHead,
+}
+
+/// The status of `node`. Acquire: pairs with the release in [`grant`], so that a new head sees
+/// what the last one did, and in [`give_role`], so that it sees the queue as that shuffler left it.
+pub(super) fn load<P: Platform>(node: &Waiter<P>) -> Status {
+    Status(node.status.load(Acquire))
+}
+
+/// A new waiter's status, before it joins the queue.
+pub(super) fn begin<P: Platform>(node: &Waiter<P>) {
+    // Relaxed: published with the node, by the exchange of the tail.
+    node.status.store(0, Relaxed);
+}
+
+/// The waiter found no queue before it: it is the head at once.
+pub(super) fn begin_as_head<P: Platform>(node: &Waiter<P>) {
+    node.status.store(HEAD, Relaxed);
+}
+
+/// Makes `node` the head; returns what it was before. Release: pairs with [`load`] and the spin on
+/// the status. Acquire: of an abandoned node, pairs with [`leave`].
+pub(super) fn grant<P: Platform>(node: &Waiter<P>) -> Status {
+    Status(node.status.fetch_or(HEAD, AcqRel))
+}
+
+/// WAITING → PARKED; `false` if there is something to do instead.
+pub(super) fn park<P: Platform>(node: &Waiter<P>) -> bool {
+    // Release: pairs with the acquire in `grant`; a granter that sees PARKED sees our node whole.
+    node.status.compare_exchange(0, PARKED, Release, Relaxed).is_ok()
+}
+
+/// PARKED → WAITING, by the waiter itself.
+pub(super) fn unpark<P: Platform>(node: &Waiter<P>) -> Status {
+    // Acquire: as `load`.
+    Status(node.status.fetch_and(!PARKED, Acquire) & !PARKED)
+}
+
+/// WAITING → ABANDONED, unless the waiter is the head by now.
+pub(super) fn leave<P: Platform>(node: &Waiter<P>) -> Leave {
+    // Release: our last look at the node happens before the head reclaims it; pairs with `grant`.
+    // Acquire: as `load`.
+    let mut seen = node.status.load(Acquire);
+    loop {
+        if seen & HEAD != 0 {
+            return Leave::IsHead;
+        }
+        match node.status.compare_exchange(seen, seen | ABANDONED, Release, Acquire) {
+            Ok(_) => return Leave::Abandoned,
+            Err(now) => seen = now,
+        }
+    }
+}
+
+/// Gives the shuffling role to `node` (INV-1, INV-3). Release: pairs with [`load`].
+pub(super) fn give_role<P: Platform>(node: &Waiter<P>) {
+    node.status.fetch_or(SHUFFLER, Release);
+}
+
+/// Takes the role that [`give_role`] gave.
+pub(super) fn take_role<P: Platform>(node: &Waiter<P>) {
+    // Relaxed: the caller has seen the bit by an acquire; only it clears it.
+    node.status.fetch_and(!SHUFFLER, Relaxed);
+}

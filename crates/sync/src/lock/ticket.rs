@@ -1,0 +1,59 @@
+//! The ticket lock: first come, first served, by two counters.
+//!
+//! ```text
+//! next     the ticket that the next comer draws
+//! serving  the ticket whose holder owns the lock; free when it equals `next`
+//! ```
+//!
+//! The simplest fair lock, and the first that collapses: each release is seen by all waiters, and
+//! all wait for one that may not be running. It is here as the plainest client of the seam and as
+//! a baseline. Models: `tests/model_ticket.rs`.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
+
+/// A ticket lock, 4 bytes. At most 65 535 threads may wait at a time.
+pub struct Ticket<P: Platform> {
+    next: P::U16,
+    serving: P::U16,
+}
+
+impl<P: Platform> Ticket<P> {
+    /// A free lock.
+    pub const NEW: Self = Self { next: P::U16::ZERO, serving: P::U16::ZERO };
+
+    /// Draws a ticket and spins until it is served.
+    #[inline]
+    pub fn lock(&self) {
+        // Relaxed: the ticket orders nothing, `serving` does.
+        let ticket = self.next.fetch_add(1, Relaxed);
+        // Acquire: pairs with the release in `unlock`.
+        self.serving.wait_while(Acquire, |serving| serving != ticket);
+    }
+
+    /// Draws a ticket only if it is served at once.
+    #[inline]
+    pub fn try_lock(&self) -> bool {
+        // Acquire: pairs with the release in `unlock`. If the exchange succeeds, `next` was
+        // `serving` at that time, so nobody else holds or will get this ticket.
+        let serving = self.serving.load(Acquire);
+        self.next
+            .compare_exchange(serving, serving.wrapping_add(1), Relaxed, Relaxed)
+            .is_ok()
+    }
+
+    /// Serves the next ticket.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock.
+    #[inline]
+    pub unsafe fn unlock(&self) {
+        // Relaxed: only the owner writes it. Release: pairs with the acquire of the next owner.
+        let serving = self.serving.load(Relaxed);
+        self.serving.store(serving.wrapping_add(1), Release);
+    }
+}
+
+super::impl_lock!([P: Platform] Ticket<P>);

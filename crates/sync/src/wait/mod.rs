@@ -1,0 +1,5 @@
+//! Waiting for something else than a lock.
+
+mod condvar;
+
+pub use condvar::{Condvar, Entry, Next, Notified};

@@ -1,0 +1,192 @@
+//! A stub of the bare-metal platform: core atomics, no allocation, no system call, waits that spin.
+//!
+//! It stands in for a kernel until there is one, to keep the seam honest: everything that a lock
+//! needs can be had from statics and a CPU number. Test threads play the CPUs.
+
+use core::cell::Cell;
+use core::sync::atomic::{self, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use antiphon_platform::{
+    Arena, Atomic, AtomicInteger, Budget, Clock, CpuId, Deadline, Hint, Local, Parked, Platform,
+    SocketId, ThreadId, Unsupported, Waiter, WaiterRef,
+};
+
+/// Bare metal, in name.
+pub struct Metal;
+
+pub const CPUS: usize = 4;
+const NODES: usize = 64;
+
+static MEMORY: [Waiter<Metal>; NODES] = [const { Waiter::NEW }; NODES];
+static ARENA: Arena<Metal> = Arena::NEW;
+static LOCAL: [Local<Metal>; CPUS] = [const { Local::NEW }; CPUS];
+static TICKS: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    static CPU: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The calling thread plays CPU `cpu` from now on.
+pub fn boot(cpu: usize) {
+    CPU.set(cpu as u32);
+}
+
+macro_rules! atomics {
+    ($($name:ident, $core:ident, $word:ty;)*) => {$(
+        #[repr(transparent)]
+        pub struct $name($core);
+
+        impl Atomic<$word> for $name {
+            const ZERO: Self = Self($core::new(0));
+
+            fn load(&self, order: Ordering) -> $word {
+                self.0.load(order)
+            }
+            fn store(&self, value: $word, order: Ordering) {
+                self.0.store(value, order);
+            }
+            fn swap(&self, value: $word, order: Ordering) -> $word {
+                self.0.swap(value, order)
+            }
+            fn compare_exchange(
+                &self,
+                current: $word,
+                new: $word,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$word, $word> {
+                self.0.compare_exchange(current, new, success, failure)
+            }
+            fn wait_while(&self, order: Ordering, keep: impl Fn($word) -> bool) -> $word {
+                loop {
+                    let value = self.0.load(order);
+                    if !keep(value) {
+                        return value;
+                    }
+                    core::hint::spin_loop();
+                }
+            }
+            fn spin_while(
+                &self,
+                order: Ordering,
+                budget: Budget,
+                keep: impl Fn($word) -> bool,
+            ) -> Result<$word, $word> {
+                let mut value = self.0.load(order);
+                for _ in 0..budget.ns {
+                    if !keep(value) {
+                        break;
+                    }
+                    core::hint::spin_loop();
+                    value = self.0.load(order);
+                }
+                if keep(value) { Err(value) } else { Ok(value) }
+            }
+        }
+
+        impl AtomicInteger<$word> for $name {
+            fn fetch_add(&self, value: $word, order: Ordering) -> $word {
+                self.0.fetch_add(value, order)
+            }
+            fn fetch_sub(&self, value: $word, order: Ordering) -> $word {
+                self.0.fetch_sub(value, order)
+            }
+            fn fetch_or(&self, value: $word, order: Ordering) -> $word {
+                self.0.fetch_or(value, order)
+            }
+            fn fetch_and(&self, value: $word, order: Ordering) -> $word {
+                self.0.fetch_and(value, order)
+            }
+        }
+    )*};
+}
+
+atomics! {
+    U8, AtomicU8, u8;
+    U16, AtomicU16, u16;
+    U32, AtomicU32, u32;
+    U64, AtomicU64, u64;
+}
+
+impl Platform for Metal {
+    type U8 = U8;
+    type U16 = U16;
+    type U32 = U32;
+    type U64 = U64;
+
+    const WAITERS: u32 = NODES as u32;
+
+    fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
+        MEMORY.get(index as usize)
+    }
+    fn arena() -> &'static Arena<Self> {
+        &ARENA
+    }
+    fn local<R>(f: impl FnOnce(&Local<Self>) -> R) -> R {
+        f(&LOCAL[CPU.get() as usize])
+    }
+    fn thread() -> ThreadId {
+        ThreadId(CPU.get() + 1)
+    }
+    fn alive(_: ThreadId) -> bool {
+        true
+    }
+    fn epoch() -> u32 {
+        1
+    }
+    fn random() -> u32 {
+        let seed = Self::local(|local| local.seed.fetch_add(0x9E37_79B9, Ordering::Relaxed));
+        seed.wrapping_mul(0x85EB_CA6B).rotate_left(13)
+    }
+    fn cpu() -> CpuId {
+        CpuId(CPU.get())
+    }
+    fn socket() -> SocketId {
+        SocketId(CPU.get() / 2)
+    }
+    fn numa() -> bool {
+        true
+    }
+    fn now(_: Clock) -> u64 {
+        TICKS.fetch_add(1, Ordering::Relaxed)
+    }
+    fn fence(order: Ordering) {
+        atomic::fence(order);
+    }
+    unsafe fn store_unless(_: *const U8, _: u8, _: *const U16) -> bool {
+        unreachable!("`light` is false")
+    }
+    fn light() -> bool {
+        false
+    }
+    fn fenced() -> bool {
+        false
+    }
+    fn heavy_fence() -> Result<(), Unsupported> {
+        Err(Unsupported)
+    }
+    fn park(waiter: &Waiter<Self>, deadline: Option<Deadline>) -> Parked {
+        loop {
+            // Acquire: pairs with the release in `unpark`.
+            if waiter.token.swap(0, Ordering::Acquire) != 0 {
+                return Parked::Woken;
+            }
+            if deadline.is_some_and(|deadline| Self::now(deadline.clock) >= deadline.ns) {
+                return Parked::TimedOut;
+            }
+            // A kernel would halt here until the interrupt that `unpark` sends.
+            core::hint::spin_loop();
+        }
+    }
+    fn unpark(waiter: WaiterRef) {
+        if let Some(node) = Self::waiter(waiter.index)
+            && node.generation.load(Ordering::Relaxed) == waiter.generation
+        {
+            node.token.store(1, Ordering::Release);
+        }
+    }
+    fn hint(_: Hint) {}
+    fn crowded() -> bool {
+        false
+    }
+}

@@ -1,0 +1,92 @@
+//! The locks on simulated machines: order, fairness and the price of a policy, the same in each run.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use antiphon_sim::{Access, Machine, OwnLine, Outcome, Sim, Simulation};
+use antiphon_sync::lock::{Lock, Published, ShflMutex, ShflSpin, Ticket};
+use antiphon_sync::policy::{None, Numa};
+
+/// `threads` threads take one lock over and over; each critical section writes two lines and is
+/// checked to be alone.
+fn contend<L: Lock>(machine: Machine, threads: usize, limit_ns: u64) -> Outcome {
+    struct Shared<L> {
+        lock: OwnLine<L>,
+        data: OwnLine<[u64; 16]>,
+        owned: Cell<bool>,
+    }
+    let shared = Rc::new(Shared {
+        lock: OwnLine(L::NEW),
+        data: OwnLine([0; 16]),
+        owned: Cell::new(false),
+    });
+    Simulation::new(machine, 7)
+        .threads(threads, move |_| {
+            while !antiphon_sim::finished() {
+                shared.lock.lock();
+                assert!(!shared.owned.replace(true), "two owners at a time");
+                antiphon_sim::touch(&shared.data.0, Access::Write);
+                antiphon_sim::work(50);
+                assert!(shared.owned.replace(false));
+                // SAFETY: locked above.
+                unsafe { shared.lock.unlock() };
+                antiphon_sim::count();
+                antiphon_sim::think(200);
+            }
+        })
+        .run(limit_ns)
+        .unwrap_or_else(|stuck| panic!("{stuck}"))
+}
+
+fn remote_transfers_per_operation(outcome: &Outcome) -> f64 {
+    outcome.counts.remote_transfers as f64 / outcome.total_operations() as f64
+}
+
+/// Each thread gets the lock at least once.
+fn serves_all<L: Lock>(threads: usize, limit_ns: u64) {
+    let outcome = contend::<L>(Machine::two_sockets().shape(2, 4), threads, limit_ns);
+    assert!(outcome.operations.iter().all(|&count| count > 0), "{:?}", outcome.operations);
+}
+
+#[test]
+fn every_lock_excludes_and_serves_all() {
+    for threads in [1, 2, 8] {
+        serves_all::<Ticket<Sim>>(threads, 200_000);
+        serves_all::<ShflSpin<Sim>>(threads, 200_000);
+        serves_all::<ShflMutex<Sim>>(threads, 200_000);
+        serves_all::<ShflMutex<Sim, Numa, Published>>(threads, 200_000);
+    }
+    // More threads than cores: only what sleeps or barges gets anywhere.
+    serves_all::<ShflSpin<Sim>>(24, 20_000_000);
+    serves_all::<ShflMutex<Sim>>(24, 20_000_000);
+    serves_all::<ShflMutex<Sim, None>>(24, 20_000_000);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let run = || contend::<ShflMutex<Sim>>(Machine::eight_sockets(), 48, 300_000);
+    assert_eq!(run(), run());
+}
+
+/// `000_…`, "NUMA-aware shuffling": sorting by socket keeps the lock on a socket for a while.
+#[test]
+fn shuffling_saves_remote_transfers() {
+    let sorted = contend::<ShflSpin<Sim, Numa>>(Machine::eight_sockets(), 48, 1_000_000);
+    let unsorted = contend::<ShflSpin<Sim, None>>(Machine::eight_sockets(), 48, 1_000_000);
+    let (sorted_cost, unsorted_cost) =
+        (remote_transfers_per_operation(&sorted), remote_transfers_per_operation(&unsorted));
+    assert!(sorted_cost < 0.6 * unsorted_cost, "{sorted_cost} against {unsorted_cost}");
+    assert!(sorted.total_operations() > unsorted.total_operations());
+    // Long-term fairness (INV-5): sorting must not become starving.
+    assert!(sorted.fairness() > 0.7, "{}", sorted.fairness());
+}
+
+/// `000_…`, "NUMA also affects oversubscription": twice as many threads as cores.
+#[test]
+fn the_mutex_survives_oversubscription() {
+    let full = contend::<ShflMutex<Sim>>(Machine::two_sockets().shape(2, 4), 8, 20_000_000);
+    let twice = contend::<ShflMutex<Sim>>(Machine::two_sockets().shape(2, 4), 16, 20_000_000);
+    let ticket = contend::<Ticket<Sim>>(Machine::two_sockets().shape(2, 4), 16, 20_000_000);
+    assert!(twice.total_operations() * 2 > full.total_operations());
+    assert!(twice.total_operations() > 5 * ticket.total_operations());
+}
