@@ -1,0 +1,131 @@
+//! `claims`: what the source documents say, and what this tree makes of it.
+//!
+//! `docs/claims.toml` lists each claim, figure, mechanism and future-work item of the five source
+//! documents as a `[[claim]]` table:
+//!
+//! | key | what it holds |
+//! |---|---|
+//! | `id` | unique, kebab case, prefixed by its document: `shfl-`, `cst-`, `nemo-`, … |
+//! | `document` | `000` to `004` |
+//! | `where` | the section, slide or figure |
+//! | `kind` | `claim`, `figure`, `mechanism` or `future-work` |
+//! | `words` | what it says, in a line |
+//! | `status` | `open`, or, once somebody has looked: `reproduced`, `exceeded`, `refuted` |
+//! | `command` | what to run to see it; required unless open |
+//! | `result` | what that showed, on which machine; required unless open |
+//!
+//! A command is *alive* if what it names still exists: see [`alive`].
+
+mod alive;
+mod entries;
+
+use std::path::Path;
+
+use crate::finding::{Finding, Outcome, report};
+use crate::metadata::Metadata;
+use crate::{Failure, tree};
+use entries::{Claim, Status};
+
+const FILE: &str = "docs/claims.toml";
+const README: &str = "README.md";
+
+/// `cargo xtask claims [--readme] [--strict]`.
+///
+/// `--readme` also checks the count in the README; `--strict` fails if commands of the `antiphon`
+/// program could not be checked because it is not built.
+pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
+    use lexopt::prelude::*;
+    let (mut readme, mut strict) = (false, false);
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Long("readme") => readme = true,
+            Long("strict") => strict = true,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+
+    let root = tree::root()?;
+    let text = std::fs::read_to_string(root.join(FILE)).map_err(|e| format!("{FILE}: {e}"))?;
+    let claims = entries::parse(&text).map_err(|error| format!("{FILE}: {error}"))?;
+    let mut findings = entries::validate(FILE, &text, &claims);
+    findings.extend(dead_commands(&root, &text, &claims, strict)?);
+    if readme {
+        let text = std::fs::read_to_string(root.join(README)).unwrap_or_default();
+        findings.extend(stale_count(&text, &count_line(&claims)));
+    }
+    println!("{}", count_line(&claims));
+    Ok(report(findings))
+}
+
+/// A finding for each command that names something which is no longer there.
+fn dead_commands(
+    root: &Path,
+    text: &str,
+    claims: &[Claim],
+    strict: bool,
+) -> Result<Vec<Finding>, Failure> {
+    let world = alive::World::of(&Metadata::read(root)?)?;
+    let mut findings = Vec::new();
+    let mut unchecked = 0_usize;
+    for claim in claims {
+        let Some(command) = &claim.command else { continue };
+        match world.look(command) {
+            alive::Verdict::Alive => {}
+            alive::Verdict::Unknown => unchecked += 1,
+            alive::Verdict::Dead(why) => {
+                let line = entries::line_of_id(text, &claim.id);
+                findings.push(Finding::at(FILE, line, format!("{}: {why}: {command}", claim.id)));
+            }
+        }
+    }
+    if unchecked > 0 {
+        println!("skipped: the verbs of {unchecked} commands (build antiphon-cli to check them)");
+        if strict {
+            findings.push(Finding::of(FILE, "commands unchecked: antiphon-cli is not built"));
+        }
+    }
+    Ok(findings)
+}
+
+/// The line that the README shows.
+fn count_line(claims: &[Claim]) -> String {
+    let count = |status| claims.iter().filter(|claim| claim.status == status).count();
+    format!(
+        "Claims: {} listed, {} reproduced, {} exceeded, {} refuted, {} open.",
+        claims.len(),
+        count(Status::Reproduced),
+        count(Status::Exceeded),
+        count(Status::Refuted),
+        count(Status::Open),
+    )
+}
+
+/// A finding if the README does not contain the present count.
+fn stale_count(readme: &str, line: &str) -> Option<Finding> {
+    if readme.contains(line) {
+        return None;
+    }
+    let stale = readme.lines().position(|line| line.contains("Claims: "));
+    Some(Finding::at(README, stale.map_or(0, |at| at + 1), format!("the count is now: {line}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_is_per_status_and_a_stale_readme_is_found() {
+        let claims = entries::parse(
+            "[[claim]]\nid = \"cst-a\"\ndocument = \"004\"\nwhere = \"x\"\nkind = \"claim\"\n\
+             words = \"w\"\nstatus = \"refuted\"\ncommand = \"c\"\nresult = \"r\"\n",
+        )
+        .unwrap();
+        let line = count_line(&claims);
+        assert_eq!(line, "Claims: 1 listed, 0 reproduced, 0 exceeded, 1 refuted, 0 open.");
+        assert_eq!(stale_count(&format!("# Title\n{line}\n"), &line), None);
+        let found = stale_count("# Title\nClaims: 2 listed\n", &line).unwrap();
+        assert_eq!(found.line, 2);
+        assert!(found.what.contains(&line));
+        assert!(stale_count("", &line).is_some());
+    }
+}

@@ -1,0 +1,81 @@
+//! Checks of this tree that cargo does not know: `cargo xtask VERB`.
+//!
+//! | verb | what it checks |
+//! |---|---|
+//! | `claims` | `docs/claims.toml`: well formed, commands alive, the count in the README right |
+//! | `tidy` | style as a test: columns, lengths, banned words, fences, rooms and their edges |
+//! | `mutants` | the models: each weakened ordering and each broken invariant must be noticed |
+//!
+//! Each verb prints its findings as `file:line: what`, and exits with 0 if there were none, 1 if
+//! there were some, 2 if it was called wrongly or could not do its work.
+
+mod claims;
+mod finding;
+mod metadata;
+mod mutants;
+mod source;
+mod tidy;
+mod tree;
+
+use std::process::ExitCode;
+
+use finding::Outcome;
+
+/// Why a verb could not do its work: a sentence for the user.
+type Failure = Box<dyn std::error::Error>;
+
+/// The verbs, each with the line that `--help` shows of it.
+const VERBS: [(&str, &str); 3] = [
+    ("claims", "check docs/claims.toml  [--readme] [--strict]"),
+    ("tidy", "check the style and the shape of the tree"),
+    ("mutants", "weaken the code, run the models  [--changed BASE | --all | --file F] [--limit S]"),
+];
+
+fn main() -> ExitCode {
+    match run(lexopt::Parser::from_env()) {
+        Ok(Outcome::Clean) => ExitCode::SUCCESS,
+        Ok(Outcome::Found) => ExitCode::from(1),
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
+    use lexopt::prelude::*;
+    match arguments.next()? {
+        Some(Value(verb)) => match verb.to_str() {
+            Some("claims") => claims::run(arguments),
+            Some("tidy") => tidy::run(arguments),
+            Some("mutants") => mutants::run(arguments),
+            _ => Err(format!("no verb {verb:?}; there are {}", verbs().join(", ")).into()),
+        },
+        Some(Short('h') | Long("help")) => {
+            for (verb, what) in VERBS {
+                println!("cargo xtask {verb:<8} {what}");
+            }
+            Ok(Outcome::Clean)
+        }
+        Some(other) => Err(other.unexpected().into()),
+        None => Err(format!("which verb? There are {}", verbs().join(", ")).into()),
+    }
+}
+
+/// The names of the verbs.
+fn verbs() -> Vec<&'static str> {
+    VERBS.iter().map(|(verb, _)| *verb).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_verb_is_an_error_that_names_the_known_ones() {
+        let failure = run(lexopt::Parser::from_args(["nothing"])).unwrap_err().to_string();
+        assert!(failure.contains("claims, tidy, mutants"), "{failure}");
+        assert!(run(lexopt::Parser::from_args(["--nothing"])).is_err());
+        assert!(run(lexopt::Parser::from_args(Vec::<String>::new())).is_err());
+    }
+}

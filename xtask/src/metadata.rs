@@ -1,0 +1,76 @@
+//! What cargo knows of the workspace: `cargo metadata --no-deps`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Deserialize;
+
+use crate::Failure;
+
+/// The workspace.
+#[derive(Debug, Deserialize)]
+pub struct Metadata {
+    /// Its packages.
+    pub packages: Vec<Package>,
+    /// Where cargo builds.
+    pub target_directory: PathBuf,
+}
+
+/// One package of the workspace.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// The line that says what it is.
+    pub description: Option<String>,
+    /// Its `Cargo.toml`.
+    pub manifest_path: PathBuf,
+    /// What it depends on, of all kinds.
+    pub dependencies: Vec<Dependency>,
+    /// What cargo builds of it.
+    pub targets: Vec<Target>,
+}
+
+/// An edge from a package.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Dependency {
+    /// The package at the other end.
+    pub name: String,
+    /// `dev`, `build`, or nothing for a normal one.
+    pub kind: Option<String>,
+    /// Where it is, if it is in this tree.
+    pub path: Option<PathBuf>,
+}
+
+/// A library, program, test, example or benchmark.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Target {
+    /// Its name.
+    pub name: String,
+    /// `lib`, `cdylib`, `bin`, `test`, …
+    pub kind: Vec<String>,
+    /// Its root source file.
+    pub src_path: PathBuf,
+}
+
+impl Metadata {
+    /// Asks cargo about the workspace at `root`.
+    pub fn read(root: &Path) -> Result<Self, Failure> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let output = Command::new(cargo)
+            .args(["metadata", "--no-deps", "--format-version=1"])
+            .current_dir(root)
+            .output()?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned().into());
+        }
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+}
+
+impl Package {
+    /// The directory of its manifest.
+    pub fn directory(&self) -> &Path {
+        self.manifest_path.parent().unwrap_or(Path::new(""))
+    }
+}

@@ -1,0 +1,142 @@
+//! `mutants`: a model that never fails proves nothing, so break what it checks and see it fail.
+//!
+//! Two kinds of mutants, one at a time on a copy of the tree:
+//!
+//! - **Orderings.** Each memory ordering above `Relaxed` in `crates/sync/src` and in the arena is
+//!   weakened ([`orderings`]). A survivor says that the ordering is stronger than the models can
+//!   see: weaken it in the source, teach a model, or explain it there. The explanation is a
+//!   comment `// mutant: reason` on the line of the ordering, or in the comment right above it.
+//! - **Invariants.** `crates/sync/tests/mutants.toml` lists replacements that break one named
+//!   invariant each, and the tests that must notice ([`table`]).
+//!
+//! A mutant is *killed* when a model fails, and has *survived* when all pass. It is *undecided*
+//! when a model reaches its time limit, and *unbuildable* when the compiler refuses it; neither is
+//! counted as killed. The verb succeeds if every mutant is killed or explained, and no explanation
+//! stands at a line whose mutants are all killed.
+
+mod fate;
+mod mutant;
+mod orderings;
+mod scratch;
+mod table;
+mod trial;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+use crate::finding::{Finding, Outcome, report};
+use crate::{Failure, tree};
+use fate::Fate;
+use mutant::Mutant;
+use trial::Bench;
+
+const TABLE: &str = "crates/sync/tests/mutants.toml";
+
+/// Which mutants to try.
+enum Selection {
+    All,
+    /// Those in files that differ from a commit.
+    Changed(String),
+    File(String),
+}
+
+/// `cargo xtask mutants [--changed BASE | --all | --file F] [--limit S] [--release] [--list]`.
+///
+/// `--limit` is the time in seconds after which a model is given up; by default it is far above
+/// what the slowest model takes on the code as it is. `--list` prints the mutants and tries none.
+pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
+    use lexopt::prelude::*;
+    let mut selection = Selection::All;
+    let (mut limit, mut release, mut list) = (None, false, false);
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Long("all") => selection = Selection::All,
+            Long("changed") => selection = Selection::Changed(arguments.value()?.string()?),
+            Long("file") => selection = Selection::File(arguments.value()?.string()?),
+            Long("limit") => limit = Some(Duration::from_secs(arguments.value()?.parse()?)),
+            Long("release") => release = true,
+            Long("list") => list = true,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+
+    let root = tree::root()?;
+    let mutants = select(&root, &selection)?;
+    if list || mutants.is_empty() {
+        for mutant in &mutants {
+            println!("{mutant}");
+        }
+        println!("{} mutants", mutants.len());
+        return Ok(Outcome::Clean);
+    }
+    try_all(&mutants, &Bench::set_up(&root, limit, release)?)
+}
+
+/// All mutants of the selected files: those of the table, then the orderings by place.
+fn select(root: &Path, selection: &Selection) -> Result<Vec<Mutant>, Failure> {
+    let changed = match selection {
+        Selection::All => None,
+        Selection::Changed(base) => Some(tree::changed_since(root, base)?),
+        Selection::File(file) => Some(vec![file.clone()]),
+    };
+    let files = tree::files(root)?;
+    if let Selection::File(file) = selection
+        && !files.contains(file)
+    {
+        return Err(format!("no file {file} in the tree").into());
+    }
+    let is_selected = |file: &String| changed.as_ref().is_none_or(|files| files.contains(file));
+
+    let mut mutants = Vec::new();
+    if root.join(TABLE).exists() {
+        let text = std::fs::read_to_string(root.join(TABLE))?;
+        let read = |file: &str| tree::text(root, file);
+        let is_table_changed = is_selected(&TABLE.to_owned());
+        mutants = table::mutants(TABLE, &text, read)?;
+        mutants.retain(|mutant| is_table_changed || is_selected(&mutant.file));
+    }
+    for file in files.iter().filter(|file| orderings::covers(file) && is_selected(file)) {
+        let text = tree::text(root, file)?.unwrap_or_default();
+        mutants.extend(orderings::mutants(file, &text));
+    }
+    Ok(mutants)
+}
+
+fn try_all(mutants: &[Mutant], bench: &Bench) -> Result<Outcome, Failure> {
+    let mut tally: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut findings = Vec::new();
+    // Explained places, and whether something survived there.
+    let mut explained: BTreeMap<(&str, usize), bool> = BTreeMap::new();
+    for (index, mutant) in mutants.iter().enumerate() {
+        let fate = bench.try_one(mutant)?;
+        let excuse = mutant.explanation.as_deref().filter(|_| fate == Fate::Survived);
+        if mutant.explanation.is_some() {
+            let survived = !matches!(fate, Fate::Killed(_));
+            *explained.entry((&mutant.file, mutant.line)).or_default() |= survived;
+        }
+        let name = if excuse.is_some() { "explained" } else { fate.name() };
+        *tally.entry(name).or_default() += 1;
+        println!("[{}/{}] {mutant}: {name}{}", index + 1, mutants.len(), detail(&fate, excuse));
+        if !matches!(fate, Fate::Killed(_)) && excuse.is_none() {
+            findings.push(Finding::at(&mutant.file, mutant.line, format!("{mutant:#}: {name}")));
+        }
+    }
+    let stale: BTreeSet<_> =
+        explained.iter().filter(|(_, survived)| !**survived).map(|(place, _)| place).collect();
+    findings.extend(stale.into_iter().map(|(file, line)| {
+        Finding::at(file, *line, "`// mutant:` explains a survivor, but all were killed")
+    }));
+    let tally: Vec<_> = tally.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    println!("Mutants: {} tried, {}.", mutants.len(), tally.join(", "));
+    Ok(report(findings))
+}
+
+fn detail(fate: &Fate, excuse: Option<&str>) -> String {
+    match (fate, excuse) {
+        (_, Some(reason)) => format!(" ({reason})"),
+        (Fate::Killed(by) | Fate::Undecided(by), _) => format!(" by {by}"),
+        (Fate::Unbuildable(error), _) => format!(": {error}"),
+        (Fate::Survived, None) => String::new(),
+    }
+}

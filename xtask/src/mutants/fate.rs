@@ -1,0 +1,27 @@
+//! What became of a mutant.
+
+/// What the models said to a mutant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Fate {
+    /// This test failed.
+    Killed(String),
+    /// All passed.
+    Survived,
+    /// This one did not end in time.
+    Undecided(String),
+    /// The compiler refused it, and said so.
+    Unbuildable(String),
+}
+
+impl Fate {
+    /// The word that reports use.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Killed(_) => "killed",
+            Self::Survived => "survived",
+            Self::Undecided(_) => "undecided",
+            Self::Unbuildable(_) => "unbuildable",
+        }
+    }
+}

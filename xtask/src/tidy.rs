@@ -1,0 +1,98 @@
+//! `tidy`: style as a test, so that no review has to mention it.
+//!
+//! | module | rule |
+//! |---|---|
+//! | [`lines`] | 100 columns; a file of more than 600 lines says `Long because …` at its top |
+//! | [`words`] | no unfinished work, no ignored test or error, no path of one machine |
+//! | [`orderings`] | in `sync` and `platform`, sequential consistency only in fences |
+//! | [`unsafety`] | each `unsafe impl` says why it is sound |
+//! | [`modules`] | each file under `src` is some module's |
+//! | [`crates`] | each crate says what it is; no workspace dependency is unused |
+//! | [`rooms`] | dependencies point down |
+
+mod crates;
+mod lines;
+mod modules;
+mod orderings;
+mod rooms;
+mod unsafety;
+mod words;
+
+use crate::finding::{Outcome, report};
+use crate::metadata::Metadata;
+use crate::{Failure, source, tree};
+
+/// `cargo xtask tidy`.
+pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
+    if let Some(argument) = arguments.next()? {
+        return Err(argument.unexpected().into());
+    }
+    let root = tree::root()?;
+    let files = tree::files(&root)?;
+    let metadata = Metadata::read(&root)?;
+
+    let mut findings = Vec::new();
+    for file in &files {
+        let Some(text) = tree::text(&root, file)? else { continue };
+        let language = Language::of(file, &text);
+        findings.extend(lines::check(file, language, &text));
+        findings.extend(words::check(file, language, &text));
+        if language == Language::Rust {
+            let masked = source::mask(&text);
+            findings.extend(orderings::check(file, &masked));
+            findings.extend(unsafety::check(file, &text, &masked));
+        }
+    }
+    findings.extend(modules::check(&root, &files, &metadata)?);
+    findings.extend(crates::check(&root, &files, &metadata)?);
+    findings.extend(rooms::check(&root, &metadata));
+    Ok(report(findings))
+}
+
+/// What a file is written in, as far as the rules care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Language {
+    Rust,
+    C,
+    Shell,
+    Markdown,
+    Other,
+}
+
+impl Language {
+    fn of(file: &str, text: &str) -> Self {
+        let name = file.rsplit('/').next().unwrap_or(file);
+        match name.rsplit_once('.').map(|(_, extension)| extension) {
+            Some("rs") => Self::Rust,
+            Some("c" | "h") => Self::C,
+            Some("sh") => Self::Shell,
+            Some("md") => Self::Markdown,
+            _ if is_shell_script(text) => Self::Shell,
+            _ => Self::Other,
+        }
+    }
+}
+
+fn is_shell_script(text: &str) -> bool {
+    let first = text.lines().next().unwrap_or("");
+    first.starts_with("#!") && first.ends_with("sh")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_language_is_told_by_its_ending_or_its_first_line() {
+        for (file, text, language) in [
+            ("a/b.rs", "", Language::Rust),
+            ("a.h", "", Language::C),
+            ("README.md", "", Language::Markdown),
+            (".ci/run", "#!/usr/bin/env bash\n", Language::Shell),
+            (".ci/run", "#!/usr/bin/python3\n", Language::Other),
+            (".rs/data", "", Language::Other),
+        ] {
+            assert_eq!(Language::of(file, text), language, "{file}");
+        }
+    }
+}

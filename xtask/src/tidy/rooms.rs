@@ -1,0 +1,132 @@
+//! The rooms of the tree: dependencies point down only.
+//!
+//! ```text
+//!   antiphon-platform ◄── antiphon-sync ◄── antiphon-runtime
+//!          ▲                   ▲                   ▲
+//!   linux, check, sim     antiphon ────────────────┘
+//!                              ▲
+//!                    capi, preload, the command ──► record
+//! ```
+//!
+//! A back end never depends on an algorithm, nor an algorithm on a back end, except to be tested.
+
+use std::path::Path;
+
+use crate::finding::Finding;
+use crate::metadata::{Dependency, Metadata, Package};
+
+/// One crate of the tree and what it may depend on there.
+struct Room {
+    name: &'static str,
+    /// Normal and build dependencies.
+    below: &'static [&'static str],
+    /// Further ones of its tests.
+    tested_on: &'static [&'static str],
+}
+
+const fn room(
+    name: &'static str,
+    below: &'static [&'static str],
+    tested_on: &'static [&'static str],
+) -> Room {
+    Room { name, below, tested_on }
+}
+
+const PLATFORM: &str = "antiphon-platform";
+const SYNC: &str = "antiphon-sync";
+const RUNTIME: &str = "antiphon-runtime";
+const LINUX: &str = "antiphon-linux";
+const CHECK: &str = "antiphon-check";
+const SIM: &str = "antiphon-sim";
+const FACADE: &str = "antiphon";
+const BACK_ENDS: &[&str] = &[LINUX, CHECK, SIM];
+const RECORD: &str = "antiphon-record";
+const LIBRARY: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM];
+const PRELOADED: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD];
+const COMMAND: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD, CHECK, SIM];
+
+/// A crate that is not here has no room yet: give it one, and its edges.
+const ROOMS: [Room; 14] = [
+    room(PLATFORM, &[], &[]),
+    room(SYNC, &[PLATFORM], BACK_ENDS),
+    room(RUNTIME, &[SYNC, PLATFORM], BACK_ENDS),
+    room(LINUX, &[PLATFORM], &[]),
+    room(CHECK, &[PLATFORM], &[]),
+    room(SIM, &[PLATFORM], &[]),
+    room(RECORD, &[], &[]),
+    room(FACADE, &[RUNTIME, SYNC, LINUX, PLATFORM], &[CHECK, SIM]),
+    room("antiphon-capi", LIBRARY, &[]),
+    room("antiphon-preload", PRELOADED, &[]),
+    room("antiphon-preload-coop", PRELOADED, &[]),
+    room("antiphon-cli", COMMAND, &[]),
+    room("antiphon-kernel", &[RUNTIME, SYNC, PLATFORM], &[]),
+    room("xtask", &[], &[]),
+];
+
+/// Edges that do not point down, and crates without a room.
+pub fn check(root: &Path, metadata: &Metadata) -> Vec<Finding> {
+    metadata.packages.iter().flat_map(|package| check_package(root, package)).collect()
+}
+
+fn check_package(root: &Path, package: &Package) -> Vec<Finding> {
+    let manifest = package.manifest_path.strip_prefix(root).unwrap_or(&package.manifest_path);
+    let find = |what| Finding::of(&manifest.display().to_string(), what);
+    let Some(room) = ROOMS.iter().find(|room| room.name == package.name) else {
+        return vec![find("the crate has no room: see the list in xtask's `rooms`".to_owned())];
+    };
+    package
+        .dependencies
+        .iter()
+        .filter(|edge| edge.path.is_some() && !allows(room, edge))
+        .map(|edge| find(format!("{} may not depend on {}", package.name, edge.name)))
+        .collect()
+}
+
+fn allows(room: &Room, edge: &Dependency) -> bool {
+    let name = edge.name.as_str();
+    let in_tests = edge.kind.as_deref() == Some("dev");
+    room.below.contains(&name) || (in_tests && room.tested_on.contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(package: &str, edges: &[(&str, Option<&str>)]) -> usize {
+        let dependencies = edges
+            .iter()
+            .map(|&(name, kind)| Dependency {
+                name: name.to_owned(),
+                kind: kind.map(str::to_owned),
+                path: (name != "libc").then(|| name.into()),
+            })
+            .collect();
+        let package = Package {
+            name: package.to_owned(),
+            description: None,
+            manifest_path: "Cargo.toml".into(),
+            dependencies,
+            targets: Vec::new(),
+        };
+        check_package(Path::new(""), &package).len()
+    }
+
+    #[test]
+    fn edges_point_down() {
+        assert_eq!(found(SYNC, &[(PLATFORM, None), ("libc", None)]), 0);
+        assert_eq!(found(PLATFORM, &[(SYNC, None)]), 1);
+        assert_eq!(found(LINUX, &[(SYNC, None), (SYNC, Some("dev"))]), 2);
+        assert_eq!(found("xtask", &[(PLATFORM, None)]), 1);
+    }
+
+    #[test]
+    fn an_algorithm_meets_a_back_end_in_tests_only() {
+        assert_eq!(found(SYNC, &[(CHECK, Some("dev"))]), 0);
+        assert_eq!(found(SYNC, &[(CHECK, None), (SIM, Some("build"))]), 2);
+    }
+
+    #[test]
+    fn a_new_crate_needs_a_room() {
+        assert_eq!(found("antiphon-attic", &[]), 1);
+    }
+}
