@@ -29,7 +29,7 @@ use crate::{Atomic, AtomicInteger, Platform, ThreadId, Waiter, WaiterId, WaiterR
 
 /// The allocator of a platform's waiter nodes. One a process (or execution, or simulation).
 pub struct Arena<P: Platform> {
-    /// The highest index ever handed out.
+    /// How many indices were handed out; may exceed what there are.
     fresh: P::U32,
     /// The free list: a tag that grows with each change above the [`WaiterId`] of the first node.
     free: P::U64,
@@ -123,28 +123,25 @@ impl<P: Platform> Arena<P> {
     }
 
     fn take_fresh(&self) -> Option<WaiterId> {
-        let seen = self.fresh.load(Relaxed);
-        if seen != 0
-            && (seen.is_multiple_of(BLOCK) || seen >= P::WAITERS - 1)
-            && let Some(id) = self.scavenge(seen.min(P::WAITERS - 1))
-        {
-            return Some(id);
-        }
-        // A compare-exchange and not an add: at the end of the arena it must not wrap.
-        let mut seen = seen;
         loop {
-            let index = seen.checked_add(1).filter(|&index| index < P::WAITERS)?;
-            P::waiter(index)?;
-            match self.fresh.compare_exchange(seen, index, Relaxed, Relaxed) {
-                // Low 16 bits of zero stand for "nobody" in a lock's `head` field.
-                Ok(_) if index.is_multiple_of(1 << 16) => seen = index,
-                Ok(_) => {
-                    let id = WaiterId::new(P::epoch(), index);
-                    // Zero is dead: the first generation of an idle node is 2.
-                    P::waiter(index)?.generation.store(2, Release);
-                    return Some(id);
-                }
-                Err(now) => seen = now,
+            let seen = self.fresh.load(Relaxed);
+            if seen != 0
+                && (seen.is_multiple_of(BLOCK) || seen >= P::WAITERS - 1)
+                && let Some(id) = self.scavenge(seen.min(P::WAITERS - 1))
+            {
+                return Some(id);
+            }
+            if seen >= P::WAITERS - 1 {
+                return None;
+            }
+            // An addition and not an exchange: hundreds may come at once. It can overshoot the end
+            // by as many as come at once, never wrap.
+            let index = self.fresh.fetch_add(1, Relaxed) + 1;
+            // Low 16 bits of zero stand for "nobody" in a lock's `head` field.
+            if index < P::WAITERS && !index.is_multiple_of(1 << 16) {
+                // Zero is dead: the first generation of an idle node is 2.
+                P::waiter(index)?.generation.store(2, Release);
+                return Some(WaiterId::new(P::epoch(), index));
             }
         }
     }

@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use antiphon_sim::{Access, Machine, OwnLine, Outcome, Sim, Simulation, count, finished, think};
+use antiphon_sim::{Access, Machine, Outcome, OwnLine, Sim, Simulation, count, finished, think};
 use antiphon_sync::lock::{Lock, Published, ShflMutex, ShflSpin, Ticket};
 use antiphon_sync::policy::{None, Numa};
 

@@ -1,9 +1,9 @@
-//! The locks on simulated machines: order, fairness and the price of a policy, the same in each run.
+//! The locks on simulated machines: order, fairness, the price of a policy; the same in each run.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-use antiphon_sim::{Access, Machine, OwnLine, Outcome, Sim, Simulation};
+use antiphon_sim::{Access, Machine, Outcome, OwnLine, Sim, Simulation};
 use antiphon_sync::lock::{Lock, Published, ShflMutex, ShflSpin, Ticket};
 use antiphon_sync::policy::{None, Numa};
 
@@ -15,11 +15,8 @@ fn contend<L: Lock>(machine: Machine, threads: usize, limit_ns: u64) -> Outcome 
         data: OwnLine<[u64; 16]>,
         owned: Cell<bool>,
     }
-    let shared = Rc::new(Shared {
-        lock: OwnLine(L::NEW),
-        data: OwnLine([0; 16]),
-        owned: Cell::new(false),
-    });
+    let shared =
+        Rc::new(Shared { lock: OwnLine(L::NEW), data: OwnLine([0; 16]), owned: Cell::new(false) });
     Simulation::new(machine, 7)
         .threads(threads, move |_| {
             while !antiphon_sim::finished() {

@@ -38,9 +38,7 @@ impl<P: Platform> Ticket<P> {
         // Acquire: pairs with the release in `unlock`. If the exchange succeeds, `next` was
         // `serving` at that time, so nobody else holds or will get this ticket.
         let serving = self.serving.load(Acquire);
-        self.next
-            .compare_exchange(serving, serving.wrapping_add(1), Relaxed, Relaxed)
-            .is_ok()
+        self.next.compare_exchange(serving, serving.wrapping_add(1), Relaxed, Relaxed).is_ok()
     }
 
     /// Serves the next ticket.

@@ -25,9 +25,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{
-    Atomic, Clock, Deadline, Parked, Platform, Waiter, WaiterId, WaiterRef,
-};
+use antiphon_platform::{Atomic, Clock, Deadline, Parked, Platform, Waiter, WaiterId, WaiterRef};
 
 use crate::lock::ShflMutex;
 use crate::policy;
@@ -76,8 +74,7 @@ impl Next {
 
 impl<P: Platform> Condvar<P> {
     /// A condition variable that nobody waits for.
-    pub const NEW: Self =
-        Self { list: ShflMutex::NEW, first: P::U32::ZERO, last: P::U32::ZERO };
+    pub const NEW: Self = Self { list: ShflMutex::NEW, first: P::U32::ZERO, last: P::U32::ZERO };
 
     /// Waits until notified, or `deadline`, or (seldom) for no reason. `unlock` and `lock` are the
     /// caller's mutex, which is held before and after. Returns whether it was notified before the
@@ -170,20 +167,20 @@ impl<P: Platform> Condvar<P> {
             return;
         }
         let first = self.with_list(|| {
-            let mut at = self.first.load(Relaxed);
             let chained = self.one_mutex();
+            let mut at = self.last.load(Relaxed);
             let mut first = None;
             self.first.store(0, Relaxed);
             self.last.store(0, Relaxed);
+            // From the last to the first: whoever is marked may wake its next at once, so that one
+            // must be marked already.
             while let Some(node) = Self::node(at) {
-                let next = node.next.load(Relaxed);
-                let target = Self::notify(at, node);
-                match (first, target) {
-                    (None, target) => first = target,
-                    (Some(_), Some(target)) if !chained => P::unpark(target),
-                    _ => {}
+                let before = node.resume.load(Relaxed);
+                if let Some(behind) = first.take_if(|_| !chained) {
+                    P::unpark(behind);
                 }
-                at = next;
+                first = Self::notify(at, node);
+                at = before;
             }
             first
         });

@@ -3,4 +3,5 @@
 #![allow(dead_code)]
 
 pub mod metal;
+pub mod model;
 pub mod validate;

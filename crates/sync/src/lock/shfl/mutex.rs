@@ -19,8 +19,8 @@
 //! `FAIR` is raised by a head that was overtaken too often: the lock then goes from owner to head,
 //! and comers can't barge. `README.md` beside this file has the whole protocol and the reasons.
 //!
-//! - MUTEX-1: `WAKE` is set only while `LOCKED` is; who clears it wakes the waiter that `head` names
-//!   afterwards.
+//! - MUTEX-1: `WAKE` is set only while `LOCKED` is; who clears it wakes the waiter that `head`
+//!   names afterwards.
 //! - MUTEX-2: a sleeping head is named by `head`, with `WAKE` set, or has a wake coming.
 //! - MUTEX-3: nothing of the lock is touched after the store that releases it.
 //!
@@ -116,26 +116,34 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// Acquires the lock; blocks until it is had.
     #[inline]
     pub fn lock(&self) {
-        // Acquire: pairs with the release in `unlock`.
-        if self.locked.compare_exchange(0, LOCKED, Acquire, Relaxed).is_err() {
+        if !self.lock_uncontended() {
             self.lock_contended(None);
         }
+    }
+
+    /// What [`lock`](Self::lock) does without contention: acquires the lock if it is free and no
+    /// waiter has asked for fairness. For callers that want to know when they would have waited.
+    #[inline]
+    pub fn lock_uncontended(&self) -> bool {
+        // Acquire: pairs with the release in `unlock`.
+        self.locked.compare_exchange(0, LOCKED, Acquire, Relaxed).is_ok()
     }
 
     /// Acquires the lock, or gives up when the deadline has passed; says whether it was had. A free
     /// lock is had whatever the deadline.
     #[inline]
     pub fn lock_until(&self, deadline: Deadline) -> bool {
-        // Acquire: pairs with the release in `unlock`.
-        self.locked.compare_exchange(0, LOCKED, Acquire, Relaxed).is_ok()
-            || self.lock_contended(Some(deadline)) == Wait::Acquired
+        self.lock_uncontended() || self.lock_contended(Some(deadline)) == Wait::Acquired
     }
 
     /// Acquires the lock if it is free, ahead of any waiters; never fails on a free lock.
     #[inline]
     pub fn try_lock(&self) -> bool {
         // Acquire: pairs with the release in `unlock`.
-        self.locked.compare_exchange(0, LOCKED, Acquire, Relaxed).is_ok() || self.take_any()
+        match self.locked.compare_exchange(0, LOCKED, Acquire, Relaxed) {
+            Ok(_) => true,
+            Err(seen) => seen & LOCKED == 0 && self.take_any(),
+        }
     }
 
     /// Whether somebody holds the lock; may be stale at once.
@@ -168,56 +176,49 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
 
     /// Releases with a wake. The target is known before the store that releases (MUTEX-3); a head
     /// that names itself after `WAKE` was cleared sets it again, and the release fails (MUTEX-1).
+    ///
+    /// Nobody is woken before the release: a head that woke to a held lock would ask again, and
+    /// the two could keep each other busy for ever.
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self) {
+        let mut named = 0;
         let mut target = None;
         loop {
             // Acquire: pairs with the release in `ask_for_wake`: `head` is as new as the flag.
             let seen = self.locked.fetch_and(!WAKE, Acquire) & !WAKE;
-            let head = self.head.swap(0, Relaxed);
-            if let Some(target) = target.replace(Self::sleeper(head)).flatten() {
-                // An earlier round's: may have left by its deadline, so wake it too.
-                P::unpark(target);
+            // Acquire: pairs with the release there: the name may be newer than the flag, and then
+            // the generation must be as new as the name.
+            let head = self.head.swap(0, Acquire);
+            if head != 0 {
+                named = u32::from(head);
+                target = P::arena().reference(named);
             }
             // Release: pairs with the acquire of the next owner.
             if self.locked.compare_exchange(seen, seen & !LOCKED, Release, Relaxed).is_ok() {
                 break;
             }
         }
-        if let Some(target) = target.flatten() {
+        if let Some(target) = target {
             P::unpark(target);
         }
+        Self::wake_namesakes(named);
     }
 
-    /// The waiter whose index ends in `head`. Beyond 65 535 nodes there may be several: all but one
-    /// are woken at once, for nothing.
-    fn sleeper(head: u16) -> Option<WaiterRef> {
-        if head == 0 {
-            return None;
-        }
+    /// Wakes the waiters whose index ends as `named` does: `head` holds 16 bits of it.
+    fn wake_namesakes(named: u32) {
         let arena = P::arena();
-        let mut target = None;
-        for index in (u32::from(head)..=arena.high_water()).step_by(1 << 16) {
-            if let Some(previous) = target.take() {
-                P::unpark(previous);
+        for index in (named..=arena.high_water()).step_by(1 << 16).skip(1) {
+            if let Some(namesake) = arena.reference(index) {
+                P::unpark(namesake);
             }
-            target = arena.reference(index);
         }
-        target
     }
 
-    /// Takes a free lock, fair or not.
+    /// Takes a free lock, fair or not. Looks at the newest value, where a load might not.
     fn take_any(&self) -> bool {
-        let mut seen = self.locked.load(Relaxed);
-        while seen & LOCKED == 0 {
-            // Acquire: pairs with the release in `unlock`.
-            match self.locked.compare_exchange(seen, seen | LOCKED, Acquire, Relaxed) {
-                Ok(_) => return true,
-                Err(now) => seen = now,
-            }
-        }
-        false
+        // Acquire: pairs with the release in `unlock`. On a held lock it changes nothing.
+        self.locked.fetch_or(LOCKED, Acquire) & LOCKED == 0
     }
 
     #[cold]
@@ -240,10 +241,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// Spins for a while and takes the lock if it comes free; leaves it to the head if that has
     /// asked for fairness.
     fn spin_and_barge(&self) -> bool {
-        self.spin(F::SPIN).is_ok_and(|seen| {
-            // Acquire: pairs with the release in `unlock`.
-            seen == 0 && self.locked.compare_exchange(0, LOCKED, Acquire, Relaxed).is_ok()
-        })
+        self.spin(F::SPIN).is_ok_and(|seen| seen == 0 && self.lock_uncontended())
     }
 
     /// Spins until the lock is seen free, within the budget.
@@ -260,7 +258,9 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         const NAP_NS: u64 = 200_000;
         let bed = Waiter::<P>::NEW;
         loop {
-            if self.spin(F::SPIN).is_ok() && self.take_any() {
+            // Whether it came free or not: a try each nap costs the owner nothing to speak of.
+            let _ = self.spin(F::SPIN);
+            if self.take_any() {
                 return Wait::Acquired;
             }
             if passed::<P>(deadline) {
@@ -371,8 +371,9 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// Names the caller, the head, as the one to wake, and asks the owner to do so; with `fair`,
     /// also to leave the lock to the head alone.
     fn ask_for_wake(&self, me: Place<P>, fair: bool) -> Ask {
-        // Relaxed: published by the exchange below, or the fence.
-        self.head.store(half(me), Relaxed);
+        // Release: pairs with the acquire in `unlock_contended`, which may see the name before the
+        // flag: our node's generation must come with it.
+        self.head.store(half(me), Release);
         // Owners that are about to release by `store_unless` have done so, or will see `head`.
         let sound = !P::fenced() || P::heavy_fence().is_ok();
         let wish = if fair { WAKE | FAIR } else { WAKE };
@@ -398,7 +399,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             let next = at.next_or_clear(&self.tail);
             at.give();
             let Some(next) = next else { return };
-            let asleep = F::HEAD_SLEEPS && wait == Wait::Acquired && status::load(next.node).parked();
+            let owner = F::HEAD_SLEEPS && wait == Wait::Acquired;
+            let asleep = owner && status::load(next.node).parked();
             if asleep {
                 // MUTEX-2. Before the grant: from then on, the next head may name itself. Relaxed:
                 // our own unlock, or what hands the lock to another thread, comes later.

@@ -9,8 +9,8 @@
 //!
 //! And two of ours:
 //!
-//! - INV-5: a group grows to [`Form::GROUP`](super::Form::GROUP) waiters at most; then the next head
-//!   starts anew, so that nobody is overtaken for ever.
+//! - INV-5: a group grows to [`Form::GROUP`](super::Form::GROUP) waiters at most; then the next
+//!   head starts anew, so that nobody is overtaken for ever.
 //! - INV-6: shuffling stops as soon as its waiter has something better to do.
 //!
 //! Why INV-1 holds: the role comes into being at a head whose `batch` is 0, that is, which nobody

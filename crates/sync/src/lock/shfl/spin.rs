@@ -6,8 +6,8 @@
 //! | 1 | | zero |
 //! | 2–3 | `tail` | index of the last waiter, 0 if nobody waits |
 //!
-//! A comer takes a free lock only if nobody waits; there is no separate "no stealing" byte that could
-//! be left behind. The head of the queue spins on `locked`, all others on their own node. Unlock is
+//! A comer takes a free lock only if nobody waits; there is no separate "no stealing" byte that
+//! could be left behind. The head of the queue spins on `locked`, all others on their own node. Unlock is
 //! one plain store. Where the machine is crowded, a queue of spinners would wait for one that does
 //! not run; then a comer does not join but barges, as a test-and-test-and-set lock does.
 //!
@@ -19,7 +19,7 @@ use antiphon_platform::{Atomic, Hint, Platform};
 
 use super::queue::{Place, Tail, TailIndex};
 use super::shuffle::{self, Role};
-use super::{status, Form, Standard};
+use super::{Form, Standard, status};
 use crate::policy::{Numa, Policy};
 use core::marker::PhantomData;
 
@@ -36,8 +36,7 @@ pub struct ShflSpin<P: Platform, Q: Policy = Numa, F: Form = Standard> {
 
 impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
     /// A free lock.
-    pub const NEW: Self =
-        Self { locked: P::U8::ZERO, tail: TailIndex::NEW, policy: PhantomData };
+    pub const NEW: Self = Self { locked: P::U8::ZERO, tail: TailIndex::NEW, policy: PhantomData };
 
     /// Acquires the lock; spins until it is had.
     #[inline]
@@ -108,10 +107,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         loop {
             if role && self.is_locked() {
                 let stop = || !self.is_locked();
-                role = matches!(
-                    shuffle::shuffle::<P, Q>(me, &self.tail, F::GROUP, stop),
-                    Role::Kept
-                );
+                role =
+                    matches!(shuffle::shuffle::<P, Q>(me, &self.tail, F::GROUP, stop), Role::Kept);
             }
             self.locked.wait_while(Relaxed, |locked| locked != 0);
             if self.try_lock() {
@@ -139,10 +136,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
             }
             if role {
                 let stop = || status::load(me.node).head();
-                role = matches!(
-                    shuffle::shuffle::<P, Q>(me, &self.tail, F::GROUP, stop),
-                    Role::Kept
-                );
+                role =
+                    matches!(shuffle::shuffle::<P, Q>(me, &self.tail, F::GROUP, stop), Role::Kept);
             }
             // Acquire: as `status::load`. INV-4: without the role, this is all that it does.
             me.node.status.wait_while(Acquire, status::Status::idle);

@@ -1,0 +1,54 @@
+//! A simulated NUMA machine as a platform of Antiphon: `Sim`.
+//!
+//! Algorithms that are generic over [`Platform`](antiphon_platform::Platform) run here unchanged,
+//! on any number of sockets and cores, and every line transfer, wake-up and time slice has a price.
+//! The same seed gives the same run, step by step, in any process. **Every figure is simulated**:
+//! it says what the model predicts of a machine, not what any machine does. What the model leaves
+//! out is in the crate's README.
+//!
+//! ```
+//! use antiphon_platform::{AtomicInteger, Atomic, Platform};
+//! use antiphon_sim::{Machine, OwnLine, Sim, Simulation, count, finished, think};
+//! use std::{rc::Rc, sync::atomic::Ordering::Relaxed};
+//!
+//! let counter = Rc::new(OwnLine(<Sim as Platform>::U64::ZERO));
+//! let outcome = Simulation::new(Machine::two_sockets(), 1)
+//!     .threads(28, {
+//!         let counter = Rc::clone(&counter);
+//!         move |_| {
+//!             while !finished() {
+//!                 counter.fetch_add(1, Relaxed);
+//!                 count();
+//!                 think(200);
+//!             }
+//!         }
+//!     })
+//!     .run(100_000)
+//!     .expect("nobody waits for ever");
+//! assert!(outcome.counts.remote_transfers > 0);
+//! assert!(counter.load(Relaxed) >= outcome.total_operations());
+//! ```
+//!
+//! A simulation runs on the host thread that calls [`Simulation::run`]; several may run at a time
+//! on several host threads, and share nothing.
+
+mod atomic;
+mod events;
+mod line;
+mod machine;
+mod nodes;
+mod os;
+mod outcome;
+mod platform;
+mod random;
+mod simulation;
+mod step;
+mod workload;
+mod world;
+
+pub use atomic::{SimU8, SimU16, SimU32, SimU64};
+pub use machine::Machine;
+pub use outcome::{Counts, Outcome, Stuck, Wait, WaitsOn, Why, jain};
+pub use platform::Sim;
+pub use simulation::Simulation;
+pub use workload::{Access, OwnLine, count, finished, name_line, now, think, touch, work};

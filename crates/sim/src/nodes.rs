@@ -1,0 +1,66 @@
+//! Memory of waiter nodes.
+//!
+//! The seam promises nodes for ever (`&'static`), but each simulation wants its own, all zero. So
+//! node memory is leaked once, kept here when its simulation ends, and wiped for the next. The
+//! arena can't be wiped from outside, so each simulation leaks a new one: 64 bytes.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use antiphon_platform::{Arena, Waiter};
+
+use crate::{OwnLine, Sim};
+
+/// One more than the nodes of a simulation at most.
+pub(crate) const NODES: u32 = 1 << 16;
+/// Nodes that are made at once.
+const BLOCK: u32 = 256;
+
+type Block = [Waiter<Sim>; BLOCK as usize];
+
+/// The nodes of one simulation at a time.
+pub(crate) struct Nodes {
+    blocks: Box<[OnceLock<&'static Block>]>,
+}
+
+/// Node memory that no simulation uses.
+static IDLE: Mutex<Vec<Nodes>> = Mutex::new(Vec::new());
+
+impl Nodes {
+    /// Nodes that read as zero.
+    pub(crate) fn take() -> Self {
+        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let nodes = idle.unwrap_or_else(|| Self {
+            blocks: (0..NODES / BLOCK).map(|_| OnceLock::new()).collect(),
+        });
+        nodes.blocks.iter().filter_map(OnceLock::get).flat_map(|block| block.iter()).for_each(wipe);
+        nodes
+    }
+
+    /// Keeps the memory for a later simulation.
+    pub(crate) fn give(self) {
+        IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+    }
+
+    pub(crate) fn get(&self, index: u32) -> &'static Waiter<Sim> {
+        let block = self.blocks[(index / BLOCK) as usize]
+            .get_or_init(|| Box::leak(Box::new([const { Waiter::NEW }; BLOCK as usize])));
+        &block[(index % BLOCK) as usize]
+    }
+}
+
+/// An arena that has handed out nothing.
+pub(crate) fn new_arena() -> &'static Arena<Sim> {
+    &Box::leak(Box::new(OwnLine(Arena::NEW))).0
+}
+
+fn wipe(node: &Waiter<Sim>) {
+    // Every field by name: a new one must not be forgotten.
+    let Waiter { generation, owner, next, status, batch, resume, socket, data, token, handle } =
+        node;
+    // Relaxed: the list's mutex orders this after the last simulation and before the next.
+    for word in [generation, owner, next, status, batch, resume, socket, data, token] {
+        word.0.store(0, Relaxed);
+    }
+    handle.0.store(0, Relaxed);
+}

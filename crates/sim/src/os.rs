@@ -1,0 +1,383 @@
+//! The simulated operating system: run queues, slices, sleeping and waking.
+//!
+//! ```text
+//!   Asleep ──arrive──► Ready ──dispatch──► on its core ──► Finished
+//!     ▲                  ▲                    │    │
+//!     │                  └─────slice over─────┘    │
+//!     └──────────────────────park──────────────────┘
+//! ```
+//!
+//! A thread on its core takes a step (an access in flight; never interrupted), computes
+//! (interrupted at any instant) or watches a line (spins: it keeps its core, and costs no events
+//! until the line changes). Each core has one queue, first come first served; a slice ends only
+//! while others wait for the core. Threads stay on the core that they were placed on: there is no
+//! load balancing, no priority, and a woken thread never preempts one that runs.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use antiphon_platform::Local;
+use corosensei::Yielder;
+
+use crate::events::Event;
+use crate::line::LineId;
+use crate::random::Random;
+use crate::step::step;
+use crate::world::{World, suspend, with};
+use crate::{OwnLine, Sim};
+
+/// What a thread does when it has its core, or will do when it gets it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Takes a step.
+    Step,
+    /// Computes; while it is off its core, `until_ns` is what is left.
+    Computing { until_ns: u64 },
+    /// Spins on a line.
+    Watching(Watch),
+    /// Sleeps, or has not started.
+    Asleep(Option<Sleep>),
+    /// Is over.
+    Finished,
+}
+
+/// A wait for a line to change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Watch {
+    pub(crate) line: LineId,
+    /// Waits while the line has this version (LINE-2).
+    pub(crate) version: u64,
+    /// Where in the line, and what the thread saw there; for reports.
+    pub(crate) offset: u8,
+    pub(crate) value: u64,
+    pub(crate) deadline_ns: Option<u64>,
+}
+
+/// A sleep in `park`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sleep {
+    /// The address of the waiter's node. Compared only: its value is the host's.
+    pub(crate) node: usize,
+    pub(crate) deadline_ns: Option<u64>,
+}
+
+/// One simulated thread.
+pub(crate) struct Thread {
+    pub(crate) core: u32,
+    pub(crate) state: State,
+    /// Which of its foreseen turns is valid.
+    pub(crate) turn: u64,
+    /// Which of its waits this is; voids the deadlines of earlier ones.
+    wait: u64,
+    pub(crate) yielder: *const Yielder<(), ()>,
+    pub(crate) local: Rc<OwnLine<Local<Sim>>>,
+    pub(crate) random: Random,
+    pub(crate) operations: u64,
+}
+
+impl Thread {
+    pub(crate) fn new(core: u32, random: Random) -> Self {
+        Self {
+            core,
+            state: State::Asleep(None),
+            turn: 0,
+            wait: 0,
+            yielder: std::ptr::null(),
+            local: Rc::new(OwnLine(Local::NEW)),
+            random,
+            operations: 0,
+        }
+    }
+}
+
+/// One simulated core.
+#[derive(Default)]
+pub(crate) struct Core {
+    pub(crate) current: Option<usize>,
+    /// Who ran here last: going back to it is no switch.
+    last: Option<usize>,
+    pub(crate) queue: VecDeque<usize>,
+    /// Counts dispatches; voids the ends of earlier slices.
+    slice: u64,
+    slice_began_ns: u64,
+    slice_foreseen: bool,
+    /// The slice is over, but the current thread has a step in flight.
+    slice_over: bool,
+}
+
+/// How a wait for a line came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Watched {
+    Changed,
+    Expired,
+}
+
+/// Spins until the line changes or the deadline comes.
+pub(crate) fn watch(watch: Watch) -> Watched {
+    if watch.deadline_ns.is_some_and(|deadline_ns| deadline_ns <= with(|world| world.now_ns)) {
+        return Watched::Expired;
+    }
+    if !with(|world| world.begin_watch(watch)) {
+        return Watched::Changed;
+    }
+    loop {
+        suspend();
+        if let Some(watched) = with(|world| world.end_watch(watch)) {
+            return watched;
+        }
+        // Was preempted and is back, and nothing has changed: goes on watching.
+    }
+}
+
+/// Sleeps until woken or until the deadline comes; not at all if `awake` says so once the thread
+/// is committed to sleep.
+pub(crate) fn sleep(sleep: Sleep, awake: impl FnOnce() -> bool) {
+    step(|world| world.machine.park_ns);
+    if awake() {
+        return;
+    }
+    with(|world| world.fall_asleep(sleep));
+    suspend();
+}
+
+impl World {
+    /// Handles events until a thread is to run, and returns it. `None`: nothing will ever happen,
+    /// or nothing that can end any wait, or it is later than the end.
+    pub(crate) fn next_thread(&mut self) -> Option<usize> {
+        while let Some((at_ns, event)) = self.events.pop() {
+            if at_ns > self.end_ns {
+                return None;
+            }
+            self.now_ns = at_ns;
+            match event {
+                Event::Resume { thread, turn } if self.threads[thread].turn == turn => {
+                    let state = &mut self.threads[thread].state;
+                    if matches!(state, State::Computing { .. }) {
+                        *state = State::Step;
+                    }
+                    return Some(thread);
+                }
+                Event::Arrive { thread } => self.arrive(thread),
+                Event::Expire { thread, wait } if self.threads[thread].wait == wait => {
+                    self.expire(thread);
+                }
+                Event::Slice { core, slice } if self.cores[core as usize].slice == slice => {
+                    if self.waits_for_ever() {
+                        return None;
+                    }
+                    self.slice_over(core);
+                }
+                Event::Resume { .. } | Event::Expire { .. } | Event::Slice { .. } => {}
+            }
+        }
+        None
+    }
+
+    /// Whether each thread that is not over waits for another. Without this, spinners that share a
+    /// core would preempt each other for ever.
+    fn waits_for_ever(&self) -> bool {
+        self.threads.iter().all(|thread| match thread.state {
+            State::Watching(watch) => watch.deadline_ns.is_none() && !self.has_changed(watch),
+            State::Asleep(Some(sleep)) => sleep.deadline_ns.is_none(),
+            State::Finished => true,
+            State::Step | State::Computing { .. } | State::Asleep(None) => false,
+        })
+    }
+
+    fn has_changed(&self, watch: Watch) -> bool {
+        self.lines.get(watch.line).version != watch.version
+    }
+
+    /// A thread wants its core.
+    fn arrive(&mut self, thread: usize) {
+        self.record(thread, 8, 0);
+        self.threads[thread].state = State::Step;
+        let core = self.threads[thread].core;
+        self.cores[core as usize].queue.push_back(thread);
+        if self.cores[core as usize].current.is_none() {
+            self.dispatch(core);
+        } else {
+            self.foresee_slice(core);
+        }
+    }
+
+    /// Gives a core that nobody has to the first who wants it.
+    fn dispatch(&mut self, number: u32) {
+        let core = &mut self.cores[number as usize];
+        core.slice += 1;
+        core.slice_foreseen = false;
+        core.slice_over = false;
+        core.current = core.queue.pop_front();
+        let Some(thread) = core.current else { return };
+        core.slice_began_ns = self.now_ns;
+        if core.last.replace(thread) != Some(thread) {
+            core.slice_began_ns += self.machine.switch_ns;
+            self.counts.switches += 1;
+        }
+        let mut at_ns = core.slice_began_ns;
+        if let State::Computing { until_ns } = &mut self.threads[thread].state {
+            *until_ns += at_ns;
+            at_ns = *until_ns;
+        }
+        self.record(thread, 9, u64::from(number));
+        self.resume_at(thread, at_ns);
+        self.foresee_slice(number);
+    }
+
+    fn foresee_slice(&mut self, number: u32) {
+        let core = &mut self.cores[number as usize];
+        if core.queue.is_empty() || core.slice_foreseen {
+            return;
+        }
+        core.slice_foreseen = true;
+        let at_ns = self.now_ns.max(core.slice_began_ns + self.machine.slice_ns);
+        self.events.push(at_ns, Event::Slice { core: number, slice: core.slice });
+    }
+
+    fn slice_over(&mut self, number: u32) {
+        let core = &mut self.cores[number as usize];
+        let Some(thread) = core.current else { return };
+        if self.threads[thread].state == State::Step {
+            // An access in flight completes first: between the moment at which a line changes
+            // hands and the one at which its value does, nobody else may come in.
+            core.slice_over = true;
+        } else {
+            self.preempt(thread);
+        }
+    }
+
+    /// Between two steps of the running thread: gives the core up if the slice is over. The caller
+    /// must then suspend.
+    #[must_use]
+    pub(crate) fn yields_core(&mut self) -> bool {
+        let due = self.cores[self.my_core() as usize].slice_over;
+        if due {
+            self.preempt(self.me());
+        }
+        due
+    }
+
+    /// Moves the thread that has its core to the end of the queue.
+    fn preempt(&mut self, thread: usize) {
+        self.counts.preemptions += 1;
+        self.record(thread, 10, 0);
+        let now_ns = self.now_ns;
+        let preempted = &mut self.threads[thread];
+        // Voids what is foreseen for it: the end of its computing, or its answer to a change.
+        preempted.turn += 1;
+        if let State::Computing { until_ns } = &mut preempted.state {
+            // It may be preempted in the very switch to it.
+            *until_ns = until_ns.saturating_sub(now_ns);
+        }
+        let core = preempted.core;
+        self.cores[core as usize].queue.push_back(thread);
+        self.dispatch(core);
+    }
+
+    /// `false` if the line has changed already.
+    fn begin_watch(&mut self, watch: Watch) -> bool {
+        // Not "is the line still shared": a write may have come and gone since the read.
+        if self.has_changed(watch) {
+            return false;
+        }
+        let me = self.me();
+        self.spinners += 1;
+        self.threads[me].state = State::Watching(watch);
+        self.lines.get_mut(watch.line).watchers.push(me);
+        self.foresee_expiry(me, watch.deadline_ns);
+        // The slice may have ended during the read before.
+        let _suspends_anyway = self.yields_core();
+        true
+    }
+
+    /// The line of a watcher has been written. If that is off its core, it will see for itself.
+    pub(crate) fn line_changed(&mut self, thread: usize, line: LineId) {
+        let State::Watching(watch) = self.threads[thread].state else { return };
+        if watch.line == line {
+            self.resume_if_current(thread);
+        }
+    }
+
+    fn resume_if_current(&mut self, thread: usize) {
+        let core = &self.cores[self.threads[thread].core as usize];
+        if core.current == Some(thread) {
+            let at_ns = self.now_ns.max(core.slice_began_ns);
+            self.resume_at(thread, at_ns);
+        }
+    }
+
+    /// How the wait of the running thread has come out; `None` if it has not.
+    fn end_watch(&mut self, watch: Watch) -> Option<Watched> {
+        let me = self.me();
+        let watched = if self.has_changed(watch) {
+            Watched::Changed
+        } else if watch.deadline_ns.is_some_and(|deadline_ns| deadline_ns <= self.now_ns) {
+            // Else a line that nobody writes would collect watchers for ever.
+            self.lines.get_mut(watch.line).watchers.retain(|&watcher| watcher != me);
+            Watched::Expired
+        } else {
+            return None;
+        };
+        self.spinners -= 1;
+        self.threads[me].wait += 1;
+        self.threads[me].state = State::Step;
+        Some(watched)
+    }
+
+    fn foresee_expiry(&mut self, thread: usize, deadline_ns: Option<u64>) {
+        self.threads[thread].wait += 1;
+        if let Some(deadline_ns) = deadline_ns {
+            let wait = self.threads[thread].wait;
+            self.events.push(deadline_ns.max(self.now_ns), Event::Expire { thread, wait });
+        }
+    }
+
+    fn expire(&mut self, thread: usize) {
+        match self.threads[thread].state {
+            State::Watching(_) => self.resume_if_current(thread),
+            State::Asleep(_) => self.wake(thread),
+            State::Step | State::Computing { .. } | State::Finished => {}
+        }
+    }
+
+    fn fall_asleep(&mut self, sleep: Sleep) {
+        let me = self.me();
+        self.counts.parks += 1;
+        self.record(me, 11, 0);
+        self.threads[me].state = State::Asleep(Some(sleep));
+        let before = self.sleepers.insert(sleep.node, me);
+        assert_eq!(before, None, "a node belongs to one waiter");
+        self.foresee_expiry(me, sleep.deadline_ns);
+        let core = self.threads[me].core;
+        self.dispatch(core);
+    }
+
+    /// Makes a sleeping thread want its core, some time from now.
+    fn wake(&mut self, thread: usize) {
+        let sleeper = &mut self.threads[thread];
+        let State::Asleep(Some(sleep)) = sleeper.state else { return };
+        sleeper.wait += 1;
+        sleeper.state = State::Asleep(None);
+        self.sleepers.remove(&sleep.node);
+        self.counts.wakes += 1;
+        let jitter_ns = self.random.up_to(self.machine.wake_jitter_ns);
+        let at_ns = self.now_ns + self.machine.wake_latency_ns + jitter_ns;
+        self.events.push(at_ns, Event::Arrive { thread });
+    }
+
+    /// Wakes who sleeps on a node, if somebody does.
+    pub(crate) fn wake_node(&mut self, node: usize) {
+        if let Some(&thread) = self.sleepers.get(&node) {
+            self.wake(thread);
+        }
+    }
+
+    /// The coroutine of a thread has returned.
+    pub(crate) fn finish(&mut self, thread: usize) {
+        self.record(thread, 12, 0);
+        self.threads[thread].state = State::Finished;
+        let core = self.threads[thread].core;
+        self.dispatch(core);
+    }
+}

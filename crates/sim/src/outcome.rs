@@ -1,0 +1,155 @@
+//! What a simulation came to. Every figure here is simulated: it says what the model predicts, and
+//! nothing about the host.
+
+use std::fmt;
+
+/// What the machine did. All counts are of the whole simulation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Accesses to a line that the core held.
+    pub hits: u64,
+    /// Lines that came from another cache of the same socket, or were invalidated there.
+    pub local_transfers: u64,
+    /// The same across sockets.
+    pub remote_transfers: u64,
+    /// Lines that no cache held.
+    pub memory_reads: u64,
+    /// Times that a thread went to sleep.
+    pub parks: u64,
+    /// Times that a sleeping thread was woken, by another or by its deadline.
+    pub wakes: u64,
+    /// Times that a core went from one thread to another.
+    pub switches: u64,
+    /// Times that a thread lost its core because its slice was over.
+    pub preemptions: u64,
+    /// Heavy fences.
+    pub heavy_fences: u64,
+}
+
+/// A simulation whose threads are all over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Outcome {
+    /// The simulated time at which the last thread ended, in nanoseconds.
+    pub end_ns: u64,
+    /// What the machine did.
+    pub counts: Counts,
+    /// What each thread counted by [`count`](crate::count), in the order in which they were added.
+    pub operations: Vec<u64>,
+    /// A hash of every step of every thread. Two simulations that went the same way have the same,
+    /// whatever host processes they ran in; two that did not differ, but for the odd collision.
+    pub trace_hash: u64,
+}
+
+impl Outcome {
+    /// The operations of all threads.
+    #[must_use]
+    pub fn total_operations(&self) -> u64 {
+        self.operations.iter().sum()
+    }
+
+    /// Jain's index of the threads' operations.
+    #[must_use]
+    pub fn fairness(&self) -> f64 {
+        jain(&self.operations)
+    }
+}
+
+/// Jain's fairness index of `shares`: 1 if all are equal, 1/n if one has everything; 1 if there is
+/// nothing to share.
+#[must_use]
+pub fn jain(shares: &[u64]) -> f64 {
+    let sum: f64 = shares.iter().map(|&share| share as f64).sum();
+    let squares: f64 = shares.iter().map(|&share| (share as f64).powi(2)).sum();
+    if squares == 0.0 { 1.0 } else { sum * sum / (shares.len() as f64 * squares) }
+}
+
+/// A simulation that can't go on, or does not end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// Why it was given up.
+    pub why: Why,
+    /// When, in nanoseconds of simulated time.
+    pub at_ns: u64,
+    /// The threads that are not over.
+    pub waits: Vec<Wait>,
+}
+
+/// Why a simulation was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Each thread that is not over waits for another.
+    Deadlock,
+    /// The limit and the grace behind it have passed, and some thread still runs.
+    Overrun,
+}
+
+/// A thread that is not over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The thread, counted from 0 as they were added.
+    pub thread: usize,
+    /// The core that it is placed on.
+    pub core: u32,
+    /// What it waits for.
+    pub on: WaitsOn,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WaitsOn {
+    /// That a word changes.
+    Word {
+        /// The line's number, in the order of first touch.
+        line: u32,
+        /// What [`name_line`](crate::name_line) called it.
+        name: Option<&'static str>,
+        /// Where in its line the word is, in bytes.
+        offset: u8,
+        /// What the thread has seen there.
+        value: u64,
+        /// The thread that wrote the line last.
+        writer: Option<usize>,
+    },
+    /// That its waiter node is unparked.
+    Unpark,
+    /// Its core, or the end of what it does.
+    Nothing,
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "thread {} on core {} ", self.thread, self.core)?;
+        match &self.on {
+            WaitsOn::Word { line, name, offset, value, writer } => {
+                write!(f, "spins on line {line}")?;
+                if let Some(name) = name {
+                    write!(f, " ({name})")?;
+                }
+                write!(f, " + {offset}, where it saw {value:#x}")?;
+                match writer {
+                    Some(writer) => write!(f, "; thread {writer} wrote that line last"),
+                    None => write!(f, "; nobody has written that line"),
+                }
+            }
+            WaitsOn::Unpark => write!(f, "is parked"),
+            WaitsOn::Nothing => write!(f, "can run"),
+        }
+    }
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self.why {
+            Why::Deadlock => "every thread waits for another",
+            Why::Overrun => "some thread does not end",
+        };
+        write!(f, "at {} ns (simulated): {why}", self.at_ns)?;
+        for wait in &self.waits {
+            write!(f, "\n  {wait}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Stuck {}

@@ -1,0 +1,187 @@
+//! The seam's questions, answered for the running thread of the simulation.
+
+use core::sync::atomic::Ordering::{self, Relaxed};
+
+use antiphon_platform::{
+    Arena, Atomic, Clock, CpuId, Deadline, Hint, Local, Parked, Platform, SocketId, ThreadId,
+    Unsupported, Waiter, WaiterRef,
+};
+
+use crate::atomic::{SimU8, SimU16, SimU32, SimU64};
+use crate::line::Kind;
+use crate::nodes::NODES;
+use crate::os::{Sleep, State, sleep};
+use crate::step::{access, heavy_fence, step};
+use crate::world::{local, simulated, with};
+
+/// The simulated machine as a platform. All of its time is simulated time.
+///
+/// Its functions panic outside a thread of a [`Simulation`](crate::Simulation); of its atomic
+/// words, only the waits do, and those only if they would wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sim;
+
+/// Nobody has woken the waiter, and it is not asleep.
+const AWAKE: u32 = 0;
+/// A wake is due.
+const WOKEN: u32 = 1;
+/// The waiter sleeps or is about to.
+const ASLEEP: u32 = 2;
+
+/// The simulated time of day at which a simulation starts: apart from the monotonic clock, so that
+/// a deadline in the wrong clock shows.
+const REALTIME_START_NS: u64 = 1_000_000_000_000_000_000;
+
+fn monotonic_ns(deadline: Deadline) -> u64 {
+    match deadline.clock {
+        Clock::Monotonic => deadline.ns,
+        Clock::Realtime => deadline.ns.saturating_sub(REALTIME_START_NS),
+    }
+}
+
+impl Platform for Sim {
+    type U8 = SimU8;
+    type U16 = SimU16;
+    type U32 = SimU32;
+    type U64 = SimU64;
+
+    const WAITERS: u32 = NODES;
+
+    fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
+        Some(with(|world| world.nodes().get(index)))
+    }
+
+    fn arena() -> &'static Arena<Self> {
+        with(|world| world.arena)
+    }
+
+    fn local<R>(f: impl FnOnce(&Local<Self>) -> R) -> R {
+        f(&local())
+    }
+
+    fn thread() -> ThreadId {
+        with(|world| ThreadId(world.me() as u32 + 1))
+    }
+
+    fn alive(thread: ThreadId) -> bool {
+        with(|world| {
+            let index = (thread.0 as usize).checked_sub(1);
+            let state = index.and_then(|index| world.threads.get(index));
+            state.is_some_and(|thread| thread.state != State::Finished)
+        })
+    }
+
+    fn epoch() -> u32 {
+        1
+    }
+
+    fn random() -> u32 {
+        with(|world| {
+            let me = world.me();
+            (world.threads[me].random.next() >> 32) as u32
+        })
+    }
+
+    fn cpu() -> CpuId {
+        with(|world| CpuId(world.my_core()))
+    }
+
+    fn socket() -> SocketId {
+        with(|world| SocketId(world.machine.socket_of(world.my_core())))
+    }
+
+    fn numa() -> bool {
+        with(|world| world.machine.sockets > 1)
+    }
+
+    /// Nanoseconds of simulated time; reading the clock takes some.
+    fn now(clock: Clock) -> u64 {
+        step(|world| world.machine.clock_ns);
+        let now_ns = with(|world| world.now_ns);
+        match clock {
+            Clock::Monotonic => now_ns,
+            Clock::Realtime => now_ns + REALTIME_START_NS,
+        }
+    }
+
+    fn fence(order: Ordering) {
+        if order == Ordering::SeqCst && simulated() {
+            step(|world| world.machine.fence_ns);
+        }
+    }
+
+    unsafe fn store_unless(word: *const SimU8, value: u8, flag: *const SimU16) -> bool {
+        // SAFETY: the caller promises that both are valid until the store takes effect. That is in
+        // `effect` below, behind which neither is touched.
+        let (word, flag) = unsafe { (&*word, &*flag) };
+        let raised = flag.load(Relaxed) != 0;
+        if raised {
+            return false;
+        }
+        // The flag is looked at again as the store takes effect, in the same instant: whoever
+        // raised it in between restarted us.
+        let effect = || {
+            let stores = flag.0.load(Relaxed) == 0;
+            if stores {
+                word.0.store(value, Relaxed);
+            }
+            (stores, stores)
+        };
+        if simulated() {
+            access(core::ptr::from_ref(word).addr(), Kind::Store, effect).result
+        } else {
+            effect().0
+        }
+    }
+
+    fn light() -> bool {
+        simulated() && with(|world| world.machine.light)
+    }
+
+    fn fenced() -> bool {
+        Self::light()
+    }
+
+    fn heavy_fence() -> Result<(), Unsupported> {
+        heavy_fence();
+        Ok(())
+    }
+
+    fn park(waiter: &Waiter<Self>, deadline: Option<Deadline>) -> Parked {
+        let token = &waiter.token;
+        if token.compare_exchange(AWAKE, ASLEEP, Relaxed, Relaxed) == Err(WOKEN) {
+            token.store(AWAKE, Relaxed);
+            return Parked::Woken;
+        }
+        let deadline_ns = deadline.map(monotonic_ns);
+        // The node's address names the sleep, as a futex word's does; the raw look at the token is
+        // the kernel's, under its lock.
+        let node = core::ptr::from_ref(waiter).addr();
+        sleep(Sleep { node, deadline_ns }, || token.0.load(Relaxed) != ASLEEP);
+        if token.swap(AWAKE, Relaxed) == WOKEN { Parked::Woken } else { Parked::TimedOut }
+    }
+
+    fn unpark(waiter: WaiterRef) {
+        let Some(node) = Self::arena().resolve_index(waiter.index) else { return };
+        if node.generation.load(Relaxed) != waiter.generation {
+            return;
+        }
+        if node.token.swap(WOKEN, Relaxed) == ASLEEP {
+            step(|world| world.machine.wake_ns);
+            with(|world| world.wake_node(core::ptr::from_ref(node).addr()));
+        }
+    }
+
+    /// Does nothing: the simulator sees who spins.
+    fn hint(_: Hint) {}
+
+    /// Whether another thread waits for the caller's core, or as many threads spin (preempted ones
+    /// included) as there are cores. The first is what a kernel would tell exactly; the second is
+    /// what makes an oversubscribed machine look crowded from a core that is not.
+    fn crowded() -> bool {
+        with(|world| {
+            let core = world.my_core() as usize;
+            !world.cores[core].queue.is_empty() || world.spinners >= world.machine.cores()
+        })
+    }
+}

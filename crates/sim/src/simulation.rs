@@ -1,0 +1,188 @@
+//! A simulation: a machine, its threads, and the loop that runs them.
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult};
+
+use crate::Machine;
+use crate::events::Event;
+use crate::os::{State, Thread};
+use crate::outcome::{Outcome, Stuck, Wait, WaitsOn, Why};
+use crate::random::Random;
+use crate::world::{Installed, World, with};
+
+/// The stack of a simulated thread. Only what is touched becomes memory; the size leaves room for
+/// the message of a failed assertion in a debug build.
+const STACK_BYTES: usize = 256 << 10;
+
+/// How long threads may go on behind the limit, in simulated nanoseconds, if nothing else is said.
+const GRACE_NS: u64 = 10_000_000_000;
+
+/// Threads on a machine, ready to run. See the [crate's page](crate) for an example.
+#[must_use]
+pub struct Simulation {
+    machine: Machine,
+    seed: u64,
+    grace_ns: u64,
+    bodies: Vec<(u32, Box<dyn FnOnce()>)>,
+}
+
+impl Simulation {
+    /// A simulation of `machine` without threads. All of its randomness comes from `seed`.
+    ///
+    /// # Panics
+    ///
+    /// If the machine has no core, or a cost that must not be zero is.
+    pub fn new(machine: Machine, seed: u64) -> Self {
+        machine.check();
+        Self { machine, seed, grace_ns: GRACE_NS, bodies: Vec::new() }
+    }
+
+    /// Adds a thread on the next core: cores fill socket by socket, and then again from the first.
+    pub fn thread(self, body: impl FnOnce() + 'static) -> Self {
+        let core = self.bodies.len() as u32 % self.machine.cores();
+        self.thread_on(core, body)
+    }
+
+    /// Adds a thread on a core. It stays there.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such core.
+    pub fn thread_on(mut self, core: u32, body: impl FnOnce() + 'static) -> Self {
+        assert!(core < self.machine.cores(), "no core {core}");
+        self.bodies.push((core, Box::new(body)));
+        self
+    }
+
+    /// Adds `count` threads that run the same body; it is told the thread's number among them.
+    pub fn threads(mut self, count: usize, body: impl FnOnce(usize) + Clone + 'static) -> Self {
+        for number in 0..count {
+            let body = body.clone();
+            self = self.thread(move || body(number));
+        }
+        self
+    }
+
+    /// How long threads may go on behind the limit of [`run`](Self::run), in simulated
+    /// nanoseconds: ten seconds if this is not called.
+    pub fn grace_ns(mut self, grace_ns: u64) -> Self {
+        self.grace_ns = grace_ns;
+        self
+    }
+
+    /// Runs until all threads are over. [`finished`](crate::finished) is true, and
+    /// [`count`](crate::count) counts no more, once `limit_ns` of simulated time has passed.
+    /// Blocks the calling host thread.
+    ///
+    /// # Errors
+    ///
+    /// [`Stuck`] if all threads wait for each other, or some go on past the limit and the grace.
+    /// Threads that are not over are then abandoned where they are: what is on their stacks is
+    /// leaked, and no destructor runs.
+    ///
+    /// # Panics
+    ///
+    /// If one of the threads does, with its message; or if this host thread is in a simulation.
+    pub fn run(self, limit_ns: u64) -> Result<Outcome, Stuck> {
+        let mut world = World::new(self.machine, self.seed, limit_ns, self.grace_ns);
+        let mut coroutines = Coroutines(Vec::new());
+        for (number, (core, body)) in self.bodies.into_iter().enumerate() {
+            let random = Random::new(self.seed, 1 + number as u64);
+            world.add(Thread::new(core, random));
+            coroutines.0.push(Some(coroutine(number, body)));
+        }
+        let _installed = Installed::new(world);
+        while let Some(thread) = with(World::next_thread) {
+            with(|world| world.running = Some(thread));
+            let over = coroutines.resume(thread);
+            with(|world| {
+                world.running = None;
+                if over {
+                    world.finish(thread);
+                }
+            });
+        }
+        with(World::outcome)
+    }
+}
+
+type Fiber = Coroutine<(), (), ()>;
+
+fn coroutine(number: usize, body: Box<dyn FnOnce()>) -> Fiber {
+    let stack = DefaultStack::new(STACK_BYTES).expect("memory for a simulated thread's stack");
+    Coroutine::with_stack(stack, move |yielder, ()| {
+        with(|world| world.threads[number].yielder = yielder);
+        body();
+    })
+}
+
+/// The coroutines of a simulation's threads; `None` is over.
+struct Coroutines(Vec<Option<Fiber>>);
+
+impl Coroutines {
+    /// Runs a thread until it suspends or is over; says which.
+    fn resume(&mut self, thread: usize) -> bool {
+        let slot = &mut self.0[thread];
+        let fiber = slot.as_mut().expect("a thread that is over has no turn");
+        match fiber.resume(()) {
+            CoroutineResult::Yield(()) => false,
+            CoroutineResult::Return(()) => {
+                *slot = None;
+                true
+            }
+        }
+    }
+}
+
+impl Drop for Coroutines {
+    fn drop(&mut self) {
+        for fiber in self.0.drain(..).flatten() {
+            // To drop a suspended coroutine is to unwind it, and its destructors may wait for
+            // others that are gone. To forget it is always sound.
+            if fiber.started() && !fiber.done() {
+                std::mem::forget(fiber);
+            }
+        }
+    }
+}
+
+impl World {
+    fn add(&mut self, thread: Thread) {
+        let at_ns = self.random.up_to(self.machine.start_jitter_ns);
+        let number = self.threads.len();
+        self.events.push(at_ns, Event::Arrive { thread: number });
+        self.threads.push(thread);
+    }
+
+    fn outcome(&mut self) -> Result<Outcome, Stuck> {
+        let waits: Vec<Wait> = (0..self.threads.len()).filter_map(|n| self.wait_of(n)).collect();
+        if waits.is_empty() {
+            return Ok(Outcome {
+                end_ns: self.now_ns,
+                counts: self.counts.clone(),
+                operations: self.threads.iter().map(|thread| thread.operations).collect(),
+                trace_hash: self.trace,
+            });
+        }
+        let runs = waits.iter().any(|wait| wait.on == WaitsOn::Nothing);
+        let why = if runs { Why::Overrun } else { Why::Deadlock };
+        Err(Stuck { why, at_ns: self.now_ns, waits })
+    }
+
+    fn wait_of(&self, number: usize) -> Option<Wait> {
+        let thread = &self.threads[number];
+        let on = match thread.state {
+            State::Finished => return None,
+            State::Watching(watch) => WaitsOn::Word {
+                line: watch.line.0,
+                name: self.lines.name(watch.line),
+                offset: watch.offset,
+                value: watch.value,
+                writer: self.lines.get(watch.line).writer,
+            },
+            State::Asleep(Some(_)) => WaitsOn::Unpark,
+            State::Step | State::Computing { .. } | State::Asleep(None) => WaitsOn::Nothing,
+        };
+        Some(Wait { thread: number, core: thread.core, on })
+    }
+}

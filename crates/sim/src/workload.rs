@@ -1,0 +1,83 @@
+//! What a simulated thread can ask and do beyond the seam: compute, touch data, count.
+
+use crate::line::Kind;
+use crate::step::{access_range, compute, step};
+use crate::world::with;
+
+/// A value on cache lines of its own, wherever the host's allocator puts it. Shared data in a
+/// simulation should be in one: else the host decides which words share a line.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub struct OwnLine<T>(pub T);
+
+impl<T> std::ops::Deref for OwnLine<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// What [`touch`] does with the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads it.
+    Read,
+    /// Writes it.
+    Write,
+}
+
+/// The present simulated time in nanoseconds. Costs nothing: it is for the experiment, where
+/// [`Platform::now`](antiphon_platform::Platform::now) is for the program.
+#[must_use]
+pub fn now() -> u64 {
+    with(|world| world.now_ns)
+}
+
+/// Computes for `ns` of simulated time, without touching memory. May be preempted.
+pub fn work(ns: u64) {
+    compute(ns);
+}
+
+/// Computes for a random time of at most `most_ns`: think time that breaks lockstep.
+pub fn think(most_ns: u64) {
+    compute(with(|world| {
+        let me = world.me();
+        world.threads[me].random.up_to(most_ns)
+    }));
+}
+
+/// Accesses all lines of `data`, plain data of a critical section, as priced for this machine. The
+/// accesses overlap: the slowest counts, and one hit for each further line. What is in them is the
+/// caller's business.
+pub fn touch<T: ?Sized>(data: &T, access: Access) {
+    let kind = match access {
+        Access::Read => Kind::Load,
+        Access::Write => Kind::Store,
+    };
+    access_range(std::ptr::from_ref(data).addr(), size_of_val(data), kind);
+}
+
+/// Whether the simulation's limit has passed: where a thread's loop ends that measures throughput.
+/// Costs a hit.
+#[must_use]
+pub fn finished() -> bool {
+    step(|world| world.machine.hit_ns);
+    with(|world| world.now_ns >= world.limit_ns)
+}
+
+/// Counts one operation of the calling thread, if the limit has not passed.
+pub fn count() {
+    with(|world| {
+        let me = world.me();
+        world.threads[me].operations += u64::from(world.now_ns < world.limit_ns);
+    });
+}
+
+/// Names the line of `data` in reports of a simulation that is stuck.
+pub fn name_line<T: ?Sized>(data: &T, name: &'static str) {
+    with(|world| {
+        let label = world.lines.label(&world.machine, std::ptr::from_ref(data).addr());
+        world.lines.set_name(label, name);
+    });
+}

@@ -1,0 +1,133 @@
+//! No write is lost on a thread that spins, and spinning costs what it should.
+
+use std::rc::Rc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, AtomicInteger, Budget};
+use antiphon_sim::{Machine, OwnLine, Simulation, now, work};
+
+use crate::toys::{Lock, Ttas};
+use crate::{Word, small, word};
+
+#[test]
+fn a_write_at_any_instant_ends_the_wait() {
+    let m = small();
+    for core in [1, 4] {
+        for delay in 0..2 * (m.memory_ns + m.remote_transfer_ns) {
+            // The second word makes the line change without an end to the wait.
+            let pair = Rc::new(OwnLine([Word::ZERO, Word::ZERO]));
+            let other = Rc::clone(&pair);
+            let simulation = Simulation::new(small(), 1)
+                .thread_on(0, move || assert_eq!(pair[0].wait_while(Acquire, |v| v == 0), 5))
+                .thread_on(core, move || {
+                    other[1].fetch_add(1, Relaxed);
+                    work(delay);
+                    other[1].store(3, Relaxed);
+                    other[0].store(5, Release);
+                });
+            let _ = simulation.run(0).expect("the wait ends");
+        }
+    }
+}
+
+#[test]
+fn a_write_hit_wakes_watchers() {
+    let m = Machine { slice_ns: 10_000, ..small() };
+    let flag = word();
+    let other = Rc::clone(&flag);
+    let hit_ns = m.hit_ns;
+    let outcome = Simulation::new(m, 1)
+        .thread_on(0, move || {
+            flag.wait_while(Acquire, |v| v == 0);
+        })
+        .thread_on(0, move || {
+            // The line came to this core with the waiter's read.
+            let begin = now();
+            other.store(1, Release);
+            assert_eq!(now() - begin, hit_ns, "the core owns the line");
+        })
+        .run(0)
+        .expect("the wait ends");
+    assert_eq!(outcome.counts.memory_reads, 1);
+}
+
+#[test]
+fn an_access_in_flight_is_not_preempted() {
+    // Slices end in the middle of nearly every transfer.
+    for slice_ns in [10, 50, 77] {
+        let machine = Machine { slice_ns, switch_ns: 5, ..small().shape(2, 1) };
+        let shared = Rc::new(OwnLine((Ttas::NEW, Word::ZERO)));
+        let outcome = Simulation::new(machine, slice_ns)
+            .threads(6, {
+                let shared = Rc::clone(&shared);
+                move |_| {
+                    for _ in 0..100 {
+                        shared.0.0.lock();
+                        let seen = shared.0.1.load(Relaxed);
+                        work(20);
+                        shared.0.1.store(seen + 1, Relaxed);
+                        shared.0.0.unlock();
+                    }
+                }
+            })
+            .run(0)
+            .expect("nobody waits for ever");
+        assert_eq!(shared.0.1.load(Relaxed), 600);
+        assert!(outcome.counts.preemptions > 600, "slices are that short");
+    }
+}
+
+#[test]
+fn spinning_is_free_until_the_line_changes() {
+    let run = |wait_ns| {
+        let flag = word();
+        let other = Rc::clone(&flag);
+        let outcome = Simulation::new(small(), 1)
+            .thread_on(0, move || {
+                flag.wait_while(Acquire, |v| v == 0);
+            })
+            .thread_on(1, move || {
+                work(wait_ns);
+                other.store(1, Release);
+            })
+            .run(0)
+            .expect("the wait ends");
+        outcome.counts
+    };
+    assert_eq!(run(1_000), run(1_000_000_000));
+    assert_eq!(run(1_000).local_transfers, 2, "the store's, and one of the waiter");
+}
+
+#[test]
+fn a_budget_ends_the_spin() {
+    let m = small();
+    let flag = word();
+    let simulation = Simulation::new(m.clone(), 1).thread(move || {
+        flag.load(Relaxed);
+        let begin = now();
+        assert_eq!(flag.spin_while(Acquire, Budget::ns(5_000), |v| v == 0), Err(0));
+        assert_eq!(now() - begin, 5_000);
+        assert_eq!(flag.spin_while(Acquire, Budget::NONE, |v| v == 0), Err(0));
+        assert_eq!(now() - begin, 5_000 + m.hit_ns);
+        assert_eq!(flag.spin_while(Acquire, Budget::NONE, |v| v == 1), Ok(0));
+    });
+    let _ = simulation.run(0).expect("the budgets end");
+}
+
+#[test]
+fn a_change_within_the_budget_is_seen() {
+    let flag = word();
+    let other = Rc::clone(&flag);
+    let simulation = Simulation::new(small(), 1)
+        .thread_on(0, move || {
+            assert_eq!(flag.spin_while(Acquire, Budget::ns(5_000), |v| v < 2), Ok(2));
+            assert!(now() < 5_000);
+        })
+        .thread_on(4, move || {
+            work(1_000);
+            other.store(1, Release);
+            work(1_000);
+            other.store(2, Release);
+        });
+    let _ = simulation.run(0).expect("the wait ends");
+}
