@@ -174,6 +174,38 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         self.unlock_contended();
     }
 
+    /// As [`lock_uncontended`](Self::lock_uncontended), by a plain load and a plain store.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the only thread of its process, and the lock in no other one's memory.
+    #[inline]
+    pub unsafe fn lock_alone(&self) -> bool {
+        // Relaxed: there is nobody to order with; a thread that is created later comes after.
+        let free = self.locked.load(Relaxed) == 0;
+        if free {
+            self.locked.store(LOCKED, Relaxed);
+        }
+        free
+    }
+
+    /// [`unlock`](Self::unlock) by a plain load and a plain store; `false`, and nothing done, if
+    /// that is not enough.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock, is the only thread of its process, and the lock is in no other
+    /// one's memory.
+    #[inline]
+    pub unsafe fn unlock_alone(&self) -> bool {
+        // Relaxed: as in `lock_alone`.
+        let enough = self.locked.load(Relaxed) == LOCKED;
+        if enough {
+            self.locked.store(0, Relaxed);
+        }
+        enough
+    }
+
     /// Releases with a wake. The target is known before the store that releases (MUTEX-3); a head
     /// that names itself after `WAKE` was cleared sets it again, and the release fails (MUTEX-1).
     ///

@@ -132,6 +132,7 @@ impl<P: Platform> Tail<P> for TailId<P> {
 }
 
 /// A tail of 32 bits: the name of the last waiter, its epoch included.
+#[repr(transparent)]
 pub(super) struct TailId<P: Platform>(P::U32);
 
 impl<P: Platform> TailId<P> {
@@ -139,6 +140,7 @@ impl<P: Platform> TailId<P> {
 }
 
 /// A tail of 16 bits: the index of the last waiter. Waiters with larger indices can't join.
+#[repr(transparent)]
 pub(super) struct TailIndex<P: Platform>(P::U16);
 
 impl<P: Platform> TailIndex<P> {
