@@ -2,6 +2,7 @@
 //! give up on them a million times.
 
 use std::mem;
+use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -181,7 +182,8 @@ fn in_child(fork: unsafe extern "C" fn() -> libc::pid_t, child: impl FnOnce() ->
             // A child that hangs is a failure, not a hung test.
             // SAFETY: no pointer involved.
             unsafe { libc::alarm(20) };
-            let well = child();
+            // Nor may a panic unwind into the parent's test harness.
+            let well = panic::catch_unwind(AssertUnwindSafe(child)).unwrap_or(false);
             // SAFETY: ends the child.
             unsafe { libc::_exit(i32::from(!well)) }
         }

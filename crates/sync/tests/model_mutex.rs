@@ -3,7 +3,7 @@
 mod common;
 
 use antiphon_check::{Check, Data, HeavyFence, Model, Report};
-use antiphon_sync::lock::{Lock, Published, ShflMutex};
+use antiphon_sync::lock::{Published, ShflMutex};
 use antiphon_sync::policy::{None, Numa};
 use common::model::{
     Mutex, Sleepy, Spinning, Watched, by_lot, contend, exclusion, plain, soon, unlock, watch,

@@ -3,7 +3,7 @@
 mod common;
 
 use antiphon_check::{Check, Data};
-use antiphon_sync::lock::{Lock, ShflSpin};
+use antiphon_sync::lock::ShflSpin;
 use antiphon_sync::policy::None;
 use common::model::{Sleepy, Watched, by_lot, contend, exclusion, plain, unlock, watch};
 

@@ -1,0 +1,105 @@
+//! How many CPUs this process may use: its threads' affinities, and its control group's quota.
+//!
+//! An affinity belongs to a thread, and programs that pin each thread to a CPU of its own are
+//! common. So the CPUs of the process are those of all threads that have asked so far: each adds
+//! its own when it first asks, which is one system call in a thread's life. Affinity taken away
+//! later is not noticed here; the other signs of crowding then show.
+//!
+//! The quota is read once. It is in files, and a program may by then have put itself behind a
+//! filter that kills it for opening one: [`survey`] is for programs that do, and for those whose
+//! quota changes.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+use crate::{cgroup, local, sys, topology};
+
+/// 2048 CPUs; on a machine with more, the affinity is not looked at.
+const WORDS: usize = 32;
+const NO_LIMIT: u32 = u32::MAX;
+
+/// CPUs that some thread may run on.
+static SEEN: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
+/// How many those are; 0 is not counted yet.
+static AFFINE: AtomicU32 = AtomicU32::new(0);
+/// 0 is not read yet.
+static QUOTA: AtomicU32 = AtomicU32::new(0);
+
+/// CPUs that the threads of this process can run on at the same time; at least 1.
+pub(crate) fn available() -> u32 {
+    if local::with(|thread| thread.counted.load(Relaxed)) == 0 {
+        count_own();
+    }
+    let quota = QUOTA.load(Relaxed);
+    let quota = if quota == 0 { read_quota() } else { quota };
+    AFFINE.load(Relaxed).min(quota).max(1)
+}
+
+/// Looks at the machine now: NUMA nodes, the caller's affinity, the control group's quota.
+///
+/// All of that is otherwise looked at when a lock first needs it. Call this at the start of a
+/// program that is going to forbid itself to open files, or after a change of quota. Opens and
+/// reads a few files of `/proc` and `/sys`; what can't be read is taken as no limit and one node.
+pub fn survey() {
+    count_own();
+    read_quota();
+    topology::count();
+}
+
+#[cold]
+#[inline(never)]
+fn read_quota() -> u32 {
+    let quota = cgroup::quota().unwrap_or(NO_LIMIT);
+    QUOTA.store(quota, Relaxed);
+    quota
+}
+
+#[cold]
+#[inline(never)]
+fn count_own() {
+    local::with(|thread| thread.counted.store(1, Relaxed));
+    let mut own = [0_u64; WORDS];
+    let args = [0, size_of_val(&own), own.as_mut_ptr() as usize];
+    // SAFETY: the set is ours and as long as we say.
+    let count = match unsafe { sys::call(libc::SYS_sched_getaffinity, args) } {
+        Ok(_) => SEEN
+            .iter()
+            .zip(own)
+            .map(|(seen, own)| (seen.fetch_or(own, Relaxed) | own).count_ones())
+            .sum(),
+        Err(_) => NO_LIMIT,
+    };
+    // Racing counts differ by what the other has added; the larger one has seen more.
+    AFFINE.fetch_max(count, Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_a_cpu_and_no_more_than_the_system_counts() {
+        let system = std::thread::available_parallelism().map_or(1, |count| count.get());
+        let own = available() as usize;
+        assert!(own >= 1 && own <= system.max(1), "{own} of {system}");
+    }
+
+    #[test]
+    fn threads_pinned_apart_add_up() {
+        let pinned = |cpu: usize| {
+            std::thread::spawn(move || {
+                let mut set = [0_u64; WORDS];
+                set[cpu / 64] = 1 << (cpu % 64);
+                // SAFETY: the set is as long as we say.
+                let done =
+                    unsafe { libc::sched_setaffinity(0, size_of_val(&set), set.as_ptr().cast()) };
+                available();
+                done == 0
+            })
+        };
+        let both = [pinned(0), pinned(1)].map(|thread| thread.join().unwrap_or(false));
+        let all = both.into_iter().map(u32::from).sum::<u32>();
+        assert!(AFFINE.load(Relaxed) >= all);
+    }
+}

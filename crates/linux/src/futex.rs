@@ -1,0 +1,63 @@
+//! The futex: sleeping until a word of this process changes.
+
+use core::sync::atomic::AtomicU32;
+
+use antiphon_platform::{Clock, Deadline};
+
+use crate::{clock, sys};
+
+/// Why a sleep ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slept {
+    /// Woken, interrupted by a signal, or the word held something else to begin with.
+    Maybe,
+    /// The deadline has passed.
+    TimedOut,
+}
+
+/// Sleeps while `word` holds `expected`, until a [`wake`] or the deadline.
+///
+/// The deadline is absolute, so a spurious wake costs no accuracy, and one in the realtime clock
+/// follows that clock when it is set.
+pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Slept {
+    let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
+    if deadline.is_some_and(|deadline| deadline.clock == Clock::Realtime) {
+        operation |= libc::FUTEX_CLOCK_REALTIME;
+    }
+    let until = deadline.map(|deadline| clock::timespec(deadline.ns));
+    let until = until.as_ref().map_or(0, |until| core::ptr::from_ref(until) as usize);
+    let any = libc::FUTEX_BITSET_MATCH_ANY as u32 as usize;
+    let args = [word.as_ptr() as usize, operation as usize, expected as usize, until, 0, any];
+    // SAFETY: the word and the time outlive the call, which writes neither.
+    match unsafe { sys::call(libc::SYS_futex, args) } {
+        Err(sys::Errno(libc::ETIMEDOUT)) => Slept::TimedOut,
+        Ok(_) | Err(sys::Errno(libc::EAGAIN | libc::EINTR)) => Slept::Maybe,
+        // No futex here (a filter refuses it): what calls us is then a loop that lets others run.
+        Err(_) => {
+            sys::yield_now();
+            Slept::Maybe
+        }
+    }
+}
+
+/// Wakes one sleeper on `word`.
+pub(crate) fn wake(word: &AtomicU32) {
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the kernel uses the address as a name only. It can't fail in a way that we could
+    // answer: where futexes are refused, nobody sleeps.
+    let _ = unsafe { sys::call(libc::SYS_futex, [word.as_ptr() as usize, operation as usize, 1]) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_value_and_a_past_deadline_return_at_once() {
+        let word = AtomicU32::new(5);
+        assert_eq!(wait(&word, 6, None), Slept::Maybe);
+        for clock in [Clock::Monotonic, Clock::Realtime] {
+            assert_eq!(wait(&word, 5, Some(Deadline { clock, ns: 0 })), Slept::TimedOut);
+        }
+    }
+}

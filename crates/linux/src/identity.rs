@@ -1,0 +1,217 @@
+//! Which process this is: a page that the kernel wipes when the process forks.
+//!
+//! A child of `fork` inherits lock words in which the names of its parent's waiters stand. Handlers
+//! of `pthread_atfork` are no cure: they run in the order of their registration, so another one may
+//! lock before ours; `_Fork` and a raw `clone` run none. So the epoch stands in a page under
+//! `MADV_WIPEONFORK`: the kernel zeroes the child's copy before any of the child's code runs, and
+//! whoever looks first adopts a new epoch:
+//!
+//! ```text
+//!   0 ── first look ──► ADOPTING ── arena emptied ──► 1..=1023 ── fork, in the child ──► 0
+//! ```
+//!
+//! One thread adopts, with signals blocked, so that no handler on the same thread can wait for it.
+//! The new epoch is random (siblings rarely share one) and never that of the parent, which is
+//! remembered in ordinary memory. A `vfork` or `CLONE_VM` child shares the page with the memory:
+//! the same names are good there, and it has the same epoch.
+//!
+//! Linux has `MADV_WIPEONFORK` since 4.14. Where it is refused (older kernels, some sandboxes)
+//! there is no page, no node is ever handed out and all callers wait without one: correct, less
+//! fair. Counting on `pthread_atfork` there instead would need an allocation in a lock's first slow
+//! path and would still miss `_Fork`.
+
+use core::ptr::{null_mut, without_provenance_mut};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
+
+use antiphon_platform::{Clock, Deadline};
+
+use crate::{ARENA, clock, futex, pages, sys, tsc};
+
+/// What a process knows of itself and its child must not: all of it is zero after a fork.
+#[repr(C)]
+pub(crate) struct Process {
+    epoch: AtomicU32,
+    _line: [u32; 15],
+    /// Threads that spin now. On a line of its own, since it changes often.
+    pub(crate) spinners: AtomicI32,
+    _line_too: [u32; 15],
+    /// When a spinning thread last lost its CPU, in ticks; 0 is never.
+    pub(crate) preempted: AtomicU64,
+}
+
+const ADOPTING: u32 = u32::MAX;
+const EPOCHS: u32 = 1023;
+/// A page of every page size that Linux has.
+const PAGE: usize = 64 << 10;
+
+/// Null: nobody has looked yet. [`refused`]: there is no such page.
+static PAGE_OF_PROCESS: AtomicPtr<Process> = AtomicPtr::new(null_mut());
+/// Stands in where there is no page. Its epoch is never used.
+static WITHOUT_PAGE: Process = Process {
+    epoch: AtomicU32::new(0),
+    _line: [0; 15],
+    spinners: AtomicI32::new(0),
+    _line_too: [0; 15],
+    preempted: AtomicU64::new(0),
+};
+/// The last epoch that was adopted; in ordinary memory, so a child finds its parent's here.
+static PREVIOUS: AtomicU32 = AtomicU32::new(0);
+
+fn refused() -> *mut Process {
+    without_provenance_mut(1)
+}
+
+/// The epoch of this process, or 1 where [`wiped_epoch`] is `None`: there are no names then.
+#[inline]
+pub(crate) fn epoch() -> u32 {
+    wiped_epoch().unwrap_or(1)
+}
+
+/// The epoch of this process. `None` where the kernel can't tell a child from its parent.
+#[inline]
+pub(crate) fn wiped_epoch() -> Option<u32> {
+    let process = page()?;
+    // Acquire: what the adopter did to the arena comes first; pairs with the release in `adopt`.
+    let epoch = process.epoch.load(Acquire);
+    Some(if matches!(epoch, 1..=EPOCHS) { epoch } else { adopt(process) })
+}
+
+/// What is known of this process.
+#[inline]
+pub(crate) fn process() -> &'static Process {
+    page().unwrap_or(&WITHOUT_PAGE)
+}
+
+#[inline]
+fn page() -> Option<&'static Process> {
+    // Acquire: the page as it was mapped; pairs with the release in `map`.
+    let seen = PAGE_OF_PROCESS.load(Acquire);
+    let page = if seen.is_null() { map() } else { seen };
+    // SAFETY: what is neither null nor the mark is a mapped, zero-initialised page that nobody
+    // unmaps, and all fields are atomics.
+    if page == refused() { None } else { Some(unsafe { &*page }) }
+}
+
+#[cold]
+#[inline(never)]
+fn map() -> *mut Process {
+    const { assert!(size_of::<Process>() <= PAGE) };
+    let mapped = pages::reserve(PAGE).and_then(|page| {
+        let usable = pages::wipe_on_fork(page, PAGE) && pages::open(page, PAGE);
+        if !usable {
+            pages::unmap(page, PAGE);
+        }
+        usable.then_some(page.cast::<Process>())
+    });
+    let new = mapped.unwrap_or(refused());
+    // Release: publishes the page as mapped, pairs with the load in `page`. Acquire: the same page
+    // of another thread that was faster.
+    match PAGE_OF_PROCESS.compare_exchange(null_mut(), new, Release, Acquire) {
+        Ok(_) => new,
+        Err(theirs) => {
+            if let Some(page) = mapped {
+                pages::unmap(page.cast(), PAGE);
+            }
+            theirs
+        }
+    }
+}
+
+/// Gives this process an epoch, or waits for the thread that is at it.
+#[cold]
+#[inline(never)]
+fn adopt(process: &Process) -> u32 {
+    loop {
+        let signals = Blocked::all();
+        let epoch = match process.epoch.compare_exchange(0, ADOPTING, Acquire, Acquire) {
+            Ok(_) => {
+                ARENA.forked();
+                let epoch = choose(PREVIOUS.load(Relaxed), entropy());
+                PREVIOUS.store(epoch, Relaxed);
+                // Release: the emptied arena, pairs with the load in `wiped_epoch`.
+                process.epoch.store(epoch, Release);
+                epoch
+            }
+            Err(now) => now,
+        };
+        drop(signals);
+        if epoch != ADOPTING {
+            return epoch;
+        }
+        // Nobody wakes us: the adopter needs a microsecond, unless it has lost its CPU.
+        let ns = clock::now(Clock::Monotonic) + 100_000;
+        let _ =
+            futex::wait(&process.epoch, ADOPTING, Some(Deadline { clock: Clock::Monotonic, ns }));
+    }
+}
+
+/// One of the epochs except `previous` (0: except none).
+fn choose(previous: u32, entropy: u32) -> u32 {
+    if previous == 0 {
+        return entropy % EPOCHS + 1;
+    }
+    // A step of 1 to 1022 around the circle of 1023: never back to where it began.
+    (previous - 1 + 1 + entropy % (EPOCHS - 1)) % EPOCHS + 1
+}
+
+fn entropy() -> u32 {
+    let ticks = tsc::ticks() ^ clock::now(Clock::Realtime).rotate_left(32);
+    let mixed = (ticks ^ u64::from(crate::thread::ask())).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 32) as u32
+}
+
+/// All signals of this thread held back until the value is dropped.
+struct Blocked {
+    /// `None` if the kernel refused, which it does for no set of ours.
+    before: Option<u64>,
+}
+
+/// The size of the kernel's signal set.
+const SET: usize = size_of::<u64>();
+
+impl Blocked {
+    fn all() -> Self {
+        let (all, mut before) = (u64::MAX, 0_u64);
+        let how = libc::SIG_SETMASK as usize;
+        let sets = [how, (&raw const all) as usize, (&raw mut before) as usize, SET];
+        // SAFETY: both sets are ours, alive for the call, and as long as we say.
+        let done = unsafe { sys::call(libc::SYS_rt_sigprocmask, sets) };
+        Self { before: done.is_ok().then_some(before) }
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        let Some(before) = self.before else { return };
+        let how = libc::SIG_SETMASK as usize;
+        // SAFETY: the set is ours and as long as we say; no old set is asked for. It can't fail, as
+        // the same call with another set has just succeeded.
+        let _ = unsafe {
+            sys::call(libc::SYS_rt_sigprocmask, [how, (&raw const before) as usize, 0, SET])
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_epoch_is_in_range_and_not_the_previous_one() {
+        for previous in 0..=EPOCHS {
+            for entropy in (0..5000).chain([u32::MAX, u32::MAX - 1]) {
+                let epoch = choose(previous, entropy);
+                assert!((1..=EPOCHS).contains(&epoch) && epoch != previous);
+            }
+        }
+    }
+
+    #[test]
+    fn the_epoch_is_constant() {
+        let epoch = epoch();
+        let others: Vec<_> =
+            (0..8).map(|_| std::thread::spawn(super::epoch)).map(|t| t.join().ok()).collect();
+        assert!(others.iter().all(|&other| other == Some(epoch)));
+    }
+}

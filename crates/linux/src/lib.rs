@@ -1,0 +1,149 @@
+//! Linux as a platform: threads and fibers on futexes.
+//!
+//! [`Linux`] implements [`Platform`]. Everything that a lock can reach works without being set up,
+//! in a signal handler, before the first constructor and after the last destructor, and in the
+//! child of any kind of fork; it does not allocate, takes no lock of its own and leaves `errno`
+//! alone.
+//!
+//! Each module is one facility of the kernel, translated; the crate's README lists them with the
+//! kernel versions that they need and what happens without.
+
+mod atomic;
+mod cgroup;
+mod clock;
+mod cpus;
+mod crowd;
+pub mod fiber;
+mod futex;
+mod identity;
+pub mod light;
+mod local;
+mod membarrier;
+mod nodes;
+mod pages;
+mod park;
+mod random;
+mod rseq;
+mod spin;
+mod sys;
+mod thread;
+mod topology;
+mod tsc;
+
+use core::sync::atomic::Ordering;
+
+use antiphon_platform::{
+    Arena, Clock, CpuId, Deadline, Hint, Local, Parked, Platform, SocketId, ThreadId, Unsupported,
+    Waiter, WaiterRef,
+};
+
+pub use atomic::{U8, U16, U32, U64};
+pub use cpus::survey;
+pub use crowd::{Crowding, crowding};
+pub use park::{FutexWait, park_begin, park_end};
+
+static ARENA: Arena<Linux> = Arena::NEW;
+
+/// The platform that users run on.
+#[derive(Clone, Copy, Debug)]
+pub struct Linux;
+
+impl Platform for Linux {
+    type U8 = U8;
+    type U16 = U16;
+    type U32 = U32;
+    type U64 = U64;
+
+    const WAITERS: u32 = nodes::WAITERS;
+
+    #[inline]
+    fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
+        nodes::node(index)
+    }
+
+    #[inline]
+    fn arena() -> &'static Arena<Self> {
+        &ARENA
+    }
+
+    #[inline]
+    fn local<R>(f: impl FnOnce(&Local<Self>) -> R) -> R {
+        local::with(|thread| f(&thread.local))
+    }
+
+    #[inline]
+    fn thread() -> ThreadId {
+        thread::current()
+    }
+
+    fn alive(thread: ThreadId) -> bool {
+        thread::alive(thread)
+    }
+
+    #[inline]
+    fn epoch() -> u32 {
+        identity::epoch()
+    }
+
+    fn random() -> u32 {
+        random::next()
+    }
+
+    fn cpu() -> CpuId {
+        topology::cpu()
+    }
+
+    fn socket() -> SocketId {
+        topology::socket()
+    }
+
+    fn numa() -> bool {
+        topology::numa()
+    }
+
+    fn now(clock: Clock) -> u64 {
+        clock::now(clock)
+    }
+
+    #[inline]
+    fn fence(order: Ordering) {
+        core::sync::atomic::fence(order);
+    }
+
+    #[inline]
+    unsafe fn store_unless(word: *const U8, value: u8, flag: *const U16) -> bool {
+        // SAFETY: both are atomics of that size and nothing else; valid by the caller's promise,
+        // who has asked `light`, so the thread is registered.
+        unsafe { rseq::store_unless(word.cast(), value, flag.cast()) }
+    }
+
+    #[inline]
+    fn light() -> bool {
+        light::light()
+    }
+
+    #[inline]
+    fn fenced() -> bool {
+        light::fenced()
+    }
+
+    fn heavy_fence() -> Result<(), Unsupported> {
+        light::heavy_fence()
+    }
+
+    fn park(waiter: &Waiter<Self>, deadline: Option<Deadline>) -> Parked {
+        park::park(waiter, deadline)
+    }
+
+    fn unpark(waiter: WaiterRef) {
+        park::unpark(waiter);
+    }
+
+    fn hint(hint: Hint) {
+        crowd::hint(hint);
+    }
+
+    fn crowded() -> bool {
+        crowd::crowded()
+    }
+}

@@ -1,0 +1,183 @@
+//! Light mode: an unlock without a locked instruction, by `rseq` against
+//! `membarrier`.
+//!
+//! A waiter that is about to sleep raises a flag and fences heavily; an unlocker stores "free"
+//! unless the flag is up, in a restartable sequence. Each sequence in flight at the fence has
+//! either committed, and the waiter finds the lock free, or restarts and sees the flag.
+//!
+//! | mode | unlockers | sleepers | next |
+//! |---|---|---|---|
+//! | `EXCHANGE` | exchange | need no fence | `FENCING`, once all was probed |
+//! | `FENCING` | exchange | fence | `LIGHT`, when all threads have passed a fence |
+//! | `LIGHT` | the sequence, where the thread may | fence | none: there is no way back |
+//!
+//! Why a sleeper that saw `EXCHANGE` loses no wake (LIGHT-1): it raises its flag *before* it asks
+//! `fenced`. If it saw `EXCHANGE`, it asked before the fence between `FENCING` and `LIGHT`, so
+//! its flag was up by then, and every sequence starts later and sees it.
+//!
+//! **Which threads may (LIGHT-2).** Each asks the kernel once whether its area is registered and
+//! keeps the answer in its thread-local state. A thread that a raw `clone` made has thread-local
+//! state of its own and asks for itself; the child of a fork inherits registration and answer. A
+//! `vfork` child shares its parent's thread-local state, answer included, and is not registered.
+//! Nothing that a thread can read without a system call tells the two apart; but the parent stands
+//! still and POSIX allows that child nothing but `exec` and `_exit`, so it unlocks nothing. A
+//! program that locks in `vfork` children must not enable light mode.
+//!
+//! **What can fail later.** A filter that is installed after the switch may refuse `membarrier`:
+//! `heavy_fence` then fails and the sleeper must not sleep for long. A filter that kills for it
+//! kills: such programs must not enable light mode. An aborted sequence counts as "not stored", so
+//! the unlocker exchanges and a debugger that steps through it makes progress.
+//!
+//! **What it costs.** A fence interrupts every CPU that runs the process, one fence at a time on
+//! the whole machine. So fences are rationed: more than [`FENCES_PER_SECOND`] are refused, and
+//! sleepers take the short sleeps that a refusal means.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use antiphon_platform::{Clock, Unsupported};
+
+use crate::{clock, local, membarrier, rseq};
+
+const EXCHANGE: u32 = 0;
+const PROBING: u32 = 1;
+const FENCING: u32 = 2;
+const LIGHT: u32 = 3;
+
+static MODE: AtomicU32 = AtomicU32::new(EXCHANGE);
+
+/// A thread's answer to whether it may: 0 is not asked yet.
+const MAY: u32 = 1;
+const MAY_NOT: u32 = 2;
+
+/// Fences that a process gets in a second.
+pub const FENCES_PER_SECOND: u32 = 2_000;
+
+/// The second that is being counted, above the fences in it.
+static FENCES: AtomicU64 = AtomicU64::new(0);
+
+/// See [`Platform::light`](antiphon_platform::Platform::light).
+#[inline]
+pub(crate) fn light() -> bool {
+    // Acquire: the place of the areas; pairs with the release in `enable_light`.
+    if MODE.load(Acquire) != LIGHT {
+        return false;
+    }
+    match local::with(|thread| thread.light.load(Relaxed)) {
+        MAY => true,
+        MAY_NOT => false,
+        _ => ask(),
+    }
+}
+
+/// See [`Platform::fenced`](antiphon_platform::Platform::fenced).
+#[inline]
+pub(crate) fn fenced() -> bool {
+    // Relaxed: LIGHT-1 rests on the heavy fence between the modes, not on this load.
+    matches!(MODE.load(Relaxed), FENCING | LIGHT)
+}
+
+#[cold]
+#[inline(never)]
+fn ask() -> bool {
+    let may = rseq::registered();
+    local::with(|thread| thread.light.store(if may { MAY } else { MAY_NOT }, Relaxed));
+    may
+}
+
+/// See [`Platform::heavy_fence`](antiphon_platform::Platform::heavy_fence).
+pub(crate) fn heavy_fence() -> Result<(), Unsupported> {
+    if !fenced() {
+        return Err(Unsupported);
+    }
+    ration(&FENCES, clock::now(Clock::Monotonic) / 1_000_000_000)?;
+    membarrier::fence()
+}
+
+/// Counts a fence in `second`, unless that has had all of its own.
+fn ration(fences: &AtomicU64, second: u64) -> Result<(), Unsupported> {
+    // The low half of the second is enough to tell it from the last one.
+    let second = second & u64::from(u32::MAX);
+    let mut seen = fences.load(Relaxed);
+    loop {
+        let count = if seen >> 32 == second { seen as u32 } else { 0 };
+        if count >= FENCES_PER_SECOND {
+            return Err(Unsupported);
+        }
+        let new = second << 32 | u64::from(count + 1);
+        match fences.compare_exchange_weak(seen, new, Relaxed, Relaxed) {
+            Ok(_) => return Ok(()),
+            Err(now) => seen = now,
+        }
+    }
+}
+
+/// Switches this process to light mode for good, if the kernel and the C library can do it.
+///
+/// Everything is probed first: that glibc has registered the calling thread for restartable
+/// sequences, that `membarrier` works, and that it really aborts a sequence in another thread.
+/// Blocks for some microseconds, starts a thread, and uses the dynamic linker; not for signal
+/// handlers. Call it before a system-call filter is installed, and read the module's page on what
+/// such a filter and `vfork` mean.
+///
+/// # Errors
+///
+/// [`Unsupported`] if any of that is missing, or another thread is probing right now; the process
+/// then stays in exchange mode.
+pub fn enable_light() -> Result<(), Unsupported> {
+    match MODE.compare_exchange(EXCHANGE, PROBING, AcqRel, Acquire) {
+        Err(LIGHT) => return Ok(()),
+        Err(_) => return Err(Unsupported),
+        Ok(_) => {}
+    }
+    if let Err(unsupported) = probe() {
+        MODE.store(EXCHANGE, Relaxed);
+        return Err(unsupported);
+    }
+    MODE.store(FENCING, Relaxed);
+    // LIGHT-1: from here on nobody sees an older mode. It has just worked; if it fails now,
+    // sleepers go on trying in vain and nobody is light, which is slow but right.
+    membarrier::fence()?;
+    // Release: the place of the areas, pairs with the acquire in `light`.
+    MODE.store(LIGHT, Release);
+    Ok(())
+}
+
+fn probe() -> Result<(), Unsupported> {
+    rseq::find()?;
+    if !ask() {
+        return Err(Unsupported);
+    }
+    membarrier::register()?;
+    if fence_aborts() { Ok(()) } else { Err(Unsupported) }
+}
+
+/// Whether the fence of another thread aborts a sequence of this one.
+fn fence_aborts() -> bool {
+    /// Some ten milliseconds.
+    const ROUNDS: u64 = 1 << 20;
+    let aborted = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        let fencer = std::thread::Builder::new().spawn_scoped(scope, || {
+            while aborted.load(Relaxed) == 0 && membarrier::fence().is_ok() {}
+        });
+        // SAFETY: `probe` has just asked, and this thread is registered.
+        let seen = fencer.is_ok() && (0..100).any(|_| unsafe { rseq::aborted_within(ROUNDS) });
+        aborted.store(1, Relaxed);
+        seen
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_are_rationed_by_the_second() {
+        let fences = AtomicU64::new(0);
+        for second in [7, 8, 7 << 32 | 9] {
+            assert!((0..FENCES_PER_SECOND).all(|_| ration(&fences, second).is_ok()));
+            assert_eq!(ration(&fences, second), Err(Unsupported));
+        }
+    }
+}

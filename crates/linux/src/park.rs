@@ -1,0 +1,160 @@
+//! Parking: a waiter sleeps until its token says that a wake is due.
+//!
+//! | token | meaning | park | unpark | timeout |
+//! |---|---|---|---|---|
+//! | `EMPTY` | nobody sleeps, no wake is due | → `THREAD` or `FIBER`, sleep | → `DUE` | |
+//! | `DUE` | a wake is due | → `EMPTY`, return | → `DUE` | → `EMPTY`, return as woken |
+//! | `THREAD` | a thread sleeps on the token's futex | | → `DUE`, wake the futex | → `EMPTY` |
+//! | `FIBER` | the fiber in `handle` is suspended | | → `DUE`, resume it | → `EMPTY`, resume it |
+//!
+//! - PARK-1 (no lost token): `unpark` always leaves `DUE`, and only the waiter itself takes `DUE`
+//!   away, by which it returns.
+//! - PARK-2 (one wake): whoever moves a token away from `THREAD` or `FIBER` with a swap or exchange
+//!   sees that it did, and it alone wakes; no system call without a sleeper.
+//! - PARK-3 (no early resume): `FIBER` is set when the fiber's stack is no longer in use, by the
+//!   scheduler that switched away from it ([`crate::fiber`]). So a fiber may be resumed on any
+//!   thread the moment that its token leaves `FIBER`.
+//!
+//! The releasing swap of `unpark` and the acquiring ones of the waiter make what happened before
+//! the wake happen before the return. A token that is left `DUE` when a node changes hands is a
+//! spurious wake for its next owner, which every caller of `park` must bear anyway.
+
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Deadline, Parked, Waiter, WaiterRef};
+
+use crate::{Linux, fiber, futex, nodes};
+
+const EMPTY: u32 = 0;
+const DUE: u32 = 1;
+const THREAD: u32 = 2;
+const FIBER: u32 = 3;
+
+/// See [`Platform::park`](antiphon_platform::Platform::park).
+pub(crate) fn park(waiter: &Waiter<Linux>, deadline: Option<Deadline>) -> Parked {
+    if let Some((hooks, handle)) = fiber::current() {
+        return fiber::park(hooks, handle, waiter, deadline);
+    }
+    if !fall_asleep(waiter, THREAD) {
+        return Parked::Woken;
+    }
+    let slept = futex::wait(word(waiter), THREAD, deadline);
+    if wake_up(waiter) || slept == futex::Slept::Maybe { Parked::Woken } else { Parked::TimedOut }
+}
+
+/// See [`Platform::unpark`](antiphon_platform::Platform::unpark).
+pub(crate) fn unpark(waiter: WaiterRef) {
+    let Some(node) = nodes::node(waiter.index) else { return };
+    // Acquire: this generation's writes to the node; pairs with the release by which the arena
+    // handed it out.
+    if node.generation.load(Acquire) != waiter.generation {
+        return;
+    }
+    // Release: the waker's past; pairs with `wake_up` and `fall_asleep`. Acquire: `handle`, pairs
+    // with the release in `fall_asleep`.
+    match node.token.swap(DUE, AcqRel) {
+        THREAD => futex::wake(word(node)),
+        FIBER => fiber::resume(node.handle.load(Relaxed)),
+        _ => {}
+    }
+}
+
+/// The first half of a park: `false` if a wake was due and is taken.
+fn fall_asleep(waiter: &Waiter<Linux>, sleeper: u32) -> bool {
+    // Release: `handle`, pairs with the acquire of the swap in `unpark`.
+    if waiter.token.compare_exchange(EMPTY, sleeper, Release, Relaxed).is_ok() {
+        return true;
+    }
+    // It was `DUE`, since we are awake, and only we take that away. A swap and not a store: another
+    // wake may have come since, and its past must come before our return too.
+    waiter.token.swap(EMPTY, Acquire);
+    false
+}
+
+/// The last half of a park: `true` if a wake was due and is taken.
+fn wake_up(waiter: &Waiter<Linux>) -> bool {
+    // Acquire: the waker's past, pairs with the swap in `unpark`.
+    waiter.token.swap(EMPTY, Acquire) == DUE
+}
+
+fn word(waiter: &Waiter<Linux>) -> &AtomicU32 {
+    waiter.token.as_atomic()
+}
+
+/// What a fiber scheduler does, by way of [`crate::fiber`].
+pub(crate) mod suspended {
+    use super::*;
+
+    /// PARK-3: the fiber has left its stack. `false` if it must be resumed at once.
+    pub(crate) fn commit(waiter: &Waiter<Linux>) -> bool {
+        fall_asleep(waiter, FIBER)
+    }
+
+    /// Ends the suspension for want of a wake. `false` if a wake has ended it already.
+    pub(crate) fn expire(waiter: &Waiter<Linux>) -> bool {
+        // Relaxed: whoever resumes the fiber publishes; nothing else is read.
+        waiter.token.compare_exchange(FIBER, EMPTY, Relaxed, Relaxed).is_ok()
+    }
+
+    /// Whether a wake was due; the fiber runs again.
+    pub(crate) fn finish(waiter: &Waiter<Linux>) -> bool {
+        wake_up(waiter)
+    }
+}
+
+/// A wait that the caller carries out with a `FUTEX_WAIT` system call of its own.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct FutexWait {
+    /// The word to wait on, with `FUTEX_PRIVATE_FLAG`.
+    pub address: *const u32,
+    /// What it holds while no wake is due.
+    pub expected: u32,
+}
+
+/// Begins a park whose sleep is up to the caller. `None` if a wake was due: it is taken and there
+/// is nothing to wait for.
+///
+/// This is `park` in two halves, for C code that has to sleep with asynchronous cancellation
+/// enabled, where no Rust frame may be on the stack. Threads only, not fibers. Whatever ended the
+/// sleep, a cancellation too, [`park_end`] must follow before the node is used again.
+#[must_use]
+pub fn park_begin(waiter: &Waiter<Linux>) -> Option<FutexWait> {
+    fall_asleep(waiter, THREAD)
+        .then(|| FutexWait { address: word(waiter).as_ptr(), expected: THREAD })
+}
+
+/// Ends what [`park_begin`] began. `true` if a wake was due: it is taken, and a caller that was
+/// cancelled must pass it on. `false` after a timeout, a cancellation or a spurious wake.
+#[must_use]
+pub fn park_end(waiter: &Waiter<Linux>) -> bool {
+    wake_up(waiter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use antiphon_platform::Clock;
+
+    #[test]
+    fn the_halves_of_a_park_take_a_wake_before_and_after() {
+        let waiter = Waiter::<Linux>::NEW;
+        waiter.token.store(DUE, Relaxed);
+        assert!(park_begin(&waiter).is_none());
+        let wait = park_begin(&waiter);
+        assert_eq!(wait.map(|wait| wait.expected), Some(waiter.token.load(Relaxed)));
+        assert_eq!(waiter.token.swap(DUE, Relaxed), THREAD);
+        assert!(park_end(&waiter));
+        assert!(!park_end(&waiter));
+    }
+
+    #[test]
+    fn a_wake_that_is_due_beats_a_deadline_that_has_passed() {
+        let waiter = Waiter::<Linux>::NEW;
+        let past = Some(Deadline { clock: Clock::Monotonic, ns: 1 });
+        waiter.token.store(DUE, Relaxed);
+        assert_eq!(park(&waiter, past), Parked::Woken);
+        assert_eq!(park(&waiter, past), Parked::TimedOut);
+    }
+}

@@ -1,0 +1,112 @@
+//! How long to spin: a budget in nanoseconds, cut short when spinning is no use.
+//!
+//! Between two looks at its word a spinning waiter pauses and reads the time-stamp counter. Two
+//! readings should be tens of nanoseconds apart; a gap of more than [`GAP_NS`] means that the
+//! waiter lost its CPU in between. Then somebody else wants to run, the thread that we wait for
+//! perhaps, so the spin ends whatever is left of its budget, and [`crate::crowd`] hears of it.
+
+use core::hint::spin_loop;
+
+use antiphon_platform::Budget;
+
+use crate::{crowd, sys, tsc};
+
+/// A gap between two looks that an interrupt or a kernel thread does not explain; [`crate::crowd`]
+/// has the figures.
+const GAP_NS: u32 = 500_000;
+/// Pauses between two looks. One is 10 to 50 ns, depending on the processor.
+const PAUSES: u32 = 2;
+/// How long a wait without an end spins before it lets others run.
+const PATIENCE: Budget = Budget::ns(10_000);
+
+/// A spin in progress.
+#[derive(Debug)]
+pub(crate) struct Spin {
+    begin: u64,
+    last: u64,
+    budget: u64,
+    gap: u64,
+    backoff: bool,
+}
+
+impl Spin {
+    /// Starts the clock.
+    #[cold]
+    pub(crate) fn new(budget: Budget) -> Self {
+        tsc::refine();
+        let now = tsc::ticks();
+        Self {
+            begin: now,
+            last: now,
+            budget: tsc::from_ns(budget.ns),
+            gap: tsc::from_ns(GAP_NS),
+            backoff: budget.backoff,
+        }
+    }
+
+    /// Pauses. `false` if the next look is to be the last.
+    #[inline]
+    pub(crate) fn pause(&mut self) -> bool {
+        // Backing off: as long until the next look as all looks have taken so far.
+        let until = if self.backoff { tsc::since(self.begin, self.last) } else { 0 };
+        let looked = self.last;
+        loop {
+            for _ in 0..PAUSES {
+                spin_loop();
+            }
+            let now = tsc::ticks();
+            let gap = tsc::since(self.last, now);
+            self.last = now;
+            if gap > self.gap {
+                crowd::preempted(now);
+                return false;
+            }
+            if tsc::since(self.begin, now) >= self.budget {
+                return false;
+            }
+            if tsc::since(looked, now) >= until {
+                return true;
+            }
+        }
+    }
+}
+
+/// A wait without an end of its own: spins, and yields the CPU once for each spent budget.
+#[derive(Debug)]
+pub(crate) struct Patience(Spin);
+
+impl Patience {
+    #[cold]
+    pub(crate) fn new() -> Self {
+        Self(Spin::new(PATIENCE))
+    }
+
+    #[inline]
+    pub(crate) fn pause(&mut self) {
+        if !self.0.pause() {
+            sys::yield_now();
+            // A new clock: what passed in the yield is no gap.
+            self.0 = Spin::new(PATIENCE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_ends_a_spin_whose_budget_is_not_spent() {
+        let mut spin = Spin::new(Budget::ns(u32::MAX));
+        spin.last = spin.last.wrapping_sub(2 * spin.gap);
+        spin.begin = spin.last;
+        assert!(!spin.pause());
+    }
+
+    #[test]
+    fn a_budget_ends() {
+        let mut spin = Spin::new(Budget::ns(1_000));
+        while spin.pause() {}
+        assert!(tsc::since(spin.begin, tsc::ticks()) >= spin.budget);
+    }
+}

@@ -1,0 +1,94 @@
+//! System calls that leave `errno` as it was.
+//!
+//! A lock call must not change `errno`: POSIX lets `pthread_mutex_lock` set nothing, and programs
+//! read `errno` across it. Every system call of this crate that a lock can reach goes through here.
+//! They are made by `syscall(2)` and not by the C library's wrappers, because some of those
+//! (`open`, `read`, `nanosleep`) are cancellation points, and a cancellation may not unwind a lock.
+
+use core::ffi::{CStr, c_int, c_long};
+
+/// The code that the kernel gave for a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Errno(pub(crate) c_int);
+
+/// Runs `f` and puts `errno` back to what it was.
+pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: the C library's `errno` of this thread is always there to read.
+    let saved = unsafe { *libc::__errno_location() };
+    let result = f();
+    // SAFETY: as above. The location is asked for again, because `f` is the caller's.
+    unsafe { *libc::__errno_location() = saved };
+    result
+}
+
+/// Makes one system call.
+///
+/// # Errors
+///
+/// What the kernel said.
+///
+/// # Safety
+///
+/// That of the call itself: pointers among the arguments must be valid for what it does with them.
+pub(crate) unsafe fn call<const N: usize>(
+    number: c_long,
+    args: [usize; N],
+) -> Result<usize, Errno> {
+    let mut all = [0_usize; 6];
+    all[..N].copy_from_slice(&args);
+    errno_kept(|| {
+        // SAFETY: the caller vouches for the arguments; the kernel ignores those it does not take.
+        let result =
+            unsafe { libc::syscall(number, all[0], all[1], all[2], all[3], all[4], all[5]) };
+        if result != -1 {
+            return Ok(result as usize);
+        }
+        // SAFETY: `errno` of this thread.
+        Err(Errno(unsafe { *libc::__errno_location() }))
+    })
+}
+
+/// Lets another thread run, if one wants to.
+pub(crate) fn yield_now() {
+    // SAFETY: takes nothing. On Linux it never fails.
+    let _ = unsafe { call(libc::SYS_sched_yield, []) };
+}
+
+/// Reads the beginning of a small file, such as those of `/proc` and `/sys`.
+///
+/// `None` if it can't be opened or read. No allocation.
+pub(crate) fn read_file<'a>(path: &CStr, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+    let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+    let at = libc::AT_FDCWD as isize as usize;
+    // SAFETY: `path` is a string that ends in zero, alive for the call.
+    let fd = unsafe { call(libc::SYS_openat, [at, path.as_ptr() as usize, flags]) }.ok()?;
+    // SAFETY: the buffer is ours to write, and as long as we say.
+    let read = unsafe { call(libc::SYS_read, [fd, buffer.as_mut_ptr() as usize, buffer.len()]) };
+    // SAFETY: `fd` was opened above and is known to nobody else. A failed close of a file that was
+    // only read loses nothing.
+    let _ = unsafe { call(libc::SYS_close, [fd]) };
+    buffer.get(..read.ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_call_leaves_errno_alone() {
+        // SAFETY: `errno` of this thread.
+        unsafe { *libc::__errno_location() = 77 };
+        // SAFETY: closes no file: there is none of that number.
+        let refused = unsafe { call(libc::SYS_close, [usize::MAX]) };
+        assert_eq!(refused, Err(Errno(libc::EBADF)));
+        // SAFETY: as above.
+        assert_eq!(unsafe { *libc::__errno_location() }, 77);
+    }
+
+    #[test]
+    fn reads_the_beginning_of_a_file() {
+        let mut buffer = [0; 8];
+        assert_eq!(read_file(c"/proc/self/comm", &mut buffer).map(<[u8]>::is_empty), Some(false));
+        assert_eq!(read_file(c"/proc/self/no such file", &mut buffer), None);
+    }
+}

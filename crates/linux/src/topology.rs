@@ -1,0 +1,85 @@
+//! Where the caller runs: CPU and NUMA node, and how many nodes there are.
+//!
+//! Neither question enters the kernel: the C library answers `sched_getcpu` from the thread's rseq
+//! area where it has registered one (glibc 2.35 and later), else by the vDSO; `getcpu`, which knows
+//! the node too, by the vDSO. The rseq area itself is not read here: its place is known from a
+//! symbol of glibc 2.35 only, and a library that is to load on 2.31 can't refer to it, not even
+//! weakly, since linkers mark the version as required all the same.
+
+use core::ffi::{c_int, c_uint};
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{CpuId, SocketId};
+
+use crate::sys;
+
+unsafe extern "C" {
+    /// glibc 2.29 and later.
+    fn getcpu(cpu: *mut c_uint, node: *mut c_uint) -> c_int;
+}
+
+const UNKNOWN: u32 = 0;
+const ONE: u32 = 1;
+const SEVERAL: u32 = 2;
+
+static NODES: AtomicU32 = AtomicU32::new(UNKNOWN);
+
+/// The CPU under the caller. May be stale at once.
+pub(crate) fn cpu() -> CpuId {
+    // SAFETY: takes nothing. It fails on no kernel that has it; then -1 becomes 0 here.
+    CpuId(sys::errno_kept(|| unsafe { libc::sched_getcpu() }).max(0).cast_unsigned())
+}
+
+/// The NUMA node under the caller; always 0 on a machine with one. May be stale at once.
+pub(crate) fn socket() -> SocketId {
+    SocketId(if numa() { node() } else { 0 })
+}
+
+/// Whether this machine has several NUMA nodes with CPUs. Asked of sysfs once; `false` without it.
+pub(crate) fn numa() -> bool {
+    // Relaxed: all who look find the same.
+    match NODES.load(Relaxed) {
+        UNKNOWN => count(),
+        nodes => nodes == SEVERAL,
+    }
+}
+
+fn node() -> u32 {
+    let (mut cpu, mut node) = (0, 0);
+    // SAFETY: both are ours to write. It fails on no kernel that has it; else both stay 0.
+    sys::errno_kept(|| unsafe { getcpu(&raw mut cpu, &raw mut node) });
+    node
+}
+
+/// Asks sysfs, and keeps the answer.
+#[cold]
+#[inline(never)]
+pub(crate) fn count() -> bool {
+    let mut buffer = [0; 128];
+    let list = sys::read_file(c"/sys/devices/system/node/has_cpu", &mut buffer);
+    let several = list.is_some_and(more_than_one);
+    NODES.store(if several { SEVERAL } else { ONE }, Relaxed);
+    several
+}
+
+/// Whether a list such as `0-3,8` names more than one number. One number is written alone.
+fn more_than_one(list: &[u8]) -> bool {
+    list.iter().any(|byte| matches!(byte, b'-' | b','))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_a_list() {
+        assert!(!more_than_one(b"") && !more_than_one(b"0\n") && !more_than_one(b"12\n"));
+        assert!(more_than_one(b"0-1\n") && more_than_one(b"0,2\n"));
+    }
+
+    #[test]
+    fn one_node_is_node_zero() {
+        assert!(numa() || socket() == SocketId(0));
+    }
+}

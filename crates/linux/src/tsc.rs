@@ -1,0 +1,204 @@
+//! The time-stamp counter: a clock cheap enough to read between two looks at a word.
+//!
+//! x86-64 reads `rdtsc`, AArch64 `cntvct_el0`; other machines fall back to the monotonic clock.
+//! Only differences are used, and a difference that comes out negative (two cores whose counters
+//! disagree) counts as none.
+//!
+//! x86-64 does not say reliably how fast its counter ticks, least of all under a hypervisor;
+//! AArch64 does. So the rate is first a guess, and then found by looking at both clocks twice, with
+//! no hook at start:
+//!
+//! | state | what the rate is |
+//! |---|---|
+//! | `UNSEEN` | a guess: 3 ticks a nanosecond on x86-64, what the processor says on AArch64 |
+//! | `ANCHORING` | a guess; one thread is writing down the anchor |
+//! | `ANCHORED` | measured from the anchor to the last [`refine`], once that is 1 ms or more |
+//! | `FINAL` | measured over 100 ms or more, and never looked at again |
+//!
+//! The guess is wrong by a factor of three at most, and so is a spin in the first millisecond.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use antiphon_platform::Clock;
+
+use crate::clock;
+
+const UNSEEN: u32 = 0;
+const ANCHORING: u32 = 1;
+const ANCHORED: u32 = 2;
+const FINAL: u32 = 3;
+
+/// The rate counts ticks in 2^16 ns.
+const RATE_SHIFT: u32 = 16;
+
+static STATE: AtomicU32 = AtomicU32::new(UNSEEN);
+static ANCHOR_TICKS: AtomicU64 = AtomicU64::new(0);
+static ANCHOR_NS: AtomicU64 = AtomicU64::new(0);
+/// 0 is not measured yet. Relaxed throughout: any value that it ever held is a usable rate.
+static RATE: AtomicU64 = AtomicU64::new(0);
+
+pub(crate) use counter::ticks;
+
+#[cfg(target_arch = "x86_64")]
+mod counter {
+    use super::RATE_SHIFT;
+
+    /// The counter.
+    #[inline]
+    pub(crate) fn ticks() -> u64 {
+        // SAFETY: every x86-64 has it, and Linux lets user code read it.
+        unsafe { core::arch::x86_64::_rdtsc() }
+    }
+
+    pub(super) fn guess() -> u64 {
+        3 << RATE_SHIFT
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod counter {
+    use super::RATE_SHIFT;
+
+    /// The counter.
+    #[inline]
+    pub(crate) fn ticks() -> u64 {
+        let ticks: u64;
+        // SAFETY: reads a register that Linux makes readable to user code.
+        unsafe {
+            core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack));
+        }
+        ticks
+    }
+
+    pub(super) fn guess() -> u64 {
+        let hertz: u64;
+        // SAFETY: reads a register that Linux makes readable to user code.
+        unsafe {
+            core::arch::asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, pure));
+        }
+        ((hertz << RATE_SHIFT) / 1_000_000_000).max(1)
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod counter {
+    use super::RATE_SHIFT;
+
+    /// The counter: the monotonic clock.
+    pub(crate) fn ticks() -> u64 {
+        crate::clock::now(antiphon_platform::Clock::Monotonic)
+    }
+
+    pub(super) fn guess() -> u64 {
+        1 << RATE_SHIFT
+    }
+}
+
+/// Ticks from `earlier` to `later`; 0 if the counter has gone back.
+#[inline]
+pub(crate) fn since(earlier: u64, later: u64) -> u64 {
+    let ticks = later.wrapping_sub(earlier);
+    if ticks > u64::MAX / 2 { 0 } else { ticks }
+}
+
+/// How many ticks `ns` nanoseconds are.
+#[inline]
+pub(crate) fn from_ns(ns: u32) -> u64 {
+    (u64::from(ns) * rate()) >> RATE_SHIFT
+}
+
+/// How many nanoseconds `ticks` are.
+#[cfg(test)]
+fn to_ns(ticks: u64) -> u64 {
+    ((u128::from(ticks) << RATE_SHIFT) / u128::from(rate())) as u64
+}
+
+#[inline]
+fn rate() -> u64 {
+    match RATE.load(Relaxed) {
+        0 => counter::guess(),
+        rate => rate,
+    }
+}
+
+/// Improves the rate if that is still to be done. Reads the monotonic clock until it is `FINAL`.
+#[inline]
+pub(crate) fn refine() {
+    if STATE.load(Relaxed) != FINAL {
+        refine_slowly();
+    }
+}
+
+#[cold]
+fn refine_slowly() {
+    // Acquire: pairs with the release of whoever wrote the anchor.
+    match STATE.load(Acquire) {
+        UNSEEN => drop_anchor(),
+        ANCHORED => {
+            let ns = clock::now(Clock::Monotonic).saturating_sub(ANCHOR_NS.load(Relaxed));
+            let ticks = since(ANCHOR_TICKS.load(Relaxed), ticks());
+            if let Some(rate) = measured(ticks, ns) {
+                RATE.store(rate, Relaxed);
+                if ns >= 100_000_000 {
+                    STATE.store(FINAL, Relaxed);
+                }
+            }
+        }
+        // Somebody else is at it, or it is done. A process forked in the middle of `ANCHORING`
+        // stays there, with the guess.
+        _ => {}
+    }
+}
+
+fn drop_anchor() {
+    if STATE.compare_exchange(UNSEEN, ANCHORING, Relaxed, Relaxed).is_err() {
+        return;
+    }
+    ANCHOR_NS.store(clock::now(Clock::Monotonic), Relaxed);
+    ANCHOR_TICKS.store(ticks(), Relaxed);
+    // Release: publishes the anchor, pairs with the acquire in `refine_slowly`.
+    STATE.store(ANCHORED, Release);
+}
+
+/// The rate, if `ns` is long enough to tell and the counter ticks at all.
+fn measured(ticks: u64, ns: u64) -> Option<u64> {
+    if ns < 1_000_000 {
+        return None;
+    }
+    let rate = (u128::from(ticks) << RATE_SHIFT) / u128::from(ns);
+    u64::try_from(rate).ok().filter(|&rate| rate != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn converts_there_and_back() {
+        refine();
+        std::thread::sleep(Duration::from_millis(3));
+        refine();
+        let begin = (Instant::now(), ticks());
+        std::thread::sleep(Duration::from_millis(20));
+        let seen = to_ns(since(begin.1, ticks()));
+        let really = u64::try_from(begin.0.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        // Bounds, not times: whatever the load, the two clocks agree within a factor of two.
+        assert!(seen > really / 2 && seen < really * 2, "{seen} ns for {really} ns");
+    }
+
+    #[test]
+    fn a_counter_that_goes_back_has_not_moved() {
+        assert_eq!(since(100, 90), 0);
+        assert_eq!(since(90, 100), 10);
+        assert_eq!(since(u64::MAX - 1, 1), 3);
+    }
+
+    #[test]
+    fn a_rate_needs_a_millisecond_and_a_counter_that_ticks() {
+        assert_eq!(measured(3_000, 1_000), None);
+        assert_eq!(measured(0, 5_000_000), None);
+        assert_eq!(measured(6_000_000, 2_000_000), Some(3 << RATE_SHIFT));
+    }
+}

@@ -1,0 +1,148 @@
+//! System-call filters and missing kernel features: what is refused is done without.
+
+mod support;
+
+use std::process::Command;
+
+use antiphon_linux::light::enable_light;
+use antiphon_linux::{Linux, survey};
+use antiphon_platform::{Clock, Deadline, Hint, Parked, Platform};
+use support::{FORKS, in_child};
+
+/// Makes the kernel do `action` for each of `calls` from now on, in this thread and its children.
+fn filter(calls: &[libc::c_long], action: u32) -> bool {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, jt, k| libc::sock_filter { code, jt, jf: 0, k };
+    // The number of the call is the first word of what the filter is given.
+    let mut program = vec![step(LOAD, 0, 0)];
+    for (place, call) in calls.iter().enumerate() {
+        let to_action = u8::try_from(calls.len() - place).expect("a few calls");
+        program.push(step(EQUAL, to_action, u32::try_from(*call).expect("a call's number")));
+    }
+    program.push(step(RETURN, 0, libc::SECCOMP_RET_ALLOW));
+    program.push(step(RETURN, 0, action));
+    let program = libc::sock_fprog {
+        len: u16::try_from(program.len()).expect("a short program"),
+        filter: program.as_mut_ptr(),
+    };
+    // SAFETY: takes numbers; then a program that lives for the call.
+    unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
+    }
+}
+
+const REFUSE: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+
+/// What a contended lock does, a second time all of it.
+fn lock_paths() -> bool {
+    (0..2).all(|_| {
+        Linux::hint(Hint::SpinBegin);
+        let crowded = Linux::crowded();
+        Linux::hint(Hint::SpinEnd);
+        let Some(id) = Linux::arena().take() else { return false };
+        let Some(waiter) = Linux::arena().resolve(id) else { return false };
+        let past = Some(Deadline { clock: Clock::Monotonic, ns: 1 });
+        // Twice, since the wake below was for the node's last wait and is spurious in this one.
+        let parked = [(); 2].map(|()| Linux::park(waiter, past));
+        let woken = Linux::arena().reference(id.index()).map(Linux::unpark);
+        Linux::arena().give(id);
+        parked[1] == Parked::TimedOut
+            && woken.is_some()
+            && Linux::random() != 0
+            && (Linux::numa() || Linux::socket().0 == 0)
+            && (crowded || !Linux::light())
+    })
+}
+
+#[test]
+fn a_filter_that_kills_for_files_and_fences_is_survived() {
+    assert!(in_child(FORKS[0].1, || {
+        survey();
+        let calls = [
+            libc::SYS_membarrier,
+            libc::SYS_rseq,
+            libc::SYS_openat,
+            libc::SYS_read,
+            libc::SYS_close,
+            libc::SYS_clone,
+            libc::SYS_prctl,
+        ];
+        filter(&calls, libc::SECCOMP_RET_KILL_PROCESS) && lock_paths()
+    }));
+}
+
+#[test]
+fn refused_questions_are_answered_by_guesses() {
+    assert!(in_child(FORKS[0].1, || {
+        let calls = [
+            libc::SYS_openat,
+            libc::SYS_sched_getaffinity,
+            libc::SYS_getrusage,
+            libc::SYS_sched_yield,
+            libc::SYS_rt_sigprocmask,
+            libc::SYS_tkill,
+        ];
+        filter(&calls, REFUSE) && lock_paths() && Linux::alive(Linux::thread())
+    }));
+}
+
+#[test]
+fn without_wiped_memory_there_are_no_nodes() {
+    assert!(in_child(FORKS[0].1, || {
+        filter(&[libc::SYS_madvise], REFUSE)
+            && Linux::arena().take().is_none()
+            && (1..=1023).contains(&Linux::epoch())
+            && in_child(FORKS[0].1, || {
+                // Nothing is kept that the child would have to forget.
+                let parent = Linux::thread();
+                Linux::arena().take().is_none()
+                    && in_child(FORKS[2].1, || Linux::thread() != parent)
+            })
+    }));
+}
+
+#[test]
+fn a_filter_before_the_switch_prevents_it() {
+    for call in [libc::SYS_membarrier, libc::SYS_rseq] {
+        assert!(in_child(FORKS[0].1, || {
+            filter(&[call], REFUSE)
+                && enable_light().is_err()
+                && !Linux::light()
+                && !Linux::fenced()
+                && lock_paths()
+        }));
+    }
+}
+
+#[test]
+fn a_filter_after_the_switch_makes_fences_fail() {
+    assert!(in_child(FORKS[0].1, || {
+        enable_light().is_err()
+            || Linux::heavy_fence().is_ok()
+                && filter(&[libc::SYS_membarrier], REFUSE)
+                && Linux::heavy_fence().is_err()
+                && Linux::fenced()
+    }));
+}
+
+/// Runs itself again with rseq turned off in glibc.
+#[test]
+fn without_rseq_the_mode_stays_exchange() {
+    const TUNABLES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
+    if std::env::var_os(TUNABLES.0).is_some_and(|value| value == TUNABLES.1) {
+        assert!(enable_light().is_err());
+        assert_eq!((Linux::light(), Linux::fenced()), (false, false));
+        assert!(Linux::heavy_fence().is_err());
+        return;
+    }
+    let own = std::env::current_exe().expect("this test has a file");
+    let again = Command::new(own)
+        .args(["--exact", "without_rseq_the_mode_stays_exchange"])
+        .env(TUNABLES.0, TUNABLES.1)
+        .output()
+        .expect("a second copy runs");
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));
+}

@@ -1,0 +1,42 @@
+//! Without address space for nodes there are none, and nothing else fails.
+
+mod support;
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Deadline, Parked, Platform, Waiter};
+use support::{FORKS, in_child};
+
+fn limit_address_space(bytes: u64) -> bool {
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+    // SAFETY: reads the limit.
+    unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) == 0 }
+}
+
+/// All of it in children, so that the reservation is tried there first.
+fn without_nodes(limit: u64) -> bool {
+    let waiter = Waiter::<Linux>::NEW;
+    let past = Some(Deadline { clock: Clock::Monotonic, ns: 1 });
+    limit_address_space(limit)
+        && Linux::arena().take().is_none()
+        && Linux::waiter(1).is_none()
+        && Linux::arena().take().is_none()
+        && (1..=1023).contains(&Linux::epoch())
+        && Linux::epoch() == Linux::epoch()
+        && Linux::thread() == Linux::thread()
+        && Linux::park(&waiter, past) == Parked::TimedOut
+        && in_child(FORKS[0].1, || Linux::arena().take().is_none())
+}
+
+#[test]
+fn no_room_for_the_nodes() {
+    // What the program has already plus the page of the process, but not 256 MiB.
+    let used = std::fs::read_to_string("/proc/self/statm").expect("procfs");
+    let pages: u64 = used.split(' ').next().and_then(|word| word.parse().ok()).expect("a size");
+    let limit = pages * 4096 + (8 << 20);
+    assert!(in_child(FORKS[0].1, || without_nodes(limit)));
+}
+
+#[test]
+fn no_room_for_anything() {
+    assert!(in_child(FORKS[0].1, || without_nodes(4096)));
+}

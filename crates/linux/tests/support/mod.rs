@@ -1,0 +1,107 @@
+//! What several tests need: nodes, deadlines, child processes.
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Deadline, Platform, Waiter, WaiterId, WaiterRef};
+
+/// A node in use, as a waiter has it.
+#[derive(Clone, Copy)]
+pub struct Node {
+    pub id: WaiterId,
+    pub waiter: &'static Waiter<Linux>,
+}
+
+impl Node {
+    pub fn take() -> Self {
+        let id = Linux::arena().take().expect("there are nodes");
+        Self { id, waiter: Linux::arena().resolve(id).expect("a node in use resolves") }
+    }
+
+    pub fn reference(self) -> WaiterRef {
+        Linux::arena().reference(self.id.index()).expect("a node in use can be woken")
+    }
+
+    pub fn give(self) {
+        Linux::arena().give(self.id);
+    }
+}
+
+/// So far away that passing it means a lost wake, not a slow machine.
+pub fn never() -> Option<Deadline> {
+    Some(after(Clock::Monotonic, 60_000_000_000))
+}
+
+pub fn after(clock: Clock, ns: u64) -> Deadline {
+    Deadline { clock, ns: Linux::now(clock) + ns }
+}
+
+/// A way to copy a process.
+pub type Fork = fn() -> libc::pid_t;
+
+/// All of them, with their names.
+pub const FORKS: [(&str, Fork); 3] =
+    [("fork", fork), ("_Fork", underscore_fork), ("clone", raw_clone)];
+
+fn fork() -> libc::pid_t {
+    // SAFETY: the child of a program with threads calls only what a signal handler may.
+    unsafe { libc::fork() }
+}
+
+fn underscore_fork() -> libc::pid_t {
+    // SAFETY: the name is a string that ends in zero. glibc 2.34 and later have the function.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_Fork".as_ptr()) };
+    if found.is_null() {
+        return raw_clone();
+    }
+    // SAFETY: that is its type.
+    let fork: extern "C" fn() -> libc::pid_t = unsafe { core::mem::transmute(found) };
+    fork()
+}
+
+fn raw_clone() -> libc::pid_t {
+    // SAFETY: without CLONE_VM and without a stack it is a fork that runs no handlers.
+    unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) as libc::pid_t }
+}
+
+/// Runs `f` in a child made by `fork`, and says whether it returned `true` there.
+pub fn in_child(fork: Fork, f: impl FnOnce() -> bool) -> bool {
+    match fork() {
+        0 => {
+            // A child that hangs is killed, which is not success.
+            // SAFETY: takes a number.
+            unsafe { libc::alarm(60) };
+            // Unwound further, a panic would end the child's only thread, and the child with
+            // success.
+            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
+            // SAFETY: ends the process without running anything else.
+            unsafe { libc::_exit(if matches!(ended, Ok(true)) { 0 } else { 1 }) }
+        }
+        child => {
+            assert!(child > 0, "no child");
+            wait_for(child)
+        }
+    }
+}
+
+/// Whether `child` exits with 0.
+pub fn wait_for(child: libc::pid_t) -> bool {
+    let mut status = 0;
+    loop {
+        // SAFETY: the status is ours to write.
+        let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        if waited == child {
+            return libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
+        }
+        assert!(waited == -1 && errno() == libc::EINTR, "the child is lost");
+    }
+}
+
+pub fn errno() -> i32 {
+    // SAFETY: this thread's `errno`.
+    unsafe { *libc::__errno_location() }
+}
+
+pub fn set_errno(value: i32) {
+    // SAFETY: this thread's `errno`.
+    unsafe { *libc::__errno_location() = value }
+}
