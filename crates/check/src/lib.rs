@@ -1,0 +1,98 @@
+//! A model checker as a platform: the same lock that runs on Linux runs here in every order and
+//! with every value that weak memory allows.
+//!
+//! ```
+//! use antiphon_check::{Check, Data, Model};
+//! use antiphon_platform::{Atomic, Platform};
+//! use std::sync::atomic::Ordering::{Acquire, Release};
+//!
+//! let report = Model::new("message passing").run(|s| {
+//!     let flag = s.share(<Check as Platform>::U32::ZERO);
+//!     let data = s.share(Data::new(0));
+//!     s.spawn(move || {
+//!         data.set(42);
+//!         flag.store(1, Release);
+//!     });
+//!     s.spawn(move || {
+//!         flag.wait_while(Acquire, |flag| flag == 0);
+//!         assert_eq!(data.get(), 42);
+//!     });
+//! });
+//! assert_eq!(report.assert_complete().executions, 1);
+//! ```
+//!
+//! `README.md` says what is checked, what is not, how to read a trace and why the exploration
+//! misses nothing.
+
+mod atomic;
+mod clock;
+mod context;
+mod data;
+mod decide;
+mod execution;
+mod explore;
+mod fiber;
+mod graph;
+mod history;
+mod location;
+mod model;
+mod op;
+mod platform;
+mod replay;
+mod revisit;
+mod run;
+mod sc;
+mod scope;
+mod step;
+mod thread;
+mod trace;
+
+pub use atomic::{U8, U16, U32, U64};
+pub use data::Data;
+pub use history::History;
+pub use model::{Failure, FailureKind, HeavyFence, Mode, Model, Report};
+pub use platform::Check;
+pub use scope::Scope;
+
+/// Names a word in traces, until it is dropped.
+pub fn name<T>(word: &T, name: &'static str) {
+    let address = std::ptr::from_ref(word).addr();
+    context::with(|execution| execution.locations.name(address, name));
+}
+
+/// Declares the memory of `value` dead, as if it were freed here.
+///
+/// All accesses to the words in it have to happen before, and none may come after; anything else
+/// is a [`FailureKind::UseAfterRetire`].
+pub fn retire<T>(value: &T) {
+    let from = std::ptr::from_ref(value).addr();
+    let failed = context::with(|execution| {
+        execution.retire(from, from + size_of::<T>());
+        execution.ending.is_some()
+    });
+    if failed && !std::thread::panicking() {
+        context::stop();
+    }
+}
+
+/// Counts that this place was reached, for [`Report::probes`].
+pub fn probe(name: &'static str) {
+    context::with(|execution| *execution.probes.entry(name).or_default() += 1);
+}
+
+/// One of `options` numbers from 0; each is explored.
+#[must_use]
+pub fn choose(options: u64) -> u64 {
+    assert!(options > 0, "there is nothing to choose from");
+    context::perform(&op::Op::Choice { what: graph::What::Model, options }).value
+}
+
+/// A number for the execution so far, for telling executions apart: the same if and only if each
+/// read reads from the same write and all writes take effect in the same order.
+///
+/// With [`Mode::Exhaustive`] no two complete executions have the same, unless a wait had to be
+/// ended because nothing else could happen.
+#[must_use]
+pub fn fingerprint() -> u64 {
+    context::with(|execution| execution.fingerprint())
+}

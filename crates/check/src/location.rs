@@ -1,0 +1,168 @@
+//! The words of the program: which address is which location of the graph, and whether it lives.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::{Index, IndexMut};
+
+use crate::execution::Execution;
+use crate::model::FailureKind;
+use crate::platform;
+
+/// One atomic word of the program.
+#[derive(Default)]
+pub(crate) struct Location {
+    pub(crate) address: usize,
+    pub(crate) name: Option<&'static str>,
+    /// Stamps of its executed accesses.
+    pub(crate) accesses: Vec<u32>,
+    /// Who declared the memory dead.
+    pub(crate) retired: Option<usize>,
+}
+
+/// Addresses are hash enough.
+#[derive(Default)]
+pub(crate) struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_usize(usize::from(byte)));
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.0 = (self.0 ^ value as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+pub(crate) type Addresses<T> = HashMap<usize, T, BuildHasherDefault<AddressHasher>>;
+
+/// All words of an execution, by location number, and where they are.
+#[derive(Default)]
+pub(crate) struct Locations {
+    all: Vec<Location>,
+    addresses: Addresses<u16>,
+    names: Addresses<&'static str>,
+    /// Regions that were declared dead: from, to, by whom.
+    retired: Vec<(usize, usize, usize)>,
+    /// Words in them that were dropped since: what comes there is alive.
+    revived: HashSet<usize, BuildHasherDefault<AddressHasher>>,
+}
+
+impl Locations {
+    /// Starts anew with `used` locations, none of them bound to an address.
+    pub(crate) fn reset(&mut self, used: usize) {
+        for location in &mut self.all {
+            location.address = 0;
+            location.name = None;
+            location.accesses.clear();
+            location.retired = None;
+        }
+        self.all.resize_with(used, Location::default);
+        self.addresses.clear();
+        self.names.clear();
+        self.retired.clear();
+        self.revived.clear();
+    }
+
+    /// The location at `address`, which gets its next free number if it is new.
+    pub(crate) fn locate(&mut self, address: usize) -> u16 {
+        if let Some(&location) = self.addresses.get(&address) {
+            return location;
+        }
+        self.all.push(Location::default());
+        let location = (self.all.len() - 1) as u16;
+        self.bind(address, location);
+        location
+    }
+
+    /// The location at `address`, if it was touched.
+    pub(crate) fn located(&self, address: usize) -> Option<u16> {
+        self.addresses.get(&address).copied()
+    }
+
+    /// The graph says which location `address` is.
+    pub(crate) fn bind(&mut self, address: usize, location: u16) {
+        let state = &mut self.all[usize::from(location)];
+        if state.address == address {
+            return;
+        }
+        state.address = address;
+        state.name = self.names.get(&address).copied();
+        let dead = self.retired.iter().find(|(from, to, _)| (*from..*to).contains(&address));
+        let dead = dead.filter(|_| !self.revived.contains(&address));
+        state.retired = dead.map(|&(_, _, by)| by);
+        self.addresses.insert(address, location);
+    }
+
+    /// The word at `address` is gone; what comes there next is another one.
+    pub(crate) fn forget(&mut self, address: usize) {
+        self.addresses.remove(&address);
+        self.names.remove(&address);
+        if !self.retired.is_empty() {
+            self.revived.insert(address);
+        }
+    }
+
+    /// Gives a word a name in traces.
+    pub(crate) fn name(&mut self, address: usize, name: &'static str) {
+        self.names.insert(address, name);
+        if let Some(&location) = self.addresses.get(&address) {
+            self.all[usize::from(location)].name = Some(name);
+        }
+    }
+}
+
+impl Index<u16> for Locations {
+    type Output = Location;
+
+    fn index(&self, location: u16) -> &Location {
+        &self.all[usize::from(location)]
+    }
+}
+
+impl IndexMut<u16> for Locations {
+    fn index_mut(&mut self, location: u16) -> &mut Location {
+        &mut self.all[usize::from(location)]
+    }
+}
+
+impl Execution {
+    /// Declares memory dead: what was done there must happen before, and nothing may come after.
+    pub(crate) fn retire(&mut self, from: usize, to: usize) {
+        let by = self.current;
+        let known = self.threads[by].before;
+        let mut late = None;
+        for location in &mut self.locations.all {
+            if !(from..to).contains(&location.address) {
+                continue;
+            }
+            location.retired = Some(by);
+            let unordered = |&&stamp: &&u32| !known.covers(self.graph.events[stamp as usize].id);
+            if let Some(&stamp) = location.accesses.iter().find(unordered) {
+                late = Some(stamp as usize);
+            }
+        }
+        self.locations.retired.push((from, to, by));
+        if let Some(stamp) = late {
+            let event = &self.graph.events[stamp];
+            let what = format!(
+                "thread {by} retires memory while thread {} may still be at {}",
+                event.id.thread,
+                self.label(event.location),
+            );
+            self.fail(FailureKind::UseAfterRetire, what);
+        }
+    }
+
+    /// What to call a location.
+    pub(crate) fn label(&self, location: u16) -> String {
+        let state = &self.locations[location];
+        match state.name {
+            Some(name) => name.to_owned(),
+            None => platform::describe(state.address).unwrap_or_else(|| format!("word{location}")),
+        }
+    }
+}

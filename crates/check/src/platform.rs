@@ -1,0 +1,255 @@
+//! The checker as a platform.
+
+use std::sync::atomic::Ordering;
+
+use antiphon_platform::Atomic as _;
+use antiphon_platform::{
+    Arena, Clock, CpuId, Deadline, Hint, Local, Parked, Platform, SocketId, ThreadId, Unsupported,
+    Waiter, WaiterRef,
+};
+
+use crate::atomic::{U8, U16, U32, U64};
+use crate::clock::SLOTS;
+use crate::context;
+use crate::graph::What;
+use crate::model::HeavyFence;
+use crate::op::Op;
+
+/// The machine on which everything that can happen does happen, one execution at a time.
+///
+/// Its functions and words work inside of [`Model::run`](crate::Model::run) only.
+#[derive(Clone, Copy, Debug)]
+pub struct Check;
+
+const WAITERS: usize = 64;
+
+static NODES: [Waiter<Check>; WAITERS] = [const { Waiter::NEW }; WAITERS];
+static ARENA: Arena<Check> = Arena::NEW;
+static LOCALS: [Local<Check>; SLOTS] = [const { Local::NEW }; SLOTS];
+
+/// Realtime is that much ahead of monotonic time.
+const REALTIME_AHEAD_NS: u64 = 1_000_000_000_000;
+
+/// Whether a word is one thread's own, so that its accesses need not be enumerated.
+pub(crate) fn is_private(address: usize) -> bool {
+    let from = LOCALS.as_ptr().addr();
+    (from..from + size_of_val(&LOCALS)).contains(&address)
+}
+
+/// What the platform calls a word of its own.
+pub(crate) fn describe(address: usize) -> Option<String> {
+    let from = NODES.as_ptr().addr();
+    if (from..from + size_of_val(&NODES)).contains(&address) {
+        let index = (address - from) / size_of::<Waiter<Check>>();
+        let node = &NODES[index];
+        let fields: [(&U32, &str); 9] = [
+            (&node.generation, "generation"),
+            (&node.owner, "owner"),
+            (&node.next, "next"),
+            (&node.status, "status"),
+            (&node.batch, "batch"),
+            (&node.resume, "resume"),
+            (&node.socket, "socket"),
+            (&node.data, "data"),
+            (&node.token, "token"),
+        ];
+        let named = fields.iter().find(|(word, _)| std::ptr::from_ref(*word).addr() == address);
+        let field = named.map_or("handle", |(_, name)| name);
+        return Some(format!("waiter{index}.{field}"));
+    }
+    let from = std::ptr::from_ref(&ARENA).addr();
+    let inside = (from..from + size_of::<Arena<Check>>()).contains(&address);
+    inside.then(|| format!("arena+{}", address - from))
+}
+
+fn choose(what: What, options: u64) -> u64 {
+    context::perform(&Op::Choice { what, options }).value
+}
+
+fn fence(order: Ordering) {
+    assert!(order != Ordering::Relaxed, "there is no relaxed fence");
+    context::perform(&Op::Fence(order));
+}
+
+impl Platform for Check {
+    type U8 = U8;
+    type U16 = U16;
+    type U32 = U32;
+    type U64 = U64;
+
+    const WAITERS: u32 = WAITERS as u32;
+
+    fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
+        let there = index > 0 && index < context::with(|execution| execution.config.waiters);
+        there.then(|| &NODES[index as usize])
+    }
+
+    fn arena() -> &'static Arena<Self> {
+        &ARENA
+    }
+
+    fn local<R>(f: impl FnOnce(&Local<Self>) -> R) -> R {
+        f(&LOCALS[context::with(|execution| execution.current)])
+    }
+
+    fn thread() -> ThreadId {
+        let current = context::with(|execution| execution.current);
+        ThreadId(if current == 0 { SLOTS as u32 } else { current as u32 })
+    }
+
+    fn alive(_thread: ThreadId) -> bool {
+        true
+    }
+
+    fn epoch() -> u32 {
+        1
+    }
+
+    fn random() -> u32 {
+        context::with(|execution| {
+            let state = &mut execution.threads[execution.current].random;
+            *state ^= *state << 13;
+            *state ^= *state >> 17;
+            *state ^= *state << 5;
+            *state
+        })
+    }
+
+    fn cpu() -> CpuId {
+        let socket = Self::socket().0;
+        context::with(|execution| {
+            CpuId(socket + execution.config.sockets * execution.current as u32)
+        })
+    }
+
+    fn socket() -> SocketId {
+        let (may_move, sockets) = context::with(|execution| {
+            let thread = &execution.threads[execution.current];
+            let sockets = execution.config.sockets;
+            (sockets > 1 && thread.moves < execution.config.migrations, sockets)
+        });
+        let by = if may_move { choose(What::Move, sockets.into()) as u32 } else { 0 };
+        context::with(|execution| {
+            let thread = &mut execution.threads[execution.current];
+            thread.moves += u32::from(by > 0);
+            thread.socket = (thread.socket + by) % sockets;
+            SocketId(thread.socket)
+        })
+    }
+
+    fn numa() -> bool {
+        context::with(|execution| execution.config.sockets > 1)
+    }
+
+    fn now(clock: Clock) -> u64 {
+        let now = context::with(|execution| {
+            let thread = &mut execution.threads[execution.current];
+            thread.time += 1;
+            thread.time
+        });
+        match clock {
+            Clock::Monotonic => now,
+            Clock::Realtime => now + REALTIME_AHEAD_NS,
+        }
+    }
+
+    fn fence(order: Ordering) {
+        fence(order);
+    }
+
+    unsafe fn store_unless(word: *const U8, value: u8, flag: *const U16) -> bool {
+        assert!(Self::light(), "`store_unless` may not be called where `light` is false");
+        let value = u64::from(value);
+        let op = Op::Section { word: word.addr(), value, flag: flag.addr() };
+        context::perform(&op).ok
+    }
+
+    fn light() -> bool {
+        context::with(|execution| execution.config.light)
+    }
+
+    fn fenced() -> bool {
+        Self::light()
+    }
+
+    fn heavy_fence() -> Result<(), Unsupported> {
+        let refused = match context::with(|execution| execution.config.heavy) {
+            HeavyFence::Granted => false,
+            HeavyFence::Refused => true,
+            HeavyFence::Either => choose(What::Heavy, 2) == 1,
+        };
+        if refused {
+            return Err(Unsupported);
+        }
+        context::perform(&Op::Heavy);
+        Ok(())
+    }
+
+    fn park(waiter: &Waiter<Self>, deadline: Option<Deadline>) -> Parked {
+        let deadline = deadline.map(|deadline| match deadline.clock {
+            Clock::Monotonic => deadline.ns,
+            Clock::Realtime => deadline.ns.saturating_sub(REALTIME_AHEAD_NS),
+        });
+        let (spurious, timeout) = context::with(|execution| {
+            let thread = &execution.threads[execution.current];
+            let config = &execution.config;
+            let timeout = deadline.is_some() && thread.timeouts < config.timeouts;
+            (thread.spurious < config.spurious, timeout)
+        });
+        let ways: &[Way] = match (spurious, timeout) {
+            (false, false) => &[Way::Wait],
+            (true, false) => &[Way::Wait, Way::Spurious],
+            (false, true) => &[Way::Wait, Way::TimeOut],
+            (true, true) => &[Way::Wait, Way::Spurious, Way::TimeOut],
+        };
+        let way = if ways.len() > 1 { choose(What::Park, ways.len() as u64) } else { 0 };
+        match ways[way as usize] {
+            Way::Wait => {
+                let address = std::ptr::from_ref(&waiter.token).addr();
+                let taken = context::perform(&Op::Take { address, deadline }).ok;
+                if taken { Parked::Woken } else { Parked::TimedOut }
+            }
+            Way::Spurious => {
+                context::with(|execution| execution.threads[execution.current].spurious += 1);
+                Parked::Woken
+            }
+            Way::TimeOut => {
+                context::with(|execution| {
+                    let thread = &mut execution.threads[execution.current];
+                    thread.timeouts += 1;
+                    thread.time = thread.time.max(deadline.unwrap_or(0));
+                });
+                Parked::TimedOut
+            }
+        }
+    }
+
+    fn unpark(waiter: WaiterRef) {
+        let Some(node) = Self::waiter(waiter.index) else { return };
+        if node.generation.load(Ordering::Relaxed) == waiter.generation {
+            // Release: pairs with the acquire with which `park` takes the token.
+            node.token.swap(1, Ordering::Release);
+        }
+    }
+
+    fn hint(_hint: Hint) {}
+
+    fn crowded() -> bool {
+        let asked = context::with(|execution| {
+            execution.threads[execution.current].crowded < execution.config.crowded
+        });
+        let crowded = asked && choose(What::Crowded, 2) == 1;
+        context::with(|execution| {
+            execution.threads[execution.current].crowded += u32::from(crowded);
+        });
+        crowded
+    }
+}
+
+/// How a `park` goes on.
+#[derive(Clone, Copy)]
+enum Way {
+    Wait,
+    Spurious,
+    TimeOut,
+}

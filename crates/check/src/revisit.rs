@@ -1,0 +1,154 @@
+//! Reads that a later write could have served.
+//!
+//! When a write is added, reads of the same location that are in the graph already have not had
+//! it to read from. For each of them that the write does not depend on, there is a graph in which
+//! the read reads from the write: what was there when the read was added, what the write depends
+//! on, the read, and the write. What else came in between is dropped and will be found again.
+//!
+//! Many graphs drop to the same one. So that each is visited once, only one of them does it: the
+//! one in which all that is dropped, and the read itself, had taken the *canonical* way, that is,
+//! reads had read the latest write and writes had become the latest, as seen among the events
+//! that were there before or that the new write depends on. (The idea is that of TruSt:
+//! Kokologiannakis, Marmanis, Gladstein, Vafeiadis, "Truly stateless, optimal dynamic partial
+//! order reduction", POPL 2022.)
+
+use crate::clock::{Clock, Id};
+use crate::execution::Execution;
+use crate::graph::{Event, Graph, Kind, Meta};
+
+impl Execution {
+    /// Keeps for later the graphs in which a read reads from `write`, the current thread's next
+    /// event, or next but `read`, its read half.
+    pub(crate) fn revisit(&mut self, write: Event, read: Option<Event>) {
+        let thread = &self.threads[self.current];
+        let (mut causes, mut before) = (thread.causes, thread.before);
+        if let Some(source) = read.and_then(|read| self.index.get(read.from)) {
+            causes.join(&self.meta[source].causes);
+        }
+        causes.include(write.id);
+        before.include(write.id);
+        let accesses = self.locations[write.location].accesses.clone();
+        for stamp in accesses {
+            let stamp = stamp as usize;
+            let event = &self.graph.events[stamp];
+            if event.is_read() && !causes.covers(event.id) && self.canonical(stamp, &causes) {
+                self.redirect(stamp, write, read, &causes, &before);
+            }
+        }
+    }
+
+    /// Whether the read at `from`, and what is dropped with it, had taken the canonical way.
+    fn canonical(&self, from: usize, causes: &Clock) -> bool {
+        (from..self.graph.events.len()).all(|stamp| {
+            let dropped = stamp == from || !causes.covers(self.graph.events[stamp].id);
+            !dropped || self.canonically_added(stamp, causes)
+        })
+    }
+
+    fn canonically_added(&self, stamp: usize, causes: &Clock) -> bool {
+        let event = &self.graph.events[stamp];
+        let there = |other: usize| other <= stamp || causes.covers(self.graph.events[other].id);
+        match event.kind {
+            Kind::Choice(_) => event.value == 0,
+            Kind::Start | Kind::Fence | Kind::Heavy | Kind::Timeout => true,
+            Kind::Read | Kind::Write => {
+                let source = if event.is_read() { event.from } else { event.id };
+                // A source that is not there is dropped itself, and this reader spoils it.
+                let rank = self.rank(source);
+                let accesses = &self.locations[event.location].accesses;
+                !accesses.iter().map(|&other| other as usize).any(|other| {
+                    let o = &self.graph.events[other];
+                    let spoils = if o.is_write() {
+                        o.rank > rank
+                    } else {
+                        event.is_write() && o.from == event.id
+                    };
+                    spoils && there(other)
+                })
+            }
+        }
+    }
+
+    /// Keeps the graphs in which the read at `stamp` reads from `write`, one for each place that
+    /// the write can take.
+    fn redirect(
+        &mut self,
+        stamp: usize,
+        write: Event,
+        half: Option<Event>,
+        causes: &Clock,
+        before: &Clock,
+    ) {
+        let kept = |other: usize, event: &Event| other <= stamp || causes.covers(event.id);
+        let location = write.location;
+        let mut writes: Vec<(u16, Id, Option<Id>)> = Vec::new();
+        let mut bound = 0;
+        let read = self.graph.events[stamp];
+        let reader = if read.id.index == 1 {
+            let start = self.threads[usize::from(read.id.thread)].start;
+            Meta { before: start, ..Meta::default() }
+        } else {
+            let previous = self.index.get(read.before()).expect("a thread has no gaps");
+            self.meta[previous]
+        };
+        let mut known = reader.before;
+        known.join(before);
+        let settled = reader.settled.max(self.threads[self.current].settled);
+        for &other in &self.locations[location].accesses {
+            let other = other as usize;
+            let event = &self.graph.events[other];
+            if !kept(other, event) {
+                continue;
+            }
+            if event.is_write() {
+                let source = event.exclusive.then(|| self.source(event));
+                writes.push((event.rank, event.id, source));
+            }
+            let seen = known.covers(event.id) || (other < settled && event.is_write());
+            if other != stamp && seen {
+                bound = bound.max(self.place(event));
+            }
+        }
+        writes.sort_unstable_by_key(|&(rank, ..)| rank);
+        let source = write.exclusive.then(|| half.map_or_else(|| self.source(&write), |h| h.from));
+        if source.is_some() && writes.iter().any(|&(_, _, theirs)| theirs == source) {
+            return;
+        }
+        // Place p is behind the p-th write that is kept; behind the initial value for 0.
+        for place in 0..=writes.len() {
+            let (rank, id) =
+                place.checked_sub(1).map_or((0, Id::INIT), |p| (writes[p].0, writes[p].1));
+            let splits = writes.get(place).is_some_and(|&(_, _, source)| source.is_some());
+            let wanted = source.is_none_or(|source| source == id);
+            if rank >= bound && !splits && wanted {
+                let graph = self.redirected(stamp, write, half, causes, rank + 1);
+                self.decider.later.push(graph);
+            }
+        }
+    }
+
+    fn redirected(
+        &self,
+        stamp: usize,
+        write: Event,
+        half: Option<Event>,
+        causes: &Clock,
+        rank: u16,
+    ) -> Graph {
+        let mut events = Vec::with_capacity(self.graph.events.len() + 2);
+        for (other, event) in self.graph.events.iter().enumerate() {
+            if other <= stamp || causes.covers(event.id) {
+                events.push(*event);
+            }
+        }
+        let mut graph = Graph { events };
+        let read = &mut graph.events[stamp];
+        read.from = write.id;
+        read.value = write.value;
+        read.forced = false;
+        graph.make_room(write.location, rank);
+        graph.events.extend(half);
+        graph.events.push(Event { rank, ..write });
+        graph
+    }
+}

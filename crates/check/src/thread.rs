@@ -1,0 +1,77 @@
+//! A model thread: what it waits for, what it knows, what it has used of its bounds.
+
+use crate::clock::Clock;
+
+/// Why a thread does not run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Status {
+    /// It has not said yet.
+    Unknown,
+    /// Before a visible operation that can be done at any time.
+    Ready,
+    /// Before a wait for the word at `address`, with or without an end of its own.
+    Waiting { address: usize, timed: bool, parked: bool },
+    /// In a wait that has looked, at the event with that stamp, and goes on waiting.
+    Blocked { stamp: usize, timed: bool },
+    /// Done.
+    Finished,
+}
+
+/// A model thread; number 0 is the setup and the final check.
+#[derive(Clone)]
+pub(crate) struct Thread {
+    pub(crate) status: Status,
+    /// How many events it has done.
+    pub(crate) count: u16,
+    /// What happens before its first event.
+    pub(crate) start: Clock,
+    /// What happens before the thread's next event.
+    pub(crate) before: Clock,
+    /// What program order and reads-from lead from to the next event.
+    pub(crate) causes: Clock,
+    /// What an acquire fence would add.
+    pub(crate) acquirable: Clock,
+    /// Writes with smaller stamps have become visible, for the time that has passed.
+    pub(crate) settled: usize,
+    /// What happened before the last release fence.
+    pub(crate) released: Clock,
+    /// Logical time.
+    pub(crate) time: u64,
+    /// Between the halves of a read-modify-write or section: the value read.
+    pub(crate) half: Option<u64>,
+    /// How much of its bounds it has used: spins, spurious wakes, timeouts, crowds, moves.
+    pub(crate) expired: u32,
+    pub(crate) spurious: u32,
+    pub(crate) timeouts: u32,
+    pub(crate) crowded: u32,
+    pub(crate) moves: u32,
+    /// How often a wait was ended because nothing else could happen.
+    pub(crate) forced: u32,
+    pub(crate) socket: u32,
+    pub(crate) random: u32,
+}
+
+impl Thread {
+    pub(crate) fn new(start: Clock, causes: Clock, time: u64, socket: u32, number: u32) -> Self {
+        Self {
+            status: Status::Unknown,
+            count: 0,
+            start,
+            before: start,
+            causes,
+            acquirable: Clock::default(),
+            settled: 0,
+            released: Clock::default(),
+            time,
+            half: None,
+            expired: 0,
+            spurious: 0,
+            timeouts: 0,
+            crowded: 0,
+            moves: 0,
+            forced: 0,
+            socket,
+            random: (number + 1).wrapping_mul(0x9E37_79B9) | 1,
+        }
+    }
+}
