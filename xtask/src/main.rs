@@ -5,12 +5,14 @@
 //! | `claims` | `docs/claims.toml`: well formed, commands alive, the count in the README right |
 //! | `tidy` | style as a test: columns, lengths, banned words, fences, rooms and their edges |
 //! | `mutants` | the models: each weakened ordering and each broken invariant must be noticed |
+//! | `hunt` | the preload library: no hang under a program made to find one |
 //!
 //! Each verb prints its findings as `file:line: what`, and exits with 0 if there were none, 1 if
 //! there were some, 2 if it was called wrongly or could not do its work.
 
 mod claims;
 mod finding;
+mod hunt;
 mod metadata;
 mod mutants;
 mod source;
@@ -25,10 +27,11 @@ use finding::Outcome;
 type Failure = Box<dyn std::error::Error>;
 
 /// The verbs, each with the line that `--help` shows of it.
-const VERBS: [(&str, &str); 3] = [
+const VERBS: [(&str, &str); 4] = [
     ("claims", "check docs/claims.toml  [--readme] [--strict]"),
     ("tidy", "check the style and the shape of the tree"),
     ("mutants", "weaken the code, run the models  [--changed BASE | --all | --file F] [--limit S]"),
+    ("hunt", "look for a hang of the locks  [--seconds S] [--seed N] [--library PATH]"),
 ];
 
 fn main() -> ExitCode {
@@ -49,6 +52,7 @@ fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
             Some("claims") => claims::run(arguments),
             Some("tidy") => tidy::run(arguments),
             Some("mutants") => mutants::run(arguments),
+            Some("hunt") => hunt::run(arguments),
             _ => Err(format!("no verb {verb:?}; there are {}", verbs().join(", ")).into()),
         },
         Some(Short('h') | Long("help")) => {

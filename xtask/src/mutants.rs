@@ -6,7 +6,7 @@
 //!   weakened ([`orderings`]). A survivor says that the ordering is stronger than the models can
 //!   see: weaken it in the source, teach a model, or explain it there. The explanation is a
 //!   comment `// mutant: reason` on the line of the ordering, or in the comment right above it.
-//! - **Invariants.** `crates/sync/tests/mutants.toml` lists replacements that break one named
+//! - **Invariants.** `crates/models/mutants.toml` lists replacements that break one named
 //!   invariant each, and the tests that must notice ([`table`]).
 //!
 //! A mutant is *killed* when a model fails, and has *survived* when all pass. It is *undecided*
@@ -31,7 +31,7 @@ use fate::Fate;
 use mutant::Mutant;
 use trial::Bench;
 
-const TABLE: &str = "crates/sync/tests/mutants.toml";
+const TABLE: &str = "crates/models/mutants.toml";
 
 /// Which mutants to try.
 enum Selection {

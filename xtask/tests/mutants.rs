@@ -6,8 +6,12 @@ use std::process::{Command, Output};
 /// A workspace below the system's temporary directory, removed at the end.
 struct Tree(PathBuf);
 
-/// The package that holds the models, with nothing in it but orderings to weaken.
+/// The package with the algorithms: nothing in it but orderings to weaken.
 const MANIFEST: &str = "[package]\nname = \"antiphon-sync\"\nedition = \"2024\"\n";
+
+/// The package that holds the models.
+const MODELS: &str = "[package]\nname = \"antiphon-models\"\nedition = \"2024\"\n\
+                      [dependencies]\nantiphon-sync = { path = \"../sync\" }\n";
 
 const LIBRARY: &str = "\
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -39,10 +43,12 @@ fn counts() {
 impl Tree {
     fn new(name: &str) -> Self {
         let tree = Self(std::env::temp_dir().join(format!("xtask-{name}-{}", std::process::id())));
-        tree.write("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"crates/sync\"]\n");
+        tree.write("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n");
         tree.write("crates/sync/Cargo.toml", MANIFEST);
         tree.write("crates/sync/src/lib.rs", LIBRARY);
-        tree.write("crates/sync/tests/model_a.rs", MODEL);
+        tree.write("crates/models/Cargo.toml", MODELS);
+        tree.write("crates/models/src/lib.rs", "");
+        tree.write("crates/models/tests/model_a.rs", MODEL);
         tree.write(".gitignore", "/target\n");
         tree.git(&["init", "--quiet"]);
         tree
@@ -70,7 +76,7 @@ impl Tree {
             "[[mutant]]\nname = \"m\"\ninvariant = \"INV-1\"\nfile = \"{file}\"\n\
              find = \"{find}\"\nreplace = \"{{ {replace} }}\"\nkilled_by = [{killed_by}]\n"
         );
-        self.write("crates/sync/tests/mutants.toml", &table);
+        self.write("crates/models/mutants.toml", &table);
     }
 
     /// The exit code and what was printed.
@@ -138,7 +144,7 @@ fn entries_of_the_table_meet_the_tests_that_they_name() {
 #[test]
 fn models_that_fail_without_a_mutant_prove_nothing() {
     let tree = Tree::new("failing");
-    tree.write("crates/sync/tests/model_a.rs", &MODEL.replace("one(), 1", "one(), 4"));
+    tree.write("crates/models/tests/model_a.rs", &MODEL.replace("one(), 1", "one(), 4"));
     let (code, text) = tree.mutants(&[]);
     assert_eq!(code, 2, "{text}");
     assert!(text.contains("model_a fails without a mutant"), "{text}");

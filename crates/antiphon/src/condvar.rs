@@ -1,6 +1,5 @@
 //! The raw condition variable that [`lock_api`] wraps.
 
-use std::ptr;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
@@ -22,7 +21,6 @@ impl RawCondvar {
     fn wait_deadline(&self, mutex: &RawMutex, deadline: Option<Deadline>) -> bool {
         self.0.wait(
             deadline,
-            ptr::from_ref(mutex).addr(),
             // SAFETY: whoever waits owns the mutex.
             || unsafe { mutex.0.unlock() },
             || mutex.0.lock(),

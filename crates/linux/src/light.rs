@@ -73,6 +73,8 @@ pub(crate) fn light() -> bool {
 /// See [`Platform::fenced`](antiphon_platform::Platform::fenced).
 #[inline]
 pub(crate) fn fenced() -> bool {
+    // The caller has raised its flag: the compiler must not look at the mode before that.
+    core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
     // Relaxed: LIGHT-1 rests on the heavy fence between the modes, not on this load.
     matches!(MODE.load(Relaxed), FENCING | LIGHT)
 }

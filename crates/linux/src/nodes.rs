@@ -2,7 +2,8 @@
 //!
 //! Address space for all of them (256 MiB) is reserved when the first is asked for, and opened in
 //! pieces of 64 KiB as the arena hands out fresh indices in order. A program whose locks never
-//! contend maps nothing.
+//! contend maps nothing. Where address space is limited, less is reserved: room for 65 536 nodes
+//! (4 MiB), or for 4 096; there are no others then.
 //!
 //! | `BASE` | meaning |
 //! |---|---|
@@ -14,7 +15,7 @@
 //! calls and no lock, so it may happen in a signal handler.
 
 use core::ptr::{null_mut, without_provenance_mut};
-use core::sync::atomic::Ordering::{Acquire, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32};
 
 use antiphon_platform::Waiter;
@@ -27,11 +28,16 @@ type Node = Waiter<Linux>;
 pub(crate) const WAITERS: u32 = 1 << 22;
 /// Nodes opened at a time: one page on machines with the largest pages.
 const PIECE: u32 = (64 << 10) / size_of::<Node>() as u32;
-const LENGTH: usize = WAITERS as usize * size_of::<Node>();
 
 const _: () = assert!(size_of::<Node>() == 64 && WAITERS.is_multiple_of(PIECE));
+const _: () = assert!(SIZES[2].is_multiple_of(PIECE) && SIZES[1].is_multiple_of(PIECE));
+
+/// What to reserve, in nodes, in the order in which it is tried.
+const SIZES: [u32; 3] = [WAITERS, 1 << 16, 1 << 12];
 
 static BASE: AtomicPtr<Node> = AtomicPtr::new(null_mut());
+/// How many nodes the reservation has room for.
+static ROOM: AtomicU32 = AtomicU32::new(0);
 /// Nodes from here on are not open yet.
 static OPEN: AtomicU32 = AtomicU32::new(0);
 
@@ -73,10 +79,12 @@ fn node_slowly(index: u32) -> Option<&'static Node> {
     if index < open {
         return at(base, index);
     }
-    if index >= WAITERS || index - open >= PIECE {
+    // Relaxed: written before the base that we have acquired.
+    let room = ROOM.load(Relaxed);
+    if index >= room || index - open >= PIECE {
         return None;
     }
-    // SAFETY: inside the reservation, as `open` is at most `WAITERS - PIECE` here.
+    // SAFETY: inside the reservation, as `open` is at most `room - PIECE` here.
     let piece = unsafe { base.add(open as usize) };
     if !pages::open(piece.cast(), PIECE as usize * size_of::<Node>()) {
         return None;
@@ -91,36 +99,46 @@ fn base() -> *mut Node {
     if !seen.is_null() {
         return seen;
     }
-    let new = reserve().unwrap_or(refused());
+    let (new, room) = reserve().unwrap_or((refused(), 0));
+    // Relaxed: published with the base. Threads that race under a limit may have found room for
+    // more or less; the least is what all of them have. 0 is not yet written.
+    let _ = ROOM.fetch_update(Relaxed, Relaxed, |now| {
+        (room != 0 && (now == 0 || room < now)).then_some(room)
+    });
     // Release: publishes the reservation, pairs with the loads of `BASE`. Acquire: that of another.
     match BASE.compare_exchange(null_mut(), new, Release, Acquire) {
         Ok(_) => new,
         Err(theirs) => {
             if new != refused() {
-                pages::unmap(new.cast(), LENGTH);
+                pages::unmap(new.cast(), length(room));
             }
             theirs
         }
     }
 }
 
-fn reserve() -> Option<*mut Node> {
+/// Address space, and for how many nodes.
+fn reserve() -> Option<(*mut Node, u32)> {
     // Names are worth nothing in a process that can't tell itself from its parent.
     identity::wiped_epoch()?;
-    let base = pages::reserve(LENGTH)?;
-    if !pages::wipe_on_fork(base, LENGTH) {
-        pages::unmap(base, LENGTH);
+    let (base, room) =
+        SIZES.into_iter().find_map(|room| Some((pages::reserve(length(room))?, room)))?;
+    if !pages::wipe_on_fork(base, length(room)) {
+        pages::unmap(base, length(room));
         return None;
     }
-    pages::leave_out_of_dumps(base, LENGTH);
-    Some(base.cast())
+    pages::leave_out_of_dumps(base, length(room));
+    Some((base.cast(), room))
+}
+
+fn length(nodes: u32) -> usize {
+    nodes as usize * size_of::<Node>()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use antiphon_platform::Atomic;
-    use core::sync::atomic::Ordering::Relaxed;
 
     #[test]
     fn nodes_are_zero_apart_and_opened_in_order() {

@@ -138,11 +138,16 @@ fn refine_slowly() {
         ANCHORED => {
             let ns = clock::now(Clock::Monotonic).saturating_sub(ANCHOR_NS.load(Relaxed));
             let ticks = since(ANCHOR_TICKS.load(Relaxed), ticks());
-            if let Some(rate) = measured(ticks, ns) {
-                RATE.store(rate, Relaxed);
-                if ns >= 100_000_000 {
-                    STATE.store(FINAL, Relaxed);
+            match measured(ticks, ns) {
+                Some(rate) => {
+                    RATE.store(rate, Relaxed);
+                    if ns >= 100_000_000 {
+                        STATE.store(FINAL, Relaxed);
+                    }
                 }
+                // A wrong anchor is dropped, and another thread or spin writes a new one.
+                None if ns >= 100_000_000 => STATE.store(UNSEEN, Relaxed),
+                None => {}
             }
         }
         // Somebody else is at it, or it is done. A process forked in the middle of `ANCHORING`
@@ -161,13 +166,15 @@ fn drop_anchor() {
     STATE.store(ANCHORED, Release);
 }
 
-/// The rate, if `ns` is long enough to tell and the counter ticks at all.
+/// The rate, if `ns` is long enough to tell and the rate is one that a counter can have: across a
+/// suspend the counter may have gone on without the clock, or begun anew.
 fn measured(ticks: u64, ns: u64) -> Option<u64> {
     if ns < 1_000_000 {
         return None;
     }
-    let rate = (u128::from(ticks) << RATE_SHIFT) / u128::from(ns);
-    u64::try_from(rate).ok().filter(|&rate| rate != 0)
+    let rate = u64::try_from((u128::from(ticks) << RATE_SHIFT) / u128::from(ns)).ok()?;
+    let guess = counter::guess();
+    (guess / 8..=guess * 8).contains(&rate).then_some(rate)
 }
 
 #[cfg(test)]
@@ -199,6 +206,10 @@ mod tests {
     fn a_rate_needs_a_millisecond_and_a_counter_that_ticks() {
         assert_eq!(measured(3_000, 1_000), None);
         assert_eq!(measured(0, 5_000_000), None);
-        assert_eq!(measured(6_000_000, 2_000_000), Some(3 << RATE_SHIFT));
+        let guess = counter::guess();
+        let ticks = (2_000_000 * guess) >> RATE_SHIFT;
+        assert!(measured(ticks, 2_000_000).is_some_and(|rate| rate.abs_diff(guess) <= guess / 8));
+        // A minute awake and eight hours asleep.
+        assert_eq!(measured(480 * ticks, 2_000_000), None);
     }
 }

@@ -27,13 +27,26 @@ fn without_nodes(limit: u64) -> bool {
         && in_child(FORKS[0].1, || Linux::arena().take().is_none())
 }
 
-#[test]
-fn no_room_for_the_nodes() {
-    // What the program has already plus the page of the process, but not 256 MiB.
+/// What the program has already, in bytes.
+fn used() -> u64 {
     let used = std::fs::read_to_string("/proc/self/statm").expect("procfs");
     let pages: u64 = used.split(' ').next().and_then(|word| word.parse().ok()).expect("a size");
-    let limit = pages * 4096 + (8 << 20);
+    pages * 4096
+}
+
+#[test]
+fn no_room_for_the_nodes() {
+    // The page of the process, but not the smallest reservation.
+    let limit = used() + (64 << 10);
     assert!(in_child(FORKS[0].1, || without_nodes(limit)));
+}
+
+#[test]
+fn room_for_a_few_nodes_only() {
+    let limit = used() + (8 << 20);
+    assert!(in_child(FORKS[0].1, || {
+        limit_address_space(limit) && (0..5_000).all(|_| Linux::arena().take().is_some())
+    }));
 }
 
 #[test]

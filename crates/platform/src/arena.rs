@@ -21,9 +21,9 @@
 //!   never resolves, not even in a word too narrow for an epoch.
 //!
 //! A thread that ends leaves up to two nodes in its cache; nothing is registered for its end.
-//! When the fresh nodes of a block run out, one taker scavenges those of dead threads.
+//! Once a block of nodes is in use, whoever finds no idle one looks at a few old ones first.
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::{Atomic, AtomicInteger, Platform, ThreadId, Waiter, WaiterId, WaiterRef};
 
@@ -33,14 +33,16 @@ pub struct Arena<P: Platform> {
     fresh: P::U32,
     /// The free list: a tag that grows with each change above the [`WaiterId`] of the first node.
     free: P::U64,
+    /// How many nodes were looked at for dead owners.
+    scavenged: P::U32,
 }
 
-/// After so many fresh nodes, look for nodes of dead threads before taking more.
-const BLOCK: u32 = 1024;
+/// How many nodes one taker looks at for dead owners.
+const LOOKS: u32 = 64;
 
 impl<P: Platform> Arena<P> {
     /// An arena that has handed out nothing.
-    pub const NEW: Self = Self { fresh: P::U32::ZERO, free: P::U64::ZERO };
+    pub const NEW: Self = Self { fresh: P::U32::ZERO, free: P::U64::ZERO, scavenged: P::U32::ZERO };
 
     /// Takes a node for a wait of the caller: from its own cache, the free list or fresh memory.
     ///
@@ -50,9 +52,8 @@ impl<P: Platform> Arena<P> {
         let id = self.take_cached().or_else(|| self.pop()).or_else(|| self.take_fresh())?;
         let node = self.resolve_any(id)?;
         node.owner.store(0, Relaxed);
-        // Release: pairs with the acquire load in `reference`; a reference of this generation
-        // belongs to this wait.
-        node.generation.fetch_add(1, Release);
+        // Relaxed: whoever learns the node's name of us acquires it with the name.
+        node.generation.fetch_add(1, Relaxed);
         Some(id)
     }
 
@@ -60,9 +61,7 @@ impl<P: Platform> Arena<P> {
     pub fn give(&self, id: WaiterId) {
         let Some(node) = self.resolve_any(id) else { return };
         node.next.store(0, Relaxed);
-        // Release: the last of this wait happens before the next taker's first; pairs with the
-        // acquire in `pop` by way of the list's head (`push` is a release too).
-        node.generation.fetch_add(1, Release);
+        Self::retire(node);
         let cached = P::local(|local| {
             local.cache.iter().any(|slot| {
                 slot.load(Relaxed) == 0 && {
@@ -87,16 +86,18 @@ impl<P: Platform> Arena<P> {
     /// As [`resolve`](Self::resolve), for words too narrow for an epoch.
     #[must_use]
     pub fn resolve_index(&self, index: u32) -> Option<&'static Waiter<P>> {
+        // Relaxed: whoever has the name of a live node has acquired it, and with it a generation
+        // above zero.
         if index == 0 || index >= P::WAITERS {
             return None;
         }
-        P::waiter(index).filter(|node| node.generation.load(Acquire) != 0)
+        P::waiter(index).filter(|node| node.generation.load(Relaxed) != 0)
     }
 
     /// The present user of `node`, to wake it later. `None` if the node is not in use.
     #[must_use]
     pub fn reference(&self, index: u32) -> Option<WaiterRef> {
-        let generation = self.resolve_index(index)?.generation.load(Acquire);
+        let generation = self.resolve_index(index)?.generation.load(Relaxed);
         (generation % 2 == 1).then_some(WaiterRef { index, generation })
     }
 
@@ -125,9 +126,8 @@ impl<P: Platform> Arena<P> {
     fn take_fresh(&self) -> Option<WaiterId> {
         loop {
             let seen = self.fresh.load(Relaxed);
-            if seen != 0
-                && (seen.is_multiple_of(BLOCK) || seen >= P::WAITERS - 1)
-                && let Some(id) = self.scavenge(seen.min(P::WAITERS - 1))
+            if seen >= P::ARENA_BLOCK
+                && let Some(id) = self.scavenge()
             {
                 return Some(id);
             }
@@ -140,20 +140,26 @@ impl<P: Platform> Arena<P> {
             // Low 16 bits of zero stand for "nobody" in a lock's `head` field.
             if index < P::WAITERS && !index.is_multiple_of(1 << 16) {
                 // Zero is dead: the first generation of an idle node is 2.
-                P::waiter(index)?.generation.store(2, Release);
+                P::waiter(index)?.generation.store(2, Relaxed);
                 return Some(WaiterId::new(P::epoch(), index));
             }
         }
     }
 
-    /// Takes one node that a dead thread left in its cache, and frees the others.
+    /// Looks for nodes that dead threads have left in their caches: takes one and frees others.
+    ///
+    /// Each call looks at [`LOOKS`] nodes and no two calls at the same, round and round. So the
+    /// arena grows only while fewer than one node in that many is a dead thread's.
     #[cold]
-    fn scavenge(&self, up_to: u32) -> Option<WaiterId> {
-        let epoch = P::epoch();
+    fn scavenge(&self) -> Option<WaiterId> {
+        let up_to = self.high_water();
+        let begin = self.scavenged.fetch_add(LOOKS, Relaxed);
         let mut found = None;
         let mut last = (0, true);
-        for index in 1..=up_to {
+        for step in 0..LOOKS.min(up_to) {
+            let index = begin.wrapping_add(step) % up_to + 1;
             let Some(node) = self.resolve_index(index) else { continue };
+            // Acquire: pairs with the release in `give`.
             let generation = node.generation.load(Acquire);
             let owner = node.owner.load(Relaxed);
             if generation % 2 == 1 || owner == 0 {
@@ -162,25 +168,34 @@ impl<P: Platform> Arena<P> {
             if last.0 != owner {
                 last = (owner, P::alive(ThreadId(owner)));
             }
-            // The generation is what we saw before we knew the owner dead: whoever has taken the
-            // node since has changed it (ARENA-1).
-            if last.1
-                || node
+            // Whoever has taken the node since we looked has changed the generation. We take it as
+            // a waiter would (odd): while it still names its dead owner, another scavenger that
+            // saw it idle could claim it too (ARENA-1).
+            let free = !last.1
+                && node
                     .generation
-                    .compare_exchange(generation, generation + 2, AcqRel, Relaxed)
-                    .is_err()
-            {
-                continue;
-            }
-            node.owner.store(0, Relaxed);
-            let id = WaiterId::new(epoch, index);
-            if found.is_none() {
-                found = Some(id);
-            } else {
-                self.push(id, node);
+                    .compare_exchange(generation, generation + 1, Relaxed, Relaxed)
+                    .is_ok();
+            if free {
+                node.owner.store(0, Relaxed);
+                Self::retire(node);
+                let id = WaiterId::new(P::epoch(), index);
+                if found.is_none() {
+                    found = Some(id);
+                } else {
+                    self.push(id, node);
+                }
             }
         }
         found
+    }
+
+    /// Ends the use of a node: its generation becomes even, and never zero.
+    fn retire(node: &Waiter<P>) {
+        // Only the user of a node changes an odd generation, so this needs no exchange.
+        let next = node.generation.load(Relaxed).wrapping_add(1);
+        // Release: pairs with the acquire in `scavenge`, should our thread end with the node cached.
+        node.generation.store(if next == 0 { 2 } else { next }, Release);
     }
 
     fn push(&self, id: WaiterId, node: &Waiter<P>) {
@@ -201,7 +216,10 @@ impl<P: Platform> Arena<P> {
         let mut head = self.free.load(Acquire);
         loop {
             let id = WaiterId::from_bits(head as u32)?;
-            let node = self.resolve(id)?;
+            if id.epoch() != P::epoch() {
+                return None;
+            }
+            let node = self.resolve_any(id)?;
             // May belong to the node's next wait already; then the tag has changed and the
             // exchange fails.
             let next = node.next.load(Relaxed);

@@ -50,6 +50,9 @@ pub trait Platform: Sized + 'static {
     /// How many waiter nodes there are at most; indices run from 1 to `WAITERS - 1`.
     const WAITERS: u32;
 
+    /// How many nodes the arena hands out before it begins to look for those of dead threads.
+    const ARENA_BLOCK: u32 = 1024;
+
     /// The node at `index`, `0 < index < WAITERS`. Node memory is never freed, and reads as zero
     /// until the arena hands the node out for the first time.
     ///

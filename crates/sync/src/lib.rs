@@ -6,5 +6,6 @@
 #![no_std]
 
 pub mod lock;
+mod nap;
 pub mod policy;
 pub mod wait;

@@ -252,7 +252,7 @@ fn a_child_can_use_a_condvar_that_its_parent_waits_for() {
     let wait = || {
         lock.lock();
         while !go.load(Ordering::Relaxed) {
-            condvar.wait(None, &raw const lock as usize, || unlock(&lock), || lock.lock());
+            condvar.wait(None, || unlock(&lock), || lock.lock());
         }
         unlock(&lock);
     };

@@ -135,7 +135,6 @@ fn condvar_hands_over_each_item() {
         while full.load(Ordering::Relaxed) != until {
             condvar.wait(
                 Option::None,
-                &raw const lock as usize,
                 // SAFETY: locked by the caller of `wait`.
                 || unsafe { lock.unlock() },
                 || lock.lock(),
@@ -179,7 +178,6 @@ fn broadcast_wakes_everybody() {
                     while !go.load(Ordering::Relaxed) {
                         condvar.wait(
                             Option::None,
-                            &raw const lock as usize,
                             // SAFETY: locked above.
                             || unsafe { lock.unlock() },
                             || lock.lock(),

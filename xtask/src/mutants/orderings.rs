@@ -142,6 +142,6 @@ mod tests {
         assert!(covers("crates/sync/src/lock/shfl.rs"));
         assert!(covers("crates/platform/src/arena.rs"));
         assert!(!covers("crates/platform/src/lib.rs"));
-        assert!(!covers("crates/sync/tests/model_a.rs"));
+        assert!(!covers("crates/models/src/mutex.rs"));
     }
 }

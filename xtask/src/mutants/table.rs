@@ -1,4 +1,4 @@
-//! `crates/sync/tests/mutants.toml`: replacements that break one invariant each.
+//! `crates/models/mutants.toml`: replacements that break one invariant each.
 //!
 //! ```toml
 //! [[mutant]]

@@ -14,7 +14,7 @@ use crate::Failure;
 use crate::metadata::Metadata;
 
 /// The package whose models are run, and which of its tests those are.
-const PACKAGE: &str = "antiphon-sync";
+const PACKAGE: &str = "antiphon-models";
 const MODELS: &str = "model_*";
 
 /// A copy of the tree whose models pass.

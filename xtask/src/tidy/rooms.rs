@@ -5,10 +5,11 @@
 //!          ▲                   ▲                   ▲
 //!   linux, check, sim     antiphon ────────────────┘
 //!                              ▲
-//!                    capi, preload, the command ──► record
+//!                    capi, preload, the command ──► record, models
 //! ```
 //!
 //! A back end never depends on an algorithm, nor an algorithm on a back end, except to be tested.
+//! The models are where both meet: programs of the algorithms for the checker.
 
 use std::path::Path;
 
@@ -38,21 +39,23 @@ const RUNTIME: &str = "antiphon-runtime";
 const LINUX: &str = "antiphon-linux";
 const CHECK: &str = "antiphon-check";
 const SIM: &str = "antiphon-sim";
+const MODELS: &str = "antiphon-models";
 const FACADE: &str = "antiphon";
 const BACK_ENDS: &[&str] = &[LINUX, CHECK, SIM];
 const RECORD: &str = "antiphon-record";
 const LIBRARY: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM];
 const PRELOADED: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD];
-const COMMAND: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD, CHECK, SIM];
+const COMMAND: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD, CHECK, SIM, MODELS];
 
 /// A crate that is not here has no room yet: give it one, and its edges.
-const ROOMS: [Room; 14] = [
+const ROOMS: [Room; 15] = [
     room(PLATFORM, &[], &[]),
     room(SYNC, &[PLATFORM], BACK_ENDS),
     room(RUNTIME, &[SYNC, PLATFORM], BACK_ENDS),
     room(LINUX, &[PLATFORM], &[]),
     room(CHECK, &[PLATFORM], &[]),
     room(SIM, &[PLATFORM], &[]),
+    room(MODELS, &[SYNC, PLATFORM, CHECK], &[]),
     room(RECORD, &[], &[]),
     room(FACADE, &[RUNTIME, SYNC, LINUX, PLATFORM], &[CHECK, SIM]),
     room("antiphon-capi", LIBRARY, &[]),
@@ -123,6 +126,8 @@ mod tests {
     fn an_algorithm_meets_a_back_end_in_tests_only() {
         assert_eq!(found(SYNC, &[(CHECK, Some("dev"))]), 0);
         assert_eq!(found(SYNC, &[(CHECK, None), (SIM, Some("build"))]), 2);
+        assert_eq!(found(SYNC, &[(MODELS, Some("dev"))]), 1);
+        assert_eq!(found(MODELS, &[(SYNC, None), (CHECK, None), (SIM, None)]), 1);
     }
 
     #[test]

@@ -9,26 +9,26 @@
 //! A wait is three steps, so that a C function can sleep in the middle and be cancelled there:
 //!
 //! ```text
-//!   prepare ──► (caller unlocks its mutex) ──► sleep … ──► finish ──► (locks it) ──► next.wake
+//!   prepare ──► (caller unlocks its mutex) ──► sleep … ──► finish ──► (caller locks it)
 //! ```
 //!
 //! - CV-1: each notification goes to one waiter that had prepared before it, the first that waits.
 //!   A waiter is on the list or notified, never both; the list's lock decides which.
 //! - CV-2: a waiter that gives up while it is notified has been notified: `finish` says so, and a
 //!   caller that can't use it (it was cancelled) passes it on with [`Condvar::notify_one`].
-//! - CV-3: a broadcast takes all waiters off the list at once but wakes the first only; each wakes
-//!   the next once it has the mutex ([`Next::wake`]). So no herd runs into a held mutex. A waiter
-//!   that woke by itself still wakes its next, so the chain never breaks.
+//! - CV-3: a broadcast notifies and wakes all that are on the list, itself. Waiters that woke each
+//!   other in turn would spare the mutex a rush, but then all wait for one of them that is in a
+//!   signal handler; the mutex's own queue takes the rush.
 //!
 //! CV-1 is what glibc's condition variable lost in BZ#25847 (a waiter could take a notification
-//! that was meant for an earlier group). Models: `tests/model_condvar.rs`.
+//! that was meant for an earlier group).
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, Clock, Deadline, Parked, Platform, Waiter, WaiterId, WaiterRef};
+use antiphon_platform::{Atomic, Deadline, Parked, Platform, Waiter, WaiterId, WaiterRef};
 
 use crate::lock::ShflMutex;
-use crate::policy;
+use crate::{nap, policy};
 
 /// `Waiter::status`: on the list.
 const LISTED: u32 = 0;
@@ -49,29 +49,6 @@ pub struct Condvar<P: Platform> {
 #[repr(transparent)]
 pub struct Entry(u32);
 
-/// How a wait ended.
-#[must_use]
-pub struct Notified {
-    /// Whether it was by a notification; else the caller gave up before one came.
-    pub notified: bool,
-    /// Who is to be woken once the caller has its mutex again.
-    pub next: Next,
-}
-
-/// The next waiter of a broadcast. Waking it is the duty of who gets it (CV-3).
-#[must_use]
-#[derive(Clone, Copy)]
-pub struct Next(Option<WaiterRef>);
-
-impl Next {
-    /// Wakes it. To be called with the mutex held.
-    pub fn wake<P: Platform>(self) {
-        if let Some(target) = self.0 {
-            P::unpark(target);
-        }
-    }
-}
-
 impl<P: Platform> Condvar<P> {
     /// A condition variable that nobody waits for.
     pub const NEW: Self = Self { list: ShflMutex::NEW, first: P::U32::ZERO, last: P::U32::ZERO };
@@ -82,22 +59,20 @@ impl<P: Platform> Condvar<P> {
     pub fn wait(
         &self,
         deadline: Option<Deadline>,
-        mutex: usize,
         unlock: impl FnOnce(),
         lock: impl FnOnce(),
     ) -> bool {
-        let entry = self.prepare(mutex);
+        let entry = self.prepare();
+        let napping = entry.node::<P>().is_none();
         unlock();
         while !entry.sleep::<P>(deadline) {}
-        let Notified { notified, next } = self.finish(entry);
+        let notified = self.finish(entry) && !(napping && nap::passed::<P>(deadline));
         lock();
-        next.wake::<P>();
         notified
     }
 
-    /// Puts the caller on the list. To be called with the mutex held; `mutex` tells it from others
-    /// (its address will do).
-    pub fn prepare(&self, mutex: usize) -> Entry {
+    /// Puts the caller on the list. To be called with the mutex held.
+    pub fn prepare(&self) -> Entry {
         let arena = P::arena();
         let Some((id, node)) = arena.take().and_then(|id| Some((id, arena.resolve(id)?))) else {
             return Entry(0);
@@ -105,7 +80,6 @@ impl<P: Platform> Condvar<P> {
         // Relaxed: published by the list's lock.
         node.next.store(0, Relaxed);
         node.status.store(LISTED, Relaxed);
-        node.data.store(mutex as u32 ^ (mutex as u64 >> 32) as u32, Relaxed);
         self.with_list(|| {
             let last = self.last.load(Relaxed);
             node.resume.store(last, Relaxed);
@@ -119,11 +93,11 @@ impl<P: Platform> Condvar<P> {
         Entry(id.bits())
     }
 
-    /// Ends a wait: takes the caller off the list if it is still there.
-    pub fn finish(&self, entry: Entry) -> Notified {
+    /// Ends a wait: takes the caller off the list if it is still there. Returns whether it was
+    /// notified; a waiter that had no node (see [`Entry::node`]) is told that it was.
+    pub fn finish(&self, entry: Entry) -> bool {
         let Some((id, node)) = WaiterId::from_bits(entry.0).zip(Self::node(entry.0)) else {
-            // No node was to be had: the wait was a nap, and its end is a spurious wake.
-            return Notified { notified: true, next: Next(None) };
+            return true;
         };
         // Acquire: pairs with the release in `notify`; the notifier is done with our node.
         let mut notified = node.status.load(Acquire) == NOTIFIED;
@@ -136,11 +110,8 @@ impl<P: Platform> Condvar<P> {
                 notified
             });
         }
-        // Relaxed: written before the status that we have acquired, or by us.
-        let next = WaiterId::from_bits(node.next.load(Relaxed)).filter(|_| notified);
-        let next = Next(next.and_then(|id| P::arena().reference(id.index())));
         P::arena().give(id);
-        Notified { notified, next }
+        notified
     }
 
     /// Notifies the waiter that has waited longest, if any. Returns whether there was one.
@@ -153,8 +124,6 @@ impl<P: Platform> Condvar<P> {
             let first = self.first.load(Relaxed);
             let node = Self::node(first)?;
             self.unlink(node);
-            // A single notification begins no chain.
-            node.next.store(0, Relaxed);
             Self::notify(first, node)
         });
         target.inspect(|&target| P::unpark(target)).is_some()
@@ -166,45 +135,24 @@ impl<P: Platform> Condvar<P> {
         if self.first.load(Relaxed) == 0 {
             return;
         }
-        let first = self.with_list(|| {
-            let chained = self.one_mutex();
-            let mut at = self.last.load(Relaxed);
-            let mut first = None;
+        self.with_list(|| {
+            let mut at = self.first.load(Relaxed);
             self.first.store(0, Relaxed);
             self.last.store(0, Relaxed);
-            // From the last to the first: whoever is marked may wake its next at once, so that one
-            // must be marked already.
             while let Some(node) = Self::node(at) {
-                let before = node.resume.load(Relaxed);
-                if let Some(behind) = first.take_if(|_| !chained) {
-                    P::unpark(behind);
+                // Before the waiter may go on and give its node back.
+                let next = node.next.load(Relaxed);
+                if let Some(target) = Self::notify(at, node) {
+                    P::unpark(target);
                 }
-                first = Self::notify(at, node);
-                at = before;
+                at = next;
             }
-            first
         });
-        if let Some(first) = first {
-            P::unpark(first);
-        }
     }
 
     /// Whether anybody is on the list; may be stale at once.
     pub fn has_waiters(&self) -> bool {
         self.first.load(Relaxed) != 0
-    }
-
-    /// Whether all on the list wait with the same mutex, so that they can wake each other.
-    fn one_mutex(&self) -> bool {
-        let mut at = Self::node(self.first.load(Relaxed));
-        let Some(key) = at.map(|node| node.data.load(Relaxed)) else { return true };
-        while let Some(node) = at {
-            if node.data.load(Relaxed) != key {
-                return false;
-            }
-            at = Self::node(node.next.load(Relaxed));
-        }
-        true
     }
 
     /// Marks a node that is off the list; its waiter may be gone as soon as that is seen.
@@ -245,11 +193,7 @@ impl Entry {
     pub fn sleep<P: Platform>(&self, deadline: Option<Deadline>) -> bool {
         const NAP_NS: u64 = 1_000_000;
         let Some(node) = self.node::<P>() else {
-            let nap = Deadline {
-                clock: Clock::Monotonic,
-                ns: P::now(Clock::Monotonic).saturating_add(NAP_NS),
-            };
-            let _ = P::park(&Waiter::<P>::NEW, Some(nap));
+            let _ = P::park(&Waiter::<P>::NEW, Some(nap::earlier::<P>(deadline, NAP_NS)));
             return true;
         };
         self.is_notified::<P>()

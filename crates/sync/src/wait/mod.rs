@@ -2,4 +2,4 @@
 
 mod condvar;
 
-pub use condvar::{Condvar, Entry, Next, Notified};
+pub use condvar::{Condvar, Entry};

@@ -3,5 +3,4 @@
 #![allow(dead_code)]
 
 pub mod metal;
-pub mod model;
 pub mod validate;

@@ -4,6 +4,7 @@
 //! protocol, its invariants, and where we depart from the published code and why.
 
 mod abandoned;
+mod contended;
 mod mutex;
 mod queue;
 mod shuffle;

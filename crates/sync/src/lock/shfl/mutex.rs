@@ -29,14 +29,10 @@
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{
-    Atomic, AtomicInteger, Budget, Clock, Deadline, Hint, Parked, Platform, Waiter, WaiterRef,
-};
+use antiphon_platform::{Atomic, AtomicInteger, Budget, Deadline, Platform};
 
-use super::abandoned;
-use super::queue::{Place, TailId};
-use super::shuffle::{self, Role};
-use super::status::{self, Leave, Status};
+use super::contended::Wait;
+use super::queue::TailId;
 use crate::policy::{Numa, Policy};
 
 /// Numbers of a lock's form, and whether its head may sleep.
@@ -54,6 +50,9 @@ pub trait Form: Send + Sync + 'static {
     const QUEUE_SPIN: Budget;
     /// How long the head spins before it sleeps.
     const HEAD_SPIN: Budget;
+    /// How long a waiter sleeps at first, in nanoseconds, before it looks whether the lock is free
+    /// and nobody takes it: the head may be stuck in a signal handler, or stopped. 0 is for ever.
+    const BACKSTOP_NS: u64;
 }
 
 /// Every waiter may sleep: the form to use.
@@ -66,6 +65,7 @@ impl Form for Standard {
     const SPIN: Budget = Budget::ns(1_000);
     const QUEUE_SPIN: Budget = Budget::ns(2_000);
     const HEAD_SPIN: Budget = Budget::ns(5_000);
+    const BACKSTOP_NS: u64 = 50_000_000;
 }
 
 /// The published form: the head never sleeps, and never asks for fairness. For comparison.
@@ -78,29 +78,23 @@ impl Form for Published {
     const SPIN: Budget = Budget::NONE;
     const QUEUE_SPIN: Budget = Budget::ns(9_000);
     const HEAD_SPIN: Budget = Budget::ns(9_000);
+    const BACKSTOP_NS: u64 = 0;
 }
 
-const LOCKED: u8 = 1;
+pub(super) const LOCKED: u8 = 1;
 /// The head sleeps: unlock must wake it.
-const WAKE: u8 = 2;
-/// Only the head may take the lock.
-const FAIR: u8 = 4;
+pub(super) const WAKE: u8 = 2;
+/// The lock is kept for the head; comers leave it alone.
+pub(super) const FAIR: u8 = 4;
 
 /// A NUMA-aware blocking mutex, 8 bytes.
 #[repr(C, align(8))]
 pub struct ShflMutex<P: Platform, Q: Policy = Numa, F: Form = Standard> {
-    locked: P::U8,
+    pub(super) locked: P::U8,
     policy: P::U8,
-    head: P::U16,
-    tail: TailId<P>,
+    pub(super) head: P::U16,
+    pub(super) tail: TailId<P>,
     marker: PhantomData<(Q, F)>,
-}
-
-/// Whether a wait ended with the lock.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wait {
-    Acquired,
-    TimedOut,
 }
 
 impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
@@ -167,11 +161,24 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             if unsafe { P::store_unless(&raw const self.locked, 0, &raw const self.head) } {
                 return;
             }
-        // Release: pairs with the acquire of the next owner.
-        } else if self.locked.compare_exchange(LOCKED, 0, Release, Relaxed).is_ok() {
+        // SAFETY: as above.
+        } else if unsafe { self.unlock_uncontended() } {
             return;
         }
         self.unlock_contended();
+    }
+
+    /// What [`unlock`](Self::unlock) does without contention, by exchange: releases the lock if no
+    /// waiter has to be woken, and says whether it did. For callers that know that the light form
+    /// is not in use.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock.
+    #[inline]
+    pub unsafe fn unlock_uncontended(&self) -> bool {
+        // Release: pairs with the acquire of the next owner.
+        self.locked.compare_exchange(LOCKED, 0, Release, Relaxed).is_ok()
     }
 
     /// As [`lock_uncontended`](Self::lock_uncontended), by a plain load and a plain store.
@@ -248,248 +255,9 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     }
 
     /// Takes a free lock, fair or not. Looks at the newest value, where a load might not.
-    fn take_any(&self) -> bool {
+    pub(super) fn take_any(&self) -> bool {
         // Acquire: pairs with the release in `unlock`. On a held lock it changes nothing.
         self.locked.fetch_or(LOCKED, Acquire) & LOCKED == 0
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn lock_contended(&self, deadline: Option<Deadline>) -> Wait {
-        if self.spin_and_barge() {
-            return Wait::Acquired;
-        }
-        let place = match deadline {
-            None => Place::take::<Q>(),
-            Some(_) if abandoned::may_leave_one::<P>() => Place::take::<Q>(),
-            Some(_) => None,
-        };
-        match place {
-            Some(me) => self.wait_queued(me, deadline),
-            None => self.wait_without_place(deadline),
-        }
-    }
-
-    /// Spins for a while and takes the lock if it comes free; leaves it to the head if that has
-    /// asked for fairness.
-    fn spin_and_barge(&self) -> bool {
-        self.spin(F::SPIN).is_ok_and(|seen| seen == 0 && self.lock_uncontended())
-    }
-
-    /// Spins until the lock is seen free, within the budget.
-    fn spin(&self, budget: Budget) -> Result<u8, u8> {
-        let budget = if P::crowded() { Budget::NONE } else { budget.backing_off() };
-        P::hint(Hint::SpinBegin);
-        let seen = self.locked.spin_while(Relaxed, budget, |locked| locked & LOCKED != 0);
-        P::hint(Hint::SpinEnd);
-        seen
-    }
-
-    /// Waits where no node is to be had: naps and barges.
-    fn wait_without_place(&self, deadline: Option<Deadline>) -> Wait {
-        const NAP_NS: u64 = 200_000;
-        let bed = Waiter::<P>::NEW;
-        loop {
-            // Whether it came free or not: a try each nap costs the owner nothing to speak of.
-            let _ = self.spin(F::SPIN);
-            if self.take_any() {
-                return Wait::Acquired;
-            }
-            if passed::<P>(deadline) {
-                return Wait::TimedOut;
-            }
-            // How the nap ended is of no matter.
-            let _ = P::park(&bed, Some(after::<P>(NAP_NS)));
-        }
-    }
-
-    fn wait_queued(&self, me: Place<P>, deadline: Option<Deadline>) -> Wait {
-        let generation = me.node.generation.load(Relaxed);
-        me.join(&self.tail);
-        let Some(role) = self.wait_for_headship(me, deadline) else {
-            abandoned::note::<P>(WaiterRef { index: me.id.index(), generation });
-            return Wait::TimedOut;
-        };
-        let wait = self.wait_as_head(me, deadline, role);
-        if wait == Wait::TimedOut {
-            // What we asked for is not for the next head. Relaxed: orders nothing.
-            self.locked.fetch_and(!FAIR, Relaxed);
-        }
-        self.pass_headship(me, wait);
-        wait
-    }
-
-    /// Waits, spinning and then asleep, until the caller is the head; returns whether it has the
-    /// shuffling role then. `None`: it has left at its deadline; the node is the queue's now.
-    fn wait_for_headship(&self, me: Place<P>, deadline: Option<Deadline>) -> Option<bool> {
-        let mut role = false;
-        let mut now = status::load(me.node);
-        loop {
-            if now.shuffler() {
-                status::take_role(me.node);
-                role = true;
-            }
-            if now.head() {
-                return Some(role);
-            }
-            if role {
-                role = self.shuffle(me, || status::load(me.node).head());
-            }
-            let budget = if P::crowded() { Budget::NONE } else { F::QUEUE_SPIN };
-            P::hint(Hint::SpinBegin);
-            // Acquire: as `status::load`. INV-4: without the role, this is all that it does.
-            let spun = me.node.status.spin_while(Acquire, budget, Status::idle);
-            P::hint(Hint::SpinEnd);
-            now = match spun {
-                Ok(bits) => Status::from_bits(bits),
-                Err(_) if !status::park(me.node) => status::load(me.node),
-                Err(_) => {
-                    let parked = P::park(me.node, deadline);
-                    let now = status::unpark(me.node);
-                    if parked == Parked::TimedOut
-                        && let Leave::Abandoned = status::leave(me.node)
-                    {
-                        return None;
-                    }
-                    if now.head() { now } else { status::load(me.node) }
-                }
-            };
-        }
-    }
-
-    /// Waits for the lock as the head of the queue.
-    fn wait_as_head(&self, me: Place<P>, deadline: Option<Deadline>, role: bool) -> Wait {
-        // INV-2: the role comes into being at the head.
-        let mut role = role || Q::shuffles::<P>() && me.node.batch.load(Relaxed) == 0;
-        let mut overtaken = 0;
-        loop {
-            if role && self.is_locked() {
-                role = self.shuffle(me, || !self.is_locked());
-            }
-            if self.spin(F::HEAD_SPIN).is_ok() && self.take_as_head() {
-                return Wait::Acquired;
-            }
-            if !F::HEAD_SLEEPS {
-                if passed::<P>(deadline) {
-                    return Wait::TimedOut;
-                }
-                continue;
-            }
-            let until = match self.ask_for_wake(me, overtaken >= F::PATIENCE) {
-                Ask::Free => continue,
-                Ask::Noted => deadline,
-                Ask::Doubtful => Some(earlier::<P>(deadline)),
-            };
-            if P::park(me.node, until) == Parked::TimedOut && passed::<P>(deadline) {
-                return if self.take_as_head() { Wait::Acquired } else { Wait::TimedOut };
-            }
-            overtaken += 1;
-        }
-    }
-
-    /// Takes a free lock as the head; fairness has then been had.
-    fn take_as_head(&self) -> bool {
-        let mut seen = self.locked.load(Relaxed);
-        while seen & LOCKED == 0 {
-            // Acquire: pairs with the release in `unlock`.
-            match self.locked.compare_exchange(seen, LOCKED, Acquire, Relaxed) {
-                Ok(_) => return true,
-                Err(now) => seen = now,
-            }
-        }
-        false
-    }
-
-    /// Names the caller, the head, as the one to wake, and asks the owner to do so; with `fair`,
-    /// also to leave the lock to the head alone.
-    fn ask_for_wake(&self, me: Place<P>, fair: bool) -> Ask {
-        // Release: pairs with the acquire in `unlock_contended`, which may see the name before the
-        // flag: our node's generation must come with it.
-        self.head.store(half(me), Release);
-        // Owners that are about to release by `store_unless` have done so, or will see `head`.
-        let sound = !P::fenced() || P::heavy_fence().is_ok();
-        let wish = if fair { WAKE | FAIR } else { WAKE };
-        let mut seen = self.locked.load(Relaxed);
-        loop {
-            if seen & LOCKED == 0 {
-                return Ask::Free;
-            }
-            // Release: pairs with the acquire in `unlock_contended`.
-            match self.locked.compare_exchange(seen, seen | wish, Release, Relaxed) {
-                Ok(_) if sound => return Ask::Noted,
-                Ok(_) => return Ask::Doubtful,
-                Err(now) => seen = now,
-            }
-        }
-    }
-
-    /// Makes the next live waiter the head, and reclaims the abandoned nodes before it. An owner
-    /// leaves a sleeper asleep and lets its own unlock wake it: off the critical section.
-    fn pass_headship(&self, me: Place<P>, wait: Wait) {
-        let mut at = me;
-        loop {
-            let next = at.next_or_clear(&self.tail);
-            at.give();
-            let Some(next) = next else { return };
-            let owner = F::HEAD_SLEEPS && wait == Wait::Acquired;
-            let asleep = owner && status::load(next.node).parked();
-            if asleep {
-                // MUTEX-2. Before the grant: from then on, the next head may name itself. Relaxed:
-                // our own unlock, or what hands the lock to another thread, comes later.
-                self.head.store(half(next), Relaxed);
-                self.locked.fetch_or(WAKE, Relaxed);
-            }
-            let target = P::arena().reference(next.id.index());
-            let was = status::grant(next.node);
-            if was.abandoned() {
-                at = next;
-                continue;
-            }
-            if was.parked()
-                && !asleep
-                && let Some(target) = target
-            {
-                P::unpark(target);
-            }
-            return;
-        }
-    }
-
-    /// Shuffles; returns whether the caller keeps the role.
-    fn shuffle(&self, me: Place<P>, stop: impl Fn() -> bool) -> bool {
-        matches!(shuffle::shuffle::<P, Q>(me, &self.tail, F::GROUP, stop), Role::Kept)
-    }
-}
-
-/// What a head that wants to sleep is told.
-enum Ask {
-    /// The lock is free: take it.
-    Free,
-    /// The owner will wake us.
-    Noted,
-    /// The owner may fail to see us (a fence was refused): sleep in short naps.
-    Doubtful,
-}
-
-/// What stands in `head` for a place.
-fn half<P: Platform>(place: Place<P>) -> u16 {
-    place.id.index() as u16
-}
-
-fn passed<P: Platform>(deadline: Option<Deadline>) -> bool {
-    deadline.is_some_and(|deadline| P::now(deadline.clock) >= deadline.ns)
-}
-
-fn after<P: Platform>(ns: u64) -> Deadline {
-    Deadline { clock: Clock::Monotonic, ns: P::now(Clock::Monotonic).saturating_add(ns) }
-}
-
-/// `deadline`, or a millisecond from now if that is earlier.
-fn earlier<P: Platform>(deadline: Option<Deadline>) -> Deadline {
-    const NAP_NS: u64 = 1_000_000;
-    match deadline {
-        Some(deadline) if deadline.ns < P::now(deadline.clock).saturating_add(NAP_NS) => deadline,
-        _ => after::<P>(NAP_NS),
     }
 }
 

@@ -15,15 +15,22 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
+use antiphon_platform::{Atomic, Budget, Platform, Waiter, WaiterId};
 
 use super::status;
+use crate::nap;
 use crate::policy::Policy;
+
+/// How long to spin for a link that is about to be made, and how long to nap then.
+const LINKING: Budget = Budget::ns(20_000);
+const LINKING_NAP_NS: u64 = 50_000;
 
 /// A node and its name.
 pub(super) struct Place<P: Platform> {
     pub(super) id: WaiterId,
     pub(super) node: &'static Waiter<P>,
+    /// The node's generation when it was looked up.
+    pub(super) generation: u32,
 }
 
 impl<P: Platform> Clone for Place<P> {
@@ -57,13 +64,18 @@ impl<P: Platform> Place<P> {
     /// The place that a word of this process's names; `None` for 0 and for strangers.
     pub(super) fn at(bits: u32) -> Option<Self> {
         let id = WaiterId::from_bits(bits)?;
-        Some(Self { id, node: P::arena().resolve(id)? })
+        Some(Self::of(id, P::arena().resolve(id)?))
+    }
+
+    fn of(id: WaiterId, node: &'static Waiter<P>) -> Self {
+        // Relaxed: whoever has the name of a live node has acquired it.
+        Self { id, node, generation: node.generation.load(Relaxed) }
     }
 
     /// A node for a wait of the caller. `None`: all are in use.
     pub(super) fn take<Q: Policy>() -> Option<Self> {
         let id = P::arena().take()?;
-        let place = Self { id, node: P::arena().resolve(id)? };
+        let place = Self::of(id, P::arena().resolve(id)?);
         let node = place.node;
         // Relaxed: published by the exchange of the tail.
         node.next.store(0, Relaxed);
@@ -92,20 +104,38 @@ impl<P: Platform> Place<P> {
 
     /// The place behind this one, if it is known already.
     pub(super) fn next(self) -> Option<Self> {
-        // Acquire: pairs with the release in `join`, or the shuffler's.
+        // Acquire: pairs with the release in `join`. What a shuffler has linked is known already:
+        // the role or the headship has come from it.
         Self::at(self.node.next.load(Acquire))
     }
 
     /// As the head: the place behind this one, or `None` if this was the last and the queue is
     /// empty now.
     pub(super) fn next_or_clear(self, tail: &impl Tail<P>) -> Option<Self> {
-        self.next().or_else(|| {
-            if tail.clear(self.id) {
+        if let Some(next) = self.next() {
+            return Some(next);
+        }
+        if tail.clear(self.id) {
+            return None;
+        }
+        // Somebody has exchanged the tail and is about to link itself; it may have lost its CPU in
+        // between, to us perhaps.
+        loop {
+            // Acquire: as in `next`.
+            if let Ok(next) = self.node.next.spin_while(Acquire, LINKING, |next| next == 0) {
+                return Self::at(next);
+            }
+            if self.is_lost() {
                 return None;
             }
-            // Somebody has exchanged the tail and is about to link itself. Acquire: as in `next`.
-            Self::at(self.node.next.wait_while(Acquire, |next| next == 0))
-        })
+            nap::nap::<P>(LINKING_NAP_NS);
+        }
+    }
+
+    /// Whether the node was taken from its waiter: by a `fork` in a signal handler that interrupted
+    /// the wait, which wipes it in the child.
+    pub(super) fn is_lost(self) -> bool {
+        self.node.generation.load(Relaxed) != self.generation
     }
 }
 
@@ -117,7 +147,8 @@ impl<P: Platform> Tail<P> for TailId<P> {
     }
 
     fn clear(&self, id: WaiterId) -> bool {
-        // Release: whoever finds the queue empty comes after us; pairs with the acquire in `join`.
+        // Release: whoever finds the queue empty comes after us, with what it writes to `head`;
+        // pairs with the acquire in `join`.
         self.0.compare_exchange(id.bits(), 0, Release, Relaxed).is_ok()
     }
 
@@ -161,11 +192,12 @@ impl<P: Platform> Tail<P> for TailIndex<P> {
         // Orderings as those of `TailId`.
         let index = u32::from(self.0.swap(Self::bits(id), AcqRel));
         let node = P::arena().resolve_index(index)?;
-        Some(Place { id: WaiterId::new(P::epoch(), index), node })
+        Some(Place::of(WaiterId::new(P::epoch(), index), node))
     }
 
     fn clear(&self, id: WaiterId) -> bool {
-        self.0.compare_exchange(Self::bits(id), 0, Release, Relaxed).is_ok()
+        // Relaxed: the spinlock keeps nothing that a later head has to see; its lock byte does.
+        self.0.compare_exchange(Self::bits(id), 0, Relaxed, Relaxed).is_ok()
     }
 
     fn is(&self, id: WaiterId) -> bool {

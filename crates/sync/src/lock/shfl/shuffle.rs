@@ -18,7 +18,7 @@
 //! with `batch` above 0. So no head with a `batch` of 0 appears before the role has come to the
 //! head itself (and goes with it) or was lost with an abandoned node.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use antiphon_platform::{Atomic, Platform};
 
@@ -94,9 +94,10 @@ fn move_up<P: Platform>(last: Place<P>, seen: Place<P>, candidate: Place<P>) -> 
     if behind == 0 {
         return false;
     }
-    // Release: pairs with the acquire of the next head or shuffler that follows these links.
-    seen.node.next.store(behind, Release);
-    candidate.node.next.store(last.node.next.load(Relaxed), Release);
-    last.node.next.store(candidate.id.bits(), Release);
+    // Relaxed: who follows these links has the role or is the head, and has that from us, directly
+    // or by others, with all that we have seen and done.
+    seen.node.next.store(behind, Relaxed);
+    candidate.node.next.store(last.node.next.load(Relaxed), Relaxed);
+    last.node.next.store(candidate.id.bits(), Relaxed);
     true
 }

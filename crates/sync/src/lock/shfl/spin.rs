@@ -139,8 +139,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
                 role =
                     matches!(shuffle::shuffle::<P, Q>(me, &self.tail, F::GROUP, stop), Role::Kept);
             }
-            // Acquire: as `status::load`. INV-4: without the role, this is all that it does.
-            me.node.status.wait_while(Acquire, status::Status::idle);
+            // Relaxed: looked at again above. INV-4: without the role, this is all that it does.
+            me.node.status.wait_while(Relaxed, status::Status::idle);
         }
     }
 }

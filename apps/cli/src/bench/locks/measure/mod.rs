@@ -1,0 +1,110 @@
+//! The measuring engine: one lock, one workload, one repetition, in a process of its own.
+//!
+//! A process for each repetition keeps subjects apart: what one has switched on (the light unlock),
+//! learned (how crowded the machine is) or broken stays with it; a process that never made a thread
+//! can be had; and a lock that hangs is a process that can be killed. What is measured here leaves
+//! as one JSON line and is put together elsewhere.
+
+mod contended;
+mod tally;
+mod ticks;
+mod uncontended;
+
+use serde::{Deserialize, Serialize};
+
+pub use contended::Contended;
+pub use ticks::Ticks;
+
+use super::subjects::{self, Subject, Visitor};
+
+/// What the threads of a repetition do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Case {
+    /// One thread locks and unlocks; another one exists.
+    Uncontended,
+    /// The same in a process that never made a thread.
+    UncontendedAlone,
+    /// Many threads; the critical section writes two cache lines.
+    Short,
+    /// Many threads; the critical section takes 5 µs.
+    #[serde(rename = "5us")]
+    FiveMicroseconds,
+}
+
+impl Case {
+    /// Its name in reports and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uncontended => "uncontended",
+            Self::UncontendedAlone => "uncontended-alone",
+            Self::Short => "short",
+            Self::FiveMicroseconds => "5us",
+        }
+    }
+
+    /// Whether its threads meet at the lock.
+    pub fn contended(self) -> bool {
+        matches!(self, Self::Short | Self::FiveMicroseconds)
+    }
+}
+
+/// One repetition.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Order {
+    /// The lock's name.
+    pub subject: String,
+    /// The workload.
+    pub case: Case,
+    /// Threads that meet at the lock.
+    pub threads: usize,
+    /// How long to measure.
+    pub seconds: f64,
+    /// Of the counter that times waits.
+    pub ticks: Ticks,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Nanoseconds of a lock and an unlock.
+    Uncontended {
+        /// The median of the batches of this repetition.
+        ns_per_op: f64,
+    },
+    /// The figures of a contended repetition.
+    Contended(Contended),
+    /// This machine can't have that lock: what is missing, and how to get it.
+    Missing(String),
+    /// Two threads were in the critical section at a time.
+    Violation(String),
+}
+
+/// Carries out one repetition in this process.
+///
+/// # Errors
+///
+/// One line, if there is no such lock.
+pub fn measure(order: &Order) -> Result<Outcome, String> {
+    let unknown = || format!("no lock '{}'", order.subject);
+    subjects::visit(&order.subject, Repetition(order)).ok_or_else(unknown)
+}
+
+struct Repetition<'a>(&'a Order);
+
+impl Visitor for Repetition<'_> {
+    type Output = Outcome;
+
+    fn visit<S: Subject>(self) -> Outcome {
+        let lock = match S::new() {
+            Ok(lock) => lock,
+            Err(missing) => return Outcome::Missing(missing),
+        };
+        match self.0.case {
+            Case::Uncontended => uncontended::beside_a_thread(&lock, self.0),
+            Case::UncontendedAlone => uncontended::alone(&lock, self.0),
+            Case::Short | Case::FiveMicroseconds => contended::run(lock, self.0),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What a lock costs when nobody else wants it.
+
+use std::hint::black_box;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use super::{Order, Outcome};
+use crate::bench::locks::subjects::Subject;
+use crate::stats::median;
+
+/// Pairs of lock and unlock between two looks at the clock.
+const BATCH: u32 = 10_000;
+
+/// With a second thread alive, which sleeps: glibc takes its expensive path from the first thread
+/// that a process makes.
+pub fn beside_a_thread<S: Subject>(lock: &S, order: &Order) -> Outcome {
+    let (stop, stopped) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        // Sleeps until the sender is dropped.
+        scope.spawn(move || stopped.recv());
+        let outcome = alone(lock, order);
+        drop(stop);
+        outcome
+    })
+}
+
+/// In a process that never made a thread, if the caller is in one.
+pub fn alone<S: Subject>(lock: &S, order: &Order) -> Outcome {
+    let end = Instant::now() + Duration::from_secs_f64(order.seconds);
+    let mut batches = Vec::new();
+    loop {
+        let begin = Instant::now();
+        for _ in 0..BATCH {
+            black_box(lock).hold(|| ());
+        }
+        let now = Instant::now();
+        batches.push((now - begin).as_nanos() as f64 / f64::from(BATCH));
+        if now >= end {
+            break;
+        }
+    }
+    Outcome::Uncontended { ns_per_op: median(batches).unwrap_or(f64::NAN) }
+}

@@ -1,0 +1,64 @@
+//! One repetition in a process of its own, with an end to its time.
+
+use std::io::Read as _;
+use std::os::fd::AsRawFd as _;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::measure::{Order, Outcome};
+
+/// How much longer than planned a repetition may take: threads that start, and waiters that get
+/// their turn one after the other on a crowded machine.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// Carries out `order` in a new process.
+///
+/// # Errors
+///
+/// One line, if the process can't be started, dies or does not come to an end; it is killed then.
+pub fn repeat(order: &Order) -> Result<Outcome, String> {
+    let json = serde_json::to_string(order).map_err(|error| error.to_string())?;
+    let mut child = Command::new("/proc/self/exe")
+        .args([super::REPETITION, &json])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("can't start a repetition: {error}"))?;
+    let within = Duration::from_secs_f64(order.seconds * 2.0) + GRACE;
+    let answer = read_within(&mut child, within);
+    if answer.is_err() {
+        // Fails only if it has just ended.
+        let _ = child.kill();
+    }
+    let status = child.wait().map_err(|error| error.to_string())?;
+    let answer = answer.map_err(|why| {
+        format!("{} with {} threads ({}): {why}", order.subject, order.threads, order.case.name())
+    })?;
+    if !status.success() {
+        return Err(format!("{}: the repetition ended with {status}", order.subject));
+    }
+    serde_json::from_str(&answer).map_err(|error| format!("{}: {error}", order.subject))
+}
+
+fn read_within(child: &mut Child, within: Duration) -> Result<String, String> {
+    let Some(mut pipe) = child.stdout.take() else { return Err("no pipe".to_owned()) };
+    let end = Instant::now() + within;
+    let mut answer = Vec::new();
+    let mut chunk = [0; 4096];
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        let mut poll = libc::pollfd { fd: pipe.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let ms = i32::try_from(left.as_millis()).unwrap_or(i32::MAX);
+        // SAFETY: one entry, ours, and the descriptor is open.
+        let ready = unsafe { libc::poll(&raw mut poll, 1, ms) };
+        if ready == 0 {
+            return Err(format!("no end within {} s; does it hang?", within.as_secs()));
+        }
+        match pipe.read(&mut chunk) {
+            Ok(0) => return String::from_utf8(answer).map_err(|error| error.to_string()),
+            Ok(read) => answer.extend_from_slice(&chunk[..read]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! From repetitions to rows: medians, quartiles, ratios, and their geometric means.
+//!
+//! Each cell has one leading figure: nanoseconds of a pair (`ns_per_op`, less is better) or
+//! critical sections a second (`ops_per_s`, more is better). `ratio` is ours over the first
+//! peer's, taken in each repetition and then the median of those: what disturbs the machine for a
+//! second disturbs both. `ratio_best` is the same against the best of the mutexes that programs
+//! have without asking (`glibc`, `glibc-adaptive`, `std`, `parking_lot`, as far as they were
+//! measured).
+
+use serde_json::{Map, Value, json};
+
+use super::measure::{Contended, Outcome};
+use super::plan::{Cell, Measured, Plan, Trouble};
+use super::subjects::COMMON;
+use crate::stats::{Quartiles, geometric_mean, median, quartiles};
+
+/// What was measured of one lock in one cell.
+pub struct Row {
+    /// The lock.
+    pub subject: &'static str,
+    /// Whether it is one of ours.
+    pub ours: bool,
+    /// The conditions.
+    pub cell: Cell,
+    /// The leading figure.
+    pub lead: Option<Quartiles>,
+    /// Medians of everything else that a contended cell has.
+    pub contended: Option<Contended>,
+    /// The longest wait of all repetitions.
+    pub worst_wait_ns: Option<f64>,
+    /// To the first peer.
+    pub ratio: Option<Quartiles>,
+    /// To the best of the common mutexes, and which that is.
+    pub ratio_best: Option<(f64, &'static str)>,
+    /// Repetitions that count.
+    pub repetitions: usize,
+    /// CPUs that others used meanwhile, on average; not counted on a noisy machine.
+    pub others_cpus: Option<f64>,
+    /// Why there are no figures, or fewer.
+    pub trouble: Option<Trouble>,
+}
+
+/// The contended cells of one lock under one load, as one number.
+pub struct Summary {
+    /// The lock.
+    pub subject: &'static str,
+    /// The load.
+    pub load: &'static str,
+    /// Cells with a ratio.
+    pub cells: usize,
+    /// Geometric mean of `ratio`.
+    pub mean: Option<f64>,
+    /// Geometric mean of `ratio_best`.
+    pub mean_best: Option<f64>,
+    /// The worst `ratio`, and where.
+    pub least: Option<(f64, Cell)>,
+}
+
+/// Everything that is printed.
+pub struct Report {
+    /// The first peer, to which ratios are.
+    pub reference: Option<&'static str>,
+    /// In the order of cells.
+    pub rows: Vec<Row>,
+    /// By load and lock of ours.
+    pub summaries: Vec<Summary>,
+    seconds: f64,
+    seed: u64,
+}
+
+/// Makes rows of what `plan` has measured.
+pub fn put_together(plan: &Plan, measured: &[Measured]) -> Report {
+    let reference = plan.peers.first().copied();
+    let rows: Vec<_> = measured
+        .iter()
+        .map(|lock| {
+            let cell: Vec<_> = measured.iter().filter(|other| other.cell == lock.cell).collect();
+            row(plan, lock, &cell, reference)
+        })
+        .collect();
+    let summaries = summaries(plan, &rows);
+    Report { reference, rows, summaries, seconds: plan.seconds, seed: plan.seed }
+}
+
+fn row(plan: &Plan, lock: &Measured, cell: &[&Measured], reference: Option<&'static str>) -> Row {
+    let named = |name: &str| cell.iter().find(|other| other.subject == name).copied();
+    let leads = leads(lock);
+    let contended: Vec<_> = lock.outcomes.iter().filter_map(contended).collect();
+    Row {
+        subject: lock.subject,
+        ours: plan.subjects.contains(&lock.subject),
+        cell: lock.cell,
+        worst_wait_ns: contended.iter().map(|one| one.longest_wait_ns).reduce(f64::max),
+        contended: medians(&contended),
+        ratio: reference.and_then(named).and_then(|peer| quartiles(ratios(lock, peer))),
+        ratio_best: best(cell, lock.cell)
+            .and_then(|peer| Some((median(ratios(lock, peer))?, peer.subject))),
+        lead: quartiles(leads),
+        repetitions: lock.outcomes.len(),
+        others_cpus: mean(&lock.others),
+        trouble: lock.trouble.clone(),
+    }
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The best of the common mutexes of a cell.
+fn best<'a>(cell: &[&'a Measured], of: Cell) -> Option<&'a Measured> {
+    let common = cell.iter().filter(|lock| COMMON.contains(&lock.subject));
+    let judged = common.filter_map(|lock| Some((median(leads(lock))?, *lock)));
+    let better = |a: &(f64, &Measured), b: &(f64, &Measured)| a.0.total_cmp(&b.0);
+    let best = if of.case.contended() { judged.max_by(better) } else { judged.min_by(better) };
+    best.map(|(_, lock)| lock)
+}
+
+fn lead(outcome: &Outcome) -> Option<f64> {
+    match outcome {
+        Outcome::Uncontended { ns_per_op } => Some(*ns_per_op),
+        Outcome::Contended(contended) => Some(contended.ops_per_s),
+        Outcome::Missing(_) | Outcome::Violation(_) => None,
+    }
+}
+
+fn leads(lock: &Measured) -> Vec<f64> {
+    lock.outcomes.iter().filter_map(lead).collect()
+}
+
+/// By repetition, as far as both have one and the peer got anything done.
+fn ratios(lock: &Measured, peer: &Measured) -> Vec<f64> {
+    let pairs = leads(lock).into_iter().zip(leads(peer));
+    pairs.filter(|&(_, theirs)| theirs > 0.0).map(|(ours, theirs)| ours / theirs).collect()
+}
+
+fn contended(outcome: &Outcome) -> Option<&Contended> {
+    if let Outcome::Contended(contended) = outcome { Some(contended) } else { None }
+}
+
+/// The median of each figure by itself.
+fn medians(all: &[&Contended]) -> Option<Contended> {
+    let of = |figure: fn(&Contended) -> f64| median(all.iter().map(|one| figure(one)).collect());
+    let maybe = |figure: fn(&Contended) -> Option<f64>| {
+        median(all.iter().filter_map(|one| figure(one)).collect())
+    };
+    let mut one = (*all.first()?).clone();
+    one.ops_per_s = of(|c| c.ops_per_s)?;
+    one.jain = maybe(|c| c.jain);
+    one.acquire_ns.p50 = of(|c| c.acquire_ns.p50)?;
+    one.acquire_ns.p99 = of(|c| c.acquire_ns.p99)?;
+    one.acquire_ns.p999 = of(|c| c.acquire_ns.p999)?;
+    one.acquire_ns.max = of(|c| c.acquire_ns.max)?;
+    one.wait_ns_at_random_instant.p50 = of(|c| c.wait_ns_at_random_instant.p50)?;
+    one.wait_ns_at_random_instant.p99 = of(|c| c.wait_ns_at_random_instant.p99)?;
+    one.longest_wait_ns = of(|c| c.longest_wait_ns)?;
+    one.jain_10ms = maybe(|c| c.jain_10ms);
+    one.switches_per_kop = of(|c| c.switches_per_kop)?;
+    one.cpu_ns_per_op = of(|c| c.cpu_ns_per_op)?;
+    Some(one)
+}
+
+fn summaries(plan: &Plan, rows: &[Row]) -> Vec<Summary> {
+    let mut loads: Vec<_> = plan.cells.iter().map(|cell| cell.load).collect();
+    loads.dedup();
+    let pairs = loads.iter().flat_map(|load| plan.subjects.iter().map(move |lock| (*load, *lock)));
+    pairs
+        .map(|(load, subject)| {
+            let cells = || {
+                rows.iter().filter(move |row| {
+                    row.subject == subject && row.cell.load == load && row.cell.case.contended()
+                })
+            };
+            let ratios: Vec<_> =
+                cells().filter_map(|row| Some((row.ratio?.median, row.cell))).collect();
+            let best: Vec<_> = cells().filter_map(|row| Some(row.ratio_best?.0)).collect();
+            let medians: Vec<_> = ratios.iter().map(|&(ratio, _)| ratio).collect();
+            Summary {
+                subject,
+                load: load.name(),
+                cells: ratios.len(),
+                mean: geometric_mean(&medians),
+                mean_best: geometric_mean(&best),
+                least: ratios.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)),
+            }
+        })
+        .filter(|summary| summary.cells > 0)
+        .collect()
+}
+
+impl Report {
+    /// What went wrong, in one line; a lock that this machine can't have is not wrong.
+    pub fn trouble(&self) -> Option<String> {
+        let failed: Vec<_> = self
+            .rows
+            .iter()
+            .filter_map(|row| match &row.trouble {
+                Some(Trouble::Failed(what)) => Some(what.as_str()),
+                _ => None,
+            })
+            .collect();
+        (!failed.is_empty()).then(|| failed.join("; "))
+    }
+
+    /// CPUs that others used on average while the machine was meant to be idle.
+    pub fn others_cpus(&self) -> Option<f64> {
+        mean(&self.rows.iter().filter_map(|row| row.others_cpus).collect::<Vec<_>>())
+    }
+
+    /// The body of the JSON report.
+    pub fn json(&self) -> Value {
+        let rows: Vec<_> = self.rows.iter().map(|row| self.row(row)).collect();
+        let summary: Vec<_> = self
+            .summaries
+            .iter()
+            .map(|one| {
+                json!({
+                    "subject": one.subject, "peer": self.reference, "load": one.load,
+                    "cells": one.cells, "geometric_mean": one.mean,
+                    "geometric_mean_best": one.mean_best, "best_of": COMMON,
+                    "least": one.least.map(|(ratio, _)| ratio),
+                    "least_at": one.least.map(|(_, cell)| cell_name(cell)),
+                })
+            })
+            .collect();
+        json!({ "rows": rows, "summary": summary, "seconds": self.seconds, "seed": self.seed })
+    }
+
+    fn row(&self, row: &Row) -> Value {
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
+        put("subject", json!(row.subject));
+        put("peer", json!(self.reference));
+        put("ours", json!(row.ours));
+        put("case", json!(row.cell.case.name()));
+        put("threads", json!(row.cell.threads));
+        put("load", json!(row.cell.load.name()));
+        put("repetitions", json!(row.repetitions));
+        match (&row.trouble, row.cell.case.contended()) {
+            (Some(Trouble::Missing(what)), _) => return skipped(object, "skipped", what),
+            (Some(Trouble::Failed(what)), _) => return skipped(object, "failed", what),
+            (None, false) => put("ns_per_op", json!(row.lead.map(|lead| lead.median))),
+            (None, true) => {
+                if let Ok(Value::Object(figures)) = serde_json::to_value(&row.contended) {
+                    figures.into_iter().for_each(|(key, value)| put(&key, value));
+                }
+                put("worst_wait_ns", json!(row.worst_wait_ns));
+            }
+        }
+        put("others_cpus", json!(row.others_cpus));
+        put("p25", json!(row.lead.map(|lead| lead.p25)));
+        put("p75", json!(row.lead.map(|lead| lead.p75)));
+        put("ratio", json!(row.ratio.map(|ratio| ratio.median)));
+        put("ratio_p25", json!(row.ratio.map(|ratio| ratio.p25)));
+        put("ratio_p75", json!(row.ratio.map(|ratio| ratio.p75)));
+        put("ratio_best", json!(row.ratio_best.map(|(ratio, _)| ratio)));
+        put("best", json!(row.ratio_best.map(|(_, name)| name)));
+        Value::Object(object)
+    }
+}
+
+fn skipped(mut object: Map<String, Value>, key: &str, what: &str) -> Value {
+    object.insert(key.to_owned(), json!(what));
+    Value::Object(object)
+}
+
+/// `noisy short, 8 threads`.
+pub fn cell_name(cell: Cell) -> String {
+    format!("{} {}, {} threads", cell.load.name(), cell.case.name(), cell.threads)
+}

@@ -1,0 +1,160 @@
+//! The tables of `bench locks`.
+
+use super::measure::Case;
+use super::plan::{Cell, Trouble};
+use super::rows::{Report, Row, Summary, cell_name};
+use crate::output::table::{Cell as Field, Table, Tone, colour_stdout, duration, si};
+
+/// A ratio as near to 1 as this is no difference worth a colour.
+const NEAR: f64 = 0.05;
+
+/// Prints everything to stdout.
+pub fn print(report: &Report) {
+    let colour = colour_stdout();
+    let mut groups: Vec<(Cell, Vec<&Row>)> = Vec::new();
+    for row in &report.rows {
+        let same = |cell: &Cell| cell.load == row.cell.load && cell.case == row.cell.case;
+        match groups.last_mut().filter(|(cell, _)| same(cell)) {
+            Some((_, rows)) => rows.push(row),
+            None => groups.push((row.cell, vec![row])),
+        }
+    }
+    let reference = report.reference.unwrap_or("nothing");
+    for (cell, rows) in groups {
+        println!("{}", heading(cell));
+        let table = if cell.case.contended() {
+            contended(&rows, reference)
+        } else {
+            alone(&rows, reference)
+        };
+        println!("{}", table.render(colour));
+    }
+    if !report.summaries.is_empty() {
+        println!("Geometric means over the contended cells; more is better");
+        println!("{}", summary(&report.summaries, reference).render(colour));
+    }
+    println!("Medians of repetitions; a ratio is the median of paired ratios.");
+    if report.rows.iter().any(|row| row.cell.case.contended()) {
+        println!(
+            "Jain: fairness over the whole time and over windows of 10 ms, 1 is equal shares."
+        );
+        println!("* of the waits that somebody meets who looks at a random instant.");
+    }
+}
+
+fn heading(cell: Cell) -> String {
+    let load = cell.load.name();
+    match cell.case {
+        Case::Uncontended => format!("Uncontended, a second thread alive, {load} machine"),
+        Case::UncontendedAlone => format!("Uncontended, no thread ever made, {load} machine"),
+        Case::Short => format!("Contended, short critical sections, {load} machine"),
+        Case::FiveMicroseconds => format!("Contended, critical sections of 5 µs, {load} machine"),
+    }
+}
+
+fn alone(rows: &[&Row], reference: &str) -> Table {
+    let ratio = format!(">ratio to {reference}");
+    let mut table = Table::new(&["lock", ">ns a pair", ">quartiles", &ratio, ">to the best"]);
+    for row in rows {
+        let mut fields = vec![name(row)];
+        match row.lead.filter(|_| row.trouble.is_none()) {
+            None => fields.push(trouble(row)),
+            Some(lead) => fields.extend([
+                Field::number(format!("{:.2}", lead.median)),
+                Field::number(format!("{:.2} – {:.2}", lead.p25, lead.p75)).tone(Tone::Faint),
+                share(row.ratio.map(|ratio| ratio.median), row, |ratio| 1.0 / ratio),
+                share(row.ratio_best.map(|(ratio, _)| ratio), row, |ratio| 1.0 / ratio),
+            ]),
+        }
+        table.row(fields);
+    }
+    table
+}
+
+fn contended(rows: &[&Row], reference: &str) -> Table {
+    let ratio = format!(">to {reference}");
+    let mut table = Table::new(&[
+        ">threads",
+        "lock",
+        ">ops/s",
+        ">quartiles",
+        &ratio,
+        ">best",
+        ">Jain",
+        ">10 ms",
+        ">wait p50*",
+        ">p99*",
+        ">longest",
+        ">switches/kop",
+        ">CPU/op",
+    ]);
+    for row in rows {
+        let mut fields = vec![Field::number(row.cell.threads.to_string()), name(row)];
+        match (&row.contended, row.lead) {
+            (Some(one), Some(lead)) if row.trouble.is_none() => fields.extend([
+                Field::number(si(lead.median)),
+                Field::number(format!("{} – {}", si(lead.p25), si(lead.p75))).tone(Tone::Faint),
+                share(row.ratio.map(|ratio| ratio.median), row, |ratio| ratio),
+                share(row.ratio_best.map(|(ratio, _)| ratio), row, |ratio| ratio),
+                index(one.jain),
+                index(one.jain_10ms),
+                Field::number(duration(one.wait_ns_at_random_instant.p50)),
+                Field::number(duration(one.wait_ns_at_random_instant.p99)),
+                Field::number(duration(one.longest_wait_ns)),
+                Field::number(format!("{:.2}", one.switches_per_kop)),
+                Field::number(duration(one.cpu_ns_per_op)),
+            ]),
+            _ => fields.push(trouble(row)),
+        }
+        table.row(fields);
+    }
+    table
+}
+
+fn summary(summaries: &[Summary], reference: &str) -> Table {
+    let to = format!(">to {reference}");
+    let mut table = Table::new(&["lock", "load", ">cells", &to, ">to the best", ">least", "where"]);
+    for one in summaries {
+        let ratio = |ratio: Option<f64>| {
+            Field::number(ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}×")))
+        };
+        table.row(vec![
+            Field::text(one.subject),
+            Field::text(one.load),
+            Field::number(one.cells.to_string()),
+            ratio(one.mean),
+            ratio(one.mean_best),
+            ratio(one.least.map(|(ratio, _)| ratio)),
+            Field::text(one.least.map_or(String::new(), |(_, cell)| cell_name(cell))),
+        ]);
+    }
+    table
+}
+
+fn name(row: &Row) -> Field {
+    Field::text(row.subject).tone(if row.ours { Tone::Plain } else { Tone::Faint })
+}
+
+fn trouble(row: &Row) -> Field {
+    match &row.trouble {
+        Some(Trouble::Missing(what)) => Field::text(format!("skipped: {what}")).tone(Tone::Faint),
+        Some(Trouble::Failed(what)) => Field::text(format!("failed: {what}")).tone(Tone::Bad),
+        None => Field::text("-"),
+    }
+}
+
+/// A ratio, coloured by `goodness` of it, which is above 1 where ours is better.
+fn share(ratio: Option<f64>, row: &Row, goodness: impl Fn(f64) -> f64) -> Field {
+    let Some(ratio) = ratio else { return Field::number("-") };
+    let tone = match goodness(ratio) {
+        _ if !row.ours => Tone::Faint,
+        good if good > 1.0 + NEAR => Tone::Good,
+        good if good < 1.0 - NEAR => Tone::Bad,
+        _ => Tone::Plain,
+    };
+    Field::number(format!("{ratio:.2}×")).tone(tone)
+}
+
+fn index(jain: Option<f64>) -> Field {
+    Field::number(jain.map_or("-".to_owned(), |jain| format!("{jain:.2}")))
+}

@@ -1,0 +1,57 @@
+//! How the command fails: one line, and an exit code that a script can trust.
+
+use std::fmt::Display;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+/// Why a verb did not do what it was asked.
+#[derive(Debug)]
+pub struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    /// The thing that was measured failed: 1.
+    pub fn measured(message: impl Display) -> Self {
+        Self::new(1, message)
+    }
+
+    /// Bad arguments: 2. The message says what is wrong, and what would be right.
+    pub fn arguments(message: impl Display) -> Self {
+        Self::new(2, message)
+    }
+
+    /// A kernel feature, a privilege or a program is missing: 69. The message says which, and how
+    /// to get it.
+    pub fn missing(message: impl Display) -> Self {
+        Self::new(69, message)
+    }
+
+    /// A wrapper (`run`) failed by itself: 125.
+    pub fn wrapper(message: impl Display) -> Self {
+        Self::new(125, message)
+    }
+
+    /// The program under a wrapper is there but can't be run: 126.
+    pub fn cannot_run(message: impl Display) -> Self {
+        Self::new(126, message)
+    }
+
+    /// The program under a wrapper was not found: 127.
+    pub fn not_found(message: impl Display) -> Self {
+        Self::new(127, message)
+    }
+
+    fn new(code: u8, message: impl Display) -> Self {
+        Self { code, message: message.to_string() }
+    }
+
+    /// Says why on stderr, and returns the exit code.
+    pub fn report(&self) -> ExitCode {
+        let line = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
+        // Nobody reads stderr any more: the code still tells.
+        let _ = writeln!(std::io::stderr(), "antiphon: {line}");
+        ExitCode::from(self.code)
+    }
+}

@@ -1,0 +1,168 @@
+//! `lab check`: the model checker on the locks.
+//!
+//! A model is `complete` when every execution within its bound was looked at: every interleaving,
+//! and every value that weak memory lets a load return. Models that are too large for that are run
+//! by lot, with the number of executions, and say so. The models are `antiphon-models`'s.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use antiphon_check::{Failure as Wrong, Mode};
+use antiphon_models::{Entry, Limits, Outcome, Verdict, all, asked_for};
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::output::progress::Progress;
+use crate::output::report;
+use crate::output::table::{Cell, Table, Tone, colour_stdout, count, duration};
+
+/// Run the model checker on the locks
+#[derive(Args)]
+#[command(after_help = "\
+Models that take minutes run only if NAME is the whole name; the others take a minute in all. Which
+weakened orderings and broken invariants the models notice is counted by `cargo xtask mutants`, in
+the source tree: `mutants` and `killed` are null here.
+
+Example:
+  antiphon lab check shfl-mutex/")]
+pub struct Arguments {
+    /// Models whose names begin so
+    name: Option<String>,
+    /// Run one execution of the named model again, from a failure's replay word
+    #[arg(long, value_name = "S", requires = "name")]
+    replay: Option<String>,
+    /// How long to look at one model
+    #[arg(long, value_name = "S", default_value_t = 600)]
+    seconds: u64,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the models.
+///
+/// # Errors
+///
+/// Bad arguments, or a model that fails.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let chosen = choose(arguments.name.as_deref())?;
+    if let Some(word) = &arguments.replay {
+        return match &chosen[..] {
+            [entry] => replay(entry, word),
+            _ => Err(Failure::arguments(format!("--replay needs one of: {}", listed(&chosen)))),
+        };
+    }
+    let limits = Limits { time: Duration::from_secs(arguments.seconds), ..Limits::NONE };
+    let mut progress = Progress::new(chosen.len());
+    let mut checked = Vec::new();
+    for entry in chosen {
+        let outcome = entry.check(limits);
+        progress.step(entry.name());
+        checked.push((entry, outcome));
+    }
+    drop(progress);
+    if arguments.json {
+        report::print(json!({ "models": checked.iter().map(object).collect::<Vec<_>>() }))
+            .map_err(|error| Failure::measured(format!("stdout: {error}")))?;
+    } else {
+        print(&checked);
+    }
+    match checked.iter().find(|(_, outcome)| outcome.verdict().is_bad()) {
+        None => Ok(ExitCode::SUCCESS),
+        Some((entry, outcome)) => {
+            if let Some(wrong) = outcome.failure() {
+                eprintln!("{wrong}");
+            }
+            Err(Failure::measured(format!("{}: {}", entry.name(), outcome.verdict())))
+        }
+    }
+}
+
+fn choose(name: Option<&str>) -> Result<Vec<Entry>, Failure> {
+    let chosen = asked_for(name.unwrap_or(""));
+    match name {
+        Some(prefix) if chosen.is_empty() => {
+            Err(Failure::arguments(format!("no model '{prefix}'; there are: {}", listed(&all()))))
+        }
+        _ => Ok(chosen),
+    }
+}
+
+fn listed(entries: &[Entry]) -> String {
+    entries.iter().map(Entry::name).collect::<Vec<_>>().join(", ")
+}
+
+/// Runs the one execution that `word` stands for, and shows what it does.
+fn replay(entry: &Entry, word: &str) -> Result<ExitCode, Failure> {
+    // The checker panics on a word that is none; here that is a bad argument.
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let mode = Mode::Replay(word.to_owned());
+    // Unwind safe: the model is not run again.
+    let done = panic::catch_unwind(AssertUnwindSafe(|| entry.run(mode, Limits::NONE)));
+    panic::set_hook(hook);
+    match done {
+        Ok(report) => match report.failure {
+            None => {
+                println!("{}: nothing goes wrong in that execution", entry.name());
+                Ok(ExitCode::SUCCESS)
+            }
+            Some(wrong) => {
+                println!("{wrong}");
+                Err(Failure::measured(format!("{}: {}", entry.name(), wrong.what)))
+            }
+        },
+        Err(payload) => {
+            let why = payload.downcast_ref::<String>().map_or("no execution of it", String::as_str);
+            let right = "--replay takes the word after 'replay:' in a failure";
+            Err(Failure::arguments(format!("{right}: {why}")))
+        }
+    }
+}
+
+fn object((entry, outcome): &(Entry, Outcome)) -> Value {
+    json!({
+        "name": entry.name(), "threads": entry.threads(), "operations": entry.operations(),
+        "bound": entry.bounds().to_string(), "executions": outcome.executions(),
+        "complete": *outcome.verdict() == Verdict::Complete,
+        "verdict": outcome.verdict().to_string(), "mutants": null, "killed": null,
+        "seconds": outcome.seconds(), "failure": outcome.failure().map(wrong),
+    })
+}
+
+fn wrong(failure: &Wrong) -> Value {
+    let Wrong { kind, what, replay, .. } = failure;
+    json!({ "kind": format!("{kind:?}"), "what": what, "replay": replay })
+}
+
+fn print(checked: &[(Entry, Outcome)]) {
+    let heads = [
+        "model",
+        ">threads",
+        ">operations",
+        "a thread may meet",
+        ">executions",
+        "verdict",
+        ">time",
+    ];
+    let mut table = Table::new(&heads);
+    for (entry, outcome) in checked {
+        let tone = match outcome.verdict() {
+            Verdict::Complete => Tone::Good,
+            verdict if verdict.is_bad() => Tone::Bad,
+            _ => Tone::Plain,
+        };
+        table.row(vec![
+            Cell::text(entry.name()),
+            Cell::number(entry.threads().to_string()),
+            Cell::number(entry.operations().to_string()),
+            Cell::text(entry.bounds().to_string()).tone(Tone::Faint),
+            Cell::number(count(outcome.executions())),
+            Cell::text(outcome.verdict().to_string()).tone(tone),
+            Cell::number(duration(outcome.seconds() * 1e9)),
+        ]);
+    }
+    print!("{}", table.render(colour_stdout()));
+}

@@ -1,0 +1,78 @@
+//! LIST arguments: `2,4,8-11`, and names with commas between.
+
+use std::str::FromStr;
+
+/// Thread counts, as given: `2,4,8-11`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counts(pub Vec<usize>);
+
+/// More threads than this in one process are a typing error.
+const MOST: usize = 4096;
+
+impl FromStr for Counts {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| {
+            text.trim().parse().ok().filter(|count| (1..=MOST).contains(count)).ok_or_else(|| {
+                format!("'{text}' is not a number from 1 to {MOST}; write 2,4,8 or 2-8")
+            })
+        };
+        let mut counts = Vec::new();
+        for part in text.split(',') {
+            match part.split_once('-') {
+                None => counts.push(number(part)?),
+                Some((from, to)) => {
+                    let (from, to): (usize, usize) = (number(from)?, number(to)?);
+                    if from > to {
+                        return Err(format!("'{part}' runs backwards; write {to}-{from}"));
+                    }
+                    counts.extend(from..=to);
+                }
+            }
+        }
+        Ok(Self(counts))
+    }
+}
+
+/// The names in `text`, each of which must be one of `known`; an empty list stands for none.
+///
+/// # Errors
+///
+/// One line: the unknown name, and the known ones.
+pub fn names(what: &str, text: &str, known: &[&'static str]) -> Result<Vec<&'static str>, String> {
+    let mut names = Vec::new();
+    for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        let Some(found) = known.iter().find(|known| **known == name) else {
+            return Err(format!("no {what} '{name}'; there are: {}", known.join(", ")));
+        };
+        if !names.contains(found) {
+            names.push(*found);
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_and_ranges() {
+        let of = |text: &str| text.parse().map(|Counts(counts)| counts);
+        assert_eq!(of("2"), Ok(vec![2]));
+        assert_eq!(of("2, 4,8-11"), Ok(vec![2, 4, 8, 9, 10, 11]));
+        for wrong in ["", "0", "x", "4-2", "2,,3", "-3", "2-", "99999"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn names_are_known_and_kept_in_order_once() {
+        let known = ["glibc", "std", "absl"];
+        assert_eq!(names("lock", "std,glibc,std", &known), Ok(vec!["std", "glibc"]));
+        assert_eq!(names("lock", "", &known), Ok(vec![]));
+        let wrong = names("lock", "glibc,mutex", &known);
+        assert_eq!(wrong, Err("no lock 'mutex'; there are: glibc, std, absl".to_owned()));
+    }
+}

@@ -1,0 +1,207 @@
+//! The preload library: embedded in the command, unpacked when it is needed.
+//!
+//! It goes to `$XDG_CACHE_HOME/antiphon` or `~/.cache/antiphon`, or, where that can't be written or
+//! can't stand in `LD_PRELOAD` (whose entries end at spaces and colons), to a folder of the user's
+//! own under the temporary directory. There, a folder that is named after the contents' hash has
+//!
+//! | file | for |
+//! |---|---|
+//! | `lib/x86_64-linux-gnu/antiphon-preload.so`, or what `$LIB` is here | programs like us |
+//! | the same under other names of `$LIB` | 32-bit programs: an empty library ([`stub`]) |
+//!
+//! and `LD_PRELOAD` names it through `$LIB`, which each loader replaces by its own name. So a child
+//! that is a 32-bit program finds a library that it can load, instead of one that it complains of,
+//! and one that is linked to musl, which knows no `$LIB`, finds none and starts without; it would
+//! not survive ours. A file appears under its name only when it is whole, and is compared before it
+//! is used.
+
+mod stub;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/antiphon-preload.so"));
+const NAME: &str = "antiphon-preload.so";
+
+/// The variable by which the loader is told of libraries.
+const LD_PRELOAD: &str = "LD_PRELOAD";
+/// What `$LIB` is to the loaders of 32-bit programs on a machine like ours.
+const NAMES_OF_32_BITS: &[&str] =
+    if cfg!(target_arch = "x86_64") { &["lib/i386-linux-gnu", "lib32", "lib"] } else { &[] };
+
+/// The locks that the library has.
+pub const LOCKS: [&str; 1] = ["shfl-mutex"];
+/// No lock of ours: the program keeps its own.
+pub const GLIBC: &str = "glibc";
+
+/// What a program can be run with.
+pub fn choices() -> Vec<&'static str> {
+    LOCKS.into_iter().chain([GLIBC]).collect()
+}
+
+/// Puts the library, by the name that [`unpack`] gave, under `command`, before those that are
+/// preloaded already.
+pub fn under(command: &mut Command, library: &Path) {
+    let before = std::env::var_os(LD_PRELOAD);
+    command.env(LD_PRELOAD, variable(library, before.as_deref()));
+}
+
+fn variable(library: &Path, before: Option<&OsStr>) -> OsString {
+    let mut value = library.as_os_str().to_owned();
+    if let Some(before) = before.filter(|before| !before.is_empty()) {
+        value.push(":");
+        value.push(before);
+    }
+    value
+}
+
+/// Unpacks the library, unless that has been done; returns its name for [`under`].
+///
+/// # Errors
+///
+/// One line, if there is no place for it.
+pub fn unpack() -> Result<PathBuf, String> {
+    let mut refusals = Vec::new();
+    for folder in folders() {
+        match unpack_in(&folder) {
+            Ok(name) => return Ok(name),
+            Err(error) => refusals.push(format!("{}: {error}", folder.display())),
+        }
+    }
+    let refusals = refusals.join("; ");
+    Err(format!("no place to unpack the preload library; set XDG_CACHE_HOME ({refusals})"))
+}
+
+fn folders() -> Vec<PathBuf> {
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    // SAFETY: takes nothing and can't fail.
+    let user = unsafe { libc::getuid() };
+    let temporary = std::env::temp_dir().join(format!("antiphon-{user}"));
+    let cache = cache.map(|cache| cache.join("antiphon"));
+    cache.into_iter().chain([temporary]).filter(|folder| can_stand(folder)).collect()
+}
+
+/// Whether a path can stand in `LD_PRELOAD`: no separators, nothing that the loader expands.
+fn can_stand(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_bytes();
+    !bytes.iter().any(|&byte| matches!(byte, b':' | b'$') || byte.is_ascii_whitespace())
+}
+
+fn unpack_in(folder: &Path) -> io::Result<PathBuf> {
+    make_own(folder)?;
+    let folder = folder.join(format!("preload-{:016x}", hash(LIBRARY)));
+    let Some(ours) = name_of_64_bits() else {
+        // A loader of unknown habits: a plain name, and complaints of other programs.
+        place(&folder, LIBRARY)?;
+        return Ok(folder.join(NAME));
+    };
+    place(&folder.join(&ours), LIBRARY)?;
+    for theirs in NAMES_OF_32_BITS.iter().filter(|theirs| Path::new(theirs) != ours) {
+        place(&folder.join(theirs), &stub::library())?;
+    }
+    Ok(folder.join("$LIB").join(NAME))
+}
+
+/// What `$LIB` is to the loader of this process: the end of the path that it found libc by.
+fn name_of_64_bits() -> Option<PathBuf> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    maps.lines().find_map(|line| lib_of(&line[line.find('/')?..]))
+}
+
+/// Of `/usr/lib/x86_64-linux-gnu/libc.so.6`, `lib/x86_64-linux-gnu`.
+fn lib_of(path: &str) -> Option<PathBuf> {
+    let folder = path.strip_suffix("/libc.so.6")?;
+    let begin = folder.match_indices("/lib").map(|(at, _)| at).next()?;
+    Some(PathBuf::from(&folder[begin + 1..]))
+}
+
+/// Makes a folder that is ours, and in which nobody else may write.
+fn make_own(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let about = fs::symlink_metadata(folder)?;
+    // SAFETY: takes nothing and can't fail.
+    let ours = about.is_dir() && about.uid() == unsafe { libc::getuid() };
+    if !ours || about.mode() & 0o022 != 0 {
+        return Err(io::Error::other("others may write there"));
+    }
+    Ok(())
+}
+
+/// Puts `contents` in `folder`, if they are not there already.
+fn place(folder: &Path, contents: &[u8]) -> io::Result<()> {
+    let path = folder.join(NAME);
+    if fs::read(&path).is_ok_and(|there| there == contents) {
+        return Ok(());
+    }
+    fs::create_dir_all(folder)?;
+    let unfinished = folder.join(format!(".{}.unfinished", std::process::id()));
+    let written = fs::write(&unfinished, contents)
+        .and_then(|()| fs::set_permissions(&unfinished, Permissions::from_mode(0o755)))
+        .and_then(|()| fs::rename(&unfinished, &path));
+    if written.is_err() {
+        // The first error is the one to tell.
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
+}
+
+/// FNV-1a, 64 bits: tells versions apart; who may write the folder is what keeps it safe.
+fn hash(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ours_stands_first() {
+        let variable = |before: Option<&str>| variable(Path::new("/a.so"), before.map(OsStr::new));
+        assert_eq!(variable(None), "/a.so");
+        assert_eq!(variable(Some("")), "/a.so");
+        assert_eq!(variable(Some("/b.so /c.so")), "/a.so:/b.so /c.so");
+    }
+
+    #[test]
+    fn a_path_with_a_separator_can_not_stand_in_the_variable() {
+        assert!(can_stand(Path::new("/a/b.so")));
+        for path in ["/a b", "/a:b", "/$LIB/a", "/a\tb"] {
+            assert!(!can_stand(Path::new(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn each_distribution_has_its_lib() {
+        let of = |path: &str| lib_of(path).map(|name| name.display().to_string());
+        let is = |name: &str| Some(name.to_owned());
+        assert_eq!(of("/usr/lib/x86_64-linux-gnu/libc.so.6"), is("lib/x86_64-linux-gnu"));
+        assert_eq!(of("/lib64/libc.so.6"), is("lib64"));
+        assert_eq!(of("/nix/store/abc-glibc/lib/libc.so.6"), is("lib"));
+        assert_eq!(of("/usr/lib/libm.so.6"), None);
+    }
+
+    #[test]
+    fn an_unpacked_library_is_whole_and_a_damaged_one_is_replaced() {
+        let folder = std::env::temp_dir().join(format!("antiphon-test-{}", std::process::id()));
+        let whole = |name: PathBuf| {
+            let lib = name_of_64_bits().unwrap_or_default();
+            let path = name.display().to_string().replace("$LIB", &lib.display().to_string());
+            assert_eq!(fs::read(&path).ok().as_deref(), Some(LIBRARY), "{path}");
+            path
+        };
+        let first = unpack_in(&folder).map(whole).unwrap_or_default();
+        assert!(fs::write(&first, b"damaged").is_ok());
+        assert_eq!(unpack_in(&folder).map(whole).ok(), Some(first));
+        assert!(fs::set_permissions(&folder, Permissions::from_mode(0o777)).is_ok());
+        assert!(unpack_in(&folder).is_err());
+        assert!(fs::remove_dir_all(&folder).is_ok());
+    }
+}

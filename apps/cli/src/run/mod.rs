@@ -1,0 +1,215 @@
+//! `run`: CMD with its pthread locks replaced, and a report of what its threads waited for.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`child`] | starts CMD, passes signals on, ends as it does |
+//! | [`sampler`] | looks at its threads from outside, a hundred times a second at most |
+//! | [`waits`] | what kind of waiting a system call is |
+//! | [`symbols`] | names of call sites |
+//! | [`summary`] | puts the recording and the samples together |
+//! | [`text`], [`html`] | the report for people |
+//!
+//! CMD's stdout is CMD's: everything of ours goes to stderr, or to the file of `--report`.
+
+mod child;
+mod html;
+mod sampler;
+mod summary;
+mod symbols;
+mod text;
+mod waits;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use antiphon_record::{Recording, Scope};
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::output::report;
+use crate::output::table::colour;
+use crate::preload;
+use crate::program::{self, Refusal};
+use summary::{Report, Run};
+
+/// Run CMD with its pthread locks replaced, and report what its threads waited for
+#[derive(Args)]
+#[command(after_help = "\
+Exits as CMD does, with 128 + N if signal N killed it. Own failures: 125, CMD can't be run: 126, no
+such CMD: 127. The report goes to stderr, after CMD has ended.
+
+Example:
+  antiphon run --profile --report waits.html -- xz -T4 -k -c FILE > FILE.xz")]
+pub struct Arguments {
+    /// Our lock, or glibc: CMD keeps its own locks and is only observed
+    #[arg(long, value_name = "L", default_value = "shfl-mutex", value_parser = preload::choices())]
+    lock: String,
+    /// Record every acquisition and every hold, not only waits
+    #[arg(long)]
+    profile: bool,
+    /// Write the report to a file, too: .json, .txt or .html
+    #[arg(long, value_name = "F")]
+    report: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// Runs CMD and reports.
+///
+/// # Errors
+///
+/// If CMD can't be started, or the report can't be written; CMD's own failure is none.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let file = arguments.report.as_deref().map(ReportFile::create).transpose()?;
+    let program = program::find(&arguments.command[0]).map_err(refused)?;
+    let obstacle = program::obstacle(&program);
+    if let Some(obstacle) = &obstacle {
+        let _ = writeln!(std::io::stderr(), "antiphon: nothing will be replaced: {obstacle}");
+    }
+    let recording = Tape::new(arguments.profile)?;
+    let mut command = Command::new(&arguments.command[0]);
+    command.args(&arguments.command[1..]);
+    if arguments.lock != preload::GLIBC && obstacle.is_none() {
+        preload::under(&mut command, &preload::unpack().map_err(Failure::wrapper)?);
+        command.env(antiphon_record::VARIABLE, &recording.path);
+    }
+    let begun = Instant::now();
+    let child = child::start(&mut command).map_err(refused)?;
+    let sampler = sampler::Sampler::start(child.pid());
+    let ended = child.wait().map_err(|error| Failure::wrapper(format!("waiting: {error}")))?;
+    let wall = begun.elapsed();
+    let sampled = sampler.stop();
+
+    let snapshot = recording
+        .recording
+        .read()
+        .map_err(|error| Failure::wrapper(format!("reading the recording: {error}")))?;
+    let report = Report::new(
+        Run {
+            command: arguments.command.iter().map(|word| word.to_string_lossy().into()).collect(),
+            lock: arguments.lock.clone(),
+            profile: arguments.profile,
+            wall,
+            ended: ended.to_string(),
+            obstacle,
+        },
+        &snapshot,
+        &sampled,
+    );
+    let text = text::render(&report, colour(&std::io::stderr()));
+    // Whoever closed stderr does not want the report; CMD's exit code still goes out.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+    if let Some(file) = file {
+        file.write(&report)?;
+    }
+    Ok(ended.exit_code())
+}
+
+fn refused(refusal: Refusal) -> Failure {
+    match refusal {
+        Refusal::NotFound(why) => Failure::not_found(why),
+        Refusal::CannotRun(why) => Failure::cannot_run(why),
+    }
+}
+
+/// What a report file is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Json,
+    Text,
+    Html,
+}
+
+impl Format {
+    fn of(path: &Path) -> Result<Self, Failure> {
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("json") => Ok(Self::Json),
+            Some("txt") => Ok(Self::Text),
+            Some("html") => Ok(Self::Html),
+            _ => Err(Failure::wrapper(format!(
+                "--report takes a file that ends in .json, .txt or .html, not {}",
+                path.display()
+            ))),
+        }
+    }
+}
+
+/// The file of `--report`, opened before CMD runs: a run of an hour should not end in "no such
+/// folder".
+struct ReportFile<'a> {
+    path: &'a Path,
+    file: File,
+    format: Format,
+}
+
+impl<'a> ReportFile<'a> {
+    fn create(path: &'a Path) -> Result<Self, Failure> {
+        let format = Format::of(path)?;
+        let file = File::create(path).map_err(|error| Self::failure(path, &error))?;
+        Ok(Self { path, file, format })
+    }
+
+    fn write(mut self, report: &Report) -> Result<(), Failure> {
+        let text = match self.format {
+            Format::Json => format!("{:#}\n", report::framed(report.json())),
+            Format::Text => text::render(report, false),
+            Format::Html => html::page(report),
+        };
+        self.file.write_all(text.as_bytes()).map_err(|error| Self::failure(self.path, &error))
+    }
+
+    fn failure(path: &Path, error: &std::io::Error) -> Failure {
+        Failure::wrapper(format!("--report {}: {error}", path.display()))
+    }
+}
+
+/// A recording in memory that has no name in any file system, so that nothing is left of it
+/// whatever becomes of us.
+struct Tape {
+    recording: Recording,
+    /// By which CMD and its children open it, while this process is there.
+    path: String,
+}
+
+impl Tape {
+    fn new(profile: bool) -> Result<Self, Failure> {
+        let fail = |error: std::io::Error| Failure::wrapper(format!("the recording: {error}"));
+        // SAFETY: a string that ends in zero.
+        let fd = unsafe { libc::memfd_create(c"antiphon-recording".as_ptr(), libc::MFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(fail(std::io::Error::last_os_error()));
+        }
+        // SAFETY: a new descriptor, known to nobody else.
+        let file = unsafe { File::from_raw_fd(fd) };
+        let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+        let scope = if profile { Scope::Full } else { Scope::Contended };
+        Ok(Self { recording: Recording::begin(file, scope).map_err(fail)?, path })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_written_as_its_ending_says() {
+        let of = |name: &str| Format::of(Path::new(name)).ok();
+        assert_eq!(of("a.json"), Some(Format::Json));
+        assert_eq!(of("b/a.b.txt"), Some(Format::Text));
+        assert_eq!(of("a.html"), Some(Format::Html));
+        assert_eq!((of("a.xml"), of("json"), of(".json")), (None, None, None));
+    }
+
+    #[test]
+    fn a_tape_can_be_opened_by_its_path_and_read() {
+        let tape = Tape::new(true).unwrap_or_else(|_| panic!("no memfd"));
+        let opened = Recording::open(Path::new(&tape.path)).and_then(|recording| recording.read());
+        assert_eq!(opened.map(|snapshot| snapshot.scope).ok(), Some(Some(Scope::Full)));
+    }
+}

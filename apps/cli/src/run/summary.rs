@@ -1,0 +1,340 @@
+//! The report of a run: the recording from inside and the samples from outside, put together.
+//!
+//! | waited for | known from | reachable |
+//! |---|---|---|
+//! | `mutex`, `condition`, `spin` | the recording: each wait, to the nanosecond | yes |
+//! | `raw_futex` | samples, less what the recording explains | no |
+//! | `semaphore`, `join`, `io`, `sleep`, `other` | samples | no |
+//! | `run_queue` | the kernel's own count | no |
+//!
+//! A recorded wait lasts until its thread runs again, so a part of it may be in `run_queue` too; a
+//! sample shows such a thread as running, so `raw_futex` comes out too small rather than too large.
+//!
+//! *Reachable* is what a preloaded library can do something about. The share is of all blocked time
+//! except sleep, which nobody else keeps a thread from ending.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use antiphon_record::{Dropped, Histogram, Kind, Row, Snapshot};
+use serde_json::{Value, json};
+
+use super::sampler::Sampled;
+use super::symbols::Symbols;
+use super::waits::Wait;
+
+/// What is known of a run without looking at it.
+pub struct Run {
+    /// CMD and its arguments.
+    pub command: Vec<String>,
+    /// Our lock, or `glibc`.
+    pub lock: String,
+    /// Whether every acquisition was recorded.
+    pub profile: bool,
+    /// From start to end.
+    pub wall: Duration,
+    /// How it ended.
+    pub ended: String,
+    /// What kept the library out, as far as the file tells.
+    pub obstacle: Option<String>,
+}
+
+/// What happened to one lock at one call site, or to all locks of one.
+#[derive(Clone, Debug)]
+pub struct LockRow {
+    /// `function+0x1f (module)`.
+    pub site: String,
+    /// What the lock is.
+    pub kind: &'static str,
+    /// Where it is; of several, the first.
+    pub address: u64,
+    /// In which process; of several, the first.
+    pub pid: u32,
+    /// How many locks.
+    pub locks: usize,
+    /// How often it was had; without a profile, after a wait.
+    pub acquisitions: u64,
+    /// How often somebody had to wait.
+    pub contended: u64,
+    /// How often a wait ended without it.
+    pub gave_up: u64,
+    /// The waits.
+    pub wait: Histogram,
+    /// How long it was held; empty without a profile.
+    pub hold: Histogram,
+}
+
+/// Two locks that were taken in both orders.
+pub struct Inversion {
+    /// One, as its address.
+    pub one: u64,
+    /// The other.
+    pub other: u64,
+    /// Where each was seen first.
+    pub sites: [String; 2],
+    /// How often in each order.
+    pub counts: [u64; 2],
+}
+
+/// Seconds, by what threads were blocked in.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Blocked {
+    /// Mutexes that were replaced.
+    pub mutex: f64,
+    /// Condition variables that were replaced.
+    pub condition: f64,
+    /// Spinlocks that were replaced.
+    pub spin: f64,
+    /// Words in memory that nobody has replaced.
+    pub raw_futex: f64,
+    /// Semaphores.
+    pub semaphore: f64,
+    /// The end of threads and processes.
+    pub join: f64,
+    /// Devices, pipes, sockets, pages.
+    pub io: f64,
+    /// Times and signals.
+    pub sleep: f64,
+    /// Anything else.
+    pub other: f64,
+    /// Ready to run, without a CPU.
+    pub run_queue: f64,
+}
+
+/// Everything that a report shows.
+pub struct Report {
+    /// The run.
+    pub run: Run,
+    /// Processes that have recorded.
+    pub processes: usize,
+    /// Threads that were seen or have recorded, whichever is more.
+    pub threads: usize,
+    /// By lock and site, most waiting first.
+    pub locks: Vec<LockRow>,
+    /// Mean and largest number of locks held at once.
+    pub depth: Option<(f64, u64)>,
+    /// Locks taken in both orders.
+    pub inversions: Vec<Inversion>,
+    /// Where threads were blocked.
+    pub blocked: Blocked,
+    /// Rounds of sampling, 0 if the program was too short.
+    pub rounds: u64,
+    /// What is missing.
+    pub dropped: Dropped,
+}
+
+impl Report {
+    /// Puts together what is known. Reads the files of the program for their symbols.
+    pub fn new(run: Run, snapshot: &Snapshot, sampled: &Sampled) -> Self {
+        let mut symbols = Symbols::default();
+        let mut locks: Vec<_> = snapshot
+            .rows
+            .iter()
+            .filter(|row| row.acquisitions != 0 || row.contended != 0)
+            .map(|row| lock_row(snapshot, row, &mut symbols))
+            .collect();
+        locks.sort_by_key(|row| std::cmp::Reverse((row.wait.sum_ns, row.acquisitions)));
+        Self {
+            processes: snapshot.processes.len(),
+            threads: sampled.threads.max(snapshot.threads.len()),
+            locks,
+            depth: snapshot.depth(),
+            inversions: inversions(snapshot, &mut symbols),
+            blocked: blocked(snapshot, sampled),
+            rounds: sampled.rounds,
+            dropped: snapshot.dropped,
+            run,
+        }
+    }
+
+    /// The rows of all locks of a site as one, most waiting first.
+    pub fn by_site(&self) -> Vec<LockRow> {
+        let mut sites: BTreeMap<(&str, &str), LockRow> = BTreeMap::new();
+        for row in &self.locks {
+            sites
+                .entry((&row.site, row.kind))
+                .and_modify(|all| {
+                    all.locks += 1;
+                    all.acquisitions += row.acquisitions;
+                    all.contended += row.contended;
+                    all.gave_up += row.gave_up;
+                    all.wait.add(&row.wait);
+                    all.hold.add(&row.hold);
+                })
+                .or_insert_with(|| row.clone());
+        }
+        let mut sites: Vec<_> = sites.into_values().collect();
+        sites.sort_by_key(|row| std::cmp::Reverse((row.wait.sum_ns, row.acquisitions)));
+        sites
+    }
+
+    /// The share of blocked time, sleep left out, that is in what was replaced. `None` if nothing
+    /// was to be replaced, or nobody was ever blocked.
+    pub fn reachable_share(&self) -> Option<f64> {
+        let all = self.blocked.all() - self.blocked.sleep;
+        (self.run.lock != "glibc" && all > 0.0).then(|| self.blocked.reachable() / all)
+    }
+
+    /// Why there are no locks in the report, in one line; or a warning about those that there are.
+    pub fn note(&self) -> Option<String> {
+        if let Some(obstacle) = &self.run.obstacle {
+            return Some(format!("Nothing was replaced: {obstacle}."));
+        }
+        if self.run.lock == "glibc" {
+            return Some("glibc's own locks, seen from outside: no call sites.".to_owned());
+        }
+        if self.locks.is_empty() && self.run.profile {
+            return Some(
+                "No pthread mutex, condition variable or spinlock was used where the library got \
+                 in; a child that clears LD_PRELOAD or is static is out of its reach."
+                    .to_owned(),
+            );
+        }
+        None
+    }
+
+    /// The body of the JSON report.
+    pub fn json(&self) -> Value {
+        let order = json!({
+            "depth_mean": self.depth.map(|(mean, _)| mean),
+            "depth_max": self.depth.map(|(_, max)| max),
+            "inversions": self.inversions.iter().map(inversion_object).collect::<Vec<_>>(),
+        });
+        json!({
+            "program": self.run.command,
+            "lock": self.run.lock,
+            "profile": self.run.profile,
+            "ended": self.run.ended,
+            "note": self.note(),
+            "locks": self.locks.iter().map(|row| lock_object(row, self.run.profile))
+                .collect::<Vec<_>>(),
+            "order": order,
+            "threads": self.threads,
+            "processes": self.processes,
+            "wall_s": self.run.wall.as_secs_f64(),
+            "blocked_s": self.blocked.kinds().into_iter().map(|(name, _, seconds, _)| {
+                (name.to_owned(), json!(seconds))
+            }).collect::<serde_json::Map<_, _>>(),
+            "reachable_share": self.reachable_share(),
+            "sampling_rounds": self.rounds,
+            "dropped": {
+                "processes": self.dropped.processes, "modules": self.dropped.modules,
+                "sites": self.dropped.sites, "locks": self.dropped.locks,
+                "rows": self.dropped.rows, "threads": self.dropped.threads,
+                "edges": self.dropped.edges,
+            },
+        })
+    }
+}
+
+impl Blocked {
+    /// All kinds: key, words for people, seconds, and whether a preloaded library reaches it.
+    pub fn kinds(&self) -> [(&'static str, &'static str, f64, bool); 10] {
+        [
+            ("mutex", "mutexes", self.mutex, true),
+            ("condition", "condition variables", self.condition, true),
+            ("spin", "spinlocks", self.spin, true),
+            ("raw_futex", "raw futexes", self.raw_futex, false),
+            ("semaphore", "semaphores", self.semaphore, false),
+            ("join", "joining threads and processes", self.join, false),
+            ("io", "I/O", self.io, false),
+            ("run_queue", "the run queue", self.run_queue, false),
+            ("sleep", "sleep", self.sleep, false),
+            ("other", "something else", self.other, false),
+        ]
+    }
+
+    fn all(&self) -> f64 {
+        self.kinds().iter().map(|kind| kind.2).sum()
+    }
+
+    /// Seconds in what was replaced.
+    pub fn reachable(&self) -> f64 {
+        self.mutex + self.condition + self.spin
+    }
+}
+
+fn blocked(snapshot: &Snapshot, sampled: &Sampled) -> Blocked {
+    let recorded = |of: fn(&antiphon_record::Blocked) -> u64| {
+        snapshot.threads.iter().map(|thread| of(&thread.blocked)).sum::<u64>() as f64 / 1e9
+    };
+    let seen = |wait| sampled.blocked_s.get(&wait).copied().unwrap_or(0.0);
+    let mut blocked = Blocked {
+        mutex: recorded(|blocked| blocked.mutex_ns),
+        condition: recorded(|blocked| blocked.condition_ns),
+        spin: recorded(|blocked| blocked.spin_ns),
+        raw_futex: 0.0,
+        semaphore: seen(Wait::Semaphore),
+        join: seen(Wait::Join),
+        io: seen(Wait::Io),
+        sleep: seen(Wait::Sleep),
+        other: seen(Wait::Other),
+        run_queue: sampled.run_queue_s,
+    };
+    // What is recorded slept in futexes, too.
+    blocked.raw_futex = (seen(Wait::Futex) - blocked.reachable()).max(0.0);
+    blocked
+}
+
+fn lock_row(snapshot: &Snapshot, row: &Row, symbols: &mut Symbols) -> LockRow {
+    let lock = &snapshot.locks[row.lock];
+    let rest = lock.kind == Kind::Rest;
+    LockRow {
+        site: if rest { "all others".to_owned() } else { site(snapshot, row.site, symbols) },
+        kind: lock.kind.name(),
+        address: lock.address,
+        pid: snapshot.processes.get(lock.process).map_or(0, |process| process.pid),
+        locks: 1,
+        acquisitions: row.acquisitions,
+        contended: row.contended,
+        gave_up: row.gave_up,
+        wait: row.wait.clone(),
+        hold: row.hold.clone(),
+    }
+}
+
+fn site(snapshot: &Snapshot, site: Option<usize>, symbols: &mut Symbols) -> String {
+    match site.and_then(|site| snapshot.sites.get(site)) {
+        Some(site) => symbols.name(site.module.as_deref(), site.offset, site.address),
+        None => "unknown".to_owned(),
+    }
+}
+
+fn inversions(snapshot: &Snapshot, symbols: &mut Symbols) -> Vec<Inversion> {
+    let pairs = snapshot.inversions();
+    let inversion = |&(forth, back): &(usize, usize)| {
+        let (forth, back) = (&snapshot.edges[forth], &snapshot.edges[back]);
+        let (one, other) = (&snapshot.locks[forth.held], &snapshot.locks[forth.taken]);
+        Inversion {
+            one: one.address,
+            other: other.address,
+            sites: [
+                site(snapshot, one.first_site, symbols),
+                site(snapshot, other.first_site, symbols),
+            ],
+            counts: [forth.count, back.count],
+        }
+    };
+    pairs.iter().map(inversion).collect()
+}
+
+fn lock_object(row: &LockRow, profile: bool) -> Value {
+    let times = |times: &Histogram| {
+        json!({
+            "p50": times.p50(), "p99": times.p99(), "max": times.max_ns, "sum": times.sum_ns,
+        })
+    };
+    json!({
+        "site": row.site, "kind": row.kind, "address": format!("{:#x}", row.address),
+        "pid": row.pid, "acquisitions": profile.then_some(row.acquisitions),
+        "contended": row.contended, "gave_up": row.gave_up,
+        "wait_ns": times(&row.wait), "hold_ns": profile.then(|| times(&row.hold)),
+    })
+}
+
+fn inversion_object(inversion: &Inversion) -> Value {
+    json!({
+        "locks": [format!("{:#x}", inversion.one), format!("{:#x}", inversion.other)],
+        "sites": inversion.sites, "counts": inversion.counts,
+    })
+}

@@ -1,0 +1,176 @@
+//! The report of a run as text.
+
+use std::fmt::Write as _;
+
+use antiphon_record::Histogram;
+
+use super::summary::{LockRow, Report};
+use crate::output::table::{Cell, Table, Tone, count, duration};
+
+/// So many call sites are shown; the others are in the JSON report.
+const SITES: usize = 20;
+/// A kind of waiting with a smaller share of all is not worth a line.
+const LEAST_SHARE: f64 = 0.001;
+const SECOND_NS: f64 = 1e9;
+
+/// The report, with colours or without.
+pub fn render(report: &Report, colour: bool) -> String {
+    let mut out = String::new();
+    let run = &report.run;
+    let seen = match (run.lock.as_str(), run.profile) {
+        ("glibc", _) => "seen from outside",
+        (_, true) => "all acquisitions recorded",
+        (_, false) => "waits recorded",
+    };
+    // Writing to a string does not fail, here and below.
+    let _ = writeln!(
+        out,
+        "\nantiphon: {} · {} · {} · {} threads · locks: {}, {seen}",
+        run.command.join(" "),
+        duration(run.wall.as_secs_f64() * SECOND_NS),
+        run.ended,
+        report.threads,
+        run.lock,
+    );
+    if let Some(note) = report.note() {
+        let _ = writeln!(out, "{note}");
+    }
+    blocked(&mut out, report, colour);
+    locks(&mut out, report, colour);
+    order(&mut out, report);
+    missing(&mut out, report);
+    out
+}
+
+fn blocked(out: &mut String, report: &Report, colour: bool) {
+    let all: f64 = report.blocked.kinds().iter().map(|kind| kind.2).sum();
+    if all <= 0.0 {
+        let _ = writeln!(out, "\nNo thread was seen blocked.");
+        return;
+    }
+    let _ = writeln!(out, "\nBlocked time, summed over threads");
+    if let Some(share) = report.reachable_share() {
+        let _ = writeln!(out, "{:.0} % of it, sleep apart, is in locks of ours", share * 100.0);
+    }
+    let mut table = Table::new(&["in", ">time", ">share", "known from"]);
+    for (key, name, seconds, reachable) in report.blocked.kinds() {
+        if seconds / all < LEAST_SHARE {
+            continue;
+        }
+        let source = match (reachable, key) {
+            (true, _) => "every wait",
+            (_, "run_queue") => "the kernel's count",
+            _ => "samples",
+        };
+        table.row(vec![
+            Cell::text(name).tone(if reachable { Tone::Good } else { Tone::Plain }),
+            Cell::number(duration(seconds * SECOND_NS)),
+            Cell::number(format!("{:.1} %", seconds / all * 100.0)),
+            Cell::text(source).tone(Tone::Faint),
+        ]);
+    }
+    out.push_str(&table.render(colour));
+    if report.blocked.raw_futex > 0.05 * all && report.run.lock != "glibc" {
+        let _ = writeln!(
+            out,
+            "Raw futexes are out of a preloaded library's reach: Rust's std and parking_lot, Go, \
+             Java's\nmonitors, OpenMP, glibc's own rwlocks and barriers."
+        );
+    }
+}
+
+fn locks(out: &mut String, report: &Report, colour: bool) {
+    let sites = report.by_site();
+    if sites.is_empty() {
+        if report.note().is_none() {
+            let _ = writeln!(out, "\nNobody had to wait for a lock.");
+        }
+        return;
+    }
+    let profile = report.run.profile;
+    let _ = writeln!(out, "\nLocks by call site, most waiting first");
+    let mut heads = vec!["call site", "kind", ">locks"];
+    if profile {
+        heads.push(">taken");
+    }
+    heads.extend([">waited", ">p50", ">p99", ">longest", ">in all"]);
+    if profile {
+        heads.extend([">held p50", ">p99", ">in all"]);
+    }
+    let mut table = Table::new(&heads);
+    for row in sites.iter().take(SITES) {
+        table.row(fields(row, profile));
+    }
+    out.push_str(&table.render(colour));
+    if sites.len() > SITES {
+        let more = sites.len() - SITES;
+        let _ = writeln!(out, "… and {more} more: --report F.json has them all");
+    }
+}
+
+fn fields(row: &LockRow, profile: bool) -> Vec<Cell> {
+    let number = |number: u64| Cell::number(count(number));
+    let mut fields = vec![
+        Cell::text(&row.site),
+        Cell::text(row.kind).tone(Tone::Faint),
+        Cell::number(row.locks.to_string()),
+    ];
+    if profile {
+        // A condition is waited for and not taken.
+        let taken = row.acquisitions > 0;
+        fields.push(if taken { number(row.acquisitions) } else { Cell::number("-") });
+    }
+    fields.push(number(row.contended));
+    fields.extend(times(&row.wait, true));
+    if profile {
+        fields.extend(times(&row.hold, false));
+    }
+    fields
+}
+
+fn times(times: &Histogram, longest: bool) -> Vec<Cell> {
+    let one = |ns: Option<u64>| Cell::number(ns.map_or("-".to_owned(), |ns| duration(ns as f64)));
+    let some = !times.is_empty();
+    let mut cells = vec![one(times.p50()), one(times.p99())];
+    if longest {
+        cells.push(one(some.then_some(times.max_ns)));
+    }
+    cells.push(one(some.then_some(times.sum_ns)));
+    cells
+}
+
+fn order(out: &mut String, report: &Report) {
+    if let Some((mean, max)) = report.depth.filter(|&(_, max)| max > 1) {
+        let _ = writeln!(out, "\nLocks held at once: {mean:.2} on average, {max} at most");
+    }
+    for inversion in &report.inversions {
+        let ([one, other], [forth, back]) = (&inversion.sites, inversion.counts);
+        let _ = writeln!(
+            out,
+            "Taken in both orders ({forth} and {back} times), a deadlock in waiting unless a third \
+             lock guards both:\n  {:#x}, first at {one}\n  {:#x}, first at {other}",
+            inversion.one, inversion.other,
+        );
+    }
+}
+
+fn missing(out: &mut String, report: &Report) {
+    let dropped = &report.dropped;
+    let kinds = [
+        ("processes", dropped.processes),
+        ("modules", dropped.modules),
+        ("call sites", dropped.sites),
+        ("locks", dropped.locks),
+        ("rows", dropped.rows),
+        ("threads", dropped.threads),
+        ("pairs of locks", dropped.edges),
+    ];
+    let full: Vec<_> = kinds.iter().filter(|kind| kind.1 > 0).map(|kind| kind.0).collect();
+    if !full.is_empty() {
+        let _ = writeln!(
+            out,
+            "The tables of {} were full: what found no place is under \"all others\".",
+            full.join(", ")
+        );
+    }
+}

@@ -1,0 +1,152 @@
+//! What kind of waiting a system call is, from one line of `/proc/PID/task/TID/syscall`.
+//!
+//! | line | meaning |
+//! |---|---|
+//! | `running` | on a CPU, or wants one |
+//! | `-1 SP PC` | blocked outside of a system call: a page fault |
+//! | `NUMBER ARG0 … ARG5 SP PC` | blocked in that system call |
+//!
+//! Calls that wait for a word in memory are all `futex` to the kernel; what glibc waits for there
+//! shows in the operation. Its `sem_wait` asks for a private bit-set wait against the realtime
+//! clock on the value 0, its `pthread_join` for one that is not private, on a thread id, since the
+//! kernel does the waking. That is how glibc 2.36 does it and no contract: a report says "samples".
+
+/// What a thread is blocked in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Wait {
+    /// A word in memory: locks, conditions, and whatever else is built on futexes.
+    Futex,
+    /// A semaphore, of POSIX or of System V.
+    Semaphore,
+    /// The end of another thread or process.
+    Join,
+    /// A device, a pipe, a socket, a page.
+    Io,
+    /// A time, or a signal.
+    Sleep,
+    /// Something else.
+    Other,
+}
+
+const FUTEX_WAIT: u64 = 0;
+const FUTEX_WAIT_BITSET: u64 = 9;
+const FUTEX_PRIVATE: u64 = 128;
+const FUTEX_CLOCK_REALTIME: u64 = 256;
+
+/// What the thread of that line is blocked in. `None` if it is running.
+pub fn classify(line: &str) -> Option<Wait> {
+    let mut words = line.split_ascii_whitespace();
+    let number = words.next()?;
+    if number == "running" {
+        return None;
+    }
+    let Ok(number) = number.parse::<i64>() else { return Some(Wait::Other) };
+    let mut arguments = [0; 6];
+    for (argument, word) in arguments.iter_mut().zip(words) {
+        *argument = u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap_or(0);
+    }
+    Some(match number {
+        -1 => Wait::Io,
+        libc::SYS_futex => futex(arguments[1], arguments[2]),
+        number if SEMAPHORE.contains(&number) => Wait::Semaphore,
+        number if JOIN.contains(&number) => Wait::Join,
+        number if SLEEP.contains(&number) => Wait::Sleep,
+        number if IO.contains(&number) => Wait::Io,
+        _ => Wait::Other,
+    })
+}
+
+fn futex(operation: u64, value: u64) -> Wait {
+    let realtime = FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME;
+    match operation {
+        operation if operation == realtime | FUTEX_PRIVATE && value as u32 == 0 => Wait::Semaphore,
+        // A shared mutex waits on 0 to 2, which are no ids of threads.
+        operation if operation == realtime && value as u32 > 2 => Wait::Join,
+        FUTEX_WAIT if value as u32 > 2 => Wait::Join,
+        _ => Wait::Futex,
+    }
+}
+
+const SEMAPHORE: [i64; 2] = [libc::SYS_semop, libc::SYS_semtimedop];
+const JOIN: [i64; 2] = [libc::SYS_wait4, libc::SYS_waitid];
+const SLEEP: [i64; 4] = [
+    libc::SYS_nanosleep,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_rt_sigsuspend,
+    libc::SYS_rt_sigtimedwait,
+];
+const IO: [i64; 34] = [
+    libc::SYS_read,
+    libc::SYS_pread64,
+    libc::SYS_readv,
+    libc::SYS_preadv,
+    libc::SYS_write,
+    libc::SYS_pwrite64,
+    libc::SYS_writev,
+    libc::SYS_pwritev,
+    libc::SYS_ppoll,
+    libc::SYS_pselect6,
+    libc::SYS_epoll_pwait,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_recvmmsg,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+    libc::SYS_sendmmsg,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_connect,
+    libc::SYS_fsync,
+    libc::SYS_fdatasync,
+    libc::SYS_sync_file_range,
+    libc::SYS_openat,
+    libc::SYS_close,
+    libc::SYS_flock,
+    libc::SYS_fcntl,
+    libc::SYS_sendfile,
+    libc::SYS_splice,
+    libc::SYS_io_getevents,
+    libc::SYS_io_uring_enter,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_poll,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_select,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_epoll_wait,
+    #[cfg(not(target_arch = "x86_64"))]
+    libc::SYS_msync,
+    #[cfg(not(target_arch = "x86_64"))]
+    libc::SYS_statx,
+    #[cfg(not(target_arch = "x86_64"))]
+    libc::SYS_getdents64,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_kernel_are_told_apart() {
+        assert_eq!(classify("running"), None);
+        assert_eq!(classify(""), None);
+        assert_eq!(classify("-1 0x7ffd 0x7f00"), Some(Wait::Io));
+        let line = |number: i64| format!("{number} 0x0 0x7f0a 0x1 0x0 0x0 0x0 0x7ffd 0x7f00");
+        assert_eq!(classify(&line(libc::SYS_read)), Some(Wait::Io));
+        assert_eq!(classify(&line(libc::SYS_clock_nanosleep)), Some(Wait::Sleep));
+        assert_eq!(classify(&line(libc::SYS_wait4)), Some(Wait::Join));
+        assert_eq!(classify(&line(libc::SYS_semop)), Some(Wait::Semaphore));
+        assert_eq!(classify(&line(9999)), Some(Wait::Other));
+    }
+
+    #[test]
+    fn waits_on_words_are_told_apart_by_their_operation() {
+        let futex = |operation: u64, value: u64| {
+            classify(&format!("{} 0x7f00 {operation:#x} {value:#x} 0x0", libc::SYS_futex))
+        };
+        assert_eq!(futex(0x80, 2), Some(Wait::Futex));
+        assert_eq!(futex(0x89, 0), Some(Wait::Futex));
+        assert_eq!(futex(0x189, 0), Some(Wait::Semaphore));
+        assert_eq!(futex(0x189, 7), Some(Wait::Futex));
+        assert_eq!(futex(0x109, 4711), Some(Wait::Join));
+    }
+}

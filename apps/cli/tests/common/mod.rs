@@ -1,0 +1,78 @@
+//! What the tests of the command share: running it, and reading what it says.
+
+#![allow(dead_code, reason = "each test file is a program of its own and uses a part")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// The command, with these arguments.
+pub fn antiphon(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_antiphon"));
+    command.args(arguments);
+    command
+}
+
+/// What the command with these arguments does.
+pub fn output(arguments: &[&str]) -> Output {
+    antiphon(arguments).output().expect("the command starts")
+}
+
+/// The JSON object that the command prints. It must succeed.
+pub fn json(arguments: &[&str]) -> Value {
+    let output = output(arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_slice(&output.stdout).expect("stdout is one JSON object")
+}
+
+/// What it wrote to stderr.
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Asserts that `object` has all of `keys`.
+pub fn has_keys(object: &Value, keys: &[&str]) {
+    for key in keys {
+        assert!(object.get(key).is_some(), "no key {key} in {object:#}");
+    }
+}
+
+/// The keys that every report has.
+pub const FRAME: [&str; 4] = ["schema", "antiphon", "machine", "command"];
+
+/// A folder of a test's own, gone when it is dropped.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(test: &str) -> Self {
+        let name = format!("antiphon-{test}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).expect("a temporary folder");
+        Self(path)
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    /// Compiles a C program of `tests/programs`.
+    pub fn compile(&self, name: &str, arguments: &[&str]) -> String {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name);
+        let program = self.path("program");
+        let status = Command::new("cc")
+            .args(["-O1", "-rdynamic", "-pthread", "-o", &program])
+            .args(arguments)
+            .arg(source)
+            .status();
+        assert!(status.expect("a C compiler").success());
+        program
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A folder that stays behind in the temporary directory fails no test.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

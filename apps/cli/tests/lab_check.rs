@@ -1,0 +1,56 @@
+//! `lab check`.
+
+mod common;
+
+use common::{FRAME, has_keys, json, output};
+
+#[test]
+fn small_models_are_complete() {
+    let report = json(&["lab", "check", "--json", "ticket/"]);
+    has_keys(&report, &FRAME);
+    let models = report["models"].as_array().expect("a list");
+    assert!(!models.is_empty());
+    for model in models {
+        has_keys(model, &["name", "threads", "operations", "bound", "executions", "complete"]);
+        has_keys(model, &["mutants", "killed", "seconds", "verdict"]);
+        assert!(model["executions"].as_u64() > Some(1) && model["complete"] == true, "{model:#}");
+        assert!(model["failure"].is_null());
+    }
+}
+
+#[test]
+fn a_search_that_is_cut_short_does_not_call_itself_complete() {
+    let report = json(&["lab", "check", "--json", "--seconds", "0", "shfl-mutex/excludes-"]);
+    let models = report["models"].as_array().expect("a list");
+    assert!(models.iter().any(|model| model["complete"] == false), "{report:#}");
+}
+
+#[test]
+fn an_unknown_model_and_an_aimless_replay_are_bad_arguments() {
+    for arguments in [
+        &["lab", "check", "mcs"][..],
+        &["lab", "check", "--replay", "x"],
+        &["lab", "check", "shfl-mutex/", "--replay", "x"],
+        &["lab", "check", "ticket/excludes-2x1", "--replay", "no replay"],
+    ] {
+        assert_eq!(output(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_table_has_a_line_a_model() {
+    let output = output(&["lab", "check", "shfl-spin/tries-"]);
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = table.lines().find(|line| line.starts_with("shfl-spin/tries-0+2"));
+    assert!(
+        output.status.success() && line.is_some_and(|line| line.contains("complete")),
+        "{table}"
+    );
+}
+
+#[test]
+fn an_execution_in_which_nothing_goes_wrong_replays_as_that() {
+    let output = output(&["lab", "check", "ticket/excludes-2x1", "--replay", "0s !1"]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains("nothing goes wrong"), "{said}");
+}

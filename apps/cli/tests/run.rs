@@ -1,0 +1,171 @@
+//! `run`: what a program does under it must be what it does without.
+
+mod common;
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{FRAME, Folder, antiphon, has_keys, output, stderr};
+use serde_json::Value;
+
+fn report(folder: &Folder, arguments: &[&str], program: &[&str]) -> (Value, Option<i32>) {
+    let file = folder.path("report.json");
+    let arguments = [&["run", "--report", &file], arguments, &["--"], program].concat();
+    let code = output(&arguments).status.code();
+    let text = std::fs::read(&file).expect("a report");
+    (serde_json::from_slice(&text).expect("JSON"), code)
+}
+
+#[test]
+fn exits_as_the_program_does() {
+    for (script, code) in
+        [("exit 0", 0), ("exit 42", 42), ("kill -TERM $$", 143), ("kill -9 $$", 137)]
+    {
+        assert_eq!(
+            output(&["run", "--", "sh", "-c", script]).status.code(),
+            Some(code),
+            "{script}"
+        );
+    }
+}
+
+#[test]
+fn what_can_not_be_run_is_126_and_what_is_not_there_127() {
+    assert_eq!(output(&["run", "--", "/etc/passwd"]).status.code(), Some(126));
+    assert_eq!(output(&["run", "--", "/etc"]).status.code(), Some(126));
+    assert_eq!(output(&["run", "--", "/no/such/program"]).status.code(), Some(127));
+    let missing = output(&["run", "--", "no-such-program-here"]);
+    assert_eq!(missing.status.code(), Some(127));
+    assert_eq!(stderr(&missing).lines().count(), 1);
+}
+
+#[test]
+fn standard_input_and_output_are_the_programs_own() {
+    let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    let mut child = antiphon(&["run", "--profile", "--", "cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the command starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    let sent = bytes.clone();
+    let writer = std::thread::spawn(move || input.write_all(&sent));
+    let output = child.wait_with_output().expect("an end");
+    assert!(writer.join().is_ok_and(|written| written.is_ok()));
+    assert!(output.status.success() && output.stdout == bytes);
+}
+
+#[test]
+fn a_profile_counts_each_acquisition_by_call_site() {
+    let folder = Folder::new("profile");
+    let program = folder.compile("locks.c", &[]);
+    let (report, code) = report(&folder, &["--profile"], &[&program]);
+    assert_eq!(code, Some(7));
+    has_keys(&report, &FRAME);
+    has_keys(&report, &["locks", "order", "threads", "wall_s", "blocked_s", "reachable_share"]);
+    has_keys(&report["order"], &["depth_mean", "depth_max", "inversions"]);
+    let locks = report["locks"].as_array().expect("a list");
+    for lock in locks {
+        has_keys(lock, &["site", "kind", "address", "acquisitions", "contended"]);
+        has_keys(&lock["wait_ns"], &["p50", "p99", "max", "sum"]);
+        has_keys(&lock["hold_ns"], &["p50", "p99", "max", "sum"]);
+    }
+    let counter = locks
+        .iter()
+        .find(|lock| lock["site"].as_str().is_some_and(|site| site.starts_with("add_under_lock+")))
+        .expect("the call site of the counter");
+    assert_eq!((&counter["acquisitions"], &counter["kind"]), (&2000.into(), &"mutex".into()));
+    // It is held for 50 µs and more each time.
+    assert!(counter["hold_ns"]["sum"].as_u64().is_some_and(|ns| ns >= 2000 * 50_000));
+    assert!(locks.iter().any(|lock| lock["kind"] == "cond"));
+    assert!(report["reachable_share"].as_f64().is_some_and(|share| share > 0.0 && share <= 1.0));
+}
+
+#[test]
+fn without_a_profile_waits_are_recorded() {
+    let folder = Folder::new("waits");
+    let program = folder.compile("locks.c", &[]);
+    let (report, _) = report(&folder, &[], &[&program]);
+    let locks = report["locks"].as_array().expect("a list");
+    assert!(locks.iter().any(|lock| lock["contended"].as_u64() > Some(0)), "{report:#}");
+    assert!(report["blocked_s"]["condition"].as_f64().is_some_and(|s| s > 0.05), "{report:#}");
+}
+
+#[test]
+fn the_report_for_people_is_on_stderr_and_in_a_file() {
+    let folder = Folder::new("people");
+    let program = folder.compile("locks.c", &[]);
+    for name in ["report.txt", "report.html"] {
+        let file = folder.path(name);
+        let output = output(&["run", "--profile", "--report", &file, "--", &program]);
+        assert_eq!(output.stdout, b"2000\n");
+        let text = std::fs::read_to_string(&file).expect("a report");
+        for report in [text, stderr(&output)] {
+            assert!(report.contains("add_under_lock+"), "{report}");
+            assert!(report.contains("condition variables"), "{report}");
+            assert!(!report.contains("\x1b["), "{report}");
+        }
+    }
+}
+
+#[test]
+fn a_static_program_runs_and_is_told_from_others() {
+    let folder = Folder::new("static");
+    let program = folder.compile("locks.c", &["-static"]);
+    let output = output(&["run", "--", &program]);
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(7), &b"2000\n"[..]));
+    assert!(stderr(&output).contains("statically linked"), "{}", stderr(&output));
+}
+
+#[test]
+fn glibc_keeps_the_programs_own_locks() {
+    let folder = Folder::new("glibc");
+    let script = "echo \"<$LD_PRELOAD>\"";
+    let kept = output(&["run", "--lock", "glibc", "--", "sh", "-c", script]);
+    let ours = output(&["run", "--", "sh", "-c", script]);
+    let kept = String::from_utf8_lossy(&kept.stdout).into_owned();
+    assert!(!kept.contains("antiphon"), "{kept}");
+    assert!(String::from_utf8_lossy(&ours.stdout).contains("antiphon-preload.so"));
+    let (report, _) = report(&folder, &["--lock", "glibc"], &["true"]);
+    assert_eq!(report["reachable_share"], Value::Null);
+}
+
+#[test]
+fn another_preloaded_library_stays_behind_ours() {
+    let output = antiphon(&["run", "--", "sh", "-c", "echo $LD_PRELOAD"])
+        .env("LD_PRELOAD", "libm.so.6")
+        .output()
+        .expect("the command starts");
+    let value = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(value.trim_end().ends_with(":libm.so.6") && value.contains("antiphon"), "{value}");
+}
+
+#[test]
+fn a_signal_goes_on_to_the_program() {
+    // The program turns it into an exit code, so that we see who got it.
+    let script = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done";
+    let mut child = antiphon(&["run", "--", "sh", "-c", script])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the command starts");
+    let mut ready = [0; 6];
+    let mut pipe = child.stdout.take().expect("a pipe");
+    std::io::Read::read_exact(&mut pipe, &mut ready).expect("the program says that it is ready");
+    let kill = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(kill.is_ok_and(|status| status.success()));
+    let end = Instant::now() + Duration::from_secs(30);
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("a status") {
+            break status;
+        }
+        if Instant::now() > end {
+            child.kill().expect("an end");
+            panic!("the signal got lost");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    assert_eq!(status.code(), Some(9));
+}

@@ -1,0 +1,142 @@
+//! What the platform may do in a model: a value that both makes the model and says it in words.
+
+use std::fmt;
+
+use antiphon_check::{HeavyFence, Model};
+
+/// How often the platform may do what it need not do, each number for each thread, and what
+/// machine it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    spurious: u32,
+    timeouts: u32,
+    expiries: u32,
+    crowded: u32,
+    sockets: u32,
+    nodes: Option<u32>,
+    light: bool,
+    heavy_fence: HeavyFence,
+}
+
+impl Bounds {
+    /// Nothing happens that the platform may do but need not: no spurious wakes, no `crowded()`,
+    /// no early end of a timed wait or a spin. Each model adds what it is about.
+    pub const PLAIN: Self = Self {
+        spurious: 0,
+        timeouts: 0,
+        expiries: 0,
+        crowded: 0,
+        sockets: 1,
+        nodes: None,
+        light: false,
+        heavy_fence: HeavyFence::Granted,
+    };
+
+    /// A thread's parks may return for no reason so often.
+    #[must_use]
+    pub const fn spurious(self, spurious: u32) -> Self {
+        Self { spurious, ..self }
+    }
+
+    /// A thread's timed parks may time out so often though a wake is still possible.
+    #[must_use]
+    pub const fn timeouts(self, timeouts: u32) -> Self {
+        Self { timeouts, ..self }
+    }
+
+    /// A thread's spins may give up early so often.
+    #[must_use]
+    pub const fn expiries(self, expiries: u32) -> Self {
+        Self { expiries, ..self }
+    }
+
+    /// A thread may be told so often that the machine is crowded.
+    #[must_use]
+    pub const fn crowded(self, crowded: u32) -> Self {
+        Self { crowded, ..self }
+    }
+
+    /// The machine has so many sockets; the threads are spread over them in turn.
+    #[must_use]
+    pub const fn sockets(self, sockets: u32) -> Self {
+        Self { sockets, ..self }
+    }
+
+    /// So many waiter nodes can be had; without this, more than enough.
+    #[must_use]
+    pub const fn nodes(self, nodes: u32) -> Self {
+        Self { nodes: Some(nodes), ..self }
+    }
+
+    /// The machine has the light unlock, and this comes of a heavy fence.
+    #[must_use]
+    pub const fn light(self, heavy_fence: HeavyFence) -> Self {
+        Self { light: true, heavy_fence, ..self }
+    }
+
+    /// A model with these bounds.
+    pub fn model(&self, name: &str) -> Model {
+        let model = Model::new(name)
+            .spurious(self.spurious)
+            .timeouts(self.timeouts)
+            .expiries(self.expiries)
+            .crowded(self.crowded)
+            .sockets(self.sockets)
+            .light(self.light)
+            .heavy_fence(self.heavy_fence);
+        // The checker counts number 0, which is nobody's.
+        self.nodes.map_or(model.clone(), |nodes| model.waiters(nodes + 1))
+    }
+}
+
+/// In a few words, what is not as in [`Bounds::PLAIN`]: `≤ 1 spurious, ≤ 1 crowded, 2 sockets`.
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words: Vec<_> = [
+            (self.spurious, "spurious"),
+            (self.timeouts, "timeout"),
+            (self.expiries, "expired"),
+            (self.crowded, "crowded"),
+        ]
+        .into_iter()
+        .filter(|(times, _)| *times > 0)
+        .map(|(times, what)| format!("≤ {times} {what}"))
+        .collect();
+        if self.sockets > 1 {
+            words.push(format!("{} sockets", self.sockets));
+        }
+        if let Some(nodes) = self.nodes {
+            words.push(match nodes {
+                0 => "no node".to_owned(),
+                1 => "1 node".to_owned(),
+                _ => format!("{nodes} nodes"),
+            });
+        }
+        if self.light {
+            words.push("light unlock".to_owned());
+        }
+        match self.heavy_fence {
+            HeavyFence::Granted => {}
+            HeavyFence::Refused => words.push("fences refused".to_owned()),
+            HeavyFence::Either => words.push("any fence refused".to_owned()),
+        }
+        let none = words.is_empty();
+        f.write_str(if none { "plain" } else { "" })?;
+        f.write_str(&words.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_plain_is_said() {
+        assert_eq!(Bounds::PLAIN.to_string(), "plain");
+        let bounds = Bounds::PLAIN.spurious(1).sockets(2).nodes(0).light(HeavyFence::Refused);
+        assert_eq!(
+            bounds.to_string(),
+            "≤ 1 spurious, 2 sockets, no node, light unlock, fences refused"
+        );
+    }
+}

@@ -1,0 +1,172 @@
+//! The condition variable: no lost wake-up, whatever is cut short.
+//!
+//! A mutex whose waiters take nodes multiplies the executions beyond what can be enumerated with
+//! two waiters. So those with it run by lot, and those called `simply` have a ticket lock as the
+//! user's mutex: then the executions are those of the condition variable, and all are looked at.
+
+use antiphon_check::{Check, Data};
+use antiphon_platform::Deadline;
+use antiphon_sync::lock::{Lock, Ticket};
+use antiphon_sync::wait;
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::forms::Mutex;
+use crate::program::{Program, soon, unlock};
+
+type Condvar = wait::Condvar<Check>;
+type Simple = Ticket<Check>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+pub fn entries() -> Vec<Entry> {
+    let timed = PLAIN.timeouts(1).spurious(1);
+    // Spins cut short: else nobody sleeps for the list's lock.
+    let tired = PLAIN.spurious(1).expiries(3);
+    let gave_up = &["gave up"];
+    let handed_on = &["cancelled after a notification"];
+    vec![
+        Entry::new("condvar/notifies-1+1", one_each::<Mutex>(1), PLAIN.spurious(1).crowded(1)),
+        Entry::new("condvar/notifies-3+1", one_each::<Mutex>(3), PLAIN.spurious(1)).by_lot(3_000),
+        Entry::new("condvar/notifies-simply-2+1", one_each::<Simple>(2), tired),
+        Entry::new("condvar/notifies-simply-3+1", one_each::<Simple>(3), PLAIN),
+        Entry::new("condvar/broadcasts-1+1", all_at_once::<Mutex>(1), PLAIN),
+        Entry::new("condvar/broadcasts-3+1", all_at_once::<Mutex>(3), PLAIN.spurious(1))
+            .by_lot(3_000),
+        Entry::new("condvar/broadcasts-simply-2+1", all_at_once::<Simple>(2), tired),
+        Entry::new("condvar/broadcasts-simply-3+1", all_at_once::<Simple>(3), PLAIN.spurious(1)),
+        Entry::new("condvar/gives-up-1+1+1", one_gives_up::<Mutex>(), timed)
+            .by_lot(10_000)
+            .reaches(gave_up),
+        Entry::new("condvar/gives-up-simply-1+1+1", one_gives_up::<Simple>(), timed)
+            .reaches(gave_up),
+        Entry::new("condvar/cancelled-1+1+1", cancelled::<Mutex>(), PLAIN)
+            .by_lot(20_000)
+            .reaches(handed_on),
+        Entry::new("condvar/cancelled-simply-1+1+1", cancelled::<Simple>(), PLAIN.spurious(1))
+            .reaches(handed_on),
+        Entry::new("condvar/cancelled-simply-tired-1+1+1", cancelled::<Simple>(), tired)
+            .reaches(handed_on)
+            .long(),
+        Entry::new("condvar/exhausted-2+1", one_each::<Mutex>(2), PLAIN.nodes(0)).by_lot(2_000),
+        Entry::new("condvar/exhausted-simply-2+1", one_each::<Simple>(2), PLAIN.nodes(0)),
+        Entry::new("condvar/exhausted-gives-up-1+1+1", one_gives_up::<Simple>(), timed.nodes(0))
+            .reaches(gave_up),
+        Entry::new("condvar/exhausted-but-one-2+1", one_each::<Simple>(2), PLAIN.nodes(1)),
+    ]
+}
+
+/// A mutex, a condition variable, and how many items there are.
+struct Shelf<L> {
+    lock: L,
+    filled: Condvar,
+    items: Data<u32>,
+}
+
+impl<L: Lock> Shelf<L> {
+    fn new() -> Self {
+        Self { lock: L::NEW, filled: Condvar::NEW, items: Data::new(0) }
+    }
+
+    /// Waits for an item and takes it; `false` if `deadline` came first.
+    fn take(&self, deadline: Option<Deadline>) -> bool {
+        self.lock.lock();
+        let mut notified = true;
+        while self.items.get() == 0 && notified {
+            notified = self.filled.wait(deadline, || unlock(&self.lock), || self.lock.lock());
+        }
+        let taken = self.items.get() > 0;
+        if taken {
+            self.items.set(self.items.get() - 1);
+        }
+        unlock(&self.lock);
+        taken
+    }
+
+    fn put(&self) {
+        self.lock.lock();
+        self.items.set(self.items.get() + 1);
+        unlock(&self.lock);
+    }
+}
+
+/// Each notification reaches a waiter.
+fn one_each<L: Lock>(takers: u32) -> Program {
+    Program::new(takers + 1, 2 * takers, move |scope| {
+        let shelf = scope.share(Shelf::<L>::new());
+        for _ in 0..takers {
+            scope.spawn(|| assert!(shelf.take(None)));
+        }
+        scope.spawn(move || {
+            for _ in 0..takers {
+                shelf.put();
+                shelf.filled.notify_one();
+            }
+        });
+    })
+}
+
+/// A broadcast reaches all.
+fn all_at_once<L: Lock>(takers: u32) -> Program {
+    Program::new(takers + 1, takers + 1, move |scope| {
+        let shelf = scope.share(Shelf::<L>::new());
+        for _ in 0..takers {
+            scope.spawn(|| assert!(shelf.take(None)));
+        }
+        scope.spawn(move || {
+            for _ in 0..takers {
+                shelf.put();
+            }
+            shelf.filled.notify_all();
+        });
+    })
+}
+
+/// CV-2: of two waiters one may give up, and the item goes to the other, or it takes it itself: it
+/// is never lost between them (glibc BZ#25847 is this, lost). Has to reach `gave up`.
+fn one_gives_up<L: Lock>() -> Program {
+    Program::new(3, 3, |scope| {
+        let shelf = scope.share(Shelf::<L>::new());
+        scope.spawn(|| assert!(shelf.take(None)));
+        scope.spawn(|| {
+            if shelf.take(Some(soon())) {
+                // The item was the other's: make it another.
+                shelf.put();
+                shelf.filled.notify_one();
+            } else {
+                antiphon_check::probe("gave up");
+            }
+        });
+        scope.spawn(|| {
+            shelf.put();
+            shelf.filled.notify_one();
+        });
+    })
+}
+
+/// What a cancelled waiter does: it stops anywhere in its sleep and passes on what it was given.
+/// Has to reach `cancelled after a notification`.
+fn cancelled<L: Lock>() -> Program {
+    Program::new(3, 3, |scope| {
+        let shelf = scope.share(Shelf::<L>::new());
+        scope.spawn(|| assert!(shelf.take(None)));
+        scope.spawn(|| {
+            shelf.lock.lock();
+            if shelf.items.get() == 0 {
+                let entry = shelf.filled.prepare();
+                unlock(&shelf.lock);
+                let notified = shelf.filled.finish(entry);
+                shelf.lock.lock();
+                if notified {
+                    antiphon_check::probe("cancelled after a notification");
+                    shelf.filled.notify_one();
+                }
+            }
+            unlock(&shelf.lock);
+        });
+        scope.spawn(|| {
+            shelf.put();
+            shelf.filled.notify_one();
+        });
+    })
+}

@@ -1,0 +1,159 @@
+//! A model as a value: a program with a name, bounds, and how it is searched.
+
+use std::time::Duration;
+
+use antiphon_check::{Mode, Report};
+
+use crate::bounds::Bounds;
+use crate::outcome::Outcome;
+use crate::program::Program;
+
+/// A model.
+pub struct Entry {
+    name: &'static str,
+    program: Program,
+    bounds: Bounds,
+    /// By lot, so many executions in each mode; exhaustively without.
+    lots: Option<u64>,
+    reaches: &'static [&'static str],
+    long: bool,
+}
+
+/// When to stop looking, though there is more to see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// After so many executions in a mode.
+    pub executions: u64,
+    /// After so much time; a model that runs in several modes has it for all of them.
+    pub time: Duration,
+}
+
+impl Limits {
+    /// Look at everything.
+    pub const NONE: Self = Self { executions: u64::MAX, time: Duration::MAX };
+}
+
+impl Entry {
+    /// An exhaustive model.
+    pub(crate) const fn new(name: &'static str, program: Program, bounds: Bounds) -> Self {
+        Self { name, program, bounds, lots: None, reaches: &[], long: false }
+    }
+
+    /// For what is too large to enumerate: so many executions at random, and as many by PCT.
+    pub(crate) const fn by_lot(mut self, executions: u64) -> Self {
+        self.lots = Some(executions);
+        self
+    }
+
+    /// An execution of each mode has to pass each of these probes: else the model is not about
+    /// what it says.
+    pub(crate) const fn reaches(mut self, probes: &'static [&'static str]) -> Self {
+        self.reaches = probes;
+        self
+    }
+
+    /// Takes tens of seconds, or minutes: not for every run of the tests.
+    pub(crate) const fn long(mut self) -> Self {
+        self.long = true;
+        self
+    }
+
+    /// `subject/property-case`, as `shfl-mutex/excludes-3x1`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What is checked: `shfl-mutex`.
+    #[must_use]
+    pub fn subject(&self) -> &'static str {
+        self.name.split_once('/').map_or(self.name, |(subject, _)| subject)
+    }
+
+    /// How many threads there are.
+    #[must_use]
+    pub const fn threads(&self) -> u32 {
+        self.program.threads
+    }
+
+    /// How many acquisitions, tries, waits, notifications or uses of a node all threads do.
+    #[must_use]
+    pub const fn operations(&self) -> u32 {
+        self.program.operations
+    }
+
+    /// What the platform may do.
+    #[must_use]
+    pub const fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    /// The probes that some execution of each mode has to pass.
+    #[must_use]
+    pub const fn probes(&self) -> &'static [&'static str] {
+        self.reaches
+    }
+
+    /// How many executions are drawn in each mode, if they are drawn by lot.
+    #[must_use]
+    pub const fn lots(&self) -> Option<u64> {
+        self.lots
+    }
+
+    /// Whether every execution within the bounds is looked at.
+    #[must_use]
+    pub const fn is_exhaustive(&self) -> bool {
+        self.lots.is_none()
+    }
+
+    /// Whether it takes too long for every run of the tests: tens of seconds, or minutes.
+    #[must_use]
+    pub const fn is_long(&self) -> bool {
+        self.long
+    }
+
+    /// How executions are chosen: once, or by lot in two ways, from fixed seeds.
+    #[must_use]
+    pub fn modes(&self) -> Vec<Mode> {
+        match self.lots {
+            None => vec![Mode::Exhaustive],
+            Some(executions) => vec![
+                Mode::Random { seed: 1, executions },
+                Mode::Pct { seed: 1, depth: 3, executions },
+            ],
+        }
+    }
+
+    /// Runs the program under one mode: the model's own, another one, or a replay.
+    ///
+    /// # Panics
+    ///
+    /// If a model is running on this OS thread already, or if the word of [`Mode::Replay`] can't
+    /// be read.
+    pub fn run(&self, mode: Mode, limits: Limits) -> Report {
+        let model = self.bounds.model(self.name).mode(mode);
+        let model = model.executions(limits.executions).time(limits.time);
+        model.run(|scope| (self.program.body)(scope))
+    }
+
+    /// Runs the model in all its modes, up to the first failure.
+    ///
+    /// # Panics
+    ///
+    /// If a model is running on this OS thread already.
+    pub fn check(&self, limits: Limits) -> Outcome {
+        let modes = self.modes();
+        let time = limits.time / u32::try_from(modes.len()).expect("few modes");
+        let limits = Limits { time, ..limits };
+        let mut reports = Vec::new();
+        for mode in modes {
+            let report = self.run(mode, limits);
+            let failed = report.failure.is_some();
+            reports.push(report);
+            if failed {
+                break;
+            }
+        }
+        Outcome::new(self, reports)
+    }
+}

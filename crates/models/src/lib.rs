@@ -1,0 +1,75 @@
+//! The models of the locks: small programs whose executions the checker goes through, each with its
+//! name, its bounds and what it has to reach.
+//!
+//! ```
+//! let entry = antiphon_models::find("shfl-mutex/excludes-2x1").unwrap();
+//! let outcome = entry.check(antiphon_models::Limits::NONE);
+//! assert!(outcome.assert_passed().executions() > 0);
+//! ```
+//!
+//! A model passes when no execution went wrong, when an exhaustive one has seen every execution
+//! within its bounds, and when each place that it is about was reached. A lost wake-up shows as a
+//! deadlock, a missing ordering as a data race on what the lock guards, a broken exclusion as a
+//! wrong sum.
+//!
+//! A name is `subject/property-case`. The subject is the lock, with its variant; the property is
+//! what the model shows of it; the case is how large it is:
+//!
+//! | case | threads |
+//! |---|---|
+//! | `3x2` | three that do the same, two rounds each |
+//! | `2+1` | two that do one thing (lock, take an item), one that does another (give up, put) |
+//!
+//! Most models run a form of the lock with small numbers, which reaches the edges sooner, and
+//! without the backstop, which would cover up a lost wake-up. Those called `shipped-…` run the form
+//! that programs get.
+//!
+//! The tests run every model but the long ones, which `antiphon lab check` runs by their whole
+//! name. `mutants.toml` breaks each invariant in turn and names the tests that must notice.
+
+mod arena;
+mod bounds;
+mod condvar;
+mod entry;
+mod forms;
+mod mutex;
+mod outcome;
+mod program;
+mod spin;
+mod ticket;
+mod watched;
+
+pub use bounds::Bounds;
+pub use entry::{Entry, Limits};
+pub use outcome::{Outcome, Verdict};
+
+/// All models, by subject.
+#[must_use]
+pub fn all() -> Vec<Entry> {
+    [ticket::entries(), spin::entries(), mutex::entries(), condvar::entries(), arena::entries()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The model of this name.
+#[must_use]
+pub fn find(name: &str) -> Option<Entry> {
+    all().into_iter().find(|entry| entry.name() == name)
+}
+
+/// The models whose names begin with `prefix`, by subject.
+#[must_use]
+pub fn beginning_with(prefix: &str) -> Vec<Entry> {
+    all().into_iter().filter(|entry| entry.name().starts_with(prefix)).collect()
+}
+
+/// What somebody who says `name` wants to run: the model of that name, or all whose names begin so,
+/// except the long ones. Those run by their whole name only.
+#[must_use]
+pub fn asked_for(name: &str) -> Vec<Entry> {
+    match find(name) {
+        Some(entry) => vec![entry],
+        None => beginning_with(name).into_iter().filter(|entry| !entry.is_long()).collect(),
+    }
+}

@@ -1,0 +1,194 @@
+//! The ShflLock mutex: exhaustively within the stated bounds, by lot beyond.
+
+use antiphon_check::HeavyFence::{Either, Granted, Refused};
+use antiphon_check::{Check, Data};
+use antiphon_sync::lock::{Form, Published, ShflMutex, Standard};
+use antiphon_sync::policy::{None, Numa, Policy};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::forms::{Backed, Mutex, Sleepy, Spinning};
+use crate::program::{Program, destruction, exclusion, soon, unlock};
+use crate::watched::{Watched, sorting};
+
+type BackedUp = ShflMutex<Check, None, Backed>;
+type Spun = ShflMutex<Check, None, Spinning>;
+type Sorted = ShflMutex<Check, Watched, Sleepy>;
+type Theirs = ShflMutex<Check, Numa, Published>;
+type Shipped = ShflMutex<Check>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+/// One spurious wake, one spin cut short and one answer that the machine is crowded, for each
+/// thread.
+const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
+
+pub fn entries() -> Vec<Entry> {
+    [exclusive(), sorted(), impatient(), light(), shipped()].into_iter().flatten().collect()
+}
+
+fn exclusive() -> Vec<Entry> {
+    // Two spins cut short: else no waiter of the published form sleeps.
+    let two_sockets = PLAIN.sockets(2).expiries(2);
+    vec![
+        Entry::new("shfl-mutex/excludes-2x1", exclusion::<Mutex>(2, 1), PLAIN),
+        Entry::new("shfl-mutex/excludes-2x2", exclusion::<Mutex>(2, 2), PLAIN),
+        Entry::new("shfl-mutex/excludes-3x1", exclusion::<Mutex>(3, 1), PLAIN),
+        Entry::new("shfl-mutex/excludes-4x2", exclusion::<Mutex>(4, 2), PLAIN).by_lot(5_000),
+        Entry::new("shfl-mutex/any-platform-2x1", exclusion::<Mutex>(2, 1), ANY),
+        Entry::new("shfl-mutex/any-platform-spinning-2x1", exclusion::<Spun>(2, 1), ANY),
+        Entry::new("shfl-mutex/any-platform-spinning-3x2", exclusion::<Spun>(3, 2), ANY)
+            .by_lot(10_000),
+        Entry::new("shfl-mutex/any-platform-4x1", exclusion::<Mutex>(4, 1), ANY).by_lot(5_000),
+        Entry::new("shfl-mutex/spurious-3x1", exclusion::<Mutex>(3, 1), PLAIN.spurious(1)).long(),
+        Entry::new("shfl-mutex/crowded-3x1", exclusion::<Mutex>(3, 1), PLAIN.crowded(1)).long(),
+        Entry::new("shfl-mutex/spins-2x1", exclusion::<Spun>(2, 1), PLAIN.expiries(1)),
+        Entry::new("shfl-mutex/spins-3x1", exclusion::<Spun>(3, 1), PLAIN.expiries(2)),
+        Entry::new("shfl-mutex/backstop-2x1", exclusion::<BackedUp>(2, 1), PLAIN.timeouts(2)),
+        Entry::new("shfl-mutex/backstop-3x1", exclusion::<BackedUp>(3, 1), PLAIN.timeouts(1)),
+        Entry::new("shfl-mutex/backstop-4x2", exclusion::<BackedUp>(4, 2), PLAIN.timeouts(2))
+            .by_lot(5_000),
+        // Without a node to be had, waiters nap and barge.
+        Entry::new("shfl-mutex/exhausted-3x1", exclusion::<Mutex>(3, 1), PLAIN.nodes(0)),
+        Entry::new("shfl-mutex/exhausted-but-one-3x1", exclusion::<Mutex>(3, 1), PLAIN.nodes(1)),
+        Entry::new("shfl-mutex/destroyed-1+1", destruction::<Mutex>(), PLAIN).reaches(&["retired"]),
+        Entry::new("shfl-mutex+published/excludes-2x1", exclusion::<Theirs>(2, 1), two_sockets),
+        Entry::new("shfl-mutex+published/excludes-3x1", exclusion::<Theirs>(3, 1), two_sockets),
+    ]
+}
+
+/// INV-1…4, and that sorting loses nobody: sleepers, the wake ahead of the hand-off, the role.
+fn sorted() -> Vec<Entry> {
+    vec![
+        Entry::new("shfl-mutex/sorts-3x1", sorting::<Sorted>(3), PLAIN.sockets(2)),
+        Entry::new("shfl-mutex/sorts-5x1", sorting::<Sorted>(5), PLAIN.sockets(2))
+            .by_lot(5_000)
+            .reaches(&["shuffled"]),
+    ]
+}
+
+fn impatient() -> Vec<Entry> {
+    let timed = PLAIN.timeouts(1);
+    let gave_up = &["gave up"];
+    let busy = &["busy"];
+    vec![
+        Entry::new("shfl-mutex/gives-up-1+1", giving_up::<None, Sleepy>(1, 1), timed)
+            .reaches(gave_up),
+        Entry::new("shfl-mutex/gives-up-2+1", giving_up::<None, Sleepy>(2, 1), timed)
+            .reaches(gave_up),
+        Entry::new("shfl-mutex/gives-up-2+2", giving_up::<None, Sleepy>(2, 2), timed.spurious(1))
+            .by_lot(10_000)
+            .reaches(gave_up),
+        Entry::new("shfl-mutex/tries-1+1", tries::<None, Sleepy>(1), PLAIN.spurious(1))
+            .reaches(busy),
+        Entry::new("shfl-mutex/tries-2+1", tries::<None, Sleepy>(2), PLAIN).reaches(busy),
+        Entry::new("shfl-mutex/tries-3+1", tries::<None, Sleepy>(3), PLAIN.spurious(1))
+            .by_lot(5_000)
+            .reaches(busy),
+    ]
+}
+
+/// The light unlock: a plain store, where the sleeper fences.
+fn light() -> Vec<Entry> {
+    let two = || exclusion::<Mutex>(2, 1);
+    let three = || exclusion::<Mutex>(3, 2);
+    let light = |heavy_fence| PLAIN.light(heavy_fence);
+    vec![
+        Entry::new("shfl-mutex+light/excludes-2x1", two(), light(Granted)),
+        Entry::new("shfl-mutex+light/excludes-any-fence-2x1", two(), light(Either).spurious(1)),
+        Entry::new("shfl-mutex+light/excludes-3x1", exclusion::<Mutex>(3, 1), light(Granted)),
+        Entry::new("shfl-mutex+light/excludes-3x2", three(), light(Granted)).by_lot(5_000),
+        Entry::new("shfl-mutex+light/excludes-fenceless-3x2", three(), light(Refused))
+            .by_lot(5_000),
+        Entry::new("shfl-mutex+light/excludes-any-fence-3x2", three(), light(Either)).by_lot(5_000),
+        Entry::new("shfl-mutex+light/destroyed-1+1", destruction::<Mutex>(), light(Granted))
+            .reaches(&["retired"]),
+    ]
+}
+
+/// The form and the policy that programs get.
+fn shipped() -> Vec<Entry> {
+    // A thread sleeps after it has spun as a comer and as a waiter or the head.
+    let tired = PLAIN.expiries(3);
+    let timed = tired.timeouts(1);
+    let light = tired.light(Granted);
+    let give_up = giving_up::<Numa, Standard>;
+    let gave_up = &["gave up"];
+    vec![
+        Entry::new(
+            "shfl-mutex/shipped-2x1",
+            exclusion::<Shipped>(2, 1),
+            tired.spurious(1).crowded(1),
+        ),
+        Entry::new("shfl-mutex/shipped-3x1", exclusion::<Shipped>(3, 1), tired),
+        Entry::new(
+            "shfl-mutex/shipped-5x2",
+            exclusion::<Shipped>(5, 2),
+            tired.spurious(1).sockets(2),
+        )
+        .by_lot(5_000),
+        Entry::new("shfl-mutex/shipped-tries-1+1", tries::<Numa, Standard>(1), tired.spurious(1))
+            .reaches(&["busy"]),
+        Entry::new("shfl-mutex/shipped-gives-up-1+1", give_up(1, 1), timed).reaches(gave_up),
+        Entry::new("shfl-mutex/shipped-gives-up-2+2", give_up(2, 2), timed.spurious(1))
+            .by_lot(5_000)
+            .reaches(gave_up),
+        Entry::new("shfl-mutex+light/shipped-2x1", exclusion::<Shipped>(2, 1), light),
+        Entry::new("shfl-mutex+light/shipped-3x2", exclusion::<Shipped>(3, 2), light.spurious(1))
+            .by_lot(5_000),
+    ]
+}
+
+/// `untimed` threads lock, `timed` threads may give up; nobody hangs, and at the end the lock is
+/// free. Has to reach `gave up`.
+fn giving_up<Q: Policy, F: Form>(untimed: u32, timed: u32) -> Program {
+    Program::new(untimed + timed, untimed + timed, move |scope| {
+        let lock = scope.share(ShflMutex::<Check, Q, F>::NEW);
+        let data = scope.share(Data::new(0));
+        for _ in 0..untimed {
+            scope.spawn(move || {
+                lock.lock();
+                data.set(data.get() + 1);
+                unlock(lock);
+            });
+        }
+        for _ in 0..timed {
+            scope.spawn(move || {
+                if lock.lock_until(soon()) {
+                    data.set(data.get() + 1);
+                    unlock(lock);
+                } else {
+                    antiphon_check::probe("gave up");
+                }
+            });
+        }
+        scope.finally(move || {
+            assert!(data.get() >= untimed);
+            assert!(lock.try_lock(), "the lock is free at the end");
+        });
+    })
+}
+
+/// Research on the published code, 1.5 b: a try on a free lock succeeds, whatever went before, and
+/// one on a held lock fails. Has to reach `busy`.
+fn tries<Q: Policy, F: Form>(lockers: u32) -> Program {
+    Program::new(lockers + 1, lockers + 1, move |scope| {
+        let lock = scope.share(ShflMutex::<Check, Q, F>::NEW);
+        let data = scope.share(Data::new(0));
+        for _ in 0..lockers {
+            scope.spawn(move || {
+                lock.lock();
+                data.set(data.get() + 1);
+                unlock(lock);
+            });
+        }
+        scope.spawn(move || {
+            if lock.try_lock() {
+                data.set(data.get() + 1);
+                unlock(lock);
+            } else {
+                antiphon_check::probe("busy");
+            }
+        });
+        scope.finally(move || assert!(lock.try_lock(), "a free lock can't be tried"));
+    })
+}

@@ -1,0 +1,84 @@
+//! What a model runs: threads with a few operations each; and the program that every lock runs.
+
+use antiphon_check::{Check, Data, Scope};
+use antiphon_platform::{Clock, Deadline, Platform as _};
+use antiphon_sync::lock::Lock;
+
+type Body = Box<dyn for<'scope> Fn(&'scope Scope<'scope, 'static>) + Send + Sync>;
+
+/// A program, and how large it is.
+pub struct Program {
+    /// How many threads it spawns.
+    pub threads: u32,
+    /// How many acquisitions, tries, waits, notifications or uses of a node all of them do.
+    pub operations: u32,
+    /// Spawns them.
+    pub body: Body,
+}
+
+impl Program {
+    /// `body` spawns `threads` threads, which do `operations` operations in all.
+    pub fn new<F>(threads: u32, operations: u32, body: F) -> Self
+    where
+        F: for<'scope> Fn(&'scope Scope<'scope, 'static>) + Send + Sync + 'static,
+    {
+        Self { threads, operations, body: Box::new(body) }
+    }
+}
+
+/// `threads` threads lock, touch plain data, and unlock, `rounds` times each. A lost wake is a
+/// deadlock, a missing ordering a data race.
+pub fn exclusion<L: Lock>(threads: u32, rounds: u32) -> Program {
+    Program::new(threads, threads * rounds, move |scope| contend::<L>(scope, threads, rounds))
+}
+
+/// The body of [`exclusion`].
+pub fn contend<'scope, L: Lock>(scope: &'scope Scope<'scope, '_>, threads: u32, rounds: u32) {
+    let lock = scope.share(L::NEW);
+    let data = scope.share(Data::new(0));
+    for _ in 0..threads {
+        scope.spawn(move || {
+            for _ in 0..rounds {
+                lock.lock();
+                data.set(data.get() + 1);
+                // SAFETY: locked above.
+                unsafe { lock.unlock() };
+            }
+        });
+    }
+    scope.finally(move || assert_eq!(data.get(), threads * rounds));
+}
+
+/// MUTEX-3: the next owner may free the lock while the last is still in `unlock`. Has to reach
+/// `retired`.
+pub fn destruction<L: Lock>() -> Program {
+    Program::new(2, 2, |scope| {
+        let lock = scope.share(L::NEW);
+        let data = scope.share(Data::new(false));
+        scope.spawn(move || {
+            lock.lock();
+            data.set(true);
+            unlock(lock);
+        });
+        scope.spawn(move || {
+            lock.lock();
+            let last = data.get();
+            unlock(lock);
+            if last {
+                antiphon_check::retire(lock);
+                antiphon_check::probe("retired");
+            }
+        });
+    })
+}
+
+/// Unlocks what the caller has locked.
+pub fn unlock(lock: &impl Lock) {
+    // SAFETY: each caller has locked it.
+    unsafe { lock.unlock() }
+}
+
+/// A deadline that a model may let pass.
+pub fn soon() -> Deadline {
+    Deadline { clock: Clock::Monotonic, ns: Check::now(Clock::Monotonic) + 10 }
+}

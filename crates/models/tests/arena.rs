@@ -1,0 +1,11 @@
+//! The arena of waiter nodes.
+
+#[macro_use]
+mod common;
+
+models! {
+    ["arena"];
+    a_node_has_one_user_at_a_time: ["arena/one-user-"],
+    the_free_list_loses_and_doubles_nothing: ["arena/free-list-"],
+    an_exhausted_arena_says_so: ["arena/exhausted-"],
+}

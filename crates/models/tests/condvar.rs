@@ -1,0 +1,13 @@
+//! The condition variable.
+
+#[macro_use]
+mod common;
+
+models! {
+    ["condvar"];
+    each_notification_reaches_a_waiter: ["condvar/notifies-"],
+    a_broadcast_reaches_all: ["condvar/broadcasts-"],
+    a_waiter_that_gives_up_takes_no_notification_with_it: ["condvar/gives-up-"],
+    a_cancelled_waiter_passes_its_notification_on: ["condvar/cancelled-"],
+    survives_an_exhausted_arena: ["condvar/exhausted-"],
+}

@@ -1,0 +1,9 @@
+//! The ticket lock.
+
+#[macro_use]
+mod common;
+
+models! {
+    ["ticket"];
+    excludes: ["ticket/excludes-"],
+}

@@ -1,0 +1,29 @@
+//! Compiles the C half and says how the library is linked.
+
+fn main() {
+    println!("cargo:rerun-if-changed=src/shim.c");
+    cc::Build::new()
+        .file("src/shim.c")
+        .std("gnu11")
+        .opt_level(2)
+        .pic(true)
+        .warnings_into_errors(true)
+        .extra_warnings(true)
+        // A cancellation unwinds the waiting functions and runs their cleanups.
+        .flag("-fexceptions")
+        .flag("-fasynchronous-unwind-tables")
+        .flag("-fvisibility=hidden")
+        .compile("antiphon_shim");
+    for argument in [
+        // Code that a lock is in may not go away.
+        "-Wl,-z,nodelete",
+        // No lazy binding inside a lock.
+        "-Wl,-z,now",
+        "-Wl,-z,defs",
+        // Where `dlsym` and the C library's thread functions were before version 2.34; since then
+        // these are empty. Named, because a reference to the old version doesn't name them.
+        "-Wl,--push-state,--no-as-needed,-l:libpthread.so.0,-l:libdl.so.2,--pop-state",
+    ] {
+        println!("cargo:rustc-cdylib-link-arg={argument}");
+    }
+}

@@ -1,0 +1,228 @@
+//! The C library's objects, and what we keep in them.
+//!
+//! ```text
+//!  pthread_mutex_t, 40 bytes              pthread_cond_t, 48 bytes        pthread_spinlock_t
+//!   0 ┌────────────────────────┐           0 ┌────────────────────────┐    0 ┌──────────────┐
+//!     │ our mutex              │             │ our condition variable │      │ 1 free (x86) │
+//!   8 ├────────────────────────┤             │                        │    4 └──────────────┘
+//!     │ owner: the thread's id │          16 ├────────────────────────┤
+//!  12 ├────────────────────────┤             │ flags: clock, shared   │
+//!     │ recursion count        │          20 ├────────────────────────┤
+//!  16 ├────────────────────────┤             │ threads inside a wait  │
+//!     │ kind, the C library's  │          24 ├────────────────────────┤
+//!  20 ├────────────────────────┤             │ epoch of the process   │
+//!     │ (unused)               │          28 ├────────────────────────┤
+//!  24 ├────────────────────────┤             │ sequence, if shared    │
+//!     │ recorder: held since   │          32 ├────────────────────────┤
+//!  32 ├────────────────────────┤             │ (unused)               │
+//!     │ recorder: row, tag     │             │                        │
+//!  40 └────────────────────────┘          48 └────────────────────────┘
+//! ```
+//!
+//! All zero is free, unlocked and of the normal kind, as `PTHREAD_MUTEX_INITIALIZER` and
+//! `PTHREAD_COND_INITIALIZER` are. The kind stays where the C library has it, so its static
+//! initialisers and `pthread_mutexattr_t` mean what they meant:
+//!
+//! | bits of the kind | who keeps the lock |
+//! |---|---|
+//! | 0 normal, 3 adaptive | we |
+//! | 1 recursive, 2 error-checking | we, with owner and count |
+//! | 0x10 robust, 0x20 inherit, 0x40 protect, 0x80 shared | the C library, all 40 bytes |
+//! | 0x100, 0x200 lock elision yes, no | ignored |
+
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Deadline};
+use antiphon_record::Kind;
+use antiphon_sync::lock::ShflMutex;
+use antiphon_sync::wait::Condvar;
+
+use crate::thread;
+
+/// `pthread_mutex_t`.
+#[repr(C)]
+pub(crate) struct Mutex {
+    pub(crate) lock: ShflMutex<Linux>,
+    /// The id of the thread that holds the lock, 0 if nobody does. Kept for all kinds, decisive for
+    /// the recursive and the error-checking one.
+    pub(crate) owner: AtomicU32,
+    /// How often the owner of a recursive mutex has locked it.
+    pub(crate) count: AtomicU32,
+    kind: AtomicI32,
+    _unused: u32,
+    /// The recorder's, as are the next two: when the lock was taken, in ticks.
+    pub(crate) since: AtomicU64,
+    /// The row at which it was taken last.
+    pub(crate) row: AtomicU32,
+    /// What tells the call site and the process of that row, 0 for none.
+    pub(crate) tag: AtomicU32,
+}
+
+/// `pthread_cond_t`.
+#[repr(C)]
+pub(crate) struct Cond {
+    pub(crate) waiters: Condvar<Linux>,
+    /// `SHARED`, `MONOTONIC`; constant from initialisation on.
+    pub(crate) flags: AtomicU32,
+    /// Threads between the begin and the end of a wait, and `DESTROYING`.
+    pub(crate) inside: AtomicU32,
+    /// The epoch of the process whose waiters these are, 0 if there were none.
+    pub(crate) epoch: AtomicU32,
+    /// Shared only: how many notifications there have been.
+    pub(crate) sequence: AtomicU32,
+    _unused: [u32; 4],
+}
+
+const _: () = assert!(size_of::<Mutex>() == size_of::<libc::pthread_mutex_t>());
+const _: () = assert!(align_of::<Mutex>() <= align_of::<libc::pthread_mutex_t>());
+const _: () = assert!(core::mem::offset_of!(Mutex, owner) == 8);
+const _: () = assert!(core::mem::offset_of!(Mutex, kind) == 16);
+const _: () = assert!(size_of::<Cond>() == size_of::<libc::pthread_cond_t>());
+const _: () = assert!(align_of::<Cond>() <= align_of::<libc::pthread_cond_t>());
+
+/// [`Cond::flags`]: it may be used by several processes.
+pub(crate) const SHARED: u32 = 1;
+/// [`Cond::flags`]: deadlines are in the monotonic clock.
+pub(crate) const MONOTONIC: u32 = 2;
+
+/// Bits of `__kind` that make a difference to us.
+const DECISIVE: i32 = 0xf3;
+
+/// Whose a mutex is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// Ours, of this kind.
+    Ours(Type),
+    /// The C library's.
+    Theirs,
+}
+
+/// The kinds that are ours.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Type {
+    Normal,
+    Adaptive,
+    Recursive,
+    ErrorCheck,
+}
+
+impl Type {
+    /// Its name in a recording.
+    pub(crate) fn recorded(self) -> Kind {
+        match self {
+            Self::Normal => Kind::Mutex,
+            Self::Adaptive => Kind::Adaptive,
+            Self::Recursive => Kind::Recursive,
+            Self::ErrorCheck => Kind::ErrorCheck,
+        }
+    }
+}
+
+impl Mutex {
+    /// A mutex of the default kind.
+    pub(crate) const fn new() -> Self {
+        Self {
+            lock: ShflMutex::NEW,
+            owner: AtomicU32::new(0),
+            count: AtomicU32::new(0),
+            kind: AtomicI32::new(0),
+            _unused: 0,
+            since: AtomicU64::new(0),
+            row: AtomicU32::new(0),
+            tag: AtomicU32::new(0),
+        }
+    }
+
+    /// Takes the lock if it is free and nobody waits whose turn it is.
+    #[inline]
+    pub(crate) fn take_free(&self) -> bool {
+        if thread::alone() {
+            // SAFETY: the only thread, by the C library's word. Memory that other processes have
+            // too needs a mutex that is flagged so, which is not ours; the C library relies on the
+            // same.
+            unsafe { self.lock.lock_alone() }
+        } else {
+            self.lock.lock_uncontended()
+        }
+    }
+
+    /// Releases the lock.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock. Its memory may be gone afterwards.
+    #[inline]
+    pub(crate) unsafe fn release(&self) {
+        // SAFETY: the caller's promise, and as in `take_free`; an attempt that fails releases
+        // nothing.
+        unsafe {
+            if !(thread::alone() && self.lock.unlock_alone() || self.lock.unlock_uncontended()) {
+                self.release_contended();
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn release_contended(&self) {
+        // SAFETY: the caller owns the lock.
+        unsafe { self.lock.unlock() }
+    }
+
+    /// The kind, as far as it makes a difference; 0 is normal.
+    #[inline]
+    pub(crate) fn kind(&self) -> i32 {
+        // Relaxed: written before the mutex was handed to other threads.
+        self.kind.load(Relaxed) & DECISIVE
+    }
+
+    /// Whose it is. A destroyed mutex is theirs, and they refuse it.
+    pub(crate) fn whose(&self) -> Whose {
+        match self.kind() {
+            0 => Whose::Ours(Type::Normal),
+            1 => Whose::Ours(Type::Recursive),
+            2 => Whose::Ours(Type::ErrorCheck),
+            3 => Whose::Ours(Type::Adaptive),
+            _ => Whose::Theirs,
+        }
+    }
+
+    /// Marks it destroyed, as the C library does.
+    pub(crate) fn bury(&self) {
+        self.kind.store(-1, Relaxed);
+    }
+}
+
+impl Cond {
+    /// A condition variable with these flags.
+    pub(crate) const fn new(flags: u32) -> Self {
+        Self {
+            waiters: Condvar::NEW,
+            flags: AtomicU32::new(flags),
+            inside: AtomicU32::new(0),
+            epoch: AtomicU32::new(0),
+            sequence: AtomicU32::new(0),
+            _unused: [0; 4],
+        }
+    }
+}
+
+/// The clock of that id, if deadlines may be given in it.
+pub(crate) fn clock(id: libc::clockid_t) -> Option<Clock> {
+    match id {
+        libc::CLOCK_REALTIME => Some(Clock::Realtime),
+        libc::CLOCK_MONOTONIC => Some(Clock::Monotonic),
+        _ => None,
+    }
+}
+
+/// The deadline at `until`; `None` if its nanoseconds are no fraction of a second. A time before
+/// the clock's zero has passed, and one beyond 2554 never comes.
+pub(crate) fn deadline(clock: Clock, until: &libc::timespec) -> Option<Deadline> {
+    let fraction = u64::try_from(until.tv_nsec).ok().filter(|&ns| ns < 1_000_000_000)?;
+    let seconds = u64::try_from(until.tv_sec).ok();
+    let ns = seconds.map_or(0, |s| s.saturating_mul(1_000_000_000).saturating_add(fraction));
+    Some(Deadline { clock, ns })
+}

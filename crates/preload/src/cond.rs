@@ -1,0 +1,453 @@
+//! `pthread_cond_t`: our condition variable, with any kind of mutex.
+//!
+//! The mutex is released and locked again by the functions that programs call, so it may be one of
+//! ours or of the C library's. A wait is spread over `shim.c`, which sleeps, and this file:
+//!
+//! ```text
+//!  shim.c                     here
+//!  antiphon_cond_wait    ──►  begin       on the list, mutex released
+//!    loop                ──►  sleeps      is there anything to sleep for?
+//!      futex (may be cancelled here alone)
+//!                        ──►  slept       why it ended
+//!    ┌ returned          ──►  end         off the list, mutex locked again
+//!    └ cancelled         ──►  cancelled   the same, and a notification is passed on
+//! ```
+//!
+//! A wait that several processes may share ([`crate::shared`]) has another list and the same steps.
+//!
+//! # Destruction
+//!
+//! A condition variable may be destroyed, and its memory be gone, as soon as its waiters are
+//! notified, before they have returned (POSIX). A waiter that runs into its deadline at that moment
+//! still looks at the list. So `inside` counts the threads that may do so, and `destroy` waits
+//! until they are out; the decrement is the last that a waiter does to the object. Threads that
+//! wait and are not notified are a mistake of the caller, and answered with `EBUSY`.
+//!
+//! # Fork
+//!
+//! In the child of a fork there are no waiters but in memory. The first use by a process of another
+//! epoch than the one that is noted resets the object.
+
+use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_linux::{Linux, park_begin, park_end};
+use antiphon_platform::{Clock, Deadline, Platform};
+use antiphon_record::Kind;
+use antiphon_sync::wait::{Condvar, Entry};
+use libc::{clockid_t, timespec};
+
+use crate::abi::{self, Cond, MONOTONIC, Mutex, SHARED};
+use crate::real::{self, forward};
+use crate::{mode, mutex, recorder, shared, sys};
+
+/// [`Cond::inside`]: somebody waits for it to become zero.
+const DESTROYING: u32 = 1 << 31;
+/// [`Cond::epoch`]: the process of that epoch is resetting the object.
+const RESETTING: u32 = 1 << 31;
+/// What `begin` returns if the wait is the C library's.
+const FORWARD: c_int = -1;
+const NO_CLOCK: clockid_t = -1;
+
+/// A wait in progress; `shim.c` has the same, with the private part as words.
+#[repr(C)]
+pub(crate) struct Wait {
+    /// What to sleep on, until when, while it holds what, and how.
+    word: *const AtomicU32,
+    until: *const timespec,
+    expected: u32,
+    operation: c_int,
+    private: Private,
+}
+
+struct Private {
+    cond: *const Cond,
+    mutex: *mut Mutex,
+    site: usize,
+    list: List,
+    deadline: Option<Deadline>,
+    until: timespec,
+    /// The word of a wait without a node: nobody wakes it, it naps.
+    bed: AtomicU32,
+    timed_out: bool,
+    napped: bool,
+    recorded: Option<recorder::Wait>,
+}
+
+/// Where the waiter stands.
+enum List {
+    /// On the list of our condition variable.
+    Own(Entry),
+    /// Nowhere: it waits for the sequence of a shared one to leave this number.
+    Shared(u32),
+}
+
+const _: () = assert!(size_of::<Wait>() <= 24 + 14 * 8 && align_of::<Wait>() <= 8);
+
+/// Begins a wait. The mutex is released when it returns 0, else nothing has happened.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn antiphon_cond_begin(
+    wait: *mut MaybeUninit<Wait>,
+    cond: *const Cond,
+    mutex: *mut Mutex,
+    clock: clockid_t,
+    until: *const timespec,
+    site: usize,
+) -> c_int {
+    if mode::disabled() {
+        return FORWARD;
+    }
+    // SAFETY: the program gave `pthread_cond_wait` and its kin a condition variable.
+    let object = unsafe { &*cond };
+    let flags = object.flags.load(Relaxed);
+    let of_object = if flags & MONOTONIC != 0 { Clock::Monotonic } else { Clock::Realtime };
+    let clock = if clock == NO_CLOCK { Some(of_object) } else { abi::clock(clock) };
+    let Some(clock) = clock else { return libc::EINVAL };
+    // SAFETY: null, or the program's deadline.
+    let deadline = match unsafe { until.as_ref() } {
+        None => None,
+        Some(until) => match abi::deadline(clock, until) {
+            None => return libc::EINVAL,
+            deadline => deadline,
+        },
+    };
+    // SAFETY: `shim.c` gives room for it.
+    let wait = unsafe { &mut *wait };
+    let list = if flags & SHARED != 0 {
+        List::Shared(shared::begin(object))
+    } else {
+        adopt(object);
+        List::Own(object.waiters.prepare())
+    };
+    // Relaxed: the mutex is held, and whoever destroys had it later.
+    object.inside.fetch_add(1, Relaxed);
+    let recorded = recorder::visit(Kind::Condition, cond.addr(), site).map(|visit| visit.wait());
+    let wait = wait.write(Wait::new(cond, mutex, site, list, deadline, recorded));
+    // SAFETY: the program's mutex.
+    let code = unsafe { mutex::unlock(mutex) };
+    if code != 0 {
+        // The mutex was not the caller's, and stays so.
+        get_off(wait, true);
+    }
+    code
+}
+
+impl Wait {
+    fn new(
+        cond: *const Cond,
+        mutex: *mut Mutex,
+        site: usize,
+        list: List,
+        deadline: Option<Deadline>,
+        recorded: Option<recorder::Wait>,
+    ) -> Self {
+        let realtime = deadline.is_some_and(|deadline| deadline.clock == Clock::Realtime);
+        let private = if matches!(list, List::Own(_)) { libc::FUTEX_PRIVATE_FLAG } else { 0 };
+        let clock = if realtime { libc::FUTEX_CLOCK_REALTIME } else { 0 };
+        Self {
+            word: core::ptr::null(),
+            until: core::ptr::null(),
+            expected: 0,
+            operation: libc::FUTEX_WAIT_BITSET | private | clock,
+            private: Private {
+                cond,
+                mutex,
+                site,
+                list,
+                deadline,
+                until: timespec_of(deadline.map_or(u64::MAX, |deadline| deadline.ns)),
+                bed: AtomicU32::new(0),
+                timed_out: false,
+                napped: false,
+                recorded,
+            },
+        }
+    }
+}
+
+/// Whether the waiter has to sleep, and if so on what.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn antiphon_cond_sleeps(wait: *mut Wait) -> c_int {
+    // SAFETY: `begin` has written it, and nobody else has it.
+    let wait = unsafe { &mut *wait };
+    if wait.private.deadline.is_some() {
+        wait.until = &raw const wait.private.until;
+    }
+    if wait.private.timed_out || wait.private.napped {
+        return 0;
+    }
+    let entry = match &wait.private.list {
+        List::Own(entry) => entry,
+        List::Shared(seen) => {
+            // SAFETY: `inside` counts us, so the object is there.
+            let cond = unsafe { &*wait.private.cond };
+            (wait.word, wait.expected) = (&raw const cond.sequence, *seen);
+            return c_int::from(!shared::is_notified(cond, *seen));
+        }
+    };
+    let Some(node) = entry.node::<Linux>() else {
+        return wait.nap();
+    };
+    loop {
+        if entry.is_notified::<Linux>() {
+            return 0;
+        }
+        if let Some(sleep) = park_begin(node) {
+            (wait.word, wait.expected) = (sleep.address.cast(), sleep.expected);
+            return 1;
+        }
+    }
+}
+
+impl Wait {
+    /// Without a node: sleeps for a millisecond at most, which ends as a spurious wake, or for what
+    /// is left until the deadline.
+    fn nap(&mut self) -> c_int {
+        const NAP_NS: u64 = 1_000_000;
+        let left = self.private.deadline.map_or(NAP_NS, left_ns).min(NAP_NS);
+        self.private.napped = true;
+        self.private.until = timespec_of(Linux::now(Clock::Monotonic).saturating_add(left));
+        self.until = &raw const self.private.until;
+        self.word = &raw const self.private.bed;
+        self.operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
+        1
+    }
+}
+
+/// Nanoseconds until the deadline, 0 if it has passed.
+fn left_ns(deadline: Deadline) -> u64 {
+    deadline.ns.saturating_sub(Linux::now(deadline.clock))
+}
+
+/// The sleep is over, with this code from the kernel.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn antiphon_cond_slept(wait: *mut Wait, code: c_int) {
+    // SAFETY: as in `sleeps`.
+    let wait = unsafe { &mut *wait };
+    woke(wait);
+    match code {
+        0 | libc::EAGAIN | libc::EINTR => {}
+        libc::ETIMEDOUT => {
+            let passed = |deadline| left_ns(deadline) == 0;
+            wait.private.timed_out =
+                !wait.private.napped || wait.private.deadline.is_some_and(passed);
+        }
+        // No futex here (a filter refuses it): let others run and look again.
+        _ => sys::yield_now(),
+    }
+}
+
+/// Takes back what the sleep has put into the waiter's node.
+fn woke(wait: &Wait) {
+    if let List::Own(entry) = &wait.private.list
+        && let Some(node) = entry.node::<Linux>()
+    {
+        // Whether a wake had come is told by the list.
+        let _ = park_end(node);
+    }
+}
+
+/// The wait is over: locks the mutex. Returns what the program's call returns.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn antiphon_cond_end(wait: *mut Wait) -> c_int {
+    // SAFETY: as in `sleeps`.
+    let wait = unsafe { &mut *wait };
+    match leave(wait, false) {
+        (0, true) if !wait.private.napped => 0,
+        (0, _) if wait.private.timed_out => libc::ETIMEDOUT,
+        (code, _) => code,
+    }
+}
+
+/// The waiter was cancelled in its sleep: as at its end, but a notification goes to another waiter.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn antiphon_cond_cancelled(wait: *mut Wait) {
+    // SAFETY: as in `sleeps`.
+    let wait = unsafe { &mut *wait };
+    woke(wait);
+    // Cleanups run with the mutex held, whatever state it says that it is in.
+    let _ = leave(wait, true);
+}
+
+/// Takes the waiter off the list and locks the mutex. Returns the mutex's code, and whether the
+/// waiter was notified; with `pass_on`, another waiter is in its place.
+fn leave(wait: &mut Wait, pass_on: bool) -> (c_int, bool) {
+    let notified = get_off(wait, pass_on);
+    // SAFETY: the program's mutex.
+    let code = unsafe { mutex::lock(wait.private.mutex, wait.private.site) };
+    (code, notified)
+}
+
+/// Takes the waiter off the list; returns whether it was notified.
+fn get_off(wait: &mut Wait, pass_on: bool) -> bool {
+    // SAFETY: `inside` counts us, so the object is there.
+    let cond = unsafe { &*wait.private.cond };
+    let list = core::mem::replace(&mut wait.private.list, List::Shared(0));
+    let notified = match list {
+        List::Own(entry) => {
+            let notified = cond.waiters.finish(entry);
+            if notified && pass_on {
+                cond.waiters.notify_one();
+            }
+            notified
+        }
+        // Everybody was woken: there is nothing to pass on.
+        List::Shared(seen) => shared::is_notified(cond, seen),
+    };
+    if let Some(recorded) = wait.private.recorded.take() {
+        recorded.ends(notified);
+    }
+    go_out(cond);
+    notified
+}
+
+/// The last that a waiter does to the object.
+fn go_out(cond: &Cond) {
+    let inside = &raw const cond.inside;
+    // Release: our accesses come before the memory is gone; pairs with the acquire in
+    // `wait_until_out`.
+    if cond.inside.fetch_sub(1, Release) == DESTROYING + 1 {
+        // Nobody else sleeps where the object was, if it is gone.
+        sys::wake_all(inside);
+    }
+}
+
+fn wait_until_out(cond: &Cond) {
+    loop {
+        // Acquire: pairs with the release in `go_out`.
+        let inside = cond.inside.fetch_or(DESTROYING, Acquire) | DESTROYING;
+        if inside == DESTROYING {
+            return;
+        }
+        sys::nap(&cond.inside, inside);
+    }
+}
+
+/// Resets an object that this process has from its parent.
+fn adopt(cond: &Cond) {
+    let epoch = Linux::epoch();
+    loop {
+        // Acquire: the object as it was reset; pairs with the release below.
+        let seen = cond.epoch.load(Acquire);
+        if seen == epoch {
+            return;
+        }
+        // A parent's reset that a fork has interrupted is begun again.
+        if seen == epoch | RESETTING {
+            sys::yield_now();
+            continue;
+        }
+        let resetting = epoch | RESETTING;
+        if cond.epoch.compare_exchange(seen, resetting, Acquire, Relaxed).is_err() {
+            continue;
+        }
+        if seen != 0 {
+            let waiters = (&raw const cond.waiters).cast_mut();
+            // SAFETY: all bytes of it are atomics, and whoever else comes waits for the epoch. The
+            // waiters that it names belong to the parent, and are not in this process.
+            unsafe { waiters.write(Condvar::NEW) };
+            cond.inside.store(0, Relaxed);
+        }
+        // Release: pairs with the acquire above.
+        cond.epoch.store(epoch, Release);
+        return;
+    }
+}
+
+/// `pthread_cond_signal`.
+pub(crate) unsafe extern "C" fn signal(cond: *mut Cond) -> c_int {
+    if mode::disabled() {
+        return forward!(COND_SIGNAL(cond));
+    }
+    // SAFETY: the caller of `pthread_cond_signal` gave us a condition variable.
+    let cond = unsafe { &*cond };
+    if cond.flags.load(Relaxed) & SHARED != 0 {
+        shared::notify(cond);
+    } else if cond.waiters.has_waiters() {
+        adopt(cond);
+        cond.waiters.notify_one();
+    }
+    0
+}
+
+/// `pthread_cond_broadcast`.
+pub(crate) unsafe extern "C" fn broadcast(cond: *mut Cond) -> c_int {
+    if mode::disabled() {
+        return forward!(COND_BROADCAST(cond));
+    }
+    // SAFETY: as in `signal`.
+    let cond = unsafe { &*cond };
+    if cond.flags.load(Relaxed) & SHARED != 0 {
+        shared::notify(cond);
+    } else if cond.waiters.has_waiters() {
+        adopt(cond);
+        cond.waiters.notify_all();
+    }
+    0
+}
+
+/// `pthread_cond_init`.
+pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attributes: *const c_void) -> c_int {
+    if mode::disabled() {
+        return forward!(COND_INIT(cond, attributes));
+    }
+    let mut flags = 0;
+    if !attributes.is_null() {
+        let (mut clock, mut pshared) = (0, 0);
+        let (clock_at, pshared_at) = (&raw mut clock, &raw mut pshared);
+        let code = forward!(CONDATTR_GETCLOCK(attributes, clock_at));
+        let code =
+            if code != 0 { code } else { forward!(CONDATTR_GETPSHARED(attributes, pshared_at)) };
+        if code != 0 {
+            return code;
+        }
+        flags |= if clock == libc::CLOCK_MONOTONIC { MONOTONIC } else { 0 };
+        flags |= if pshared == libc::PTHREAD_PROCESS_SHARED { SHARED } else { 0 };
+    }
+    // SAFETY: the caller of `pthread_cond_init` gave us memory for a condition variable.
+    unsafe { cond.write(Cond::new(flags)) };
+    0
+}
+
+/// `pthread_cond_destroy`.
+pub(crate) unsafe extern "C" fn destroy(cond: *mut Cond) -> c_int {
+    if mode::disabled() {
+        return forward!(COND_DESTROY(cond));
+    }
+    // SAFETY: as in `signal`.
+    let cond = unsafe { &*cond };
+    if cond.flags.load(Relaxed) & SHARED == 0 {
+        if cond.epoch.load(Relaxed) != 0 {
+            adopt(cond);
+        }
+        if cond.waiters.has_waiters() {
+            return libc::EBUSY;
+        }
+    }
+    wait_until_out(cond);
+    0
+}
+
+fn timespec_of(ns: u64) -> timespec {
+    timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
+}
+
+/// The C library's `pthread_cond_wait`, for a wait that is not ours.
+#[unsafe(no_mangle)]
+extern "C" fn antiphon_real_cond_wait() -> *const c_void {
+    real::COND_WAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)
+}
+
+/// The C library's `pthread_cond_timedwait`.
+#[unsafe(no_mangle)]
+extern "C" fn antiphon_real_cond_timedwait() -> *const c_void {
+    real::COND_TIMEDWAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)
+}
+
+/// The C library's `pthread_cond_clockwait`.
+#[unsafe(no_mangle)]
+extern "C" fn antiphon_real_cond_clockwait() -> *const c_void {
+    real::COND_CLOCKWAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)
+}

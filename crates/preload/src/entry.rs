@@ -1,0 +1,143 @@
+//! The functions that programs call.
+//!
+//! Where the caller's address is wanted, the function is two instructions: it takes the return
+//! address, which only machine code can do, as a further argument, and jumps to the function in
+//! Rust that does the work. So the algorithm stands once, in Rust; the price is a load that hits
+//! and a jump that is predicted. *Turned down:* entry functions in C with
+//! `__builtin_return_address`, which would have to have the fast path a second time.
+//!
+//! The names are exported without a version (a Rust library's default), which satisfies a reference
+//! to any version of the C library's. `__pthread_mutex_lock` and its like are the names by which
+//! old libraries call the same functions.
+
+use core::arch::naked_asm;
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::AtomicI32;
+
+use libc::{clockid_t, timespec};
+
+use crate::abi::{Cond, Mutex};
+use crate::{cond, mutex, spin};
+
+/// Defines functions that jump to `$to`, with the return address as argument number `$nth`.
+macro_rules! with_site {
+    ($($name:ident($($argument:ident: $type:ty),*) = $nth:tt => $to:path;)*) => {$(
+        /// The function of this name in `pthread.h`.
+        ///
+        /// # Safety
+        ///
+        /// That of POSIX.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            #[cfg(target_arch = "x86_64")]
+            naked_asm!(concat!("mov ", site!($nth), ", qword ptr [rsp]"), "jmp {}", sym $to);
+            #[cfg(target_arch = "aarch64")]
+            naked_asm!(concat!("mov ", site!($nth), ", x30"), "b {}", sym $to);
+        }
+    )*};
+}
+
+/// The register of an argument.
+#[cfg(target_arch = "x86_64")]
+macro_rules! site {
+    (2) => {
+        "rsi"
+    };
+    (3) => {
+        "rdx"
+    };
+    (4) => {
+        "rcx"
+    };
+}
+#[cfg(target_arch = "aarch64")]
+macro_rules! site {
+    (2) => {
+        "x1"
+    };
+    (3) => {
+        "x2"
+    };
+    (4) => {
+        "x3"
+    };
+}
+
+/// Defines functions that jump to `$to`.
+macro_rules! plain {
+    ($($name:ident($($argument:ident: $type:ty),*) => $to:path;)*) => {$(
+        /// The function of this name in `pthread.h`.
+        ///
+        /// # Safety
+        ///
+        /// That of POSIX.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            // SAFETY: our caller's promise is the same.
+            unsafe { $to($($argument),*) }
+        }
+    )*};
+}
+
+/// Defines functions that jump to `$to` in `shim.c`: no frame of ours stands above it, so that a
+/// cancellation finds C code alone.
+macro_rules! cancellable {
+    ($($name:ident($($argument:ident: $type:ty),*) => $to:ident;)*) => {
+        unsafe extern "C" {
+            $(fn $to($($argument: $type),*) -> c_int;)*
+        }
+        $(
+            /// The function of this name in `pthread.h`. A cancellation point.
+            ///
+            /// # Safety
+            ///
+            /// That of POSIX.
+            #[unsafe(naked)]
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> c_int {
+                #[cfg(target_arch = "x86_64")]
+                naked_asm!("jmp {}", sym $to);
+                #[cfg(target_arch = "aarch64")]
+                naked_asm!("b {}", sym $to);
+            }
+        )*
+    };
+}
+
+with_site! {
+    pthread_mutex_lock(_mutex: *mut Mutex) = 2 => mutex::lock;
+    __pthread_mutex_lock(_mutex: *mut Mutex) = 2 => mutex::lock;
+    pthread_mutex_trylock(_mutex: *mut Mutex) = 2 => mutex::trylock;
+    __pthread_mutex_trylock(_mutex: *mut Mutex) = 2 => mutex::trylock;
+    pthread_mutex_timedlock(_mutex: *mut Mutex, _until: *const timespec) = 3 => mutex::timedlock;
+    pthread_mutex_clocklock(_mutex: *mut Mutex, _clock: clockid_t, _until: *const timespec)
+        = 4 => mutex::clocklock;
+    pthread_spin_lock(_spin: *mut AtomicI32) = 2 => spin::lock;
+}
+
+plain! {
+    pthread_mutex_unlock(mutex: *mut Mutex) => mutex::unlock;
+    __pthread_mutex_unlock(mutex: *mut Mutex) => mutex::unlock;
+    pthread_mutex_init(mutex: *mut Mutex, attributes: *const c_void) => mutex::init;
+    __pthread_mutex_init(mutex: *mut Mutex, attributes: *const c_void) => mutex::init;
+    pthread_mutex_destroy(mutex: *mut Mutex) => mutex::destroy;
+    __pthread_mutex_destroy(mutex: *mut Mutex) => mutex::destroy;
+    pthread_cond_init(cond: *mut Cond, attributes: *const c_void) => cond::init;
+    pthread_cond_destroy(cond: *mut Cond) => cond::destroy;
+    pthread_cond_signal(cond: *mut Cond) => cond::signal;
+    pthread_cond_broadcast(cond: *mut Cond) => cond::broadcast;
+    pthread_spin_init(spin: *mut AtomicI32, shared: c_int) => spin::init;
+    pthread_spin_destroy(spin: *mut AtomicI32) => spin::destroy;
+    pthread_spin_trylock(spin: *mut AtomicI32) => spin::trylock;
+    pthread_spin_unlock(spin: *mut AtomicI32) => spin::unlock;
+}
+
+cancellable! {
+    pthread_cond_wait(_cond: *mut c_void, _mutex: *mut c_void) => antiphon_cond_wait;
+    pthread_cond_timedwait(_cond: *mut c_void, _mutex: *mut c_void, _until: *const timespec)
+        => antiphon_cond_timedwait;
+    pthread_cond_clockwait(
+        _cond: *mut c_void, _mutex: *mut c_void, _clock: clockid_t, _until: *const timespec
+    ) => antiphon_cond_clockwait;
+}

@@ -1,0 +1,53 @@
+//! Antiphon's locks under unmodified programs: `LD_PRELOAD` this library.
+//!
+//! It defines the functions of `pthread.h` on mutexes, condition variables and spinlocks, and so
+//! takes the place of the C library's in every object that is linked dynamically. `README.md`
+//! beside this crate says what it replaces, what it hands on and what it can't reach.
+//!
+//! | file | what |
+//! |---|---|
+//! | `entry` | the functions that programs call |
+//! | `mutex`, `cond`, `shared`, `spin` | what they do |
+//! | `abi` | the C library's objects, and what we keep in them |
+//! | `mode` | what this process asked for, decided once |
+//! | `real` | the C library's own functions |
+//! | `thread` | what is kept for each thread, and whether there is more than one |
+//! | `recorder`, `maps`, `pieces`, `ticks` | what goes into a recording |
+//! | `shim.c` | the sleep that can be cancelled, thread-local storage |
+//!
+//! The library prints nothing, ever, starts no thread, installs no handler, and needs no
+//! initialisation: a lock works before its constructor and after the last destructor.
+
+mod abi;
+mod cond;
+mod entry;
+mod maps;
+mod mode;
+mod mutex;
+mod pieces;
+mod real;
+mod recorder;
+mod shared;
+mod spin;
+mod sys;
+mod thread;
+mod ticks;
+
+/// Decides what this process wants, before the program's own code runs.
+extern "C" fn load() {
+    if !mode::disabled() {
+        recorder::start();
+        // What a slow path would otherwise open files for.
+        antiphon_linux::survey();
+    }
+    real::find_all();
+    thread::find_single(real::single_threaded());
+    // SAFETY: the handler touches its thread's state alone. If there is no room for it, `__owner`
+    // of normal mutexes names the parent's thread in children, which nothing acts on.
+    unsafe { libc::pthread_atfork(None, None, Some(thread::forked)) };
+}
+
+/// Makes the loader call [`load`].
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOAD: extern "C" fn() = load;

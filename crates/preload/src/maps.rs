@@ -1,0 +1,48 @@
+//! Where code comes from: the file that is mapped at an address, and the offset in it.
+//!
+//! Asked for once for each call site, when it is new, so that a recording needs no process to be
+//! read: it may have been killed, or have closed the library.
+
+use crate::pieces::Pieces;
+
+/// Calls `found` with the path and the offset of the file that is mapped at `address`, if one is.
+pub(crate) fn locate(address: usize, found: impl FnOnce(&[u8], u64)) {
+    let Some(mut lines) = Pieces::of(c"/proc/self/maps", b'\n') else { return };
+    while let Some(line) = lines.next() {
+        if let Some(mapping) = Mapping::parse(line)
+            && (mapping.begin..mapping.end).contains(&address)
+        {
+            if mapping.path.first() == Some(&b'/') {
+                found(mapping.path, mapping.offset + (address - mapping.begin) as u64);
+            }
+            return;
+        }
+    }
+}
+
+/// A line of `/proc/self/maps`: `begin-end rights offset device inode path`.
+struct Mapping<'a> {
+    begin: usize,
+    end: usize,
+    offset: u64,
+    path: &'a [u8],
+}
+
+impl<'a> Mapping<'a> {
+    fn parse(line: &'a [u8]) -> Option<Self> {
+        let mut fields = line.splitn(6, |&byte| byte == b' ');
+        let mut range = fields.next()?.splitn(2, |&byte| byte == b'-');
+        let begin = hexadecimal(range.next()?)?;
+        let end = hexadecimal(range.next()?)?;
+        let offset = hexadecimal(fields.nth(1)?)? as u64;
+        let path = fields.nth(2).unwrap_or_default().trim_ascii_start();
+        Some(Self { begin, end, offset, path })
+    }
+}
+
+fn hexadecimal(digits: &[u8]) -> Option<usize> {
+    digits.iter().try_fold(0_usize, |number, &digit| {
+        let digit = (digit as char).to_digit(16)?;
+        number.checked_mul(16)?.checked_add(digit as usize)
+    })
+}

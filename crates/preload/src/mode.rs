@@ -1,0 +1,110 @@
+//! What the library does in this process: decided once, for good.
+//!
+//! | mode | what happens |
+//! |---|---|
+//! | `UNDECIDED` | the first call decides; then as below |
+//! | `OURS` | our locks; a wait is recorded if there is a recording |
+//! | `FULL` | our locks; every acquisition is recorded |
+//! | `DISABLED` | every call goes to the C library: `ANTIPHON_DISABLE` is in the environment |
+//!
+//! A mutex that was locked by one protocol and is unlocked by the other excludes nobody, so there
+//! is no way from `OURS` to `DISABLED` or back. The decision is made at load, or in the first call
+//! if that comes before our constructor, as that of an allocator can. `OURS` is zero: the fast path
+//! tests it and the mutex's kind at once.
+
+use core::ffi::{CStr, c_char};
+use core::sync::atomic::AtomicI32;
+use core::sync::atomic::Ordering::Relaxed;
+
+use crate::pieces::Pieces;
+
+pub(crate) const OURS: i32 = 0;
+pub(crate) const FULL: i32 = 1 << 8;
+pub(crate) const DISABLED: i32 = 1 << 9;
+const UNDECIDED: i32 = 1 << 10;
+
+static MODE: AtomicI32 = AtomicI32::new(UNDECIDED);
+
+unsafe extern "C" {
+    /// The C library's; null until that has started.
+    static environ: *const *const c_char;
+}
+
+/// The mode as it stands: `OURS`, or anything else that the slow path sorts out.
+#[inline]
+pub(crate) fn mode() -> i32 {
+    // Relaxed: nothing else is published by it.
+    MODE.load(Relaxed)
+}
+
+/// Whether calls go to the C library. Decides if that has not been done.
+#[inline]
+pub(crate) fn disabled() -> bool {
+    let mode = mode();
+    mode == DISABLED || mode == UNDECIDED && decide() == DISABLED
+}
+
+/// Decides. Racing threads come to the same result.
+#[cold]
+pub(crate) fn decide() -> i32 {
+    let wish = environment(c"ANTIPHON_DISABLE").map(CStr::to_bytes);
+    let disabled = match wish {
+        Some(value) => !matches!(value, b"" | b"0"),
+        None => !started() && disabled_from_start(),
+    };
+    let decision = if disabled { DISABLED } else { OURS };
+    match MODE.compare_exchange(UNDECIDED, decision, Relaxed, Relaxed) {
+        Ok(_) => decision,
+        Err(theirs) => theirs,
+    }
+}
+
+/// Turns to recording every acquisition. Locks that are held now have no record, which is borne.
+pub(crate) fn record_all() {
+    // Never from `DISABLED`. If it fails, the mode is `FULL` already.
+    let _ = MODE.compare_exchange(OURS, FULL, Relaxed, Relaxed);
+}
+
+/// A variable of the environment.
+pub(crate) fn environment(name: &CStr) -> Option<&'static CStr> {
+    let name = name.to_bytes();
+    // SAFETY: the word is the C library's, written at start, and by `setenv` with another array.
+    let mut at = unsafe { environ };
+    if at.is_null() {
+        return None;
+    }
+    loop {
+        // SAFETY: the array ends in a null pointer, where we leave it.
+        let entry = unsafe { *at };
+        if entry.is_null() {
+            return None;
+        }
+        // SAFETY: an entry ends in zero; those of the start are never freed.
+        let entry = unsafe { CStr::from_ptr(entry) };
+        let value = entry.to_bytes().strip_prefix(name).and_then(|rest| rest.strip_prefix(b"="));
+        if let Some(value) = value {
+            let skipped = entry.to_bytes().len() - value.len();
+            // SAFETY: still inside the entry, which ends in zero.
+            return Some(unsafe { CStr::from_ptr(entry.as_ptr().add(skipped)) });
+        }
+        // SAFETY: not behind the null pointer yet.
+        at = unsafe { at.add(1) };
+    }
+}
+
+/// Whether the C library has told where the environment is.
+fn started() -> bool {
+    // SAFETY: as in `environment`.
+    !unsafe { environ }.is_null()
+}
+
+/// Before the C library has started, the kernel knows the environment.
+fn disabled_from_start() -> bool {
+    let Some(mut entries) = Pieces::of(c"/proc/self/environ", 0) else { return false };
+    while let Some(entry) = entries.next() {
+        if let Some(value) = entry.strip_prefix(b"ANTIPHON_DISABLE=") {
+            return !matches!(value, b"" | b"0");
+        }
+    }
+    false
+}

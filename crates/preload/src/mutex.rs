@@ -1,0 +1,319 @@
+//! `pthread_mutex_t`: our lock for the plain kinds, owner and count around it for two more, the C
+//! library's for the rest.
+//!
+//! The entry functions test kind and mode at once; for a normal mutex what follows is one exchange
+//! and a note of the owner. Everything else is in functions of its own, out of line. `site` is the
+//! return address of the caller ([`crate::entry`]), which only a recording looks at.
+//!
+//! What each kind answers, in the C library's order of checks:
+//!
+//! | kind | lock by the owner | `trylock` by the owner | unlock by another |
+//! |---|---|---|---|
+//! | normal, adaptive | waits for ever, or for its deadline | `EBUSY` | releases |
+//! | recursive | counts; `EAGAIN` at 2³² − 1 | as lock | `EPERM` |
+//! | error-checking | `EDEADLK` | `EBUSY` | `EPERM` |
+//!
+//! A deadline is looked at when the lock would block, and not before: then a wrong one is `EINVAL`.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{Clock, Deadline};
+use antiphon_record::Kind;
+use libc::{clockid_t, timespec};
+
+use crate::abi::{self, Mutex, Type, Whose};
+use crate::mode;
+use crate::real::forward;
+use crate::recorder::{self, Visit};
+use crate::thread;
+
+/// How long a caller is ready to wait.
+#[derive(Clone, Copy)]
+enum Patience<'a> {
+    None,
+    Endless,
+    Until(Clock, &'a timespec),
+}
+
+/// `pthread_mutex_lock`.
+#[inline]
+pub(crate) unsafe extern "C" fn lock(mutex: *mut Mutex, site: usize) -> c_int {
+    // SAFETY: the caller of `pthread_mutex_lock` gave us a mutex.
+    let mutex = unsafe { &*mutex };
+    if mutex.kind() | mode::mode() == 0 && mutex.take_free() {
+        mutex.owner.store(thread::id(), Relaxed);
+        return 0;
+    }
+    lock_slowly(mutex, site)
+}
+
+/// Locks a mutex that is not free, or not of the normal kind.
+#[inline(never)]
+fn lock_slowly(mutex: &Mutex, site: usize) -> c_int {
+    if mode::mode() == mode::OURS {
+        match mutex.whose() {
+            Whose::Ours(Type::Normal) if !recorder::is_on() => {
+                mutex.lock.lock();
+                mutex.owner.store(thread::id(), Relaxed);
+                return 0;
+            }
+            Whose::Ours(kind) if !owned(mutex, kind) && mutex.take_free() => {
+                own(mutex, kind);
+                return 0;
+            }
+            _ => {}
+        }
+    }
+    lock_otherwise(mutex, site)
+}
+
+#[cold]
+#[inline(never)]
+fn lock_otherwise(mutex: &Mutex, site: usize) -> c_int {
+    if mode::disabled() {
+        return forward!(MUTEX_LOCK(pointer(mutex)));
+    }
+    match mutex.whose() {
+        Whose::Ours(kind) => take(mutex, kind, Patience::Endless, site),
+        Whose::Theirs => foreign(mutex, site, || forward!(MUTEX_LOCK(pointer(mutex)))),
+    }
+}
+
+/// `pthread_mutex_trylock`.
+pub(crate) unsafe extern "C" fn trylock(mutex: *mut Mutex, site: usize) -> c_int {
+    // SAFETY: as in `lock`.
+    let mutex = unsafe { &*mutex };
+    if mutex.kind() | mode::mode() == 0 {
+        if !mutex.lock.try_lock() {
+            return libc::EBUSY;
+        }
+        mutex.owner.store(thread::id(), Relaxed);
+        return 0;
+    }
+    trylock_slowly(mutex, site)
+}
+
+#[cold]
+#[inline(never)]
+fn trylock_slowly(mutex: &Mutex, site: usize) -> c_int {
+    if mode::disabled() {
+        return forward!(MUTEX_TRYLOCK(pointer(mutex)));
+    }
+    match mutex.whose() {
+        Whose::Ours(kind) => take(mutex, kind, Patience::None, site),
+        Whose::Theirs => forward!(MUTEX_TRYLOCK(pointer(mutex))),
+    }
+}
+
+/// `pthread_mutex_timedlock`.
+pub(crate) unsafe extern "C" fn timedlock(
+    mutex: *mut Mutex,
+    until: *const timespec,
+    site: usize,
+) -> c_int {
+    // SAFETY: as in `lock`, and a deadline.
+    let (mutex, until) = unsafe { (&*mutex, &*until) };
+    if mode::disabled() {
+        return forward!(MUTEX_TIMEDLOCK(pointer(mutex), until));
+    }
+    match mutex.whose() {
+        Whose::Ours(kind) => take(mutex, kind, Patience::Until(Clock::Realtime, until), site),
+        Whose::Theirs => foreign(mutex, site, || forward!(MUTEX_TIMEDLOCK(pointer(mutex), until))),
+    }
+}
+
+/// `pthread_mutex_clocklock`.
+pub(crate) unsafe extern "C" fn clocklock(
+    mutex: *mut Mutex,
+    clock: clockid_t,
+    until: *const timespec,
+    site: usize,
+) -> c_int {
+    // SAFETY: as in `timedlock`.
+    let (mutex, until) = unsafe { (&*mutex, &*until) };
+    if mode::disabled() {
+        return forward!(MUTEX_CLOCKLOCK(pointer(mutex), clock, until));
+    }
+    match (mutex.whose(), abi::clock(clock)) {
+        (Whose::Theirs, _) => {
+            foreign(mutex, site, || forward!(MUTEX_CLOCKLOCK(pointer(mutex), clock, until)))
+        }
+        (_, None) => libc::EINVAL,
+        (Whose::Ours(kind), Some(clock)) => take(mutex, kind, Patience::Until(clock, until), site),
+    }
+}
+
+/// `pthread_mutex_unlock`.
+#[inline]
+pub(crate) unsafe extern "C" fn unlock(mutex: *mut Mutex) -> c_int {
+    // SAFETY: as in `lock`. The lock touches nothing behind its releasing store, so the memory may
+    // be gone when it returns.
+    let mutex = unsafe { &*mutex };
+    if mutex.kind() | mode::mode() == 0 {
+        mutex.owner.store(0, Relaxed);
+        // SAFETY: whoever unlocks a mutex owns it; the C library doesn't check this either.
+        unsafe { mutex.release() };
+        return 0;
+    }
+    unlock_slowly(mutex)
+}
+
+#[inline(never)]
+fn unlock_slowly(mutex: &Mutex) -> c_int {
+    if mode::disabled() {
+        return forward!(MUTEX_UNLOCK(pointer(mutex)));
+    }
+    let Whose::Ours(kind) = mutex.whose() else {
+        return forward!(MUTEX_UNLOCK(pointer(mutex)));
+    };
+    if matches!(kind, Type::Recursive | Type::ErrorCheck) {
+        if !owned(mutex, kind) {
+            return libc::EPERM;
+        }
+        let count = mutex.count.load(Relaxed);
+        if kind == Type::Recursive && count > 1 {
+            mutex.count.store(count - 1, Relaxed);
+            return 0;
+        }
+        mutex.count.store(0, Relaxed);
+    }
+    recorder::releases(mutex);
+    mutex.owner.store(0, Relaxed);
+    // SAFETY: as in `unlock`.
+    unsafe { mutex.release() };
+    0
+}
+
+/// `pthread_mutex_init`.
+pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attributes: *const c_void) -> c_int {
+    if attributes.is_null() && !mode::disabled() {
+        // SAFETY: the caller of `pthread_mutex_init` gave us memory for a mutex.
+        unsafe { mutex.write(Mutex::new()) };
+        return 0;
+    }
+    // The C library knows what its attributes mean, and zeroes all but the kind.
+    forward!(MUTEX_INIT(mutex, attributes))
+}
+
+/// `pthread_mutex_destroy`.
+pub(crate) unsafe extern "C" fn destroy(mutex: *mut Mutex) -> c_int {
+    // SAFETY: as in `lock`.
+    let mutex = unsafe { &*mutex };
+    if mode::disabled() || mutex.whose() == Whose::Theirs {
+        return forward!(MUTEX_DESTROY(pointer(mutex)));
+    }
+    if mutex.lock.is_locked() {
+        return libc::EBUSY;
+    }
+    mutex.bury();
+    0
+}
+
+/// Locks a mutex of ours that is not free, not normal, or recorded.
+fn take(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) -> c_int {
+    if owned(mutex, kind) {
+        return take_again(mutex, kind, patience);
+    }
+    let had = match patience {
+        Patience::None => mutex.lock.try_lock(),
+        _ => mutex.take_free(),
+    };
+    let visit = match (had, patience) {
+        (true, _) => None,
+        (false, Patience::None) => return libc::EBUSY,
+        (false, Patience::Endless) => wait(mutex, kind, None, site).1,
+        (false, Patience::Until(clock, until)) => match abi::deadline(clock, until) {
+            None => return libc::EINVAL,
+            deadline => match wait(mutex, kind, deadline, site) {
+                (true, visit) => visit,
+                (false, _) => return libc::ETIMEDOUT,
+            },
+        },
+    };
+    own(mutex, kind);
+    match visit {
+        Some(visit) => visit.acquired_mutex(mutex, site),
+        None if mode::mode() == mode::FULL => {
+            recorder::acquired_at_once(mutex, kind.recorded(), site);
+        }
+        None => {}
+    }
+    0
+}
+
+/// Whether the caller holds a mutex of a kind that asks.
+#[inline]
+fn owned(mutex: &Mutex, kind: Type) -> bool {
+    // Relaxed: only our own id matters, and nobody else writes that.
+    matches!(kind, Type::Recursive | Type::ErrorCheck)
+        && mutex.owner.load(Relaxed) == thread::exact_id()
+}
+
+/// Notes that the caller, who has the lock, holds the mutex.
+#[inline]
+fn own(mutex: &Mutex, kind: Type) {
+    // Exact where it matters: `owned` has asked before.
+    mutex.owner.store(thread::id(), Relaxed);
+    if kind == Type::Recursive {
+        mutex.count.store(1, Relaxed);
+    }
+}
+
+/// Waits for the lock; returns whether it was had before the deadline, and who it was for the
+/// recording.
+fn wait(
+    mutex: &Mutex,
+    kind: Type,
+    deadline: Option<Deadline>,
+    site: usize,
+) -> (bool, Option<Visit>) {
+    let visit = recorder::visit(kind.recorded(), pointer(mutex).addr(), site);
+    let wait = visit.map(|visit| visit.wait());
+    let had = match deadline {
+        None => {
+            mutex.lock.lock();
+            true
+        }
+        Some(deadline) => mutex.lock.lock_until(deadline),
+    };
+    if let Some(wait) = wait {
+        wait.ends(had);
+    }
+    (had, visit)
+}
+
+/// Locks a mutex that the caller has locked before.
+fn take_again(mutex: &Mutex, kind: Type, patience: Patience<'_>) -> c_int {
+    if kind == Type::ErrorCheck {
+        return if matches!(patience, Patience::None) { libc::EBUSY } else { libc::EDEADLK };
+    }
+    // Relaxed: the owner's alone.
+    let Some(count) = mutex.count.load(Relaxed).checked_add(1) else { return libc::EAGAIN };
+    mutex.count.store(count, Relaxed);
+    0
+}
+
+/// Locks a mutex of the C library's, by `lock`; where there is a recording, the wait is in it.
+fn foreign(mutex: &Mutex, site: usize, lock: impl Fn() -> c_int) -> c_int {
+    let Some(visit) = recorder::visit(Kind::Foreign, pointer(mutex).addr(), site) else {
+        return lock();
+    };
+    let tried = forward!(MUTEX_TRYLOCK(pointer(mutex)));
+    if tried != libc::EBUSY {
+        visit.acquired();
+        return tried;
+    }
+    let wait = visit.wait();
+    let code = lock();
+    let had = matches!(code, 0 | libc::EOWNERDEAD);
+    wait.ends(had);
+    if had {
+        visit.acquired();
+    }
+    code
+}
+
+fn pointer(mutex: &Mutex) -> *mut Mutex {
+    core::ptr::from_ref(mutex).cast_mut()
+}

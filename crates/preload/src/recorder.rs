@@ -1,0 +1,255 @@
+//! What is written to the recording, if there is one.
+//!
+//! Reached from slow paths only. Each lock call that is recorded is a [`Visit`]: who came to which
+//! lock from which call site. The clock is read twice for a wait, and in the full mode twice for a
+//! hold.
+//!
+//! A child of `fork` finds by its epoch that it is another process than the one that is noted here,
+//! and enters itself. A thread's record and the locks that it holds (full mode) stand in
+//! thread-local memory of `shim.c`.
+
+use core::ffi::CStr;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicU64};
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Platform};
+use antiphon_record::layout::Layout;
+use antiphon_record::{FILE_BYTES, Kind, RowWriter, Scope, ThreadWriter, VARIABLE, Writer};
+
+use crate::abi::Mutex;
+use crate::sys::File;
+use crate::thread::{self, HELD};
+use crate::{maps, mode, ticks};
+
+/// The mapped recording; null is none.
+static BASE: AtomicPtr<Layout> = AtomicPtr::new(null_mut());
+/// The epoch of the process that is entered in the recording, above 1 + its record (0: no room).
+static PROCESS: AtomicU64 = AtomicU64::new(0);
+
+/// Maps the recording that the environment names, if it does. Called at load.
+pub(crate) fn start() {
+    const { assert!(VARIABLE.len() < 32) };
+    let mut name = [0; 32];
+    name[..VARIABLE.len()].copy_from_slice(VARIABLE.as_bytes());
+    let Ok(name) = CStr::from_bytes_until_nul(&name) else { return };
+    let Some(path) = mode::environment(name) else { return };
+    let Some(file) = File::open(path, libc::O_RDWR) else { return };
+    if file.length() < FILE_BYTES {
+        return;
+    }
+    let Some(base) = file.map(FILE_BYTES as usize) else { return };
+    let base = base.cast::<Layout>();
+    // SAFETY: mapped above, as long as the file is, and never unmapped.
+    let Ok(writer) = (unsafe { Writer::new(base) }) else { return };
+    // Release: pairs with the load in `writer`.
+    BASE.store(base, Release);
+    if writer.scope() == Scope::Full {
+        ticks::calibrate();
+        mode::record_all();
+    }
+}
+
+#[inline]
+fn writer() -> Option<Writer> {
+    // Acquire: pairs with the store in `start`.
+    let base = BASE.load(Acquire);
+    if base.is_null() {
+        return None;
+    }
+    // SAFETY: what is stored there was mapped by `start`.
+    unsafe { Writer::new(base) }.ok()
+}
+
+/// Whether there is a recording.
+#[inline]
+pub(crate) fn is_on() -> bool {
+    // Relaxed: whoever records looks again.
+    !BASE.load(Relaxed).is_null()
+}
+
+fn now_ns() -> u64 {
+    Linux::now(Clock::Monotonic)
+}
+
+/// The record of this process; `None` if there was no room for it.
+fn process(writer: Writer) -> Option<u32> {
+    let epoch = u64::from(Linux::epoch());
+    let seen = PROCESS.load(Relaxed);
+    if seen >> 32 == epoch {
+        return (seen as u32).checked_sub(1);
+    }
+    let parent = (seen as u32).checked_sub(1);
+    // SAFETY: takes nothing, and never fails.
+    let pid = unsafe { libc::getpid() }.cast_unsigned();
+    let record = writer.process(pid, parent, began_ns(epoch));
+    let new = epoch << 32 | record.map_or(0, |record| u64::from(record) + 1);
+    match PROCESS.compare_exchange(seen, new, Relaxed, Relaxed) {
+        Ok(_) => record,
+        Err(theirs) => (theirs as u32).checked_sub(1),
+    }
+}
+
+/// When this process began to record: the same for all of its threads, so that those which come at
+/// once enter it once. The low bits are the epoch, and tell a child from its parent.
+fn began_ns(epoch: u64) -> u64 {
+    const EPOCH_MASK: u64 = 1023;
+    static BEGAN: AtomicU64 = AtomicU64::new(0);
+    let seen = BEGAN.load(Relaxed);
+    if seen & EPOCH_MASK == epoch {
+        return seen;
+    }
+    let new = now_ns() & !EPOCH_MASK | epoch;
+    match BEGAN.compare_exchange(seen, new, Relaxed, Relaxed) {
+        Ok(_) => new,
+        Err(theirs) => theirs,
+    }
+}
+
+fn thread_record(writer: Writer, process: u32) -> ThreadWriter {
+    let kept = &thread::current().record;
+    let seen = kept.load(Relaxed);
+    if seen >> 32 == u64::from(process) + 1
+        && let Some(record) = ThreadWriter::from_bits(seen as u32)
+    {
+        return record;
+    }
+    let record = writer.thread(process, Linux::thread().0);
+    kept.store((u64::from(process) + 1) << 32 | u64::from(record.bits()), Relaxed);
+    record
+}
+
+/// Somebody at a lock.
+#[derive(Clone, Copy)]
+pub(crate) struct Visit {
+    writer: Writer,
+    thread: ThreadWriter,
+    row: RowWriter,
+    kind: Kind,
+}
+
+/// A visit to the lock at `address` by the caller, who called from `site`. `None` if nothing is
+/// recorded.
+pub(crate) fn visit(kind: Kind, address: usize, site: usize) -> Option<Visit> {
+    let writer = writer()?;
+    visit_of(writer, kind, address, site)
+}
+
+#[cold]
+fn visit_of(writer: Writer, kind: Kind, address: usize, site: usize) -> Option<Visit> {
+    let process = process(writer)?;
+    let thread = thread_record(writer, process);
+    let (row, fresh) = writer.row(process, kind, address as u64, site as u64);
+    if let Some(fresh) = fresh {
+        maps::locate(site, |path, offset| writer.place(fresh, path, offset));
+    }
+    Some(Visit { writer, thread, row, kind })
+}
+
+impl Visit {
+    /// The visitor begins to wait.
+    pub(crate) fn wait(self) -> Wait {
+        let since_ns = now_ns();
+        self.writer.wait_begins(self.thread, self.row, since_ns);
+        Wait { visit: self, since_ns }
+    }
+
+    /// The visitor has what it came for.
+    pub(crate) fn acquired(self) {
+        self.writer.acquired(self.thread, self.row);
+    }
+
+    /// The visitor has the mutex, after a wait. In the full mode the hold begins.
+    pub(crate) fn acquired_mutex(self, mutex: &Mutex, site: usize) {
+        self.acquired();
+        if mode::mode() == mode::FULL
+            && let Some(process) = process(self.writer)
+        {
+            mutex.row.store(self.row.bits(), Relaxed);
+            mutex.tag.store(tag(process, site), Relaxed);
+            self.begin_hold(mutex);
+        }
+    }
+
+    fn begin_hold(self, mutex: &Mutex) {
+        let thread = thread::current();
+        let holding = thread.holding.load(Relaxed) as usize;
+        let last = holding.checked_sub(1).and_then(|at| thread.held.get(at));
+        let last = last.and_then(|row| RowWriter::from_bits(row.load(Relaxed)));
+        self.writer.nested(holding, last, self.row);
+        if let Some(slot) = thread.held.get(holding) {
+            slot.store(self.row.bits(), Relaxed);
+            thread.holding.store(holding as u32 + 1, Relaxed);
+        }
+        mutex.since.store(ticks::now(), Relaxed);
+    }
+}
+
+/// Counts an acquisition without a wait, in the full mode: the caller has the mutex.
+///
+/// The row of the last acquisition stands in the mutex. Mostly this one is from the same site, and
+/// nothing has to be looked up; who holds the mutex may read and write what is there.
+pub(crate) fn acquired_at_once(mutex: &Mutex, kind: Kind, site: usize) {
+    let Some(writer) = writer() else { return };
+    let Some(process) = process(writer) else { return };
+    let tag = tag(process, site);
+    let kept = RowWriter::from_bits(mutex.row.load(Relaxed));
+    let kept = kept.filter(|_| mutex.tag.load(Relaxed) == tag);
+    let visit = match kept {
+        Some(row) => Visit { writer, thread: thread_record(writer, process), row, kind },
+        None => {
+            let address = core::ptr::from_ref(mutex).addr();
+            let Some(visit) = visit_of(writer, kind, address, site) else { return };
+            mutex.row.store(visit.row.bits(), Relaxed);
+            mutex.tag.store(tag, Relaxed);
+            visit
+        }
+    };
+    visit.acquired();
+    visit.begin_hold(mutex);
+}
+
+/// Tells sites and processes apart, as far as 32 bits can. Never zero.
+fn tag(process: u32, site: usize) -> u32 {
+    (site as u32 ^ process.wrapping_mul(0x9e37_79b1)) | 1
+}
+
+/// A wait that goes on.
+#[derive(Clone, Copy)]
+pub(crate) struct Wait {
+    visit: Visit,
+    since_ns: u64,
+}
+
+impl Wait {
+    /// The wait is over; `had` says whether it was for something.
+    pub(crate) fn ends(self, had: bool) {
+        let waited_ns = now_ns().saturating_sub(self.since_ns);
+        let Visit { writer, thread, row, kind } = self.visit;
+        writer.wait_ends(thread, row, kind, waited_ns, had);
+    }
+}
+
+/// The caller is about to release the mutex, of which it is the owner.
+pub(crate) fn releases(mutex: &Mutex) {
+    let since = mutex.since.load(Relaxed);
+    if since == 0 {
+        return;
+    }
+    mutex.since.store(0, Relaxed);
+    let Some(row) = RowWriter::from_bits(mutex.row.load(Relaxed)) else { return };
+    if let Some(writer) = writer() {
+        writer.held(row, ticks::ns_since(since));
+    }
+    // Not there if another thread took the lock: it then goes on as if it held it.
+    let thread = thread::current();
+    let holding = (thread.holding.load(Relaxed) as usize).min(HELD);
+    let held = &thread.held[..holding];
+    if let Some(at) = held.iter().rposition(|held| held.load(Relaxed) == row.bits()) {
+        for pair in held[at..].windows(2) {
+            pair[0].store(pair[1].load(Relaxed), Relaxed);
+        }
+        thread.holding.store(holding as u32 - 1, Relaxed);
+    }
+}

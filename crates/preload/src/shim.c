@@ -1,0 +1,180 @@
+/* What an ABI asks of C, and nothing else: a cancellable sleep, thread-local storage without a
+ * call, and old symbol versions.
+ *
+ * A cancellation unwinds the stack of the waiting thread. A Rust frame may not be unwound so (the
+ * library is built with panic=abort), therefore the functions that wait are here, and call Rust
+ * before and after the sleep, never around it. Cancellation is asynchronous during the system call
+ * alone, as in the C library's own waits. */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* `cond.rs` has the same. */
+struct wait {
+	const uint32_t *word;
+	const struct timespec *until;
+	uint32_t expected;
+	int operation;
+	uint64_t private_words[14];
+};
+
+enum { FORWARD = -1, NO_CLOCK = -1 };
+
+/* Ours, and nobody else's. */
+#pragma GCC visibility push(hidden)
+int antiphon_cond_begin(struct wait *wait, void *cond, void *mutex, int clock,
+			const struct timespec *until, const void *site);
+int antiphon_cond_sleeps(struct wait *wait);
+void antiphon_cond_slept(struct wait *wait, int code);
+int antiphon_cond_end(struct wait *wait);
+void antiphon_cond_cancelled(struct wait *wait);
+
+typedef int wait_function(void *, void *);
+typedef int timed_function(void *, void *, const struct timespec *);
+typedef int clock_function(void *, void *, clockid_t, const struct timespec *);
+wait_function *antiphon_real_cond_wait(void);
+timed_function *antiphon_real_cond_timedwait(void);
+clock_function *antiphon_real_cond_clockwait(void);
+#pragma GCC visibility pop
+
+/* The one place where a cancellation strikes. Nothing here needs a cleanup; its caller is at a call
+ * all the while, so that the cleanup there is found whatever instruction is interrupted here. */
+static __attribute__((noinline)) int sleep_cancellably(const struct wait *wait)
+{
+	int type, saved = errno;
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	long result = syscall(SYS_futex, wait->word, wait->operation, wait->expected, wait->until,
+			      NULL, FUTEX_BITSET_MATCH_ANY);
+	pthread_setcanceltype(type, &type);
+	int code = result == -1 ? errno : 0;
+	errno = saved;
+	return code;
+}
+
+static void cancelled(struct wait **wait)
+{
+	if (*wait)
+		antiphon_cond_cancelled(*wait);
+}
+
+static int wait_begun(struct wait *wait)
+{
+	__attribute__((cleanup(cancelled))) struct wait *open = wait;
+	while (antiphon_cond_sleeps(wait))
+		antiphon_cond_slept(wait, sleep_cancellably(wait));
+	open = NULL;
+	return antiphon_cond_end(wait);
+}
+
+int antiphon_cond_wait(void *cond, void *mutex)
+{
+	struct wait wait;
+	int code = antiphon_cond_begin(&wait, cond, mutex, NO_CLOCK, NULL,
+				       __builtin_return_address(0));
+	if (code == FORWARD)
+		return antiphon_real_cond_wait()(cond, mutex);
+	return code ? code : wait_begun(&wait);
+}
+
+int antiphon_cond_timedwait(void *cond, void *mutex, const struct timespec *until)
+{
+	struct wait wait;
+	int code = antiphon_cond_begin(&wait, cond, mutex, NO_CLOCK, until,
+				       __builtin_return_address(0));
+	if (code == FORWARD)
+		return antiphon_real_cond_timedwait()(cond, mutex, until);
+	return code ? code : wait_begun(&wait);
+}
+
+int antiphon_cond_clockwait(void *cond, void *mutex, clockid_t clock, const struct timespec *until)
+{
+	struct wait wait;
+	int code = antiphon_cond_begin(&wait, cond, mutex, clock, until,
+				       __builtin_return_address(0));
+	if (code == FORWARD)
+		return antiphon_real_cond_clockwait()(cond, mutex, clock, until);
+	return code ? code : wait_begun(&wait);
+}
+
+/* `thread.rs` has the same, and reaches it by name. */
+struct thread {
+	uint64_t record;
+	uint32_t id;
+	uint32_t epoch;
+	uint32_t holding;
+	uint32_t held[13];
+};
+
+__thread struct thread antiphon_thread __attribute__((tls_model("initial-exec")));
+
+/* The versions that every C library since 2.2.5 (x86-64) and 2.17 (AArch64) has. A plain link would
+ * ask for GLIBC_2.34, where these functions moved to another file. */
+#if defined(__x86_64__)
+#define OLDEST "GLIBC_2.2.5"
+#elif defined(__aarch64__)
+#define OLDEST "GLIBC_2.17"
+#else
+#error "which is the first version of the C library on this machine?"
+#endif
+
+__asm__(".symver old_dlsym, dlsym@" OLDEST);
+__asm__(".symver old_dlvsym, dlvsym@" OLDEST);
+void *old_dlsym(void *handle, const char *name);
+void *old_dlvsym(void *handle, const char *name, const char *version);
+
+void *antiphon_dlsym(void *handle, const char *name)
+{
+	return old_dlsym(handle, name);
+}
+
+void *antiphon_dlvsym(void *handle, const char *name, const char *version)
+{
+	return old_dlvsym(handle, name, version);
+}
+
+/* Rust's standard library refers to newer versions of these from its panic handler, which is linked
+ * in though nothing here panics. It finds these instead, and what it would do with them is not
+ * needed: no name of a file in a backtrace, no destructor of a thread-local. */
+struct stat;
+
+static int unsupported(void)
+{
+	errno = ENOSYS;
+	return -1;
+}
+
+int stat64(const char *path, struct stat *status)
+{
+	(void)path, (void)status;
+	return unsupported();
+}
+
+int fstat64(int file, struct stat *status)
+{
+	(void)file, (void)status;
+	return unsupported();
+}
+
+int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
+{
+	(void)key, (void)destructor;
+	return ENOSYS;
+}
+
+int pthread_key_delete(pthread_key_t key)
+{
+	(void)key;
+	return ENOSYS;
+}
+
+int pthread_setspecific(pthread_key_t key, const void *value)
+{
+	(void)key, (void)value;
+	return ENOSYS;
+}

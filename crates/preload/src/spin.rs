@@ -1,0 +1,117 @@
+//! `pthread_spinlock_t`: test, test-and-set, and yield now and then.
+//!
+//! Never queued: a spinlock carries no word on whether it is shared between processes, and four
+//! bytes in shared memory can name no waiter. Free and held are encoded as the C library does it,
+//! so that a process with this library and one without may share a lock. Initialisation and
+//! destruction are the C library's for the same reason.
+
+use core::ffi::c_int;
+use core::sync::atomic::AtomicI32;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_linux::U32;
+use antiphon_platform::Atomic;
+use antiphon_record::Kind;
+
+use crate::mode;
+use crate::real::forward;
+use crate::recorder;
+
+/// On x86 the C library's spinlock is 1 when it is free, and 0 or less when it is held.
+#[cfg(target_arch = "x86_64")]
+mod code {
+    pub(super) const FREE: i32 = 1;
+    pub(super) const HELD: i32 = 0;
+    pub(super) const fn held(word: i32) -> bool {
+        word <= 0
+    }
+}
+#[cfg(not(target_arch = "x86_64"))]
+mod code {
+    pub(super) const FREE: i32 = 0;
+    pub(super) const HELD: i32 = 1;
+    pub(super) const fn held(word: i32) -> bool {
+        word != 0
+    }
+}
+use code::{FREE, HELD, held};
+
+/// `pthread_spin_lock`.
+pub(crate) unsafe extern "C" fn lock(spin: *mut AtomicI32, site: usize) -> c_int {
+    // SAFETY: the caller of `pthread_spin_lock` gave us a spinlock.
+    let word = unsafe { &*spin };
+    // Acquire: pairs with the release in `unlock`.
+    if mode::mode() == mode::OURS && word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok() {
+        return 0;
+    }
+    lock_slowly(word, site)
+}
+
+#[cold]
+#[inline(never)]
+fn lock_slowly(word: &AtomicI32, site: usize) -> c_int {
+    if mode::disabled() {
+        return forward!(SPIN_LOCK(word.as_ptr()));
+    }
+    let visit = recorder::visit(Kind::Spin, word.as_ptr().addr(), site);
+    // Acquire: as above.
+    if word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_err() {
+        let wait = visit.map(|visit| visit.wait());
+        loop {
+            // SAFETY: `U32` is a transparent atomic word of the same size and alignment.
+            let waited = unsafe { &*word.as_ptr().cast::<U32>() };
+            waited.wait_while(Relaxed, |word| held(word.cast_signed()));
+            if word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok() {
+                break;
+            }
+        }
+        if let Some(wait) = wait {
+            wait.ends(true);
+        }
+    }
+    if let Some(visit) = visit {
+        visit.acquired();
+    }
+    0
+}
+
+/// `pthread_spin_trylock`.
+pub(crate) unsafe extern "C" fn trylock(spin: *mut AtomicI32) -> c_int {
+    if mode::disabled() {
+        return forward!(SPIN_TRYLOCK(spin.cast()));
+    }
+    // SAFETY: as in `lock`.
+    let word = unsafe { &*spin };
+    // Acquire: pairs with the release in `unlock`.
+    match word.compare_exchange(FREE, HELD, Acquire, Relaxed) {
+        Ok(_) => 0,
+        Err(_) => libc::EBUSY,
+    }
+}
+
+/// `pthread_spin_unlock`.
+pub(crate) unsafe extern "C" fn unlock(spin: *mut AtomicI32) -> c_int {
+    if mode::disabled() {
+        return forward!(SPIN_UNLOCK(spin.cast()));
+    }
+    // SAFETY: as in `lock`. Release: pairs with the acquire of the next owner.
+    unsafe { &*spin }.store(FREE, Release);
+    0
+}
+
+/// `pthread_spin_init`.
+pub(crate) unsafe extern "C" fn init(spin: *mut AtomicI32, shared: c_int) -> c_int {
+    if mode::disabled() {
+        return forward!(SPIN_INIT(spin.cast(), shared));
+    }
+    // SAFETY: memory for a spinlock by the caller's promise. Relaxed: handed to others later.
+    unsafe { &*spin }.store(FREE, Relaxed);
+    0
+}
+
+/// `pthread_spin_destroy`: there is nothing of ours to release.
+pub(crate) unsafe extern "C" fn destroy(spin: *mut AtomicI32) -> c_int {
+    if mode::disabled() { forward!(SPIN_DESTROY(spin.cast())) } else { 0 }
+}
+
+const _: () = assert!(size_of::<AtomicI32>() == size_of::<U32>() && size_of::<U32>() == 4);

@@ -1,0 +1,93 @@
+//! System calls that are no cancellation points and leave `errno` alone.
+
+use core::ffi::{CStr, c_int, c_long};
+
+/// Runs `f` and puts `errno` back to what it was.
+pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: `errno` of this thread is always there.
+    let saved = unsafe { *libc::__errno_location() };
+    let result = f();
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = saved };
+    result
+}
+
+/// Makes a system call; `None` if the kernel refused.
+///
+/// # Safety
+///
+/// That of the call: pointers among the arguments are good for what it does with them.
+pub(crate) unsafe fn call(number: c_long, args: [usize; 4]) -> Option<usize> {
+    errno_kept(|| {
+        // SAFETY: the caller's promise; the kernel ignores arguments that it does not take.
+        let result = unsafe { libc::syscall(number, args[0], args[1], args[2], args[3]) };
+        usize::try_from(result).ok()
+    })
+}
+
+/// A file that is open until it is dropped.
+pub(crate) struct File(usize);
+
+impl File {
+    /// Opens the file of that path. `flags` are those of `open`; it is never inherited.
+    pub(crate) fn open(path: &CStr, flags: c_int) -> Option<Self> {
+        let at = libc::AT_FDCWD as isize as usize;
+        let args = [at, path.as_ptr() as usize, (flags | libc::O_CLOEXEC) as usize, 0];
+        // SAFETY: the path ends in zero and is alive for the call.
+        unsafe { call(libc::SYS_openat, args) }.map(Self)
+    }
+
+    /// Reads on; `None` at the end, or if it can't be read.
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> Option<usize> {
+        let args = [self.0, buffer.as_mut_ptr() as usize, buffer.len(), 0];
+        // SAFETY: the buffer is ours and as long as we say.
+        unsafe { call(libc::SYS_read, args) }.filter(|&length| length != 0)
+    }
+
+    /// How long it is, in bytes; 0 if that can't be had.
+    pub(crate) fn length(&self) -> u64 {
+        let args = [self.0, 0, libc::SEEK_END as usize, 0];
+        // SAFETY: moves the position of a file that only we have.
+        unsafe { call(libc::SYS_lseek, args) }.map_or(0, |length| length as u64)
+    }
+
+    /// Maps its first `length` bytes, shared, readable and writable, for good.
+    pub(crate) fn map(&self, length: usize) -> Option<*mut core::ffi::c_void> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let fd = c_int::try_from(self.0).ok()?;
+        let at = errno_kept(|| {
+            // SAFETY: a new mapping wherever the kernel likes touches no memory that is in use.
+            unsafe { libc::mmap(core::ptr::null_mut(), length, access, libc::MAP_SHARED, fd, 0) }
+        });
+        (at != libc::MAP_FAILED).then_some(at)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours alone. A failed close loses nothing: nothing was buffered.
+        let _ = unsafe { call(libc::SYS_close, [self.0, 0, 0, 0]) };
+    }
+}
+
+/// Wakes all that sleep on `word`, of all processes that share it. The memory may be gone.
+pub(crate) fn wake_all(word: *const core::sync::atomic::AtomicU32) {
+    let args = [word.addr(), libc::FUTEX_WAKE as usize, c_int::MAX as usize, 0];
+    // SAFETY: the kernel takes the address as a name. Where futexes are refused, nobody sleeps.
+    let _ = unsafe { call(libc::SYS_futex, args) };
+}
+
+/// Sleeps for a millisecond at most while `word` holds `expected`, until [`wake_all`].
+pub(crate) fn nap(word: &core::sync::atomic::AtomicU32, expected: u32) {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+    let operation = libc::FUTEX_WAIT as usize;
+    let args = [word.as_ptr() as usize, operation, expected as usize, (&raw const time) as usize];
+    // SAFETY: the word and the time outlive the call. However it ends, the caller looks again.
+    let _ = unsafe { call(libc::SYS_futex, args) };
+}
+
+/// Lets another thread run.
+pub(crate) fn yield_now() {
+    // SAFETY: takes nothing.
+    let _ = unsafe { call(libc::SYS_sched_yield, [0; 4]) };
+}

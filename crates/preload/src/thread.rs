@@ -1,0 +1,116 @@
+//! What the library keeps for each thread, and whether there is more than one.
+//!
+//! The storage is in `shim.c`, under the initial-exec model: reached by an offset from the thread
+//! pointer, without a call that could allocate, before the first constructor and after the last
+//! destructor. It has no destructor itself.
+
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
+
+use antiphon_linux::Linux;
+use antiphon_platform::Platform;
+
+/// How many locks a thread remembers to hold.
+pub(crate) const HELD: usize = 13;
+
+/// A thread's own; `shim.c` has the same. Only its thread and signal handlers on it touch it. All
+/// zero at first.
+#[repr(C)]
+pub(crate) struct Thread {
+    /// The recorder's: 1 + the process's record, above the bits of the thread's.
+    pub(crate) record: AtomicU64,
+    /// The kernel's id, 0 until it is asked for.
+    id: AtomicU32,
+    /// The epoch of the process when the id was asked for.
+    epoch: AtomicU32,
+    /// The recorder's: how many locks are held, and which rows they were taken at.
+    pub(crate) holding: AtomicU32,
+    pub(crate) held: [AtomicU32; HELD],
+}
+
+const _: () = assert!(size_of::<Thread>() == 72);
+
+/// The calling thread's.
+#[inline]
+pub(crate) fn current() -> &'static Thread {
+    let thread: *const Thread;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: adds the object's offset, which the loader has put in the global offset table, to the
+    // thread pointer, which the ABI keeps at `fs:0`. Reads nothing else.
+    unsafe {
+        core::arch::asm!(
+            "mov {thread}, qword ptr fs:[0]",
+            "add {thread}, qword ptr [rip + antiphon_thread@GOTTPOFF]",
+            thread = out(reg) thread,
+            options(nostack, readonly, pure),
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above; the thread pointer is in `tpidr_el0`.
+    unsafe {
+        core::arch::asm!(
+            "mrs {thread}, tpidr_el0",
+            "adrp {offset}, :gottprel:antiphon_thread",
+            "ldr {offset}, [{offset}, :gottprel_lo12:antiphon_thread]",
+            "add {thread}, {thread}, {offset}",
+            thread = out(reg) thread,
+            offset = out(reg) _,
+            options(nostack, readonly, pure),
+        );
+    }
+    // SAFETY: as large and aligned as `Thread` by `shim.c`, there as long as the calling thread is,
+    // which outlives every use in this crate, and made of atomics, for which zero is valid.
+    unsafe { &*thread }
+}
+
+/// The id of the calling thread, for `__owner` of a mutex that does not act on it.
+///
+/// The child of a fork has it right through [`forked`]; that of `_Fork` or of a raw `clone`, which
+/// run no handlers, may show its parent's.
+#[inline]
+pub(crate) fn id() -> u32 {
+    let kept = current().id.load(Relaxed);
+    if kept == 0 { ask() } else { kept }
+}
+
+/// The id of the calling thread, for mutexes that act on it: right in every kind of child.
+#[inline]
+pub(crate) fn exact_id() -> u32 {
+    let thread = current();
+    let kept = thread.id.load(Relaxed);
+    if kept == 0 || thread.epoch.load(Relaxed) != Linux::epoch() { ask() } else { kept }
+}
+
+#[cold]
+fn ask() -> u32 {
+    let id = Linux::thread().0;
+    current().epoch.store(Linux::epoch(), Relaxed);
+    current().id.store(id, Relaxed);
+    id
+}
+
+/// In the child of a fork: its thread has another id.
+pub(crate) extern "C" fn forked() {
+    current().id.store(0, Relaxed);
+}
+
+static NEVER: AtomicU8 = AtomicU8::new(0);
+/// The C library's word on whether the process has one thread (since 2.32), or `NEVER`.
+static SINGLE: AtomicPtr<AtomicU8> = AtomicPtr::new((&raw const NEVER).cast_mut());
+
+/// Whether the caller is the only thread. The C library clears its word before it makes a second
+/// one, and sets it at most in the child of a fork.
+#[inline]
+pub(crate) fn alone() -> bool {
+    let single = SINGLE.load(Relaxed);
+    // SAFETY: `NEVER`, or the C library's variable: a byte that it writes plainly, as C programs
+    // read it plainly (`sys/single_threaded.h`).
+    unsafe { &*single }.load(Relaxed) != 0
+}
+
+/// Takes note of the C library's word on threads, if it has one.
+pub(crate) fn find_single(variable: *mut u8) {
+    if !variable.is_null() {
+        SINGLE.store(variable.cast(), Relaxed);
+    }
+}

@@ -1,0 +1,160 @@
+/* Locks at the edges of a program's and a thread's life: constructors, thread-local destructors,
+ * `atexit`, signal handlers, threads that the C library knows nothing of, memory that goes away
+ * right after the unlock. Linked against `early.c`. */
+#include "check.h"
+#include <signal.h>
+#include <sys/syscall.h>
+
+extern int early_unlock(void);
+
+static pthread_mutex_t contended = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static pthread_key_t key;
+static int destroyed, stop;
+
+static void *contend(void *argument)
+{
+	(void)argument;
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		pthread_mutex_lock(&contended);
+		pthread_mutex_unlock(&contended);
+	}
+	return NULL;
+}
+
+static void at_thread_end(void *round)
+{
+	IS(pthread_mutex_lock(&contended), 0);
+	destroyed++;
+	struct timespec soon = in_ms(CLOCK_REALTIME, 1);
+	IS(pthread_cond_timedwait(&cond, &contended, &soon), ETIMEDOUT);
+	IS(pthread_mutex_unlock(&contended), 0);
+	/* Again, after the other destructors, as long as the C library goes on. */
+	if ((long)round < 3)
+		pthread_setspecific(key, (void *)((long)round + 1));
+}
+
+static void *end(void *argument)
+{
+	(void)argument;
+	pthread_setspecific(key, (void *)1);
+	return NULL;
+}
+
+/* A lock of its own, while the interrupted thread is in another's slow path. */
+static pthread_mutex_t of_handler = PTHREAD_MUTEX_INITIALIZER;
+static int handled;
+
+static void on_signal(int number)
+{
+	(void)number;
+	if (pthread_mutex_trylock(&of_handler) == 0) {
+		handled++;
+		pthread_mutex_unlock(&of_handler);
+	}
+}
+
+static void signals(void)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+	sigaction(SIGUSR1, &action, NULL);
+	pthread_t threads[3];
+	for (int at = 0; at < 3; at++)
+		threads[at] = start(contend, NULL);
+	for (int round = 0; round < 3000; round++)
+		pthread_kill(threads[round % 3], SIGUSR1);
+	/* Interrupted waits go on. */
+	pthread_mutex_lock(&contended);
+	for (int round = 0; round < 5; round++) {
+		struct timespec soon = in_ms(CLOCK_REALTIME, 5);
+		pthread_kill(pthread_self(), SIGUSR1);
+		IS(pthread_cond_timedwait(&cond, &contended, &soon), ETIMEDOUT);
+	}
+	pthread_mutex_unlock(&contended);
+	stop = 1;
+	for (int at = 0; at < 3; at++)
+		join(threads[at]);
+	stop = 0;
+	YES(handled > 0);
+}
+
+/* A thread made without the C library, which shares all memory, thread-local memory too: its maker
+ * stands still as long as it runs. */
+static int bare(void *argument)
+{
+	(void)argument;
+	for (int round = 0; round < 2000; round++) {
+		if (pthread_mutex_lock(&contended) || pthread_mutex_unlock(&contended))
+			return 1;
+	}
+	return 0;
+}
+
+static void bare_thread(void)
+{
+	enum { STACK = 1 << 16 };
+	pthread_t thread = start(contend, NULL);
+	char *stack = shared_memory(STACK);
+	int flags = CLONE_VM | CLONE_FS | CLONE_FILES | SIGCHLD;
+	pid_t pid = clone(bare, stack + STACK, flags, NULL);
+	YES(pid > 0);
+	IS(exit_of(pid), 0);
+	stop = 1;
+	join(thread);
+	stop = 0;
+}
+
+/* The last user frees the object right after it has unlocked it, while others are on their way
+ * out of their own unlock. */
+struct counted {
+	pthread_mutex_t mutex;
+	int users;
+};
+
+static void *put(void *argument)
+{
+	struct counted *counted = argument;
+	pthread_mutex_lock(&counted->mutex);
+	int last = --counted->users == 0;
+	pthread_mutex_unlock(&counted->mutex);
+	if (last)
+		munmap(counted, 4096);
+	return NULL;
+}
+
+static void gone_after_unlock(void)
+{
+	for (int round = 0; round < 1500; round++) {
+		struct counted *counted = shared_memory(4096);
+		counted->users = 3;
+		pthread_t threads[3];
+		for (int at = 0; at < 3; at++)
+			threads[at] = start(put, counted);
+		for (int at = 0; at < 3; at++)
+			join(threads[at]);
+	}
+}
+
+static void last(void)
+{
+	if (pthread_mutex_lock(&contended) || pthread_mutex_unlock(&contended) ||
+	    pthread_cond_broadcast(&cond))
+		_exit(97);
+}
+
+int main(void)
+{
+	watchdog();
+	atexit(last);
+	IS(early_unlock(), 0);
+	IS(early_unlock(), EPERM);
+	pthread_key_create(&key, at_thread_end);
+	pthread_t threads[2] = {start(end, NULL), start(end, NULL)};
+	join(threads[0]);
+	join(threads[1]);
+	YES(destroyed >= 2);
+	signals();
+	bare_thread();
+	gone_after_unlock();
+	return failures != 0;
+}

@@ -1,0 +1,155 @@
+/* Locks in the child of every kind of fork, with waiters of the parent queued on them.
+ * Linked against `early.c`, whose handlers are registered before anybody else's.
+ * `exact`: thread ids are right also after `_Fork` and a raw `clone`, of which the C library hears
+ * nothing. */
+#include "check.h"
+#include <signal.h>
+#include <sys/syscall.h>
+
+extern pthread_mutex_t early_mutex;
+extern int early_child_code;
+pid_t _Fork(void) __attribute__((weak));
+
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t checked = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static pthread_mutex_t other = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static int stop, in_handler, exact;
+
+static void prepare(void)
+{
+	in_handler = 1;
+	pthread_mutex_lock(&held);
+	settle();
+}
+
+static void after(void)
+{
+	pthread_mutex_unlock(&held);
+	in_handler = 0;
+}
+
+static void *contend(void *mutex)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		IS(pthread_mutex_lock(mutex), 0);
+		IS(pthread_mutex_unlock(mutex), 0);
+	}
+	return NULL;
+}
+
+static void *wait_briefly(void *argument)
+{
+	(void)argument;
+	pthread_mutex_lock(&other);
+	while (!stop) {
+		struct timespec soon = in_ms(CLOCK_REALTIME, 3);
+		pthread_cond_timedwait(&cond, &other, &soon);
+	}
+	pthread_mutex_unlock(&other);
+	return NULL;
+}
+
+static void *lock_and_unlock(void *mutex)
+{
+	IS(pthread_mutex_lock(mutex), 0);
+	IS(pthread_mutex_unlock(mutex), 0);
+	return NULL;
+}
+
+/* What a child may expect of the mutex that its thread holds, and of all that nobody holds. */
+static int child(int locked)
+{
+	alarm(60);
+	IS(early_child_code, 0);
+	for (int round = 0; round < 3; round++) {
+		if (locked || round)
+			IS(pthread_mutex_unlock(&held), 0);
+		if (!locked && !round)
+			continue;
+		IS(pthread_mutex_lock(&held), 0);
+		IS(pthread_mutex_trylock(&held), EBUSY);
+	}
+	IS(pthread_mutex_lock(&checked), 0);
+	IS(pthread_mutex_lock(&checked), EDEADLK);
+	/* The holder is this thread, not the parent's. */
+	if (!locked || exact)
+		IS(*(volatile int *)((char *)&checked + 8), gettid());
+	IS(pthread_mutex_unlock(&checked), 0);
+	IS(pthread_mutex_lock(&recursive), 0);
+	IS(pthread_mutex_lock(&recursive), 0);
+	IS(pthread_mutex_unlock(&recursive), 0);
+	IS(pthread_mutex_unlock(&recursive), 0);
+	/* The parent's waiters are not here. */
+	pthread_mutex_t mine = PTHREAD_MUTEX_INITIALIZER;
+	IS(pthread_cond_signal(&cond), 0);
+	IS(pthread_cond_broadcast(&cond), 0);
+	pthread_mutex_lock(&mine);
+	struct timespec soon = in_ms(CLOCK_REALTIME, 5);
+	IS(pthread_cond_timedwait(&cond, &mine, &soon), ETIMEDOUT);
+	return failures != 0;
+}
+
+static int child_with_threads(void)
+{
+	int code = child(1);
+	pthread_mutex_unlock(&held);
+	pthread_t threads[3];
+	for (int at = 0; at < 3; at++)
+		threads[at] = start(lock_and_unlock, &held);
+	for (int at = 0; at < 3; at++)
+		join(threads[at]);
+	return code || failures != 0;
+}
+
+int main(int count, char **arguments)
+{
+	watchdog();
+	exact = count == 2 && !strcmp(arguments[1], "exact");
+	pthread_atfork(prepare, after, after);
+	pthread_t threads[4];
+	threads[0] = start(contend, &held);
+	threads[1] = start(contend, &held);
+	threads[2] = start(contend, &early_mutex);
+	threads[3] = start(wait_briefly, NULL);
+	for (int round = 0; round < 30; round++) {
+		/* The handlers lock before and unlock in both. */
+		pid_t pid = fork();
+		if (pid == 0)
+			_exit(child(0));
+		IS(exit_of(pid), 0);
+
+		/* No handlers: the thread that forks holds the mutex, others are queued. */
+		IS(pthread_mutex_lock(&held), 0);
+		settle();
+		pid = _Fork ? _Fork() : (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+		if (pid == 0)
+			_exit(child(1));
+		IS(exit_of(pid), 0);
+		pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+		if (pid == 0)
+			_exit(child(1));
+		IS(exit_of(pid), 0);
+		IS(pthread_mutex_unlock(&held), 0);
+	}
+	/* A child that makes threads of its own. */
+	pid_t pid = fork();
+	if (pid == 0) {
+		pthread_mutex_lock(&held);
+		_exit(child_with_threads());
+	}
+	IS(exit_of(pid), 0);
+	/* A child that shares the memory. */
+	pid = vfork();
+	if (pid == 0) {
+		pthread_mutex_lock(&early_mutex);
+		pthread_mutex_unlock(&early_mutex);
+		_exit(0);
+	}
+	IS(exit_of(pid), 0);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	for (int at = 0; at < 4; at++)
+		join(threads[at]);
+	return failures != 0;
+}

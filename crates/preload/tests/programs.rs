@@ -1,0 +1,273 @@
+//! Real programs under the library: what they write is what they write without it.
+
+mod support;
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use support::{compile, installed, library, plain, preloaded, run, scratch, skipped, succeeds};
+
+/// Something to compress: text that repeats itself now and then, and noise. The same every time.
+fn input(directory: &Path) -> PathBuf {
+    let mut state = 1_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut bytes = Vec::new();
+    while bytes.len() < 6 << 20 {
+        match next() % 4 {
+            0 => bytes.extend(next().to_le_bytes()),
+            _ => bytes.extend(format!("line {} of the input\n", next() % 1000).bytes()),
+        }
+    }
+    let path = directory.join("input");
+    assert!(std::fs::write(&path, bytes).is_ok());
+    path
+}
+
+/// Runs a compressor without and with the library: the same output, the same messages.
+fn compresses(program: &str, arguments: &[&str]) {
+    if !installed(program) {
+        return;
+    }
+    let directory = scratch(program);
+    let input = input(&directory);
+    let expected = succeeds(plain(program).args(arguments).arg(&input));
+    for round in 0..3 {
+        let output = succeeds(preloaded(program).args(arguments).arg(&input));
+        assert!(output.stdout == expected.stdout, "{program}: another output in round {round}");
+        assert_eq!(output.stderr, expected.stderr);
+    }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+#[test]
+fn xz_compresses() {
+    compresses("xz", &["-T4", "-1", "-k", "-c", "--block-size=262144"]);
+}
+
+#[test]
+fn pigz_compresses() {
+    compresses("pigz", &["-p4", "-c", "-n"]);
+}
+
+#[test]
+fn zstd_compresses() {
+    compresses("zstd", &["-T4", "-B524288", "-q", "-c"]);
+}
+
+#[test]
+fn pbzip2_compresses() {
+    compresses("pbzip2", &["-p4", "-b1", "-k", "-c"]);
+}
+
+/// A server that is ended when it is dropped.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        if self.0.kill().is_ok() {
+            let _ = self.0.wait();
+        }
+    }
+}
+
+/// Starts a program with the library and waits until it listens at `socket`.
+fn serve(program: &str, arguments: &[&str], socket: &Path) -> Server {
+    let child = Command::new(program)
+        .args(arguments)
+        .env("LD_PRELOAD", library())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut server = match child {
+        Ok(child) => Server(child),
+        Err(error) => panic!("{program}: {error}"),
+    };
+    while UnixStream::connect(socket).is_err() {
+        assert!(matches!(server.0.try_wait(), Ok(None)), "{program} has ended");
+        thread::sleep(Duration::from_millis(10));
+    }
+    server
+}
+
+/// Stores and reads back values of its own; fails if one is another.
+fn store_and_load(socket: &Path, me: usize) -> io::Result<()> {
+    let mut stream = UnixStream::connect(socket)?;
+    let mut replies = BufReader::new(stream.try_clone()?);
+    let mut line = String::new();
+    for round in 0..1500 {
+        let (key, value) = (format!("key{}", round % 50), format!("{me}-{round}"));
+        write!(stream, "set {key}{me} 0 0 {}\r\n{value}\r\n", value.len())?;
+        line.clear();
+        replies.read_line(&mut line)?;
+        assert_eq!(line, "STORED\r\n");
+        write!(stream, "get {key}{me} shared\r\n")?;
+        let mut got = Vec::new();
+        while got.last().is_none_or(|last: &String| last != "END\r\n") {
+            line.clear();
+            assert_ne!(replies.read_line(&mut line)?, 0);
+            got.push(line.clone());
+        }
+        assert_eq!(got[1], format!("{value}\r\n"));
+        write!(stream, "set shared 0 0 3\r\nabc\r\n")?;
+        line.clear();
+        replies.read_line(&mut line)?;
+        assert_eq!(line, "STORED\r\n");
+    }
+    Ok(())
+}
+
+#[test]
+fn memcached_under_load() {
+    if !installed("memcached") {
+        return;
+    }
+    let directory = scratch("memcached");
+    let socket = directory.join("socket");
+    let path = socket.display().to_string();
+    let server = serve("memcached", &["-u", "root", "-t", "4", "-m", "16", "-s", &path], &socket);
+    let results: Vec<io::Result<()>> = thread::scope(|scope| {
+        let socket = &socket;
+        let start = |me| scope.spawn(move || store_and_load(socket, me));
+        let clients: Vec<_> = (0..8).map(start).collect();
+        clients
+            .into_iter()
+            .map(|client| client.join().unwrap_or_else(|_| Err(io::Error::other("failed"))))
+            .collect()
+    });
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    drop(server);
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+#[test]
+fn redis_under_load() {
+    if !installed("redis-server") || !installed("redis-benchmark") {
+        return;
+    }
+    let directory = scratch("redis");
+    let socket = directory.join("socket");
+    let path = socket.display().to_string();
+    let arguments = ["--port", "0", "--unixsocket", &path, "--save", "", "--io-threads", "3"];
+    let more = ["--io-threads-do-reads", "yes", "--dir", &directory.display().to_string()];
+    let arguments: Vec<&str> = arguments.into_iter().chain(more).collect();
+    let mut server = serve("redis-server", &arguments, &socket);
+    let tests = ["-s", &path, "-t", "set,get,incr,lpush", "-n", "20000", "-c", "30", "-P", "4"];
+    let output = succeeds(preloaded("redis-benchmark").args(tests).args(["--threads", "2", "-q"]));
+    assert!(!String::from_utf8_lossy(&output.stdout).to_lowercase().contains("error"));
+    let answer =
+        succeeds(preloaded("redis-cli").args(["-s", &path, "get", "counter:__rand_int__"]));
+    assert_eq!(answer.stdout, b"20000\n");
+    succeeds(plain("redis-cli").args(["-s", &path, "shutdown", "nosave"]));
+    assert!(server.0.wait().is_ok_and(|status| status.success()));
+    drop(server);
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+/// A Python that has its own tests installed.
+fn python_with_tests(tests: &[&str]) -> Option<&'static str> {
+    let modules: Vec<String> = tests.iter().map(|test| format!("test.{test}")).collect();
+    let find = format!("import importlib.util as u; assert all(map(u.find_spec, {modules:?}))");
+    let candidates = ["python3", "/usr/bin/python3", "python3.13", "python3.12", "python3.11"];
+    candidates.into_iter().find(|python| {
+        Command::new(python).args(["-c", &find]).output().is_ok_and(|out| out.status.success())
+    })
+}
+
+/// The tests of which Python says that they failed.
+fn failed_tests(output: &Output) -> Vec<String> {
+    let said = String::from_utf8_lossy(&output.stdout);
+    let mut lines = said.lines().skip_while(|line| !line.contains(" failed:")).skip(1);
+    let mut failed = Vec::new();
+    while let Some(line) = lines.next().filter(|line| line.starts_with("    ")) {
+        failed.extend(line.split_whitespace().map(str::to_owned));
+    }
+    failed
+}
+
+/// What fails with the library fails without it too, for reasons of the installation.
+#[test]
+fn python_passes_its_own_tests() {
+    for test in ["test_threading", "test_queue", "test_concurrent_futures"] {
+        let Some(python) = python_with_tests(&[test]) else {
+            skipped(&format!("a Python with {test} (libpython3-testsuite) is missing"));
+            continue;
+        };
+        let directory = scratch("python");
+        let arguments = ["-m", "test", "--timeout", "240", test];
+        let output = run(preloaded(python).args(arguments).current_dir(&directory));
+        if !output.status.success() {
+            let expected = run(plain(python).args(arguments).current_dir(&directory));
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(!expected.status.success(), "{test}:\n{said}");
+            assert_eq!(failed_tests(&output), failed_tests(&expected), "{test}:\n{said}");
+            skipped(&format!("{test} of {python} fails without the library too"));
+        }
+        assert!(std::fs::remove_dir_all(&directory).is_ok());
+    }
+}
+
+#[test]
+fn python_threads_and_queues() {
+    if !installed("python3") {
+        return;
+    }
+    let program = "
+import threading, queue
+tasks, sums, lock, total = queue.Queue(5), queue.Queue(), threading.RLock(), 0
+def produce():
+    for number in range(5000):
+        tasks.put(number)
+def consume():
+    global total
+    while (number := tasks.get(timeout=60)) is not None:
+        with lock, lock:
+            total += number
+producers = [threading.Thread(target=produce) for _ in range(3)]
+consumers = [threading.Thread(target=consume) for _ in range(3)]
+for thread in producers + consumers: thread.start()
+for thread in producers: thread.join()
+for _ in consumers: tasks.put(None)
+for thread in consumers: thread.join()
+print(total, threading.Event().wait(0.01), threading.Condition().acquire())
+";
+    let output = succeeds(preloaded("python3").args(["-c", program]));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "37492500 False True\n");
+    assert!(output.stderr.is_empty());
+}
+
+/// Where the loader finds a library.
+fn find_library(name: &str) -> Option<PathBuf> {
+    let cache = run(Command::new("/sbin/ldconfig").arg("-p"));
+    let cache = String::from_utf8_lossy(&cache.stdout).into_owned();
+    let line = cache.lines().find(|line| line.trim_start().starts_with(name))?;
+    line.rsplit(" => ").next().map(PathBuf::from)
+}
+
+/// An allocator that locks before everybody else, before and behind us in the search.
+#[test]
+fn jemalloc_preloaded_too() {
+    let Some(jemalloc) = find_library("libjemalloc.so.2") else {
+        return skipped("libjemalloc.so.2 is missing");
+    };
+    let directory = scratch("jemalloc");
+    for file in ["std.cpp", "fork.c", "edges.c"] {
+        let program = compile(&directory, file);
+        for order in [[library(), jemalloc.as_path()], [jemalloc.as_path(), library()]] {
+            let preload: Vec<OsString> = order.iter().map(|path| path.into()).collect();
+            let output = succeeds(plain(&program).env("LD_PRELOAD", preload.join(":".as_ref())));
+            assert!(output.stdout.is_empty() && output.stderr.is_empty());
+        }
+    }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}

@@ -1,0 +1,69 @@
+//! What the library asks of the C library, and what it offers.
+
+#[path = "support/elf.rs"]
+mod elf;
+mod support;
+
+use elf::Symbols;
+
+/// The oldest C library that the library must load with.
+const OLDEST: (u32, u32) = (2, 31);
+
+fn symbols() -> Symbols {
+    let file = std::fs::read(support::library()).unwrap_or_default();
+    match elf::read(&file) {
+        Some(symbols) => symbols,
+        None => panic!("no ELF file: {}", support::library().display()),
+    }
+}
+
+/// The numbers of `GLIBC_x.y` and `GLIBC_x.y.z`.
+fn number(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.strip_prefix("GLIBC_")?.split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+#[test]
+fn needs_nothing_newer_than_the_oldest_c_library() {
+    let symbols = symbols().symbols;
+    let needed: Vec<_> = symbols.iter().filter(|symbol| !symbol.defined).collect();
+    let versioned = needed.iter().filter(|symbol| symbol.version.is_some()).count();
+    assert!(versioned > 10, "the versions were not found: {needed:?}");
+    let newer: Vec<_> = needed
+        .iter()
+        .filter(|symbol| !symbol.weak)
+        .filter(|symbol| symbol.version.as_deref().and_then(number).is_some_and(|v| v > OLDEST))
+        .collect();
+    assert!(newer.is_empty(), "{newer:?}");
+}
+
+#[test]
+fn offers_every_function_in_every_version() {
+    let symbols = symbols();
+    assert!(!symbols.defines_versions, "an unversioned symbol satisfies every version");
+    let offered = |name: &str| {
+        symbols.symbols.iter().any(|symbol| symbol.defined && !symbol.weak && symbol.name == name)
+    };
+    let mutex = ["init", "destroy", "lock", "trylock", "timedlock", "clocklock", "unlock"];
+    let internal = ["init", "destroy", "lock", "trylock", "unlock"];
+    let cond = ["init", "destroy", "wait", "timedwait", "clockwait", "signal", "broadcast"];
+    let spin = ["init", "destroy", "lock", "trylock", "unlock"];
+    let names = (mutex.iter().map(|name| format!("pthread_mutex_{name}")))
+        .chain(internal.iter().map(|name| format!("__pthread_mutex_{name}")))
+        .chain(cond.iter().map(|name| format!("pthread_cond_{name}")))
+        .chain(spin.iter().map(|name| format!("pthread_spin_{name}")));
+    let missing: Vec<String> = names.filter(|name| !offered(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn leaves_the_rest_to_the_c_library() {
+    let symbols = symbols().symbols;
+    let offered = symbols.iter().filter(|symbol| symbol.defined && symbol.name.contains("pthread"));
+    let strange: Vec<_> = offered
+        .filter(|symbol| {
+            !["_mutex_", "_cond_", "_spin_"].iter().any(|part| symbol.name.contains(part))
+        })
+        .collect();
+    assert!(strange.is_empty(), "{strange:?}");
+}

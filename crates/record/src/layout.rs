@@ -1,0 +1,232 @@
+//! Where everything stands in the file.
+//!
+//! Records are made of 64-bit words in the byte order of the machine, all zero at first. A record's
+//! first word is its key: zero while the record is free, and written once, by an exchange. The rest
+//! of a record is written after its key, so a reader may see a fresh record half filled in.
+
+use core::mem::{offset_of, size_of};
+use core::sync::atomic::AtomicU64;
+
+use crate::histogram::BUCKETS;
+
+/// What the file begins with: "ANTIPHON" and the version of this layout.
+pub const MAGIC: u64 = u64::from_ne_bytes(*b"ANTIPHON");
+/// Changes with every change of this file.
+pub const VERSION: u64 = 1;
+
+/// Bytes of a module's path; a longer one keeps its end.
+pub const PATH_BYTES: usize = 240;
+/// Levels of nesting that are told apart.
+pub const DEPTHS: usize = 16;
+
+pub(crate) const PROCESSES: usize = 1 << 10;
+pub(crate) const MODULES: usize = 1 << 9;
+pub(crate) const SITES: usize = 1 << 13;
+pub(crate) const LOCKS: usize = 1 << 16;
+pub(crate) const ROWS: usize = 1 << 13;
+pub(crate) const THREADS: usize = 1 << 13;
+pub(crate) const EDGES: usize = 1 << 14;
+
+/// The length of the file, in bytes.
+pub const FILE_BYTES: u64 = size_of::<Layout>() as u64;
+
+/// The file.
+#[repr(C)]
+pub struct Layout {
+    pub(crate) header: Header,
+    pub(crate) processes: [ProcessRecord; PROCESSES],
+    pub(crate) modules: [ModuleRecord; MODULES],
+    pub(crate) sites: [SiteRecord; SITES],
+    pub(crate) locks: [LockRecord; LOCKS],
+    pub(crate) threads: [ThreadRecord; THREADS],
+    pub(crate) edges: [EdgeRecord; EDGES],
+    pub(crate) rows: [RowRecord; ROWS],
+    /// The histograms of `rows`, apart from their keys so that a search touches few pages. One
+    /// more: the last stands for all rows that were not to be had.
+    pub(crate) bodies: [RowBody; ROWS + 1],
+}
+
+#[repr(C)]
+pub(crate) struct Header {
+    pub(crate) magic: u64,
+    pub(crate) version: u64,
+    /// Of [`crate::Scope`].
+    pub(crate) scope: u64,
+    pub(crate) bytes: u64,
+    /// Full tables: events that were not counted where they belong.
+    pub(crate) dropped: [AtomicU64; DROPS],
+    pub(crate) _reserved: [u64; 64 - 4 - DROPS],
+}
+
+/// Counters of what found a table full.
+pub(crate) const DROPS: usize = 7;
+
+/// Which table was full.
+#[derive(Clone, Copy)]
+pub(crate) enum Full {
+    Processes,
+    Modules,
+    Sites,
+    Locks,
+    Rows,
+    Threads,
+    Edges,
+}
+
+#[repr(C)]
+pub(crate) struct ProcessRecord {
+    /// The kernel's process id, plus a serial number above it: ids are used again.
+    pub(crate) key: AtomicU64,
+    /// 1 + the record of the process that this one was forked from, 0 for none.
+    pub(crate) parent: AtomicU64,
+    /// Monotonic clock.
+    pub(crate) began_ns: AtomicU64,
+    pub(crate) _reserved: u64,
+}
+
+#[repr(C)]
+pub(crate) struct ModuleRecord {
+    /// A hash of the path.
+    pub(crate) key: AtomicU64,
+    pub(crate) length: AtomicU64,
+    pub(crate) path: [AtomicU64; PATH_BYTES / 8],
+}
+
+#[repr(C)]
+pub(crate) struct SiteRecord {
+    /// Process above address.
+    pub(crate) key: AtomicU64,
+    /// 1 + the module's record, 0 if it is not known (yet).
+    pub(crate) module: AtomicU64,
+    /// Of the site, in the module's file.
+    pub(crate) offset: AtomicU64,
+    pub(crate) _reserved: u64,
+}
+
+#[repr(C)]
+pub(crate) struct LockRecord {
+    /// Process above kind above address.
+    pub(crate) key: AtomicU64,
+    /// 1 + the site that was seen first, 0 if there was no room for one.
+    pub(crate) first_site: AtomicU64,
+}
+
+#[repr(C)]
+pub(crate) struct ThreadRecord {
+    /// Process above thread id.
+    pub(crate) key: AtomicU64,
+    /// By kind of wait, in the order of [`crate::Blocked`].
+    pub(crate) blocked_ns: [AtomicU64; 3],
+    pub(crate) waits: AtomicU64,
+    /// 1 + the row for which the thread waits now, 0 for none.
+    pub(crate) waiting: AtomicU64,
+    /// Since when, monotonic clock.
+    pub(crate) since_ns: AtomicU64,
+    pub(crate) acquisitions: AtomicU64,
+}
+
+#[repr(C)]
+pub(crate) struct EdgeRecord {
+    /// 1 + the lock that was held, above 1 + the lock that was taken.
+    pub(crate) key: AtomicU64,
+    pub(crate) count: AtomicU64,
+}
+
+#[repr(C)]
+pub(crate) struct RowRecord {
+    /// 1 + lock, above 1 + site (or 0).
+    pub(crate) key: AtomicU64,
+}
+
+#[repr(C)]
+pub(crate) struct RowBody {
+    pub(crate) acquisitions: AtomicU64,
+    pub(crate) contended: AtomicU64,
+    /// Waits that ended without the lock: timeouts, cancellations.
+    pub(crate) gave_up: AtomicU64,
+    pub(crate) wait: Counts,
+    pub(crate) hold: Counts,
+    /// How many other locks the thread held when it took this one here; the last is "or more".
+    pub(crate) depths: [AtomicU64; DEPTHS],
+}
+
+#[repr(C)]
+pub(crate) struct Counts {
+    pub(crate) sum_ns: AtomicU64,
+    pub(crate) max_ns: AtomicU64,
+    pub(crate) counts: [AtomicU64; BUCKETS],
+}
+
+/// A table as the reader finds it.
+#[derive(Clone, Copy)]
+pub(crate) struct Section {
+    pub(crate) offset: u64,
+    pub(crate) records: usize,
+    pub(crate) words: usize,
+}
+
+macro_rules! sections {
+    ($($name:ident = $field:ident: $record:ty, $records:expr;)*) => {$(
+        pub(crate) const $name: Section = Section {
+            offset: offset_of!(Layout, $field) as u64,
+            records: $records,
+            words: size_of::<$record>() / 8,
+        };
+    )*};
+}
+
+sections! {
+    HEADER = header: Header, 1;
+    PROCESS = processes: ProcessRecord, PROCESSES;
+    MODULE = modules: ModuleRecord, MODULES;
+    SITE = sites: SiteRecord, SITES;
+    LOCK = locks: LockRecord, LOCKS;
+    THREAD = threads: ThreadRecord, THREADS;
+    EDGE = edges: EdgeRecord, EDGES;
+    ROW = rows: RowRecord, ROWS;
+    BODY = bodies: RowBody, ROWS + 1;
+}
+
+/// Bits of an address in a key: what user space has on every 64-bit Linux without larger tables.
+pub(crate) const ADDRESS_BITS: u32 = 48;
+
+/// A key of something at an address. The lock kind stands above the process, which is never zero.
+pub(crate) fn address_key(process: u64, kind: u64, address: u64) -> u64 {
+    let address = address & ((1 << ADDRESS_BITS) - 1);
+    (kind << 12 | (process + 1)) << ADDRESS_BITS | address
+}
+
+/// Takes an [`address_key`] apart: process, kind, address.
+pub(crate) fn split_address_key(key: u64) -> (u64, u64, u64) {
+    let high = key >> ADDRESS_BITS;
+    ((high & 0xfff) - 1, high >> 12, key & ((1 << ADDRESS_BITS) - 1))
+}
+
+const _: () = assert!(size_of::<Header>() == 512 && PROCESSES < 0xfff);
+const _: () = assert!(size_of::<ModuleRecord>() == 256 && size_of::<ThreadRecord>() == 64);
+const _: () = assert!(size_of::<RowBody>().is_multiple_of(8) && size_of::<Layout>() < 256 << 20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_come_apart_as_they_were_put_together() {
+        for (process, kind, address) in [(0, 0, 1), (1023, 7, 0x7fff_ffff_f000), (5, 3, 1 << 47)] {
+            let key = address_key(process, kind, address);
+            assert_ne!(key, 0);
+            assert_eq!(split_address_key(key), (process, kind, address));
+        }
+    }
+
+    #[test]
+    fn tables_follow_each_other() {
+        let tables = [HEADER, PROCESS, MODULE, SITE, LOCK, THREAD, EDGE, ROW, BODY];
+        let mut end = 0;
+        for table in tables {
+            assert_eq!(table.offset, end);
+            end += (table.records * table.words * 8) as u64;
+        }
+        assert_eq!(end, FILE_BYTES);
+    }
+}

@@ -1,0 +1,143 @@
+//! The recording: a file of fixed size that a running program fills in and a reader looks at.
+//!
+//! Who wants to know what a program waits for creates a [`Recording`], names its file in the
+//! environment variable [`VARIABLE`] and starts the program under the preload library. That maps
+//! the file, as does every process it starts, and counts into it with a [`Writer`]: by atomic
+//! additions to shared memory, without a lock, an allocation or a system call. [`Recording::read`]
+//! may be called at any time, and after the program is gone: however it went, what it wrote is
+//! there.
+//!
+//! ```
+//! use antiphon_record::{Recording, Scope};
+//!
+//! # let path = std::env::temp_dir().join(format!("recording-example-{}", std::process::id()));
+//! let recording = Recording::create(&path, Scope::Contended)?;
+//! // … run a program with ANTIPHON_RECORD={path} …
+//! let snapshot = recording.read()?;
+//! for row in &snapshot.rows {
+//!     println!("{:?} {:?} {:?}", snapshot.locks[row.lock].kind, row.acquisitions, row.wait.p99());
+//! }
+//! # std::fs::remove_file(&path)?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! The file is a header and tables of records, each record an array of 64-bit words ([`layout`]):
+//!
+//! | table | key | what else is in a record |
+//! |---|---|---|
+//! | processes | process id | parent's record, start |
+//! | modules | hash of the path | the path |
+//! | sites | process, return address | module, offset in its file |
+//! | locks | process, address, kind | the first site |
+//! | rows | lock, site | counts, histograms of waits and holds |
+//! | threads | process, thread id | blocked time by kind, what it waits for now |
+//! | edges | lock held, lock taken | how often |
+//!
+//! A child of `fork` and a program that is executed write into the same tables, under a process
+//! record of their own: addresses mean something within one process only, so every key has it.
+//!
+//! Nothing is lost in silence: what finds its table full is counted in the header
+//! ([`Snapshot::dropped`]), and waits whose row can't be had go to a last row that stands for all
+//! of those, so that sums stay right.
+//!
+//! The file is sparse. It is [`FILE_BYTES`] long, but costs what was written.
+
+pub mod layout;
+
+mod histogram;
+mod reader;
+mod snapshot;
+mod table;
+mod writer;
+
+pub use histogram::{BUCKETS, Histogram, bucket, bucket_floor};
+pub use layout::FILE_BYTES;
+pub use reader::Recording;
+pub use snapshot::{Blocked, Dropped, Edge, Lock, Process, Row, Site, Snapshot, Thread, Waiting};
+pub use writer::{Mismatch, RowWriter, ThreadWriter, Writer};
+
+/// The environment variable in which a program is told the path of its recording.
+pub const VARIABLE: &str = "ANTIPHON_RECORD";
+
+/// How much is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Waits only. An acquisition that doesn't wait is not seen and costs nothing more.
+    Contended,
+    /// Every acquisition, every hold, and the order in which locks are taken.
+    Full,
+}
+
+impl Scope {
+    pub(crate) const fn bits(self) -> u64 {
+        match self {
+            Self::Contended => 1,
+            Self::Full => 2,
+        }
+    }
+
+    pub(crate) const fn from_bits(bits: u64) -> Option<Self> {
+        match bits {
+            1 => Some(Self::Contended),
+            2 => Some(Self::Full),
+            _ => None,
+        }
+    }
+}
+
+/// What kind of object was waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A mutex of the normal kind.
+    Mutex,
+    /// An adaptive mutex.
+    Adaptive,
+    /// A recursive mutex.
+    Recursive,
+    /// An error-checking mutex.
+    ErrorCheck,
+    /// A robust, priority or process-shared mutex, which stays the C library's.
+    Foreign,
+    /// A condition variable; its waits last from the release of the mutex to the wake.
+    Condition,
+    /// A spinlock.
+    Spin,
+    /// Stands for all that found its table full.
+    Rest,
+}
+
+impl Kind {
+    const ALL: [Self; 8] = [
+        Self::Mutex,
+        Self::Adaptive,
+        Self::Recursive,
+        Self::ErrorCheck,
+        Self::Foreign,
+        Self::Condition,
+        Self::Spin,
+        Self::Rest,
+    ];
+
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mutex => "mutex",
+            Self::Adaptive => "adaptive",
+            Self::Recursive => "recursive",
+            Self::ErrorCheck => "errorcheck",
+            Self::Foreign => "foreign",
+            Self::Condition => "cond",
+            Self::Spin => "spin",
+            Self::Rest => "rest",
+        }
+    }
+
+    pub(crate) fn bits(self) -> u64 {
+        self as u64
+    }
+
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        usize::try_from(bits).ok().and_then(|at| Self::ALL.get(at).copied()).unwrap_or(Self::Rest)
+    }
+}

@@ -1,0 +1,291 @@
+//! The reading half: positioned reads of the file, while it grows or after.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::histogram::BUCKETS;
+use crate::layout::{
+    self, BODY, DEPTHS, DROPS, EDGE, FILE_BYTES, HEADER, LOCK, MAGIC, MODULE, PROCESS, ROW, ROWS,
+    SITE, Section, THREAD, VERSION, split_address_key,
+};
+use crate::snapshot::{
+    Blocked, Dropped, Edge, Lock, Process, Row, Site, Snapshot, Thread, Waiting,
+};
+use crate::{Histogram, Kind, Scope};
+
+/// A recording's file, as its reader holds it.
+#[derive(Debug)]
+pub struct Recording {
+    file: File,
+}
+
+impl Recording {
+    /// Creates the file at `path` (its name goes in the program's environment as
+    /// [`VARIABLE`](crate::VARIABLE)). The file is sparse; the caller removes it in the end.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system; a file that is there already is one.
+    pub fn create(path: &Path, scope: Scope) -> io::Result<Self> {
+        let file = File::options().read(true).write(true).create_new(true).open(path)?;
+        Self::begin(file, scope)
+    }
+
+    /// Makes a recording of an empty file, such as one from `memfd_create`, to be handed to the
+    /// program as `/proc/PID/fd/N`.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    pub fn begin(file: File, scope: Scope) -> io::Result<Self> {
+        file.set_len(FILE_BYTES)?;
+        let header = [MAGIC, VERSION, scope.bits(), FILE_BYTES];
+        let bytes: Vec<u8> = header.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        file.write_all_at(&bytes, 0)?;
+        Ok(Self { file })
+    }
+
+    /// Opens a recording that is there.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system; [`ErrorKind::InvalidData`] if it is no recording of this version.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let recording = Self { file };
+        let header = recording.words(HEADER)?;
+        if header[..2] != [MAGIC, VERSION] || header[3] != FILE_BYTES {
+            return Err(io::Error::new(ErrorKind::InvalidData, "no recording of this version"));
+        }
+        Ok(recording)
+    }
+
+    /// What has been recorded so far.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the file.
+    pub fn read(&self) -> io::Result<Snapshot> {
+        let header = self.words(HEADER)?;
+        let modules = self.modules()?;
+        let (processes, process_at) = self.processes()?;
+        let (sites, site_at) = self.sites(&modules, &process_at)?;
+        let (mut locks, lock_at) = self.locks(&process_at, &site_at)?;
+        let (rows, row_at, depths) = self.rows(&mut locks, &lock_at, &site_at)?;
+        let threads = self.threads(&process_at, &rows, &row_at)?;
+        let edges = self.edges(&lock_at)?;
+        let drops = &header[4..4 + DROPS];
+        Ok(Snapshot {
+            scope: Scope::from_bits(header[2]),
+            processes,
+            sites,
+            locks,
+            rows,
+            threads,
+            depths,
+            edges,
+            dropped: Dropped {
+                processes: drops[0],
+                modules: drops[1],
+                sites: drops[2],
+                locks: drops[3],
+                rows: drops[4],
+                threads: drops[5],
+                edges: drops[6],
+            },
+        })
+    }
+
+    fn modules(&self) -> io::Result<Vec<Option<String>>> {
+        let words = self.words(MODULE)?;
+        let name = |record: &[u64]| {
+            let length = (record[1] as usize).min(layout::PATH_BYTES);
+            let bytes: Vec<u8> =
+                record[2..].iter().flat_map(|word| word.to_ne_bytes()).take(length).collect();
+            (length != 0).then(|| String::from_utf8_lossy(&bytes).into_owned())
+        };
+        Ok(words.chunks(MODULE.words).map(name).collect())
+    }
+
+    fn processes(&self) -> io::Result<(Vec<Process>, Places)> {
+        let words = self.words(PROCESS)?;
+        let places = Places::of(&words, PROCESS);
+        let all = places.records(&words, PROCESS).map(|(_, record)| Process {
+            pid: record[0] as u32,
+            parent: places.get(record[1].wrapping_sub(1)),
+            began_ns: record[2],
+        });
+        Ok((all.collect(), places))
+    }
+
+    fn sites(
+        &self,
+        modules: &[Option<String>],
+        process_at: &Places,
+    ) -> io::Result<(Vec<Site>, Places)> {
+        let words = self.words(SITE)?;
+        let places = Places::of(&words, SITE);
+        let all = places.records(&words, SITE).map(|(_, record)| {
+            let (process, _, address) = split_address_key(record[0]);
+            let module = (record[1] as usize).checked_sub(1).and_then(|at| modules.get(at));
+            Site {
+                process: process_at.get(process).unwrap_or(0),
+                address,
+                module: module.cloned().flatten(),
+                offset: record[2],
+            }
+        });
+        Ok((all.collect(), places))
+    }
+
+    fn locks(&self, process_at: &Places, site_at: &Places) -> io::Result<(Vec<Lock>, Places)> {
+        let words = self.words(LOCK)?;
+        let places = Places::of(&words, LOCK);
+        let all = places.records(&words, LOCK).map(|(_, record)| {
+            let (process, kind, address) = split_address_key(record[0]);
+            Lock {
+                process: process_at.get(process).unwrap_or(0),
+                address,
+                kind: Kind::from_bits(kind),
+                first_site: site_at.get(record[1].wrapping_sub(1)),
+            }
+        });
+        Ok((all.collect(), places))
+    }
+
+    fn rows(
+        &self,
+        locks: &mut Vec<Lock>,
+        lock_at: &Places,
+        site_at: &Places,
+    ) -> io::Result<(Vec<Row>, Places, Vec<u64>)> {
+        let words = self.words(ROW)?;
+        let places = Places::of(&words, ROW);
+        let mut rows = Vec::new();
+        let mut depths = vec![0; DEPTHS];
+        let mut count = |body: &[u64]| {
+            for (depth, more) in depths.iter_mut().zip(&body[body.len() - DEPTHS..]) {
+                *depth += more;
+            }
+        };
+        for (index, record) in places.records(&words, ROW) {
+            let lock = lock_at.get((record[0] >> 32).wrapping_sub(1)).unwrap_or(0);
+            let site = site_at.get((record[0] & u64::from(u32::MAX)).wrapping_sub(1));
+            let body = self.record(BODY, index)?;
+            count(&body);
+            rows.push(row(lock, site, &body));
+        }
+        let body = self.record(BODY, ROWS)?;
+        count(&body);
+        let rest = row(locks.len(), None, &body);
+        if rest.contended != 0 || rest.acquisitions != 0 {
+            locks.push(Lock { process: 0, address: 0, kind: Kind::Rest, first_site: None });
+            rows.push(rest);
+        }
+        Ok((rows, places, depths))
+    }
+
+    fn threads(
+        &self,
+        process_at: &Places,
+        rows: &[Row],
+        row_at: &Places,
+    ) -> io::Result<Vec<Thread>> {
+        let words = self.words(THREAD)?;
+        let places = Places::of(&words, THREAD);
+        let all = places.records(&words, THREAD).map(|(_, record)| {
+            let (process, _, tid) = split_address_key(record[0]);
+            let row = row_at.get(record[5].wrapping_sub(1)).and_then(|at| rows.get(at));
+            let waiting =
+                row.map(|row| Waiting { lock: row.lock, site: row.site, since_ns: record[6] });
+            Thread {
+                process: process_at.get(process).unwrap_or(0),
+                tid: tid as u32,
+                blocked: Blocked {
+                    mutex_ns: record[1],
+                    condition_ns: record[2],
+                    spin_ns: record[3],
+                },
+                waits: record[4],
+                acquisitions: record[7],
+                waiting,
+            }
+        });
+        Ok(all.collect())
+    }
+
+    fn edges(&self, lock_at: &Places) -> io::Result<Vec<Edge>> {
+        let words = self.words(EDGE)?;
+        let places = Places::of(&words, EDGE);
+        let all = places.records(&words, EDGE).filter_map(|(_, record)| {
+            let held = lock_at.get((record[0] >> 32).wrapping_sub(1))?;
+            let taken = lock_at.get((record[0] & u64::from(u32::MAX)).wrapping_sub(1))?;
+            Some(Edge { held, taken, count: record[1] })
+        });
+        Ok(all.collect())
+    }
+
+    fn words(&self, section: Section) -> io::Result<Vec<u64>> {
+        self.words_at(section.offset, section.records * section.words)
+    }
+
+    fn record(&self, section: Section, index: usize) -> io::Result<Vec<u64>> {
+        let offset = section.offset + (index * section.words * 8) as u64;
+        self.words_at(offset, section.words)
+    }
+
+    fn words_at(&self, offset: u64, words: usize) -> io::Result<Vec<u64>> {
+        let mut bytes = vec![0; words * 8];
+        self.file.read_exact_at(&mut bytes, offset)?;
+        let (words, _) = bytes.as_chunks::<8>();
+        Ok(words.iter().map(|&word| u64::from_ne_bytes(word)).collect())
+    }
+}
+
+/// Where the records of a table stand in the vector that is made of those in use.
+struct Places(Vec<Option<usize>>);
+
+impl Places {
+    fn of(words: &[u64], section: Section) -> Self {
+        let mut next = 0;
+        let place = |record: &[u64]| {
+            (record[0] != 0).then(|| {
+                next += 1;
+                next - 1
+            })
+        };
+        Self(words.chunks(section.words).map(place).collect())
+    }
+
+    fn get(&self, record: u64) -> Option<usize> {
+        self.0.get(usize::try_from(record).ok()?).copied().flatten()
+    }
+
+    fn records<'a>(
+        &self,
+        words: &'a [u64],
+        section: Section,
+    ) -> impl Iterator<Item = (usize, &'a [u64])> {
+        words.chunks(section.words).enumerate().filter(|(_, record)| record[0] != 0)
+    }
+}
+
+/// A row from the words of its body.
+fn row(lock: usize, site: Option<usize>, body: &[u64]) -> Row {
+    let counts = |words: &[u64]| Histogram {
+        sum_ns: words[0],
+        max_ns: words[1],
+        counts: words[2..2 + BUCKETS].to_vec(),
+    };
+    Row {
+        lock,
+        site,
+        acquisitions: body[0],
+        contended: body[1],
+        gave_up: body[2],
+        wait: counts(&body[3..]),
+        hold: counts(&body[3 + 2 + BUCKETS..]),
+    }
+}

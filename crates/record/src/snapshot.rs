@@ -1,0 +1,180 @@
+//! What a recording holds, as a reader wants it.
+//!
+//! Records refer to each other by position in the vectors of the [`Snapshot`].
+
+use crate::{Histogram, Kind, Scope};
+
+/// All of a recording at some moment. Counts may be ahead of one another by what was going on.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// How much was recorded; `None` in an empty snapshot.
+    pub scope: Option<Scope>,
+    /// The processes that wrote.
+    pub processes: Vec<Process>,
+    /// Call sites: where a lock function was called from.
+    pub sites: Vec<Site>,
+    /// The locks and condition variables.
+    pub locks: Vec<Lock>,
+    /// What happened to which lock at which site.
+    pub rows: Vec<Row>,
+    /// The threads that waited (`Scope::Full`: that took a lock).
+    pub threads: Vec<Thread>,
+    /// How many locks the thread held already, each time that one was taken; the last counts "or
+    /// more". `Scope::Full` only.
+    pub depths: Vec<u64>,
+    /// Which lock was taken while which was held. `Scope::Full` only.
+    pub edges: Vec<Edge>,
+    /// What is missing.
+    pub dropped: Dropped,
+}
+
+impl Snapshot {
+    /// Pairs of locks that were taken in both orders, as positions in `edges`: deadlocks in
+    /// waiting, unless a third lock guards both.
+    #[must_use]
+    pub fn inversions(&self) -> Vec<(usize, usize)> {
+        let mut inversions = Vec::new();
+        for (at, edge) in self.edges.iter().enumerate() {
+            let back = self.edges[at + 1..]
+                .iter()
+                .position(|other| other.held == edge.taken && other.taken == edge.held);
+            inversions.extend(back.map(|back| (at, at + 1 + back)));
+        }
+        inversions
+    }
+
+    /// The mean and the largest number of locks that a thread held when it took one (that one
+    /// included); `None` unless all acquisitions were recorded.
+    #[must_use]
+    pub fn depth(&self) -> Option<(f64, u64)> {
+        let total: u64 = self.depths.iter().sum();
+        let weighted: u64 = (1..).zip(&self.depths).map(|(depth, count)| depth * count).sum();
+        let deepest = (1..).zip(&self.depths).filter(|(_, count)| **count != 0).last()?;
+        Some((weighted as f64 / total as f64, deepest.0))
+    }
+}
+
+/// A process that wrote into the recording: a program, or a child that it forked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// The kernel's id.
+    pub pid: u32,
+    /// The process that it was forked from, if that wrote too and it has executed nothing since.
+    pub parent: Option<usize>,
+    /// When it first wrote, in nanoseconds of the monotonic clock.
+    pub began_ns: u64,
+}
+
+/// Where a lock function was called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The process.
+    pub process: usize,
+    /// The return address in that process's memory.
+    pub address: u64,
+    /// The file that was mapped there; `None` for code that is in no file.
+    pub module: Option<String>,
+    /// The return address as an offset in that file (not a virtual address of its program headers).
+    pub offset: u64,
+}
+
+/// A lock or a condition variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lock {
+    /// The process.
+    pub process: usize,
+    /// Its address in that process's memory. Another lock may have stood there earlier or later.
+    pub address: u64,
+    /// What it is.
+    pub kind: Kind,
+    /// Where it was seen first; `None` if the table of sites was full.
+    pub first_site: Option<usize>,
+}
+
+/// What happened to one lock at one site.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The lock. For the row of all that found a table full, one of kind [`Kind::Rest`].
+    pub lock: usize,
+    /// The site; `None` if the table of sites was full.
+    pub site: Option<usize>,
+    /// How often the lock was had here: under `Scope::Contended` after a wait only.
+    pub acquisitions: u64,
+    /// How often somebody had to wait here.
+    pub contended: u64,
+    /// How many of those waits ended without the lock.
+    pub gave_up: u64,
+    /// How long the waits were.
+    pub wait: Histogram,
+    /// How long the lock was held after it was taken here. `Scope::Full` only.
+    pub hold: Histogram,
+}
+
+/// Nanoseconds that a thread was blocked, by what it was blocked in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blocked {
+    /// Mutexes.
+    pub mutex_ns: u64,
+    /// Condition variables.
+    pub condition_ns: u64,
+    /// Spinlocks.
+    pub spin_ns: u64,
+}
+
+/// A thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thread {
+    /// The process.
+    pub process: usize,
+    /// The kernel's thread id.
+    pub tid: u32,
+    /// How long it waited.
+    pub blocked: Blocked,
+    /// How often it waited.
+    pub waits: u64,
+    /// How often it had a lock: under `Scope::Contended` after a wait only.
+    pub acquisitions: u64,
+    /// What it waits for now.
+    pub waiting: Option<Waiting>,
+}
+
+/// A wait that is going on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The lock.
+    pub lock: usize,
+    /// Where it waits; `None` if the table of sites was full.
+    pub site: Option<usize>,
+    /// Since when, in nanoseconds of the monotonic clock.
+    pub since_ns: u64,
+}
+
+/// One lock taken while another was held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The lock that was held, the one taken last before.
+    pub held: usize,
+    /// The lock that was taken.
+    pub taken: usize,
+    /// How often.
+    pub count: u64,
+}
+
+/// Events that found a table full, by table. Waits among them are in the last row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Processes that recorded nothing.
+    pub processes: u64,
+    /// Sites whose module has no name.
+    pub modules: u64,
+    /// Events without a site.
+    pub sites: u64,
+    /// Events whose lock is not told apart.
+    pub locks: u64,
+    /// Events that went to the last row.
+    pub rows: u64,
+    /// Events of threads that are not told apart.
+    pub threads: u64,
+    /// Pairs of locks.
+    pub edges: u64,
+}

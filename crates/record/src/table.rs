@@ -1,0 +1,92 @@
+//! Open addressing in shared memory: find the record of a key, or claim a free one for it.
+//!
+//! A key is written once, by an exchange, and never taken back, so a search ends at the key or at
+//! the first free record. Searches are short or the table counts as full: a long run of taken
+//! records would make every miss slow for the program under test.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+/// How many records a search looks at.
+const PROBES: usize = 64;
+
+/// Where a key stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// It was there.
+    Old(usize),
+    /// It was not, and a record has been claimed for it.
+    New(usize),
+    /// It was not, and there is no room.
+    Full,
+}
+
+impl Found {
+    /// The record, however it was had.
+    pub(crate) fn index(self) -> Option<usize> {
+        match self {
+            Self::Old(index) | Self::New(index) => Some(index),
+            Self::Full => None,
+        }
+    }
+}
+
+/// Finds `key`, which is not zero, among `length` records (a power of two) whose key words `word`
+/// returns, or claims a record.
+pub(crate) fn find<'a>(key: u64, length: usize, word: impl Fn(usize) -> &'a AtomicU64) -> Found {
+    let begin = hash(key) as usize;
+    for step in 0..PROBES.min(length) {
+        let index = (begin + step) & (length - 1);
+        let at = word(index);
+        // Relaxed, as below: a record's other words are counters, or looked at by the reader alone,
+        // who bears half a record.
+        let mut seen = at.load(Relaxed);
+        if seen == 0 {
+            match at.compare_exchange(0, key, Relaxed, Acquire) {
+                Ok(_) => return Found::New(index),
+                Err(theirs) => seen = theirs,
+            }
+        }
+        if seen == key {
+            return Found::Old(index);
+        }
+    }
+    Found::Full
+}
+
+/// Spreads keys that differ in few bits, such as addresses, over all bits.
+pub(crate) fn hash(key: u64) -> u64 {
+    let mixed = (key ^ key >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ mixed >> 29
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_again_what_it_claimed_and_says_when_it_is_full() {
+        let words: Vec<AtomicU64> = (0..128).map(|_| AtomicU64::new(0)).collect();
+        let find = |key| find(key, words.len(), |index| &words[index]);
+        let claimed: Vec<Found> = (1..=32).map(find).collect();
+        assert!(claimed.iter().all(|found| matches!(found, Found::New(_))));
+        for (key, claimed) in (1..=32).zip(&claimed) {
+            assert_eq!(find(key).index(), claimed.index());
+            assert!(matches!(find(key), Found::Old(_)));
+        }
+        let full = (100..1000).map(find).filter(|&found| found == Found::Full).count();
+        assert!(full >= 900 - (128 - 32), "{full}");
+    }
+
+    #[test]
+    fn threads_that_race_for_a_key_get_the_same_record() {
+        let words: Vec<AtomicU64> = (0..1024).map(|_| AtomicU64::new(0)).collect();
+        let run = || (1..500).map(|key| find(key, 1024, |at| &words[at]).index()).collect();
+        let all: Vec<Vec<Option<usize>>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
+            threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        });
+        assert_eq!(all.len(), 4);
+        assert!(all.iter().all(|one| *one == all[0]));
+    }
+}

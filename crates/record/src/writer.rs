@@ -1,0 +1,300 @@
+//! The writing half: atomic additions to the mapped file, nothing else.
+//!
+//! All accesses are `Relaxed`: each word is a counter or is written once, the reader bears any
+//! interleaving, and the kernel makes what was written visible to who reads the file.
+//!
+//! What is counted for every acquisition is counted by who holds the lock, in words that belong to
+//! that lock, so a plain addition is enough; what is counted for waits is added atomically.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+use crate::histogram::bucket;
+use crate::layout::{
+    Counts, DEPTHS, EDGES, FILE_BYTES, Full, LOCKS, Layout, MAGIC, MODULES, PATH_BYTES, PROCESSES,
+    ROWS, SITES, THREADS, VERSION, address_key,
+};
+use crate::table::{Found, find, hash};
+use crate::{Kind, Scope};
+
+/// The file is no recording of this version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mismatch;
+
+/// Writes into a mapped recording. Never blocks, allocates or makes a system call; may be used by
+/// all threads, in signal handlers, and by several processes that map the same file.
+#[derive(Clone, Copy)]
+pub struct Writer {
+    file: &'static Layout,
+}
+
+/// A row: one lock at one site. Good for as long as the file is mapped, in this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowWriter(u32);
+
+impl RowWriter {
+    /// A number to keep it by; never zero.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        self.0 + 1
+    }
+
+    /// The row of a number from [`bits`](Self::bits), and `None` for zero.
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Option<Self> {
+        match bits.checked_sub(1) {
+            Some(index) if index as usize <= ROWS => Some(Self(index)),
+            _ => None,
+        }
+    }
+}
+
+/// A thread's record, or none if there was no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadWriter(u32);
+
+impl ThreadWriter {
+    /// A number to keep it by; never zero.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The thread of a number from [`bits`](Self::bits), and `None` for zero.
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Option<Self> {
+        if bits == 0 || bits > NO_THREAD { None } else { Some(Self(bits)) }
+    }
+}
+
+const NO_THREAD: u32 = THREADS as u32 + 1;
+/// The row of all that found a table full.
+const REST: RowWriter = RowWriter(ROWS as u32);
+
+impl Writer {
+    /// A writer of the recording that is mapped at `base`.
+    ///
+    /// # Errors
+    ///
+    /// [`Mismatch`] if what is mapped there is something else.
+    ///
+    /// # Safety
+    ///
+    /// `base` is aligned to 8 bytes, and [`FILE_BYTES`] are mapped there, shared, readable and
+    /// writable, for as long as the process lives.
+    pub unsafe fn new(base: *const Layout) -> Result<Self, Mismatch> {
+        // SAFETY: mapped and aligned by the contract; any bytes are a `Layout`, and all fields that
+        // are not atomics are written before the file is handed out.
+        let file = unsafe { &*base };
+        let header = &file.header;
+        let sound = header.magic == MAGIC
+            && header.version == VERSION
+            && header.bytes == FILE_BYTES
+            && Scope::from_bits(header.scope).is_some();
+        if sound { Ok(Self { file }) } else { Err(Mismatch) }
+    }
+
+    /// How much is to be recorded.
+    #[must_use]
+    pub fn scope(self) -> Scope {
+        Scope::from_bits(self.file.header.scope).unwrap_or(Scope::Contended)
+    }
+
+    /// A record for the calling process, which was forked from that of record `parent`. `None` if
+    /// there is no room: the process then records nothing.
+    #[must_use]
+    pub fn process(self, pid: u32, parent: Option<u32>, began_ns: u64) -> Option<u32> {
+        // The time tells processes apart that had the same id one after the other.
+        let key = (began_ns >> 10) << 32 | u64::from(pid);
+        let Some(index) = find(key, PROCESSES, |at| &self.file.processes[at].key).index() else {
+            self.dropped(Full::Processes);
+            return None;
+        };
+        let record = &self.file.processes[index];
+        record.parent.store(parent.map_or(0, |parent| u64::from(parent) + 1), Relaxed);
+        record.began_ns.store(began_ns, Relaxed);
+        Some(index as u32)
+    }
+
+    /// The record of thread `tid` of `process`.
+    #[must_use]
+    pub fn thread(self, process: u32, tid: u32) -> ThreadWriter {
+        let key = address_key(u64::from(process), 0, u64::from(tid));
+        let found = find(key, THREADS, |at| &self.file.threads[at].key);
+        ThreadWriter(found.index().map_or(NO_THREAD, |index| index as u32 + 1))
+    }
+
+    /// The row of a lock at a site, both told by their addresses in `process`. The second value is
+    /// there if the site is new: the caller finds out where it lies and calls
+    /// [`place`](Self::place).
+    #[must_use]
+    pub fn row(self, process: u32, kind: Kind, lock: u64, site: u64) -> (RowWriter, Option<u32>) {
+        let process = u64::from(process);
+        let key = address_key(process, 0, site);
+        let (site, fresh) = match find(key, SITES, |at| &self.file.sites[at].key) {
+            Found::Old(index) => (Some(index as u64), None),
+            Found::New(index) => (Some(index as u64), Some(index as u32)),
+            Found::Full => {
+                self.dropped(Full::Sites);
+                (None, None)
+            }
+        };
+        let site = site.map_or(0, |site| site + 1);
+        let key = address_key(process, kind.bits(), lock);
+        let lock = match find(key, LOCKS, |at| &self.file.locks[at].key) {
+            Found::Old(index) => index as u64,
+            Found::New(index) => {
+                self.file.locks[index].first_site.store(site, Relaxed);
+                index as u64
+            }
+            Found::Full => {
+                self.dropped(Full::Locks);
+                return (REST, fresh);
+            }
+        };
+        let found = find((lock + 1) << 32 | site, ROWS, |at| &self.file.rows[at].key);
+        match found.index() {
+            Some(index) => (RowWriter(index as u32), fresh),
+            None => {
+                self.dropped(Full::Rows);
+                (REST, fresh)
+            }
+        }
+    }
+
+    /// Says that `site` lies at `offset` in the file of that path.
+    pub fn place(self, site: u32, path: &[u8], offset: u64) {
+        let Some(record) = self.file.sites.get(site as usize) else { return };
+        record.offset.store(offset, Relaxed);
+        let path = &path[path.len().saturating_sub(PATH_BYTES)..];
+        let key = path.iter().fold(path.len() as u64, |key, &byte| hash(key ^ u64::from(byte))) | 1;
+        let index = match find(key, MODULES, |at| &self.file.modules[at].key) {
+            Found::Old(index) => index,
+            Found::New(index) => {
+                let module = &self.file.modules[index];
+                for (word, bytes) in module.path.iter().zip(path.chunks(8)) {
+                    let mut padded = [0; 8];
+                    padded[..bytes.len()].copy_from_slice(bytes);
+                    word.store(u64::from_ne_bytes(padded), Relaxed);
+                }
+                module.length.store(path.len() as u64, Relaxed);
+                index
+            }
+            Found::Full => return self.dropped(Full::Modules),
+        };
+        record.module.store(index as u64 + 1, Relaxed);
+    }
+
+    /// `thread` begins to wait at `row`, at `now_ns` of the monotonic clock.
+    pub fn wait_begins(self, thread: ThreadWriter, row: RowWriter, now_ns: u64) {
+        if let Some(record) = self.record(thread) {
+            record.since_ns.store(now_ns, Relaxed);
+            record.waiting.store(u64::from(row.bits()), Relaxed);
+        }
+    }
+
+    /// That wait is over after `waited_ns`; `had` says whether with the lock (or, for a condition
+    /// variable, with a notification).
+    pub fn wait_ends(
+        self,
+        thread: ThreadWriter,
+        row: RowWriter,
+        kind: Kind,
+        waited_ns: u64,
+        had: bool,
+    ) {
+        let body = &self.file.bodies[row.0 as usize];
+        body.contended.fetch_add(1, Relaxed);
+        body.wait.count(waited_ns);
+        if !had {
+            body.gave_up.fetch_add(1, Relaxed);
+        }
+        let Some(record) = self.record(thread) else { return self.dropped(Full::Threads) };
+        record.waiting.store(0, Relaxed);
+        record.waits.fetch_add(1, Relaxed);
+        let blocked = match kind {
+            Kind::Condition => 1,
+            Kind::Spin => 2,
+            _ => 0,
+        };
+        record.blocked_ns[blocked].fetch_add(waited_ns, Relaxed);
+    }
+
+    /// `thread` has taken the lock of `row`, and holds it.
+    pub fn acquired(self, thread: ThreadWriter, row: RowWriter) {
+        self.add_as_holder(row, &self.file.bodies[row.0 as usize].acquisitions, 1);
+        if let Some(record) = self.record(thread) {
+            add_alone(&record.acquisitions, 1);
+        }
+    }
+
+    /// The caller holds the lock that was taken at `row` since `held_ns`, and is about to release
+    /// it.
+    pub fn held(self, row: RowWriter, held_ns: u64) {
+        let hold = &self.file.bodies[row.0 as usize].hold;
+        self.add_as_holder(row, &hold.counts[bucket(held_ns)], 1);
+        self.add_as_holder(row, &hold.sum_ns, held_ns);
+        raise(&hold.max_ns, held_ns);
+    }
+
+    /// The lock of `taken` was taken, and is held, by a thread that held `holding` others, the last
+    /// of them taken at `last`.
+    pub fn nested(self, holding: usize, last: Option<RowWriter>, taken: RowWriter) {
+        let depths = &self.file.bodies[taken.0 as usize].depths;
+        self.add_as_holder(taken, &depths[holding.min(DEPTHS - 1)], 1);
+        let Some((held, taken)) = last.and_then(|last| self.lock(last)).zip(self.lock(taken))
+        else {
+            return;
+        };
+        match find(held << 32 | taken, EDGES, |at| &self.file.edges[at].key).index() {
+            // Both locks are held.
+            Some(index) => add_alone(&self.file.edges[index].count, 1),
+            None => self.dropped(Full::Edges),
+        }
+    }
+
+    /// Adds to a counter that only holders of the lock of `row` write to: one at a time, if the row
+    /// is of one lock.
+    #[inline]
+    fn add_as_holder(self, row: RowWriter, counter: &AtomicU64, more: u64) {
+        if row == REST {
+            counter.fetch_add(more, Relaxed);
+        } else {
+            add_alone(counter, more);
+        }
+    }
+
+    /// 1 + the lock of a row; `None` for the row of all the rest.
+    fn lock(self, row: RowWriter) -> Option<u64> {
+        self.file.rows.get(row.0 as usize).map(|row| row.key.load(Relaxed) >> 32)
+    }
+
+    fn record(self, thread: ThreadWriter) -> Option<&'static crate::layout::ThreadRecord> {
+        self.file.threads.get(thread.0 as usize - 1)
+    }
+
+    fn dropped(self, table: Full) {
+        self.file.header.dropped[table as usize].fetch_add(1, Relaxed);
+    }
+}
+
+impl Counts {
+    fn count(&self, ns: u64) {
+        self.counts[bucket(ns)].fetch_add(1, Relaxed);
+        self.sum_ns.fetch_add(ns, Relaxed);
+        raise(&self.max_ns, ns);
+    }
+}
+
+/// Adds to a counter that nobody else writes to now: without a locked instruction.
+#[inline]
+fn add_alone(counter: &AtomicU64, more: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(more), Relaxed);
+}
+
+/// Makes `word` at least `value`; a plain look first, since it is seldom raised.
+fn raise(word: &AtomicU64, value: u64) {
+    if word.load(Relaxed) < value {
+        word.fetch_max(value, Relaxed);
+    }
+}

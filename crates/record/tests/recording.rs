@@ -1,0 +1,130 @@
+//! A recording written and read back: what was counted is there, and what found no room is counted.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::FromRawFd;
+
+use antiphon_record::layout::Layout;
+use antiphon_record::{FILE_BYTES, Kind, Recording, Scope, Writer};
+
+/// A recording in memory, and a writer that has it mapped.
+fn recording(scope: Scope) -> io::Result<(Recording, Writer)> {
+    // SAFETY: a new anonymous file; the name is a C string.
+    let fd = unsafe { libc::memfd_create(c"recording".as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: nobody else has this descriptor.
+    let file = unsafe { File::from_raw_fd(fd) };
+    let recording = Recording::begin(file, scope)?;
+    let (length, access) = (FILE_BYTES as usize, libc::PROT_READ | libc::PROT_WRITE);
+    // SAFETY: a new mapping wherever the kernel likes; it outlives the descriptor.
+    let base = unsafe { libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, fd, 0) };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: mapped above, aligned to a page, and never unmapped.
+    let writer = unsafe { Writer::new(base.cast::<Layout>()) };
+    Ok((recording, writer.map_err(|_| io::Error::other("mismatch"))?))
+}
+
+#[test]
+fn reads_back_what_was_written() -> io::Result<()> {
+    let (recording, writer) = recording(Scope::Full)?;
+    assert_eq!(writer.scope(), Scope::Full);
+    let process = writer.process(77, None, 5_000_000).unwrap_or(u32::MAX);
+    let child = writer.process(78, Some(process), 6_000_000).unwrap_or(u32::MAX);
+    let thread = writer.thread(process, 79);
+    let (row, fresh) = writer.row(process, Kind::Mutex, 0x1000, 0x40_0000);
+    writer.place(fresh.unwrap_or(u32::MAX), b"/usr/bin/program", 0x123);
+    let (again, fresh) = writer.row(process, Kind::Mutex, 0x1000, 0x40_0000);
+    assert_eq!((row, None), (again, fresh));
+    let (other, _) = writer.row(child, Kind::Condition, 0x1000, 0x40_0000);
+    assert_ne!(row, other);
+
+    writer.wait_begins(thread, row, 7_000_000);
+    let during = recording.read()?;
+    let waiting = during.threads[0].waiting;
+    let waiting = waiting.map(|waiting| (during.locks[waiting.lock].kind, waiting.since_ns));
+    assert_eq!(waiting, Some((Kind::Mutex, 7_000_000)));
+    writer.wait_ends(thread, row, Kind::Mutex, 3_000, true);
+    writer.acquired(thread, row);
+    writer.held(row, 500);
+    writer.nested(1, Some(other), row);
+    writer.nested(1, Some(row), other);
+
+    let snapshot = recording.read()?;
+    assert_eq!(snapshot.processes.iter().filter(|process| process.pid == 77).count(), 1);
+    let child = snapshot.processes.iter().find(|process| process.pid == 78);
+    let parent = child.and_then(|child| child.parent).map(|at| snapshot.processes[at].pid);
+    assert_eq!(parent, Some(77));
+    let Some(row) = snapshot.rows.iter().find(|row| row.acquisitions == 1) else {
+        return Err(io::Error::other("no row"));
+    };
+    assert_eq!(
+        (row.contended, row.gave_up, row.wait.sum_ns, row.wait.max_ns),
+        (1, 0, 3_000, 3_000)
+    );
+    assert_eq!((row.hold.count(), row.hold.sum_ns), (1, 500));
+    let lock = &snapshot.locks[row.lock];
+    assert_eq!((lock.address, lock.kind), (0x1000, Kind::Mutex));
+    let site = row.site.map(|at| &snapshot.sites[at]);
+    let module = site.and_then(|site| site.module.as_deref());
+    assert_eq!((module, site.map(|site| site.offset)), (Some("/usr/bin/program"), Some(0x123)));
+    let thread = &snapshot.threads[0];
+    assert_eq!((thread.tid, thread.blocked.mutex_ns, thread.waits), (79, 3_000, 1));
+    assert_eq!((thread.waiting, thread.acquisitions), (None, 1));
+    assert_eq!(snapshot.inversions().len(), 1);
+    assert_eq!(snapshot.depth(), Some((2.0, 2)));
+    assert_eq!(snapshot.dropped, Default::default());
+    Ok(())
+}
+
+#[test]
+fn what_finds_no_room_is_counted_and_keeps_the_sums_right() -> io::Result<()> {
+    const MANY: u64 = 200_000;
+    let (recording, writer) = recording(Scope::Contended)?;
+    let process = writer.process(1, None, 1).unwrap_or(u32::MAX);
+    let thread = writer.thread(process, 1);
+    for lock in 1..=MANY {
+        let (row, _) = writer.row(process, Kind::Mutex, lock * 64, 0x40_0000 + lock);
+        writer.wait_ends(thread, row, Kind::Mutex, 10, true);
+    }
+    let snapshot = recording.read()?;
+    let dropped = snapshot.dropped;
+    assert!(dropped.sites > 0 && dropped.locks > 0 && dropped.rows > 0, "{dropped:?}");
+    assert!(snapshot.rows.len() > 4_000, "{}", snapshot.rows.len());
+    let waits: u64 = snapshot.rows.iter().map(|row| row.contended).sum();
+    let waited: u64 = snapshot.rows.iter().map(|row| row.wait.sum_ns).sum();
+    assert_eq!((waits, waited), (MANY, MANY * 10));
+    let rest = snapshot.rows.iter().find(|row| snapshot.locks[row.lock].kind == Kind::Rest);
+    assert_eq!(rest.map(|rest| rest.contended), Some(dropped.locks + dropped.rows));
+    Ok(())
+}
+
+#[test]
+fn more_processes_and_threads_than_there_is_room_for() -> io::Result<()> {
+    let (recording, writer) = recording(Scope::Contended)?;
+    let refused = (1..=5_000).filter(|&pid| writer.process(pid, None, 0).is_none()).count();
+    assert!(refused >= 5_000 - 1024);
+    let (row, _) = writer.row(0, Kind::Spin, 64, 64);
+    for tid in 1..=20_000 {
+        writer.wait_ends(writer.thread(0, tid), row, Kind::Spin, 1, false);
+    }
+    let snapshot = recording.read()?;
+    assert_eq!(snapshot.dropped.processes, refused as u64);
+    let waits: u64 = snapshot.threads.iter().map(|thread| thread.waits).sum();
+    assert_eq!(waits + snapshot.dropped.threads, 20_000);
+    assert_eq!(snapshot.rows[0].gave_up, 20_000);
+    Ok(())
+}
+
+#[test]
+fn another_file_is_refused() -> io::Result<()> {
+    let path = std::env::temp_dir().join(format!("antiphon-no-recording-{}", std::process::id()));
+    std::fs::write(&path, [1; 4096])?;
+    let opened = Recording::open(&path);
+    std::fs::remove_file(&path)?;
+    assert!(opened.is_err());
+    Ok(())
+}

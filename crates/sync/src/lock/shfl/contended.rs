@@ -1,0 +1,318 @@
+//! Waiting for a [`ShflMutex`]: in its queue, as its head, or without a place.
+//!
+//! ```text
+//!   lock_contended
+//!     ├ spin and barge ─────────────────────────────────────────────► owner
+//!     ├ no node ──► nap and try ────────────────────────────────────► owner, or timed out
+//!     └ join ──► wait for headship ──► wait as head ──► pass it on ──► owner, or timed out
+//!                  └ backstop: the head does not run ───────────────► owner
+//! ```
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{
+    Atomic, AtomicInteger, Budget, Deadline, Hint, Parked, Platform, WaiterRef,
+};
+
+use super::abandoned;
+use super::mutex::{FAIR, Form, LOCKED, ShflMutex, WAKE};
+use super::queue::Place;
+use super::shuffle::{self, Role};
+use super::status::{self, Leave, Status};
+use crate::nap;
+use crate::policy::Policy;
+
+/// Whether a wait ended with the lock.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    Acquired,
+    TimedOut,
+    /// The node is gone: the process has forked under the waiter, who must begin anew.
+    Lost,
+}
+
+/// How the wait of one that is not the head ended.
+enum Turn {
+    /// It is the head; with the shuffling role, or without.
+    Head { role: bool },
+    /// It has the lock all the same; and it is the head, or has left the queue.
+    Overtook { head: bool },
+    /// It has left the queue at its deadline.
+    TimedOut,
+    /// As [`Wait::Lost`].
+    Lost,
+}
+
+/// What a head that wants to sleep is told.
+enum Ask {
+    /// The lock is free: take it.
+    Free,
+    /// The owner will wake us.
+    Noted,
+    /// The owner may fail to see us (a fence was refused): sleep in short naps.
+    Doubtful,
+}
+
+/// How long a sleep without a sure wake lasts.
+const SHORT_NS: u64 = 1_000_000;
+/// The backstop doubles up to this many times.
+const DOUBLINGS: u32 = 5;
+
+impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
+    #[cold]
+    #[inline(never)]
+    pub(super) fn lock_contended(&self, deadline: Option<Deadline>) -> Wait {
+        loop {
+            if self.spin_and_barge() {
+                return Wait::Acquired;
+            }
+            let place = match deadline {
+                None => Place::take::<Q>(),
+                Some(_) if abandoned::may_leave_one::<P>() => Place::take::<Q>(),
+                Some(_) => None,
+            };
+            let Some(me) = place else { return self.wait_without_place(deadline) };
+            match self.wait_queued(me, deadline) {
+                Wait::Lost => {}
+                wait => return wait,
+            }
+        }
+    }
+
+    /// Spins for a while and takes the lock if it comes free; leaves it to the head if that has
+    /// asked for fairness.
+    fn spin_and_barge(&self) -> bool {
+        self.spin(F::SPIN).is_ok_and(|seen| seen == 0 && self.lock_uncontended())
+    }
+
+    /// Spins until the lock is seen free, within the budget.
+    fn spin(&self, budget: Budget) -> Result<u8, u8> {
+        let budget = if P::crowded() { Budget::NONE } else { budget.backing_off() };
+        P::hint(Hint::SpinBegin);
+        let seen = self.locked.spin_while(Relaxed, budget, |locked| locked & LOCKED != 0);
+        P::hint(Hint::SpinEnd);
+        seen
+    }
+
+    /// Waits where no node is to be had: naps and barges.
+    fn wait_without_place(&self, deadline: Option<Deadline>) -> Wait {
+        const NAP_NS: u64 = 200_000;
+        loop {
+            // Whether it came free or not: a try each nap costs the owner nothing to speak of.
+            let _ = self.spin(F::SPIN);
+            if self.take_any() {
+                return Wait::Acquired;
+            }
+            if nap::passed::<P>(deadline) {
+                return Wait::TimedOut;
+            }
+            nap::nap::<P>(NAP_NS);
+        }
+    }
+
+    fn wait_queued(&self, me: Place<P>, deadline: Option<Deadline>) -> Wait {
+        me.join(&self.tail);
+        let role = match self.wait_for_headship(me, deadline) {
+            Turn::Head { role } => role,
+            Turn::Overtook { head: true } => {
+                self.pass_headship(me, Wait::Acquired);
+                return Wait::Acquired;
+            }
+            Turn::Overtook { head: false } => return Wait::Acquired,
+            Turn::TimedOut => return Wait::TimedOut,
+            Turn::Lost => return Wait::Lost,
+        };
+        let wait = self.wait_as_head(me, deadline, role);
+        if wait == Wait::TimedOut {
+            // What we asked for is not for the next head. Relaxed: orders nothing.
+            self.locked.fetch_and(!FAIR, Relaxed);
+        }
+        self.pass_headship(me, wait);
+        wait
+    }
+
+    /// Waits, spinning and then asleep, until the caller is the head.
+    fn wait_for_headship(&self, me: Place<P>, deadline: Option<Deadline>) -> Turn {
+        let mut role = false;
+        let mut backstops = 0;
+        let mut now = status::load(me.node);
+        loop {
+            if now.shuffler() {
+                status::take_role(me.node);
+                role = true;
+            }
+            if now.head() {
+                return Turn::Head { role };
+            }
+            if me.is_lost() {
+                return Turn::Lost;
+            }
+            if role {
+                role = self.shuffle(me, || status::load(me.node).head());
+            }
+            let budget = if P::crowded() { Budget::NONE } else { F::QUEUE_SPIN };
+            P::hint(Hint::SpinBegin);
+            // Acquire: as `status::load`. INV-4: without the role, this is all that it does.
+            let spun = me.node.status.spin_while(Acquire, budget, Status::idle);
+            P::hint(Hint::SpinEnd);
+            now = match spun {
+                Ok(bits) => Status::from_bits(bits),
+                Err(_) if !status::park(me.node) => status::load(me.node),
+                Err(_) => {
+                    let parked = P::park(me.node, backstop::<P, F>(deadline, backstops));
+                    now = status::unpark(me.node);
+                    if parked == Parked::TimedOut && !me.is_lost() {
+                        if nap::passed::<P>(deadline) {
+                            match self.leave(me) {
+                                Leave::Abandoned => return Turn::TimedOut,
+                                Leave::IsHead => {}
+                            }
+                        } else {
+                            backstops += 1;
+                            // The lock is free, perhaps, and its head stuck: whatever was kept
+                            // for it, somebody must go on.
+                            if F::BACKSTOP_NS != 0 && self.take_any() {
+                                let head = matches!(self.leave(me), Leave::IsHead);
+                                return Turn::Overtook { head };
+                            }
+                        }
+                    }
+                    if now.head() { now } else { status::load(me.node) }
+                }
+            };
+        }
+    }
+
+    /// Leaves the queue, unless the caller is the head by now.
+    fn leave(&self, me: Place<P>) -> Leave {
+        let leave = status::leave(me.node);
+        if let Leave::Abandoned = leave {
+            let (index, generation) = (me.id.index(), me.generation);
+            abandoned::note::<P>(WaiterRef { index, generation });
+        }
+        leave
+    }
+
+    /// Waits for the lock as the head of the queue.
+    fn wait_as_head(&self, me: Place<P>, deadline: Option<Deadline>, role: bool) -> Wait {
+        // INV-2: the role comes into being at the head.
+        let mut role = role || Q::shuffles::<P>() && me.node.batch.load(Relaxed) == 0;
+        let mut parks = 0;
+        loop {
+            if me.is_lost() {
+                return Wait::Lost;
+            }
+            if role && self.is_locked() {
+                role = self.shuffle(me, || !self.is_locked());
+            }
+            if self.spin(F::HEAD_SPIN).is_ok() && self.take_as_head() {
+                return Wait::Acquired;
+            }
+            if !F::HEAD_SLEEPS {
+                if nap::passed::<P>(deadline) {
+                    return Wait::TimedOut;
+                }
+                continue;
+            }
+            let until = match self.ask_for_wake(me, parks >= F::PATIENCE) {
+                Ask::Free => continue,
+                Ask::Noted => backstop::<P, F>(deadline, DOUBLINGS),
+                Ask::Doubtful => Some(nap::earlier::<P>(deadline, SHORT_NS)),
+            };
+            if P::park(me.node, until) == Parked::TimedOut && nap::passed::<P>(deadline) {
+                return if self.take_as_head() { Wait::Acquired } else { Wait::TimedOut };
+            }
+            parks += 1;
+        }
+    }
+
+    /// Takes a free lock as the head; fairness has then been had.
+    fn take_as_head(&self) -> bool {
+        let mut seen = self.locked.load(Relaxed);
+        while seen & LOCKED == 0 {
+            // Acquire: pairs with the release in `unlock`.
+            match self.locked.compare_exchange(seen, LOCKED, Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// Names the caller, the head, as the one to wake, and asks the owner to do so; with `fair`,
+    /// also to keep the lock for the head.
+    fn ask_for_wake(&self, me: Place<P>, fair: bool) -> Ask {
+        // Release: pairs with the acquire in `unlock_contended`, which may see the name before the
+        // flag: our node's generation must come with it.
+        self.head.store(half(me), Release);
+        // Owners that are about to release by `store_unless` have done so, or will see `head`.
+        let sound = !P::fenced() || P::heavy_fence().is_ok();
+        let wish = if fair { WAKE | FAIR } else { WAKE };
+        let mut seen = self.locked.load(Relaxed);
+        loop {
+            if seen & LOCKED == 0 {
+                return Ask::Free;
+            }
+            // Release: pairs with the acquire in `unlock_contended`.
+            match self.locked.compare_exchange(seen, seen | wish, Release, Relaxed) {
+                Ok(_) if sound => return Ask::Noted,
+                Ok(_) => return Ask::Doubtful,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Makes the next live waiter the head, and reclaims the abandoned nodes before it. An owner
+    /// leaves a sleeper asleep and lets its own unlock wake it: off the critical section.
+    fn pass_headship(&self, me: Place<P>, wait: Wait) {
+        let mut at = me;
+        // A lost node is nobody's: the queue that it stood in was the parent's.
+        while !at.is_lost() {
+            let next = at.next_or_clear(&self.tail);
+            if at.is_lost() {
+                return;
+            }
+            at.give();
+            let Some(next) = next else { return };
+            let owner = F::HEAD_SLEEPS && wait == Wait::Acquired;
+            let asleep = owner && status::load(next.node).parked();
+            if asleep {
+                // MUTEX-2. Before the grant: from then on, the next head may name itself. Relaxed:
+                // our own unlock, or what hands the lock to another thread, comes later.
+                self.head.store(half(next), Relaxed);
+                self.locked.fetch_or(WAKE, Relaxed);
+            }
+            let target = P::arena().reference(next.id.index());
+            let was = status::grant(next.node);
+            if was.abandoned() {
+                at = next;
+                continue;
+            }
+            if was.parked()
+                && !asleep
+                && let Some(target) = target
+            {
+                P::unpark(target);
+            }
+            return;
+        }
+    }
+
+    /// Shuffles; returns whether the caller keeps the role.
+    fn shuffle(&self, me: Place<P>, stop: impl Fn() -> bool) -> bool {
+        matches!(shuffle::shuffle::<P, Q>(me, &self.tail, F::GROUP, stop), Role::Kept)
+    }
+}
+
+/// What stands in `head` for a place.
+fn half<P: Platform>(place: Place<P>) -> u16 {
+    place.id.index() as u16
+}
+
+/// `deadline`, or the form's backstop if that is earlier.
+fn backstop<P: Platform, F: Form>(deadline: Option<Deadline>, times: u32) -> Option<Deadline> {
+    match F::BACKSTOP_NS {
+        0 => deadline,
+        ns => Some(nap::earlier::<P>(deadline, ns << times.min(DOUBLINGS))),
+    }
+}

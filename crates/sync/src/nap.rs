@@ -1,0 +1,26 @@
+//! Short sleeps that nobody ends, and deadlines.
+
+use antiphon_platform::{Clock, Deadline, Platform, Waiter};
+
+/// Sleeps for `ns` nanoseconds, more or less.
+pub(crate) fn nap<P: Platform>(ns: u64) {
+    // How it ended is of no matter: nobody knows this node.
+    let _ = P::park(&Waiter::<P>::NEW, Some(after::<P>(ns)));
+}
+
+/// Whether there is a deadline and it has passed.
+pub(crate) fn passed<P: Platform>(deadline: Option<Deadline>) -> bool {
+    deadline.is_some_and(|deadline| P::now(deadline.clock) >= deadline.ns)
+}
+
+/// `deadline`, or `ns` nanoseconds from now if that is earlier.
+pub(crate) fn earlier<P: Platform>(deadline: Option<Deadline>, ns: u64) -> Deadline {
+    match deadline {
+        Some(deadline) if deadline.ns < P::now(deadline.clock).saturating_add(ns) => deadline,
+        _ => after::<P>(ns),
+    }
+}
+
+fn after<P: Platform>(ns: u64) -> Deadline {
+    Deadline { clock: Clock::Monotonic, ns: P::now(Clock::Monotonic).saturating_add(ns) }
+}

@@ -1,0 +1,55 @@
+//! Nodes of dead threads are found by many takers at a time, each by one of them.
+//!
+//! A test of its own process: it counts on who else uses the arena.
+
+use std::sync::{Barrier, Mutex};
+use std::thread;
+
+use antiphon_linux::Linux;
+use antiphon_platform::Platform;
+
+/// Leaves at least `nodes` nodes in the caches of threads that have ended.
+fn leave_behind(nodes: u32) {
+    const AT_ONCE: usize = 64;
+    while Linux::arena().high_water() < nodes {
+        let together = Barrier::new(AT_ONCE);
+        thread::scope(|scope| {
+            for _ in 0..AT_ONCE {
+                scope.spawn(|| {
+                    let arena = Linux::arena();
+                    let taken = [arena.take(), arena.take()];
+                    together.wait();
+                    taken.into_iter().flatten().for_each(|id| arena.give(id));
+                });
+            }
+        });
+    }
+}
+
+/// ARENA-1, where two scavengers look at the same node.
+#[test]
+fn no_node_is_found_twice() {
+    const TAKERS: usize = 4;
+    leave_behind(Linux::ARENA_BLOCK);
+    for _ in 0..100 {
+        let together = Barrier::new(TAKERS);
+        let all = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for _ in 0..TAKERS {
+                scope.spawn(|| {
+                    together.wait();
+                    let taken: Vec<_> = (0..200).filter_map(|_| Linux::arena().take()).collect();
+                    all.lock().unwrap().extend_from_slice(&taken);
+                    // Not before all have theirs: a node that is given back may be taken again.
+                    together.wait();
+                    taken.into_iter().for_each(|id| Linux::arena().give(id));
+                });
+            }
+        });
+        let mut all = all.into_inner().unwrap();
+        all.sort_unstable_by_key(|id| id.index());
+        let count = all.len();
+        all.dedup();
+        assert_eq!((all.len(), count), (TAKERS * 200, TAKERS * 200), "one node, two users");
+    }
+}

@@ -1,0 +1,195 @@
+//! Signal handlers that interrupt a waiter and then fork, or wait for somebody else.
+
+use std::mem;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Deadline, Platform};
+use antiphon_sync::lock::ShflMutex;
+use antiphon_sync::wait::Condvar;
+
+type Mutex = ShflMutex<Linux>;
+
+fn in_ms(ms: u64) -> Deadline {
+    Deadline { clock: Clock::Monotonic, ns: Linux::now(Clock::Monotonic) + ms * 1_000_000 }
+}
+
+fn unlock(lock: &Mutex) {
+    // SAFETY: each caller has locked it.
+    unsafe { lock.unlock() }
+}
+
+fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
+    // SAFETY: the handlers below use atomics, locks of ours and system calls only.
+    unsafe {
+        let mut action: libc::sigaction = mem::zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        assert_eq!(libc::sigaction(signal, &raw const action, ptr::null_mut()), 0);
+    }
+}
+
+/// Starts a thread that runs `body`, and returns once that is about to begin, with its handle.
+fn start(body: impl FnOnce() + Send + 'static) -> (thread::JoinHandle<()>, libc::pthread_t) {
+    let (sender, receiver) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        // SAFETY: asks for the calling thread's own handle.
+        sender.send(unsafe { libc::pthread_self() }).unwrap();
+        body();
+    });
+    let handle = receiver.recv().unwrap();
+    (thread, handle)
+}
+
+/// Long enough for a thread to go to sleep in a queue.
+fn settle() {
+    thread::sleep(Duration::from_millis(50));
+}
+
+/// In the child the waiter's node is gone and the queue is the parent's: the wait must go on, and
+/// end, all the same.
+#[test]
+fn a_handler_that_interrupts_a_waiter_may_fork() {
+    static LOCK: Mutex = Mutex::NEW;
+    static CHILD: AtomicI32 = AtomicI32::new(-1);
+
+    extern "C" fn fork(_: libc::c_int) {
+        // SAFETY: the child goes on with the wait below and leaves by `_exit`.
+        let pid = unsafe { libc::fork() };
+        CHILD.store(pid, Ordering::Relaxed);
+        if pid == 0 {
+            // SAFETY: no pointer involved. A child that hangs is a failure, not a hung test.
+            unsafe { libc::alarm(20) };
+        }
+    }
+
+    handle(libc::SIGUSR1, fork);
+    LOCK.lock();
+    // The first waits as the head, the second behind it.
+    let waiter = |ms: u64| {
+        start(move || {
+            let had = LOCK.lock_until(in_ms(ms));
+            if CHILD.load(Ordering::Relaxed) == 0 {
+                // SAFETY: ends the child.
+                unsafe { libc::_exit(i32::from(had)) };
+            }
+            // The parent's own wait may end either way by the time that its children have.
+            if had {
+                unlock(&LOCK);
+            }
+        })
+    };
+    let (first, first_handle) = waiter(1_500);
+    settle();
+    let (second, second_handle) = waiter(1_500);
+    settle();
+    for handle in [first_handle, second_handle] {
+        CHILD.store(-1, Ordering::Relaxed);
+        // SAFETY: the thread waits for the lock, which we hold.
+        unsafe { libc::pthread_kill(handle, libc::SIGUSR1) };
+        while CHILD.load(Ordering::Relaxed) == -1 {
+            thread::yield_now();
+        }
+        let mut status = 0;
+        // SAFETY: our own child, our own word.
+        unsafe { libc::waitpid(CHILD.load(Ordering::Relaxed), &raw mut status, 0) };
+        assert_eq!(status, 0, "in the child the lock is held for ever, so the wait times out");
+    }
+    unlock(&LOCK);
+    first.join().unwrap();
+    second.join().unwrap();
+}
+
+/// The head of the queue is in a handler that waits for the one behind it: the lock is free, so that
+/// one must get it.
+#[test]
+fn a_free_lock_is_had_though_its_head_is_in_a_handler() {
+    static LOCK: Mutex = Mutex::NEW;
+    static HAD: AtomicBool = AtomicBool::new(false);
+    static INSIDE: AtomicBool = AtomicBool::new(false);
+    static IN_TIME: AtomicBool = AtomicBool::new(false);
+
+    extern "C" fn wait_for_the_other(_: libc::c_int) {
+        INSIDE.store(true, Ordering::Relaxed);
+        let begun = Instant::now();
+        while !HAD.load(Ordering::Relaxed) && begun.elapsed() < Duration::from_secs(20) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        IN_TIME.store(HAD.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    handle(libc::SIGUSR2, wait_for_the_other);
+    LOCK.lock();
+    let (first, first_handle) = start(|| {
+        LOCK.lock();
+        unlock(&LOCK);
+    });
+    settle();
+    let (second, _) = start(|| {
+        LOCK.lock();
+        HAD.store(true, Ordering::Relaxed);
+        unlock(&LOCK);
+    });
+    settle();
+    // SAFETY: the thread waits for the lock, which we hold.
+    unsafe { libc::pthread_kill(first_handle, libc::SIGUSR2) };
+    while !INSIDE.load(Ordering::Relaxed) {
+        thread::yield_now();
+    }
+    unlock(&LOCK);
+    first.join().unwrap();
+    second.join().unwrap();
+    assert!(IN_TIME.load(Ordering::Relaxed));
+}
+
+/// The first waiter is in a handler that waits for the second: a broadcast reaches both.
+#[test]
+fn a_broadcast_does_not_stop_at_a_waiter_in_a_handler() {
+    static LOCK: Mutex = Mutex::NEW;
+    static CHANGED: Condvar<Linux> = Condvar::NEW;
+    static GO: AtomicBool = AtomicBool::new(false);
+    static WOKEN: AtomicBool = AtomicBool::new(false);
+    static INSIDE: AtomicBool = AtomicBool::new(false);
+    static IN_TIME: AtomicBool = AtomicBool::new(false);
+
+    extern "C" fn wait_for_the_other(_: libc::c_int) {
+        INSIDE.store(true, Ordering::Relaxed);
+        let begun = Instant::now();
+        while !WOKEN.load(Ordering::Relaxed) && begun.elapsed() < Duration::from_secs(20) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        IN_TIME.store(WOKEN.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    fn wait() {
+        LOCK.lock();
+        while !GO.load(Ordering::Relaxed) {
+            CHANGED.wait(None, || unlock(&LOCK), || LOCK.lock());
+        }
+        unlock(&LOCK);
+    }
+
+    handle(libc::SIGURG, wait_for_the_other);
+    let (first, first_handle) = start(wait);
+    settle();
+    let (second, _) = start(|| {
+        wait();
+        WOKEN.store(true, Ordering::Relaxed);
+    });
+    settle();
+    // SAFETY: the thread waits until GO, which only we set.
+    unsafe { libc::pthread_kill(first_handle, libc::SIGURG) };
+    while !INSIDE.load(Ordering::Relaxed) {
+        thread::yield_now();
+    }
+    LOCK.lock();
+    GO.store(true, Ordering::Relaxed);
+    unlock(&LOCK);
+    CHANGED.notify_all();
+    first.join().unwrap();
+    second.join().unwrap();
+    assert!(IN_TIME.load(Ordering::Relaxed));
+}

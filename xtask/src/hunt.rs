@@ -1,0 +1,154 @@
+//! `hunt`: looks for a hang of the locks under real conditions, for as long as it is given.
+//!
+//! A C program (`xtask/hunt`) uses mutexes, condition variables and spinlocks in every way that a
+//! seed can choose, with the preload library in it, for some seconds; then again with the next
+//! seed. Meanwhile it is stopped, continued and killed from here. It can fail in four ways:
+//!
+//! | way | noticed by |
+//! |---|---|
+//! | somebody waits for ever | [`watch`]: no progress on the [`board`] |
+//! | a section is not exclusive, an item is lost, an answer is wrong | the program, which aborts |
+//! | the library crashes | its exit status |
+//! | something outlives a killed program | [`group`]: its process group; names of shared memory |
+//!
+//! A hang is dumped ([`dump`]): the words of every lock, what the kernel says of every thread, and
+//! the stacks if a debugger is there. A seed stands for a scenario, not for a schedule: to see a
+//! hang again, `--seed N` runs its scenario, stops and kills included, again and again.
+//!
+//! Each hunt begins with a run without the library: what fails there is the program's own fault.
+
+mod board;
+mod chance;
+mod dump;
+mod group;
+mod program;
+mod tally;
+mod trial;
+mod watch;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::Failure;
+use crate::finding::{Finding, Outcome, report};
+use crate::metadata::Metadata;
+use crate::tree;
+use chance::Chance;
+use program::Program;
+use tally::Tally;
+use trial::{Ending, Trial};
+
+/// What failures are reported of.
+const SOURCES: &str = "xtask/hunt";
+/// Between two lines that say that the hunt goes on.
+const REPORT: Duration = Duration::from_secs(10);
+
+/// What the caller wants.
+struct Options {
+    length: Duration,
+    /// The same scenario again and again.
+    seed: Option<u64>,
+    library: Option<PathBuf>,
+    /// For how long nobody may get on; a single worker, for twice that.
+    patience: Duration,
+    /// Never a library: the program itself is on trial.
+    control: bool,
+    /// A program that deadlocks, to try the watchdog.
+    deadlock: bool,
+}
+
+impl Options {
+    fn parse(mut arguments: lexopt::Parser) -> Result<Self, Failure> {
+        use lexopt::prelude::*;
+        let mut options = Self {
+            length: Duration::from_secs(120),
+            seed: None,
+            library: None,
+            patience: Duration::from_secs(10),
+            control: false,
+            deadlock: false,
+        };
+        while let Some(argument) = arguments.next()? {
+            match argument {
+                Long("seconds") => {
+                    options.length = Duration::from_secs(arguments.value()?.parse()?);
+                }
+                Long("seed") => options.seed = Some(arguments.value()?.parse()?),
+                Long("library") => options.library = Some(arguments.value()?.into()),
+                Long("patience") => {
+                    options.patience = Duration::from_secs(arguments.value()?.parse()?);
+                }
+                Long("control") => options.control = true,
+                Long("deadlock") => options.deadlock = true,
+                other => return Err(other.unexpected().into()),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// `cargo xtask hunt [--seconds S] [--seed N] [--library PATH] [--patience S] [--control]
+/// [--deadlock]`.
+///
+/// Without `--library`, builds the preload library as it is shipped. `--control` hunts without a
+/// library, `--deadlock` runs a program that deadlocks, once: both are for this program's own test.
+pub fn run(arguments: lexopt::Parser) -> Result<Outcome, Failure> {
+    let options = Options::parse(arguments)?;
+    let root = tree::root()?;
+    let directory = Metadata::read(&root)?.target_directory.join("hunt");
+    let library = match options.library.clone() {
+        _ if options.control || options.deadlock => None,
+        Some(library) => Some(library.canonicalize()?),
+        None => Some(program::build_library(&root)?),
+    };
+    group::adopt_orphans()?;
+    let program = Program::compile(&root, &directory)?;
+    let findings = if options.deadlock {
+        let seed = options.seed.unwrap_or_default();
+        vec![Trial::of_deadlock(seed, options.patience).run(&program, &mut Tally::default())?]
+    } else {
+        hunt(&options, &program, library.as_deref())?
+    };
+    let findings = findings.into_iter().filter_map(|(seed, ending)| finding(seed, ending));
+    Ok(report(findings.collect()))
+}
+
+/// Run after run until the time is over or one of them fails.
+fn hunt(
+    options: &Options,
+    program: &Program,
+    library: Option<&Path>,
+) -> Result<Vec<(u64, Ending)>, Failure> {
+    let mut chance = Chance::new(chance::any());
+    let (start, mut tally, mut reported) = (Instant::now(), Tally::default(), REPORT);
+    let mut controlled = library.is_none();
+    loop {
+        let left = options.length.saturating_sub(start.elapsed());
+        if left.is_zero() {
+            break;
+        }
+        let seed = options.seed.unwrap_or_else(|| chance.next());
+        let used = library.filter(|_| controlled);
+        let trial = Trial::new(seed, used, left, options.patience);
+        let (seed, ending) = trial.run(program, &mut tally)?;
+        if ending.is_failure() {
+            eprintln!("hunt: {tally}");
+            let what = if used.is_some() || library.is_none() { "" } else { "without a library: " };
+            return Ok(vec![(seed, ending.with(what))]);
+        }
+        controlled = true;
+        if start.elapsed() >= reported {
+            eprintln!("hunt: {:.0} s: {tally}; seed {seed}", start.elapsed().as_secs_f64());
+            reported = start.elapsed() + REPORT;
+        }
+    }
+    println!("Hunt: {:.0} s, {tally}.", start.elapsed().as_secs_f64());
+    Ok(Vec::new())
+}
+
+fn finding(seed: u64, ending: Ending) -> Option<Finding> {
+    match ending {
+        Ending::Finished | Ending::Killed => None,
+        Ending::Failed(what) => Some(Finding::of(SOURCES, format!("seed {seed}: {what}"))),
+    }
+}

@@ -1,0 +1,40 @@
+//! What a hunt has done so far.
+
+use std::fmt;
+
+use super::board::Snapshot;
+
+/// Counts over all runs.
+#[derive(Default)]
+pub struct Tally {
+    /// How often the program was killed.
+    pub kills: u64,
+    /// How often it was stopped and continued.
+    pub stops: u64,
+    runs: u64,
+    operations: u64,
+    forks: u64,
+    signals: u64,
+    cancels: u64,
+    timeouts: u64,
+}
+
+impl Tally {
+    /// Adds the board of a run that is over.
+    pub fn add(&mut self, board: &Snapshot) {
+        self.runs += 1;
+        self.operations += board.operations();
+        self.forks += board.forks;
+        self.signals += board.signals;
+        self.cancels += board.cancels;
+        self.timeouts += board.timeouts;
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { runs, kills, stops, operations, forks, signals, cancels, timeouts } = self;
+        write!(f, "{runs} runs, {operations} operations, {kills} kills, {stops} stops, ")?;
+        write!(f, "{forks} forks, {signals} signals, {cancels} cancels, {timeouts} timeouts")
+    }
+}

@@ -1,0 +1,114 @@
+//! The watchdog: from looks at the board to "this is a hang".
+//!
+//! Time counts while the program could run: not while it was stopped, and not while the watchdog
+//! itself did not come to look. Then a slow machine is no hang.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::board::{Role, Snapshot};
+
+/// What a watchdog remembers between two looks.
+pub struct Watch {
+    patience: Duration,
+    workers: Vec<Still>,
+    all_still: Duration,
+}
+
+/// One worker's progress at the last look, and for how long it has been that.
+#[derive(Clone, Copy, Default)]
+struct Still {
+    progress: u64,
+    time: Duration,
+}
+
+/// Who does not get on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hang {
+    /// Nobody who uses a lock.
+    All,
+    /// The worker of this slot, though others do.
+    One(usize, Role),
+}
+
+impl fmt::Display for Hang {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => write!(f, "no worker gets on"),
+            Self::One(slot, role) => write!(f, "worker {slot} ({role:?}) does not get on"),
+        }
+    }
+}
+
+impl Watch {
+    /// Bears `patience` if nobody gets on, and twice that for one worker.
+    pub fn new(patience: Duration) -> Self {
+        Self { patience, workers: Vec::new(), all_still: Duration::ZERO }
+    }
+
+    /// Looks at the board; `ran` is for how long the program has run since the last look.
+    pub fn look(&mut self, ran: Duration, board: &Snapshot) -> Option<Hang> {
+        self.workers.resize(board.workers.len(), Still::default());
+        let (mut waiting, mut moved) = (false, false);
+        let mut stuck = None;
+        for (slot, (worker, still)) in board.workers.iter().zip(&mut self.workers).enumerate() {
+            let moves = worker.progress != still.progress;
+            let absent = worker.role == Role::Absent;
+            let time = if moves || absent { Duration::ZERO } else { still.time + ran };
+            *still = Still { progress: worker.progress, time };
+            if !matches!(worker.role, Role::Absent | Role::Pest | Role::Neighbour) {
+                waiting = true;
+                moved |= moves;
+            }
+            if time > 2 * self.patience {
+                stuck = stuck.or(Some(Hang::One(slot, worker.role)));
+            }
+        }
+        self.all_still = if moved || !waiting { Duration::ZERO } else { self.all_still + ran };
+        if self.all_still > self.patience { Some(Hang::All) } else { stuck }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::board::Worker;
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// The hang that is found after so many looks at workers of which some get on.
+    fn found(workers: &[(Role, bool)], looks: u64, ran: Duration) -> Option<Hang> {
+        let mut watch = Watch::new(5 * SECOND);
+        (0..looks).find_map(|look| {
+            let worker = |&(role, moves)| Worker { role, progress: if moves { look } else { 0 } };
+            let workers = workers.iter().map(worker).collect();
+            watch.look(ran, &Snapshot { workers, ..Snapshot::default() })
+        })
+    }
+
+    #[test]
+    fn nobody_gets_on() {
+        let workers = [(Role::Locker, false), (Role::Member, false)];
+        assert_eq!(found(&workers, 5, SECOND), None);
+        assert_eq!(found(&workers, 6, SECOND), Some(Hang::All));
+    }
+
+    #[test]
+    fn a_pest_and_a_neighbour_are_nobody() {
+        let workers = [(Role::Pest, true), (Role::Neighbour, true), (Role::Consumer, false)];
+        assert_eq!(found(&workers, 8, SECOND), Some(Hang::All));
+        assert_eq!(found(&workers[..2], 100, SECOND), None);
+    }
+
+    #[test]
+    fn one_worker_is_borne_for_twice_as_long() {
+        let workers = [(Role::Locker, true), (Role::Member, false), (Role::Absent, false)];
+        assert_eq!(found(&workers, 10, SECOND), None);
+        assert_eq!(found(&workers, 11, SECOND), Some(Hang::One(1, Role::Member)));
+    }
+
+    #[test]
+    fn stopped_time_does_not_count() {
+        assert_eq!(found(&[(Role::Locker, false)], 1000, Duration::ZERO), None);
+    }
+}
