@@ -29,6 +29,7 @@ pub fn entries() -> Vec<Entry> {
 fn exclusive() -> Vec<Entry> {
     // Two spins cut short: else no waiter of the published form sleeps.
     let two_sockets = PLAIN.sockets(2).expiries(2);
+    let timed = PLAIN.timeouts(2);
     vec![
         Entry::new("shfl-mutex/excludes-2x1", exclusion::<Mutex>(2, 1), PLAIN),
         Entry::new("shfl-mutex/excludes-2x2", exclusion::<Mutex>(2, 2), PLAIN),
@@ -43,10 +44,10 @@ fn exclusive() -> Vec<Entry> {
         Entry::new("shfl-mutex/crowded-3x1", exclusion::<Mutex>(3, 1), PLAIN.crowded(1)).long(),
         Entry::new("shfl-mutex/spins-2x1", exclusion::<Spun>(2, 1), PLAIN.expiries(1)),
         Entry::new("shfl-mutex/spins-3x1", exclusion::<Spun>(3, 1), PLAIN.expiries(2)),
-        Entry::new("shfl-mutex/backstop-2x1", exclusion::<BackedUp>(2, 1), PLAIN.timeouts(2)),
-        Entry::new("shfl-mutex/backstop-3x1", exclusion::<BackedUp>(3, 1), PLAIN.timeouts(1)),
-        Entry::new("shfl-mutex/backstop-4x2", exclusion::<BackedUp>(4, 2), PLAIN.timeouts(2))
-            .by_lot(5_000),
+        Entry::new("shfl-mutex/backstop-2x1", exclusion::<BackedUp>(2, 1), timed),
+        Entry::new("shfl-mutex/backstop-3x2", exclusion::<BackedUp>(3, 2), timed.spurious(1))
+            .by_lot(10_000),
+        Entry::new("shfl-mutex/backstop-4x2", exclusion::<BackedUp>(4, 2), timed).by_lot(5_000),
         // Without a node to be had, waiters nap and barge.
         Entry::new("shfl-mutex/exhausted-3x1", exclusion::<Mutex>(3, 1), PLAIN.nodes(0)),
         Entry::new("shfl-mutex/exhausted-but-one-3x1", exclusion::<Mutex>(3, 1), PLAIN.nodes(1)),

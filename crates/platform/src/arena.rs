@@ -159,7 +159,8 @@ impl<P: Platform> Arena<P> {
         for step in 0..LOOKS.min(up_to) {
             let index = begin.wrapping_add(step) % up_to + 1;
             let Some(node) = self.resolve_index(index) else { continue };
-            // Acquire: pairs with the release in `give`.
+            // Acquire: pairs with the release in `retire`.
+            // mutant: threads of the models don't end before the model does.
             let generation = node.generation.load(Acquire);
             let owner = node.owner.load(Relaxed);
             if generation % 2 == 1 || owner == 0 {
@@ -194,7 +195,9 @@ impl<P: Platform> Arena<P> {
     fn retire(node: &Waiter<P>) {
         // Only the user of a node changes an odd generation, so this needs no exchange.
         let next = node.generation.load(Relaxed).wrapping_add(1);
-        // Release: pairs with the acquire in `scavenge`, should our thread end with the node cached.
+        // Release: pairs with the acquire in `scavenge`, should our thread end with the node in its
+        // cache.
+        // mutant: threads of the models don't end before the model does.
         node.generation.store(if next == 0 { 2 } else { next }, Release);
     }
 

@@ -103,8 +103,8 @@ fn a_handler_that_interrupts_a_waiter_may_fork() {
     second.join().unwrap();
 }
 
-/// The head of the queue is in a handler that waits for the one behind it: the lock is free, so that
-/// one must get it.
+/// The head of the queue is in a handler that waits for the one behind it: the lock is free, so
+/// that one must get it.
 #[test]
 fn a_free_lock_is_had_though_its_head_is_in_a_handler() {
     static LOCK: Mutex = Mutex::NEW;

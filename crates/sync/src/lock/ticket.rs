@@ -7,7 +7,7 @@
 //!
 //! The simplest fair lock, and the first that collapses: each release is seen by all waiters, and
 //! all wait for one that may not be running. It is here as the plainest client of the seam and as
-//! a baseline. Models: `tests/model_ticket.rs`.
+//! a baseline.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 

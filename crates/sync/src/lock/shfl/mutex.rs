@@ -23,8 +23,7 @@
 //!   names afterwards.
 //! - MUTEX-2: a sleeping head is named by `head`, with `WAKE` set, or has a wake coming.
 //! - MUTEX-3: nothing of the lock is touched after the store that releases it.
-//!
-//! Models: `tests/model_mutex.rs`.
+
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};

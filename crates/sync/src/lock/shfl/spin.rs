@@ -7,11 +7,11 @@
 //! | 2–3 | `tail` | index of the last waiter, 0 if nobody waits |
 //!
 //! A comer takes a free lock only if nobody waits; there is no separate "no stealing" byte that
-//! could be left behind. The head of the queue spins on `locked`, all others on their own node. Unlock is
-//! one plain store. Where the machine is crowded, a queue of spinners would wait for one that does
-//! not run; then a comer does not join but barges, as a test-and-test-and-set lock does.
+//! could be left behind. The head of the queue spins on `locked`, all others on their own node.
+//! Unlock is one plain store. Where the machine is crowded, a queue of spinners would wait for one
+//! that does not run; then a comer does not join but barges, as a test-and-test-and-set lock does.
 //!
-//! Models: `tests/model_spin.rs`.
+//! The tail is an index without an epoch: in memory that two processes share, use another lock.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
