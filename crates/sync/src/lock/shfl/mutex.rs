@@ -24,7 +24,6 @@
 //! - MUTEX-2: a sleeping head is named by `head`, with `WAKE` set, or has a wake coming.
 //! - MUTEX-3: nothing of the lock is touched after the store that releases it.
 
-
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
