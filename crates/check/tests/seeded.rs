@@ -166,7 +166,7 @@ fn sleepy(threads: usize, defect: SleepyDefect) -> Report {
 fn sleepy_is_right() {
     // The arena's own steps are part of these counts.
     assert_eq!(sleepy(2, SleepyDefect::None).assert_complete().executions, 6);
-    assert_eq!(sleepy(3, SleepyDefect::None).assert_complete().executions, 5172);
+    assert_eq!(sleepy(3, SleepyDefect::None).assert_complete().executions, 5352);
 }
 
 #[test]

@@ -103,7 +103,8 @@ impl<P: Platform> Condvar<P> {
         let mut notified = node.status.load(Acquire) == NOTIFIED;
         if !notified {
             notified = self.with_list(|| {
-                let notified = node.status.load(Acquire) == NOTIFIED;
+                // Relaxed: notifiers hold the list's lock too.
+                let notified = node.status.load(Relaxed) == NOTIFIED;
                 if !notified {
                     self.unlink(node);
                 }
@@ -158,7 +159,7 @@ impl<P: Platform> Condvar<P> {
     /// Marks a node that is off the list; its waiter may be gone as soon as that is seen.
     fn notify(bits: u32, node: &Waiter<P>) -> Option<WaiterRef> {
         let target = P::arena().reference(WaiterId::from_bits(bits)?.index());
-        // Release: pairs with the acquire in `finish` and `sleep`.
+        // Release: pairs with the acquire in `finish`.
         node.status.store(NOTIFIED, Release);
         target
     }
@@ -203,8 +204,8 @@ impl Entry {
 
     /// Whether a notification has come.
     pub fn is_notified<P: Platform>(&self) -> bool {
-        // Acquire: pairs with the release in `Condvar::notify`.
-        self.node::<P>().is_none_or(|node| node.status.load(Acquire) == NOTIFIED)
+        // Relaxed: `finish`, which must come yet, acquires it.
+        self.node::<P>().is_none_or(|node| node.status.load(Relaxed) == NOTIFIED)
     }
 
     /// The node that the wait sleeps on; `None` if none was to be had.
