@@ -9,9 +9,11 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_linux::fiber::{Hooks, Sleep, install};
+use antiphon_platform::Platform;
 use antiphon_sync::lock::ShflMutex;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
@@ -61,12 +63,25 @@ fn run(fibers: Vec<Body>) {
     let fibers: Vec<_> = fibers.into_iter().map(|body| RefCell::new(Some(body))).collect();
     RUNNABLE.lock().unwrap().extend(1..=fibers.len() as u64);
     let mut alive = fibers.len();
+    let mut timers: Vec<(u64, Sleep)> = Vec::new();
     while alive > 0 {
-        let handle = {
+        timers.retain(|&(handle, sleep)| {
+            let due = sleep.deadline.is_some_and(|due| Linux::now(due.clock) >= due.ns);
+            // SAFETY: a timer is dropped before its fiber runs, so this one still sleeps.
+            if due && unsafe { sleep.expire() } {
+                resume(handle);
+            }
+            !due
+        });
+        let next = {
             let runnable = RUNNABLE.lock().unwrap();
-            let mut runnable = MORE.wait_while(runnable, |queue| queue.is_empty()).unwrap();
-            runnable.pop_front().unwrap()
+            let (mut runnable, _) = MORE
+                .wait_timeout_while(runnable, Duration::from_millis(1), |queue| queue.is_empty())
+                .unwrap();
+            runnable.pop_front()
         };
+        let Some(handle) = next else { continue };
+        timers.retain(|timer| timer.0 != handle);
         let mut slot = fibers[handle as usize - 1].borrow_mut();
         let result = slot.as_mut().expect("it has not ended").resume(());
         CURRENT.set((0, std::ptr::null()));
@@ -77,9 +92,10 @@ fn run(fibers: Vec<Body>) {
             }
             CoroutineResult::Yield(Switch::Yield) => resume(handle),
             CoroutineResult::Yield(Switch::Sleep(sleep)) => {
-                assert!(sleep.deadline.is_none(), "no timed wait in this test");
                 // SAFETY: the fiber is switched away from; `suspend` returns when it is resumed.
-                if !unsafe { sleep.commit() } {
+                if unsafe { sleep.commit() } {
+                    timers.push((handle, sleep));
+                } else {
                     resume(handle);
                 }
             }
