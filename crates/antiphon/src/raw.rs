@@ -17,36 +17,44 @@ pub struct RawSpin(ShflSpin<Linux>);
 
 const _: () = assert!(size_of::<RawMutex>() == 8 && size_of::<RawSpin>() == 4);
 
-// SAFETY: `ShflMutex` is a mutex with acquire and release semantics that may be moved or dropped
-// while it is locked: its waiters' nodes don't point back at it.
-unsafe impl lock_api::RawMutex for RawMutex {
-    const INIT: Self = Self(ShflMutex::NEW);
-    type Guard = GuardSend;
+/// Implements `lock_api`'s trait by the lock's own methods of the same names.
+macro_rules! raw_mutex {
+    ($raw:ty, $lock:ty) => {
+        // SAFETY: both locks are mutexes with acquire and release semantics, which may be moved or
+        // dropped while they are locked: their waiters' nodes don't point back at them.
+        unsafe impl lock_api::RawMutex for $raw {
+            const INIT: Self = Self(<$lock>::NEW);
+            type Guard = GuardSend;
 
-    #[inline]
-    fn lock(&self) -> GuardSend {
-        self.0.lock();
-        GuardSend::new()
-    }
+            #[inline]
+            fn lock(&self) -> GuardSend {
+                self.0.lock();
+                GuardSend::new()
+            }
 
-    #[inline]
-    fn try_lock(&self) -> Option<GuardSend> {
-        self.0.try_lock().then_some(GuardSend::new())
-    }
+            #[inline]
+            fn try_lock(&self) -> Option<GuardSend> {
+                self.0.try_lock().then_some(GuardSend::new())
+            }
 
-    #[inline]
-    unsafe fn unlock(&self, _: GuardSend) {
-        // SAFETY: the guard says that the caller owns the lock.
-        unsafe { self.0.unlock() }
-    }
+            #[inline]
+            unsafe fn unlock(&self, _: GuardSend) {
+                // SAFETY: the guard says that the caller owns the lock.
+                unsafe { self.0.unlock() }
+            }
 
-    #[inline]
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
-    }
+            #[inline]
+            fn is_locked(&self) -> bool {
+                self.0.is_locked()
+            }
+        }
+    };
 }
 
-// SAFETY: as above; a timed lock either owns the lock or doesn't.
+raw_mutex!(RawMutex, ShflMutex<Linux>);
+raw_mutex!(RawSpin, ShflSpin<Linux>);
+
+// SAFETY: a timed lock either owns the lock or doesn't.
 unsafe impl lock_api::RawMutexTimed for RawMutex {
     type Duration = Duration;
     type Instant = Instant;
@@ -57,34 +65,6 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
 
     fn try_lock_until(&self, timeout: Instant) -> Option<GuardSend> {
         self.try_lock_for(timeout.saturating_duration_since(Instant::now()))
-    }
-}
-
-// SAFETY: `ShflSpin` is a mutex with acquire and release semantics, without state elsewhere.
-unsafe impl lock_api::RawMutex for RawSpin {
-    const INIT: Self = Self(ShflSpin::NEW);
-    type Guard = GuardSend;
-
-    #[inline]
-    fn lock(&self) -> GuardSend {
-        self.0.lock();
-        GuardSend::new()
-    }
-
-    #[inline]
-    fn try_lock(&self) -> Option<GuardSend> {
-        self.0.try_lock().then_some(GuardSend::new())
-    }
-
-    #[inline]
-    unsafe fn unlock(&self, _: GuardSend) {
-        // SAFETY: the guard says that the caller owns the lock.
-        unsafe { self.0.unlock() }
-    }
-
-    #[inline]
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
     }
 }
 
