@@ -57,6 +57,8 @@ pub(crate) struct Config {
     pub(crate) migrations: u32,
     pub(crate) sockets: u32,
     pub(crate) waiters: u32,
+    pub(crate) arena_block: u32,
+    pub(crate) mortal: bool,
     pub(crate) light: bool,
     pub(crate) heavy: HeavyFence,
     pub(crate) steps: usize,
@@ -65,8 +67,8 @@ pub(crate) struct Config {
 /// A model to be checked: a name, bounds, a machine.
 ///
 /// The defaults: at most one spurious wake, one timeout, one expired spin and one `crowded()`
-/// answer a thread; one socket; 64 waiter nodes; no light mode; 5 000 steps; exhaustive, without
-/// a limit in executions or time.
+/// answer a thread; one socket; 64 waiter nodes; no thread is known to have ended; no light mode;
+/// 5 000 steps; exhaustive, without a limit in executions or time.
 #[derive(Clone, Debug)]
 #[must_use = "a model does nothing until it is run"]
 pub struct Model {
@@ -88,6 +90,8 @@ impl Model {
             migrations: 0,
             sockets: 1,
             waiters: 64,
+            arena_block: 1024,
+            mortal: false,
             light: false,
             heavy: HeavyFence::Granted,
             steps: 5_000,
@@ -145,6 +149,22 @@ impl Model {
     /// At most 64.
     pub fn waiters(mut self, waiters: u32) -> Self {
         self.config.waiters = waiters.min(64);
+        self
+    }
+
+    /// How many nodes the arena hands out before it looks for those of dead threads: 1 024 unless
+    /// told, which no model reaches.
+    pub fn arena_block(mut self, nodes: u32) -> Self {
+        self.config.arena_block = nodes;
+        self
+    }
+
+    /// Whether `alive` may say that a thread which has ended is dead. Without, it never does.
+    ///
+    /// The news orders nothing, as on Linux: the end of a thread is a relaxed store, and `alive` a
+    /// relaxed load of it. A late `true` is explored too.
+    pub fn mortal(mut self, mortal: bool) -> Self {
+        self.config.mortal = mortal;
         self
     }
 

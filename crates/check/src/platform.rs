@@ -26,6 +26,8 @@ const WAITERS: usize = 64;
 static NODES: [Waiter<Check>; WAITERS] = [const { Waiter::NEW }; WAITERS];
 static ARENA: Arena<Check> = Arena::NEW;
 static LOCALS: [Local<Check>; SLOTS] = [const { Local::NEW }; SLOTS];
+/// Which threads have ended, where threads are mortal.
+static ENDED: [U8; SLOTS] = [const { U8::ZERO }; SLOTS];
 
 /// Realtime is that much ahead of monotonic time.
 const REALTIME_AHEAD_NS: u64 = 1_000_000_000_000;
@@ -42,7 +44,7 @@ pub(crate) fn describe(address: usize) -> Option<String> {
     if (from..from + size_of_val(&NODES)).contains(&address) {
         let index = (address - from) / size_of::<Waiter<Check>>();
         let node = &NODES[index];
-        let fields: [(&U32, &str); 9] = [
+        let fields: [(&U32, &str); 11] = [
             (&node.generation, "generation"),
             (&node.owner, "owner"),
             (&node.next, "next"),
@@ -51,15 +53,30 @@ pub(crate) fn describe(address: usize) -> Option<String> {
             (&node.resume, "resume"),
             (&node.socket, "socket"),
             (&node.data, "data"),
+            (&node.patience, "patience"),
+            (&node.due, "due"),
             (&node.token, "token"),
         ];
         let named = fields.iter().find(|(word, _)| std::ptr::from_ref(*word).addr() == address);
         let field = named.map_or("handle", |(_, name)| name);
         return Some(format!("waiter{index}.{field}"));
     }
+    let from = ENDED.as_ptr().addr();
+    if (from..from + size_of_val(&ENDED)).contains(&address) {
+        return Some(format!("thread{}.ended", (address - from) / size_of::<U8>()));
+    }
     let from = std::ptr::from_ref(&ARENA).addr();
     let inside = (from..from + size_of::<Arena<Check>>()).contains(&address);
     inside.then(|| format!("arena+{}", address - from))
+}
+
+/// The current thread has run to its end.
+pub(crate) fn end_thread() {
+    let (mortal, me) = context::with(|execution| (execution.config.mortal, execution.current));
+    if mortal {
+        // Relaxed: what a kernel says of a thread that it has forgotten orders nothing.
+        ENDED[me].store(1, Ordering::Relaxed);
+    }
 }
 
 fn choose(what: What, options: u64) -> u64 {
@@ -88,6 +105,10 @@ impl Platform for Check {
         &ARENA
     }
 
+    fn arena_block() -> u32 {
+        context::with(|execution| execution.config.arena_block)
+    }
+
     fn local<R>(f: impl FnOnce(&Local<Self>) -> R) -> R {
         f(&LOCALS[context::with(|execution| execution.current)])
     }
@@ -97,8 +118,12 @@ impl Platform for Check {
         ThreadId(if current == 0 { SLOTS as u32 } else { current as u32 })
     }
 
-    fn alive(_thread: ThreadId) -> bool {
-        true
+    fn alive(thread: ThreadId) -> bool {
+        // The setup thread has the number behind the last, and does not end.
+        let ended = ENDED.get(thread.0 as usize);
+        let mortal = context::with(|execution| execution.config.mortal);
+        // Relaxed: see `end_thread`.
+        !mortal || ended.is_none_or(|ended| ended.load(Ordering::Relaxed) == 0)
     }
 
     fn epoch() -> u32 {

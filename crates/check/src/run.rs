@@ -24,7 +24,12 @@ pub(crate) fn run_once<'env>(program: &Program<'_, 'env>, graph: Graph) {
     if context::with(|execution| execution.ending.is_none()) {
         for thread in scope.threads.take() {
             context::with(|execution| execution.add_thread(thread.socket));
-            fibers.push(Fiber::new(move || context::guarded(thread.body)));
+            fibers.push(Fiber::new(move || {
+                context::guarded(|| {
+                    (thread.body)();
+                    platform::end_thread();
+                });
+            }));
         }
         drive(&mut fibers);
     }

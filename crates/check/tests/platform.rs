@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use antiphon_check::{Check, Data, FailureKind, HeavyFence, Mode, Model, Scope, U8, U16, U32};
 use antiphon_platform::{
-    Atomic, AtomicInteger, Budget, Clock, Deadline, Parked, Platform, Waiter, WaiterRef,
+    Atomic, AtomicInteger, Budget, Clock, Deadline, Parked, Platform, ThreadId, Waiter, WaiterRef,
 };
 
 /// What a model's threads wrote down, over all executions.
@@ -482,4 +482,46 @@ fn guards_may_be_dropped_by_a_panic() {
     });
     let failure = report.assert_fails(FailureKind::Panic);
     assert!(failure.what.contains("taken"), "{failure}");
+}
+
+/// The end of a thread is seen, by and by, and puts nothing in order.
+#[test]
+fn a_thread_that_has_ended_is_dead() {
+    let seen = Seen::new();
+    let report = Model::new("mortal").mortal(true).run(|s| {
+        let (word, seen) = (s.share(U32::ZERO), &seen);
+        s.spawn(move || word.store(1, Relaxed));
+        s.spawn(move || {
+            assert!(Check::alive(Check::thread()), "whoever asks is alive");
+            let alive = Check::alive(ThreadId(1));
+            seen.add((alive, word.load(Relaxed)));
+            assert!(alive || !Check::alive(ThreadId(1)), "the dead stay dead");
+        });
+        s.finally(|| assert!(!Check::alive(ThreadId(2)) && Check::alive(Check::thread())));
+    });
+    report.assert_complete();
+    assert_eq!(seen.all(), [(false, 0), (false, 1), (true, 0), (true, 1)]);
+}
+
+#[test]
+fn nobody_is_known_to_be_dead_unless_the_model_wants_it() {
+    let report = Model::new("immortal").run(|s| {
+        s.spawn(|| {});
+        s.finally(|| assert!(Check::alive(ThreadId(1))));
+    });
+    assert_eq!(report.assert_complete().executions, 1);
+}
+
+#[test]
+fn what_the_dead_did_may_race() {
+    let report = Model::new("inheritance").mortal(true).run(|s| {
+        let data = s.share(Data::new(0));
+        s.spawn(move || data.set(1));
+        s.spawn(move || {
+            if !Check::alive(ThreadId(1)) {
+                data.set(2);
+            }
+        });
+    });
+    report.assert_fails(FailureKind::DataRace);
 }

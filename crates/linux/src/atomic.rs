@@ -72,7 +72,7 @@ macro_rules! words {
                 if !keep(first) {
                     return Ok(first);
                 }
-                if budget == Budget::NONE {
+                if budget.ns == 0 {
                     return Err(first);
                 }
                 let mut spin = Spin::new(budget);

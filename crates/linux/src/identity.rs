@@ -162,7 +162,7 @@ fn entropy() -> u32 {
 }
 
 /// All signals of this thread held back until the value is dropped.
-struct Blocked {
+pub(crate) struct Blocked {
     /// `None` if the kernel refused, which it does for no set of ours.
     before: Option<u64>,
 }
@@ -171,7 +171,7 @@ struct Blocked {
 const SET: usize = size_of::<u64>();
 
 impl Blocked {
-    fn all() -> Self {
+    pub(crate) fn all() -> Self {
         let (all, mut before) = (u64::MAX, 0_u64);
         let how = libc::SIG_SETMASK as usize;
         let sets = [how, (&raw const all) as usize, (&raw mut before) as usize, SET];

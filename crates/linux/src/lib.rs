@@ -13,6 +13,7 @@ mod cgroup;
 mod clock;
 mod cpus;
 mod crowd;
+mod fencer;
 pub mod fiber;
 mod futex;
 mod identity;

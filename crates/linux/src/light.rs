@@ -17,11 +17,12 @@
 //!
 //! **Which threads may (LIGHT-2).** Each asks the kernel once whether its area is registered and
 //! keeps the answer in its thread-local state. A thread that a raw `clone` made has thread-local
-//! state of its own and asks for itself; the child of a fork inherits registration and answer. A
-//! `vfork` child shares its parent's thread-local state, answer included, and is not registered.
-//! Nothing that a thread can read without a system call tells the two apart; but the parent stands
-//! still and POSIX allows that child nothing but `exec` and `_exit`, so it unlocks nothing. A
-//! program that locks in `vfork` children must not enable light mode.
+//! state of its own and asks for itself; the child of a fork inherits registration and answer. The
+//! child of a `vfork`, or of a `clone` with `CLONE_VM` and without `CLONE_SETTLS`, shares its
+//! parent's thread-local state, answer included, and is not registered. Nothing that a thread can
+//! read without a system call tells the two apart. So whoever makes such a child calls
+//! [`renounce`] before, or sees to it that the child locks nothing; POSIX allows a `vfork` child
+//! nothing but `exec` and `_exit`.
 //!
 //! **What can fail later.** A filter that is installed after the switch may refuse `membarrier`:
 //! `heavy_fence` then fails and the sleeper must not sleep for long. A filter that kills for it
@@ -37,7 +38,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use antiphon_platform::{Clock, Unsupported};
 
-use crate::{clock, local, membarrier, rseq};
+use crate::{clock, fencer, local, membarrier, rseq};
 
 const EXCHANGE: u32 = 0;
 const PROBING: u32 = 1;
@@ -63,11 +64,24 @@ pub(crate) fn light() -> bool {
     if MODE.load(Acquire) != LIGHT {
         return false;
     }
+    may()
+}
+
+/// Whether the calling thread is registered, as it was told when it first asked.
+#[inline]
+fn may() -> bool {
     match local::with(|thread| thread.light.load(Relaxed)) {
         MAY => true,
         MAY_NOT => false,
         _ => ask(),
     }
+}
+
+/// Makes the calling thread exchange from now on, for good, and whoever shares its thread-local
+/// state: to be called before a child is made that will share it (LIGHT-2). May be called in signal
+/// handlers.
+pub fn renounce() {
+    local::with(|thread| thread.light.store(MAY_NOT, Relaxed));
 }
 
 /// See [`Platform::fenced`](antiphon_platform::Platform::fenced).
@@ -118,14 +132,14 @@ fn ration(fences: &AtomicU64, second: u64) -> Result<(), Unsupported> {
 ///
 /// Everything is probed first: that glibc has registered the calling thread for restartable
 /// sequences, that `membarrier` works, and that it really aborts a sequence in another thread.
-/// Blocks for some microseconds, starts a thread, and uses the dynamic linker; not for signal
-/// handlers. Call it before a system-call filter is installed, and read the module's page on what
-/// such a filter and `vfork` mean.
+/// Blocks for some microseconds, in which there is a thread that the C library doesn't know of;
+/// uses the dynamic linker; not for signal handlers. Call it before a system-call filter is
+/// installed, and read the module's page on what such a filter and `vfork` mean.
 ///
 /// # Errors
 ///
-/// [`Unsupported`] if any of that is missing, or another thread is probing right now; the process
-/// then stays in exchange mode.
+/// [`Unsupported`] if any of that is missing, the calling thread has renounced it, or another
+/// thread is probing right now; the process then stays in exchange mode.
 pub fn enable_light() -> Result<(), Unsupported> {
     match MODE.compare_exchange(EXCHANGE, PROBING, AcqRel, Acquire) {
         Err(LIGHT) => return Ok(()),
@@ -147,7 +161,7 @@ pub fn enable_light() -> Result<(), Unsupported> {
 
 fn probe() -> Result<(), Unsupported> {
     rseq::find()?;
-    if !ask() {
+    if !may() {
         return Err(Unsupported);
     }
     membarrier::register()?;
@@ -157,17 +171,10 @@ fn probe() -> Result<(), Unsupported> {
 /// Whether the fence of another thread aborts a sequence of this one.
 fn fence_aborts() -> bool {
     /// Some ten milliseconds.
-    const ROUNDS: u64 = 1 << 20;
-    let aborted = AtomicU32::new(0);
-    std::thread::scope(|scope| {
-        let fencer = std::thread::Builder::new().spawn_scoped(scope, || {
-            while aborted.load(Relaxed) == 0 && membarrier::fence().is_ok() {}
-        });
-        // SAFETY: `probe` has just asked, and this thread is registered.
-        let seen = fencer.is_ok() && (0..100).any(|_| unsafe { rseq::aborted_within(ROUNDS) });
-        aborted.store(1, Relaxed);
-        seen
-    })
+    const ROUNDS: u64 = 1 << 18;
+    // SAFETY: `probe` has just asked, and this thread is registered.
+    let aborted = || (0..100).any(|_| unsafe { rseq::aborted_within(ROUNDS) });
+    fencer::while_fencing(aborted).unwrap_or(false)
 }
 
 #[cfg(test)]

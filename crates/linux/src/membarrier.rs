@@ -10,7 +10,8 @@ use antiphon_platform::Unsupported;
 use crate::sys::{self, Errno};
 
 const QUERY: usize = 0;
-const PRIVATE_EXPEDITED_RSEQ: usize = 1 << 7;
+/// The command that fences.
+pub(crate) const PRIVATE_EXPEDITED_RSEQ: usize = 1 << 7;
 const REGISTER_PRIVATE_EXPEDITED_RSEQ: usize = 1 << 8;
 
 /// Registers the process, and fences once to see that it works.

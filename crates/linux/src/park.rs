@@ -46,9 +46,8 @@ pub(crate) fn park(waiter: &Waiter<Linux>, deadline: Option<Deadline>) -> Parked
 /// See [`Platform::unpark`](antiphon_platform::Platform::unpark).
 pub(crate) fn unpark(waiter: WaiterRef) {
     let Some(node) = nodes::node(waiter.index) else { return };
-    // Acquire: this generation's writes to the node; pairs with the release by which the arena
-    // handed it out.
-    if node.generation.load(Acquire) != waiter.generation {
+    // Relaxed: it only keeps late wakes from most of the node's next waits; the swap orders.
+    if node.generation.load(Relaxed) != waiter.generation {
         return;
     }
     // Release: the waker's past; pairs with `wake_up` and `fall_asleep`. Acquire: `handle`, pairs

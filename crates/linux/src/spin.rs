@@ -26,7 +26,8 @@ pub(crate) struct Spin {
     last: u64,
     budget: u64,
     gap: u64,
-    backoff: bool,
+    /// The first gap between two looks, if they are to become fewer.
+    backoff: Option<u64>,
 }
 
 impl Spin {
@@ -40,7 +41,7 @@ impl Spin {
             last: now,
             budget: tsc::from_ns(budget.ns),
             gap: tsc::from_ns(GAP_NS),
-            backoff: budget.backoff,
+            backoff: budget.backoff.map(tsc::from_ns),
         }
     }
 
@@ -48,7 +49,7 @@ impl Spin {
     #[inline]
     pub(crate) fn pause(&mut self) -> bool {
         // Backing off: as long until the next look as all looks have taken so far.
-        let until = if self.backoff { tsc::since(self.begin, self.last) } else { 0 };
+        let until = self.backoff.map_or(0, |first| tsc::since(self.begin, self.last).max(first));
         let looked = self.last;
         loop {
             for _ in 0..PAUSES {

@@ -5,7 +5,7 @@ mod support;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use std::thread;
 
-use antiphon_linux::light::{FENCES_PER_SECOND, enable_light};
+use antiphon_linux::light::{FENCES_PER_SECOND, enable_light, renounce};
 use antiphon_linux::{Linux, U8, U16};
 use antiphon_platform::{Atomic, Platform};
 use support::{FORKS, in_child};
@@ -154,6 +154,22 @@ fn a_thread_without_registration_is_not_light() {
             });
             unregistered.join().unwrap_or(false)
         }
+    }));
+}
+
+#[test]
+fn who_renounces_is_not_light_and_others_are() {
+    assert!(in_child(FORKS[0].1, || {
+        !enabled() || {
+            renounce();
+            let others = thread::spawn(Linux::light).join().unwrap_or(false);
+            !Linux::light() && others && Linux::fenced()
+        }
+    }));
+    // Before the switch, too.
+    assert!(in_child(FORKS[0].1, || {
+        renounce();
+        enable_light().is_err() && !Linux::light()
     }));
 }
 

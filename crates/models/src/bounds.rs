@@ -14,6 +14,7 @@ pub struct Bounds {
     crowded: u32,
     sockets: u32,
     nodes: Option<u32>,
+    block: Option<u32>,
     light: bool,
     heavy_fence: HeavyFence,
 }
@@ -28,6 +29,7 @@ impl Bounds {
         crowded: 0,
         sockets: 1,
         nodes: None,
+        block: None,
         light: false,
         heavy_fence: HeavyFence::Granted,
     };
@@ -68,6 +70,13 @@ impl Bounds {
         Self { nodes: Some(nodes), ..self }
     }
 
+    /// Threads that have ended are dead, and whoever wants a node looks for theirs once so many
+    /// were handed out.
+    #[must_use]
+    pub const fn mortal(self, block: u32) -> Self {
+        Self { block: Some(block), ..self }
+    }
+
     /// The machine has the light unlock, and this comes of a heavy fence.
     #[must_use]
     pub const fn light(self, heavy_fence: HeavyFence) -> Self {
@@ -85,7 +94,8 @@ impl Bounds {
             .light(self.light)
             .heavy_fence(self.heavy_fence);
         // The checker counts number 0, which is nobody's.
-        self.nodes.map_or(model.clone(), |nodes| model.waiters(nodes + 1))
+        let model = self.nodes.map_or(model.clone(), |nodes| model.waiters(nodes + 1));
+        self.block.map_or(model.clone(), |block| model.mortal(true).arena_block(block))
     }
 }
 
@@ -111,6 +121,9 @@ impl fmt::Display for Bounds {
                 1 => "1 node".to_owned(),
                 _ => format!("{nodes} nodes"),
             });
+        }
+        if let Some(block) = self.block {
+            words.push(format!("threads die, block of {block}"));
         }
         if self.light {
             words.push("light unlock".to_owned());

@@ -5,44 +5,37 @@ use antiphon_platform::Budget;
 use antiphon_sync::lock::{Form, ShflMutex};
 use antiphon_sync::policy;
 
-/// Small numbers, so that a few threads reach every edge; no spins, so that all of them sleep.
-pub struct Sleepy;
+/// Small numbers, so that a few threads reach every edge: spins in the queue of `SPIN`
+/// nanoseconds, which end in any way they may; a first look whether the head is stuck after
+/// `BACKSTOP_NS`; a called head that may be overtaken for `PATIENCE_NS`.
+pub struct Small<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32>;
 
-impl Form for Sleepy {
+impl<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32> Form
+    for Small<SPIN, BACKSTOP_NS, PATIENCE_NS>
+{
     const HEAD_SLEEPS: bool = true;
     const GROUP: u32 = 3;
-    const PATIENCE: u32 = 1;
+    const PATIENCE_NS: u32 = PATIENCE_NS;
+    const LOOK: u32 = 1;
     const SPIN: Budget = Budget::NONE;
-    const QUEUE_SPIN: Budget = Budget::NONE;
-    const HEAD_SPIN: Budget = Budget::NONE;
-    const BACKSTOP_NS: u64 = 0;
+    const QUEUE_SPIN: Budget = Budget::ns(SPIN);
+    const HEAD_SPIN: Budget = Budget::ns(SPIN);
+    const BACKSTOP_NS: u64 = BACKSTOP_NS;
 }
 
-/// As [`Sleepy`], but with spins in the queue, which end in any way they may.
-pub struct Spinning;
+const FOR_EVER: u32 = u32::MAX;
 
-impl Form for Spinning {
-    const HEAD_SLEEPS: bool = true;
-    const GROUP: u32 = 3;
-    const PATIENCE: u32 = 1;
-    const SPIN: Budget = Budget::NONE;
-    const QUEUE_SPIN: Budget = Budget::ns(1);
-    const HEAD_SPIN: Budget = Budget::ns(1);
-    const BACKSTOP_NS: u64 = 0;
-}
+/// All waiters sleep, and the head is patient without end.
+pub type Sleepy = Small<0, 0, FOR_EVER>;
+
+/// As [`Sleepy`], with spins.
+pub type Spinning = Small<1, 0, FOR_EVER>;
 
 /// As [`Sleepy`], but waiters look now and then whether the lock is free and nobody takes it.
-pub struct Backed;
+pub type Backed = Small<0, 1, FOR_EVER>;
 
-impl Form for Backed {
-    const HEAD_SLEEPS: bool = true;
-    const GROUP: u32 = 3;
-    const PATIENCE: u32 = 1;
-    const SPIN: Budget = Budget::NONE;
-    const QUEUE_SPIN: Budget = Budget::NONE;
-    const HEAD_SPIN: Budget = Budget::NONE;
-    const BACKSTOP_NS: u64 = 1;
-}
+/// As [`Sleepy`], but a head that was called and overtaken insists at once.
+pub type Insistent = Small<0, 0, 0>;
 
 /// The mutex whose waiters all sleep.
 pub type Mutex = ShflMutex<Check, policy::None, Sleepy>;

@@ -30,11 +30,15 @@
 mod arena;
 mod bounds;
 mod condvar;
+mod defects;
 mod entry;
 mod forms;
+mod in_line;
+mod inherited;
 mod mutex;
 mod outcome;
 mod program;
+mod scavenging;
 mod spin;
 mod ticket;
 mod watched;
@@ -46,10 +50,20 @@ pub use outcome::{Outcome, Verdict};
 /// All models, by subject.
 #[must_use]
 pub fn all() -> Vec<Entry> {
-    [ticket::entries(), spin::entries(), mutex::entries(), condvar::entries(), arena::entries()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        ticket::entries(),
+        spin::entries(),
+        mutex::entries(),
+        defects::entries(),
+        condvar::entries(),
+        arena::entries(),
+        scavenging::entries(),
+        in_line::entries(),
+        inherited::entries(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// The model of this name.

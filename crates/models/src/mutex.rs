@@ -7,12 +7,13 @@ use antiphon_sync::policy::{None, Numa, Policy};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
-use crate::forms::{Backed, Mutex, Sleepy, Spinning};
+use crate::forms::{Backed, Insistent, Mutex, Sleepy, Spinning};
 use crate::program::{Program, destruction, exclusion, soon, unlock};
 use crate::watched::{Watched, sorting};
 
 type BackedUp = ShflMutex<Check, None, Backed>;
 type Spun = ShflMutex<Check, None, Spinning>;
+type Fair = ShflMutex<Check, None, Insistent>;
 type Sorted = ShflMutex<Check, Watched, Sleepy>;
 type Theirs = ShflMutex<Check, Numa, Published>;
 type Shipped = ShflMutex<Check>;
@@ -23,7 +24,7 @@ const PLAIN: Bounds = Bounds::PLAIN;
 const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
 
 pub fn entries() -> Vec<Entry> {
-    [exclusive(), sorted(), impatient(), light(), shipped()].into_iter().flatten().collect()
+    [exclusive(), sorted(), fair(), impatient(), light(), shipped()].into_iter().flatten().collect()
 }
 
 fn exclusive() -> Vec<Entry> {
@@ -64,6 +65,24 @@ fn sorted() -> Vec<Entry> {
         Entry::new("shfl-mutex/sorts-5x1", sorting::<Sorted>(5), PLAIN.sockets(2))
             .by_lot(5_000)
             .reaches(&["shuffled"]),
+    ]
+}
+
+/// The lock is kept for a head that was called and overtaken; nobody hangs before it.
+fn fair() -> Vec<Entry> {
+    let spurious = PLAIN.spurious(1);
+    let light = PLAIN.light(Granted);
+    let timed = PLAIN.timeouts(1);
+    let give_up = giving_up::<None, Insistent>;
+    vec![
+        Entry::new("shfl-mutex/fair-2x2", exclusion::<Fair>(2, 2), PLAIN).long(),
+        Entry::new("shfl-mutex/fair-3x1", exclusion::<Fair>(3, 1), PLAIN),
+        Entry::new("shfl-mutex/fair-3x2", exclusion::<Fair>(3, 2), spurious).by_lot(10_000),
+        Entry::new("shfl-mutex/fair-gives-up-1+1", give_up(1, 1), timed),
+        Entry::new("shfl-mutex/fair-gives-up-2+2", give_up(2, 2), timed.spurious(1)).by_lot(10_000),
+        Entry::new("shfl-mutex/fair-tries-2+1", tries::<None, Insistent>(2), PLAIN),
+        Entry::new("shfl-mutex+light/fair-2x2", exclusion::<Fair>(2, 2), light).by_lot(10_000),
+        Entry::new("shfl-mutex+light/fair-3x2", exclusion::<Fair>(3, 2), light).by_lot(10_000),
     ]
 }
 

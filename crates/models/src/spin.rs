@@ -7,6 +7,7 @@ use antiphon_sync::policy::None;
 use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::forms::Sleepy;
+use crate::in_line::in_line;
 use crate::program::{Program, destruction, exclusion, unlock};
 use crate::watched::{Watched, sorting};
 
@@ -17,6 +18,7 @@ type Shipped = ShflSpin<Check>;
 const PLAIN: Bounds = Bounds::PLAIN;
 
 pub fn entries() -> Vec<Entry> {
+    let two = PLAIN.sockets(2);
     vec![
         Entry::new("shfl-spin/excludes-2x1", exclusion::<Spin>(2, 1), PLAIN),
         Entry::new("shfl-spin/excludes-2x2", exclusion::<Spin>(2, 2), PLAIN),
@@ -27,6 +29,14 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("shfl-spin/sorts-3x1", sorting::<Sorted>(3), PLAIN.sockets(2)),
         Entry::new("shfl-spin/sorts-5x1", sorting::<Sorted>(5), PLAIN.sockets(2))
             .by_lot(5_000)
+            .reaches(&["shuffled"]),
+        // The head looks past one that is not of its group at one that is, while the last joins.
+        Entry::new("shfl-spin/sorts-in-line-4+1", in_line::<Sorted>(&[0, 1, 0, 1], false), two)
+            .by_lot(5_000)
+            .reaches(&["shuffled"]),
+        // A head that has passed the role on finds the lock taken again.
+        Entry::new("shfl-spin/sorts-overtaken-3+1", in_line::<Sorted>(&[0, 0, 0], true), two)
+            .by_lot(10_000)
             .reaches(&["shuffled"]),
         Entry::new("shfl-spin/free-afterwards-2x1", free_afterwards(), PLAIN),
         Entry::new("shfl-spin/tries-0+2", tries(), PLAIN).reaches(&["busy"]),

@@ -4,60 +4,86 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_check::{Data, Scope};
-use antiphon_platform::{Atomic, Platform, Waiter};
+use antiphon_check::{Check, Data, Scope};
+use antiphon_platform::{Atomic, Platform, ThreadId, Waiter};
 use antiphon_sync::lock::Lock;
 use antiphon_sync::policy::Policy;
 
 use crate::program::{Program, contend};
 
-/// What [`Watched`] has seen of the present round of shuffling.
-#[derive(Clone, Copy)]
-struct Round {
-    batch: u32,
+/// What [`Watched`] has seen, and whether the first thread may begin to sort.
+pub struct Watch {
+    /// How large the group was that the last shuffler had gathered.
+    batch: Data<u32>,
+    /// How often the first thread was asked whether there is anything to sort by.
+    asked: Cell<u32>,
+    /// Not zero: the first thread may sort.
+    pub begun: <Check as Platform>::U8,
 }
 
 thread_local! {
     /// The watch of the execution that runs on this thread.
-    static WATCH: Cell<*const Data<Round>> = const { Cell::new(ptr::null()) };
+    static WATCH: Cell<*const Watch> = const { Cell::new(ptr::null()) };
 }
 
 /// Groups by socket, and asserts the four invariants of `000_…`, "Shuffling invariants for
-/// correctness", each time that a shuffler asks. To be used in [`sorting`] only.
+/// correctness", each time that a shuffler asks. To be used after [`watch`] only.
 pub struct Watched;
 
 /// [`exclusion`](crate::program::exclusion), watched: INV-1…4, and that sorting loses nobody. `L`
 /// has the policy [`Watched`]. Reaches `shuffled` if a waiter looks at another.
 pub fn sorting<L: Lock>(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
-        watch(scope);
+        watch(scope).begun.store(1, Relaxed);
         contend::<L>(scope, threads, 1);
     })
 }
 
-fn watch<'scope>(scope: &'scope Scope<'scope, '_>) {
-    WATCH.set(scope.share(Data::new(Round { batch: 0 })));
+/// Begins to watch an execution. If its first thread becomes the head of the queue, it waits until
+/// [`Watch::begun`].
+pub fn watch<'scope>(scope: &'scope Scope<'scope, '_>) -> &'scope Watch {
+    let begun = <Check as Platform>::U8::ZERO;
+    let watch = scope.share(Watch { batch: Data::new(0), asked: Cell::new(0), begun });
+    WATCH.set(watch);
+    watch
+}
+
+fn watched() -> &'static Watch {
+    // SAFETY: set by `watch` for this execution, whose threads alone use it.
+    unsafe { &*WATCH.get() }
 }
 
 impl Policy for Watched {
+    /// Asked twice in a wait: before the waiter joins the queue, and when it is the head.
     fn shuffles<P: Platform>() -> bool {
+        let watch = watched();
+        if P::thread() == ThreadId(1) {
+            watch.asked.set(watch.asked.get() + 1);
+            if watch.asked.get() == 2 {
+                watch.begun.wait_while(Relaxed, |begun| begun == 0);
+            }
+        }
         true
     }
 
     fn groups<P: Platform>(shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
         const HEAD: u32 = 2;
+        const SHUFFLER: u32 = 8;
         antiphon_check::probe("shuffled");
-        // SAFETY: set by `watch` for this execution.
-        let watch = unsafe { &*WATCH.get() };
+        let watch = watched();
         let batch = shuffler.batch.load(Relaxed);
         let is_head = shuffler.status.load(Relaxed) & HEAD != 0;
         // INV-1: two shufflers at a time would touch the watch in no order: a data race.
-        let last = watch.get().batch;
-        watch.set(Round { batch });
+        let last = watch.batch.get();
+        watch.batch.set(batch);
         // INV-2: a round begins at the head; whoever else shuffles was grouped, and given the role.
         assert!(is_head || batch > 1, "INV-2: a waiter shuffles that is not the head");
         // INV-3: who is behind the shuffler is neither the head nor the shuffler.
-        assert!(candidate.status.load(Relaxed) & HEAD == 0, "INV-3: the role went forward");
+        let status = candidate.status.load(Relaxed);
+        assert!(status & HEAD == 0, "INV-3: the role went forward");
+        // INV-1, INV-4: nor has the role gone there already, or come by.
+        assert!(status & SHUFFLER == 0, "INV-1: shuffles after passing the role");
+        assert!(candidate.batch.load(Relaxed) == 0, "INV-4: groups who is grouped");
         assert!(!ptr::eq(shuffler, candidate), "INV-3: a shuffler groups itself");
         // INV-4: who has passed the role on has a smaller batch than who has it.
         assert!(batch >= last || is_head && batch == 1, "INV-4: shuffles after passing the role");

@@ -32,9 +32,10 @@ fn names_are_unique_and_say_subject_property_and_case() {
 /// models.
 #[test]
 fn every_subject_is_tested() {
-    const TESTED: [&str; 7] = [
+    const TESTED: [&str; 8] = [
         "arena",
         "condvar",
+        "shfl-defects",
         "shfl-mutex",
         "shfl-mutex+light",
         "shfl-mutex+published",

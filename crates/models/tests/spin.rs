@@ -11,6 +11,7 @@ models! {
     is_free_after_contention: ["shfl-spin/free-afterwards-"],
     a_try_is_honest: ["shfl-spin/tries-"],
     survives_an_exhausted_arena: ["shfl-spin/exhausted-"],
+    works_in_the_child_of_a_fork: ["shfl-spin/inherited-"],
     may_be_destroyed_once_it_was_had: ["shfl-spin/destroyed-"],
     works_as_shipped: ["shfl-spin/shipped-"],
 }

@@ -35,6 +35,8 @@ pub struct Arena<P: Platform> {
     free: P::U64,
     /// How many nodes were looked at for dead owners.
     scavenged: P::U32,
+    /// How many nodes stand in queues that their waiters have left.
+    left_behind: P::U32,
 }
 
 /// How many nodes one taker looks at for dead owners.
@@ -42,7 +44,12 @@ const LOOKS: u32 = 64;
 
 impl<P: Platform> Arena<P> {
     /// An arena that has handed out nothing.
-    pub const NEW: Self = Self { fresh: P::U32::ZERO, free: P::U64::ZERO, scavenged: P::U32::ZERO };
+    pub const NEW: Self = Self {
+        fresh: P::U32::ZERO,
+        free: P::U64::ZERO,
+        scavenged: P::U32::ZERO,
+        left_behind: P::U32::ZERO,
+    };
 
     /// Takes a node for a wait of the caller: from its own cache, the free list or fresh memory.
     ///
@@ -111,6 +118,25 @@ impl<P: Platform> Arena<P> {
     /// the node memory was wiped and before [`Platform::epoch`] returns the child's epoch.
     pub fn forked(&self) {
         self.free.store(0, Relaxed);
+        self.left_behind.store(0, Relaxed);
+    }
+
+    /// How many nodes stand in queues that their waiters have left, for primitives that bound it.
+    #[must_use]
+    pub fn left_behind(&self) -> u32 {
+        // Relaxed, as below: a count, which orders nothing.
+        self.left_behind.load(Relaxed)
+    }
+
+    /// Counts a node whose waiter has left it in its queue.
+    pub fn leave_behind(&self) {
+        self.left_behind.fetch_add(1, Relaxed);
+    }
+
+    /// Gives back a node that was [left behind](Self::leave_behind).
+    pub fn reclaim(&self, id: WaiterId) {
+        self.left_behind.fetch_sub(1, Relaxed);
+        self.give(id);
     }
 
     fn take_cached(&self) -> Option<WaiterId> {
@@ -126,7 +152,7 @@ impl<P: Platform> Arena<P> {
     fn take_fresh(&self) -> Option<WaiterId> {
         loop {
             let seen = self.fresh.load(Relaxed);
-            if seen >= P::ARENA_BLOCK
+            if seen >= P::arena_block()
                 && let Some(id) = self.scavenge()
             {
                 return Some(id);
@@ -159,8 +185,7 @@ impl<P: Platform> Arena<P> {
         for step in 0..LOOKS.min(up_to) {
             let index = begin.wrapping_add(step) % up_to + 1;
             let Some(node) = self.resolve_index(index) else { continue };
-            // Acquire: pairs with the release in `retire`.
-            // mutant: threads of the models don't end before the model does.
+            // Acquire: pairs with the release in `retire`. That the thread is dead orders nothing.
             let generation = node.generation.load(Acquire);
             let owner = node.owner.load(Relaxed);
             if generation % 2 == 1 || owner == 0 {
@@ -196,8 +221,7 @@ impl<P: Platform> Arena<P> {
         // Only the user of a node changes an odd generation, so this needs no exchange.
         let next = node.generation.load(Relaxed).wrapping_add(1);
         // Release: pairs with the acquire in `scavenge`, should our thread end with the node in its
-        // cache.
-        // mutant: threads of the models don't end before the model does.
+        // cache; and whoever sees this generation sees no owner from before it.
         node.generation.store(if next == 0 { 2 } else { next }, Release);
     }
 
@@ -215,7 +239,9 @@ impl<P: Platform> Arena<P> {
     }
 
     fn pop(&self) -> Option<WaiterId> {
-        // Acquire (both): the node's `next`, and what its last user did; pairs with `push`.
+        // Acquire (here and where the exchange fails): the node's `next`, and what its last user
+        // did; pairs with `push`. Relaxed where it succeeds: the tag tells that the head is the one
+        // that was acquired.
         let mut head = self.free.load(Acquire);
         loop {
             let id = WaiterId::from_bits(head as u32)?;
@@ -226,7 +252,7 @@ impl<P: Platform> Arena<P> {
             // May belong to the node's next wait already; then the tag has changed and the
             // exchange fails.
             let next = node.next.load(Relaxed);
-            match self.free.compare_exchange(head, Self::tagged(head, next), Acquire, Acquire) {
+            match self.free.compare_exchange(head, Self::tagged(head, next), Relaxed, Acquire) {
                 Ok(_) => return Some(id),
                 Err(now) => head = now,
             }

@@ -50,9 +50,6 @@ pub trait Platform: Sized + 'static {
     /// How many waiter nodes there are at most; indices run from 1 to `WAITERS - 1`.
     const WAITERS: u32;
 
-    /// How many nodes the arena hands out before it begins to look for those of dead threads.
-    const ARENA_BLOCK: u32 = 1024;
-
     /// The node at `index`, `0 < index < WAITERS`. Node memory is never freed, and reads as zero
     /// until the arena hands the node out for the first time.
     ///
@@ -62,6 +59,11 @@ pub trait Platform: Sized + 'static {
     /// Who hands the nodes out.
     fn arena() -> &'static Arena<Self>;
 
+    /// How many nodes the arena hands out before it begins to look for those of dead threads.
+    fn arena_block() -> u32 {
+        1024
+    }
+
     /// Runs `f` on the state of the calling thread. A fiber uses that of the thread under it, so
     /// `f` must not wait.
     fn local<R>(f: impl FnOnce(&Local<Self>) -> R) -> R;
@@ -69,7 +71,8 @@ pub trait Platform: Sized + 'static {
     /// The calling thread. Never zero; may be reused after the thread has ended.
     fn thread() -> ThreadId;
 
-    /// Whether `thread` may still run. `true` is always a safe answer.
+    /// Whether `thread` may still run. `true` is always a safe answer; `false` orders nothing: what
+    /// the thread did need not have happened before.
     fn alive(thread: ThreadId) -> bool;
 
     /// A number of 1 to 1023 that tells this process's waiter ids from those that another process

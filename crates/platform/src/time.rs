@@ -26,9 +26,10 @@ pub struct Deadline {
 pub struct Budget {
     /// Nanoseconds.
     pub ns: u32,
-    /// Whether to look less and less often. For a word that its owner works on: each look takes the
-    /// line away from it. Not for a word that only the waiter looks at.
-    pub backoff: bool,
+    /// Whether to look less and less often, the second time after so many nanoseconds. For a word
+    /// that its owner works on: each look takes the line away from it. Not for a word that only
+    /// the waiter looks at.
+    pub backoff: Option<u32>,
 }
 
 impl Budget {
@@ -38,12 +39,13 @@ impl Budget {
     /// A budget of `ns` nanoseconds.
     #[must_use]
     pub const fn ns(ns: u32) -> Self {
-        Self { ns, backoff: false }
+        Self { ns, backoff: None }
     }
 
-    /// The same budget, spent on fewer and fewer looks.
+    /// The same budget, spent on fewer and fewer looks: the second after `ns` nanoseconds or, if
+    /// that is 0, as soon as can be.
     #[must_use]
-    pub const fn backing_off(self) -> Self {
-        Self { backoff: true, ..self }
+    pub const fn backing_off(self, ns: u32) -> Self {
+        Self { backoff: Some(ns), ..self }
     }
 }

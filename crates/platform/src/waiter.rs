@@ -9,7 +9,7 @@ use crate::{Atomic, Platform};
 /// | field | written by | read by |
 /// |---|---|---|
 /// | `generation`, `owner` | the arena | the arena, wakers |
-/// | `next`, `status`, `batch`, `resume`, `socket`, `data` | the primitive it waits in | the same |
+/// | `next` to `due` | the primitive it waits in | the same |
 /// | `token`, `handle` | the platform's `park` and `unpark` | the same |
 ///
 /// Fields are plain platform atomics; what they mean is the business of who writes them. All are
@@ -33,6 +33,10 @@ pub struct Waiter<P: Platform> {
     pub socket: P::U32,
     /// Whatever else its primitive wants to know of the waiter.
     pub data: P::U32,
+    /// How long the waiter bears to be overtaken, in units of its primitive.
+    pub patience: P::U32,
+    /// From when on it does not bear it any longer; 0 if that is not settled yet.
+    pub due: P::U32,
     /// The platform's: whether a wake is due.
     pub token: P::U32,
     /// The platform's: who waits, if that is not the thread which parks.
@@ -50,6 +54,8 @@ impl<P: Platform> Waiter<P> {
         resume: P::U32::ZERO,
         socket: P::U32::ZERO,
         data: P::U32::ZERO,
+        patience: P::U32::ZERO,
+        due: P::U32::ZERO,
         token: P::U32::ZERO,
         handle: P::U64::ZERO,
     };

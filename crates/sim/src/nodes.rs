@@ -56,10 +56,24 @@ pub(crate) fn new_arena() -> &'static Arena<Sim> {
 
 fn wipe(node: &Waiter<Sim>) {
     // Every field by name: a new one must not be forgotten.
-    let Waiter { generation, owner, next, status, batch, resume, socket, data, token, handle } =
-        node;
+    let Waiter {
+        generation,
+        owner,
+        next,
+        status,
+        batch,
+        resume,
+        socket,
+        data,
+        patience,
+        due,
+        token,
+        handle,
+    } = node;
     // Relaxed: the list's mutex orders this after the last simulation and before the next.
-    for word in [generation, owner, next, status, batch, resume, socket, data, token] {
+    let words =
+        [generation, owner, next, status, batch, resume, socket, data, patience, due, token];
+    for word in words {
         word.0.store(0, Relaxed);
     }
     handle.0.store(0, Relaxed);

@@ -30,7 +30,7 @@ fn leave_behind(nodes: u32) {
 #[test]
 fn no_node_is_found_twice() {
     const TAKERS: usize = 4;
-    leave_behind(Linux::ARENA_BLOCK);
+    leave_behind(Linux::arena_block());
     for _ in 0..100 {
         let together = Barrier::new(TAKERS);
         let all = Mutex::new(Vec::new());

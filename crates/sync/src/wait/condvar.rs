@@ -25,9 +25,9 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, Deadline, Parked, Platform, Waiter, WaiterId, WaiterRef};
+use antiphon_platform::{Atomic, Budget, Deadline, Parked, Platform, Waiter, WaiterId, WaiterRef};
 
-use crate::lock::ShflMutex;
+use crate::lock::{Form, ShflMutex, Standard};
 use crate::{nap, policy};
 
 /// `Waiter::status`: on the list.
@@ -39,9 +39,24 @@ const NOTIFIED: u32 = 1;
 /// will do, one at a time.
 #[repr(C)]
 pub struct Condvar<P: Platform> {
-    list: ShflMutex<P, policy::None>,
+    list: ShflMutex<P, policy::None, Brief>,
     first: P::U32,
     last: P::U32,
+}
+
+/// The form of the list's lock: as the standard one, but patient without end. It is held for a few
+/// instructions, so whoever overtakes a waiter is gone before fairness could be had.
+struct Brief;
+
+impl Form for Brief {
+    const HEAD_SLEEPS: bool = Standard::HEAD_SLEEPS;
+    const GROUP: u32 = Standard::GROUP;
+    const PATIENCE_NS: u32 = u32::MAX;
+    const LOOK: u32 = u32::MAX;
+    const SPIN: Budget = Standard::SPIN;
+    const QUEUE_SPIN: Budget = Standard::QUEUE_SPIN;
+    const HEAD_SPIN: Budget = Standard::HEAD_SPIN;
+    const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
 }
 
 /// A wait that was begun by [`Condvar::prepare`] and must be ended by [`Condvar::finish`].

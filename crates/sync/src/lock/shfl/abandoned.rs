@@ -1,26 +1,35 @@
-//! The nodes that a thread left behind when its timed waits ended early: two at most.
+//! The nodes that were left behind when timed waits ended early: two a thread, and a few thousand
+//! in all.
 //!
 //! A waiter that gives up can't take its node out of the queue; the head does, when it comes by
 //! (QUEUE-3). Till then the node is lost to its thread. A thread that has left two waits without a
 //! node from then on, until one of them was reclaimed: a million timed-out waits on one held lock
-//! cost two nodes a thread and not a million.
+//! cost two nodes a thread and not a million. A thread that has ended leaves its two behind too, so
+//! their number is bounded for the whole process as well: a server that makes a thread for each
+//! request, all of which give up on one lock, stays small.
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::{Atomic, Platform, WaiterRef};
 
+/// How many nodes all threads may leave behind, about: 256 KiB of them.
+const IN_ALL: i32 = 4096;
+
 /// Whether the calling thread may begin a wait that it may have to give up.
 pub(super) fn may_leave_one<P: Platform>() -> bool {
-    P::local(|local| {
+    let some_left = P::local(|local| {
         local.abandoned.iter().any(|slot| {
             let packed = slot.load(Relaxed);
             packed == 0 || !still_there::<P>(unpack(packed))
         })
-    })
+    });
+    // Below zero for a moment, if a node is reclaimed before it is counted.
+    some_left && P::arena().left_behind().cast_signed() < IN_ALL
 }
 
 /// Notes a node that was left behind.
 pub(super) fn note<P: Platform>(left: WaiterRef) {
+    P::arena().leave_behind();
     P::local(|local| {
         for slot in &local.abandoned {
             let packed = slot.load(Relaxed);

@@ -15,9 +15,10 @@ use antiphon_platform::{
 };
 
 use super::abandoned;
+use super::fair::Patience;
 use super::mutex::{FAIR, Form, LOCKED, ShflMutex, WAKE};
 use super::queue::Place;
-use super::shuffle::{self, Role};
+use super::shuffle;
 use super::status::{self, Leave, Status};
 use crate::nap;
 use crate::policy::Policy;
@@ -53,6 +54,9 @@ enum Ask {
     Doubtful,
 }
 
+/// How long a head that was called, and finds the lock taken again, leaves the owner in peace
+/// before it looks again; then twice as long, and so on.
+const IN_PEACE_NS: u32 = 2_000;
 /// How long a sleep without a sure wake lasts.
 const SHORT_NS: u64 = 1_000_000;
 /// The backstop doubles up to this many times.
@@ -79,19 +83,37 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         }
     }
 
-    /// Spins for a while and takes the lock if it comes free; leaves it to the head if that has
-    /// asked for fairness.
+    /// Spins for a moment and barges if the lock comes free. Not where a head sleeps or was called:
+    /// then one thread more that fights for the lock is one too many.
+    ///
+    /// A spin this short is worth neither a look at how crowded the machine is nor being counted:
+    /// both touch what all threads touch. Leaves a lock that is kept for the head alone.
     fn spin_and_barge(&self) -> bool {
-        self.spin(F::SPIN).is_ok_and(|seen| seen == 0 && self.lock_uncontended())
+        F::SPIN.ns != 0
+            // Relaxed: a hint.
+            && self.head.load(Relaxed) == 0
+            && self.spin(F::SPIN.backing_off(0))
+            && self.lock_uncontended()
     }
 
     /// Spins until the lock is seen free, within the budget.
-    fn spin(&self, budget: Budget) -> Result<u8, u8> {
-        let budget = if P::crowded() { Budget::NONE } else { budget.backing_off() };
+    fn spin(&self, budget: Budget) -> bool {
+        self.locked.spin_while(Relaxed, budget, |locked| locked & LOCKED != 0).is_ok()
+    }
+
+    /// Spins as the head. One that was called stays awake: to be called again costs the owner
+    /// more than a look.
+    fn spin_as_head(&self, called: bool) -> bool {
+        let budget = match (called, P::crowded()) {
+            (true, false) => Budget::ns(F::PATIENCE_NS).backing_off(IN_PEACE_NS),
+            (true, true) => F::HEAD_SPIN.backing_off(IN_PEACE_NS),
+            (false, false) => F::HEAD_SPIN.backing_off(0),
+            (false, true) => Budget::NONE,
+        };
         P::hint(Hint::SpinBegin);
-        let seen = self.locked.spin_while(Relaxed, budget, |locked| locked & LOCKED != 0);
+        let free = self.spin(budget);
         P::hint(Hint::SpinEnd);
-        seen
+        free
     }
 
     /// Waits where no node is to be had: naps and barges.
@@ -99,7 +121,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         const NAP_NS: u64 = 200_000;
         loop {
             // Whether it came free or not: a try each nap costs the owner nothing to speak of.
-            let _ = self.spin(F::SPIN);
+            let _ = self.spin(F::SPIN.backing_off(0));
             if self.take_any() {
                 return Wait::Acquired;
             }
@@ -111,6 +133,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     }
 
     fn wait_queued(&self, me: Place<P>, deadline: Option<Deadline>) -> Wait {
+        Patience::<F>::begin(me.node);
         me.join(&self.tail);
         let role = match self.wait_for_headship(me, deadline) {
             Turn::Head { role } => role,
@@ -197,7 +220,6 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     fn wait_as_head(&self, me: Place<P>, deadline: Option<Deadline>, role: bool) -> Wait {
         // INV-2: the role comes into being at the head.
         let mut role = role || Q::shuffles::<P>() && me.node.batch.load(Relaxed) == 0;
-        let mut parks = 0;
         loop {
             if me.is_lost() {
                 return Wait::Lost;
@@ -205,7 +227,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             if role && self.is_locked() {
                 role = self.shuffle(me, || !self.is_locked());
             }
-            if self.spin(F::HEAD_SPIN).is_ok() && self.take_as_head() {
+            if self.spin_as_head(Patience::<F>::was_called(me.node)) && self.take_as_head(me) {
                 return Wait::Acquired;
             }
             if !F::HEAD_SLEEPS {
@@ -214,47 +236,57 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
                 }
                 continue;
             }
-            let until = match self.ask_for_wake(me, parks >= F::PATIENCE) {
+            if Patience::<F>::is_over(me.node) && self.insist(me) {
+                return Wait::Acquired;
+            }
+            let until = match self.ask_for_wake(me) {
                 Ask::Free => continue,
                 Ask::Noted => backstop::<P, F>(deadline, DOUBLINGS),
                 Ask::Doubtful => Some(nap::earlier::<P>(deadline, SHORT_NS)),
             };
             if P::park(me.node, until) == Parked::TimedOut && nap::passed::<P>(deadline) {
-                return if self.take_as_head() { Wait::Acquired } else { Wait::TimedOut };
+                return if self.take_as_head(me) { Wait::Acquired } else { Wait::TimedOut };
             }
-            parks += 1;
         }
     }
 
     /// Takes a free lock as the head; fairness has then been had.
-    fn take_as_head(&self) -> bool {
+    fn take_as_head(&self, me: Place<P>) -> bool {
         let mut seen = self.locked.load(Relaxed);
         while seen & LOCKED == 0 {
             // Acquire: pairs with the release in `unlock`.
             match self.locked.compare_exchange(seen, LOCKED, Acquire, Relaxed) {
-                Ok(_) => return true,
+                Ok(_) => {
+                    Patience::<F>::learn(me.node, seen & FAIR != 0);
+                    return true;
+                }
                 Err(now) => seen = now,
             }
         }
         false
     }
 
-    /// Names the caller, the head, as the one to wake, and asks the owner to do so; with `fair`,
-    /// also to keep the lock for the head.
-    fn ask_for_wake(&self, me: Place<P>, fair: bool) -> Ask {
+    /// Asks for fairness, as the head, which runs: the next release is for it.
+    fn insist(&self, me: Place<P>) -> bool {
+        // Relaxed: orders nothing.
+        self.locked.fetch_or(FAIR, Relaxed);
+        self.spin(F::HEAD_SPIN) && self.take_as_head(me)
+    }
+
+    /// Names the caller, the head, as the one to wake, and asks the owner to do so.
+    fn ask_for_wake(&self, me: Place<P>) -> Ask {
         // Release: pairs with the acquire in `unlock_contended`, which may see the name before the
         // flag: our node's generation must come with it.
         self.head.store(half(me), Release);
         // Owners that are about to release by `store_unless` have done so, or will see `head`.
         let sound = !P::fenced() || P::heavy_fence().is_ok();
-        let wish = if fair { WAKE | FAIR } else { WAKE };
         let mut seen = self.locked.load(Relaxed);
         loop {
             if seen & LOCKED == 0 {
                 return Ask::Free;
             }
             // Release: pairs with the acquire in `unlock_contended`.
-            match self.locked.compare_exchange(seen, seen | wish, Release, Relaxed) {
+            match self.locked.compare_exchange(seen, seen | WAKE, Release, Relaxed) {
                 Ok(_) if sound => return Ask::Noted,
                 Ok(_) => return Ask::Doubtful,
                 Err(now) => seen = now,
@@ -267,13 +299,14 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     fn pass_headship(&self, me: Place<P>, wait: Wait) {
         let mut at = me;
         // A lost node is nobody's: the queue that it stood in was the parent's.
-        while !at.is_lost() {
-            let next = at.next_or_clear(&self.tail);
-            if at.is_lost() {
-                return;
-            }
-            at.give();
-            let Some(next) = next else { return };
+        if at.is_lost() {
+            return;
+        }
+        loop {
+            // It has come, or gave up. Relaxed: the next head, who names itself, learns of its
+            // headship from us afterwards.
+            self.head.store(0, Relaxed);
+            let Some(next) = at.leave(&self.tail) else { return };
             let owner = F::HEAD_SLEEPS && wait == Wait::Acquired;
             let asleep = owner && status::load(next.node).parked();
             if asleep {
@@ -300,7 +333,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
 
     /// Shuffles; returns whether the caller keeps the role.
     fn shuffle(&self, me: Place<P>, stop: impl Fn() -> bool) -> bool {
-        matches!(shuffle::shuffle::<P, Q>(me, &self.tail, F::GROUP, stop), Role::Kept)
+        shuffle::shuffle::<P, Q>(me, &self.tail, F::GROUP, stop)
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod abandoned;
 mod contended;
+mod fair;
 mod mutex;
 mod queue;
 mod shuffle;

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | 0 | `locked` | `LOCKED`, `WAKE`, `FAIR` (below); 0 is free |
 //! | 1 | `policy` | zero: kept for the policy that is chosen at run time |
-//! | 2–3 | `head` | the low half of the index of the head, if it sleeps or is about to |
+//! | 2–3 | `head` | low half of the index of the head, if it sleeps or was called and has not come |
 //! | 4–7 | `tail` | name of the last waiter, 0 if nobody waits |
 //!
 //! ```text
@@ -16,8 +16,9 @@
 //!                                   … then releases and wakes who `head` names
 //! ```
 //!
-//! `FAIR` is raised by a head that was overtaken too often: the lock then goes from owner to head,
-//! and comers can't barge. `README.md` beside this file has the whole protocol and the reasons.
+//! `FAIR` is raised for a head that was overtaken for too long: the lock then goes from owner to
+//! head, and comers can't barge. `README.md` beside this file has the whole protocol and the
+//! reasons.
 //!
 //! - MUTEX-1: `WAKE` is set only while `LOCKED` is; who clears it wakes the waiter that `head`
 //!   names afterwards.
@@ -30,6 +31,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use antiphon_platform::{Atomic, AtomicInteger, Budget, Deadline, Platform};
 
 use super::contended::Wait;
+use super::fair::Patience;
 use super::queue::TailId;
 use crate::policy::{Numa, Policy};
 
@@ -40,8 +42,11 @@ pub trait Form: Send + Sync + 'static {
     const HEAD_SLEEPS: bool;
     /// How many waiters a shuffler gathers at most, and looks at in one go (INV-5).
     const GROUP: u32;
-    /// How often a head is woken and overtaken before it asks for fairness.
-    const PATIENCE: u32;
+    /// For how long a head that was called may be overtaken at least, in nanoseconds;
+    /// `u32::MAX` is for ever.
+    const PATIENCE_NS: u32;
+    /// How often a lock is released, after its head was called, between two looks at the clock.
+    const LOOK: u32;
     /// How long a comer spins before it joins the queue.
     const SPIN: Budget;
     /// How long a waiter spins in the queue before it sleeps.
@@ -59,20 +64,22 @@ pub struct Standard;
 impl Form for Standard {
     const HEAD_SLEEPS: bool = true;
     const GROUP: u32 = 1024;
-    const PATIENCE: u32 = 16;
+    const PATIENCE_NS: u32 = 200_000;
+    const LOOK: u32 = 16;
     const SPIN: Budget = Budget::ns(1_000);
     const QUEUE_SPIN: Budget = Budget::ns(2_000);
     const HEAD_SPIN: Budget = Budget::ns(5_000);
     const BACKSTOP_NS: u64 = 50_000_000;
 }
 
-/// The published form: the head never sleeps, and never asks for fairness. For comparison.
+/// The published form: the head never sleeps, so it is never called. For comparison.
 pub struct Published;
 
 impl Form for Published {
     const HEAD_SLEEPS: bool = false;
     const GROUP: u32 = 1024;
-    const PATIENCE: u32 = u32::MAX;
+    const PATIENCE_NS: u32 = u32::MAX;
+    const LOOK: u32 = u32::MAX;
     const SPIN: Budget = Budget::NONE;
     const QUEUE_SPIN: Budget = Budget::ns(9_000);
     const HEAD_SPIN: Budget = Budget::ns(9_000);
@@ -167,16 +174,18 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     }
 
     /// What [`unlock`](Self::unlock) does without contention, by exchange: releases the lock if no
-    /// waiter has to be woken, and says whether it did. For callers that know that the light form
-    /// is not in use.
+    /// waiter has to be woken or was called, and says whether it did. For callers that know that
+    /// the light form is not in use.
     ///
     /// # Safety
     ///
     /// The caller owns the lock.
     #[inline]
     pub unsafe fn unlock_uncontended(&self) -> bool {
-        // Release: pairs with the acquire of the next owner.
-        self.locked.compare_exchange(LOCKED, 0, Release, Relaxed).is_ok()
+        // Relaxed: whether somebody was called decides about fairness only. Release: pairs with the
+        // acquire of the next owner.
+        (Patience::<F>::ENDLESS || self.head.load(Relaxed) == 0)
+            && self.locked.compare_exchange(LOCKED, 0, Release, Relaxed).is_ok()
     }
 
     /// As [`lock_uncontended`](Self::lock_uncontended), by a plain load and a plain store.
@@ -204,11 +213,36 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     #[inline]
     pub unsafe fn unlock_alone(&self) -> bool {
         // Relaxed: as in `lock_alone`.
-        let enough = self.locked.load(Relaxed) == LOCKED;
+        let enough = self.locked.load(Relaxed) == LOCKED && self.head.load(Relaxed) == 0;
         if enough {
             self.locked.store(0, Relaxed);
         }
         enough
+    }
+
+    /// Releases where the head has asked for something, or was called and has not come.
+    #[cold]
+    #[inline(never)]
+    fn unlock_contended(&self) {
+        let seen = self.locked.load(Relaxed);
+        if seen & WAKE == 0 {
+            let left = seen & !LOCKED | if self.is_overdue() { FAIR } else { 0 };
+            // Release: pairs with the acquire of the next owner.
+            if self.locked.compare_exchange(seen, left, Release, Relaxed).is_ok() {
+                return;
+            }
+        }
+        self.unlock_and_wake();
+    }
+
+    /// Whether the head was called and does not bear it any longer to be overtaken.
+    fn is_overdue(&self) -> bool {
+        if Patience::<F>::ENDLESS {
+            return false;
+        }
+        // Relaxed: a name that is not the newest misjudges the time, no more.
+        let head = u32::from(self.head.load(Relaxed));
+        P::arena().resolve_index(head).is_some_and(Patience::<F>::seems_over)
     }
 
     /// Releases with a wake. The target is known before the store that releases (MUTEX-3); a head
@@ -218,19 +252,23 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// the two could keep each other busy for ever.
     #[cold]
     #[inline(never)]
-    fn unlock_contended(&self) {
+    fn unlock_and_wake(&self) {
+        let arena = P::arena();
         let mut named = 0;
         let mut target = None;
         loop {
             // Acquire: pairs with the release in `ask_for_wake`: `head` is as new as the flag.
-            let seen = self.locked.fetch_and(!WAKE, Acquire) & !WAKE;
-            // Acquire: pairs with the release there: the name may be newer than the flag, and then
-            // the generation must be as new as the name.
-            let head = self.head.swap(0, Acquire);
-            if head != 0 {
-                named = u32::from(head);
-                target = P::arena().reference(named);
+            let seen = self.locked.fetch_and(!WAKE, Acquire);
+            if seen & WAKE != 0 {
+                // Acquire: pairs with the release there: the name may be newer than the flag, and
+                // then the generation must be as new as the name.
+                named = u32::from(self.head.load(Acquire));
+                target = arena.reference(named);
+                if let Some(head) = arena.resolve_index(named) {
+                    Patience::<F>::call(head);
+                }
             }
+            let seen = seen & !WAKE;
             // Release: pairs with the acquire of the next owner.
             if self.locked.compare_exchange(seen, seen & !LOCKED, Release, Relaxed).is_ok() {
                 break;
@@ -239,7 +277,9 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         if let Some(target) = target {
             P::unpark(target);
         }
-        Self::wake_namesakes(named);
+        if named != 0 {
+            Self::wake_namesakes(named);
+        }
     }
 
     /// Wakes the waiters whose index ends as `named` does: `head` holds 16 bits of it.

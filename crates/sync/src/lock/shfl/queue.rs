@@ -11,19 +11,23 @@
 //!   one: whoever leaves as the head makes the next waiter the head first.
 //! - QUEUE-2: `next` of a node is written once by who comes behind it; after that only by the
 //!   shuffler, and only if the node is behind the shuffler (or is it) and not the tail.
-//! - QUEUE-3: a node is given back by its waiter, or, abandoned, by the head that passes it.
+//! - QUEUE-3: a node is given back by its waiter; or, abandoned, by the head that passes it; or,
+//!   closed, by the comer that finds it so.
+//!
+//! Who leaves the queue as its head may find a successor that has exchanged the tail and not linked
+//! itself yet: it may have lost its CPU in between, or sit in a signal handler. Nobody waits for
+//! it. `next` is closed instead, and the comer, who finds that, is the head.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, Budget, Platform, Waiter, WaiterId};
+use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
 
 use super::status;
-use crate::nap;
 use crate::policy::Policy;
 
-/// How long to spin for a link that is about to be made, and how long to nap then.
-const LINKING: Budget = Budget::ns(20_000);
-const LINKING_NAP_NS: u64 = 50_000;
+/// `next` of a node whose waiter has left the queue ahead of a comer that has not linked itself: no
+/// name, since no epoch is 0.
+const CLOSED: u32 = 1;
 
 /// A node and its name.
 pub(super) struct Place<P: Platform> {
@@ -56,8 +60,6 @@ pub(super) trait Tail<P: Platform>: Sync {
     fn clear(&self, id: WaiterId) -> bool;
     /// Whether `id` is last, as far as one can see.
     fn is(&self, id: WaiterId) -> bool;
-    /// Whether nobody waits.
-    fn is_empty(&self) -> bool;
 }
 
 impl<P: Platform> Place<P> {
@@ -88,18 +90,31 @@ impl<P: Platform> Place<P> {
         Some(place)
     }
 
-    /// Gives the node back.
+    /// Gives the node back, unless it is lost: then it is nobody's.
     pub(super) fn give(self) {
-        P::arena().give(self.id);
+        if self.is_lost() {
+            return;
+        }
+        if status::load(self.node).abandoned() {
+            P::arena().reclaim(self.id);
+        } else {
+            P::arena().give(self.id);
+        }
     }
 
-    /// Joins the queue, as its head if it was empty.
+    /// Joins the queue, as its head if it was empty or its last waiter has just left it.
     pub(super) fn join(self, tail: &impl Tail<P>) {
-        match tail.join(self.id) {
-            // Release: publishes our node to the head, who acquires it in `next`.
-            Some(previous) => previous.node.next.store(self.id.bits(), Release),
-            None => status::begin_as_head(self.node),
+        let previous = tail.join(self.id);
+        if let Some(previous) = previous {
+            // Release: publishes our node to the head, who acquires it in `next`. Acquire: what who
+            // closed the queue has done as its head; pairs with the release in `next_or_close`.
+            let link = previous.node.next.compare_exchange(0, self.id.bits(), Release, Acquire);
+            if link.is_ok() {
+                return;
+            }
+            previous.give();
         }
+        status::begin_as_head(self.node);
     }
 
     /// The place behind this one, if it is known already.
@@ -109,26 +124,25 @@ impl<P: Platform> Place<P> {
         Self::at(self.node.next.load(Acquire))
     }
 
-    /// As the head: the place behind this one, or `None` if this was the last and the queue is
-    /// empty now.
-    pub(super) fn next_or_clear(self, tail: &impl Tail<P>) -> Option<Self> {
+    /// Ends the caller's place at the head of the queue: returns who is behind it, if anybody is.
+    /// The node is given back, or left to a comer who will.
+    pub(super) fn leave(self, tail: &impl Tail<P>) -> Option<Self> {
         if let Some(next) = self.next() {
+            self.give();
             return Some(next);
         }
         if tail.clear(self.id) {
+            self.give();
             return None;
         }
-        // Somebody has exchanged the tail and is about to link itself; it may have lost its CPU in
-        // between, to us perhaps.
-        loop {
-            // Acquire: as in `next`.
-            if let Ok(next) = self.node.next.spin_while(Acquire, LINKING, |next| next == 0) {
-                return Self::at(next);
+        // Release: pairs with the acquire of the comer in `join`, which is the head then. Acquire:
+        // as in `next`.
+        match self.node.next.compare_exchange(0, CLOSED, Release, Acquire) {
+            Ok(_) => None,
+            Err(next) => {
+                self.give();
+                Self::at(next)
             }
-            if self.is_lost() {
-                return None;
-            }
-            nap::nap::<P>(LINKING_NAP_NS);
         }
     }
 
@@ -156,10 +170,6 @@ impl<P: Platform> Tail<P> for TailId<P> {
         // Relaxed: a tail that was one stays one or has a successor; see `shuffle`.
         self.0.load(Relaxed) == id.bits()
     }
-
-    fn is_empty(&self) -> bool {
-        self.0.load(Relaxed) == 0
-    }
 }
 
 /// A tail of 32 bits: the name of the last waiter, its epoch included.
@@ -182,6 +192,11 @@ impl<P: Platform> TailIndex<P> {
         id.index() <= u32::from(u16::MAX)
     }
 
+    /// Whether nobody waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.load(Relaxed) == 0
+    }
+
     fn bits(id: WaiterId) -> u16 {
         id.index() as u16
     }
@@ -202,9 +217,5 @@ impl<P: Platform> Tail<P> for TailIndex<P> {
 
     fn is(&self, id: WaiterId) -> bool {
         self.0.load(Relaxed) == Self::bits(id)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.load(Relaxed) == 0
     }
 }

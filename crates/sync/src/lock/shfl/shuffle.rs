@@ -26,17 +26,9 @@ use super::queue::{Place, Tail};
 use super::status;
 use crate::policy::Policy;
 
-/// What became of the shuffling role.
-#[must_use]
-pub(super) enum Role {
-    /// The shuffler still has it: nobody to pass it to was found so far.
-    Kept,
-    /// Another waiter has it, or nobody.
-    Gone,
-}
-
 /// Gathers waiters behind `me`, who has the role, while `stop` is false; then passes the role to
-/// the last of the group.
+/// the last of the group. Returns whether the caller keeps the role: nobody to pass it to was found
+/// so far.
 ///
 /// At most `group` waiters stand in one group, and at most `group` are looked at in one call.
 pub(super) fn shuffle<P: Platform, Q: Policy>(
@@ -44,7 +36,7 @@ pub(super) fn shuffle<P: Platform, Q: Policy>(
     tail: &impl Tail<P>,
     group: u32,
     stop: impl Fn() -> bool,
-) -> Role {
+) -> bool {
     // Relaxed throughout: `batch` and `resume` of a node are written by who has the role, and
     // handed on with it, or with headship.
     let mut batch = me.node.batch.load(Relaxed).max(1);
@@ -56,7 +48,7 @@ pub(super) fn shuffle<P: Platform, Q: Policy>(
     for _ in 0..group {
         if batch >= group {
             // INV-5.
-            return Role::Gone;
+            return false;
         }
         // QUEUE-2: the tail is left alone, and so is a node whose successor is not linked yet.
         let Some(candidate) = seen.next().filter(|place| !tail.is(place.id)) else { break };
@@ -80,10 +72,10 @@ pub(super) fn shuffle<P: Platform, Q: Policy>(
 
     last.node.resume.store(if seen == last { 0 } else { seen.id.bits() }, Relaxed);
     if last == me {
-        return Role::Kept;
+        return true;
     }
     status::give_role(last.node);
-    Role::Gone
+    false
 }
 
 /// Moves `candidate`, right behind `seen`, to right behind `last`. `false` if it has no successor

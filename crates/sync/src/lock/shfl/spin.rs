@@ -17,9 +17,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Hint, Platform};
 
-use super::queue::{Place, Tail, TailIndex};
-use super::shuffle::{self, Role};
-use super::{Form, Standard, status};
+use super::queue::{Place, TailIndex};
+use super::{Form, Standard, shuffle, status};
 use crate::policy::{Numa, Policy};
 use core::marker::PhantomData;
 
@@ -73,9 +72,14 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
     #[inline(never)]
     fn lock_contended(&self) {
         P::hint(Hint::SpinBegin);
-        match self.place() {
-            Some(me) => self.lock_queued(me),
-            None => self.barge(),
+        loop {
+            let Some(me) = self.place() else {
+                self.barge();
+                break;
+            };
+            if self.lock_queued(me) {
+                break;
+            }
         }
         P::hint(Hint::SpinEnd);
     }
@@ -99,31 +103,34 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         }
     }
 
-    fn lock_queued(&self, me: Place<P>) {
+    /// Waits in the queue; `false` if the process has forked under the waiter, who must begin anew.
+    fn lock_queued(&self, me: Place<P>) -> bool {
         me.join(&self.tail);
-        let mut role = self.wait_for_headship(me);
+        let Some(mut role) = self.wait_for_headship(me) else { return false };
         // INV-2: the role comes into being at the head.
         role |= Q::shuffles::<P>() && me.node.batch.load(Relaxed) == 0;
         loop {
             if role && self.is_locked() {
-                let stop = || !self.is_locked();
-                role =
-                    matches!(shuffle::shuffle::<P, Q>(me, &self.tail, F::GROUP, stop), Role::Kept);
+                role = self.shuffle(me, || !self.is_locked());
             }
             self.locked.wait_while(Relaxed, |locked| locked != 0);
             if self.try_lock() {
                 break;
             }
         }
-        if let Some(next) = me.next_or_clear(&self.tail) {
+        // A lost node is nobody's: the queue that it stood in was the parent's.
+        if !me.is_lost()
+            && let Some(next) = me.leave(&self.tail)
+        {
             // Nobody leaves this queue early: what was granted is a live waiter.
             let _ = status::grant(next.node);
         }
-        me.give();
+        true
     }
 
-    /// Spins until the caller is the head; returns whether it has the shuffling role then.
-    fn wait_for_headship(&self, me: Place<P>) -> bool {
+    /// Spins until the caller is the head; returns whether it has the shuffling role then. `None`
+    /// if its node is lost.
+    fn wait_for_headship(&self, me: Place<P>) -> Option<bool> {
         let mut role = false;
         loop {
             let now = status::load(me.node);
@@ -132,16 +139,21 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
                 role = true;
             }
             if now.head() {
-                return role;
+                return Some(role);
+            }
+            if me.is_lost() {
+                return None;
             }
             if role {
-                let stop = || status::load(me.node).head();
-                role =
-                    matches!(shuffle::shuffle::<P, Q>(me, &self.tail, F::GROUP, stop), Role::Kept);
+                role = self.shuffle(me, || status::load(me.node).head());
             }
             // Relaxed: looked at again above. INV-4: without the role, this is all that it does.
             me.node.status.wait_while(Relaxed, status::Status::idle);
         }
+    }
+
+    fn shuffle(&self, me: Place<P>, stop: impl Fn() -> bool) -> bool {
+        shuffle::shuffle::<P, Q>(me, &self.tail, F::GROUP, stop)
     }
 }
 

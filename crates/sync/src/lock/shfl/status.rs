@@ -14,7 +14,8 @@
 //! ```
 //!
 //! `SHUFFLER` is a bit beside these: the waiter holds the shuffling role. It is given with the
-//! status word so that a spinning waiter sees both by looking at one word.
+//! status word so that a spinning waiter sees both by looking at one word. `WAITING` stays set
+//! beside the other states: a word of 0 is that of a node which was wiped, in the child of a fork.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -24,6 +25,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Platform, Waiter};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Status(u32);
 
+const WAITING: u32 = 16;
 const PARKED: u32 = 1;
 const HEAD: u32 = 2;
 const ABANDONED: u32 = 4;
@@ -48,7 +50,7 @@ impl Status {
 
     /// Nothing to do but wait.
     pub(super) fn idle(bits: u32) -> bool {
-        bits & (HEAD | SHUFFLER) == 0
+        bits & (WAITING | HEAD | SHUFFLER) == WAITING
     }
 
     pub(super) fn from_bits(bits: u32) -> Self {
@@ -74,12 +76,12 @@ pub(super) fn load<P: Platform>(node: &Waiter<P>) -> Status {
 /// A new waiter's status, before it joins the queue.
 pub(super) fn begin<P: Platform>(node: &Waiter<P>) {
     // Relaxed: published with the node, by the exchange of the tail.
-    node.status.store(0, Relaxed);
+    node.status.store(WAITING, Relaxed);
 }
 
 /// The waiter found no queue before it: it is the head at once.
 pub(super) fn begin_as_head<P: Platform>(node: &Waiter<P>) {
-    node.status.store(HEAD, Relaxed);
+    node.status.store(WAITING | HEAD, Relaxed);
 }
 
 /// Makes `node` the head; returns what it was before. Release: pairs with [`load`] and the spin on
@@ -90,8 +92,8 @@ pub(super) fn grant<P: Platform>(node: &Waiter<P>) -> Status {
 
 /// WAITING → PARKED; `false` if there is something to do instead.
 pub(super) fn park<P: Platform>(node: &Waiter<P>) -> bool {
-    // Release: pairs with the acquire in `grant`; a granter that sees PARKED sees our node whole.
-    node.status.compare_exchange(0, PARKED, Release, Relaxed).is_ok()
+    // Relaxed: since it joined, nothing was written to the node that a granter reads.
+    node.status.compare_exchange(WAITING, WAITING | PARKED, Relaxed, Relaxed).is_ok()
 }
 
 /// PARKED → WAITING, by the waiter itself.
@@ -102,16 +104,16 @@ pub(super) fn unpark<P: Platform>(node: &Waiter<P>) -> Status {
 
 /// WAITING → ABANDONED, unless the waiter is the head by now.
 pub(super) fn leave<P: Platform>(node: &Waiter<P>) -> Leave {
-    // Release: our last look at the node happens before the head reclaims it; pairs with `grant`.
-    // Acquire: as `load`.
-    let mut seen = node.status.load(Acquire);
     loop {
+        let Status(seen) = load(node);
         if seen & HEAD != 0 {
             return Leave::IsHead;
         }
-        match node.status.compare_exchange(seen, seen | ABANDONED, Release, Acquire) {
-            Ok(_) => return Leave::Abandoned,
-            Err(now) => seen = now,
+        // Release: our last look at the node happens before the head reclaims it; pairs with
+        // `grant`. Relaxed where it fails: looked at again.
+        let left = node.status.compare_exchange(seen, seen | ABANDONED, Release, Relaxed);
+        if left.is_ok() {
+            return Leave::Abandoned;
         }
     }
 }

@@ -1,0 +1,151 @@
+//! Waiters that come one behind the other to a lock that is held: queues whose order is known, so
+//! that a shuffler finds what the model is about.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, Scope};
+use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
+use antiphon_sync::lock::{Lock, ShflMutex};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::forms::Sleepy;
+use crate::program::{Program, soon, unlock};
+use crate::watched::{Watch, Watched, watch};
+
+type Mutex = ShflMutex<Check, Watched, Sleepy>;
+
+/// Those of the mutex, which adds sleep, early wakes and waiters that leave.
+pub fn entries() -> Vec<Entry> {
+    let two = Bounds::PLAIN.sockets(2);
+    let shuffled = &["shuffled"];
+    vec![
+        Entry::new("shfl-mutex/sorts-in-line-4+1", in_line::<Mutex>(&[0, 1, 0, 1], false), two)
+            .by_lot(5_000)
+            .reaches(shuffled),
+        // A waiter that was given the role wakes by itself, as the head.
+        Entry::new(
+            "shfl-mutex/sorts-woken-4+1",
+            in_line::<Mutex>(&[0, 0, 1, 1], false),
+            two.spurious(1),
+        )
+        .by_lot(20_000)
+        .reaches(shuffled),
+        Entry::new("shfl-mutex/sorts-left-5+1", left(), two.spurious(1).timeouts(1))
+            .by_lot(3_000)
+            .reaches(&["left what it had sorted"]),
+    ]
+}
+
+/// Waiters on `sockets`, each of which joins the queue behind the one before it, and an owner who
+/// unlocks when the last is about to join; then, too, the head begins to sort. If the owner is
+/// `greedy` it takes the lock again should it be free, so that a head may come too late.
+///
+/// `L` has the policy [`Watched`].
+pub fn in_line<L: Lock>(sockets: &'static [u32], greedy: bool) -> Program {
+    let count = sockets.len() as u32;
+    Program::new(count + 1, count + 1 + u32::from(greedy), move |scope| {
+        let lock = scope.share(L::NEW);
+        assert!(lock.try_lock());
+        let line = scope.share(Line::new(scope, sockets.len()));
+        for (place, &socket) in sockets.iter().enumerate() {
+            scope.spawn_on(socket, move || {
+                line.stand(place);
+                if place == sockets.len() - 1 {
+                    line.begin();
+                }
+                lock.lock();
+                unlock(lock);
+            });
+        }
+        scope.spawn(move || {
+            line.wait_for_begin();
+            unlock(lock);
+            if greedy && lock.try_lock() {
+                unlock(lock);
+            }
+        });
+    })
+}
+
+/// The second waiter sorts the queue and then leaves it: those whom it has moved behind itself are
+/// not lost with it. Has to reach that.
+///
+/// The head finds one of its group and passes the role to it, if it does so before those come that
+/// this one can sort.
+fn left() -> Program {
+    const SORTER: usize = 1;
+    const MOVED: usize = 3;
+    const LAST: usize = 4;
+    Program::new(6, 6, |scope| {
+        let lock = scope.share(Mutex::NEW);
+        assert!(lock.try_lock());
+        let line = scope.share(Line::new(scope, 5));
+        let [gone, last] = scope.share([const { <Check as Platform>::U8::ZERO }; 2]);
+        for (place, socket) in [0, 0, 1, 0, 1].into_iter().enumerate() {
+            scope.spawn_on(socket, move || {
+                line.stand(place);
+                match place {
+                    MOVED => line.begin(),
+                    LAST => last.store(1, Relaxed),
+                    _ => {}
+                }
+                if place != SORTER {
+                    lock.lock();
+                } else if !lock.lock_until(soon()) {
+                    if line.node(MOVED).batch.load(Relaxed) > 0 {
+                        antiphon_check::probe("left what it had sorted");
+                    }
+                    return gone.store(1, Relaxed);
+                }
+                unlock(lock);
+            });
+        }
+        scope.spawn(move || {
+            gone.wait_while(Relaxed, |gone| gone == 0);
+            last.wait_while(Relaxed, |last| last == 0);
+            unlock(lock);
+        });
+    })
+}
+
+/// Who waits with which node, so that others can see when it has joined the queue. All of it is
+/// relaxed: it orders nothing that the lock has to order itself.
+struct Line<'scope> {
+    nodes: Vec<WaiterId>,
+    watch: &'scope Watch,
+}
+
+impl<'scope> Line<'scope> {
+    fn new(scope: &'scope Scope<'scope, '_>, waiters: usize) -> Self {
+        let nodes = (0..waiters).filter_map(|_| Check::arena().take()).collect();
+        Self { nodes, watch: watch(scope) }
+    }
+
+    fn node(&self, place: usize) -> &'static Waiter<Check> {
+        Check::arena().resolve(self.nodes[place]).expect("it was handed out")
+    }
+
+    /// Waits until it is the caller's turn to join, who will do so with the node of that `place`.
+    fn stand(&self, place: usize) {
+        const HEAD: u32 = 2;
+        Check::arena().give(self.nodes[place]);
+        match place {
+            0 => {}
+            1 => {
+                self.node(0).status.wait_while(Relaxed, |status| status & HEAD == 0);
+            }
+            _ => {
+                self.node(place - 2).next.wait_while(Relaxed, |next| next == 0);
+            }
+        }
+    }
+
+    fn begin(&self) {
+        self.watch.begun.store(1, Relaxed);
+    }
+
+    fn wait_for_begin(&self) {
+        self.watch.begun.wait_while(Relaxed, |begun| begun == 0);
+    }
+}

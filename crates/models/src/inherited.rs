@@ -1,0 +1,113 @@
+//! Locks in the child of a fork: the parent's queue stands in their words, and its waiters don't
+//! exist.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, Data};
+use antiphon_platform::{Atomic, Platform, WaiterId};
+use antiphon_sync::lock::{Lock, ShflSpin};
+use antiphon_sync::policy::None;
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::forms::{Mutex, Sleepy};
+use crate::program::{Program, unlock};
+
+type Spin = ShflSpin<Check, None, Sleepy>;
+type U8 = <Check as Platform>::U8;
+type U16 = <Check as Platform>::U16;
+type U32 = <Check as Platform>::U32;
+
+/// Bits of the mutex's first byte.
+const LOCKED: u8 = 1;
+const WAKE: u8 = 2;
+const FAIR: u8 = 4;
+
+/// An index that the parent has used, and that the child's arena will not hand out.
+const STALE: u32 = 40;
+/// An index that both use: a name of the parent that lacks an epoch may mean somebody here.
+const SHARED: u16 = 1;
+
+pub fn entries() -> Vec<Entry> {
+    let plain = Bounds::PLAIN;
+    vec![
+        Entry::new("shfl-mutex/inherited-free-2x1", mutex(2, FAIR, false), plain),
+        Entry::new("shfl-mutex/inherited-held-1+1", mutex(1, LOCKED | WAKE | FAIR, true), plain),
+        Entry::new("shfl-mutex/inherited-held-2+1", mutex(2, LOCKED | WAKE | FAIR, true), plain)
+            .by_lot(3_000),
+        Entry::new("shfl-spin/inherited-held-2+1", spin(), plain),
+    ]
+}
+
+/// The words of a [`Mutex`].
+#[repr(C)]
+struct Words {
+    locked: U8,
+    policy: U8,
+    head: U16,
+    tail: U32,
+}
+
+const _: () = assert!(size_of::<Words>() == size_of::<Mutex>());
+
+fn mutex(lockers: u32, locked: u8, held: bool) -> Program {
+    inherited::<Mutex>(lockers, held, move |lock| {
+        // SAFETY: the words of a mutex, of the sizes and in the places that its file gives them; it
+        // lives as long as the borrow.
+        let words = unsafe { &*std::ptr::from_ref(lock).cast::<Words>() };
+        words.locked.store(locked, Relaxed);
+        words.head.store(SHARED, Relaxed);
+        let other_epoch = Check::epoch() + 1;
+        words.tail.store(WaiterId::new(other_epoch, SHARED.into()).bits(), Relaxed);
+    })
+}
+
+/// The words of a [`Spin`].
+#[repr(C, align(4))]
+struct SpinWords {
+    locked: U8,
+    tail: U16,
+}
+
+const _: () = assert!(size_of::<SpinWords>() == size_of::<Spin>());
+
+fn spin() -> Program {
+    inherited::<Spin>(2, true, |lock| {
+        // SAFETY: as above.
+        let words = unsafe { &*std::ptr::from_ref(lock).cast::<SpinWords>() };
+        words.locked.store(1, Relaxed);
+        words.tail.store(STALE as u16, Relaxed);
+    })
+}
+
+/// Threads of the child lock what `leave` has left behind; if it is `held`, one more unlocks it, as
+/// the one that has forked does. At the end the lock is free.
+fn inherited<L: Lock>(
+    lockers: u32,
+    held: bool,
+    leave: impl Fn(&L) + Send + Sync + 'static,
+) -> Program {
+    let threads = lockers + u32::from(held);
+    Program::new(threads, threads, move |scope| {
+        let lock = scope.share(L::NEW);
+        let data = scope.share(Data::new(0));
+        leave(lock);
+        for _ in 0..lockers {
+            scope.spawn(move || {
+                lock.lock();
+                data.set(data.get() + 1);
+                unlock(lock);
+            });
+        }
+        if held {
+            scope.spawn(move || {
+                data.set(data.get() + 1);
+                unlock(lock);
+            });
+        }
+        scope.finally(move || {
+            assert_eq!(data.get(), threads);
+            assert!(lock.try_lock(), "the lock is free at the end");
+        });
+    })
+}

@@ -1,0 +1,61 @@
+//! The arena and the dead: nodes that threads have left in their caches are found, once each.
+
+use antiphon_platform::WaiterId;
+
+use crate::arena::{Uses, arena};
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::Program;
+
+pub fn entries() -> Vec<Entry> {
+    let mortal = |block| Bounds::PLAIN.mortal(block);
+    let found = &["found"];
+    vec![
+        Entry::new("arena/scavenges-1+1", left_behind(1, 1), mortal(1)).reaches(found),
+        Entry::new("arena/scavenges-1+2", left_behind(1, 2), mortal(1)).reaches(found),
+        Entry::new("arena/scavenges-two-1+2", left_behind(2, 2), mortal(2))
+            .by_lot(5_000)
+            .reaches(found),
+        Entry::new("arena/scavenges-in-use-1+1", in_use(), mortal(1)),
+    ]
+}
+
+/// One thread leaves `nodes` nodes in its cache, and `takers` that want a node each look for them.
+/// Has to reach `found`.
+fn left_behind(nodes: u32, takers: u32) -> Program {
+    Program::new(1 + takers, nodes + takers, move |scope| {
+        let uses = scope.share(Uses::new());
+        scope.spawn(move || {
+            let taken: Vec<WaiterId> = (0..nodes).filter_map(|_| arena().take()).collect();
+            taken.iter().for_each(|&id| uses.touch(id));
+            taken.into_iter().for_each(|id| arena().give(id));
+        });
+        for _ in 0..takers {
+            scope.spawn(move || {
+                let id = arena().take().expect("there are nodes enough");
+                uses.touch(id);
+                if uses.count(id) > 1 {
+                    antiphon_check::probe("found");
+                }
+            });
+        }
+    })
+}
+
+/// A thread ends whose node stays in use, as that of a waiter that has given up stays in its queue:
+/// nobody else is handed that one.
+fn in_use() -> Program {
+    Program::new(2, 3, |scope| {
+        let uses = scope.share(Uses::new());
+        scope.spawn(move || {
+            let first = arena().take().expect("there are nodes enough");
+            arena().give(first);
+            let id = arena().take().expect("there are nodes enough");
+            uses.touch(id);
+        });
+        scope.spawn(move || {
+            let id = arena().take().expect("there are nodes enough");
+            uses.touch(id);
+        });
+    })
+}

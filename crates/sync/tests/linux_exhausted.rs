@@ -1,0 +1,89 @@
+//! The locks where no waiter node is to be had: whoever contends barges, and nobody hangs.
+
+#[path = "../../linux/tests/support/mod.rs"]
+mod support;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::thread;
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Platform};
+use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
+use antiphon_sync::wait::Condvar;
+use support::{FORKS, after, in_child};
+
+/// Asks for the first node while there is no address space to keep any, which is never tried again.
+fn refuse_nodes() -> bool {
+    let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the words are ours.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_AS, &raw mut before) == 0
+            && libc::setrlimit(libc::RLIMIT_AS, &libc::rlimit { rlim_cur: 4096, ..before }) == 0
+            && Linux::arena().take().is_none()
+            && libc::setrlimit(libc::RLIMIT_AS, &raw const before) == 0
+            && Linux::arena().take().is_none()
+    }
+}
+
+/// Owners are alone, also those that give their CPU away.
+fn excludes<L: Lock>(threads: usize, rounds: u64) -> bool {
+    let lock = L::NEW;
+    let (owned, clashes) = (AtomicBool::new(false), AtomicU32::new(0));
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                for _ in 0..rounds {
+                    lock.lock();
+                    let clash = owned.swap(true, Relaxed);
+                    clashes.fetch_add(u32::from(clash), Relaxed);
+                    thread::yield_now();
+                    owned.store(false, Relaxed);
+                    // SAFETY: locked above.
+                    unsafe { lock.unlock() };
+                }
+            });
+        }
+    });
+    clashes.load(Relaxed) == 0 && Linux::arena().take().is_none()
+}
+
+#[test]
+fn locks_without_nodes_exclude() {
+    assert!(in_child(FORKS[0].1, || {
+        refuse_nodes()
+            && excludes::<ShflMutex<Linux>>(4, 2_000)
+            && excludes::<ShflSpin<Linux>>(3, 2_000)
+    }));
+}
+
+#[test]
+fn a_timed_wait_without_a_node_ends() {
+    assert!(in_child(FORKS[0].1, || {
+        let lock = ShflMutex::<Linux>::NEW;
+        lock.lock();
+        refuse_nodes()
+            && thread::scope(|scope| {
+                let late = || !lock.lock_until(after(Clock::Monotonic, 1_000_000));
+                let waiters = [scope.spawn(late), scope.spawn(late)];
+                waiters.into_iter().all(|waiter| waiter.join().unwrap_or(false))
+            })
+    }));
+}
+
+#[test]
+fn a_condvar_without_nodes_ends_its_waits() {
+    assert!(in_child(FORKS[0].1, || {
+        let (lock, condvar) = (ShflMutex::<Linux>::NEW, Condvar::<Linux>::NEW);
+        // SAFETY: locked below.
+        let unlock = || unsafe { lock.unlock() };
+        refuse_nodes() && {
+            lock.lock();
+            // As often as it takes: each may end for no reason.
+            for _ in 0..3 {
+                condvar.wait(None, unlock, || lock.lock());
+            }
+            unlock();
+            lock.try_lock()
+        }
+    }));
+}

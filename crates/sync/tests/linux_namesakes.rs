@@ -1,0 +1,102 @@
+//! More nodes than 16 bits can tell apart: several sleepers share the name in a mutex's `head`.
+//!
+//! A test of its own process: it takes the first 140 000 nodes.
+
+mod common;
+
+use std::sync::OnceLock;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Budget, Platform, WaiterId};
+use antiphon_sync::lock::{Form, Lock, ShflMutex};
+use antiphon_sync::policy::Numa;
+use common::validate::{Guarded, exclusion};
+
+/// All sleep at once, and nobody looks up by itself: a wake that does not come shows.
+struct Sound;
+
+impl Form for Sound {
+    const HEAD_SLEEPS: bool = true;
+    const GROUP: u32 = 1024;
+    const PATIENCE_NS: u32 = 200_000;
+    const LOOK: u32 = 16;
+    const SPIN: Budget = Budget::NONE;
+    const QUEUE_SPIN: Budget = Budget::NONE;
+    const HEAD_SPIN: Budget = Budget::NONE;
+    const BACKSTOP_NS: u64 = 0;
+}
+
+type Mutex = ShflMutex<Linux, Numa, Sound>;
+
+const NODES: u32 = 140_000;
+/// Nodes whose numbers differ by this have one name.
+const NAMES: u32 = 1 << 16;
+
+/// Takes all nodes, once. All of them stay in use but those that a thread makes its own.
+fn take_all() {
+    static TAKEN: OnceLock<()> = OnceLock::new();
+    TAKEN.get_or_init(|| while Linux::arena().take().is_some_and(|id| id.index() < NODES) {});
+}
+
+/// Makes node `number` that of the calling thread's next wait. Once for each number.
+fn own(number: u32) {
+    take_all();
+    Linux::arena().give(WaiterId::new(Linux::epoch(), number));
+}
+
+fn unlock(lock: &impl Lock) {
+    // SAFETY: each caller has locked it.
+    unsafe { lock.unlock() }
+}
+
+/// Starts a thread that waits for `lock` in node `number`, and says when it had it.
+fn waiter(lock: &'static Mutex, number: u32) -> Receiver<()> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        own(number);
+        lock.lock();
+        unlock(lock);
+        sender.send(())
+    });
+    receiver
+}
+
+/// Far longer than a wake takes.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Heads of three queues have one name: whichever lock comes free, its own is woken.
+#[test]
+fn each_of_three_namesakes_is_woken() {
+    const NAME: u32 = 7;
+    static LOCKS: [Mutex; 3] = [const { Mutex::NEW }; 3];
+    take_all();
+    LOCKS.iter().for_each(Mutex::lock);
+    let waiters: Vec<_> =
+        (0..).zip(&LOCKS).map(|(nth, lock)| waiter(lock, NAME + nth * NAMES)).collect();
+    // Long enough for them to go to sleep.
+    thread::sleep(Duration::from_millis(100));
+    for nth in [1, 2, 0] {
+        assert!(waiters[nth].try_recv().is_err(), "the lock is held");
+        unlock(&LOCKS[nth]);
+        assert_eq!(waiters[nth].recv_timeout(LIMIT), Ok(()), "namesake {nth} was not woken");
+    }
+}
+
+/// Runs `body` and fails if it does not end.
+fn ends(body: impl FnOnce() + Send + 'static) {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        body();
+        sender.send(())
+    });
+    assert_eq!(receiver.recv_timeout(LIMIT), Ok(()), "a waiter hangs, or has failed");
+}
+
+#[test]
+fn namesakes_contend_for_one_mutex() {
+    static LOCK: Guarded<Mutex> = Guarded::new();
+    ends(|| exclusion(&LOCK, 6, 5_000, |nth| own(100 + nth as u32 / 2 + nth as u32 % 2 * NAMES)));
+}

@@ -1,0 +1,120 @@
+//! A process forks while one of its threads sorts a mutex's queue: the lock is sound in the child,
+//! and in the parent.
+//!
+//! Of the mutex only: where spinning waiters are few enough to be let into the spinlock's queue,
+//! on a machine of two CPUs, they are too few to be sorted.
+
+#[path = "../../linux/tests/support/mod.rs"]
+mod support;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Atomic, Budget, Platform, Waiter};
+use antiphon_sync::lock::{Form, ShflMutex};
+use antiphon_sync::policy::Policy;
+use support::{FORKS, in_child};
+
+/// Whether a shuffler is in the middle of the queue, and whether it shall go on.
+static INSIDE: AtomicBool = AtomicBool::new(false);
+static GO_ON: AtomicBool = AtomicBool::new(false);
+
+/// Groups every other waiter, and stops at the first until told. Each comes to the queue late, and
+/// once more before it sorts: so there is a queue to sort.
+struct Halting;
+
+impl Policy for Halting {
+    fn shuffles<P: Platform>() -> bool {
+        if !GO_ON.load(Relaxed) {
+            thread::sleep(Duration::from_millis(30));
+        }
+        true
+    }
+
+    fn groups<P: Platform>(_: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+        INSIDE.store(true, Relaxed);
+        while !GO_ON.load(Relaxed) {
+            thread::yield_now();
+        }
+        // Relaxed: the arena has written it before the waiter joined the queue.
+        candidate.generation.load(Relaxed) % 4 == 1
+    }
+}
+
+/// All sleep at once, and nobody looks up by itself: a wake that does not come shows.
+struct Sound;
+
+impl Form for Sound {
+    const HEAD_SLEEPS: bool = true;
+    const GROUP: u32 = 1024;
+    const PATIENCE_NS: u32 = 200_000;
+    const LOOK: u32 = 16;
+    const SPIN: Budget = Budget::NONE;
+    const QUEUE_SPIN: Budget = Budget::NONE;
+    const HEAD_SPIN: Budget = Budget::NONE;
+    const BACKSTOP_NS: u64 = 0;
+}
+
+type Mutex = ShflMutex<Linux, Halting, Sound>;
+
+fn unlock(lock: &Mutex) {
+    // SAFETY: each caller has locked it.
+    unsafe { lock.unlock() }
+}
+
+/// `threads` threads lock and unlock, after the caller, who holds the lock, has unlocked.
+fn contend(lock: &Mutex, threads: u32) -> bool {
+    let done = AtomicU32::new(0);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    lock.lock();
+                    done.fetch_add(1, Relaxed);
+                    unlock(lock);
+                }
+            });
+        }
+        thread::sleep(Duration::from_millis(2));
+        unlock(lock);
+    });
+    done.load(Relaxed) == 200 * threads
+}
+
+fn fork_in_the_middle(name: &str, fork: support::Fork) {
+    let lock = Mutex::NEW;
+    INSIDE.store(false, Relaxed);
+    GO_ON.store(false, Relaxed);
+    lock.lock();
+    thread::scope(|scope| {
+        for _ in 0..5 {
+            scope.spawn(|| {
+                lock.lock();
+                unlock(&lock);
+            });
+        }
+        let begun = Instant::now();
+        while !INSIDE.load(Relaxed) && begun.elapsed() < Duration::from_secs(20) {
+            thread::yield_now();
+        }
+        let shuffles = INSIDE.load(Relaxed);
+        let fine = in_child(fork, || {
+            GO_ON.store(true, Relaxed);
+            contend(&lock, 3) && lock.try_lock()
+        });
+        GO_ON.store(true, Relaxed);
+        unlock(&lock);
+        assert!(shuffles && fine, "after {name}: {shuffles}");
+    });
+    assert!(lock.try_lock());
+}
+
+// One test, because there is one shuffler.
+#[test]
+fn a_fork_in_the_middle_of_shuffling_breaks_nothing() {
+    for (name, fork) in FORKS {
+        fork_in_the_middle(name, fork);
+    }
+}

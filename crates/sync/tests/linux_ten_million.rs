@@ -1,0 +1,110 @@
+//! Ten million locks: what they take, and that nothing is added until they contend.
+//!
+//! Source: `004_…`, "Issues with NUMA-aware primitives": the locks of ten million inodes, which
+//! take gigabytes in other designs. A test of its own process: it counts each byte and each node.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use antiphon_linux::Linux;
+use antiphon_platform::Platform;
+use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
+
+const LOCKS: usize = 10_000_000;
+
+/// The system's allocator, and how many bytes it was asked for.
+struct Counting;
+
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: passes all calls on.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ASKED.fetch_add(layout.size(), Relaxed);
+        // SAFETY: the caller's promise is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A number of kB from a line of a file of `/proc/self`, in bytes.
+fn proc_bytes(file: &str, key: &str) -> u64 {
+    let text = std::fs::read_to_string(file).expect("procfs");
+    let line = text.lines().find(|line| line.starts_with(key)).expect("the kernel says it");
+    let kb = line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok());
+    1024 * kb.expect("a number of kB")
+}
+
+/// Memory of its own that the process has touched.
+fn touched() -> u64 {
+    proc_bytes("/proc/self/smaps_rollup", "Anonymous:")
+}
+
+/// Address space.
+fn mapped() -> u64 {
+    proc_bytes("/proc/self/status", "VmSize:")
+}
+
+/// Makes the locks, locks and unlocks each, and says what was touched and mapped for all of them.
+fn fill<L: Lock>(locks: &mut Vec<L>) -> (u64, u64) {
+    let (touched_before, mapped_before) = (touched(), mapped());
+    let asked_before = ASKED.load(Relaxed);
+    locks.reserve_exact(LOCKS);
+    locks.extend((0..LOCKS).map(|_| L::NEW));
+    for lock in &*locks {
+        lock.lock();
+        assert!(!lock.try_lock());
+        // SAFETY: locked above.
+        unsafe { lock.unlock() };
+    }
+    assert_eq!(ASKED.load(Relaxed) - asked_before, LOCKS * size_of::<L>(), "and not a byte more");
+    assert_eq!(Linux::arena().high_water(), 0, "nobody has contended, so there are no nodes");
+    (touched() - touched_before, mapped() - mapped_before)
+}
+
+/// A page or two at each end, and what the kernel adds to a mapping.
+const SLACK: u64 = 256 << 10;
+
+// One test, because it looks at the whole process.
+#[test]
+fn ten_million_locks_take_their_own_bytes() {
+    let mut mutexes = Vec::<ShflMutex<Linux>>::new();
+    let (touched_by, mapped_by) = fill(&mut mutexes);
+    println!("10 000 000 mutexes: {touched_by} bytes touched, {mapped_by} mapped");
+    assert!((80_000_000..80_000_000 + SLACK).contains(&touched_by), "{touched_by}");
+    assert!(mapped_by < 80_000_000 + SLACK, "{mapped_by}");
+
+    let mut spinlocks = Vec::<ShflSpin<Linux>>::new();
+    let (touched_by, mapped_by) = fill(&mut spinlocks);
+    println!("10 000 000 spinlocks: {touched_by} bytes touched, {mapped_by} mapped");
+    assert!((40_000_000..40_000_000 + SLACK).contains(&touched_by), "{touched_by}");
+    assert!(mapped_by < 40_000_000 + SLACK, "{mapped_by}");
+
+    // Contention takes nodes: as many as there are waiters.
+    let lock = &mutexes[LOCKS / 2];
+    lock.lock();
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                lock.lock();
+                // SAFETY: locked above.
+                unsafe { lock.unlock() };
+            });
+        }
+        while Linux::arena().high_water() < 3 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        // SAFETY: locked above.
+        unsafe { lock.unlock() };
+    });
+    assert_eq!(Linux::arena().high_water(), 3);
+}

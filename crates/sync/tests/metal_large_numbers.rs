@@ -1,0 +1,52 @@
+//! The spinlock where nodes have numbers of more than the 16 bits of its tail: a waiter whose
+//! number does not fit barges.
+//!
+//! On the stub of bare metal, where spinners are never too many to queue.
+
+mod common;
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use antiphon_platform::Platform;
+use antiphon_sync::lock::ShflSpin;
+use common::metal::{CPUS, Metal, boot};
+
+/// `CPUS - 1` waiters come while the lock is held. Says when all have had it.
+fn contend(lock: &'static ShflSpin<Metal>) -> mpsc::Receiver<usize> {
+    let (sender, receiver) = mpsc::channel();
+    for cpu in 1..CPUS {
+        let sender = sender.clone();
+        thread::spawn(move || {
+            boot(cpu);
+            lock.lock();
+            // SAFETY: locked above.
+            unsafe { lock.unlock() };
+            sender.send(cpu)
+        });
+    }
+    receiver
+}
+
+#[test]
+fn waiters_with_large_numbers_are_served() {
+    static LOCK: ShflSpin<Metal> = ShflSpin::NEW;
+    boot(0);
+    // All that would fit are in use, for good.
+    while Metal::arena().take().is_some_and(|id| id.index() < 1 << 16) {}
+    let first = Metal::arena().high_water() + 1;
+    for _ in 0..20 {
+        LOCK.lock();
+        let served = contend(&LOCK);
+        // Long enough for all to come.
+        thread::sleep(Duration::from_millis(20));
+        // SAFETY: locked above.
+        unsafe { LOCK.unlock() };
+        for _ in 1..CPUS {
+            assert!(served.recv_timeout(Duration::from_secs(30)).is_ok(), "a waiter hangs");
+        }
+        assert!(Metal::arena().high_water() < first + CPUS as u32, "a node is lost each time");
+    }
+    assert!(LOCK.try_lock());
+}

@@ -1,0 +1,80 @@
+//! What the ShflLock documents say and a simulated machine can show. Entries of `docs/claims.toml`
+//! name these tests.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use antiphon_sim::{Access, Machine, Outcome, OwnLine, Sim, Simulation, count, finished};
+use antiphon_sim::{think, touch, work};
+use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
+use antiphon_sync::policy::{None, Numa};
+
+fn unlock(lock: &impl Lock) {
+    // SAFETY: each caller has locked it.
+    unsafe { lock.unlock() }
+}
+
+/// The sockets of the owners, in their order, of a lock that is held until all of them wait. They
+/// come to a queue of alternating sockets.
+fn served<L: Lock>(threads: usize) -> Vec<u32> {
+    let machine = Machine::two_sockets().shape(2, 8).without_jitter();
+    let shared = Rc::new((OwnLine(L::NEW), RefCell::new(Vec::new())));
+    let result = Rc::clone(&shared);
+    let mut simulation = Simulation::new(machine, 1);
+    for nth in 0..=threads {
+        let shared = Rc::clone(&shared);
+        let socket = nth as u32 % 2;
+        simulation = simulation.thread_on(socket * 8 + nth as u32 / 2, move || {
+            work(1 + 1_000 * nth as u64);
+            shared.0.lock();
+            if nth > 0 {
+                shared.1.borrow_mut().push(socket);
+            }
+            // The first until all have come and were sorted, the others for as long as a hand-off.
+            work(if nth == 0 { 1_000 * (threads as u64 + 10) } else { 500 });
+            unlock(&shared.0.0);
+        });
+    }
+    let _ = simulation.run(0).unwrap_or_else(|stuck| panic!("{stuck}"));
+    result.1.take()
+}
+
+/// `000_…`, "NUMA-aware SHFLLOCK in action": the waiters of two sockets stand in turn and are
+/// served socket by socket.
+#[test]
+fn waiters_in_turn_are_served_socket_by_socket() {
+    assert_eq!(served::<ShflSpin<Sim, None>>(10), [1, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
+    let sorted = served::<ShflSpin<Sim, Numa>>(10);
+    let changes = sorted.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    // The first has come before there was anything to sort, and the last is never moved.
+    assert!(changes <= 3, "{sorted:?}");
+}
+
+/// `threads` threads take one lock over and over, for 20 ms.
+fn contend<L: Lock>(machine: Machine, threads: usize) -> Outcome {
+    let shared = Rc::new((OwnLine(L::NEW), OwnLine([0_u64; 16])));
+    Simulation::new(machine, 11)
+        .threads(threads, move |_| {
+            while !finished() {
+                shared.0.lock();
+                touch(&shared.1.0, Access::Write);
+                work(100);
+                unlock(&shared.0.0);
+                count();
+                think(300);
+            }
+        })
+        .run(20_000_000)
+        .unwrap_or_else(|stuck| panic!("{stuck}"))
+}
+
+/// `000_…`, "Minimal scheduler intervention": more threads than cores, and hardly anybody is put
+/// to sleep or woken for an operation.
+#[test]
+fn a_crowd_is_seldom_put_to_sleep_or_woken() {
+    let crowd = contend::<ShflMutex<Sim>>(Machine::two_sockets().shape(1, 2), 32);
+    let operations = crowd.total_operations();
+    let (parks, wakes) = (crowd.counts.parks, crowd.counts.wakes);
+    assert!(20 * parks < operations, "{parks} sleeps in {operations} operations");
+    assert!(20 * wakes < operations, "{wakes} wakes in {operations} operations");
+}
