@@ -17,6 +17,7 @@
 mod fate;
 mod mutant;
 mod orderings;
+mod record;
 mod scratch;
 mod table;
 mod trial;
@@ -41,14 +42,17 @@ enum Selection {
     File(String),
 }
 
-/// `cargo xtask mutants [--changed BASE | --all | --file F] [--limit S] [--release] [--list]`.
+/// `cargo xtask mutants [--changed BASE | --all | --file F] [--limit S] [--release] [--record F]
+/// [--list]`.
 ///
 /// `--limit` is the time in seconds after which a model is given up; by default it is far above
-/// what the slowest model takes on the code as it is. `--list` prints the mutants and tries none.
+/// what the slowest model takes on the code as it is. `--record` writes what became of the mutants
+/// of the table to a file, which `antiphon lab check` reads when it is built ([`record`]). `--list`
+/// prints the mutants and tries none.
 pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     use lexopt::prelude::*;
     let mut selection = Selection::All;
-    let (mut limit, mut release, mut list) = (None, false, false);
+    let (mut limit, mut release, mut record, mut list) = (None, false, None, false);
     while let Some(argument) = arguments.next()? {
         match argument {
             Long("all") => selection = Selection::All,
@@ -56,6 +60,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
             Long("file") => selection = Selection::File(arguments.value()?.string()?),
             Long("limit") => limit = Some(Duration::from_secs(arguments.value()?.parse()?)),
             Long("release") => release = true,
+            Long("record") => record = Some(arguments.value()?),
             Long("list") => list = true,
             other => return Err(other.unexpected().into()),
         }
@@ -70,7 +75,11 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
         println!("{} mutants", mutants.len());
         return Ok(Outcome::Clean);
     }
-    try_all(&mutants, &Bench::set_up(&root, limit, release)?)
+    let fates = Bench::set_up(&root, limit, release).and_then(|bench| try_all(&mutants, &bench))?;
+    if let Some(file) = record {
+        std::fs::write(file, record::of(&mutants, &fates))?;
+    }
+    Ok(judge(&mutants, &fates))
 }
 
 /// All mutants of the selected files: those of the table, then the orderings by place.
@@ -103,22 +112,38 @@ fn select(root: &Path, selection: &Selection) -> Result<Vec<Mutant>, Failure> {
     Ok(mutants)
 }
 
-fn try_all(mutants: &[Mutant], bench: &Bench) -> Result<Outcome, Failure> {
+fn try_all(mutants: &[Mutant], bench: &Bench) -> Result<Vec<Fate>, Failure> {
+    let mut fates = Vec::new();
+    for mutant in mutants {
+        let fate = bench.try_one(mutant)?;
+        let excuse = excuse(mutant, &fate);
+        let name = if excuse.is_some() { "explained" } else { fate.name() };
+        fates.push(fate);
+        let detail = fates.last().map(|fate| detail(fate, excuse)).unwrap_or_default();
+        println!("[{}/{}] {mutant}: {name}{detail}", fates.len(), mutants.len());
+    }
+    Ok(fates)
+}
+
+/// Why the source says that this mutant may survive, if it did.
+fn excuse<'a>(mutant: &'a Mutant, fate: &Fate) -> Option<&'a str> {
+    mutant.explanation.as_deref().filter(|_| *fate == Fate::Survived)
+}
+
+fn judge(mutants: &[Mutant], fates: &[Fate]) -> Outcome {
     let mut tally: BTreeMap<&str, usize> = BTreeMap::new();
     let mut findings = Vec::new();
     // Explained places, and whether something survived there.
     let mut explained: BTreeMap<(&str, usize), bool> = BTreeMap::new();
-    for (index, mutant) in mutants.iter().enumerate() {
-        let fate = bench.try_one(mutant)?;
-        let excuse = mutant.explanation.as_deref().filter(|_| fate == Fate::Survived);
+    for (mutant, fate) in mutants.iter().zip(fates) {
+        let excused = excuse(mutant, fate).is_some();
         if mutant.explanation.is_some() {
             let survived = !matches!(fate, Fate::Killed(_));
             *explained.entry((&mutant.file, mutant.line)).or_default() |= survived;
         }
-        let name = if excuse.is_some() { "explained" } else { fate.name() };
+        let name = if excused { "explained" } else { fate.name() };
         *tally.entry(name).or_default() += 1;
-        println!("[{}/{}] {mutant}: {name}{}", index + 1, mutants.len(), detail(&fate, excuse));
-        if !matches!(fate, Fate::Killed(_)) && excuse.is_none() {
+        if !matches!(fate, Fate::Killed(_)) && !excused {
             findings.push(Finding::at(&mutant.file, mutant.line, format!("{mutant:#}: {name}")));
         }
     }
@@ -129,7 +154,7 @@ fn try_all(mutants: &[Mutant], bench: &Bench) -> Result<Outcome, Failure> {
     }));
     let tally: Vec<_> = tally.iter().map(|(name, count)| format!("{count} {name}")).collect();
     println!("Mutants: {} tried, {}.", mutants.len(), tally.join(", "));
-    Ok(report(findings))
+    report(findings)
 }
 
 fn detail(fate: &Fate, excuse: Option<&str>) -> String {

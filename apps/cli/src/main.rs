@@ -43,9 +43,11 @@ struct Cli {
 enum Verb {
     Run(run::Arguments),
     Try(trial::Arguments),
-    Bench(bench::Arguments),
+    #[command(subcommand)]
+    Bench(Bench),
     Locks(locks::Arguments),
-    Lab(lab::Arguments),
+    #[command(subcommand)]
+    Lab(Lab),
     /// One repetition of a measurement, for `bench`.
     #[command(name = bench::locks::REPETITION, hide = true)]
     Repetition {
@@ -56,6 +58,18 @@ enum Verb {
     Neighbour {
         parent: u32,
     },
+}
+
+/// Measure ours beside the peers, in one interleaved run
+#[derive(Subcommand)]
+enum Bench {
+    Locks(bench::locks::Arguments),
+}
+
+/// The laboratory behind the locks
+#[derive(Subcommand)]
+enum Lab {
+    Check(lab::check::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -69,9 +83,9 @@ fn main() -> ExitCode {
     let done = match cli.verb {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Try(arguments) => trial::run(&arguments),
-        Verb::Bench(arguments) => bench::run(arguments),
+        Verb::Bench(Bench::Locks(arguments)) => bench::locks::run(&arguments),
         Verb::Locks(arguments) => locks::run(&arguments),
-        Verb::Lab(arguments) => lab::run(arguments),
+        Verb::Lab(Lab::Check(arguments)) => lab::check::run(&arguments),
         Verb::Repetition { order } => bench::locks::repetition(&order),
         Verb::Neighbour { parent } => bench::locks::neighbour(parent),
     };

@@ -25,7 +25,7 @@ use crate::output::report;
 use crate::output::table::duration;
 use crate::preload;
 use crate::program::{self, Refusal};
-use crate::stats::{Random, median};
+use crate::stats::{Interval, Random, median};
 
 /// Is CMD faster with our locks? Interleaved runs with glibc's and ours
 #[derive(Args)]
@@ -71,48 +71,6 @@ impl Pair {
     }
 }
 
-/// Where the true median of the ratios is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Interval {
-    low95: f64,
-    median: f64,
-    high95: f64,
-}
-
-impl Interval {
-    /// `None` if there are fewer than six ratios.
-    fn of(mut ratios: Vec<f64>) -> Option<Self> {
-        ratios.sort_by(f64::total_cmp);
-        let from_below = rank(ratios.len())?;
-        Some(Self {
-            low95: ratios[from_below - 1],
-            high95: ratios[ratios.len() - from_below],
-            median: median(ratios)?,
-        })
-    }
-
-    fn verdict(self) -> &'static str {
-        match self {
-            Self { high95, .. } if high95 < 1.0 => "faster",
-            Self { low95, .. } if low95 > 1.0 => "slower",
-            _ => "no difference",
-        }
-    }
-}
-
-/// The largest k with 2·P(B(n, ½) < k) ≤ 5 %. `None` if that is 0.
-fn rank(n: usize) -> Option<usize> {
-    let mut probability = 0.5_f64.powi(i32::try_from(n).ok()?);
-    let mut below = 0.0;
-    let mut k = 0;
-    while 2.0 * (below + probability) <= 0.05 {
-        below += probability;
-        probability *= (n - k) as f64 / (k + 1) as f64;
-        k += 1;
-    }
-    (k > 0).then_some(k)
-}
-
 /// Runs the pairs and says what came of them.
 ///
 /// # Errors
@@ -123,14 +81,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let message = "--pairs takes a number from 6 to 10000: fewer have no 95 % interval";
         return Err(Failure::arguments(message));
     }
-    let program = program::find(&arguments.command[0]).map_err(|refusal| match refusal {
-        Refusal::NotFound(why) | Refusal::CannotRun(why) => Failure::missing(why),
-    })?;
+    let program =
+        program::find(&arguments.command[0]).map_err(|refusal| Failure::missing(refusal.why()))?;
     if let Some(obstacle) = program::obstacle(&program) {
         return Err(Failure::missing(format!("there is nothing to compare: {obstacle}")));
     }
     let library = preload::unpack().map_err(Failure::missing)?;
-    let pairs = run_pairs(arguments, &library)?;
+    let pairs = run_pairs(arguments, &program, &library)?;
     let ratios = pairs.iter().map(Pair::ratio).collect();
     let Some(interval) = Interval::of(ratios) else {
         return Err(Failure::arguments("--pairs takes a number from 6"));
@@ -144,14 +101,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_pairs(arguments: &Arguments, library: &Path) -> Result<Vec<Pair>, Failure> {
+fn run_pairs(arguments: &Arguments, program: &Path, library: &Path) -> Result<Vec<Pair>, Failure> {
     let mut progress = Progress::new(arguments.pairs + 1);
     let mut random = Random(arguments.seed);
     let mut pairs = Vec::new();
     for number in 0..=arguments.pairs {
         let ours_first = random.next().is_multiple_of(2);
-        let first = time(arguments, ours_first.then_some(library))?;
-        let second = time(arguments, (!ours_first).then_some(library))?;
+        let first = time(arguments, program, ours_first.then_some(library))?;
+        let second = time(arguments, program, (!ours_first).then_some(library))?;
         let (ours_s, glibc_s) = if ours_first { (first, second) } else { (second, first) };
         if number > 0 {
             pairs.push(Pair { glibc_s, ours_s, ours_first });
@@ -162,14 +119,14 @@ fn run_pairs(arguments: &Arguments, library: &Path) -> Result<Vec<Pair>, Failure
 }
 
 /// Seconds of one run, with our locks if there is a library.
-fn time(arguments: &Arguments, library: Option<&Path>) -> Result<f64, Failure> {
+fn time(arguments: &Arguments, program: &Path, library: Option<&Path>) -> Result<f64, Failure> {
     let mut command = Command::new(&arguments.command[0]);
     command.args(&arguments.command[1..]).stdin(Stdio::null());
     if !arguments.keep_output {
         command.stdout(Stdio::null()).stderr(Stdio::null());
     }
     if let Some(library) = library {
-        preload::under(&mut command, library);
+        preload::under(&mut command, library, &arguments.lock);
     }
     let begin = Instant::now();
     let status = command.status();
@@ -182,7 +139,10 @@ fn time(arguments: &Arguments, library: Option<&Path>) -> Result<f64, Failure> {
             let hint = if arguments.keep_output { "" } else { "; --keep-output shows why" };
             Err(Failure::measured(format!("{name} failed with {locks}: {status}{hint}")))
         }
-        Err(error) => Err(Failure::missing(format!("{name}: {error}"))),
+        Err(error) => {
+            let refusal = Refusal::of(&arguments.command[0], program, &error);
+            Err(Failure::missing(refusal.why()))
+        }
     }
 }
 
@@ -215,36 +175,4 @@ fn print(pairs: &[Pair], interval: Interval, lock: &str) {
         pairs.len()
     );
     println!("verdict: {}", interval.verdict());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranks_are_those_of_the_sign_test() {
-        // From tables of the binomial distribution.
-        let known = [
-            (5, None),
-            (6, Some(1)),
-            (8, Some(1)),
-            (9, Some(2)),
-            (12, Some(3)),
-            (15, Some(4)),
-            (20, Some(6)),
-            (100, Some(40)),
-        ];
-        for (n, k) in known {
-            assert_eq!(rank(n), k, "{n} pairs");
-        }
-    }
-
-    #[test]
-    fn the_verdict_needs_an_interval_on_one_side_of_one() {
-        let of = |ratios: &[f64]| Interval::of(ratios.to_vec()).map(Interval::verdict);
-        assert_eq!(of(&[0.9, 0.8, 0.95, 0.9, 0.91, 0.99]), Some("faster"));
-        assert_eq!(of(&[1.1; 6]), Some("slower"));
-        assert_eq!(of(&[0.9, 0.8, 0.95, 0.9, 0.91, 1.01]), Some("no difference"));
-        assert_eq!(of(&[0.9; 5]), None);
-    }
 }

@@ -19,6 +19,16 @@ fn small_models_are_complete() {
 }
 
 #[test]
+fn a_model_names_the_mutants_that_it_is_to_notice() {
+    let report = json(&["lab", "check", "--json", "--seconds", "0", "shfl-spin/sorts-"]);
+    let models = report["models"].as_array().expect("a list");
+    let mutants = models[0]["mutants"].as_array().expect("a list");
+    assert!(mutants.iter().any(|name| name == "any waiter begins to shuffle"), "{report:#}");
+    let killed = &models[0]["killed"];
+    assert!(killed.is_null() || killed.as_array().is_some_and(|it| it.len() <= mutants.len()));
+}
+
+#[test]
 fn a_search_that_is_cut_short_does_not_call_itself_complete() {
     let report = json(&["lab", "check", "--json", "--seconds", "0", "shfl-mutex/excludes-"]);
     let models = report["models"].as_array().expect("a list");

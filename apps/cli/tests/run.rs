@@ -3,6 +3,7 @@
 mod common;
 
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,68 @@ fn what_can_not_be_run_is_126_and_what_is_not_there_127() {
     let missing = output(&["run", "--", "no-such-program-here"]);
     assert_eq!(missing.status.code(), Some(127));
     assert_eq!(stderr(&missing).lines().count(), 1);
+}
+
+#[test]
+fn what_is_wrong_with_a_program_is_said_in_a_line() {
+    let folder = Folder::new("rude");
+    let file = |name: &str, contents: &[u8], mode: u32| {
+        let path = folder.path(name);
+        std::fs::write(&path, contents).expect("a file");
+        let rights = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(&path, rights).expect("rights");
+        path
+    };
+    let cases = [
+        (String::new(), 127, "CMD is empty"),
+        (folder.path(""), 126, "a directory"),
+        (folder.path("missing"), 127, "no such file"),
+        (file("plain", b"", 0o644), 126, "chmod +x"),
+        (file("script", b"echo\n", 0o755), 126, "#!/bin/sh"),
+        (file("lost", b"#!/no/such/shell\n", 0o755), 127, "/no/such/shell"),
+        (file("damaged", b"\x7fELF\x02\x01\x01", 0o755), 126, "damaged"),
+    ];
+    for (program, code, words) in cases {
+        for (verb, code) in [("run", code), ("try", 69)] {
+            let output = output(&[verb, "--", &program]);
+            let said = stderr(&output);
+            assert_eq!(output.status.code(), Some(code), "{verb} {program}: {said}");
+            assert!(said.contains(words) && said.lines().count() == 1, "{verb} {program}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_library_that_is_told_to_step_aside_replaces_nothing_and_that_is_said() {
+    let of = |arguments: &[&str]| {
+        let output = antiphon(arguments).env("ANTIPHON_DISABLE", "1").output();
+        output.expect("the command starts")
+    };
+    let run = of(&["run", "--", "sh", "-c", "exit 3"]);
+    assert_eq!(run.status.code(), Some(3));
+    assert!(stderr(&run).contains("ANTIPHON_DISABLE is set"), "{}", stderr(&run));
+    assert_eq!(of(&["try", "--", "true"]).status.code(), Some(69));
+}
+
+#[test]
+fn the_form_that_was_used_is_in_the_report() {
+    let folder = Folder::new("form");
+    let program = folder.compile("locks.c", &[]);
+    let (exchange, _) = report(&folder, &[], &[&program]);
+    assert_eq!((&exchange["light_processes"], &exchange["processes"]), (&0.into(), &1.into()));
+    let (light, code) = report(&folder, &["--lock", "shfl-mutex+light"], &[&program]);
+    assert_eq!((code, &light["processes"]), (Some(7), &1.into()));
+    let said = format!("in {} of 1 processes", light["light_processes"]);
+    assert!(light["notes"][0].as_str().is_some_and(|note| note.contains(&said)), "{light:#}");
+    // Whatever the machine can do, not without the C library's part.
+    let file = folder.path("off.json");
+    let off = antiphon(&["run", "--lock", "shfl-mutex+light", "--report", &file, "--", &program])
+        .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
+        .output();
+    assert_eq!(off.expect("the command starts").status.code(), Some(7));
+    let text = std::fs::read(&file).expect("a report");
+    let off: Value = serde_json::from_slice(&text).expect("JSON");
+    assert_eq!(off["light_processes"], 0, "{off:#}");
 }
 
 #[test]

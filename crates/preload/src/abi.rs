@@ -30,11 +30,12 @@
 //! | 0x10 robust, 0x20 inherit, 0x40 protect, 0x80 shared | the C library, all 40 bytes |
 //! | 0x100, 0x200 lock elision yes, no | ignored |
 
+use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline};
+use antiphon_platform::{Clock, Deadline, Platform as _, WaiterId};
 use antiphon_record::Kind;
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::Condvar;
@@ -148,27 +149,52 @@ impl Mutex {
         }
     }
 
-    /// Releases the lock.
+    /// Releases the lock, and returns what `pthread_mutex_unlock` does: the last steps of both are
+    /// then one jump.
     ///
     /// # Safety
     ///
     /// The caller owns the lock. Its memory may be gone afterwards.
     #[inline]
-    pub(crate) unsafe fn release(&self) {
+    pub(crate) unsafe fn release(&self) -> c_int {
         // SAFETY: the caller's promise, and as in `take_free`; an attempt that fails releases
         // nothing.
         unsafe {
-            if !(thread::alone() && self.lock.unlock_alone() || self.lock.unlock_uncontended()) {
-                self.release_contended();
+            if thread::alone() && self.lock.unlock_alone() {
+                return 0;
             }
+            // In light mode: who may do without an exchange is asked there.
+            if Linux::fenced() {
+                return self.release_lightly();
+            }
+            if self.lock.unlock_uncontended() {
+                return 0;
+            }
+            self.release_contended()
         }
+    }
+
+    #[inline(never)]
+    unsafe fn release_lightly(&self) -> c_int {
+        // SAFETY: the caller owns the lock.
+        unsafe { self.lock.unlock() };
+        0
     }
 
     #[cold]
     #[inline(never)]
-    unsafe fn release_contended(&self) {
+    unsafe fn release_contended(&self) -> c_int {
+        crate::recorder::look_for_strangers(self);
         // SAFETY: the caller owns the lock.
-        unsafe { self.lock.unlock() }
+        unsafe { self.lock.unlock() };
+        0
+    }
+
+    /// The name of the last waiter, 0 for none: bytes 4 to 7 of our lock (its page has the table).
+    pub(crate) fn last_waiter(&self) -> Option<WaiterId> {
+        // SAFETY: inside the lock, aligned, and an atomic word there.
+        let tail = unsafe { &*(&raw const self.lock).cast::<AtomicU32>().add(1) };
+        WaiterId::from_bits(tail.load(Relaxed))
     }
 
     /// The kind, as far as it makes a difference; 0 is normal.

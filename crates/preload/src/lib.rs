@@ -12,6 +12,7 @@
 //! | `mode` | what this process asked for, decided once |
 //! | `real` | the C library's own functions |
 //! | `thread` | what is kept for each thread, and whether there is more than one |
+//! | `sharing` | functions by which a program comes to share thread-local state, or to bypass us |
 //! | `recorder`, `maps`, `pieces`, `ticks` | what goes into a recording |
 //! | `shim.c` | the sleep that can be cancelled, thread-local storage |
 //!
@@ -28,6 +29,7 @@ mod pieces;
 mod real;
 mod recorder;
 mod shared;
+mod sharing;
 mod spin;
 mod sys;
 mod thread;
@@ -35,12 +37,16 @@ mod ticks;
 
 /// Decides what this process wants, before the program's own code runs.
 extern "C" fn load() {
+    real::find_all();
     if !mode::disabled() {
-        recorder::start();
         // What a slow path would otherwise open files for.
         antiphon_linux::survey();
+        if mode::light_wanted() {
+            // If it can't be had, the exchange form stays, and the recording says so.
+            let _ = antiphon_linux::light::enable_light();
+        }
+        mode::settle(recorder::start());
     }
-    real::find_all();
     thread::find_single(real::single_threaded());
     // SAFETY: the handler touches its thread's state alone. If there is no room for it, `__owner`
     // of normal mutexes names the parent's thread in children, which nothing acts on.

@@ -7,23 +7,35 @@ use crate::pieces::Pieces;
 
 /// Calls `found` with the path and the offset of the file that is mapped at `address`, if one is.
 pub(crate) fn locate(address: usize, found: impl FnOnce(&[u8], u64)) {
-    let Some(mut lines) = Pieces::of(c"/proc/self/maps", b'\n') else { return };
+    at(address, |mapping| {
+        if mapping.path.first() == Some(&b'/') {
+            found(mapping.path, mapping.offset + (address - mapping.begin) as u64);
+        }
+    });
+}
+
+/// Whether other processes may have the memory at `address`, too.
+pub(crate) fn is_shared(address: usize) -> bool {
+    at(address, |mapping| mapping.shared).unwrap_or(false)
+}
+
+fn at<R>(address: usize, found: impl FnOnce(&Mapping<'_>) -> R) -> Option<R> {
+    let mut lines = Pieces::of(c"/proc/self/maps", b'\n')?;
     while let Some(line) = lines.next() {
         if let Some(mapping) = Mapping::parse(line)
             && (mapping.begin..mapping.end).contains(&address)
         {
-            if mapping.path.first() == Some(&b'/') {
-                found(mapping.path, mapping.offset + (address - mapping.begin) as u64);
-            }
-            return;
+            return Some(found(&mapping));
         }
     }
+    None
 }
 
 /// A line of `/proc/self/maps`: `begin-end rights offset device inode path`.
 struct Mapping<'a> {
     begin: usize,
     end: usize,
+    shared: bool,
     offset: u64,
     path: &'a [u8],
 }
@@ -34,9 +46,10 @@ impl<'a> Mapping<'a> {
         let mut range = fields.next()?.splitn(2, |&byte| byte == b'-');
         let begin = hexadecimal(range.next()?)?;
         let end = hexadecimal(range.next()?)?;
-        let offset = hexadecimal(fields.nth(1)?)? as u64;
+        let shared = fields.next()?.ends_with(b"s");
+        let offset = hexadecimal(fields.next()?)? as u64;
         let path = fields.nth(2).unwrap_or_default().trim_ascii_start();
-        Some(Self { begin, end, offset, path })
+        Some(Self { begin, end, shared, offset, path })
     }
 }
 

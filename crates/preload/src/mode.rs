@@ -2,15 +2,17 @@
 //!
 //! | mode | what happens |
 //! |---|---|
-//! | `UNDECIDED` | the first call decides; then as below |
+//! | `UNDECIDED` | the first call decides: `EARLY` or `DISABLED` |
+//! | `EARLY` | our locks; [`crate::load`] has not run yet |
 //! | `OURS` | our locks; a wait is recorded if there is a recording |
 //! | `FULL` | our locks; every acquisition is recorded |
 //! | `DISABLED` | every call goes to the C library: `ANTIPHON_DISABLE` is in the environment |
 //!
 //! A mutex that was locked by one protocol and is unlocked by the other excludes nobody, so there
-//! is no way from `OURS` to `DISABLED` or back. The decision is made at load, or in the first call
-//! if that comes before our constructor, as that of an allocator can. `OURS` is zero: the fast path
-//! tests it and the mutex's kind at once.
+//! is no way from our locks to `DISABLED` or back. The decision is made at load, or in the first
+//! call if that comes before our constructor, as that of an allocator can. `OURS`, `FULL` and
+//! `DISABLED` are for good, so a thread that has seen `OURS` needs not look again
+//! ([`crate::thread::ready`]).
 
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::AtomicI32;
@@ -18,10 +20,11 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use crate::pieces::Pieces;
 
-pub(crate) const OURS: i32 = 0;
-pub(crate) const FULL: i32 = 1 << 8;
-pub(crate) const DISABLED: i32 = 1 << 9;
-const UNDECIDED: i32 = 1 << 10;
+const UNDECIDED: i32 = 0;
+const EARLY: i32 = 1;
+pub(crate) const OURS: i32 = 2;
+pub(crate) const FULL: i32 = 3;
+pub(crate) const DISABLED: i32 = 4;
 
 static MODE: AtomicI32 = AtomicI32::new(UNDECIDED);
 
@@ -30,7 +33,7 @@ unsafe extern "C" {
     static environ: *const *const c_char;
 }
 
-/// The mode as it stands: `OURS`, or anything else that the slow path sorts out.
+/// The mode as it stands.
 #[inline]
 pub(crate) fn mode() -> i32 {
     // Relaxed: nothing else is published by it.
@@ -52,17 +55,22 @@ pub(crate) fn decide() -> i32 {
         Some(value) => !matches!(value, b"" | b"0"),
         None => !started() && disabled_from_start(),
     };
-    let decision = if disabled { DISABLED } else { OURS };
+    let decision = if disabled { DISABLED } else { EARLY };
     match MODE.compare_exchange(UNDECIDED, decision, Relaxed, Relaxed) {
         Ok(_) => decision,
         Err(theirs) => theirs,
     }
 }
 
-/// Turns to recording every acquisition. Locks that are held now have no record, which is borne.
-pub(crate) fn record_all() {
-    // Never from `DISABLED`. If it fails, the mode is `FULL` already.
-    let _ = MODE.compare_exchange(OURS, FULL, Relaxed, Relaxed);
+/// Settles for `OURS` or `FULL`, at load. Locks that are held now have no record, which is borne.
+pub(crate) fn settle(record_all: bool) {
+    // Never from `DISABLED`, which is for good as well.
+    let _ = MODE.compare_exchange(EARLY, if record_all { FULL } else { OURS }, Relaxed, Relaxed);
+}
+
+/// Whether the environment asks for the light form of our mutex.
+pub(crate) fn light_wanted() -> bool {
+    environment(c"ANTIPHON_LOCK").is_some_and(|name| name == c"shfl-mutex+light")
 }
 
 /// A variable of the environment.

@@ -1,9 +1,10 @@
 //! `pthread_mutex_t`: our lock for the plain kinds, owner and count around it for two more, the C
 //! library's for the rest.
 //!
-//! The entry functions test kind and mode at once; for a normal mutex what follows is one exchange
-//! and a note of the owner. Everything else is in functions of its own, out of line. `site` is the
-//! return address of the caller ([`crate::entry`]), which only a recording looks at.
+//! The entry functions test the kind and whether the thread is [`thread::ready`]; for a normal
+//! mutex what follows is one exchange and a note of the owner. Everything else is in functions of
+//! its own, out of line. `site` is the return address of the caller ([`crate::entry`]), which only
+//! a recording looks at.
 //!
 //! What each kind answers, in the C library's order of checks:
 //!
@@ -41,8 +42,9 @@ enum Patience<'a> {
 pub(crate) unsafe extern "C" fn lock(mutex: *mut Mutex, site: usize) -> c_int {
     // SAFETY: the caller of `pthread_mutex_lock` gave us a mutex.
     let mutex = unsafe { &*mutex };
-    if mutex.kind() | mode::mode() == 0 && mutex.take_free() {
-        mutex.owner.store(thread::id(), Relaxed);
+    let me = thread::ready();
+    if me != 0 && mutex.kind() == 0 && mutex.take_free() {
+        mutex.owner.store(me, Relaxed);
         return 0;
     }
     lock_slowly(mutex, site)
@@ -51,18 +53,18 @@ pub(crate) unsafe extern "C" fn lock(mutex: *mut Mutex, site: usize) -> c_int {
 /// Locks a mutex that is not free, or not of the normal kind.
 #[inline(never)]
 fn lock_slowly(mutex: &Mutex, site: usize) -> c_int {
-    if mode::mode() == mode::OURS {
-        match mutex.whose() {
-            Whose::Ours(Type::Normal) if !recorder::is_on() => {
-                mutex.lock.lock();
-                mutex.owner.store(thread::id(), Relaxed);
-                return 0;
-            }
-            Whose::Ours(kind) if !owned(mutex, kind) && mutex.take_free() => {
-                own(mutex, kind);
-                return 0;
-            }
-            _ => {}
+    if mode::mode() == mode::OURS
+        && let Whose::Ours(kind) = mutex.whose()
+    {
+        thread::make_ready();
+        if kind == Type::Normal && !recorder::is_on() {
+            mutex.lock.lock();
+            mutex.owner.store(thread::id(), Relaxed);
+            return 0;
+        }
+        if !owned(mutex, kind) && mutex.take_free() {
+            own(mutex, kind);
+            return 0;
         }
     }
     lock_otherwise(mutex, site)
@@ -84,11 +86,12 @@ fn lock_otherwise(mutex: &Mutex, site: usize) -> c_int {
 pub(crate) unsafe extern "C" fn trylock(mutex: *mut Mutex, site: usize) -> c_int {
     // SAFETY: as in `lock`.
     let mutex = unsafe { &*mutex };
-    if mutex.kind() | mode::mode() == 0 {
+    let me = thread::ready();
+    if me != 0 && mutex.kind() == 0 {
         if !mutex.lock.try_lock() {
             return libc::EBUSY;
         }
-        mutex.owner.store(thread::id(), Relaxed);
+        mutex.owner.store(me, Relaxed);
         return 0;
     }
     trylock_slowly(mutex, site)
@@ -150,23 +153,20 @@ pub(crate) unsafe extern "C" fn unlock(mutex: *mut Mutex) -> c_int {
     // SAFETY: as in `lock`. The lock touches nothing behind its releasing store, so the memory may
     // be gone when it returns.
     let mutex = unsafe { &*mutex };
-    if mutex.kind() | mode::mode() == 0 {
+    if thread::ready() != 0 && mutex.kind() == 0 {
         mutex.owner.store(0, Relaxed);
         // SAFETY: whoever unlocks a mutex owns it; the C library doesn't check this either.
-        unsafe { mutex.release() };
-        return 0;
+        return unsafe { mutex.release() };
     }
     unlock_slowly(mutex)
 }
 
 #[inline(never)]
 fn unlock_slowly(mutex: &Mutex) -> c_int {
+    let Whose::Ours(kind) = mutex.whose() else { return unlock_theirs(mutex) };
     if mode::disabled() {
-        return forward!(MUTEX_UNLOCK(pointer(mutex)));
+        return unlock_theirs(mutex);
     }
-    let Whose::Ours(kind) = mutex.whose() else {
-        return forward!(MUTEX_UNLOCK(pointer(mutex)));
-    };
     if matches!(kind, Type::Recursive | Type::ErrorCheck) {
         if !owned(mutex, kind) {
             return libc::EPERM;
@@ -181,8 +181,12 @@ fn unlock_slowly(mutex: &Mutex) -> c_int {
     recorder::releases(mutex);
     mutex.owner.store(0, Relaxed);
     // SAFETY: as in `unlock`.
-    unsafe { mutex.release() };
-    0
+    unsafe { mutex.release() }
+}
+
+#[cold]
+fn unlock_theirs(mutex: &Mutex) -> c_int {
+    forward!(MUTEX_UNLOCK(pointer(mutex)))
 }
 
 /// `pthread_mutex_init`.
@@ -235,7 +239,8 @@ fn take(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) -> c_int
     match visit {
         Some(visit) => visit.acquired_mutex(mutex, site),
         None if mode::mode() == mode::FULL => {
-            recorder::acquired_at_once(mutex, kind.recorded(), site);
+            let tried = matches!(patience, Patience::None);
+            recorder::acquired_at_once(mutex, kind.recorded(), site, tried);
         }
         None => {}
     }
@@ -270,6 +275,7 @@ fn wait(
 ) -> (bool, Option<Visit>) {
     let visit = recorder::visit(kind.recorded(), pointer(mutex).addr(), site);
     let wait = visit.map(|visit| visit.wait());
+    recorder::look_for_strangers(mutex);
     let had = match deadline {
         None => {
             mutex.lock.lock();

@@ -8,7 +8,7 @@
 //! All are looked up when the library is loaded. A call that comes before looks up its own: `dlsym`
 //! may allocate and lock, but no path to a lock of ours comes through here.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::marker::PhantomData;
 use core::mem::transmute_copy;
 use core::ptr::null_mut;
@@ -27,7 +27,7 @@ unsafe extern "C" {
         version: *const c_char,
     ) -> *mut c_void;
     /// `dlsym`, likewise.
-    fn antiphon_dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
 /// A function of type `F` in the C library.
@@ -83,7 +83,7 @@ impl<F: Copy> Real<F> {
             }
             if address.is_null() {
                 // SAFETY: as above.
-                address = unsafe { antiphon_dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+                address = unsafe { dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
             }
             self.address.store(address, Relaxed);
             address
@@ -94,10 +94,12 @@ impl<F: Copy> Real<F> {
 type OnMutex = unsafe extern "C" fn(*mut Mutex) -> c_int;
 type OnCond = unsafe extern "C" fn(*mut Cond) -> c_int;
 type OnSpin = unsafe extern "C" fn(*mut c_int) -> c_int;
+type Open = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
 type AttrGet = unsafe extern "C" fn(*const c_void, *mut c_int) -> c_int;
 
 const OLD: &[&CStr] = &[c"GLIBC_2.2.5", c"GLIBC_2.17"];
 const MOVED: &[&CStr] = &[c"GLIBC_2.34", c"GLIBC_2.2.5", c"GLIBC_2.17"];
+const DLMOPENED: &[&CStr] = &[c"GLIBC_2.34", c"GLIBC_2.3.4", c"GLIBC_2.17"];
 const COND: &[&CStr] = &[c"GLIBC_2.3.2", c"GLIBC_2.17"];
 const CLOCKED: &[&CStr] = &[c"GLIBC_2.34", c"GLIBC_2.30"];
 const CONDATTR_CLOCK: &[&CStr] = &[c"GLIBC_2.34", c"GLIBC_2.3.3", c"GLIBC_2.17"];
@@ -136,6 +138,11 @@ functions! {
         unsafe extern "C" fn(*mut Cond, *mut Mutex, clockid_t, *const timespec) -> c_int, CLOCKED;
     CONDATTR_GETCLOCK = c"pthread_condattr_getclock": AttrGet, CONDATTR_CLOCK;
     CONDATTR_GETPSHARED = c"pthread_condattr_getpshared": AttrGet, MOVED;
+    VFORK = c"vfork": unsafe extern "C" fn() -> libc::pid_t, OLD;
+    CLONE = c"clone": unsafe extern "C" fn() -> c_int, OLD;
+    DLOPEN = c"dlopen": Open, MOVED;
+    DLMOPEN = c"dlmopen":
+        unsafe extern "C" fn(c_long, *const c_char, c_int) -> *mut c_void, DLMOPENED;
     SPIN_INIT = c"pthread_spin_init": unsafe extern "C" fn(*mut c_int, c_int) -> c_int, MOVED;
     SPIN_DESTROY = c"pthread_spin_destroy": OnSpin, MOVED;
     SPIN_LOCK = c"pthread_spin_lock": OnSpin, MOVED;
@@ -149,7 +156,7 @@ pub(crate) fn single_threaded() -> *mut u8 {
     let name = c"__libc_single_threaded";
     crate::sys::errno_kept(|| {
         // SAFETY: a name that ends in zero.
-        unsafe { antiphon_dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.cast()
+        unsafe { dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.cast()
     })
 }
 

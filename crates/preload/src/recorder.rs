@@ -11,7 +11,7 @@
 use core::ffi::CStr;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU64};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform};
@@ -25,41 +25,49 @@ use crate::{maps, mode, ticks};
 
 /// The mapped recording; null is none.
 static BASE: AtomicPtr<Layout> = AtomicPtr::new(null_mut());
+/// In [`thread::Thread::held`], beside the row: the lock was only tried.
+const TRIED: u32 = 1 << 31;
+
 /// The epoch of the process that is entered in the recording, above 1 + its record (0: no room).
 static PROCESS: AtomicU64 = AtomicU64::new(0);
 
-/// Maps the recording that the environment names, if it does. Called at load.
-pub(crate) fn start() {
+/// Maps the recording that the environment names, if it does, and enters this process. Called at
+/// load. Says whether every acquisition is to be recorded.
+pub(crate) fn start() -> bool {
     const { assert!(VARIABLE.len() < 32) };
     let mut name = [0; 32];
     name[..VARIABLE.len()].copy_from_slice(VARIABLE.as_bytes());
-    let Ok(name) = CStr::from_bytes_until_nul(&name) else { return };
-    let Some(path) = mode::environment(name) else { return };
-    let Some(file) = File::open(path, libc::O_RDWR) else { return };
-    if file.length() < FILE_BYTES {
-        return;
+    let Some(writer) = CStr::from_bytes_until_nul(&name).ok().and_then(map) else { return false };
+    if writer.started() {
+        process(writer);
     }
-    let Some(base) = file.map(FILE_BYTES as usize) else { return };
-    let base = base.cast::<Layout>();
+    let full = writer.scope() == Scope::Full;
+    if full {
+        ticks::calibrate();
+    }
+    full
+}
+
+/// Maps the file that the variable of that name names.
+fn map(variable: &CStr) -> Option<Writer> {
+    let file = File::open(mode::environment(variable)?, libc::O_RDWR)?;
+    if file.length() < FILE_BYTES {
+        return None;
+    }
+    let base = file.map(FILE_BYTES as usize)?.cast::<Layout>();
     // SAFETY: mapped above, as long as the file is, and never unmapped.
-    let Ok(writer) = (unsafe { Writer::new(base) }) else { return };
+    let writer = unsafe { Writer::new(base) }.ok()?;
     // Release: pairs with the load in `writer`.
     BASE.store(base, Release);
-    if writer.scope() == Scope::Full {
-        ticks::calibrate();
-        mode::record_all();
-    }
+    Some(writer)
 }
 
 #[inline]
 fn writer() -> Option<Writer> {
-    // Acquire: pairs with the store in `start`.
+    // Acquire: pairs with the store in `map`.
     let base = BASE.load(Acquire);
-    if base.is_null() {
-        return None;
-    }
-    // SAFETY: what is stored there was mapped by `start`.
-    unsafe { Writer::new(base) }.ok()
+    // SAFETY: what is stored there was mapped and looked at by `map`.
+    if base.is_null() { None } else { Some(unsafe { Writer::again(base) }) }
 }
 
 /// Whether there is a recording.
@@ -83,7 +91,7 @@ fn process(writer: Writer) -> Option<u32> {
     let parent = (seen as u32).checked_sub(1);
     // SAFETY: takes nothing, and never fails.
     let pid = unsafe { libc::getpid() }.cast_unsigned();
-    let record = writer.process(pid, parent, began_ns(epoch));
+    let record = writer.process(pid, parent, began_ns(epoch), Linux::light());
     let new = epoch << 32 | record.map_or(0, |record| u64::from(record) + 1);
     match PROCESS.compare_exchange(seen, new, Relaxed, Relaxed) {
         Ok(_) => record,
@@ -168,21 +176,38 @@ impl Visit {
         {
             mutex.row.store(self.row.bits(), Relaxed);
             mutex.tag.store(tag(process, site), Relaxed);
-            self.begin_hold(mutex);
+            self.begin_hold(mutex, false);
         }
     }
 
-    fn begin_hold(self, mutex: &Mutex) {
+    /// The mutex is held from now on; `tried` if the visitor would not have waited for it.
+    fn begin_hold(self, mutex: &Mutex, tried: bool) {
         let thread = thread::current();
         let holding = thread.holding.load(Relaxed) as usize;
-        let last = holding.checked_sub(1).and_then(|at| thread.held.get(at));
-        let last = last.and_then(|row| RowWriter::from_bits(row.load(Relaxed)));
-        self.writer.nested(holding, last, self.row);
+        self.writer.nested(holding, self.row);
+        if holding != 0 && !tried {
+            self.order_after(&thread.held[..holding.min(HELD)]);
+        }
         if let Some(slot) = thread.held.get(holding) {
-            slot.store(self.row.bits(), Relaxed);
+            slot.store(self.row.bits() | if tried { TRIED } else { 0 }, Relaxed);
             thread.holding.store(holding as u32 + 1, Relaxed);
         }
         mutex.since.store(ticks::now(), Relaxed);
+    }
+
+    /// This lock comes after those of `held`: after the last of them; and if that was only tried,
+    /// which puts it after none, after the one before it, too.
+    #[cold]
+    fn order_after(self, held: &[AtomicU32]) {
+        for held in held.iter().rev() {
+            let bits = held.load(Relaxed);
+            if let Some(row) = RowWriter::from_bits(bits & !TRIED) {
+                self.writer.ordered(row, self.row);
+            }
+            if bits & TRIED == 0 {
+                return;
+            }
+        }
     }
 }
 
@@ -190,7 +215,7 @@ impl Visit {
 ///
 /// The row of the last acquisition stands in the mutex. Mostly this one is from the same site, and
 /// nothing has to be looked up; who holds the mutex may read and write what is there.
-pub(crate) fn acquired_at_once(mutex: &Mutex, kind: Kind, site: usize) {
+pub(crate) fn acquired_at_once(mutex: &Mutex, kind: Kind, site: usize, tried: bool) {
     let Some(writer) = writer() else { return };
     let Some(process) = process(writer) else { return };
     let tag = tag(process, site);
@@ -207,7 +232,7 @@ pub(crate) fn acquired_at_once(mutex: &Mutex, kind: Kind, site: usize) {
         }
     };
     visit.acquired();
-    visit.begin_hold(mutex);
+    visit.begin_hold(mutex, tried);
 }
 
 /// Tells sites and processes apart, as far as 32 bits can. Never zero.
@@ -232,11 +257,16 @@ impl Wait {
 }
 
 /// The caller is about to release the mutex, of which it is the owner.
+#[inline]
 pub(crate) fn releases(mutex: &Mutex) {
     let since = mutex.since.load(Relaxed);
-    if since == 0 {
-        return;
+    if since != 0 {
+        hold_ends(mutex, since);
     }
+}
+
+#[inline(never)]
+fn hold_ends(mutex: &Mutex, since: u64) {
     mutex.since.store(0, Relaxed);
     let Some(row) = RowWriter::from_bits(mutex.row.load(Relaxed)) else { return };
     if let Some(writer) = writer() {
@@ -246,10 +276,29 @@ pub(crate) fn releases(mutex: &Mutex) {
     let thread = thread::current();
     let holding = (thread.holding.load(Relaxed) as usize).min(HELD);
     let held = &thread.held[..holding];
-    if let Some(at) = held.iter().rposition(|held| held.load(Relaxed) == row.bits()) {
+    if let Some(at) = held.iter().rposition(|held| held.load(Relaxed) & !TRIED == row.bits()) {
         for pair in held[at..].windows(2) {
             pair[0].store(pair[1].load(Relaxed), Relaxed);
         }
         thread.holding.store(holding as u32 - 1, Relaxed);
+    }
+}
+
+/// Counts the mutex if another process's waiters stand in it: it is in memory that both have, but
+/// not flagged as shared. Somebody contends for it, or did.
+pub(crate) fn look_for_strangers(mutex: &Mutex) {
+    let Some(writer) = writer() else { return };
+    let stranger = mutex.last_waiter().is_some_and(|last| last.epoch() != Linux::epoch());
+    let address = core::ptr::from_ref(mutex).addr();
+    // The child of a fork finds its parent's waiters in memory of its own.
+    if stranger && maps::is_shared(address) {
+        writer.found_strangers(address as u64);
+    }
+}
+
+/// Counts that the program is about to load objects that don't find our functions.
+pub(crate) fn bypassed() {
+    if let Some(writer) = writer() {
+        writer.bypassed();
     }
 }

@@ -107,8 +107,9 @@ struct thread {
 	uint64_t record;
 	uint32_t id;
 	uint32_t epoch;
+	uint32_t ready;
 	uint32_t holding;
-	uint32_t held[13];
+	uint32_t held[12];
 };
 
 __thread struct thread antiphon_thread __attribute__((tls_model("initial-exec")));
@@ -128,7 +129,8 @@ __asm__(".symver old_dlvsym, dlvsym@" OLDEST);
 void *old_dlsym(void *handle, const char *name);
 void *old_dlvsym(void *handle, const char *name, const char *version);
 
-void *antiphon_dlsym(void *handle, const char *name)
+/* Every reference to `dlsym` in this library finds this one, which is hidden. */
+void *dlsym(void *handle, const char *name)
 {
 	return old_dlsym(handle, name);
 }

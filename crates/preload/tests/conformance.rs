@@ -12,7 +12,8 @@ fn holds(file: &str, arguments: [&[&str]; 2]) {
     succeeds(plain(&program).args(arguments[0]));
     let output = succeeds(preloaded(&program).args(arguments[1]));
     assert!(output.stdout.is_empty() && output.stderr.is_empty());
-    // Recording changes nothing of what is returned.
+    // Neither the form of the lock nor recording changes anything of what is returned.
+    succeeds(preloaded(&program).args(arguments[1]).env("ANTIPHON_LOCK", "shfl-mutex+light"));
     let recording = directory.join("recording");
     for scope in [antiphon_record::Scope::Contended, antiphon_record::Scope::Full] {
         assert!(antiphon_record::Recording::create(&recording, scope).is_ok());

@@ -53,13 +53,16 @@ fn silent_whatever_the_environment_says() {
 
 /// Runs a program under a recording, and reads it.
 fn record(directory: &Path, file: &str, scope: Scope) -> Snapshot {
-    let program = compile(directory, file);
+    record_program(directory, &compile(directory, file), scope)
+}
+
+fn record_program(directory: &Path, program: &Path, scope: Scope) -> Snapshot {
     let path = directory.join("recording");
     let recording = match Recording::create(&path, scope) {
         Ok(recording) => recording,
         Err(error) => panic!("{}: {error}", path.display()),
     };
-    succeeds(preloaded(&program).env("ANTIPHON_RECORD", &path));
+    succeeds(preloaded(program).env("ANTIPHON_RECORD", &path));
     assert!(std::fs::remove_file(&path).is_ok());
     match recording.read() {
         Ok(snapshot) => snapshot,
@@ -127,5 +130,39 @@ fn waits_are_recorded_with_who_waited_and_in_which_process() {
     assert_eq!(blocked, waited);
     assert!(snapshot.threads.iter().all(|thread| thread.waiting.is_none()));
     assert_eq!((snapshot.edges.len(), snapshot.depth()), (0, None));
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+#[test]
+fn a_program_that_never_waits_is_in_the_recording() {
+    let directory = scratch("idle");
+    let snapshot = record_program(&directory, Path::new("true"), Scope::Contended);
+    assert_eq!((snapshot.started, snapshot.processes.len(), snapshot.rows.len()), (1, 1, 0));
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+#[test]
+fn a_lock_that_is_only_tried_comes_after_none_and_before_others() {
+    let directory = scratch("order");
+    let snapshot = record(&directory, "order.c", Scope::Full);
+    // b → a; a → d and c → d; d → a.
+    assert_eq!(snapshot.edges.len(), 4, "{:?}", snapshot.edges);
+    assert_eq!(snapshot.inversions().len(), 1, "{:?}", snapshot.edges);
+    assert_eq!(snapshot.depth().map(|(_, deepest)| deepest), Some(3));
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+#[test]
+fn waiters_of_other_processes_are_told_from_those_of_a_parent() {
+    let directory = scratch("strangers");
+    let strangers = record(&directory, "strangers.c", Scope::Contended).strangers;
+    assert_eq!((strangers.count, strangers.lock != 0), (1, true));
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+#[test]
+fn objects_that_find_the_c_library_first_are_counted() {
+    let directory = scratch("bypass");
+    assert_eq!(record(&directory, "bypass.c", Scope::Contended).bypasses, 2);
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }

@@ -12,7 +12,7 @@ use crate::histogram::BUCKETS;
 /// What the file begins with: "ANTIPHON" and the version of this layout.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"ANTIPHON");
 /// Changes with every change of this file.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 /// Bytes of a module's path; a longer one keeps its end.
 pub const PATH_BYTES: usize = 240;
@@ -55,7 +55,15 @@ pub(crate) struct Header {
     pub(crate) bytes: u64,
     /// Full tables: events that were not counted where they belong.
     pub(crate) dropped: [AtomicU64; DROPS],
-    pub(crate) _reserved: [u64; 64 - 4 - DROPS],
+    /// Programs that have loaded the library.
+    pub(crate) started: AtomicU64,
+    /// How often a program loaded objects that find the C library's functions before ours.
+    pub(crate) bypasses: AtomicU64,
+    /// How often another process's waiters were found at a mutex that is not flagged as shared.
+    pub(crate) strangers: AtomicU64,
+    /// The address of the last such mutex.
+    pub(crate) strange_lock: AtomicU64,
+    pub(crate) _reserved: [u64; 64 - 4 - DROPS - 4],
 }
 
 /// Counters of what found a table full.
@@ -81,7 +89,8 @@ pub(crate) struct ProcessRecord {
     pub(crate) parent: AtomicU64,
     /// Monotonic clock.
     pub(crate) began_ns: AtomicU64,
-    pub(crate) _reserved: u64,
+    /// 1 if its mutexes are in the light form.
+    pub(crate) light: AtomicU64,
 }
 
 #[repr(C)]
@@ -138,23 +147,28 @@ pub(crate) struct RowRecord {
     pub(crate) key: AtomicU64,
 }
 
+/// What every acquisition writes stands in the first line of the cache, but for one bucket: a
+/// lock's holders hand these lines to each other with the lock.
 #[repr(C)]
 pub(crate) struct RowBody {
     pub(crate) acquisitions: AtomicU64,
+    pub(crate) hold: Total,
+    /// How many other locks the thread held when it took this one here; the last is "or more".
+    pub(crate) depths: [AtomicU64; DEPTHS],
     pub(crate) contended: AtomicU64,
     /// Waits that ended without the lock: timeouts, cancellations.
     pub(crate) gave_up: AtomicU64,
-    pub(crate) wait: Counts,
-    pub(crate) hold: Counts,
-    /// How many other locks the thread held when it took this one here; the last is "or more".
-    pub(crate) depths: [AtomicU64; DEPTHS],
+    pub(crate) wait: Total,
+    pub(crate) _reserved: u64,
+    pub(crate) holds: [AtomicU64; BUCKETS],
+    pub(crate) waits: [AtomicU64; BUCKETS],
 }
 
+/// What a histogram has beside its counts.
 #[repr(C)]
-pub(crate) struct Counts {
+pub(crate) struct Total {
     pub(crate) sum_ns: AtomicU64,
     pub(crate) max_ns: AtomicU64,
-    pub(crate) counts: [AtomicU64; BUCKETS],
 }
 
 /// A table as the reader finds it.
@@ -204,7 +218,8 @@ pub(crate) fn split_address_key(key: u64) -> (u64, u64, u64) {
 
 const _: () = assert!(size_of::<Header>() == 512 && PROCESSES < 0xfff);
 const _: () = assert!(size_of::<ModuleRecord>() == 256 && size_of::<ThreadRecord>() == 64);
-const _: () = assert!(size_of::<RowBody>().is_multiple_of(8) && size_of::<Layout>() < 256 << 20);
+const _: () = assert!(size_of::<RowBody>().is_multiple_of(64) && size_of::<Layout>() < 256 << 20);
+const _: () = assert!(offset_of!(Layout, bodies).is_multiple_of(64));
 
 #[cfg(test)]
 mod tests {

@@ -25,13 +25,13 @@
 //!
 //! | table | key | what else is in a record |
 //! |---|---|---|
-//! | processes | process id | parent's record, start |
+//! | processes | process id | parent's record, start, form of the locks |
 //! | modules | hash of the path | the path |
 //! | sites | process, return address | module, offset in its file |
 //! | locks | process, address, kind | the first site |
 //! | rows | lock, site | counts, histograms of waits and holds |
 //! | threads | process, thread id | blocked time by kind, what it waits for now |
-//! | edges | lock held, lock taken | how often |
+//! | edges | lock held, lock taken (not: tried) | how often |
 //!
 //! A child of `fork` and a program that is executed write into the same tables, under a process
 //! record of their own: addresses mean something within one process only, so every key has it.
@@ -53,7 +53,9 @@ mod writer;
 pub use histogram::{BUCKETS, Histogram, bucket, bucket_floor};
 pub use layout::FILE_BYTES;
 pub use reader::Recording;
-pub use snapshot::{Blocked, Dropped, Edge, Lock, Process, Row, Site, Snapshot, Thread, Waiting};
+pub use snapshot::{
+    Blocked, Dropped, Edge, Lock, Process, Row, Site, Snapshot, Strangers, Thread, Waiting,
+};
 pub use writer::{Mismatch, RowWriter, ThreadWriter, Writer};
 
 /// The environment variable in which a program is told the path of its recording.

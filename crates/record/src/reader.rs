@@ -8,12 +8,19 @@ use std::path::Path;
 use crate::histogram::BUCKETS;
 use crate::layout::{
     self, BODY, DEPTHS, DROPS, EDGE, FILE_BYTES, HEADER, LOCK, MAGIC, MODULE, PROCESS, ROW, ROWS,
-    SITE, Section, THREAD, VERSION, split_address_key,
+    RowBody, SITE, Section, THREAD, VERSION, split_address_key,
 };
 use crate::snapshot::{
-    Blocked, Dropped, Edge, Lock, Process, Row, Site, Snapshot, Thread, Waiting,
+    Blocked, Dropped, Edge, Lock, Process, Row, Site, Snapshot, Strangers, Thread, Waiting,
 };
 use crate::{Histogram, Kind, Scope};
+
+/// Which word of a row's body a field begins at.
+macro_rules! field {
+    ($name:ident) => {
+        core::mem::offset_of!(RowBody, $name) / 8
+    };
+}
 
 /// A recording's file, as its reader holds it.
 #[derive(Debug)]
@@ -76,9 +83,12 @@ impl Recording {
         let (rows, row_at, depths) = self.rows(&mut locks, &lock_at, &site_at)?;
         let threads = self.threads(&process_at, &rows, &row_at)?;
         let edges = self.edges(&lock_at)?;
-        let drops = &header[4..4 + DROPS];
+        let (drops, counts) = header[4..].split_at(DROPS);
         Ok(Snapshot {
             scope: Scope::from_bits(header[2]),
+            started: counts[0],
+            bypasses: counts[1],
+            strangers: Strangers { count: counts[2], lock: counts[3] },
             processes,
             sites,
             locks,
@@ -116,6 +126,7 @@ impl Recording {
             pid: record[0] as u32,
             parent: places.get(record[1].wrapping_sub(1)),
             began_ns: record[2],
+            light: record[3] != 0,
         });
         Ok((all.collect(), places))
     }
@@ -166,7 +177,7 @@ impl Recording {
         let mut rows = Vec::new();
         let mut depths = vec![0; DEPTHS];
         let mut count = |body: &[u64]| {
-            for (depth, more) in depths.iter_mut().zip(&body[body.len() - DEPTHS..]) {
+            for (depth, more) in depths.iter_mut().zip(&body[field!(depths)..]) {
                 *depth += more;
             }
         };
@@ -274,18 +285,18 @@ impl Places {
 
 /// A row from the words of its body.
 fn row(lock: usize, site: Option<usize>, body: &[u64]) -> Row {
-    let counts = |words: &[u64]| Histogram {
-        sum_ns: words[0],
-        max_ns: words[1],
-        counts: words[2..2 + BUCKETS].to_vec(),
+    let histogram = |total: usize, counts: usize| Histogram {
+        sum_ns: body[total],
+        max_ns: body[total + 1],
+        counts: body[counts..counts + BUCKETS].to_vec(),
     };
     Row {
         lock,
         site,
-        acquisitions: body[0],
-        contended: body[1],
-        gave_up: body[2],
-        wait: counts(&body[3..]),
-        hold: counts(&body[3 + 2 + BUCKETS..]),
+        acquisitions: body[field!(acquisitions)],
+        contended: body[field!(contended)],
+        gave_up: body[field!(gave_up)],
+        wait: histogram(field!(wait), field!(waits)),
+        hold: histogram(field!(hold), field!(holds)),
     }
 }

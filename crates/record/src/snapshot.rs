@@ -9,7 +9,14 @@ use crate::{Histogram, Kind, Scope};
 pub struct Snapshot {
     /// How much was recorded; `None` in an empty snapshot.
     pub scope: Option<Scope>,
-    /// The processes that wrote.
+    /// Programs that have loaded the library, whether they wrote or not.
+    pub started: u64,
+    /// How often a program loaded objects that find the C library's functions before ours
+    /// (`dlmopen`, `RTLD_DEEPBIND`).
+    pub bypasses: u64,
+    /// Mutexes that processes share and don't say so.
+    pub strangers: Strangers,
+    /// The processes that wrote; of those that only started, as many as there was ample room for.
     pub processes: Vec<Process>,
     /// Call sites: where a lock function was called from.
     pub sites: Vec<Site>,
@@ -22,7 +29,7 @@ pub struct Snapshot {
     /// How many locks the thread held already, each time that one was taken; the last counts "or
     /// more". `Scope::Full` only.
     pub depths: Vec<u64>,
-    /// Which lock was taken while which was held. `Scope::Full` only.
+    /// Which lock was taken while which was held, unless it was only tried. `Scope::Full` only.
     pub edges: Vec<Edge>,
     /// What is missing.
     pub dropped: Dropped,
@@ -63,6 +70,18 @@ pub struct Process {
     pub parent: Option<usize>,
     /// When it first wrote, in nanoseconds of the monotonic clock.
     pub began_ns: u64,
+    /// Whether its mutexes are in the light form.
+    pub light: bool,
+}
+
+/// Waiters of another process that were found at a mutex in shared memory which is not flagged
+/// `PTHREAD_PROCESS_SHARED`: nobody can wake them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Strangers {
+    /// How often.
+    pub count: u64,
+    /// The address of the last such mutex, in the memory of who found them; 0 for none.
+    pub lock: u64,
 }
 
 /// Where a lock function was called.
@@ -152,7 +171,8 @@ pub struct Waiting {
 /// One lock taken while another was held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The lock that was held, the one taken last before.
+    /// The lock that was held: the one taken last before, or one before that, if those in between
+    /// were only tried.
     pub held: usize,
     /// The lock that was taken.
     pub taken: usize,

@@ -11,8 +11,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use crate::histogram::bucket;
 use crate::layout::{
-    Counts, DEPTHS, EDGES, FILE_BYTES, Full, LOCKS, Layout, MAGIC, MODULES, PATH_BYTES, PROCESSES,
-    ROWS, SITES, THREADS, VERSION, address_key,
+    DEPTHS, EDGES, FILE_BYTES, Full, LOCKS, Layout, MAGIC, MODULES, PATH_BYTES, PROCESSES, ROWS,
+    SITES, THREADS, VERSION, address_key,
 };
 use crate::table::{Found, find, hash};
 use crate::{Kind, Scope};
@@ -100,10 +100,41 @@ impl Writer {
         Scope::from_bits(self.file.header.scope).unwrap_or(Scope::Contended)
     }
 
-    /// A record for the calling process, which was forked from that of record `parent`. `None` if
-    /// there is no room: the process then records nothing.
+    /// As [`new`](Self::new), of a recording that `new` has looked at.
+    ///
+    /// # Safety
+    ///
+    /// `new` was successful with `base`, in this process or in one that it was forked from.
     #[must_use]
-    pub fn process(self, pid: u32, parent: Option<u32>, began_ns: u64) -> Option<u32> {
+    pub const unsafe fn again(base: *const Layout) -> Self {
+        // SAFETY: as in `new`, by which the recording was found sound.
+        Self { file: unsafe { &*base } }
+    }
+
+    /// Counts a program that has loaded the library. Says whether it may enter itself before it has
+    /// anything to record: so long as there is ample room for those that have.
+    #[must_use]
+    pub fn started(self) -> bool {
+        self.file.header.started.fetch_add(1, Relaxed) < PROCESSES as u64 / 2
+    }
+
+    /// Counts that a program has loaded objects which find the C library's functions before ours.
+    pub fn bypassed(self) {
+        self.file.header.bypasses.fetch_add(1, Relaxed);
+    }
+
+    /// Counts that another process's waiters were found at the mutex at `address`, in shared
+    /// memory, though it is not flagged as shared.
+    pub fn found_strangers(self, address: u64) {
+        self.file.header.strangers.fetch_add(1, Relaxed);
+        self.file.header.strange_lock.store(address, Relaxed);
+    }
+
+    /// A record for the calling process, which was forked from that of record `parent`, and whose
+    /// mutexes are in the light form or not. `None` if there is no room: the process then records
+    /// nothing.
+    #[must_use]
+    pub fn process(self, pid: u32, parent: Option<u32>, began_ns: u64, light: bool) -> Option<u32> {
         // The time tells processes apart that had the same id one after the other.
         let key = (began_ns >> 10) << 32 | u64::from(pid);
         let Some(index) = find(key, PROCESSES, |at| &self.file.processes[at].key).index() else {
@@ -113,6 +144,7 @@ impl Writer {
         let record = &self.file.processes[index];
         record.parent.store(parent.map_or(0, |parent| u64::from(parent) + 1), Relaxed);
         record.began_ns.store(began_ns, Relaxed);
+        record.light.store(u64::from(light), Relaxed);
         Some(index as u32)
     }
 
@@ -205,7 +237,9 @@ impl Writer {
     ) {
         let body = &self.file.bodies[row.0 as usize];
         body.contended.fetch_add(1, Relaxed);
-        body.wait.count(waited_ns);
+        body.waits[bucket(waited_ns)].fetch_add(1, Relaxed);
+        body.wait.sum_ns.fetch_add(waited_ns, Relaxed);
+        raise(&body.wait.max_ns, waited_ns);
         if !had {
             body.gave_up.fetch_add(1, Relaxed);
         }
@@ -231,21 +265,23 @@ impl Writer {
     /// The caller holds the lock that was taken at `row` since `held_ns`, and is about to release
     /// it.
     pub fn held(self, row: RowWriter, held_ns: u64) {
-        let hold = &self.file.bodies[row.0 as usize].hold;
-        self.add_as_holder(row, &hold.counts[bucket(held_ns)], 1);
-        self.add_as_holder(row, &hold.sum_ns, held_ns);
-        raise(&hold.max_ns, held_ns);
+        let body = &self.file.bodies[row.0 as usize];
+        self.add_as_holder(row, &body.holds[bucket(held_ns)], 1);
+        self.add_as_holder(row, &body.hold.sum_ns, held_ns);
+        raise(&body.hold.max_ns, held_ns);
     }
 
-    /// The lock of `taken` was taken, and is held, by a thread that held `holding` others, the last
-    /// of them taken at `last`.
-    pub fn nested(self, holding: usize, last: Option<RowWriter>, taken: RowWriter) {
+    /// The lock of `taken` was taken, and is held, by a thread that held `holding` others.
+    pub fn nested(self, holding: usize, taken: RowWriter) {
         let depths = &self.file.bodies[taken.0 as usize].depths;
         self.add_as_holder(taken, &depths[holding.min(DEPTHS - 1)], 1);
-        let Some((held, taken)) = last.and_then(|last| self.lock(last)).zip(self.lock(taken))
-        else {
-            return;
-        };
+    }
+
+    /// The lock of `taken` was waited for, or might have been, by a thread that held that of
+    /// `held`, and is held now. Not to be said of a lock that was only tried: nobody can be stuck
+    /// there.
+    pub fn ordered(self, held: RowWriter, taken: RowWriter) {
+        let Some((held, taken)) = self.lock(held).zip(self.lock(taken)) else { return };
         match find(held << 32 | taken, EDGES, |at| &self.file.edges[at].key).index() {
             // Both locks are held.
             Some(index) => add_alone(&self.file.edges[index].count, 1),
@@ -275,14 +311,6 @@ impl Writer {
 
     fn dropped(self, table: Full) {
         self.file.header.dropped[table as usize].fetch_add(1, Relaxed);
-    }
-}
-
-impl Counts {
-    fn count(&self, ns: u64) {
-        self.counts[bucket(ns)].fetch_add(1, Relaxed);
-        self.sum_ns.fetch_add(ns, Relaxed);
-        raise(&self.max_ns, ns);
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::FromRawFd;
 
 use antiphon_record::layout::Layout;
-use antiphon_record::{FILE_BYTES, Kind, Recording, Scope, Writer};
+use antiphon_record::{FILE_BYTES, Kind, Recording, Scope, Strangers, Writer};
 
 /// A recording in memory, and a writer that has it mapped.
 fn recording(scope: Scope) -> io::Result<(Recording, Writer)> {
@@ -32,8 +32,8 @@ fn recording(scope: Scope) -> io::Result<(Recording, Writer)> {
 fn reads_back_what_was_written() -> io::Result<()> {
     let (recording, writer) = recording(Scope::Full)?;
     assert_eq!(writer.scope(), Scope::Full);
-    let process = writer.process(77, None, 5_000_000).unwrap_or(u32::MAX);
-    let child = writer.process(78, Some(process), 6_000_000).unwrap_or(u32::MAX);
+    let process = writer.process(77, None, 5_000_000, true).unwrap_or(u32::MAX);
+    let child = writer.process(78, Some(process), 6_000_000, false).unwrap_or(u32::MAX);
     let thread = writer.thread(process, 79);
     let (row, fresh) = writer.row(process, Kind::Mutex, 0x1000, 0x40_0000);
     writer.place(fresh.unwrap_or(u32::MAX), b"/usr/bin/program", 0x123);
@@ -50,14 +50,17 @@ fn reads_back_what_was_written() -> io::Result<()> {
     writer.wait_ends(thread, row, Kind::Mutex, 3_000, true);
     writer.acquired(thread, row);
     writer.held(row, 500);
-    writer.nested(1, Some(other), row);
-    writer.nested(1, Some(row), other);
+    for (held, taken) in [(other, row), (row, other)] {
+        writer.nested(1, taken);
+        writer.ordered(held, taken);
+    }
 
     let snapshot = recording.read()?;
     assert_eq!(snapshot.processes.iter().filter(|process| process.pid == 77).count(), 1);
     let child = snapshot.processes.iter().find(|process| process.pid == 78);
-    let parent = child.and_then(|child| child.parent).map(|at| snapshot.processes[at].pid);
-    assert_eq!(parent, Some(77));
+    let parent = child.and_then(|child| child.parent).map(|at| &snapshot.processes[at]);
+    assert_eq!(parent.map(|parent| (parent.pid, parent.light)), Some((77, true)));
+    assert_eq!(child.map(|child| child.light), Some(false));
     let Some(row) = snapshot.rows.iter().find(|row| row.acquisitions == 1) else {
         return Err(io::Error::other("no row"));
     };
@@ -81,10 +84,26 @@ fn reads_back_what_was_written() -> io::Result<()> {
 }
 
 #[test]
+fn starts_bypasses_and_strangers_are_counted() -> io::Result<()> {
+    let (recording, writer) = recording(Scope::Contended)?;
+    assert_eq!(recording.read()?.strangers, Strangers::default());
+    // Half of the room for processes is kept for those that have something to record.
+    let entered = (0..1000).filter(|_| writer.started()).count();
+    assert_eq!(entered, 512);
+    writer.bypassed();
+    writer.found_strangers(0x1000);
+    writer.found_strangers(0x2000);
+    let snapshot = recording.read()?;
+    assert_eq!((snapshot.started, snapshot.bypasses), (1000, 1));
+    assert_eq!(snapshot.strangers, Strangers { count: 2, lock: 0x2000 });
+    Ok(())
+}
+
+#[test]
 fn what_finds_no_room_is_counted_and_keeps_the_sums_right() -> io::Result<()> {
     const MANY: u64 = 200_000;
     let (recording, writer) = recording(Scope::Contended)?;
-    let process = writer.process(1, None, 1).unwrap_or(u32::MAX);
+    let process = writer.process(1, None, 1, false).unwrap_or(u32::MAX);
     let thread = writer.thread(process, 1);
     for lock in 1..=MANY {
         let (row, _) = writer.row(process, Kind::Mutex, lock * 64, 0x40_0000 + lock);
@@ -105,7 +124,7 @@ fn what_finds_no_room_is_counted_and_keeps_the_sums_right() -> io::Result<()> {
 #[test]
 fn more_processes_and_threads_than_there_is_room_for() -> io::Result<()> {
     let (recording, writer) = recording(Scope::Contended)?;
-    let refused = (1..=5_000).filter(|&pid| writer.process(pid, None, 0).is_none()).count();
+    let refused = (1..=5_000).filter(|&pid| writer.process(pid, None, 0, false).is_none()).count();
     assert!(refused >= 5_000 - 1024);
     let (row, _) = writer.row(0, Kind::Spin, 64, 64);
     for tid in 1..=20_000 {

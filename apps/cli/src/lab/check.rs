@@ -13,6 +13,7 @@ use antiphon_models::{Entry, Limits, Outcome, Verdict, all, asked_for};
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::mutants::Mutants;
 use crate::failure::Failure;
 use crate::output::progress::Progress;
 use crate::output::report;
@@ -21,9 +22,9 @@ use crate::output::table::{Cell, Table, Tone, colour_stdout, count, duration};
 /// Run the model checker on the locks
 #[derive(Args)]
 #[command(after_help = "\
-Models that take minutes run only if NAME is the whole name; the others take a minute in all. Which
-weakened orderings and broken invariants the models notice is counted by `cargo xtask mutants`, in
-the source tree: `mutants` and `killed` are null here.
+Models that take minutes run only if NAME is the whole name; the others take a minute in all. With
+--json, `mutants` are the broken invariants that a model is to notice, and `killed` those that were
+noticed when `cargo xtask mutants` last recorded it, or null if it never did.
 
 Example:
   antiphon lab check shfl-mutex/")]
@@ -64,7 +65,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     drop(progress);
     if arguments.json {
-        report::print(json!({ "models": checked.iter().map(object).collect::<Vec<_>>() }))
+        let mutants = Mutants::embedded().map_err(Failure::measured)?;
+        let models: Vec<_> = checked.iter().map(|checked| object(checked, &mutants)).collect();
+        report::print(json!({ "models": models }))
             .map_err(|error| Failure::measured(format!("stdout: {error}")))?;
     } else {
         print(&checked);
@@ -122,12 +125,14 @@ fn replay(entry: &Entry, word: &str) -> Result<ExitCode, Failure> {
     }
 }
 
-fn object((entry, outcome): &(Entry, Outcome)) -> Value {
+fn object((entry, outcome): &(Entry, Outcome), mutants: &Mutants) -> Value {
+    let named = mutants.of(entry.name());
     json!({
         "name": entry.name(), "threads": entry.threads(), "operations": entry.operations(),
         "bound": entry.bounds().to_string(), "executions": outcome.executions(),
         "complete": *outcome.verdict() == Verdict::Complete,
-        "verdict": outcome.verdict().to_string(), "mutants": null, "killed": null,
+        "verdict": outcome.verdict().to_string(), "mutants": named,
+        "killed": mutants.killed(&named),
         "seconds": outcome.seconds(), "failure": outcome.failure().map(wrong),
     })
 }

@@ -35,7 +35,9 @@ const NAMES_OF_32_BITS: &[&str] =
     if cfg!(target_arch = "x86_64") { &["lib/i386-linux-gnu", "lib32", "lib"] } else { &[] };
 
 /// The locks that the library has.
-pub const LOCKS: [&str; 1] = ["shfl-mutex"];
+pub const LOCKS: [&str; 2] = ["shfl-mutex", LIGHT];
+/// The mutex that unlocks without a locked instruction, where the process can do that.
+pub const LIGHT: &str = "shfl-mutex+light";
 /// No lock of ours: the program keeps its own.
 pub const GLIBC: &str = "glibc";
 
@@ -45,10 +47,11 @@ pub fn choices() -> Vec<&'static str> {
 }
 
 /// Puts the library, by the name that [`unpack`] gave, under `command`, before those that are
-/// preloaded already.
-pub fn under(command: &mut Command, library: &Path) {
+/// preloaded already; with `lock`, one of [`LOCKS`].
+pub fn under(command: &mut Command, library: &Path, lock: &str) {
     let before = std::env::var_os(LD_PRELOAD);
     command.env(LD_PRELOAD, variable(library, before.as_deref()));
+    command.env("ANTIPHON_LOCK", lock);
 }
 
 fn variable(library: &Path, before: Option<&OsStr>) -> OsString {

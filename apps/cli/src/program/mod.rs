@@ -9,6 +9,7 @@ pub use reach::obstacle;
 use std::env;
 use std::ffi::CString;
 use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,42 @@ pub enum Refusal {
     CannotRun(String),
 }
 
+impl Refusal {
+    /// In one line.
+    pub fn why(self) -> String {
+        match self {
+            Self::NotFound(why) | Self::CannotRun(why) => why,
+        }
+    }
+
+    /// Of the kernel's, to start the file `program`, which is called `name`.
+    pub fn of(name: &OsStr, program: &Path, error: &io::Error) -> Self {
+        let name = name.to_string_lossy();
+        match (error.raw_os_error(), reach::loader(program)) {
+            (Some(libc::ENOENT), Some(loader)) if !loader.exists() => Self::NotFound(format!(
+                "{name}: what is to run it is not there: {}",
+                loader.display()
+            )),
+            (Some(libc::ENOEXEC), _) if reach::is_elf(program) => Self::CannotRun(format!(
+                "{name}: a program for another kind of CPU, or a damaged one"
+            )),
+            (Some(libc::ENOEXEC), _) => Self::CannotRun(format!(
+                "{name}: no program, and no script that names its interpreter; begin it with a \
+                 line such as #!/bin/sh"
+            )),
+            (Some(libc::ENOENT), _) => Self::NotFound(format!("{name}: {}", words(error))),
+            _ => Self::CannotRun(format!("{name}: {}", words(error))),
+        }
+    }
+}
+
+/// What the system says, without its number.
+fn words(error: &io::Error) -> String {
+    let words = error.to_string();
+    let end = words.find(" (os error").unwrap_or(words.len());
+    words[..end].to_lowercase()
+}
+
 /// The file that `name` means, as a shell would find it.
 ///
 /// # Errors
@@ -28,6 +65,9 @@ pub enum Refusal {
 /// Why it can't be run, in one line.
 pub fn find(name: &OsStr) -> Result<PathBuf, Refusal> {
     let shown = name.to_string_lossy();
+    if name.is_empty() {
+        return Err(Refusal::NotFound("CMD is empty; name a program".to_owned()));
+    }
     if name.as_bytes().contains(&b'/') {
         return runnable(Path::new(name)).map_err(|why| match why {
             None => Refusal::NotFound(format!("{shown}: no such file")),
@@ -36,7 +76,7 @@ pub fn find(name: &OsStr) -> Result<PathBuf, Refusal> {
     }
     let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     let mut found = None;
-    for folder in env::split_paths(&path).filter(|_| !name.is_empty()) {
+    for folder in env::split_paths(&path) {
         match runnable(&folder.join(name)) {
             Ok(path) => return Ok(path),
             Err(Some(why)) => found = Some(format!("{}: {why}", folder.join(name).display())),
@@ -50,17 +90,21 @@ pub fn find(name: &OsStr) -> Result<PathBuf, Refusal> {
 }
 
 /// `Err(None)` if there is no such file, `Err(Some(why))` if it can't be executed.
-fn runnable(path: &Path) -> Result<PathBuf, Option<&'static str>> {
-    let about = path.metadata().map_err(|error| {
-        (error.kind() == std::io::ErrorKind::PermissionDenied).then_some("permission denied")
-    })?;
-    if !about.is_file() {
-        return Err(Some("not a file that can be executed"));
+fn runnable(path: &Path) -> Result<PathBuf, Option<String>> {
+    let is_missing =
+        |error: &io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    let about = path.metadata().map_err(|error| (!is_missing(&error)).then(|| words(&error)))?;
+    if about.is_dir() {
+        return Err(Some("a directory, not a program".to_owned()));
     }
-    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Some("not a file name"))?;
+    if !about.is_file() {
+        return Err(Some("not a file that can be executed".to_owned()));
+    }
+    let name = path.as_os_str().as_bytes();
+    let name = CString::new(name).map_err(|_| Some("not a file name".to_owned()))?;
     // SAFETY: a string that ends in zero, alive for the call.
     if unsafe { libc::access(name.as_ptr(), libc::X_OK) } != 0 {
-        return Err(Some("not executable; try chmod +x"));
+        return Err(Some("not executable; try chmod +x".to_owned()));
     }
     Ok(path.to_owned())
 }

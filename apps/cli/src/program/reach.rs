@@ -18,6 +18,10 @@ const DEEPEST: usize = 4;
 /// What keeps a preloaded library out of `program`, in one line. `None` if nothing that can be told
 /// from its file.
 pub fn obstacle(program: &Path) -> Option<String> {
+    let disabled = std::env::var_os("ANTIPHON_DISABLE");
+    if disabled.is_some_and(|value| !matches!(value.as_bytes(), b"" | b"0")) {
+        return Some("ANTIPHON_DISABLE is set: the library steps aside; unset it".to_owned());
+    }
     let program = interpreter(program);
     let shown = program.display();
     if gains_privilege(&program) {
@@ -47,6 +51,18 @@ pub fn obstacle(program: &Path) -> Option<String> {
     }
 }
 
+/// What the kernel starts to run `program`: its loader, or the interpreter of a script.
+pub fn loader(program: &Path) -> Option<PathBuf> {
+    named_by_script(program).or_else(|| elf::read(program)?.interpreter.map(PathBuf::from))
+}
+
+/// Whether it begins as a program does.
+pub fn is_elf(program: &Path) -> bool {
+    let mut begin = [0; 4];
+    File::open(program).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
+        && begin == *b"\x7fELF"
+}
+
 /// The file that the kernel runs in the end: of a script, its interpreter.
 fn interpreter(program: &Path) -> PathBuf {
     let mut program = program.to_owned();
@@ -59,16 +75,28 @@ fn interpreter(program: &Path) -> PathBuf {
     program
 }
 
-fn of_script(path: &Path) -> Option<PathBuf> {
+/// The words of a script's first line.
+fn first_line(path: &Path) -> Option<Vec<Vec<u8>>> {
     let mut begin = Vec::new();
     File::open(path).ok()?.take(256).read_to_end(&mut begin).ok()?;
     let line = begin.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
-    let mut words = line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());
-    let interpreter = PathBuf::from(std::ffi::OsString::from_vec(words.next()?.to_vec()));
+    let words = line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());
+    Some(words.map(<[u8]>::to_vec).collect())
+}
+
+/// The interpreter that a script names.
+fn named_by_script(path: &Path) -> Option<PathBuf> {
+    let first = first_line(path)?.into_iter().next()?;
+    Some(PathBuf::from(std::ffi::OsString::from_vec(first)))
+}
+
+/// The same, and of `env` what that will run.
+fn of_script(path: &Path) -> Option<PathBuf> {
+    let interpreter = named_by_script(path)?;
     if interpreter.file_name().is_some_and(|name| name == "env") {
-        let is_name = |word: &&[u8]| !word.starts_with(b"-") && !word.contains(&b'=');
-        if let Some(name) = words.find(is_name) {
-            return super::find(std::ffi::OsStr::from_bytes(name)).ok();
+        let is_name = |word: &Vec<u8>| !word.starts_with(b"-") && !word.contains(&b'=');
+        if let Some(name) = first_line(path)?.into_iter().skip(1).find(is_name) {
+            return super::find(std::ffi::OsStr::from_bytes(&name)).ok();
         }
     }
     Some(interpreter)

@@ -14,8 +14,6 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::program::Refusal;
-
 /// The signals by which programs are told something.
 const PASSED_ON: [i32; 6] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2];
@@ -35,16 +33,10 @@ pub struct Ended(ExitStatus);
 ///
 /// # Errors
 ///
-/// Why it can't be run.
-pub fn start(command: &mut Command) -> Result<Child, Refusal> {
+/// Those of the kernel.
+pub fn start(command: &mut Command) -> io::Result<Child> {
     PASSED_ON.iter().for_each(|&signal| listen(signal));
-    let child = command.spawn().map_err(|error| {
-        let why = format!("{}: {error}", command.get_program().to_string_lossy());
-        match error.kind() {
-            ErrorKind::NotFound => Refusal::NotFound(why),
-            _ => Refusal::CannotRun(why),
-        }
-    })?;
+    let child = command.spawn()?;
     // Release: pairs with the acquire in `pass_on`. A signal that comes before finds no child and
     // leaves word in `EARLY`, at which we look after.
     CHILD.store(child.id() as i32, Release);

@@ -20,11 +20,12 @@ tr:hover td { background: #8882 }
 pub fn page(report: &Report) -> String {
     let title = escape(&report.run.command.join(" "));
     let wall = duration(report.run.wall.as_secs_f64() * 1e9);
-    let note = report.note().map_or(String::new(), |note| format!("<p>{}</p>", escape(&note)));
+    let notes: String =
+        report.notes.iter().map(|note| format!("<p>{}</p>\n", escape(note))).collect();
     format!(
         "<!doctype html>\n<html lang=en>\n<meta charset=utf-8>\n<title>{title}</title>\n\
          <style>{STYLE}</style>\n<h1>{title}</h1>\n<p>{wall} · {} · {} threads · locks: {}</p>\n\
-         {note}{}{}</html>\n",
+         {notes}{}{}</html>\n",
         escape(&report.run.ended),
         report.threads,
         escape(&report.run.lock),

@@ -7,12 +7,14 @@
 //! | [`waits`] | what kind of waiting a system call is |
 //! | [`symbols`] | names of call sites |
 //! | [`summary`] | puts the recording and the samples together |
+//! | [`notes`] | what there is to say beside the tables |
 //! | [`text`], [`html`] | the report for people |
 //!
 //! CMD's stdout is CMD's: everything of ours goes to stderr, or to the file of `--report`.
 
 mod child;
 mod html;
+mod notes;
 mod sampler;
 mod summary;
 mod symbols;
@@ -76,11 +78,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut command = Command::new(&arguments.command[0]);
     command.args(&arguments.command[1..]);
     if arguments.lock != preload::GLIBC && obstacle.is_none() {
-        preload::under(&mut command, &preload::unpack().map_err(Failure::wrapper)?);
+        let library = preload::unpack().map_err(Failure::wrapper)?;
+        preload::under(&mut command, &library, &arguments.lock);
         command.env(antiphon_record::VARIABLE, &recording.path);
     }
     let begun = Instant::now();
-    let child = child::start(&mut command).map_err(refused)?;
+    let child = child::start(&mut command)
+        .map_err(|error| refused(Refusal::of(&arguments.command[0], &program, &error)))?;
     let sampler = sampler::Sampler::start(child.pid());
     let ended = child.wait().map_err(|error| Failure::wrapper(format!("waiting: {error}")))?;
     let wall = begun.elapsed();

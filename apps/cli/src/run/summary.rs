@@ -19,9 +19,11 @@ use std::time::Duration;
 use antiphon_record::{Dropped, Histogram, Kind, Row, Snapshot};
 use serde_json::{Value, json};
 
+use super::notes;
 use super::sampler::Sampled;
 use super::symbols::Symbols;
 use super::waits::Wait;
+use crate::preload;
 
 /// What is known of a run without looking at it.
 pub struct Run {
@@ -105,7 +107,7 @@ pub struct Blocked {
 pub struct Report {
     /// The run.
     pub run: Run,
-    /// Processes that have recorded.
+    /// Programs that have loaded the library, and children that they forked and that have recorded.
     pub processes: usize,
     /// Threads that were seen or have recorded, whichever is more.
     pub threads: usize,
@@ -121,6 +123,10 @@ pub struct Report {
     pub rounds: u64,
     /// What is missing.
     pub dropped: Dropped,
+    /// Processes whose mutexes were in the light form.
+    pub light_processes: usize,
+    /// What there is to say beside the tables.
+    pub notes: Vec<String>,
 }
 
 impl Report {
@@ -135,7 +141,7 @@ impl Report {
             .collect();
         locks.sort_by_key(|row| std::cmp::Reverse((row.wait.sum_ns, row.acquisitions)));
         Self {
-            processes: snapshot.processes.len(),
+            processes: processes(snapshot),
             threads: sampled.threads.max(snapshot.threads.len()),
             locks,
             depth: snapshot.depth(),
@@ -143,6 +149,8 @@ impl Report {
             blocked: blocked(snapshot, sampled),
             rounds: sampled.rounds,
             dropped: snapshot.dropped,
+            light_processes: notes::light_processes(snapshot),
+            notes: notes::of(&run, snapshot),
             run,
         }
     }
@@ -172,25 +180,7 @@ impl Report {
     /// was to be replaced, or nobody was ever blocked.
     pub fn reachable_share(&self) -> Option<f64> {
         let all = self.blocked.all() - self.blocked.sleep;
-        (self.run.lock != "glibc" && all > 0.0).then(|| self.blocked.reachable() / all)
-    }
-
-    /// Why there are no locks in the report, in one line; or a warning about those that there are.
-    pub fn note(&self) -> Option<String> {
-        if let Some(obstacle) = &self.run.obstacle {
-            return Some(format!("Nothing was replaced: {obstacle}."));
-        }
-        if self.run.lock == "glibc" {
-            return Some("glibc's own locks, seen from outside: no call sites.".to_owned());
-        }
-        if self.locks.is_empty() && self.run.profile {
-            return Some(
-                "No pthread mutex, condition variable or spinlock was used where the library got \
-                 in; a child that clears LD_PRELOAD or is static is out of its reach."
-                    .to_owned(),
-            );
-        }
-        None
+        (self.run.lock != preload::GLIBC && all > 0.0).then(|| self.blocked.reachable() / all)
     }
 
     /// The body of the JSON report.
@@ -205,7 +195,8 @@ impl Report {
             "lock": self.run.lock,
             "profile": self.run.profile,
             "ended": self.run.ended,
-            "note": self.note(),
+            "notes": self.notes,
+            "light_processes": self.light_processes,
             "locks": self.locks.iter().map(|row| lock_object(row, self.run.profile))
                 .collect::<Vec<_>>(),
             "order": order,
@@ -252,6 +243,11 @@ impl Blocked {
     pub fn reachable(&self) -> f64 {
         self.mutex + self.condition + self.spin
     }
+}
+
+fn processes(snapshot: &Snapshot) -> usize {
+    let forked = snapshot.processes.iter().filter(|process| process.parent.is_some()).count();
+    snapshot.started as usize + forked
 }
 
 fn blocked(snapshot: &Snapshot, sampled: &Sampled) -> Blocked {

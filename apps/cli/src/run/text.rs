@@ -32,7 +32,7 @@ pub fn render(report: &Report, colour: bool) -> String {
         report.threads,
         run.lock,
     );
-    if let Some(note) = report.note() {
+    for note in &report.notes {
         let _ = writeln!(out, "{note}");
     }
     blocked(&mut out, report, colour);
@@ -82,7 +82,7 @@ fn blocked(out: &mut String, report: &Report, colour: bool) {
 fn locks(out: &mut String, report: &Report, colour: bool) {
     let sites = report.by_site();
     if sites.is_empty() {
-        if report.note().is_none() {
+        if report.processes > 0 && !report.run.profile {
             let _ = writeln!(out, "\nNobody had to wait for a lock.");
         }
         return;

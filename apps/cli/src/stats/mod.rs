@@ -2,10 +2,12 @@
 
 mod fairness;
 mod histogram;
+mod interval;
 mod order;
 mod random;
 
 pub use fairness::jain;
 pub use histogram::Histogram;
+pub use interval::Interval;
 pub use order::{Quartiles, geometric_mean, median, quartiles};
 pub use random::Random;

@@ -1,0 +1,136 @@
+//! What the models are to notice: the mutants of `crates/models/mutants.toml`, by model.
+//!
+//! A mutant names the tests that must fail with it; a test runs the models whose names begin with
+//! one of its prefixes. So a mutant belongs to each of those models, one of which at least must
+//! notice. Which mutants *were* noticed is known from the last run that `cargo xtask mutants
+//! --record docs/results/mutants.json` recorded, or not at all. All three files are embedded when
+//! the command is built.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+static TABLE: &str = include_str!("../../../../crates/models/mutants.toml");
+static RECORD: &str = include_str!("../../../../docs/results/mutants.json");
+/// The tests of the models, each file under a line `== BINARY` (`build.rs`).
+static TESTS: &str = include_str!(concat!(env!("OUT_DIR"), "/model-tests.rs"));
+const HEADING: &str = "\n== ";
+
+#[derive(Deserialize)]
+struct Table {
+    mutant: Vec<Mutant>,
+}
+
+#[derive(Deserialize)]
+struct Mutant {
+    name: String,
+    #[serde(default)]
+    killed_by: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Record {
+    mutants: Vec<Tried>,
+}
+
+#[derive(Deserialize)]
+struct Tried {
+    name: String,
+    fate: String,
+}
+
+/// The mutants, and what became of them.
+pub struct Mutants {
+    table: Table,
+    record: Record,
+    /// The prefixes of models, by the test that runs them.
+    tests: HashMap<String, Vec<String>>,
+}
+
+impl Mutants {
+    /// Those of the tree that the command was built from.
+    ///
+    /// # Errors
+    ///
+    /// One line: which of the embedded files is not what it should be.
+    pub fn embedded() -> Result<Self, String> {
+        Ok(Self {
+            table: toml::from_str(TABLE).map_err(|error| format!("mutants.toml: {error}"))?,
+            record: serde_json::from_str(RECORD)
+                .map_err(|error| format!("mutants.json: {error}"))?,
+            tests: tests(TESTS),
+        })
+    }
+
+    /// The names of the mutants that the model is to notice, alone or with others of its test.
+    pub fn of(&self, model: &str) -> Vec<&str> {
+        let is_run = |test: &String| {
+            let prefixes = self.tests.get(test).map(Vec::as_slice).unwrap_or_default();
+            prefixes.iter().any(|prefix| model.starts_with(prefix.as_str()))
+        };
+        let all = self.table.mutant.iter().filter(|mutant| mutant.killed_by.iter().any(is_run));
+        all.map(|mutant| mutant.name.as_str()).collect()
+    }
+
+    /// Those of `names` that were noticed when they were tried last. `None` if one of them has
+    /// never been tried.
+    pub fn killed<'a>(&self, names: &[&'a str]) -> Option<Vec<&'a str>> {
+        let fate = |name: &str| self.record.mutants.iter().find(|tried| tried.name == name);
+        let mut killed = Vec::new();
+        for name in names {
+            if fate(name)?.fate == "killed" {
+                killed.push(*name);
+            }
+        }
+        Some(killed)
+    }
+}
+
+/// The entries `test: ["prefix", …]` of the tests, as `BINARY::test`.
+fn tests(text: &str) -> HashMap<String, Vec<String>> {
+    let mut tests = HashMap::new();
+    for file in text.split(HEADING).skip(1) {
+        let (binary, mut rest) = file.split_once('\n').unwrap_or_default();
+        while let Some((before, behind)) = rest.split_once(": [") {
+            let is_part = |c: char| c.is_alphanumeric() || c == '_';
+            let name = &before[before.trim_end_matches(is_part).len()..];
+            let (list, after) = behind.split_once(']').unwrap_or((behind, ""));
+            let prefixes = list.split('"').skip(1).step_by(2).map(str::to_owned);
+            tests.insert(format!("{binary}::{name}"), prefixes.collect());
+            rest = after;
+        }
+    }
+    tests
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mutants() -> Mutants {
+        Mutants::embedded().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn each_mutant_of_the_table_belongs_to_a_model() {
+        let mutants = mutants();
+        let models = antiphon_models::all();
+        for mutant in &mutants.table.mutant {
+            let wanted = |model: &&antiphon_models::Entry| {
+                mutants.of(model.name()).contains(&mutant.name.as_str())
+            };
+            assert!(models.iter().any(|model| wanted(&model)), "{}", mutant.name);
+        }
+        assert_eq!(mutants.of("ticket/no-such-model"), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn only_what_was_tried_is_told() {
+        let tried = |name: &str, fate: &str| Tried { name: name.to_owned(), fate: fate.to_owned() };
+        let record = Record { mutants: vec![tried("one", "killed"), tried("two", "survived")] };
+        let mutants = Mutants { record, ..mutants() };
+        assert_eq!(mutants.killed(&["one", "two"]), Some(vec!["one"]));
+        assert_eq!(mutants.killed(&["one", "three"]), None);
+        assert_eq!(mutants.killed(&[]), Some(vec![]));
+    }
+}
