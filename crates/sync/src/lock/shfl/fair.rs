@@ -5,8 +5,8 @@
 //! certain time on, whoever releases the lock keeps it for the head (`FAIR`).
 //!
 //! ```text
-//!   asks ──► called ──── may be overtaken ────► due ──► the next release keeps it ──► takes it
-//!              │◄────────── patience ───────────►│◄──────────── lateness ────────────►│
+//!   asks ──► called ──── may be overtaken ────► due ──► a release keeps it ──► takes it
+//!              │◄────────── patience ───────────►│             │◄── lateness ──►│
 //! ```
 //!
 //! A lock that is kept and not taken is time lost for all. How long that is depends on what else
@@ -46,9 +46,15 @@ impl<F: Form> Patience<F> {
         }
     }
 
-    /// The waiter is called: its patience begins to run, unless it does so already.
-    pub(super) fn call<P: Platform>(node: &Waiter<P>) {
-        if !Self::ENDLESS && !Self::was_called(node) {
+    /// The waiter is called: its patience begins to run, unless it does so already or the lock is
+    /// kept for it at once.
+    pub(super) fn call<P: Platform>(node: &Waiter<P>, keeps: bool) {
+        if Self::ENDLESS {
+            return;
+        }
+        if keeps {
+            Self::keep(node);
+        } else if !Self::was_called(node) {
             let patience = node.patience.load(Relaxed).max(F::PATIENCE_NS >> UNIT_BITS);
             node.due.store(now::<P>().wrapping_add(patience) | 1, Relaxed);
         }
@@ -77,6 +83,11 @@ impl<F: Form> Patience<F> {
         let looks = node.data.load(Relaxed).wrapping_add(1);
         node.data.store(looks, Relaxed);
         looks.is_multiple_of(F::LOOK) && Self::is_over(node)
+    }
+
+    /// The lock is kept for the waiter from now on.
+    pub(super) fn keep<P: Platform>(node: &Waiter<P>) {
+        node.due.store(now::<P>(), Relaxed);
     }
 
     /// The head has the lock: learns from how late it was, if the lock was kept for it.

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | 0 | `locked` | `LOCKED`, `WAKE`, `FAIR` (below); 0 is free |
 //! | 1 | `policy` | zero: kept for the policy that is chosen at run time |
-//! | 2–3 | `head` | low half of the index of the head, if it sleeps or was called and has not come |
+//! | 2–3 | `head` | low half of the index of the head, if it sleeps or is called and not here |
 //! | 4–7 | `tail` | name of the last waiter, 0 if nobody waits |
 //!
 //! ```text
@@ -64,7 +64,7 @@ pub struct Standard;
 impl Form for Standard {
     const HEAD_SLEEPS: bool = true;
     const GROUP: u32 = 1024;
-    const PATIENCE_NS: u32 = 200_000;
+    const PATIENCE_NS: u32 = 50_000;
     const LOOK: u32 = 16;
     const SPIN: Budget = Budget::ns(1_000);
     const QUEUE_SPIN: Budget = Budget::ns(2_000);
@@ -226,7 +226,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     fn unlock_contended(&self) {
         let seen = self.locked.load(Relaxed);
         if seen & WAKE == 0 {
-            let left = seen & !LOCKED | if self.is_overdue() { FAIR } else { 0 };
+            let left = if self.keeps(seen) { FAIR } else { 0 };
             // Release: pairs with the acquire of the next owner.
             if self.locked.compare_exchange(seen, left, Release, Relaxed).is_ok() {
                 return;
@@ -235,14 +235,21 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         self.unlock_and_wake();
     }
 
-    /// Whether the head was called and does not bear it any longer to be overtaken.
-    fn is_overdue(&self) -> bool {
+    /// Whether a release keeps the lock for the head: the head insists, or it was called and does
+    /// not bear it any longer to be overtaken.
+    fn keeps(&self, seen: u8) -> bool {
+        let insists = seen & FAIR != 0;
         if Patience::<F>::ENDLESS {
-            return false;
+            return insists;
         }
         // Relaxed: a name that is not the newest misjudges the time, no more.
         let head = u32::from(self.head.load(Relaxed));
-        P::arena().resolve_index(head).is_some_and(Patience::<F>::seems_over)
+        let Some(head) = P::arena().resolve_index(head) else { return insists };
+        let keeps = insists || Patience::<F>::seems_over(head);
+        if keeps {
+            Patience::<F>::keep(head);
+        }
+        keeps
     }
 
     /// Releases with a wake. The target is known before the store that releases (MUTEX-3); a head
@@ -265,7 +272,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
                 named = u32::from(self.head.load(Acquire));
                 target = arena.reference(named);
                 if let Some(head) = arena.resolve_index(named) {
-                    Patience::<F>::call(head);
+                    Patience::<F>::call(head, seen & FAIR != 0);
                 }
             }
             let seen = seen & !WAKE;
