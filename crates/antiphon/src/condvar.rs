@@ -19,12 +19,8 @@ pub struct RawCondvar(wait::Condvar<Linux>);
 
 impl RawCondvar {
     fn wait_deadline(&self, mutex: &RawMutex, deadline: Option<Deadline>) -> bool {
-        self.0.wait(
-            deadline,
-            // SAFETY: whoever waits owns the mutex.
-            || unsafe { mutex.0.unlock() },
-            || mutex.0.lock(),
-        )
+        // SAFETY: whoever waits owns the mutex.
+        unsafe { self.0.wait_with(&mutex.0, deadline) }
     }
 }
 

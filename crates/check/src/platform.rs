@@ -58,7 +58,8 @@ pub(crate) fn describe(address: usize) -> Option<String> {
             (&node.token, "token"),
         ];
         let named = fields.iter().find(|(word, _)| std::ptr::from_ref(*word).addr() == address);
-        let field = named.map_or("handle", |(_, name)| name);
+        let is_queue = std::ptr::from_ref(&node.queue).addr() == address;
+        let field = named.map_or(if is_queue { "queue" } else { "handle" }, |(_, name)| name);
         return Some(format!("waiter{index}.{field}"));
     }
     let from = ENDED.as_ptr().addr();

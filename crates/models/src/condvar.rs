@@ -155,7 +155,7 @@ fn cancelled<L: Lock>() -> Program {
             if shelf.items.get() == 0 {
                 let entry = shelf.filled.prepare();
                 unlock(&shelf.lock);
-                let notified = shelf.filled.finish(entry);
+                let notified = matches!(shelf.filled.finish(entry), wait::End::Notified);
                 shelf.lock.lock();
                 if notified {
                     antiphon_check::probe("cancelled after a notification");

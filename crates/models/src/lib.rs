@@ -35,6 +35,7 @@ mod entry;
 mod forms;
 mod in_line;
 mod inherited;
+mod moved;
 mod mutex;
 mod outcome;
 mod program;
@@ -56,6 +57,7 @@ pub fn all() -> Vec<Entry> {
         mutex::entries(),
         defects::entries(),
         condvar::entries(),
+        moved::entries(),
         arena::entries(),
         scavenging::entries(),
         in_line::entries(),

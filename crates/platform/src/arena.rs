@@ -160,6 +160,8 @@ impl<P: Platform> Arena<P> {
             if seen >= P::WAITERS - 1 {
                 return None;
             }
+            // Memory that can't be had costs no index.
+            P::waiter(seen + 1)?;
             // An addition and not an exchange: hundreds may come at once. It can overshoot the end
             // by as many as come at once, never wrap.
             let index = self.fresh.fetch_add(1, Relaxed) + 1;

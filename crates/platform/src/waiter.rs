@@ -9,7 +9,7 @@ use crate::{Atomic, Platform};
 /// | field | written by | read by |
 /// |---|---|---|
 /// | `generation`, `owner` | the arena | the arena, wakers |
-/// | `next` to `due` | the primitive it waits in | the same |
+/// | `next` to `due`, `queue` | the primitive it waits in | the same |
 /// | `token`, `handle` | the platform's `park` and `unpark` | the same |
 ///
 /// Fields are plain platform atomics; what they mean is the business of who writes them. All are
@@ -41,6 +41,8 @@ pub struct Waiter<P: Platform> {
     pub token: P::U32,
     /// The platform's: who waits, if that is not the thread which parks.
     pub handle: P::U64,
+    /// The queue that the waiter may be moved into, in its primitive's words; 0 for none.
+    pub queue: P::U64,
 }
 
 impl<P: Platform> Waiter<P> {
@@ -58,6 +60,7 @@ impl<P: Platform> Waiter<P> {
         due: P::U32::ZERO,
         token: P::U32::ZERO,
         handle: P::U64::ZERO,
+        queue: P::U64::ZERO,
     };
 }
 

@@ -13,6 +13,9 @@
 //!    └ cancelled         ──►  cancelled   the same, and a notification is passed on
 //! ```
 //!
+//! Where the mutex is ours, a broadcast moves the sleepers into its queue. Such a waiter is not on
+//! the list any more, whatever ends its sleep, and locks the mutex from its place in that queue.
+//!
 //! A wait that several processes may share ([`crate::shared`]) has another list and the same steps.
 //!
 //! # Destruction
@@ -20,8 +23,10 @@
 //! A condition variable may be destroyed, and its memory be gone, as soon as its waiters are
 //! notified, before they have returned (POSIX). A waiter that runs into its deadline at that moment
 //! still looks at the list. So `inside` counts the threads that may do so, and `destroy` waits
-//! until they are out; the decrement is the last that a waiter does to the object. Threads that
-//! wait and are not notified are a mistake of the caller, and answered with `EBUSY`.
+//! until they are out; the decrement is the last that a waiter does to the object. Who was moved in
+//! its sleep is counted out by the broadcast: it wakes when its turn for the mutex comes, which
+//! whoever destroys may hold. Threads that wait and are not notified are a mistake of the caller,
+//! and answered with `EBUSY`.
 //!
 //! # Fork
 //!
@@ -36,7 +41,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use antiphon_linux::{Linux, park_begin, park_end};
 use antiphon_platform::{Clock, Deadline, Platform};
 use antiphon_record::Kind;
-use antiphon_sync::wait::{Condvar, Entry};
+use antiphon_sync::wait::{Condvar, End, Entry};
 use libc::{clockid_t, timespec};
 
 use crate::abi::{self, Cond, MONOTONIC, Mutex, SHARED};
@@ -115,21 +120,27 @@ unsafe extern "C" fn antiphon_cond_begin(
     };
     // SAFETY: `shim.c` gives room for it.
     let wait = unsafe { &mut *wait };
+    if flags & SHARED == 0 {
+        adopt(object);
+    }
+    // Relaxed: the mutex is held, and whoever destroys had it later. Before the list, from which a
+    // broadcast may count us out.
+    object.inside.fetch_add(1, Relaxed);
     let list = if flags & SHARED != 0 {
         List::Shared(shared::begin(object))
+    // SAFETY: the program's mutex.
+    } else if let Some(lock) = unsafe { mutex::lock_to_come(mutex) } {
+        List::Own(object.waiters.prepare_with(lock))
     } else {
-        adopt(object);
         List::Own(object.waiters.prepare())
     };
-    // Relaxed: the mutex is held, and whoever destroys had it later.
-    object.inside.fetch_add(1, Relaxed);
     let recorded = recorder::visit(Kind::Condition, cond.addr(), site).map(|visit| visit.wait());
     let wait = wait.write(Wait::new(cond, mutex, site, list, deadline, recorded));
     // SAFETY: the program's mutex.
     let code = unsafe { mutex::unlock(mutex) };
     if code != 0 {
-        // The mutex was not the caller's, and stays so.
-        get_off(wait, true);
+        // The mutex was not the caller's, and stays so: nobody moved it there.
+        let _ = get_off(wait, true);
     }
     code
 }
@@ -274,41 +285,60 @@ unsafe extern "C" fn antiphon_cond_cancelled(wait: *mut Wait) {
 /// Takes the waiter off the list and locks the mutex. Returns the mutex's code, and whether the
 /// waiter was notified; with `pass_on`, another waiter is in its place.
 fn leave(wait: &mut Wait, pass_on: bool) -> (c_int, bool) {
-    let notified = get_off(wait, pass_on);
-    // SAFETY: the program's mutex.
-    let code = unsafe { mutex::lock(wait.private.mutex, wait.private.site) };
+    let end = get_off(wait, pass_on);
+    let notified = !matches!(end, End::GaveUp);
+    let (mutex, site) = (wait.private.mutex, wait.private.site);
+    let code = match end {
+        // SAFETY: the program's mutex, which `begin` has named.
+        End::Moved(moved) => unsafe { mutex::lock_moved(mutex, moved, site) },
+        // SAFETY: the program's mutex.
+        _ => unsafe { mutex::lock(mutex, site) },
+    };
     (code, notified)
 }
 
-/// Takes the waiter off the list; returns whether it was notified.
-fn get_off(wait: &mut Wait, pass_on: bool) -> bool {
-    // SAFETY: `inside` counts us, so the object is there.
-    let cond = unsafe { &*wait.private.cond };
+/// Takes the waiter off the list.
+fn get_off(wait: &mut Wait, pass_on: bool) -> End {
     let list = core::mem::replace(&mut wait.private.list, List::Shared(0));
-    let notified = match list {
-        List::Own(entry) => {
-            let notified = cond.waiters.finish(entry);
-            if notified && pass_on {
-                cond.waiters.notify_one();
-            }
-            notified
+    let end = match list {
+        List::Own(entry) => match entry.moved::<Linux>() {
+            // It is out already, and the object may be gone.
+            Ok(moved) => End::Moved(moved),
+            Err(entry) => get_off_list(wait.private.cond, entry, pass_on),
+        },
+        List::Shared(seen) => {
+            // SAFETY: `inside` counts us, so the object is there.
+            let cond = unsafe { &*wait.private.cond };
+            // Everybody was woken: there is nothing to pass on.
+            let notified = shared::is_notified(cond, seen);
+            go_out(cond, 1);
+            if notified { End::Notified } else { End::GaveUp }
         }
-        // Everybody was woken: there is nothing to pass on.
-        List::Shared(seen) => shared::is_notified(cond, seen),
     };
     if let Some(recorded) = wait.private.recorded.take() {
-        recorded.ends(notified);
+        recorded.ends(!matches!(end, End::GaveUp));
     }
-    go_out(cond);
-    notified
+    end
 }
 
-/// The last that a waiter does to the object.
-fn go_out(cond: &Cond) {
+fn get_off_list(cond: *const Cond, entry: Entry, pass_on: bool) -> End {
+    // SAFETY: `inside` counts us, so the object is there.
+    let cond = unsafe { &*cond };
+    let end = cond.waiters.finish(entry);
+    // Who was moved was notified by a broadcast, as all were: there is nothing to pass on.
+    if pass_on && matches!(end, End::Notified) {
+        cond.waiters.notify_one();
+    }
+    go_out(cond, 1);
+    end
+}
+
+/// The last that these waiters do to the object, or that is done to it on behalf of them.
+fn go_out(cond: &Cond, waiters: u32) {
     let inside = &raw const cond.inside;
     // Release: our accesses come before the memory is gone; pairs with the acquire in
     // `wait_until_out`.
-    if cond.inside.fetch_sub(1, Release) == DESTROYING + 1 {
+    if cond.inside.fetch_sub(waiters, Release) == DESTROYING + waiters {
         // Nobody else sleeps where the object was, if it is gone.
         sys::wake_all(inside);
     }
@@ -383,7 +413,10 @@ pub(crate) unsafe extern "C" fn broadcast(cond: *mut Cond) -> c_int {
         shared::notify(cond);
     } else if cond.waiters.has_waiters() {
         adopt(cond);
-        cond.waiters.notify_all();
+        let moved = cond.waiters.notify_all();
+        if moved != 0 {
+            go_out(cond, moved);
+        }
     }
     0
 }

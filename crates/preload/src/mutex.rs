@@ -19,8 +19,10 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
 
+use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Deadline};
 use antiphon_record::Kind;
+use antiphon_sync::lock::{Moved, ShflMutex};
 use libc::{clockid_t, timespec};
 
 use crate::abi::{self, Mutex, Type, Whose};
@@ -273,20 +275,71 @@ fn wait(
     deadline: Option<Deadline>,
     site: usize,
 ) -> (bool, Option<Visit>) {
-    let visit = recorder::visit(kind.recorded(), pointer(mutex).addr(), site);
-    let wait = visit.map(|visit| visit.wait());
-    recorder::look_for_strangers(mutex);
-    let had = match deadline {
+    recorded(mutex, kind, site, || match deadline {
         None => {
             mutex.lock.lock();
             true
         }
         Some(deadline) => mutex.lock.lock_until(deadline),
-    };
+    })
+}
+
+/// As [`wait`], of a wait by `lock`.
+fn recorded(
+    mutex: &Mutex,
+    kind: Type,
+    site: usize,
+    lock: impl FnOnce() -> bool,
+) -> (bool, Option<Visit>) {
+    let visit = recorder::visit(kind.recorded(), pointer(mutex).addr(), site);
+    let wait = visit.map(|visit| visit.wait());
+    recorder::look_for_strangers(mutex);
+    let had = lock();
     if let Some(wait) = wait {
         wait.ends(had);
     }
     (had, visit)
+}
+
+/// The lock that a waiter of a condition variable, which holds the mutex, will take before it
+/// returns; `None` if it will not wait for that: the mutex is the C library's, or not the caller's,
+/// or its own all the while (a recursive one that it has locked more than once).
+///
+/// # Safety
+///
+/// It is the program's mutex, and outlives the wait.
+pub(crate) unsafe fn lock_to_come<'a>(mutex: *mut Mutex) -> Option<&'a ShflMutex<Linux>> {
+    // SAFETY: the caller's promise.
+    let mutex = unsafe { &*mutex };
+    match mutex.whose() {
+        Whose::Ours(Type::Normal | Type::Adaptive) => Some(&mutex.lock),
+        Whose::Ours(kind) if owned(mutex, kind) && mutex.count.load(Relaxed) <= 1 => {
+            Some(&mutex.lock)
+        }
+        _ => None,
+    }
+}
+
+/// Locks a mutex into whose queue the caller was moved.
+///
+/// # Safety
+///
+/// It is the mutex whose [`lock_to_come`] the waiter has named.
+pub(crate) unsafe fn lock_moved(mutex: *mut Mutex, moved: Moved, site: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    let mutex = unsafe { &*mutex };
+    // A mutex that was destroyed meanwhile, by mistake, is none of ours; the queue must go on.
+    let kind = if let Whose::Ours(kind) = mutex.whose() { kind } else { Type::Normal };
+    let lock = || {
+        mutex.lock.lock_moved(moved);
+        true
+    };
+    let (_, visit) = recorded(mutex, kind, site, lock);
+    own(mutex, kind);
+    if let Some(visit) = visit {
+        visit.acquired_mutex(mutex, site);
+    }
+    0
 }
 
 /// Locks a mutex that the caller has locked before.

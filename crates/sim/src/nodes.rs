@@ -69,6 +69,7 @@ fn wipe(node: &Waiter<Sim>) {
         due,
         token,
         handle,
+        queue,
     } = node;
     // Relaxed: the list's mutex orders this after the last simulation and before the next.
     let words =
@@ -77,4 +78,5 @@ fn wipe(node: &Waiter<Sim>) {
         word.0.store(0, Relaxed);
     }
     handle.0.store(0, Relaxed);
+    queue.0.store(0, Relaxed);
 }

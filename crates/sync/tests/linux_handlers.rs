@@ -2,7 +2,7 @@
 
 use std::mem;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -128,10 +128,13 @@ fn a_free_lock_is_had_though_its_head_is_in_a_handler() {
         unlock(&LOCK);
     });
     settle();
+    // Not only once in a while: a lock that is kept for the head again and again takes minutes.
     let (second, _) = start(|| {
-        LOCK.lock();
+        for _ in 0..10_000 {
+            LOCK.lock();
+            unlock(&LOCK);
+        }
         HAD.store(true, Ordering::Relaxed);
-        unlock(&LOCK);
     });
     settle();
     // SAFETY: the thread waits for the lock, which we hold.
@@ -191,5 +194,61 @@ fn a_broadcast_does_not_stop_at_a_waiter_in_a_handler() {
     CHANGED.notify_all();
     first.join().unwrap();
     second.join().unwrap();
+    assert!(IN_TIME.load(Ordering::Relaxed));
+}
+
+/// As above, with waiters that are moved to their mutex: the one whose turn it is sits in a
+/// handler, and those behind it sleep without a timer, all but the last (MOVE-2).
+#[test]
+fn waiters_that_were_moved_pass_one_in_a_handler() {
+    const OTHERS: u32 = 4;
+    static LOCK: Mutex = Mutex::NEW;
+    static CHANGED: Condvar<Linux> = Condvar::NEW;
+    static GO: AtomicBool = AtomicBool::new(false);
+    static BACK: AtomicU32 = AtomicU32::new(0);
+    static INSIDE: AtomicBool = AtomicBool::new(false);
+    static IN_TIME: AtomicBool = AtomicBool::new(false);
+
+    extern "C" fn wait_for_the_others(_: libc::c_int) {
+        INSIDE.store(true, Ordering::Relaxed);
+        let begun = Instant::now();
+        let all = || BACK.load(Ordering::Relaxed) == OTHERS;
+        while !all() && begun.elapsed() < Duration::from_secs(20) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        IN_TIME.store(all(), Ordering::Relaxed);
+    }
+
+    fn wait() {
+        LOCK.lock();
+        while !GO.load(Ordering::Relaxed) {
+            // SAFETY: locked above.
+            unsafe { CHANGED.wait_with(&LOCK, None) };
+        }
+        unlock(&LOCK);
+    }
+
+    handle(libc::SIGIO, wait_for_the_others);
+    let (first, first_handle) = start(wait);
+    settle();
+    let others = [(); OTHERS as usize].map(|()| {
+        let (other, _) = start(|| {
+            wait();
+            BACK.fetch_add(1, Ordering::Relaxed);
+        });
+        other
+    });
+    settle();
+    // SAFETY: the thread waits until GO, which only we set.
+    unsafe { libc::pthread_kill(first_handle, libc::SIGIO) };
+    while !INSIDE.load(Ordering::Relaxed) {
+        thread::yield_now();
+    }
+    LOCK.lock();
+    GO.store(true, Ordering::Relaxed);
+    CHANGED.notify_all();
+    unlock(&LOCK);
+    first.join().unwrap();
+    others.into_iter().for_each(|other| other.join().unwrap());
     assert!(IN_TIME.load(Ordering::Relaxed));
 }

@@ -102,6 +102,39 @@ static void *play(void *argument)
 	return NULL;
 }
 
+/* Who has locked a recursive mutex twice holds it while it waits: a broadcast that made it wait for
+ * the mutex would make it wait for itself. Two waiters, each with its own. */
+static int rounds_left = 200;
+
+static void *hold_and_wait(void *argument)
+{
+	(void)argument;
+	pthread_mutex_t twice = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+	IS(pthread_mutex_lock(&twice), 0);
+	IS(pthread_mutex_lock(&twice), 0);
+	while (__atomic_sub_fetch(&rounds_left, 1, __ATOMIC_RELAXED) > 0)
+		IS(pthread_cond_wait(&cond, &twice), 0);
+	IS(pthread_mutex_unlock(&twice), 0);
+	IS(pthread_mutex_unlock(&twice), 0);
+	IS(pthread_mutex_unlock(&twice), EPERM);
+	__atomic_sub_fetch(&woken, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void held_all_the_while(void)
+{
+	pthread_t threads[2];
+	woken = 2;
+	for (int at = 0; at < 2; at++)
+		threads[at] = start(hold_and_wait, NULL);
+	while (__atomic_load_n(&woken, __ATOMIC_RELAXED)) {
+		IS(pthread_cond_broadcast(&cond), 0);
+		usleep(100);
+	}
+	for (int at = 0; at < 2; at++)
+		join(threads[at]);
+}
+
 /* Waiters that are notified, or run into their deadline at that moment, while the object goes. */
 struct doomed {
 	pthread_mutex_t mutex;
@@ -170,6 +203,7 @@ int main(void)
 		players[at] = start(play, (void *)at);
 	for (int at = 0; at < 3; at++)
 		join(players[at]);
+	held_all_the_while();
 	doom();
 	IS(pthread_cond_destroy(&cond), 0);
 	return failures != 0;

@@ -1,9 +1,9 @@
 //! Locks. Each is all zero bits when free, allocates nothing and registers nothing.
 
-mod shfl;
+pub(crate) mod shfl;
 mod ticket;
 
-pub use shfl::{Form, Published, ShflMutex, ShflSpin, Standard};
+pub use shfl::{Form, Moved, Published, ShflMutex, ShflSpin, Standard};
 pub use ticket::Ticket;
 
 /// What every lock can do: what benchmarks, models and the validation program are written against.

@@ -16,24 +16,25 @@
 //!   A waiter is on the list or notified, never both; the list's lock decides which.
 //! - CV-2: a waiter that gives up while it is notified has been notified: `finish` says so, and a
 //!   caller that can't use it (it was cancelled) passes it on with [`Condvar::notify_one`].
-//! - CV-3: a broadcast notifies and wakes all that are on the list, itself. Waiters that woke each
-//!   other in turn would spare the mutex a rush, but then all wait for one of them that is in a
-//!   signal handler; the mutex's own queue takes the rush.
+//! - CV-3: a broadcast notifies all that are on the list. Those that have named one [`ShflMutex`]
+//!   are moved into its queue, asleep, and woken one after the other by its owners: no rush. All
+//!   others are woken at once. `lock/shfl/moved.rs` has the move, and what happens when one whose
+//!   turn it is sits in a signal handler.
+//! - CV-4: a waiter that was moved in its sleep touches the condition variable no more; one that
+//!   had begun to look at the list is told apart by the mover (`LOOKING`).
 //!
 //! CV-1 is what glibc's condition variable lost in BZ#25847 (a waiter could take a notification
 //! that was meant for an earlier group).
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Relaxed, Release};
 
 use antiphon_platform::{Atomic, Budget, Deadline, Parked, Platform, Waiter, WaiterId, WaiterRef};
 
-use crate::lock::{Form, ShflMutex, Standard};
+use crate::lock::shfl::moved::{self, Chain, Look};
+use crate::lock::shfl::status::{LISTED, NOTIFIED};
+use crate::lock::{Form, Moved, ShflMutex, Standard};
+use crate::policy::Policy;
 use crate::{nap, policy};
-
-/// `Waiter::status`: on the list.
-const LISTED: u32 = 0;
-/// `Waiter::status`: off the list, notified.
-const NOTIFIED: u32 = 1;
 
 /// A condition variable, 16 bytes, all zero when nobody waits. It doesn't know a mutex: any kind
 /// will do, one at a time.
@@ -64,6 +65,18 @@ impl Form for Brief {
 #[repr(transparent)]
 pub struct Entry(u32);
 
+/// How a wait ended.
+#[must_use]
+pub enum End {
+    /// Nobody has notified the waiter.
+    GaveUp,
+    /// Notified, or it had no node (see [`Entry::node`]): the caller locks its mutex.
+    Notified,
+    /// Notified by a broadcast, which has put the waiter into the queue of its mutex: the caller
+    /// acquires that by [`ShflMutex::lock_moved`].
+    Moved(Moved),
+}
+
 impl<P: Platform> Condvar<P> {
     /// A condition variable that nobody waits for.
     pub const NEW: Self = Self { list: ShflMutex::NEW, first: P::U32::ZERO, last: P::U32::ZERO };
@@ -81,13 +94,51 @@ impl<P: Platform> Condvar<P> {
         let napping = entry.node::<P>().is_none();
         unlock();
         while !entry.sleep::<P>(deadline) {}
-        let notified = self.finish(entry) && !(napping && nap::passed::<P>(deadline));
+        let notified = !matches!(self.finish(entry), End::GaveUp);
         lock();
-        notified
+        notified && !(napping && nap::passed::<P>(deadline))
+    }
+
+    /// As [`wait`](Self::wait), with a mutex into whose queue a broadcast may move the caller.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the mutex.
+    pub unsafe fn wait_with<Q: Policy, F: Form>(
+        &self,
+        mutex: &ShflMutex<P, Q, F>,
+        deadline: Option<Deadline>,
+    ) -> bool {
+        let entry = self.prepare_with(mutex);
+        let napping = entry.node::<P>().is_none();
+        // SAFETY: the caller's promise.
+        unsafe { mutex.unlock() };
+        while !entry.sleep::<P>(deadline) {}
+        match self.finish(entry) {
+            End::Moved(moved) => {
+                mutex.lock_moved(moved);
+                true
+            }
+            end => {
+                mutex.lock();
+                matches!(end, End::Notified) && !(napping && nap::passed::<P>(deadline))
+            }
+        }
     }
 
     /// Puts the caller on the list. To be called with the mutex held.
     pub fn prepare(&self) -> Entry {
+        self.enlist(|_| {})
+    }
+
+    /// As [`prepare`](Self::prepare), of a caller that holds `mutex`, and will acquire it before
+    /// it does anything else to it: by [`ShflMutex::lock_moved`], if [`finish`](Self::finish) says
+    /// so. Until then the mutex stays where it is.
+    pub fn prepare_with<Q: Policy, F: Form>(&self, mutex: &ShflMutex<P, Q, F>) -> Entry {
+        self.enlist(|bits| mutex.invite(bits))
+    }
+
+    fn enlist(&self, invite: impl FnOnce(u32)) -> Entry {
         let arena = P::arena();
         let Some((id, node)) = arena.take().and_then(|id| Some((id, arena.resolve(id)?))) else {
             return Entry(0);
@@ -95,6 +146,8 @@ impl<P: Platform> Condvar<P> {
         // Relaxed: published by the list's lock.
         node.next.store(0, Relaxed);
         node.status.store(LISTED, Relaxed);
+        node.queue.store(0, Relaxed);
+        invite(id.bits());
         self.with_list(|| {
             let last = self.last.load(Relaxed);
             node.resume.store(last, Relaxed);
@@ -108,26 +161,28 @@ impl<P: Platform> Condvar<P> {
         Entry(id.bits())
     }
 
-    /// Ends a wait: takes the caller off the list if it is still there. Returns whether it was
-    /// notified; a waiter that had no node (see [`Entry::node`]) is told that it was.
-    pub fn finish(&self, entry: Entry) -> bool {
+    /// Ends a wait: takes the caller off the list if it is still there.
+    pub fn finish(&self, entry: Entry) -> End {
         let Some((id, node)) = WaiterId::from_bits(entry.0).zip(Self::node(entry.0)) else {
-            return true;
+            return End::Notified;
         };
-        // Acquire: pairs with the release in `notify`; the notifier is done with our node.
-        let mut notified = node.status.load(Acquire) == NOTIFIED;
-        if !notified {
-            notified = self.with_list(|| {
-                // Relaxed: notifiers hold the list's lock too.
-                let notified = node.status.load(Relaxed) == NOTIFIED;
-                if !notified {
+        let mut look = moved::look(id, node);
+        if let Look::Listed = look {
+            look = self.with_list(|| {
+                let look = moved::look(id, node);
+                if let Look::Listed = look {
                     self.unlink(node);
                 }
-                notified
+                look
             });
         }
+        let end = match look {
+            Look::Moved(moved) => return End::Moved(moved),
+            Look::Notified => End::Notified,
+            Look::Listed => End::GaveUp,
+        };
         P::arena().give(id);
-        notified
+        end
     }
 
     /// Notifies the waiter that has waited longest, if any. Returns whether there was one.
@@ -145,25 +200,34 @@ impl<P: Platform> Condvar<P> {
         target.inspect(|&target| P::unpark(target)).is_some()
     }
 
-    /// Notifies all that wait now.
-    pub fn notify_all(&self) {
+    /// Notifies all that wait now. Returns how many of them will not touch the condition variable
+    /// any more, though they have not returned: they were moved in their sleep (CV-4).
+    pub fn notify_all(&self) -> u32 {
         // Relaxed: see `prepare`.
         if self.first.load(Relaxed) == 0 {
-            return;
+            return 0;
         }
         self.with_list(|| {
+            let mut chain = Chain::<P>::NEW;
             let mut at = self.first.load(Relaxed);
+            // One alone makes no herd, and may find the mutex free.
+            let alone = at == self.last.load(Relaxed);
             self.first.store(0, Relaxed);
             self.last.store(0, Relaxed);
             while let Some(node) = Self::node(at) {
                 // Before the waiter may go on and give its node back.
                 let next = node.next.load(Relaxed);
-                if let Some(target) = Self::notify(at, node) {
+                if (alone || !chain.push(at))
+                    && let Some(target) = Self::notify(at, node)
+                {
                     P::unpark(target);
                 }
                 at = next;
             }
-        });
+            // SAFETY: whoever is LISTED gets off the list with the list's lock alone, and we hold
+            // it.
+            unsafe { chain.join() }
+        })
     }
 
     /// Whether anybody is on the list; may be stale at once.
@@ -174,7 +238,7 @@ impl<P: Platform> Condvar<P> {
     /// Marks a node that is off the list; its waiter may be gone as soon as that is seen.
     fn notify(bits: u32, node: &Waiter<P>) -> Option<WaiterRef> {
         let target = P::arena().reference(WaiterId::from_bits(bits)?.index());
-        // Release: pairs with the acquire in `finish`.
+        // Release: pairs with the acquire in `look`.
         node.status.store(NOTIFIED, Release);
         target
     }
@@ -219,8 +283,25 @@ impl Entry {
 
     /// Whether a notification has come.
     pub fn is_notified<P: Platform>(&self) -> bool {
-        // Relaxed: `finish`, which must come yet, acquires it.
-        self.node::<P>().is_none_or(|node| node.status.load(Relaxed) == NOTIFIED)
+        // Relaxed inside: `finish`, which must come yet, acquires it.
+        self.node::<P>().is_none_or(moved::is_notified)
+    }
+
+    /// Whether the waiter was moved in its sleep. If so the wait is over, without
+    /// [`Condvar::finish`]: it is not to touch the condition variable any more, which may be
+    /// destroyed already. If not, [`Condvar::notify_all`] won't count it.
+    ///
+    /// # Errors
+    ///
+    /// The entry, to be finished.
+    pub fn moved<P: Platform>(self) -> Result<Moved, Self> {
+        match WaiterId::from_bits(self.0)
+            .zip(self.node::<P>())
+            .map(|(id, node)| moved::look(id, node))
+        {
+            Some(Look::Moved(moved)) => Ok(moved),
+            _ => Err(self),
+        }
     }
 
     /// The node that the wait sleeps on; `None` if none was to be had.

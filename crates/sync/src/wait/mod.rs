@@ -2,4 +2,4 @@
 
 mod condvar;
 
-pub use condvar::{Condvar, Entry};
+pub use condvar::{Condvar, End, Entry};

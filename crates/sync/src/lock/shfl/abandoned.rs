@@ -17,14 +17,19 @@ const IN_ALL: i32 = 4096;
 
 /// Whether the calling thread may begin a wait that it may have to give up.
 pub(super) fn may_leave_one<P: Platform>() -> bool {
-    let some_left = P::local(|local| {
+    // Below zero for a moment, if a node is reclaimed before it is counted.
+    thread_may_leave_one::<P>() && P::arena().left_behind().cast_signed() < IN_ALL
+}
+
+/// As [`may_leave_one`], for a wait that has no deadline and is given up only if the head of its
+/// queue does not run.
+pub(super) fn thread_may_leave_one<P: Platform>() -> bool {
+    P::local(|local| {
         local.abandoned.iter().any(|slot| {
             let packed = slot.load(Relaxed);
             packed == 0 || !still_there::<P>(unpack(packed))
         })
-    });
-    // Below zero for a moment, if a node is reclaimed before it is counted.
-    some_left && P::arena().left_behind().cast_signed() < IN_ALL
+    })
 }
 
 /// Notes a node that was left behind.
@@ -39,7 +44,7 @@ pub(super) fn note<P: Platform>(left: WaiterRef) {
                 return;
             }
         }
-        // Only a signal handler that timed out in the middle of a timed wait comes here; the node
+        // Only a signal handler that gave up a wait in the middle of another comes here; the node
         // is the queue's all the same.
     });
 }

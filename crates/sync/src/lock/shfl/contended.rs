@@ -16,6 +16,7 @@ use antiphon_platform::{
 
 use super::abandoned;
 use super::fair::Patience;
+use super::moved;
 use super::mutex::{FAIR, Form, LOCKED, ShflMutex, WAKE};
 use super::queue::Place;
 use super::shuffle;
@@ -71,9 +72,11 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
                 return Wait::Acquired;
             }
             let place = match deadline {
-                None => Place::take::<Q>(),
+                // Without a backstop it stays until it has the lock.
+                None if F::BACKSTOP_NS == 0 => Place::take::<Q>(),
+                None if abandoned::thread_may_leave_one::<P>() => Place::take::<Q>(),
                 Some(_) if abandoned::may_leave_one::<P>() => Place::take::<Q>(),
-                Some(_) => None,
+                _ => None,
             };
             let Some(me) = place else { return self.wait_without_place(deadline) };
             match self.wait_queued(me, deadline) {
@@ -135,6 +138,10 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     fn wait_queued(&self, me: Place<P>, deadline: Option<Deadline>) -> Wait {
         Patience::<F>::begin(me.node);
         me.join(&self.tail);
+        self.wait_in_queue(me, deadline)
+    }
+
+    pub(super) fn wait_in_queue(&self, me: Place<P>, deadline: Option<Deadline>) -> Wait {
         let role = match self.wait_for_headship(me, deadline) {
             Turn::Head { role } => role,
             Turn::Overtook { head: true } => {
@@ -195,7 +202,9 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
                             // The lock is free, perhaps, and its head stuck: whatever was kept
                             // for it, somebody must go on.
                             if F::BACKSTOP_NS != 0 && self.take_any() {
+                                moved::relieve(me.node);
                                 let head = matches!(self.leave(me), Leave::IsHead);
+                                self.excuse_head();
                                 return Turn::Overtook { head };
                             }
                         }
@@ -244,7 +253,10 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
                 Ask::Noted => backstop::<P, F>(deadline, DOUBLINGS),
                 Ask::Doubtful => Some(nap::earlier::<P>(deadline, SHORT_NS)),
             };
-            if P::park(me.node, until) == Parked::TimedOut && nap::passed::<P>(deadline) {
+            if P::park(me.node, until) == Parked::Woken {
+                // Its patience runs already, unless its name is also that of others.
+                Patience::<F>::call(me.node, false);
+            } else if nap::passed::<P>(deadline) {
                 return if self.take_as_head(me) { Wait::Acquired } else { Wait::TimedOut };
             }
         }
@@ -266,6 +278,17 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         false
     }
 
+    /// As the owner, who was waiting behind a head that does not come: nothing is kept for that any
+    /// longer, nor for some time to come.
+    fn excuse_head(&self) {
+        // Relaxed, both: they order nothing.
+        self.locked.fetch_and(!FAIR, Relaxed);
+        let head = u32::from(self.head.load(Relaxed));
+        if let Some(head) = P::arena().resolve_index(head) {
+            Patience::<F>::excuse(head);
+        }
+    }
+
     /// Asks for fairness, as the head, which runs: the next release is for it.
     fn insist(&self, me: Place<P>) -> bool {
         // Relaxed: orders nothing.
@@ -275,7 +298,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
 
     /// Names the caller, the head, as the one to wake, and asks the owner to do so.
     fn ask_for_wake(&self, me: Place<P>) -> Ask {
-        // Release: pairs with the acquire in `unlock_contended`, which may see the name before the
+        // Release: pairs with the acquire in `unlock_and_wake`, which may see the name before the
         // flag: our node's generation must come with it.
         self.head.store(half(me), Release);
         // Owners that are about to release by `store_unless` have done so, or will see `head`.
@@ -285,7 +308,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             if seen & LOCKED == 0 {
                 return Ask::Free;
             }
-            // Release: pairs with the acquire in `unlock_contended`.
+            // Release: pairs with the acquire in `unlock_and_wake`.
             match self.locked.compare_exchange(seen, seen | WAKE, Release, Relaxed) {
                 Ok(_) if sound => return Ask::Noted,
                 Ok(_) => return Ask::Doubtful,

@@ -71,7 +71,8 @@ impl<F: Form> Patience<F> {
             return false;
         }
         let due = node.due.load(Relaxed);
-        due != 0 && between(due, now::<P>()) >= 0
+        // Nobody is due in more than `LONGEST`: that was long ago, and the clock has wrapped.
+        due != 0 && due.wrapping_sub(now::<P>()).wrapping_sub(1) > LONGEST
     }
 
     /// As [`is_over`](Self::is_over), for those who release a lock that was overtaken: looks at the
@@ -83,6 +84,13 @@ impl<F: Form> Patience<F> {
         let looks = node.data.load(Relaxed).wrapping_add(1);
         node.data.store(looks, Relaxed);
         looks.is_multiple_of(F::LOOK) && Self::is_over(node)
+    }
+
+    /// The lock was kept for the waiter, who did not come: it is not due again for a long time.
+    pub(super) fn excuse<P: Platform>(node: &Waiter<P>) {
+        if !Self::ENDLESS {
+            node.due.store(now::<P>().wrapping_add(LONGEST) | 1, Relaxed);
+        }
     }
 
     /// The lock is kept for the waiter from now on.

@@ -6,11 +6,13 @@
 mod abandoned;
 mod contended;
 mod fair;
+pub(crate) mod moved;
 mod mutex;
 mod queue;
 mod shuffle;
 mod spin;
-mod status;
+pub(crate) mod status;
 
+pub use moved::Moved;
 pub use mutex::{Form, Published, ShflMutex, Standard};
 pub use spin::ShflSpin;

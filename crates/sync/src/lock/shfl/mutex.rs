@@ -238,14 +238,14 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// Whether a release keeps the lock for the head: the head insists, or it was called and does
     /// not bear it any longer to be overtaken.
     fn keeps(&self, seen: u8) -> bool {
-        let insists = seen & FAIR != 0;
         if Patience::<F>::ENDLESS {
-            return insists;
+            return false;
         }
-        // Relaxed: a name that is not the newest misjudges the time, no more.
+        // Relaxed: a name that is not the newest misjudges the time, no more. Without one nobody is
+        // left to keep the lock for.
         let head = u32::from(self.head.load(Relaxed));
-        let Some(head) = P::arena().resolve_index(head) else { return insists };
-        let keeps = insists || Patience::<F>::seems_over(head);
+        let Some(head) = P::arena().resolve_index(head) else { return false };
+        let keeps = seen & FAIR != 0 || Patience::<F>::seems_over(head);
         if keeps {
             Patience::<F>::keep(head);
         }

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! - QUEUE-1: the first node is the head, it is never abandoned, and a queue that is not empty has
-//!   one: whoever leaves as the head makes the next waiter the head first.
+//!   one, or its first comer is about to be: whoever leaves as the head makes the next waiter the
+//!   head first, or leaves it to a comer who finds the queue closed.
 //! - QUEUE-2: `next` of a node is written once by who comes behind it; after that only by the
 //!   shuffler, and only if the node is behind the shuffler (or is it) and not the tail.
 //! - QUEUE-3: a node is given back by its waiter; or, abandoned, by the head that passes it; or,
@@ -78,16 +79,26 @@ impl<P: Platform> Place<P> {
     pub(super) fn take<Q: Policy>() -> Option<Self> {
         let id = P::arena().take()?;
         let place = Self::of(id, P::arena().resolve(id)?);
+        // Even: a fork in a signal handler has wiped it just now.
+        if place.generation.is_multiple_of(2) {
+            return None;
+        }
         let node = place.node;
         // Relaxed: published by the exchange of the tail.
         node.next.store(0, Relaxed);
         node.batch.store(0, Relaxed);
         node.resume.store(0, Relaxed);
-        if Q::shuffles::<P>() {
-            node.socket.store(P::socket().0, Relaxed);
-        }
+        node.queue.store(0, Relaxed);
+        place.locate::<Q>();
         status::begin(node);
         Some(place)
+    }
+
+    /// Notes where the caller, whose place it is, runs.
+    pub(super) fn locate<Q: Policy>(self) {
+        if Q::shuffles::<P>() {
+            self.node.socket.store(P::socket().0, Relaxed);
+        }
     }
 
     /// Gives the node back, unless it is lost: then it is nobody's.
@@ -104,17 +115,22 @@ impl<P: Platform> Place<P> {
 
     /// Joins the queue, as its head if it was empty or its last waiter has just left it.
     pub(super) fn join(self, tail: &impl Tail<P>) {
-        let previous = tail.join(self.id);
-        if let Some(previous) = previous {
-            // Release: publishes our node to the head, who acquires it in `next`. Acquire: what who
-            // closed the queue has done as its head; pairs with the release in `next_or_close`.
-            let link = previous.node.next.compare_exchange(0, self.id.bits(), Release, Acquire);
-            if link.is_ok() {
-                return;
-            }
+        if !self.link(tail.join(self.id)) {
+            status::begin_as_head(self.node);
+        }
+    }
+
+    /// Links the place, which is in the queue by the tail, behind who was last before. `false` if
+    /// nobody was, or has just left: the place is the head's.
+    pub(super) fn link(self, previous: Option<Self>) -> bool {
+        let Some(previous) = previous else { return false };
+        // Release: publishes our node to the head, who acquires it in `next`. Acquire: what who
+        // closed the queue has done as its head; pairs with the release in `leave`.
+        let link = previous.node.next.compare_exchange(0, self.id.bits(), Release, Acquire);
+        if link.is_err() {
             previous.give();
         }
-        status::begin_as_head(self.node);
+        link.is_ok()
     }
 
     /// The place behind this one, if it is known already.

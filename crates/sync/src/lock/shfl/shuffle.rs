@@ -22,6 +22,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use antiphon_platform::{Atomic, Platform};
 
+use super::moved;
 use super::queue::{Place, Tail};
 use super::status;
 use crate::policy::Policy;
@@ -52,7 +53,9 @@ pub(super) fn shuffle<P: Platform, Q: Policy>(
         }
         // QUEUE-2: the tail is left alone, and so is a node whose successor is not linked yet.
         let Some(candidate) = seen.next().filter(|place| !tail.is(place.id)) else { break };
-        if Q::groups(me.node, candidate.node) {
+        // A rearguard stays behind its own (MOVE-2), wherever it would fit.
+        let stays = seen != last && moved::is_rearguard(candidate.node);
+        if !stays && Q::groups(me.node, candidate.node) {
             if seen == last {
                 seen = candidate;
             } else if !move_up(last, seen, candidate) {

@@ -16,6 +16,16 @@
 //! `SHUFFLER` is a bit beside these: the waiter holds the shuffling role. It is given with the
 //! status word so that a spinning waiter sees both by looking at one word. `WAITING` stays set
 //! beside the other states: a word of 0 is that of a node which was wiped, in the child of a fork.
+//!
+//! A waiter of a condition variable may come from its list (`moved.rs`), by another's hand:
+//!
+//! ```text
+//!   LISTED ────────► NOTIFIED      (wakes, and goes to the mutex by itself)
+//!     │  └─────────► WAITING       (is woken)
+//!     └────────────► PARKED+MOVED  (sleeps on: no timer of its own wakes it)
+//! ```
+//!
+//! `LOOKING` is a bit beside `LISTED`: the waiter is up and goes to look at the list itself.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -30,6 +40,16 @@ const PARKED: u32 = 1;
 const HEAD: u32 = 2;
 const ABANDONED: u32 = 4;
 const SHUFFLER: u32 = 8;
+/// Sleeps where a broadcast has found it, without the backstop.
+const MOVED: u32 = 32;
+
+/// On the list of a condition variable, where no bit of a queue is set but perhaps those that its
+/// next place brings: headship and the role may come before its waiter is told that it was moved.
+pub(crate) const LISTED: u32 = 0;
+/// Off the list, notified, and in no queue.
+pub(crate) const NOTIFIED: u32 = 64;
+/// On the list, and about to look at the list.
+const LOOKING: u32 = 128;
 
 impl Status {
     pub(super) fn head(self) -> bool {
@@ -46,6 +66,23 @@ impl Status {
 
     pub(super) fn shuffler(self) -> bool {
         self.0 & SHUFFLER != 0
+    }
+
+    /// In a queue, and its waiter may know it.
+    pub(super) fn waiting(self) -> bool {
+        self.0 & WAITING != 0
+    }
+
+    pub(super) fn notified(self) -> bool {
+        self.0 & NOTIFIED != 0
+    }
+
+    pub(super) fn moved(self) -> bool {
+        self.0 & MOVED != 0
+    }
+
+    pub(super) fn looking(self) -> bool {
+        self.0 & LOOKING != 0
     }
 
     /// Nothing to do but wait.
@@ -127,4 +164,29 @@ pub(super) fn give_role<P: Platform>(node: &Waiter<P>) {
 pub(super) fn take_role<P: Platform>(node: &Waiter<P>) {
     // Relaxed: the caller has seen the bit by an acquire; only it clears it.
     node.status.fetch_and(!SHUFFLER, Relaxed);
+}
+
+/// LISTED → WAITING, or HEAD, of a waiter that will be woken. Returns what it was before. Release:
+/// pairs with [`load`] and with [`look`]; the waiter sees its node as the mover left it.
+pub(super) fn admit<P: Platform>(node: &Waiter<P>, head: bool) -> Status {
+    Status(node.status.fetch_or(if head { WAITING | HEAD } else { WAITING }, Release))
+}
+
+/// LISTED → PARKED+MOVED, of a waiter that sleeps on; returns what it was before.
+pub(super) fn admit_asleep<P: Platform>(node: &Waiter<P>) -> Status {
+    // Relaxed: the waiter looks at nothing else of its node before it is the head or has the role,
+    // which come from one who has seen the chain whole.
+    Status(node.status.fetch_or(WAITING | PARKED | MOVED, Relaxed))
+}
+
+/// LISTED → LOOKING, by the waiter itself; returns what it was before. Acquire: pairs with
+/// [`admit`].
+pub(super) fn look<P: Platform>(node: &Waiter<P>) -> Status {
+    Status(node.status.fetch_or(LOOKING, Acquire))
+}
+
+/// The waiter that was moved is up, and waits in the queue like any other.
+pub(super) fn arrive<P: Platform>(node: &Waiter<P>) {
+    // Relaxed: it has seen by an acquire that it was moved.
+    node.status.fetch_and(WAITING | HEAD | SHUFFLER, Relaxed);
 }

@@ -1,0 +1,273 @@
+//! Broadcasts that move the waiters into the mutex's queue: nobody lost, nobody stuck, and nothing
+//! touched that may be gone.
+//!
+//! The waits are spelt out, as the preload does them: with a count of those who may touch the
+//! condition variable.
+
+use antiphon_check::{Check, Data};
+use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
+use antiphon_sync::lock::{Form, ShflMutex};
+use antiphon_sync::policy;
+use antiphon_sync::wait::{self, Condvar, End};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::forms::{Backed, Sleepy, Spinning};
+use crate::program::{Program, soon, unlock};
+
+type Word = <Check as Platform>::U32;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+pub fn entries() -> Vec<Entry> {
+    let timed = PLAIN.timeouts(1).spurious(1);
+    let moved = &["moved"];
+    vec![
+        Entry::new("condvar/moves-listed-2+1", listed::<Sleepy>(2, 0), PLAIN)
+            .reaches(&["moved", "destroyed"]),
+        Entry::new("condvar/moves-listed-spurious-2+1", listed::<Sleepy>(2, 0), PLAIN.spurious(1))
+            .reaches(&["moved", "destroyed"]),
+        Entry::new("condvar/moves-listed-3+1", listed::<Sleepy>(3, 0), PLAIN)
+            .reaches(&["moved", "destroyed"])
+            .long(),
+        Entry::new("condvar/moves-timed-2+1", listed::<Sleepy>(2, 1), PLAIN.timeouts(1))
+            .reaches(&["moved", "moved at the deadline", "destroyed"]),
+        Entry::new("condvar/moves-both-timed-2+1", listed::<Sleepy>(2, 2), PLAIN.timeouts(1))
+            .reaches(&["moved", "moved at the deadline", "destroyed"])
+            .long(),
+        Entry::new("condvar/moves-2+1", to_all::<Sleepy>(2, true), PLAIN)
+            .by_lot(5_000)
+            .reaches(moved),
+        Entry::new("condvar/moves-unlocked-2+1", to_all::<Sleepy>(2, false), PLAIN.spurious(1))
+            .by_lot(5_000)
+            .reaches(moved),
+        Entry::new("condvar/moves-spinning-3+1", to_all::<Spinning>(3, false), PLAIN.expiries(2))
+            .by_lot(5_000)
+            .reaches(moved),
+        Entry::new("condvar/moves-3+1", to_all::<Sleepy>(3, true), PLAIN.spurious(1))
+            .by_lot(5_000)
+            .reaches(moved),
+        Entry::new("condvar/moves-or-gives-up-3+1", or_gives_up::<Sleepy>(3), timed)
+            .by_lot(5_000)
+            .reaches(&["moved", "moved at the deadline", "gave up"]),
+        Entry::new("condvar/destroyed-2+1", destruction::<Sleepy>(2), timed)
+            .by_lot(5_000)
+            .reaches(&["moved", "moved at the deadline", "retired"]),
+        Entry::new("condvar/destroyed-3+1", destruction::<Sleepy>(3), timed)
+            .by_lot(5_000)
+            .reaches(&["moved", "moved at the deadline", "retired"]),
+        Entry::new("condvar/passes-the-stuck-3+1", stuck(3), PLAIN.timeouts(2))
+            .by_lot(5_000)
+            .reaches(&["passed"]),
+        Entry::new("condvar/passes-the-stuck-4+1", stuck(4), PLAIN.timeouts(2))
+            .by_lot(5_000)
+            .reaches(&["passed"]),
+    ]
+}
+
+struct Shelf<F: Form> {
+    lock: ShflMutex<Check, policy::None, F>,
+    filled: Condvar<Check>,
+    /// Threads that may touch `filled`.
+    inside: Word,
+    items: Data<u32>,
+}
+
+impl<F: Form> Shelf<F> {
+    fn new() -> Self {
+        Self { lock: ShflMutex::NEW, filled: Condvar::NEW, inside: Word::ZERO, items: Data::new(0) }
+    }
+
+    /// Begins a wait with the mutex held, and releases it.
+    fn begin(&self) -> wait::Entry {
+        self.inside.fetch_add(1, Relaxed);
+        let entry = self.filled.prepare_with(&self.lock);
+        unlock(&self.lock);
+        entry
+    }
+
+    /// Ends a wait, with the mutex held again; returns whether it was notified.
+    fn end(&self, entry: wait::Entry, deadline: Option<Deadline>) -> bool {
+        while !entry.sleep::<Check>(deadline) {}
+        let (end, alone) = match entry.moved::<Check>() {
+            Ok(moved) => (End::Moved(moved), true),
+            Err(entry) => {
+                let end = self.filled.finish(entry);
+                // Release: pairs with the acquire in `destruction`.
+                self.inside.fetch_sub(1, Release);
+                (end, false)
+            }
+        };
+        let notified = !matches!(end, End::GaveUp);
+        match end {
+            End::Moved(moved) => {
+                antiphon_check::probe(if alone { "moved" } else { "moved at the deadline" });
+                self.lock.lock_moved(moved);
+            }
+            _ => self.lock.lock(),
+        }
+        notified
+    }
+
+    /// Takes an item; `false` if `deadline` came first.
+    fn take(&self, deadline: Option<Deadline>) -> bool {
+        self.lock.lock();
+        let mut notified = true;
+        while self.items.get() == 0 && notified {
+            notified = self.end(self.begin(), deadline);
+        }
+        let taken = self.items.get() > 0;
+        if taken {
+            self.items.set(self.items.get() - 1);
+        }
+        unlock(&self.lock);
+        taken
+    }
+
+    fn notify_all(&self) {
+        let moved = self.filled.notify_all();
+        // Release: as in `wait`, on behalf of those who were moved.
+        self.inside.fetch_sub(moved, Release);
+    }
+}
+
+/// CV-3: a broadcast reaches all, with the mutex held or after it.
+fn to_all<F: Form>(takers: u32, held: bool) -> Program {
+    Program::new(takers + 1, takers + 1, move |scope| {
+        let shelf = scope.share(Shelf::<F>::new());
+        for _ in 0..takers {
+            scope.spawn(|| assert!(shelf.take(None)));
+        }
+        scope.spawn(move || {
+            shelf.lock.lock();
+            shelf.items.set(takers);
+            if held {
+                shelf.notify_all();
+            }
+            unlock(&shelf.lock);
+            if !held {
+                shelf.notify_all();
+            }
+        });
+        scope.finally(move || {
+            assert_eq!(shelf.items.get(), 0);
+            assert_eq!(shelf.inside.load(Relaxed), 0);
+            assert!(!shelf.lock.is_locked() && !shelf.filled.has_waiters());
+        });
+    })
+}
+
+/// As [`to_all`], of waiters that wait already; the broadcast alone is enumerated, and how they get
+/// the mutex, which the last of them destroys (MOVE-1). The last `timed` of them have a deadline.
+/// Has to reach `destroyed`.
+fn listed<F: Form>(takers: u32, timed: u32) -> Program {
+    Program::new(takers + 1, takers + 1, move |scope| {
+        let shelf = scope.share(Shelf::<F>::new());
+        let here = scope.share(Data::new(0));
+        for taker in 0..takers {
+            shelf.lock.lock();
+            let entry = shelf.begin();
+            scope.spawn(move || {
+                let deadline = (taker >= takers - timed).then(soon);
+                let _ = shelf.end(entry, deadline);
+                let last = here.get() + 1 == takers;
+                here.set(here.get() + 1);
+                unlock(&shelf.lock);
+                if last {
+                    antiphon_check::retire(&shelf.lock);
+                    antiphon_check::probe("destroyed");
+                }
+            });
+        }
+        scope.spawn(|| shelf.notify_all());
+        scope.finally(move || {
+            assert_eq!(here.get(), takers);
+            assert_eq!(shelf.inside.load(Relaxed), 0);
+            assert!(!shelf.filled.has_waiters());
+        });
+    })
+}
+
+/// As [`to_all`], of waiters that may give up: each has an item, or left one.
+fn or_gives_up<F: Form>(takers: u32) -> Program {
+    Program::new(takers + 1, takers + 1, move |scope| {
+        let shelf = scope.share(Shelf::<F>::new());
+        let given_up = scope.share(Word::ZERO);
+        for _ in 0..takers {
+            scope.spawn(|| {
+                if !shelf.take(Some(soon())) {
+                    antiphon_check::probe("gave up");
+                    given_up.fetch_add(1, Relaxed);
+                }
+            });
+        }
+        scope.spawn(move || {
+            shelf.lock.lock();
+            shelf.items.set(takers);
+            shelf.notify_all();
+            unlock(&shelf.lock);
+        });
+        scope.finally(move || assert_eq!(shelf.items.get(), given_up.load(Relaxed)));
+    })
+}
+
+/// CV-4: the condition variable is destroyed when all are notified, by one who holds the mutex, so
+/// that they have not returned. Has to reach `retired`.
+fn destruction<F: Form>(takers: u32) -> Program {
+    Program::new(takers + 1, takers + 1, move |scope| {
+        let shelf = scope.share(Shelf::<F>::new());
+        for _ in 0..takers {
+            scope.spawn(|| {
+                let _ = shelf.take(Some(soon()));
+            });
+        }
+        scope.spawn(move || {
+            shelf.lock.lock();
+            shelf.items.set(takers);
+            shelf.notify_all();
+            // Acquire: pairs with the release of whoever has gone out.
+            shelf.inside.wait_while(Acquire, |inside| inside != 0);
+            antiphon_check::retire(&shelf.filled);
+            antiphon_check::probe("retired");
+            unlock(&shelf.lock);
+        });
+    })
+}
+
+/// MOVE-2: one of the waiters sits in a signal handler until all others are through. Whoever it
+/// is, they get through. Has to reach `passed`.
+fn stuck(takers: u32) -> Program {
+    Program::new(takers + 1, takers + 1, move |scope| {
+        let shelf = scope.share(Shelf::<Backed>::new());
+        let through = scope.share(Word::ZERO);
+        for _ in 1..takers {
+            scope.spawn(|| {
+                assert!(shelf.take(None));
+                through.fetch_add(1, Relaxed);
+            });
+        }
+        scope.spawn(move || {
+            shelf.lock.lock();
+            if shelf.items.get() == 0 {
+                let entry = shelf.filled.prepare_with(&shelf.lock);
+                unlock(&shelf.lock);
+                through.wait_while(Relaxed, |through| through != takers - 1);
+                match shelf.filled.finish(entry) {
+                    End::Moved(moved) => {
+                        antiphon_check::probe("passed");
+                        shelf.lock.lock_moved(moved);
+                    }
+                    _ => shelf.lock.lock(),
+                }
+            }
+            unlock(&shelf.lock);
+        });
+        scope.spawn(move || {
+            shelf.lock.lock();
+            shelf.items.set(takers);
+            unlock(&shelf.lock);
+            shelf.filled.notify_all();
+        });
+    })
+}

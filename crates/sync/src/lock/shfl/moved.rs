@@ -1,0 +1,195 @@
+//! Moving: a broadcast puts the waiters of a condition variable into the queue of the mutex that
+//! they will lock, so that each is woken when its turn comes.
+//!
+//! ```text
+//!   list of the condition variable        queue of the mutex
+//!
+//!     w1 ─► w2 ─► w3 ─► w4                HEAD ─► … ─► last
+//!     └──────────┬──────────┘                           │ one exchange of the tail, one link
+//!                └──────────────────────────────────────┴─► w1 ─► w2 ─► w3 ─► w4
+//!                                                        woken   (asleep)   woken: rearguard
+//! ```
+//!
+//! - MOVE-1: the mover touches the mutex once, the tail, before any of the waiters may know that it
+//!   was moved. Until then none can return, so the mutex is there (MUTEX-3).
+//! - MOVE-2: behind each waiter that sleeps on stands a rearguard that is up: it sleeps with the
+//!   backstop. If it overtakes a head that does not run, it wakes all that sleep on in that queue,
+//!   and from then on they have backstops of their own.
+//! - MOVE-3: a waiter that was moved acquires the mutex by [`ShflMutex::lock_moved`], whatever has
+//!   ended its sleep: nobody leaves the queue early.
+//!
+//! The first is woken because it may be the head, and because the rearguard may have overtaken
+//! before the first was told. So a broadcast to many costs two wakes more than it has waiters.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
+
+use super::abandoned;
+use super::contended::Wait;
+use super::fair::Patience;
+use super::mutex::{Form, ShflMutex};
+use super::queue::{Place, Tail, TailId};
+use super::status;
+use crate::policy::Policy;
+
+/// [`Waiter::queue`]: the last of those that were moved together. The rest is the address of the
+/// tail, which is even.
+const REARGUARD: u64 = 1;
+
+/// A waiter that was moved: it has to acquire the mutex by [`ShflMutex::lock_moved`].
+#[must_use]
+pub struct Moved(WaiterId);
+
+/// What a waiter that looks at its own node learns.
+pub(crate) enum Look {
+    /// On the list, as far as it can see, and nobody will move it without its knowledge: who moves
+    /// it now sees that it looks.
+    Listed,
+    Notified,
+    Moved(Moved),
+}
+
+/// Whether a notification of either kind has come; orders nothing.
+pub(crate) fn is_notified<P: Platform>(node: &Waiter<P>) -> bool {
+    let status = status::Status::from_bits(node.status.load(Relaxed));
+    status.notified() || status.waiting()
+}
+
+/// Whether the waiter, the caller, was notified or moved.
+pub(crate) fn look<P: Platform>(id: WaiterId, node: &Waiter<P>) -> Look {
+    let mut seen = status::load(node);
+    if !seen.notified() && !seen.waiting() {
+        seen = status::look(node);
+    }
+    match (seen.waiting(), seen.notified()) {
+        (true, _) => Look::Moved(Moved(id)),
+        (_, true) => Look::Notified,
+        _ => Look::Listed,
+    }
+}
+
+/// Waiters that are to be moved together.
+pub(crate) struct Chain<P: Platform> {
+    ends: Option<(Place<P>, Place<P>)>,
+    /// As [`Waiter::queue`] of each.
+    queue: u64,
+}
+
+impl<P: Platform> Chain<P> {
+    pub(crate) const NEW: Self = Self { ends: None, queue: 0 };
+
+    /// Takes in a waiter, if it has named a queue, and the same as those before it.
+    pub(crate) fn push(&mut self, bits: u32) -> bool {
+        let Some(place) = Place::<P>::at(bits) else { return false };
+        // Relaxed throughout: the list's lock orders us after the waiter; publishing comes yet.
+        let queue = place.node.queue.load(Relaxed);
+        if queue == 0 || self.queue != 0 && self.queue != queue {
+            return false;
+        }
+        self.queue = queue;
+        place.node.next.store(0, Relaxed);
+        place.node.resume.store(0, Relaxed);
+        let first = self.ends.map_or(place, |(first, last)| {
+            last.node.next.store(place.id.bits(), Relaxed);
+            first
+        });
+        self.ends = Some((first, place));
+        true
+    }
+
+    /// Moves them into the queue, and wakes the first and the last. Returns how many were moved
+    /// that had not begun to look: all that they do from now on is to acquire the mutex.
+    ///
+    /// # Safety
+    ///
+    /// Each is LISTED and can't get off its list before this returns.
+    pub(crate) unsafe fn join(self) -> u32 {
+        let Some((first, last)) = self.ends else { return 0 };
+        let references = [first, last].map(|place| P::arena().reference(place.id.index()));
+        last.node.queue.store(self.queue | REARGUARD, Relaxed);
+        let tail = core::ptr::with_exposed_provenance::<TailId<P>>(self.queue as usize);
+        // SAFETY: it was exposed by the waiters, which are on their way to lock the mutex: it is
+        // there until one of them is told below that it was moved (MOVE-1).
+        let previous = unsafe { (*tail).join(last.id) };
+        let mut unaware = 0;
+        // Before the link: behind it the order is the shuffler's.
+        let mut at = first;
+        while at != last {
+            let Some(next) = at.next() else { break };
+            at = next;
+            let was = if at == last {
+                status::admit(at.node, false)
+            } else {
+                status::admit_asleep(at.node)
+            };
+            unaware += u32::from(!was.looking());
+        }
+        let head = !first.link(previous);
+        unaware += u32::from(!status::admit(first.node, head).looking());
+        let woken = if first == last { 1 } else { 2 };
+        references.into_iter().take(woken).flatten().for_each(P::unpark);
+        unaware
+    }
+}
+
+/// Whether it is the last of those that were moved together.
+pub(super) fn is_rearguard<P: Platform>(node: &Waiter<P>) -> bool {
+    // Relaxed: written before the waiter was in the queue, and published with it.
+    node.queue.load(Relaxed) & REARGUARD != 0
+}
+
+/// The waiter has overtaken the head: if it is a rearguard, wakes those that it has guarded, and
+/// whoever else sleeps on in that queue (MOVE-2). Looks at all nodes that there are: it happens
+/// once a broadcast at most, after a backstop.
+pub(super) fn relieve<P: Platform>(node: &Waiter<P>) {
+    if !is_rearguard(node) {
+        return;
+    }
+    let arena = P::arena();
+    let queue = node.queue.load(Relaxed) & !REARGUARD;
+    for index in 1..=arena.high_water() {
+        let Some(other) = arena.resolve_index(index) else { continue };
+        // Before the look: a node that changes hands afterwards is not woken.
+        let reference = arena.reference(index);
+        // Those that we guard were moved before we were told, by the same release.
+        if status::load(other).moved()
+            && other.queue.load(Relaxed) == queue
+            && let Some(reference) = reference
+        {
+            P::unpark(reference);
+        }
+    }
+}
+
+impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
+    /// Prepares the caller's node to be moved into this queue; not if the caller may have to leave
+    /// it there, as its backstop may ask, and has left too many behind already.
+    pub(crate) fn invite(&self, bits: u32) {
+        if F::BACKSTOP_NS != 0 && !abandoned::thread_may_leave_one::<P>() {
+            return;
+        }
+        let Some(place) = Place::<P>::at(bits) else { return };
+        place.locate::<Q>();
+        Patience::<F>::begin(place.node);
+        let tail = core::ptr::from_ref(&self.tail).expose_provenance();
+        // Relaxed, as the others: published by the lock of the list.
+        place.node.batch.store(0, Relaxed);
+        place.node.queue.store(tail as u64, Relaxed);
+    }
+
+    /// Acquires the lock for a waiter that was moved into its queue; blocks until it is had.
+    ///
+    /// The mutex must be the one that the waiter named when it began to wait.
+    pub fn lock_moved(&self, moved: Moved) {
+        let place = Place::<P>::at(moved.0.bits());
+        let wait = place.map_or(Wait::Lost, |me| {
+            status::arrive(me.node);
+            self.wait_in_queue(me, None)
+        });
+        if wait != Wait::Acquired {
+            // The child of a fork that came in between: there is no queue, and nobody in it.
+            self.lock();
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The bound of what all threads together leave behind in queues.
+//!
+//! A test of its own process: it counts nodes.
+
+use std::thread;
+use std::time::Duration;
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Deadline, Platform};
+use antiphon_sync::lock::ShflMutex;
+
+/// Threads that end leave their nodes behind too: there is a bound for all of them together, and
+/// the next owner reclaims what was left.
+#[test]
+fn threads_that_come_and_give_up_leave_some_thousand_nodes() {
+    const AT_ONCE: i32 = 50;
+    const GROUPS: i32 = 60;
+    const IN_ALL: i32 = 4096;
+    static LOCK: ShflMutex<Linux> = ShflMutex::NEW;
+    let soon = || Deadline { clock: Clock::Monotonic, ns: Linux::now(Clock::Monotonic) + 100_000 };
+    let left_behind = || Linux::arena().left_behind().cast_signed();
+    LOCK.lock();
+    let head = thread::spawn(|| {
+        LOCK.lock();
+        // SAFETY: locked above.
+        unsafe { LOCK.unlock() };
+    });
+    thread::sleep(Duration::from_millis(50));
+    for _ in 0..GROUPS {
+        thread::scope(|scope| {
+            for _ in 0..AT_ONCE {
+                scope.spawn(|| assert!(!(0..2).any(|_| LOCK.lock_until(soon()))));
+            }
+        });
+    }
+    let left = left_behind();
+    assert!(left > IN_ALL / 2, "{left}: most of {} waits left one", 2 * AT_ONCE * GROUPS);
+    assert!(left < IN_ALL + 2 * AT_ONCE, "{left}");
+    // SAFETY: locked above.
+    unsafe { LOCK.unlock() };
+    assert!(head.join().is_ok());
+    assert!(left_behind() <= 0, "{} are still there", left_behind());
+}
