@@ -80,6 +80,7 @@ fn fair() -> Vec<Entry> {
         Entry::new("shfl-mutex/fair-3x2", exclusion::<Fair>(3, 2), spurious).by_lot(10_000),
         Entry::new("shfl-mutex/fair-gives-up-1+1", give_up(1, 1), timed),
         Entry::new("shfl-mutex/fair-gives-up-2+2", give_up(2, 2), timed.spurious(1)).by_lot(10_000),
+        Entry::new("shfl-mutex/fair-gives-up-2x1+1", overtaken(), timed).reaches(&["gave up"]),
         Entry::new("shfl-mutex/fair-tries-2+1", tries::<None, Insistent>(2), PLAIN),
         Entry::new("shfl-mutex+light/fair-2x2", exclusion::<Fair>(2, 2), light).by_lot(10_000),
         Entry::new("shfl-mutex+light/fair-3x2", exclusion::<Fair>(3, 2), light).by_lot(10_000),
@@ -184,6 +185,34 @@ fn giving_up<Q: Policy, F: Form>(untimed: u32, timed: u32) -> Program {
         scope.finally(move || {
             assert!(data.get() >= untimed);
             assert!(lock.try_lock(), "the lock is free at the end");
+            unlock(lock);
+            assert!(lock.lock_uncontended(), "and not kept for one that has given up");
+        });
+    })
+}
+
+/// An owner who overtakes a waiter that gives up keeps the lock for nobody, or not for longer than
+/// until the next release. Has to reach `gave up`.
+fn overtaken() -> Program {
+    Program::new(2, 3, |scope| {
+        let lock = scope.share(ShflMutex::<Check, None, Insistent>::NEW);
+        scope.spawn(move || {
+            for _ in 0..2 {
+                lock.lock();
+                unlock(lock);
+            }
+        });
+        scope.spawn(move || {
+            if lock.lock_until(soon()) {
+                unlock(lock);
+            } else {
+                antiphon_check::probe("gave up");
+            }
+        });
+        scope.finally(move || {
+            assert!(lock.try_lock(), "the lock is free at the end");
+            unlock(lock);
+            assert!(lock.lock_uncontended(), "and kept for nobody");
         });
     })
 }

@@ -126,3 +126,72 @@ fn now<P: Platform>() -> u32 {
 fn between(earlier: u32, later: u32) -> i32 {
     later.wrapping_sub(earlier).cast_signed()
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use antiphon_sim::{Machine, Sim, Simulation, work};
+
+    use super::*;
+    use crate::lock::Standard;
+
+    type Standards = Patience<Standard>;
+
+    /// Runs `test` on one thread of a simulated machine, which alone tells the time.
+    fn simulated(test: fn(&Waiter<Sim>)) {
+        let thread = move |_| {
+            let node = Waiter::NEW;
+            test(&node);
+        };
+        let done = Simulation::new(Machine::two_sockets(), 1).threads(1, thread).run(0);
+        assert!(done.is_ok(), "{:?}", done.err());
+    }
+
+    #[test]
+    fn a_called_waiter_is_due_when_its_patience_ends() {
+        simulated(|node| {
+            Standards::begin(node);
+            assert!(!Standards::was_called(node) && !Standards::is_over(node));
+            Standards::call(node, false);
+            assert!(Standards::was_called(node) && !Standards::is_over(node));
+            work(u64::from(Standard::PATIENCE_NS) / 2);
+            Standards::call(node, false);
+            assert!(!Standards::is_over(node));
+            work(u64::from(Standard::PATIENCE_NS) / 2 + 4096);
+            assert!(Standards::is_over(node), "a second call gives no more time");
+            Standards::excuse(node);
+            assert!(!Standards::is_over(node));
+            work(u64::from(LONGEST + 4) << UNIT_BITS);
+            assert!(Standards::is_over(node));
+        });
+    }
+
+    #[test]
+    fn who_was_late_is_patient_for_twenty_times_as_long_and_forgets() {
+        simulated(|node| {
+            const LATE: u32 = 1000;
+            Standards::begin(node);
+            Standards::call(node, true);
+            work(u64::from(LATE) << UNIT_BITS);
+            Standards::learn(node, true);
+            Standards::begin(node);
+            let learnt = node.patience.load(Relaxed);
+            assert!((SHARE * (LATE - 2)..=SHARE * (LATE + 2)).contains(&learnt), "{learnt}");
+            Standards::learn(node, false);
+            Standards::begin(node);
+            assert_eq!(node.patience.load(Relaxed), learnt - learnt.div_ceil(FORGETS));
+        });
+    }
+
+    #[test]
+    fn a_time_that_is_long_past_stays_past_when_the_clock_wraps() {
+        simulated(|node| {
+            for ago in [0, 1 << 20, 1 << 31, u32::MAX - 2 * LONGEST] {
+                node.due.store(now::<Sim>().wrapping_sub(ago) | 1, Relaxed);
+                work(4096);
+                assert!(Standards::is_over(node), "{ago} units ago");
+            }
+        });
+    }
+}
