@@ -14,6 +14,7 @@ use antiphon_platform::{CpuId, SocketId};
 
 use crate::sys;
 
+// SAFETY: the signature of `getcpu(3)`.
 unsafe extern "C" {
     /// glibc 2.29 and later.
     fn getcpu(cpu: *mut c_uint, node: *mut c_uint) -> c_int;

@@ -20,6 +20,7 @@ fn node_of(cpu: u32) -> u32 {
 }
 
 /// The C library's function of this name, as the crate under test finds it.
+// SAFETY: of the C library's signature, and it does what that promises.
 #[unsafe(no_mangle)]
 extern "C" fn getcpu(cpu: *mut c_uint, node: *mut c_uint) -> c_int {
     // SAFETY: takes nothing.

@@ -35,7 +35,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Platform as _, WaiterId};
+use antiphon_platform::{Clock, Deadline, Platform as _};
 use antiphon_record::Kind;
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::Condvar;
@@ -174,6 +174,11 @@ impl Mutex {
         }
     }
 
+    /// [`release`](Self::release), where the light form is in use.
+    ///
+    /// # Safety
+    ///
+    /// As of `release`.
     #[inline(never)]
     unsafe fn release_lightly(&self) -> c_int {
         // SAFETY: the caller owns the lock.
@@ -181,6 +186,11 @@ impl Mutex {
         0
     }
 
+    /// [`release`](Self::release), where somebody waits.
+    ///
+    /// # Safety
+    ///
+    /// As of `release`.
     #[cold]
     #[inline(never)]
     unsafe fn release_contended(&self) -> c_int {
@@ -188,13 +198,6 @@ impl Mutex {
         // SAFETY: the caller owns the lock.
         unsafe { self.lock.unlock() };
         0
-    }
-
-    /// The name of the last waiter, 0 for none: bytes 4 to 7 of our lock (its page has the table).
-    pub(crate) fn last_waiter(&self) -> Option<WaiterId> {
-        // SAFETY: inside the lock, aligned, and an atomic word there.
-        let tail = unsafe { &*(&raw const self.lock).cast::<AtomicU32>().add(1) };
-        WaiterId::from_bits(tail.load(Relaxed))
     }
 
     /// The kind, as far as it makes a difference; 0 is normal.

@@ -92,6 +92,12 @@ enum List {
 const _: () = assert!(size_of::<Wait>() <= 24 + 14 * 8 && align_of::<Wait>() <= 8);
 
 /// Begins a wait. The mutex is released when it returns 0, else nothing has happened.
+///
+/// # Safety
+///
+/// `wait` is room for a `Wait` that nobody else uses; the others are what the program gave to
+/// `pthread_cond_wait`.
+// SAFETY: `shim.c` declares the name so, and nobody else has one of this prefix.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_begin(
     wait: *mut MaybeUninit<Wait>,
@@ -179,6 +185,11 @@ impl Wait {
 }
 
 /// Whether the waiter has to sleep, and if so on what.
+///
+/// # Safety
+///
+/// `wait` is what `begin` has written, and nobody else uses it.
+// SAFETY: the name, as that of `begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_sleeps(wait: *mut Wait) -> c_int {
     // SAFETY: `begin` has written it, and nobody else has it.
@@ -233,6 +244,11 @@ fn left_ns(deadline: Deadline) -> u64 {
 }
 
 /// The sleep is over, with this code from the kernel.
+///
+/// # Safety
+///
+/// `wait` is what `begin` has written, and nobody else uses it.
+// SAFETY: the name, as that of `begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_slept(wait: *mut Wait, code: c_int) {
     // SAFETY: as in `sleeps`.
@@ -261,6 +277,11 @@ fn woke(wait: &Wait) {
 }
 
 /// The wait is over: locks the mutex. Returns what the program's call returns.
+///
+/// # Safety
+///
+/// `wait` is what `begin` has written, and nobody else uses it.
+// SAFETY: the name, as that of `begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_end(wait: *mut Wait) -> c_int {
     // SAFETY: as in `sleeps`.
@@ -273,6 +294,11 @@ unsafe extern "C" fn antiphon_cond_end(wait: *mut Wait) -> c_int {
 }
 
 /// The waiter was cancelled in its sleep: as at its end, but a notification goes to another waiter.
+///
+/// # Safety
+///
+/// `wait` is what `begin` has written, and nobody else uses it.
+// SAFETY: the name, as that of `begin`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_cond_cancelled(wait: *mut Wait) {
     // SAFETY: as in `sleeps`.
@@ -387,6 +413,10 @@ fn adopt(cond: &Cond) {
 }
 
 /// `pthread_cond_signal`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn signal(cond: *mut Cond) -> c_int {
     if mode::disabled() {
         return forward!(COND_SIGNAL(cond));
@@ -403,6 +433,10 @@ pub(crate) unsafe extern "C" fn signal(cond: *mut Cond) -> c_int {
 }
 
 /// `pthread_cond_broadcast`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn broadcast(cond: *mut Cond) -> c_int {
     if mode::disabled() {
         return forward!(COND_BROADCAST(cond));
@@ -422,6 +456,10 @@ pub(crate) unsafe extern "C" fn broadcast(cond: *mut Cond) -> c_int {
 }
 
 /// `pthread_cond_init`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attributes: *const c_void) -> c_int {
     if mode::disabled() {
         return forward!(COND_INIT(cond, attributes));
@@ -445,6 +483,10 @@ pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attributes: *const c_void)
 }
 
 /// `pthread_cond_destroy`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn destroy(cond: *mut Cond) -> c_int {
     if mode::disabled() {
         return forward!(COND_DESTROY(cond));
@@ -468,18 +510,21 @@ fn timespec_of(ns: u64) -> timespec {
 }
 
 /// The C library's `pthread_cond_wait`, for a wait that is not ours.
+// SAFETY: the name, as that of `begin`.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_real_cond_wait() -> *const c_void {
     real::COND_WAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)
 }
 
 /// The C library's `pthread_cond_timedwait`.
+// SAFETY: the name, as that of `begin`.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_real_cond_timedwait() -> *const c_void {
     real::COND_TIMEDWAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)
 }
 
 /// The C library's `pthread_cond_clockwait`.
+// SAFETY: the name, as that of `begin`.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_real_cond_clockwait() -> *const c_void {
     real::COND_CLOCKWAIT.get().map_or(core::ptr::null(), |function| function as *const c_void)

@@ -84,6 +84,7 @@ macro_rules! plain {
 /// cancellation finds C code alone.
 macro_rules! cancellable {
     ($($name:ident($($argument:ident: $type:ty),*) => $to:ident;)*) => {
+        // SAFETY: `shim.c` defines them so.
         unsafe extern "C" {
             $(fn $to($($argument: $type),*) -> c_int;)*
         }

@@ -55,5 +55,6 @@ extern "C" fn load() {
 
 /// Makes the loader call [`load`].
 #[used]
+// SAFETY: a section of pointers to such functions, which the loader calls once each.
 #[unsafe(link_section = ".init_array")]
 static LOAD: extern "C" fn() = load;

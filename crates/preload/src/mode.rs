@@ -28,6 +28,7 @@ pub(crate) const DISABLED: i32 = 4;
 
 static MODE: AtomicI32 = AtomicI32::new(UNDECIDED);
 
+// SAFETY: `environ(7)`: a pointer of the C library's, which is aligned and always readable.
 unsafe extern "C" {
     /// The C library's; null until that has started.
     static environ: *const *const c_char;

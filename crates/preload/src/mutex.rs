@@ -40,6 +40,10 @@ enum Patience<'a> {
 }
 
 /// `pthread_mutex_lock`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
 #[inline]
 pub(crate) unsafe extern "C" fn lock(mutex: *mut Mutex, site: usize) -> c_int {
     // SAFETY: the caller of `pthread_mutex_lock` gave us a mutex.
@@ -85,6 +89,10 @@ fn lock_otherwise(mutex: &Mutex, site: usize) -> c_int {
 }
 
 /// `pthread_mutex_trylock`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn trylock(mutex: *mut Mutex, site: usize) -> c_int {
     // SAFETY: as in `lock`.
     let mutex = unsafe { &*mutex };
@@ -112,6 +120,10 @@ fn trylock_slowly(mutex: &Mutex, site: usize) -> c_int {
 }
 
 /// `pthread_mutex_timedlock`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn timedlock(
     mutex: *mut Mutex,
     until: *const timespec,
@@ -129,6 +141,10 @@ pub(crate) unsafe extern "C" fn timedlock(
 }
 
 /// `pthread_mutex_clocklock`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn clocklock(
     mutex: *mut Mutex,
     clock: clockid_t,
@@ -150,6 +166,10 @@ pub(crate) unsafe extern "C" fn clocklock(
 }
 
 /// `pthread_mutex_unlock`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
 #[inline]
 pub(crate) unsafe extern "C" fn unlock(mutex: *mut Mutex) -> c_int {
     // SAFETY: as in `lock`. The lock touches nothing behind its releasing store, so the memory may
@@ -192,6 +212,10 @@ fn unlock_theirs(mutex: &Mutex) -> c_int {
 }
 
 /// `pthread_mutex_init`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attributes: *const c_void) -> c_int {
     if attributes.is_null() && !mode::disabled() {
         // SAFETY: the caller of `pthread_mutex_init` gave us memory for a mutex.
@@ -203,6 +227,10 @@ pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attributes: *const c_voi
 }
 
 /// `pthread_mutex_destroy`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn destroy(mutex: *mut Mutex) -> c_int {
     // SAFETY: as in `lock`.
     let mutex = unsafe { &*mutex };

@@ -19,6 +19,7 @@ use libc::{clockid_t, timespec};
 
 use crate::abi::{Cond, Mutex};
 
+// SAFETY: the signatures of `dlvsym(3)` and `dlsym(3)`, which `shim.c` defines.
 unsafe extern "C" {
     /// `dlvsym` in the version that every C library has (`shim.c`).
     fn antiphon_dlvsym(

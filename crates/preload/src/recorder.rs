@@ -288,7 +288,7 @@ fn hold_ends(mutex: &Mutex, since: u64) {
 /// not flagged as shared. Somebody contends for it, or did.
 pub(crate) fn look_for_strangers(mutex: &Mutex) {
     let Some(writer) = writer() else { return };
-    let stranger = mutex.last_waiter().is_some_and(|last| last.epoch() != Linux::epoch());
+    let stranger = mutex.lock.last_waiter().is_some_and(|last| last.epoch() != Linux::epoch());
     let address = core::ptr::from_ref(mutex).addr();
     // The child of a fork finds its parent's waiters in memory of its own.
     if stranger && maps::is_shared(address) {

@@ -37,6 +37,10 @@ mod code {
 use code::{FREE, HELD, held};
 
 /// `pthread_spin_lock`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn lock(spin: *mut AtomicI32, site: usize) -> c_int {
     // SAFETY: the caller of `pthread_spin_lock` gave us a spinlock.
     let word = unsafe { &*spin };
@@ -76,6 +80,10 @@ fn lock_slowly(word: &AtomicI32, site: usize) -> c_int {
 }
 
 /// `pthread_spin_trylock`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn trylock(spin: *mut AtomicI32) -> c_int {
     if mode::disabled() {
         return forward!(SPIN_TRYLOCK(spin.cast()));
@@ -90,6 +98,10 @@ pub(crate) unsafe extern "C" fn trylock(spin: *mut AtomicI32) -> c_int {
 }
 
 /// `pthread_spin_unlock`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn unlock(spin: *mut AtomicI32) -> c_int {
     if mode::disabled() {
         return forward!(SPIN_UNLOCK(spin.cast()));
@@ -100,6 +112,10 @@ pub(crate) unsafe extern "C" fn unlock(spin: *mut AtomicI32) -> c_int {
 }
 
 /// `pthread_spin_init`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn init(spin: *mut AtomicI32, shared: c_int) -> c_int {
     if mode::disabled() {
         return forward!(SPIN_INIT(spin.cast(), shared));
@@ -110,6 +126,10 @@ pub(crate) unsafe extern "C" fn init(spin: *mut AtomicI32, shared: c_int) -> c_i
 }
 
 /// `pthread_spin_destroy`: there is nothing of ours to release.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn destroy(spin: *mut AtomicI32) -> c_int {
     if mode::disabled() { forward!(SPIN_DESTROY(spin.cast())) } else { 0 }
 }

@@ -196,6 +196,7 @@ fn in_child(fork: unsafe extern "C" fn() -> libc::pid_t, child: impl FnOnce() ->
     }
 }
 
+// SAFETY: the signature of `_Fork(3)`.
 unsafe extern "C" {
     /// `fork` without the handlers (glibc 2.34).
     fn _Fork() -> libc::pid_t;

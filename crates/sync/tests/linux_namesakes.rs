@@ -10,24 +10,11 @@ use std::thread;
 use std::time::Duration;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Budget, Platform, WaiterId};
-use antiphon_sync::lock::{Form, Lock, ShflMutex};
+use antiphon_platform::{Platform, WaiterId};
+use antiphon_sync::lock::{Lock, ShflMutex};
 use antiphon_sync::policy::Numa;
+use common::sound::Sound;
 use common::validate::{Guarded, exclusion};
-
-/// All sleep at once, and nobody looks up by itself: a wake that does not come shows.
-struct Sound;
-
-impl Form for Sound {
-    const HEAD_SLEEPS: bool = true;
-    const GROUP: u32 = 1024;
-    const PATIENCE_NS: u32 = 200_000;
-    const LOOK: u32 = 16;
-    const SPIN: Budget = Budget::NONE;
-    const QUEUE_SPIN: Budget = Budget::NONE;
-    const HEAD_SPIN: Budget = Budget::NONE;
-    const BACKSTOP_NS: u64 = 0;
-}
 
 type Mutex = ShflMutex<Linux, Numa, Sound>;
 

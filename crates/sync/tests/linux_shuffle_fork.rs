@@ -4,6 +4,7 @@
 //! Of the mutex only: where spinning waiters are few enough to be let into the spinlock's queue,
 //! on a machine of two CPUs, they are too few to be sorted.
 
+mod common;
 #[path = "../../linux/tests/support/mod.rs"]
 mod support;
 
@@ -12,9 +13,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Atomic, Budget, Platform, Waiter};
-use antiphon_sync::lock::{Form, ShflMutex};
+use antiphon_platform::{Atomic, Platform, Waiter};
+use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::policy::Policy;
+use common::sound::Sound;
 use support::{FORKS, in_child};
 
 /// Whether a shuffler is in the middle of the queue, and whether it shall go on.
@@ -41,20 +43,6 @@ impl Policy for Halting {
         // Relaxed: the arena has written it before the waiter joined the queue.
         candidate.generation.load(Relaxed) % 4 == 1
     }
-}
-
-/// All sleep at once, and nobody looks up by itself: a wake that does not come shows.
-struct Sound;
-
-impl Form for Sound {
-    const HEAD_SLEEPS: bool = true;
-    const GROUP: u32 = 1024;
-    const PATIENCE_NS: u32 = 200_000;
-    const LOOK: u32 = 16;
-    const SPIN: Budget = Budget::NONE;
-    const QUEUE_SPIN: Budget = Budget::NONE;
-    const HEAD_SPIN: Budget = Budget::NONE;
-    const BACKSTOP_NS: u64 = 0;
 }
 
 type Mutex = ShflMutex<Linux, Halting, Sound>;

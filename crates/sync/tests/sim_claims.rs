@@ -1,13 +1,15 @@
 //! What the ShflLock documents say and a simulated machine can show. Entries of `docs/claims.toml`
 //! name these tests.
 
+mod common;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use antiphon_sim::{Access, Machine, Outcome, OwnLine, Sim, Simulation, count, finished};
-use antiphon_sim::{think, touch, work};
+use antiphon_sim::{Machine, OwnLine, Sim, Simulation, work};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
 use antiphon_sync::policy::{None, Numa};
+use common::contention::{Pace, contend};
 
 fn unlock(lock: &impl Lock) {
     // SAFETY: each caller has locked it.
@@ -50,29 +52,13 @@ fn waiters_in_turn_are_served_socket_by_socket() {
     assert!(changes <= 3, "{sorted:?}");
 }
 
-/// `threads` threads take one lock over and over, for 20 ms.
-fn contend<L: Lock>(machine: Machine, threads: usize) -> Outcome {
-    let shared = Rc::new((OwnLine(L::NEW), OwnLine([0_u64; 16])));
-    Simulation::new(machine, 11)
-        .threads(threads, move |_| {
-            while !finished() {
-                shared.0.lock();
-                touch(&shared.1.0, Access::Write);
-                work(100);
-                unlock(&shared.0.0);
-                count();
-                think(300);
-            }
-        })
-        .run(20_000_000)
-        .unwrap_or_else(|stuck| panic!("{stuck}"))
-}
-
 /// `000_…`, "Minimal scheduler intervention": more threads than cores, and hardly anybody is put
 /// to sleep or woken for an operation.
 #[test]
 fn a_crowd_is_seldom_put_to_sleep_or_woken() {
-    let crowd = contend::<ShflMutex<Sim>>(Machine::two_sockets().shape(1, 2), 32);
+    let pace = Pace { section_ns: 100, away_ns: 300 };
+    let machine = Machine::two_sockets().shape(1, 2);
+    let crowd = contend::<ShflMutex<Sim>>(machine, 32, pace, 20_000_000);
     let operations = crowd.total_operations();
     let (parks, wakes) = (crowd.counts.parks, crowd.counts.wakes);
     assert!(20 * parks < operations, "{parks} sleeps in {operations} operations");

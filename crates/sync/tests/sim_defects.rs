@@ -2,17 +2,18 @@
 //! would notice. The letters are those of `src/lock/shfl/README.md`, "The published code's
 //! defects, and the tests that would notice".
 
+mod common;
+
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::{Atomic, Platform, Waiter};
-use antiphon_sim::{
-    Access, Machine, Outcome, OwnLine, Sim, Simulation, count, finished, now, think, touch, work,
-};
+use antiphon_sim::{Machine, Outcome, OwnLine, Sim, Simulation, count, finished, now, think, work};
 use antiphon_sync::lock::{Lock, Published, ShflMutex, ShflSpin};
 use antiphon_sync::policy::{None, Numa, Policy};
+use common::contention::{Pace, contend};
 
 fn unlock(lock: &impl Lock) {
     // SAFETY: each caller has locked it.
@@ -81,20 +82,8 @@ fn a_lock_is_as_fast_after_contention_as_before() {
 
 /// `threads` threads on one socket of `cores` cores take one lock over and over, for 20 ms.
 fn crowd<L: Lock>(cores: u32, threads: usize) -> Outcome {
-    let shared = Rc::new((OwnLine(L::NEW), OwnLine([0_u64; 16])));
-    Simulation::new(Machine::two_sockets().shape(1, cores), 11)
-        .threads(threads, move |_| {
-            while !finished() {
-                shared.0.lock();
-                touch(&shared.1.0, Access::Write);
-                work(100);
-                unlock(&shared.0.0);
-                count();
-                think(300);
-            }
-        })
-        .run(20_000_000)
-        .unwrap_or_else(|stuck| panic!("{stuck}"))
+    let machine = Machine::two_sockets().shape(1, cores);
+    contend::<L>(machine, threads, Pace { section_ns: 100, away_ns: 300 }, 20_000_000)
 }
 
 /// Defect c: a waiter that was told to spin never sleeps again, and with more threads than CPUs

@@ -1,38 +1,15 @@
 //! The locks on simulated machines: order, fairness, the price of a policy; the same in each run.
 
-use std::cell::Cell;
-use std::rc::Rc;
+mod common;
 
-use antiphon_sim::{Access, Machine, Outcome, OwnLine, Sim, Simulation};
+use antiphon_sim::{Machine, Outcome, Sim};
 use antiphon_sync::lock::{Lock, Published, ShflMutex, ShflSpin, Ticket};
 use antiphon_sync::policy::{None, Numa};
+use common::contention::{self, Pace};
 
-/// `threads` threads take one lock over and over; each critical section writes two lines and is
-/// checked to be alone.
+/// Short critical sections on a busy lock.
 fn contend<L: Lock>(machine: Machine, threads: usize, limit_ns: u64) -> Outcome {
-    struct Shared<L> {
-        lock: OwnLine<L>,
-        data: OwnLine<[u64; 16]>,
-        owned: Cell<bool>,
-    }
-    let shared =
-        Rc::new(Shared { lock: OwnLine(L::NEW), data: OwnLine([0; 16]), owned: Cell::new(false) });
-    Simulation::new(machine, 7)
-        .threads(threads, move |_| {
-            while !antiphon_sim::finished() {
-                shared.lock.lock();
-                assert!(!shared.owned.replace(true), "two owners at a time");
-                antiphon_sim::touch(&shared.data.0, Access::Write);
-                antiphon_sim::work(50);
-                assert!(shared.owned.replace(false));
-                // SAFETY: locked above.
-                unsafe { shared.lock.unlock() };
-                antiphon_sim::count();
-                antiphon_sim::think(200);
-            }
-        })
-        .run(limit_ns)
-        .unwrap_or_else(|stuck| panic!("{stuck}"))
+    contention::contend::<L>(machine, threads, Pace { section_ns: 50, away_ns: 200 }, limit_ns)
 }
 
 fn remote_transfers_per_operation(outcome: &Outcome) -> f64 {

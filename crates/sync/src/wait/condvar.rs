@@ -90,13 +90,9 @@ impl<P: Platform> Condvar<P> {
         unlock: impl FnOnce(),
         lock: impl FnOnce(),
     ) -> bool {
-        let entry = self.prepare();
-        let napping = entry.node::<P>().is_none();
-        unlock();
-        while !entry.sleep::<P>(deadline) {}
-        let notified = !matches!(self.finish(entry), End::GaveUp);
+        let (_, notified) = self.outlast(self.prepare(), deadline, unlock);
         lock();
-        notified && !(napping && nap::passed::<P>(deadline))
+        notified
     }
 
     /// As [`wait`](Self::wait), with a mutex into whose queue a broadcast may move the caller.
@@ -109,21 +105,31 @@ impl<P: Platform> Condvar<P> {
         mutex: &ShflMutex<P, Q, F>,
         deadline: Option<Deadline>,
     ) -> bool {
-        let entry = self.prepare_with(mutex);
-        let napping = entry.node::<P>().is_none();
         // SAFETY: the caller's promise.
-        unsafe { mutex.unlock() };
-        while !entry.sleep::<P>(deadline) {}
-        match self.finish(entry) {
-            End::Moved(moved) => {
-                mutex.lock_moved(moved);
-                true
-            }
-            end => {
-                mutex.lock();
-                matches!(end, End::Notified) && !(napping && nap::passed::<P>(deadline))
-            }
+        let unlock = || unsafe { mutex.unlock() };
+        let (end, notified) = self.outlast(self.prepare_with(mutex), deadline, unlock);
+        match end {
+            End::Moved(moved) => mutex.lock_moved(moved),
+            End::GaveUp | End::Notified => mutex.lock(),
         }
+        notified
+    }
+
+    /// The wait from the unlocking to the locking: how it ended, and whether the caller was
+    /// notified before the deadline.
+    fn outlast(
+        &self,
+        entry: Entry,
+        deadline: Option<Deadline>,
+        unlock: impl FnOnce(),
+    ) -> (End, bool) {
+        let napping = entry.node::<P>().is_none();
+        unlock();
+        while !entry.sleep::<P>(deadline) {}
+        let end = self.finish(entry);
+        let in_time = !(napping && nap::passed::<P>(deadline));
+        let notified = in_time && !matches!(end, End::GaveUp);
+        (end, notified)
     }
 
     /// Puts the caller on the list. To be called with the mutex held.

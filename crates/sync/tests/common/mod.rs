@@ -2,5 +2,7 @@
 
 #![allow(dead_code)]
 
+pub mod contention;
 pub mod metal;
+pub mod sound;
 pub mod validate;

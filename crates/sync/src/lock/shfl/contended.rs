@@ -255,7 +255,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             };
             if P::park(me.node, until) == Parked::Woken {
                 // Its patience runs already, unless its name is also that of others.
-                Patience::<F>::call(me.node, false);
+                Patience::<F>::call(me.node);
             } else if nap::passed::<P>(deadline) {
                 return if self.take_as_head(me) { Wait::Acquired } else { Wait::TimedOut };
             }

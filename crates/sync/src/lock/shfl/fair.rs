@@ -46,15 +46,9 @@ impl<F: Form> Patience<F> {
         }
     }
 
-    /// The waiter is called: its patience begins to run, unless it does so already or the lock is
-    /// kept for it at once.
-    pub(super) fn call<P: Platform>(node: &Waiter<P>, keeps: bool) {
-        if Self::ENDLESS {
-            return;
-        }
-        if keeps {
-            Self::keep(node);
-        } else if !Self::was_called(node) {
+    /// The waiter is called: its patience begins to run, unless it does so already.
+    pub(super) fn call<P: Platform>(node: &Waiter<P>) {
+        if !Self::ENDLESS && !Self::was_called(node) {
             let patience = node.patience.load(Relaxed).max(F::PATIENCE_NS >> UNIT_BITS);
             node.due.store(now::<P>().wrapping_add(patience) | 1, Relaxed);
         }
@@ -95,7 +89,9 @@ impl<F: Form> Patience<F> {
 
     /// The lock is kept for the waiter from now on.
     pub(super) fn keep<P: Platform>(node: &Waiter<P>) {
-        node.due.store(now::<P>(), Relaxed);
+        if !Self::ENDLESS {
+            node.due.store(now::<P>(), Relaxed);
+        }
     }
 
     /// The head has the lock: learns from how late it was, if the lock was kept for it.
@@ -105,10 +101,11 @@ impl<F: Form> Patience<F> {
         }
         let patience = node.patience.load(Relaxed);
         let lateness = match node.due.load(Relaxed) {
-            due if kept && due != 0 => between(due, now::<P>()).max(0).cast_unsigned(),
+            // Below zero if the head was faster than the note of it.
+            due if kept && due != 0 => now::<P>().wrapping_sub(due).cast_signed().max(0),
             _ => 0,
         };
-        let learnt = lateness.saturating_mul(SHARE).min(LONGEST);
+        let learnt = lateness.cast_unsigned().saturating_mul(SHARE).min(LONGEST);
         let new = learnt.max(patience - patience.div_ceil(FORGETS));
         P::local(|local| local.patience.store(new, Relaxed));
     }
@@ -120,11 +117,6 @@ const UNIT_BITS: u32 = 10;
 /// Now, odd; wraps around after 73 minutes.
 fn now<P: Platform>() -> u32 {
     (P::now(Clock::Monotonic) >> UNIT_BITS) as u32 | 1
-}
-
-/// From `earlier` to `later`; negative if it is the other way round.
-fn between(earlier: u32, later: u32) -> i32 {
-    later.wrapping_sub(earlier).cast_signed()
 }
 
 #[cfg(test)]
@@ -153,10 +145,10 @@ mod tests {
         simulated(|node| {
             Standards::begin(node);
             assert!(!Standards::was_called(node) && !Standards::is_over(node));
-            Standards::call(node, false);
+            Standards::call(node);
             assert!(Standards::was_called(node) && !Standards::is_over(node));
             work(u64::from(Standard::PATIENCE_NS) / 2);
-            Standards::call(node, false);
+            Standards::call(node);
             assert!(!Standards::is_over(node));
             work(u64::from(Standard::PATIENCE_NS) / 2 + 4096);
             assert!(Standards::is_over(node), "a second call gives no more time");
@@ -172,7 +164,7 @@ mod tests {
         simulated(|node| {
             const LATE: u32 = 1000;
             Standards::begin(node);
-            Standards::call(node, true);
+            Standards::keep(node);
             work(u64::from(LATE) << UNIT_BITS);
             Standards::learn(node, true);
             Standards::begin(node);

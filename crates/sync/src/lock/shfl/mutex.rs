@@ -28,7 +28,7 @@
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, AtomicInteger, Budget, Deadline, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Budget, Deadline, Platform, WaiterId};
 
 use super::contended::Wait;
 use super::fair::Patience;
@@ -143,6 +143,12 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             Ok(_) => true,
             Err(seen) => seen & LOCKED == 0 && self.take_any(),
         }
+    }
+
+    /// The name of who came last of those that wait, whatever process wrote it; `None` if nobody
+    /// waits. May be stale at once.
+    pub fn last_waiter(&self) -> Option<WaiterId> {
+        self.tail.name()
     }
 
     /// Whether somebody holds the lock; may be stale at once.
@@ -272,7 +278,11 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
                 named = u32::from(self.head.load(Acquire));
                 target = arena.reference(named);
                 if let Some(head) = arena.resolve_index(named) {
-                    Patience::<F>::call(head, seen & FAIR != 0);
+                    if seen & FAIR == 0 {
+                        Patience::<F>::call(head);
+                    } else {
+                        Patience::<F>::keep(head);
+                    }
                 }
             }
             let seen = seen & !WAKE;

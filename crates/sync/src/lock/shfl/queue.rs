@@ -194,6 +194,11 @@ pub(super) struct TailId<P: Platform>(P::U32);
 
 impl<P: Platform> TailId<P> {
     pub(super) const NEW: Self = Self(P::U32::ZERO);
+
+    /// The name that stands there.
+    pub(super) fn name(&self) -> Option<WaiterId> {
+        WaiterId::from_bits(self.0.load(Relaxed))
+    }
 }
 
 /// A tail of 16 bits: the index of the last waiter. Waiters with larger indices can't join.

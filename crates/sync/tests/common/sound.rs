@@ -1,0 +1,18 @@
+//! A form of the mutex that shows each wake which does not come.
+
+use antiphon_platform::Budget;
+use antiphon_sync::lock::Form;
+
+/// All sleep at once, and nobody looks up by itself: a wake that does not come shows.
+pub struct Sound;
+
+impl Form for Sound {
+    const HEAD_SLEEPS: bool = true;
+    const GROUP: u32 = 1024;
+    const PATIENCE_NS: u32 = 200_000;
+    const LOOK: u32 = 16;
+    const SPIN: Budget = Budget::NONE;
+    const QUEUE_SPIN: Budget = Budget::NONE;
+    const HEAD_SPIN: Budget = Budget::NONE;
+    const BACKSTOP_NS: u64 = 0;
+}
