@@ -53,7 +53,7 @@ pub(crate) fn describe(address: usize) -> Option<String> {
             (&node.resume, "resume"),
             (&node.socket, "socket"),
             (&node.data, "data"),
-            (&node.patience, "patience"),
+            (&node.called, "called"),
             (&node.due, "due"),
             (&node.token, "token"),
         ];

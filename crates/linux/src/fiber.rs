@@ -34,6 +34,10 @@ use crate::park::suspended;
 use crate::{Linux, clock};
 
 /// What a fiber runtime does for those who wait.
+///
+/// None of it may unwind: that aborts the process. A wait that is unwound would leave a waiter in
+/// the queue of a lock that it has promised to outlast. So a fiber that is suspended here must not
+/// be dropped where that unwinds it, but be resumed until its wait is over.
 #[derive(Clone, Copy, Debug)]
 pub struct Hooks {
     /// A handle of the fiber that the caller runs on; `None` on a plain thread. Called in slow
@@ -118,7 +122,24 @@ fn hooks() -> Option<&'static Hooks> {
 /// The fiber that the caller runs on, if it does.
 pub(crate) fn current() -> Option<(&'static Hooks, u64)> {
     let hooks = hooks()?;
-    Some((hooks, (hooks.current)()?))
+    Some((hooks, to_the_end(hooks.current)?))
+}
+
+/// Calls a hook. If it unwinds the process is aborted.
+fn to_the_end<R>(hook: impl FnOnce() -> R) -> R {
+    struct Unwound;
+
+    impl Drop for Unwound {
+        fn drop(&mut self) {
+            // SAFETY: it takes nothing and may be called anywhere.
+            unsafe { libc::abort() }
+        }
+    }
+
+    let unwound = Unwound;
+    let result = hook();
+    core::mem::forget(unwound);
+    result
 }
 
 /// Parks the fiber `handle`, which is the caller.
@@ -130,7 +151,7 @@ pub(crate) fn park(
 ) -> Parked {
     // Published by the commit.
     waiter.handle.store(handle, Relaxed);
-    (hooks.suspend)(handle, Sleep { waiter: NonNull::from(waiter), deadline });
+    to_the_end(|| (hooks.suspend)(handle, Sleep { waiter: NonNull::from(waiter), deadline }));
     // Perhaps on another thread now: nothing thread-local may be kept from above.
     if suspended::finish(waiter) {
         return Parked::Woken;
@@ -145,6 +166,6 @@ pub(crate) fn park(
 pub(crate) fn resume(handle: u64) {
     // A fiber is suspended, so there are hooks.
     if let Some(hooks) = hooks() {
-        (hooks.resume)(handle);
+        to_the_end(|| (hooks.resume)(handle));
     }
 }

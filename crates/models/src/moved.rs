@@ -4,6 +4,7 @@
 //! The waits are spelt out, as the preload does them: with a count of those who may touch the
 //! condition variable.
 
+use antiphon_check::HeavyFence::{Either, Granted};
 use antiphon_check::{Check, Data};
 use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
 use antiphon_sync::lock::{Form, ShflMutex};
@@ -36,6 +37,11 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("condvar/moves-both-timed-2+1", listed::<Sleepy>(2, 2), PLAIN.timeouts(1))
             .reaches(&["moved", "moved at the deadline", "destroyed"])
             .long(),
+        Entry::new("condvar/moves-light-2+1", listed::<Sleepy>(2, 0), PLAIN.light(Granted))
+            .reaches(&["moved", "destroyed"]),
+        Entry::new("condvar/moves-light-3+1", listed::<Sleepy>(3, 1), timed.light(Either))
+            .by_lot(5_000)
+            .reaches(&["moved", "destroyed"]),
         Entry::new("condvar/moves-2+1", to_all::<Sleepy>(2, true), PLAIN)
             .by_lot(5_000)
             .reaches(moved),

@@ -1,14 +1,17 @@
 //! The ShflLock mutex: exhaustively within the stated bounds, by lot beyond.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use antiphon_check::HeavyFence::{Either, Granted, Refused};
 use antiphon_check::{Check, Data};
+use antiphon_platform::{Atomic, Platform};
 use antiphon_sync::lock::{Form, Published, ShflMutex, Standard};
 use antiphon_sync::policy::{None, Numa, Policy};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::forms::{Backed, Insistent, Mutex, Sleepy, Spinning};
-use crate::program::{Program, destruction, exclusion, soon, unlock};
+use crate::program::{Program, contend, destruction, exclusion, soon, unlock};
 use crate::watched::{Watched, sorting};
 
 type BackedUp = ShflMutex<Check, None, Backed>;
@@ -78,6 +81,9 @@ fn fair() -> Vec<Entry> {
         Entry::new("shfl-mutex/fair-2x2", exclusion::<Fair>(2, 2), PLAIN).long(),
         Entry::new("shfl-mutex/fair-3x1", exclusion::<Fair>(3, 1), PLAIN),
         Entry::new("shfl-mutex/fair-3x2", exclusion::<Fair>(3, 2), spurious).by_lot(10_000),
+        Entry::new("shfl-mutex/fair-late-2x2", late(2, 2), PLAIN).long(),
+        Entry::new("shfl-mutex/fair-late-3x1", late(3, 1), PLAIN),
+        Entry::new("shfl-mutex/fair-late-3x2", late(3, 2), spurious).by_lot(10_000),
         Entry::new("shfl-mutex/fair-gives-up-1+1", give_up(1, 1), timed),
         Entry::new("shfl-mutex/fair-gives-up-2+2", give_up(2, 2), timed.spurious(1)).by_lot(10_000),
         Entry::new("shfl-mutex/fair-gives-up-2x1+1", overtaken(), timed).reaches(&["gave up"]),
@@ -188,6 +194,15 @@ fn giving_up<Q: Policy, F: Form>(untimed: u32, timed: u32) -> Program {
             unlock(lock);
             assert!(lock.lock_uncontended(), "and not kept for one that has given up");
         });
+    })
+}
+
+/// Where heads were late, so that a head that insists in vain asks no longer and sleeps.
+fn late(threads: u32, rounds: u32) -> Program {
+    const PATIENCE: u64 = 1 << 20;
+    Program::new(threads, threads * rounds, move |scope| {
+        Check::arena().lesson.store(PATIENCE << 32 | 1, Relaxed);
+        contend::<Fair>(scope, threads, rounds);
     })
 }
 

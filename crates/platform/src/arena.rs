@@ -37,6 +37,9 @@ pub struct Arena<P: Platform> {
     scavenged: P::U32,
     /// How many nodes stand in queues that their waiters have left.
     left_behind: P::U32,
+    /// What the waiters of the process have learnt of the machine, in their primitive's words; 0 is
+    /// nothing.
+    pub lesson: P::U64,
 }
 
 /// How many nodes one taker looks at for dead owners.
@@ -49,6 +52,7 @@ impl<P: Platform> Arena<P> {
         free: P::U64::ZERO,
         scavenged: P::U32::ZERO,
         left_behind: P::U32::ZERO,
+        lesson: P::U64::ZERO,
     };
 
     /// Takes a node for a wait of the caller: from its own cache, the free list or fresh memory.

@@ -16,8 +16,8 @@ pub struct Local<P: Platform> {
     /// generation as [`WaiterRef`](crate::WaiterRef), packed; 0 is none. An entry whose node has
     /// changed hands is free again.
     pub abandoned: [P::U64; 2],
-    /// How long this thread bears to be overtaken in a queue, in units of the primitives.
-    pub patience: P::U32,
+    /// How often this thread has overtaken a waiter that was called.
+    pub overtook: P::U32,
     /// The state of [`Platform::random`]; 0 is not seeded.
     pub seed: P::U32,
 }
@@ -27,7 +27,7 @@ impl<P: Platform> Local<P> {
     pub const NEW: Self = Self {
         cache: [const { P::U32::ZERO }; 2],
         abandoned: [const { P::U64::ZERO }; 2],
-        patience: P::U32::ZERO,
+        overtook: P::U32::ZERO,
         seed: P::U32::ZERO,
     };
 }

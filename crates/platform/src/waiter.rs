@@ -33,9 +33,9 @@ pub struct Waiter<P: Platform> {
     pub socket: P::U32,
     /// Whatever else its primitive wants to know of the waiter.
     pub data: P::U32,
-    /// How long the waiter bears to be overtaken, in units of its primitive.
-    pub patience: P::U32,
-    /// From when on it does not bear it any longer; 0 if that is not settled yet.
+    /// When the waiter was called, in units of its primitive; means nothing while `due` is 0.
+    pub called: P::U32,
+    /// From when on others are to make way for it; 0 if it was not called.
     pub due: P::U32,
     /// The platform's: whether a wake is due.
     pub token: P::U32,
@@ -56,7 +56,7 @@ impl<P: Platform> Waiter<P> {
         resume: P::U32::ZERO,
         socket: P::U32::ZERO,
         data: P::U32::ZERO,
-        patience: P::U32::ZERO,
+        called: P::U32::ZERO,
         due: P::U32::ZERO,
         token: P::U32::ZERO,
         handle: P::U64::ZERO,

@@ -65,15 +65,14 @@ fn wipe(node: &Waiter<Sim>) {
         resume,
         socket,
         data,
-        patience,
+        called,
         due,
         token,
         handle,
         queue,
     } = node;
     // Relaxed: the list's mutex orders this after the last simulation and before the next.
-    let words =
-        [generation, owner, next, status, batch, resume, socket, data, patience, due, token];
+    let words = [generation, owner, next, status, batch, resume, socket, data, called, due, token];
     for word in words {
         word.0.store(0, Relaxed);
     }

@@ -148,6 +148,61 @@ fn a_free_lock_is_had_though_its_head_is_in_a_handler() {
     assert!(IN_TIME.load(Ordering::Relaxed));
 }
 
+/// The same, and the one behind the head is interrupted by signals again and again, as a profiler or
+/// a timer does: it looks up all the same.
+#[test]
+fn a_waiter_that_is_interrupted_all_the_time_passes_a_head_in_a_handler() {
+    static LOCK: Mutex = Mutex::NEW;
+    static HAD: AtomicBool = AtomicBool::new(false);
+    static INSIDE: AtomicBool = AtomicBool::new(false);
+    static IN_TIME: AtomicBool = AtomicBool::new(false);
+    static DONE: AtomicBool = AtomicBool::new(false);
+
+    extern "C" fn wait_for_the_other(_: libc::c_int) {
+        INSIDE.store(true, Ordering::Relaxed);
+        let begun = Instant::now();
+        while !HAD.load(Ordering::Relaxed) && begun.elapsed() < Duration::from_secs(20) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        IN_TIME.store(HAD.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    extern "C" fn nothing(_: libc::c_int) {}
+
+    handle(libc::SIGWINCH, wait_for_the_other);
+    handle(libc::SIGPROF, nothing);
+    LOCK.lock();
+    let (first, first_handle) = start(|| {
+        LOCK.lock();
+        unlock(&LOCK);
+    });
+    settle();
+    let (second, second_handle) = start(|| {
+        LOCK.lock();
+        HAD.store(true, Ordering::Relaxed);
+        unlock(&LOCK);
+        while !DONE.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(1));
+        }
+    });
+    settle();
+    // SAFETY: the thread waits for the lock, which we hold.
+    unsafe { libc::pthread_kill(first_handle, libc::SIGWINCH) };
+    while !INSIDE.load(Ordering::Relaxed) {
+        thread::yield_now();
+    }
+    unlock(&LOCK);
+    while !HAD.load(Ordering::Relaxed) {
+        // SAFETY: the thread stays until we are done.
+        unsafe { libc::pthread_kill(second_handle, libc::SIGPROF) };
+        thread::sleep(Duration::from_millis(5));
+    }
+    DONE.store(true, Ordering::Relaxed);
+    first.join().unwrap();
+    second.join().unwrap();
+    assert!(IN_TIME.load(Ordering::Relaxed));
+}
+
 /// The first waiter is in a handler that waits for the second: a broadcast reaches both.
 #[test]
 fn a_broadcast_does_not_stop_at_a_waiter_in_a_handler() {

@@ -55,9 +55,12 @@ enum Ask {
     Doubtful,
 }
 
-/// How long a head that was called, and finds the lock taken again, leaves the owner in peace
-/// before it looks again; then twice as long, and so on.
-const IN_PEACE_NS: u32 = 2_000;
+/// How long a comer that finds the lock taken leaves the owner in peace before it looks again; then
+/// twice as long, and so on. Each look takes the lock's line away from the owner, who pays as much
+/// as for some ten short critical sections.
+const COMER_IN_PEACE_NS: u32 = 300;
+/// The same for a head, who has looked in vain before.
+const HEAD_IN_PEACE_NS: u32 = 1_000;
 /// How long a sleep without a sure wake lasts.
 const SHORT_NS: u64 = 1_000_000;
 /// The backstop doubles up to this many times.
@@ -95,7 +98,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         F::SPIN.ns != 0
             // Relaxed: a hint.
             && self.head.load(Relaxed) == 0
-            && self.spin(F::SPIN.backing_off(0))
+            && self.spin(F::SPIN.backing_off(COMER_IN_PEACE_NS))
             && self.lock_uncontended()
     }
 
@@ -107,14 +110,14 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// Spins as the head. One that was called stays awake: to be called again costs the owner
     /// more than a look.
     fn spin_as_head(&self, called: bool) -> bool {
-        let budget = match (called, P::crowded()) {
-            (true, false) => Budget::ns(F::PATIENCE_NS).backing_off(IN_PEACE_NS),
-            (true, true) => F::HEAD_SPIN.backing_off(IN_PEACE_NS),
-            (false, false) => F::HEAD_SPIN.backing_off(0),
+        let crowded = P::crowded() || Patience::<F>::heads_are_late::<P>();
+        let budget = match (called, crowded) {
+            (true, false) => Budget::ns(F::PATIENCE_NS),
             (false, true) => Budget::NONE,
+            _ => F::HEAD_SPIN,
         };
         P::hint(Hint::SpinBegin);
-        let free = self.spin(budget);
+        let free = self.spin(budget.backing_off(HEAD_IN_PEACE_NS));
         P::hint(Hint::SpinEnd);
         free
     }
@@ -165,6 +168,9 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     fn wait_for_headship(&self, me: Place<P>, deadline: Option<Deadline>) -> Turn {
         let mut role = false;
         let mut backstops = 0;
+        // Kept when a sleep ends for no reason: a waiter that is interrupted all the time looks up
+        // as often as others.
+        let mut until = None;
         let mut now = status::load(me.node);
         loop {
             if now.shuffler() {
@@ -189,9 +195,11 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
                 Ok(bits) => Status::from_bits(bits),
                 Err(_) if !status::park(me.node) => status::load(me.node),
                 Err(_) => {
-                    let parked = P::park(me.node, backstop::<P, F>(deadline, backstops));
+                    until = until.or_else(|| backstop::<P, F>(deadline, backstops));
+                    let parked = P::park(me.node, until);
                     now = status::unpark(me.node);
                     if parked == Parked::TimedOut && !me.is_lost() {
+                        until = None;
                         if nap::passed::<P>(deadline) {
                             match self.leave(me) {
                                 Leave::Abandoned => return Turn::TimedOut,
@@ -245,7 +253,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
                 }
                 continue;
             }
-            if Patience::<F>::is_over(me.node) && self.insist(me) {
+            if Patience::<F>::may_insist(me.node) && self.insist(me) {
                 return Wait::Acquired;
             }
             let until = match self.ask_for_wake(me) {
@@ -289,11 +297,17 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         }
     }
 
-    /// Asks for fairness, as the head, which runs: the next release is for it.
+    /// Asks for fairness, as the head, which runs: the next release is for it. One that is about to
+    /// sleep again asks no longer, unless it is due: the owner may have lost its CPU, and when it
+    /// comes back the head may not have one.
     fn insist(&self, me: Place<P>) -> bool {
-        // Relaxed: orders nothing.
+        // Relaxed, both: they order nothing.
         self.locked.fetch_or(FAIR, Relaxed);
-        self.spin(F::HEAD_SPIN) && self.take_as_head(me)
+        let had = self.spin(F::HEAD_SPIN) && self.take_as_head(me);
+        if !had && !Patience::<F>::is_over(me.node) {
+            self.locked.fetch_and(!FAIR, Relaxed);
+        }
+        had
     }
 
     /// Names the caller, the head, as the one to wake, and asks the owner to do so.

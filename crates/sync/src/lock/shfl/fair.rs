@@ -1,19 +1,23 @@
 //! Fairness: how long a head that was called may be overtaken.
 //!
 //! The lock can be stolen while the head that was called is on its way, perhaps to a CPU that
-//! somebody else uses. That is what makes the lock fast, and it must not go on for ever: from a
-//! certain time on, whoever releases the lock keeps it for the head (`FAIR`).
+//! somebody else uses. That is what makes the lock fast, and it must not go on for ever. So the
+//! lock is kept for the head (`FAIR`) from a certain time on: by the head itself, as soon as it
+//! runs; by whoever releases the lock, if the head does not come.
 //!
 //! ```text
-//!   asks ──► called ──── may be overtaken ────► due ──► a release keeps it ──► takes it
-//!              │◄────────── patience ───────────►│             │◄── lateness ──►│
+//!   asks ──► called ──── may be overtaken ────────► due ──► a release keeps it ──► takes it
+//!              │◄ at least ►│ runs: may insist       │             │◄── lateness ──►│
+//!              │◄────────────── patience ───────────►│
 //! ```
 //!
-//! A lock that is kept and not taken is time lost for all. How long that is depends on what else
-//! the machine does: microseconds where the head only needs the CPU of the one that it waits for,
-//! a time slice where strangers want that CPU too. So each thread remembers how late it was, and
-//! the next time bears to be overtaken for [`SHARE`] times as long: whatever the machine, one part
-//! in [`SHARE`] of the time is lost to fairness at most.
+//! To keep the lock for a head that runs costs no more than a hand-over. Kept for one that does
+//! not run, the lock is lost time for all. How long that is depends on what else the machine does:
+//! microseconds where the head only needs the CPU of the one that it waits for, a time slice where
+//! strangers want that CPU too. So the process remembers how late a head was: for [`SHARE`] times
+//! as long nobody is due who was called less than so long ago. Whatever the machine, a lock loses
+//! one part in [`SHARE`] of its time to fairness at most; and where heads come late, they don't
+//! spin either, for then strangers want the CPUs.
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
@@ -26,8 +30,8 @@ use super::mutex::Form;
 const SHARE: u32 = 20;
 /// Nobody is patient for longer: a second, about.
 const LONGEST: u32 = 1 << 20;
-/// Patience that was not called for shrinks by one part in so many each time.
-const FORGETS: u32 = 8;
+/// A head that is later than this had its CPU taken by somebody else: half a millisecond.
+const LATE: u32 = 500_000 >> UNIT_BITS;
 
 /// What becomes of a waiter's patience in a lock of form `F`. All of it is relaxed: these words
 /// decide how long something takes and not what comes of it; a caller that is late may even write
@@ -37,26 +41,33 @@ pub(super) struct Patience<F>(PhantomData<F>);
 impl<F: Form> Patience<F> {
     /// Nobody's patience ever ends: then nothing is noted either.
     pub(super) const ENDLESS: bool = F::PATIENCE_NS == u32::MAX;
+    const LEAST: u32 = F::PATIENCE_NS >> UNIT_BITS;
 
-    /// A wait of the caller begins, with the patience that it has learnt.
+    /// A wait of the caller begins.
     pub(super) fn begin<P: Platform>(node: &Waiter<P>) {
         if !Self::ENDLESS {
             node.due.store(0, Relaxed);
-            node.patience.store(P::local(|local| local.patience.load(Relaxed)), Relaxed);
         }
     }
 
     /// The waiter is called: its patience begins to run, unless it does so already.
     pub(super) fn call<P: Platform>(node: &Waiter<P>) {
         if !Self::ENDLESS && !Self::was_called(node) {
-            let patience = node.patience.load(Relaxed).max(F::PATIENCE_NS >> UNIT_BITS);
-            node.due.store(now::<P>().wrapping_add(patience) | 1, Relaxed);
+            let now = now::<P>();
+            let patience = Lesson::load::<P>().at(now).max(Self::LEAST);
+            node.called.store(now, Relaxed);
+            node.due.store(now.wrapping_add(patience) | 1, Relaxed);
         }
     }
 
     /// Whether the waiter was called in this wait.
     pub(super) fn was_called<P: Platform>(node: &Waiter<P>) -> bool {
         !Self::ENDLESS && node.due.load(Relaxed) != 0
+    }
+
+    /// Whether the waiter, which runs, has been overtaken for long enough to have the lock kept.
+    pub(super) fn may_insist<P: Platform>(node: &Waiter<P>) -> bool {
+        Self::was_called(node) && now::<P>().wrapping_sub(node.called.load(Relaxed)) >= Self::LEAST
     }
 
     /// Whether the waiter was called, and its patience has run out.
@@ -69,15 +80,20 @@ impl<F: Form> Patience<F> {
         due != 0 && due.wrapping_sub(now::<P>()).wrapping_sub(1) > LONGEST
     }
 
-    /// As [`is_over`](Self::is_over), for those who release a lock that was overtaken: looks at the
-    /// clock once in [`Form::LOOK`] times.
-    pub(super) fn seems_over<P: Platform>(node: &Waiter<P>) -> bool {
-        if Self::ENDLESS {
-            return false;
-        }
-        let looks = node.data.load(Relaxed).wrapping_add(1);
-        node.data.store(looks, Relaxed);
-        looks.is_multiple_of(F::LOOK) && Self::is_over(node)
+    /// Whether the caller, who releases a lock and overtakes its head, is to look if that is due:
+    /// once in [`Form::LOOK`] times.
+    #[inline]
+    pub(super) fn looks<P: Platform>() -> bool {
+        P::local(|local| {
+            let times = local.overtook.load(Relaxed).wrapping_add(1);
+            local.overtook.store(times, Relaxed);
+            times.is_multiple_of(F::LOOK)
+        })
+    }
+
+    /// Whether heads come late, these days.
+    pub(super) fn heads_are_late<P: Platform>() -> bool {
+        !Self::ENDLESS && Lesson::load::<P>().at(now::<P>()) > SHARE * LATE
     }
 
     /// The lock was kept for the waiter, who did not come: it is not due again for a long time.
@@ -94,20 +110,50 @@ impl<F: Form> Patience<F> {
         }
     }
 
-    /// The head has the lock: learns from how late it was, if the lock was kept for it.
+    /// The head has the lock: the process learns how late it was, if the lock was kept for it.
     pub(super) fn learn<P: Platform>(node: &Waiter<P>, kept: bool) {
-        if Self::ENDLESS {
+        if Self::ENDLESS || !kept {
             return;
         }
-        let patience = node.patience.load(Relaxed);
-        let lateness = match node.due.load(Relaxed) {
+        let due = node.due.load(Relaxed);
+        if due != 0 {
+            let now = now::<P>();
             // Below zero if the head was faster than the note of it.
-            due if kept && due != 0 => now::<P>().wrapping_sub(due).cast_signed().max(0),
-            _ => 0,
-        };
-        let learnt = lateness.cast_unsigned().saturating_mul(SHARE).min(LONGEST);
-        let new = learnt.max(patience - patience.div_ceil(FORGETS));
-        P::local(|local| local.patience.store(new, Relaxed));
+            let late = now.wrapping_sub(due).cast_signed().max(0);
+            Lesson::learn::<P>(late.cast_unsigned(), now);
+        }
+    }
+}
+
+/// What the process has learnt: the patience to have, and when that was learnt. It holds for as
+/// long as the patience is.
+struct Lesson {
+    patience: u32,
+    learnt: u32,
+}
+
+impl Lesson {
+    fn load<P: Platform>() -> Self {
+        let bits = P::arena().lesson.load(Relaxed);
+        Self { patience: (bits >> 32) as u32, learnt: bits as u32 }
+    }
+
+    /// The patience to have at `now`.
+    fn at(&self, now: u32) -> u32 {
+        if self.left(now) == 0 { 0 } else { self.patience }
+    }
+
+    /// How long it still holds.
+    fn left(&self, now: u32) -> u32 {
+        self.patience.saturating_sub(now.wrapping_sub(self.learnt))
+    }
+
+    /// A head was `late`. A lesson that lasts longer stands.
+    fn learn<P: Platform>(late: u32, now: u32) {
+        let patience = late.saturating_mul(SHARE).min(LONGEST);
+        if patience > Self::load::<P>().left(now) {
+            P::arena().lesson.store(u64::from(patience) << 32 | u64::from(now), Relaxed);
+        }
     }
 }
 
@@ -160,19 +206,46 @@ mod tests {
     }
 
     #[test]
-    fn who_was_late_is_patient_for_twenty_times_as_long_and_forgets() {
+    fn where_a_head_was_late_all_are_patient_for_twenty_times_as_long_and_then_no_more() {
         simulated(|node| {
             const LATE: u32 = 1000;
             Standards::begin(node);
             Standards::keep(node);
             work(u64::from(LATE) << UNIT_BITS);
             Standards::learn(node, true);
-            Standards::begin(node);
-            let learnt = node.patience.load(Relaxed);
+            assert!(Standards::heads_are_late::<Sim>());
+            let learnt = Lesson::load::<Sim>().patience;
             assert!((SHARE * (LATE - 2)..=SHARE * (LATE + 2)).contains(&learnt), "{learnt}");
-            Standards::learn(node, false);
+
+            // One that was hardly late changes nothing.
+            Standards::keep(node);
+            Standards::learn(node, true);
+            assert_eq!(Lesson::load::<Sim>().patience, learnt);
+
+            let other = Waiter::<Sim>::NEW;
+            Standards::begin(&other);
+            Standards::call(&other);
+            work(u64::from(learnt - 4) << UNIT_BITS);
+            assert!(!Standards::is_over(&other), "others have learnt of it");
+            assert!(Standards::may_insist(&other), "one that runs may ask all the same");
+            work(8 << UNIT_BITS);
+            assert!(Standards::is_over(&other) && !Standards::heads_are_late::<Sim>());
+
+            Standards::begin(&other);
+            Standards::call(&other);
+            work(u64::from(Standard::PATIENCE_NS) + 4096);
+            assert!(Standards::is_over(&other), "the lesson is forgotten");
+        });
+    }
+
+    #[test]
+    fn a_lock_that_was_not_kept_teaches_nothing() {
+        simulated(|node| {
             Standards::begin(node);
-            assert_eq!(node.patience.load(Relaxed), learnt - learnt.div_ceil(FORGETS));
+            Standards::call(node);
+            work(1 << 30);
+            Standards::learn(node, false);
+            assert_eq!(Lesson::load::<Sim>().patience, 0);
         });
     }
 

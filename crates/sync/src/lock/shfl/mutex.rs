@@ -45,7 +45,7 @@ pub trait Form: Send + Sync + 'static {
     /// For how long a head that was called may be overtaken at least, in nanoseconds;
     /// `u32::MAX` is for ever.
     const PATIENCE_NS: u32;
-    /// How often a lock is released, after its head was called, between two looks at the clock.
+    /// How often a thread overtakes called heads between two looks at the clock.
     const LOOK: u32;
     /// How long a comer spins before it joins the queue.
     const SPIN: Budget;
@@ -172,16 +172,16 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             if unsafe { P::store_unless(&raw const self.locked, 0, &raw const self.head) } {
                 return;
             }
-        // SAFETY: as above.
-        } else if unsafe { self.unlock_uncontended() } {
-            return;
         }
-        self.unlock_contended();
+        // SAFETY: as above.
+        if !unsafe { self.unlock_uncontended() } {
+            self.unlock_contended();
+        }
     }
 
     /// What [`unlock`](Self::unlock) does without contention, by exchange: releases the lock if no
-    /// waiter has to be woken or was called, and says whether it did. For callers that know that
-    /// the light form is not in use.
+    /// waiter has to be woken, and nobody has to look whether a called one is due; says whether it
+    /// did. For callers that know that the light form is not in use.
     ///
     /// # Safety
     ///
@@ -190,7 +190,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     pub unsafe fn unlock_uncontended(&self) -> bool {
         // Relaxed: whether somebody was called decides about fairness only. Release: pairs with the
         // acquire of the next owner.
-        (Patience::<F>::ENDLESS || self.head.load(Relaxed) == 0)
+        (Patience::<F>::ENDLESS || self.head.load(Relaxed) == 0 || !Patience::<F>::looks::<P>())
             && self.locked.compare_exchange(LOCKED, 0, Release, Relaxed).is_ok()
     }
 
@@ -226,7 +226,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         enough
     }
 
-    /// Releases where the head has asked for something, or was called and has not come.
+    /// Releases where the head has asked for something, or may be due.
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self) {
@@ -241,8 +241,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         self.unlock_and_wake();
     }
 
-    /// Whether a release keeps the lock for the head: the head insists, or it was called and does
-    /// not bear it any longer to be overtaken.
+    /// Whether a release keeps the lock for the head: the head insists, or is due.
     fn keeps(&self, seen: u8) -> bool {
         if Patience::<F>::ENDLESS {
             return false;
@@ -251,7 +250,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         // left to keep the lock for.
         let head = u32::from(self.head.load(Relaxed));
         let Some(head) = P::arena().resolve_index(head) else { return false };
-        let keeps = seen & FAIR != 0 || Patience::<F>::seems_over(head);
+        let keeps = seen & FAIR != 0 || Patience::<F>::is_over(head);
         if keeps {
             Patience::<F>::keep(head);
         }
