@@ -3,8 +3,6 @@
 //! A build script can't depend on another package's `cdylib` in stable Cargo, so it runs Cargo
 //! again, in the profile that the library is shipped in and with a target directory of its own (the
 //! outer one is locked while this runs). What the outer build has resolved is not resolved again.
-//!
-//! It also gathers which models are in which test, for `lab check`.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -25,22 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let built = build(&root, &out.join("preload"), &target)?;
     fs::copy(&built, out.join(EMBEDDED))
         .map_err(|error| format!("{}: {error}", built.display()))?;
-    fs::write(out.join("model-tests.rs"), model_tests(&root.join("crates/models/tests"))?)?;
     Ok(())
-}
-
-/// The tests of the models, one file after the other, each under the name of its program: which
-/// models a test runs stands in them.
-fn model_tests(folder: &Path) -> Result<String, Box<dyn Error>> {
-    println!("cargo::rerun-if-changed={}", folder.display());
-    let mut all = String::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".rs")) {
-            all += &format!("\n== model_{name}\n{}\n", fs::read_to_string(&path)?);
-        }
-    }
-    Ok(all)
 }
 
 /// Everything that the library is made of; a path that is not there would mean "always".

@@ -25,7 +25,8 @@
 //! that programs get.
 //!
 //! The tests run every model but the long ones, which `antiphon lab check` runs by their whole
-//! name. `mutants.toml` breaks each invariant in turn and names the tests that must notice.
+//! name. [`TESTS`] says which test runs which. `mutants.toml` breaks each invariant in turn and
+//! names the tests that must notice.
 
 mod arena;
 mod bounds;
@@ -41,12 +42,14 @@ mod outcome;
 mod program;
 mod scavenging;
 mod spin;
+mod tests;
 mod ticket;
 mod watched;
 
 pub use bounds::Bounds;
 pub use entry::{Entry, Limits};
 pub use outcome::{Outcome, Verdict};
+pub use tests::{TESTS, Test};
 
 /// All models, by subject.
 #[must_use]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use antiphon_check::Mode;
-use antiphon_models::{Limits, Verdict, all, asked_for, beginning_with, find};
+use antiphon_models::{Limits, TESTS, Test, Verdict, all, asked_for, beginning_with, find};
 
 #[test]
 fn names_are_unique_and_say_subject_property_and_case() {
@@ -28,22 +28,28 @@ fn names_are_unique_and_say_subject_property_and_case() {
     }
 }
 
-/// Each of these has a test of its own in `model_*`, which makes sure that it runs all of its
-/// models.
 #[test]
-fn every_subject_is_tested() {
-    const TESTED: [&str; 8] = [
-        "arena",
-        "condvar",
-        "shfl-defects",
-        "shfl-mutex",
-        "shfl-mutex+light",
-        "shfl-mutex+published",
-        "shfl-spin",
-        "ticket",
-    ];
-    let subjects: BTreeSet<_> = all().iter().map(|entry| entry.subject().to_owned()).collect();
-    assert!(subjects.iter().eq(TESTED), "{subjects:?}");
+fn every_model_is_run_by_one_test_and_once() {
+    let prefixes: Vec<_> = tests().flat_map(|test| test.prefixes).collect();
+    for entry in all() {
+        let runs = prefixes.iter().filter(|prefix| entry.name().starts_with(**prefix)).count();
+        assert_eq!(runs, 1, "how often {} is run", entry.name());
+    }
+}
+
+/// Cargo makes a program of each file of this folder.
+#[test]
+fn every_test_of_the_table_has_its_program() {
+    for test in tests() {
+        let (program, _) = test.name.split_once("::").expect("a program and a test");
+        let file = format!("{}/tests/{program}.rs", env!("CARGO_MANIFEST_DIR"));
+        let source = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(source.contains(&format!("tests! {{ {program}: models }}")), "{file}");
+    }
+}
+
+fn tests() -> impl Iterator<Item = &'static Test> {
+    TESTS.into_iter().flatten()
 }
 
 #[test]

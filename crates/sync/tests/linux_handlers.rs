@@ -148,7 +148,7 @@ fn a_free_lock_is_had_though_its_head_is_in_a_handler() {
     assert!(IN_TIME.load(Ordering::Relaxed));
 }
 
-/// The same, and the one behind the head is interrupted by signals again and again, as a profiler or
+/// The same, and the one behind the head is interrupted all the time, as by a profiler or
 /// a timer does: it looks up all the same.
 #[test]
 fn a_waiter_that_is_interrupted_all_the_time_passes_a_head_in_a_handler() {

@@ -1,20 +1,15 @@
 //! What the models are to notice: the mutants of `crates/models/mutants.toml`, by model.
 //!
-//! A mutant names the tests that must fail with it; a test runs the models whose names begin with
-//! one of its prefixes. So a mutant belongs to each of those models, one of which at least must
-//! notice. Which mutants *were* noticed is known from the last run that `cargo xtask mutants
-//! --record docs/results/mutants.json` recorded, or not at all. All three files are embedded when
-//! the command is built.
+//! A mutant names the tests that must fail with it, and [`TESTS`] which models they run. So a
+//! mutant belongs to each of those models, one of which at least must notice. Which mutants *were*
+//! noticed is known from the last run that `cargo xtask mutants --record docs/results/mutants.json`
+//! recorded, or not at all. Both files are embedded when the command is built.
 
-use std::collections::HashMap;
-
+use antiphon_models::TESTS;
 use serde::Deserialize;
 
 static TABLE: &str = include_str!("../../../../crates/models/mutants.toml");
 static RECORD: &str = include_str!("../../../../docs/results/mutants.json");
-/// The tests of the models, each file under a line `== BINARY` (`build.rs`).
-static TESTS: &str = include_str!(concat!(env!("OUT_DIR"), "/model-tests.rs"));
-const HEADING: &str = "\n== ";
 
 #[derive(Deserialize)]
 struct Table {
@@ -43,8 +38,6 @@ struct Tried {
 pub struct Mutants {
     table: Table,
     record: Record,
-    /// The prefixes of models, by the test that runs them.
-    tests: HashMap<String, Vec<String>>,
 }
 
 impl Mutants {
@@ -58,16 +51,13 @@ impl Mutants {
             table: toml::from_str(TABLE).map_err(|error| format!("mutants.toml: {error}"))?,
             record: serde_json::from_str(RECORD)
                 .map_err(|error| format!("mutants.json: {error}"))?,
-            tests: tests(TESTS),
         })
     }
 
     /// The names of the mutants that the model is to notice, alone or with others of its test.
     pub fn of(&self, model: &str) -> Vec<&str> {
-        let is_run = |test: &String| {
-            let prefixes = self.tests.get(test).map(Vec::as_slice).unwrap_or_default();
-            prefixes.iter().any(|prefix| model.starts_with(prefix.as_str()))
-        };
+        let runs: Vec<_> = TESTS.into_iter().flatten().filter(|test| test.runs(model)).collect();
+        let is_run = |name: &String| runs.iter().any(|test| test.name == name);
         let all = self.table.mutant.iter().filter(|mutant| mutant.killed_by.iter().any(is_run));
         all.map(|mutant| mutant.name.as_str()).collect()
     }
@@ -84,23 +74,6 @@ impl Mutants {
         }
         Some(killed)
     }
-}
-
-/// The entries `test: ["prefix", …]` of the tests, as `BINARY::test`.
-fn tests(text: &str) -> HashMap<String, Vec<String>> {
-    let mut tests = HashMap::new();
-    for file in text.split(HEADING).skip(1) {
-        let (binary, mut rest) = file.split_once('\n').unwrap_or_default();
-        while let Some((before, behind)) = rest.split_once(": [") {
-            let is_part = |c: char| c.is_alphanumeric() || c == '_';
-            let name = &before[before.trim_end_matches(is_part).len()..];
-            let (list, after) = behind.split_once(']').unwrap_or((behind, ""));
-            let prefixes = list.split('"').skip(1).step_by(2).map(str::to_owned);
-            tests.insert(format!("{binary}::{name}"), prefixes.collect());
-            rest = after;
-        }
-    }
-    tests
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! What the tests share: a test is a few models, and each model has its test.
+//! Runs the models of a test.
 
-use antiphon_models::{Limits, all, beginning_with};
+use antiphon_models::{Limits, beginning_with};
 
 /// Runs the models whose names begin with one of `prefixes`, except the long ones.
 #[track_caller]
@@ -14,29 +14,14 @@ pub fn check(prefixes: &[&str]) {
     }
 }
 
-/// Fails unless each model of `subjects` has one of `prefixes`, and not two.
-#[track_caller]
-pub fn check_coverage(subjects: &[&str], prefixes: &[&str]) {
-    for entry in all().iter().filter(|entry| subjects.contains(&entry.subject())) {
-        let tests = prefixes.iter().filter(|prefix| entry.name().starts_with(**prefix)).count();
-        assert_eq!(tests, 1, "{} is run by {tests} tests", entry.name());
-    }
-}
-
-/// One test for each name, which runs the models with the prefixes behind it; and one test that
-/// no model of the subjects is left out.
+/// Makes the tests of a program's table.
 macro_rules! models {
-    ($subjects:expr; $($test:ident: $prefixes:expr,)+) => {
+    ($program:ident: $($test:ident: $prefixes:expr,)+) => {
         $(
             #[test]
             fn $test() {
                 common::check(&$prefixes);
             }
         )+
-
-        #[test]
-        fn every_model_is_run_once() {
-            common::check_coverage(&$subjects, &[$(&$prefixes[..]),+].concat());
-        }
     };
 }

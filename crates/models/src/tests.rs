@@ -1,0 +1,119 @@
+//! Which test runs which models: the one table from which the tests are made, and by which
+//! `antiphon lab check` knows what a model is to notice.
+
+/// Hands the tests of one program to the macro `$then`, each with the beginnings of the names of
+/// the models that it runs. The program is the file of that name in `tests`.
+#[macro_export]
+macro_rules! tests {
+    (model_arena: $then:ident) => {
+        $then! {
+            model_arena:
+            a_node_has_one_user_at_a_time: ["arena/one-user-"],
+            the_free_list_loses_and_doubles_nothing: ["arena/free-list-"],
+            nodes_of_dead_threads_are_found_once: ["arena/scavenges-"],
+            an_exhausted_arena_says_so: ["arena/exhausted-"],
+        }
+    };
+    (model_condvar: $then:ident) => {
+        $then! {
+            model_condvar:
+            each_notification_reaches_a_waiter: ["condvar/notifies-"],
+            a_broadcast_reaches_all: ["condvar/broadcasts-"],
+            a_waiter_that_gives_up_takes_no_notification_with_it: ["condvar/gives-up-"],
+            a_cancelled_waiter_passes_its_notification_on: ["condvar/cancelled-"],
+            a_broadcast_moves_the_waiters_to_their_mutex: ["condvar/moves-"],
+            a_waiter_that_was_moved_touches_the_mutex_alone: ["condvar/destroyed-"],
+            waiters_that_were_moved_pass_one_that_does_not_run: ["condvar/passes-the-stuck-"],
+            survives_an_exhausted_arena: ["condvar/exhausted-"],
+        }
+    };
+    (model_defects: $then:ident) => {
+        $then! {
+            model_defects:
+            defect_a_and_b_free_is_free_again: ["shfl-defects/a-b-"],
+            defect_f_whoever_waits_is_not_overtaken: ["shfl-defects/f-"],
+        }
+    };
+    (model_mutex: $then:ident) => {
+        $then! {
+            model_mutex:
+            excludes: ["shfl-mutex/excludes-"],
+            excludes_whatever_the_platform_does: [
+                "shfl-mutex/any-platform-",
+                "shfl-mutex/spurious-",
+                "shfl-mutex/crowded-",
+            ],
+            excludes_when_waiters_spin: ["shfl-mutex/spins-"],
+            published_form_excludes: ["shfl-mutex+published/excludes-"],
+            keeps_the_lock_for_a_head_that_insists: ["shfl-mutex/fair-", "shfl-mutex+light/fair-"],
+            sorts_without_losing_anybody: ["shfl-mutex/sorts-"],
+            a_waiter_may_give_up: ["shfl-mutex/gives-up-"],
+            light_unlock_loses_no_wake: ["shfl-mutex+light/excludes-"],
+            the_backstop_breaks_nothing: ["shfl-mutex/backstop-"],
+            survives_an_exhausted_arena: ["shfl-mutex/exhausted-"],
+            works_in_the_child_of_a_fork: ["shfl-mutex/inherited-"],
+            may_be_destroyed_once_it_was_had: [
+                "shfl-mutex/destroyed-",
+                "shfl-mutex+light/destroyed-",
+            ],
+            a_try_is_honest: ["shfl-mutex/tries-"],
+            works_as_shipped: ["shfl-mutex/shipped-", "shfl-mutex+light/shipped-"],
+        }
+    };
+    (model_spin: $then:ident) => {
+        $then! {
+            model_spin:
+            excludes: ["shfl-spin/excludes-"],
+            excludes_on_a_crowded_machine: ["shfl-spin/crowded-"],
+            sorts_without_losing_anybody: ["shfl-spin/sorts-"],
+            is_free_after_contention: ["shfl-spin/free-afterwards-"],
+            a_try_is_honest: ["shfl-spin/tries-"],
+            survives_an_exhausted_arena: ["shfl-spin/exhausted-"],
+            works_in_the_child_of_a_fork: ["shfl-spin/inherited-"],
+            may_be_destroyed_once_it_was_had: ["shfl-spin/destroyed-"],
+            works_as_shipped: ["shfl-spin/shipped-"],
+        }
+    };
+    (model_ticket: $then:ident) => {
+        $then! {
+            model_ticket:
+            excludes: ["ticket/excludes-"],
+        }
+    };
+}
+
+/// A test, as `mutants.toml` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Test {
+    /// `PROGRAM::test`.
+    pub name: &'static str,
+    /// It runs the models whose names begin with one of these, except the long ones.
+    pub prefixes: &'static [&'static str],
+}
+
+macro_rules! table {
+    ($program:ident: $($test:ident: $prefixes:expr,)+) => {
+        &[$(Test {
+            name: concat!(stringify!($program), "::", stringify!($test)),
+            prefixes: &$prefixes,
+        }),+]
+    };
+}
+
+/// The tests, by program.
+pub const TESTS: [&[Test]; 6] = [
+    tests!(model_arena: table),
+    tests!(model_condvar: table),
+    tests!(model_defects: table),
+    tests!(model_mutex: table),
+    tests!(model_spin: table),
+    tests!(model_ticket: table),
+];
+
+impl Test {
+    /// Whether it runs the model of this name, if that is not a long one.
+    #[must_use]
+    pub fn runs(&self, model: &str) -> bool {
+        self.prefixes.iter().any(|prefix| model.starts_with(prefix))
+    }
+}

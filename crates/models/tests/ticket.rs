@@ -1,9 +1,0 @@
-//! The ticket lock.
-
-#[macro_use]
-mod common;
-
-models! {
-    ["ticket"];
-    excludes: ["ticket/excludes-"],
-}
