@@ -196,6 +196,64 @@ fn glibc_keeps_the_programs_own_locks() {
 }
 
 #[test]
+fn glibcs_own_locks_are_profiled_from_inside_like_ours() {
+    let folder = Folder::new("inside");
+    let program = folder.compile("locks.c", &[]);
+    let run = |lock: &str| {
+        let arguments = ["--profile", "--lock", lock];
+        let (report, code) = report(&folder, &arguments, &[&program]);
+        assert_eq!((code, &report["processes"]), (Some(7), &1.into()), "{report:#}");
+        let locks = report["locks"].as_array().expect("a list").clone();
+        let counter = locks.iter().find(|lock| {
+            lock["site"].as_str().is_some_and(|site| site.starts_with("add_under_lock+"))
+        });
+        let counter = counter.expect("the call site of the counter").clone();
+        assert!(counter["contended"].as_u64() > Some(0), "{lock}: {counter:#}");
+        assert!(counter["wait_ns"]["sum"].as_u64() > Some(0), "{lock}: {counter:#}");
+        // It is held for 50 µs and more each time.
+        assert!(counter["hold_ns"]["sum"].as_u64() >= Some(2000 * 50_000), "{lock}: {counter:#}");
+        assert!(locks.iter().any(|lock| lock["kind"] == "cond"), "{report:#}");
+        assert!(report["blocked_s"]["mutex"].as_f64() > Some(0.0), "{report:#}");
+        let share = report["reachable_share"].as_f64();
+        assert!(share.is_some_and(|share| share > 0.0 && share <= 1.0), "{report:#}");
+        (counter["site"].clone(), counter["kind"].clone(), counter["acquisitions"].clone(), report)
+    };
+    let (ours, theirs) = (run("shfl-mutex"), run("glibc"));
+    assert_eq!(theirs.2, 2000);
+    assert_eq!((&ours.0, &ours.1, &ours.2), (&theirs.0, &theirs.1, &theirs.2));
+    let note = theirs.3["notes"][0].as_str().unwrap_or("");
+    assert!(note.contains("from inside"), "{note}");
+}
+
+#[test]
+fn observed_a_program_and_its_children_keep_glibcs_locks() {
+    let folder = Folder::new("whose");
+    let program = folder.compile("whose.c", &[]);
+    let script = format!("{program}; sh -c {program}; exit 3");
+    for (lock, whose) in [("shfl-mutex", "ours"), ("glibc", "glibc")] {
+        let arguments = ["run", "--profile", "--lock", lock, "--", "sh", "-c", &script];
+        let said = output(&arguments);
+        assert_eq!(said.status.code(), Some(3));
+        assert_eq!(String::from_utf8_lossy(&said.stdout), format!("{whose}\n{whose}\n"));
+        // Both of its locks were had by a recording from inside.
+        let report = stderr(&said);
+        assert!(report.contains("main+") && report.contains("recursive"), "{report}");
+    }
+}
+
+#[test]
+fn seen_from_outside_a_static_program_is_like_any_other() {
+    let folder = Folder::new("outside");
+    let program = folder.compile("locks.c", &["-static"]);
+    let outside = output(&["run", "--lock", "glibc", "--", &program]);
+    assert_eq!((outside.status.code(), &outside.stdout[..]), (Some(7), &b"2000\n"[..]));
+    let said = stderr(&outside);
+    assert!(said.contains("from outside") && !said.contains("statically"), "{said}");
+    let inside = stderr(&output(&["run", "--lock", "glibc", "--profile", "--", &program]));
+    assert!(inside.contains("nothing will be observed: "), "{inside}");
+}
+
+#[test]
 fn another_preloaded_library_stays_behind_ours() {
     let output = antiphon(&["run", "--", "sh", "-c", "echo $LD_PRELOAD"])
         .env("LD_PRELOAD", "libm.so.6")

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use antiphon_check::{Check, Scope};
 use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
 use antiphon_sync::lock::{Lock, ShflMutex};
+use antiphon_sync::policy;
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -14,12 +15,21 @@ use crate::program::{Program, soon, unlock};
 use crate::watched::{Watch, Watched, watch};
 
 type Mutex = ShflMutex<Check, Watched, Sleepy>;
+type Plain = ShflMutex<Check, policy::None, Sleepy>;
 
 /// Those of the mutex, which adds sleep, early wakes and waiters that leave.
 pub fn entries() -> Vec<Entry> {
     let two = Bounds::PLAIN.sockets(2);
     let shuffled = &["shuffled"];
     vec![
+        Entry::new("shfl-mutex/hands-over-2+1", in_line::<Plain>(&[0; 2], false), Bounds::PLAIN),
+        Entry::new("shfl-mutex/hands-over-3+1", in_line::<Plain>(&[0; 3], false), Bounds::PLAIN),
+        Entry::new(
+            "shfl-mutex/hands-over-greedily-3+1",
+            in_line::<Plain>(&[0; 3], true),
+            Bounds::PLAIN,
+        )
+        .long(),
         Entry::new("shfl-mutex/sorts-in-line-4+1", in_line::<Mutex>(&[0, 1, 0, 1], false), two)
             .by_lot(5_000)
             .reaches(shuffled),

@@ -29,6 +29,10 @@
 //! | 1 recursive, 2 error-checking | we, with owner and count |
 //! | 0x10 robust, 0x20 inherit, 0x40 protect, 0x80 shared | the C library, all 40 bytes |
 //! | 0x100, 0x200 lock elision yes, no | ignored |
+//!
+//! Where the C library keeps the lock, the first 24 bytes are its own: lock word, recursion count,
+//! owner, users, kind. The recorder's sixteen are the links of its list of robust mutexes, and
+//! unused in all others.
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
@@ -76,6 +80,14 @@ pub(crate) struct Cond {
     _unused: [u32; 4],
 }
 
+/// What the C library has in place of our lock, while it keeps the mutex.
+#[repr(C)]
+struct Theirs {
+    word: AtomicU32,
+    count: AtomicU32,
+}
+
+const _: () = assert!(size_of::<Theirs>() == core::mem::offset_of!(Mutex, owner));
 const _: () = assert!(size_of::<Mutex>() == size_of::<libc::pthread_mutex_t>());
 const _: () = assert!(align_of::<Mutex>() <= align_of::<libc::pthread_mutex_t>());
 const _: () = assert!(core::mem::offset_of!(Mutex, owner) == 8);
@@ -90,6 +102,8 @@ pub(crate) const MONOTONIC: u32 = 2;
 
 /// Bits of `__kind` that make a difference to us.
 const DECISIVE: i32 = 0xf3;
+/// Those of them that say what happens to who locks twice, or unlocks what is another's.
+const TYPE: i32 = 3;
 
 /// Whose a mutex is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -209,13 +223,45 @@ impl Mutex {
 
     /// Whose it is. A destroyed mutex is theirs, and they refuse it.
     pub(crate) fn whose(&self) -> Whose {
-        match self.kind() {
-            0 => Whose::Ours(Type::Normal),
-            1 => Whose::Ours(Type::Recursive),
-            2 => Whose::Ours(Type::ErrorCheck),
-            3 => Whose::Ours(Type::Adaptive),
-            _ => Whose::Theirs,
+        if self.kind() & !TYPE == 0 { Whose::Ours(self.bare_type()) } else { Whose::Theirs }
+    }
+
+    /// Its type, whoever keeps it.
+    pub(crate) fn bare_type(&self) -> Type {
+        match self.kind() & TYPE {
+            0 => Type::Normal,
+            1 => Type::Recursive,
+            2 => Type::ErrorCheck,
+            _ => Type::Adaptive,
         }
+    }
+
+    fn theirs(&self) -> &Theirs {
+        // SAFETY: our lock stands first, is as large by the assertion above, and is made of
+        // atomics, as this is.
+        unsafe { &*core::ptr::from_ref(self).cast::<Theirs>() }
+    }
+
+    /// Of a mutex that the C library keeps: whether somebody seems to hold it. Reads its word only.
+    pub(crate) fn looks_held(&self) -> bool {
+        const PROTECT: i32 = 0x40;
+        // The owner's id, or 1 and 2; of a mutex with a ceiling, what stands below that.
+        let held = if self.kind() & PROTECT == 0 { 0x3fff_ffff } else { 0x7_ffff };
+        // Relaxed: a guess, which may be wrong the next moment.
+        self.theirs().word.load(Relaxed) & held != 0
+    }
+
+    /// Whether the thread of that id holds it, whoever keeps it. True or false for the caller's own
+    /// id only.
+    pub(crate) fn is_owned_by(&self, id: u32) -> bool {
+        // Relaxed: nobody else writes the caller's id or takes it away.
+        self.owner.load(Relaxed) == id
+    }
+
+    /// Of a mutex that the C library keeps and the caller holds: whether one unlock releases it.
+    pub(crate) fn is_last_level(&self) -> bool {
+        // Relaxed: the owner's alone.
+        self.bare_type() != Type::Recursive || self.theirs().count.load(Relaxed) == 1
     }
 
     /// Marks it destroyed, as the C library does.

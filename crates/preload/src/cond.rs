@@ -107,7 +107,7 @@ unsafe extern "C" fn antiphon_cond_begin(
     until: *const timespec,
     site: usize,
 ) -> c_int {
-    if mode::disabled() {
+    if mode::theirs() {
         return FORWARD;
     }
     // SAFETY: the program gave `pthread_cond_wait` and its kin a condition variable.
@@ -418,7 +418,7 @@ fn adopt(cond: &Cond) {
 ///
 /// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn signal(cond: *mut Cond) -> c_int {
-    if mode::disabled() {
+    if mode::theirs() {
         return forward!(COND_SIGNAL(cond));
     }
     // SAFETY: the caller of `pthread_cond_signal` gave us a condition variable.
@@ -438,7 +438,7 @@ pub(crate) unsafe extern "C" fn signal(cond: *mut Cond) -> c_int {
 ///
 /// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn broadcast(cond: *mut Cond) -> c_int {
-    if mode::disabled() {
+    if mode::theirs() {
         return forward!(COND_BROADCAST(cond));
     }
     // SAFETY: as in `signal`.
@@ -461,7 +461,7 @@ pub(crate) unsafe extern "C" fn broadcast(cond: *mut Cond) -> c_int {
 ///
 /// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attributes: *const c_void) -> c_int {
-    if mode::disabled() {
+    if mode::theirs() {
         return forward!(COND_INIT(cond, attributes));
     }
     let mut flags = 0;
@@ -488,7 +488,7 @@ pub(crate) unsafe extern "C" fn init(cond: *mut Cond, attributes: *const c_void)
 ///
 /// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn destroy(cond: *mut Cond) -> c_int {
-    if mode::disabled() {
+    if mode::theirs() {
         return forward!(COND_DESTROY(cond));
     }
     // SAFETY: as in `signal`.

@@ -115,6 +115,7 @@ with_site! {
     pthread_mutex_clocklock(_mutex: *mut Mutex, _clock: clockid_t, _until: *const timespec)
         = 4 => mutex::clocklock;
     pthread_spin_lock(_spin: *mut AtomicI32) = 2 => spin::lock;
+    pthread_spin_trylock(_spin: *mut AtomicI32) = 2 => spin::trylock;
 }
 
 plain! {
@@ -130,7 +131,6 @@ plain! {
     pthread_cond_broadcast(cond: *mut Cond) => cond::broadcast;
     pthread_spin_init(spin: *mut AtomicI32, shared: c_int) => spin::init;
     pthread_spin_destroy(spin: *mut AtomicI32) => spin::destroy;
-    pthread_spin_trylock(spin: *mut AtomicI32) => spin::trylock;
     pthread_spin_unlock(spin: *mut AtomicI32) => spin::unlock;
 }
 

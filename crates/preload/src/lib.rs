@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `entry` | the functions that programs call |
 //! | `mutex`, `cond`, `shared`, `spin` | what they do |
+//! | `theirs` | the same where the C library keeps the lock |
 //! | `abi` | the C library's objects, and what we keep in them |
 //! | `mode` | what this process asked for, decided once |
 //! | `real` | the C library's own functions |
@@ -32,19 +33,22 @@ mod shared;
 mod sharing;
 mod spin;
 mod sys;
+mod theirs;
 mod thread;
 mod ticks;
 
 /// Decides what this process wants, before the program's own code runs.
 extern "C" fn load() {
     real::find_all();
-    if !mode::disabled() {
+    if !mode::theirs() {
         // What a slow path would otherwise open files for.
         antiphon_linux::survey();
         if mode::light_wanted() {
             // If it can't be had, the exchange form stays, and the recording says so.
             let _ = antiphon_linux::light::enable_light();
         }
+    }
+    if !mode::disabled() {
         mode::settle(recorder::start());
     }
     thread::find_single(real::single_threaded());

@@ -2,16 +2,18 @@
 //!
 //! | mode | what happens |
 //! |---|---|
-//! | `UNDECIDED` | the first call decides: `EARLY` or `DISABLED` |
+//! | `UNDECIDED` | the first call decides: `EARLY`, `THEIRS` or `DISABLED` |
 //! | `EARLY` | our locks; [`crate::load`] has not run yet |
 //! | `OURS` | our locks; a wait is recorded if there is a recording |
 //! | `FULL` | our locks; every acquisition is recorded |
-//! | `DISABLED` | every call goes to the C library: `ANTIPHON_DISABLE` is in the environment |
+//! | `OBSERVED` | the C library's locks; every acquisition is recorded |
+//! | `THEIRS` | the C library's locks, as `ANTIPHON_LOCK` asks; nothing is recorded (yet) |
+//! | `DISABLED` | the same for good: `ANTIPHON_DISABLE` is in the environment, and wins |
 //!
 //! A mutex that was locked by one protocol and is unlocked by the other excludes nobody, so there
-//! is no way from our locks to `DISABLED` or back. The decision is made at load, or in the first
-//! call if that comes before our constructor, as that of an allocator can. `OURS`, `FULL` and
-//! `DISABLED` are for good, so a thread that has seen `OURS` needs not look again
+//! is no way from our locks to the C library's or back. The decision is made at load, or in the
+//! first call if that comes before our constructor, as that of an allocator can. All but the first
+//! two and `THEIRS` before load are for good, so a thread that has seen `OURS` needs not look again
 //! ([`crate::thread::ready`]).
 
 use core::ffi::{CStr, c_char};
@@ -24,7 +26,10 @@ const UNDECIDED: i32 = 0;
 const EARLY: i32 = 1;
 pub(crate) const OURS: i32 = 2;
 pub(crate) const FULL: i32 = 3;
-pub(crate) const DISABLED: i32 = 4;
+// From here on the locks are the C library's.
+pub(crate) const OBSERVED: i32 = 4;
+const THEIRS: i32 = 5;
+const DISABLED: i32 = 6;
 
 static MODE: AtomicI32 = AtomicI32::new(UNDECIDED);
 
@@ -41,32 +46,56 @@ pub(crate) fn mode() -> i32 {
     MODE.load(Relaxed)
 }
 
-/// Whether calls go to the C library. Decides if that has not been done.
+/// Whether the C library keeps the locks. Decides if that has not been done.
 #[inline]
-pub(crate) fn disabled() -> bool {
+pub(crate) fn theirs() -> bool {
     let mode = mode();
-    mode == DISABLED || mode == UNDECIDED && decide() == DISABLED
+    mode >= OBSERVED || mode == UNDECIDED && decide() >= OBSERVED
+}
+
+/// Whether the library is to do nothing at all. Decides if that has not been done.
+pub(crate) fn disabled() -> bool {
+    theirs() && mode() == DISABLED
+}
+
+/// Whether every acquisition is recorded, whoever keeps the locks.
+#[inline]
+pub(crate) fn records_all() -> bool {
+    matches!(mode(), FULL | OBSERVED)
+}
+
+/// Whether there may be anything to record.
+#[inline]
+pub(crate) fn records() -> bool {
+    matches!(mode(), OURS | FULL | OBSERVED)
 }
 
 /// Decides. Racing threads come to the same result.
 #[cold]
 pub(crate) fn decide() -> i32 {
-    let wish = environment(c"ANTIPHON_DISABLE").map(CStr::to_bytes);
-    let disabled = match wish {
-        Some(value) => !matches!(value, b"" | b"0"),
-        None => !started() && disabled_from_start(),
+    let decision = if asks(c"ANTIPHON_DISABLE", |value| !matches!(value, b"" | b"0")) {
+        DISABLED
+    } else if asks(c"ANTIPHON_LOCK", |value| value == b"glibc") {
+        THEIRS
+    } else {
+        EARLY
     };
-    let decision = if disabled { DISABLED } else { EARLY };
     match MODE.compare_exchange(UNDECIDED, decision, Relaxed, Relaxed) {
         Ok(_) => decision,
         Err(theirs) => theirs,
     }
 }
 
-/// Settles for `OURS` or `FULL`, at load. Locks that are held now have no record, which is borne.
+/// Settles what is recorded, at load. Locks that are held now have no record, which is borne.
 pub(crate) fn settle(record_all: bool) {
-    // Never from `DISABLED`, which is for good as well.
-    let _ = MODE.compare_exchange(EARLY, if record_all { FULL } else { OURS }, Relaxed, Relaxed);
+    let (from, to) = match (mode(), record_all) {
+        (EARLY, true) => (EARLY, FULL),
+        (EARLY, false) => (EARLY, OURS),
+        (THEIRS, true) => (THEIRS, OBSERVED),
+        _ => return,
+    };
+    // Nobody else settles.
+    let _ = MODE.compare_exchange(from, to, Relaxed, Relaxed);
 }
 
 /// Whether the environment asks for the light form of our mutex.
@@ -107,13 +136,21 @@ fn started() -> bool {
     !unsafe { environ }.is_null()
 }
 
+/// Whether a variable is set to a value of which `is` holds.
+fn asks(name: &CStr, is: fn(&[u8]) -> bool) -> bool {
+    match environment(name) {
+        Some(value) => is(value.to_bytes()),
+        None => !started() && asked_from_start(name.to_bytes(), is).unwrap_or(false),
+    }
+}
+
 /// Before the C library has started, the kernel knows the environment.
-fn disabled_from_start() -> bool {
-    let Some(mut entries) = Pieces::of(c"/proc/self/environ", 0) else { return false };
+fn asked_from_start(name: &[u8], is: fn(&[u8]) -> bool) -> Option<bool> {
+    let mut entries = Pieces::of(c"/proc/self/environ", 0)?;
     while let Some(entry) = entries.next() {
-        if let Some(value) = entry.strip_prefix(b"ANTIPHON_DISABLE=") {
-            return !matches!(value, b"" | b"0");
+        if let Some(value) = entry.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"=")) {
+            return Some(is(value));
         }
     }
-    false
+    None
 }

@@ -21,7 +21,6 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Deadline};
-use antiphon_record::Kind;
 use antiphon_sync::lock::{Moved, ShflMutex};
 use libc::{clockid_t, timespec};
 
@@ -29,6 +28,7 @@ use crate::abi::{self, Mutex, Type, Whose};
 use crate::mode;
 use crate::real::forward;
 use crate::recorder::{self, Visit};
+use crate::theirs::{self, Call};
 use crate::thread;
 
 /// How long a caller is ready to wait.
@@ -37,6 +37,12 @@ enum Patience<'a> {
     None,
     Endless,
     Until(Clock, &'a timespec),
+}
+
+/// Who keeps the mutex, in this process.
+#[inline]
+fn kept(mutex: &Mutex) -> Whose {
+    if mode::theirs() { Whose::Theirs } else { mutex.whose() }
 }
 
 /// `pthread_mutex_lock`.
@@ -79,12 +85,9 @@ fn lock_slowly(mutex: &Mutex, site: usize) -> c_int {
 #[cold]
 #[inline(never)]
 fn lock_otherwise(mutex: &Mutex, site: usize) -> c_int {
-    if mode::disabled() {
-        return forward!(MUTEX_LOCK(pointer(mutex)));
-    }
-    match mutex.whose() {
+    match kept(mutex) {
         Whose::Ours(kind) => take(mutex, kind, Patience::Endless, site),
-        Whose::Theirs => foreign(mutex, site, || forward!(MUTEX_LOCK(pointer(mutex)))),
+        Whose::Theirs => theirs::lock(mutex, Call::Lock, site),
     }
 }
 
@@ -110,12 +113,9 @@ pub(crate) unsafe extern "C" fn trylock(mutex: *mut Mutex, site: usize) -> c_int
 #[cold]
 #[inline(never)]
 fn trylock_slowly(mutex: &Mutex, site: usize) -> c_int {
-    if mode::disabled() {
-        return forward!(MUTEX_TRYLOCK(pointer(mutex)));
-    }
-    match mutex.whose() {
+    match kept(mutex) {
         Whose::Ours(kind) => take(mutex, kind, Patience::None, site),
-        Whose::Theirs => forward!(MUTEX_TRYLOCK(pointer(mutex))),
+        Whose::Theirs => theirs::lock(mutex, Call::Try, site),
     }
 }
 
@@ -131,12 +131,9 @@ pub(crate) unsafe extern "C" fn timedlock(
 ) -> c_int {
     // SAFETY: as in `lock`, and a deadline.
     let (mutex, until) = unsafe { (&*mutex, &*until) };
-    if mode::disabled() {
-        return forward!(MUTEX_TIMEDLOCK(pointer(mutex), until));
-    }
-    match mutex.whose() {
+    match kept(mutex) {
         Whose::Ours(kind) => take(mutex, kind, Patience::Until(Clock::Realtime, until), site),
-        Whose::Theirs => foreign(mutex, site, || forward!(MUTEX_TIMEDLOCK(pointer(mutex), until))),
+        Whose::Theirs => theirs::lock(mutex, Call::Timed(until), site),
     }
 }
 
@@ -153,13 +150,8 @@ pub(crate) unsafe extern "C" fn clocklock(
 ) -> c_int {
     // SAFETY: as in `timedlock`.
     let (mutex, until) = unsafe { (&*mutex, &*until) };
-    if mode::disabled() {
-        return forward!(MUTEX_CLOCKLOCK(pointer(mutex), clock, until));
-    }
-    match (mutex.whose(), abi::clock(clock)) {
-        (Whose::Theirs, _) => {
-            foreign(mutex, site, || forward!(MUTEX_CLOCKLOCK(pointer(mutex), clock, until)))
-        }
+    match (kept(mutex), abi::clock(clock)) {
+        (Whose::Theirs, _) => theirs::lock(mutex, Call::Clocked(clock, until), site),
         (_, None) => libc::EINVAL,
         (Whose::Ours(kind), Some(clock)) => take(mutex, kind, Patience::Until(clock, until), site),
     }
@@ -185,10 +177,7 @@ pub(crate) unsafe extern "C" fn unlock(mutex: *mut Mutex) -> c_int {
 
 #[inline(never)]
 fn unlock_slowly(mutex: &Mutex) -> c_int {
-    let Whose::Ours(kind) = mutex.whose() else { return unlock_theirs(mutex) };
-    if mode::disabled() {
-        return unlock_theirs(mutex);
-    }
+    let Whose::Ours(kind) = kept(mutex) else { return unlock_theirs(mutex) };
     if matches!(kind, Type::Recursive | Type::ErrorCheck) {
         if !owned(mutex, kind) {
             return libc::EPERM;
@@ -208,7 +197,7 @@ fn unlock_slowly(mutex: &Mutex) -> c_int {
 
 #[cold]
 fn unlock_theirs(mutex: &Mutex) -> c_int {
-    forward!(MUTEX_UNLOCK(pointer(mutex)))
+    theirs::unlock(mutex)
 }
 
 /// `pthread_mutex_init`.
@@ -217,7 +206,7 @@ fn unlock_theirs(mutex: &Mutex) -> c_int {
 ///
 /// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attributes: *const c_void) -> c_int {
-    if attributes.is_null() && !mode::disabled() {
+    if attributes.is_null() && !mode::theirs() {
         // SAFETY: the caller of `pthread_mutex_init` gave us memory for a mutex.
         unsafe { mutex.write(Mutex::new()) };
         return 0;
@@ -234,7 +223,7 @@ pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attributes: *const c_voi
 pub(crate) unsafe extern "C" fn destroy(mutex: *mut Mutex) -> c_int {
     // SAFETY: as in `lock`.
     let mutex = unsafe { &*mutex };
-    if mode::disabled() || mutex.whose() == Whose::Theirs {
+    if kept(mutex) == Whose::Theirs {
         return forward!(MUTEX_DESTROY(pointer(mutex)));
     }
     if mutex.lock.is_locked() {
@@ -379,26 +368,6 @@ fn take_again(mutex: &Mutex, kind: Type, patience: Patience<'_>) -> c_int {
     let Some(count) = mutex.count.load(Relaxed).checked_add(1) else { return libc::EAGAIN };
     mutex.count.store(count, Relaxed);
     0
-}
-
-/// Locks a mutex of the C library's, by `lock`; where there is a recording, the wait is in it.
-fn foreign(mutex: &Mutex, site: usize, lock: impl Fn() -> c_int) -> c_int {
-    let Some(visit) = recorder::visit(Kind::Foreign, pointer(mutex).addr(), site) else {
-        return lock();
-    };
-    let tried = forward!(MUTEX_TRYLOCK(pointer(mutex)));
-    if tried != libc::EBUSY {
-        visit.acquired();
-        return tried;
-    }
-    let wait = visit.wait();
-    let code = lock();
-    let had = matches!(code, 0 | libc::EOWNERDEAD);
-    wait.ends(had);
-    if had {
-        visit.acquired();
-    }
-    code
 }
 
 fn pointer(mutex: &Mutex) -> *mut Mutex {

@@ -171,7 +171,7 @@ impl Visit {
     /// The visitor has the mutex, after a wait. In the full mode the hold begins.
     pub(crate) fn acquired_mutex(self, mutex: &Mutex, site: usize) {
         self.acquired();
-        if mode::mode() == mode::FULL
+        if mode::records_all()
             && let Some(process) = process(self.writer)
         {
             mutex.row.store(self.row.bits(), Relaxed);

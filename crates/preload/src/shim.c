@@ -24,7 +24,13 @@ struct wait {
 	uint64_t private_words[14];
 };
 
-enum { FORWARD = -1, NO_CLOCK = -1 };
+/* `theirs.rs` has the same. */
+struct observed {
+	uint64_t private_words[10];
+};
+
+enum { FORWARD = -1, NO_CLOCK = -1, CANCELLED = -1 };
+enum way { WAIT, TIMEDWAIT, CLOCKWAIT };
 
 /* Ours, and nobody else's. */
 #pragma GCC visibility push(hidden)
@@ -34,6 +40,9 @@ int antiphon_cond_sleeps(struct wait *wait);
 void antiphon_cond_slept(struct wait *wait, int code);
 int antiphon_cond_end(struct wait *wait);
 void antiphon_cond_cancelled(struct wait *wait);
+int antiphon_observed_begin(struct observed *observed, void *cond, void *mutex, clockid_t clock,
+			    const struct timespec *until, const void *site);
+void antiphon_observed_end(struct observed *observed, int code);
 
 typedef int wait_function(void *, void *);
 typedef int timed_function(void *, void *, const struct timespec *);
@@ -72,34 +81,71 @@ static int wait_begun(struct wait *wait)
 	return antiphon_cond_end(wait);
 }
 
+static int real_wait(enum way way, void *cond, void *mutex, clockid_t clock,
+		     const struct timespec *until)
+{
+	switch (way) {
+	case WAIT:
+		return antiphon_real_cond_wait()(cond, mutex);
+	case TIMEDWAIT:
+		return antiphon_real_cond_timedwait()(cond, mutex, until);
+	default:
+		return antiphon_real_cond_clockwait()(cond, mutex, clock, until);
+	}
+}
+
+static void observed_cancelled(struct observed **observed)
+{
+	if (*observed)
+		antiphon_observed_end(*observed, CANCELLED);
+}
+
+/* The C library's wait. Its own cleanup locks the mutex before ours notes that. */
+static int wait_observed(struct observed *observed, enum way way, void *cond, void *mutex,
+			 clockid_t clock, const struct timespec *until)
+{
+	__attribute__((cleanup(observed_cancelled))) struct observed *open = observed;
+	int code = real_wait(way, cond, mutex, clock, until);
+	open = NULL;
+	antiphon_observed_end(observed, code);
+	return code;
+}
+
+static int forward(enum way way, void *cond, void *mutex, clockid_t clock,
+		   const struct timespec *until, const void *site)
+{
+	struct observed observed;
+	clockid_t asked = way == CLOCKWAIT ? clock : CLOCK_REALTIME;
+	if (antiphon_observed_begin(&observed, cond, mutex, asked, until, site))
+		return wait_observed(&observed, way, cond, mutex, clock, until);
+	return real_wait(way, cond, mutex, clock, until);
+}
+
+static inline __attribute__((always_inline)) int wait_for(enum way way, void *cond, void *mutex,
+							  clockid_t clock,
+							  const struct timespec *until)
+{
+	const void *site = __builtin_return_address(0);
+	struct wait wait;
+	int code = antiphon_cond_begin(&wait, cond, mutex, clock, until, site);
+	if (code == FORWARD)
+		return forward(way, cond, mutex, clock, until, site);
+	return code ? code : wait_begun(&wait);
+}
+
 int antiphon_cond_wait(void *cond, void *mutex)
 {
-	struct wait wait;
-	int code = antiphon_cond_begin(&wait, cond, mutex, NO_CLOCK, NULL,
-				       __builtin_return_address(0));
-	if (code == FORWARD)
-		return antiphon_real_cond_wait()(cond, mutex);
-	return code ? code : wait_begun(&wait);
+	return wait_for(WAIT, cond, mutex, NO_CLOCK, NULL);
 }
 
 int antiphon_cond_timedwait(void *cond, void *mutex, const struct timespec *until)
 {
-	struct wait wait;
-	int code = antiphon_cond_begin(&wait, cond, mutex, NO_CLOCK, until,
-				       __builtin_return_address(0));
-	if (code == FORWARD)
-		return antiphon_real_cond_timedwait()(cond, mutex, until);
-	return code ? code : wait_begun(&wait);
+	return wait_for(TIMEDWAIT, cond, mutex, NO_CLOCK, until);
 }
 
 int antiphon_cond_clockwait(void *cond, void *mutex, clockid_t clock, const struct timespec *until)
 {
-	struct wait wait;
-	int code = antiphon_cond_begin(&wait, cond, mutex, clock, until,
-				       __builtin_return_address(0));
-	if (code == FORWARD)
-		return antiphon_real_cond_clockwait()(cond, mutex, clock, until);
-	return code ? code : wait_begun(&wait);
+	return wait_for(CLOCKWAIT, cond, mutex, clock, until);
 }
 
 /* `thread.rs` has the same, and reaches it by name. */

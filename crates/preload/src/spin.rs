@@ -13,9 +13,8 @@ use antiphon_linux::U32;
 use antiphon_platform::Atomic;
 use antiphon_record::Kind;
 
-use crate::mode;
 use crate::real::forward;
-use crate::recorder;
+use crate::{mode, recorder, theirs};
 
 /// On x86 the C library's spinlock is 1 when it is free, and 0 or less when it is held.
 #[cfg(target_arch = "x86_64")]
@@ -54,8 +53,8 @@ pub(crate) unsafe extern "C" fn lock(spin: *mut AtomicI32, site: usize) -> c_int
 #[cold]
 #[inline(never)]
 fn lock_slowly(word: &AtomicI32, site: usize) -> c_int {
-    if mode::disabled() {
-        return forward!(SPIN_LOCK(word.as_ptr()));
+    if mode::theirs() {
+        return theirs::lock_spin(word, site);
     }
     let visit = recorder::visit(Kind::Spin, word.as_ptr().addr(), site);
     // Acquire: as above.
@@ -84,17 +83,22 @@ fn lock_slowly(word: &AtomicI32, site: usize) -> c_int {
 /// # Safety
 ///
 /// As POSIX says: the objects are the program's, and initialised where they must be.
-pub(crate) unsafe extern "C" fn trylock(spin: *mut AtomicI32) -> c_int {
-    if mode::disabled() {
-        return forward!(SPIN_TRYLOCK(spin.cast()));
-    }
+pub(crate) unsafe extern "C" fn trylock(spin: *mut AtomicI32, site: usize) -> c_int {
     // SAFETY: as in `lock`.
     let word = unsafe { &*spin };
-    // Acquire: pairs with the release in `unlock`.
-    match word.compare_exchange(FREE, HELD, Acquire, Relaxed) {
-        Ok(_) => 0,
-        Err(_) => libc::EBUSY,
+    if mode::theirs() {
+        return theirs::try_spin(word, site);
     }
+    // Acquire: pairs with the release in `unlock`.
+    if word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_err() {
+        return libc::EBUSY;
+    }
+    if mode::records_all()
+        && let Some(visit) = recorder::visit(Kind::Spin, word.as_ptr().addr(), site)
+    {
+        visit.acquired();
+    }
+    0
 }
 
 /// `pthread_spin_unlock`.
@@ -103,7 +107,7 @@ pub(crate) unsafe extern "C" fn trylock(spin: *mut AtomicI32) -> c_int {
 ///
 /// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn unlock(spin: *mut AtomicI32) -> c_int {
-    if mode::disabled() {
+    if mode::theirs() {
         return forward!(SPIN_UNLOCK(spin.cast()));
     }
     // SAFETY: as in `lock`. Release: pairs with the acquire of the next owner.
@@ -117,7 +121,7 @@ pub(crate) unsafe extern "C" fn unlock(spin: *mut AtomicI32) -> c_int {
 ///
 /// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn init(spin: *mut AtomicI32, shared: c_int) -> c_int {
-    if mode::disabled() {
+    if mode::theirs() {
         return forward!(SPIN_INIT(spin.cast(), shared));
     }
     // SAFETY: memory for a spinlock by the caller's promise. Relaxed: handed to others later.
@@ -131,7 +135,7 @@ pub(crate) unsafe extern "C" fn init(spin: *mut AtomicI32, shared: c_int) -> c_i
 ///
 /// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn destroy(spin: *mut AtomicI32) -> c_int {
-    if mode::disabled() { forward!(SPIN_DESTROY(spin.cast())) } else { 0 }
+    if mode::theirs() { forward!(SPIN_DESTROY(spin.cast())) } else { 0 }
 }
 
 const _: () = assert!(size_of::<AtomicI32>() == size_of::<U32>() && size_of::<U32>() == 4);

@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::path::Path;
+
 use support::{compile, plain, preloaded, scratch, succeeds};
 
 /// Runs a program without and with the library, with an argument for each.
@@ -19,6 +21,14 @@ fn holds(file: &str, arguments: [&[&str]; 2]) {
         assert!(antiphon_record::Recording::create(&recording, scope).is_ok());
         succeeds(preloaded(&program).args(arguments[1]).env("ANTIPHON_RECORD", &recording));
         assert!(std::fs::remove_file(&recording).is_ok());
+    }
+    // And with the C library's locks, observed or not, everything is as without the library.
+    assert!(antiphon_record::Recording::create(&recording, antiphon_record::Scope::Full).is_ok());
+    for path in [recording.as_path(), Path::new("")] {
+        let mut observed = preloaded(&program);
+        observed.args(arguments[0]).env("ANTIPHON_LOCK", "glibc").env("ANTIPHON_RECORD", path);
+        let output = succeeds(&mut observed);
+        assert!(output.stdout.is_empty() && output.stderr.is_empty());
     }
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }

@@ -2,7 +2,9 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 
 use antiphon_record::{Kind, Recording, Row, Scope, Snapshot};
 use support::{compile, preloaded, run, scratch, succeeds};
@@ -57,15 +59,21 @@ fn record(directory: &Path, file: &str, scope: Scope) -> Snapshot {
 }
 
 fn record_program(directory: &Path, program: &Path, scope: Scope) -> Snapshot {
+    record_output(directory, &mut preloaded(program), scope).0
+}
+
+/// Runs a command under a recording; returns that, and what the command wrote.
+fn record_output(directory: &Path, command: &mut Command, scope: Scope) -> (Snapshot, String) {
     let path = directory.join("recording");
     let recording = match Recording::create(&path, scope) {
         Ok(recording) => recording,
         Err(error) => panic!("{}: {error}", path.display()),
     };
-    succeeds(preloaded(program).env("ANTIPHON_RECORD", &path));
+    let output = succeeds(command.env("ANTIPHON_RECORD", &path));
+    assert!(output.stderr.is_empty());
     assert!(std::fs::remove_file(&path).is_ok());
     match recording.read() {
-        Ok(snapshot) => snapshot,
+        Ok(snapshot) => (snapshot, String::from_utf8_lossy(&output.stdout).into_owned()),
         Err(error) => panic!("{error}"),
     }
 }
@@ -144,11 +152,132 @@ fn a_program_that_never_waits_is_in_the_recording() {
 #[test]
 fn a_lock_that_is_only_tried_comes_after_none_and_before_others() {
     let directory = scratch("order");
-    let snapshot = record(&directory, "order.c", Scope::Full);
-    // b → a; a → d and c → d; d → a.
-    assert_eq!(snapshot.edges.len(), 4, "{:?}", snapshot.edges);
-    assert_eq!(snapshot.inversions().len(), 1, "{:?}", snapshot.edges);
-    assert_eq!(snapshot.depth().map(|(_, deepest)| deepest), Some(3));
+    let program = compile(&directory, "order.c");
+    for lock in LOCKS {
+        let mut command = preloaded(&program);
+        command.env("ANTIPHON_LOCK", lock);
+        let (snapshot, _) = record_output(&directory, &mut command, Scope::Full);
+        // b → a; a → d and c → d; d → a.
+        assert_eq!(snapshot.edges.len(), 4, "{lock}: {:?}", snapshot.edges);
+        assert_eq!(snapshot.inversions().len(), 1, "{lock}: {:?}", snapshot.edges);
+        assert_eq!(snapshot.depth().map(|(_, deepest)| deepest), Some(3));
+    }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+const LOCKS: [&str; 2] = ["shfl-mutex", "glibc"];
+
+/// The program's own counts of what it had, by kind.
+fn told(output: &str) -> BTreeMap<String, u64> {
+    let mut told = BTreeMap::new();
+    for line in output.lines() {
+        let count = line.split_once(' ').and_then(|(kind, n)| Some((kind, n.parse::<u64>().ok()?)));
+        let (kind, count) = count.unwrap_or_else(|| panic!("no count: {line}"));
+        *told.entry(kind.to_owned()).or_default() += count;
+    }
+    told
+}
+
+/// Our locks and the C library's, which the program keeps, are recorded alike.
+#[test]
+fn every_kind_of_lock_is_counted_whoever_keeps_it() {
+    let directory = scratch("observed");
+    let program = compile(&directory, "observed.c");
+    for lock in LOCKS {
+        let mut command = preloaded(&program);
+        command.env("ANTIPHON_LOCK", lock);
+        let (snapshot, output) = record_output(&directory, &mut command, Scope::Full);
+        // Itself, a child that it forked, and itself executed by another one.
+        assert_eq!((snapshot.started, snapshot.processes.len()), (2, 3), "{lock}");
+        assert_eq!(snapshot.dropped, Default::default());
+        let told = told(&output);
+        assert_eq!(told.len(), 6, "{output}");
+        for kind in [
+            Kind::Mutex,
+            Kind::Adaptive,
+            Kind::Recursive,
+            Kind::ErrorCheck,
+            Kind::Foreign,
+            Kind::Spin,
+        ] {
+            let sum = |of: fn(&Row) -> u64| rows_of(&snapshot, kind).map(of).sum::<u64>();
+            let name = format!("{kind:?}");
+            assert_eq!(sum(|row| row.acquisitions), told[&name], "{lock}: {name}");
+            if matches!(kind, Kind::Foreign | Kind::Spin) {
+                continue;
+            }
+            // Whoever had it has released it, and one held it for 100 ms.
+            assert_eq!(sum(|row| row.hold.count()), told[&name], "{lock}: {name}");
+            let long = rows_of(&snapshot, kind).filter(|row| row.hold.max_ns >= 100_000_000);
+            assert!(long.count() >= 3, "{lock}: {name}");
+        }
+        waits_by_site(&snapshot, lock);
+    }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+/// The waits that `observed.c` makes sure of: three processes with a mutex of each kind.
+fn waits_by_site(snapshot: &Snapshot, lock: &str) {
+    const MUTEXES: [(Kind, u64); 5] = [
+        (Kind::Mutex, 1),
+        (Kind::Adaptive, 1),
+        (Kind::Recursive, 1),
+        (Kind::ErrorCheck, 1),
+        (Kind::Foreign, 3),
+    ];
+    for (kind, mutexes) in MUTEXES {
+        let rows = || rows_of(snapshot, kind);
+        // One waits for 100 ms; it may lose its CPU before, but not for most of that.
+        let long = rows().filter(|row| row.wait.max_ns >= 20_000_000).count() as u64;
+        assert!(long >= 3 * mutexes, "{lock}: {kind:?}: {long}");
+        // One runs into its deadline; who is refused at once, or owns it already, doesn't wait.
+        assert_eq!(rows().map(|row| row.gave_up).sum::<u64>(), 3 * mutexes, "{lock}: {kind:?}");
+        for row in rows() {
+            assert_eq!(row.wait.count(), row.contended);
+            let site = row.site.and_then(|at| snapshot.sites[at].module.as_deref());
+            assert!(site.is_some_and(|module| module.ends_with("observed-c")), "{site:?}");
+        }
+    }
+    // At each condition one waiter is notified after 100 ms, and one is not.
+    let conditions = || rows_of(snapshot, Kind::Condition);
+    let longest = conditions().filter(|row| row.wait.max_ns >= 20_000_000).count();
+    assert!(longest >= 2 * 3 * 7, "{lock}: {longest}");
+    assert!(conditions().map(|row| row.gave_up).sum::<u64>() >= 3 * 7, "{lock}");
+    assert!(conditions().all(|row| row.acquisitions == 0 && row.hold.is_empty()));
+}
+
+#[test]
+fn a_wait_that_is_cancelled_ends_with_its_mutex() {
+    let directory = scratch("cancelled");
+    let program = compile(&directory, "cancel.c");
+    for lock in LOCKS {
+        let mut command = preloaded(&program);
+        command.env("ANTIPHON_LOCK", lock);
+        let (snapshot, _) = record_output(&directory, &mut command, Scope::Full);
+        let of = |kind, of: fn(&Row) -> u64| rows_of(&snapshot, kind).map(of).sum::<u64>();
+        assert!(of(Kind::Condition, |row| row.gave_up) > 0, "{lock}");
+        let had = of(Kind::ErrorCheck, |row| row.acquisitions);
+        assert_eq!(of(Kind::ErrorCheck, |row| row.hold.count()), had, "{lock}");
+        assert!(snapshot.threads.iter().all(|thread| thread.waiting.is_none()), "{lock}");
+    }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+#[test]
+fn the_c_librarys_locks_are_observed_where_that_is_asked_for_alone() {
+    let directory = scratch("unobserved");
+    let program = compile(&directory, "observed.c");
+    let record = |scope, disable| {
+        let mut command = preloaded(&program);
+        command.arg("once").env("ANTIPHON_LOCK", "glibc").env("ANTIPHON_DISABLE", disable);
+        record_output(&directory, &mut command, scope).0
+    };
+    let disabled = record(Scope::Full, "1");
+    assert_eq!((disabled.started, disabled.processes.len(), disabled.rows.len()), (0, 0, 0));
+    // A recording of waits is not for them.
+    let waits = record(Scope::Contended, "0");
+    assert_eq!((waits.started, waits.rows.len()), (1, 0));
+    assert!(!record(Scope::Full, "").rows.is_empty());
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use antiphon_record::{Recording, Scope};
 use support::{compile, installed, library, plain, preloaded, run, scratch, skipped, succeeds};
 
 /// Something to compress: text that repeats itself now and then, and noise. The same every time.
@@ -46,6 +47,15 @@ fn compresses(program: &str, arguments: &[&str]) {
         assert!(output.stdout == expected.stdout, "{program}: another output in round {round}");
         assert_eq!(output.stderr, expected.stderr);
     }
+    // With the C library's locks, observed.
+    let recording = directory.join("recording");
+    assert!(Recording::create(&recording, Scope::Full).is_ok());
+    let mut observed = preloaded(program);
+    observed.env("ANTIPHON_LOCK", "glibc").env("ANTIPHON_RECORD", &recording);
+    let output = succeeds(observed.args(arguments).arg(&input));
+    assert!(output.stdout == expected.stdout && output.stderr == expected.stderr, "{program}");
+    let seen = Recording::open(&recording).and_then(|recording| recording.read());
+    assert!(seen.is_ok_and(|seen| seen.rows.iter().any(|row| row.acquisitions > 0)), "{program}");
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
@@ -265,8 +275,15 @@ fn jemalloc_preloaded_too() {
         let program = compile(&directory, file);
         for order in [[library(), jemalloc.as_path()], [jemalloc.as_path(), library()]] {
             let preload: Vec<OsString> = order.iter().map(|path| path.into()).collect();
-            let output = succeeds(plain(&program).env("LD_PRELOAD", preload.join(":".as_ref())));
-            assert!(output.stdout.is_empty() && output.stderr.is_empty());
+            for lock in ["shfl-mutex", "glibc"] {
+                let mut command = plain(&program);
+                command.env("LD_PRELOAD", preload.join(":".as_ref())).env("ANTIPHON_LOCK", lock);
+                let recording = directory.join("recording");
+                assert!(Recording::create(&recording, Scope::Full).is_ok());
+                let output = succeeds(command.env("ANTIPHON_RECORD", &recording));
+                assert!(output.stdout.is_empty() && output.stderr.is_empty());
+                assert!(std::fs::remove_file(&recording).is_ok());
+            }
         }
     }
     assert!(std::fs::remove_dir_all(&directory).is_ok());

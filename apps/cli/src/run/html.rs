@@ -55,7 +55,8 @@ fn blocked(report: &Report) -> String {
         rows += &format!("<tr><td>{name}<td class=n>{time}<td class=n>{share:.1} %\n");
     }
     let reachable = report.reachable_share().map_or(String::new(), |share| {
-        format!("<p>{:.0} % of it, sleep apart, is in locks of ours (green).</p>\n", share * 100.0)
+        let whose = report.reachable_locks();
+        format!("<p>{:.0} % of it, sleep apart, is in {whose} (green).</p>\n", share * 100.0)
     });
     format!(
         "<h2>Blocked time, summed over threads</h2>\n{reachable}<div class=bar>{bar}</div>\n\

@@ -48,7 +48,8 @@ such CMD: 127. The report goes to stderr, after CMD has ended.
 Example:
   antiphon run --profile --report waits.html -- xz -T4 -k -c FILE > FILE.xz")]
 pub struct Arguments {
-    /// Our lock, or glibc: CMD keeps its own locks and is only observed
+    /// Our lock, or glibc: CMD keeps its own locks and is only observed, with --profile from
+    /// inside, else from outside, without call sites and without cost
     #[arg(long, value_name = "L", default_value = "shfl-mutex", value_parser = preload::choices())]
     lock: String,
     /// Record every acquisition and every hold, not only waits
@@ -70,14 +71,16 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let file = arguments.report.as_deref().map(ReportFile::create).transpose()?;
     let program = program::find(&arguments.command[0]).map_err(refused)?;
-    let obstacle = program::obstacle(&program);
+    let inside = arguments.profile || arguments.lock != preload::GLIBC;
+    let obstacle = program::obstacle(&program).filter(|_| inside);
     if let Some(obstacle) = &obstacle {
-        let _ = writeln!(std::io::stderr(), "antiphon: nothing will be replaced: {obstacle}");
+        let what = notes::done_to_locks(&arguments.lock);
+        let _ = writeln!(std::io::stderr(), "antiphon: nothing will be {what}: {obstacle}");
     }
     let recording = Tape::new(arguments.profile)?;
     let mut command = Command::new(&arguments.command[0]);
     command.args(&arguments.command[1..]);
-    if arguments.lock != preload::GLIBC && obstacle.is_none() {
+    if inside && obstacle.is_none() {
         let library = preload::unpack().map_err(Failure::wrapper)?;
         preload::under(&mut command, &library, &arguments.lock);
         command.env(antiphon_record::VARIABLE, &recording.path);

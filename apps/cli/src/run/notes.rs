@@ -8,21 +8,39 @@ use crate::preload;
 
 /// The notes on a run, the one that matters most first.
 pub fn of(run: &Run, snapshot: &Snapshot) -> Vec<String> {
-    if let Some(obstacle) = &run.obstacle {
-        return vec![format!("Nothing was replaced: {obstacle}.")];
-    }
-    if run.lock == preload::GLIBC {
-        return vec!["glibc's own locks, seen from outside: no call sites.".to_owned()];
-    }
-    if snapshot.started == 0 {
+    let what = done_to_locks(&run.lock);
+    if run.is_outside() {
         return vec![
-            "Nothing was replaced: no program has loaded the library; LD_PRELOAD was cleared or \
-             ignored on the way, or CMD ended before."
+            "glibc's own locks, seen from outside at no cost: no call sites; --profile has them."
                 .to_owned(),
         ];
     }
-    let notes = [nothing_used(run, snapshot), form(run, snapshot), bypassed(snapshot)];
-    notes.into_iter().chain([strangers(snapshot)]).flatten().collect()
+    if let Some(obstacle) = &run.obstacle {
+        return vec![format!("Nothing was {what}: {obstacle}.")];
+    }
+    if snapshot.started == 0 {
+        return vec![format!(
+            "Nothing was {what}: no program has loaded the library; LD_PRELOAD was cleared or \
+             ignored on the way, or CMD ended before."
+        )];
+    }
+    let notes = [theirs(run), nothing_used(run, snapshot), form(run, snapshot)];
+    let more = [bypassed(run, snapshot), strangers(snapshot)];
+    notes.into_iter().chain(more).flatten().collect()
+}
+
+/// What the library does to a program's locks, in a word.
+pub fn done_to_locks(lock: &str) -> &'static str {
+    if lock == preload::GLIBC { "observed" } else { "replaced" }
+}
+
+/// In what a recording of glibc's locks differs from one of ours.
+fn theirs(run: &Run) -> Option<String> {
+    (run.lock == preload::GLIBC).then(|| {
+        "glibc's own locks, seen from inside. A wait for a condition includes that for its mutex, \
+         which glibc locks again itself; with our locks that is a wait for the mutex."
+            .to_owned()
+    })
 }
 
 fn nothing_used(run: &Run, snapshot: &Snapshot) -> Option<String> {
@@ -54,13 +72,18 @@ pub fn light_processes(snapshot: &Snapshot) -> usize {
     snapshot.processes.iter().filter(|process| process.light).count()
 }
 
-fn bypassed(snapshot: &Snapshot) -> Option<String> {
+fn bypassed(run: &Run, snapshot: &Snapshot) -> Option<String> {
     let times = snapshot.bypasses;
+    let and_so = if run.lock == preload::GLIBC {
+        "what they lock is not seen."
+    } else {
+        "they use glibc's locks. A mutex that they share with the rest of the program excludes \
+         nobody; if there may be one, use --lock glibc."
+    };
     (times > 0).then(|| {
         format!(
             "Objects were loaded past the library, by dlmopen or RTLD_DEEPBIND ({times} times): \
-             they use glibc's locks. A mutex that they share with the rest of the program excludes \
-             nobody; if there may be one, use --lock glibc."
+             {and_so}"
         )
     })
 }
@@ -80,7 +103,7 @@ fn strangers(snapshot: &Snapshot) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use antiphon_record::{Process, Strangers};
+    use antiphon_record::{Histogram, Process, Row, Strangers};
     use std::time::Duration;
 
     fn run(lock: &str) -> Run {
@@ -106,6 +129,35 @@ mod tests {
     #[test]
     fn a_plain_run_needs_no_words() {
         assert_eq!(of(&run("shfl-mutex"), &started()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn from_where_the_c_librarys_locks_were_seen_is_said() {
+        let mut run = run(preload::GLIBC);
+        run.obstacle = Some("statically linked".to_owned());
+        let outside = of(&run, &Snapshot::default());
+        assert!(outside.len() == 1 && outside[0].contains("from outside"), "{outside:?}");
+        run.profile = true;
+        let kept_out = of(&run, &Snapshot::default());
+        assert_eq!(kept_out, ["Nothing was observed: statically linked."]);
+        run.obstacle = None;
+        let inside = of(&run, &Snapshot { bypasses: 2, ..used() });
+        assert!(inside[0].contains("from inside") && inside[1].contains("not seen"), "{inside:?}");
+        assert_eq!(inside.len(), 2);
+    }
+
+    /// A recording with a row.
+    fn used() -> Snapshot {
+        let row = Row {
+            lock: 0,
+            site: None,
+            acquisitions: 1,
+            contended: 0,
+            gave_up: 0,
+            wait: Histogram::default(),
+            hold: Histogram::default(),
+        };
+        Snapshot { rows: vec![row], ..started() }
     }
 
     #[test]

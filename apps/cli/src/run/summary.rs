@@ -41,6 +41,13 @@ pub struct Run {
     pub obstacle: Option<String>,
 }
 
+impl Run {
+    /// Whether CMD was seen from outside: nothing of ours was to be in it.
+    pub fn is_outside(&self) -> bool {
+        self.lock == preload::GLIBC && !self.profile
+    }
+}
+
 /// What happened to one lock at one call site, or to all locks of one.
 #[derive(Clone, Debug)]
 pub struct LockRow {
@@ -81,13 +88,13 @@ pub struct Inversion {
 /// Seconds, by what threads were blocked in.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Blocked {
-    /// Mutexes that were replaced.
+    /// Mutexes that were replaced, or observed in glibc's place.
     pub mutex: f64,
-    /// Condition variables that were replaced.
+    /// Condition variables, likewise.
     pub condition: f64,
-    /// Spinlocks that were replaced.
+    /// Spinlocks, likewise.
     pub spin: f64,
-    /// Words in memory that nobody has replaced.
+    /// Words in memory that the library doesn't come by.
     pub raw_futex: f64,
     /// Semaphores.
     pub semaphore: f64,
@@ -176,11 +183,21 @@ impl Report {
         sites
     }
 
-    /// The share of blocked time, sleep left out, that is in what was replaced. `None` if nothing
-    /// was to be replaced, or nobody was ever blocked.
+    /// The share of blocked time, sleep left out, that is in what was replaced, or would have been:
+    /// where glibc kept its locks, they were seen. `None` if CMD was seen from outside only, or
+    /// nobody was ever blocked.
     pub fn reachable_share(&self) -> Option<f64> {
         let all = self.blocked.all() - self.blocked.sleep;
-        (self.run.lock != preload::GLIBC && all > 0.0).then(|| self.blocked.reachable() / all)
+        (!self.run.is_outside() && all > 0.0).then(|| self.blocked.reachable() / all)
+    }
+
+    /// What that share is in.
+    pub fn reachable_locks(&self) -> &'static str {
+        if self.run.lock == preload::GLIBC {
+            "locks that ours can replace"
+        } else {
+            "locks of ours"
+        }
     }
 
     /// The body of the JSON report.
@@ -239,7 +256,7 @@ impl Blocked {
         self.kinds().iter().map(|kind| kind.2).sum()
     }
 
-    /// Seconds in what was replaced.
+    /// Seconds in what was replaced or observed.
     pub fn reachable(&self) -> f64 {
         self.mutex + self.condition + self.spin
     }

@@ -17,8 +17,8 @@ const SECOND_NS: f64 = 1e9;
 pub fn render(report: &Report, colour: bool) -> String {
     let mut out = String::new();
     let run = &report.run;
-    let seen = match (run.lock.as_str(), run.profile) {
-        ("glibc", _) => "seen from outside",
+    let seen = match (run.is_outside(), run.profile) {
+        (true, _) => "seen from outside",
         (_, true) => "all acquisitions recorded",
         (_, false) => "waits recorded",
     };
@@ -50,7 +50,8 @@ fn blocked(out: &mut String, report: &Report, colour: bool) {
     }
     let _ = writeln!(out, "\nBlocked time, summed over threads");
     if let Some(share) = report.reachable_share() {
-        let _ = writeln!(out, "{:.0} % of it, sleep apart, is in locks of ours", share * 100.0);
+        let whose = report.reachable_locks();
+        let _ = writeln!(out, "{:.0} % of it, sleep apart, is in {whose}", share * 100.0);
     }
     let mut table = Table::new(&["in", ">time", ">share", "known from"]);
     for (key, name, seconds, reachable) in report.blocked.kinds() {
@@ -70,7 +71,7 @@ fn blocked(out: &mut String, report: &Report, colour: bool) {
         ]);
     }
     out.push_str(&table.render(colour));
-    if report.blocked.raw_futex > 0.05 * all && report.run.lock != "glibc" {
+    if report.blocked.raw_futex > 0.05 * all && !report.run.is_outside() {
         let _ = writeln!(
             out,
             "Raw futexes are out of a preloaded library's reach: Rust's std and parking_lot, Go, \

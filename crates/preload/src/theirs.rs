@@ -1,0 +1,256 @@
+//! The C library's own locks, and what is recorded of them.
+//!
+//! The C library's functions do all the work, and what they return is what the program gets. That a
+//! thread waits for a mutex is told in one of two ways:
+//!
+//! - Process-private, not robust, without a protocol: `pthread_mutex_trylock` comes first. A lock
+//!   begins with the same, and what is refused is a wait, as of ours. Nothing is missed.
+//! - All others: a look at the lock word comes first. A try may raise a priority or find a dead
+//!   owner, and is not to be made twice. What is taken between the look and the call is missed, and
+//!   what is released there is taken for a wait, a short one.
+//!
+//! A mutex that its caller owns already, of a kind that asks, and a deadline that is none go
+//! straight to the C library, which answers without a wait. A spinlock is tried first.
+//!
+//! At the end of `pthread_cond_wait` the C library locks the mutex again itself. So a wait for a
+//! condition includes that for its mutex, which then counts as had without one.
+//!
+//! A hold is noted in the last sixteen bytes of the mutex, as for ours: the C library uses them in
+//! robust mutexes only. Of mutexes of the second sort no holds are recorded, as where our locks are
+//! in use.
+
+use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
+use core::sync::atomic::AtomicI32;
+
+use antiphon_record::Kind;
+use libc::{clockid_t, timespec};
+
+use crate::abi::{self, Mutex, Type, Whose};
+use crate::real::forward;
+use crate::recorder::{self, Visit};
+use crate::{mode, thread};
+
+/// One of the functions that lock a mutex, with what it takes beside the mutex.
+#[derive(Clone, Copy)]
+pub(crate) enum Call<'a> {
+    Lock,
+    Try,
+    Timed(&'a timespec),
+    Clocked(clockid_t, &'a timespec),
+}
+
+impl Call<'_> {
+    fn make(self, mutex: &Mutex) -> c_int {
+        let mutex = pointer(mutex);
+        match self {
+            Self::Lock => forward!(MUTEX_LOCK(mutex)),
+            Self::Try => forward!(MUTEX_TRYLOCK(mutex)),
+            Self::Timed(until) => forward!(MUTEX_TIMEDLOCK(mutex, until)),
+            Self::Clocked(clock, until) => forward!(MUTEX_CLOCKLOCK(mutex, clock, until)),
+        }
+    }
+
+    /// Whether it waits for a mutex that is not free.
+    fn waits(self) -> bool {
+        match self {
+            Self::Lock => true,
+            Self::Try => false,
+            Self::Timed(until) => is_fraction(until),
+            Self::Clocked(clock, until) => abi::clock(clock).is_some() && is_fraction(until),
+        }
+    }
+}
+
+/// Locks a mutex of the C library's by `call`, from `site`.
+pub(crate) fn lock(mutex: &Mutex, call: Call<'_>, site: usize) -> c_int {
+    if !mode::records() || asks(mutex) && owned(mutex) {
+        return call.make(mutex);
+    }
+    match mutex.whose() {
+        Whose::Ours(kind) => lock_plain(mutex, kind, call, site),
+        Whose::Theirs => lock_foreign(mutex, call, site),
+    }
+}
+
+/// Locks a mutex of a kind for which a lock begins with a try.
+fn lock_plain(mutex: &Mutex, kind: Type, call: Call<'_>, site: usize) -> c_int {
+    let kind = kind.recorded();
+    let first = if call.waits() { Call::Try } else { call }.make(mutex);
+    if first == 0 {
+        recorder::acquired_at_once(mutex, kind, site, matches!(call, Call::Try));
+    }
+    if first != libc::EBUSY || !call.waits() {
+        return first;
+    }
+    let Some(visit) = recorder::visit(kind, pointer(mutex).addr(), site) else {
+        return call.make(mutex);
+    };
+    let wait = visit.wait();
+    let code = call.make(mutex);
+    wait.ends(code == 0);
+    if code == 0 {
+        visit.acquired_mutex(mutex, site);
+    }
+    code
+}
+
+/// Locks a mutex that stays the C library's in every mode.
+fn lock_foreign(mutex: &Mutex, call: Call<'_>, site: usize) -> c_int {
+    let waits = call.waits() && mutex.looks_held();
+    if !waits && !mode::records_all() {
+        return call.make(mutex);
+    }
+    let Some(visit) = recorder::visit(Kind::Foreign, pointer(mutex).addr(), site) else {
+        return call.make(mutex);
+    };
+    let wait = waits.then(|| visit.wait());
+    let code = call.make(mutex);
+    let had = matches!(code, 0 | libc::EOWNERDEAD);
+    if let Some(wait) = wait {
+        wait.ends(had);
+    }
+    if had {
+        visit.acquired();
+    }
+    code
+}
+
+/// Unlocks a mutex of the C library's.
+pub(crate) fn unlock(mutex: &Mutex) -> c_int {
+    let observed = mode::mode() == mode::OBSERVED && matches!(mutex.whose(), Whose::Ours(_));
+    if observed && may_release(mutex) && mutex.is_last_level() {
+        recorder::releases(mutex);
+    }
+    forward!(MUTEX_UNLOCK(pointer(mutex)))
+}
+
+/// Whether the mutex is of a type that looks who owns it.
+fn asks(mutex: &Mutex) -> bool {
+    matches!(mutex.bare_type(), Type::Recursive | Type::ErrorCheck)
+}
+
+fn owned(mutex: &Mutex) -> bool {
+    mutex.is_owned_by(thread::exact_id())
+}
+
+/// Whether the C library will let the caller release the mutex, as far as one can tell.
+fn may_release(mutex: &Mutex) -> bool {
+    matches!(mutex.whose(), Whose::Ours(Type::Normal | Type::Adaptive)) || owned(mutex)
+}
+
+/// `pthread_spin_lock` of the C library's.
+pub(crate) fn lock_spin(spin: &AtomicI32, site: usize) -> c_int {
+    let visit = if mode::records_all() { visit_spin(spin, site) } else { None };
+    let Some(visit) = visit else { return forward!(SPIN_LOCK(spin.as_ptr())) };
+    let mut code = forward!(SPIN_TRYLOCK(spin.as_ptr()));
+    if code == libc::EBUSY {
+        let wait = visit.wait();
+        code = forward!(SPIN_LOCK(spin.as_ptr()));
+        wait.ends(code == 0);
+    }
+    if code == 0 {
+        visit.acquired();
+    }
+    code
+}
+
+/// `pthread_spin_trylock` of the C library's.
+pub(crate) fn try_spin(spin: &AtomicI32, site: usize) -> c_int {
+    let code = forward!(SPIN_TRYLOCK(spin.as_ptr()));
+    if code == 0
+        && mode::records_all()
+        && let Some(visit) = visit_spin(spin, site)
+    {
+        visit.acquired();
+    }
+    code
+}
+
+fn visit_spin(spin: &AtomicI32, site: usize) -> Option<Visit> {
+    recorder::visit(Kind::Spin, spin.as_ptr().addr(), site)
+}
+
+/// A wait for a condition variable of the C library's; `shim.c` has the same, as words.
+pub(crate) struct Observed {
+    mutex: *mut Mutex,
+    site: usize,
+    /// Whether the mutex is released while it lasts.
+    releases: bool,
+    wait: recorder::Wait,
+}
+
+const _: () = assert!(size_of::<Observed>() <= 10 * 8 && align_of::<Observed>() <= 8);
+
+/// Notes that a wait begins. Returns 0 if it is not to be recorded, or will not take place; then
+/// nothing has happened.
+///
+/// # Safety
+///
+/// `room` is room for an `Observed` that nobody else uses; the others are what the program gave to
+/// `pthread_cond_wait` or its kin, which has not been called yet.
+// SAFETY: `shim.c` declares the name so, and nobody else has one of this prefix.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn antiphon_observed_begin(
+    room: *mut MaybeUninit<Observed>,
+    cond: *const c_void,
+    mutex: *mut Mutex,
+    clock: clockid_t,
+    until: *const timespec,
+    site: usize,
+) -> c_int {
+    if mode::mode() != mode::OBSERVED {
+        return 0;
+    }
+    // SAFETY: the program's mutex, and null or its deadline.
+    let (object, until) = unsafe { (&*mutex, until.as_ref()) };
+    let sound = abi::clock(clock).is_some() && until.is_none_or(is_fraction);
+    if !sound || !may_release(object) {
+        return 0;
+    }
+    let Some(visit) = recorder::visit(Kind::Condition, cond.addr(), site) else { return 0 };
+    let releases = object.is_last_level();
+    if releases && matches!(object.whose(), Whose::Ours(_)) {
+        recorder::releases(object);
+    }
+    // SAFETY: `shim.c` gives room for it.
+    unsafe { &mut *room }.write(Observed { mutex, site, releases, wait: visit.wait() });
+    1
+}
+
+/// Notes that the wait is over, with what the C library returned; -1 if the thread is cancelled,
+/// and has the mutex again for its cleanups.
+///
+/// # Safety
+///
+/// `observed` is what `antiphon_observed_begin` has written, and nobody else uses it; the mutex is
+/// still there.
+// SAFETY: the name, as above.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn antiphon_observed_end(observed: *const Observed, code: c_int) {
+    const CANCELLED: c_int = -1;
+    // SAFETY: the caller's promise.
+    let observed = unsafe { &*observed };
+    observed.wait.ends(code == 0);
+    let has_mutex = matches!(code, 0 | CANCELLED | libc::ETIMEDOUT | libc::EOWNERDEAD);
+    if !has_mutex || !observed.releases {
+        return;
+    }
+    // SAFETY: the program's mutex, which this thread has.
+    let mutex = unsafe { &*observed.mutex };
+    if let Whose::Ours(kind) = mutex.whose() {
+        recorder::acquired_at_once(mutex, kind.recorded(), observed.site, false);
+    } else if let Some(visit) = recorder::visit(Kind::Foreign, observed.mutex.addr(), observed.site)
+    {
+        visit.acquired();
+    }
+}
+
+/// Whether the nanoseconds are a fraction of a second, as the C library demands of who waits.
+fn is_fraction(until: &timespec) -> bool {
+    (0..1_000_000_000).contains(&until.tv_nsec)
+}
+
+fn pointer(mutex: &Mutex) -> *mut Mutex {
+    core::ptr::from_ref(mutex).cast_mut()
+}
