@@ -1,4 +1,6 @@
-//! Waiting for a [`ShflMutex`]: in its queue, as its head, or without a place.
+//! Waiting for a lock: in its queue, as its head, or without a place. What is done to the lock's own
+//! words is up to it ([`Contended`]): `exclusive.rs` has the mutex's part, `rw/` the readers' and
+//! the writers'.
 //!
 //! ```text
 //!   lock_contended
@@ -8,17 +10,15 @@
 //!                  └ backstop: the head does not run ───────────────► owner
 //! ```
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use antiphon_platform::{
-    Atomic, AtomicInteger, Budget, Deadline, Hint, Parked, Platform, WaiterRef,
-};
+use antiphon_platform::{Atomic, Budget, Deadline, Hint, Parked, Platform, Waiter, WaiterRef};
 
 use super::abandoned;
 use super::fair::Patience;
 use super::moved;
-use super::mutex::{FAIR, Form, LOCKED, ShflMutex, WAKE};
-use super::queue::Place;
+use super::mutex::Form;
+use super::queue::{Place, TailId};
 use super::shuffle;
 use super::status::{self, Leave, Status};
 use crate::nap;
@@ -34,7 +34,7 @@ pub(super) enum Wait {
 }
 
 /// How the wait of one that is not the head ended.
-enum Turn {
+pub(super) enum Turn {
     /// It is the head; with the shuffling role, or without.
     Head { role: bool },
     /// It has the lock all the same; and it is the head, or has left the queue.
@@ -46,7 +46,8 @@ enum Turn {
 }
 
 /// What a head that wants to sleep is told.
-enum Ask {
+#[must_use]
+pub(super) enum Ask {
     /// The lock is free: take it.
     Free,
     /// The owner will wake us.
@@ -66,10 +67,60 @@ const SHORT_NS: u64 = 1_000_000;
 /// The backstop doubles up to this many times.
 const DOUBLINGS: u32 = 5;
 
-impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
+/// What one waits for in a queue: a lock, or a way to hold it. Below the words that are the lock's
+/// business is the waiting, which is the same for all.
+pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
+    /// The end of the queue.
+    fn tail(&self) -> &TailId<P>;
+
+    /// Notes in the caller's node, which is in no queue yet, what it wants.
+    fn sign(&self, _me: &Waiter<P>) {}
+
+    /// Whether a head sleeps, or was called and has not come. May be stale at once.
+    fn is_called(&self) -> bool;
+
+    /// Says, as the head that is about to spin, that it is there.
+    fn announce(&self) {}
+
+    /// Whether the head could not have it now; may be stale at once.
+    fn is_held(&self) -> bool;
+
+    /// Spins until it is seen not to be held, within the budget.
+    fn spin(&self, budget: Budget) -> bool;
+
+    /// Takes it as a comer, if it is not held, nor kept for somebody else.
+    fn take_as_comer(&self) -> bool;
+
+    /// Takes it if it is free, whoever it is kept for.
+    fn take_any(&self) -> bool;
+
+    /// Takes it as the head, if it is not held; fairness has then been had.
+    fn take_as_head(&self, me: Place<P>) -> bool;
+
+    /// Asks for fairness, as the head, which runs: the next release is for it. Says whether it has
+    /// been had already.
+    fn insist(&self, me: Place<P>) -> bool;
+
+    /// Takes back, as the head, that it has asked for fairness.
+    fn give_up(&self);
+
+    /// As the owner, who was waiting behind a head that does not come: nothing is kept for that any
+    /// longer, nor for some time to come.
+    fn excuse_head(&self);
+
+    /// Names the caller, the head, as the one to wake, and asks the owner to do so.
+    fn ask_for_wake(&self, me: Place<P>) -> Ask;
+
+    /// Nobody is named any longer: the caller, the head, has come, or gives up.
+    fn unname(&self);
+
+    /// As an owner, names the waiter that will be the next head and sleeps, and sees to it that a
+    /// release wakes it. `false` if it could have what it wants at once, and is to be woken.
+    fn leave_asleep(&self, next: Place<P>) -> bool;
+
     #[cold]
     #[inline(never)]
-    pub(super) fn lock_contended(&self, deadline: Option<Deadline>) -> Wait {
+    fn lock_contended(&self, deadline: Option<Deadline>) -> Wait {
         loop {
             if self.spin_and_barge() {
                 return Wait::Acquired;
@@ -96,15 +147,9 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// both touch what all threads touch. Leaves a lock that is kept for the head alone.
     fn spin_and_barge(&self) -> bool {
         F::SPIN.ns != 0
-            // Relaxed: a hint.
-            && self.head.load(Relaxed) == 0
+            && !self.is_called()
             && self.spin(F::SPIN.backing_off(COMER_IN_PEACE_NS))
-            && self.lock_uncontended()
-    }
-
-    /// Spins until the lock is seen free, within the budget.
-    fn spin(&self, budget: Budget) -> bool {
-        self.locked.spin_while(Relaxed, budget, |locked| locked & LOCKED != 0).is_ok()
+            && self.take_as_comer()
     }
 
     /// Spins as the head. One that was called stays awake: to be called again costs the owner
@@ -140,11 +185,12 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
 
     fn wait_queued(&self, me: Place<P>, deadline: Option<Deadline>) -> Wait {
         Patience::<F>::begin(me.node);
-        me.join(&self.tail);
+        self.sign(me.node);
+        me.join(self.tail());
         self.wait_in_queue(me, deadline)
     }
 
-    pub(super) fn wait_in_queue(&self, me: Place<P>, deadline: Option<Deadline>) -> Wait {
+    fn wait_in_queue(&self, me: Place<P>, deadline: Option<Deadline>) -> Wait {
         let role = match self.wait_for_headship(me, deadline) {
             Turn::Head { role } => role,
             Turn::Overtook { head: true } => {
@@ -157,8 +203,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         };
         let wait = self.wait_as_head(me, deadline, role);
         if wait == Wait::TimedOut {
-            // What we asked for is not for the next head. Relaxed: orders nothing.
-            self.locked.fetch_and(!FAIR, Relaxed);
+            // What we asked for is not for the next head.
+            self.give_up();
         }
         self.pass_headship(me, wait);
         wait
@@ -241,8 +287,9 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             if me.is_lost() {
                 return Wait::Lost;
             }
-            if role && self.is_locked() {
-                role = self.shuffle(me, || !self.is_locked());
+            self.announce();
+            if role && self.is_held() {
+                role = self.shuffle(me, || !self.is_held());
             }
             if self.spin_as_head(Patience::<F>::was_called(me.node)) && self.take_as_head(me) {
                 return Wait::Acquired;
@@ -253,8 +300,15 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
                 }
                 continue;
             }
-            if Patience::<F>::may_insist(me.node) && self.insist(me) {
-                return Wait::Acquired;
+            if Patience::<F>::may_insist(me.node) {
+                if self.insist(me) {
+                    return Wait::Acquired;
+                }
+                // It asks no longer, unless it is due: the owner may have lost its CPU, and when it
+                // comes back the head may not have one.
+                if !Patience::<F>::is_over(me.node) {
+                    self.give_up();
+                }
             }
             let until = match self.ask_for_wake(me) {
                 Ask::Free => continue,
@@ -270,67 +324,6 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         }
     }
 
-    /// Takes a free lock as the head; fairness has then been had.
-    fn take_as_head(&self, me: Place<P>) -> bool {
-        let mut seen = self.locked.load(Relaxed);
-        while seen & LOCKED == 0 {
-            // Acquire: pairs with the release in `unlock`.
-            match self.locked.compare_exchange(seen, LOCKED, Acquire, Relaxed) {
-                Ok(_) => {
-                    Patience::<F>::learn(me.node, seen & FAIR != 0);
-                    return true;
-                }
-                Err(now) => seen = now,
-            }
-        }
-        false
-    }
-
-    /// As the owner, who was waiting behind a head that does not come: nothing is kept for that any
-    /// longer, nor for some time to come.
-    fn excuse_head(&self) {
-        // Relaxed, both: they order nothing.
-        self.locked.fetch_and(!FAIR, Relaxed);
-        let head = u32::from(self.head.load(Relaxed));
-        if let Some(head) = P::arena().resolve_index(head) {
-            Patience::<F>::excuse(head);
-        }
-    }
-
-    /// Asks for fairness, as the head, which runs: the next release is for it. One that is about to
-    /// sleep again asks no longer, unless it is due: the owner may have lost its CPU, and when it
-    /// comes back the head may not have one.
-    fn insist(&self, me: Place<P>) -> bool {
-        // Relaxed, both: they order nothing.
-        self.locked.fetch_or(FAIR, Relaxed);
-        let had = self.spin(F::HEAD_SPIN) && self.take_as_head(me);
-        if !had && !Patience::<F>::is_over(me.node) {
-            self.locked.fetch_and(!FAIR, Relaxed);
-        }
-        had
-    }
-
-    /// Names the caller, the head, as the one to wake, and asks the owner to do so.
-    fn ask_for_wake(&self, me: Place<P>) -> Ask {
-        // Release: pairs with the acquire in `unlock_and_wake`, which may see the name before the
-        // flag: our node's generation must come with it.
-        self.head.store(half(me), Release);
-        // Owners that are about to release by `store_unless` have done so, or will see `head`.
-        let sound = !P::fenced() || P::heavy_fence().is_ok();
-        let mut seen = self.locked.load(Relaxed);
-        loop {
-            if seen & LOCKED == 0 {
-                return Ask::Free;
-            }
-            // Release: pairs with the acquire in `unlock_and_wake`.
-            match self.locked.compare_exchange(seen, seen | WAKE, Release, Relaxed) {
-                Ok(_) if sound => return Ask::Noted,
-                Ok(_) => return Ask::Doubtful,
-                Err(now) => seen = now,
-            }
-        }
-    }
-
     /// Makes the next live waiter the head, and reclaims the abandoned nodes before it. An owner
     /// leaves a sleeper asleep and lets its own unlock wake it: off the critical section.
     fn pass_headship(&self, me: Place<P>, wait: Wait) {
@@ -340,18 +333,12 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             return;
         }
         loop {
-            // It has come, or gave up. Relaxed: the next head, who names itself, learns of its
-            // headship from us afterwards.
-            self.head.store(0, Relaxed);
-            let Some(next) = at.leave(&self.tail) else { return };
+            // It has come, or gave up.
+            self.unname();
+            let Some(next) = at.leave(self.tail()) else { return };
             let owner = F::HEAD_SLEEPS && wait == Wait::Acquired;
-            let asleep = owner && status::load(next.node).parked();
-            if asleep {
-                // MUTEX-2. Before the grant: from then on, the next head may name itself. Relaxed:
-                // our own unlock, or what hands the lock to another thread, comes later.
-                self.head.store(half(next), Relaxed);
-                self.locked.fetch_or(WAKE, Relaxed);
-            }
+            // Before the grant: from then on, the next head may name itself.
+            let asleep = owner && status::load(next.node).parked() && self.leave_asleep(next);
             let target = P::arena().reference(next.id.index());
             let was = status::grant(next.node);
             if was.abandoned() {
@@ -370,13 +357,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
 
     /// Shuffles; returns whether the caller keeps the role.
     fn shuffle(&self, me: Place<P>, stop: impl Fn() -> bool) -> bool {
-        shuffle::shuffle::<P, Q>(me, &self.tail, F::GROUP, stop)
+        shuffle::shuffle::<P, Q>(me, self.tail(), F::GROUP, stop)
     }
-}
-
-/// What stands in `head` for a place.
-fn half<P: Platform>(place: Place<P>) -> u16 {
-    place.id.index() as u16
 }
 
 /// `deadline`, or the form's backstop if that is earlier.

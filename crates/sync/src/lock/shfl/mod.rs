@@ -5,6 +5,7 @@
 
 mod abandoned;
 mod contended;
+mod exclusive;
 mod fair;
 pub(crate) mod moved;
 mod mutex;

@@ -26,7 +26,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
 
 use super::abandoned;
-use super::contended::Wait;
+use super::contended::{Contended, Wait};
 use super::fair::Patience;
 use super::mutex::{Form, ShflMutex};
 use super::queue::{Place, Tail, TailId};

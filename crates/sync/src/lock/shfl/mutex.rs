@@ -30,7 +30,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Budget, Deadline, Platform, WaiterId};
 
-use super::contended::Wait;
+use super::contended::{Contended, Wait};
 use super::fair::Patience;
 use super::queue::TailId;
 use crate::policy::{Numa, Policy};
@@ -141,7 +141,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         // Acquire: pairs with the release in `unlock`.
         match self.locked.compare_exchange(0, LOCKED, Acquire, Relaxed) {
             Ok(_) => true,
-            Err(seen) => seen & LOCKED == 0 && self.take_any(),
+            Err(seen) => seen & LOCKED == 0 && self.take_free(),
         }
     }
 
@@ -309,7 +309,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     }
 
     /// Takes a free lock, fair or not. Looks at the newest value, where a load might not.
-    pub(super) fn take_any(&self) -> bool {
+    pub(super) fn take_free(&self) -> bool {
         // Acquire: pairs with the release in `unlock`. On a held lock it changes nothing.
         self.locked.fetch_or(LOCKED, Acquire) & LOCKED == 0
     }

@@ -1,0 +1,110 @@
+//! Waiting for a [`ShflMutex`]: what its waiters do to its words. `contended.rs` has the rest.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform};
+
+use super::contended::{Ask, Contended};
+use super::fair::Patience;
+use super::mutex::{FAIR, Form, LOCKED, ShflMutex, WAKE};
+use super::queue::{Place, TailId};
+use crate::policy::Policy;
+
+impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> {
+    fn tail(&self) -> &TailId<P> {
+        &self.tail
+    }
+
+    fn is_called(&self) -> bool {
+        // Relaxed: a hint.
+        self.head.load(Relaxed) != 0
+    }
+
+    fn is_held(&self) -> bool {
+        self.is_locked()
+    }
+
+    fn spin(&self, budget: Budget) -> bool {
+        self.locked.spin_while(Relaxed, budget, |locked| locked & LOCKED != 0).is_ok()
+    }
+
+    fn take_as_comer(&self) -> bool {
+        self.lock_uncontended()
+    }
+
+    fn take_any(&self) -> bool {
+        self.take_free()
+    }
+
+    fn take_as_head(&self, me: Place<P>) -> bool {
+        let mut seen = self.locked.load(Relaxed);
+        while seen & LOCKED == 0 {
+            // Acquire: pairs with the release in `unlock`.
+            match self.locked.compare_exchange(seen, LOCKED, Acquire, Relaxed) {
+                Ok(_) => {
+                    Patience::<F>::learn(me.node, seen & FAIR != 0);
+                    return true;
+                }
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    fn insist(&self, me: Place<P>) -> bool {
+        // Relaxed: orders nothing.
+        self.locked.fetch_or(FAIR, Relaxed);
+        self.spin(F::HEAD_SPIN) && self.take_as_head(me)
+    }
+
+    fn give_up(&self) {
+        // Relaxed: orders nothing.
+        self.locked.fetch_and(!FAIR, Relaxed);
+    }
+
+    fn excuse_head(&self) {
+        // Relaxed, both: they order nothing.
+        self.locked.fetch_and(!FAIR, Relaxed);
+        let head = u32::from(self.head.load(Relaxed));
+        if let Some(head) = P::arena().resolve_index(head) {
+            Patience::<F>::excuse(head);
+        }
+    }
+
+    fn ask_for_wake(&self, me: Place<P>) -> Ask {
+        // Release: pairs with the acquire in `unlock_and_wake`, which may see the name before the
+        // flag: our node's generation must come with it.
+        self.head.store(half(me), Release);
+        // Owners that are about to release by `store_unless` have done so, or will see `head`.
+        let sound = !P::fenced() || P::heavy_fence().is_ok();
+        let mut seen = self.locked.load(Relaxed);
+        loop {
+            if seen & LOCKED == 0 {
+                return Ask::Free;
+            }
+            // Release: pairs with the acquire in `unlock_and_wake`.
+            match self.locked.compare_exchange(seen, seen | WAKE, Release, Relaxed) {
+                Ok(_) if sound => return Ask::Noted,
+                Ok(_) => return Ask::Doubtful,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    fn unname(&self) {
+        // Relaxed: the next head, who names itself, learns of its headship from us afterwards.
+        self.head.store(0, Relaxed);
+    }
+
+    fn leave_asleep(&self, next: Place<P>) -> bool {
+        // MUTEX-2. Relaxed: our own unlock, or what hands the lock to another thread, comes later.
+        self.head.store(half(next), Relaxed);
+        self.locked.fetch_or(WAKE, Relaxed);
+        true
+    }
+}
+
+/// What stands in `head` for a place.
+fn half<P: Platform>(place: Place<P>) -> u16 {
+    place.id.index() as u16
+}
