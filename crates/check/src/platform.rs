@@ -44,7 +44,7 @@ pub(crate) fn describe(address: usize) -> Option<String> {
     if (from..from + size_of_val(&NODES)).contains(&address) {
         let index = (address - from) / size_of::<Waiter<Check>>();
         let node = &NODES[index];
-        let fields: [(&U32, &str); 11] = [
+        let fields: [(&U32, &str); 12] = [
             (&node.generation, "generation"),
             (&node.owner, "owner"),
             (&node.next, "next"),
@@ -53,6 +53,7 @@ pub(crate) fn describe(address: usize) -> Option<String> {
             (&node.resume, "resume"),
             (&node.socket, "socket"),
             (&node.data, "data"),
+            (&node.wants, "wants"),
             (&node.called, "called"),
             (&node.due, "due"),
             (&node.token, "token"),

@@ -2,7 +2,7 @@
 
 use antiphon_check::Check;
 use antiphon_platform::Budget;
-use antiphon_sync::lock::{Form, ShflMutex};
+use antiphon_sync::lock::{Form, RwForm, ShflMutex};
 use antiphon_sync::policy;
 
 /// Small numbers, so that a few threads reach every edge: spins in the queue of `SPIN`
@@ -21,6 +21,11 @@ impl<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32> Form
     const QUEUE_SPIN: Budget = Budget::ns(SPIN);
     const HEAD_SPIN: Budget = Budget::ns(SPIN);
     const BACKSTOP_NS: u64 = BACKSTOP_NS;
+}
+
+impl<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32> RwForm
+    for Small<SPIN, BACKSTOP_NS, PATIENCE_NS>
+{
 }
 
 const FOR_EVER: u32 = u32::MAX;

@@ -40,6 +40,7 @@ mod moved;
 mod mutex;
 mod outcome;
 mod program;
+mod rw;
 mod scavenging;
 mod spin;
 mod tests;
@@ -58,6 +59,7 @@ pub fn all() -> Vec<Entry> {
         ticket::entries(),
         spin::entries(),
         mutex::entries(),
+        rw::entries(),
         defects::entries(),
         condvar::entries(),
         moved::entries(),

@@ -61,6 +61,29 @@ macro_rules! tests {
             works_as_shipped: ["shfl-mutex/shipped-", "shfl-mutex+light/shipped-"],
         }
     };
+    (model_rw: $then:ident) => {
+        $then! {
+            model_rw:
+            writers_exclude: ["shfl-rw/excludes-"],
+            sorts_without_losing_anybody: ["shfl-rw/sorts-"],
+            readers_share_and_writers_do_not: ["shfl-rw/shares-", "shfl-rw+recursive/shares-"],
+            keeps_the_lock_for_a_head_that_insists: ["shfl-rw/fair-"],
+            a_writer_becomes_a_reader: ["shfl-rw/downgrades-"],
+            a_reader_becomes_the_writer: ["shfl-rw/upgrades-"],
+            a_waiter_may_give_up: ["shfl-rw/gives-up-"],
+            a_try_is_honest: ["shfl-rw/tries-"],
+            readers_starve_no_writer: ["shfl-rw/prefers-writers-"],
+            who_reads_may_read_again: [
+                "shfl-rw/recurses-",
+                "shfl-rw+recursive/recurses-",
+                "shfl-rw+recursive/fair-recurses-",
+            ],
+            the_backstop_breaks_nothing: ["shfl-rw/backstop-"],
+            survives_an_exhausted_arena: ["shfl-rw/exhausted-"],
+            may_be_destroyed_once_it_was_had: ["shfl-rw/destroyed-", "shfl-rw/left-for-good-"],
+            works_as_shipped: ["shfl-rw/shipped-", "shfl-rw+recursive/shipped-"],
+        }
+    };
     (model_spin: $then:ident) => {
         $then! {
             model_spin:
@@ -102,11 +125,12 @@ macro_rules! table {
 }
 
 /// The tests, by program.
-pub const TESTS: [&[Test]; 6] = [
+pub const TESTS: [&[Test]; 7] = [
     tests!(model_arena: table),
     tests!(model_condvar: table),
     tests!(model_defects: table),
     tests!(model_mutex: table),
+    tests!(model_rw: table),
     tests!(model_spin: table),
     tests!(model_ticket: table),
 ];

@@ -33,6 +33,9 @@ pub struct Waiter<P: Platform> {
     pub socket: P::U32,
     /// Whatever else its primitive wants to know of the waiter.
     pub data: P::U32,
+    /// How the waiter wants what it waits for, in its primitive's words: of a readers-writer lock, 0
+    /// to read and 1 to write.
+    pub wants: P::U32,
     /// When the waiter was called, in units of its primitive; means nothing while `due` is 0.
     pub called: P::U32,
     /// From when on others are to make way for it; 0 if it was not called.
@@ -56,6 +59,7 @@ impl<P: Platform> Waiter<P> {
         resume: P::U32::ZERO,
         socket: P::U32::ZERO,
         data: P::U32::ZERO,
+        wants: P::U32::ZERO,
         called: P::U32::ZERO,
         due: P::U32::ZERO,
         token: P::U32::ZERO,

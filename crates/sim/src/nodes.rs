@@ -65,6 +65,7 @@ fn wipe(node: &Waiter<Sim>) {
         resume,
         socket,
         data,
+        wants,
         called,
         due,
         token,
@@ -72,7 +73,8 @@ fn wipe(node: &Waiter<Sim>) {
         queue,
     } = node;
     // Relaxed: the list's mutex orders this after the last simulation and before the next.
-    let words = [generation, owner, next, status, batch, resume, socket, data, called, due, token];
+    let words =
+        [generation, owner, next, status, batch, resume, socket, data, wants, called, due, token];
     for word in words {
         word.0.store(0, Relaxed);
     }

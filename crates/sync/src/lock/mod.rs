@@ -4,6 +4,7 @@ pub(crate) mod shfl;
 mod ticket;
 
 pub use shfl::{Form, Moved, Published, ShflMutex, ShflSpin, Standard};
+pub use shfl::{GroupReaders, GroupWriters, MAX_READERS, Recursive, Refused, RwForm, ShflRwLock};
 pub use ticket::Ticket;
 
 /// What every lock can do: what benchmarks, models and the validation program are written against.

@@ -4,5 +4,6 @@
 
 pub mod contention;
 pub mod metal;
+pub mod readers;
 pub mod sound;
 pub mod validate;

@@ -1,7 +1,7 @@
 //! A form of the mutex that shows each wake which does not come.
 
 use antiphon_platform::Budget;
-use antiphon_sync::lock::Form;
+use antiphon_sync::lock::{Form, RwForm};
 
 /// All sleep at once, and nobody looks up by itself: a wake that does not come shows.
 pub struct Sound;
@@ -16,3 +16,5 @@ impl Form for Sound {
     const HEAD_SPIN: Budget = Budget::NONE;
     const BACKSTOP_NS: u64 = 0;
 }
+
+impl RwForm for Sound {}

@@ -32,6 +32,17 @@ impl<L: Lock> Guarded<L> {
         pair.1 += 1;
     }
 
+    /// What a reader sees: the pair must be whole. Returns how many critical sections there were.
+    ///
+    /// The caller holds the lock, perhaps with other readers.
+    pub fn look(&self) -> u64 {
+        // SAFETY: no writer is in, as the lock is held.
+        let pair = unsafe { &*self.pair.get() };
+        let first = std::hint::black_box(pair).0;
+        assert_eq!(first, std::hint::black_box(pair).1, "a writer is in");
+        first
+    }
+
     pub fn total(&self) -> u64 {
         self.lock.lock();
         // SAFETY: the lock is held.

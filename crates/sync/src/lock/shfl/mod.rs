@@ -10,10 +10,12 @@ mod fair;
 pub(crate) mod moved;
 mod mutex;
 mod queue;
+mod rw;
 mod shuffle;
 mod spin;
 pub(crate) mod status;
 
 pub use moved::Moved;
 pub use mutex::{Form, Published, ShflMutex, Standard};
+pub use rw::{GroupReaders, GroupWriters, MAX_READERS, Recursive, Refused, RwForm, ShflRwLock};
 pub use spin::ShflSpin;

@@ -1,0 +1,184 @@
+//! A writer becomes a reader, and a reader the writer, with nobody in between.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, Data, Scope, probe};
+use antiphon_platform::{Atomic, Platform};
+
+use super::{Lock, assert_free, read, unlock_read, unlock_write};
+use crate::forms::Sleepy;
+use crate::program::{Program, soon};
+
+/// One writes, becomes a reader and still finds what it has written; beside it, others read and
+/// write. Reaches `together` if a reader is in with the one that was the writer.
+pub fn downgrading(readers: u32, writers: u32) -> Program {
+    let threads = readers + writers + 1;
+    Program::new(threads, threads + 1, move |scope| {
+        let lock = scope.share(Lock::<Sleepy>::NEW);
+        let data = scope.share(Data::new(0));
+        let left = scope.share(<Check as Platform>::U8::ZERO);
+        scope.spawn(move || {
+            lock.write();
+            let mine = data.get() + 1;
+            data.set(mine);
+            // SAFETY: acquired above.
+            unsafe { lock.downgrade() };
+            assert_eq!(data.get(), mine, "a writer came in between");
+            // Relaxed: whoever comes after the unlock sees it.
+            left.store(1, Relaxed);
+            unlock_read(lock);
+        });
+        for _ in 0..readers {
+            scope.spawn(move || {
+                read(lock);
+                if data.get() == 1 && left.load(Relaxed) == 0 && writers == 0 {
+                    probe("together");
+                }
+                unlock_read(lock);
+            });
+        }
+        for _ in 0..writers {
+            scope.spawn(move || {
+                lock.write();
+                data.set(data.get() + 1);
+                unlock_write(lock);
+            });
+        }
+        scope.finally(move || {
+            assert_eq!(data.get(), writers + 1);
+            assert_free(lock);
+        });
+    })
+}
+
+/// `upgraders` threads read, and then write what follows from that; beside them, others read and
+/// write.
+pub fn upgrading(upgraders: u32, readers: u32, writers: u32) -> Program {
+    let threads = upgraders + readers + writers;
+    Program::new(threads, threads + upgraders, move |scope| {
+        let lock = scope.share(Lock::<Sleepy>::NEW);
+        let data = scope.share(Data::new(0));
+        for _ in 0..upgraders {
+            scope.spawn(move || {
+                lock.upgradable();
+                let seen = data.get();
+                // SAFETY: acquired above.
+                unsafe { lock.upgrade() };
+                assert_eq!(data.get(), seen, "a writer came in between");
+                data.set(seen + 1);
+                unlock_write(lock);
+            });
+        }
+        others(scope, lock, data, readers, writers);
+        scope.finally(move || {
+            assert_eq!(data.get(), upgraders + writers);
+            assert_free(lock);
+        });
+    })
+}
+
+/// Plain readers and writers, one round each.
+fn others<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    lock: &'scope Lock,
+    data: &'scope Data<u32>,
+    readers: u32,
+    writers: u32,
+) {
+    for _ in 0..readers {
+        scope.spawn(move || {
+            read(lock);
+            let _ = data.get();
+            unlock_read(lock);
+        });
+    }
+    for _ in 0..writers {
+        scope.spawn(move || {
+            lock.write();
+            data.set(data.get() + 1);
+            unlock_write(lock);
+        });
+    }
+}
+
+/// One may give up becoming the writer, and is a reader still. Has to reach `gave up`.
+pub fn upgrading_in_time(readers: u32, writers: u32) -> Program {
+    let threads = readers + writers + 1;
+    Program::new(threads, threads + 1, move |scope| {
+        let lock = scope.share(Lock::<Sleepy>::NEW);
+        let data = scope.share(Data::new(0));
+        scope.spawn(move || {
+            lock.upgradable();
+            // SAFETY: acquired above.
+            if unsafe { lock.upgrade_until(soon()) } {
+                data.set(data.get() + 1);
+                unlock_write(lock);
+            } else {
+                probe("gave up");
+                let _ = data.get();
+                // SAFETY: acquired above.
+                unsafe { lock.unlock_upgradable() };
+            }
+        });
+        others(scope, lock, data, readers, writers);
+        scope.finally(move || assert_free(lock));
+    })
+}
+
+/// A writer becomes an upgradable reader, the writer again if nobody else is in, and then a plain
+/// reader, beside other readers and one more that is upgradable.
+pub fn downgrading_again(readers: u32) -> Program {
+    Program::new(readers + 1, readers + 4, move |scope| {
+        let lock = scope.share(Lock::<Sleepy>::NEW);
+        let data = scope.share(Data::new(0));
+        scope.spawn(move || {
+            lock.write();
+            data.set(1);
+            // SAFETY: owned so, here and below.
+            unsafe { lock.downgrade_to_upgradable() };
+            assert_eq!(data.get(), 1);
+            // SAFETY: as above.
+            if unsafe { lock.try_upgrade() } {
+                data.set(2);
+                // SAFETY: as above.
+                unsafe { lock.downgrade_to_upgradable() };
+            }
+            // SAFETY: as above.
+            unsafe { lock.downgrade_upgradable() };
+            let _ = data.get();
+            unlock_read(lock);
+        });
+        for _ in 0..readers {
+            scope.spawn(move || {
+                lock.upgradable();
+                let _ = data.get();
+                // SAFETY: acquired above.
+                unsafe { lock.unlock_upgradable() };
+            });
+        }
+        scope.finally(move || assert_free(lock));
+    })
+}
+
+/// RW-5 beside one that upgrades.
+pub fn upgrading_recursively() -> Program {
+    Program::new(2, 4, |scope| {
+        let lock = scope.share(Lock::<Sleepy>::NEW);
+        let data = scope.share(Data::new(0));
+        scope.spawn(move || {
+            lock.upgradable();
+            // SAFETY: acquired above.
+            unsafe { lock.upgrade() };
+            data.set(1);
+            unlock_write(lock);
+        });
+        scope.spawn(move || {
+            read(lock);
+            assert_eq!(lock.read_recursive(), Ok(()));
+            let _ = data.get();
+            unlock_read(lock);
+            unlock_read(lock);
+        });
+        scope.finally(move || assert_free(lock));
+    })
+}

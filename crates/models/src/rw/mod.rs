@@ -1,0 +1,183 @@
+//! The ShflLock readers-writer lock: exhaustively within the stated bounds, by lot beyond.
+
+mod changing;
+mod impatient;
+mod preferred;
+mod sharing;
+
+use antiphon_check::Check;
+use antiphon_sync::lock::{Recursive, RwForm, ShflRwLock, Standard};
+use antiphon_sync::policy::{None, Policy};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::forms::{Backed, Insistent, Sleepy, Spinning};
+use crate::program::{destruction, exclusion};
+use crate::watched::{Watched, sorting};
+use changing::{
+    downgrading, downgrading_again, upgrading, upgrading_in_time, upgrading_recursively,
+};
+use impatient::{giving_up, tries};
+use preferred::{fair_recursion, recursion, writer_first};
+use sharing::{leaving, sharing};
+
+type Lock<F = Sleepy, Q = None> = ShflRwLock<Check, Q, F>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+/// One spurious wake, one spin cut short and one answer that the machine is crowded, for each
+/// thread.
+const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
+
+pub fn entries() -> Vec<Entry> {
+    [exclusive(), shared(), downgraded(), upgraded(), impatient(), preferred(), shipped()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Writers alone.
+fn exclusive() -> Vec<Entry> {
+    let two_sockets = PLAIN.sockets(2);
+    vec![
+        Entry::new("shfl-rw/excludes-2x1", exclusion::<Lock>(2, 1), PLAIN),
+        Entry::new("shfl-rw/excludes-2x2", exclusion::<Lock>(2, 2), PLAIN),
+        Entry::new("shfl-rw/excludes-3x1", exclusion::<Lock>(3, 1), PLAIN),
+        Entry::new("shfl-rw/destroyed-1+1", destruction::<Lock>(), PLAIN).reaches(&["retired"]),
+        Entry::new("shfl-rw/sorts-3x1", sorting::<Lock<Sleepy, Watched>>(3), two_sockets),
+    ]
+}
+
+/// Readers and writers.
+fn shared() -> Vec<Entry> {
+    let together = &["together"];
+    let timed = PLAIN.timeouts(1);
+    vec![
+        Entry::new("shfl-rw/shares-1+1", sharing::<Sleepy>(1, 1, 1), PLAIN),
+        Entry::new("shfl-rw/shares-any-platform-1+1", sharing::<Spinning>(1, 1, 1), ANY),
+        Entry::new("shfl-rw/shares-twice-1+1", sharing::<Sleepy>(1, 1, 2), PLAIN),
+        Entry::new("shfl-rw/shares-2+1", sharing::<Sleepy>(2, 1, 1), PLAIN).reaches(together),
+        Entry::new("shfl-rw/shares-1+2", sharing::<Sleepy>(1, 2, 1), PLAIN),
+        Entry::new("shfl-rw/shares-2+2", sharing::<Sleepy>(2, 2, 1), PLAIN.spurious(1))
+            .by_lot(10_000)
+            .reaches(together),
+        Entry::new("shfl-rw/shares-spinning-2+2", sharing::<Spinning>(2, 2, 2), ANY)
+            .by_lot(10_000)
+            .reaches(together),
+        Entry::new("shfl-rw/backstop-1+1", sharing::<Backed>(1, 1, 1), timed),
+        Entry::new("shfl-rw/backstop-2+2", sharing::<Backed>(2, 2, 1), timed.spurious(1))
+            .by_lot(10_000),
+        Entry::new("shfl-rw/exhausted-2+1", sharing::<Sleepy>(2, 1, 1), PLAIN.nodes(0)),
+        Entry::new("shfl-rw/exhausted-but-one-1+2", sharing::<Sleepy>(1, 2, 1), PLAIN.nodes(1)),
+        Entry::new("shfl-rw/fair-1+1", sharing::<Insistent>(1, 1, 2), PLAIN).long(),
+        Entry::new("shfl-rw/fair-2+2", sharing::<Insistent>(2, 2, 2), PLAIN.spurious(1))
+            .by_lot(10_000),
+        Entry::new("shfl-rw/left-for-good-1+1", leaving(), PLAIN).reaches(&["retired"]),
+    ]
+}
+
+fn downgraded() -> Vec<Entry> {
+    let together = &["together"];
+    vec![
+        Entry::new("shfl-rw/downgrades-1+1", downgrading(1, 0), PLAIN).reaches(together),
+        Entry::new("shfl-rw/downgrades-with-writer-1+1", downgrading(0, 1), PLAIN),
+        Entry::new("shfl-rw/downgrades-1+1+1", downgrading(1, 1), PLAIN).long(),
+        Entry::new("shfl-rw/downgrades-2+1+1", downgrading(2, 1), PLAIN.spurious(1)).by_lot(10_000),
+    ]
+}
+
+fn upgraded() -> Vec<Entry> {
+    let timed = PLAIN.timeouts(1);
+    let gave_up = &["gave up"];
+    let lot = |program| Entry::new("shfl-rw/upgrades-2+1+1", program, PLAIN.spurious(1));
+    vec![
+        Entry::new("shfl-rw/upgrades-2x1", upgrading(2, 0, 0), PLAIN),
+        Entry::new("shfl-rw/upgrades-1+1", upgrading(1, 1, 0), PLAIN),
+        Entry::new("shfl-rw/upgrades-with-writer-1+1", upgrading(1, 0, 1), PLAIN),
+        Entry::new("shfl-rw/upgrades-1+1+1", upgrading(1, 1, 1), PLAIN).long(),
+        lot(upgrading(2, 1, 1)).by_lot(20_000),
+        Entry::new("shfl-rw/upgrades-in-time-1+1", upgrading_in_time(1, 0), timed).reaches(gave_up),
+        Entry::new("shfl-rw/upgrades-in-time-2+1+1", upgrading_in_time(2, 1), timed.spurious(1))
+            .by_lot(10_000)
+            .reaches(gave_up),
+        Entry::new("shfl-rw/upgrades-and-back-1+1", downgrading_again(1), PLAIN),
+        Entry::new("shfl-rw/upgrades-without-node-1+1", upgrading(1, 1, 0), PLAIN.nodes(0)),
+        Entry::new("shfl-rw/upgrades-recursively-1+1", upgrading_recursively(), PLAIN),
+    ]
+}
+
+fn impatient() -> Vec<Entry> {
+    let timed = PLAIN.timeouts(1);
+    let gave_up = &["gave up"];
+    vec![
+        Entry::new("shfl-rw/gives-up-reader-1+1", giving_up(0, 1, 1, 0), timed).reaches(gave_up),
+        Entry::new("shfl-rw/gives-up-writer-1+1", giving_up(1, 0, 0, 1), timed).reaches(gave_up),
+        Entry::new("shfl-rw/gives-up-writer-1+1+1", giving_up(2, 0, 0, 1), timed)
+            .reaches(gave_up)
+            .long(),
+        Entry::new("shfl-rw/gives-up-2+2", giving_up(1, 1, 1, 1), timed.spurious(1))
+            .by_lot(20_000)
+            .reaches(gave_up),
+        Entry::new("shfl-rw/tries-1+1", tries(0, 1), PLAIN.spurious(1)).reaches(&["busy"]),
+        Entry::new("shfl-rw/tries-1+1+1", tries(1, 1), PLAIN).reaches(&["busy"]).long(),
+        Entry::new("shfl-rw/tries-2+1+1", tries(2, 1), PLAIN.spurious(1))
+            .by_lot(10_000)
+            .reaches(&["busy"]),
+    ]
+}
+
+/// Who is let in before whom.
+fn preferred() -> Vec<Entry> {
+    let passed = &["held twice beside a waiting writer"];
+    vec![
+        Entry::new("shfl-rw/prefers-writers-2+1", writer_first(), PLAIN),
+        Entry::new("shfl-rw/recurses-1+1", recursion::<Sleepy>(1, true), PLAIN).reaches(passed),
+        Entry::new("shfl-rw/recurses-1+2", recursion::<Sleepy>(2, true), PLAIN.spurious(1))
+            .by_lot(10_000)
+            .reaches(passed),
+        Entry::new(
+            "shfl-rw+recursive/recurses-1+1",
+            recursion::<Recursive<Sleepy>>(1, false),
+            PLAIN,
+        )
+        .reaches(passed),
+        Entry::new("shfl-rw+recursive/fair-recurses-1+1", fair_recursion(), PLAIN.timeouts(1))
+            .reaches(passed),
+        Entry::new("shfl-rw+recursive/shares-2+1", sharing::<Recursive<Sleepy>>(2, 1, 1), PLAIN)
+            .reaches(&["together"]),
+        Entry::new("shfl-rw+recursive/shares-2+2", sharing::<Recursive<Insistent>>(2, 2, 2), PLAIN)
+            .by_lot(10_000)
+            .reaches(&["together"]),
+    ]
+}
+
+fn shipped() -> Vec<Entry> {
+    let tired = PLAIN.expiries(3).timeouts(1);
+    vec![
+        Entry::new("shfl-rw/shipped-1+1", sharing::<Standard>(1, 1, 1), tired),
+        Entry::new("shfl-rw/shipped-2+2", sharing::<Standard>(2, 2, 2), tired.spurious(1))
+            .by_lot(5_000)
+            .reaches(&["together"]),
+        Entry::new("shfl-rw+recursive/shipped-2+2", sharing::<Recursive>(2, 2, 2), tired)
+            .by_lot(5_000)
+            .reaches(&["together"]),
+    ]
+}
+
+fn read<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
+    assert_eq!(lock.read(), Ok(()));
+}
+
+fn unlock_read<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
+    // SAFETY: each caller has acquired it for reading.
+    unsafe { lock.unlock_read() }
+}
+
+fn unlock_write<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
+    // SAFETY: each caller has acquired it for writing.
+    unsafe { lock.unlock_write() }
+}
+
+/// At the end nobody is in, and nothing is kept for anybody.
+fn assert_free<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
+    assert!(lock.write_uncontended(), "free at the end");
+}

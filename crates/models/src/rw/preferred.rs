@@ -1,0 +1,115 @@
+//! Who is let in before whom.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, Data, probe};
+use antiphon_platform::{Atomic, Platform};
+use antiphon_sync::lock::{Recursive, Refused, RwForm};
+
+use super::{Lock, assert_free, read, unlock_read, unlock_write};
+use crate::forms::{Insistent, Sleepy};
+use crate::program::{Program, soon};
+
+/// The words of a [`Lock`].
+#[repr(C)]
+struct Words {
+    state: <Check as Platform>::U64,
+    tail: <Check as Platform>::U32,
+    counter: <Check as Platform>::U32,
+}
+
+const _: () = assert!(size_of::<Words>() == size_of::<Lock>());
+
+fn words<F: RwForm>(lock: &Lock<F>) -> &Words {
+    // SAFETY: the words of the lock, of the sizes and in the places that its file gives them; they
+    // live as long as the borrow.
+    unsafe { &*std::ptr::from_ref(lock).cast() }
+}
+
+const WAITING: u64 = 1 << 3;
+const NAME_SHIFT: u32 = 8;
+
+/// RW-4, which is that readers who come and go for ever starve no writer: with a reader in and a
+/// writer waiting, a reader that comes has the lock after the writer.
+pub fn writer_first() -> Program {
+    Program::new(3, 4, |scope| {
+        let lock = scope.share(Lock::<Sleepy>::NEW);
+        let written = scope.share(Data::new(false));
+        let words = words(lock);
+        read(lock);
+        // Is in, until the other reader waits behind the writer.
+        scope.spawn(move || {
+            let state = words.state.wait_while(Relaxed, |state| state & WAITING == 0);
+            let writer = (state >> NAME_SHIFT) as u16;
+            // Zero is what was there before the writer.
+            words.tail.wait_while(Relaxed, |tail| tail == 0 || tail as u16 == writer);
+            unlock_read(lock);
+        });
+        scope.spawn(move || {
+            lock.write();
+            written.set(true);
+            unlock_write(lock);
+        });
+        scope.spawn(move || {
+            words.state.wait_while(Relaxed, |state| state & WAITING == 0);
+            assert_eq!(lock.try_read(), Err(Refused::Busy));
+            read(lock);
+            assert!(written.get(), "a reader that came later was let in before");
+            unlock_read(lock);
+        });
+    })
+}
+
+/// RW-5: who reads can read-lock again, though a writer waits. Has to reach that it does.
+pub fn recursion<F: RwForm>(writers: u32, explicit: bool) -> Program {
+    Program::new(writers + 1, writers + 2, move |scope| {
+        let lock = scope.share(Lock::<F>::NEW);
+        let data = scope.share(Data::new(0));
+        scope.spawn(move || {
+            read(lock);
+            let again = if explicit { lock.read_recursive() } else { lock.read() };
+            assert_eq!(again, Ok(()));
+            if words(lock).state.load(Relaxed) & WAITING != 0 {
+                probe("held twice beside a waiting writer");
+            }
+            let _ = data.get();
+            unlock_read(lock);
+            let _ = data.get();
+            unlock_read(lock);
+        });
+        for _ in 0..writers {
+            scope.spawn(move || {
+                lock.write();
+                data.set(data.get() + 1);
+                unlock_write(lock);
+            });
+        }
+        scope.finally(move || assert_free(lock));
+    })
+}
+
+/// As [`recursion`], with a writer that insists on its turn, and with tries and deadlines.
+pub fn fair_recursion() -> Program {
+    Program::new(2, 5, |scope| {
+        let lock = scope.share(Lock::<Recursive<Insistent>>::NEW);
+        let data = scope.share(Data::new(0));
+        scope.spawn(move || {
+            read(lock);
+            assert_eq!(lock.try_read(), Ok(()));
+            assert_eq!(lock.read_until(soon()), Ok(()));
+            if words(lock).state.load(Relaxed) & WAITING != 0 {
+                probe("held twice beside a waiting writer");
+            }
+            let _ = data.get();
+            for _ in 0..3 {
+                unlock_read(lock);
+            }
+        });
+        scope.spawn(move || {
+            lock.write();
+            data.set(1);
+            unlock_write(lock);
+        });
+        scope.finally(move || assert_free(lock));
+    })
+}

@@ -1,0 +1,82 @@
+//! Readers share the lock, writers have it alone, and who had it last may free it.
+
+use std::cell::Cell;
+
+use antiphon_check::{Check, Data, probe};
+use antiphon_platform::Platform;
+use antiphon_sync::lock::RwForm;
+
+use super::{Lock, assert_free, read, unlock_read, unlock_write};
+use crate::forms::Sleepy;
+use crate::program::Program;
+
+/// `readers` threads read plain data and `writers` threads write it, `rounds` times each. A lost
+/// wake is a deadlock, a writer who is not alone a data race. Reaches `together` if two readers are
+/// in at a time.
+pub fn sharing<F: RwForm>(readers: u32, writers: u32, rounds: u32) -> Program {
+    Program::new(readers + writers, (readers + writers) * rounds, move |scope| {
+        let lock = scope.share(Lock::<F>::NEW);
+        let data = scope.share(Data::new(0));
+        let inside = scope.share(Cell::new(0));
+        for _ in 0..readers {
+            scope.spawn(move || {
+                for _ in 0..rounds {
+                    read(lock);
+                    look_around(inside, data);
+                    unlock_read(lock);
+                }
+            });
+        }
+        for _ in 0..writers {
+            scope.spawn(move || {
+                for _ in 0..rounds {
+                    lock.write();
+                    data.set(data.get() + 1);
+                    unlock_write(lock);
+                }
+            });
+        }
+        scope.finally(move || {
+            assert_eq!(data.get(), writers * rounds);
+            assert_free(lock);
+        });
+    })
+}
+
+/// What a reader does that is in. `inside` is no part of the model: threads switch at visible
+/// operations, of which the fence is one.
+fn look_around(inside: &Cell<u32>, data: &Data<u32>) {
+    inside.set(inside.get() + 1);
+    if inside.get() > 1 {
+        probe("together");
+    }
+    let _ = data.get();
+    Check::fence(std::sync::atomic::Ordering::Acquire);
+    inside.set(inside.get() - 1);
+}
+
+/// RW-3 of a reader: the writer that comes after the last reader may free the lock while that one
+/// is still in `unlock_read`. Has to reach `retired`.
+pub fn leaving() -> Program {
+    Program::new(2, 2, |scope| {
+        let lock = scope.share(Lock::<Sleepy>::NEW);
+        let data = scope.share(Data::new(()));
+        let read_once = scope.share(Cell::new(false));
+        scope.spawn(move || {
+            read(lock);
+            data.get();
+            read_once.set(true);
+            unlock_read(lock);
+        });
+        scope.spawn(move || {
+            lock.write();
+            data.set(());
+            let last = read_once.get();
+            unlock_write(lock);
+            if last {
+                antiphon_check::retire(lock);
+                probe("retired");
+            }
+        });
+    })
+}

@@ -1,0 +1,153 @@
+//! Waiting: what those who wait do to the state. `contended.rs` has the rest.
+//!
+//! `NAME`, `WAKE` and `WAITING` are set by one at a time: the head; or the owner that was the head,
+//! on behalf of a waiter that learns of its headship only afterwards. Who clears `WAKE` for another
+//! wakes that one.
+
+use core::marker::PhantomData;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Budget, Deadline, Platform, Waiter};
+
+use super::super::contended::{Ask, Contended, Wait};
+use super::super::fair::Patience;
+use super::super::queue::{Place, TailId};
+use super::kind::Kind;
+use super::state::{Heed, State};
+use super::{RwForm, ShflRwLock};
+use crate::policy::Policy;
+
+/// What somebody waits for: to be in, in the way of `K`.
+struct Entry<'a, P: Platform, Q: Policy, F: RwForm, K> {
+    lock: &'a ShflRwLock<P, Q, F>,
+    kind: PhantomData<K>,
+}
+
+impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
+    /// What a comer pays heed to that says nothing of itself.
+    pub(super) const COMER: Heed = if F::READERS_PASS { Heed::Recursion } else { Heed::All };
+    /// The same of one that only tries.
+    pub(super) const TRYING: Heed = if F::READERS_PASS { Heed::Insisting } else { Heed::Trying };
+
+    /// Comes in without waiting; says whether it did.
+    pub(super) fn enter<K: Kind>(&self, heed: Heed) -> bool {
+        // Acquire: pairs with the releases of those who have left.
+        self.change(Acquire, |seen| K::enter(seen, heed)).is_ok()
+    }
+
+    /// Comes in, or gives up at the deadline; says whether it is in.
+    pub(super) fn wait<K: Kind>(&self, deadline: Option<Deadline>) -> bool {
+        const { assert!(F::HEAD_SLEEPS) }
+        let entry = Entry { lock: self, kind: PhantomData::<K> };
+        entry.lock_contended(deadline) == Wait::Acquired
+    }
+}
+
+impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Entry<'_, P, Q, F, K> {
+    /// Whether the head is kept out.
+    fn keeps_out(seen: State) -> bool {
+        K::enter(seen, Heed::Head).is_none()
+    }
+}
+
+impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_, P, Q, F, K> {
+    fn tail(&self) -> &TailId<P> {
+        &self.lock.tail
+    }
+
+    fn sign(&self, me: &Waiter<P>) {
+        // Relaxed: published with the node, by the exchange of the tail.
+        me.wants.store(K::WRITES.into(), Relaxed);
+    }
+
+    fn is_called(&self) -> bool {
+        self.lock.peek().is_called()
+    }
+
+    fn announce(&self) {
+        // Relaxed: orders nothing.
+        if K::WRITES && !F::READERS_PASS && self.lock.peek().has_readers() {
+            let _ = self.lock.change(Relaxed, |seen| {
+                if seen.has_readers() { seen.changed(State::with_waiting) } else { None }
+            });
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        Self::keeps_out(self.lock.peek())
+    }
+
+    fn spin(&self, budget: Budget) -> bool {
+        // Relaxed: who comes in looks again.
+        let spun = self.lock.state.spin_while(Relaxed, budget, |seen| Self::keeps_out(State(seen)));
+        spun.is_ok()
+    }
+
+    fn take_as_comer(&self) -> bool {
+        self.lock.enter::<K>(ShflRwLock::<P, Q, F>::COMER)
+    }
+
+    fn take_any(&self) -> bool {
+        self.lock.enter::<K>(ShflRwLock::<P, Q, F>::TRYING)
+    }
+
+    fn take_as_head(&self, me: Place<P>) -> bool {
+        // Acquire: as in `enter`.
+        let entered =
+            self.lock.change(Acquire, |seen| Some(K::enter(seen, Heed::Head)?.without_head()));
+        if let Ok(seen) = entered {
+            Patience::<F>::learn(me.node, seen.is_fair());
+        }
+        entered.is_ok()
+    }
+
+    fn insist(&self, me: Place<P>) -> bool {
+        // Relaxed: orders nothing. It may stand already.
+        let _ = self.lock.change(Relaxed, |seen| seen.changed(State::with_fair));
+        self.spin(F::HEAD_SPIN) && self.take_as_head(me)
+    }
+
+    fn give_up(&self) {
+        // Said nothing that `unname` does not take back.
+    }
+
+    fn excuse_head(&self) {
+        // Relaxed: orders nothing.
+        let (Ok(seen) | Err(seen)) =
+            self.lock.change(Relaxed, |seen| seen.changed(State::without_favour));
+        if let Some(head) = P::arena().resolve_index(u32::from(seen.name())) {
+            Patience::<F>::excuse(head);
+        }
+    }
+
+    fn ask_for_wake(&self, me: Place<P>) -> Ask {
+        // RW-2: only where somebody is in who keeps us out, and so will leave. Release: pairs with
+        // the acquire in `wake`: our node's generation comes with its name.
+        let asked = self.lock.change(Release, |seen| {
+            Self::keeps_out(seen).then(|| seen.with_sleeper(name(me), K::WRITES))
+        });
+        if asked.is_ok() { Ask::Noted } else { Ask::Free }
+    }
+
+    fn unname(&self) {
+        // Relaxed: the next head, who names itself, learns of its headship from us afterwards.
+        let _ = self.lock.change(Relaxed, |seen| seen.changed(State::without_head));
+    }
+
+    fn leave_asleep(&self, next: Place<P>) -> bool {
+        // Relaxed: written before its waiter joined the queue, whose links are acquired.
+        let writes = next.node.wants.load(Relaxed) != 0;
+        if !K::WRITES && !writes {
+            return false;
+        }
+        // RW-2: we are in, and so will leave. Release: as in `ask_for_wake`; it may be another
+        // reader who leaves last.
+        let _ = self.lock.change(Release, |seen| Some(seen.with_sleeper(name(next), writes)));
+        true
+    }
+}
+
+/// What stands in the state for a place.
+fn name<P: Platform>(place: Place<P>) -> u16 {
+    place.id.index() as u16
+}

@@ -1,0 +1,48 @@
+//! The ways to be in: what differs between those who wait in one queue.
+
+use super::state::{Heed, State};
+
+/// A way to be in.
+pub(super) trait Kind {
+    /// Whether it excludes readers; as in [`Waiter::wants`](antiphon_platform::Waiter::wants).
+    const WRITES: bool;
+
+    /// The state after somebody has come in who pays heed to `heed`; `None` if it must stay out.
+    fn enter(seen: State, heed: Heed) -> Option<State>;
+}
+
+/// Alone.
+pub(super) struct Write;
+
+impl Kind for Write {
+    const WRITES: bool = true;
+
+    fn enter(seen: State, heed: Heed) -> Option<State> {
+        let kept = seen.is_fair() && matches!(heed, Heed::All | Heed::Recursion);
+        (seen.is_free() && !kept).then(|| seen.with_writer())
+    }
+}
+
+/// Beside other readers.
+pub(super) struct Read;
+
+impl Kind for Read {
+    const WRITES: bool = false;
+
+    fn enter(seen: State, heed: Heed) -> Option<State> {
+        seen.admits_reader(heed).then(|| seen.enter_reader())
+    }
+}
+
+/// Beside other readers, with the right to become the writer; one at a time.
+pub(super) struct Upgradable;
+
+impl Kind for Upgradable {
+    /// It need not keep readers out to get in.
+    const WRITES: bool = false;
+
+    fn enter(seen: State, heed: Heed) -> Option<State> {
+        let admitted = !seen.has_upgradable() && seen.admits_reader(heed);
+        admitted.then(|| seen.with_upgradable())
+    }
+}

@@ -1,0 +1,130 @@
+//! The ShflLock readers-writer lock: 16 bytes, and every waiter may sleep.
+//!
+//! | byte | field | meaning |
+//! |---|---|---|
+//! | 0–7 | `state` | who is in, and what the head of the queue has to say: `state.rs` |
+//! | 8–11 | `tail` | name of the last waiter, 0 if nobody waits |
+//! | 12–15 | `counter` | zero: kept for readers that are counted elsewhere |
+//!
+//! Source: `000_…`, "Readers-writer SHFLLOCK": one counter encodes readers and the writer, and both
+//! kinds wait in one list. The list is the mutex's (`contended.rs`): its queue, its sleep, timeouts,
+//! fairness and sorting. `README.md` beside this file has the protocol and its reasons.
+//!
+//! ```text
+//!              read                     write                downgrade
+//!   readers ◄────────── 0 ◄───────────────────────► WRITER ──────────────► one reader
+//!   1, 2, … ──────────►     unlock_write
+//!            unlock_read
+//! ```
+//!
+//! - RW-1: while `WRITER` is set, nobody else is in. Readers may be counted that are not: each takes
+//!   its count back while `WRITER` is set, or is in when it is not.
+//! - RW-2: a sleeping head is named in `state` with `WAKE` set, or has a wake coming: `WAKE` is set
+//!   only by an exchange that finds somebody in who keeps the head out, and who leaves as the last of
+//!   those wakes it.
+//! - RW-3: nothing of the lock is touched after the instruction that releases it; that instruction
+//!   returns whom to wake.
+//! - RW-4: while a writer waits as the head and readers are in, no other reader comes in, unless by
+//!   RW-5.
+//! - RW-5: who holds the lock for reading can have it again, by [`ShflRwLock::read_recursive`]; or
+//!   by any read, where the form says so ([`RwForm::READERS_PASS`]).
+
+mod form;
+mod group;
+mod head;
+mod kind;
+mod read;
+mod state;
+mod upgrade;
+mod wake;
+mod write;
+
+use core::marker::PhantomData;
+use core::sync::atomic::Ordering::{self, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Platform};
+
+use super::mutex::Standard;
+use super::queue::TailId;
+use crate::policy::{Numa, Policy};
+pub use form::{Recursive, RwForm};
+pub use group::{GroupReaders, GroupWriters};
+pub use state::MAX_READERS;
+use state::State;
+use wake::wake;
+
+/// A NUMA-aware blocking readers-writer lock, 16 bytes.
+///
+/// Writers are preferred, in order of their coming: while one waits, readers that come wait behind
+/// it. In a form with [`RwForm::READERS_PASS`] they don't.
+#[repr(C, align(8))]
+pub struct ShflRwLock<P: Platform, Q: Policy = Numa, F: RwForm = Standard> {
+    state: P::U64,
+    tail: TailId<P>,
+    counter: P::U32,
+    marker: PhantomData<(Q, F)>,
+}
+
+/// Why a lock was not had for reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It was not to be had in time.
+    Busy,
+    /// There are [`MAX_READERS`] already.
+    TooManyReaders,
+}
+
+impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
+    /// A free lock.
+    pub const NEW: Self =
+        Self { state: P::U64::ZERO, tail: TailId::NEW, counter: P::U32::ZERO, marker: PhantomData };
+
+    /// Whether anybody is in, to read or to write; may be stale at once.
+    pub fn is_locked(&self) -> bool {
+        !self.peek().is_free()
+    }
+
+    /// Whether a writer is in; may be stale at once.
+    pub fn is_locked_by_writer(&self) -> bool {
+        self.peek().has_writer()
+    }
+
+    /// Whether anybody waits in the queue; may be stale at once.
+    pub fn has_waiters(&self) -> bool {
+        self.tail.name().is_some()
+    }
+
+    /// The state, which orders nothing.
+    fn peek(&self) -> State {
+        State(self.state.load(Relaxed))
+    }
+
+    /// Puts `change` of the state in its place: returns what it was before; or, as an error, a
+    /// state that is not to be changed.
+    fn change(
+        &self,
+        order: Ordering,
+        change: impl Fn(State) -> Option<State>,
+    ) -> Result<State, State> {
+        let mut seen = self.peek();
+        loop {
+            let new = change(seen).ok_or(seen)?;
+            match self.state.compare_exchange(seen.0, new.0, order, Relaxed) {
+                Ok(_) => return Ok(seen),
+                Err(now) => seen = State(now),
+            }
+        }
+    }
+
+    /// Leaves, or gives up a part of what the caller has, by one exchange; then wakes whom the state
+    /// has named (RW-3).
+    #[cold]
+    #[inline(never)]
+    fn leave(&self, leave: impl Fn(State) -> (State, Option<u16>)) {
+        // Release: pairs with the acquires of those who come in next.
+        let (Ok(seen) | Err(seen)) = self.change(Release, |seen| Some(leave(seen).0));
+        if let (_, Some(name)) = leave(seen) {
+            wake::<P>(name);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Reading: together.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
+
+use super::kind::Read;
+use super::state::{Heed, READER, State};
+use super::wake::wake;
+use super::{Refused, RwForm, ShflRwLock};
+use crate::policy::Policy;
+
+impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
+    /// Acquires the lock for reading; blocks until it is had.
+    ///
+    /// It waits behind a waiting writer. So a thread that holds the lock for reading may wait for
+    /// ever, unless the form has [`RwForm::READERS_PASS`].
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::TooManyReaders`], at once.
+    #[inline]
+    pub fn read(&self) -> Result<(), Refused> {
+        if self.count_in() { Ok(()) } else { self.read_contended(Self::COMER, None) }
+    }
+
+    /// As [`read`](Self::read), and never waits if the caller holds the lock for reading already.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    #[inline]
+    pub fn read_recursive(&self) -> Result<(), Refused> {
+        if self.count_in() { Ok(()) } else { self.read_contended(Heed::Recursion, None) }
+    }
+
+    /// As [`read`](Self::read), but gives up when the deadline has passed. What could be had without
+    /// waiting is had whatever the deadline.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Busy`] after the deadline, [`Refused::TooManyReaders`] at once.
+    #[inline]
+    pub fn read_until(&self, deadline: Deadline) -> Result<(), Refused> {
+        if self.count_in() { Ok(()) } else { self.read_contended(Self::COMER, Some(deadline)) }
+    }
+
+    /// Acquires the lock for reading if that is possible without waiting; never fails on a free
+    /// lock, never blocks. It fails while readers are in and a writer waits, unless the form has
+    /// [`RwForm::READERS_PASS`].
+    ///
+    /// # Errors
+    ///
+    /// Why it was not had.
+    #[inline]
+    pub fn try_read(&self) -> Result<(), Refused> {
+        // Counts itself in only if it is: a try that fails has never kept anybody out.
+        if self.enter::<Read>(Self::TRYING) {
+            Ok(())
+        } else if self.peek().is_full() {
+            Err(Refused::TooManyReaders)
+        } else {
+            Err(Refused::Busy)
+        }
+    }
+
+    /// Releases what was acquired for reading; the last reader wakes a writer that sleeps as the
+    /// head of the queue.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock for reading.
+    #[inline]
+    pub unsafe fn unlock_read(&self) {
+        self.leave_as_reader();
+    }
+
+    /// RW-3: the state that it has left says whom to wake.
+    #[inline]
+    fn leave_as_reader(&self) {
+        // Release: pairs with the acquire of the next writer.
+        let seen = State(self.state.fetch_sub(READER, Release));
+        if let Some(name) = seen.called_by_last_reader() {
+            wake::<P>(name);
+        }
+    }
+
+    /// Counts the caller in. `false`: the count stands, and may be wrong.
+    #[inline]
+    fn count_in(&self) -> bool {
+        // Acquire: pairs with the release in `unlock_write`.
+        State(self.state.fetch_add(READER, Acquire)).is_open()
+    }
+
+    /// Goes on after [`count_in`](Self::count_in) has said `false`.
+    #[cold]
+    #[inline(never)]
+    fn read_contended(&self, heed: Heed, deadline: Option<Deadline>) -> Result<(), Refused> {
+        match self.settle(heed) {
+            Err(Refused::Busy) if self.wait::<Read>(deadline) => Ok(()),
+            settled => settled,
+        }
+    }
+
+    /// Settles a count that stands: the caller is in, or takes it back.
+    ///
+    /// RW-1: while a writer is in, the count means nothing. When none is, it is that of a reader: if
+    /// it is to stay out it leaves like any other, and wakes whom the last reader has to wake.
+    fn settle(&self, heed: Heed) -> Result<(), Refused> {
+        // Acquire, here and below: as in `count_in`.
+        let mut seen = State(self.state.load(Acquire));
+        loop {
+            let before = seen.without_reader();
+            if before.admits_reader(heed) {
+                let Some(new) = seen.changed(|_| before.enter_reader()) else { return Ok(()) };
+                // Relaxed: the caller is in already.
+                match self.state.compare_exchange(seen.0, new.0, Relaxed, Acquire) {
+                    Ok(_) => return Ok(()),
+                    Err(now) => seen = State(now),
+                }
+                continue;
+            }
+            if !seen.has_writer() {
+                self.leave_as_reader();
+                let full = before.is_full();
+                return Err(if full { Refused::TooManyReaders } else { Refused::Busy });
+            }
+            // Relaxed: the caller has not been in.
+            match self.state.compare_exchange(seen.0, before.0, Relaxed, Acquire) {
+                Ok(_) => return Err(Refused::Busy),
+                Err(now) => seen = State(now),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use antiphon_linux::Linux;
+    use antiphon_platform::Clock;
+
+    use super::super::super::Standard;
+    use super::super::form::Recursive;
+    use super::super::state::MAX_READERS;
+    use super::*;
+
+    fn check<F: RwForm>() {
+        let lock = ShflRwLock::<Linux, crate::policy::None, F>::NEW;
+        let full = u64::from(MAX_READERS) * READER;
+        lock.state.store(full - READER, Relaxed);
+        assert_eq!(lock.read(), Ok(()), "the last that there is room for");
+        let soon = Deadline { clock: Clock::Monotonic, ns: u64::MAX };
+        assert_eq!(lock.read(), Err(Refused::TooManyReaders));
+        assert_eq!(lock.read_recursive(), Err(Refused::TooManyReaders));
+        assert_eq!(lock.read_until(soon), Err(Refused::TooManyReaders));
+        assert_eq!(lock.try_read(), Err(Refused::TooManyReaders));
+        assert_eq!(lock.state.load(Relaxed), full, "who is refused leaves no trace");
+        // SAFETY: acquired above, in a way.
+        unsafe { lock.unlock_read() };
+        assert_eq!(lock.try_read(), Ok(()));
+    }
+
+    #[test]
+    fn the_reader_that_is_one_too_many_is_told_so() {
+        check::<Standard>();
+        check::<Recursive>();
+    }
+}

@@ -1,0 +1,309 @@
+//! The state word of the readers-writer lock, unpacked.
+//!
+//! | bits | field | meaning |
+//! |---|---|---|
+//! | 0 | `WRITER` | a writer owns the lock |
+//! | 1 | `WAKE` | the head sleeps: the release that it waits for must wake it |
+//! | 2 | `FAIR` | the lock is kept for the head, once it is free |
+//! | 3 | `WAITING` | the head is a writer, and was not called: while readers are in, no more come |
+//! | 4 | `UPGRADABLE` | a reader is in that may become the writer; not counted below |
+//! | 5 | `UPGRADING` | that one waits for the others to leave: no more come |
+//! | 8–23 | `name` | low half of the index of the head, if it sleeps or was called |
+//! | 24–39 | `upgrader` | the same of the upgrading reader, if it sleeps |
+//! | 40–63 | `readers` | how many readers are in; bit 63 is the sign that they are too many |
+//!
+//! All of it is one word so that who releases learns, by the same instruction, whether somebody has
+//! to be woken and who (RW-3).
+
+/// One reader.
+pub(super) const READER: u64 = 1 << 40;
+/// The state of a lock that a writer owns and nobody else wants.
+pub(super) const WRITER: u64 = 1;
+
+const WAKE: u64 = 1 << 1;
+const FAIR: u64 = 1 << 2;
+const WAITING: u64 = 1 << 3;
+const UPGRADABLE: u64 = 1 << 4;
+const UPGRADING: u64 = 1 << 5;
+const NAME_SHIFT: u32 = 8;
+const NAME: u64 = 0xFFFF << NAME_SHIFT;
+const UPGRADER_SHIFT: u32 = 24;
+const UPGRADER: u64 = 0xFFFF << UPGRADER_SHIFT;
+const FULL: u64 = 1 << 63;
+/// What the head has to say.
+const HEADS: u64 = WAKE | FAIR | WAITING | NAME;
+
+const _: () = assert!(NAME & UPGRADER == 0 && UPGRADER < READER);
+
+/// How many readers there may be; the next is refused. There are fewer threads, so only read locks
+/// that are taken over and over come here. As many again fit in the count: comers count themselves
+/// before they look.
+pub const MAX_READERS: u32 = 1 << 23;
+const _: () = assert!(MAX_READERS as u64 == FULL / READER);
+
+/// What a comer pays heed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heed {
+    /// Waiting writers, and that the lock is kept for the head.
+    All,
+    /// The latter only: the caller may be a reader already (RW-5).
+    Recursion,
+    /// Waiting writers only: it takes what is free.
+    Trying,
+    /// Nobody who is not in: both of the above.
+    Insisting,
+    /// As `Insisting`: the caller is the head.
+    Head,
+}
+
+/// A value of the state word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(super) struct State(pub(super) u64);
+
+impl State {
+    pub(super) fn has_writer(self) -> bool {
+        self.0 & WRITER != 0
+    }
+
+    pub(super) fn has_readers(self) -> bool {
+        self.0 >= READER
+    }
+
+    pub(super) fn has_upgradable(self) -> bool {
+        self.0 & UPGRADABLE != 0
+    }
+
+    /// Nobody is in.
+    pub(super) fn is_free(self) -> bool {
+        self.0 & (WRITER | UPGRADABLE) == 0 && !self.has_readers()
+    }
+
+    /// One reader more would be one too many.
+    pub(super) fn is_full(self) -> bool {
+        self.0 & FULL != 0
+    }
+
+    pub(super) fn is_fair(self) -> bool {
+        self.0 & FAIR != 0
+    }
+
+    /// Whether a head sleeps, or was called and has not come.
+    pub(super) fn is_called(self) -> bool {
+        self.0 & NAME != 0
+    }
+
+    /// Nothing at all keeps a reader off: no need to look closer.
+    pub(super) fn is_open(self) -> bool {
+        self.0 & (WRITER | FAIR | WAITING | UPGRADING | FULL) == 0
+    }
+
+    /// Whether a reader may come in.
+    pub(super) fn admits_reader(self, heed: Heed) -> bool {
+        // A head was kept out when it came, so it is not one too many.
+        let full = self.is_full() && heed != Heed::Head;
+        if self.has_writer() || full {
+            return false;
+        }
+        let keeps_out = match (heed, self.has_readers()) {
+            (Heed::Head, _) | (Heed::Trying | Heed::Insisting, false) => UPGRADING,
+            // The last reader has called it.
+            (Heed::All | Heed::Recursion, false) if self.0 & WAKE != 0 => FAIR | UPGRADING,
+            (Heed::All | Heed::Recursion, false) => FAIR | WAITING | UPGRADING,
+            // RW-4: with readers in, a waiting writer keeps others out.
+            (Heed::All | Heed::Trying, true) => FAIR | WAITING | UPGRADING,
+            // RW-5: with readers in, the caller may be one.
+            (Heed::Recursion | Heed::Insisting, true) => 0,
+        };
+        self.0 & keeps_out == 0
+    }
+
+    /// What `change` makes of it, if that is something else.
+    pub(super) fn changed(self, change: impl Fn(Self) -> Self) -> Option<Self> {
+        let new = change(self);
+        (new != self).then_some(new)
+    }
+
+    pub(super) fn with_reader(self) -> Self {
+        Self(self.0.wrapping_add(READER))
+    }
+
+    /// As [`with_reader`](Self::with_reader), of one that comes in. The first overtakes the head,
+    /// which was called by the last, and takes others with it.
+    pub(super) fn enter_reader(self) -> Self {
+        let overtaken = if self.has_readers() { 0 } else { WAITING };
+        Self(self.0 & !overtaken).with_reader()
+    }
+
+    pub(super) fn without_reader(self) -> Self {
+        Self(self.0.wrapping_sub(READER))
+    }
+
+    pub(super) fn with_writer(self) -> Self {
+        Self(self.0 | WRITER)
+    }
+
+    /// The head has come, or gives up: what it had to say is taken back.
+    pub(super) fn without_head(self) -> Self {
+        Self(self.0 & !HEADS)
+    }
+
+    /// The head of this name is to be woken; `writes`: it is a writer.
+    pub(super) fn with_sleeper(self, name: u16, writes: bool) -> Self {
+        let waiting = if writes { WAITING } else { 0 };
+        Self(self.without_name().0 | WAKE | waiting | u64::from(name) << NAME_SHIFT)
+    }
+
+    fn without_name(self) -> Self {
+        Self(self.0 & !(NAME | WAITING))
+    }
+
+    /// The head is a writer that is kept out by readers.
+    pub(super) fn with_waiting(self) -> Self {
+        Self(self.0 | WAITING)
+    }
+
+    pub(super) fn with_fair(self) -> Self {
+        Self(self.0 | FAIR)
+    }
+
+    /// Nothing is kept for the head any longer.
+    pub(super) fn without_favour(self) -> Self {
+        Self(self.0 & !(FAIR | WAITING))
+    }
+
+    /// The writer leaves: what remains, and who has to be woken. So the others below.
+    pub(super) fn release_writer(self) -> (Self, Option<u16>) {
+        Self(self.0 & !WRITER).call()
+    }
+
+    /// The writer becomes a reader.
+    pub(super) fn downgrade(self) -> (Self, Option<u16>) {
+        Self(self.0 & !WRITER).with_reader().call_reader()
+    }
+
+    /// The writer becomes an upgradable reader.
+    pub(super) fn downgrade_to_upgradable(self) -> (Self, Option<u16>) {
+        Self(self.0 & !WRITER).with_upgradable().call_reader()
+    }
+
+    /// The upgradable reader becomes a plain one.
+    pub(super) fn downgrade_upgradable(self) -> (Self, Option<u16>) {
+        Self(self.0 & !UPGRADABLE).with_reader().call_reader()
+    }
+
+    /// The upgradable reader leaves.
+    pub(super) fn release_upgradable(self) -> (Self, Option<u16>) {
+        let after = Self(self.0 & !UPGRADABLE);
+        // With readers in, the last of them wakes a writer.
+        if self.has_readers() { after.call_reader() } else { after.call() }
+    }
+
+    pub(super) fn with_upgradable(self) -> Self {
+        Self(self.0 | UPGRADABLE)
+    }
+
+    /// The upgradable reader of this name waits for the others; 0 for one that naps.
+    pub(super) fn with_upgrader(self, name: u16) -> Self {
+        Self(self.0 | UPGRADING | u64::from(name) << UPGRADER_SHIFT)
+    }
+
+    /// The upgradable reader gives up becoming the writer; who was kept out may come.
+    pub(super) fn without_upgrader(self) -> (Self, Option<u16>) {
+        Self(self.0 & !(UPGRADING | UPGRADER)).call_reader()
+    }
+
+    /// The upgradable reader becomes the writer.
+    pub(super) fn upgrade(self) -> Self {
+        Self(self.0 & !(UPGRADABLE | UPGRADING | UPGRADER) | WRITER)
+    }
+
+    /// Who has to be woken when a reader has left that found the state so (RW-2).
+    pub(super) fn called_by_last_reader(self) -> Option<u16> {
+        if self.without_reader().has_readers() {
+            return None;
+        }
+        match self.0 & (WAKE | UPGRADABLE) {
+            WAKE => Some(self.name()),
+            0 => None,
+            _ => Some((self.0 >> UPGRADER_SHIFT) as u16).filter(|&name| name != 0),
+        }
+    }
+
+    /// The head's wish to be woken is met. Until it has come it may be overtaken.
+    fn call(self) -> (Self, Option<u16>) {
+        match self.0 & WAKE {
+            0 => (self, None),
+            _ => (Self(self.0 & !(WAKE | WAITING)), Some(self.name())),
+        }
+    }
+
+    /// As [`call`](Self::call), where readers may come in and writers may not.
+    fn call_reader(self) -> (Self, Option<u16>) {
+        if self.0 & WAITING == 0 { self.call() } else { (self, None) }
+    }
+
+    /// The name of the head.
+    pub(super) fn name(self) -> u16 {
+        (self.0 >> NAME_SHIFT) as u16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FREE: State = State(0);
+
+    /// Everything at once that the head can say, in a state that has `readers`.
+    fn crowded(readers: u64) -> State {
+        State(readers * READER).with_sleeper(0xFFFF, true).with_fair()
+    }
+
+    #[test]
+    fn fields_do_not_touch_each_other() {
+        let state = crowded(3).with_upgradable().with_upgrader(0xABCD);
+        assert_eq!(state.name(), 0xFFFF);
+        assert_eq!(state.without_head(), State(3 * READER).with_upgradable().with_upgrader(0xABCD));
+        assert_eq!(state.upgrade(), crowded(3).with_writer());
+        assert_eq!(state.without_reader().with_reader(), state);
+        assert_eq!(state.with_sleeper(1, false).name(), 1);
+        assert_eq!(FREE.with_reader().without_reader(), FREE);
+    }
+
+    #[test]
+    fn one_too_many_is_refused_and_the_count_does_not_wrap() {
+        let last = State(u64::from(MAX_READERS - 1) * READER);
+        assert!(last.is_open() && last.admits_reader(Heed::All));
+        let full = last.with_reader();
+        assert!(!full.is_open());
+        for heed in [Heed::All, Heed::Recursion, Heed::Trying, Heed::Insisting] {
+            assert!(!full.admits_reader(heed));
+        }
+        assert!(full.admits_reader(Heed::Head), "it was kept out when it came");
+        // As many threads as there can be count themselves in before they look.
+        let over = State(full.0 + (1 << 22) * READER);
+        assert!(over.is_full() && over.has_readers());
+    }
+
+    #[test]
+    fn who_leaves_wakes_who_can_come_in() {
+        let (writer, reader) = (FREE.with_sleeper(7, true), FREE.with_sleeper(8, false));
+        assert_eq!(writer.with_writer().release_writer().1, Some(7));
+        assert_eq!(writer.with_writer().downgrade().1, None);
+        assert_eq!(reader.with_writer().downgrade().1, Some(8));
+        assert_eq!(reader.with_writer().downgrade_to_upgradable().1, Some(8));
+        assert_eq!(writer.with_reader().called_by_last_reader(), Some(7));
+        assert_eq!(writer.with_reader().with_reader().called_by_last_reader(), None);
+        // The upgradable reader is nearer to the lock than the head.
+        let upgradable = writer.with_reader().with_upgradable();
+        assert_eq!(upgradable.called_by_last_reader(), None);
+        assert_eq!(upgradable.with_upgrader(9).called_by_last_reader(), Some(9));
+        assert_eq!(upgradable.with_upgrader(0).called_by_last_reader(), None);
+        assert_eq!(upgradable.release_upgradable().1, None);
+        assert_eq!(upgradable.without_reader().release_upgradable().1, Some(7));
+        assert_eq!(reader.with_upgradable().with_upgrader(9).without_upgrader().1, Some(8));
+        // A wish is met once.
+        assert_eq!(writer.with_writer().release_writer().0.with_writer().release_writer().1, None);
+    }
+}

@@ -1,0 +1,144 @@
+//! Reading with the right to become the writer: one at a time, beside plain readers.
+//!
+//! It is not counted among the readers, so that it waits for a count of 0. While it waits for that
+//! (`UPGRADING`) no reader comes in, the head of the queue included: it is nearer to the lock than
+//! the head, has its own name in the state, and is woken by the last reader in the head's stead.
+//! Who was kept out meanwhile is woken when it leaves, or gives up.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Budget, Deadline, Hint, Parked, Platform};
+
+use super::super::queue::Place;
+use super::kind::Upgradable;
+use super::state::State;
+use super::{RwForm, ShflRwLock};
+use crate::nap;
+use crate::policy::Policy;
+
+impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
+    /// Acquires the lock for reading, with the right to upgrade; blocks until it is had.
+    pub fn upgradable(&self) {
+        if !self.enter::<Upgradable>(Self::COMER) {
+            self.wait::<Upgradable>(None);
+        }
+    }
+
+    /// As [`upgradable`](Self::upgradable), but gives up when the deadline has passed; says whether
+    /// it was had. What could be had without waiting is had whatever the deadline.
+    pub fn upgradable_until(&self, deadline: Deadline) -> bool {
+        self.enter::<Upgradable>(Self::COMER) || self.wait::<Upgradable>(Some(deadline))
+    }
+
+    /// Acquires what [`upgradable`](Self::upgradable) does if that is possible without waiting;
+    /// never fails on a free lock, never blocks.
+    pub fn try_upgradable(&self) -> bool {
+        self.enter::<Upgradable>(Self::TRYING)
+    }
+
+    /// Releases what was acquired by [`upgradable`](Self::upgradable).
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock so.
+    pub unsafe fn unlock_upgradable(&self) {
+        self.leave(State::release_upgradable);
+    }
+
+    /// Waits until all other readers have left, and is the writer then: nobody has written in
+    /// between. Readers that come wait. If it is called by a thread that holds the lock for reading
+    /// besides, or that such a thread waits for, it blocks for ever.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock by [`upgradable`](Self::upgradable).
+    pub unsafe fn upgrade(&self) {
+        let _ = self.try_to_upgrade() || self.wait_for_readers(None);
+    }
+
+    /// As [`upgrade`](Self::upgrade), but gives up when the deadline has passed; says whether the
+    /// caller is the writer. If not it owns the lock as before.
+    ///
+    /// # Safety
+    ///
+    /// As of [`upgrade`](Self::upgrade).
+    pub unsafe fn upgrade_until(&self, deadline: Deadline) -> bool {
+        self.try_to_upgrade() || self.wait_for_readers(Some(deadline))
+    }
+
+    /// Upgrades if no other reader is in; never blocks.
+    ///
+    /// # Safety
+    ///
+    /// As of [`upgrade`](Self::upgrade).
+    pub unsafe fn try_upgrade(&self) -> bool {
+        self.try_to_upgrade()
+    }
+
+    /// Gives up the right to upgrade: the caller is a plain reader then. Never blocks.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock by [`upgradable`](Self::upgradable).
+    pub unsafe fn downgrade_upgradable(&self) {
+        self.leave(State::downgrade_upgradable);
+    }
+
+    /// Turns what was acquired for writing into what [`upgradable`](Self::upgradable) acquires, with
+    /// no other writer in between; never blocks.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock for writing.
+    pub unsafe fn downgrade_to_upgradable(&self) {
+        self.leave(State::downgrade_to_upgradable);
+    }
+
+    fn try_to_upgrade(&self) -> bool {
+        // Acquire: pairs with the release in `unlock_read`.
+        self.change(Acquire, |seen| (!seen.has_readers()).then(|| seen.upgrade())).is_ok()
+    }
+
+    /// Keeps readers out until those that are in have left, or the deadline has passed.
+    #[cold]
+    #[inline(never)]
+    fn wait_for_readers(&self, deadline: Option<Deadline>) -> bool {
+        const NAP_NS: u64 = 200_000;
+        let me = Place::take::<Q>();
+        let name = me.map_or(0, |me: Place<P>| me.id.index() as u16);
+        // Release: pairs with the acquire in `wake`: our node's generation comes with its name.
+        let _ = self.change(Release, |seen| Some(seen.with_upgrader(name)));
+        let upgraded = loop {
+            self.spin_for_readers();
+            if self.try_to_upgrade() {
+                break true;
+            }
+            // RW-2: named from the beginning; readers are in, and the last of them wakes us.
+            let parked = match me.filter(|me| !me.is_lost()) {
+                Some(me) => P::park(me.node, deadline),
+                None => {
+                    nap::nap::<P>(NAP_NS);
+                    Parked::TimedOut
+                }
+            };
+            if parked == Parked::TimedOut && nap::passed::<P>(deadline) {
+                break self.try_to_upgrade();
+            }
+        };
+        if !upgraded {
+            self.leave(State::without_upgrader);
+        }
+        if let Some(me) = me {
+            me.give();
+        }
+        upgraded
+    }
+
+    fn spin_for_readers(&self) {
+        let budget = if P::crowded() { Budget::NONE } else { F::HEAD_SPIN };
+        P::hint(Hint::SpinBegin);
+        // Relaxed: looked at again. Whether they have left or not.
+        let _ = self.state.spin_while(Relaxed, budget, |seen| State(seen).has_readers());
+        P::hint(Hint::SpinEnd);
+    }
+}

@@ -1,0 +1,92 @@
+//! Writing: alone.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Deadline, Platform};
+
+use super::kind::Write;
+use super::state::{Heed, State, WRITER};
+use super::{RwForm, ShflRwLock};
+use crate::policy::Policy;
+
+impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
+    /// Acquires the lock for writing; blocks until it is had.
+    #[inline]
+    pub fn write(&self) {
+        if !self.write_uncontended() {
+            self.write_contended(None);
+        }
+    }
+
+    /// What [`write`](Self::write) does without contention: acquires the lock if nobody is in and
+    /// nobody waits as the head. For callers that want to know when they would have waited.
+    #[inline]
+    pub fn write_uncontended(&self) -> bool {
+        // Acquire: pairs with the releases in `unlock_read` and `unlock_write`.
+        self.state.compare_exchange(0, WRITER, Acquire, Relaxed).is_ok()
+    }
+
+    /// Acquires the lock for writing, or gives up when the deadline has passed; says whether it was
+    /// had. A free lock is had whatever the deadline.
+    #[inline]
+    pub fn write_until(&self, deadline: Deadline) -> bool {
+        self.write_uncontended() || self.write_contended(Some(deadline))
+    }
+
+    /// Acquires the lock for writing if it is free, ahead of any waiters; never fails on a free
+    /// lock, never blocks.
+    #[inline]
+    pub fn try_write(&self) -> bool {
+        self.write_uncontended() || self.enter::<Write>(Heed::Trying)
+    }
+
+    /// Releases what was acquired for writing; wakes the head of the queue if it sleeps.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock for writing.
+    #[inline]
+    pub unsafe fn unlock_write(&self) {
+        // Release: pairs with the acquires of the next owners.
+        if self.state.compare_exchange(WRITER, 0, Release, Relaxed).is_err() {
+            self.leave(State::release_writer);
+        }
+    }
+
+    /// Turns what was acquired for writing into what was acquired for reading, with no writer in
+    /// between; never blocks. A reader that waits as the head comes in too.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock for writing.
+    pub unsafe fn downgrade(&self) {
+        self.leave(State::downgrade);
+    }
+
+    /// The head may be on its way, and others overtake it (`Patience`).
+    #[cold]
+    #[inline(never)]
+    fn write_contended(&self, deadline: Option<Deadline>) -> bool {
+        self.enter::<Write>(Heed::All) || self.wait::<Write>(deadline)
+    }
+
+    // The names of `Lock`, whose owner is the writer.
+
+    #[inline]
+    fn lock(&self) {
+        self.write();
+    }
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        self.try_write()
+    }
+
+    #[inline]
+    unsafe fn unlock(&self) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.unlock_write() }
+    }
+}
+
+super::super::super::impl_lock!([P: Platform, Q: Policy, F: RwForm] ShflRwLock<P, Q, F>);
