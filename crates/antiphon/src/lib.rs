@@ -13,16 +13,18 @@
 //! assert_eq!(*COUNT.lock(), 4000);
 //! ```
 //!
-//! [`Mutex`] is 8 bytes beside its value, [`SpinMutex`] 4; a free lock owns nothing else, and
-//! neither is ever poisoned. Both are [`lock_api`] types, so everything written for those works.
+//! [`Mutex`] is 8 bytes beside its value, [`SpinMutex`] 4, [`RwLock`] 16; a free lock owns nothing
+//! else, and none is ever poisoned. All are [`lock_api`] types, so everything written for those works.
 //! [`generic`] has the same locks for other machines than this one: a model checker, a simulator.
 
 mod condvar;
 mod raw;
+mod rw;
 
 pub use condvar::RawCondvar;
 pub use lock_api;
 pub use raw::{RawMutex, RawSpin};
+pub use rw::RawRwLock;
 
 /// A blocking mutex: [`ShflMutex`](generic::ShflMutex) on Linux.
 pub type Mutex<T> = lock_api::Mutex<RawMutex, T>;
@@ -51,11 +53,32 @@ pub type SpinMutex<T> = lock_api::Mutex<RawSpin, T>;
 /// What [`SpinMutex::lock`] returns; unlocks when dropped.
 pub type SpinMutexGuard<'a, T> = lock_api::MutexGuard<'a, RawSpin, T>;
 
+/// A blocking readers-writer lock: [`ShflRwLock`](generic::ShflRwLock) on Linux. Readers wait behind
+/// a waiting writer, so a thread that reads already must not read again.
+///
+/// ```
+/// static NAMES: antiphon::RwLock<Vec<&str>> = antiphon::RwLock::new(Vec::new());
+///
+/// let mut names = NAMES.write();
+/// names.push("reader");
+/// let names = antiphon::RwLockWriteGuard::downgrade(names);
+/// assert_eq!(*names, ["reader"]);
+/// ```
+pub type RwLock<T> = lock_api::RwLock<RawRwLock, T>;
+/// What [`RwLock::read`] returns; unlocks when dropped.
+pub type RwLockReadGuard<'a, T> = lock_api::RwLockReadGuard<'a, RawRwLock, T>;
+/// What [`RwLock::write`] returns; unlocks when dropped.
+pub type RwLockWriteGuard<'a, T> = lock_api::RwLockWriteGuard<'a, RawRwLock, T>;
+/// What [`RwLock::upgradable_read`] returns; unlocks when dropped.
+pub type RwLockUpgradableReadGuard<'a, T> = lock_api::RwLockUpgradableReadGuard<'a, RawRwLock, T>;
+
 /// The algorithms, generic over the machine.
 pub mod generic {
     pub use antiphon_linux::Linux;
     pub use antiphon_platform::Platform;
     pub use antiphon_sync::lock::{Form, Lock, Published, ShflMutex, ShflSpin, Standard, Ticket};
+    pub use antiphon_sync::lock::{GroupReaders, GroupWriters};
+    pub use antiphon_sync::lock::{MAX_READERS, Recursive, Refused, RwForm, ShflRwLock};
     pub use antiphon_sync::policy;
     pub use antiphon_sync::wait::Condvar;
 }

@@ -3,7 +3,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use antiphon::{Condvar, Mutex, SpinMutex};
+use antiphon::{
+    Condvar, Mutex, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, SpinMutex,
+};
 
 static COUNT: Mutex<u64> = Mutex::new(0);
 static SPUN: SpinMutex<u64> = SpinMutex::new(0);
@@ -29,6 +31,7 @@ fn sizes_are_as_promised() {
     assert_eq!(size_of::<Mutex<u64>>(), 16);
     assert_eq!(size_of::<SpinMutex<u32>>(), 8);
     assert_eq!(size_of::<Condvar>(), 16);
+    assert_eq!(size_of::<RwLock<()>>(), 16);
 }
 
 #[test]
@@ -98,4 +101,41 @@ fn a_panic_does_not_poison() {
         assert!(holder.join().is_err());
     });
     assert_eq!(*mutex.lock(), 1);
+}
+
+#[test]
+fn a_readers_writer_lock_in_all_its_ways() {
+    let lock = RwLock::new(0);
+    let (one, two) = (lock.read(), lock.read());
+    assert_eq!((*one, *two), (0, 0));
+    assert!(lock.try_write().is_none() && lock.is_locked() && !lock.is_locked_exclusive());
+    assert!(lock.try_write_for(Duration::from_millis(2)).is_none());
+    drop((one, two));
+    let upgradable = lock.upgradable_read();
+    assert!(lock.try_upgradable_read().is_none(), "one at a time");
+    let reader = lock.try_read().expect("readers may come");
+    let upgradable = RwLockUpgradableReadGuard::try_upgrade(upgradable).err().expect("a reader");
+    drop(reader);
+    let mut writer = RwLockUpgradableReadGuard::upgrade(upgradable);
+    *writer += 1;
+    assert!(lock.try_read().is_none() && lock.is_locked_exclusive());
+    assert!(lock.try_read_for(Duration::from_millis(2)).is_none());
+    let reader = RwLockWriteGuard::downgrade(writer);
+    assert_eq!((*reader, *lock.read()), (1, 1));
+    drop(reader);
+    assert_eq!(lock.into_inner(), 1);
+}
+
+/// A value that threads may send but not share needs exclusion, so a lock of it may not be shared;
+/// guards go where references go.
+#[test]
+fn guards_are_sent_and_shared_as_their_values_allow() {
+    fn is_send<T: Send>() {}
+    fn is_sync<T: Sync>() {}
+    is_send::<RwLock<u32>>();
+    is_sync::<RwLock<u32>>();
+    is_send::<RwLock<std::cell::Cell<u32>>>();
+    is_send::<RwLockReadGuard<'_, u32>>();
+    is_sync::<RwLockReadGuard<'_, u32>>();
+    is_sync::<RwLockWriteGuard<'_, u32>>();
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::{Atomic, Platform, WaiterId};
-use antiphon_sync::lock::{Lock, ShflSpin};
+use antiphon_sync::lock::{Lock, ShflRwLock, ShflSpin};
 use antiphon_sync::policy::None;
 
 use crate::bounds::Bounds;
@@ -14,9 +14,11 @@ use crate::forms::{Mutex, Sleepy};
 use crate::program::{Program, unlock};
 
 type Spin = ShflSpin<Check, None, Sleepy>;
+type RwLock = ShflRwLock<Check, None, Sleepy>;
 type U8 = <Check as Platform>::U8;
 type U16 = <Check as Platform>::U16;
 type U32 = <Check as Platform>::U32;
+type U64 = <Check as Platform>::U64;
 
 /// Bits of the mutex's first byte.
 const LOCKED: u8 = 1;
@@ -36,6 +38,9 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("shfl-mutex/inherited-held-2+1", mutex(2, LOCKED | WAKE | FAIR, true), plain)
             .by_lot(3_000),
         Entry::new("shfl-spin/inherited-held-2+1", spin(), plain),
+        Entry::new("shfl-rw/inherited-free-2x1", rw(2, 0), plain),
+        Entry::new("shfl-rw/inherited-held-1+1", rw(1, RW_WRITER), plain),
+        Entry::new("shfl-rw/inherited-held-2+1", rw(2, RW_WRITER), plain).by_lot(3_000),
     ]
 }
 
@@ -59,6 +64,31 @@ fn mutex(lockers: u32, locked: u8, held: bool) -> Program {
         words.head.store(SHARED, Relaxed);
         let other_epoch = Check::epoch() + 1;
         words.tail.store(WaiterId::new(other_epoch, SHARED.into()).bits(), Relaxed);
+    })
+}
+
+/// Bits of the readers-writer lock's state: a writer, and what the head has to say.
+const RW_WRITER: u64 = 1;
+const RW_HEADS: u64 = 0xE;
+const RW_NAME_SHIFT: u32 = 8;
+
+/// The words of a [`RwLock`].
+#[repr(C)]
+struct RwWords {
+    state: U64,
+    tail: U32,
+    counter: U32,
+}
+
+const _: () = assert!(size_of::<RwWords>() == size_of::<RwLock>());
+
+fn rw(lockers: u32, writer: u64) -> Program {
+    inherited::<RwLock>(lockers, writer != 0, move |lock| {
+        // SAFETY: as above.
+        let words = unsafe { &*std::ptr::from_ref(lock).cast::<RwWords>() };
+        let name = u64::from(SHARED) << RW_NAME_SHIFT;
+        words.state.store(writer | RW_HEADS | name, Relaxed);
+        words.tail.store(WaiterId::new(Check::epoch() + 1, SHARED.into()).bits(), Relaxed);
     })
 }
 

@@ -80,6 +80,7 @@ macro_rules! tests {
             ],
             the_backstop_breaks_nothing: ["shfl-rw/backstop-"],
             survives_an_exhausted_arena: ["shfl-rw/exhausted-"],
+            works_in_the_child_of_a_fork: ["shfl-rw/inherited-"],
             may_be_destroyed_once_it_was_had: ["shfl-rw/destroyed-", "shfl-rw/left-for-good-"],
             works_as_shipped: ["shfl-rw/shipped-", "shfl-rw+recursive/shipped-"],
         }

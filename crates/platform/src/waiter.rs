@@ -33,8 +33,8 @@ pub struct Waiter<P: Platform> {
     pub socket: P::U32,
     /// Whatever else its primitive wants to know of the waiter.
     pub data: P::U32,
-    /// How the waiter wants what it waits for, in its primitive's words: of a readers-writer lock, 0
-    /// to read and 1 to write.
+    /// How the waiter wants what it waits for, in its primitive's words: of a readers-writer lock,
+    /// 0 to read and 1 to write.
     pub wants: P::U32,
     /// When the waiter was called, in units of its primitive; means nothing while `due` is 0.
     pub called: P::U32,

@@ -51,6 +51,53 @@ pub fn downgrading(readers: u32, writers: u32) -> Program {
     })
 }
 
+/// A writer that becomes a reader and waits for another to come in: that one is let in, asleep or
+/// not.
+pub fn downgrading_for_a_reader() -> Program {
+    Program::new(2, 3, |scope| {
+        let lock = scope.share(Lock::<Sleepy>::NEW);
+        let came = scope.share(<Check as Platform>::U8::ZERO);
+        scope.spawn(move || {
+            lock.write();
+            // SAFETY: acquired above.
+            unsafe { lock.downgrade() };
+            came.wait_while(Relaxed, |came| came == 0);
+            unlock_read(lock);
+        });
+        scope.spawn(move || {
+            read(lock);
+            came.store(1, Relaxed);
+            unlock_read(lock);
+        });
+        scope.finally(move || assert_free(lock));
+    })
+}
+
+/// One gives up becoming the writer, as it has to, and waits for a reader to come in: that one is
+/// let in, though it may have been kept out meanwhile.
+pub fn upgrading_in_vain() -> Program {
+    Program::new(2, 4, |scope| {
+        let lock = scope.share(Lock::<Sleepy>::NEW);
+        let came = scope.share(<Check as Platform>::U8::ZERO);
+        scope.spawn(move || {
+            lock.upgradable();
+            assert_eq!(lock.try_read(), Ok(()), "no writer is in or waits");
+            // SAFETY: acquired above.
+            assert!(!unsafe { lock.upgrade_until(soon()) }, "the writer beside a reader");
+            came.wait_while(Relaxed, |came| came == 0);
+            unlock_read(lock);
+            // SAFETY: acquired above.
+            unsafe { lock.unlock_upgradable() };
+        });
+        scope.spawn(move || {
+            read(lock);
+            came.store(1, Relaxed);
+            unlock_read(lock);
+        });
+        scope.finally(move || assert_free(lock));
+    })
+}
+
 /// `upgraders` threads read, and then write what follows from that; beside them, others read and
 /// write.
 pub fn upgrading(upgraders: u32, readers: u32, writers: u32) -> Program {

@@ -15,7 +15,8 @@ use crate::forms::{Backed, Insistent, Sleepy, Spinning};
 use crate::program::{destruction, exclusion};
 use crate::watched::{Watched, sorting};
 use changing::{
-    downgrading, downgrading_again, upgrading, upgrading_in_time, upgrading_recursively,
+    downgrading, downgrading_again, downgrading_for_a_reader, upgrading, upgrading_in_time,
+    upgrading_in_vain, upgrading_recursively,
 };
 use impatient::{giving_up, tries};
 use preferred::{fair_recursion, recursion, writer_first};
@@ -54,8 +55,10 @@ fn shared() -> Vec<Entry> {
     vec![
         Entry::new("shfl-rw/shares-1+1", sharing::<Sleepy>(1, 1, 1), PLAIN),
         Entry::new("shfl-rw/shares-any-platform-1+1", sharing::<Spinning>(1, 1, 1), ANY),
-        Entry::new("shfl-rw/shares-twice-1+1", sharing::<Sleepy>(1, 1, 2), PLAIN),
-        Entry::new("shfl-rw/shares-2+1", sharing::<Sleepy>(2, 1, 1), PLAIN).reaches(together),
+        Entry::new("shfl-rw/shares-twice-1+1", sharing::<Sleepy>(1, 1, 2), PLAIN).long(),
+        Entry::new("shfl-rw/shares-2+1", sharing::<Sleepy>(2, 1, 1), PLAIN)
+            .reaches(together)
+            .long(),
         Entry::new("shfl-rw/shares-1+2", sharing::<Sleepy>(1, 2, 1), PLAIN),
         Entry::new("shfl-rw/shares-2+2", sharing::<Sleepy>(2, 2, 1), PLAIN.spurious(1))
             .by_lot(10_000)
@@ -79,6 +82,7 @@ fn downgraded() -> Vec<Entry> {
     let together = &["together"];
     vec![
         Entry::new("shfl-rw/downgrades-1+1", downgrading(1, 0), PLAIN).reaches(together),
+        Entry::new("shfl-rw/downgrades-for-reader-1+1", downgrading_for_a_reader(), PLAIN),
         Entry::new("shfl-rw/downgrades-with-writer-1+1", downgrading(0, 1), PLAIN),
         Entry::new("shfl-rw/downgrades-1+1+1", downgrading(1, 1), PLAIN).long(),
         Entry::new("shfl-rw/downgrades-2+1+1", downgrading(2, 1), PLAIN.spurious(1)).by_lot(10_000),
@@ -99,6 +103,7 @@ fn upgraded() -> Vec<Entry> {
         Entry::new("shfl-rw/upgrades-in-time-2+1+1", upgrading_in_time(2, 1), timed.spurious(1))
             .by_lot(10_000)
             .reaches(gave_up),
+        Entry::new("shfl-rw/upgrades-in-vain-1+1", upgrading_in_vain(), timed),
         Entry::new("shfl-rw/upgrades-and-back-1+1", downgrading_again(1), PLAIN),
         Entry::new("shfl-rw/upgrades-without-node-1+1", upgrading(1, 1, 0), PLAIN.nodes(0)),
         Entry::new("shfl-rw/upgrades-recursively-1+1", upgrading_recursively(), PLAIN),

@@ -39,8 +39,8 @@ pub fn writer_first() -> Program {
         read(lock);
         // Is in, until the other reader waits behind the writer.
         scope.spawn(move || {
-            let state = words.state.wait_while(Relaxed, |state| state & WAITING == 0);
-            let writer = (state >> NAME_SHIFT) as u16;
+            let name = |state| (state >> NAME_SHIFT) as u16;
+            let writer = name(words.state.wait_while(Relaxed, |state| name(state) == 0));
             // Zero is what was there before the writer.
             words.tail.wait_while(Relaxed, |tail| tail == 0 || tail as u16 == writer);
             unlock_read(lock);
@@ -69,6 +69,8 @@ pub fn recursion<F: RwForm>(writers: u32, explicit: bool) -> Program {
             read(lock);
             let again = if explicit { lock.read_recursive() } else { lock.read() };
             assert_eq!(again, Ok(()));
+            assert_eq!(lock.try_read_recursive(), Ok(()));
+            unlock_read(lock);
             if words(lock).state.load(Relaxed) & WAITING != 0 {
                 probe("held twice beside a waiting writer");
             }

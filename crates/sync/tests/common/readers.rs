@@ -77,7 +77,7 @@ fn write<P: Platform, Q: Policy, F: RwForm>(guarded: &Guarded<ShflRwLock<P, Q, F
 
 fn read<P: Platform, Q: Policy, F: RwForm>(guarded: &Guarded<ShflRwLock<P, Q, F>>, turn: u64) {
     let lock = &guarded.lock;
-    if turn % 7 == 0 {
+    if turn.is_multiple_of(7) {
         while lock.try_read().is_err() {
             thread::yield_now();
         }

@@ -1,6 +1,6 @@
-//! Waiting for a lock: in its queue, as its head, or without a place. What is done to the lock's own
-//! words is up to it ([`Contended`]): `exclusive.rs` has the mutex's part, `rw/` the readers' and
-//! the writers'.
+//! Waiting for a lock: in its queue, as its head, or without a place. What is done to the lock's
+//! own words is up to it ([`Contended`]): `exclusive.rs` has the mutex's part, `rw/head.rs` that
+//! of the readers-writer lock.
 //!
 //! ```text
 //!   lock_contended

@@ -1,8 +1,7 @@
 //! Sorting by what waiters want.
 //!
 //! Source: `000_…`, "RWlock: Group writers together". Readers that stand together come in together;
-//! writers that stand together leave the data on their socket's caches for a while, and spare readers
-//! a phase of their own between any two of them.
+//! between writers that stand together no reader wakes, waits and goes.
 
 use core::sync::atomic::Ordering::Relaxed;
 

@@ -7,8 +7,8 @@
 //! | 12–15 | `counter` | zero: kept for readers that are counted elsewhere |
 //!
 //! Source: `000_…`, "Readers-writer SHFLLOCK": one counter encodes readers and the writer, and both
-//! kinds wait in one list. The list is the mutex's (`contended.rs`): its queue, its sleep, timeouts,
-//! fairness and sorting. `README.md` beside this file has the protocol and its reasons.
+//! kinds wait in one list. The list is the mutex's (`contended.rs`): its queue, its sleep, its
+//! timeouts, fairness and sorting. `README.md` beside this file has the protocol and its reasons.
 //!
 //! ```text
 //!              read                     write                downgrade
@@ -17,11 +17,11 @@
 //!            unlock_read
 //! ```
 //!
-//! - RW-1: while `WRITER` is set, nobody else is in. Readers may be counted that are not: each takes
-//!   its count back while `WRITER` is set, or is in when it is not.
+//! - RW-1: while `WRITER` is set, nobody else is in. Readers may be counted that are not: each
+//!   takes its count back while `WRITER` is set, or is in when it is not.
 //! - RW-2: a sleeping head is named in `state` with `WAKE` set, or has a wake coming: `WAKE` is set
-//!   only by an exchange that finds somebody in who keeps the head out, and who leaves as the last of
-//!   those wakes it.
+//!   only by an exchange that finds somebody in who keeps the head out, and who leaves as the last
+//!   of those wakes it.
 //! - RW-3: nothing of the lock is touched after the instruction that releases it; that instruction
 //!   returns whom to wake.
 //! - RW-4: while a writer waits as the head and readers are in, no other reader comes in, unless by
@@ -116,8 +116,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// Leaves, or gives up a part of what the caller has, by one exchange; then wakes whom the state
-    /// has named (RW-3).
+    /// Leaves, or gives up a part of what the caller has, by one exchange; then wakes whom the
+    /// state has named (RW-3).
     #[cold]
     #[inline(never)]
     fn leave(&self, leave: impl Fn(State) -> (State, Option<u16>)) {

@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
 
-use super::kind::Read;
+use super::kind::{Kind, Read};
 use super::state::{Heed, READER, State};
 use super::wake::wake;
 use super::{Refused, RwForm, ShflRwLock};
@@ -21,7 +21,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// [`Refused::TooManyReaders`], at once.
     #[inline]
     pub fn read(&self) -> Result<(), Refused> {
-        if self.count_in() { Ok(()) } else { self.read_contended(Self::COMER, None) }
+        let found = self.count_in();
+        if found.is_open() { Ok(()) } else { self.read_contended(found, Self::COMER, None) }
     }
 
     /// As [`read`](Self::read), and never waits if the caller holds the lock for reading already.
@@ -31,18 +32,24 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// As [`read`](Self::read).
     #[inline]
     pub fn read_recursive(&self) -> Result<(), Refused> {
-        if self.count_in() { Ok(()) } else { self.read_contended(Heed::Recursion, None) }
+        let found = self.count_in();
+        if found.is_open() { Ok(()) } else { self.read_contended(found, Heed::Recursion, None) }
     }
 
-    /// As [`read`](Self::read), but gives up when the deadline has passed. What could be had without
-    /// waiting is had whatever the deadline.
+    /// As [`read`](Self::read), but gives up when the deadline has passed. What could be had
+    /// without waiting is had whatever the deadline.
     ///
     /// # Errors
     ///
     /// [`Refused::Busy`] after the deadline, [`Refused::TooManyReaders`] at once.
     #[inline]
     pub fn read_until(&self, deadline: Deadline) -> Result<(), Refused> {
-        if self.count_in() { Ok(()) } else { self.read_contended(Self::COMER, Some(deadline)) }
+        let found = self.count_in();
+        if found.is_open() {
+            Ok(())
+        } else {
+            self.read_contended(found, Self::COMER, Some(deadline))
+        }
     }
 
     /// Acquires the lock for reading if that is possible without waiting; never fails on a free
@@ -54,13 +61,27 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// Why it was not had.
     #[inline]
     pub fn try_read(&self) -> Result<(), Refused> {
-        // Counts itself in only if it is: a try that fails has never kept anybody out.
-        if self.enter::<Read>(Self::TRYING) {
-            Ok(())
-        } else if self.peek().is_full() {
-            Err(Refused::TooManyReaders)
-        } else {
-            Err(Refused::Busy)
+        self.try_to_read(Self::TRYING)
+    }
+
+    /// As [`try_read`](Self::try_read), and never fails if the caller holds the lock for reading
+    /// already.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_read`](Self::try_read).
+    #[inline]
+    pub fn try_read_recursive(&self) -> Result<(), Refused> {
+        self.try_to_read(Heed::Insisting)
+    }
+
+    /// Counts the caller in only if it is: a try that fails has never kept anybody out.
+    fn try_to_read(&self, heed: Heed) -> Result<(), Refused> {
+        // Acquire: as in `count_in`.
+        match self.change(Acquire, |seen| Read::enter(seen, heed)) {
+            Ok(_) => Ok(()),
+            Err(seen) if seen.is_full() => Err(Refused::TooManyReaders),
+            Err(_) => Err(Refused::Busy),
         }
     }
 
@@ -85,40 +106,46 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// Counts the caller in. `false`: the count stands, and may be wrong.
+    /// Counts the caller in. Returns the state before: unless it was open, the count may be wrong.
     #[inline]
-    fn count_in(&self) -> bool {
+    fn count_in(&self) -> State {
         // Acquire: pairs with the release in `unlock_write`.
-        State(self.state.fetch_add(READER, Acquire)).is_open()
+        State(self.state.fetch_add(READER, Acquire))
     }
 
-    /// Goes on after [`count_in`](Self::count_in) has said `false`.
+    /// Goes on after [`count_in`](Self::count_in) has found the state not to be open.
     #[cold]
     #[inline(never)]
-    fn read_contended(&self, heed: Heed, deadline: Option<Deadline>) -> Result<(), Refused> {
-        match self.settle(heed) {
+    fn read_contended(
+        &self,
+        found: State,
+        heed: Heed,
+        deadline: Option<Deadline>,
+    ) -> Result<(), Refused> {
+        match self.settle(found, heed) {
             Err(Refused::Busy) if self.wait::<Read>(deadline) => Ok(()),
             settled => settled,
         }
     }
 
-    /// Settles a count that stands: the caller is in, or takes it back.
-    ///
-    /// RW-1: while a writer is in, the count means nothing. When none is, it is that of a reader: if
-    /// it is to stay out it leaves like any other, and wakes whom the last reader has to wake.
-    fn settle(&self, heed: Heed) -> Result<(), Refused> {
+    /// Settles the count of a reader that has found the state so: it is in, or takes its count back.
+    fn settle(&self, found: State, heed: Heed) -> Result<(), Refused> {
+        if found.admits_reader(heed) {
+            if let Some(overtaken) = found.with_reader().changed(|_| found.enter_reader()) {
+                let counted = found.with_reader().0;
+                // Relaxed: the caller is in already. If others have changed it, they do without.
+                let _ = self.state.compare_exchange(counted, overtaken.0, Relaxed, Relaxed);
+            }
+            return Ok(());
+        }
         // Acquire, here and below: as in `count_in`.
         let mut seen = State(self.state.load(Acquire));
         loop {
+            // RW-1: if the writer has left, the count is a reader's. RW-4: it may hide that the last
+            // of the others has left; a writer that waits for that was not called, and goes first.
             let before = seen.without_reader();
-            if before.admits_reader(heed) {
-                let Some(new) = seen.changed(|_| before.enter_reader()) else { return Ok(()) };
-                // Relaxed: the caller is in already.
-                match self.state.compare_exchange(seen.0, new.0, Relaxed, Acquire) {
-                    Ok(_) => return Ok(()),
-                    Err(now) => seen = State(now),
-                }
-                continue;
+            if before.admits_reader(heed) && !before.has_waiting_writer() {
+                return Ok(());
             }
             if !seen.has_writer() {
                 self.leave_as_reader();

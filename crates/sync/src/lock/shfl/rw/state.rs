@@ -93,6 +93,11 @@ impl State {
         self.0 & NAME != 0
     }
 
+    /// The head is a writer that was not called.
+    pub(super) fn has_waiting_writer(self) -> bool {
+        self.0 & WAITING != 0
+    }
+
     /// Nothing at all keeps a reader off: no need to look closer.
     pub(super) fn is_open(self) -> bool {
         self.0 & (WRITER | FAIR | WAITING | UPGRADING | FULL) == 0
@@ -107,7 +112,7 @@ impl State {
         }
         let keeps_out = match (heed, self.has_readers()) {
             (Heed::Head, _) | (Heed::Trying | Heed::Insisting, false) => UPGRADING,
-            // The last reader has called it.
+            // Who was the last to be in has called the head.
             (Heed::All | Heed::Recursion, false) if self.0 & WAKE != 0 => FAIR | UPGRADING,
             (Heed::All | Heed::Recursion, false) => FAIR | WAITING | UPGRADING,
             // RW-4: with readers in, a waiting writer keeps others out.
@@ -128,8 +133,8 @@ impl State {
         Self(self.0.wrapping_add(READER))
     }
 
-    /// As [`with_reader`](Self::with_reader), of one that comes in. The first overtakes the head,
-    /// which was called by the last, and takes others with it.
+    /// As [`with_reader`](Self::with_reader), of one that comes in. The first overtakes a head that
+    /// was called, and lets others come with it.
     pub(super) fn enter_reader(self) -> Self {
         let overtaken = if self.has_readers() { 0 } else { WAITING };
         Self(self.0 & !overtaken).with_reader()
@@ -151,11 +156,8 @@ impl State {
     /// The head of this name is to be woken; `writes`: it is a writer.
     pub(super) fn with_sleeper(self, name: u16, writes: bool) -> Self {
         let waiting = if writes { WAITING } else { 0 };
-        Self(self.without_name().0 | WAKE | waiting | u64::from(name) << NAME_SHIFT)
-    }
-
-    fn without_name(self) -> Self {
-        Self(self.0 & !(NAME | WAITING))
+        let others = self.0 & !(NAME | WAITING);
+        Self(others | WAKE | waiting | u64::from(name) << NAME_SHIFT)
     }
 
     /// The head is a writer that is kept out by readers.

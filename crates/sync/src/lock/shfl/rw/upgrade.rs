@@ -84,8 +84,8 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.leave(State::downgrade_upgradable);
     }
 
-    /// Turns what was acquired for writing into what [`upgradable`](Self::upgradable) acquires, with
-    /// no other writer in between; never blocks.
+    /// Turns what was acquired for writing into what [`upgradable`](Self::upgradable) acquires,
+    /// with no other writer in between; never blocks.
     ///
     /// # Safety
     ///

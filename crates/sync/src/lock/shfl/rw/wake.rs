@@ -5,8 +5,8 @@ use core::sync::atomic::Ordering::Acquire;
 use antiphon_platform::Platform;
 
 /// Wakes the waiter of this name, which the caller has read in the state that it released; and the
-/// others whose index ends so. Touches nodes only (RW-3). A waiter that has gone on by itself may be
-/// woken for nothing, or its node's next.
+/// others whose index ends so. Touches nodes only (RW-3). A waiter that has gone on by itself may
+/// be woken for nothing, or its node's next.
 #[cold]
 #[inline(never)]
 pub(super) fn wake<P: Platform>(name: u16) {

@@ -1,0 +1,193 @@
+//! The raw readers-writer lock that [`lock_api`] wraps.
+
+use std::time::{Duration, Instant};
+
+use antiphon_linux::Linux;
+use antiphon_sync::lock::{Refused, ShflRwLock};
+use lock_api::GuardSend;
+
+use crate::raw::deadline_after;
+
+/// The raw form of [`RwLock`](crate::RwLock), 16 bytes. Any thread may unlock it.
+///
+/// Readers wait behind a writer that waits. So a thread that holds the lock for reading, and reads
+/// again, may wait for ever.
+///
+/// # Panics
+///
+/// All that read do so if there are [`MAX_READERS`](antiphon_sync::lock::MAX_READERS) already, some
+/// eight million: guards that were forgotten count too.
+#[repr(transparent)]
+pub struct RawRwLock(ShflRwLock<Linux>);
+
+const _: () = assert!(size_of::<RawRwLock>() == 16);
+
+/// A guard, if the lock was had.
+fn shared(had: Result<(), Refused>) -> Option<GuardSend> {
+    assert!(had != Err(Refused::TooManyReaders), "too many readers");
+    had.is_ok().then_some(GuardSend::new())
+}
+
+/// As [`shared`], of a read without a deadline: it ends in no other way.
+fn shared_at_last(had: Result<(), Refused>) -> GuardSend {
+    assert!(had.is_ok(), "too many readers");
+    GuardSend::new()
+}
+
+// SAFETY: writers exclude all others, with acquire and release semantics; the lock may be moved or
+// dropped while it is locked: its waiters' nodes don't point back at it.
+unsafe impl lock_api::RawRwLock for RawRwLock {
+    const INIT: Self = Self(ShflRwLock::NEW);
+    type SharedGuard = GuardSend;
+    type ExclusiveGuard = GuardSend;
+
+    #[inline]
+    fn lock_shared(&self) -> GuardSend {
+        shared_at_last(self.0.read())
+    }
+
+    #[inline]
+    fn try_lock_shared(&self) -> Option<GuardSend> {
+        shared(self.0.try_read())
+    }
+
+    #[inline]
+    unsafe fn unlock_shared(&self, _: GuardSend) {
+        // SAFETY: the guard says that the caller owns the lock so; here and below.
+        unsafe { self.0.unlock_read() }
+    }
+
+    #[inline]
+    fn lock_exclusive(&self) -> GuardSend {
+        self.0.write();
+        GuardSend::new()
+    }
+
+    #[inline]
+    fn try_lock_exclusive(&self) -> Option<GuardSend> {
+        self.0.try_write().then_some(GuardSend::new())
+    }
+
+    #[inline]
+    unsafe fn unlock_exclusive(&self, _: GuardSend) {
+        // SAFETY: as above.
+        unsafe { self.0.unlock_write() }
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+
+    #[inline]
+    fn is_locked_exclusive(&self) -> bool {
+        self.0.is_locked_by_writer()
+    }
+}
+
+// SAFETY: no writer comes in between.
+unsafe impl lock_api::RawRwLockDowngrade for RawRwLock {
+    unsafe fn downgrade(&self, guard: GuardSend) -> GuardSend {
+        // SAFETY: as above.
+        unsafe { self.0.downgrade() }
+        guard
+    }
+}
+
+// SAFETY: a timed lock either owns the lock or doesn't.
+unsafe impl lock_api::RawRwLockTimed for RawRwLock {
+    type Duration = Duration;
+    type Instant = Instant;
+
+    fn try_lock_shared_for(&self, timeout: Duration) -> Option<GuardSend> {
+        shared(self.0.read_until(deadline_after(timeout)))
+    }
+
+    fn try_lock_shared_until(&self, timeout: Instant) -> Option<GuardSend> {
+        self.try_lock_shared_for(timeout.saturating_duration_since(Instant::now()))
+    }
+
+    fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<GuardSend> {
+        self.0.write_until(deadline_after(timeout)).then_some(GuardSend::new())
+    }
+
+    fn try_lock_exclusive_until(&self, timeout: Instant) -> Option<GuardSend> {
+        self.try_lock_exclusive_for(timeout.saturating_duration_since(Instant::now()))
+    }
+}
+
+// SAFETY: one upgradable reader at a time, which waits for the others to leave.
+unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
+    type UpgradableGuard = GuardSend;
+
+    fn lock_upgradable(&self) -> GuardSend {
+        self.0.upgradable();
+        GuardSend::new()
+    }
+
+    fn try_lock_upgradable(&self) -> Option<GuardSend> {
+        self.0.try_upgradable().then_some(GuardSend::new())
+    }
+
+    unsafe fn unlock_upgradable(&self, _: GuardSend) {
+        // SAFETY: as above.
+        unsafe { self.0.unlock_upgradable() }
+    }
+
+    unsafe fn upgrade(&self, guard: GuardSend) -> GuardSend {
+        // SAFETY: as above.
+        unsafe { self.0.upgrade() }
+        guard
+    }
+
+    unsafe fn try_upgrade(&self, guard: GuardSend) -> Result<GuardSend, GuardSend> {
+        // SAFETY: as above.
+        if unsafe { self.0.try_upgrade() } { Ok(guard) } else { Err(guard) }
+    }
+}
+
+// SAFETY: as above.
+unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
+    unsafe fn downgrade_upgradable(&self, guard: GuardSend) -> GuardSend {
+        // SAFETY: as above.
+        unsafe { self.0.downgrade_upgradable() }
+        guard
+    }
+
+    unsafe fn downgrade_to_upgradable(&self, guard: GuardSend) -> GuardSend {
+        // SAFETY: as above.
+        unsafe { self.0.downgrade_to_upgradable() }
+        guard
+    }
+}
+
+// SAFETY: as above.
+unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
+    fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<GuardSend> {
+        self.0.upgradable_until(deadline_after(timeout)).then_some(GuardSend::new())
+    }
+
+    fn try_lock_upgradable_until(&self, timeout: Instant) -> Option<GuardSend> {
+        self.try_lock_upgradable_for(timeout.saturating_duration_since(Instant::now()))
+    }
+
+    unsafe fn try_upgrade_for(
+        &self,
+        guard: GuardSend,
+        timeout: Duration,
+    ) -> Result<GuardSend, GuardSend> {
+        // SAFETY: as above.
+        let upgraded = unsafe { self.0.upgrade_until(deadline_after(timeout)) };
+        if upgraded { Ok(guard) } else { Err(guard) }
+    }
+
+    unsafe fn try_upgrade_until(
+        &self,
+        guard: GuardSend,
+        timeout: Instant,
+    ) -> Result<GuardSend, GuardSend> {
+        let timeout = timeout.saturating_duration_since(Instant::now());
+        // SAFETY: as above.
+        unsafe { self.try_upgrade_for(guard, timeout) }
+    }
+}
