@@ -14,7 +14,7 @@
 //! ```
 //!
 //! [`Mutex`] is 8 bytes beside its value, [`SpinMutex`] 4, [`RwLock`] 16; a free lock owns nothing
-//! else, and none is ever poisoned. All are [`lock_api`] types, so everything written for those works.
+//! else, and none is ever poisoned. All are [`lock_api`] types, so what is written for those works.
 //! [`generic`] has the same locks for other machines than this one: a model checker, a simulator.
 
 mod condvar;
@@ -53,8 +53,9 @@ pub type SpinMutex<T> = lock_api::Mutex<RawSpin, T>;
 /// What [`SpinMutex::lock`] returns; unlocks when dropped.
 pub type SpinMutexGuard<'a, T> = lock_api::MutexGuard<'a, RawSpin, T>;
 
-/// A blocking readers-writer lock: [`ShflRwLock`](generic::ShflRwLock) on Linux. Readers wait behind
-/// a waiting writer, so a thread that reads already must not read again.
+/// A blocking readers-writer lock: [`ShflRwLock`](generic::ShflRwLock) on Linux.
+///
+/// Readers wait behind a waiting writer, so a thread that reads already must not read again.
 ///
 /// ```
 /// static NAMES: antiphon::RwLock<Vec<&str>> = antiphon::RwLock::new(Vec::new());

@@ -114,7 +114,9 @@ fn a_readers_writer_lock_in_all_its_ways() {
     let upgradable = lock.upgradable_read();
     assert!(lock.try_upgradable_read().is_none(), "one at a time");
     let reader = lock.try_read().expect("readers may come");
-    let upgradable = RwLockUpgradableReadGuard::try_upgrade(upgradable).err().expect("a reader");
+    let Err(upgradable) = RwLockUpgradableReadGuard::try_upgrade(upgradable) else {
+        panic!("became the writer beside a reader");
+    };
     drop(reader);
     let mut writer = RwLockUpgradableReadGuard::upgrade(upgradable);
     *writer += 1;

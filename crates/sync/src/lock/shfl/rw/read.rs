@@ -128,7 +128,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         }
     }
 
-    /// Settles the count of a reader that has found the state so: it is in, or takes its count back.
+    /// Settles the count of a reader that has found the state so: it is in, or takes that back.
     fn settle(&self, found: State, heed: Heed) -> Result<(), Refused> {
         if found.admits_reader(heed) {
             if let Some(overtaken) = found.with_reader().changed(|_| found.enter_reader()) {
@@ -141,8 +141,9 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         // Acquire, here and below: as in `count_in`.
         let mut seen = State(self.state.load(Acquire));
         loop {
-            // RW-1: if the writer has left, the count is a reader's. RW-4: it may hide that the last
-            // of the others has left; a writer that waits for that was not called, and goes first.
+            // RW-1: if the writer has left, the count is a reader's. RW-4: it may hide that the
+            // last of the others has left. A writer that waits for that was not called; we leave
+            // for its sake.
             let before = seen.without_reader();
             if before.admits_reader(heed) && !before.has_waiting_writer() {
                 return Ok(());
