@@ -92,10 +92,13 @@ pub fn recursion<F: RwForm>(writers: u32, explicit: bool) -> Program {
 
 /// As [`recursion`], with a writer that insists on its turn, and with tries and deadlines.
 pub fn fair_recursion() -> Program {
-    Program::new(2, 5, |scope| {
+    Program::new(2, 6, |scope| {
         let lock = scope.share(Lock::<Recursive<Insistent>>::NEW);
         let data = scope.share(Data::new(0));
         scope.spawn(move || {
+            // Calls the writer and overtakes it.
+            read(lock);
+            unlock_read(lock);
             read(lock);
             assert_eq!(lock.try_read(), Ok(()));
             assert_eq!(lock.read_until(soon()), Ok(()));

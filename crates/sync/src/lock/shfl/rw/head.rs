@@ -65,11 +65,9 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
     }
 
     fn announce(&self) {
-        // Relaxed: orders nothing.
-        if K::WRITES && !F::READERS_PASS && self.lock.peek().has_readers() {
-            let _ = self.lock.change(Relaxed, |seen| {
-                if seen.has_readers() { seen.changed(State::with_waiting) } else { None }
-            });
+        if K::WRITES && !F::READERS_PASS {
+            // Relaxed: orders nothing.
+            let _ = self.lock.change(Relaxed, |seen| seen.changed(State::with_writer_waiting));
         }
     }
 

@@ -110,15 +110,18 @@ impl State {
         if self.has_writer() || full {
             return false;
         }
-        let keeps_out = match (heed, self.has_readers()) {
-            (Heed::Head, _) | (Heed::Trying | Heed::Insisting, false) => UPGRADING,
-            // Who was the last to be in has called the head.
-            (Heed::All | Heed::Recursion, false) if self.0 & WAKE != 0 => FAIR | UPGRADING,
-            (Heed::All | Heed::Recursion, false) => FAIR | WAITING | UPGRADING,
-            // RW-4: with readers in, a waiting writer keeps others out.
-            (Heed::All | Heed::Trying, true) => FAIR | WAITING | UPGRADING,
+        let keeps_out = match heed {
+            Heed::Head => UPGRADING,
             // RW-5: with readers in, the caller may be one.
-            (Heed::Recursion | Heed::Insisting, true) => 0,
+            Heed::Recursion | Heed::Insisting if self.has_readers() => 0,
+            // Or the upgradable one, unless that waits already.
+            Heed::Recursion | Heed::Insisting if self.has_upgradable() => UPGRADING,
+            // RW-4: with anybody in, a waiting writer keeps others out.
+            Heed::All | Heed::Trying if !self.is_free() => FAIR | WAITING | UPGRADING,
+            Heed::Trying | Heed::Insisting => 0,
+            // Who was the last to be in has called the head.
+            Heed::All | Heed::Recursion if self.0 & WAKE != 0 => FAIR,
+            Heed::All | Heed::Recursion => FAIR | WAITING,
         };
         self.0 & keeps_out == 0
     }
@@ -136,7 +139,7 @@ impl State {
     /// As [`with_reader`](Self::with_reader), of one that comes in. The first overtakes a head that
     /// was called, and lets others come with it.
     pub(super) fn enter_reader(self) -> Self {
-        let overtaken = if self.has_readers() { 0 } else { WAITING };
+        let overtaken = if self.is_free() { WAITING } else { 0 };
         Self(self.0 & !overtaken).with_reader()
     }
 
@@ -160,9 +163,10 @@ impl State {
         Self(others | WAKE | waiting | u64::from(name) << NAME_SHIFT)
     }
 
-    /// The head is a writer that is kept out by readers.
-    pub(super) fn with_waiting(self) -> Self {
-        Self(self.0 | WAITING)
+    /// The head, which is up, is a writer that is kept out by readers; as before if it is not.
+    pub(super) fn with_writer_waiting(self) -> Self {
+        let kept_out = !self.is_free() && !self.has_writer();
+        if kept_out { Self(self.0 & !WAKE | WAITING) } else { self }
     }
 
     pub(super) fn with_fair(self) -> Self {
@@ -197,7 +201,7 @@ impl State {
     /// The upgradable reader leaves.
     pub(super) fn release_upgradable(self) -> (Self, Option<u16>) {
         let after = Self(self.0 & !UPGRADABLE);
-        // With readers in, the last of them wakes a writer.
+        // With readers in, the last of them calls a writer.
         if self.has_readers() { after.call_reader() } else { after.call() }
     }
 
