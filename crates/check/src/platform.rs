@@ -44,7 +44,7 @@ pub(crate) fn describe(address: usize) -> Option<String> {
     if (from..from + size_of_val(&NODES)).contains(&address) {
         let index = (address - from) / size_of::<Waiter<Check>>();
         let node = &NODES[index];
-        let fields: [(&U32, &str); 12] = [
+        let fields: [(&U32, &str); 11] = [
             (&node.generation, "generation"),
             (&node.owner, "owner"),
             (&node.next, "next"),
@@ -52,7 +52,6 @@ pub(crate) fn describe(address: usize) -> Option<String> {
             (&node.batch, "batch"),
             (&node.resume, "resume"),
             (&node.socket, "socket"),
-            (&node.data, "data"),
             (&node.wants, "wants"),
             (&node.called, "called"),
             (&node.due, "due"),

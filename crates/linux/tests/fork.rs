@@ -22,7 +22,7 @@ fn child_stands_alone(parent: (u32, u32, Node)) -> bool {
         && Linux::arena().resolve(node.id).is_none()
         && Linux::arena().resolve_index(node.id.index()).is_none()
         && node.waiter.generation.load(Relaxed) == 0
-        && node.waiter.data.load(Relaxed) == 0
+        && node.waiter.wants.load(Relaxed) == 0
         && Linux::arena().take().is_some_and(|id| {
             id.index() > high && id.epoch() == own && Linux::arena().resolve(id).is_some()
         })
@@ -32,7 +32,7 @@ fn parent() -> (u32, u32, Node) {
     // One cached and one in use: neither may reach the child.
     let cached = Node::take();
     let node = Node::take();
-    node.waiter.data.store(7, Relaxed);
+    node.waiter.wants.store(7, Relaxed);
     cached.give();
     (Linux::epoch(), Linux::thread().0, node)
 }
@@ -45,7 +45,7 @@ fn a_child_stands_alone() {
     }
     let (epoch, thread, node) = parent;
     assert_eq!((epoch, thread), (Linux::epoch(), Linux::thread().0));
-    assert_eq!(node.waiter.data.load(Relaxed), 7, "the parent keeps its own");
+    assert_eq!(node.waiter.wants.load(Relaxed), 7, "the parent keeps its own");
     node.give();
 }
 

@@ -16,10 +16,10 @@ static CLASHES: AtomicU32 = AtomicU32::new(0);
 fn use_node(mark: u32) -> bool {
     let Some(id) = Linux::arena().take() else { return false };
     let Some(waiter) = Linux::arena().resolve(id) else { return false };
-    let free = waiter.data.swap(mark, Relaxed) == 0;
+    let free = waiter.wants.swap(mark, Relaxed) == 0;
     let past = Some(Deadline { clock: Clock::Monotonic, ns: 1 });
     let parked = Linux::park(waiter, past) == Parked::TimedOut;
-    let mine = waiter.data.swap(0, Relaxed) == mark;
+    let mine = waiter.wants.swap(0, Relaxed) == mark;
     Linux::arena().give(id);
     free && parked && mine
 }

@@ -58,8 +58,8 @@ fn use_a_node(uses: &Uses) -> Option<WaiterId> {
     let node = arena().resolve(id).expect("a node that is in use resolves");
     let reference = arena().reference(id.index()).expect("and can be referred to");
     uses.touch(id);
-    node.data.store(7, Relaxed);
-    assert_eq!(node.data.load(Relaxed), 7);
+    node.wants.store(7, Relaxed);
+    assert_eq!(node.wants.load(Relaxed), 7);
     arena().give(id);
     // ARENA-2.
     assert_ne!(node.generation.load(Relaxed), reference.generation);

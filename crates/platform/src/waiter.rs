@@ -31,8 +31,6 @@ pub struct Waiter<P: Platform> {
     pub resume: P::U32,
     /// The socket that the waiter was on when it began to wait.
     pub socket: P::U32,
-    /// Whatever else its primitive wants to know of the waiter.
-    pub data: P::U32,
     /// How the waiter wants what it waits for, in its primitive's words: of a readers-writer lock,
     /// 0 to read and 1 to write.
     pub wants: P::U32,
@@ -58,7 +56,6 @@ impl<P: Platform> Waiter<P> {
         batch: P::U32::ZERO,
         resume: P::U32::ZERO,
         socket: P::U32::ZERO,
-        data: P::U32::ZERO,
         wants: P::U32::ZERO,
         called: P::U32::ZERO,
         due: P::U32::ZERO,

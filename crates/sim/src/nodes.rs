@@ -64,7 +64,6 @@ fn wipe(node: &Waiter<Sim>) {
         batch,
         resume,
         socket,
-        data,
         wants,
         called,
         due,
@@ -73,8 +72,7 @@ fn wipe(node: &Waiter<Sim>) {
         queue,
     } = node;
     // Relaxed: the list's mutex orders this after the last simulation and before the next.
-    let words =
-        [generation, owner, next, status, batch, resume, socket, data, wants, called, due, token];
+    let words = [generation, owner, next, status, batch, resume, socket, wants, called, due, token];
     for word in words {
         word.0.store(0, Relaxed);
     }

@@ -125,7 +125,7 @@ fn a_simulation_begins_with_nodes_that_were_never_used() {
             assert!(Sim::arena().resolve_index(1).is_none());
             let id = Sim::arena().take().expect("a free node");
             let node = Sim::arena().resolve(id).expect("just taken");
-            for word in [&node.next, &node.status, &node.data, &node.token] {
+            for word in [&node.next, &node.status, &node.wants, &node.token] {
                 assert_eq!(word.swap(9, Relaxed), 0);
             }
             assert_eq!(node.handle.swap(9, Relaxed), 0);

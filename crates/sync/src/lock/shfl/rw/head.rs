@@ -106,7 +106,8 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
     }
 
     fn give_up(&self) {
-        // Said nothing that `unname` does not take back.
+        // Relaxed: orders nothing. Before it sleeps, it says again that it waits.
+        let _ = self.lock.change(Relaxed, |seen| seen.changed(State::without_favour));
     }
 
     fn excuse_head(&self) {
