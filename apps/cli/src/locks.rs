@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use antiphon_linux::Linux;
 use antiphon_platform::Waiter;
-use antiphon_sync::lock::{ShflMutex, ShflSpin, Ticket};
+use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
+use antiphon_sync::lock::{ShflMutex, ShflSpin};
 use clap::Args;
 use serde_json::json;
 
@@ -42,8 +43,9 @@ struct Lock {
 const NODE: usize = size_of::<Waiter<Linux>>();
 const SORTED: &str = "free for all; the queue by socket";
 const BARGING: &str = "free for all";
+const IN_ORDER: &str = "first come, first served";
 
-const LOCKS: [Lock; 11] = [
+const LOCKS: [Lock; 17] = [
     ours("shfl-mutex", size_of::<ShflMutex<Linux>>(), NODE, "spins, then sleeps", SORTED, true),
     ours(
         "shfl-mutex+light",
@@ -62,7 +64,13 @@ const LOCKS: [Lock; 11] = [
         true,
     ),
     ours("shfl-spin", size_of::<ShflSpin<Linux>>(), NODE, "spins", "queue by socket", false),
-    ours("ticket", size_of::<Ticket<Linux>>(), 0, "spins", "first come, first served", false),
+    ours("tas", size_of::<Tas<Linux>>(), 0, "spins", BARGING, false),
+    ours("ttas", size_of::<Ttas<Linux>>(), 0, "spins, backing off", BARGING, false),
+    ours("ticket", size_of::<Ticket<Linux>>(), 0, "spins", IN_ORDER, false),
+    ours("mcs", size_of::<Mcs<Linux>>(), NODE, "spins", IN_ORDER, false),
+    ours("mcs-stp", size_of::<McsStp<Linux>>(), NODE, "spins, then sleeps", IN_ORDER, false),
+    ours("clh", size_of::<Clh<Linux>>(), NODE, "spins", IN_ORDER, false),
+    ours("futex", size_of::<Futex<Linux>>(), NODE, "sleeps", BARGING, false),
     peer("glibc", size_of::<libc::pthread_mutex_t>(), Some(0), "sleeps", BARGING, true),
     peer(
         "glibc-adaptive",
@@ -148,7 +156,8 @@ fn print() {
     print!("{}", table.render(colour_stdout()));
     println!();
     println!("Every lock of ours is free when all its bytes are zero. A waiter's bytes are taken");
-    println!("while it waits only, from memory that all locks share. -: not ours to measure.");
+    println!("while it waits only, from memory that all locks share; by mcs, mcs-stp and clh for");
+    println!("their owner too. -: not ours to measure.");
 }
 
 #[cfg(test)]
@@ -160,5 +169,8 @@ mod tests {
         let bytes = |name| LOCKS.iter().find(|lock| lock.name == name).map(|lock| lock.bytes);
         assert_eq!(bytes("shfl-mutex"), Some(8));
         assert_eq!(bytes("shfl-spin"), Some(4));
+        assert_eq!((bytes("tas"), bytes("ttas"), bytes("ticket")), (Some(1), Some(1), Some(4)));
+        assert_eq!((bytes("mcs"), bytes("mcs-stp"), bytes("clh")), (Some(8), Some(8), Some(8)));
+        assert_eq!(bytes("futex"), Some(8));
     }
 }

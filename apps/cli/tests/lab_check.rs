@@ -38,7 +38,7 @@ fn a_search_that_is_cut_short_does_not_call_itself_complete() {
 #[test]
 fn an_unknown_model_and_an_aimless_replay_are_bad_arguments() {
     for arguments in [
-        &["lab", "check", "mcs"][..],
+        &["lab", "check", "cohort"][..],
         &["lab", "check", "--replay", "x"],
         &["lab", "check", "shfl-mutex/", "--replay", "x"],
         &["lab", "check", "ticket/excludes-2x1", "--replay", "no replay"],

@@ -77,7 +77,8 @@ pub type RwLockUpgradableReadGuard<'a, T> = lock_api::RwLockUpgradableReadGuard<
 pub mod generic {
     pub use antiphon_linux::Linux;
     pub use antiphon_platform::Platform;
-    pub use antiphon_sync::lock::{Form, Lock, Published, ShflMutex, ShflSpin, Standard, Ticket};
+    pub use antiphon_sync::lock::classic;
+    pub use antiphon_sync::lock::{Form, Lock, Published, ShflMutex, ShflSpin, Standard};
     pub use antiphon_sync::lock::{GroupReaders, GroupWriters};
     pub use antiphon_sync::lock::{MAX_READERS, Recursive, Refused, RwForm, ShflRwLock};
     pub use antiphon_sync::policy;

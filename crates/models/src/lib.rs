@@ -30,6 +30,7 @@
 
 mod arena;
 mod bounds;
+mod classic;
 mod condvar;
 mod defects;
 mod entry;
@@ -44,7 +45,6 @@ mod rw;
 mod scavenging;
 mod spin;
 mod tests;
-mod ticket;
 mod watched;
 
 pub use bounds::Bounds;
@@ -56,7 +56,7 @@ pub use tests::{TESTS, Test};
 #[must_use]
 pub fn all() -> Vec<Entry> {
     [
-        ticket::entries(),
+        classic::entries(),
         spin::entries(),
         mutex::entries(),
         rw::entries(),

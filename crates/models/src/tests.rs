@@ -14,6 +14,18 @@ macro_rules! tests {
             an_exhausted_arena_says_so: ["arena/exhausted-"],
         }
     };
+    (model_classic: $then:ident) => {
+        $then! {
+            model_classic:
+            tas: ["tas/"],
+            ttas: ["ttas/"],
+            ticket: ["ticket/"],
+            mcs: ["mcs/"],
+            mcs_stp: ["mcs-stp/"],
+            clh: ["clh/"],
+            futex: ["futex/"],
+        }
+    };
     (model_condvar: $then:ident) => {
         $then! {
             model_condvar:
@@ -99,12 +111,6 @@ macro_rules! tests {
             works_as_shipped: ["shfl-spin/shipped-"],
         }
     };
-    (model_ticket: $then:ident) => {
-        $then! {
-            model_ticket:
-            excludes: ["ticket/excludes-"],
-        }
-    };
 }
 
 /// A test, as `mutants.toml` names it.
@@ -128,12 +134,12 @@ macro_rules! table {
 /// The tests, by program.
 pub const TESTS: [&[Test]; 7] = [
     tests!(model_arena: table),
+    tests!(model_classic: table),
     tests!(model_condvar: table),
     tests!(model_defects: table),
     tests!(model_mutex: table),
     tests!(model_rw: table),
     tests!(model_spin: table),
-    tests!(model_ticket: table),
 ];
 
 impl Test {

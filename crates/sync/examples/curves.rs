@@ -5,7 +5,8 @@
 use std::rc::Rc;
 
 use antiphon_sim::{Access, Machine, Outcome, OwnLine, Sim, Simulation, count, finished, think};
-use antiphon_sync::lock::{Lock, Published, ShflMutex, ShflSpin, Ticket};
+use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
+use antiphon_sync::lock::{Lock, Published, ShflMutex, ShflSpin};
 use antiphon_sync::policy::{None, Numa};
 
 fn curve<L: Lock>(threads: usize) -> Outcome {
@@ -28,8 +29,14 @@ fn curve<L: Lock>(threads: usize) -> Outcome {
 
 fn main() {
     type Row = (&'static str, fn(usize) -> Outcome);
-    let rows: [Row; 6] = [
+    let rows: [Row; 12] = [
+        ("tas", curve::<Tas<Sim>>),
+        ("ttas", curve::<Ttas<Sim>>),
         ("ticket", curve::<Ticket<Sim>>),
+        ("mcs", curve::<Mcs<Sim>>),
+        ("mcs-stp", curve::<McsStp<Sim>>),
+        ("clh", curve::<Clh<Sim>>),
+        ("futex", curve::<Futex<Sim>>),
         ("shfl-spin", curve::<ShflSpin<Sim, Numa>>),
         ("shfl-spin+none", curve::<ShflSpin<Sim, None>>),
         ("shfl-mutex", curve::<ShflMutex<Sim, Numa>>),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Deadline, Platform};
-use antiphon_sync::lock::{Lock, Published, ShflMutex, ShflSpin, Ticket};
+use antiphon_sync::lock::{Lock, Published, ShflMutex, ShflSpin};
 use antiphon_sync::policy::{None, Numa};
 use antiphon_sync::wait::Condvar;
 use common::validate::{Guarded, exclusion};
@@ -40,11 +40,6 @@ fn published_mutex_excludes() {
 fn spinlock_excludes() {
     validate::<ShflSpin<Linux>>(2, 100_000);
     validate::<ShflSpin<Linux>>(8, 5_000);
-}
-
-#[test]
-fn ticket_excludes() {
-    validate::<Ticket<Linux>>(2, 20_000);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 mod common;
 
 use antiphon_platform::Platform;
-use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin, Ticket};
+use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
+use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
 use common::metal::{CPUS, Metal, boot};
 use common::validate::{Guarded, exclusion};
 
@@ -13,13 +14,19 @@ fn validate<L: Lock>(guarded: &Guarded<L>) {
     exclusion(guarded, 2, rounds, |number| boot(number * (CPUS / 2)));
 }
 
+/// One after the other: there are only so many CPUs to play.
+macro_rules! validate_statics {
+    ($($lock:ty),+) => {
+        $({
+            static LOCK: Guarded<$lock> = Guarded::new();
+            validate(&LOCK);
+        })+
+    };
+}
+
 #[test]
 fn statics_are_free_locks() {
-    static TICKET: Guarded<Ticket<Metal>> = Guarded::new();
-    static SPIN: Guarded<ShflSpin<Metal>> = Guarded::new();
-    static MUTEX: Guarded<ShflMutex<Metal>> = Guarded::new();
-    validate(&TICKET);
-    validate(&SPIN);
-    validate(&MUTEX);
+    validate_statics!(ShflSpin<Metal>, ShflMutex<Metal>, Tas<Metal>, Ttas<Metal>, Ticket<Metal>);
+    validate_statics!(Mcs<Metal>, McsStp<Metal>, Clh<Metal>, Futex<Metal>);
     assert!(Metal::arena().high_water() < 63);
 }

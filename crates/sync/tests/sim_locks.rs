@@ -3,7 +3,8 @@
 mod common;
 
 use antiphon_sim::{Machine, Outcome, Sim};
-use antiphon_sync::lock::{Lock, Published, ShflMutex, ShflSpin, Ticket};
+use antiphon_sync::lock::classic::Ticket;
+use antiphon_sync::lock::{Lock, Published, ShflMutex, ShflSpin};
 use antiphon_sync::policy::{None, Numa};
 use common::contention::{self, Pace};
 

@@ -94,7 +94,7 @@ mod tests {
             };
             assert!(models.iter().any(|model| wanted(&model)), "{}", mutant.name);
         }
-        assert_eq!(mutants.of("ticket/no-such-model"), Vec::<&str>::new());
+        assert_eq!(mutants.of("no-such-lock/excludes-2x1"), Vec::<&str>::new());
     }
 
     #[test]

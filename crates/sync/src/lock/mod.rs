@@ -1,11 +1,10 @@
 //! Locks. Each is all zero bits when free, allocates nothing and registers nothing.
 
+pub mod classic;
 pub(crate) mod shfl;
-mod ticket;
 
 pub use shfl::{Form, Moved, Published, ShflMutex, ShflSpin, Standard};
 pub use shfl::{GroupReaders, GroupWriters, MAX_READERS, Recursive, Refused, RwForm, ShflRwLock};
-pub use ticket::Ticket;
 
 /// What every lock can do: what benchmarks, models and the validation program are written against.
 ///

@@ -54,7 +54,13 @@ subjects! {
         "shfl-mutex+light" => ours::LightMutex,
         "shfl-mutex+published" => ours::PublishedMutex,
         "shfl-spin" => ours::Spin,
+        "tas" => ours::Tas,
+        "ttas" => ours::Ttas,
         "ticket" => ours::Ticket,
+        "mcs" => ours::Mcs,
+        "mcs-stp" => ours::McsStp,
+        "clh" => ours::Clh,
+        "futex" => ours::Futex,
     ;
     PEERS:
         "glibc" => pthread::Normal,

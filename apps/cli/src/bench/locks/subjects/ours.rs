@@ -1,7 +1,7 @@
 //! Our own locks, on the Linux back end.
 
 use antiphon_linux::Linux;
-use antiphon_sync::lock::{self, Lock};
+use antiphon_sync::lock::{self, Lock, classic};
 use antiphon_sync::policy::Numa;
 
 use super::Subject;
@@ -12,8 +12,20 @@ pub type Mutex = Ours<lock::ShflMutex<Linux>>;
 pub type PublishedMutex = Ours<lock::ShflMutex<Linux, Numa, lock::Published>>;
 /// The spinlock.
 pub type Spin = Ours<lock::ShflSpin<Linux>>;
+/// The test-and-set lock.
+pub type Tas = Ours<classic::Tas<Linux>>;
+/// The test-and-test-and-set lock, with backoff.
+pub type Ttas = Ours<classic::Ttas<Linux>>;
 /// The ticket lock.
-pub type Ticket = Ours<lock::Ticket<Linux>>;
+pub type Ticket = Ours<classic::Ticket<Linux>>;
+/// The MCS lock.
+pub type Mcs = Ours<classic::Mcs<Linux>>;
+/// The MCS lock whose waiters spin and then sleep.
+pub type McsStp = Ours<classic::McsStp<Linux>>;
+/// The CLH lock.
+pub type Clh = Ours<classic::Clh<Linux>>;
+/// The three-state mutex.
+pub type Futex = Ours<classic::Futex<Linux>>;
 
 /// Any lock of the library.
 pub struct Ours<L>(L);

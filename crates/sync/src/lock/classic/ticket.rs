@@ -1,13 +1,15 @@
 //! The ticket lock: first come, first served, by two counters.
 //!
+//! Source: J. Mellor-Crummey, M. Scott, "Algorithms for Scalable Synchronization on Shared-Memory
+//! Multiprocessors", ACM TOCS 9(1), 1991, section 2.2, without its backoff.
+//!
 //! ```text
 //! next     the ticket that the next comer draws
 //! serving  the ticket whose holder owns the lock; free when it equals `next`
 //! ```
 //!
 //! The simplest fair lock, and the first that collapses: each release is seen by all waiters, and
-//! all wait for one that may not be running. It is here as the plainest client of the seam and as
-//! a baseline.
+//! all wait for one that may not be running. It is also the plainest client of the seam.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -54,4 +56,4 @@ impl<P: Platform> Ticket<P> {
     }
 }
 
-super::impl_lock!([P: Platform] Ticket<P>);
+crate::lock::impl_lock!([P: Platform] Ticket<P>);

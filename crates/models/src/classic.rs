@@ -1,0 +1,129 @@
+//! The locks to compare with, exhaustively within the stated bounds.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, Data};
+use antiphon_platform::{Atomic, Platform};
+use antiphon_sync::lock::Lock;
+use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::{Program, destruction, exclusion, unlock};
+
+const PLAIN: Bounds = Bounds::PLAIN;
+/// One spurious wake, one timeout and one spin cut short for each thread.
+const ANY: Bounds = PLAIN.spurious(1).timeouts(1).expiries(1);
+
+/// What holds of each of them.
+macro_rules! each {
+    ($($subject:literal: $lock:ty, $bounds:expr;)+) => {
+        vec![$(
+            Entry::new(concat!($subject, "/excludes-2x1"), exclusion::<$lock>(2, 1), $bounds),
+            Entry::new(concat!($subject, "/excludes-2x2"), exclusion::<$lock>(2, 2), $bounds),
+            Entry::new(concat!($subject, "/excludes-3x1"), exclusion::<$lock>(3, 1), $bounds),
+            Entry::new(concat!($subject, "/tries-1+1"), tries::<$lock>(), $bounds)
+                .reaches(&["busy"]),
+            Entry::new(concat!($subject, "/destroyed-1+1"), destruction::<$lock>(), $bounds)
+                .reaches(&["retired"]),
+        )+]
+    };
+}
+
+pub fn entries() -> Vec<Entry> {
+    // Without a spin all that wait sleep, and without a backoff nobody stays away.
+    type Sleepy = McsStp<Check, 0>;
+    type Eager = Ttas<Check, 0>;
+    // First, and by lot: where the order that it is about is missing, the others have no end.
+    let passes_over = Entry::new("futex/passes-over-1+2", passed_over(), PLAIN).by_lot(10_000);
+    let mut entries = vec![passes_over];
+    entries.extend(each! {
+        "tas": Tas<Check>, ANY;
+        "ttas": Eager, ANY;
+        "ticket": Ticket<Check>, ANY;
+        "mcs": Mcs<Check>, PLAIN;
+        "mcs-stp": Sleepy, PLAIN;
+        "clh": Clh<Check>, PLAIN;
+        "futex": Futex<Check>, PLAIN;
+    });
+    let one_node = PLAIN.nodes(1).mortal(1);
+    entries.extend([
+        Entry::new("ttas/shipped-3x1", exclusion::<Ttas<Check>>(3, 1), ANY),
+        Entry::new("mcs-stp/spurious-2x2", exclusion::<Sleepy>(2, 2), ANY),
+        Entry::new("mcs-stp/shipped-2x2", exclusion::<McsStp<Check>>(2, 2), ANY),
+        Entry::new("futex/spurious-2x2", exclusion::<Futex<Check>>(2, 2), ANY),
+        Entry::new("mcs-stp/spurious-3x2", exclusion::<Sleepy>(3, 2), ANY).by_lot(5_000),
+        Entry::new("futex/spurious-3x2", exclusion::<Futex<Check>>(3, 2), ANY).by_lot(5_000),
+        // One has to wait until the other is dead and its node is found.
+        Entry::new("mcs/exhausted-2x1", exclusion::<Mcs<Check>>(2, 1), one_node),
+        Entry::new("clh/exhausted-2x1", exclusion::<Clh<Check>>(2, 1), one_node),
+        Entry::new("futex/exhausted-2x1", exclusion::<Futex<Check>>(2, 1), PLAIN.nodes(0)),
+        Entry::new("futex/exhausted-3x1", exclusion::<Futex<Check>>(3, 1), PLAIN.nodes(1)),
+    ]);
+    entries
+}
+
+/// A try fails only if somebody holds the lock, and never blocks. Has to reach `busy`.
+fn tries<L: Lock>() -> Program {
+    Program::new(2, 2, |scope| {
+        let lock = scope.share(L::NEW);
+        let data = scope.share(Data::new(0));
+        scope.spawn(move || {
+            lock.lock();
+            data.set(data.get() + 1);
+            unlock(lock);
+        });
+        scope.spawn(move || {
+            if lock.try_lock() {
+                data.set(data.get() + 1);
+                unlock(lock);
+            } else {
+                antiphon_check::probe("busy");
+            }
+        });
+        scope.finally(move || assert!(lock.try_lock(), "a free lock can't be tried"));
+    })
+}
+
+/// The words of a [`Futex`].
+#[repr(C)]
+struct Words {
+    word: <Check as Platform>::U32,
+    oldest: <Check as Platform>::U32,
+}
+
+const _: () = assert!(size_of::<Words>() == size_of::<Futex<Check>>());
+
+/// Two have joined the queue when the lock is released and taken again: the first of them finds
+/// that it was called too early, and joins it again behind the other.
+fn passed_over() -> Program {
+    /// Waits until the last that has joined is number `index`.
+    fn joined(lock: &Futex<Check>, index: u32) {
+        // SAFETY: the words of the lock, of the sizes and in the places that its file gives them.
+        let words = unsafe { &*std::ptr::from_ref(lock).cast::<Words>() };
+        words.word.wait_while(Relaxed, |word| word >> 2 != index);
+    }
+    Program::new(3, 4, |scope| {
+        let lock = scope.share(Futex::<Check>::NEW);
+        let data = scope.share(Data::new(0));
+        let add = move || {
+            data.set(data.get() + 1);
+            unlock(lock);
+        };
+        lock.lock();
+        scope.spawn(move || {
+            joined(lock, 2);
+            add();
+            lock.lock();
+            add();
+        });
+        for before in 0..2 {
+            scope.spawn(move || {
+                joined(lock, before);
+                lock.lock();
+                add();
+            });
+        }
+        scope.finally(move || assert_eq!(data.get(), 4));
+    })
+}

@@ -1,6 +1,0 @@
-//! The ticket lock.
-
-#[macro_use]
-mod common;
-
-antiphon_models::tests! { model_ticket: models }

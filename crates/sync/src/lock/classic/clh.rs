@@ -1,0 +1,115 @@
+//! The CLH lock: a queue in which each waiter looks at the node before its own.
+//!
+//! Source: T. Craig, "Building FIFO and Priority-Queuing Spin Locks from Atomic Swap", University
+//! of Washington TR 93-02-02, 1993; P. Magnusson, A. Landin, E. Hagersten, "Queue Locks on Cache
+//! Coherent Multiprocessors", IPPS 1994.
+//!
+//! | byte | field | meaning |
+//! |---|---|---|
+//! | 0–3 | `tail` | name of the last in the queue; 0 is free |
+//! | 4–7 | `owner` | name of the owner's node; means nothing while the lock is free |
+//!
+//! ```text
+//!   lock.owner                       lock.tail
+//!       ▼                                ▼
+//!     owner ◄──looks at── waiter ◄── waiter
+//! ```
+//!
+//! There are no links: a waiter learns who is before it as it joins, and nobody needs to know who
+//! is behind. The node of an owner that has unlocked belongs to the one behind it.
+//!
+//! One departure: in the published lock the last owner's node stays at the tail, so that a lock
+//! which was ever held owns a node for good. Here the last owner takes it out of the empty queue,
+//! by one exchange more where nobody waits, and a free lock owns nothing.
+//!
+//! - CLH-1: a node is given back by the one behind it, once it has seen it released; or by its own
+//!   owner, if that has taken it out of the tail.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Platform};
+
+use super::node::Node;
+
+/// The status of the owner's node and of the waiters'.
+const HELD: u32 = 1;
+/// The status of the node of one that has unlocked.
+const RELEASED: u32 = 0;
+
+/// A CLH lock, 8 bytes; and a node of 64 for the owner and for each waiter.
+#[repr(C)]
+pub struct Clh<P: Platform> {
+    tail: P::U32,
+    owner: P::U32,
+}
+
+impl<P: Platform> Clh<P> {
+    /// A free lock.
+    pub const NEW: Self = Self { tail: P::U32::ZERO, owner: P::U32::ZERO };
+
+    /// Joins the queue and spins until the one before has unlocked. Naps first if no node is to be
+    /// had.
+    pub fn lock(&self) {
+        let me = Node::take();
+        Self::begin(&me);
+        // Release: our status, to the one behind us. Acquire: pairs with that; and if nobody is
+        // before us, with the release of the tail in `unlock`.
+        if let Some(previous) = Node::<P>::at(self.tail.swap(me.bits(), AcqRel)) {
+            // Acquire: pairs with the release of the status in `unlock`.
+            previous.waiter.status.wait_while(Acquire, |status| status == HELD);
+            previous.give();
+        }
+        self.own(&me);
+    }
+
+    /// Acquires the lock if nobody has it and a node is to be had; never blocks.
+    pub fn try_lock(&self) -> bool {
+        // Relaxed: the exchange below orders. Who finds the lock held needs no node.
+        if self.tail.load(Relaxed) != 0 {
+            return false;
+        }
+        let Some(me) = Node::<P>::try_take() else { return false };
+        Self::begin(&me);
+        // Orderings as in `lock`.
+        if self.tail.compare_exchange(0, me.bits(), AcqRel, Relaxed).is_err() {
+            me.give();
+            return false;
+        }
+        self.own(&me);
+        true
+    }
+
+    /// Releases the lock; never waits.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock.
+    pub unsafe fn unlock(&self) {
+        // Relaxed: written by the owner, that is us.
+        let Some(me) = Node::<P>::at(self.owner.load(Relaxed)) else {
+            unreachable!("who owns the lock has left its name")
+        };
+        // Relaxed: a look, so that the exchange seldom fails. Release: what we have done, to the
+        // comer that finds the queue empty; pairs with the acquire in `lock`.
+        let alone = self.tail.load(Relaxed) == me.bits()
+            && self.tail.compare_exchange(me.bits(), 0, Release, Relaxed).is_ok();
+        if alone {
+            me.give();
+        } else {
+            // Release: the same, to the one behind us, whose node it is from now on.
+            me.waiter.status.store(RELEASED, Release);
+        }
+    }
+
+    fn begin(me: &Node<P>) {
+        // Relaxed: published with the node's name.
+        me.waiter.status.store(HELD, Relaxed);
+    }
+
+    fn own(&self, me: &Node<P>) {
+        // Relaxed: for ourselves; the next owner writes it after us, as it comes after us.
+        self.owner.store(me.bits(), Relaxed);
+    }
+}
+
+crate::lock::impl_lock!([P: Platform] Clh<P>);

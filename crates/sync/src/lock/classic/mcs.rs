@@ -1,0 +1,132 @@
+//! The MCS lock: a queue of nodes, each of which its own waiter looks at.
+//!
+//! Source: J. Mellor-Crummey, M. Scott, "Algorithms for Scalable Synchronization on Shared-Memory
+//! Multiprocessors", ACM TOCS 9(1), 1991, section 2.4.
+//!
+//! | byte | field | meaning |
+//! |---|---|---|
+//! | 0–3 | `tail` | name of the last in the queue; 0 is free |
+//! | 4–7 | `owner` | name of the owner's node; means nothing while the lock is free |
+//!
+//! ```text
+//!   lock.owner                   lock.tail
+//!       ▼                            ▼
+//!     owner ──next──► waiter ──► waiter
+//! ```
+//!
+//! The owner stays at the head of the queue and grants the lock to who stands behind it: a hand-off
+//! touches two nodes, however many wait. But it goes to that waiter whether it runs or not.
+//!
+//! - MCS-1: a node is linked behind the one that was the tail before it, by its own waiter, once.
+//! - MCS-2: who unlocks leaves an empty queue, or grants the lock to the one behind it; if that one
+//!   has joined and not linked itself yet, the unlocker waits for the link.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Platform};
+
+use super::node::Node;
+
+/// The status of who has the lock.
+pub(super) const GRANTED: u32 = 0;
+/// The status of who has not.
+pub(super) const WAITING: u32 = 1;
+
+/// An MCS lock, 8 bytes; and a node of 64 for the owner and for each waiter.
+#[repr(C)]
+pub struct Mcs<P: Platform> {
+    tail: P::U32,
+    owner: P::U32,
+}
+
+impl<P: Platform> Mcs<P> {
+    /// A free lock.
+    pub const NEW: Self = Self { tail: P::U32::ZERO, owner: P::U32::ZERO };
+
+    /// Joins the queue and spins until the lock is granted. Naps first if no node is to be had.
+    pub fn lock(&self) {
+        self.lock_by(|me| {
+            // Acquire: pairs with the release in `unlock`.
+            me.waiter.status.wait_while(Acquire, |status| status == WAITING);
+        });
+    }
+
+    /// Acquires the lock if nobody has it and a node is to be had; never blocks.
+    pub fn try_lock(&self) -> bool {
+        // Relaxed: the exchange below orders. Who finds the lock held needs no node.
+        if self.tail.load(Relaxed) != 0 {
+            return false;
+        }
+        let Some(me) = Node::<P>::try_take() else { return false };
+        Self::begin(&me);
+        // Orderings as in `lock_by`.
+        if self.tail.compare_exchange(0, me.bits(), AcqRel, Relaxed).is_err() {
+            me.give();
+            return false;
+        }
+        self.own(&me);
+        true
+    }
+
+    /// Releases the lock, to who stands next in the queue if anybody does; spins for a moment if
+    /// that one is just about to join.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock.
+    pub unsafe fn unlock(&self) {
+        self.unlock_by(|next| {
+            // Release: pairs with the acquire in `lock`.
+            next.waiter.status.store(GRANTED, Release);
+        });
+    }
+
+    /// [`lock`](Self::lock); one that has to wait calls `wait`, which returns when its status is
+    /// [`GRANTED`], and has acquired that.
+    pub(super) fn lock_by(&self, wait: impl FnOnce(&Node<P>)) {
+        let me = Node::take();
+        Self::begin(&me);
+        // Release: our node, to the comer that finds its name here. Acquire: pairs with that, for
+        // we write to the node that we find; if there is none, with the release in `unlock_by`.
+        if let Some(previous) = Node::<P>::at(self.tail.swap(me.bits(), AcqRel)) {
+            // Release: our node, to who grants us the lock; pairs with the acquire in `unlock_by`.
+            previous.waiter.next.store(me.bits(), Release);
+            wait(&me);
+        }
+        self.own(&me);
+    }
+
+    /// [`unlock`](Self::unlock), where `grant` releases the status of the next owner.
+    pub(super) fn unlock_by(&self, grant: impl FnOnce(&Node<P>)) {
+        // Relaxed: written by the owner, that is us.
+        let Some(me) = Node::<P>::at(self.owner.load(Relaxed)) else {
+            unreachable!("who owns the lock has left its name")
+        };
+        let next = &me.waiter.next;
+        // Relaxed: whether it is zero is all that matters here. Release: what we have done, to the
+        // comer that finds the queue empty; pairs with the acquire in `lock_by`.
+        let alone = next.load(Relaxed) == 0
+            && self.tail.compare_exchange(me.bits(), 0, Release, Relaxed).is_ok();
+        if !alone {
+            // Acquire: pairs with the release of the link.
+            let next = next.wait_while(Acquire, |next| next == 0);
+            if let Some(next) = Node::at(next) {
+                grant(&next);
+            }
+        }
+        me.give();
+    }
+
+    fn begin(me: &Node<P>) {
+        // Relaxed: published with the node's name.
+        me.waiter.next.store(0, Relaxed);
+        me.waiter.status.store(WAITING, Relaxed);
+    }
+
+    fn own(&self, me: &Node<P>) {
+        // Relaxed: for ourselves; the next owner writes it after us, as it comes after us.
+        self.owner.store(me.bits(), Relaxed);
+    }
+}
+
+crate::lock::impl_lock!([P: Platform] Mcs<P>);

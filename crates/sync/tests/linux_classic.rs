@@ -1,0 +1,88 @@
+//! The locks to compare with, under real threads.
+
+mod common;
+
+#[path = "../../linux/tests/support/mod.rs"]
+mod support;
+
+use antiphon_linux::Linux;
+use antiphon_platform::Platform;
+use antiphon_sync::lock::Lock;
+use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
+use common::validate::{Guarded, exclusion};
+use support::{FORKS, in_child};
+
+/// As many threads as any machine has CPUs, and one more: those that spin get on by yielding.
+fn excludes<L: Lock>() {
+    let guarded = Guarded::<L>::new();
+    exclusion(&guarded, 2, 20_000, |_| {});
+    exclusion(&guarded, 3, 2_000, |_| {});
+}
+
+#[test]
+fn spinlocks_exclude() {
+    excludes::<Tas<Linux>>();
+    excludes::<Ttas<Linux>>();
+    excludes::<Ticket<Linux>>();
+    excludes::<Mcs<Linux>>();
+    excludes::<Clh<Linux>>();
+}
+
+#[test]
+fn locks_whose_waiters_sleep_exclude_a_crowd() {
+    exclusion(&Guarded::<Futex<Linux>>::new(), 16, 10_000, |_| {});
+    exclusion(&Guarded::<McsStp<Linux>>::new(), 16, 500, |_| {});
+    // All sleep, none spins: a wake that does not come shows.
+    exclusion(&Guarded::<McsStp<Linux, 0>>::new(), 4, 2_000, |_| {});
+}
+
+#[test]
+fn they_have_the_sizes_that_are_stated() {
+    assert_eq!((size_of::<Tas<Linux>>(), size_of::<Ttas<Linux>>()), (1, 1));
+    assert_eq!((size_of::<Ticket<Linux>>(), size_of::<Mcs<Linux>>()), (4, 8));
+    assert_eq!((size_of::<McsStp<Linux>>(), size_of::<Clh<Linux>>()), (8, 8));
+    assert_eq!(size_of::<Futex<Linux>>(), 8);
+}
+
+/// A free lock keeps no node, and one that is held keeps one.
+#[test]
+fn a_thread_that_holds_one_at_a_time_needs_one_node() {
+    fn nodes<L: Lock>() -> u32 {
+        let before = Linux::arena().high_water();
+        for _ in 0..1_000 {
+            let lock = L::NEW;
+            lock.lock();
+            // SAFETY: locked above.
+            unsafe { lock.unlock() };
+        }
+        Linux::arena().high_water() - before
+    }
+    // In a process of its own: other tests take nodes too.
+    let in_all = || nodes::<Mcs<Linux>>() + nodes::<McsStp<Linux>>() + nodes::<Clh<Linux>>() == 1;
+    assert!(in_child(FORKS[0].1, in_all));
+}
+
+/// Though its node is wiped there.
+#[test]
+fn a_lock_that_is_held_at_a_fork_can_be_unlocked_in_the_child() {
+    fn goes_on<L: Lock>() -> bool {
+        let lock = L::NEW;
+        lock.lock();
+        in_child(FORKS[0].1, || {
+            // SAFETY: locked above, by the thread that has forked.
+            unsafe { lock.unlock() };
+            (0..3).all(|_| {
+                let free = lock.try_lock();
+                if free {
+                    // SAFETY: locked just now.
+                    unsafe { lock.unlock() };
+                }
+                free
+            })
+        })
+    }
+    assert!(goes_on::<Mcs<Linux>>());
+    assert!(goes_on::<McsStp<Linux>>());
+    assert!(goes_on::<Clh<Linux>>());
+    assert!(goes_on::<Futex<Linux>>());
+}
