@@ -72,9 +72,9 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
     }
 
     fn ask_for_wake(&self, me: Place<P>) -> Ask {
-        // Release: pairs with the acquire in `unlock_and_wake`, which may see the name before the
-        // flag: our node's generation must come with it.
-        self.head.store(half(me), Release);
+        // Relaxed: `WAKE`, below, publishes it. Who takes an older flag for ours may see this name
+        // and not our node's generation; then it wakes nobody, and we are still up.
+        self.head.store(half(me), Relaxed);
         // Owners that are about to release by `store_unless` have done so, or will see `head`.
         let sound = !P::fenced() || P::heavy_fence().is_ok();
         let mut seen = self.locked.load(Relaxed);

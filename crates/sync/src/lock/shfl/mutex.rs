@@ -272,9 +272,9 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             // Acquire: pairs with the release in `ask_for_wake`: `head` is as new as the flag.
             let seen = self.locked.fetch_and(!WAKE, Acquire);
             if seen & WAKE != 0 {
-                // Acquire: pairs with the release there: the name may be newer than the flag, and
-                // then the generation must be as new as the name.
-                named = u32::from(self.head.load(Acquire));
+                // Relaxed: a name that is newer than the flag is of a head that has not set its own
+                // yet, and so is up.
+                named = u32::from(self.head.load(Relaxed));
                 target = arena.reference(named);
                 if let Some(head) = arena.resolve_index(named) {
                     if seen & FAIR == 0 {
