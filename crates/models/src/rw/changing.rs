@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use antiphon_check::{Check, Data, Scope, probe};
 use antiphon_platform::{Atomic, Platform};
 
+use super::preferred::words;
 use super::{Lock, assert_free, read, unlock_read, unlock_write};
 use crate::forms::Sleepy;
 use crate::program::{Program, soon};
@@ -93,6 +94,37 @@ pub fn upgrading_in_vain() -> Program {
             read(lock);
             came.store(1, Relaxed);
             unlock_read(lock);
+        });
+        scope.finally(move || assert_free(lock));
+    })
+}
+
+/// A writer waits behind a reader, who comes in beside one that was the writer: whichever of the two
+/// leaves last wakes it.
+pub fn downgrading_in_line() -> Program {
+    Program::new(3, 4, |scope| {
+        let lock = scope.share(Lock::<Sleepy>::NEW);
+        let data = scope.share(Data::new(0));
+        let words = words(lock);
+        lock.write();
+        scope.spawn(move || {
+            // The writer has taken the second node that there is.
+            words.tail.wait_while(Relaxed, |tail| tail as u16 != 2);
+            // SAFETY: acquired above.
+            unsafe { lock.downgrade() };
+            let _ = data.get();
+            unlock_read(lock);
+        });
+        scope.spawn(move || {
+            read(lock);
+            let _ = data.get();
+            unlock_read(lock);
+        });
+        scope.spawn(move || {
+            words.tail.wait_while(Relaxed, |tail| tail == 0);
+            lock.write();
+            data.set(1);
+            unlock_write(lock);
         });
         scope.finally(move || assert_free(lock));
     })

@@ -15,8 +15,8 @@ use crate::forms::{Backed, Insistent, Sleepy, Spinning};
 use crate::program::{destruction, exclusion};
 use crate::watched::{Watched, sorting};
 use changing::{
-    downgrading, downgrading_again, downgrading_for_a_reader, upgrading, upgrading_in_time,
-    upgrading_in_vain, upgrading_recursively,
+    downgrading, downgrading_again, downgrading_for_a_reader, downgrading_in_line, upgrading,
+    upgrading_in_time, upgrading_in_vain, upgrading_recursively,
 };
 use impatient::{giving_up, tries};
 use preferred::{fair_recursion, recursion, writer_first};
@@ -83,6 +83,7 @@ fn downgraded() -> Vec<Entry> {
     vec![
         Entry::new("shfl-rw/downgrades-alone-1+1", downgrading(1, 0), PLAIN).reaches(together),
         Entry::new("shfl-rw/downgrades-for-reader-1+1", downgrading_for_a_reader(), PLAIN),
+        Entry::new("shfl-rw/downgrades-in-line-1+1+1", downgrading_in_line(), PLAIN),
         Entry::new("shfl-rw/downgrades-with-writer-1+1", downgrading(0, 1), PLAIN),
         Entry::new("shfl-rw/downgrades-1+1+1", downgrading(1, 1), PLAIN).long(),
         Entry::new("shfl-rw/downgrades-2+1+1", downgrading(2, 1), PLAIN.spurious(1)).by_lot(10_000),

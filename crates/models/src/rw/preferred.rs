@@ -12,15 +12,15 @@ use crate::program::{Program, soon};
 
 /// The words of a [`Lock`].
 #[repr(C)]
-struct Words {
-    state: <Check as Platform>::U64,
-    tail: <Check as Platform>::U32,
+pub struct Words {
+    pub state: <Check as Platform>::U64,
+    pub tail: <Check as Platform>::U32,
     counter: <Check as Platform>::U32,
 }
 
 const _: () = assert!(size_of::<Words>() == size_of::<Lock>());
 
-fn words<F: RwForm>(lock: &Lock<F>) -> &Words {
+pub fn words<F: RwForm>(lock: &Lock<F>) -> &Words {
     // SAFETY: the words of the lock, of the sizes and in the places that its file gives them; they
     // live as long as the borrow.
     unsafe { &*std::ptr::from_ref(lock).cast() }
