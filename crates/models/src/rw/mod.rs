@@ -81,11 +81,11 @@ fn shared() -> Vec<Entry> {
 fn downgraded() -> Vec<Entry> {
     let together = &["together"];
     vec![
-        Entry::new("shfl-rw/downgrades-alone-1+1", downgrading(1, 0), PLAIN).reaches(together),
+        Entry::new("shfl-rw/downgrades-1+1", downgrading(1, 0), PLAIN).reaches(together),
         Entry::new("shfl-rw/downgrades-for-reader-1+1", downgrading_for_a_reader(), PLAIN),
         Entry::new("shfl-rw/downgrades-in-line-1+1+1", downgrading_in_line(), PLAIN),
         Entry::new("shfl-rw/downgrades-with-writer-1+1", downgrading(0, 1), PLAIN),
-        Entry::new("shfl-rw/downgrades-1+1+1", downgrading(1, 1), PLAIN).long(),
+        Entry::new("shfl-rw/downgrades-beside-1+1+1", downgrading(1, 1), PLAIN).long(),
         Entry::new("shfl-rw/downgrades-2+1+1", downgrading(2, 1), PLAIN.spurious(1)).by_lot(10_000),
     ]
 }
@@ -96,9 +96,9 @@ fn upgraded() -> Vec<Entry> {
     let lot = |program| Entry::new("shfl-rw/upgrades-2+1+1", program, PLAIN.spurious(1));
     vec![
         Entry::new("shfl-rw/upgrades-2x1", upgrading(2, 0, 0), PLAIN),
-        Entry::new("shfl-rw/upgrades-alone-1+1", upgrading(1, 1, 0), PLAIN),
+        Entry::new("shfl-rw/upgrades-1+1", upgrading(1, 1, 0), PLAIN),
         Entry::new("shfl-rw/upgrades-with-writer-1+1", upgrading(1, 0, 1), PLAIN),
-        Entry::new("shfl-rw/upgrades-1+1+1", upgrading(1, 1, 1), PLAIN).long(),
+        Entry::new("shfl-rw/upgrades-beside-1+1+1", upgrading(1, 1, 1), PLAIN).long(),
         lot(upgrading(2, 1, 1)).by_lot(20_000),
         Entry::new("shfl-rw/upgrades-in-time-1+1", upgrading_in_time(1, 0), timed).reaches(gave_up),
         Entry::new("shfl-rw/upgrades-in-time-2+1+1", upgrading_in_time(2, 1), timed.spurious(1))
@@ -116,15 +116,15 @@ fn impatient() -> Vec<Entry> {
     let gave_up = &["gave up"];
     vec![
         Entry::new("shfl-rw/gives-up-reader-1+1", giving_up(0, 1, 1, 0), timed).reaches(gave_up),
-        Entry::new("shfl-rw/gives-up-writer-alone-1+1", giving_up(1, 0, 0, 1), timed).reaches(gave_up),
-        Entry::new("shfl-rw/gives-up-writer-1+1+1", giving_up(2, 0, 0, 1), timed)
+        Entry::new("shfl-rw/gives-up-writer-1+1", giving_up(1, 0, 0, 1), timed).reaches(gave_up),
+        Entry::new("shfl-rw/gives-up-writers-1+1+1", giving_up(2, 0, 0, 1), timed)
             .reaches(gave_up)
             .long(),
         Entry::new("shfl-rw/gives-up-2+2", giving_up(1, 1, 1, 1), timed.spurious(1))
             .by_lot(20_000)
             .reaches(gave_up),
-        Entry::new("shfl-rw/tries-alone-1+1", tries(0, 1), PLAIN.spurious(1)).reaches(&["busy"]),
-        Entry::new("shfl-rw/tries-1+1+1", tries(1, 1), PLAIN).reaches(&["busy"]).long(),
+        Entry::new("shfl-rw/tries-1+1", tries(0, 1), PLAIN.spurious(1)).reaches(&["busy"]),
+        Entry::new("shfl-rw/tries-beside-1+1+1", tries(1, 1), PLAIN).reaches(&["busy"]).long(),
         Entry::new("shfl-rw/tries-2+1+1", tries(2, 1), PLAIN.spurious(1))
             .by_lot(10_000)
             .reaches(&["busy"]),

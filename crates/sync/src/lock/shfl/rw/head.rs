@@ -139,9 +139,9 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
         if !K::WRITES && !writes {
             return false;
         }
-        // RW-2: we are in, and so will leave. Release: as in `ask_for_wake`; it may be another
-        // reader who leaves last.
-        let _ = self.lock.change(Release, |seen| Some(seen.with_sleeper(name(next), writes)));
+        // RW-2: we are in, and so will leave. Relaxed: by a release, and who wakes it is us or comes
+        // after us.
+        let _ = self.lock.change(Relaxed, |seen| Some(seen.with_sleeper(name(next), writes)));
         true
     }
 }
