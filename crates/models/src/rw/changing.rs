@@ -99,8 +99,8 @@ pub fn upgrading_in_vain() -> Program {
     })
 }
 
-/// A writer waits behind a reader, who comes in beside one that was the writer: whichever of the two
-/// leaves last wakes it.
+/// A writer waits behind a reader, who comes in beside one that was the writer: whichever of the
+/// two leaves last wakes it.
 pub fn downgrading_in_line() -> Program {
     Program::new(3, 4, |scope| {
         let lock = scope.share(Lock::<Sleepy>::NEW);

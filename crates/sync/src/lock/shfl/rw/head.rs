@@ -139,7 +139,7 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
         if !K::WRITES && !writes {
             return false;
         }
-        // RW-2: we are in, and so will leave. Relaxed: by a release, and who wakes it is us or comes
+        // RW-2: we are in, and so will leave. Relaxed: by a release; who wakes it is us, or comes
         // after us.
         let _ = self.lock.change(Relaxed, |seen| Some(seen.with_sleeper(name(next), writes)));
         true
