@@ -9,7 +9,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use crate::identity::Blocked;
-use crate::{membarrier, sys};
+use crate::sys;
 
 /// Runs `f` while another thread fences as fast as it can. `None`, and `f` is not run, if there is
 /// no such thread to be had. Returns when that thread is gone.
@@ -68,7 +68,7 @@ fn start(stop: &AtomicU32, alive: &AtomicU32) -> bool {
             "ud2",
             "23:",
             membarrier = const libc::SYS_membarrier,
-            fence = const membarrier::PRIVATE_EXPEDITED_RSEQ,
+            fence = const crate::membarrier::PRIVATE_EXPEDITED_RSEQ,
             exit = const libc::SYS_exit,
             inlateout("rax") libc::SYS_clone as isize => thread,
             in("rdi") flags as usize,
