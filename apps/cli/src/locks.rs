@@ -13,8 +13,8 @@ use clap::Args;
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::output::report;
 use crate::output::table::{Cell, Table, Tone, colour_stdout};
+use crate::output::{report, say};
 
 /// Every lock: its size, alone and while somebody waits, and what it is
 #[derive(Args)]
@@ -123,10 +123,9 @@ const fn peer(
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.json {
         let locks: Vec<_> = LOCKS.iter().map(object).collect();
-        report::print(json!({ "locks": locks }))
-            .map_err(|error| Failure::measured(format!("stdout: {error}")))?;
+        report::print(json!({ "locks": locks }))?;
     } else {
-        print();
+        say(&text())?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -139,8 +138,9 @@ fn object(lock: &Lock) -> serde_json::Value {
     })
 }
 
-fn print() {
-    let mut table = Table::new(&["lock", ">bytes", ">a waiter", "a waiter", "order", "deadline"]);
+fn text() -> String {
+    let mut table =
+        Table::new(&["lock", ">bytes", ">waiter bytes", "a waiter", "order", "deadline"]);
     for lock in &LOCKS {
         let tone = if lock.ours { Tone::Plain } else { Tone::Faint };
         let context = lock.context_bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
@@ -153,11 +153,12 @@ fn print() {
             Cell::text(if lock.timed { "yes" } else { "no" }).tone(tone),
         ]);
     }
-    print!("{}", table.render(colour_stdout()));
-    println!();
-    println!("Every lock of ours is free when all its bytes are zero. A waiter's bytes are taken");
-    println!("while it waits only, from memory that all locks share; by mcs, mcs-stp and clh for");
-    println!("their owner too. -: not ours to measure.");
+    format!(
+        "{}\nEvery lock of ours is free when all its bytes are zero. A waiter's bytes are taken\n\
+         while it waits only, from memory that all locks share; by mcs, mcs-stp and clh for\n\
+         their owner too. -: not ours to measure.\n",
+        table.render(colour_stdout())
+    )
 }
 
 #[cfg(test)]

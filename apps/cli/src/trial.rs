@@ -21,8 +21,8 @@ use serde_json::json;
 
 use crate::failure::Failure;
 use crate::output::progress::Progress;
-use crate::output::report;
 use crate::output::table::duration;
+use crate::output::{report, say};
 use crate::preload;
 use crate::program::{self, Refusal};
 use crate::stats::{Interval, Random, median};
@@ -93,10 +93,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::arguments("--pairs takes a number from 6"));
     };
     if arguments.json {
-        report::print(body(&pairs, interval, &arguments.lock))
-            .map_err(|error| Failure::measured(format!("stdout: {error}")))?;
+        report::print(body(&pairs, interval, &arguments.lock))?;
     } else {
-        print(&pairs, interval, &arguments.lock);
+        say(&text(&pairs, interval, &arguments.lock))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -163,16 +162,18 @@ fn body(pairs: &[Pair], interval: Interval, lock: &str) -> serde_json::Value {
     })
 }
 
-fn print(pairs: &[Pair], interval: Interval, lock: &str) {
+fn text(pairs: &[Pair], interval: Interval, lock: &str) -> String {
     let middle = |of: fn(&Pair) -> f64| {
         duration(median(pairs.iter().map(of).collect()).unwrap_or(f64::NAN) * 1e9)
     };
     let Interval { low95, median, high95 } = interval;
-    println!("glibc       {}", middle(|pair| pair.glibc_s));
-    println!("{lock:<10}  {}", middle(|pair| pair.ours_s));
-    println!(
-        "{lock} takes {median:.3}× the time of glibc (95 %: {low95:.3} to {high95:.3}, {} pairs)",
-        pairs.len()
-    );
-    println!("verdict: {}", interval.verdict());
+    format!(
+        "glibc       {}\n{lock:<10}  {}\n\
+         {lock} takes {median:.3}× the time of glibc (95 %: {low95:.3} to {high95:.3}, {} pairs)\n\
+         verdict: {}\n",
+        middle(|pair| pair.glibc_s),
+        middle(|pair| pair.ours_s),
+        pairs.len(),
+        interval.verdict()
+    )
 }

@@ -15,12 +15,15 @@
 //!
 //! [`Mutex`] is 8 bytes beside its value, [`SpinMutex`] 4, [`RwLock`] 16; a free lock owns nothing
 //! else, and none is ever poisoned. All are [`lock_api`] types, so what is written for those works.
+//! [`enable_light`] makes unlocking a [`Mutex`] cheaper, where the machine can do it; off at first.
 //! [`generic`] has the same locks for other machines than this one: a model checker, a simulator.
 
 mod condvar;
 mod raw;
 mod rw;
 
+pub use antiphon_linux::light::enable_light;
+pub use antiphon_platform::Unsupported;
 pub use condvar::RawCondvar;
 pub use lock_api;
 pub use raw::{RawMutex, RawSpin};

@@ -16,12 +16,16 @@ use serde_json::{Value, json};
 use super::mutants::Mutants;
 use crate::failure::Failure;
 use crate::output::progress::Progress;
-use crate::output::report;
 use crate::output::table::{Cell, Table, Tone, colour_stdout, count, duration};
+use crate::output::{report, say};
 
 /// Run the model checker on the locks
 #[derive(Args)]
 #[command(after_help = "\
+`complete`: every order of events within the bound was tried, weak memory included; the bound is
+what the table says a thread may meet (spurious wakes, timeouts, …). `by lot`: too many for that, so
+some thousands were drawn by lot. `CUT`: not done after --seconds, and none was wrong till then.
+
 Models that take minutes run only if NAME is the whole name; the others take a minute in all. With
 --json, `mutants` are the broken invariants that a model is to notice, and `killed` those that were
 noticed when `cargo xtask mutants` last recorded it, or null if it never did.
@@ -67,10 +71,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.json {
         let mutants = Mutants::embedded().map_err(Failure::measured)?;
         let models: Vec<_> = checked.iter().map(|checked| object(checked, &mutants)).collect();
-        report::print(json!({ "models": models }))
-            .map_err(|error| Failure::measured(format!("stdout: {error}")))?;
+        report::print(json!({ "models": models }))?;
     } else {
-        print(&checked);
+        let long = all().iter().filter(|entry| entry.is_long()).count();
+        let left_out = arguments.name.is_none().then_some(long);
+        say(&text(&checked, left_out))?;
     }
     match checked.iter().find(|(_, outcome)| outcome.verdict().is_bad()) {
         None => Ok(ExitCode::SUCCESS),
@@ -109,11 +114,11 @@ fn replay(entry: &Entry, word: &str) -> Result<ExitCode, Failure> {
     match done {
         Ok(report) => match report.failure {
             None => {
-                println!("{}: nothing goes wrong in that execution", entry.name());
+                say(&format!("{}: nothing goes wrong in that execution\n", entry.name()))?;
                 Ok(ExitCode::SUCCESS)
             }
             Some(wrong) => {
-                println!("{wrong}");
+                say(&format!("{wrong}\n"))?;
                 Err(Failure::measured(format!("{}: {}", entry.name(), wrong.what)))
             }
         },
@@ -142,7 +147,7 @@ fn wrong(failure: &Wrong) -> Value {
     json!({ "kind": format!("{kind:?}"), "what": what, "replay": replay })
 }
 
-fn print(checked: &[(Entry, Outcome)]) {
+fn text(checked: &[(Entry, Outcome)], left_out: Option<usize>) -> String {
     let heads = [
         "model",
         ">threads",
@@ -169,5 +174,9 @@ fn print(checked: &[(Entry, Outcome)]) {
             Cell::number(duration(outcome.seconds() * 1e9)),
         ]);
     }
-    print!("{}", table.render(colour_stdout()));
+    let mut text = table.render(colour_stdout());
+    if let Some(long) = left_out {
+        text += &format!("{long} models that take minutes are left out: name one to run it.\n");
+    }
+    text
 }

@@ -2,6 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::say;
+use crate::failure::Failure;
+
 /// Grows when a key is renamed or changes its meaning; not when one is added.
 const SCHEMA: u32 = 1;
 
@@ -25,11 +28,8 @@ pub fn framed(body: Value) -> Value {
 /// # Errors
 ///
 /// If stdout can't be written.
-pub fn print(body: Value) -> std::io::Result<()> {
-    use std::io::Write as _;
-    let mut out = std::io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, &framed(body))?;
-    writeln!(out)
+pub fn print(body: Value) -> Result<(), Failure> {
+    say(&format!("{:#}\n", framed(body)))
 }
 
 /// The arguments of this process, as a line that can be read.

@@ -25,7 +25,7 @@ use clap::Args;
 
 use crate::failure::Failure;
 use crate::list::{Counts, names};
-use crate::output::{progress::Progress, report};
+use crate::output::{progress::Progress, report, say};
 use measure::Ticks;
 use neighbours::Load;
 use plan::Plan;
@@ -89,10 +89,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     drop(progress);
     let report = rows::put_together(&plan, &measured);
     if arguments.json {
-        report::print(report.json())
-            .map_err(|error| Failure::measured(format!("stdout: {error}")))?;
+        report::print(report.json())?;
     } else {
-        tables::print(&report);
+        say(&tables::text(&report))?;
     }
     if let Some(cpus) = report.others_cpus().filter(|&cpus| cpus > 0.1) {
         eprintln!("antiphon: the machine was not idle: others used {cpus:.1} CPUs meanwhile");

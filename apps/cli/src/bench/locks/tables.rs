@@ -8,8 +8,9 @@ use crate::output::table::{Cell as Field, Table, Tone, colour_stdout, duration, 
 /// A ratio as near to 1 as this is no difference worth a colour.
 const NEAR: f64 = 0.05;
 
-/// Prints everything to stdout.
-pub fn print(report: &Report) {
+/// All of them.
+pub fn text(report: &Report) -> String {
+    let mut text = String::new();
     let colour = colour_stdout();
     let mut groups: Vec<(Cell, Vec<&Row>)> = Vec::new();
     for row in &report.rows {
@@ -21,25 +22,24 @@ pub fn print(report: &Report) {
     }
     let reference = report.reference.unwrap_or("nothing");
     for (cell, rows) in groups {
-        println!("{}", heading(cell));
+        text += &format!("{}\n", heading(cell));
         let table = if cell.case.contended() {
             contended(&rows, reference)
         } else {
             alone(&rows, reference)
         };
-        println!("{}", table.render(colour));
+        text += &format!("{}\n", table.render(colour));
     }
     if !report.summaries.is_empty() {
-        println!("Geometric means over the contended cells; more is better");
-        println!("{}", summary(&report.summaries, reference).render(colour));
+        text += "Geometric means over the contended cells; more is better\n";
+        text += &format!("{}\n", summary(&report.summaries, reference).render(colour));
     }
-    println!("Medians of repetitions; a ratio is the median of paired ratios.");
+    text += "Medians of repetitions; a ratio is the median of paired ratios.\n";
     if report.rows.iter().any(|row| row.cell.case.contended()) {
-        println!(
-            "Jain: fairness over the whole time and over windows of 10 ms, 1 is equal shares."
-        );
-        println!("* of the waits that somebody meets who looks at a random instant.");
+        text += "Jain: fairness over the whole time and over windows of 10 ms, 1 is equal shares.\n\
+                 * of the waits that somebody meets who looks at a random instant.\n";
     }
+    text
 }
 
 fn heading(cell: Cell) -> String {
