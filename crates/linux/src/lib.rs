@@ -20,6 +20,7 @@ mod identity;
 pub mod light;
 mod local;
 mod membarrier;
+mod moment;
 mod nodes;
 mod pages;
 mod park;
@@ -41,7 +42,9 @@ use antiphon_platform::{
 pub use atomic::{U8, U16, U32, U64};
 pub use cpus::survey;
 pub use crowd::{Crowding, crowding};
+pub use moment::measure_ticks;
 pub use park::{FutexWait, park_begin, park_end};
+pub use tsc::ticks;
 
 static ARENA: Arena<Linux> = Arena::NEW;
 

@@ -6,7 +6,7 @@
 //!
 //! x86-64 does not say reliably how fast its counter ticks, least of all under a hypervisor;
 //! AArch64 does. So the rate is first a guess, and then found by looking at both clocks twice, with
-//! no hook at start:
+//! no hook at start. A look during which the thread loses its CPU is not believed ([`Moment`]):
 //!
 //! | state | what the rate is |
 //! |---|---|
@@ -20,9 +20,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use antiphon_platform::Clock;
-
-use crate::clock;
+use crate::moment::Moment;
 
 const UNSEEN: u32 = 0;
 const ANCHORING: u32 = 1;
@@ -34,19 +32,21 @@ const RATE_SHIFT: u32 = 16;
 
 static STATE: AtomicU32 = AtomicU32::new(UNSEEN);
 static ANCHOR_TICKS: AtomicU64 = AtomicU64::new(0);
+static ANCHOR_DOUBT: AtomicU64 = AtomicU64::new(0);
 static ANCHOR_NS: AtomicU64 = AtomicU64::new(0);
 /// 0 is not measured yet. Relaxed throughout: any value that it ever held is a usable rate.
 static RATE: AtomicU64 = AtomicU64::new(0);
 
-pub(crate) use counter::ticks;
+pub use counter::ticks;
 
 #[cfg(target_arch = "x86_64")]
 mod counter {
     use super::RATE_SHIFT;
 
-    /// The counter.
+    /// The time-stamp counter, in ticks. Its rate is the machine's, and CPUs may disagree.
     #[inline]
-    pub(crate) fn ticks() -> u64 {
+    #[must_use]
+    pub fn ticks() -> u64 {
         // SAFETY: every x86-64 has it, and Linux lets user code read it.
         unsafe { core::arch::x86_64::_rdtsc() }
     }
@@ -60,9 +60,10 @@ mod counter {
 mod counter {
     use super::RATE_SHIFT;
 
-    /// The counter.
+    /// The time-stamp counter, in ticks. Its rate is the machine's, and CPUs may disagree.
     #[inline]
-    pub(crate) fn ticks() -> u64 {
+    #[must_use]
+    pub fn ticks() -> u64 {
         let ticks: u64;
         // SAFETY: reads a register that Linux makes readable to user code.
         unsafe {
@@ -85,8 +86,9 @@ mod counter {
 mod counter {
     use super::RATE_SHIFT;
 
-    /// The counter: the monotonic clock.
-    pub(crate) fn ticks() -> u64 {
+    /// The monotonic clock, in nanoseconds: this machine has no counter that we know.
+    #[must_use]
+    pub fn ticks() -> u64 {
         crate::clock::now(antiphon_platform::Clock::Monotonic)
     }
 
@@ -136,16 +138,16 @@ fn refine_slowly() {
     match STATE.load(Acquire) {
         UNSEEN => drop_anchor(),
         ANCHORED => {
-            let ns = clock::now(Clock::Monotonic).saturating_sub(ANCHOR_NS.load(Relaxed));
-            let ticks = since(ANCHOR_TICKS.load(Relaxed), ticks());
-            match measured(ticks, ns) {
+            let (anchor, now) = (anchor(), Moment::now());
+            let ns = now.ns.saturating_sub(anchor.ns);
+            match measured(&anchor, &now) {
                 Some(rate) => {
                     RATE.store(rate, Relaxed);
                     if ns >= 100_000_000 {
                         STATE.store(FINAL, Relaxed);
                     }
                 }
-                // A wrong anchor is dropped, and another thread or spin writes a new one.
+                // A wrong anchor is dropped, or a good one for a bad look; another spin writes one.
                 None if ns >= 100_000_000 => STATE.store(UNSEEN, Relaxed),
                 None => {}
             }
@@ -160,15 +162,27 @@ fn drop_anchor() {
     if STATE.compare_exchange(UNSEEN, ANCHORING, Relaxed, Relaxed).is_err() {
         return;
     }
-    ANCHOR_NS.store(clock::now(Clock::Monotonic), Relaxed);
-    ANCHOR_TICKS.store(ticks(), Relaxed);
+    let anchor = Moment::now();
+    ANCHOR_TICKS.store(anchor.ticks, Relaxed);
+    ANCHOR_DOUBT.store(anchor.doubt, Relaxed);
+    ANCHOR_NS.store(anchor.ns, Relaxed);
     // Release: publishes the anchor, pairs with the acquire in `refine_slowly`.
     STATE.store(ANCHORED, Release);
 }
 
-/// The rate, if `ns` is long enough to tell and the rate is one that a counter can have: across a
-/// suspend the counter may have gone on without the clock, or begun anew.
-fn measured(ticks: u64, ns: u64) -> Option<u64> {
+/// The anchor, once it is there.
+fn anchor() -> Moment {
+    Moment {
+        ticks: ANCHOR_TICKS.load(Relaxed),
+        doubt: ANCHOR_DOUBT.load(Relaxed),
+        ns: ANCHOR_NS.load(Relaxed),
+    }
+}
+
+/// The rate, if both moments are sure, far enough apart to tell, and the rate is one that a counter
+/// can have: across a suspend the counter may have gone on without the clock, or begun anew.
+fn measured(anchor: &Moment, now: &Moment) -> Option<u64> {
+    let (ticks, ns) = anchor.until(now)?;
     if ns < 1_000_000 {
         return None;
     }
@@ -204,12 +218,19 @@ mod tests {
 
     #[test]
     fn a_rate_needs_a_millisecond_and_a_counter_that_ticks() {
-        assert_eq!(measured(3_000, 1_000), None);
-        assert_eq!(measured(0, 5_000_000), None);
+        let begin = Moment { ticks: 1_000, doubt: 1, ns: 1_000 };
+        let after = |ticks: u64, ns: u64| Moment { ticks: 1_000 + ticks, doubt: 1, ns: 1_000 + ns };
         let guess = counter::guess();
         let ticks = (2_000_000 * guess) >> RATE_SHIFT;
-        assert!(measured(ticks, 2_000_000).is_some_and(|rate| rate.abs_diff(guess) <= guess / 8));
+        assert_eq!(measured(&begin, &after(ticks / 4, 500_000)), None);
+        assert_eq!(measured(&begin, &after(0, 5_000_000)), None);
+        let rate = measured(&begin, &after(ticks, 2_000_000));
+        assert!(rate.is_some_and(|rate| rate.abs_diff(guess) <= guess / 8));
         // A minute awake and eight hours asleep.
-        assert_eq!(measured(480 * ticks, 2_000_000), None);
+        assert_eq!(measured(&begin, &after(480 * ticks, 2_000_000)), None);
+        // A CPU that was lost between the readings of the two clocks, then or now.
+        let unsure = Moment { doubt: ticks / 2, ..after(ticks, 2_000_000) };
+        assert_eq!(measured(&begin, &unsure), None);
+        assert_eq!(measured(&Moment { doubt: ticks / 2, ..begin }, &after(ticks, 2_000_000)), None);
     }
 }

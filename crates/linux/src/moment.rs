@@ -1,0 +1,158 @@
+//! Both clocks at one moment: where the time-stamp counter stands, and where the monotonic clock.
+//!
+//! A thread may lose its CPU after it has read one and before it reads the other; a rate found from
+//! such a pair is wrong by any factor. So the counter is read on either side of the clock. The
+//! clock's moment lies between the two, and how far apart they are is how much is not known:
+//!
+//! ```text
+//! counter   before ----------- ticks ----------- after
+//!                    doubt       |       doubt
+//! clock                 ns is somewhere in here
+//! ```
+
+use antiphon_platform::Clock;
+
+use crate::{clock, tsc};
+
+/// A share of the ticks between two moments that may be in doubt: one in this many.
+const DOUBT: u64 = 100;
+/// Looks that [`measure_ticks`] takes at either end.
+const LOOKS: usize = 8;
+
+/// One moment by both clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment {
+    /// The counter, in ticks.
+    pub(crate) ticks: u64,
+    /// By how many ticks it may be wrong.
+    pub(crate) doubt: u64,
+    /// The monotonic clock, in nanoseconds.
+    pub(crate) ns: u64,
+}
+
+impl Moment {
+    /// This moment. Doesn't block; the clock is a call of the vDSO.
+    #[inline]
+    pub(crate) fn now() -> Self {
+        Self::read(tsc::ticks, || clock::now(Clock::Monotonic))
+    }
+
+    /// A moment by a counter and a clock in nanoseconds.
+    fn read(mut counter: impl FnMut() -> u64, clock: impl FnOnce() -> u64) -> Self {
+        let before = counter();
+        let ns = clock();
+        // A counter that went back comes out as a doubt beyond all bounds.
+        let half = counter().wrapping_sub(before) / 2;
+        Self { ticks: before.wrapping_add(half), doubt: half + 1, ns }
+    }
+
+    /// Ticks and nanoseconds from this moment to `later`; `None` if more than a hundredth of the
+    /// ticks is in doubt, or a clock went back.
+    pub(crate) fn until(&self, later: &Self) -> Option<(u64, u64)> {
+        let ticks = tsc::since(self.ticks, later.ticks);
+        let ns = later.ns.checked_sub(self.ns)?;
+        (self.doubt.saturating_add(later.doubt) <= ticks / DOUBT).then_some((ticks, ns))
+    }
+}
+
+/// Counts ticks over `least_ns` nanoseconds or more: how many ticks, in how many nanoseconds. Keeps
+/// the CPU busy for so long.
+///
+/// The two belong together within one part in 99, and on a machine with CPU time to spare within
+/// some 50 ns. `None` if both clocks can't be read so closely one after the other.
+#[must_use]
+pub fn measure_ticks(least_ns: u64) -> Option<(u64, u64)> {
+    measure(least_ns, Moment::now)
+}
+
+fn measure(least_ns: u64, mut look: impl FnMut() -> Moment) -> Option<(u64, u64)> {
+    let mut begin = look();
+    for _ in 1..LOOKS {
+        let again = look();
+        if again.doubt < begin.doubt {
+            begin = again;
+        }
+    }
+    let mut looks = 0;
+    while looks < LOOKS {
+        let end = look();
+        if end.ns.saturating_sub(begin.ns) >= least_ns {
+            if let Some(seen) = begin.until(&end) {
+                return Some(seen);
+            }
+            looks += 1;
+        }
+        core::hint::spin_loop();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::cell::Cell;
+
+    /// A machine on which each reading of a clock takes a microsecond, and some take longer: the
+    /// thread lost its CPU before. The counter ticks thrice a nanosecond.
+    struct Machine<F> {
+        ns: Cell<u64>,
+        readings: Cell<u64>,
+        lost: F,
+    }
+
+    impl<F: Fn(u64) -> u64> Machine<F> {
+        fn measure(lost: F) -> Option<(u64, u64)> {
+            let machine = Self { ns: Cell::new(1 << 30), readings: Cell::new(0), lost };
+            measure(500_000, || Moment::read(|| 3 * machine.read(), || machine.read()))
+        }
+
+        fn read(&self) -> u64 {
+            let reading = self.readings.get();
+            self.readings.set(reading + 1);
+            self.ns.set(self.ns.get() + 1_000 + (self.lost)(reading));
+            self.ns.get()
+        }
+    }
+
+    fn is_right((ticks, ns): (u64, u64)) -> bool {
+        ns >= 500_000 && ticks.abs_diff(3 * ns) <= ticks / (DOUBT - 1)
+    }
+
+    #[test]
+    fn a_lost_cpu_changes_no_rate() {
+        for lost in [3_000, 10_000, 300_000, 4_000_000, 100_000_000] {
+            for at in 0..700 {
+                let seen = Machine::measure(|reading| if reading == at { lost } else { 0 });
+                assert!(seen.is_some_and(is_right), "{lost} ns lost before reading {at}: {seen:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_cpu_lost_again_and_again_leaves_the_right_rate_or_none() {
+        for (every, lost) in (1..50).flat_map(|every| [(every, 20_000), (every, 4_000_000)]) {
+            let seen = Machine::measure(|reading| if reading % every == 0 { lost } else { 0 });
+            assert!(seen.is_none_or(is_right), "{lost} ns lost at each {every}th: {seen:?}");
+            assert!(every < 4 || seen.is_some(), "{lost} ns lost at each {every}th: no rate");
+        }
+        assert_eq!(Machine::measure(|_| 20_000), None);
+    }
+
+    #[test]
+    fn both_clocks_are_read_closely() {
+        // The clock is a call of the vDSO, or of the kernel: far below a hundredth of 10 ms.
+        let seen = measure_ticks(10_000_000);
+        assert!(seen.is_some_and(|(ticks, ns)| ticks > 0 && ns >= 10_000_000), "{seen:?}");
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_tells_nothing() {
+        let moment = |ticks, ns| Moment { ticks, doubt: 1, ns };
+        assert_eq!(moment(1_000, 10).until(&moment(4_000, 1_010)), Some((3_000, 1_000)));
+        assert_eq!(moment(1_000, 10).until(&moment(4_000, 9)), None);
+        assert_eq!(moment(4_000, 10).until(&moment(1_000, 1_010)), None);
+        let mut counter = [4_000, 3_000].into_iter();
+        let back = Moment::read(|| counter.next().unwrap_or(0), || 10);
+        assert_eq!(back.until(&moment(9_000, 1_010)), None);
+    }
+}
