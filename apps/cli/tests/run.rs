@@ -225,6 +225,71 @@ fn glibcs_own_locks_are_profiled_from_inside_like_ours() {
     assert!(note.contains("from inside"), "{note}");
 }
 
+/// The rows of a report in which somebody still waited at the end: how many, and seconds in all.
+fn still_waiting(report: &Value) -> (u64, f64) {
+    let locks = report["locks"].as_array().expect("a list");
+    let rows = locks.iter().filter(|lock| lock["still_waiting"].as_u64() > Some(0));
+    rows.fold((0, 0.0), |(count, seconds), lock| {
+        let site = lock["site"].as_str().unwrap_or("");
+        assert!(site.starts_with("lock_both+") || site.starts_with("wait_for_nobody+"), "{site}");
+        let ns = lock["wait_ns"]["sum"].as_u64().expect("a time");
+        (count + lock["still_waiting"].as_u64().unwrap_or(0), seconds + ns as f64 / 1e9)
+    })
+}
+
+#[test]
+fn waits_that_go_on_at_the_end_are_charged_to_their_call_sites_and_to_nothing_else() {
+    let folder = Folder::new("stuck");
+    let program = folder.compile("stuck.c", &[]);
+    let ours = ["--lock", "shfl-mutex"];
+    let theirs = ["--lock", "glibc", "--profile"];
+    for (what, key, threads) in [("mutex", "mutex", 2), ("condition", "condition", 1)] {
+        for (how, code) in [("exit", 7), ("kill", 137), ("exec", 7)] {
+            for arguments in [&ours[..], &theirs] {
+                let (report, ended) = report(&folder, arguments, &[&program, what, how]);
+                let (count, seconds) = still_waiting(&report);
+                assert_eq!((ended, count), (Some(code), threads), "{what} {how}: {report:#}");
+                let blocked = |key: &str| report["blocked_s"][key].as_f64().expect("seconds");
+                let least = 0.3 * threads as f64;
+                assert!(seconds >= least && blocked(key) >= least, "{what} {how}: {report:#}");
+                let twice = blocked("raw_futex") + blocked("semaphore");
+                assert!(twice < 0.1 * blocked(key), "{what} {how}: {report:#}");
+                if how == "exec" {
+                    // Not for the second of the shell in whose place they are.
+                    let most = report["wall_s"].as_f64().map(|wall| (wall - 1.0) * threads as f64);
+                    assert!(Some(seconds) <= most, "{what}: {report:#}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn waits_of_a_child_end_with_the_child() {
+    let folder = Folder::new("orphans");
+    let program = folder.compile("stuck.c", &[]);
+    let script = format!("{program} condition kill; sleep 1; exit 3");
+    let (report, code) = report(&folder, &[], &["sh", "-c", &script]);
+    let (count, seconds) = still_waiting(&report);
+    assert_eq!((code, count), (Some(3), 1), "{report:#}");
+    assert!(report["wall_s"].as_f64().is_some_and(|wall| seconds <= wall - 1.0), "{report:#}");
+}
+
+#[test]
+fn the_report_for_people_says_who_still_waits() {
+    let folder = Folder::new("still");
+    let program = folder.compile("stuck.c", &[]);
+    for name in ["report.txt", "report.html"] {
+        let file = folder.path(name);
+        let said = stderr(&output(&["run", "--report", &file, "--", &program, "mutex", "kill"]));
+        let text = std::fs::read_to_string(&file).expect("a report");
+        for report in [text, said] {
+            assert!(report.contains("2 still waiting"), "{report}");
+            assert!(!report.contains("Raw futexes are"), "{report}");
+        }
+    }
+}
+
 #[test]
 fn observed_a_program_and_its_children_keep_glibcs_locks() {
     let folder = Folder::new("whose");

@@ -62,6 +62,13 @@ impl Histogram {
         self.counts.iter().all(|&count| count == 0)
     }
 
+    /// Counts one value.
+    pub fn count_one(&mut self, ns: u64) {
+        self.counts[bucket(ns)] += 1;
+        self.sum_ns += ns;
+        self.max_ns = self.max_ns.max(ns);
+    }
+
     /// Adds all that `other` counted.
     pub fn add(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
@@ -112,9 +119,7 @@ mod tests {
     fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram {
         let mut histogram = Histogram::default();
         for ns in values {
-            histogram.counts[bucket(ns)] += 1;
-            histogram.sum_ns += ns;
-            histogram.max_ns = histogram.max_ns.max(ns);
+            histogram.count_one(ns);
         }
         histogram
     }

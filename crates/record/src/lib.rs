@@ -40,11 +40,16 @@
 //! ([`Snapshot::dropped`]), and waits whose row can't be had go to a last row that stands for all
 //! of those, so that sums stay right.
 //!
+//! A wait is counted at its row when it ends. Until then it stands in its thread's record, where
+//! that of a thread that was killed stays: [`Snapshot::close_waits`] counts those. What single
+//! threads do now is looked up by a [`Lookout`], without reading the whole file.
+//!
 //! The file is sparse. It is [`FILE_BYTES`] long, but costs what was written.
 
 pub mod layout;
 
 mod histogram;
+mod lookout;
 mod reader;
 mod snapshot;
 mod table;
@@ -52,6 +57,7 @@ mod writer;
 
 pub use histogram::{BUCKETS, Histogram, bucket, bucket_floor};
 pub use layout::FILE_BYTES;
+pub use lookout::{Lookout, State};
 pub use reader::Recording;
 pub use snapshot::{
     Blocked, Dropped, Edge, Lock, Process, Row, Site, Snapshot, Strangers, Thread, Waiting,

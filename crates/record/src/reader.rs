@@ -10,6 +10,7 @@ use crate::layout::{
     self, BODY, DEPTHS, DROPS, EDGE, FILE_BYTES, HEADER, LOCK, MAGIC, MODULE, PROCESS, ROW, ROWS,
     RowBody, SITE, Section, THREAD, VERSION, split_address_key,
 };
+use crate::lookout::Lookout;
 use crate::snapshot::{
     Blocked, Dropped, Edge, Lock, Process, Row, Site, Snapshot, Strangers, Thread, Waiting,
 };
@@ -80,8 +81,10 @@ impl Recording {
         let (processes, process_at) = self.processes()?;
         let (sites, site_at) = self.sites(&modules, &process_at)?;
         let (mut locks, lock_at) = self.locks(&process_at, &site_at)?;
-        let (rows, row_at, depths) = self.rows(&mut locks, &lock_at, &site_at)?;
-        let threads = self.threads(&process_at, &rows, &row_at)?;
+        let threads = self.words(THREAD)?;
+        let rest_waits = threads.chunks(THREAD.words).any(|record| record[5] == ROWS as u64 + 1);
+        let (rows, row_at, depths) = self.rows(&mut locks, &lock_at, &site_at, rest_waits)?;
+        let threads = read_threads(&threads, &process_at, &rows, &row_at);
         let edges = self.edges(&lock_at)?;
         let (drops, counts) = header[4..].split_at(DROPS);
         Ok(Snapshot {
@@ -171,6 +174,7 @@ impl Recording {
         locks: &mut Vec<Lock>,
         lock_at: &Places,
         site_at: &Places,
+        rest_waits: bool,
     ) -> io::Result<(Vec<Row>, Places, Vec<u64>)> {
         let words = self.words(ROW)?;
         let places = Places::of(&words, ROW);
@@ -191,40 +195,11 @@ impl Recording {
         let body = self.record(BODY, ROWS)?;
         count(&body);
         let rest = row(locks.len(), None, &body);
-        if rest.contended != 0 || rest.acquisitions != 0 {
+        if rest.contended != 0 || rest.acquisitions != 0 || rest_waits {
             locks.push(Lock { process: 0, address: 0, kind: Kind::Rest, first_site: None });
             rows.push(rest);
         }
         Ok((rows, places, depths))
-    }
-
-    fn threads(
-        &self,
-        process_at: &Places,
-        rows: &[Row],
-        row_at: &Places,
-    ) -> io::Result<Vec<Thread>> {
-        let words = self.words(THREAD)?;
-        let places = Places::of(&words, THREAD);
-        let all = places.records(&words, THREAD).map(|(_, record)| {
-            let (process, _, tid) = split_address_key(record[0]);
-            let row = row_at.get(record[5].wrapping_sub(1)).and_then(|at| rows.get(at));
-            let waiting =
-                row.map(|row| Waiting { lock: row.lock, site: row.site, since_ns: record[6] });
-            Thread {
-                process: process_at.get(process).unwrap_or(0),
-                tid: tid as u32,
-                blocked: Blocked {
-                    mutex_ns: record[1],
-                    condition_ns: record[2],
-                    spin_ns: record[3],
-                },
-                waits: record[4],
-                acquisitions: record[7],
-                waiting,
-            }
-        });
-        Ok(all.collect())
     }
 
     fn edges(&self, lock_at: &Places) -> io::Result<Vec<Edge>> {
@@ -238,11 +213,20 @@ impl Recording {
         Ok(all.collect())
     }
 
-    fn words(&self, section: Section) -> io::Result<Vec<u64>> {
+    /// A look at what single threads do now.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the file.
+    pub fn lookout(&self) -> io::Result<Lookout<'_>> {
+        Lookout::new(self)
+    }
+
+    pub(crate) fn words(&self, section: Section) -> io::Result<Vec<u64>> {
         self.words_at(section.offset, section.records * section.words)
     }
 
-    fn record(&self, section: Section, index: usize) -> io::Result<Vec<u64>> {
+    pub(crate) fn record(&self, section: Section, index: usize) -> io::Result<Vec<u64>> {
         let offset = section.offset + (index * section.words * 8) as u64;
         self.words_at(offset, section.words)
     }
@@ -283,6 +267,34 @@ impl Places {
     }
 }
 
+/// The threads from the words of their table.
+fn read_threads(words: &[u64], process_at: &Places, rows: &[Row], row_at: &Places) -> Vec<Thread> {
+    let thread = |record: &[u64]| {
+        let (process, _, tid) = split_address_key(record[0]);
+        let at = match record[5] {
+            // The row of the rest is the last, if it is there.
+            at if at == ROWS as u64 + 1 => rows.len().checked_sub(1),
+            at => row_at.get(at.wrapping_sub(1)),
+        };
+        let waiting = at.and_then(|at| rows.get(at).map(|row| (at, row)));
+        let waiting = waiting.map(|(at, row)| Waiting {
+            row: at,
+            lock: row.lock,
+            site: row.site,
+            since_ns: record[6],
+        });
+        Thread {
+            process: process_at.get(process).unwrap_or(0),
+            tid: tid as u32,
+            blocked: Blocked { mutex_ns: record[1], condition_ns: record[2], spin_ns: record[3] },
+            waits: record[4],
+            acquisitions: record[7],
+            waiting,
+        }
+    };
+    words.chunks(THREAD.words).filter(|record| record[0] != 0).map(thread).collect()
+}
+
 /// A row from the words of its body.
 fn row(lock: usize, site: Option<usize>, body: &[u64]) -> Row {
     let histogram = |total: usize, counts: usize| Histogram {
@@ -296,6 +308,7 @@ fn row(lock: usize, site: Option<usize>, body: &[u64]) -> Row {
         acquisitions: body[field!(acquisitions)],
         contended: body[field!(contended)],
         gave_up: body[field!(gave_up)],
+        still_waiting: 0,
         wait: histogram(field!(wait), field!(waits)),
         hold: histogram(field!(hold), field!(holds)),
     }

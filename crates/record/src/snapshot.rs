@@ -36,6 +36,31 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Counts the waits that go on as if each had ended at the time that `end_ns` says, of the
+    /// monotonic clock: for a recording that nobody writes to any more, in which they are missing
+    /// otherwise. A time before the wait began is one of no length. Says how many there were.
+    pub fn close_waits(&mut self, end_ns: impl Fn(&Process, &Thread, &Waiting) -> u64) -> u64 {
+        let mut closed = 0;
+        for thread in &mut self.threads {
+            let Some(waiting) = thread.waiting else { continue };
+            let Some(process) = self.processes.get(thread.process) else { continue };
+            let Some(row) = self.rows.get_mut(waiting.row) else { continue };
+            let ns = end_ns(process, thread, &waiting).saturating_sub(waiting.since_ns);
+            thread.waiting = None;
+            thread.waits += 1;
+            match self.locks.get(waiting.lock).map(|lock| lock.kind) {
+                Some(Kind::Condition) => thread.blocked.condition_ns += ns,
+                Some(Kind::Spin) => thread.blocked.spin_ns += ns,
+                _ => thread.blocked.mutex_ns += ns,
+            }
+            row.contended += 1;
+            row.still_waiting += 1;
+            row.wait.count_one(ns);
+            closed += 1;
+        }
+        closed
+    }
+
     /// Pairs of locks that were taken in both orders, as positions in `edges`: deadlocks in
     /// waiting, unless a third lock guards both.
     #[must_use]
@@ -123,6 +148,8 @@ pub struct Row {
     pub contended: u64,
     /// How many of those waits ended without the lock.
     pub gave_up: u64,
+    /// How many of those waits never ended: what [`Snapshot::close_waits`] has closed.
+    pub still_waiting: u64,
     /// How long the waits were.
     pub wait: Histogram,
     /// How long the lock was held after it was taken here. `Scope::Full` only.
@@ -162,6 +189,8 @@ pub struct Thread {
 pub struct Waiting {
     /// The lock.
     pub lock: usize,
+    /// The lock at the site, as a position in the rows.
+    pub row: usize,
     /// Where it waits; `None` if the table of sites was full.
     pub site: Option<usize>,
     /// Since when, in nanoseconds of the monotonic clock.

@@ -34,9 +34,7 @@ impl Found {
 /// Finds `key`, which is not zero, among `length` records (a power of two) whose key words `word`
 /// returns, or claims a record.
 pub(crate) fn find<'a>(key: u64, length: usize, word: impl Fn(usize) -> &'a AtomicU64) -> Found {
-    let begin = hash(key) as usize;
-    for step in 0..PROBES.min(length) {
-        let index = (begin + step) & (length - 1);
+    for index in path(key, length) {
         let at = word(index);
         // Relaxed, as below: a record's other words are counters, or looked at by the reader alone,
         // who bears half a record.
@@ -52,6 +50,12 @@ pub(crate) fn find<'a>(key: u64, length: usize, word: impl Fn(usize) -> &'a Atom
         }
     }
     Found::Full
+}
+
+/// The records that a search for `key` among `length` looks at, one after the other.
+pub(crate) fn path(key: u64, length: usize) -> impl Iterator<Item = usize> {
+    let begin = hash(key) as usize;
+    (0..PROBES.min(length)).map(move |step| begin.wrapping_add(step) & (length - 1))
 }
 
 /// Spreads keys that differ in few bits, such as addresses, over all bits.

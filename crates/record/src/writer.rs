@@ -235,6 +235,7 @@ impl Writer {
         waited_ns: u64,
         had: bool,
     ) {
+        self.clear(thread, kind, waited_ns);
         let body = &self.file.bodies[row.0 as usize];
         body.contended.fetch_add(1, Relaxed);
         body.waits[bucket(waited_ns)].fetch_add(1, Relaxed);
@@ -243,9 +244,17 @@ impl Writer {
         if !had {
             body.gave_up.fetch_add(1, Relaxed);
         }
+    }
+
+    /// `thread` waits no more, after `waited_ns`.
+    ///
+    /// That is said before the wait is counted at its row: a thread that is killed in between loses
+    /// a wait, and none is counted twice.
+    fn clear(self, thread: ThreadWriter, kind: Kind, waited_ns: u64) {
         let Some(record) = self.record(thread) else { return self.dropped(Full::Threads) };
-        record.waiting.store(0, Relaxed);
+        // The count first: who looks before and after sees one of both, see `Lookout`.
         record.waits.fetch_add(1, Relaxed);
+        record.waiting.store(0, Relaxed);
         let blocked = match kind {
             Kind::Condition => 1,
             Kind::Spin => 2,

@@ -84,6 +84,70 @@ fn reads_back_what_was_written() -> io::Result<()> {
 }
 
 #[test]
+fn a_wait_that_goes_on_is_counted_up_to_where_it_is_closed() -> io::Result<()> {
+    let (recording, writer) = recording(Scope::Contended)?;
+    let process = writer.process(7, None, 1_000, false).unwrap_or(u32::MAX);
+    let (row, _) = writer.row(process, Kind::Condition, 0x1000, 0x40_0000);
+    let [stays, goes] = [8, 9].map(|tid| writer.thread(process, tid));
+    for thread in [stays, goes] {
+        writer.wait_begins(thread, row, 5_000);
+    }
+    writer.wait_ends(goes, row, Kind::Condition, 400, true);
+    let mut snapshot = recording.read()?;
+    let closed = snapshot.close_waits(|process, thread, waiting| {
+        assert_eq!((process.pid, thread.tid, waiting.since_ns), (7, 8, 5_000));
+        7_000
+    });
+    let row = &snapshot.rows[0];
+    assert_eq!((closed, row.still_waiting, row.contended, row.gave_up), (1, 1, 2, 0));
+    assert_eq!((row.wait.count(), row.wait.sum_ns, row.wait.max_ns), (2, 2_400, 2_000));
+    let condition: u64 = snapshot.threads.iter().map(|thread| thread.blocked.condition_ns).sum();
+    assert_eq!(condition, 2_400);
+    assert_eq!(snapshot.close_waits(|_, _, _| 9_000), 0);
+    // Nobody has waited before he began to.
+    assert_eq!(recording.read()?.close_waits(|_, _, _| 10), 1);
+    Ok(())
+}
+
+#[test]
+fn a_wait_for_one_of_the_rest_is_closed_too() -> io::Result<()> {
+    let (recording, writer) = recording(Scope::Contended)?;
+    let process = writer.process(1, None, 1, false).unwrap_or(u32::MAX);
+    let rows = (1..).map(|lock| writer.row(process, Kind::Mutex, lock * 64, 64).0);
+    // The last row stands for all the rest: it is handed out twice.
+    let mut seen = std::collections::HashSet::new();
+    let rest = rows.take(200_000).find(|row| !seen.insert(row.bits()));
+    let rest = rest.ok_or_else(|| io::Error::other("a table without end"))?;
+    writer.wait_begins(writer.thread(process, 2), rest, 10);
+    let mut snapshot = recording.read()?;
+    assert_eq!(snapshot.close_waits(|_, _, _| 15), 1);
+    let row = snapshot.rows.last().map(|row| (snapshot.locks[row.lock].kind, row.wait.sum_ns));
+    assert_eq!(row, Some((Kind::Rest, 5)));
+    Ok(())
+}
+
+#[test]
+fn a_lookout_sees_the_waits_of_the_last_of_a_processs_images() -> io::Result<()> {
+    let (recording, writer) = recording(Scope::Contended)?;
+    let before = writer.process(7, None, 1 << 20, false).unwrap_or(u32::MAX);
+    let now = writer.process(7, None, 1 << 21, false).unwrap_or(u32::MAX);
+    let (row, _) = writer.row(now, Kind::Mutex, 0x1000, 0x40_0000);
+    writer.wait_begins(writer.thread(before, 7), row, 5);
+    let lookout = recording.lookout()?;
+    let idle = lookout.state(7, 7)?;
+    assert_eq!((idle, lookout.state(8, 7)?), Default::default());
+    let thread = writer.thread(now, 7);
+    writer.wait_begins(thread, row, 5);
+    let waits = lookout.state(7, 7)?;
+    writer.wait_ends(thread, row, Kind::Mutex, 1, true);
+    let waited = lookout.state(7, 7)?;
+    assert!(waits.waits && !waited.waits && waited.ended == 1);
+    assert!(waits.waited_since(idle) && waited.waited_since(waits) && waited.waited_since(idle));
+    assert!(!waited.waited_since(waited));
+    Ok(())
+}
+
+#[test]
 fn starts_bypasses_and_strangers_are_counted() -> io::Result<()> {
     let (recording, writer) = recording(Scope::Contended)?;
     assert_eq!(recording.read()?.strangers, Strangers::default());

@@ -95,7 +95,7 @@ fn site(row: &LockRow, most: u64) -> String {
     let width = row.wait.sum_ns as f64 / most as f64 * 100.0;
     format!(
         "<tr><td>{}<span class=in style=\"width:{width:.1}%\"></span><td>{}{numbers}\n",
-        escape(&row.site),
+        escape(&row.site_and_waiters()),
         row.kind,
     )
 }

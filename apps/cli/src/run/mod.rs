@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`child`] | starts CMD, passes signals on, ends as it does |
 //! | [`sampler`] | looks at its threads from outside, a hundred times a second at most |
+//! | [`ends`] | when waits ended that went on to the end |
 //! | [`waits`] | what kind of waiting a system call is |
 //! | [`symbols`] | names of call sites |
 //! | [`summary`] | puts the recording and the samples together |
@@ -13,6 +14,7 @@
 //! CMD's stdout is CMD's: everything of ours goes to stderr, or to the file of `--report`.
 
 mod child;
+mod ends;
 mod html;
 mod notes;
 mod sampler;
@@ -21,14 +23,17 @@ mod symbols;
 mod text;
 mod waits;
 
-use std::ffi::OsString;
+use std::ffi::{CStr, OsString};
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
 use std::time::Instant;
 
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Platform as _};
 use antiphon_record::{Recording, Scope};
 use clap::Args;
 
@@ -88,15 +93,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let begun = Instant::now();
     let child = child::start(&mut command)
         .map_err(|error| refused(Refusal::of(&arguments.command[0], &program, &error)))?;
-    let sampler = sampler::Sampler::start(child.pid());
+    let pid = child.pid();
+    let sampler = sampler::Sampler::start(pid, Arc::clone(&recording.recording));
     let ended = child.wait().map_err(|error| Failure::wrapper(format!("waiting: {error}")))?;
-    let wall = begun.elapsed();
-    let sampled = sampler.stop();
-
-    let snapshot = recording
-        .recording
-        .read()
-        .map_err(|error| Failure::wrapper(format!("reading the recording: {error}")))?;
+    let (wall, end_ns) = (begun.elapsed(), Linux::now(Clock::Monotonic));
+    let unread = |error| Failure::wrapper(format!("reading the recording: {error}"));
+    let sampled = sampler.stop().map_err(unread)?;
+    let mut snapshot = recording.recording.read().map_err(unread)?;
+    ends::close(&mut snapshot, &sampled, pid, end_ns);
     let report = Report::new(
         Run {
             command: arguments.command.iter().map(|word| word.to_string_lossy().into()).collect(),
@@ -176,10 +180,13 @@ impl<'a> ReportFile<'a> {
     }
 }
 
+/// The name under which the mappings of a process show a recording.
+const TAPE: &CStr = c"antiphon-recording";
+
 /// A recording in memory that has no name in any file system, so that nothing is left of it
 /// whatever becomes of us.
 struct Tape {
-    recording: Recording,
+    recording: Arc<Recording>,
     /// By which CMD and its children open it, while this process is there.
     path: String,
 }
@@ -188,7 +195,7 @@ impl Tape {
     fn new(profile: bool) -> Result<Self, Failure> {
         let fail = |error: std::io::Error| Failure::wrapper(format!("the recording: {error}"));
         // SAFETY: a string that ends in zero.
-        let fd = unsafe { libc::memfd_create(c"antiphon-recording".as_ptr(), libc::MFD_CLOEXEC) };
+        let fd = unsafe { libc::memfd_create(TAPE.as_ptr(), libc::MFD_CLOEXEC) };
         if fd < 0 {
             return Err(fail(std::io::Error::last_os_error()));
         }
@@ -196,7 +203,7 @@ impl Tape {
         let file = unsafe { File::from_raw_fd(fd) };
         let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
         let scope = if profile { Scope::Full } else { Scope::Contended };
-        Ok(Self { recording: Recording::begin(file, scope).map_err(fail)?, path })
+        Ok(Self { recording: Arc::new(Recording::begin(file, scope).map_err(fail)?), path })
     }
 }
 

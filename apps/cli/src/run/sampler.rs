@@ -5,21 +5,29 @@
 //! estimate, and the report says so. The time that threads wanted a CPU and had none is no
 //! estimate: the kernel counts it (`schedstat`), up to the last look at each thread.
 //!
+//! A thread that is in a recorded wait is left out: what it is blocked in is known already.
+//!
 //! The sampler bounds its own cost: after each round it sleeps a hundred times as long as the round
 //! took, and ten milliseconds at least (one, in the first tenth of a second).
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
+use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Platform as _};
+use antiphon_record::{Lookout, Recording};
 
 use super::waits::{Wait, classify};
 
 /// What was seen.
 #[derive(Clone, Debug, Default)]
 pub struct Sampled {
-    /// Seconds that threads were seen blocked, by kind.
+    /// Seconds that threads were seen blocked, by kind, and not in a recorded wait.
     pub blocked_s: BTreeMap<Wait, f64>,
     /// Seconds that threads wanted a CPU and had none.
     pub run_queue_s: f64,
@@ -29,12 +37,31 @@ pub struct Sampled {
     pub rounds: u64,
     /// Looks at a thread that the kernel refused.
     pub refused: u64,
+    /// Threads that were in a recorded wait when they were seen last, by process and thread id.
+    pub waiting: HashMap<(u32, u32), LastSeen>,
+}
+
+/// When a thread was seen last, in nanoseconds of the monotonic clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastSeen {
+    /// Then it was there.
+    pub there_ns: u64,
+    /// Then it was there no more, one round later; `None` if there was no such round.
+    pub gone_ns: Option<u64>,
+}
+
+impl LastSeen {
+    fn new(then: Instant, gone: bool) -> Self {
+        let now_ns = Linux::now(Clock::Monotonic);
+        let there_ns = now_ns.saturating_sub(then.elapsed().as_nanos() as u64);
+        Self { there_ns, gone_ns: gone.then_some(now_ns) }
+    }
 }
 
 /// The sampling thread.
 pub struct Sampler {
     stop: Sender<()>,
-    thread: JoinHandle<Sampled>,
+    thread: JoinHandle<io::Result<Sampled>>,
 }
 
 const ROUND: Duration = Duration::from_millis(10);
@@ -44,19 +71,19 @@ const FIRST: Duration = Duration::from_millis(100);
 const SHARE: u32 = 100;
 
 impl Sampler {
-    /// Begins to look at process `pid` and its descendants.
-    pub fn start(pid: u32) -> Self {
+    /// Begins to look at process `pid` and its descendants, which write to that recording.
+    pub fn start(pid: u32, recording: Arc<Recording>) -> Self {
         let (stop, stopped) = channel();
         let thread = std::thread::spawn(move || {
             let begun = Instant::now();
             let mut watch = Watch::new(pid);
             loop {
                 let round = Instant::now();
-                watch.look(round);
+                watch.look(round, &recording.lookout()?)?;
                 let least = if begun.elapsed() < FIRST { FIRST_ROUNDS } else { ROUND };
                 match stopped.recv_timeout(least.max(round.elapsed() * SHARE)) {
                     Err(RecvTimeoutError::Timeout) => {}
-                    _ => return watch.seen(),
+                    _ => return Ok(watch.seen()),
                 }
             }
         });
@@ -64,19 +91,33 @@ impl Sampler {
     }
 
     /// Ends it.
-    pub fn stop(self) -> Sampled {
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the recording.
+    pub fn stop(self) -> io::Result<Sampled> {
         drop(self.stop);
-        self.thread.join().unwrap_or_default()
+        self.thread.join().unwrap_or_else(|_| Ok(Sampled::default()))
     }
 }
 
 struct Watch {
     root: u32,
-    /// By thread id: when it was last seen, and its waiting for a CPU by then, in nanoseconds.
-    threads: HashMap<u32, (Instant, u64)>,
+    /// By process and thread id.
+    threads: HashMap<(u32, u32), Known>,
     /// Of threads that are gone.
     run_queue_ns: u64,
     seen: Sampled,
+}
+
+/// What is known of a thread since it was seen last.
+#[derive(Clone, Copy)]
+struct Known {
+    seen: Instant,
+    /// How long it had waited for a CPU, in nanoseconds.
+    run_queue_ns: u64,
+    /// Whether it was in a recorded wait.
+    waiting: bool,
 }
 
 impl Watch {
@@ -84,7 +125,7 @@ impl Watch {
         Self { root, threads: HashMap::new(), run_queue_ns: 0, seen: Sampled::default() }
     }
 
-    fn look(&mut self, now: Instant) {
+    fn look(&mut self, now: Instant, lookout: &Lookout<'_>) -> io::Result<()> {
         self.seen.rounds += 1;
         let mut processes = vec![self.root];
         while let Some(process) = processes.pop() {
@@ -94,24 +135,35 @@ impl Watch {
                     continue;
                 };
                 let path = format!("/proc/{process}/task/{thread}");
-                self.look_at(thread, &path, now);
+                self.look_at((process, thread), &path, now, lookout)?;
                 let children = fs::read_to_string(format!("{path}/children")).unwrap_or_default();
                 processes.extend(children.split_ascii_whitespace().flat_map(str::parse::<u32>));
             }
         }
-        let gone = |(seen, waited): (Instant, u64)| (seen != now).then_some(waited);
-        let gone: u64 = self.threads.values().copied().filter_map(gone).sum();
-        self.run_queue_ns += gone;
-        self.threads.retain(|_, (seen, _)| *seen == now);
+        for (&id, thread) in self.threads.iter().filter(|(_, thread)| thread.seen != now) {
+            self.run_queue_ns += thread.run_queue_ns;
+            if thread.waiting {
+                self.seen.waiting.insert(id, LastSeen::new(thread.seen, true));
+            }
+        }
+        self.threads.retain(|_, thread| thread.seen == now);
+        Ok(())
     }
 
-    fn look_at(&mut self, thread: u32, path: &str, now: Instant) {
+    fn look_at(
+        &mut self,
+        id: (u32, u32),
+        path: &str,
+        now: Instant,
+        lookout: &Lookout<'_>,
+    ) -> io::Result<()> {
         let waited = fs::read_to_string(format!("{path}/schedstat"));
         let waited = waited.ok().and_then(|line| run_delay(&line)).unwrap_or(0);
-        let before = self.threads.insert(thread, (now, waited));
-        let Some((before, _)) = before else {
+        let earlier = lookout.state(id.0, id.1)?;
+        let known = Known { seen: now, run_queue_ns: waited, waiting: earlier.waits };
+        let Some(before) = self.threads.insert(id, known) else {
             self.seen.threads += 1;
-            return;
+            return Ok(());
         };
         let wait = match fs::read_to_string(format!("{path}/syscall")) {
             Ok(line) => classify(&line),
@@ -121,13 +173,20 @@ impl Watch {
                 Some(Wait::Other)
             }
         };
-        if let Some(wait) = wait {
-            *self.seen.blocked_s.entry(wait).or_default() += (now - before).as_secs_f64();
+        // A look before and one after: a wait may be shorter than the time between them.
+        if let Some(wait) = wait
+            && !lookout.state(id.0, id.1)?.waited_since(earlier)
+        {
+            *self.seen.blocked_s.entry(wait).or_default() += (now - before.seen).as_secs_f64();
         }
+        Ok(())
     }
 
     fn seen(mut self) -> Sampled {
-        let alive: u64 = self.threads.values().map(|&(_, waited)| waited).sum();
+        let alive: u64 = self.threads.values().map(|thread| thread.run_queue_ns).sum();
+        let waiting = self.threads.iter().filter(|(_, thread)| thread.waiting);
+        let last_seen = waiting.map(|(&id, thread)| (id, LastSeen::new(thread.seen, false)));
+        self.seen.waiting.extend(last_seen);
         self.seen.run_queue_s = (self.run_queue_ns + alive) as f64 / 1e9;
         self.seen
     }
@@ -148,8 +207,17 @@ mod tests {
         assert_eq!(run_delay("100"), None);
     }
 
+    /// A recording that nobody writes to, without a name in any file system.
+    fn nothing_recorded() -> Recording {
+        let path = std::env::temp_dir().join(format!("antiphon-sampler-{}", std::process::id()));
+        let recording = Recording::create(&path, antiphon_record::Scope::Contended);
+        std::fs::remove_file(&path).expect("a file");
+        recording.expect("a recording")
+    }
+
     #[test]
     fn a_sleeping_thread_of_ours_is_seen_sleeping() {
+        let recording = nothing_recorded();
         let mut watch = Watch::new(std::process::id());
         let (stop, stopped) = channel::<()>();
         let sleeper = std::thread::spawn(move || stopped.recv());
@@ -157,10 +225,12 @@ mod tests {
         while watch.seen.blocked_s.get(&Wait::Futex).is_none_or(|&s| s == 0.0) {
             assert!(Instant::now() < until, "{:?}", watch.seen);
             std::thread::sleep(Duration::from_millis(1));
-            watch.look(Instant::now());
+            let lookout = recording.lookout().expect("a lookout");
+            watch.look(Instant::now(), &lookout).expect("a look");
         }
         drop(stop);
         assert!(sleeper.join().is_ok_and(|ended| ended.is_err()));
-        assert!(watch.seen().threads >= 2);
+        let seen = watch.seen();
+        assert!(seen.threads >= 2 && seen.waiting.is_empty(), "{seen:?}");
     }
 }

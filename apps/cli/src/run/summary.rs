@@ -3,12 +3,11 @@
 //! | waited for | known from | reachable |
 //! |---|---|---|
 //! | `mutex`, `condition`, `spin` | the recording: each wait, to the nanosecond | yes |
-//! | `raw_futex` | samples, less what the recording explains | no |
-//! | `semaphore`, `join`, `io`, `sleep`, `other` | samples | no |
+//! | `raw_futex`, `semaphore`, `join`, `io`, `sleep`, `other` | samples | no |
 //! | `run_queue` | the kernel's own count | no |
 //!
-//! A recorded wait lasts until its thread runs again, so a part of it may be in `run_queue` too; a
-//! sample shows such a thread as running, so `raw_futex` comes out too small rather than too large.
+//! A recorded wait lasts until its thread runs again, so a part of it may be in `run_queue` too. A
+//! thread in a recorded wait is not sampled. One that waits when the run ends has waited till then.
 //!
 //! *Reachable* is what a preloaded library can do something about. The share is of all blocked time
 //! except sleep, which nobody else keeps a thread from ending.
@@ -67,10 +66,22 @@ pub struct LockRow {
     pub contended: u64,
     /// How often a wait ended without it.
     pub gave_up: u64,
+    /// How many waits went on at the end, and are counted up to there.
+    pub still_waiting: u64,
     /// The waits.
     pub wait: Histogram,
     /// How long it was held; empty without a profile.
     pub hold: Histogram,
+}
+
+impl LockRow {
+    /// The call site, and how many still wait there.
+    pub fn site_and_waiters(&self) -> String {
+        match self.still_waiting {
+            0 => self.site.clone(),
+            waiters => format!("{}, {waiters} still waiting", self.site),
+        }
+    }
 }
 
 /// Two locks that were taken in both orders.
@@ -173,6 +184,7 @@ impl Report {
                     all.acquisitions += row.acquisitions;
                     all.contended += row.contended;
                     all.gave_up += row.gave_up;
+                    all.still_waiting += row.still_waiting;
                     all.wait.add(&row.wait);
                     all.hold.add(&row.hold);
                 })
@@ -272,21 +284,18 @@ fn blocked(snapshot: &Snapshot, sampled: &Sampled) -> Blocked {
         snapshot.threads.iter().map(|thread| of(&thread.blocked)).sum::<u64>() as f64 / 1e9
     };
     let seen = |wait| sampled.blocked_s.get(&wait).copied().unwrap_or(0.0);
-    let mut blocked = Blocked {
+    Blocked {
         mutex: recorded(|blocked| blocked.mutex_ns),
         condition: recorded(|blocked| blocked.condition_ns),
         spin: recorded(|blocked| blocked.spin_ns),
-        raw_futex: 0.0,
+        raw_futex: seen(Wait::Futex),
         semaphore: seen(Wait::Semaphore),
         join: seen(Wait::Join),
         io: seen(Wait::Io),
         sleep: seen(Wait::Sleep),
         other: seen(Wait::Other),
         run_queue: sampled.run_queue_s,
-    };
-    // What is recorded slept in futexes, too.
-    blocked.raw_futex = (seen(Wait::Futex) - blocked.reachable()).max(0.0);
-    blocked
+    }
 }
 
 fn lock_row(snapshot: &Snapshot, row: &Row, symbols: &mut Symbols) -> LockRow {
@@ -301,6 +310,7 @@ fn lock_row(snapshot: &Snapshot, row: &Row, symbols: &mut Symbols) -> LockRow {
         acquisitions: row.acquisitions,
         contended: row.contended,
         gave_up: row.gave_up,
+        still_waiting: row.still_waiting,
         wait: row.wait.clone(),
         hold: row.hold.clone(),
     }
@@ -341,6 +351,7 @@ fn lock_object(row: &LockRow, profile: bool) -> Value {
         "site": row.site, "kind": row.kind, "address": format!("{:#x}", row.address),
         "pid": row.pid, "acquisitions": profile.then_some(row.acquisitions),
         "contended": row.contended, "gave_up": row.gave_up,
+        "still_waiting": row.still_waiting,
         "wait_ns": times(&row.wait), "hold_ns": profile.then(|| times(&row.hold)),
     })
 }

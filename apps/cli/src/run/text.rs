@@ -112,7 +112,7 @@ fn locks(out: &mut String, report: &Report, colour: bool) {
 fn fields(row: &LockRow, profile: bool) -> Vec<Cell> {
     let number = |number: u64| Cell::number(count(number));
     let mut fields = vec![
-        Cell::text(&row.site),
+        Cell::text(row.site_and_waiters()),
         Cell::text(row.kind).tone(Tone::Faint),
         Cell::number(row.locks.to_string()),
     ];

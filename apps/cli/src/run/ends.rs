@@ -1,0 +1,135 @@
+//! When waits ended that went on as their threads did.
+//!
+//! A thread that is killed, or whose process exits, says nothing of the wait that it is in. Its
+//! record still does, and the wait lasted till the first of these that is known:
+//!
+//! | what happened | known from |
+//! |---|---|
+//! | the process executed another program | the record of that, under the same id |
+//! | CMD ended; the thread was CMD's, or is still there | us |
+//! | the thread was gone from one round to the next | the sampler |
+//!
+//! Where the sampler alone knows of an end, the wait counts up to when it saw the thread last. A
+//! child that was there for less than a round was never seen, and its waits are of no length.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+
+use antiphon_record::Snapshot;
+
+use super::TAPE;
+use super::sampler::Sampled;
+
+/// Closes the waits that still go on. CMD was process `root` and ended at `end_ns` of the monotonic
+/// clock.
+pub fn close(snapshot: &mut Snapshot, sampled: &Sampled, root: u32, end_ns: u64) {
+    let processes: Vec<_> =
+        snapshot.processes.iter().map(|process| (process.pid, process.began_ns)).collect();
+    snapshot.close_waits(|process, thread, waiting| {
+        let later = processes
+            .iter()
+            .filter(|&&(pid, began_ns)| pid == process.pid && began_ns > process.began_ns);
+        let replaced_ns = later.map(|&(_, began_ns)| began_ns).min();
+        // What is from before the wait is of another thread, which had the same id.
+        let last_seen = sampled.waiting.get(&(process.pid, thread.tid));
+        let last_seen = last_seen.filter(|seen| seen.there_ns >= waiting.since_ns);
+        // The sampler tells in which round the end was. If nobody tells more, it is at the begin.
+        let is_known = process.pid == root || replaced_ns.is_some();
+        let gone_ns = if is_there(process.pid, thread.tid) {
+            end_ns
+        } else if is_known {
+            last_seen.and_then(|seen| seen.gone_ns).unwrap_or(end_ns)
+        } else {
+            last_seen.map_or(waiting.since_ns, |seen| seen.there_ns)
+        };
+        gone_ns.min(replaced_ns.unwrap_or(end_ns)).min(end_ns)
+    });
+}
+
+/// Whether that thread is still there, in a process that has a recording mapped: an id that another
+/// process has got since does not count.
+fn is_there(pid: u32, tid: u32) -> bool {
+    let records = || {
+        let maps = fs::File::open(format!("/proc/{pid}/maps")).map(BufReader::new);
+        let name = TAPE.to_string_lossy();
+        // A process that ends meanwhile, or is not ours to look at, is not there.
+        maps.is_ok_and(|maps| maps.lines().map_while(Result::ok).any(|line| line.contains(&*name)))
+    };
+    fs::exists(format!("/proc/{pid}/task/{tid}")).unwrap_or(false) && records()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sampler::LastSeen;
+    use super::*;
+    use antiphon_record::{Histogram, Kind, Lock, Process, Row, Thread, Waiting};
+
+    /// A thread of process `pid` that has waited since 100.
+    fn waits(pid: u32, tid: u32) -> Snapshot {
+        let process = |began_ns| Process { pid, parent: None, began_ns, light: false };
+        let waiting = Waiting { row: 0, lock: 0, site: None, since_ns: 100 };
+        Snapshot {
+            processes: vec![process(50)],
+            locks: vec![Lock { process: 0, address: 64, kind: Kind::Mutex, first_site: None }],
+            rows: vec![Row {
+                lock: 0,
+                site: None,
+                acquisitions: 0,
+                contended: 0,
+                gave_up: 0,
+                still_waiting: 0,
+                wait: Histogram::default(),
+                hold: Histogram::default(),
+            }],
+            threads: vec![Thread {
+                process: 0,
+                tid,
+                blocked: antiphon_record::Blocked::default(),
+                waits: 0,
+                acquisitions: 0,
+                waiting: Some(waiting),
+            }],
+            ..Snapshot::default()
+        }
+    }
+
+    /// No process has such an id: the kernel's largest is 2²².
+    const GONE: u32 = 1 << 30;
+
+    #[test]
+    fn a_wait_lasts_till_the_first_end_that_is_known() {
+        let waited = |snapshot: &Snapshot, seen: Option<LastSeen>, root: u32| {
+            let mut snapshot = snapshot.clone();
+            let mut sampled = Sampled::default();
+            sampled.waiting.extend(seen.map(|seen| ((GONE, GONE + 1), seen)));
+            close(&mut snapshot, &sampled, root, 1_000);
+            assert_eq!(snapshot.rows[0].still_waiting, 1);
+            snapshot.rows[0].wait.sum_ns
+        };
+        let seen = |there_ns, gone_ns| Some(LastSeen { there_ns, gone_ns });
+        let mut snapshot = waits(GONE, GONE + 1);
+        assert_eq!(waited(&snapshot, None, GONE), 900);
+        assert_eq!(waited(&snapshot, seen(400, None), GONE), 900);
+        assert_eq!(waited(&snapshot, seen(400, Some(500)), GONE), 400);
+        assert_eq!(waited(&snapshot, seen(980, Some(1_010)), GONE), 900);
+        assert_eq!(waited(&snapshot, seen(90, Some(95)), GONE), 900);
+        // The same of a child.
+        assert_eq!(waited(&snapshot, None, 1), 0);
+        assert_eq!(waited(&snapshot, seen(400, None), 1), 300);
+        assert_eq!(waited(&snapshot, seen(400, Some(500)), 1), 300);
+        for began_ns in [600, 300, 20] {
+            snapshot.processes.push(Process { began_ns, ..snapshot.processes[0].clone() });
+        }
+        assert_eq!(waited(&snapshot, None, 1), 200);
+        assert_eq!(waited(&snapshot, seen(290, Some(310)), 1), 200);
+        // The program was not executed by the process that had its id before.
+        assert_eq!(waited(&snapshot, seen(240, Some(250)), 1), 150);
+    }
+
+    #[test]
+    fn another_process_of_the_same_id_is_not_the_one_that_waited() {
+        // This one is there, but maps no recording.
+        assert!(!is_there(std::process::id(), std::process::id()));
+        assert!(!is_there(GONE, GONE));
+    }
+}

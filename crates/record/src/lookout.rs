@@ -1,0 +1,69 @@
+//! Single threads, looked up while they run: a few words of the file instead of all.
+
+use std::collections::HashMap;
+use std::io;
+
+use crate::Recording;
+use crate::layout::{PROCESS, THREAD, address_key};
+use crate::table::path;
+
+/// Looks up threads of the processes that wrote before it was made.
+#[derive(Debug)]
+pub struct Lookout<'a> {
+    recording: &'a Recording,
+    /// By process id: when it began, and its record. Of several the last, which is there now.
+    processes: HashMap<u32, (u64, u64)>,
+}
+
+/// Where a thread stands with its waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// Whether it waits.
+    pub waits: bool,
+    /// How many of its waits have ended.
+    pub ended: u64,
+}
+
+impl State {
+    /// Whether there was a wait between an earlier look and this one, or at one of them. Whatever a
+    /// thread slept in meanwhile was that wait, or next to it.
+    #[must_use]
+    pub fn waited_since(self, earlier: Self) -> bool {
+        self.waits || earlier.waits || self.ended != earlier.ended
+    }
+}
+
+impl<'a> Lookout<'a> {
+    pub(crate) fn new(recording: &'a Recording) -> io::Result<Self> {
+        let words = recording.words(PROCESS)?;
+        let mut processes = HashMap::new();
+        for (index, record) in (0..).zip(words.chunks(PROCESS.words)) {
+            if record[0] != 0 {
+                let latest = processes.entry(record[0] as u32).or_default();
+                *latest = (record[2], index).max(*latest);
+            }
+        }
+        Ok(Self { recording, processes })
+    }
+
+    /// The state of thread `tid` of process `pid`, in the ids of those who wrote. Without a record
+    /// it is that of a thread that never waited.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the file.
+    pub fn state(&self, pid: u32, tid: u32) -> io::Result<State> {
+        let Some(&(_, process)) = self.processes.get(&pid) else { return Ok(State::default()) };
+        let key = address_key(process, 0, u64::from(tid));
+        for index in path(key, THREAD.records) {
+            let record = self.recording.record(THREAD, index)?;
+            if record[0] == key {
+                return Ok(State { waits: record[5] != 0, ended: record[4] });
+            }
+            if record[0] == 0 {
+                break;
+            }
+        }
+        Ok(State::default())
+    }
+}
