@@ -4,12 +4,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::{Atomic, Platform};
-use antiphon_sync::lock::Lock;
 use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
-use crate::program::{Program, destruction, exclusion, unlock};
+use crate::program::{Program, destruction, exclusion, tries, unlock};
 
 const PLAIN: Bounds = Bounds::PLAIN;
 /// One spurious wake, one timeout and one spin cut short for each thread.
@@ -22,7 +21,7 @@ macro_rules! each {
             Entry::new(concat!($subject, "/excludes-2x1"), exclusion::<$lock>(2, 1), $bounds),
             Entry::new(concat!($subject, "/excludes-2x2"), exclusion::<$lock>(2, 2), $bounds),
             Entry::new(concat!($subject, "/excludes-3x1"), exclusion::<$lock>(3, 1), $bounds),
-            Entry::new(concat!($subject, "/tries-1+1"), tries::<$lock>(), $bounds)
+            Entry::new(concat!($subject, "/tries-1+1"), tries::<$lock>(1), $bounds)
                 .reaches(&["busy"]),
             Entry::new(concat!($subject, "/destroyed-1+1"), destruction::<$lock>(), $bounds)
                 .reaches(&["retired"]),
@@ -61,28 +60,6 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("futex/exhausted-3x1", exclusion::<Futex<Check>>(3, 1), PLAIN.nodes(1)),
     ]);
     entries
-}
-
-/// A try fails only if somebody holds the lock, and never blocks. Has to reach `busy`.
-fn tries<L: Lock>() -> Program {
-    Program::new(2, 2, |scope| {
-        let lock = scope.share(L::NEW);
-        let data = scope.share(Data::new(0));
-        scope.spawn(move || {
-            lock.lock();
-            data.set(data.get() + 1);
-            unlock(lock);
-        });
-        scope.spawn(move || {
-            if lock.try_lock() {
-                data.set(data.get() + 1);
-                unlock(lock);
-            } else {
-                antiphon_check::probe("busy");
-            }
-        });
-        scope.finally(move || assert!(lock.try_lock(), "a free lock can't be tried"));
-    })
 }
 
 /// The words of a [`Futex`].

@@ -11,7 +11,7 @@ use antiphon_sync::policy::{None, Numa, Policy};
 use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::forms::{Backed, Insistent, Mutex, Sleepy, Spinning};
-use crate::program::{Program, contend, destruction, exclusion, soon, unlock};
+use crate::program::{Program, contend, destruction, exclusion, soon, tries, unlock};
 use crate::watched::{Watched, sorting};
 
 type BackedUp = ShflMutex<Check, None, Backed>;
@@ -87,7 +87,11 @@ fn fair() -> Vec<Entry> {
         Entry::new("shfl-mutex/fair-gives-up-1+1", give_up(1, 1), timed),
         Entry::new("shfl-mutex/fair-gives-up-2+2", give_up(2, 2), timed.spurious(1)).by_lot(10_000),
         Entry::new("shfl-mutex/fair-gives-up-2x1+1", overtaken(), timed).reaches(&["gave up"]),
-        Entry::new("shfl-mutex/fair-tries-2+1", tries::<None, Insistent>(2), PLAIN),
+        Entry::new(
+            "shfl-mutex/fair-tries-2+1",
+            tries::<ShflMutex<Check, None, Insistent>>(2),
+            PLAIN,
+        ),
         Entry::new("shfl-mutex+light/fair-2x2", exclusion::<Fair>(2, 2), light).by_lot(10_000),
         Entry::new("shfl-mutex+light/fair-3x2", exclusion::<Fair>(3, 2), light).by_lot(10_000),
     ]
@@ -105,12 +109,21 @@ fn impatient() -> Vec<Entry> {
         Entry::new("shfl-mutex/gives-up-2+2", giving_up::<None, Sleepy>(2, 2), timed.spurious(1))
             .by_lot(10_000)
             .reaches(gave_up),
-        Entry::new("shfl-mutex/tries-1+1", tries::<None, Sleepy>(1), PLAIN.spurious(1))
+        Entry::new(
+            "shfl-mutex/tries-1+1",
+            tries::<ShflMutex<Check, None, Sleepy>>(1),
+            PLAIN.spurious(1),
+        )
+        .reaches(busy),
+        Entry::new("shfl-mutex/tries-2+1", tries::<ShflMutex<Check, None, Sleepy>>(2), PLAIN)
             .reaches(busy),
-        Entry::new("shfl-mutex/tries-2+1", tries::<None, Sleepy>(2), PLAIN).reaches(busy),
-        Entry::new("shfl-mutex/tries-3+1", tries::<None, Sleepy>(3), PLAIN.spurious(1))
-            .by_lot(5_000)
-            .reaches(busy),
+        Entry::new(
+            "shfl-mutex/tries-3+1",
+            tries::<ShflMutex<Check, None, Sleepy>>(3),
+            PLAIN.spurious(1),
+        )
+        .by_lot(5_000)
+        .reaches(busy),
     ]
 }
 
@@ -153,8 +166,12 @@ fn shipped() -> Vec<Entry> {
             tired.spurious(1).sockets(2),
         )
         .by_lot(5_000),
-        Entry::new("shfl-mutex/shipped-tries-1+1", tries::<Numa, Standard>(1), tired.spurious(1))
-            .reaches(&["busy"]),
+        Entry::new(
+            "shfl-mutex/shipped-tries-1+1",
+            tries::<ShflMutex<Check, Numa, Standard>>(1),
+            tired.spurious(1),
+        )
+        .reaches(&["busy"]),
         Entry::new("shfl-mutex/shipped-gives-up-1+1", give_up(1, 1), timed).reaches(gave_up),
         Entry::new("shfl-mutex/shipped-gives-up-2+2", give_up(2, 2), timed.spurious(1))
             .by_lot(5_000)
@@ -229,30 +246,5 @@ fn overtaken() -> Program {
             unlock(lock);
             assert!(lock.lock_uncontended(), "and kept for nobody");
         });
-    })
-}
-
-/// Research on the published code, 1.5 b: a try on a free lock succeeds, whatever went before, and
-/// one on a held lock fails. Has to reach `busy`.
-fn tries<Q: Policy, F: Form>(lockers: u32) -> Program {
-    Program::new(lockers + 1, lockers + 1, move |scope| {
-        let lock = scope.share(ShflMutex::<Check, Q, F>::NEW);
-        let data = scope.share(Data::new(0));
-        for _ in 0..lockers {
-            scope.spawn(move || {
-                lock.lock();
-                data.set(data.get() + 1);
-                unlock(lock);
-            });
-        }
-        scope.spawn(move || {
-            if lock.try_lock() {
-                data.set(data.get() + 1);
-                unlock(lock);
-            } else {
-                antiphon_check::probe("busy");
-            }
-        });
-        scope.finally(move || assert!(lock.try_lock(), "a free lock can't be tried"));
     })
 }

@@ -72,6 +72,31 @@ pub fn destruction<L: Lock>() -> Program {
     })
 }
 
+/// Research on the published code, 1.5 b: a try on a free lock succeeds, whatever went before, and
+/// one on a held lock fails. Has to reach `busy`.
+pub fn tries<L: Lock>(lockers: u32) -> Program {
+    Program::new(lockers + 1, lockers + 1, move |scope| {
+        let lock = scope.share(L::NEW);
+        let data = scope.share(Data::new(0));
+        for _ in 0..lockers {
+            scope.spawn(move || {
+                lock.lock();
+                data.set(data.get() + 1);
+                unlock(lock);
+            });
+        }
+        scope.spawn(move || {
+            if lock.try_lock() {
+                data.set(data.get() + 1);
+                unlock(lock);
+            } else {
+                antiphon_check::probe("busy");
+            }
+        });
+        scope.finally(move || assert!(lock.try_lock(), "a free lock can't be tried"));
+    })
+}
+
 /// Unlocks what the caller has locked.
 pub fn unlock(lock: &impl Lock) {
     // SAFETY: each caller has locked it.

@@ -103,22 +103,64 @@ fn a_handler_that_interrupts_a_waiter_may_fork() {
     second.join().unwrap();
 }
 
+/// The head of a queue, in a signal handler, waits until another has had what both wait for.
+struct Meeting {
+    inside: AtomicBool,
+    had: AtomicBool,
+    in_time: AtomicBool,
+}
+
+impl Meeting {
+    const fn new() -> Self {
+        Self {
+            inside: AtomicBool::new(false),
+            had: AtomicBool::new(false),
+            in_time: AtomicBool::new(false),
+        }
+    }
+
+    /// In the handler: waits for the other, but not for ever.
+    fn wait_in_handler(&self) {
+        self.inside.store(true, Ordering::Relaxed);
+        let begun = Instant::now();
+        while !self.has_had() && begun.elapsed() < Duration::from_secs(20) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.in_time.store(self.has_had(), Ordering::Relaxed);
+    }
+
+    /// Sends `signal` to the thread, and waits until it is in the handler.
+    fn begin(&self, thread: libc::pthread_t, signal: libc::c_int) {
+        // SAFETY: the thread waits for what only the caller lets it have.
+        unsafe { libc::pthread_kill(thread, signal) };
+        while !self.inside.load(Ordering::Relaxed) {
+            thread::yield_now();
+        }
+    }
+
+    /// The other has had it.
+    fn note_had(&self) {
+        self.had.store(true, Ordering::Relaxed);
+    }
+
+    fn has_had(&self) -> bool {
+        self.had.load(Ordering::Relaxed)
+    }
+
+    fn was_in_time(&self) -> bool {
+        self.in_time.load(Ordering::Relaxed)
+    }
+}
+
 /// The head of the queue is in a handler that waits for the one behind it: the lock is free, so
 /// that one must get it.
 #[test]
 fn a_free_lock_is_had_though_its_head_is_in_a_handler() {
     static LOCK: Mutex = Mutex::NEW;
-    static HAD: AtomicBool = AtomicBool::new(false);
-    static INSIDE: AtomicBool = AtomicBool::new(false);
-    static IN_TIME: AtomicBool = AtomicBool::new(false);
+    static MEETING: Meeting = Meeting::new();
 
     extern "C" fn wait_for_the_other(_: libc::c_int) {
-        INSIDE.store(true, Ordering::Relaxed);
-        let begun = Instant::now();
-        while !HAD.load(Ordering::Relaxed) && begun.elapsed() < Duration::from_secs(20) {
-            thread::sleep(Duration::from_millis(1));
-        }
-        IN_TIME.store(HAD.load(Ordering::Relaxed), Ordering::Relaxed);
+        MEETING.wait_in_handler();
     }
 
     handle(libc::SIGUSR2, wait_for_the_other);
@@ -134,18 +176,14 @@ fn a_free_lock_is_had_though_its_head_is_in_a_handler() {
             LOCK.lock();
             unlock(&LOCK);
         }
-        HAD.store(true, Ordering::Relaxed);
+        MEETING.note_had();
     });
     settle();
-    // SAFETY: the thread waits for the lock, which we hold.
-    unsafe { libc::pthread_kill(first_handle, libc::SIGUSR2) };
-    while !INSIDE.load(Ordering::Relaxed) {
-        thread::yield_now();
-    }
+    MEETING.begin(first_handle, libc::SIGUSR2);
     unlock(&LOCK);
     first.join().unwrap();
     second.join().unwrap();
-    assert!(IN_TIME.load(Ordering::Relaxed));
+    assert!(MEETING.was_in_time());
 }
 
 /// The same, and the one behind the head is interrupted all the time, as by a profiler or
@@ -153,18 +191,11 @@ fn a_free_lock_is_had_though_its_head_is_in_a_handler() {
 #[test]
 fn a_waiter_that_is_interrupted_all_the_time_passes_a_head_in_a_handler() {
     static LOCK: Mutex = Mutex::NEW;
-    static HAD: AtomicBool = AtomicBool::new(false);
-    static INSIDE: AtomicBool = AtomicBool::new(false);
-    static IN_TIME: AtomicBool = AtomicBool::new(false);
+    static MEETING: Meeting = Meeting::new();
     static DONE: AtomicBool = AtomicBool::new(false);
 
     extern "C" fn wait_for_the_other(_: libc::c_int) {
-        INSIDE.store(true, Ordering::Relaxed);
-        let begun = Instant::now();
-        while !HAD.load(Ordering::Relaxed) && begun.elapsed() < Duration::from_secs(20) {
-            thread::sleep(Duration::from_millis(1));
-        }
-        IN_TIME.store(HAD.load(Ordering::Relaxed), Ordering::Relaxed);
+        MEETING.wait_in_handler();
     }
 
     extern "C" fn nothing(_: libc::c_int) {}
@@ -179,20 +210,16 @@ fn a_waiter_that_is_interrupted_all_the_time_passes_a_head_in_a_handler() {
     settle();
     let (second, second_handle) = start(|| {
         LOCK.lock();
-        HAD.store(true, Ordering::Relaxed);
+        MEETING.note_had();
         unlock(&LOCK);
         while !DONE.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(1));
         }
     });
     settle();
-    // SAFETY: the thread waits for the lock, which we hold.
-    unsafe { libc::pthread_kill(first_handle, libc::SIGWINCH) };
-    while !INSIDE.load(Ordering::Relaxed) {
-        thread::yield_now();
-    }
+    MEETING.begin(first_handle, libc::SIGWINCH);
     unlock(&LOCK);
-    while !HAD.load(Ordering::Relaxed) {
+    while !MEETING.has_had() {
         // SAFETY: the thread stays until we are done.
         unsafe { libc::pthread_kill(second_handle, libc::SIGPROF) };
         thread::sleep(Duration::from_millis(5));
@@ -200,7 +227,7 @@ fn a_waiter_that_is_interrupted_all_the_time_passes_a_head_in_a_handler() {
     DONE.store(true, Ordering::Relaxed);
     first.join().unwrap();
     second.join().unwrap();
-    assert!(IN_TIME.load(Ordering::Relaxed));
+    assert!(MEETING.was_in_time());
 }
 
 /// The first waiter is in a handler that waits for the second: a broadcast reaches both.
@@ -209,17 +236,10 @@ fn a_broadcast_does_not_stop_at_a_waiter_in_a_handler() {
     static LOCK: Mutex = Mutex::NEW;
     static CHANGED: Condvar<Linux> = Condvar::NEW;
     static GO: AtomicBool = AtomicBool::new(false);
-    static WOKEN: AtomicBool = AtomicBool::new(false);
-    static INSIDE: AtomicBool = AtomicBool::new(false);
-    static IN_TIME: AtomicBool = AtomicBool::new(false);
+    static MEETING: Meeting = Meeting::new();
 
     extern "C" fn wait_for_the_other(_: libc::c_int) {
-        INSIDE.store(true, Ordering::Relaxed);
-        let begun = Instant::now();
-        while !WOKEN.load(Ordering::Relaxed) && begun.elapsed() < Duration::from_secs(20) {
-            thread::sleep(Duration::from_millis(1));
-        }
-        IN_TIME.store(WOKEN.load(Ordering::Relaxed), Ordering::Relaxed);
+        MEETING.wait_in_handler();
     }
 
     fn wait() {
@@ -235,21 +255,17 @@ fn a_broadcast_does_not_stop_at_a_waiter_in_a_handler() {
     settle();
     let (second, _) = start(|| {
         wait();
-        WOKEN.store(true, Ordering::Relaxed);
+        MEETING.note_had();
     });
     settle();
-    // SAFETY: the thread waits until GO, which only we set.
-    unsafe { libc::pthread_kill(first_handle, libc::SIGURG) };
-    while !INSIDE.load(Ordering::Relaxed) {
-        thread::yield_now();
-    }
+    MEETING.begin(first_handle, libc::SIGURG);
     LOCK.lock();
     GO.store(true, Ordering::Relaxed);
     unlock(&LOCK);
     CHANGED.notify_all();
     first.join().unwrap();
     second.join().unwrap();
-    assert!(IN_TIME.load(Ordering::Relaxed));
+    assert!(MEETING.was_in_time());
 }
 
 /// As above, with waiters that are moved to their mutex: the one whose turn it is sits in a

@@ -1,6 +1,8 @@
 //! What real programs do to locks: free them, fork over them, lock them in signal handlers, and
 //! give up on them a million times.
 
+mod common;
+
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
@@ -13,6 +15,7 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Deadline, Platform};
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::Condvar;
+use common::page::Page;
 
 type Mutex = ShflMutex<Linux>;
 
@@ -39,23 +42,10 @@ fn a_held_lock_may_be_moved_and_dropped() {
 /// The next owner may unmap the lock while the last one is still inside `unlock` (MUTEX-3).
 #[test]
 fn unlock_touches_nothing_after_the_release() {
-    const PAGE: usize = 4096;
     for round in 0..3_000 {
-        // SAFETY: a fresh anonymous page.
-        let page = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                PAGE,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        assert_ne!(page, libc::MAP_FAILED);
-        let address = page as usize;
+        let page = Page::map();
         // SAFETY: all zero is a free lock; it is used only until it is unmapped below.
-        let lock = unsafe { &*page.cast::<Mutex>() };
+        let lock: &Mutex = unsafe { page.as_ref() };
         lock.lock();
         let waiting = Barrier::new(2);
         thread::scope(|scope| {
@@ -63,8 +53,8 @@ fn unlock_touches_nothing_after_the_release() {
                 waiting.wait();
                 lock.lock();
                 unlock(lock);
-                // SAFETY: mapped above; nobody has a reason to touch it any more.
-                assert_eq!(unsafe { libc::munmap(address as *mut _, PAGE) }, 0);
+                // SAFETY: nobody has a reason to touch it any more (the point of this test).
+                unsafe { page.unmap() };
             });
             waiting.wait();
             if round % 3 == 0 {

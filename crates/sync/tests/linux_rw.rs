@@ -2,7 +2,6 @@
 
 mod common;
 
-use std::ptr;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::thread;
@@ -14,6 +13,7 @@ use antiphon_sync::lock::{
     GroupReaders, GroupWriters, Recursive, Refused, RwForm, ShflRwLock, Standard,
 };
 use antiphon_sync::policy::{Numa, Policy};
+use common::page::Page;
 use common::readers::{Inside, sharing};
 use common::sound::Sound;
 use common::validate::{Guarded, exclusion};
@@ -292,23 +292,10 @@ fn timed_and_untimed_waiters_mix() {
 /// The last reader's successor may unmap the lock while that one is still in `unlock_read` (RW-3).
 #[test]
 fn unlock_touches_nothing_after_the_release() {
-    const PAGE: usize = 4096;
     for round in 0..2_000 {
-        // SAFETY: a fresh anonymous page.
-        let page = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                PAGE,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        assert_ne!(page, libc::MAP_FAILED);
-        let address = page as usize;
+        let page = Page::map();
         // SAFETY: all zero is a free lock; it is used only until it is unmapped below.
-        let lock = unsafe { &*page.cast::<Lock<Sound>>() };
+        let lock: &Lock<Sound> = unsafe { page.as_ref() };
         let reads = round % 2 == 0;
         if reads {
             read(lock)
@@ -321,8 +308,8 @@ fn unlock_touches_nothing_after_the_release() {
                 waiting.wait();
                 lock.write();
                 unlock_write(lock);
-                // SAFETY: mapped above; nobody has a reason to touch it any more.
-                assert_eq!(unsafe { libc::munmap(address as *mut _, PAGE) }, 0);
+                // SAFETY: nobody has a reason to touch it any more (the point of this test).
+                unsafe { page.unmap() };
             });
             waiting.wait();
             if round % 3 == 0 {

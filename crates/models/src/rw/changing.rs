@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_check::{Check, Data, Scope, probe};
+use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, Platform};
 
 use super::preferred::words;
-use super::{Lock, assert_free, read, unlock_read, unlock_write};
+use super::{Lock, assert_free, others, read, unlock_read, unlock_write};
 use crate::forms::Sleepy;
 use crate::program::{Program, soon};
 
@@ -154,30 +154,6 @@ pub fn upgrading(upgraders: u32, readers: u32, writers: u32) -> Program {
             assert_free(lock);
         });
     })
-}
-
-/// Plain readers and writers, one round each.
-fn others<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    lock: &'scope Lock,
-    data: &'scope Data<u32>,
-    readers: u32,
-    writers: u32,
-) {
-    for _ in 0..readers {
-        scope.spawn(move || {
-            read(lock);
-            let _ = data.get();
-            unlock_read(lock);
-        });
-    }
-    for _ in 0..writers {
-        scope.spawn(move || {
-            lock.write();
-            data.set(data.get() + 1);
-            unlock_write(lock);
-        });
-    }
 }
 
 /// One may give up becoming the writer, and is a reader still. Has to reach `gave up`.

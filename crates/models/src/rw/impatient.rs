@@ -3,7 +3,7 @@
 use antiphon_check::{Data, probe};
 use antiphon_sync::lock::Refused;
 
-use super::{Lock, assert_free, read, unlock_read, unlock_write};
+use super::{Lock, assert_free, others, unlock_read, unlock_write};
 use crate::forms::Sleepy;
 use crate::program::{Program, soon};
 
@@ -51,20 +51,7 @@ pub fn tries(readers: u32, writers: u32) -> Program {
     Program::new(threads, threads + 1, move |scope| {
         let lock = scope.share(Lock::<Sleepy>::NEW);
         let data = scope.share(Data::new(0));
-        for _ in 0..readers {
-            scope.spawn(move || {
-                read(lock);
-                let _ = data.get();
-                unlock_read(lock);
-            });
-        }
-        for _ in 0..writers {
-            scope.spawn(move || {
-                lock.write();
-                data.set(data.get() + 1);
-                unlock_write(lock);
-            });
-        }
+        others(scope, lock, data, readers, writers);
         scope.spawn(move || {
             match lock.try_read() {
                 Ok(()) => {

@@ -5,7 +5,7 @@ mod impatient;
 mod preferred;
 mod sharing;
 
-use antiphon_check::Check;
+use antiphon_check::{Check, Data, Scope};
 use antiphon_sync::lock::{Recursive, RwForm, ShflRwLock, Standard};
 use antiphon_sync::policy::{None, Policy};
 
@@ -186,4 +186,28 @@ fn unlock_write<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
 /// At the end nobody is in, and nothing is kept for anybody.
 fn assert_free<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
     assert!(lock.write_uncontended(), "free at the end");
+}
+
+/// Plain readers and writers, one round each.
+fn others<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    lock: &'scope Lock,
+    data: &'scope Data<u32>,
+    readers: u32,
+    writers: u32,
+) {
+    for _ in 0..readers {
+        scope.spawn(move || {
+            read(lock);
+            let _ = data.get();
+            unlock_read(lock);
+        });
+    }
+    for _ in 0..writers {
+        scope.spawn(move || {
+            lock.write();
+            data.set(data.get() + 1);
+            unlock_write(lock);
+        });
+    }
 }

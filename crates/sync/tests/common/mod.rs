@@ -4,6 +4,7 @@
 
 pub mod contention;
 pub mod metal;
+pub mod page;
 pub mod readers;
 pub mod sound;
 pub mod validate;
