@@ -13,6 +13,7 @@
 //! `run` exits as the program under it does; its own failures are 125, 126 and 127, as `env`'s.
 
 mod bench;
+mod cpu_time;
 mod failure;
 mod lab;
 mod list;

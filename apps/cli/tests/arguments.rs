@@ -18,6 +18,7 @@ fn bad_arguments_are_2_and_one_line_that_says_what_would_be_right() {
         (&["bench", "locks", "--repetitions", "0"], "11"),
         (&["try", "--pairs", "3", "--", "ls"], "6"),
         (&["try", "--pairs", "10"], "CMD"),
+        (&["try", "--metric", "rate", "--", "ls"], "NAME=REGEX"),
         (&["locks", "--jsn"], "--json"),
     ] {
         let output = output(arguments);

@@ -26,6 +26,25 @@ fn a_verdict_comes_with_its_interval_and_pairs() {
 }
 
 #[test]
+fn a_metric_is_read_from_either_stream_and_compared() {
+    let script = "echo rate 7; echo rate 12 >&2";
+    let arguments = ["try", "--pairs", "6", "--json", "--metric", "rate=rate ([0-9]+)", "--"];
+    let report = json(&[&arguments[..], &["sh", "-c", script]].concat());
+    let rate = &report["metrics"]["rate"];
+    assert_eq!((&rate["glibc"], &rate["ours"]), (&12.0.into(), &12.0.into()));
+    assert_eq!(rate["ratio"]["low95"], 1.0);
+    assert!(report["cpu_ratio"]["median"].as_f64() > Some(0.0));
+}
+
+#[test]
+fn output_without_the_metric_is_said() {
+    let output = output(&["try", "--metric", "rate=rate ([0-9]+)", "--", "echo", "nothing"]);
+    assert_eq!(output.status.code(), Some(1));
+    let line = stderr(&output);
+    assert!(line.contains("nothing that matches \"rate ([0-9]+)\""), "{line}");
+}
+
+#[test]
 fn a_failing_program_is_1_and_said() {
     let output = output(&["try", "--", "sh", "-c", "exit 3"]);
     assert_eq!(output.status.code(), Some(1));

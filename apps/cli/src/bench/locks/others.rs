@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use crate::cpu_time;
+
 /// What the kernel has counted up to some moment.
 pub struct Moment {
     at: Instant,
@@ -15,7 +17,7 @@ impl Moment {
     /// This moment. `None` where `/proc/stat` can't be read.
     pub fn now() -> Option<Self> {
         let stat = std::fs::read_to_string("/proc/stat").ok()?;
-        Some(Self { at: Instant::now(), busy_s: busy(&stat)?, ours_s: children() })
+        Some(Self { at: Instant::now(), busy_s: busy(&stat)?, ours_s: cpu_time::of_children() })
     }
 
     /// How many CPUs were used on average since, by anybody but us.
@@ -33,15 +35,6 @@ fn busy(stat: &str) -> Option<f64> {
     let times: Vec<u64> = line.split_whitespace().take(8).flat_map(str::parse).collect();
     let idle = times.get(3)? + times.get(4)?;
     Some((times.iter().sum::<u64>() - idle) as f64 / 100.0)
-}
-
-fn children() -> f64 {
-    // SAFETY: all fields are numbers, of which zero is a value.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: `usage` is ours to write; the call can't fail with these arguments.
-    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
 #[cfg(test)]

@@ -11,30 +11,40 @@
 //! distribution of times, and needs six pairs. The verdict is "no difference" unless the interval
 //! excludes 1.
 
+mod metric;
+mod pair;
+
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::os::fd::FromRawFd as _;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Instant;
 
 use clap::Args;
-use serde_json::json;
 
+use crate::cpu_time;
 use crate::failure::Failure;
 use crate::output::progress::Progress;
-use crate::output::table::duration;
+use crate::output::table::colour_stdout;
 use crate::output::{report, say};
 use crate::preload;
 use crate::program::{self, Refusal};
-use crate::stats::{Interval, Random, median};
+use crate::stats::Random;
+use metric::Metric;
+use pair::{Outcome, Pair, Run};
 
 /// Is CMD faster with our locks? Interleaved runs with glibc's and ours
 #[derive(Args)]
 #[command(after_help = "\
 CMD runs 2 × (N + 1) times, so it must be a command that can be repeated. It reads nothing from
-stdin, and its output is thrown away unless --keep-output is given.
+stdin, and its output is thrown away unless --keep-output is given. --metric reads a number that CMD
+prints, from its stdout or stderr: of several matches the last.
 
 Example:
-  antiphon try --pairs 20 -- xz -T4 -k -c FILE")]
+  antiphon try --pairs 20 -- xz -T4 -k -c FILE
+  antiphon try --metric 'events=number of events: +([0-9]+)' -- sysbench threads --time=2 run")]
 pub struct Arguments {
     /// Our lock
     #[arg(long, value_name = "L", default_value = "shfl-mutex", value_parser = preload::LOCKS)]
@@ -45,7 +55,10 @@ pub struct Arguments {
     /// Of the order within pairs
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Let CMD's output pass
+    /// Compare a number that CMD prints, too; the regular expression has one group (repeatable)
+    #[arg(long, value_name = "NAME=REGEX", value_parser = Metric::parse)]
+    metric: Vec<Metric>,
+    /// Let CMD's output pass; with --metric, to stderr
     #[arg(long)]
     keep_output: bool,
     /// Print one JSON object instead of sentences
@@ -58,18 +71,6 @@ pub struct Arguments {
 
 /// A pair needs this many to have a 95 % interval: 2 · ½⁶ < 5 %.
 const LEAST: usize = 6;
-
-struct Pair {
-    glibc_s: f64,
-    ours_s: f64,
-    ours_first: bool,
-}
-
-impl Pair {
-    fn ratio(&self) -> f64 {
-        self.ours_s / self.glibc_s
-    }
-}
 
 /// Runs the pairs and says what came of them.
 ///
@@ -88,14 +89,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let library = preload::unpack().map_err(Failure::missing)?;
     let pairs = run_pairs(arguments, &program, &library)?;
-    let ratios = pairs.iter().map(Pair::ratio).collect();
-    let Some(interval) = Interval::of(ratios) else {
+    let metrics: Vec<_> = arguments.metric.iter().map(Metric::name).collect();
+    let Some(outcome) = Outcome::of(&arguments.lock, &pairs, &metrics) else {
         return Err(Failure::arguments("--pairs takes a number from 6"));
     };
     if arguments.json {
-        report::print(body(&pairs, interval, &arguments.lock))?;
+        report::print(outcome.json())?;
     } else {
-        say(&text(&pairs, interval, &arguments.lock))?;
+        say(&outcome.text(colour_stdout()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -108,72 +109,85 @@ fn run_pairs(arguments: &Arguments, program: &Path, library: &Path) -> Result<Ve
         let ours_first = random.next().is_multiple_of(2);
         let first = time(arguments, program, ours_first.then_some(library))?;
         let second = time(arguments, program, (!ours_first).then_some(library))?;
-        let (ours_s, glibc_s) = if ours_first { (first, second) } else { (second, first) };
+        let (ours, glibc) = if ours_first { (first, second) } else { (second, first) };
         if number > 0 {
-            pairs.push(Pair { glibc_s, ours_s, ours_first });
+            pairs.push(Pair { glibc, ours, ours_first });
         }
         progress.step("a pair");
     }
     Ok(pairs)
 }
 
-/// Seconds of one run, with our locks if there is a library.
-fn time(arguments: &Arguments, program: &Path, library: Option<&Path>) -> Result<f64, Failure> {
+/// One run, with our locks if there is a library.
+fn time(arguments: &Arguments, program: &Path, library: Option<&Path>) -> Result<Run, Failure> {
     let mut command = Command::new(&arguments.command[0]);
     command.args(&arguments.command[1..]).stdin(Stdio::null());
-    if !arguments.keep_output {
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-    }
+    let mut output = Output::of(arguments, &mut command)?;
     if let Some(library) = library {
         preload::under(&mut command, library, &arguments.lock);
     }
+    let before = cpu_time::of_children();
     let begin = Instant::now();
     let status = command.status();
     let seconds = begin.elapsed().as_secs_f64();
-    let name = arguments.command[0].to_string_lossy();
-    match status {
-        Ok(status) if status.success() => Ok(seconds),
-        Ok(status) => {
-            let locks = if library.is_some() { arguments.lock.as_str() } else { "glibc" };
-            let hint = if arguments.keep_output { "" } else { "; --keep-output shows why" };
-            Err(Failure::measured(format!("{name} failed with {locks}: {status}{hint}")))
-        }
-        Err(error) => {
-            let refusal = Refusal::of(&arguments.command[0], program, &error);
-            Err(Failure::missing(refusal.why()))
-        }
+    let cpu_s = cpu_time::of_children() - before;
+    let status = status.map_err(|error| {
+        Failure::missing(Refusal::of(&arguments.command[0], program, &error).why())
+    })?;
+    let printed = output.read()?;
+    if arguments.keep_output {
+        eprint!("{printed}");
     }
+    if !status.success() {
+        return Err(failed(arguments, library.is_some(), status));
+    }
+    let metrics = arguments.metric.iter().map(|metric| metric.find(&printed));
+    let metrics = metrics.collect::<Result<_, _>>().map_err(Failure::measured)?;
+    Ok(Run { seconds, cpu_s, metrics })
 }
 
-fn body(pairs: &[Pair], interval: Interval, lock: &str) -> serde_json::Value {
-    let pairs: Vec<_> = pairs
-        .iter()
-        .map(|pair| {
-            json!({
-                "glibc_s": pair.glibc_s, "ours_s": pair.ours_s, "ratio": pair.ratio(),
-                "first": if pair.ours_first { lock } else { "glibc" },
-            })
-        })
-        .collect();
-    let Interval { low95, median, high95 } = interval;
-    json!({
-        "lock": lock, "pairs": pairs, "verdict": interval.verdict(),
-        "ratio": { "median": median, "low95": low95, "high95": high95 },
-    })
+fn failed(arguments: &Arguments, ours: bool, status: ExitStatus) -> Failure {
+    let name = arguments.command[0].to_string_lossy();
+    let locks = if ours { arguments.lock.as_str() } else { "glibc" };
+    let hint = if arguments.keep_output { "" } else { "; --keep-output shows why" };
+    Failure::measured(format!("{name} failed with {locks}: {status}{hint}"))
 }
 
-fn text(pairs: &[Pair], interval: Interval, lock: &str) -> String {
-    let middle = |of: fn(&Pair) -> f64| {
-        duration(median(pairs.iter().map(of).collect()).unwrap_or(f64::NAN) * 1e9)
-    };
-    let Interval { low95, median, high95 } = interval;
-    format!(
-        "glibc       {}\n{lock:<10}  {}\n\
-         {lock} takes {median:.3}× the time of glibc (95 %: {low95:.3} to {high95:.3}, {} pairs)\n\
-         verdict: {}\n",
-        middle(|pair| pair.glibc_s),
-        middle(|pair| pair.ours_s),
-        pairs.len(),
-        interval.verdict()
-    )
+/// Where a run's output goes: nowhere, to ours, or, when there are metrics in it, to memory. A
+/// pipe would be read until the last process that has it ends, be it a daemon.
+enum Output {
+    Elsewhere,
+    Memory(File),
+}
+
+impl Output {
+    fn of(arguments: &Arguments, command: &mut Command) -> Result<Self, Failure> {
+        if arguments.metric.is_empty() {
+            if !arguments.keep_output {
+                command.stdout(Stdio::null()).stderr(Stdio::null());
+            }
+            return Ok(Self::Elsewhere);
+        }
+        let failure = |error| Failure::measured(format!("no memory for the output: {error}"));
+        // SAFETY: the name is a C string; the call touches nothing else of ours.
+        let fd = unsafe { libc::memfd_create(c"antiphon-try".as_ptr(), libc::MFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(failure(std::io::Error::last_os_error()));
+        }
+        // SAFETY: just made, and nobody else's.
+        let file = unsafe { File::from_raw_fd(fd) };
+        command.stdout(file.try_clone().map_err(failure)?);
+        command.stderr(file.try_clone().map_err(failure)?);
+        Ok(Self::Memory(file))
+    }
+
+    fn read(&mut self) -> Result<String, Failure> {
+        let mut bytes = Vec::new();
+        if let Self::Memory(file) = self {
+            file.rewind()
+                .and_then(|()| file.read_to_end(&mut bytes))
+                .map_err(|error| Failure::measured(format!("the output can't be read: {error}")))?;
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
 }
