@@ -6,6 +6,7 @@
 //! | `tidy` | style as a test: columns, lengths, banned words, fences, rooms and their edges |
 //! | `mutants` | the models: each weakened ordering and each broken invariant must be noticed |
 //! | `hunt` | the preload library: no hang under a program made to find one |
+//! | `programs` | real programs: how fast they are with our locks (a measurement, no check) |
 //!
 //! Each verb prints its findings as `file:line: what`, and exits with 0 if there were none, 1 if
 //! there were some, 2 if it was called wrongly or could not do its work.
@@ -15,6 +16,7 @@ mod finding;
 mod hunt;
 mod metadata;
 mod mutants;
+mod programs;
 mod source;
 mod tidy;
 mod tree;
@@ -27,11 +29,12 @@ use finding::Outcome;
 type Failure = Box<dyn std::error::Error>;
 
 /// The verbs, each with the line that `--help` shows of it.
-const VERBS: [(&str, &str); 4] = [
+const VERBS: [(&str, &str); 5] = [
     ("claims", "check docs/claims.toml  [--readme] [--strict]"),
     ("tidy", "check the style and the shape of the tree"),
     ("mutants", "weaken the code, run the models  [--changed BASE | --all | --file F] [--limit S]"),
     ("hunt", "look for a hang of the locks  [--seconds S] [--seed N] [--library PATH]"),
+    ("programs", "measure real programs  [--pairs N] [--threads LIST] [--only LIST] [--record F]"),
 ];
 
 fn main() -> ExitCode {
@@ -53,6 +56,7 @@ fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
             Some("tidy") => tidy::run(arguments),
             Some("mutants") => mutants::run(arguments),
             Some("hunt") => hunt::run(arguments),
+            Some("programs") => programs::run(arguments),
             _ => Err(format!("no verb {verb:?}; there are {}", verbs().join(", ")).into()),
         },
         Some(Short('h') | Long("help")) => {

@@ -65,20 +65,19 @@ impl<'a> Outcome<'a> {
 
     /// For scripts.
     pub fn json(&self) -> Value {
-        let interval = |Interval { low95, median, high95 }| json!({ "median": median, "low95": low95, "high95": high95 });
         let pairs: Vec<_> = self.pairs.iter().map(|pair| self.pair(pair)).collect();
         let metrics: serde_json::Map<_, _> = self.rows[2..]
             .iter()
             .map(|row| {
                 let both = json!({
-                    "glibc": row.glibc, "ours": row.ours, "ratio": interval(row.ratio),
+                    "glibc": row.glibc, "ours": row.ours, "ratio": interval_json(row.ratio),
                 });
                 (row.name.to_owned(), both)
             })
             .collect();
         json!({
             "lock": self.lock, "pairs": pairs, "verdict": self.time.verdict(),
-            "ratio": interval(self.time), "cpu_ratio": interval(self.rows[1].ratio),
+            "ratio": interval_json(self.time), "cpu_ratio": interval_json(self.rows[1].ratio),
             "metrics": metrics,
         })
     }
@@ -124,6 +123,11 @@ impl<'a> Outcome<'a> {
             self.time.verdict()
         )
     }
+}
+
+fn interval_json(interval: Interval) -> Value {
+    let Interval { low95, median, high95 } = interval;
+    json!({ "median": median, "low95": low95, "high95": high95 })
 }
 
 #[cfg(test)]

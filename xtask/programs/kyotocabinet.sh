@@ -1,0 +1,1 @@
+kccachetest wicked -th "$THREADS" "$((800000 / THREADS))"
