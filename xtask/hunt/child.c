@@ -22,6 +22,8 @@ static void *contend(void *me)
 		turn = !mine;
 		MUST(pthread_cond_signal(&turned));
 		MUST(pthread_mutex_unlock(&forked.mutex));
+		MUST(pthread_rwlock_rdlock(&forked_shared));
+		MUST(pthread_rwlock_unlock(&forked_shared));
 		progress(CHILD_SLOT);
 	}
 	return NULL;
@@ -36,6 +38,7 @@ static _Noreturn void be_child(pid_t parent)
 	/* Longer than the watchdog's patience, in case that there is no watchdog. */
 	alarm(ALARM_S);
 	MUST(pthread_mutex_unlock(&forked.mutex));
+	MUST(pthread_rwlock_init(&forked_shared, NULL));
 	turn = 0;
 	MUST(pthread_cond_init(&turned, NULL));
 	pthread_t threads[2];
@@ -45,6 +48,8 @@ static _Noreturn void be_child(pid_t parent)
 		MUST(pthread_mutex_lock(&forked.mutex));
 		section(&forked, 1000);
 		MUST(pthread_mutex_unlock(&forked.mutex));
+		MUST(pthread_rwlock_wrlock(&forked_shared));
+		MUST(pthread_rwlock_unlock(&forked_shared));
 	}
 	for (int at = 0; at < 2; at++)
 		MUST(pthread_join(threads[at], NULL));
@@ -55,11 +60,13 @@ void fork_once(struct chance *chance)
 {
 	pid_t parent = getpid();
 	MUST(pthread_mutex_lock(&forked.mutex));
+	MUST(pthread_rwlock_wrlock(&forked_shared));
 	/* Lets some come and queue. */
 	spin_for(below(chance, 100000));
 	pid_t child = fork();
 	if (child == 0)
 		be_child(parent);
+	MUST(pthread_rwlock_unlock(&forked_shared));
 	MUST(pthread_mutex_unlock(&forked.mutex));
 	if (child == -1)
 		broken("fork", errno);

@@ -17,7 +17,7 @@ int stopping;
 
 /* What the seed decides. */
 static struct {
-	int lockers, members, producers, consumers, neighbours;
+	int lockers, sharers, members, producers, consumers, neighbours;
 	uint64_t longest_ns, pause_us;
 	int forks, signals, cancels, one_cpu;
 } plan;
@@ -96,7 +96,7 @@ static void *cross(void *argument)
 
 static void *(*const roles[])(void *) = {
 	[LOCKER] = locker,     [MEMBER] = member,       [PRODUCER] = producer,
-	[CONSUMER] = consumer, [NEIGHBOUR] = neighbour,
+	[CONSUMER] = consumer, [NEIGHBOUR] = neighbour, [SHARER] = sharer,
 };
 
 static void *work(void *argument)
@@ -144,6 +144,8 @@ static void decide(struct chance *chance)
 	int left = 2 + below(chance, one_in(chance, 3) ? 31 : 9);
 	plan.lockers = below(chance, left + 1);
 	left -= plan.lockers;
+	plan.sharers = one_in(chance, 3) ? 0 : below(chance, left + 1);
+	left -= plan.sharers;
 	plan.members = left < 2 || one_in(chance, 4) ? 0 : 2 + below(chance, left - 1);
 	left -= plan.members;
 	plan.producers = left < 2 ? 0 : 1 + below(chance, one_in(chance, 2) ? 1 : left - 1);
@@ -175,7 +177,7 @@ static void use_one_cpu(struct chance *chance)
  * and so would hide that a notification went to the grave with the cancelled one. */
 static void replace_consumer(struct chance *chance)
 {
-	int first = FIRST_SLOT + plan.lockers + plan.members + plan.producers;
+	int first = FIRST_SLOT + plan.lockers + plan.sharers + plan.members + plan.producers;
 	struct worker *worker = &workers[first + below(chance, plan.consumers)];
 	void *result;
 	MUST(pthread_cancel(worker->thread));
@@ -259,8 +261,10 @@ int main(int arguments, char **argument)
 	struct sigaction action = {.sa_handler = try_in_handler, .sa_flags = SA_RESTART};
 	MUST(sigaction(SIGUSR1, &action, NULL));
 	set_up_locks(&chance, plan.longest_ns);
+	set_up_shared(&chance, plan.longest_ns);
 	set_up_tokens(&chance, plan.members);
 	hire(LOCKER, plan.lockers);
+	hire(SHARER, plan.sharers);
 	hire(MEMBER, plan.members);
 	hire(PRODUCER, plan.producers);
 	hire(CONSUMER, plan.consumers);
@@ -269,6 +273,7 @@ int main(int arguments, char **argument)
 
 	__atomic_store_n(&stopping, 1, __ATOMIC_RELAXED);
 	dismiss(LOCKER);
+	dismiss(SHARER);
 	dismiss(MEMBER);
 	dismiss(PRODUCER);
 	end_consumers(plan.consumers);

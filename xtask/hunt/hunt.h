@@ -4,6 +4,7 @@
  * |---|---|
  * | `hunt.c` | the plan that a seed makes, the threads, and the pest among them |
  * | `locks.c` | threads that lock: mutexes of three kinds, spinlocks, a signal handler that tries |
+ * | `sharers.c` | threads that read and write: readers-writer locks of three kinds |
  * | `tokens.c` | threads that wait: a ring with a token, a bounded buffer with cancellation |
  * | `child.c` | what the child of a fork does with a mutex that threads of its parent wait for |
  *
@@ -23,8 +24,8 @@
 /* The board: what the program shows to the watchdog, in a shared file. `board.rs` has the same. */
 enum { MAGIC = 0x746e7568, SLOTS = 64, OBJECTS = 64 };
 enum count { TIMEOUTS, CANCELS, FORKS, SIGNALS, COUNTS };
-enum role { ABSENT, PEST, CHILD, LOCKER, MEMBER, PRODUCER, CONSUMER, NEIGHBOUR };
-enum object { NOTHING, MUTEX, COND, SPIN };
+enum role { ABSENT, PEST, CHILD, LOCKER, MEMBER, PRODUCER, CONSUMER, NEIGHBOUR, SHARER };
+enum object { NOTHING, MUTEX, COND, SPIN, RWLOCK };
 
 struct board {
 	uint64_t magic;
@@ -115,6 +116,13 @@ void *locker(void *worker);
 void try_in_handler(int signal);
 /* Held by the pest when it forks; the handler and the lockers want it too. */
 extern struct guarded forked, handled;
+
+/* sharers.c */
+void set_up_shared(struct chance *chance, uint64_t longest_ns);
+void *sharer(void *worker);
+/* Held by the pest when it forks, and wanted by sharers. The child makes it anew: the C library
+ * takes its writer for the parent's thread, and keeps count of readers that are not there. */
+extern pthread_rwlock_t forked_shared;
 
 /* tokens.c */
 void set_up_tokens(struct chance *chance, int members);

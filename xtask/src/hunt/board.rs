@@ -69,12 +69,14 @@ pub enum Role {
     Consumer,
     /// Burns its time, and uses no lock.
     Neighbour,
+    /// Reads and writes.
+    Sharer,
 }
 
 impl Role {
     fn of(word: u64) -> Self {
         use Role::*;
-        let roles = [Absent, Pest, Child, Locker, Member, Producer, Consumer, Neighbour];
+        let roles = [Absent, Pest, Child, Locker, Member, Producer, Consumer, Neighbour, Sharer];
         usize::try_from(word).ok().and_then(|at| roles.get(at).copied()).unwrap_or(Absent)
     }
 }
@@ -97,6 +99,8 @@ pub enum Kind {
     Cond,
     /// `pthread_spinlock_t`.
     Spin,
+    /// `pthread_rwlock_t`.
+    Rwlock,
 }
 
 impl Board {
@@ -139,6 +143,7 @@ impl Snapshot {
                 1 => Kind::Mutex,
                 2 => Kind::Cond,
                 3 => Kind::Spin,
+                4 => Kind::Rwlock,
                 _ => return None,
             };
             Some(Object { kind, address: pair[1] })

@@ -41,7 +41,7 @@ fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
 fn objects(text: &mut String, process: u32, objects: &[Object]) {
     let memory = File::open(format!("/proc/{process}/mem"));
     for object in objects {
-        let mut bytes = [0; 32];
+        let mut bytes = [0; 56];
         let bytes = &mut bytes[..size(object.kind)];
         let read = memory.as_ref().map_err(ToString::to_string).and_then(|memory| {
             memory.read_exact_at(bytes, object.address).map_err(|error| error.to_string())
@@ -60,6 +60,7 @@ fn size(kind: Kind) -> usize {
         Kind::Mutex => 24,
         Kind::Cond => 32,
         Kind::Spin => 4,
+        Kind::Rwlock => 56,
     }
 }
 
@@ -84,6 +85,12 @@ fn words(kind: Kind, bytes: &[u8]) -> String {
             text += &format!(" inside {} epoch {}", word(5), word(6));
         }
         Kind::Spin => {}
+        Kind::Rwlock => {
+            let state = u64::from(word(1)) << 32 | u64::from(word(0));
+            let (readers, head, flags) = (state >> 40, state >> 8 & 0xffff, state & 0xff);
+            text += &format!(" readers {readers} head {head:#x} flags {flags:#x}");
+            text += &format!(" tail {:#x}", word(2));
+        }
     }
     text
 }
