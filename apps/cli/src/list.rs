@@ -35,6 +35,23 @@ impl FromStr for Counts {
     }
 }
 
+/// Shares of reads, in hundredths: `100,90,50`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shares(pub Vec<u32>);
+
+impl FromStr for Shares {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let share = |text: &str| {
+            text.trim().parse().ok().filter(|share| (0..=100).contains(share)).ok_or_else(|| {
+                format!("'{text}' is not a number of reads in a hundred; write 100,90,50")
+            })
+        };
+        text.split(',').map(share).collect::<Result<_, _>>().map(Self)
+    }
+}
+
 /// The names in `text`, each of which must be one of `known`; an empty list stands for none.
 ///
 /// # Errors
@@ -63,6 +80,15 @@ mod tests {
         assert_eq!(of("2"), Ok(vec![2]));
         assert_eq!(of("2, 4,8-11"), Ok(vec![2, 4, 8, 9, 10, 11]));
         for wrong in ["", "0", "x", "4-2", "2,,3", "-3", "2-", "99999"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn shares_are_of_a_hundred() {
+        let of = |text: &str| text.parse().map(|Shares(shares)| shares);
+        assert_eq!(of("100, 99,0"), Ok(vec![100, 99, 0]));
+        for wrong in ["", "101", "-1", "x", "9,,5", "50%"] {
             assert!(of(wrong).is_err(), "{wrong}");
         }
     }

@@ -50,12 +50,12 @@ enum Verb {
     #[command(subcommand)]
     Lab(Lab),
     /// One repetition of a measurement, for `bench`.
-    #[command(name = bench::locks::REPETITION, hide = true)]
+    #[command(name = bench::REPETITION, hide = true)]
     Repetition {
         order: String,
     },
     /// A busy neighbour, for `bench`.
-    #[command(name = bench::locks::NEIGHBOUR, hide = true)]
+    #[command(name = bench::NEIGHBOUR, hide = true)]
     Neighbour {
         parent: u32,
     },
@@ -65,6 +65,7 @@ enum Verb {
 #[derive(Subcommand)]
 enum Bench {
     Locks(bench::locks::Arguments),
+    Rwlocks(bench::rwlocks::Arguments),
 }
 
 /// The laboratory behind the locks
@@ -85,10 +86,11 @@ fn main() -> ExitCode {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Try(arguments) => trial::run(&arguments),
         Verb::Bench(Bench::Locks(arguments)) => bench::locks::run(&arguments),
+        Verb::Bench(Bench::Rwlocks(arguments)) => bench::rwlocks::run(&arguments),
         Verb::Locks(arguments) => locks::run(&arguments),
         Verb::Lab(Lab::Check(arguments)) => lab::check::run(&arguments),
-        Verb::Repetition { order } => bench::locks::repetition(&order),
-        Verb::Neighbour { parent } => bench::locks::neighbour(parent),
+        Verb::Repetition { order } => bench::repetition(&order),
+        Verb::Neighbour { parent } => bench::neighbour(parent),
     };
     done.unwrap_or_else(|failure| failure.report())
 }

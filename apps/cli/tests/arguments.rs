@@ -16,6 +16,12 @@ fn bad_arguments_are_2_and_one_line_that_says_what_would_be_right() {
         (&["bench", "locks", "--threads", "0"], "2,4,8"),
         (&["bench", "locks", "--seconds", "-1"], "0.2"),
         (&["bench", "locks", "--repetitions", "0"], "11"),
+        (&["bench", "rwlocks", "--reads", "101"], "100,90,50"),
+        (&["bench", "rwlocks", "--subject", "shfl-mutex"], "shfl-rwlock"),
+        (&["bench", "rwlocks", "--against", "glibc-adaptive"], "glibc-writer"),
+        (&["bench", "rwlocks", "--case", "readers"], "continuous"),
+        (&["bench", "rwlocks", "--seconds", "0"], "0.2"),
+        (&["bench", "rwlocks", "--case", "continuous", "--threads", "1"], "--threads 2"),
         (&["try", "--pairs", "3", "--", "ls"], "6"),
         (&["try", "--pairs", "10"], "CMD"),
         (&["try", "--metric", "rate", "--", "ls"], "NAME=REGEX"),
@@ -53,7 +59,15 @@ fn a_program_needs_no_dashes_before_it() {
 
 #[test]
 fn every_help_has_an_example() {
-    for verb in [&["run"][..], &["try"], &["locks"], &["bench", "locks"], &["lab", "check"]] {
+    let verbs: [&[&str]; 6] = [
+        &["run"],
+        &["try"],
+        &["locks"],
+        &["bench", "locks"],
+        &["bench", "rwlocks"],
+        &["lab", "check"],
+    ];
+    for verb in verbs {
         let arguments = [verb, &["--help"]].concat();
         let output = output(&arguments);
         let help = String::from_utf8_lossy(&output.stdout);

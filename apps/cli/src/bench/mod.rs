@@ -1,3 +1,57 @@
 //! `bench`: ours beside the peers, in one interleaved run.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`locks`], [`rwlocks`] | the verbs: what may be asked of each family of locks |
+//! | [`settings`] | what both may be asked |
+//! | [`plan`] | which cells, in which order: repetition by repetition, subjects shuffled |
+//! | [`repeat`] | one repetition in a process of its own, with an end to its time |
+//! | [`measure`] | what that process does |
+//! | [`subjects`] | the locks |
+//! | [`neighbours`], [`others`] | who else uses the machine: because we want it, or anyhow |
+//! | [`rows`] | medians, quartiles and ratios of what came back |
+//! | [`tables`] | tables for people |
 
 pub mod locks;
+mod measure;
+mod neighbours;
+mod others;
+mod plan;
+mod repeat;
+mod rows;
+pub mod rwlocks;
+mod settings;
+mod subjects;
+mod tables;
+
+use std::process::ExitCode;
+
+use crate::failure::Failure;
+
+/// The hidden verb that carries out one repetition.
+pub const REPETITION: &str = "__repetition";
+/// The hidden verb of a busy neighbour.
+pub const NEIGHBOUR: &str = neighbours::VERB;
+
+/// Carries out one repetition and prints its outcome.
+///
+/// # Errors
+///
+/// If `order` is not one that `bench` gives.
+pub fn repetition(order: &str) -> Result<ExitCode, Failure> {
+    neighbours::end_with_parent();
+    let order = serde_json::from_str(order).map_err(Failure::arguments)?;
+    let outcome = measure::measure(&order).map_err(Failure::arguments)?;
+    let line = serde_json::to_string(&outcome).map_err(Failure::measured)?;
+    println!("{line}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Burns a CPU until its parent ends.
+///
+/// # Errors
+///
+/// None; the type is that of every verb.
+pub fn neighbour(parent: u32) -> Result<ExitCode, Failure> {
+    neighbours::burn(parent)
+}

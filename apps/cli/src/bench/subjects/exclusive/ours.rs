@@ -4,7 +4,7 @@ use antiphon_linux::Linux;
 use antiphon_sync::lock::{self, Lock, classic};
 use antiphon_sync::policy::Numa;
 
-use super::Subject;
+use crate::bench::subjects::Subject;
 
 /// The mutex in its default form.
 pub type Mutex = Ours<lock::ShflMutex<Linux>>;

@@ -4,10 +4,13 @@
 //! repetition goes round all of them in a new order, so that whatever else happens on the machine
 //! meets all alike. The first repetition warms caches, frequencies and page tables; it is rejected.
 
+use std::fmt;
+
 use super::measure::{Case, Order, Outcome, Ticks};
 use super::neighbours::{Load, Neighbours};
 use super::others::Moment;
 use super::repeat::repeat;
+use super::subjects::Family;
 use crate::failure::Failure;
 use crate::output::progress::Progress;
 use crate::stats::Random;
@@ -19,12 +22,25 @@ pub struct Cell {
     pub load: Load,
     /// The workload.
     pub case: Case,
+    /// How many of a hundred critical sections only read; `None` where nothing is mixed.
+    pub reads: Option<u32>,
     /// Threads at the lock.
     pub threads: usize,
 }
 
+/// What threads do: a case, and the mixture of readers and writers in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Workload {
+    /// The case.
+    pub case: Case,
+    /// As in [`Cell::reads`].
+    pub reads: Option<u32>,
+}
+
 /// All that is to be measured.
 pub struct Plan {
+    /// Of which the locks are.
+    pub family: Family,
     /// In this order.
     pub cells: Vec<Cell>,
     /// Our locks.
@@ -64,21 +80,33 @@ pub enum Trouble {
     Failed(String),
 }
 
-/// The cells of these loads, cases and thread counts.
-pub fn cells(loads: &[Load], cases: &[&str], threads: &[usize]) -> Vec<Cell> {
+/// The cells of these loads, workloads and thread counts.
+pub fn cells(loads: &[Load], workloads: &[Workload], threads: &[usize]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &load in loads {
-        for &name in cases {
-            let (these, counts): (&[Case], &[usize]) = match name {
-                "uncontended" => (&[Case::Uncontended, Case::UncontendedAlone], &[1]),
-                "short" => (&[Case::Short], threads),
-                _ => (&[Case::FiveMicroseconds], threads),
+        for &Workload { case, reads } in workloads {
+            // Readers who never leave need a writer beside them.
+            let counts = match case {
+                Case::Continuous => threads.iter().copied().filter(|&count| count > 1).collect(),
+                _ if case.contended() => threads.to_vec(),
+                _ => vec![1],
             };
-            let all = these.iter().flat_map(|&case| counts.iter().map(move |&n| (case, n)));
-            cells.extend(all.map(|(case, threads)| Cell { load, case, threads }));
+            cells.extend(counts.into_iter().map(|threads| Cell { load, case, reads, threads }));
         }
     }
     cells
+}
+
+impl fmt::Display for Cell {
+    /// `noisy short, 99 % reads, 8 threads`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.load.name(), self.case.name())?;
+        if let Some(reads) = self.reads {
+            write!(f, ", {reads} % reads")?;
+        }
+        let plural = if self.threads == 1 { "" } else { "s" };
+        write!(f, ", {} thread{plural}", self.threads)
+    }
 }
 
 impl Plan {
@@ -132,9 +160,7 @@ impl Plan {
                 if lock.trouble.is_none() {
                     self.repeat(lock, repetition > 0);
                 }
-                let Cell { load, case, threads } = cell;
-                let (load, case, lock) = (load.name(), case.name(), lock.subject);
-                progress.step(&format!("{load} {case}, {threads} threads: {lock}"));
+                progress.step(&format!("{cell}: {}", lock.subject));
             }
         }
         measured
@@ -142,8 +168,10 @@ impl Plan {
 
     fn repeat(&self, lock: &mut Measured, counts: bool) {
         let order = Order {
+            family: self.family,
             subject: lock.subject.to_owned(),
             case: lock.cell.case,
+            reads: lock.cell.reads,
             threads: lock.cell.threads,
             seconds: self.seconds,
             ticks: self.ticks,
@@ -171,17 +199,31 @@ impl Plan {
 mod tests {
     use super::*;
 
+    fn workload(case: Case, reads: Option<u32>) -> Workload {
+        Workload { case, reads }
+    }
+
     #[test]
     fn an_uncontended_cell_has_one_thread() {
-        let cells = cells(&[Load::Idle, Load::Noisy], &["uncontended", "5us"], &[2, 4]);
+        let work = [Case::Uncontended, Case::FiveMicroseconds].map(|case| workload(case, None));
+        let cells = cells(&[Load::Idle, Load::Noisy], &work, &[2, 4]);
         let of =
             |load: Load| cells.iter().filter(move |c| c.load == load).map(|c| (c.case, c.threads));
-        let expected = [
-            (Case::Uncontended, 1),
-            (Case::UncontendedAlone, 1),
-            (Case::FiveMicroseconds, 2),
-            (Case::FiveMicroseconds, 4),
-        ];
+        let expected =
+            [(Case::Uncontended, 1), (Case::FiveMicroseconds, 2), (Case::FiveMicroseconds, 4)];
         assert!(of(Load::Idle).eq(expected) && of(Load::Noisy).eq(expected));
+    }
+
+    #[test]
+    fn readers_who_never_leave_have_a_writer_beside_them() {
+        let cells = cells(&[Load::Idle], &[workload(Case::Continuous, None)], &[1, 2]);
+        assert!(cells.iter().map(|cell| cell.threads).eq([2]));
+    }
+
+    #[test]
+    fn a_cell_has_a_name() {
+        let cell = |reads, threads| Cell { load: Load::Noisy, case: Case::Short, reads, threads };
+        assert_eq!(cell(None, 8).to_string(), "noisy short, 8 threads");
+        assert_eq!(cell(Some(99), 1).to_string(), "noisy short, 99 % reads, 1 thread");
     }
 }

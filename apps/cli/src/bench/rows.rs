@@ -3,15 +3,14 @@
 //! Each cell has one leading figure: nanoseconds of a pair (`ns_per_op`, less is better) or
 //! critical sections a second (`ops_per_s`, more is better). `ratio` is ours over the first
 //! peer's, taken in each repetition and then the median of those: what disturbs the machine for a
-//! second disturbs both. `ratio_best` is the same against the best of the mutexes that programs
-//! have without asking (`glibc`, `glibc-adaptive`, `std`, `parking_lot`, as far as they were
-//! measured).
+//! second disturbs both. `ratio_best` is the same against the best of the locks that programs have
+//! without asking ([`Family::common`], as far as they were measured).
 
 use serde_json::{Map, Value, json};
 
-use super::measure::{Contended, Outcome};
+use super::measure::{Contended, Outcome, Side};
 use super::plan::{Cell, Measured, Plan, Trouble};
-use super::subjects::COMMON;
+use super::subjects::Family;
 use crate::stats::{Quartiles, geometric_mean, median, quartiles};
 
 /// What was measured of one lock in one cell.
@@ -26,8 +25,8 @@ pub struct Row {
     pub lead: Option<Quartiles>,
     /// Medians of everything else that a contended cell has.
     pub contended: Option<Contended>,
-    /// The longest wait of all repetitions.
-    pub worst_wait_ns: Option<f64>,
+    /// The longest waits of all repetitions.
+    pub worst: Worst,
     /// To the first peer.
     pub ratio: Option<Quartiles>,
     /// To the best of the common mutexes, and which that is.
@@ -40,7 +39,32 @@ pub struct Row {
     pub trouble: Option<Trouble>,
 }
 
-/// The contended cells of one lock under one load, as one number.
+/// The longest waits of all repetitions, in nanoseconds.
+#[derive(Clone, Copy)]
+pub struct Worst {
+    /// Of all.
+    pub wait: Option<f64>,
+    /// Of those who only read.
+    pub reader: Option<f64>,
+    /// Of those who write.
+    pub writer: Option<f64>,
+}
+
+impl Worst {
+    fn of(repetitions: &[&Contended]) -> Self {
+        let worst = |side: fn(&Contended) -> Option<&Side>| {
+            let sides = repetitions.iter().filter_map(|one| side(one));
+            sides.map(|side| side.longest_wait_ns).reduce(f64::max)
+        };
+        Self {
+            wait: worst(|one| Some(&one.all)),
+            reader: worst(|one| one.readers.as_ref()),
+            writer: worst(|one| one.writers.as_ref()),
+        }
+    }
+}
+
+/// The cells of one lock under one load that are judged by the work done, as one number.
 pub struct Summary {
     /// The lock.
     pub subject: &'static str,
@@ -64,6 +88,7 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// By load and lock of ours.
     pub summaries: Vec<Summary>,
+    family: Family,
     seconds: f64,
     seed: u64,
 }
@@ -79,7 +104,8 @@ pub fn put_together(plan: &Plan, measured: &[Measured]) -> Report {
         })
         .collect();
     let summaries = summaries(plan, &rows);
-    Report { reference, rows, summaries, seconds: plan.seconds, seed: plan.seed }
+    let Plan { family, seconds, seed, .. } = *plan;
+    Report { reference, rows, summaries, family, seconds, seed }
 }
 
 fn row(plan: &Plan, lock: &Measured, cell: &[&Measured], reference: Option<&'static str>) -> Row {
@@ -90,10 +116,10 @@ fn row(plan: &Plan, lock: &Measured, cell: &[&Measured], reference: Option<&'sta
         subject: lock.subject,
         ours: plan.subjects.contains(&lock.subject),
         cell: lock.cell,
-        worst_wait_ns: contended.iter().map(|one| one.longest_wait_ns).reduce(f64::max),
-        contended: medians(&contended),
+        worst: Worst::of(&contended),
+        contended: Contended::medians(&contended),
         ratio: reference.and_then(named).and_then(|peer| quartiles(ratios(lock, peer))),
-        ratio_best: best(cell, lock.cell)
+        ratio_best: best(plan.family, cell, lock.cell)
             .and_then(|peer| Some((median(ratios(lock, peer))?, peer.subject))),
         lead: quartiles(leads),
         repetitions: lock.outcomes.len(),
@@ -106,9 +132,9 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The best of the common mutexes of a cell.
-fn best<'a>(cell: &[&'a Measured], of: Cell) -> Option<&'a Measured> {
-    let common = cell.iter().filter(|lock| COMMON.contains(&lock.subject));
+/// The best of the common locks of a cell.
+fn best<'a>(family: Family, cell: &[&'a Measured], of: Cell) -> Option<&'a Measured> {
+    let common = cell.iter().filter(|lock| family.common().contains(&lock.subject));
     let judged = common.filter_map(|lock| Some((median(leads(lock))?, *lock)));
     let better = |a: &(f64, &Measured), b: &(f64, &Measured)| a.0.total_cmp(&b.0);
     let best = if of.case.contended() { judged.max_by(better) } else { judged.min_by(better) };
@@ -118,7 +144,7 @@ fn best<'a>(cell: &[&'a Measured], of: Cell) -> Option<&'a Measured> {
 fn lead(outcome: &Outcome) -> Option<f64> {
     match outcome {
         Outcome::Uncontended { ns_per_op } => Some(*ns_per_op),
-        Outcome::Contended(contended) => Some(contended.ops_per_s),
+        Outcome::Contended(contended) => Some(contended.all.ops_per_s),
         Outcome::Missing(_) | Outcome::Violation(_) => None,
     }
 }
@@ -137,28 +163,6 @@ fn contended(outcome: &Outcome) -> Option<&Contended> {
     if let Outcome::Contended(contended) = outcome { Some(contended) } else { None }
 }
 
-/// The median of each figure by itself.
-fn medians(all: &[&Contended]) -> Option<Contended> {
-    let of = |figure: fn(&Contended) -> f64| median(all.iter().map(|one| figure(one)).collect());
-    let maybe = |figure: fn(&Contended) -> Option<f64>| {
-        median(all.iter().filter_map(|one| figure(one)).collect())
-    };
-    let mut one = (*all.first()?).clone();
-    one.ops_per_s = of(|c| c.ops_per_s)?;
-    one.jain = maybe(|c| c.jain);
-    one.acquire_ns.p50 = of(|c| c.acquire_ns.p50)?;
-    one.acquire_ns.p99 = of(|c| c.acquire_ns.p99)?;
-    one.acquire_ns.p999 = of(|c| c.acquire_ns.p999)?;
-    one.acquire_ns.max = of(|c| c.acquire_ns.max)?;
-    one.wait_ns_at_random_instant.p50 = of(|c| c.wait_ns_at_random_instant.p50)?;
-    one.wait_ns_at_random_instant.p99 = of(|c| c.wait_ns_at_random_instant.p99)?;
-    one.longest_wait_ns = of(|c| c.longest_wait_ns)?;
-    one.jain_10ms = maybe(|c| c.jain_10ms);
-    one.switches_per_kop = of(|c| c.switches_per_kop)?;
-    one.cpu_ns_per_op = of(|c| c.cpu_ns_per_op)?;
-    Some(one)
-}
-
 fn summaries(plan: &Plan, rows: &[Row]) -> Vec<Summary> {
     let mut loads: Vec<_> = plan.cells.iter().map(|cell| cell.load).collect();
     loads.dedup();
@@ -167,7 +171,8 @@ fn summaries(plan: &Plan, rows: &[Row]) -> Vec<Summary> {
         .map(|(load, subject)| {
             let cells = || {
                 rows.iter().filter(move |row| {
-                    row.subject == subject && row.cell.load == load && row.cell.case.contended()
+                    let same = row.subject == subject && row.cell.load == load;
+                    same && row.cell.case.is_judged_by_work()
                 })
             };
             let ratios: Vec<_> =
@@ -216,9 +221,9 @@ impl Report {
                 json!({
                     "subject": one.subject, "peer": self.reference, "load": one.load,
                     "cells": one.cells, "geometric_mean": one.mean,
-                    "geometric_mean_best": one.mean_best, "best_of": COMMON,
+                    "geometric_mean_best": one.mean_best, "best_of": self.family.common(),
                     "least": one.least.map(|(ratio, _)| ratio),
-                    "least_at": one.least.map(|(_, cell)| cell_name(cell)),
+                    "least_at": one.least.map(|(_, cell)| cell.to_string()),
                 })
             })
             .collect();
@@ -232,6 +237,9 @@ impl Report {
         put("peer", json!(self.reference));
         put("ours", json!(row.ours));
         put("case", json!(row.cell.case.name()));
+        if let Some(reads) = row.cell.reads {
+            put("reads", json!(reads));
+        }
         put("threads", json!(row.cell.threads));
         put("load", json!(row.cell.load.name()));
         put("repetitions", json!(row.repetitions));
@@ -243,7 +251,15 @@ impl Report {
                 if let Ok(Value::Object(figures)) = serde_json::to_value(&row.contended) {
                     figures.into_iter().for_each(|(key, value)| put(&key, value));
                 }
-                put("worst_wait_ns", json!(row.worst_wait_ns));
+                put("worst_wait_ns", json!(row.worst.wait));
+                for (key, worst) in [
+                    ("worst_read_wait_ns", row.worst.reader),
+                    ("worst_write_wait_ns", row.worst.writer),
+                ] {
+                    if let Some(worst) = worst {
+                        put(key, json!(worst));
+                    }
+                }
             }
         }
         put("others_cpus", json!(row.others_cpus));
@@ -261,9 +277,4 @@ impl Report {
 fn skipped(mut object: Map<String, Value>, key: &str, what: &str) -> Value {
     object.insert(key.to_owned(), json!(what));
     Value::Object(object)
-}
-
-/// `noisy short, 8 threads`.
-pub fn cell_name(cell: Cell) -> String {
-    format!("{} {}, {} threads", cell.load.name(), cell.case.name(), cell.threads)
 }

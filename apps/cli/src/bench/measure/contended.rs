@@ -8,13 +8,16 @@
 //! ```
 //!
 //! The critical section adds to two words, 128 bytes apart; `5us` then stays for 5 µs of the
-//! time-stamp counter (which goes on when the thread loses its CPU, so no work is left over).
-//! Elsewhere is a loop of 50 volatile writes and one look at the counter.
+//! time-stamp counter (which goes on when the thread loses its CPU, so no work is left over). One
+//! that only reads reads both, with the stay in between. Who reads when is drawn by lot, the same
+//! for all locks. Elsewhere is a loop of 50 volatile writes and one look at the counter; who reads
+//! in the case `continuous` is nowhere else.
 //!
 //! The moment of asking is noted each time, outside of the critical section. The moment of having
 //! is noted inside, and would lengthen a short section by a fifth: there one acquisition of eight
-//! is timed, and stands for eight. Who still waits when the time is up is timed always, up to then:
-//! a lock that starves a thread for the whole repetition must not get away with it.
+//! is timed, and stands for eight; of writers that are rare, each. Who still waits when the time is
+//! up is timed always, up to then: a lock that starves a thread for the whole repetition must not
+//! get away with it.
 
 use std::cell::UnsafeCell;
 use std::ptr;
@@ -23,60 +26,18 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use super::tally::Tally;
-use super::{Case, Order, Outcome, Ticks, ticks};
-use crate::bench::locks::subjects::Subject;
-use crate::stats::{Histogram, jain};
-
-/// Figures of a repetition. A quantile or a mean of nothing is absent.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Contended {
-    /// Critical sections a second.
-    pub ops_per_s: f64,
-    /// Jain's index of the threads' acquisitions.
-    pub jain: Option<f64>,
-    /// How long an acquisition took.
-    pub acquire_ns: Waits,
-    /// How long the wait was that a random waiting thread was in at a random instant.
-    pub wait_ns_at_random_instant: AtInstant,
-    /// The longest acquisition that was timed.
-    pub longest_wait_ns: f64,
-    /// The mean of Jain's index over windows of 10 ms.
-    pub jain_10ms: Option<f64>,
-    /// Context switches, wanted or not, in a thousand acquisitions.
-    pub switches_per_kop: f64,
-    /// CPU time of the process for an acquisition.
-    pub cpu_ns_per_op: f64,
-}
-
-/// Quantiles of acquisitions.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Waits {
-    /// The median.
-    pub p50: f64,
-    /// One of a hundred took longer.
-    pub p99: f64,
-    /// One of a thousand took longer.
-    pub p999: f64,
-    /// The longest.
-    pub max: f64,
-}
-
-/// Quantiles of waiting time.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct AtInstant {
-    /// Half of all waiting was in waits up to this long.
-    pub p50: f64,
-    /// A hundredth of all waiting was in longer waits.
-    pub p99: f64,
-}
+use super::tally::{Had, Tally};
+use super::usage::Usage;
+use super::{Case, Contended, Order, Outcome, ticks};
+use crate::bench::subjects::{Family, Subject};
+use crate::stats::Random;
 
 /// Turns of the loop outside of the critical section.
 const ELSEWHERE: u32 = 50;
 /// One of so many acquisitions of a short section is timed.
 const SAMPLE: u64 = 8;
+/// With as many readers in a hundred, each writer is timed.
+const RARE: u32 = 90;
 const WINDOW_NS: f64 = 1e7;
 const FIVE_MICROSECONDS_NS: f64 = 5_000.0;
 
@@ -84,9 +45,11 @@ const FIVE_MICROSECONDS_NS: f64 = 5_000.0;
 #[repr(align(128))]
 struct Line<T>(T);
 
+type Words = [Line<UnsafeCell<u64>>; 2];
+
 struct Shared<S> {
     lock: Line<S>,
-    words: [Line<UnsafeCell<u64>>; 2],
+    words: Words,
     clock: Line<PhaseClock>,
     ready: Barrier,
 }
@@ -99,8 +62,9 @@ struct PhaseClock {
     end: AtomicU64,
 }
 
-// SAFETY: the words are touched only under the lock; the check of their sums is there to find a
-// lock that breaks this promise. All else is `Sync` by itself.
+// SAFETY: the words are touched only under the lock, and written only by who has it alone; the
+// checks of their sums and of what readers see are there to find a lock that breaks this promise.
+// All else is `Sync` by itself.
 unsafe impl<S: Sync> Sync for Shared<S> {}
 
 /// Measures `lock` as `order` says.
@@ -139,30 +103,78 @@ pub fn run<S: Subject>(lock: S, order: &Order) -> Outcome {
         };
         (threads.into_iter().map(join).collect::<Vec<_>>(), usage, spent)
     });
-    let acquired: u64 = tallies.iter().map(|tally| tally.acquired).sum();
-    for word in shared.words {
-        let sum = word.0.into_inner();
-        if sum != acquired {
-            return Outcome::Violation(format!(
-                "mutual exclusion is broken: {acquired} critical sections left a sum of {sum}"
-            ));
-        }
+    if let Some(violation) = violation(shared.words, &tallies) {
+        return Outcome::Violation(violation);
     }
-    Outcome::Contended(figures(&tallies, &usage, order.ticks, spent))
+    let figures = Contended::of(&tallies, &usage, order.ticks, spent, &sides(order));
+    Outcome::Contended(Box::new(figures))
+}
+
+/// The ways to have the lock that are told apart.
+fn sides(order: &Order) -> Vec<Had> {
+    let reads: Vec<_> = (0..order.threads).map(|index| Lot::new(order, index).reads).collect();
+    let mut sides = Vec::new();
+    if order.family == Family::Shared {
+        sides.extend(reads.iter().any(|&reads| reads > 0).then_some(Had::Shared));
+        sides.extend(reads.iter().any(|&reads| reads < 100).then_some(Had::Alone));
+    }
+    sides
+}
+
+/// How the lock has failed, if it has.
+fn violation(words: Words, tallies: &[Tally]) -> Option<String> {
+    let written: u64 = tallies.iter().map(|tally| tally.written).sum();
+    let torn: u64 = tallies.iter().map(|tally| tally.torn).sum();
+    if torn > 0 {
+        return Some(format!("readers are not kept out: {torn} saw a half of what a writer does"));
+    }
+    let sums = words.map(|word| word.0.into_inner());
+    sums.into_iter().find(|&sum| sum != written).map(|sum| {
+        format!("mutual exclusion is broken: {written} critical sections left a sum of {sum}")
+    })
+}
+
+/// Whether a thread reads or writes, turn by turn.
+struct Lot {
+    random: Random,
+    /// Of a hundred.
+    reads: u32,
+}
+
+impl Lot {
+    fn new(order: &Order, index: usize) -> Self {
+        let reads = match (order.case, order.reads) {
+            (Case::Continuous, _) if index > 0 => 100,
+            (_, reads) => reads.unwrap_or(0),
+        };
+        Self { random: Random(index as u64), reads }
+    }
+
+    #[inline]
+    fn draw(&mut self) -> Had {
+        let shared = self.reads > 0 && self.random.next() % 100 < u64::from(self.reads);
+        if shared { Had::Shared } else { Had::Alone }
+    }
 }
 
 /// One thread.
 fn work<S: Subject>(shared: &Shared<S>, order: &Order, index: usize) -> Tally {
     let mut tally = Tally::new(order.ticks.of_ns(WINDOW_NS));
-    let (stay, every) = match order.case {
-        Case::FiveMicroseconds => (order.ticks.of_ns(FIVE_MICROSECONDS_NS), 1),
-        _ => (0, SAMPLE),
+    let stay = match order.case {
+        Case::FiveMicroseconds | Case::Continuous => order.ticks.of_ns(FIVE_MICROSECONDS_NS),
+        _ => 0,
     };
+    let mut lot = Lot::new(order, index);
+    let rare = (RARE..100).contains(&lot.reads);
+    let every = |had| if stay > 0 || rare && had == Had::Alone { 1 } else { SAMPLE };
+    let rests = order.case != Case::Continuous || index == 0;
     let clock = &shared.clock.0;
     // Threads don't time the same acquisitions of a row.
     let mut turn = index as u64;
     shared.ready.wait();
     loop {
+        let had = lot.draw();
+        let every = every(had);
         let asked = ticks::now();
         tally.begin_by(clock.begin.load(Relaxed));
         tally.advance(asked);
@@ -171,36 +183,65 @@ fn work<S: Subject>(shared: &Shared<S>, order: &Order, index: usize) -> Tally {
         }
         turn += 1;
         let sampled = turn.is_multiple_of(every);
-        let (had, end) = shared.lock.0.hold(|| {
+        let arrive = || {
             let end = clock.end.load(Relaxed);
-            let had = if sampled && end == 0 { ticks::now() } else { 0 };
-            critical_section(&shared.words, stay);
-            (had, end)
-        });
-        tally.acquired += 1;
+            let then = if sampled && end == 0 { ticks::now() } else { 0 };
+            (then, end)
+        };
+        let (then, end) = match had {
+            Had::Alone => shared.lock.0.hold(|| {
+                let arrived = arrive();
+                write(&shared.words, stay);
+                arrived
+            }),
+            Had::Shared => shared.lock.0.share(|| {
+                let arrived = arrive();
+                tally.torn += u64::from(!read(&shared.words, stay));
+                arrived
+            }),
+        };
+        tally.written += u64::from(had == Had::Alone);
         // A wait that began before the measured time and ended in it counts, as long as it was.
         tally.begin_by(clock.begin.load(Relaxed));
         match (tally.begun(), end) {
             (false, _) => {}
             (true, 0) => {
-                tally.counted += 1;
+                tally.count(had);
                 if sampled {
-                    tally.wait(asked, had, every);
+                    tally.wait(had, (asked, then), every);
                 }
             }
-            (true, end) => tally.wait(asked, end, 1),
+            (true, end) => tally.wait(had, (asked, end), 1),
         }
-        elsewhere();
+        if rests {
+            elsewhere();
+        }
     }
 }
 
+/// The critical section of one that is alone.
 #[inline]
-fn critical_section(words: &[Line<UnsafeCell<u64>>; 2], stay: u64) {
+fn write(words: &Words, stay: u64) {
     for word in words {
         // SAFETY: the address is valid; that nobody else writes is what the lock is for, and
         // volatile keeps the two accesses as they stand even if it fails.
         unsafe { ptr::write_volatile(word.0.get(), ptr::read_volatile(word.0.get()) + 1) };
     }
+    wait(stay);
+}
+
+/// The critical section of one that only reads. Says whether nobody has written meanwhile.
+#[inline]
+fn read(words: &Words, stay: u64) -> bool {
+    // SAFETY: as in `write`; that nobody writes is what the lock is for.
+    let second = unsafe { ptr::read_volatile(words[1].0.get()) };
+    wait(stay);
+    // SAFETY: as above.
+    second == unsafe { ptr::read_volatile(words[0].0.get()) }
+}
+
+#[inline]
+fn wait(stay: u64) {
     if stay > 0 {
         let begin = ticks::now();
         while ticks::since(begin, ticks::now()) < stay {
@@ -218,79 +259,17 @@ fn elsewhere() {
     }
 }
 
-fn figures(tallies: &[Tally], usage: &Usage, ticks: Ticks, spent: u64) -> Contended {
-    let counted: u64 = tallies.iter().map(|tally| tally.counted).sum();
-    let mut waits = Histogram::new();
-    tallies.iter().for_each(|tally| waits.merge(&tally.waits));
-    let ops = counted.max(1) as f64;
-    let ns = |ticks_seen: f64| ticks.to_ns(ticks_seen);
-    let longest = ns(waits.max() as f64);
-    Contended {
-        ops_per_s: counted as f64 / (ticks.to_ns(spent as f64) / 1e9),
-        jain: jain(tallies.iter().map(|tally| tally.counted)),
-        acquire_ns: Waits {
-            p50: ns(waits.quantile(0.5)),
-            p99: ns(waits.quantile(0.99)),
-            p999: ns(waits.quantile(0.999)),
-            max: longest,
-        },
-        wait_ns_at_random_instant: AtInstant {
-            p50: ns(waits.length_biased_quantile(0.5)),
-            p99: ns(waits.length_biased_quantile(0.99)),
-        },
-        longest_wait_ns: longest,
-        jain_10ms: jain_by_window(tallies),
-        switches_per_kop: usage.switches as f64 * 1e3 / ops,
-        cpu_ns_per_op: usage.cpu_ns as f64 / ops,
-    }
-}
-
-/// The mean of Jain's index over the windows that all threads have finished. A window in which no
-/// thread got the lock has no index.
-fn jain_by_window(tallies: &[Tally]) -> Option<f64> {
-    let windows = tallies.iter().map(|tally| tally.windows.len()).min().unwrap_or(0);
-    let indices: Vec<_> = (0..windows)
-        .filter_map(|window| jain(tallies.iter().map(|tally| tally.windows[window])))
-        .collect();
-    (!indices.is_empty()).then(|| indices.iter().sum::<f64>() / indices.len() as f64)
-}
-
-/// What the kernel has counted for this process.
-#[derive(Clone, Copy)]
-struct Usage {
-    switches: u64,
-    cpu_ns: u64,
-}
-
-impl Usage {
-    fn now() -> Self {
-        // SAFETY: all fields are numbers, of which zero is a value.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: `usage` is ours to write; the call can't fail with these arguments.
-        unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
-        let ns =
-            |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
-        Self {
-            switches: (usage.ru_nvcsw + usage.ru_nivcsw) as u64,
-            cpu_ns: ns(usage.ru_utime) + ns(usage.ru_stime),
-        }
-    }
-
-    fn since(self, before: Self) -> Self {
-        Self { switches: self.switches - before.switches, cpu_ns: self.cpu_ns - before.cpu_ns }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::{Ticks, measure};
     use super::*;
     use std::cell::OnceCell;
     use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
     use std::thread::{self, ThreadId};
 
     fn order(seconds: f64) -> Order {
-        let subject = String::new();
-        Order { subject, case: Case::Short, threads: 2, seconds, ticks: Ticks::calibrate() }
+        let (family, subject, ticks) = (Family::Exclusive, String::new(), Ticks::calibrate());
+        Order { family, subject, case: Case::Short, reads: None, threads: 2, seconds, ticks }
     }
 
     /// Lets one thread in as often as it likes, and the others when that one has ended.
@@ -347,9 +326,9 @@ mod tests {
         let Outcome::Contended(seen) = run(lock, &order(seconds)) else { panic!("no figures") };
         // On a busy machine it may begin to wait late; not that late.
         let starved = seconds * 1e9 / 10.0;
-        assert!(seen.longest_wait_ns >= starved, "{seen:?}");
-        assert!(seen.wait_ns_at_random_instant.p99 >= starved, "{seen:?}");
-        assert!(seen.acquire_ns.p50 < starved, "{seen:?}");
+        assert!(seen.all.longest_wait_ns >= starved, "{seen:?}");
+        assert!(seen.all.wait_ns_at_random_instant.p99 >= starved, "{seen:?}");
+        assert!(seen.all.acquire_ns.p50 < starved, "{seen:?}");
         assert!(seen.jain.is_some_and(|jain| (jain - 0.5).abs() < 0.01), "{seen:?}");
         assert!(seen.jain_10ms.is_some_and(|jain| (jain - 0.5).abs() < 0.01), "{seen:?}");
     }
@@ -372,5 +351,54 @@ mod tests {
         // Two threads on one CPU may miss each other for a while.
         let found = (0..50).any(|_| matches!(run(Open, &order(0.02)), Outcome::Violation(_)));
         assert!(found);
+    }
+
+    /// Keeps writers from each other, and nobody from readers.
+    struct Windowed(Mutex<()>);
+
+    impl Subject for Windowed {
+        fn new() -> Result<Self, String> {
+            Ok(Self(Mutex::new(())))
+        }
+
+        fn hold<R>(&self, section: impl FnOnce() -> R) -> R {
+            let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let result = section();
+            drop(guard);
+            result
+        }
+
+        fn share<R>(&self, section: impl FnOnce() -> R) -> R {
+            section()
+        }
+    }
+
+    #[test]
+    fn a_lock_that_lets_a_writer_in_beside_readers_is_found_out() {
+        let order = Order {
+            family: Family::Shared,
+            case: Case::FiveMicroseconds,
+            reads: Some(50),
+            ..order(0.02)
+        };
+        let found = (0..50).any(|_| {
+            let lock = Windowed::new().unwrap_or_else(|missing| panic!("{missing}"));
+            matches!(run(lock, &order), Outcome::Violation(what) if what.contains("readers"))
+        });
+        assert!(found);
+    }
+
+    #[test]
+    fn readers_and_writers_are_told_apart_by_lot_and_by_role() {
+        let sides = |case, reads, threads| {
+            let (family, subject) = (Family::Shared, "std".to_owned());
+            let order = Order { family, subject, case, reads, threads, ..order(0.02) };
+            let Ok(Outcome::Contended(seen)) = measure(&order) else { panic!("no figures") };
+            (seen.readers.is_some(), seen.writers.is_some())
+        };
+        assert_eq!(sides(Case::Short, Some(100), 2), (true, false));
+        assert_eq!(sides(Case::Short, Some(0), 2), (false, true));
+        assert_eq!(sides(Case::Continuous, None, 1), (false, true));
+        assert_eq!(sides(Case::Continuous, None, 2), (true, true));
     }
 }

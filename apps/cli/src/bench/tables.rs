@@ -1,8 +1,8 @@
-//! The tables of `bench locks`.
+//! The tables of `bench`.
 
-use super::measure::Case;
+use super::measure::{Case, Side};
 use super::plan::{Cell, Trouble};
-use super::rows::{Report, Row, Summary, cell_name};
+use super::rows::{Report, Row, Summary};
 use crate::output::table::{Cell as Field, Table, Tone, colour_stdout, duration, si};
 
 /// A ratio as near to 1 as this is no difference worth a colour.
@@ -14,7 +14,10 @@ pub fn text(report: &Report) -> String {
     let colour = colour_stdout();
     let mut groups: Vec<(Cell, Vec<&Row>)> = Vec::new();
     for row in &report.rows {
-        let same = |cell: &Cell| cell.load == row.cell.load && cell.case == row.cell.case;
+        let same = |cell: &Cell| {
+            let of = |cell: &Cell| (cell.load, cell.case, cell.reads);
+            of(cell) == of(&row.cell)
+        };
         match groups.last_mut().filter(|(cell, _)| same(cell)) {
             Some((_, rows)) => rows.push(row),
             None => groups.push((row.cell, vec![row])),
@@ -23,10 +26,11 @@ pub fn text(report: &Report) -> String {
     let reference = report.reference.unwrap_or("nothing");
     for (cell, rows) in groups {
         text += &format!("{}\n", heading(cell));
-        let table = if cell.case.contended() {
-            contended(&rows, reference)
-        } else {
-            alone(&rows, reference)
+        let table = match (cell.case, cell.reads) {
+            (Case::Continuous, _) => sides(&rows),
+            (Case::Short | Case::FiveMicroseconds, Some(_)) => mixed(&rows, reference),
+            (Case::Short | Case::FiveMicroseconds, None) => contended(&rows, reference),
+            _ => alone(&rows, reference),
         };
         text += &format!("{}\n", table.render(colour));
     }
@@ -44,11 +48,19 @@ pub fn text(report: &Report) -> String {
 
 fn heading(cell: Cell) -> String {
     let load = cell.load.name();
+    let reads = cell.reads.map_or(String::new(), |reads| format!(", {reads} % of them reads"));
     match cell.case {
         Case::Uncontended => format!("Uncontended, a second thread alive, {load} machine"),
         Case::UncontendedAlone => format!("Uncontended, no thread ever made, {load} machine"),
-        Case::Short => format!("Contended, short critical sections, {load} machine"),
-        Case::FiveMicroseconds => format!("Contended, critical sections of 5 µs, {load} machine"),
+        Case::UncontendedRead => format!("Reads, uncontended, {load} machine"),
+        Case::UncontendedWrite => format!("Writes, uncontended, {load} machine"),
+        Case::Short => format!("Contended, short critical sections{reads}, {load} machine"),
+        Case::FiveMicroseconds => {
+            format!("Contended, critical sections of 5 µs{reads}, {load} machine")
+        }
+        Case::Continuous => {
+            format!("One writer, and readers of 5 µs who come again at once, {load} machine")
+        }
     }
 }
 
@@ -98,9 +110,9 @@ fn contended(rows: &[&Row], reference: &str) -> Table {
                 share(row.ratio_best.map(|(ratio, _)| ratio), row, |ratio| ratio),
                 index(one.jain),
                 index(one.jain_10ms),
-                Field::number(duration(one.wait_ns_at_random_instant.p50)),
-                Field::number(duration(one.wait_ns_at_random_instant.p99)),
-                Field::number(duration(one.longest_wait_ns)),
+                Field::number(duration(one.all.wait_ns_at_random_instant.p50)),
+                Field::number(duration(one.all.wait_ns_at_random_instant.p99)),
+                Field::number(duration(one.all.longest_wait_ns)),
                 Field::number(format!("{:.2}", one.switches_per_kop)),
                 Field::number(duration(one.cpu_ns_per_op)),
             ]),
@@ -109,6 +121,97 @@ fn contended(rows: &[&Row], reference: &str) -> Table {
         table.row(fields);
     }
     table
+}
+
+fn mixed(rows: &[&Row], reference: &str) -> Table {
+    let ratio = format!(">to {reference}");
+    let mut table = Table::new(&[
+        ">threads",
+        "lock",
+        ">ops/s",
+        ">quartiles",
+        &ratio,
+        ">best",
+        ">Jain",
+        ">read p50*",
+        ">p99*",
+        ">longest",
+        ">write p50*",
+        ">p99*",
+        ">longest",
+        ">switches/kop",
+        ">CPU/op",
+    ]);
+    for row in rows {
+        let mut fields = vec![Field::number(row.cell.threads.to_string()), name(row)];
+        match (&row.contended, row.lead) {
+            (Some(one), Some(lead)) if row.trouble.is_none() => {
+                fields.extend([
+                    Field::number(si(lead.median)),
+                    Field::number(format!("{} – {}", si(lead.p25), si(lead.p75))).tone(Tone::Faint),
+                    share(row.ratio.map(|ratio| ratio.median), row, |ratio| ratio),
+                    share(row.ratio_best.map(|(ratio, _)| ratio), row, |ratio| ratio),
+                    index(one.jain),
+                ]);
+                fields.extend(waits(one.readers.as_ref()));
+                fields.extend(waits(one.writers.as_ref()));
+                fields.extend([
+                    Field::number(format!("{:.2}", one.switches_per_kop)),
+                    Field::number(duration(one.cpu_ns_per_op)),
+                ]);
+            }
+            _ => fields.push(trouble(row)),
+        }
+        table.row(fields);
+    }
+    table
+}
+
+/// Where readers never leave, the work done says nothing: who starves the writer does most.
+fn sides(rows: &[&Row]) -> Table {
+    let mut table = Table::new(&[
+        ">threads",
+        "lock",
+        ">writes/s",
+        ">write p50*",
+        ">p99*",
+        ">longest",
+        ">longest of all",
+        ">reads/s",
+        ">read p50*",
+        ">p99*",
+        ">longest",
+    ]);
+    for row in rows {
+        let mut fields = vec![Field::number(row.cell.threads.to_string()), name(row)];
+        match &row.contended {
+            Some(one) if row.trouble.is_none() => {
+                let [readers, writers] = [one.readers.as_ref(), one.writers.as_ref()];
+                let work =
+                    |side: Option<&Side>| Field::number(si(side.map_or(0.0, |s| s.ops_per_s)));
+                fields.push(work(writers));
+                fields.extend(waits(writers));
+                fields.push(Field::number(row.worst.writer.map_or("-".to_owned(), duration)));
+                fields.push(work(readers));
+                fields.extend(waits(readers));
+            }
+            _ => fields.push(trouble(row)),
+        }
+        table.row(fields);
+    }
+    table
+}
+
+/// The waits of readers or of writers, if there were any.
+fn waits(side: Option<&Side>) -> [Field; 3] {
+    let figure = |of: fn(&Side) -> f64| {
+        Field::number(side.map_or("-".to_owned(), |side| duration(of(side))))
+    };
+    [
+        figure(|side| side.wait_ns_at_random_instant.p50),
+        figure(|side| side.wait_ns_at_random_instant.p99),
+        figure(|side| side.longest_wait_ns),
+    ]
 }
 
 fn summary(summaries: &[Summary], reference: &str) -> Table {
@@ -125,7 +228,7 @@ fn summary(summaries: &[Summary], reference: &str) -> Table {
             ratio(one.mean),
             ratio(one.mean_best),
             ratio(one.least.map(|(ratio, _)| ratio)),
-            Field::text(one.least.map_or(String::new(), |(_, cell)| cell_name(cell))),
+            Field::text(one.least.map_or(String::new(), |(_, cell)| cell.to_string())),
         ]);
     }
     table

@@ -1,11 +1,9 @@
 //! What a lock costs when nobody else wants it.
 
-use std::hint::black_box;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use super::{Order, Outcome};
-use crate::bench::locks::subjects::Subject;
 use crate::stats::median;
 
 /// Pairs of lock and unlock between two looks at the clock.
@@ -13,25 +11,25 @@ const BATCH: u32 = 10_000;
 
 /// With a second thread alive, which sleeps: glibc takes its expensive path from the first thread
 /// that a process makes.
-pub fn beside_a_thread<S: Subject>(lock: &S, order: &Order) -> Outcome {
+pub fn beside_a_thread(order: &Order, pair: impl Fn()) -> Outcome {
     let (stop, stopped) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         // Sleeps until the sender is dropped.
         scope.spawn(move || stopped.recv());
-        let outcome = alone(lock, order);
+        let outcome = alone(order, pair);
         drop(stop);
         outcome
     })
 }
 
 /// In a process that never made a thread, if the caller is in one.
-pub fn alone<S: Subject>(lock: &S, order: &Order) -> Outcome {
+pub fn alone(order: &Order, pair: impl Fn()) -> Outcome {
     let end = Instant::now() + Duration::from_secs_f64(order.seconds);
     let mut batches = Vec::new();
     loop {
         let begin = Instant::now();
         for _ in 0..BATCH {
-            black_box(lock).hold(|| ());
+            pair();
         }
         let now = Instant::now();
         batches.push((now - begin).as_nanos() as f64 / f64::from(BATCH));

@@ -6,16 +6,20 @@
 //! as one JSON line and is put together elsewhere.
 
 mod contended;
+mod figures;
 mod tally;
 mod ticks;
 mod uncontended;
+mod usage;
+
+use std::hint::black_box;
 
 use serde::{Deserialize, Serialize};
 
-pub use contended::Contended;
+pub use figures::{Contended, Side};
 pub use ticks::Ticks;
 
-use super::subjects::{self, Subject, Visitor};
+use super::subjects::{Family, Subject, Visitor};
 
 /// What the threads of a repetition do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -25,11 +29,18 @@ pub enum Case {
     Uncontended,
     /// The same in a process that never made a thread.
     UncontendedAlone,
-    /// Many threads; the critical section writes two cache lines.
+    /// One thread reads, of a lock that can be shared; another one exists.
+    UncontendedRead,
+    /// One thread writes, of a lock that can be shared; another one exists.
+    UncontendedWrite,
+    /// Many threads; the critical section touches two cache lines.
     Short,
     /// Many threads; the critical section takes 5 µs.
     #[serde(rename = "5us")]
     FiveMicroseconds,
+    /// All threads but one read, for 5 µs each time, and come again as soon as they have left; the
+    /// first one writes.
+    Continuous,
 }
 
 impl Case {
@@ -38,13 +49,22 @@ impl Case {
         match self {
             Self::Uncontended => "uncontended",
             Self::UncontendedAlone => "uncontended-alone",
+            Self::UncontendedRead => "uncontended-read",
+            Self::UncontendedWrite => "uncontended-write",
             Self::Short => "short",
             Self::FiveMicroseconds => "5us",
+            Self::Continuous => "continuous",
         }
     }
 
     /// Whether its threads meet at the lock.
     pub fn contended(self) -> bool {
+        matches!(self, Self::Short | Self::FiveMicroseconds | Self::Continuous)
+    }
+
+    /// Whether the work done in it is what a lock is judged by. Where readers never leave it is
+    /// not: who starves the writer does most.
+    pub fn is_judged_by_work(self) -> bool {
         matches!(self, Self::Short | Self::FiveMicroseconds)
     }
 }
@@ -52,10 +72,14 @@ impl Case {
 /// One repetition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
+    /// Of which the lock is.
+    pub family: Family,
     /// The lock's name.
     pub subject: String,
     /// The workload.
     pub case: Case,
+    /// How many of a hundred critical sections only read; `None` for all that have no mixture.
+    pub reads: Option<u32>,
     /// Threads that meet at the lock.
     pub threads: usize,
     /// How long to measure.
@@ -74,10 +98,10 @@ pub enum Outcome {
         ns_per_op: f64,
     },
     /// The figures of a contended repetition.
-    Contended(Contended),
+    Contended(Box<Contended>),
     /// This machine can't have that lock: what is missing, and how to get it.
     Missing(String),
-    /// Two threads were in the critical section at a time.
+    /// Somebody was in beside a writer.
     Violation(String),
 }
 
@@ -88,7 +112,7 @@ pub enum Outcome {
 /// One line, if there is no such lock.
 pub fn measure(order: &Order) -> Result<Outcome, String> {
     let unknown = || format!("no lock '{}'", order.subject);
-    subjects::visit(&order.subject, Repetition(order)).ok_or_else(unknown)
+    order.family.visit(&order.subject, Repetition(order)).ok_or_else(unknown)
 }
 
 struct Repetition<'a>(&'a Order);
@@ -102,9 +126,14 @@ impl Visitor for Repetition<'_> {
             Err(missing) => return Outcome::Missing(missing),
         };
         match self.0.case {
-            Case::Uncontended => uncontended::beside_a_thread(&lock, self.0),
-            Case::UncontendedAlone => uncontended::alone(&lock, self.0),
-            Case::Short | Case::FiveMicroseconds => contended::run(lock, self.0),
+            Case::Uncontended | Case::UncontendedWrite => {
+                uncontended::beside_a_thread(self.0, || black_box(&lock).hold(|| ()))
+            }
+            Case::UncontendedRead => {
+                uncontended::beside_a_thread(self.0, || black_box(&lock).share(|| ()))
+            }
+            Case::UncontendedAlone => uncontended::alone(self.0, || black_box(&lock).hold(|| ())),
+            Case::Short | Case::FiveMicroseconds | Case::Continuous => contended::run(lock, self.0),
         }
     }
 }

@@ -1,0 +1,62 @@
+//! `bench locks`: mutual-exclusion locks, alone and under contention.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::measure::Case;
+use super::plan::{self, Workload};
+use super::settings::Settings;
+use super::subjects::Family;
+use crate::failure::Failure;
+use crate::list::{Counts, names};
+
+const SUBJECTS: &str = "shfl-mutex,shfl-mutex+light,shfl-mutex+published,shfl-spin";
+const AGAINST: &str = "glibc,glibc-adaptive,std,parking_lot,nsync,absl";
+
+/// Locks: what they cost alone, and what becomes of them under contention
+#[derive(Args)]
+#[command(after_help = "\
+Each repetition runs in a process of its own; the first is rejected. A ratio is the median of the
+ratios of paired repetitions. For ns_per_op less is better, for ops_per_s more.
+
+Example:
+  antiphon bench locks --case short --threads 2,8,32 --against glibc,std --load idle,noisy")]
+pub struct Arguments {
+    /// Threads that meet at the lock
+    #[arg(long, value_name = "LIST", default_value = "2,4,8,16,32,64")]
+    threads: Counts,
+    /// Our locks: shfl-mutex, shfl-mutex+light, shfl-mutex+published, shfl-spin; and, to compare
+    /// with, tas, ttas, ticket, mcs, mcs-stp, clh, futex
+    #[arg(long, value_name = "LIST", default_value = SUBJECTS)]
+    subject: String,
+    /// Peers; ratios are to the first
+    #[arg(long, value_name = "LIST", default_value = AGAINST)]
+    against: String,
+    /// Workloads: short, 5us, uncontended
+    #[arg(long, value_name = "LIST", default_value = "uncontended,short,5us")]
+    case: String,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Measures and prints.
+///
+/// # Errors
+///
+/// Bad arguments, or a lock that broke or never came to an end.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let known = ["uncontended", "short", "5us"];
+    let cases = names("case", &arguments.case, &known).map_err(Failure::arguments)?;
+    let work = |name: &&str| match *name {
+        "uncontended" => vec![Case::Uncontended, Case::UncontendedAlone],
+        "short" => vec![Case::Short],
+        _ => vec![Case::FiveMicroseconds],
+    };
+    let work: Vec<_> =
+        cases.iter().flat_map(work).map(|case| Workload { case, reads: None }).collect();
+    let settings = &arguments.settings;
+    let cells = plan::cells(&settings.load, &work, &arguments.threads.0);
+    let locks = (&arguments.subject[..], &arguments.against[..]);
+    settings.carry_out(&settings.plan(Family::Exclusive, locks, cells)?)
+}

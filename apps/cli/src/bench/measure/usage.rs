@@ -1,0 +1,31 @@
+//! What the kernel has counted for this process.
+
+/// Switches and CPU time, up to some moment or between two.
+#[derive(Clone, Copy)]
+pub struct Usage {
+    /// Context switches, wanted or not.
+    pub switches: u64,
+    /// CPU time of all threads.
+    pub cpu_ns: u64,
+}
+
+impl Usage {
+    /// Up to now.
+    pub fn now() -> Self {
+        // SAFETY: all fields are numbers, of which zero is a value.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: `usage` is ours to write; the call can't fail with these arguments.
+        unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+        let ns =
+            |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
+        Self {
+            switches: (usage.ru_nvcsw + usage.ru_nivcsw) as u64,
+            cpu_ns: ns(usage.ru_utime) + ns(usage.ru_stime),
+        }
+    }
+
+    /// Since an earlier moment.
+    pub fn since(self, before: Self) -> Self {
+        Self { switches: self.switches - before.switches, cpu_ns: self.cpu_ns - before.cpu_ns }
+    }
+}

@@ -1,0 +1,30 @@
+//! Locks with one owner at a time.
+
+mod library;
+mod ours;
+mod pthread;
+mod rust;
+
+super::subjects! {
+    OURS:
+        "shfl-mutex" => ours::Mutex,
+        "shfl-mutex+light" => ours::LightMutex,
+        "shfl-mutex+published" => ours::PublishedMutex,
+        "shfl-spin" => ours::Spin,
+        "tas" => ours::Tas,
+        "ttas" => ours::Ttas,
+        "ticket" => ours::Ticket,
+        "mcs" => ours::Mcs,
+        "mcs-stp" => ours::McsStp,
+        "clh" => ours::Clh,
+        "futex" => ours::Futex,
+    ;
+    PEERS:
+        "glibc" => pthread::Normal,
+        "glibc-adaptive" => pthread::Adaptive,
+        "std" => rust::Std,
+        "parking_lot" => rust::ParkingLot,
+        "nsync" => library::Nsync,
+        "absl" => library::Absl,
+    ;
+}

@@ -1,0 +1,20 @@
+//! Locks with readers together, or a writer alone.
+
+mod ours;
+mod pthread;
+mod rust;
+
+super::subjects! {
+    OURS:
+        "shfl-rwlock" => ours::Preferred,
+        "shfl-rwlock+recursive" => ours::Passing,
+        "shfl-rwlock+group-readers" => ours::ReadersGrouped,
+        "shfl-rwlock+group-writers" => ours::WritersGrouped,
+    ;
+    PEERS:
+        "glibc" => pthread::Default,
+        "glibc-writer" => pthread::WriterPreferred,
+        "std" => rust::Std,
+        "parking_lot" => rust::ParkingLot,
+    ;
+}
