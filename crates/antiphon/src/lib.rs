@@ -14,25 +14,68 @@
 //! ```
 //!
 //! [`Mutex`] is 8 bytes beside its value, [`SpinMutex`] 4, [`RwLock`] 16; a free lock owns nothing
-//! else, and none is ever poisoned. All are [`lock_api`] types, so what is written for those works.
+//! else. All are [`lock_api`] types, so what is written for those works: timed locks, mapped
+//! guards, downgrade and upgrade. All constructors are `const`.
 //! [`enable_light`] makes unlocking a [`Mutex`] cheaper, where the machine can do it; off at first.
 //! [`generic`] has the same locks for other machines than this one: a model checker, a simulator.
+//!
+//! # What to know
+//!
+//! - **No poison.** A panic while a guard is alive unlocks and no more; the value is as the panic
+//!   left it.
+//! - **Guards may be sent** to another thread and dropped there, if the value allows it: no lock
+//!   here knows its owner. [`ReentrantMutex`] does; its guards stay where they are.
+//! - **A guard may be forgotten**, and a locked lock moved or dropped. It stays locked, no more.
+//! - **No fair unlock.** `lock_api`'s `RawMutexFair` and `RawRwLockFair` promise that nobody can
+//!   take the lock in between, and here a try always may. A waiter that is overtaken for long has
+//!   the lock kept for it all the same, without being asked: 50 µs or more, as the machine is.
+//! - **No timed spinlock.** Who may wait for long enough to give up wants a [`Mutex`].
+//! - A lock must be used through one copy of this crate in a process: not by a program and a plugin
+//!   that have each linked their own.
+//!
+//! # Features
+//!
+//! `arc_lock`: guards that keep an `Arc` of their lock and borrow nothing, as `ArcMutexGuard`.
 
+#[cfg(feature = "arc_lock")]
+mod arc;
 mod condvar;
 mod raw;
+mod reentrant;
 mod rw;
 
 pub use antiphon_linux::light::enable_light;
 pub use antiphon_platform::Unsupported;
+pub use antiphon_sync::lock::Recursive;
+#[cfg(feature = "arc_lock")]
+pub use arc::{
+    ArcMutexGuard, ArcReentrantMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard,
+    ArcRwLockWriteGuard,
+};
 pub use condvar::RawCondvar;
 pub use lock_api;
 pub use raw::{RawMutex, RawSpin};
+pub use reentrant::{ReentrantMutex, ReentrantMutexGuard, ThreadIdentity};
 pub use rw::RawRwLock;
 
 /// A blocking mutex: [`ShflMutex`](generic::ShflMutex) on Linux.
 pub type Mutex<T> = lock_api::Mutex<RawMutex, T>;
 /// What [`Mutex::lock`] returns; unlocks when dropped.
 pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, RawMutex, T>;
+/// A part of what a [`MutexGuard`] guards; [`MutexGuard::map`] makes it.
+///
+/// ```
+/// use antiphon::{MappedMutexGuard, Mutex, MutexGuard};
+///
+/// static PAIR: Mutex<(u32, String)> = Mutex::new((0, String::new()));
+///
+/// fn name() -> MappedMutexGuard<'static, String> {
+///     MutexGuard::map(PAIR.lock(), |pair| &mut pair.1)
+/// }
+/// name().push_str("mapped");
+/// assert_eq!(PAIR.lock().1, "mapped");
+/// ```
+pub type MappedMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, RawMutex, T>;
 /// A condition variable for [`Mutex`]: `lock_api`'s type over [`RawCondvar`].
 ///
 /// ```
@@ -55,6 +98,8 @@ pub type Condvar = lock_api::Condvar<RawCondvar>;
 pub type SpinMutex<T> = lock_api::Mutex<RawSpin, T>;
 /// What [`SpinMutex::lock`] returns; unlocks when dropped.
 pub type SpinMutexGuard<'a, T> = lock_api::MutexGuard<'a, RawSpin, T>;
+/// A part of what a [`SpinMutexGuard`] guards.
+pub type MappedSpinMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, RawSpin, T>;
 
 /// A blocking readers-writer lock: [`ShflRwLock`](generic::ShflRwLock) on Linux.
 ///
@@ -75,6 +120,27 @@ pub type RwLockReadGuard<'a, T> = lock_api::RwLockReadGuard<'a, RawRwLock, T>;
 pub type RwLockWriteGuard<'a, T> = lock_api::RwLockWriteGuard<'a, RawRwLock, T>;
 /// What [`RwLock::upgradable_read`] returns; unlocks when dropped.
 pub type RwLockUpgradableReadGuard<'a, T> = lock_api::RwLockUpgradableReadGuard<'a, RawRwLock, T>;
+
+/// A part of what a [`RwLockReadGuard`] guards.
+pub type MappedRwLockReadGuard<'a, T> = lock_api::MappedRwLockReadGuard<'a, RawRwLock, T>;
+/// A part of what a [`RwLockWriteGuard`] guards.
+pub type MappedRwLockWriteGuard<'a, T> = lock_api::MappedRwLockWriteGuard<'a, RawRwLock, T>;
+
+/// A readers-writer lock that a thread may read-lock again while it holds it for reading, a writer
+/// waiting or not. In return, readers who are never all out keep writers out.
+///
+/// ```
+/// use antiphon::RecursiveRwLock;
+///
+/// static PARENT: RecursiveRwLock<[usize; 3]> = RecursiveRwLock::new([0, 0, 1]);
+///
+/// fn depth(node: usize) -> u32 {
+///     let parent = PARENT.read();
+///     if node == 0 { 0 } else { 1 + depth(parent[node]) }
+/// }
+/// assert_eq!(depth(2), 2);
+/// ```
+pub type RecursiveRwLock<T> = lock_api::RwLock<RawRwLock<Recursive>, T>;
 
 /// The algorithms, generic over the machine.
 pub mod generic {

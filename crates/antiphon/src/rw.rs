@@ -3,22 +3,25 @@
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
-use antiphon_sync::lock::{Refused, ShflRwLock};
+use antiphon_sync::lock::{Refused, RwForm, ShflRwLock, Standard};
+use antiphon_sync::policy::Numa;
 use lock_api::GuardSend;
 
 use crate::raw::deadline_after;
 
-/// The raw form of [`RwLock`](crate::RwLock), 16 bytes. Any thread may unlock it.
+/// The raw form of [`RwLock`](crate::RwLock), 16 bytes; with [`Recursive`](crate::Recursive) as its
+/// form, that of [`RecursiveRwLock`](crate::RecursiveRwLock). Any thread may unlock it.
 ///
-/// Readers wait behind a writer that waits. So a thread that holds the lock for reading, and reads
-/// again, may wait for ever.
+/// In the standard form readers wait behind a writer that waits. So a thread that holds the lock
+/// for reading, and reads again, may wait for ever. In the recursive form it doesn't wait, and
+/// readers who are never all out keep writers out.
 ///
 /// # Panics
 ///
 /// All that read do so if there are [`MAX_READERS`](antiphon_sync::lock::MAX_READERS) already, some
 /// eight million: guards that were forgotten count too.
 #[repr(transparent)]
-pub struct RawRwLock(ShflRwLock<Linux>);
+pub struct RawRwLock<F: RwForm = Standard>(ShflRwLock<Linux, Numa, F>);
 
 const _: () = assert!(size_of::<RawRwLock>() == 16);
 
@@ -36,7 +39,7 @@ fn shared_at_last(had: Result<(), Refused>) -> GuardSend {
 
 // SAFETY: writers exclude all others, with acquire and release semantics; the lock may be moved or
 // dropped while it is locked: its waiters' nodes don't point back at it.
-unsafe impl lock_api::RawRwLock for RawRwLock {
+unsafe impl<F: RwForm> lock_api::RawRwLock for RawRwLock<F> {
     const INIT: Self = Self(ShflRwLock::NEW);
     type SharedGuard = GuardSend;
     type ExclusiveGuard = GuardSend;
@@ -86,7 +89,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
 }
 
 // SAFETY: no writer comes in between.
-unsafe impl lock_api::RawRwLockDowngrade for RawRwLock {
+unsafe impl<F: RwForm> lock_api::RawRwLockDowngrade for RawRwLock<F> {
     unsafe fn downgrade(&self, guard: GuardSend) -> GuardSend {
         // SAFETY: as above.
         unsafe { self.0.downgrade() }
@@ -95,7 +98,7 @@ unsafe impl lock_api::RawRwLockDowngrade for RawRwLock {
 }
 
 // SAFETY: a timed lock either owns the lock or doesn't.
-unsafe impl lock_api::RawRwLockTimed for RawRwLock {
+unsafe impl<F: RwForm> lock_api::RawRwLockTimed for RawRwLock<F> {
     type Duration = Duration;
     type Instant = Instant;
 
@@ -117,7 +120,7 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
 }
 
 // SAFETY: one upgradable reader at a time, which waits for the others to leave.
-unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
+unsafe impl<F: RwForm> lock_api::RawRwLockUpgrade for RawRwLock<F> {
     type UpgradableGuard = GuardSend;
 
     fn lock_upgradable(&self) -> GuardSend {
@@ -147,7 +150,7 @@ unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
 }
 
 // SAFETY: as above.
-unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
+unsafe impl<F: RwForm> lock_api::RawRwLockUpgradeDowngrade for RawRwLock<F> {
     unsafe fn downgrade_upgradable(&self, guard: GuardSend) -> GuardSend {
         // SAFETY: as above.
         unsafe { self.0.downgrade_upgradable() }
@@ -162,7 +165,7 @@ unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
 }
 
 // SAFETY: as above.
-unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
+unsafe impl<F: RwForm> lock_api::RawRwLockUpgradeTimed for RawRwLock<F> {
     fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<GuardSend> {
         self.0.upgradable_until(deadline_after(timeout)).then_some(GuardSend::new())
     }

@@ -1,0 +1,89 @@
+//! What lock_api promises its users, tried on our locks; and on those of parking_lot, so that a
+//! test which asks for more than lock_api promises is noticed.
+
+#[path = "lock_api/mutex.rs"]
+mod mutex;
+#[path = "lock_api/reentrant.rs"]
+mod reentrant;
+#[path = "lock_api/rw.rs"]
+mod rw;
+
+use std::thread;
+use std::time::Duration;
+
+/// Longer than any operation here that is not to wait, and short enough to wait for.
+const SHORT: Duration = Duration::from_millis(5);
+
+/// What `f` returns on another thread.
+fn elsewhere<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| scope.spawn(f).join().expect("a panic in the other thread"))
+}
+
+/// Makes the tests of a module, each for several locks.
+macro_rules! for_each_lock {
+    ($module:ident: $($lock:ident = $raw:ty),*; $tests:tt) => {
+        $(mod $lock {
+            tests! { $module, $raw, $tests }
+        })*
+    };
+}
+
+/// Makes the tests of a module for one lock.
+macro_rules! tests {
+    ($module:ident, $raw:ty, [$($name:ident),*]) => {
+        $(#[test]
+        fn $name() {
+            super::$module::$name::<$raw>();
+        })*
+    };
+}
+
+for_each_lock! {
+    mutex: blocking = antiphon::RawMutex, spin = antiphon::RawSpin,
+        their_mutex = parking_lot::RawMutex;
+    [owners_come_one_after_the_other, a_try_fails_on_a_locked_lock_alone,
+    a_forgotten_guard_leaves_it_locked,
+    unlocked_lets_others_in_and_locks_again, a_mapped_guard_unlocks, a_refused_map_keeps_the_guard]
+}
+
+for_each_lock! {
+    rw: readers_and_writers = antiphon::RawRwLock,
+        recursive = antiphon::RawRwLock<antiphon::Recursive>,
+        their_rw = parking_lot::RawRwLock;
+    [writers_come_one_after_the_other, readers_come_together, a_downgrade_lets_no_writer_in,
+    one_upgradable_reader_at_a_time, an_upgrade_sees_what_was_written_before,
+    mapped_readers_and_writers_unlock, timed_attempts_end_in_time,
+    a_refused_upgrade_keeps_what_there_was]
+}
+
+mod further {
+    use super::mutex::{a_guard_may_be_dropped_elsewhere, timed_attempts_end_in_time};
+    use antiphon::{RawMutex, RawSpin};
+
+    /// parking_lot's may not: its mutex may look for deadlocks, by owners.
+    #[test]
+    fn our_guards_may_be_dropped_elsewhere() {
+        a_guard_may_be_dropped_elsewhere::<RawMutex>();
+        a_guard_may_be_dropped_elsewhere::<RawSpin>();
+    }
+
+    #[test]
+    fn timed_mutexes_give_up_in_time() {
+        timed_attempts_end_in_time::<RawMutex>();
+        timed_attempts_end_in_time::<parking_lot::RawMutex>();
+    }
+}
+
+mod reentrant_mutex {
+    use antiphon::{RawMutex, RawSpin, ThreadIdentity};
+
+    #[test]
+    fn its_owner_comes_in_again_and_nobody_else() {
+        super::reentrant::its_owner_comes_in_again_and_nobody_else::<RawMutex, ThreadIdentity>();
+        super::reentrant::its_owner_comes_in_again_and_nobody_else::<RawSpin, ThreadIdentity>();
+        super::reentrant::its_owner_comes_in_again_and_nobody_else::<
+            parking_lot::RawMutex,
+            parking_lot::RawThreadId,
+        >();
+    }
+}
