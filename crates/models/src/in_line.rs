@@ -1,25 +1,30 @@
 //! Waiters that come one behind the other to a lock that is held: queues whose order is known, so
 //! that a shuffler finds what the model is about.
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_check::{Check, Scope};
+use antiphon_check::{Check, Data, Scope};
 use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
-use antiphon_sync::lock::{Lock, ShflMutex};
+use antiphon_sync::lock::{Lock, ShflMutex, ShflRwLock};
 use antiphon_sync::policy;
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::forms::Sleepy;
 use crate::program::{Program, soon, unlock};
+use crate::rw::{assert_free, look_around, read, unlock_read, unlock_write};
 use crate::watched::{Watch, Watched, watch};
 
 type Mutex = ShflMutex<Check, Watched, Sleepy>;
+type RwLock = ShflRwLock<Check, Watched<true>, Sleepy>;
 type Plain = ShflMutex<Check, policy::None, Sleepy>;
 
-/// Those of the mutex, which adds sleep, early wakes and waiters that leave.
+/// Those of the mutex, which adds sleep, early wakes and waiters that leave; and of the readers-
+/// writer lock, whose waiters are of two kinds.
 pub fn entries() -> Vec<Entry> {
-    let two = Bounds::PLAIN.sockets(2);
+    const PLAIN: Bounds = Bounds::PLAIN;
+    let two = PLAIN.sockets(2);
     let shuffled = &["shuffled"];
     vec![
         Entry::new("shfl-mutex/hands-over-2+1", in_line::<Plain>(&[0; 2], false), Bounds::PLAIN),
@@ -41,6 +46,13 @@ pub fn entries() -> Vec<Entry> {
         )
         .by_lot(20_000)
         .reaches(shuffled),
+        // Readers behind a writer, and a writer behind readers, are moved up by their own kind.
+        Entry::new("shfl-rw/sorts-readers-4+1", kinds_in_line(&[false, true, false, true]), PLAIN)
+            .by_lot(5_000)
+            .reaches(&["shuffled", "together"]),
+        Entry::new("shfl-rw/sorts-writers-4+1", kinds_in_line(&[true, false, true, false]), PLAIN)
+            .by_lot(5_000)
+            .reaches(shuffled),
         Entry::new("shfl-mutex/sorts-left-5+1", left(), two.spurious(1).timeouts(1))
             .by_lot(3_000)
             .reaches(&["left what it had sorted"]),
@@ -74,6 +86,45 @@ pub fn in_line<L: Lock>(sockets: &'static [u32], greedy: bool) -> Program {
             if greedy && lock.try_lock() {
                 unlock(lock);
             }
+        });
+    })
+}
+
+/// As [`in_line`], of waiters that read or `write`, beside an owner who writes. Reaches `together`
+/// if two readers are in at a time that did not stand together when they came.
+fn kinds_in_line(writes: &'static [bool]) -> Program {
+    let count = writes.len() as u32;
+    Program::new(count + 1, count + 1, move |scope| {
+        let lock = scope.share(RwLock::NEW);
+        let data = scope.share(Data::new(0));
+        let inside = scope.share(Cell::new(0));
+        assert!(lock.try_write());
+        let line = scope.share(Line::new(scope, writes.len()));
+        for (place, &writes) in writes.iter().enumerate() {
+            scope.spawn(move || {
+                line.stand(place);
+                if place == count as usize - 1 {
+                    line.begin();
+                }
+                if writes {
+                    lock.write();
+                    data.set(data.get() + 1);
+                    unlock_write(lock);
+                } else {
+                    read(lock);
+                    look_around(inside, data);
+                    unlock_read(lock);
+                }
+            });
+        }
+        scope.spawn(move || {
+            line.wait_for_begin();
+            unlock_write(lock);
+        });
+        scope.finally(move || {
+            let written: u32 = writes.iter().copied().map(u32::from).sum();
+            assert_eq!(data.get(), written);
+            assert_free(lock);
         });
     })
 }

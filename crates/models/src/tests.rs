@@ -85,6 +85,10 @@ macro_rules! tests {
             a_waiter_may_give_up: ["shfl-rw/gives-up-"],
             a_try_is_honest: ["shfl-rw/tries-"],
             readers_starve_no_writer: ["shfl-rw/prefers-writers-"],
+            a_writer_that_asks_again_is_heard: [
+                "shfl-rw/asks-again-",
+                "shfl-rw/asks-though-excused-",
+            ],
             who_reads_may_read_again: [
                 "shfl-rw/recurses-",
                 "shfl-rw+recursive/recurses-",

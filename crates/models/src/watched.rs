@@ -26,9 +26,10 @@ thread_local! {
     static WATCH: Cell<*const Watch> = const { Cell::new(ptr::null()) };
 }
 
-/// Groups by socket, and asserts the four invariants of `000_…`, "Shuffling invariants for
-/// correctness", each time that a shuffler asks. To be used after [`watch`] only.
-pub struct Watched;
+/// Groups by socket, or by what waiters want, and asserts the four invariants of `000_…`,
+/// "Shuffling invariants for correctness", each time that a shuffler asks. To be used after
+/// [`watch`] only.
+pub struct Watched<const BY_WANTS: bool = false>;
 
 /// [`exclusion`](crate::program::exclusion), watched: INV-1…4, and that sorting loses nobody. `L`
 /// has the policy [`Watched`]. Reaches `shuffled` if a waiter looks at another.
@@ -53,7 +54,7 @@ fn watched() -> &'static Watch {
     unsafe { &*WATCH.get() }
 }
 
-impl Policy for Watched {
+impl<const BY_WANTS: bool> Policy for Watched<BY_WANTS> {
     /// Asked twice in a wait: before the waiter joins the queue, and when it is the head.
     fn shuffles<P: Platform>() -> bool {
         let watch = watched();
@@ -87,6 +88,9 @@ impl Policy for Watched {
         assert!(!ptr::eq(shuffler, candidate), "INV-3: a shuffler groups itself");
         // INV-4: who has passed the role on has a smaller batch than who has it.
         assert!(batch >= last || is_head && batch == 1, "INV-4: shuffles after passing the role");
-        shuffler.socket.load(Relaxed) == candidate.socket.load(Relaxed)
+        let key = |of: &Waiter<P>| {
+            if BY_WANTS { of.wants.load(Relaxed) } else { of.socket.load(Relaxed) }
+        };
+        key(shuffler) == key(candidate)
     }
 }

@@ -3,12 +3,14 @@
 
 mod common;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use antiphon_platform::Budget;
 use antiphon_sim::{Machine, Outcome, OwnLine, Sim, Simulation, count, finished, now, think, work};
-use antiphon_sync::lock::{Recursive, RwForm, ShflRwLock, Standard};
-use antiphon_sync::policy::{Numa, Policy};
+use antiphon_sync::lock::{Form, Recursive, RwForm, ShflRwLock, Standard};
+use antiphon_sync::lock::{GroupReaders, GroupWriters};
+use antiphon_sync::policy::{None, Numa, Policy};
 
 type Lock<Q = Numa, F = Standard> = ShflRwLock<Sim, Q, F>;
 
@@ -158,4 +160,113 @@ fn an_idle_lock_costs_two_locked_accesses() {
         })
         .run(0);
     assert!(outcome.is_ok(), "{:?}", outcome.err());
+}
+
+/// Waiters that spin, and so have time to sort; groups of `GROUP`.
+struct Awake<const GROUP: u32>;
+
+impl<const GROUP: u32> Form for Awake<GROUP> {
+    const HEAD_SLEEPS: bool = true;
+    const GROUP: u32 = GROUP;
+    const PATIENCE_NS: u32 = Standard::PATIENCE_NS;
+    const LOOK: u32 = Standard::LOOK;
+    const SPIN: Budget = Budget::NONE;
+    const QUEUE_SPIN: Budget = Budget::ns(10_000_000);
+    const HEAD_SPIN: Budget = Budget::ns(10_000_000);
+    const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
+}
+
+impl<const GROUP: u32> RwForm for Awake<GROUP> {}
+
+/// What came of a line of waiters.
+#[derive(Default)]
+struct Served {
+    /// Who came in, in order.
+    order: Vec<usize>,
+    /// How many readers are in, and how many were at a time.
+    inside: u64,
+    together: u64,
+}
+
+impl Served {
+    fn enter(&mut self, reader: usize) {
+        self.order.push(reader);
+        self.inside += 1;
+        self.together = self.together.max(self.inside);
+    }
+}
+
+/// Waiters 1, 2, 3 and so on, of which the even ones read and the others write, wait in line at a
+/// lock that is held until all of them do.
+fn serve<Q: Policy, const GROUP: u32>(waiters: usize) -> Served {
+    let shared = Rc::new((OwnLine(Lock::<Q, Awake<GROUP>>::NEW), RefCell::new(Served::default())));
+    let result = Rc::clone(&shared);
+    let machine = Machine::two_sockets().shape(1, waiters as u32 + 1).without_jitter();
+    let outcome = Simulation::new(machine, 5)
+        .threads(waiters + 1, move |number| {
+            let (lock, served) = (&shared.0.0, &shared.1);
+            work(10_000 * number as u64);
+            if number == 0 {
+                lock.write();
+                work(10_000 * (waiters as u64 + 5));
+                unlock_write(lock);
+            } else if number % 2 == 1 {
+                lock.write();
+                served.borrow_mut().order.push(number);
+                work(20_000);
+                unlock_write(lock);
+            } else {
+                read(lock);
+                served.borrow_mut().enter(number);
+                work(20_000);
+                served.borrow_mut().inside -= 1;
+                unlock_read(lock);
+            }
+        })
+        .run(0);
+    assert!(outcome.is_ok(), "{:?}", outcome.err());
+    result.1.take()
+}
+
+/// The longest row of waiters of one kind; and by how many that came later the unluckiest of all
+/// was overtaken.
+fn rows(order: &[usize]) -> (usize, usize) {
+    let row = order.chunk_by(|one, next| one % 2 == next % 2).map(<[usize]>::len).max();
+    let overtaken = order
+        .iter()
+        .enumerate()
+        .map(|(place, waiter)| order[..place].iter().filter(|earlier| *earlier > waiter).count());
+    (row.unwrap_or(0), overtaken.max().unwrap_or(0))
+}
+
+/// `000_…`, "RWlock: Group writers together".
+#[test]
+fn waiters_of_a_kind_are_served_together() {
+    const WAITERS: usize = 21;
+    let plain = serve::<None, 100>(WAITERS);
+    assert_eq!(plain.order, (1..=WAITERS).collect::<Vec<_>>(), "in order of coming");
+    assert_eq!((rows(&plain.order), plain.together), ((1, 0), 1));
+
+    let readers = serve::<GroupReaders, 100>(WAITERS);
+    // The head sorts, and it is not a reader at first.
+    assert_eq!(readers.order[..3], [1, 2, 4]);
+    assert_eq!(readers.together, 10, "all readers are in at a time");
+
+    let writers = serve::<GroupWriters, 100>(WAITERS);
+    assert_eq!(writers.order[..3], [1, 2, 3]);
+    // QUEUE-2: the last of all, a writer too, is left where it is.
+    assert_eq!(writers.order[2..11], [3, 5, 7, 9, 11, 13, 15, 17, 19], "one after the other");
+    // Sorting one kind, whichever it is, sorts the other.
+    assert_eq!(writers.together, 9);
+}
+
+/// INV-5, where it decides who is overtaken: of each kind, three come in and then the other.
+#[test]
+fn a_group_of_a_kind_ends() {
+    for served in [serve::<GroupReaders, 3>(21), serve::<GroupWriters, 3>(21)] {
+        assert_eq!(rows(&served.order), (3, 2), "{:?}", served.order);
+        assert_eq!(served.together, 3);
+    }
+    let endless = serve::<GroupReaders, 100>(21);
+    assert!(rows(&endless.order).1 > 5, "{:?}", endless.order);
 }

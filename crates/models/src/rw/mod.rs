@@ -19,10 +19,11 @@ use changing::{
     upgrading_in_time, upgrading_in_vain, upgrading_recursively,
 };
 use impatient::{giving_up, tries};
-use preferred::{fair_recursion, recursion, writer_first};
-use sharing::{leaving, sharing};
+use preferred::{asking_again, asking_the_excused, fair_recursion, recursion, writer_first};
+pub use sharing::look_around;
+use sharing::{leaving, sharing, sorting_kinds};
 
-type Lock<F = Sleepy, Q = None> = ShflRwLock<Check, Q, F>;
+pub type Lock<F = Sleepy, Q = None> = ShflRwLock<Check, Q, F>;
 
 const PLAIN: Bounds = Bounds::PLAIN;
 /// One spurious wake, one spin cut short and one answer that the machine is crowded, for each
@@ -45,6 +46,9 @@ fn exclusive() -> Vec<Entry> {
         Entry::new("shfl-rw/excludes-3x1", exclusion::<Lock>(3, 1), PLAIN),
         Entry::new("shfl-rw/destroyed-1+1", destruction::<Lock>(), PLAIN).reaches(&["retired"]),
         Entry::new("shfl-rw/sorts-3x1", sorting::<Lock<Sleepy, Watched>>(3), two_sockets),
+        Entry::new("shfl-rw/sorts-kinds-2+2", sorting_kinds(2, 2), PLAIN)
+            .by_lot(5_000)
+            .reaches(&["shuffled"]),
     ]
 }
 
@@ -134,8 +138,12 @@ fn impatient() -> Vec<Entry> {
 /// Who is let in before whom.
 fn preferred() -> Vec<Entry> {
     let passed = &["held twice beside a waiting writer"];
+    let overtook = &["overtook"];
     vec![
         Entry::new("shfl-rw/prefers-writers-2+1", writer_first(), PLAIN),
+        Entry::new("shfl-rw/asks-again-1+1", asking_again(), PLAIN).reaches(overtook),
+        Entry::new("shfl-rw/asks-though-excused-1+1+1", asking_the_excused(), PLAIN.timeouts(1))
+            .reaches(overtook),
         Entry::new("shfl-rw/recurses-1+1", recursion::<Sleepy>(1, true), PLAIN).reaches(passed),
         Entry::new("shfl-rw/recurses-1+2", recursion::<Sleepy>(2, true), PLAIN.spurious(1))
             .by_lot(10_000)
@@ -169,22 +177,22 @@ fn shipped() -> Vec<Entry> {
     ]
 }
 
-fn read<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
+pub fn read<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
     assert_eq!(lock.read(), Ok(()));
 }
 
-fn unlock_read<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
+pub fn unlock_read<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
     // SAFETY: each caller has acquired it for reading.
     unsafe { lock.unlock_read() }
 }
 
-fn unlock_write<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
+pub fn unlock_write<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
     // SAFETY: each caller has acquired it for writing.
     unsafe { lock.unlock_write() }
 }
 
 /// At the end nobody is in, and nothing is kept for anybody.
-fn assert_free<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
+pub fn assert_free<Q: Policy, F: RwForm>(lock: &Lock<F, Q>) {
     assert!(lock.write_uncontended(), "free at the end");
 }
 

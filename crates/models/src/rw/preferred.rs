@@ -7,7 +7,7 @@ use antiphon_platform::{Atomic, Platform};
 use antiphon_sync::lock::{Recursive, Refused, RwForm};
 
 use super::{Lock, assert_free, read, unlock_read, unlock_write};
-use crate::forms::{Insistent, Sleepy};
+use crate::forms::{Backed, Insistent, Sleepy};
 use crate::program::{Program, soon};
 
 /// The words of a [`Lock`].
@@ -58,6 +58,69 @@ pub fn writer_first() -> Program {
             unlock_read(lock);
         });
     })
+}
+
+/// RW-4 of a writer that asks again: it was called, a reader overtakes it, and it has asked anew
+/// before that reader has settled. No other reader comes in beside the first, so the writer's wish
+/// stands, or comes back, while that one is in.
+pub fn asking_again() -> Program {
+    Program::new(2, 3, |scope| {
+        let lock = scope.share(Lock::<Sleepy>::NEW);
+        let written = scope.share(<Check as Platform>::U8::ZERO);
+        let state = &words(lock).state;
+        read(lock);
+        scope.spawn(move || {
+            state.wait_while(Relaxed, |state| (state >> NAME_SHIFT) as u16 == 0);
+            unlock_read(lock);
+            read(lock);
+            overtaking(state, written);
+            unlock_read(lock);
+        });
+        scope.spawn(move || {
+            lock.write();
+            written.store(1, Relaxed);
+            unlock_write(lock);
+        });
+    })
+}
+
+/// As [`asking_again`], where a reader overtakes by its backstop a writer that seems not to run.
+pub fn asking_the_excused() -> Program {
+    Program::new(3, 3, |scope| {
+        let lock = scope.share(Lock::<Sleepy>::NEW);
+        // SAFETY: the same words; forms differ in their numbers. The writer's has no backstop, by
+        // which it would notice after all.
+        let backed = unsafe { &*std::ptr::from_ref(lock).cast::<Lock<Backed>>() };
+        let written = scope.share(<Check as Platform>::U8::ZERO);
+        let Words { state, tail, .. } = words(lock);
+        read(lock);
+        scope.spawn(move || {
+            // The second node that there is: the reader waits behind the writer.
+            tail.wait_while(Relaxed, |tail| tail as u16 != 2);
+            unlock_read(lock);
+        });
+        scope.spawn(move || {
+            lock.write();
+            written.store(1, Relaxed);
+            unlock_write(lock);
+        });
+        scope.spawn(move || {
+            state.wait_while(Relaxed, |state| (state >> NAME_SHIFT) as u16 == 0);
+            read(backed);
+            overtaking(state, written);
+            unlock_read(lock);
+        });
+    })
+}
+
+/// What a reader does that may have overtaken a writer: it stays until the writer says that it
+/// waits, so that a wish which was taken away for good is a deadlock.
+fn overtaking(state: &<Check as Platform>::U64, written: &<Check as Platform>::U8) {
+    // Relaxed: of a writer that was in before us, we know by the lock.
+    if written.load(Relaxed) == 0 {
+        probe("overtook");
+        state.wait_while(Relaxed, |state| state & WAITING == 0);
+    }
 }
 
 /// RW-5: who reads can read-lock again, though a writer waits. Has to reach that it does.

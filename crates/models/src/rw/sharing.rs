@@ -1,51 +1,71 @@
 //! Readers share the lock, writers have it alone, and who had it last may free it.
 
 use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_check::{Check, Data, probe};
-use antiphon_platform::Platform;
+use antiphon_check::{Check, Data, Scope, probe};
+use antiphon_platform::{Atomic, Platform};
 use antiphon_sync::lock::RwForm;
+use antiphon_sync::policy::{None, Policy};
 
 use super::{Lock, assert_free, read, unlock_read, unlock_write};
 use crate::forms::Sleepy;
 use crate::program::Program;
+use crate::watched::{Watched, watch};
 
 /// `readers` threads read plain data and `writers` threads write it, `rounds` times each. A lost
 /// wake is a deadlock, a writer who is not alone a data race. Reaches `together` if two readers are
 /// in at a time.
 pub fn sharing<F: RwForm>(readers: u32, writers: u32, rounds: u32) -> Program {
     Program::new(readers + writers, (readers + writers) * rounds, move |scope| {
-        let lock = scope.share(Lock::<F>::NEW);
-        let data = scope.share(Data::new(0));
-        let inside = scope.share(Cell::new(0));
-        for _ in 0..readers {
-            scope.spawn(move || {
-                for _ in 0..rounds {
-                    read(lock);
-                    look_around(inside, data);
-                    unlock_read(lock);
-                }
-            });
-        }
-        for _ in 0..writers {
-            scope.spawn(move || {
-                for _ in 0..rounds {
-                    lock.write();
-                    data.set(data.get() + 1);
-                    unlock_write(lock);
-                }
-            });
-        }
-        scope.finally(move || {
-            assert_eq!(data.get(), writers * rounds);
-            assert_free(lock);
-        });
+        share::<F, None>(scope, readers, writers, rounds);
     })
+}
+
+/// As [`sharing`], where readers are sorted to readers and writers to writers, watched.
+pub fn sorting_kinds(readers: u32, writers: u32) -> Program {
+    Program::new(readers + writers, readers + writers, move |scope| {
+        watch(scope).begun.store(1, Relaxed);
+        share::<Sleepy, Watched<true>>(scope, readers, writers, 1);
+    })
+}
+
+fn share<'scope, F: RwForm, Q: Policy>(
+    scope: &'scope Scope<'scope, '_>,
+    readers: u32,
+    writers: u32,
+    rounds: u32,
+) {
+    let lock = scope.share(Lock::<F, Q>::NEW);
+    let data = scope.share(Data::new(0));
+    let inside = scope.share(Cell::new(0));
+    for _ in 0..readers {
+        scope.spawn(move || {
+            for _ in 0..rounds {
+                read(lock);
+                look_around(inside, data);
+                unlock_read(lock);
+            }
+        });
+    }
+    for _ in 0..writers {
+        scope.spawn(move || {
+            for _ in 0..rounds {
+                lock.write();
+                data.set(data.get() + 1);
+                unlock_write(lock);
+            }
+        });
+    }
+    scope.finally(move || {
+        assert_eq!(data.get(), writers * rounds);
+        assert_free(lock);
+    });
 }
 
 /// What a reader does that is in. `inside` is no part of the model: threads switch at visible
 /// operations, of which the fence is one.
-fn look_around(inside: &Cell<u32>, data: &Data<u32>) {
+pub fn look_around(inside: &Cell<u32>, data: &Data<u32>) {
     inside.set(inside.get() + 1);
     if inside.get() > 1 {
         probe("together");

@@ -14,6 +14,7 @@ use super::super::fair::Patience;
 use super::super::queue::{Place, TailId};
 use super::kind::Kind;
 use super::state::{Heed, State};
+use super::wake::wake;
 use super::{RwForm, ShflRwLock};
 use crate::policy::Policy;
 
@@ -116,6 +117,10 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
             self.lock.change(Relaxed, |seen| seen.changed(State::without_favour));
         if let Some(head) = P::arena().resolve_index(u32::from(seen.name())) {
             Patience::<F>::excuse(head);
+        }
+        // RW-4: it may have come meanwhile, and asked.
+        if seen.has_waiting_writer() && seen.is_called() {
+            wake::<P>(seen.name());
         }
     }
 

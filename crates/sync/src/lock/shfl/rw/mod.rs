@@ -25,7 +25,7 @@
 //! - RW-3: nothing of the lock is touched after the instruction that releases it; that instruction
 //!   returns whom to wake.
 //! - RW-4: while a writer waits as the head and readers are in, no other reader comes in, unless by
-//!   RW-5.
+//!   RW-5. Who takes away a head's wish that it be so wakes that head, which asks anew.
 //! - RW-5: who holds the lock for reading can have it again, by [`ShflRwLock::read_recursive`]; or
 //!   by any read, where the form says so ([`RwForm::READERS_PASS`]).
 

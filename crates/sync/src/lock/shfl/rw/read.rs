@@ -134,7 +134,11 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
             if let Some(overtaken) = found.with_reader().changed(|_| found.enter_reader()) {
                 let counted = found.with_reader().0;
                 // Relaxed: the caller is in already. If others have changed it, they do without.
-                let _ = self.state.compare_exchange(counted, overtaken.0, Relaxed, Relaxed);
+                let taken = self.state.compare_exchange(counted, overtaken.0, Relaxed, Relaxed);
+                // RW-4: the head may have come and asked anew, in the same words.
+                if taken.is_ok() {
+                    wake::<P>(found.name());
+                }
             }
             return Ok(());
         }
