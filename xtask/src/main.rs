@@ -32,7 +32,10 @@ type Failure = Box<dyn std::error::Error>;
 const VERBS: [(&str, &str); 5] = [
     ("claims", "check docs/claims.toml  [--readme] [--strict]"),
     ("tidy", "check the style and the shape of the tree"),
-    ("mutants", "weaken the code, run the models  [--changed BASE | --all | --file F] [--limit S]"),
+    (
+        "mutants",
+        "weaken the code, run the models  [--changed BASE | --all | --file F…] [--limit S]",
+    ),
     ("hunt", "look for a hang of the locks  [--seconds S] [--seed N] [--library PATH]"),
     ("programs", "measure real programs  [--pairs N] [--threads LIST] [--only LIST] [--record F]"),
 ];

@@ -14,6 +14,7 @@
 //! counted as killed. The verb succeeds if every mutant is killed or explained, and no explanation
 //! stands at a line whose mutants are all killed.
 
+mod cases;
 mod fate;
 mod mutant;
 mod orderings;
@@ -39,12 +40,14 @@ enum Selection {
     All,
     /// Those in files that differ from a commit.
     Changed(String),
-    File(String),
+    /// Those in these files, and in files of these folders.
+    Files(Vec<String>),
 }
 
 /// `cargo xtask mutants [--changed BASE | --all | --file F] [--limit S] [--release] [--record F]
 /// [--list]`.
 ///
+/// `--file` names a file or a folder, and may be given several times.
 /// `--limit` is the time in seconds after which a model is given up; by default it is far above
 /// what the slowest model takes on the code as it is. `--record` writes what became of the mutants
 /// of the table to a file, which `antiphon lab check` reads when it is built ([`record`]). `--list`
@@ -57,7 +60,13 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
         match argument {
             Long("all") => selection = Selection::All,
             Long("changed") => selection = Selection::Changed(arguments.value()?.string()?),
-            Long("file") => selection = Selection::File(arguments.value()?.string()?),
+            Long("file") => {
+                let file = arguments.value()?.string()?;
+                match &mut selection {
+                    Selection::Files(files) => files.push(file),
+                    _ => selection = Selection::Files(vec![file]),
+                }
+            }
             Long("limit") => limit = Some(Duration::from_secs(arguments.value()?.parse()?)),
             Long("release") => release = true,
             Long("record") => record = Some(arguments.value()?),
@@ -84,18 +93,26 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
 
 /// All mutants of the selected files: those of the table, then the orderings by place.
 fn select(root: &Path, selection: &Selection) -> Result<Vec<Mutant>, Failure> {
-    let changed = match selection {
+    let selected = match selection {
         Selection::All => None,
         Selection::Changed(base) => Some(tree::changed_since(root, base)?),
-        Selection::File(file) => Some(vec![file.clone()]),
+        Selection::Files(files) => Some(files.clone()),
     };
     let files = tree::files(root)?;
-    if let Selection::File(file) = selection
-        && !files.contains(file)
-    {
-        return Err(format!("no file {file} in the tree").into());
+    let is_within = |file: &str, selected: &str| {
+        let rest = file.strip_prefix(selected.trim_end_matches('/'));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    if let Selection::Files(selected) = selection {
+        for one in selected {
+            if !files.iter().any(|file| is_within(file, one)) {
+                return Err(format!("no file {one} in the tree").into());
+            }
+        }
     }
-    let is_selected = |file: &String| changed.as_ref().is_none_or(|files| files.contains(file));
+    let is_selected = |file: &String| {
+        selected.as_ref().is_none_or(|all| all.iter().any(|one| is_within(file, one)))
+    };
 
     let mut mutants = Vec::new();
     if root.join(TABLE).exists() {

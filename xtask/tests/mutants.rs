@@ -130,7 +130,7 @@ fn entries_of_the_table_meet_the_tests_that_they_name() {
         ("3", "", 0, "m [INV-1]: killed by model_a::counts"),
         ("3", "\"model_a::counts\"", 0, "m [INV-1]: killed by model_a::counts"),
         ("3", "\"model_a::counts\", \"model_a::sees\"", 1, "m [INV-1]: survived"),
-        ("3", "\"model_b\"", 2, "no model model_b"),
+        ("3", "\"model_b\"", 2, "no test model_b"),
         ("2", "", 1, "m [INV-1]: undecided by model_a"),
         ("()", "", 1, "m [INV-1]: unbuildable: error"),
     ] {
@@ -147,7 +147,7 @@ fn models_that_fail_without_a_mutant_prove_nothing() {
     tree.write("crates/models/tests/model_a.rs", &MODEL.replace("one(), 1", "one(), 4"));
     let (code, text) = tree.mutants(&[]);
     assert_eq!(code, 2, "{text}");
-    assert!(text.contains("model_a fails without a mutant"), "{text}");
+    assert!(text.contains("model_a::counts fails without a mutant"), "{text}");
 }
 
 #[test]
@@ -164,6 +164,10 @@ fn only_changed_files_are_mutated_on_demand() {
     assert!(text.ends_with("2 mutants\n"), "{text}");
     let (_, text) = tree.mutants(&["--file", "crates/sync/src/lib.rs", "--list"]);
     assert!(text.ends_with("2 mutants\n"), "{text}");
+    let (_, text) = tree.mutants(&["--file", "crates/sync", "--file", "crates/none", "--list"]);
+    assert!(text.contains("no file crates/none in the tree"), "{text}");
+    let (_, text) = tree.mutants(&["--file", "crates/sync/", "--list"]);
+    assert!(text.ends_with("4 mutants\n"), "{text}");
     assert_eq!(tree.mutants(&["--file", "crates/sync/src/none.rs"]).0, 2);
     assert_eq!(tree.mutants(&["--changed", "no-such-commit"]).0, 2);
 }

@@ -1,12 +1,18 @@
 //! Builds a mutant's models and runs them.
+//!
+//! Each test is run by itself, several at a time, and those that failed or did not fail before say
+//! which come first: whoever has killed a mutant of the same file, then the fastest. So a mutant
+//! that dies does so in seconds, and only one that survives costs the time of all models.
 
-use std::fs::File;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::cases::{self, Case, Verdict};
 use super::fate::Fate;
 use super::mutant::Mutant;
 use super::scratch::Scratch;
@@ -21,23 +27,12 @@ const MODELS: &str = "model_*";
 pub struct Bench {
     scratch: Scratch,
     release: bool,
-    /// After so long a model is given up.
+    /// After so long a test is given up.
     limit: Duration,
-}
-
-/// The program of one model.
-struct Model {
-    name: String,
-    program: PathBuf,
-}
-
-/// How one model ended.
-#[derive(Debug, PartialEq, Eq)]
-enum Verdict {
-    Passed,
-    /// This test failed.
-    Failed(String),
-    TimedOut,
+    /// How long each test takes on the code as it is, by name.
+    times: BTreeMap<String, Duration>,
+    /// How many mutants of a file each test has killed.
+    kills: RefCell<BTreeMap<(String, String), u32>>,
 }
 
 impl Bench {
@@ -49,23 +44,24 @@ impl Bench {
     pub fn set_up(root: &Path, limit: Option<Duration>, release: bool) -> Result<Self, Failure> {
         let directory = Metadata::read(root)?.target_directory.join("mutants");
         let scratch = Scratch::of(root, &directory)?;
-        let mut bench = Self { scratch, release, limit: Duration::from_secs(3600) };
-        let models = bench.build()?.map_err(|error| format!("the models don't build:\n{error}"))?;
-        if models.is_empty() {
+        let limit_of_all = Duration::from_secs(3600);
+        let (times, kills) = (BTreeMap::new(), RefCell::default());
+        let mut bench = Self { scratch, release, limit: limit_of_all, times, kills };
+        let cases = bench.build()?.map_err(|error| format!("the models don't build:\n{error}"))?;
+        if cases.is_empty() {
             return Err(format!("{PACKAGE} has no tests `{MODELS}`").into());
         }
-        let mut slowest = Duration::ZERO;
-        for model in &models {
-            let start = Instant::now();
-            let verdict = bench.run(model, None)?;
+        let ran = cases::run(&cases, &bench.scratch, bench.limit, |_| false)?;
+        for (case, (verdict, took)) in cases.iter().zip(ran) {
             if verdict != Verdict::Passed {
-                return Err(format!("{} fails without a mutant: {verdict:?}", model.name).into());
+                return Err(format!("{} fails without a mutant: {verdict:?}", case.name).into());
             }
-            slowest = slowest.max(start.elapsed());
+            bench.times.insert(case.name.clone(), took);
         }
+        let slowest = bench.times.values().max().copied().unwrap_or_default();
         // A mutant may well have more executions than the code as it is.
         bench.limit = limit.unwrap_or(Duration::from_secs(30) + 5 * slowest);
-        println!("{} models pass, the slowest in {slowest:.1?}", models.len());
+        println!("{} tests pass, the slowest in {slowest:.1?}", cases.len());
         Ok(bench)
     }
 
@@ -73,46 +69,54 @@ impl Bench {
     pub fn try_one(&self, mutant: &Mutant) -> Result<Fate, Failure> {
         self.scratch.with(mutant, || match self.build()? {
             Err(error) => Ok(Fate::Unbuildable(first_error(&error))),
-            Ok(models) if mutant.killed_by.is_empty() => self.any_fails(&models),
-            Ok(models) => self.all_fail(&models, &mutant.killed_by),
+            Ok(cases) if mutant.killed_by.is_empty() => self.any_fails(cases, &mutant.file),
+            Ok(cases) => self.all_fail(&cases, &mutant.killed_by),
         })
     }
 
-    /// The first model that fails kills the mutant.
-    fn any_fails(&self, models: &[Model]) -> Result<Fate, Failure> {
-        let mut undecided = None;
-        for model in models {
-            match self.run(model, None)? {
-                Verdict::Passed => {}
-                Verdict::Failed(test) => return Ok(Fate::Killed(test)),
-                Verdict::TimedOut => undecided = Some(model.name.clone()),
-            }
+    /// The first test that fails kills the mutant of `file`.
+    fn any_fails(&self, mut cases: Vec<Case>, file: &str) -> Result<Fate, Failure> {
+        let key = |name: &str| (file.to_owned(), name.to_owned());
+        cases.sort_by_key(|case| {
+            let kills = self.kills.borrow().get(&key(&case.name)).copied().unwrap_or(0);
+            (std::cmp::Reverse(kills), self.times.get(&case.name).copied())
+        });
+        let failed = |verdict: &Verdict| *verdict == Verdict::Failed;
+        let ran = cases::run(&cases, &self.scratch, self.limit, failed)?;
+        let named = |wanted| {
+            let found = cases.iter().zip(&ran).find(|(_, (verdict, _))| *verdict == wanted);
+            found.map(|(case, _)| case.name.clone())
+        };
+        if let Some(name) = named(Verdict::Failed) {
+            *self.kills.borrow_mut().entry(key(&name)).or_default() += 1;
+            return Ok(Fate::Killed(name));
         }
-        Ok(undecided.map_or(Fate::Survived, Fate::Undecided))
+        Ok(named(Verdict::TimedOut).map_or(Fate::Survived, Fate::Undecided))
     }
 
-    /// Each of the named tests has to kill the mutant.
-    fn all_fail(&self, models: &[Model], tests: &[String]) -> Result<Fate, Failure> {
-        for name in tests {
-            let (binary, test) = match name.split_once("::") {
-                Some((binary, test)) => (binary, Some(test)),
-                None => (name.as_str(), None),
+    /// Each of the named tests, or one of each named program, has to kill the mutant.
+    fn all_fail(&self, cases: &[Case], names: &[String]) -> Result<Fate, Failure> {
+        for name in names {
+            let is_meant = |case: &&Case| {
+                case.name == *name || case.name.split_once("::").is_some_and(|(p, _)| p == name)
             };
-            let model = models
-                .iter()
-                .find(|model| model.name == binary)
-                .ok_or_else(|| format!("no model {binary}, which `killed_by` names"))?;
-            match self.run(model, test)? {
-                Verdict::Passed => return Ok(Fate::Survived),
-                Verdict::Failed(_) => {}
-                Verdict::TimedOut => return Ok(Fate::Undecided(name.clone())),
+            let meant: Vec<Case> = cases.iter().filter(is_meant).cloned().collect();
+            if meant.is_empty() {
+                return Err(format!("no test {name}, which `killed_by` names").into());
+            }
+            let failed = |verdict: &Verdict| *verdict == Verdict::Failed;
+            let ran = cases::run(&meant, &self.scratch, self.limit, failed)?;
+            let has = |wanted| ran.iter().any(|(verdict, _)| *verdict == wanted);
+            if !has(Verdict::Failed) {
+                let undecided = has(Verdict::TimedOut);
+                return Ok(if undecided { Fate::Undecided(name.clone()) } else { Fate::Survived });
             }
         }
-        Ok(Fate::Killed(tests.join(", ")))
+        Ok(Fate::Killed(names.join(", ")))
     }
 
-    /// The models, or what the compiler says.
-    fn build(&self) -> Result<Result<Vec<Model>, String>, Failure> {
+    /// The tests of the models, or what the compiler says.
+    fn build(&self) -> Result<Result<Vec<Case>, String>, Failure> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
         command
@@ -121,51 +125,28 @@ impl Bench {
             .args(self.release.then_some("--release"))
             .current_dir(self.scratch.tree())
             .env("CARGO_TARGET_DIR", self.scratch.builds())
+            // Only a verdict is wanted, and soon.
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
+            .env("CARGO_PROFILE_RELEASE_LTO", "off")
+            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
             // A mutant leaves imports unused.
             .env("RUSTFLAGS", "--cap-lints=warn")
             .env_remove("CARGO_ENCODED_RUSTFLAGS");
         let output = command.output()?;
-        if output.status.success() {
-            Ok(Ok(executables(&String::from_utf8_lossy(&output.stdout))))
-        } else {
-            Ok(Err(String::from_utf8_lossy(&output.stderr).into_owned()))
+        if !output.status.success() {
+            return Ok(Err(String::from_utf8_lossy(&output.stderr).into_owned()));
         }
-    }
-
-    /// Runs one test of a model, or all of them.
-    fn run(&self, model: &Model, test: Option<&str>) -> Result<Verdict, Failure> {
-        let log = self.scratch.builds().join("model.log");
-        let output = File::create(&log)?;
-        let mut child = Command::new(&model.program)
-            .args(test.into_iter().flat_map(|test| [test, "--exact"]))
-            .current_dir(self.scratch.tree())
-            .stdin(Stdio::null())
-            .stdout(output.try_clone()?)
-            .stderr(output)
-            .spawn()?;
-        let end = Instant::now() + self.limit;
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
-            if Instant::now() >= end {
-                child.kill()?;
-                child.wait()?;
-                return Ok(Verdict::TimedOut);
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        };
-        if status.success() {
-            return Ok(Verdict::Passed);
+        let mut all = Vec::new();
+        for (name, program) in executables(&String::from_utf8_lossy(&output.stdout)) {
+            all.extend(cases::of(&name, &program)?);
         }
-        let log = String::from_utf8_lossy(&std::fs::read(&log)?).into_owned();
-        let test = failed_test(&log).map(|test| format!("{}::{test}", model.name));
-        Ok(Verdict::Failed(test.unwrap_or_else(|| format!("{} ({status})", model.name))))
+        Ok(Ok(all))
     }
 }
 
 /// The test programs that cargo's messages name.
-fn executables(messages: &str) -> Vec<Model> {
+fn executables(messages: &str) -> Vec<(String, PathBuf)> {
     #[derive(Deserialize)]
     struct Message {
         executable: Option<PathBuf>,
@@ -178,15 +159,8 @@ fn executables(messages: &str) -> Vec<Model> {
     messages
         .lines()
         .filter_map(|line| serde_json::from_str::<Message>(line).ok())
-        .filter_map(|message| {
-            Some(Model { name: message.target?.name, program: message.executable? })
-        })
+        .filter_map(|message| Some((message.target?.name, message.executable?)))
         .collect()
-}
-
-/// The first failed test of a test program's output.
-fn failed_test(log: &str) -> Option<&str> {
-    log.lines().find_map(|line| line.strip_prefix("test ")?.split_once(" ... FAILED")).map(|t| t.0)
 }
 
 fn first_error(output: &str) -> String {
@@ -204,17 +178,12 @@ mod tests {
                         \"executable\":null}\n{\"reason\":\"compiler-artifact\",\"target\":\
                         {\"name\":\"model_a\"},\"executable\":\"/x/model_a\"}\n\
                         {\"reason\":\"build-finished\",\"success\":true}\n";
-        let models = executables(messages);
-        assert_eq!(models.len(), 1);
-        assert_eq!(models[0].name, "model_a");
-        assert_eq!(models[0].program, Path::new("/x/model_a"));
+        let expected = ("model_a".to_owned(), PathBuf::from("/x/model_a"));
+        assert_eq!(executables(messages), [expected]);
     }
 
     #[test]
-    fn a_failed_test_and_a_compiler_error_are_named() {
-        let log = "running 2 tests\ntest a ... ok\ntest b::c ... FAILED\n\nfailures:\n";
-        assert_eq!(failed_test(log), Some("b::c"));
-        assert_eq!(failed_test("test a ... ok\n"), None);
+    fn a_compiler_error_is_named() {
         assert_eq!(first_error("warning: x\nerror[E1]: y\n"), "error[E1]: y");
     }
 }

@@ -1,0 +1,129 @@
+//! Tests of models, each run by itself.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use super::scratch::Scratch;
+use crate::Failure;
+
+/// One test of one program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// `PROGRAM::test`.
+    pub name: String,
+    program: PathBuf,
+    test: String,
+}
+
+/// How a test ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Passed,
+    Failed,
+    TimedOut,
+    /// It was not run to its end: another has ended the trial.
+    NotRun,
+}
+
+/// The tests of a program.
+///
+/// # Errors
+///
+/// If it does not list them.
+pub fn of(name: &str, program: &Path) -> Result<Vec<Case>, Failure> {
+    let listed = Command::new(program).args(["--list", "--format=terse"]).output()?;
+    if !listed.status.success() {
+        return Err(format!("{} does not list its tests", program.display()).into());
+    }
+    Ok(tests(&String::from_utf8_lossy(&listed.stdout))
+        .map(|test| Case {
+            name: format!("{name}::{test}"),
+            program: program.to_owned(),
+            test: test.to_owned(),
+        })
+        .collect())
+}
+
+fn tests(listed: &str) -> impl Iterator<Item = &str> {
+    listed.lines().filter_map(|line| line.strip_suffix(": test"))
+}
+
+/// Runs `cases` in their order, as many at a time as there are CPUs, each for `limit` at most, till
+/// one ends so that `enough` is true. Returns how each ended, and how long it took.
+///
+/// # Errors
+///
+/// If one can't be started.
+pub fn run(
+    cases: &[Case],
+    scratch: &Scratch,
+    limit: Duration,
+    enough: impl Fn(&Verdict) -> bool + Sync,
+) -> Result<Vec<(Verdict, Duration)>, Failure> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(cases.len());
+    let (next, over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let results = Mutex::new(vec![(Verdict::NotRun, Duration::ZERO); cases.len()]);
+    let work = || {
+        while !over.load(Relaxed) {
+            let number = next.fetch_add(1, Relaxed);
+            let Some(case) = cases.get(number) else { break };
+            let begun = Instant::now();
+            let verdict = run_one(case, scratch.tree(), limit, &over)?;
+            if enough(&verdict) {
+                over.store(true, Relaxed);
+            }
+            let mut results = results.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            results[number] = (verdict, begun.elapsed());
+        }
+        Ok(())
+    };
+    let ended: Result<(), std::io::Error> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("workers don't panic"))
+    });
+    ended?;
+    Ok(results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+}
+
+/// Runs one test; kills it when it is `over` for all.
+fn run_one(
+    case: &Case,
+    directory: &Path,
+    limit: Duration,
+    over: &AtomicBool,
+) -> Result<Verdict, std::io::Error> {
+    let mut child = Command::new(&case.program)
+        .args([&case.test, "--exact"])
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let end = Instant::now() + limit;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(if status.success() { Verdict::Passed } else { Verdict::Failed });
+        }
+        let late = Instant::now() >= end;
+        if late || over.load(Relaxed) {
+            child.kill()?;
+            child.wait()?;
+            return Ok(if late { Verdict::TimedOut } else { Verdict::NotRun });
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_read_from_a_list() {
+        let listed: Vec<_> = tests("a: test\nb::c: test\nd: benchmark\n").collect();
+        assert_eq!(listed, ["a", "b::c"]);
+    }
+}
