@@ -174,9 +174,17 @@ impl Visit {
         if mode::records_all()
             && let Some(process) = process(self.writer)
         {
+            self.renews(mutex);
             mutex.row.store(self.row.bits(), Relaxed);
             mutex.tag.store(tag(process, site), Relaxed);
             self.begin_hold(mutex, false);
+        }
+    }
+
+    /// If nobody has noted anything in the mutex, it is a new one, wherever another may have stood.
+    fn renews(self, mutex: &Mutex) {
+        if mutex.row.load(Relaxed) == 0 {
+            self.writer.renewed(self.row);
         }
     }
 
@@ -185,6 +193,9 @@ impl Visit {
         let thread = thread::current();
         let holding = thread.holding.load(Relaxed) as usize;
         self.writer.nested(holding, self.row);
+        let nested = if holding == 0 { 1 } else { thread.nested.load(Relaxed).saturating_add(1) };
+        thread.nested.store(nested, Relaxed);
+        self.writer.took(self.thread, u64::from(nested));
         if holding != 0 && !tried {
             self.order_after(&thread.held[..holding.min(HELD)]);
         }
@@ -199,12 +210,12 @@ impl Visit {
     /// which puts it after none, after the one before it, too.
     #[cold]
     fn order_after(self, held: &[AtomicU32]) {
-        for held in held.iter().rev() {
-            let bits = held.load(Relaxed);
-            if let Some(row) = RowWriter::from_bits(bits & !TRIED) {
-                self.writer.ordered(row, self.row);
+        let row = |held: &AtomicU32| RowWriter::from_bits(held.load(Relaxed) & !TRIED);
+        for last in held.iter().rev() {
+            if let Some(last) = row(last) {
+                self.writer.ordered(last, self.row, held.iter().filter_map(row));
             }
-            if bits & TRIED == 0 {
+            if last.load(Relaxed) & TRIED == 0 {
                 return;
             }
         }
@@ -226,6 +237,7 @@ pub(crate) fn acquired_at_once(mutex: &Mutex, kind: Kind, site: usize, tried: bo
         None => {
             let address = core::ptr::from_ref(mutex).addr();
             let Some(visit) = visit_of(writer, kind, address, site) else { return };
+            visit.renews(mutex);
             mutex.row.store(visit.row.bits(), Relaxed);
             mutex.tag.store(tag, Relaxed);
             visit

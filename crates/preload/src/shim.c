@@ -155,7 +155,8 @@ struct thread {
 	uint32_t epoch;
 	uint32_t ready;
 	uint32_t holding;
-	uint32_t held[12];
+	uint32_t nested;
+	uint32_t held[15];
 };
 
 __thread struct thread antiphon_thread __attribute__((tls_model("initial-exec")));

@@ -11,7 +11,7 @@ use antiphon_linux::Linux;
 use antiphon_platform::Platform;
 
 /// How many locks a thread remembers to hold.
-pub(crate) const HELD: usize = 12;
+pub(crate) const HELD: usize = 15;
 
 /// A thread's own; `shim.c` has the same. Only its thread and signal handlers on it touch it. All
 /// zero at first.
@@ -25,12 +25,14 @@ pub(crate) struct Thread {
     epoch: AtomicU32,
     /// The id once more, if calls of this thread may take the shortest way; 0 if they may not.
     ready: AtomicU32,
-    /// The recorder's: how many locks are held, and which rows they were taken at.
+    /// The recorder's: how many locks are held, how many were taken since none was, and at which
+    /// rows those that are held were taken.
     pub(crate) holding: AtomicU32,
+    pub(crate) nested: AtomicU32,
     pub(crate) held: [AtomicU32; HELD],
 }
 
-const _: () = assert!(size_of::<Thread>() == 72);
+const _: () = assert!(size_of::<Thread>() == 88);
 
 /// The calling thread's.
 #[inline]

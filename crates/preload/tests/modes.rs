@@ -104,7 +104,7 @@ fn a_full_recording_counts_every_acquisition() {
     // The recursive mutex is always taken with the other one held.
     let edges: u64 = snapshot.edges.iter().map(|edge| edge.count).sum();
     assert_eq!(edges, 4000);
-    assert_eq!(snapshot.inversions(), []);
+    assert!(snapshot.inversions().is_empty());
     assert_eq!(snapshot.depth().map(|(_, deepest)| deepest), Some(2));
     assert_eq!(snapshot.dropped, Default::default());
     let acquisitions: u64 = snapshot.threads.iter().map(|thread| thread.acquisitions).sum();
@@ -161,6 +161,36 @@ fn a_lock_that_is_only_tried_comes_after_none_and_before_others() {
         assert_eq!(snapshot.edges.len(), 4, "{lock}: {:?}", snapshot.edges);
         assert_eq!(snapshot.inversions().len(), 1, "{lock}: {:?}", snapshot.edges);
         assert_eq!(snapshot.depth().map(|(_, deepest)| deepest), Some(3));
+        // Four times from none: two, two, three, two.
+        assert_eq!(snapshot.nests(), Some((9.0 / 4.0, 3)));
+    }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+#[test]
+fn locks_that_cannot_be_stuck_raise_no_alarm_and_others_do() {
+    let directory = scratch("orders");
+    let program = compile(&directory, "orders.c");
+    for lock in LOCKS {
+        for (case, inversions) in
+            [("reused", 0), ("guarded", 0), ("both", 1), ("ring", 1), ("seldom", 1)]
+        {
+            let mut command = preloaded(&program);
+            command.env("ANTIPHON_LOCK", lock).arg(case);
+            let (snapshot, _) = record_output(&directory, &mut command, Scope::Full);
+            let found = snapshot.inversions();
+            assert_eq!(found.len(), inversions, "{lock} {case}: {:?}", snapshot.edges);
+            for cycle in found {
+                assert_eq!(cycle.len(), if case == "ring" { 3 } else { 2 });
+                let rows = cycle.iter().flat_map(|&edge| snapshot.edges[edge].rows);
+                let sites: Vec<_> = rows.filter_map(|at| snapshot.rows[at?].site).collect();
+                // Where each lock of each edge was taken, and none twice.
+                let mut apart = sites.clone();
+                apart.sort_unstable();
+                apart.dedup();
+                assert_eq!((sites.len(), apart.len()), (2 * cycle.len(), sites.len()), "{case}");
+            }
+        }
     }
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }

@@ -12,7 +12,7 @@ use crate::histogram::BUCKETS;
 /// What the file begins with: "ANTIPHON" and the version of this layout.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"ANTIPHON");
 /// Changes with every change of this file.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 
 /// Bytes of a module's path; a longer one keeps its end.
 pub const PATH_BYTES: usize = 240;
@@ -118,6 +118,9 @@ pub(crate) struct LockRecord {
     pub(crate) key: AtomicU64,
     /// 1 + the site that was seen first, 0 if there was no room for one.
     pub(crate) first_site: AtomicU64,
+    /// How many locks have stood at that address, one after the other, as far as was seen.
+    pub(crate) lives: AtomicU64,
+    pub(crate) _reserved: u64,
 }
 
 #[repr(C)]
@@ -132,13 +135,32 @@ pub(crate) struct ThreadRecord {
     /// Since when, monotonic clock.
     pub(crate) since_ns: AtomicU64,
     pub(crate) acquisitions: AtomicU64,
+    /// How often it took a lock while it held none.
+    pub(crate) nests: AtomicU64,
+    /// How many locks it took from then on until it held none again: in all, and most.
+    pub(crate) nested: AtomicU64,
+    pub(crate) nested_max: AtomicU64,
+    pub(crate) _reserved: [u64; 5],
 }
 
+/// Locks that are held beside the two of an edge and remembered.
+pub(crate) const GUARDS: usize = 3;
+
+/// All but the key and the count is of the present life of both locks, and of the last life in
+/// which both orders were seen, once that is so.
 #[repr(C)]
 pub(crate) struct EdgeRecord {
     /// 1 + the lock that was held, above 1 + the lock that was taken.
     pub(crate) key: AtomicU64,
     pub(crate) count: AtomicU64,
+    /// The lives of both, in the same order; zero until the rest is filled in.
+    pub(crate) lives: AtomicU64,
+    /// 1 + the row at which each was taken first.
+    pub(crate) rows: AtomicU64,
+    /// 1 + each of the locks that were held every time, beside that one; 0 for none.
+    pub(crate) guards: [AtomicU64; GUARDS],
+    /// 1 once both orders were seen in one life.
+    pub(crate) inverted: AtomicU64,
 }
 
 #[repr(C)]
@@ -217,7 +239,8 @@ pub(crate) fn split_address_key(key: u64) -> (u64, u64, u64) {
 }
 
 const _: () = assert!(size_of::<Header>() == 512 && PROCESSES < 0xfff);
-const _: () = assert!(size_of::<ModuleRecord>() == 256 && size_of::<ThreadRecord>() == 64);
+const _: () = assert!(size_of::<ModuleRecord>() == 256 && size_of::<ThreadRecord>() == 128);
+const _: () = assert!(size_of::<EdgeRecord>() == 64 && size_of::<LockRecord>() == 32);
 const _: () = assert!(size_of::<RowBody>().is_multiple_of(64) && size_of::<Layout>() < 256 << 20);
 const _: () = assert!(offset_of!(Layout, bodies).is_multiple_of(64));
 

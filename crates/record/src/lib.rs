@@ -28,10 +28,10 @@
 //! | processes | process id | parent's record, start, form of the locks |
 //! | modules | hash of the path | the path |
 //! | sites | process, return address | module, offset in its file |
-//! | locks | process, address, kind | the first site |
+//! | locks | process, address, kind | the first site, how many locks stood there |
 //! | rows | lock, site | counts, histograms of waits and holds |
-//! | threads | process, thread id | blocked time by kind, what it waits for now |
-//! | edges | lock held, lock taken (not: tried) | how often |
+//! | threads | process, thread id | blocked time by kind, what it waits for now, nesting |
+//! | edges | lock held, lock taken (not: tried) | how often, where, under which others |
 //!
 //! A child of `fork` and a program that is executed write into the same tables, under a process
 //! record of their own: addresses mean something within one process only, so every key has it.
@@ -48,8 +48,10 @@
 
 pub mod layout;
 
+mod cycles;
 mod histogram;
 mod lookout;
+mod order;
 mod reader;
 mod snapshot;
 mod table;
@@ -60,7 +62,7 @@ pub use layout::FILE_BYTES;
 pub use lookout::{Lookout, State};
 pub use reader::Recording;
 pub use snapshot::{
-    Blocked, Dropped, Edge, Lock, Process, Row, Site, Snapshot, Strangers, Thread, Waiting,
+    Blocked, Dropped, Edge, Lock, Nests, Process, Row, Site, Snapshot, Strangers, Thread, Waiting,
 };
 pub use writer::{Mismatch, RowWriter, ThreadWriter, Writer};
 

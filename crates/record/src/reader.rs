@@ -7,19 +7,22 @@ use std::path::Path;
 
 use crate::histogram::BUCKETS;
 use crate::layout::{
-    self, BODY, DEPTHS, DROPS, EDGE, FILE_BYTES, HEADER, LOCK, MAGIC, MODULE, PROCESS, ROW, ROWS,
-    RowBody, SITE, Section, THREAD, VERSION, split_address_key,
+    self, BODY, DEPTHS, DROPS, EDGE, EdgeRecord, FILE_BYTES, GUARDS, HEADER, LOCK, MAGIC, MODULE,
+    PROCESS, ROW, ROWS, RowBody, SITE, Section, THREAD, ThreadRecord, VERSION, split_address_key,
 };
 use crate::lookout::Lookout;
 use crate::snapshot::{
-    Blocked, Dropped, Edge, Lock, Process, Row, Site, Snapshot, Strangers, Thread, Waiting,
+    Blocked, Dropped, Edge, Lock, Nests, Process, Row, Site, Snapshot, Strangers, Thread, Waiting,
 };
 use crate::{Histogram, Kind, Scope};
 
-/// Which word of a row's body a field begins at.
+/// Which word of a record a field begins at; of a row's body, if nothing else is said.
 macro_rules! field {
     ($name:ident) => {
-        core::mem::offset_of!(RowBody, $name) / 8
+        field!(RowBody, $name)
+    };
+    ($record:ident, $name:ident) => {
+        core::mem::offset_of!($record, $name) / 8
     };
 }
 
@@ -85,7 +88,7 @@ impl Recording {
         let rest_waits = threads.chunks(THREAD.words).any(|record| record[5] == ROWS as u64 + 1);
         let (rows, row_at, depths) = self.rows(&mut locks, &lock_at, &site_at, rest_waits)?;
         let threads = read_threads(&threads, &process_at, &rows, &row_at);
-        let edges = self.edges(&lock_at)?;
+        let edges = self.edges(&lock_at, &row_at)?;
         let (drops, counts) = header[4..].split_at(DROPS);
         Ok(Snapshot {
             scope: Scope::from_bits(header[2]),
@@ -202,13 +205,24 @@ impl Recording {
         Ok((rows, places, depths))
     }
 
-    fn edges(&self, lock_at: &Places) -> io::Result<Vec<Edge>> {
+    fn edges(&self, lock_at: &Places, row_at: &Places) -> io::Result<Vec<Edge>> {
         let words = self.words(EDGE)?;
         let places = Places::of(&words, EDGE);
+        let both = |word: u64, of: &Places| halves(word).map(|at| of.get(at.wrapping_sub(1)));
         let all = places.records(&words, EDGE).filter_map(|(_, record)| {
-            let held = lock_at.get((record[0] >> 32).wrapping_sub(1))?;
-            let taken = lock_at.get((record[0] & u64::from(u32::MAX)).wrapping_sub(1))?;
-            Some(Edge { held, taken, count: record[1] })
+            let [held, taken] = both(record[0], lock_at);
+            let guards = &record[field!(EdgeRecord, guards)..][..GUARDS];
+            let lives = record[field!(EdgeRecord, lives)];
+            // Without lives the rest is not there yet.
+            (lives != 0).then_some(())?;
+            Some(Edge {
+                held: held?,
+                taken: taken?,
+                count: record[field!(EdgeRecord, count)],
+                rows: both(record[field!(EdgeRecord, rows)], row_at),
+                lives: halves(lives).map(|life| life as u32),
+                guards: guards.iter().filter_map(|at| lock_at.get(at.wrapping_sub(1))).collect(),
+            })
         });
         Ok(all.collect())
     }
@@ -267,6 +281,11 @@ impl Places {
     }
 }
 
+/// The two numbers of a word.
+fn halves(word: u64) -> [u64; 2] {
+    [word >> 32, word & u64::from(u32::MAX)]
+}
+
 /// The threads from the words of their table.
 fn read_threads(words: &[u64], process_at: &Places, rows: &[Row], row_at: &Places) -> Vec<Thread> {
     let thread = |record: &[u64]| {
@@ -290,6 +309,11 @@ fn read_threads(words: &[u64], process_at: &Places, rows: &[Row], row_at: &Place
             waits: record[4],
             acquisitions: record[7],
             waiting,
+            nests: Nests {
+                count: record[field!(ThreadRecord, nests)],
+                locks: record[field!(ThreadRecord, nested)],
+                most: record[field!(ThreadRecord, nested_max)],
+            },
         }
     };
     words.chunks(THREAD.words).filter(|record| record[0] != 0).map(thread).collect()

@@ -61,20 +61,6 @@ impl Snapshot {
         closed
     }
 
-    /// Pairs of locks that were taken in both orders, as positions in `edges`: deadlocks in
-    /// waiting, unless a third lock guards both.
-    #[must_use]
-    pub fn inversions(&self) -> Vec<(usize, usize)> {
-        let mut inversions = Vec::new();
-        for (at, edge) in self.edges.iter().enumerate() {
-            let back = self.edges[at + 1..]
-                .iter()
-                .position(|other| other.held == edge.taken && other.taken == edge.held);
-            inversions.extend(back.map(|back| (at, at + 1 + back)));
-        }
-        inversions
-    }
-
     /// The mean and the largest number of locks that a thread held when it took one (that one
     /// included); `None` unless all acquisitions were recorded.
     #[must_use]
@@ -83,6 +69,17 @@ impl Snapshot {
         let weighted: u64 = (1..).zip(&self.depths).map(|(depth, count)| depth * count).sum();
         let deepest = (1..).zip(&self.depths).filter(|(_, count)| **count != 0).last()?;
         Some((weighted as f64 / total as f64, deepest.0))
+    }
+
+    /// The mean and the largest number of locks that a thread took from the first one until it held
+    /// none again; `None` unless all acquisitions were recorded. Those of the C library's own and
+    /// spinlocks, whose releases are not seen, don't count.
+    #[must_use]
+    pub fn nests(&self) -> Option<(f64, u64)> {
+        let sum = |of: fn(&Nests) -> u64| self.threads.iter().map(|t| of(&t.nests)).sum::<u64>();
+        let (nests, locks) = (sum(|nests| nests.count), sum(|nests| nests.locks));
+        let most = self.threads.iter().map(|thread| thread.nests.most).max()?;
+        (nests > 0).then(|| (locks as f64 / nests as f64, most))
     }
 }
 
@@ -182,6 +179,19 @@ pub struct Thread {
     pub acquisitions: u64,
     /// What it waits for now.
     pub waiting: Option<Waiting>,
+    /// How many locks it took in one go. `Scope::Full` only.
+    pub nests: Nests,
+}
+
+/// How many locks a thread took from the first one until it held none again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Nests {
+    /// How often it took one while it held none.
+    pub count: u64,
+    /// All locks that it took.
+    pub locks: u64,
+    /// The most in one go.
+    pub most: u64,
 }
 
 /// A wait that is going on.
@@ -198,15 +208,21 @@ pub struct Waiting {
 }
 
 /// One lock taken while another was held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
     /// The lock that was held: the one taken last before, or one before that, if those in between
     /// were only tried.
     pub held: usize,
     /// The lock that was taken.
     pub taken: usize,
-    /// How often.
+    /// How often; where other locks stood at these addresses earlier, theirs included.
     pub count: u64,
+    /// Where each was taken when that was first seen, as positions in the rows.
+    pub rows: [Option<usize>; 2],
+    /// Which of the locks that stood at its address each is.
+    pub lives: [u32; 2],
+    /// Locks that were held every time, beside that one: some of them, if they are many.
+    pub guards: Vec<usize>,
 }
 
 /// Events that found a table full, by table. Waits among them are in the last row.

@@ -52,6 +52,17 @@ pub(crate) fn find<'a>(key: u64, length: usize, word: impl Fn(usize) -> &'a Atom
     Found::Full
 }
 
+/// Finds `key`, which is not zero, as [`find`] does, but claims nothing.
+pub(crate) fn lookup<'a>(
+    key: u64,
+    length: usize,
+    word: impl Fn(usize) -> &'a AtomicU64,
+) -> Option<usize> {
+    // Relaxed: as in `find`.
+    let seen = path(key, length).map(|index| (index, word(index).load(Relaxed)));
+    seen.take_while(|&(_, seen)| seen != 0).find(|&(_, seen)| seen == key).map(|(index, _)| index)
+}
+
 /// The records that a search for `key` among `length` looks at, one after the other.
 pub(crate) fn path(key: u64, length: usize) -> impl Iterator<Item = usize> {
     let begin = hash(key) as usize;
@@ -80,6 +91,9 @@ mod tests {
         }
         let full = (100..1000).map(find).filter(|&found| found == Found::Full).count();
         assert!(full >= 900 - (128 - 32), "{full}");
+        let lookup = |key| lookup(key, words.len(), |index| &words[index]);
+        assert!((1..=32).zip(&claimed).all(|(key, claimed)| lookup(key) == claimed.index()));
+        assert_eq!(lookup(5_000), None);
     }
 
     #[test]

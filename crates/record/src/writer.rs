@@ -11,8 +11,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use crate::histogram::bucket;
 use crate::layout::{
-    DEPTHS, EDGES, FILE_BYTES, Full, LOCKS, Layout, MAGIC, MODULES, PATH_BYTES, PROCESSES, ROWS,
-    SITES, THREADS, VERSION, address_key,
+    DEPTHS, FILE_BYTES, Full, LOCKS, Layout, MAGIC, MODULES, PATH_BYTES, PROCESSES, ROWS, SITES,
+    THREADS, VERSION, address_key,
 };
 use crate::table::{Found, find, hash};
 use crate::{Kind, Scope};
@@ -25,7 +25,7 @@ pub struct Mismatch;
 /// all threads, in signal handlers, and by several processes that map the same file.
 #[derive(Clone, Copy)]
 pub struct Writer {
-    file: &'static Layout,
+    pub(crate) file: &'static Layout,
 }
 
 /// A row: one lock at one site. Good for as long as the file is mapped, in this process.
@@ -286,15 +286,23 @@ impl Writer {
         self.add_as_holder(taken, &depths[holding.min(DEPTHS - 1)], 1);
     }
 
-    /// The lock of `taken` was waited for, or might have been, by a thread that held that of
-    /// `held`, and is held now. Not to be said of a lock that was only tried: nobody can be stuck
-    /// there.
-    pub fn ordered(self, held: RowWriter, taken: RowWriter) {
-        let Some((held, taken)) = self.lock(held).zip(self.lock(taken)) else { return };
-        match find(held << 32 | taken, EDGES, |at| &self.file.edges[at].key).index() {
-            // Both locks are held.
-            Some(index) => add_alone(&self.file.edges[index].count, 1),
-            None => self.dropped(Full::Edges),
+    /// `thread` has taken a lock that it has to release: the `count`-th since it held none.
+    pub fn took(self, thread: ThreadWriter, count: u64) {
+        let Some(record) = self.record(thread) else { return };
+        if count == 1 {
+            add_alone(&record.nests, 1);
+        }
+        add_alone(&record.nested, 1);
+        if record.nested_max.load(Relaxed) < count {
+            record.nested_max.store(count, Relaxed);
+        }
+    }
+
+    /// The lock of `row`, which the caller holds, has never been taken before: if one stood at its
+    /// address, that was another.
+    pub fn renewed(self, row: RowWriter) {
+        if let Some(lives) = self.lock(row).and_then(|lock| self.lives(lock)) {
+            add_alone(lives, 1);
         }
     }
 
@@ -310,22 +318,28 @@ impl Writer {
     }
 
     /// 1 + the lock of a row; `None` for the row of all the rest.
-    fn lock(self, row: RowWriter) -> Option<u64> {
+    pub(crate) fn lock(self, row: RowWriter) -> Option<u64> {
         self.file.rows.get(row.0 as usize).map(|row| row.key.load(Relaxed) >> 32)
+    }
+
+    /// How many locks have stood where this one does; `lock` is 1 + its record.
+    pub(crate) fn lives(self, lock: u64) -> Option<&'static AtomicU64> {
+        let index = usize::try_from(lock).ok()?.checked_sub(1)?;
+        self.file.locks.get(index).map(|lock| &lock.lives)
     }
 
     fn record(self, thread: ThreadWriter) -> Option<&'static crate::layout::ThreadRecord> {
         self.file.threads.get(thread.0 as usize - 1)
     }
 
-    fn dropped(self, table: Full) {
+    pub(crate) fn dropped(self, table: Full) {
         self.file.header.dropped[table as usize].fetch_add(1, Relaxed);
     }
 }
 
 /// Adds to a counter that nobody else writes to now: without a locked instruction.
 #[inline]
-fn add_alone(counter: &AtomicU64, more: u64) {
+pub(crate) fn add_alone(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(more), Relaxed);
 }
 

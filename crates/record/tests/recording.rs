@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::FromRawFd;
 
 use antiphon_record::layout::Layout;
-use antiphon_record::{FILE_BYTES, Kind, Recording, Scope, Strangers, Writer};
+use antiphon_record::{FILE_BYTES, Kind, Recording, RowWriter, Scope, Strangers, Writer};
 
 /// A recording in memory, and a writer that has it mapped.
 fn recording(scope: Scope) -> io::Result<(Recording, Writer)> {
@@ -52,7 +52,10 @@ fn reads_back_what_was_written() -> io::Result<()> {
     writer.held(row, 500);
     for (held, taken) in [(other, row), (row, other)] {
         writer.nested(1, taken);
-        writer.ordered(held, taken);
+        writer.ordered(held, taken, [held].into_iter());
+    }
+    for count in [1, 2, 3, 1] {
+        writer.took(thread, count);
     }
 
     let snapshot = recording.read()?;
@@ -78,8 +81,107 @@ fn reads_back_what_was_written() -> io::Result<()> {
     assert_eq!((thread.tid, thread.blocked.mutex_ns, thread.waits), (79, 3_000, 1));
     assert_eq!((thread.waiting, thread.acquisitions), (None, 1));
     assert_eq!(snapshot.inversions().len(), 1);
+    assert!(snapshot.edges.iter().all(|edge| edge.count == 1 && edge.guards.is_empty()));
+    let places: Vec<_> = snapshot.edges.iter().flat_map(|edge| edge.rows).collect();
+    assert!(places.iter().flatten().count() == 4 && places[0] == places[3], "{places:?}");
     assert_eq!(snapshot.depth(), Some((2.0, 2)));
+    assert_eq!(snapshot.nests(), Some((2.0, 3)));
     assert_eq!(snapshot.dropped, Default::default());
+    Ok(())
+}
+
+/// Locks and a thread that takes them, each where it likes.
+struct Locks {
+    recording: Recording,
+    writer: Writer,
+    process: u32,
+}
+
+impl Locks {
+    fn new() -> io::Result<Self> {
+        let (recording, writer) = recording(Scope::Full)?;
+        let process = writer.process(1, None, 1, false).unwrap_or(u32::MAX);
+        Ok(Self { recording, writer, process })
+    }
+
+    fn row(&self, lock: u64, site: u64) -> RowWriter {
+        self.writer.row(self.process, Kind::Mutex, lock * 64, site).0
+    }
+
+    /// The last of `locks` is taken at `site` by who holds the others.
+    fn taken(&self, locks: &[u64], site: u64) {
+        let rows: Vec<_> = locks.iter().map(|&lock| self.row(lock, site)).collect();
+        if let Some((&taken, held)) = rows.split_last()
+            && let Some(&last) = held.last()
+        {
+            self.writer.ordered(last, taken, held.iter().copied());
+        }
+    }
+
+    /// Another lock stands where `lock` stood.
+    fn renewed(&self, lock: u64) {
+        self.writer.renewed(self.row(lock, 1));
+    }
+
+    /// Of each inversion, the sites of its edges.
+    fn inversions(&self) -> io::Result<Vec<Vec<u64>>> {
+        let snapshot = self.recording.read()?;
+        let site = |edge: usize| {
+            let row = snapshot.edges[edge].rows[1].map(|at| &snapshot.rows[at]);
+            row.and_then(|row| row.site).map_or(0, |at| snapshot.sites[at].address)
+        };
+        let cycles = snapshot.inversions();
+        let mut sites: Vec<Vec<u64>> =
+            cycles.iter().map(|cycle| cycle.iter().map(|&edge| site(edge)).collect()).collect();
+        sites.iter_mut().for_each(|sites| sites.sort_unstable());
+        Ok(sites)
+    }
+}
+
+#[test]
+fn an_inversion_has_the_sites_of_both_orders() -> io::Result<()> {
+    let locks = Locks::new()?;
+    locks.taken(&[1, 2], 10);
+    locks.taken(&[1, 2], 11);
+    assert!(locks.inversions()?.is_empty());
+    locks.taken(&[2, 1], 12);
+    assert_eq!(locks.inversions()?, [[10, 12]]);
+    // A third lock in between, which is held by no one thread with both.
+    let locks = Locks::new()?;
+    for (at, pair) in (20..).zip([[1, 2], [2, 3], [3, 1]]) {
+        assert!(locks.inversions()?.is_empty());
+        locks.taken(&pair, at);
+    }
+    assert_eq!(locks.inversions()?, [[20, 21, 22]]);
+    Ok(())
+}
+
+#[test]
+fn locks_at_one_address_one_after_the_other_are_not_one_lock() -> io::Result<()> {
+    let locks = Locks::new()?;
+    locks.taken(&[1, 2], 10);
+    locks.renewed(2);
+    locks.taken(&[2, 1], 11);
+    assert!(locks.inversions()?.is_empty());
+    // The second of them is taken in both orders; the third is again not.
+    locks.taken(&[1, 2], 12);
+    for _ in 0..3 {
+        assert_eq!(locks.inversions()?, [[11, 12]]);
+        locks.renewed(2);
+        locks.taken(&[1, 2], 13);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_lock_that_is_always_held_makes_an_inversion_harmless() -> io::Result<()> {
+    let locks = Locks::new()?;
+    locks.taken(&[7, 8, 1, 2], 10);
+    locks.taken(&[8, 3, 2, 1], 11);
+    assert!(locks.inversions()?.is_empty());
+    // Once it was not.
+    locks.taken(&[7, 1, 2], 12);
+    assert_eq!(locks.inversions()?, [[10, 11]]);
     Ok(())
 }
 

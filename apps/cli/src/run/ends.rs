@@ -88,6 +88,7 @@ mod tests {
                 waits: 0,
                 acquisitions: 0,
                 waiting: Some(waiting),
+                nests: Default::default(),
             }],
             ..Snapshot::default()
         }

@@ -8,6 +8,7 @@
 //! | [`waits`] | what kind of waiting a system call is |
 //! | [`symbols`] | names of call sites |
 //! | [`summary`] | puts the recording and the samples together |
+//! | [`order`] | which locks are taken within which |
 //! | [`notes`] | what there is to say beside the tables |
 //! | [`text`], [`html`] | the report for people |
 //!
@@ -17,6 +18,7 @@ mod child;
 mod ends;
 mod html;
 mod notes;
+mod order;
 mod sampler;
 mod summary;
 mod symbols;

@@ -19,6 +19,7 @@ use antiphon_record::{Dropped, Histogram, Kind, Row, Snapshot};
 use serde_json::{Value, json};
 
 use super::notes;
+use super::order::Order;
 use super::sampler::Sampled;
 use super::symbols::Symbols;
 use super::waits::Wait;
@@ -84,18 +85,6 @@ impl LockRow {
     }
 }
 
-/// Two locks that were taken in both orders.
-pub struct Inversion {
-    /// One, as its address.
-    pub one: u64,
-    /// The other.
-    pub other: u64,
-    /// Where each was seen first.
-    pub sites: [String; 2],
-    /// How often in each order.
-    pub counts: [u64; 2],
-}
-
 /// Seconds, by what threads were blocked in.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Blocked {
@@ -131,10 +120,8 @@ pub struct Report {
     pub threads: usize,
     /// By lock and site, most waiting first.
     pub locks: Vec<LockRow>,
-    /// Mean and largest number of locks held at once.
-    pub depth: Option<(f64, u64)>,
-    /// Locks taken in both orders.
-    pub inversions: Vec<Inversion>,
+    /// In which order locks are taken.
+    pub order: Order,
     /// Where threads were blocked.
     pub blocked: Blocked,
     /// Rounds of sampling, 0 if the program was too short.
@@ -162,8 +149,7 @@ impl Report {
             processes: processes(snapshot),
             threads: sampled.threads.max(snapshot.threads.len()),
             locks,
-            depth: snapshot.depth(),
-            inversions: inversions(snapshot, &mut symbols),
+            order: Order::new(snapshot, &mut symbols),
             blocked: blocked(snapshot, sampled),
             rounds: sampled.rounds,
             dropped: snapshot.dropped,
@@ -214,11 +200,6 @@ impl Report {
 
     /// The body of the JSON report.
     pub fn json(&self) -> Value {
-        let order = json!({
-            "depth_mean": self.depth.map(|(mean, _)| mean),
-            "depth_max": self.depth.map(|(_, max)| max),
-            "inversions": self.inversions.iter().map(inversion_object).collect::<Vec<_>>(),
-        });
         json!({
             "program": self.run.command,
             "lock": self.run.lock,
@@ -228,7 +209,7 @@ impl Report {
             "light_processes": self.light_processes,
             "locks": self.locks.iter().map(|row| lock_object(row, self.run.profile))
                 .collect::<Vec<_>>(),
-            "order": order,
+            "order": self.order.json(),
             "threads": self.threads,
             "processes": self.processes,
             "wall_s": self.run.wall.as_secs_f64(),
@@ -305,7 +286,7 @@ fn lock_row(snapshot: &Snapshot, row: &Row, symbols: &mut Symbols) -> LockRow {
         site: if rest { "all others".to_owned() } else { site(snapshot, row.site, symbols) },
         kind: lock.kind.name(),
         address: lock.address,
-        pid: snapshot.processes.get(lock.process).map_or(0, |process| process.pid),
+        pid: pid(snapshot, lock.process),
         locks: 1,
         acquisitions: row.acquisitions,
         contended: row.contended,
@@ -316,29 +297,17 @@ fn lock_row(snapshot: &Snapshot, row: &Row, symbols: &mut Symbols) -> LockRow {
     }
 }
 
-fn site(snapshot: &Snapshot, site: Option<usize>, symbols: &mut Symbols) -> String {
+/// The id of a process of the recording.
+pub(super) fn pid(snapshot: &Snapshot, process: usize) -> u32 {
+    snapshot.processes.get(process).map_or(0, |process| process.pid)
+}
+
+/// The name of a call site of the recording.
+pub(super) fn site(snapshot: &Snapshot, site: Option<usize>, symbols: &mut Symbols) -> String {
     match site.and_then(|site| snapshot.sites.get(site)) {
         Some(site) => symbols.name(site.module.as_deref(), site.offset, site.address),
         None => "unknown".to_owned(),
     }
-}
-
-fn inversions(snapshot: &Snapshot, symbols: &mut Symbols) -> Vec<Inversion> {
-    let pairs = snapshot.inversions();
-    let inversion = |&(forth, back): &(usize, usize)| {
-        let (forth, back) = (&snapshot.edges[forth], &snapshot.edges[back]);
-        let (one, other) = (&snapshot.locks[forth.held], &snapshot.locks[forth.taken]);
-        Inversion {
-            one: one.address,
-            other: other.address,
-            sites: [
-                site(snapshot, one.first_site, symbols),
-                site(snapshot, other.first_site, symbols),
-            ],
-            counts: [forth.count, back.count],
-        }
-    };
-    pairs.iter().map(inversion).collect()
 }
 
 fn lock_object(row: &LockRow, profile: bool) -> Value {
@@ -353,12 +322,5 @@ fn lock_object(row: &LockRow, profile: bool) -> Value {
         "contended": row.contended, "gave_up": row.gave_up,
         "still_waiting": row.still_waiting,
         "wait_ns": times(&row.wait), "hold_ns": profile.then(|| times(&row.hold)),
-    })
-}
-
-fn inversion_object(inversion: &Inversion) -> Value {
-    json!({
-        "locks": [format!("{:#x}", inversion.one), format!("{:#x}", inversion.other)],
-        "sites": inversion.sites, "counts": inversion.counts,
     })
 }

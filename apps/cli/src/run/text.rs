@@ -4,11 +4,14 @@ use std::fmt::Write as _;
 
 use antiphon_record::Histogram;
 
+use super::order::Place;
 use super::summary::{LockRow, Report};
 use crate::output::table::{Cell, Table, Tone, count, duration};
 
 /// So many call sites are shown; the others are in the JSON report.
 const SITES: usize = 20;
+/// So many groups of locks that were taken in both orders are shown.
+const INVERSIONS: usize = 5;
 /// A kind of waiting with a smaller share of all is not worth a line.
 const LEAST_SHARE: f64 = 0.001;
 const SECOND_NS: f64 = 1e9;
@@ -141,17 +144,40 @@ fn times(times: &Histogram, longest: bool) -> Vec<Cell> {
 }
 
 fn order(out: &mut String, report: &Report) {
-    if let Some((mean, max)) = report.depth.filter(|&(_, max)| max > 1) {
+    let order = &report.order;
+    if let Some((mean, max)) = order.depth.filter(|&(_, max)| max > 1) {
         let _ = writeln!(out, "\nLocks held at once: {mean:.2} on average, {max} at most");
+        if let Some((mean, max)) = order.nests {
+            let _ = writeln!(
+                out,
+                "Locks taken from none held to none held: {mean:.2} on average, {max} at most"
+            );
+        }
     }
-    for inversion in &report.inversions {
-        let ([one, other], [forth, back]) = (&inversion.sites, inversion.counts);
+    let groups = order.by_site();
+    for &(locks, steps) in groups.iter().take(INVERSIONS) {
+        let how = if steps.len() == 2 { "both orders" } else { "a circle" };
         let _ = writeln!(
             out,
-            "Taken in both orders ({forth} and {back} times), a deadlock in waiting unless a third \
-             lock guards both:\n  {:#x}, first at {one}\n  {:#x}, first at {other}",
-            inversion.one, inversion.other,
+            "\nTaken in {how}, a deadlock in waiting if that can happen at the same time{}",
+            if locks > 1 { format!(" ({locks} times, with other locks)") } else { String::new() }
         );
+        let mut table = Table::new(&["held", "since", "took", "at", ">times"]);
+        for step in steps {
+            let address = |place: &Place| Cell::text(format!("{:#x}", place.address));
+            table.row(vec![
+                address(&step.held),
+                Cell::text(&step.held.site),
+                address(&step.taken),
+                Cell::text(&step.taken.site),
+                Cell::number(count(step.count)),
+            ]);
+        }
+        out.push_str(&table.render(false));
+    }
+    if groups.len() > INVERSIONS {
+        let more = groups.len() - INVERSIONS;
+        let _ = writeln!(out, "… and {more} more: --report F.json has them all");
     }
 }
 
