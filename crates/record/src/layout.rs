@@ -12,7 +12,7 @@ use crate::histogram::BUCKETS;
 /// What the file begins with: "ANTIPHON" and the version of this layout.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"ANTIPHON");
 /// Changes with every change of this file.
-pub const VERSION: u64 = 3;
+pub const VERSION: u64 = 4;
 
 /// Bytes of a module's path; a longer one keeps its end.
 pub const PATH_BYTES: usize = 240;
@@ -127,7 +127,7 @@ pub(crate) struct LockRecord {
 pub(crate) struct ThreadRecord {
     /// Process above thread id.
     pub(crate) key: AtomicU64,
-    /// By kind of wait, in the order of [`crate::Blocked`].
+    /// By kind of wait: mutexes, condition variables, spinlocks.
     pub(crate) blocked_ns: [AtomicU64; 3],
     pub(crate) waits: AtomicU64,
     /// 1 + the row for which the thread waits now, 0 for none.
@@ -140,7 +140,9 @@ pub(crate) struct ThreadRecord {
     /// How many locks it took from then on until it held none again: in all, and most.
     pub(crate) nested: AtomicU64,
     pub(crate) nested_max: AtomicU64,
-    pub(crate) _reserved: [u64; 5],
+    /// As `blocked_ns`, by readers-writer locks.
+    pub(crate) rwlock_ns: AtomicU64,
+    pub(crate) _reserved: [u64; 4],
 }
 
 /// Locks that are held beside the two of an edge and remembered.
@@ -165,8 +167,16 @@ pub(crate) struct EdgeRecord {
 
 #[repr(C)]
 pub(crate) struct RowRecord {
-    /// 1 + lock, above 1 + site (or 0).
+    /// 1 + lock, above [`READS`], above 1 + site (or 0).
     pub(crate) key: AtomicU64,
+}
+
+/// In the key of a row: a readers-writer lock was taken to read.
+pub(crate) const READS: u64 = 1 << 31;
+
+/// Takes the key of a row apart: 1 + lock, whether it [`READS`], 1 + site (or 0).
+pub(crate) fn split_row_key(key: u64) -> (u64, bool, u64) {
+    (key >> 32, key & READS != 0, key & (READS - 1))
 }
 
 /// What every acquisition writes stands in the first line of the cache, but for one bucket: a
@@ -255,6 +265,13 @@ mod tests {
             assert_ne!(key, 0);
             assert_eq!(split_address_key(key), (process, kind, address));
         }
+    }
+
+    #[test]
+    fn keys_of_rows_come_apart_too() {
+        let (lock, site) = (LOCKS as u64, SITES as u64);
+        assert_eq!(split_row_key(lock << 32 | READS | site), (lock, true, site));
+        assert_eq!(split_row_key(lock << 32 | site), (lock, false, site));
     }
 
     #[test]

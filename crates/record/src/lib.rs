@@ -15,7 +15,7 @@
 //! // … run a program with ANTIPHON_RECORD={path} …
 //! let snapshot = recording.read()?;
 //! for row in &snapshot.rows {
-//!     println!("{:?} {:?} {:?}", snapshot.locks[row.lock].kind, row.acquisitions, row.wait.p99());
+//!     println!("{:?} {:?} {:?}", row.kind, row.acquisitions, row.wait.p99());
 //! }
 //! # std::fs::remove_file(&path)?;
 //! # Ok::<(), std::io::Error>(())
@@ -29,7 +29,7 @@
 //! | modules | hash of the path | the path |
 //! | sites | process, return address | module, offset in its file |
 //! | locks | process, address, kind | the first site, how many locks stood there |
-//! | rows | lock, site | counts, histograms of waits and holds |
+//! | rows | lock, site, to read or not | counts, histograms of waits and holds |
 //! | threads | process, thread id | blocked time by kind, what it waits for now, nesting |
 //! | edges | lock held, lock taken (not: tried) | how often, where, under which others |
 //!
@@ -112,12 +112,19 @@ pub enum Kind {
     Condition,
     /// A spinlock.
     Spin,
+    /// A readers-writer lock, of any kind, one that processes share included. What happens at it is
+    /// one of the next two.
+    RwLock,
+    /// A readers-writer lock as those have it that read.
+    Read,
+    /// A readers-writer lock as the one has it that writes.
+    Write,
     /// Stands for all that found its table full.
     Rest,
 }
 
 impl Kind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 11] = [
         Self::Mutex,
         Self::Adaptive,
         Self::Recursive,
@@ -125,6 +132,9 @@ impl Kind {
         Self::Foreign,
         Self::Condition,
         Self::Spin,
+        Self::RwLock,
+        Self::Read,
+        Self::Write,
         Self::Rest,
     ];
 
@@ -139,7 +149,27 @@ impl Kind {
             Self::Foreign => "foreign",
             Self::Condition => "cond",
             Self::Spin => "spin",
+            Self::RwLock => "rwlock",
+            Self::Read => "rdlock",
+            Self::Write => "wrlock",
             Self::Rest => "rest",
+        }
+    }
+
+    /// The kind of the object: reading and writing is done to the same.
+    pub(crate) const fn of_lock(self) -> Self {
+        match self {
+            Self::Read | Self::Write => Self::RwLock,
+            other => other,
+        }
+    }
+
+    /// What a row of a lock of this kind says, to read or not.
+    pub(crate) const fn of_row(self, reads: bool) -> Self {
+        match (self, reads) {
+            (Self::RwLock, true) => Self::Read,
+            (Self::RwLock, false) => Self::Write,
+            (other, _) => other,
         }
     }
 

@@ -9,15 +9,18 @@
 //! |---|---|---|
 //! | a lock that is only tried | nobody waits for it | no edge leads to it |
 //! | a lock where another one stood | they were never there at once | edges have *lives* |
-//! | locks that are taken under a third | only who has that gets so far | edges have *guards* |
+//! | locks that are taken under a third, which is not had to read | only who has that gets so far | edges have *guards* |
 //!
-//! An edge is written by who holds both of its locks, and so is the one back: one thread at a time.
+//! An edge is written by who holds both of its locks, and so is the one back: one thread at a time,
+//! unless it is between two readers. Those count atomically; if several of them are the first, what
+//! is noted may be some of each, and a guard that not all of them had is dropped when the edge is
+//! seen next.
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::layout::{EDGES, EdgeRecord, Full};
 use crate::table::{find, lookup};
-use crate::writer::{RowWriter, Writer, add_alone};
+use crate::writer::{RowWriter, Writer, add_as_holder};
 
 impl Writer {
     /// The lock of `taken` was waited for, or might have been, by a thread that held that of
@@ -36,14 +39,19 @@ impl Writer {
         }
         let Some((from_lives, to_lives)) = self.lives(from).zip(self.lives(to)) else { return };
         let Some(edge) = self.edge(from, to) else { return self.dropped(Full::Edges) };
-        add_alone(&edge.count, 1);
-        let others = others.filter_map(|row| self.lock(row)).filter(|&lock| lock != from);
+        // Whoever has one of both alone is alone here.
+        let alone = if held.is_shared() { taken } else { held };
+        add_as_holder(alone, &edge.count, 1);
+        let others = others
+            .filter(|row| !row.is_shared())
+            .filter_map(|row| self.lock(row))
+            .filter(|&lock| lock != from);
         // From 1 on, so that zero is an edge of which nothing is known yet.
         let lives = pair(1 + from_lives.load(Relaxed), 1 + to_lives.load(Relaxed));
         if edge.lives.load(Relaxed) == lives {
             keep_guards(edge, others);
         } else if edge.inverted.load(Relaxed) == 0 {
-            edge.rows.store(pair(u64::from(held.bits()), u64::from(taken.bits())), Relaxed);
+            edge.rows.store(pair(held.number(), taken.number()), Relaxed);
             let guards = others.map(Some).chain(core::iter::repeat(None));
             for (word, guard) in edge.guards.iter().zip(guards) {
                 word.store(guard.unwrap_or(0), Relaxed);

@@ -9,6 +9,7 @@ use crate::histogram::BUCKETS;
 use crate::layout::{
     self, BODY, DEPTHS, DROPS, EDGE, EdgeRecord, FILE_BYTES, GUARDS, HEADER, LOCK, MAGIC, MODULE,
     PROCESS, ROW, ROWS, RowBody, SITE, Section, THREAD, ThreadRecord, VERSION, split_address_key,
+    split_row_key,
 };
 use crate::lookout::Lookout;
 use crate::snapshot::{
@@ -189,15 +190,17 @@ impl Recording {
             }
         };
         for (index, record) in places.records(&words, ROW) {
-            let lock = lock_at.get((record[0] >> 32).wrapping_sub(1)).unwrap_or(0);
-            let site = site_at.get((record[0] & u64::from(u32::MAX)).wrapping_sub(1));
+            let (lock, reads, site) = split_row_key(record[0]);
+            let lock = lock_at.get(lock.wrapping_sub(1)).unwrap_or(0);
+            let kind = locks.get(lock).map_or(Kind::Rest, |lock| lock.kind.of_row(reads));
+            let site = site_at.get(site.wrapping_sub(1));
             let body = self.record(BODY, index)?;
             count(&body);
-            rows.push(row(lock, site, &body));
+            rows.push(row(lock, kind, site, &body));
         }
         let body = self.record(BODY, ROWS)?;
         count(&body);
-        let rest = row(locks.len(), None, &body);
+        let rest = row(locks.len(), Kind::Rest, None, &body);
         if rest.contended != 0 || rest.acquisitions != 0 || rest_waits {
             locks.push(Lock { process: 0, address: 0, kind: Kind::Rest, first_site: None });
             rows.push(rest);
@@ -305,7 +308,12 @@ fn read_threads(words: &[u64], process_at: &Places, rows: &[Row], row_at: &Place
         Thread {
             process: process_at.get(process).unwrap_or(0),
             tid: tid as u32,
-            blocked: Blocked { mutex_ns: record[1], condition_ns: record[2], spin_ns: record[3] },
+            blocked: Blocked {
+                mutex_ns: record[1],
+                condition_ns: record[2],
+                spin_ns: record[3],
+                rwlock_ns: record[field!(ThreadRecord, rwlock_ns)],
+            },
             waits: record[4],
             acquisitions: record[7],
             waiting,
@@ -320,7 +328,7 @@ fn read_threads(words: &[u64], process_at: &Places, rows: &[Row], row_at: &Place
 }
 
 /// A row from the words of its body.
-fn row(lock: usize, site: Option<usize>, body: &[u64]) -> Row {
+fn row(lock: usize, kind: Kind, site: Option<usize>, body: &[u64]) -> Row {
     let histogram = |total: usize, counts: usize| Histogram {
         sum_ns: body[total],
         max_ns: body[total + 1],
@@ -328,6 +336,7 @@ fn row(lock: usize, site: Option<usize>, body: &[u64]) -> Row {
     };
     Row {
         lock,
+        kind,
         site,
         acquisitions: body[field!(acquisitions)],
         contended: body[field!(contended)],

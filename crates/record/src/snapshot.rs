@@ -48,9 +48,10 @@ impl Snapshot {
             let ns = end_ns(process, thread, &waiting).saturating_sub(waiting.since_ns);
             thread.waiting = None;
             thread.waits += 1;
-            match self.locks.get(waiting.lock).map(|lock| lock.kind) {
-                Some(Kind::Condition) => thread.blocked.condition_ns += ns,
-                Some(Kind::Spin) => thread.blocked.spin_ns += ns,
+            match row.kind {
+                Kind::Condition => thread.blocked.condition_ns += ns,
+                Kind::Spin => thread.blocked.spin_ns += ns,
+                Kind::Read | Kind::Write => thread.blocked.rwlock_ns += ns,
                 _ => thread.blocked.mutex_ns += ns,
             }
             row.contended += 1;
@@ -126,7 +127,7 @@ pub struct Lock {
     pub process: usize,
     /// Its address in that process's memory. Another lock may have stood there earlier or later.
     pub address: u64,
-    /// What it is.
+    /// What it is; of readers-writer locks [`Kind::RwLock`].
     pub kind: Kind,
     /// Where it was seen first; `None` if the table of sites was full.
     pub first_site: Option<usize>,
@@ -137,6 +138,8 @@ pub struct Lock {
 pub struct Row {
     /// The lock. For the row of all that found a table full, one of kind [`Kind::Rest`].
     pub lock: usize,
+    /// The lock's kind; of a readers-writer lock [`Kind::Read`] or [`Kind::Write`]: how it was taken.
+    pub kind: Kind,
     /// The site; `None` if the table of sites was full.
     pub site: Option<usize>,
     /// How often the lock was had here: under `Scope::Contended` after a wait only.
@@ -162,6 +165,8 @@ pub struct Blocked {
     pub condition_ns: u64,
     /// Spinlocks.
     pub spin_ns: u64,
+    /// Readers-writer locks.
+    pub rwlock_ns: u64,
 }
 
 /// A thread.

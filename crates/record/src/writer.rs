@@ -4,15 +4,16 @@
 //! interleaving, and the kernel makes what was written visible to who reads the file.
 //!
 //! What is counted for every acquisition is counted by who holds the lock, in words that belong to
-//! that lock, so a plain addition is enough; what is counted for waits is added atomically.
+//! that lock, so a plain addition is enough; what is counted for waits, and by readers, of whom
+//! several hold a lock at a time, is added atomically.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::histogram::bucket;
 use crate::layout::{
-    DEPTHS, FILE_BYTES, Full, LOCKS, Layout, MAGIC, MODULES, PATH_BYTES, PROCESSES, ROWS, SITES,
-    THREADS, VERSION, address_key,
+    DEPTHS, FILE_BYTES, Full, LOCKS, Layout, MAGIC, MODULES, PATH_BYTES, PROCESSES, READS, ROWS,
+    SITES, THREADS, VERSION, address_key,
 };
 use crate::table::{Found, find, hash};
 use crate::{Kind, Scope};
@@ -28,22 +29,39 @@ pub struct Writer {
     pub(crate) file: &'static Layout,
 }
 
-/// A row: one lock at one site. Good for as long as the file is mapped, in this process.
+/// A row: one lock at one site, taken in one way. Good for as long as the file is mapped, in this
+/// process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowWriter(u32);
 
+/// In a [`RowWriter`], above the index: several may hold the lock of the row at a time.
+const SHARED: u32 = 1 << 30;
+
 impl RowWriter {
-    /// A number to keep it by; never zero.
+    /// A number to keep it by; never zero, and below 2^31.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.0 + 1
+    }
+
+    pub(crate) const fn index(self) -> usize {
+        (self.0 & !SHARED) as usize
+    }
+
+    /// 1 + the index, as other records refer to it.
+    pub(crate) const fn number(self) -> u64 {
+        self.index() as u64 + 1
+    }
+
+    pub(crate) const fn is_shared(self) -> bool {
+        self.0 & SHARED != 0
     }
 
     /// The row of a number from [`bits`](Self::bits), and `None` for zero.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Option<Self> {
         match bits.checked_sub(1) {
-            Some(index) if index as usize <= ROWS => Some(Self(index)),
+            Some(bits) if Self(bits).index() <= ROWS => Some(Self(bits)),
             _ => None,
         }
     }
@@ -69,7 +87,7 @@ impl ThreadWriter {
 
 const NO_THREAD: u32 = THREADS as u32 + 1;
 /// The row of all that found a table full.
-const REST: RowWriter = RowWriter(ROWS as u32);
+const REST: RowWriter = RowWriter(ROWS as u32 | SHARED);
 
 impl Writer {
     /// A writer of the recording that is mapped at `base`.
@@ -172,7 +190,7 @@ impl Writer {
             }
         };
         let site = site.map_or(0, |site| site + 1);
-        let key = address_key(process, kind.bits(), lock);
+        let key = address_key(process, kind.of_lock().bits(), lock);
         let lock = match find(key, LOCKS, |at| &self.file.locks[at].key) {
             Found::Old(index) => index as u64,
             Found::New(index) => {
@@ -184,9 +202,10 @@ impl Writer {
                 return (REST, fresh);
             }
         };
-        let found = find((lock + 1) << 32 | site, ROWS, |at| &self.file.rows[at].key);
+        let (way, shared) = if kind == Kind::Read { (READS, SHARED) } else { (0, 0) };
+        let found = find((lock + 1) << 32 | way | site, ROWS, |at| &self.file.rows[at].key);
         match found.index() {
-            Some(index) => (RowWriter(index as u32), fresh),
+            Some(index) => (RowWriter(index as u32 | shared), fresh),
             None => {
                 self.dropped(Full::Rows);
                 (REST, fresh)
@@ -221,7 +240,7 @@ impl Writer {
     pub fn wait_begins(self, thread: ThreadWriter, row: RowWriter, now_ns: u64) {
         if let Some(record) = self.record(thread) {
             record.since_ns.store(now_ns, Relaxed);
-            record.waiting.store(u64::from(row.bits()), Relaxed);
+            record.waiting.store(row.number(), Relaxed);
         }
     }
 
@@ -236,7 +255,7 @@ impl Writer {
         had: bool,
     ) {
         self.clear(thread, kind, waited_ns);
-        let body = &self.file.bodies[row.0 as usize];
+        let body = &self.file.bodies[row.index()];
         body.contended.fetch_add(1, Relaxed);
         body.waits[bucket(waited_ns)].fetch_add(1, Relaxed);
         body.wait.sum_ns.fetch_add(waited_ns, Relaxed);
@@ -255,17 +274,19 @@ impl Writer {
         // The count first: who looks before and after sees one of both, see `Lookout`.
         record.waits.fetch_add(1, Relaxed);
         record.waiting.store(0, Relaxed);
+        let [mutex, condition, spin] = &record.blocked_ns;
         let blocked = match kind {
-            Kind::Condition => 1,
-            Kind::Spin => 2,
-            _ => 0,
+            Kind::Condition => condition,
+            Kind::Spin => spin,
+            Kind::Read | Kind::Write => &record.rwlock_ns,
+            _ => mutex,
         };
-        record.blocked_ns[blocked].fetch_add(waited_ns, Relaxed);
+        blocked.fetch_add(waited_ns, Relaxed);
     }
 
     /// `thread` has taken the lock of `row`, and holds it.
     pub fn acquired(self, thread: ThreadWriter, row: RowWriter) {
-        self.add_as_holder(row, &self.file.bodies[row.0 as usize].acquisitions, 1);
+        add_as_holder(row, &self.file.bodies[row.index()].acquisitions, 1);
         if let Some(record) = self.record(thread) {
             add_alone(&record.acquisitions, 1);
         }
@@ -274,16 +295,16 @@ impl Writer {
     /// The caller holds the lock that was taken at `row` since `held_ns`, and is about to release
     /// it.
     pub fn held(self, row: RowWriter, held_ns: u64) {
-        let body = &self.file.bodies[row.0 as usize];
-        self.add_as_holder(row, &body.holds[bucket(held_ns)], 1);
-        self.add_as_holder(row, &body.hold.sum_ns, held_ns);
+        let body = &self.file.bodies[row.index()];
+        add_as_holder(row, &body.holds[bucket(held_ns)], 1);
+        add_as_holder(row, &body.hold.sum_ns, held_ns);
         raise(&body.hold.max_ns, held_ns);
     }
 
     /// The lock of `taken` was taken, and is held, by a thread that held `holding` others.
     pub fn nested(self, holding: usize, taken: RowWriter) {
-        let depths = &self.file.bodies[taken.0 as usize].depths;
-        self.add_as_holder(taken, &depths[holding.min(DEPTHS - 1)], 1);
+        let depths = &self.file.bodies[taken.index()].depths;
+        add_as_holder(taken, &depths[holding.min(DEPTHS - 1)], 1);
     }
 
     /// `thread` has taken a lock that it has to release: the `count`-th since it held none.
@@ -302,24 +323,13 @@ impl Writer {
     /// address, that was another.
     pub fn renewed(self, row: RowWriter) {
         if let Some(lives) = self.lock(row).and_then(|lock| self.lives(lock)) {
-            add_alone(lives, 1);
-        }
-    }
-
-    /// Adds to a counter that only holders of the lock of `row` write to: one at a time, if the row
-    /// is of one lock.
-    #[inline]
-    fn add_as_holder(self, row: RowWriter, counter: &AtomicU64, more: u64) {
-        if row == REST {
-            counter.fetch_add(more, Relaxed);
-        } else {
-            add_alone(counter, more);
+            add_as_holder(row, lives, 1);
         }
     }
 
     /// 1 + the lock of a row; `None` for the row of all the rest.
     pub(crate) fn lock(self, row: RowWriter) -> Option<u64> {
-        self.file.rows.get(row.0 as usize).map(|row| row.key.load(Relaxed) >> 32)
+        self.file.rows.get(row.index()).map(|row| row.key.load(Relaxed) >> 32)
     }
 
     /// How many locks have stood where this one does; `lock` is 1 + its record.
@@ -337,9 +347,20 @@ impl Writer {
     }
 }
 
+/// Adds to a counter that only holders of the lock of `row` write to: one at a time, unless they
+/// share it, or the row is that of all the rest.
+#[inline]
+pub(crate) fn add_as_holder(row: RowWriter, counter: &AtomicU64, more: u64) {
+    if row.is_shared() {
+        counter.fetch_add(more, Relaxed);
+    } else {
+        add_alone(counter, more);
+    }
+}
+
 /// Adds to a counter that nobody else writes to now: without a locked instruction.
 #[inline]
-pub(crate) fn add_alone(counter: &AtomicU64, more: u64) {
+fn add_alone(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(more), Relaxed);
 }
 

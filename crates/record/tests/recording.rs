@@ -313,3 +313,50 @@ fn another_file_is_refused() -> io::Result<()> {
     assert!(opened.is_err());
     Ok(())
 }
+
+#[test]
+fn readers_and_writers_of_a_lock_have_rows_of_their_own() -> io::Result<()> {
+    let (recording, writer) = recording(Scope::Full)?;
+    let process = writer.process(7, None, 0, false).unwrap_or(u32::MAX);
+    let [read, write] =
+        [Kind::Read, Kind::Write].map(|kind| writer.row(process, kind, 0x1000, 0x40_0000).0);
+    let (other, _) = writer.row(process, Kind::Mutex, 0x2000, 0x40_0000);
+    let (beside, _) = writer.row(process, Kind::Read, 0x3000, 0x40_0000);
+    let thread = writer.thread(process, 7);
+    for (row, kind) in [(read, Kind::Read), (write, Kind::Write), (other, Kind::Mutex)] {
+        writer.wait_ends(thread, row, kind, 100, true);
+    }
+    // What is kept as a number is the same row.
+    assert_eq!(antiphon_record::RowWriter::from_bits(read.bits()), Some(read));
+    std::thread::scope(|scope| {
+        for tid in 0..4 {
+            scope.spawn(move || {
+                for _ in 0..20_000 {
+                    writer.acquired(writer.thread(process, tid), read);
+                    writer.held(read, 1);
+                    writer.ordered(read, beside, core::iter::empty());
+                }
+            });
+        }
+    });
+    // Under a lock that both only read.
+    writer.ordered(other, write, [beside].into_iter());
+    writer.ordered(read, other, [beside].into_iter());
+    writer.wait_begins(thread, read, 5);
+
+    let mut snapshot = recording.read()?;
+    let rows_of = |kind| snapshot.rows.iter().filter(move |row| row.kind == kind);
+    let readers: Vec<_> = rows_of(Kind::Read).filter(|row| row.acquisitions != 0).collect();
+    assert_eq!((readers.len(), rows_of(Kind::Write).count()), (1, 1));
+    assert_eq!((readers[0].acquisitions, readers[0].hold.sum_ns), (80_000, 80_000));
+    // One lock, which comes before the other and after it.
+    assert_eq!(snapshot.locks.len(), 3);
+    assert_eq!(snapshot.locks[readers[0].lock].kind, Kind::RwLock);
+    assert_eq!(snapshot.inversions().len(), 1);
+    assert!(snapshot.edges.iter().any(|edge| edge.count == 80_000));
+    assert_eq!(snapshot.close_waits(|_, _, waiting| waiting.since_ns + 50), 1);
+    let of_thread = snapshot.threads.iter().find(|thread| thread.waits != 0);
+    let blocked = of_thread.map(|thread| (thread.blocked.rwlock_ns, thread.blocked.mutex_ns));
+    assert_eq!(blocked, Some((250, 100)));
+    Ok(())
+}

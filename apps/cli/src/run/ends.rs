@@ -73,6 +73,7 @@ mod tests {
             locks: vec![Lock { process: 0, address: 64, kind: Kind::Mutex, first_site: None }],
             rows: vec![Row {
                 lock: 0,
+                kind: Kind::Mutex,
                 site: None,
                 acquisitions: 0,
                 contended: 0,

@@ -2,7 +2,7 @@
 //!
 //! | waited for | known from | reachable |
 //! |---|---|---|
-//! | `mutex`, `condition`, `spin` | the recording: each wait, to the nanosecond | yes |
+//! | `mutex`, `rwlock`, `condition`, `spin` | the recording: each wait, to the nanosecond | yes |
 //! | `raw_futex`, `semaphore`, `join`, `io`, `sleep`, `other` | samples | no |
 //! | `run_queue` | the kernel's own count | no |
 //!
@@ -90,6 +90,8 @@ impl LockRow {
 pub struct Blocked {
     /// Mutexes that were replaced, or observed in glibc's place.
     pub mutex: f64,
+    /// Readers-writer locks, likewise.
+    pub rwlock: f64,
     /// Condition variables, likewise.
     pub condition: f64,
     /// Spinlocks, likewise.
@@ -230,9 +232,10 @@ impl Report {
 
 impl Blocked {
     /// All kinds: key, words for people, seconds, and whether a preloaded library reaches it.
-    pub fn kinds(&self) -> [(&'static str, &'static str, f64, bool); 10] {
+    pub fn kinds(&self) -> [(&'static str, &'static str, f64, bool); 11] {
         [
             ("mutex", "mutexes", self.mutex, true),
+            ("rwlock", "readers-writer locks", self.rwlock, true),
             ("condition", "condition variables", self.condition, true),
             ("spin", "spinlocks", self.spin, true),
             ("raw_futex", "raw futexes", self.raw_futex, false),
@@ -251,7 +254,7 @@ impl Blocked {
 
     /// Seconds in what was replaced or observed.
     pub fn reachable(&self) -> f64 {
-        self.mutex + self.condition + self.spin
+        self.mutex + self.rwlock + self.condition + self.spin
     }
 }
 
@@ -267,6 +270,7 @@ fn blocked(snapshot: &Snapshot, sampled: &Sampled) -> Blocked {
     let seen = |wait| sampled.blocked_s.get(&wait).copied().unwrap_or(0.0);
     Blocked {
         mutex: recorded(|blocked| blocked.mutex_ns),
+        rwlock: recorded(|blocked| blocked.rwlock_ns),
         condition: recorded(|blocked| blocked.condition_ns),
         spin: recorded(|blocked| blocked.spin_ns),
         raw_futex: seen(Wait::Futex),
@@ -284,7 +288,7 @@ fn lock_row(snapshot: &Snapshot, row: &Row, symbols: &mut Symbols) -> LockRow {
     let rest = lock.kind == Kind::Rest;
     LockRow {
         site: if rest { "all others".to_owned() } else { site(snapshot, row.site, symbols) },
-        kind: lock.kind.name(),
+        kind: row.kind.name(),
         address: lock.address,
         pid: pid(snapshot, lock.process),
         locks: 1,
