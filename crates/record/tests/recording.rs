@@ -328,10 +328,12 @@ fn readers_and_writers_of_a_lock_have_rows_of_their_own() -> io::Result<()> {
     }
     // What is kept as a number is the same row.
     assert_eq!(antiphon_record::RowWriter::from_bits(read.bits()), Some(read));
+    let together = &std::sync::Barrier::new(4);
     std::thread::scope(|scope| {
         for tid in 0..4 {
             scope.spawn(move || {
-                for _ in 0..20_000 {
+                together.wait();
+                for _ in 0..200_000 {
                     writer.acquired(writer.thread(process, tid), read);
                     writer.held(read, 1);
                     writer.ordered(read, beside, core::iter::empty());
@@ -348,12 +350,12 @@ fn readers_and_writers_of_a_lock_have_rows_of_their_own() -> io::Result<()> {
     let rows_of = |kind| snapshot.rows.iter().filter(move |row| row.kind == kind);
     let readers: Vec<_> = rows_of(Kind::Read).filter(|row| row.acquisitions != 0).collect();
     assert_eq!((readers.len(), rows_of(Kind::Write).count()), (1, 1));
-    assert_eq!((readers[0].acquisitions, readers[0].hold.sum_ns), (80_000, 80_000));
+    assert_eq!((readers[0].acquisitions, readers[0].hold.sum_ns), (800_000, 800_000));
     // One lock, which comes before the other and after it.
     assert_eq!(snapshot.locks.len(), 3);
     assert_eq!(snapshot.locks[readers[0].lock].kind, Kind::RwLock);
     assert_eq!(snapshot.inversions().len(), 1);
-    assert!(snapshot.edges.iter().any(|edge| edge.count == 80_000));
+    assert!(snapshot.edges.iter().any(|edge| edge.count == 800_000));
     assert_eq!(snapshot.close_waits(|_, _, waiting| waiting.since_ns + 50), 1);
     let of_thread = snapshot.threads.iter().find(|thread| thread.waits != 0);
     let blocked = of_thread.map(|thread| (thread.blocked.rwlock_ns, thread.blocked.mutex_ns));
