@@ -44,6 +44,32 @@ pub fn giving_up(readers: u32, writers: u32, timed_readers: u32, timed_writers: 
     })
 }
 
+/// One asks for the lock as a reader that will wait, and goes away when it would have to: its count,
+/// which it has taken back, has hidden no wake from the others. Has to reach `went`.
+pub fn asking(readers: u32, writers: u32) -> Program {
+    let threads = readers + writers + 1;
+    Program::new(threads, threads, move |scope| {
+        let lock = scope.share(Lock::<Sleepy>::NEW);
+        let data = scope.share(Data::new(0));
+        others(scope, lock, data, readers, writers);
+        scope.spawn(move || match lock.read_uncontended() {
+            Ok(()) => {
+                let _ = data.get();
+                unlock_read(lock);
+            }
+            Err(refused) => {
+                assert_eq!(refused, Refused::Busy);
+                probe("went");
+            }
+        });
+        scope.finally(move || {
+            assert_eq!(lock.read_uncontended(), Ok(()), "a free lock can't be had");
+            unlock_read(lock);
+            assert_free(lock);
+        });
+    })
+}
+
 /// Tries are honest: who is let in excludes whom it should, and a lock that is free at the end can
 /// be tried. Has to reach `busy`.
 pub fn tries(readers: u32, writers: u32) -> Program {

@@ -42,7 +42,7 @@ mod write;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{self, Relaxed, Release};
 
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Platform, WaiterId};
 
 use super::mutex::Standard;
 use super::queue::TailId;
@@ -92,6 +92,20 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// Whether anybody waits in the queue; may be stale at once.
     pub fn has_waiters(&self) -> bool {
         self.tail.name().is_some()
+    }
+
+    /// The name of who came last of those that wait, whatever process wrote it; `None` if nobody
+    /// waits. May be stale at once.
+    pub fn last_waiter(&self) -> Option<WaiterId> {
+        self.tail.name()
+    }
+
+    /// The same lock in another form, for callers that learn only at run time which form it has: a
+    /// form is how callers behave, and nothing of it stands in the lock. All callers of a lock use
+    /// one.
+    pub fn in_form<G: RwForm>(&self) -> &ShflRwLock<P, Q, G> {
+        // SAFETY: laid out in the order of its fields, of which the form is in none but the marker.
+        unsafe { &*core::ptr::from_ref(self).cast() }
     }
 
     /// The state, which orders nothing.

@@ -25,6 +25,19 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         if found.is_open() { Ok(()) } else { self.read_contended(found, Self::COMER, None) }
     }
 
+    /// What [`read`](Self::read) does before it waits: acquires the lock for reading if nothing
+    /// keeps the caller out. For callers that want to know when they would have waited, and will
+    /// wait then; others try ([`try_read`](Self::try_read)), which is in nobody's way if it fails.
+    ///
+    /// # Errors
+    ///
+    /// Why it was not had.
+    #[inline]
+    pub fn read_uncontended(&self) -> Result<(), Refused> {
+        let found = self.count_in();
+        if found.is_open() { Ok(()) } else { self.settle(found, Self::COMER) }
+    }
+
     /// As [`read`](Self::read), and never waits if the caller holds the lock for reading already.
     ///
     /// # Errors
@@ -129,6 +142,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     }
 
     /// Settles the count of a reader that has found the state so: it is in, or takes that back.
+    #[cold]
     fn settle(&self, found: State, heed: Heed) -> Result<(), Refused> {
         if found.admits_reader(heed) {
             if let Some(overtaken) = found.with_reader().changed(|_| found.enter_reader()) {
