@@ -83,7 +83,7 @@ macro_rules! tests {
             a_writer_becomes_a_reader: ["shfl-rw/downgrades-"],
             a_reader_becomes_the_writer: ["shfl-rw/upgrades-"],
             a_waiter_may_give_up: ["shfl-rw/gives-up-"],
-            a_try_is_honest: ["shfl-rw/tries-", "shfl-rw/asks-"],
+            a_try_is_honest: ["shfl-rw/tries-", "shfl-rw/inquires-"],
             readers_starve_no_writer: ["shfl-rw/prefers-writers-"],
             a_writer_that_asks_again_is_heard: [
                 "shfl-rw/asks-again-",

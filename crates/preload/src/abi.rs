@@ -32,11 +32,13 @@
 //!
 //! Where the C library keeps the lock, the first 24 bytes are its own: lock word, recursion count,
 //! owner, users, kind. The recorder's sixteen are the links of its list of robust mutexes, and
-//! unused in all others.
+//! unused in all others. `rwlock` has the readers-writer lock.
+
+pub(crate) mod rwlock;
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicI32, AtomicU32};
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Deadline, Platform as _};
@@ -44,6 +46,8 @@ use antiphon_record::Kind;
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::Condvar;
 
+use crate::recorder;
+use crate::recorder::holds::{Note, Noted};
 use crate::thread;
 
 /// `pthread_mutex_t`.
@@ -57,12 +61,7 @@ pub(crate) struct Mutex {
     pub(crate) count: AtomicU32,
     kind: AtomicI32,
     _unused: u32,
-    /// The recorder's, as are the next two: when the lock was taken, in ticks.
-    pub(crate) since: AtomicU64,
-    /// The row at which it was taken last.
-    pub(crate) row: AtomicU32,
-    /// What tells the call site and the process of that row, 0 for none.
-    pub(crate) tag: AtomicU32,
+    note: Note,
 }
 
 /// `pthread_cond_t`.
@@ -144,9 +143,7 @@ impl Mutex {
             count: AtomicU32::new(0),
             kind: AtomicI32::new(0),
             _unused: 0,
-            since: AtomicU64::new(0),
-            row: AtomicU32::new(0),
-            tag: AtomicU32::new(0),
+            note: Note::new(),
         }
     }
 
@@ -208,7 +205,7 @@ impl Mutex {
     #[cold]
     #[inline(never)]
     unsafe fn release_contended(&self) -> c_int {
-        crate::recorder::look_for_strangers(self);
+        recorder::look_for_strangers(self.recorded().address, self.lock.last_waiter());
         // SAFETY: the caller owns the lock.
         unsafe { self.lock.unlock() };
         0
@@ -219,6 +216,12 @@ impl Mutex {
     pub(crate) fn kind(&self) -> i32 {
         // Relaxed: written before the mutex was handed to other threads.
         self.kind.load(Relaxed) & DECISIVE
+    }
+
+    /// What the recorder knows it by.
+    #[inline]
+    pub(crate) fn recorded(&self) -> Noted<'_> {
+        Noted { address: core::ptr::from_ref(self).addr(), note: &self.note }
     }
 
     /// Whose it is. A destroyed mutex is theirs, and they refuse it.

@@ -16,8 +16,9 @@ use core::sync::atomic::AtomicI32;
 
 use libc::{clockid_t, timespec};
 
+use crate::abi::rwlock::RwLock;
 use crate::abi::{Cond, Mutex};
-use crate::{cond, mutex, spin};
+use crate::{cond, mutex, rwlock, spin};
 
 /// Defines functions that jump to `$to`, with the return address as argument number `$nth`.
 macro_rules! with_site {
@@ -114,6 +115,22 @@ with_site! {
     pthread_mutex_timedlock(_mutex: *mut Mutex, _until: *const timespec) = 3 => mutex::timedlock;
     pthread_mutex_clocklock(_mutex: *mut Mutex, _clock: clockid_t, _until: *const timespec)
         = 4 => mutex::clocklock;
+    pthread_rwlock_rdlock(_rwlock: *mut RwLock) = 2 => rwlock::rdlock;
+    __pthread_rwlock_rdlock(_rwlock: *mut RwLock) = 2 => rwlock::rdlock;
+    pthread_rwlock_tryrdlock(_rwlock: *mut RwLock) = 2 => rwlock::tryrdlock;
+    __pthread_rwlock_tryrdlock(_rwlock: *mut RwLock) = 2 => rwlock::tryrdlock;
+    pthread_rwlock_timedrdlock(_rwlock: *mut RwLock, _until: *const timespec)
+        = 3 => rwlock::timedrdlock;
+    pthread_rwlock_clockrdlock(_rwlock: *mut RwLock, _clock: clockid_t, _until: *const timespec)
+        = 4 => rwlock::clockrdlock;
+    pthread_rwlock_wrlock(_rwlock: *mut RwLock) = 2 => rwlock::wrlock;
+    __pthread_rwlock_wrlock(_rwlock: *mut RwLock) = 2 => rwlock::wrlock;
+    pthread_rwlock_trywrlock(_rwlock: *mut RwLock) = 2 => rwlock::trywrlock;
+    __pthread_rwlock_trywrlock(_rwlock: *mut RwLock) = 2 => rwlock::trywrlock;
+    pthread_rwlock_timedwrlock(_rwlock: *mut RwLock, _until: *const timespec)
+        = 3 => rwlock::timedwrlock;
+    pthread_rwlock_clockwrlock(_rwlock: *mut RwLock, _clock: clockid_t, _until: *const timespec)
+        = 4 => rwlock::clockwrlock;
     pthread_spin_lock(_spin: *mut AtomicI32) = 2 => spin::lock;
     pthread_spin_trylock(_spin: *mut AtomicI32) = 2 => spin::trylock;
 }
@@ -125,6 +142,12 @@ plain! {
     __pthread_mutex_init(mutex: *mut Mutex, attributes: *const c_void) => mutex::init;
     pthread_mutex_destroy(mutex: *mut Mutex) => mutex::destroy;
     __pthread_mutex_destroy(mutex: *mut Mutex) => mutex::destroy;
+    pthread_rwlock_unlock(rwlock: *mut RwLock) => rwlock::unlock;
+    __pthread_rwlock_unlock(rwlock: *mut RwLock) => rwlock::unlock;
+    pthread_rwlock_init(rwlock: *mut RwLock, attributes: *const c_void) => rwlock::init;
+    __pthread_rwlock_init(rwlock: *mut RwLock, attributes: *const c_void) => rwlock::init;
+    pthread_rwlock_destroy(rwlock: *mut RwLock) => rwlock::destroy;
+    __pthread_rwlock_destroy(rwlock: *mut RwLock) => rwlock::destroy;
     pthread_cond_init(cond: *mut Cond, attributes: *const c_void) => cond::init;
     pthread_cond_destroy(cond: *mut Cond) => cond::destroy;
     pthread_cond_signal(cond: *mut Cond) => cond::signal;

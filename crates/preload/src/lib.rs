@@ -1,13 +1,13 @@
 //! Antiphon's locks under unmodified programs: `LD_PRELOAD` this library.
 //!
-//! It defines the functions of `pthread.h` on mutexes, condition variables and spinlocks, and so
-//! takes the place of the C library's in every object that is linked dynamically. `README.md`
+//! It defines the functions of `pthread.h` on mutexes, readers-writer locks, condition variables
+//! and spinlocks, and so takes the place of the C library's in every object that is linked dynamically. `README.md`
 //! beside this crate says what it replaces, what it hands on and what it can't reach.
 //!
 //! | file | what |
 //! |---|---|
 //! | `entry` | the functions that programs call |
-//! | `mutex`, `cond`, `shared`, `spin` | what they do |
+//! | `mutex`, `rwlock`, `cond`, `shared`, `spin` | what they do |
 //! | `theirs` | the same where the C library keeps the lock |
 //! | `abi` | the C library's objects, and what we keep in them |
 //! | `mode` | what this process asked for, decided once |
@@ -29,6 +29,7 @@ mod mutex;
 mod pieces;
 mod real;
 mod recorder;
+mod rwlock;
 mod shared;
 mod sharing;
 mod spin;

@@ -189,7 +189,7 @@ fn unlock_slowly(mutex: &Mutex) -> c_int {
         }
         mutex.count.store(0, Relaxed);
     }
-    recorder::releases(mutex);
+    recorder::holds::releases(mutex.recorded());
     mutex.owner.store(0, Relaxed);
     // SAFETY: as in `unlock`.
     unsafe { mutex.release() }
@@ -256,10 +256,10 @@ fn take(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) -> c_int
     };
     own(mutex, kind);
     match visit {
-        Some(visit) => visit.acquired_mutex(mutex, site),
+        Some(visit) => visit.acquired_alone(mutex.recorded(), site),
         None if mode::mode() == mode::FULL => {
             let tried = matches!(patience, Patience::None);
-            recorder::acquired_at_once(mutex, kind.recorded(), site, tried);
+            recorder::holds::alone_at_once(mutex.recorded(), kind.recorded(), site, tried);
         }
         None => {}
     }
@@ -308,9 +308,10 @@ fn recorded(
     site: usize,
     lock: impl FnOnce() -> bool,
 ) -> (bool, Option<Visit>) {
-    let visit = recorder::visit(kind.recorded(), pointer(mutex).addr(), site);
+    let address = mutex.recorded().address;
+    let visit = recorder::visit(kind.recorded(), address, site);
     let wait = visit.map(|visit| visit.wait());
-    recorder::look_for_strangers(mutex);
+    recorder::look_for_strangers(address, mutex.lock.last_waiter());
     let had = lock();
     if let Some(wait) = wait {
         wait.ends(had);
@@ -354,7 +355,7 @@ pub(crate) unsafe fn lock_moved(mutex: *mut Mutex, moved: Moved, site: usize) ->
     let (_, visit) = recorded(mutex, kind, site, lock);
     own(mutex, kind);
     if let Some(visit) = visit {
-        visit.acquired_mutex(mutex, site);
+        visit.acquired_alone(mutex.recorded(), site);
     }
     0
 }

@@ -17,6 +17,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use libc::{clockid_t, timespec};
 
+use crate::abi::rwlock::RwLock;
 use crate::abi::{Cond, Mutex};
 
 // SAFETY: the signatures of `dlvsym(3)` and `dlsym(3)`, which `shim.c` defines.
@@ -94,6 +95,9 @@ impl<F: Copy> Real<F> {
 
 type OnMutex = unsafe extern "C" fn(*mut Mutex) -> c_int;
 type OnCond = unsafe extern "C" fn(*mut Cond) -> c_int;
+type OnRwLock = unsafe extern "C" fn(*mut RwLock) -> c_int;
+type TimedRwLock = unsafe extern "C" fn(*mut RwLock, *const timespec) -> c_int;
+type ClockedRwLock = unsafe extern "C" fn(*mut RwLock, clockid_t, *const timespec) -> c_int;
 type OnSpin = unsafe extern "C" fn(*mut c_int) -> c_int;
 type Open = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
 type AttrGet = unsafe extern "C" fn(*const c_void, *mut c_int) -> c_int;
@@ -128,6 +132,18 @@ functions! {
     MUTEX_CLOCKLOCK = c"pthread_mutex_clocklock":
         unsafe extern "C" fn(*mut Mutex, clockid_t, *const timespec) -> c_int, CLOCKED;
     MUTEX_UNLOCK = c"pthread_mutex_unlock": OnMutex, OLD;
+    RWLOCK_INIT = c"pthread_rwlock_init":
+        unsafe extern "C" fn(*mut RwLock, *const c_void) -> c_int, MOVED;
+    RWLOCK_DESTROY = c"pthread_rwlock_destroy": OnRwLock, MOVED;
+    RWLOCK_RDLOCK = c"pthread_rwlock_rdlock": OnRwLock, MOVED;
+    RWLOCK_TRYRDLOCK = c"pthread_rwlock_tryrdlock": OnRwLock, MOVED;
+    RWLOCK_TIMEDRDLOCK = c"pthread_rwlock_timedrdlock": TimedRwLock, MOVED;
+    RWLOCK_CLOCKRDLOCK = c"pthread_rwlock_clockrdlock": ClockedRwLock, CLOCKED;
+    RWLOCK_WRLOCK = c"pthread_rwlock_wrlock": OnRwLock, MOVED;
+    RWLOCK_TRYWRLOCK = c"pthread_rwlock_trywrlock": OnRwLock, MOVED;
+    RWLOCK_TIMEDWRLOCK = c"pthread_rwlock_timedwrlock": TimedRwLock, MOVED;
+    RWLOCK_CLOCKWRLOCK = c"pthread_rwlock_clockwrlock": ClockedRwLock, CLOCKED;
+    RWLOCK_UNLOCK = c"pthread_rwlock_unlock": OnRwLock, MOVED;
     COND_INIT = c"pthread_cond_init": unsafe extern "C" fn(*mut Cond, *const c_void) -> c_int, COND;
     COND_DESTROY = c"pthread_cond_destroy": OnCond, COND;
     COND_SIGNAL = c"pthread_cond_signal": OnCond, COND;

@@ -2,31 +2,29 @@
 //!
 //! Reached from slow paths only. Each lock call that is recorded is a [`Visit`]: who came to which
 //! lock from which call site. The clock is read twice for a wait, and in the full mode twice for a
-//! hold.
+//! hold ([`holds`]).
 //!
 //! A child of `fork` finds by its epoch that it is another process than the one that is noted here,
 //! and enters itself. A thread's record and the locks that it holds (full mode) stand in
 //! thread-local memory of `shim.c`.
 
+pub(crate) mod holds;
+
 use core::ffi::CStr;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicPtr, AtomicU64};
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Platform};
+use antiphon_platform::{Clock, Platform, WaiterId};
 use antiphon_record::layout::Layout;
 use antiphon_record::{FILE_BYTES, Kind, RowWriter, Scope, ThreadWriter, VARIABLE, Writer};
 
-use crate::abi::Mutex;
 use crate::sys::File;
-use crate::thread::{self, HELD};
-use crate::{maps, mode, ticks};
+use crate::{maps, mode, thread, ticks};
 
 /// The mapped recording; null is none.
 static BASE: AtomicPtr<Layout> = AtomicPtr::new(null_mut());
-/// In [`thread::Thread::held`], beside the row: the lock was only tried.
-const TRIED: u32 = 1 << 31;
 
 /// The epoch of the process that is entered in the recording, above 1 + its record (0: no room).
 static PROCESS: AtomicU64 = AtomicU64::new(0);
@@ -167,89 +165,6 @@ impl Visit {
     pub(crate) fn acquired(self) {
         self.writer.acquired(self.thread, self.row);
     }
-
-    /// The visitor has the mutex, after a wait. In the full mode the hold begins.
-    pub(crate) fn acquired_mutex(self, mutex: &Mutex, site: usize) {
-        self.acquired();
-        if mode::records_all()
-            && let Some(process) = process(self.writer)
-        {
-            self.renews(mutex);
-            mutex.row.store(self.row.bits(), Relaxed);
-            mutex.tag.store(tag(process, site), Relaxed);
-            self.begin_hold(mutex, false);
-        }
-    }
-
-    /// If nobody has noted anything in the mutex, it is a new one, wherever another may have stood.
-    fn renews(self, mutex: &Mutex) {
-        if mutex.row.load(Relaxed) == 0 {
-            self.writer.renewed(self.row);
-        }
-    }
-
-    /// The mutex is held from now on; `tried` if the visitor would not have waited for it.
-    fn begin_hold(self, mutex: &Mutex, tried: bool) {
-        let thread = thread::current();
-        let holding = thread.holding.load(Relaxed) as usize;
-        self.writer.nested(holding, self.row);
-        let nested = if holding == 0 { 1 } else { thread.nested.load(Relaxed).saturating_add(1) };
-        thread.nested.store(nested, Relaxed);
-        self.writer.took(self.thread, u64::from(nested));
-        if holding != 0 && !tried {
-            self.order_after(&thread.held[..holding.min(HELD)]);
-        }
-        if let Some(slot) = thread.held.get(holding) {
-            slot.store(self.row.bits() | if tried { TRIED } else { 0 }, Relaxed);
-            thread.holding.store(holding as u32 + 1, Relaxed);
-        }
-        mutex.since.store(ticks::now(), Relaxed);
-    }
-
-    /// This lock comes after those of `held`: after the last of them; and if that was only tried,
-    /// which puts it after none, after the one before it, too.
-    #[cold]
-    fn order_after(self, held: &[AtomicU32]) {
-        let row = |held: &AtomicU32| RowWriter::from_bits(held.load(Relaxed) & !TRIED);
-        for last in held.iter().rev() {
-            if let Some(last) = row(last) {
-                self.writer.ordered(last, self.row, held.iter().filter_map(row));
-            }
-            if last.load(Relaxed) & TRIED == 0 {
-                return;
-            }
-        }
-    }
-}
-
-/// Counts an acquisition without a wait, in the full mode: the caller has the mutex.
-///
-/// The row of the last acquisition stands in the mutex. Mostly this one is from the same site, and
-/// nothing has to be looked up; who holds the mutex may read and write what is there.
-pub(crate) fn acquired_at_once(mutex: &Mutex, kind: Kind, site: usize, tried: bool) {
-    let Some(writer) = writer() else { return };
-    let Some(process) = process(writer) else { return };
-    let tag = tag(process, site);
-    let kept = RowWriter::from_bits(mutex.row.load(Relaxed));
-    let kept = kept.filter(|_| mutex.tag.load(Relaxed) == tag);
-    let visit = match kept {
-        Some(row) => Visit { writer, thread: thread_record(writer, process), row, kind },
-        None => {
-            let address = core::ptr::from_ref(mutex).addr();
-            let Some(visit) = visit_of(writer, kind, address, site) else { return };
-            visit.renews(mutex);
-            mutex.row.store(visit.row.bits(), Relaxed);
-            mutex.tag.store(tag, Relaxed);
-            visit
-        }
-    };
-    visit.acquired();
-    visit.begin_hold(mutex, tried);
-}
-
-/// Tells sites and processes apart, as far as 32 bits can. Never zero.
-fn tag(process: u32, site: usize) -> u32 {
-    (site as u32 ^ process.wrapping_mul(0x9e37_79b1)) | 1
 }
 
 /// A wait that goes on.
@@ -268,40 +183,12 @@ impl Wait {
     }
 }
 
-/// The caller is about to release the mutex, of which it is the owner.
-#[inline]
-pub(crate) fn releases(mutex: &Mutex) {
-    let since = mutex.since.load(Relaxed);
-    if since != 0 {
-        hold_ends(mutex, since);
-    }
-}
-
-#[inline(never)]
-fn hold_ends(mutex: &Mutex, since: u64) {
-    mutex.since.store(0, Relaxed);
-    let Some(row) = RowWriter::from_bits(mutex.row.load(Relaxed)) else { return };
-    if let Some(writer) = writer() {
-        writer.held(row, ticks::ns_since(since));
-    }
-    // Not there if another thread took the lock: it then goes on as if it held it.
-    let thread = thread::current();
-    let holding = (thread.holding.load(Relaxed) as usize).min(HELD);
-    let held = &thread.held[..holding];
-    if let Some(at) = held.iter().rposition(|held| held.load(Relaxed) & !TRIED == row.bits()) {
-        for pair in held[at..].windows(2) {
-            pair[0].store(pair[1].load(Relaxed), Relaxed);
-        }
-        thread.holding.store(holding as u32 - 1, Relaxed);
-    }
-}
-
-/// Counts the mutex if another process's waiters stand in it: it is in memory that both have, but
-/// not flagged as shared. Somebody contends for it, or did.
-pub(crate) fn look_for_strangers(mutex: &Mutex) {
+/// Counts the lock at `address`, in whose queue `last` came last, if waiters of another process
+/// stand there: it is in memory that both have, but not flagged as shared. Somebody contends for
+/// it, or did.
+pub(crate) fn look_for_strangers(address: usize, last: Option<WaiterId>) {
     let Some(writer) = writer() else { return };
-    let stranger = mutex.lock.last_waiter().is_some_and(|last| last.epoch() != Linux::epoch());
-    let address = core::ptr::from_ref(mutex).addr();
+    let stranger = last.is_some_and(|last| last.epoch() != Linux::epoch());
     // The child of a fork finds its parent's waiters in memory of its own.
     if stranger && maps::is_shared(address) {
         writer.found_strangers(address as u64);

@@ -156,7 +156,10 @@ struct thread {
 	uint32_t ready;
 	uint32_t holding;
 	uint32_t nested;
-	uint32_t held[15];
+	struct {
+		uint64_t lock, since;
+		uint32_t row, tag;
+	} held[15];
 };
 
 __thread struct thread antiphon_thread __attribute__((tls_model("initial-exec")));

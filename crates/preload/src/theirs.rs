@@ -19,6 +19,8 @@
 //! robust mutexes only. Of mutexes of the second sort no holds are recorded, as where our locks are
 //! in use.
 
+pub(crate) mod rwlock;
+
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicI32;
@@ -28,10 +30,10 @@ use libc::{clockid_t, timespec};
 
 use crate::abi::{self, Mutex, Type, Whose};
 use crate::real::forward;
-use crate::recorder::{self, Visit};
+use crate::recorder::{self, Visit, holds};
 use crate::{mode, thread};
 
-/// One of the functions that lock a mutex, with what it takes beside the mutex.
+/// One of the functions that take a lock, with what it takes beside the lock.
 #[derive(Clone, Copy)]
 pub(crate) enum Call<'a> {
     Lock,
@@ -51,8 +53,8 @@ impl Call<'_> {
         }
     }
 
-    /// Whether it waits for a mutex that is not free.
-    fn waits(self) -> bool {
+    /// Whether it waits for a lock that is not free.
+    pub(crate) fn waits(self) -> bool {
         match self {
             Self::Lock => true,
             Self::Try => false,
@@ -78,7 +80,7 @@ fn lock_plain(mutex: &Mutex, kind: Type, call: Call<'_>, site: usize) -> c_int {
     let kind = kind.recorded();
     let first = if call.waits() { Call::Try } else { call }.make(mutex);
     if first == 0 {
-        recorder::acquired_at_once(mutex, kind, site, matches!(call, Call::Try));
+        holds::alone_at_once(mutex.recorded(), kind, site, matches!(call, Call::Try));
     }
     if first != libc::EBUSY || !call.waits() {
         return first;
@@ -90,7 +92,7 @@ fn lock_plain(mutex: &Mutex, kind: Type, call: Call<'_>, site: usize) -> c_int {
     let code = call.make(mutex);
     wait.ends(code == 0);
     if code == 0 {
-        visit.acquired_mutex(mutex, site);
+        visit.acquired_alone(mutex.recorded(), site);
     }
     code
 }
@@ -120,7 +122,7 @@ fn lock_foreign(mutex: &Mutex, call: Call<'_>, site: usize) -> c_int {
 pub(crate) fn unlock(mutex: &Mutex) -> c_int {
     let observed = mode::mode() == mode::OBSERVED && matches!(mutex.whose(), Whose::Ours(_));
     if observed && may_release(mutex) && mutex.is_last_level() {
-        recorder::releases(mutex);
+        holds::releases(mutex.recorded());
     }
     forward!(MUTEX_UNLOCK(pointer(mutex)))
 }
@@ -211,7 +213,7 @@ unsafe extern "C" fn antiphon_observed_begin(
     let Some(visit) = recorder::visit(Kind::Condition, cond.addr(), site) else { return 0 };
     let releases = object.is_last_level();
     if releases && matches!(object.whose(), Whose::Ours(_)) {
-        recorder::releases(object);
+        holds::releases(object.recorded());
     }
     // SAFETY: `shim.c` gives room for it.
     unsafe { &mut *room }.write(Observed { mutex, site, releases, wait: visit.wait() });
@@ -239,7 +241,7 @@ unsafe extern "C" fn antiphon_observed_end(observed: *const Observed, code: c_in
     // SAFETY: the program's mutex, which this thread has.
     let mutex = unsafe { &*observed.mutex };
     if let Whose::Ours(kind) = mutex.whose() {
-        recorder::acquired_at_once(mutex, kind.recorded(), observed.site, false);
+        holds::alone_at_once(mutex.recorded(), kind.recorded(), observed.site, false);
     } else if let Some(visit) = recorder::visit(Kind::Foreign, observed.mutex.addr(), observed.site)
     {
         visit.acquired();

@@ -25,14 +25,37 @@ pub(crate) struct Thread {
     epoch: AtomicU32,
     /// The id once more, if calls of this thread may take the shortest way; 0 if they may not.
     ready: AtomicU32,
-    /// The recorder's: how many locks are held, how many were taken since none was, and at which
-    /// rows those that are held were taken.
+    /// The recorder's: how many locks are held, how many were taken since none was, and which are
+    /// held.
     pub(crate) holding: AtomicU32,
     pub(crate) nested: AtomicU32,
-    pub(crate) held: [AtomicU32; HELD],
+    pub(crate) held: [Slot; HELD],
 }
 
-const _: () = assert!(size_of::<Thread>() == 88);
+/// A lock that a thread holds, or the last that it held here.
+#[repr(C)]
+pub(crate) struct Slot {
+    /// Its address.
+    pub(crate) lock: AtomicU64,
+    /// If the thread has it to read: since when, in ticks.
+    pub(crate) since: AtomicU64,
+    /// The row that it was taken at.
+    pub(crate) row: AtomicU32,
+    /// If the thread has it to read: what tells the call site of that row.
+    pub(crate) tag: AtomicU32,
+}
+
+impl Slot {
+    /// Takes over what `other` has.
+    pub(crate) fn copy(&self, other: &Self) {
+        self.lock.store(other.lock.load(Relaxed), Relaxed);
+        self.since.store(other.since.load(Relaxed), Relaxed);
+        self.row.store(other.row.load(Relaxed), Relaxed);
+        self.tag.store(other.tag.load(Relaxed), Relaxed);
+    }
+}
+
+const _: () = assert!(size_of::<Thread>() == 392);
 
 /// The calling thread's.
 #[inline]

@@ -37,9 +37,14 @@ fn holds(file: &str, arguments: [&[&str]; 2]) {
 #[test]
 fn without_memory_for_waiters() {
     let directory = scratch("limited");
-    for (file, argument) in
-        [("mutex.c", "12"), ("cond.c", ""), ("matrix.c", ""), ("cancel.c", ""), ("edges.c", "")]
-    {
+    for (file, argument) in [
+        ("mutex.c", "12"),
+        ("rwlock.c", "ours"),
+        ("cond.c", ""),
+        ("matrix.c", ""),
+        ("cancel.c", ""),
+        ("edges.c", ""),
+    ] {
         let program = compile(&directory, file);
         let limited = ["-c", "ulimit -v 250000 && exec \"$0\" $1"];
         succeeds(preloaded("sh").args(limited).arg(&program).arg(argument));
@@ -51,6 +56,11 @@ fn without_memory_for_waiters() {
 fn mutexes_return_what_they_should() {
     // Where the recursion count stands.
     holds("mutex.c", [&["4"], &["12"]]);
+}
+
+#[test]
+fn readers_writer_locks_return_what_they_should() {
+    holds("rwlock.c", [&["theirs"], &["ours"]]);
 }
 
 #[test]

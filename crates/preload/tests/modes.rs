@@ -276,6 +276,46 @@ fn waits_by_site(snapshot: &Snapshot, lock: &str) {
     assert!(conditions().all(|row| row.acquisitions == 0 && row.hold.is_empty()));
 }
 
+/// As above, of readers-writer locks: three of them of one process, one of several.
+#[test]
+fn readers_and_writers_are_counted_whoever_keeps_their_lock() {
+    let directory = scratch("observed-rw");
+    let program = compile(&directory, "observed_rw.c");
+    for lock in LOCKS {
+        let mut command = preloaded(&program);
+        command.env("ANTIPHON_LOCK", lock);
+        let (snapshot, output) = record_output(&directory, &mut command, Scope::Full);
+        let told = told(&output);
+        assert_eq!(told.len(), 4, "{output}");
+        assert_eq!(snapshot.dropped, Default::default());
+        assert_eq!(snapshot.locks.len(), 4, "a lock is one, however it is taken");
+        assert!(snapshot.locks.iter().all(|lock| lock.kind == Kind::RwLock));
+        for kind in [Kind::Read, Kind::Write] {
+            let rows = || snapshot.rows.iter().filter(|row| row.kind == kind);
+            let sum = |of: fn(&Row) -> u64| rows().map(of).sum::<u64>();
+            let name = format!("{kind:?}");
+            assert_eq!(sum(|row| row.acquisitions), told[&name], "{lock}: {name}");
+            let holds = sum(|row| row.hold.count());
+            assert_eq!(holds, told[&format!("Own{name}")], "{lock}: {name}");
+            // One of each way holds each lock for 100 ms, and one waits for it.
+            let long = rows().filter(|row| row.hold.max_ns >= 100_000_000).count();
+            assert_eq!(long, 3, "{lock}: {name}");
+            let waited = rows().filter(|row| row.wait.max_ns >= 20_000_000).count();
+            assert!(waited >= 4, "{lock}: {name}: {waited}");
+            // A writer runs into its deadline, at each lock.
+            let gave_up = if kind == Kind::Write { 4 } else { 0 };
+            assert_eq!(sum(|row| row.gave_up), gave_up, "{lock}: {name}");
+        }
+        let blocked: u64 = snapshot.threads.iter().map(|thread| thread.blocked.rwlock_ns).sum();
+        assert_eq!(blocked, snapshot.rows.iter().map(|row| row.wait.sum_ns).sum::<u64>());
+        // The one is taken within the other, and the other way round; the first also twice.
+        assert_eq!(snapshot.edges.len(), 2, "{lock}: {:?}", snapshot.edges);
+        assert_eq!(snapshot.inversions().len(), 1, "{lock}: {:?}", snapshot.edges);
+        assert_eq!(snapshot.depth().map(|(_, deepest)| deepest), Some(4), "{lock}");
+    }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
 #[test]
 fn a_wait_that_is_cancelled_ends_with_its_mutex() {
     let directory = scratch("cancelled");

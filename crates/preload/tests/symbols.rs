@@ -48,8 +48,12 @@ fn offers_every_function_in_every_version() {
     let internal = ["init", "destroy", "lock", "trylock", "unlock"];
     let cond = ["init", "destroy", "wait", "timedwait", "clockwait", "signal", "broadcast"];
     let spin = ["init", "destroy", "lock", "trylock", "unlock"];
+    let rwlock = ["init", "destroy", "rdlock", "tryrdlock", "wrlock", "trywrlock", "unlock"];
+    let timed = ["timedrdlock", "clockrdlock", "timedwrlock", "clockwrlock"];
     let names = (mutex.iter().map(|name| format!("pthread_mutex_{name}")))
         .chain(internal.iter().map(|name| format!("__pthread_mutex_{name}")))
+        .chain(rwlock.iter().chain(&timed).map(|name| format!("pthread_rwlock_{name}")))
+        .chain(rwlock.iter().map(|name| format!("__pthread_rwlock_{name}")))
         .chain(cond.iter().map(|name| format!("pthread_cond_{name}")))
         .chain(spin.iter().map(|name| format!("pthread_spin_{name}")));
     let missing: Vec<String> = names.filter(|name| !offered(name)).collect();
@@ -62,7 +66,8 @@ fn leaves_the_rest_to_the_c_library() {
     let offered = symbols.iter().filter(|symbol| symbol.defined && symbol.name.contains("pthread"));
     let strange: Vec<_> = offered
         .filter(|symbol| {
-            !["_mutex_", "_cond_", "_spin_"].iter().any(|part| symbol.name.contains(part))
+            let ours = ["_mutex_", "_rwlock_", "_cond_", "_spin_"];
+            !ours.iter().any(|part| symbol.name.contains(part))
         })
         .collect();
     assert!(strange.is_empty(), "{strange:?}");

@@ -18,7 +18,7 @@ use changing::{
     downgrading, downgrading_again, downgrading_for_a_reader, downgrading_in_line, upgrading,
     upgrading_in_time, upgrading_in_vain, upgrading_recursively,
 };
-use impatient::{asking, giving_up, tries};
+use impatient::{giving_up, inquiring, tries};
 use preferred::{asking_again, asking_the_excused, fair_recursion, recursion, writer_first};
 pub use sharing::look_around;
 use sharing::{leaving, sharing, sorting_kinds};
@@ -120,9 +120,9 @@ fn impatient() -> Vec<Entry> {
     let gave_up = &["gave up"];
     let went = &["went"];
     vec![
-        Entry::new("shfl-rw/asks-1+1", asking(0, 1), PLAIN.spurious(1)).reaches(went),
-        Entry::new("shfl-rw/asks-beside-1+1+1", asking(1, 1), PLAIN).reaches(went).long(),
-        Entry::new("shfl-rw/asks-2+1+1", asking(2, 1), PLAIN.spurious(1))
+        Entry::new("shfl-rw/inquires-1+1", inquiring(0, 1), PLAIN.spurious(1)).reaches(went),
+        Entry::new("shfl-rw/inquires-beside-1+1+1", inquiring(1, 1), PLAIN).reaches(went).long(),
+        Entry::new("shfl-rw/inquires-2+1+1", inquiring(2, 1), PLAIN.spurious(1))
             .by_lot(10_000)
             .reaches(went),
         Entry::new("shfl-rw/gives-up-reader-1+1", giving_up(0, 1, 1, 0), timed).reaches(gave_up),

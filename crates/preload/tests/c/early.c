@@ -5,6 +5,7 @@
 
 pthread_mutex_t early_mutex = PTHREAD_MUTEX_INITIALIZER;
 int early_child_code;
+pthread_rwlock_t early_rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_mutex_t locked_at_start = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static void prepare(void)
@@ -28,6 +29,7 @@ static __attribute__((constructor)) void begin(void)
 {
 	pthread_mutex_lock(&locked_at_start);
 	pthread_mutex_lock(&locked_at_start);
+	pthread_rwlock_wrlock(&early_rwlock);
 	pthread_atfork(prepare, parent, child);
 }
 

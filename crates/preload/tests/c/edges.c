@@ -6,11 +6,19 @@
 #include <sys/syscall.h>
 
 extern int early_unlock(void);
+extern pthread_rwlock_t early_rwlock;
 
 static pthread_mutex_t contended = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_key_t key;
 static int destroyed, stop;
+
+static int read_and_write(pthread_rwlock_t *lock)
+{
+	return pthread_rwlock_rdlock(lock) || pthread_rwlock_unlock(lock) ||
+	       pthread_rwlock_wrlock(lock) || pthread_rwlock_unlock(lock);
+}
 
 static void *contend(void *argument)
 {
@@ -18,6 +26,7 @@ static void *contend(void *argument)
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		pthread_mutex_lock(&contended);
 		pthread_mutex_unlock(&contended);
+		read_and_write(&rwlock);
 	}
 	return NULL;
 }
@@ -29,6 +38,7 @@ static void at_thread_end(void *round)
 	struct timespec soon = in_ms(CLOCK_REALTIME, 1);
 	IS(pthread_cond_timedwait(&cond, &contended, &soon), ETIMEDOUT);
 	IS(pthread_mutex_unlock(&contended), 0);
+	IS(read_and_write(&rwlock), 0);
 	/* Again, after the other destructors, as long as the C library goes on. */
 	if ((long)round < 3)
 		pthread_setspecific(key, (void *)((long)round + 1));
@@ -43,6 +53,7 @@ static void *end(void *argument)
 
 /* A lock of its own, while the interrupted thread is in another's slow path. */
 static pthread_mutex_t of_handler = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t read_by_handler = PTHREAD_RWLOCK_INITIALIZER;
 static int handled;
 
 static void on_signal(int number)
@@ -52,6 +63,8 @@ static void on_signal(int number)
 		handled++;
 		pthread_mutex_unlock(&of_handler);
 	}
+	if (pthread_rwlock_tryrdlock(&read_by_handler) == 0)
+		pthread_rwlock_unlock(&read_by_handler);
 }
 
 static void signals(void)
@@ -84,7 +97,8 @@ static int bare(void *argument)
 {
 	(void)argument;
 	for (int round = 0; round < 2000; round++) {
-		if (pthread_mutex_lock(&contended) || pthread_mutex_unlock(&contended))
+		if (pthread_mutex_lock(&contended) || pthread_mutex_unlock(&contended) ||
+		    read_and_write(&rwlock))
 			return 1;
 	}
 	return 0;
@@ -122,6 +136,38 @@ static void *put(void *argument)
 	return NULL;
 }
 
+/* The same of a lock that each has first to read and then to write. */
+struct counted_rw {
+	pthread_rwlock_t lock;
+	int users;
+};
+
+static void *put_rw(void *argument)
+{
+	struct counted_rw *counted = argument;
+	pthread_rwlock_rdlock(&counted->lock);
+	pthread_rwlock_unlock(&counted->lock);
+	pthread_rwlock_wrlock(&counted->lock);
+	int last = --counted->users == 0;
+	pthread_rwlock_unlock(&counted->lock);
+	if (last)
+		munmap(counted, 4096);
+	return NULL;
+}
+
+static void gone_after_rw_unlock(void)
+{
+	for (int round = 0; round < 1000; round++) {
+		struct counted_rw *counted = shared_memory(4096);
+		counted->users = 3;
+		pthread_t threads[3];
+		for (int at = 0; at < 3; at++)
+			threads[at] = start(put_rw, counted);
+		for (int at = 0; at < 3; at++)
+			join(threads[at]);
+	}
+}
+
 static void gone_after_unlock(void)
 {
 	for (int round = 0; round < 1500; round++) {
@@ -138,7 +184,7 @@ static void gone_after_unlock(void)
 static void last(void)
 {
 	if (pthread_mutex_lock(&contended) || pthread_mutex_unlock(&contended) ||
-	    pthread_cond_broadcast(&cond))
+	    pthread_cond_broadcast(&cond) || read_and_write(&rwlock))
 		_exit(97);
 }
 
@@ -148,6 +194,10 @@ int main(void)
 	atexit(last);
 	IS(early_unlock(), 0);
 	IS(early_unlock(), EPERM);
+	/* Written since before `main`. */
+	IS(pthread_rwlock_rdlock(&early_rwlock), EDEADLK);
+	IS(pthread_rwlock_unlock(&early_rwlock), 0);
+	IS(read_and_write(&early_rwlock), 0);
 	pthread_key_create(&key, at_thread_end);
 	pthread_t threads[2] = {start(end, NULL), start(end, NULL)};
 	join(threads[0]);
@@ -156,5 +206,6 @@ int main(void)
 	signals();
 	bare_thread();
 	gone_after_unlock();
+	gone_after_rw_unlock();
 	return failures != 0;
 }

@@ -1,7 +1,8 @@
 /* Locks in the child of every kind of fork, with waiters of the parent queued on them.
  * Linked against `early.c`, whose handlers are registered before anybody else's.
  * `exact`: thread ids are right also after `_Fork` and a raw `clone`, of which the C library hears
- * nothing. */
+ * nothing; and readers-writer locks that were held or waited for when the process forked are good
+ * for use in the child, which the C library's are not. */
 #include "check.h"
 #include <signal.h>
 #include <sys/syscall.h>
@@ -15,7 +16,9 @@ static pthread_mutex_t checked = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static pthread_mutex_t other = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
-static int stop, in_handler, exact;
+static pthread_rwlock_t read_held = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_rwlock_t write_held = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+static int stop, stop_reading, in_handler, exact;
 
 static void prepare(void)
 {
@@ -56,6 +59,72 @@ static void *lock_and_unlock(void *mutex)
 	IS(pthread_mutex_lock(mutex), 0);
 	IS(pthread_mutex_unlock(mutex), 0);
 	return NULL;
+}
+
+static void *read_and_write(void *lock)
+{
+	do {
+		IS(pthread_rwlock_wrlock(lock), 0);
+		IS(pthread_rwlock_unlock(lock), 0);
+		IS(pthread_rwlock_rdlock(lock), 0);
+		IS(pthread_rwlock_unlock(lock), 0);
+	} while (!__atomic_load_n(&stop_reading, __ATOMIC_RELAXED));
+	return NULL;
+}
+
+/* Takes both, waits till others stand before them, and lets them go again. */
+static void hold_both(void)
+{
+	IS(pthread_rwlock_rdlock(&read_held), 0);
+	IS(pthread_rwlock_wrlock(&write_held), 0);
+	settle();
+}
+
+static void leave_both(void)
+{
+	IS(pthread_rwlock_unlock(&read_held), 0);
+	IS(pthread_rwlock_unlock(&write_held), 0);
+}
+
+/* What a child may expect that has them from its parent. */
+static void child_of_holder(int threads_too)
+{
+	IS(pthread_rwlock_tryrdlock(&write_held), EBUSY);
+	IS(pthread_rwlock_rdlock(&read_held), 0);
+	IS(pthread_rwlock_unlock(&read_held), 0);
+	IS(pthread_rwlock_trywrlock(&read_held), EBUSY);
+	leave_both();
+	pthread_rwlock_t *locks[] = {&read_held, &write_held};
+	stop_reading = 1;
+	for (int at = 0; at < 2; at++) {
+		IS(pthread_rwlock_wrlock(locks[at]), 0);
+		IS(pthread_rwlock_wrlock(locks[at]), EDEADLK);
+		IS(pthread_rwlock_tryrdlock(locks[at]), EBUSY);
+		IS(pthread_rwlock_unlock(locks[at]), 0);
+		if (!threads_too)
+			continue;
+		pthread_t threads[3];
+		for (int other = 0; other < 3; other++)
+			threads[other] = start(read_and_write, locks[at]);
+		read_and_write(locks[at]);
+		for (int other = 0; other < 3; other++)
+			join(threads[other]);
+	}
+}
+
+static void forks_as_holder(void)
+{
+	for (int round = 0; round < 6; round++) {
+		hold_both();
+		pid_t pid = round % 2 ? fork() : (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+		if (pid == 0) {
+			alarm(60);
+			child_of_holder(round % 2);
+			_exit(failures != 0);
+		}
+		IS(exit_of(pid), 0);
+		leave_both();
+	}
 }
 
 /* What a child may expect of the mutex that its thread holds, and of all that nobody holds. */
@@ -132,6 +201,15 @@ int main(int count, char **arguments)
 			_exit(child(1));
 		IS(exit_of(pid), 0);
 		IS(pthread_mutex_unlock(&held), 0);
+	}
+	if (exact) {
+		pthread_t others[4];
+		for (int at = 0; at < 4; at++)
+			others[at] = start(read_and_write, at % 2 ? &read_held : &write_held);
+		forks_as_holder();
+		__atomic_store_n(&stop_reading, 1, __ATOMIC_RELAXED);
+		for (int at = 0; at < 4; at++)
+			join(others[at]);
 	}
 	/* A child that makes threads of its own. */
 	pid_t pid = fork();

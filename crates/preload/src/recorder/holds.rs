@@ -1,0 +1,239 @@
+//! Who holds what, in a recording of everything.
+//!
+//! A lock that one thread has alone keeps the beginning of its hold in itself, where its owner may
+//! write ([`Note`]). One that several have to read can't, so each thread keeps those of its own
+//! ([`Slot`]). Beside that, a thread remembers which locks it holds, for the order of locks.
+//!
+//! Rows are looked up by hash; so the row of the last acquisition is kept with a tag that tells its
+//! site, and mostly it is the same again. For a lock that is held alone it stands in the note; for
+//! one that is shared in the slot, which keeps what it had when its lock is released.
+
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use antiphon_record::{Kind, RowWriter};
+
+use super::{Visit, process, thread_record, visit_of, writer};
+use crate::thread::{self, HELD, Slot, Thread};
+use crate::{mode, ticks};
+
+/// In [`Slot::row`], beside the row: the lock was only tried.
+const TRIED: u32 = 1 << 31;
+
+/// What the recorder keeps in a lock. All zero is nothing: nobody has had the lock yet, to our
+/// knowledge.
+#[repr(C)]
+pub(crate) struct Note {
+    /// When the lock was taken by who has it alone, in ticks.
+    since: AtomicU64,
+    /// The row at which it was taken last.
+    row: AtomicU32,
+    /// What tells the call site and the process of that row, 0 for none.
+    tag: AtomicU32,
+}
+
+impl Note {
+    /// Nothing noted.
+    pub(crate) const fn new() -> Self {
+        Self { since: AtomicU64::new(0), row: AtomicU32::new(0), tag: AtomicU32::new(0) }
+    }
+}
+
+/// A lock in which there is room for a note.
+#[derive(Clone, Copy)]
+pub(crate) struct Noted<'a> {
+    pub(crate) address: usize,
+    pub(crate) note: &'a Note,
+}
+
+impl Visit {
+    /// The visitor has the lock alone, after a wait. In the full mode the hold begins.
+    pub(crate) fn acquired_alone(self, lock: Noted<'_>, site: usize) {
+        self.acquired();
+        if mode::records_all()
+            && let Some(process) = process(self.writer)
+        {
+            self.note(lock, tag(process, site));
+            self.begin_alone(lock, false);
+        }
+    }
+
+    /// As [`acquired_alone`](Self::acquired_alone), of one that the visitor has to read.
+    pub(crate) fn acquired_shared(self, lock: Noted<'_>, site: usize) {
+        self.acquired();
+        if mode::records_all()
+            && let Some(process) = process(self.writer)
+        {
+            self.begin_shared(lock, tag(process, site), false);
+        }
+    }
+
+    /// Notes the row in a lock that the visitor has alone.
+    fn note(self, lock: Noted<'_>, tag: u32) {
+        // If nobody has noted anything in it, it is a new one, wherever another may have stood.
+        if lock.note.row.load(Relaxed) == 0 {
+            self.writer.renewed(self.row);
+        }
+        lock.note.row.store(self.row.bits(), Relaxed);
+        lock.note.tag.store(tag, Relaxed);
+    }
+
+    /// Of a lock that the visitor has beside others: if it is a new one, the first of them says so.
+    fn renews_shared(self, lock: Noted<'_>) {
+        let row = &lock.note.row;
+        if row.load(Relaxed) == 0
+            && row.compare_exchange(0, self.row.bits(), Relaxed, Relaxed).is_ok()
+        {
+            self.writer.renewed(self.row);
+        }
+    }
+
+    /// The lock is held from now on; `tried` if the visitor would not have waited for it.
+    fn begin_alone(self, lock: Noted<'_>, tried: bool) {
+        let _ = self.push(lock.address, 0, tried);
+        lock.note.since.store(ticks::now(), Relaxed);
+    }
+
+    fn begin_shared(self, lock: Noted<'_>, tag: u32, tried: bool) {
+        self.renews_shared(lock);
+        if let Some(slot) = self.push(lock.address, tag, tried) {
+            slot.since.store(ticks::now(), Relaxed);
+        }
+    }
+
+    /// Remembers that the thread holds the lock, and notes after which others it was taken. `None`
+    /// if the thread holds more than it can remember.
+    fn push(self, address: usize, tag: u32, tried: bool) -> Option<&'static Slot> {
+        let thread = thread::current();
+        let holding = thread.holding.load(Relaxed) as usize;
+        self.writer.nested(holding, self.row);
+        let nested = if holding == 0 { 1 } else { thread.nested.load(Relaxed).saturating_add(1) };
+        thread.nested.store(nested, Relaxed);
+        self.writer.took(self.thread, u64::from(nested));
+        if holding != 0 && !tried {
+            self.order_after(&thread.held[..holding.min(HELD)]);
+        }
+        let slot = thread.held.get(holding)?;
+        // Counted first: a signal handler that locks takes the next.
+        thread.holding.store(holding as u32 + 1, Relaxed);
+        slot.lock.store(address as u64, Relaxed);
+        slot.row.store(self.row.bits() | if tried { TRIED } else { 0 }, Relaxed);
+        slot.tag.store(tag, Relaxed);
+        Some(slot)
+    }
+
+    /// This lock comes after those of `held`: after the last of them; and if that was only tried,
+    /// which puts it after none, after the one before it, too.
+    #[cold]
+    fn order_after(self, held: &[Slot]) {
+        let row = |held: &Slot| RowWriter::from_bits(held.row.load(Relaxed) & !TRIED);
+        for last in held.iter().rev() {
+            if let Some(last) = row(last) {
+                self.writer.ordered(last, self.row, held.iter().filter_map(row));
+            }
+            if last.row.load(Relaxed) & TRIED == 0 {
+                return;
+            }
+        }
+    }
+}
+
+/// Counts an acquisition without a wait, in the full mode: the caller has the lock alone.
+///
+/// Mostly it is from the same site as the last, and nothing has to be looked up; who has the lock
+/// may read and write its note.
+pub(crate) fn alone_at_once(lock: Noted<'_>, kind: Kind, site: usize, tried: bool) {
+    let Some(writer) = writer() else { return };
+    let Some(process) = process(writer) else { return };
+    let tag = tag(process, site);
+    let kept = RowWriter::from_bits(lock.note.row.load(Relaxed));
+    let kept = kept.filter(|_| lock.note.tag.load(Relaxed) == tag);
+    let visit = match kept {
+        Some(row) => Visit { writer, thread: thread_record(writer, process), row, kind },
+        None => {
+            let Some(visit) = visit_of(writer, kind, lock.address, site) else { return };
+            visit.note(lock, tag);
+            visit
+        }
+    };
+    visit.acquired();
+    visit.begin_alone(lock, tried);
+}
+
+/// As [`alone_at_once`], of a lock that the caller has to read: if its thread has had the same one
+/// from the same site last, at this depth, nothing has to be looked up.
+pub(crate) fn shared_at_once(lock: Noted<'_>, site: usize, tried: bool) {
+    let Some(writer) = writer() else { return };
+    let Some(process) = process(writer) else { return };
+    let tag = tag(process, site);
+    let thread = thread::current();
+    let kept = thread.held.get(thread.holding.load(Relaxed) as usize).filter(|slot| {
+        slot.lock.load(Relaxed) == lock.address as u64 && slot.tag.load(Relaxed) == tag
+    });
+    let row = kept.and_then(|slot| RowWriter::from_bits(slot.row.load(Relaxed) & !TRIED));
+    let kind = Kind::Read;
+    let visit = match row {
+        Some(row) => Some(Visit { writer, thread: thread_record(writer, process), row, kind }),
+        None => visit_of(writer, kind, lock.address, site),
+    };
+    if let Some(visit) = visit {
+        visit.acquired();
+        visit.begin_shared(lock, tag, tried);
+    }
+}
+
+/// Tells sites and processes apart, as far as 32 bits can. Never zero.
+fn tag(process: u32, site: usize) -> u32 {
+    (site as u32 ^ process.wrapping_mul(0x9e37_79b1)) | 1
+}
+
+/// The caller is about to release a lock that it has alone.
+#[inline]
+pub(crate) fn releases(lock: Noted<'_>) {
+    let since = lock.note.since.load(Relaxed);
+    if since != 0 {
+        hold_ends(lock, since);
+    }
+}
+
+#[inline(never)]
+fn hold_ends(lock: Noted<'_>, since: u64) {
+    lock.note.since.store(0, Relaxed);
+    let Some(row) = RowWriter::from_bits(lock.note.row.load(Relaxed)) else { return };
+    if let Some(writer) = writer() {
+        writer.held(row, ticks::ns_since(since));
+    }
+    // Not there if another thread took the lock: it then goes on as if it held it.
+    let thread = thread::current();
+    if let Some(at) = position(thread, lock.address) {
+        remove(thread, at);
+    }
+}
+
+/// The caller is about to release a lock that it has to read.
+pub(crate) fn releases_shared(address: usize) {
+    let thread = thread::current();
+    // As above; nor if the thread held more than it can remember.
+    let Some(at) = position(thread, address) else { return };
+    let slot = &thread.held[at];
+    let row = RowWriter::from_bits(slot.row.load(Relaxed) & !TRIED);
+    if let Some((row, writer)) = row.zip(writer()) {
+        writer.held(row, ticks::ns_since(slot.since.load(Relaxed)));
+    }
+    remove(thread, at);
+}
+
+/// Where the thread remembers that it holds that lock, the last time if it does so more than once.
+fn position(thread: &Thread, address: usize) -> Option<usize> {
+    let holding = (thread.holding.load(Relaxed) as usize).min(HELD);
+    thread.held[..holding].iter().rposition(|held| held.lock.load(Relaxed) == address as u64)
+}
+
+/// The thread holds one lock less.
+fn remove(thread: &Thread, at: usize) {
+    let holding = (thread.holding.load(Relaxed) as usize).min(HELD);
+    for pair in thread.held[at..holding].windows(2) {
+        pair[0].copy(&pair[1]);
+    }
+    thread.holding.store(holding as u32 - 1, Relaxed);
+}

@@ -1,0 +1,336 @@
+//! `pthread_rwlock_t`: our lock for those of one process, the C library's for those that processes
+//! share.
+//!
+//! The entry functions look whether the thread is [`thread::ready`] and the lock is ours; what
+//! follows is one addition to read, one exchange to write, and a note of the writer. Everything
+//! else is out of line. `site` is as in [`crate::mutex`].
+//!
+//! What is returned, in the C library's order of checks:
+//!
+//! | | in all kinds |
+//! |---|---|
+//! | a deadline with wrong nanoseconds, or another clock | `EINVAL`, also of a free lock |
+//! | the writer reads or writes again | `EDEADLK`, tries `EBUSY` |
+//! | a reader writes | waits for ever, or for its deadline; tries `EBUSY` |
+//! | a reader reads again | comes in; where writers are preferred, it may wait for one |
+//! | readers beyond 2²³ | `EAGAIN` (there 2²⁸) |
+//! | `destroy`, whoever has it | 0, and nothing happens |
+//! | `unlock` of a lock that nobody has | `EPERM`; there the lock is broken from then on |
+//!
+//! None of them is a cancellation point, there or here.
+
+use core::ffi::{c_int, c_void};
+
+use antiphon_platform::{Clock, Deadline};
+use antiphon_sync::lock::Refused;
+use libc::{clockid_t, timespec};
+
+use crate::abi;
+use crate::abi::rwlock::{RwLock, Way};
+use crate::mode;
+use crate::real::forward;
+use crate::recorder::{self, Visit};
+use crate::theirs::Call;
+use crate::theirs::rwlock as theirs;
+use crate::thread;
+
+/// `pthread_rwlock_rdlock`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
+#[inline]
+pub(crate) unsafe extern "C" fn rdlock(rwlock: *mut RwLock, site: usize) -> c_int {
+    // SAFETY: the caller of `pthread_rwlock_rdlock` gave us a lock.
+    let rwlock = unsafe { &*rwlock };
+    if thread::ready() != 0 && !rwlock.is_shared() {
+        return match rwlock.read_at_once() {
+            Ok(()) => 0,
+            Err(refused) => refused_to_read(rwlock, refused, None, site),
+        };
+    }
+    lock(rwlock, Way::Read, Call::Lock, site)
+}
+
+/// `pthread_rwlock_wrlock`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
+#[inline]
+pub(crate) unsafe extern "C" fn wrlock(rwlock: *mut RwLock, site: usize) -> c_int {
+    // SAFETY: as in `rdlock`.
+    let rwlock = unsafe { &*rwlock };
+    if thread::ready() != 0 && !rwlock.is_shared() {
+        if !rwlock.write_at_once() {
+            return refused_to_write(rwlock, None, site);
+        }
+        rwlock.own();
+        return 0;
+    }
+    lock(rwlock, Way::Write, Call::Lock, site)
+}
+
+/// `pthread_rwlock_tryrdlock`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
+pub(crate) unsafe extern "C" fn tryrdlock(rwlock: *mut RwLock, site: usize) -> c_int {
+    // SAFETY: as in `rdlock`.
+    let rwlock = unsafe { &*rwlock };
+    lock(rwlock, Way::Read, Call::Try, site)
+}
+
+/// `pthread_rwlock_trywrlock`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
+pub(crate) unsafe extern "C" fn trywrlock(rwlock: *mut RwLock, site: usize) -> c_int {
+    // SAFETY: as in `rdlock`.
+    let rwlock = unsafe { &*rwlock };
+    lock(rwlock, Way::Write, Call::Try, site)
+}
+
+/// `pthread_rwlock_timedrdlock`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
+pub(crate) unsafe extern "C" fn timedrdlock(
+    rwlock: *mut RwLock,
+    until: *const timespec,
+    site: usize,
+) -> c_int {
+    // SAFETY: as in `rdlock`, and a deadline.
+    let (rwlock, until) = unsafe { (&*rwlock, &*until) };
+    lock(rwlock, Way::Read, Call::Timed(until), site)
+}
+
+/// `pthread_rwlock_timedwrlock`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
+pub(crate) unsafe extern "C" fn timedwrlock(
+    rwlock: *mut RwLock,
+    until: *const timespec,
+    site: usize,
+) -> c_int {
+    // SAFETY: as in `timedrdlock`.
+    let (rwlock, until) = unsafe { (&*rwlock, &*until) };
+    lock(rwlock, Way::Write, Call::Timed(until), site)
+}
+
+/// `pthread_rwlock_clockrdlock`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
+pub(crate) unsafe extern "C" fn clockrdlock(
+    rwlock: *mut RwLock,
+    clock: clockid_t,
+    until: *const timespec,
+    site: usize,
+) -> c_int {
+    // SAFETY: as in `timedrdlock`.
+    let (rwlock, until) = unsafe { (&*rwlock, &*until) };
+    lock(rwlock, Way::Read, Call::Clocked(clock, until), site)
+}
+
+/// `pthread_rwlock_clockwrlock`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
+pub(crate) unsafe extern "C" fn clockwrlock(
+    rwlock: *mut RwLock,
+    clock: clockid_t,
+    until: *const timespec,
+    site: usize,
+) -> c_int {
+    // SAFETY: as in `timedrdlock`.
+    let (rwlock, until) = unsafe { (&*rwlock, &*until) };
+    lock(rwlock, Way::Write, Call::Clocked(clock, until), site)
+}
+
+/// `pthread_rwlock_unlock`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
+#[inline]
+pub(crate) unsafe extern "C" fn unlock(rwlock: *mut RwLock) -> c_int {
+    // SAFETY: as in `rdlock`. The lock touches nothing behind its releasing instruction, so the
+    // memory may be gone when it returns.
+    let rwlock = unsafe { &*rwlock };
+    if thread::ready() != 0 && !rwlock.is_shared() {
+        // SAFETY: whoever unlocks a lock has it; the C library doesn't check this either.
+        return unsafe { rwlock.release() };
+    }
+    unlock_slowly(rwlock)
+}
+
+#[inline(never)]
+fn unlock_slowly(rwlock: &RwLock) -> c_int {
+    if rwlock.is_theirs() {
+        return theirs::unlock(rwlock);
+    }
+    if mode::mode() == mode::FULL {
+        let lock = rwlock.recorded();
+        if rwlock.is_written() {
+            recorder::holds::releases(lock);
+        } else {
+            recorder::holds::releases_shared(lock.address);
+        }
+    }
+    // SAFETY: as in `unlock`.
+    unsafe { rwlock.release() }
+}
+
+/// `pthread_rwlock_init`.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
+pub(crate) unsafe extern "C" fn init(rwlock: *mut RwLock, attributes: *const c_void) -> c_int {
+    if attributes.is_null() && !mode::theirs() {
+        // SAFETY: the caller of `pthread_rwlock_init` gave us memory for a lock.
+        unsafe { rwlock.write(RwLock::new()) };
+        return 0;
+    }
+    // The C library knows what its attributes mean, and zeroes all but flags and `shared`.
+    forward!(RWLOCK_INIT(rwlock, attributes))
+}
+
+/// `pthread_rwlock_destroy`: as there, nothing is looked at and nothing done.
+///
+/// # Safety
+///
+/// As POSIX says: the objects are the program's, and initialised where they must be.
+pub(crate) unsafe extern "C" fn destroy(rwlock: *mut RwLock) -> c_int {
+    // SAFETY: as in `rdlock`.
+    if unsafe { &*rwlock }.is_theirs() { forward!(RWLOCK_DESTROY(rwlock)) } else { 0 }
+}
+
+/// Takes a lock by any call.
+#[inline(never)]
+fn lock(rwlock: &RwLock, way: Way, call: Call<'_>, site: usize) -> c_int {
+    if rwlock.is_theirs() {
+        return theirs::lock(rwlock, way, call, site);
+    }
+    if mode::mode() == mode::OURS {
+        thread::make_ready();
+    }
+    let timed = match call {
+        Call::Lock | Call::Try => None,
+        Call::Timed(until) => Some((Some(Clock::Realtime), until)),
+        Call::Clocked(clock, until) => Some((abi::clock(clock), until)),
+    };
+    let deadline = match timed {
+        None => None,
+        Some((clock, until)) => match clock.and_then(|clock| abi::deadline(clock, until)) {
+            None => return libc::EINVAL,
+            deadline => deadline,
+        },
+    };
+    let tried = matches!(call, Call::Try);
+    let code = match way {
+        Way::Read => match if tried { rwlock.try_read() } else { rwlock.read_at_once() } {
+            Ok(()) => 0,
+            Err(Refused::Busy) if tried => libc::EBUSY,
+            Err(refused) => return refused_to_read(rwlock, refused, deadline, site),
+        },
+        Way::Write => match if tried { rwlock.try_write() } else { rwlock.write_at_once() } {
+            true => {
+                rwlock.own();
+                0
+            }
+            false if tried => libc::EBUSY,
+            false => return refused_to_write(rwlock, deadline, site),
+        },
+    };
+    if code == 0 && mode::mode() == mode::FULL {
+        acquired_at_once(rwlock, way, site, tried);
+    }
+    code
+}
+
+/// Notes, in a recording of everything, that the caller has the lock without a wait.
+pub(crate) fn acquired_at_once(rwlock: &RwLock, way: Way, site: usize, tried: bool) {
+    let lock = rwlock.recorded();
+    match way {
+        Way::Read => recorder::holds::shared_at_once(lock, site, tried),
+        Way::Write => recorder::holds::alone_at_once(lock, way.recorded(), site, tried),
+    }
+}
+
+/// Notes that the visitor has the lock after a wait.
+pub(crate) fn acquired(rwlock: &RwLock, way: Way, visit: Visit, site: usize) {
+    let lock = rwlock.recorded();
+    match way {
+        Way::Read => visit.acquired_shared(lock, site),
+        Way::Write => visit.acquired_alone(lock, site),
+    }
+}
+
+/// Whether the caller is the writer.
+fn owned(rwlock: &RwLock) -> bool {
+    rwlock.is_written_by(thread::exact_id())
+}
+
+/// Goes on after a read that could not be had at once.
+#[cold]
+#[inline(never)]
+fn refused_to_read(
+    rwlock: &RwLock,
+    refused: Refused,
+    deadline: Option<Deadline>,
+    site: usize,
+) -> c_int {
+    match refused {
+        Refused::TooManyReaders => return libc::EAGAIN,
+        Refused::Busy if owned(rwlock) => return libc::EDEADLK,
+        Refused::Busy => {}
+    }
+    wait(rwlock, Way::Read, site, || match rwlock.read(deadline) {
+        Ok(()) => 0,
+        Err(Refused::Busy) => libc::ETIMEDOUT,
+        Err(Refused::TooManyReaders) => libc::EAGAIN,
+    })
+}
+
+/// As [`refused_to_read`], to write.
+#[cold]
+#[inline(never)]
+fn refused_to_write(rwlock: &RwLock, deadline: Option<Deadline>, site: usize) -> c_int {
+    if owned(rwlock) {
+        return libc::EDEADLK;
+    }
+    wait(rwlock, Way::Write, site, || {
+        if !rwlock.write(deadline) {
+            return libc::ETIMEDOUT;
+        }
+        rwlock.own();
+        0
+    })
+}
+
+/// Waits for the lock by `take`, and records that.
+fn wait(rwlock: &RwLock, way: Way, site: usize, take: impl FnOnce() -> c_int) -> c_int {
+    let address = rwlock.recorded().address;
+    let visit = recorder::visit(way.recorded(), address, site);
+    let wait = visit.map(|visit| visit.wait());
+    recorder::look_for_strangers(address, rwlock.last_waiter());
+    let code = take();
+    if let Some(wait) = wait {
+        wait.ends(code == 0);
+    }
+    if code == 0
+        && let Some(visit) = visit
+    {
+        acquired(rwlock, way, visit, site);
+    }
+    code
+}

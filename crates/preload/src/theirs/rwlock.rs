@@ -1,0 +1,89 @@
+//! The C library's readers-writer locks, and what is recorded of them.
+//!
+//! A try comes first, of locks that processes share too: it is what a lock begins with, and neither
+//! a priority nor a dead owner hangs on it. What is refused is a wait. A thread that is the writer
+//! already, and a deadline that is none, go straight to the C library, which answers at once.
+//!
+//! Of a lock that processes share no holds are recorded: its bytes are not for this process alone.
+
+use core::ffi::c_int;
+
+use crate::abi::rwlock::{RwLock, Way};
+use crate::real::forward;
+use crate::recorder::{self, holds};
+use crate::theirs::Call;
+use crate::{mode, rwlock, thread};
+
+/// Makes the call to the C library.
+fn make(lock: &RwLock, way: Way, call: Call<'_>) -> c_int {
+    let lock = pointer(lock);
+    match (way, call) {
+        (Way::Read, Call::Lock) => forward!(RWLOCK_RDLOCK(lock)),
+        (Way::Read, Call::Try) => forward!(RWLOCK_TRYRDLOCK(lock)),
+        (Way::Read, Call::Timed(until)) => forward!(RWLOCK_TIMEDRDLOCK(lock, until)),
+        (Way::Read, Call::Clocked(clock, until)) => {
+            forward!(RWLOCK_CLOCKRDLOCK(lock, clock, until))
+        }
+        (Way::Write, Call::Lock) => forward!(RWLOCK_WRLOCK(lock)),
+        (Way::Write, Call::Try) => forward!(RWLOCK_TRYWRLOCK(lock)),
+        (Way::Write, Call::Timed(until)) => forward!(RWLOCK_TIMEDWRLOCK(lock, until)),
+        (Way::Write, Call::Clocked(clock, until)) => {
+            forward!(RWLOCK_CLOCKWRLOCK(lock, clock, until))
+        }
+    }
+}
+
+/// Takes a lock of the C library's by `call`, from `site`.
+pub(crate) fn lock(lock: &RwLock, way: Way, call: Call<'_>, site: usize) -> c_int {
+    let tried = matches!(call, Call::Try);
+    let waits = call.waits() && !lock.is_written_by(thread::exact_id());
+    if !mode::records() || !recorder::is_on() || !(tried || waits) {
+        return make(lock, way, call);
+    }
+    let first = make(lock, way, Call::Try);
+    if first == 0 && mode::records_all() {
+        had_at_once(lock, way, site, tried);
+    }
+    if first != libc::EBUSY || tried {
+        return first;
+    }
+    let address = lock.recorded().address;
+    let Some(visit) = recorder::visit(way.recorded(), address, site) else {
+        return make(lock, way, call);
+    };
+    let wait = visit.wait();
+    let code = make(lock, way, call);
+    wait.ends(code == 0);
+    match code {
+        0 if lock.is_shared() => visit.acquired(),
+        0 => rwlock::acquired(lock, way, visit, site),
+        _ => {}
+    }
+    code
+}
+
+fn had_at_once(lock: &RwLock, way: Way, site: usize, tried: bool) {
+    if !lock.is_shared() {
+        rwlock::acquired_at_once(lock, way, site, tried);
+    } else if let Some(visit) = recorder::visit(way.recorded(), lock.recorded().address, site) {
+        visit.acquired();
+    }
+}
+
+/// Unlocks a lock of the C library's.
+pub(crate) fn unlock(lock: &RwLock) -> c_int {
+    if mode::mode() == mode::OBSERVED && !lock.is_shared() {
+        let recorded = lock.recorded();
+        // By this the C library tells, too.
+        if lock.is_written_by(thread::exact_id()) {
+            holds::releases(recorded);
+        } else {
+            holds::releases_shared(recorded.address);
+        }
+    }
+    forward!(RWLOCK_UNLOCK(pointer(lock)))
+}
+
+fn pointer(lock: &RwLock) -> *mut RwLock {
+    core::ptr::from_ref(lock).cast_mut()
+}
