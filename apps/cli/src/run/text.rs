@@ -78,7 +78,7 @@ fn blocked(out: &mut String, report: &Report, colour: bool) {
         let _ = writeln!(
             out,
             "Raw futexes are out of a preloaded library's reach: Rust's std and parking_lot, Go, \
-             Java's\nmonitors, OpenMP, glibc's own rwlocks and barriers."
+             Java's\nmonitors, OpenMP, glibc's barriers."
         );
     }
 }

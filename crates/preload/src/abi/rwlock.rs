@@ -129,7 +129,7 @@ impl RwLock {
     }
 
     /// Whether the thread of that id holds it to write, whoever keeps it. True or false for the
-    /// caller's own id only.
+    /// caller's own exact id only.
     pub(crate) fn is_written_by(&self, id: u32) -> bool {
         // Relaxed: nobody else writes the caller's id or takes it away.
         self.writer.load(Relaxed) == id
@@ -192,9 +192,8 @@ impl RwLock {
     /// Notes that the caller, who has the lock to write, does.
     #[inline]
     pub(crate) fn own(&self) {
-        // Not exact: who asks for itself ([`is_written_by`](Self::is_written_by)) has had it noted
-        // by itself.
-        self.writer.store(thread::id(), Relaxed);
+        // Exact, since it decides whether the writer is told that it is ([`EDEADLK`](libc::EDEADLK)).
+        self.writer.store(thread::exact_id(), Relaxed);
     }
 
     /// Whether somebody has it to write. The caller has it in one way or the other, so the answer

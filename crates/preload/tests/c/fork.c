@@ -61,23 +61,58 @@ static void *lock_and_unlock(void *mutex)
 	return NULL;
 }
 
+
 static void *read_and_write(void *lock)
 {
-	do {
-		IS(pthread_rwlock_wrlock(lock), 0);
-		IS(pthread_rwlock_unlock(lock), 0);
-		IS(pthread_rwlock_rdlock(lock), 0);
-		IS(pthread_rwlock_unlock(lock), 0);
-	} while (!__atomic_load_n(&stop_reading, __ATOMIC_RELAXED));
+	IS(pthread_rwlock_wrlock(lock), 0);
+	IS(pthread_rwlock_unlock(lock), 0);
+	IS(pthread_rwlock_rdlock(lock), 0);
+	IS(pthread_rwlock_unlock(lock), 0);
 	return NULL;
 }
 
-/* Takes both, waits till others stand before them, and lets them go again. */
+/* Threads that want what `hold_both` holds, two each; only writers where others may read. */
+enum { OTHERS = 4 };
+static pid_t tids[OTHERS];
+
+static void *come_again(void *number)
+{
+	long me = (long)number;
+	__atomic_store_n(&tids[me], gettid(), __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&stop_reading, __ATOMIC_RELAXED)) {
+		pthread_rwlock_t *lock = me % 2 ? &read_held : &write_held;
+		IS(pthread_rwlock_wrlock(lock), 0);
+		IS(pthread_rwlock_unlock(lock), 0);
+		if (me == 0) {
+			IS(pthread_rwlock_rdlock(lock), 0);
+			IS(pthread_rwlock_unlock(lock), 0);
+		}
+	}
+	return NULL;
+}
+
+/* Whether the thread sleeps. One that is just coming to a lock may stand in it for a moment, and
+ * would do so in a child for ever. */
+static int asleep(pid_t tid)
+{
+	char name[64], line[256];
+	snprintf(name, sizeof name, "/proc/self/task/%d/stat", tid);
+	FILE *file = tid ? fopen(name, "r") : NULL;
+	char *read = file ? fgets(line, sizeof line, file) : NULL;
+	if (file)
+		fclose(file);
+	char *state = read ? strrchr(line, ')') : NULL;
+	return state && state[1] && state[2] == 'S';
+}
+
+/* Takes both, waits till others sleep before them, and lets them go again. */
 static void hold_both(void)
 {
 	IS(pthread_rwlock_rdlock(&read_held), 0);
 	IS(pthread_rwlock_wrlock(&write_held), 0);
-	settle();
+	for (int at = 0; at < OTHERS; at++)
+		while (!asleep(__atomic_load_n(&tids[at], __ATOMIC_ACQUIRE)))
+			usleep(1000);
 }
 
 static void leave_both(void)
@@ -95,7 +130,6 @@ static void child_of_holder(int threads_too)
 	IS(pthread_rwlock_trywrlock(&read_held), EBUSY);
 	leave_both();
 	pthread_rwlock_t *locks[] = {&read_held, &write_held};
-	stop_reading = 1;
 	for (int at = 0; at < 2; at++) {
 		IS(pthread_rwlock_wrlock(locks[at]), 0);
 		IS(pthread_rwlock_wrlock(locks[at]), EDEADLK);
@@ -140,6 +174,11 @@ static int child(int locked)
 		IS(pthread_mutex_lock(&held), 0);
 		IS(pthread_mutex_trylock(&held), EBUSY);
 	}
+	/* Before any other lock asks who this is. */
+	pthread_rwlock_t unwanted = PTHREAD_RWLOCK_INITIALIZER;
+	IS(pthread_rwlock_wrlock(&unwanted), 0);
+	IS(pthread_rwlock_wrlock(&unwanted), EDEADLK);
+	IS(pthread_rwlock_unlock(&unwanted), 0);
 	IS(pthread_mutex_lock(&checked), 0);
 	IS(pthread_mutex_lock(&checked), EDEADLK);
 	/* The holder is this thread, not the parent's. */
@@ -203,12 +242,12 @@ int main(int count, char **arguments)
 		IS(pthread_mutex_unlock(&held), 0);
 	}
 	if (exact) {
-		pthread_t others[4];
-		for (int at = 0; at < 4; at++)
-			others[at] = start(read_and_write, at % 2 ? &read_held : &write_held);
+		pthread_t others[OTHERS];
+		for (long at = 0; at < OTHERS; at++)
+			others[at] = start(come_again, (void *)at);
 		forks_as_holder();
 		__atomic_store_n(&stop_reading, 1, __ATOMIC_RELAXED);
-		for (int at = 0; at < 4; at++)
+		for (int at = 0; at < OTHERS; at++)
 			join(others[at]);
 	}
 	/* A child that makes threads of its own. */
