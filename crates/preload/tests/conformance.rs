@@ -99,6 +99,16 @@ fn before_the_first_constructor_and_after_the_last_destructor() {
 }
 
 #[test]
+fn a_waiter_of_high_priority_lets_the_owner_run() {
+    holds("priority.c", [&[], &[]]);
+}
+
+#[test]
+fn what_is_left_to_the_c_library_works_beside_it() {
+    holds("left.c", [&[], &[]]);
+}
+
+#[test]
 fn the_cpp_library_works_over_it() {
     holds("std.cpp", [&[], &[]]);
 }

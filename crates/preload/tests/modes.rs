@@ -294,6 +294,9 @@ fn readers_and_writers_are_counted_whoever_keeps_their_lock() {
             let rows = || snapshot.rows.iter().filter(|row| row.kind == kind);
             let sum = |of: fn(&Row) -> u64| rows().map(of).sum::<u64>();
             let name = format!("{kind:?}");
+            // Nine places in the program that read, of which all locks come by seven.
+            let places = if kind == Kind::Read { 4 * 7 + 3 } else { 4 * 6 + 2 };
+            assert_eq!(rows().count(), places, "{lock}: {name}");
             assert_eq!(sum(|row| row.acquisitions), told[&name], "{lock}: {name}");
             let holds = sum(|row| row.hold.count());
             assert_eq!(holds, told[&format!("Own{name}")], "{lock}: {name}");

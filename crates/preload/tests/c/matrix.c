@@ -1,9 +1,14 @@
-/* Every kind of condition variable with every kind of mutex. */
+/* Every kind of condition variable with every kind of mutex: turns, a broadcast, deadlines, a
+ * waiter that is cancelled, one that doesn't own the mutex, one that holds it twice, an owner that
+ * dies; and two processes, where both objects are shared. After each wait the mutex is the
+ * waiter's, and says so: `__owner`, at offset 8, is the thread. */
 #include "check.h"
 
-enum { CONDS = 2, MUTEXES = 7, ROUNDS = 300, MANY = 4 };
+enum { NORMAL, ADAPTIVE, RECURSIVE, ERRORCHECK, ROBUST, INHERIT, SHARED, SHARED_ROBUST };
+enum { SHARED_INHERIT = SHARED_ROBUST + 1, MUTEXES, CONDS = 2, ROUNDS = 200, MANY = 4 };
 static const char *const names[MUTEXES] = {"normal", "adaptive", "recursive", "errorcheck",
-					   "robust", "inherit",  "shared"};
+					   "robust", "inherit",  "shared",    "shared robust",
+					   "shared inherit"};
 
 struct game {
 	pthread_mutex_t mutex;
@@ -16,16 +21,16 @@ static struct game *make(int shared_cond, int kind)
 	struct game *game = shared_memory(sizeof *game);
 	pthread_mutexattr_t attributes;
 	pthread_mutexattr_init(&attributes);
-	if (kind < 4)
+	if (kind < ROBUST)
 		pthread_mutexattr_settype(&attributes, (int[]){PTHREAD_MUTEX_NORMAL,
 							      PTHREAD_MUTEX_ADAPTIVE_NP,
 							      PTHREAD_MUTEX_RECURSIVE,
 							      PTHREAD_MUTEX_ERRORCHECK}[kind]);
-	if (kind == 4)
+	if (kind == ROBUST || kind == SHARED_ROBUST)
 		pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-	if (kind == 5)
+	if (kind == INHERIT || kind == SHARED_INHERIT)
 		pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
-	if (kind == 6)
+	if (kind >= SHARED)
 		pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
 	IS(pthread_mutex_init(&game->mutex, &attributes), 0);
 	pthread_condattr_t condattr;
@@ -37,6 +42,11 @@ static struct game *make(int shared_cond, int kind)
 	return game;
 }
 
+static int owner(struct game *game)
+{
+	return *(volatile int *)((char *)&game->mutex + 8);
+}
+
 static void play(struct game *game, int me)
 {
 	for (int round = 0; round < ROUNDS; round++) {
@@ -46,6 +56,7 @@ static void play(struct game *game, int me)
 			IS(round % 2 ? pthread_cond_wait(&game->cond, &game->mutex)
 				     : pthread_cond_timedwait(&game->cond, &game->mutex, &late),
 			   0);
+			IS(owner(game), gettid());
 		}
 		game->turn = !me;
 		IS(pthread_cond_signal(&game->cond), 0);
@@ -64,8 +75,10 @@ static void *await(void *argument)
 	struct game *game = argument;
 	IS(pthread_mutex_lock(&game->mutex), 0);
 	game->waiting++;
-	while (!game->go)
+	while (!game->go) {
 		IS(pthread_cond_wait(&game->cond, &game->mutex), 0);
+		IS(owner(game), gettid());
+	}
 	game->waiting--;
 	IS(pthread_mutex_unlock(&game->mutex), 0);
 	return NULL;
@@ -96,9 +109,75 @@ static void threads(struct game *game)
 	struct timespec soon = in_ms(CLOCK_MONOTONIC, 10);
 	IS(pthread_cond_timedwait(&game->cond, &game->mutex, &soon), ETIMEDOUT);
 	YES(passed(CLOCK_MONOTONIC, &soon));
+	IS(owner(game), gettid());
 	soon = in_ms(CLOCK_REALTIME, 10);
 	IS(pthread_cond_clockwait(&game->cond, &game->mutex, CLOCK_REALTIME, &soon), ETIMEDOUT);
+	IS(owner(game), gettid());
 	IS(pthread_mutex_unlock(&game->mutex), 0);
+	IS(owner(game), 0);
+}
+
+/* A waiter that is cancelled has the mutex again when its cleanups run. */
+static void clean(void *argument)
+{
+	struct game *game = argument;
+	IS(owner(game), gettid());
+	game->waiting = -1;
+	IS(pthread_mutex_unlock(&game->mutex), 0);
+}
+
+static void *wait_for_ever(void *argument)
+{
+	struct game *game = argument;
+	IS(pthread_mutex_lock(&game->mutex), 0);
+	pthread_cleanup_push(clean, game);
+	game->waiting = 1;
+	for (;;)
+		pthread_cond_wait(&game->cond, &game->mutex);
+	pthread_cleanup_pop(0);
+	return NULL;
+}
+
+static void cancelled(struct game *game)
+{
+	pthread_t thread = start(wait_for_ever, game);
+	for (int waits = 0; !waits; sched_yield()) {
+		IS(pthread_mutex_lock(&game->mutex), 0);
+		waits = game->waiting;
+		IS(pthread_mutex_unlock(&game->mutex), 0);
+	}
+	pthread_cancel(thread);
+	YES(join(thread) == PTHREAD_CANCELED);
+	IS(game->waiting, -1);
+	game->waiting = 0;
+}
+
+static void *trylock(void *mutex)
+{
+	return (void *)(long)pthread_mutex_trylock(mutex);
+}
+
+static void owners_only(struct game *game, int kind)
+{
+	struct timespec soon = in_ms(CLOCK_MONOTONIC, 5);
+	int asks = kind == RECURSIVE || kind == ERRORCHECK || kind == ROBUST || kind == SHARED_ROBUST;
+	if (asks) {
+		IS(pthread_cond_wait(&game->cond, &game->mutex), EPERM);
+		IS(pthread_cond_timedwait(&game->cond, &game->mutex, &soon), EPERM);
+		IS(pthread_cond_clockwait(&game->cond, &game->mutex, CLOCK_MONOTONIC, &soon), EPERM);
+	}
+	if (kind == RECURSIVE) {
+		/* Held twice, it is released once: nobody else gets it during the wait. */
+		IS(pthread_mutex_lock(&game->mutex), 0);
+		IS(pthread_mutex_lock(&game->mutex), 0);
+		IS(pthread_cond_timedwait(&game->cond, &game->mutex, &soon), ETIMEDOUT);
+		IS(elsewhere(trylock, &game->mutex), EBUSY);
+		IS(pthread_mutex_unlock(&game->mutex), 0);
+		IS(elsewhere(trylock, &game->mutex), EBUSY);
+		IS(owner(game), gettid());
+		IS(pthread_mutex_unlock(&game->mutex), 0);
+		IS(pthread_mutex_unlock(&game->mutex), EPERM);
+	}
 }
 
 static void *die_with(void *argument)
@@ -133,7 +212,9 @@ int main(void)
 			int before = failures;
 			struct game *game = make(shared_cond, kind);
 			threads(game);
-			if (kind == 4)
+			cancelled(game);
+			owners_only(game, kind);
+			if (kind == ROBUST || kind == SHARED_ROBUST)
 				owner_dies(game);
 			IS(pthread_cond_destroy(&game->cond), 0);
 			IS(pthread_mutex_destroy(&game->mutex), 0);
@@ -142,14 +223,16 @@ int main(void)
 					shared_cond ? "shared" : "own", names[kind]);
 		}
 	/* Two processes. */
-	struct game *game = make(1, 6);
-	pid_t child = fork();
-	if (child == 0) {
-		play(game, 1);
-		_exit(failures != 0);
+	for (int kind = SHARED; kind < MUTEXES; kind++) {
+		struct game *game = make(1, kind);
+		pid_t child = fork();
+		if (child == 0) {
+			play(game, 1);
+			_exit(failures != 0);
+		}
+		play(game, 0);
+		IS(exit_of(child), 0);
+		IS(pthread_cond_destroy(&game->cond), 0);
 	}
-	play(game, 0);
-	IS(exit_of(child), 0);
-	IS(pthread_cond_destroy(&game->cond), 0);
 	return failures != 0;
 }

@@ -196,19 +196,77 @@ static void foreign(void)
 	IS(exit_of(child), 0);
 }
 
-/* Who holds a mutex stands at offset 8, for debuggers and for programs that look. */
+/* Who holds a mutex stands at offset 8, for debuggers and for programs that look, of every kind and
+ * however it was taken. */
+enum { OWNER = 8, KINDS = 7 };
+
+static pthread_mutex_t of_kind(int kind)
+{
+	int types[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ADAPTIVE_NP, PTHREAD_MUTEX_ERRORCHECK,
+		       PTHREAD_MUTEX_RECURSIVE};
+	pthread_mutex_t mutex;
+	pthread_mutexattr_t attributes;
+	if (kind < 4)
+		return make(types[kind]);
+	IS(pthread_mutexattr_init(&attributes), 0);
+	if (kind == 4)
+		IS(pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST), 0);
+	if (kind == 5)
+		IS(pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT), 0);
+	if (kind == 6)
+		IS(pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED), 0);
+	IS(pthread_mutex_init(&mutex, &attributes), 0);
+	return mutex;
+}
+
+static int lock_somehow(pthread_mutex_t *mutex, int how)
+{
+	struct timespec late = in_ms(CLOCK_REALTIME, 60000);
+	switch (how) {
+	case 0:
+		return pthread_mutex_lock(mutex);
+	case 1:
+		return pthread_mutex_trylock(mutex);
+	case 2:
+		return pthread_mutex_timedlock(mutex, &late);
+	default:
+		return pthread_mutex_clocklock(mutex, CLOCK_REALTIME, &late);
+	}
+}
+
+static int held;
+
+static void *hold_a_moment(void *argument)
+{
+	pthread_mutex_t *mutex = argument;
+	IS(pthread_mutex_lock(mutex), 0);
+	__atomic_store_n(&held, 1, __ATOMIC_RELAXED);
+	settle();
+	IS(*(volatile int *)((char *)mutex + OWNER), gettid());
+	IS(pthread_mutex_unlock(mutex), 0);
+	return NULL;
+}
+
 static void owner(void)
 {
-	int types[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ERRORCHECK, PTHREAD_MUTEX_RECURSIVE};
-	for (int at = 0; at < 3; at++) {
-		pthread_mutex_t mutex = make(types[at]);
-		volatile int *holder = (int *)((char *)&mutex + 8);
+	for (int kind = 0; kind < KINDS; kind++) {
+		pthread_mutex_t mutex = of_kind(kind);
+		volatile int *holder = (int *)((char *)&mutex + OWNER);
 		IS(*holder, 0);
-		for (int trylock = 0; trylock < 2; trylock++) {
-			IS((trylock ? pthread_mutex_trylock : pthread_mutex_lock)(&mutex), 0);
+		for (int how = 0; how < 4; how++) {
+			IS(lock_somehow(&mutex, how), 0);
 			IS(*holder, gettid());
 			IS(pthread_mutex_unlock(&mutex), 0);
 			IS(*holder, 0);
+			/* After a wait. */
+			__atomic_store_n(&held, 0, __ATOMIC_RELAXED);
+			pthread_t thread = start(hold_a_moment, &mutex);
+			while (!__atomic_load_n(&held, __ATOMIC_RELAXED))
+				sched_yield();
+			IS(lock_somehow(&mutex, how == 1 ? 0 : how), 0);
+			IS(*holder, gettid());
+			join(thread);
+			IS(pthread_mutex_unlock(&mutex), 0);
 		}
 		pid_t child = fork();
 		if (child == 0) {

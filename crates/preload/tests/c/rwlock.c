@@ -435,6 +435,15 @@ static void processes(void)
 	settle();
 	unlock(shared);
 	IS(exit_of(child), 0);
+	/* All bytes of it are the C library's, whose readers count by eight. */
+	*shared = make(SHARED);
+	IS(pthread_rwlock_rdlock(shared), 0);
+	IS(*(unsigned *)shared, 8);
+	unlock(shared);
+	child = fork();
+	if (child == 0)
+		_exit(pthread_rwlock_rdlock(shared));
+	IS(exit_of(child), 0);
 	/* The child has gone with its lock. */
 	IS(pthread_rwlock_trywrlock(shared), EBUSY);
 	IS(pthread_rwlock_tryrdlock(shared), 0);

@@ -83,11 +83,8 @@ static void condition_variable()
 	thread.join();
 }
 
-// Left to the C library, and still working.
-static void untouched()
+static void shared_mutex()
 {
-	std::once_flag once;
-	std::atomic<int> calls{0};
 	std::shared_mutex shared;
 	std::shared_timed_mutex timed;
 	long count = 0;
@@ -95,7 +92,6 @@ static void untouched()
 	for (int at = 0; at < 4; at++)
 		threads.emplace_back([&] {
 			for (int round = 0; round < 2000; round++) {
-				std::call_once(once, [&] { calls++; });
 				shared.lock();
 				count++;
 				shared.unlock();
@@ -106,7 +102,36 @@ static void untouched()
 		});
 	for (auto &thread : threads)
 		thread.join();
-	YES(calls == 1 && count == 8000);
+	YES(count == 8000);
+	std::shared_lock<std::shared_timed_mutex> reader(timed);
+	std::thread([&] {
+		auto begin = std::chrono::steady_clock::now();
+		YES(!timed.try_lock() && !timed.try_lock_for(20ms));
+		YES(std::chrono::steady_clock::now() - begin >= 20ms);
+		YES(!timed.try_lock_until(std::chrono::system_clock::now() + 5ms));
+		YES(timed.try_lock_shared());
+		timed.unlock_shared();
+	}).join();
+	reader.unlock();
+	std::unique_lock<std::shared_timed_mutex> writer(timed);
+	std::thread([&] {
+		YES(!timed.try_lock_shared() && !timed.try_lock_shared_for(5ms));
+		YES(!timed.try_lock_shared_until(std::chrono::steady_clock::now() + 5ms));
+		YES(!timed.try_lock_shared_until(std::chrono::system_clock::now() + 5ms));
+	}).join();
+}
+
+// Left to the C library, and still working.
+static void untouched()
+{
+	std::once_flag once;
+	std::atomic<int> calls{0};
+	std::vector<std::thread> threads;
+	for (int at = 0; at < 4; at++)
+		threads.emplace_back([&] { std::call_once(once, [&] { calls++; }); });
+	for (auto &thread : threads)
+		thread.join();
+	YES(calls == 1);
 	YES(std::async(std::launch::async, [] { return 5; }).get() == 5);
 }
 
@@ -150,6 +175,7 @@ int main()
 	timed_mutex();
 	recursive_mutex();
 	condition_variable();
+	shared_mutex();
 	untouched();
 	cancellation();
 	return failures != 0;
