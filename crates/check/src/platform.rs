@@ -44,14 +44,23 @@ pub(crate) fn describe(address: usize) -> Option<String> {
     if (from..from + size_of_val(&NODES)).contains(&address) {
         let index = (address - from) / size_of::<Waiter<Check>>();
         let node = &NODES[index];
-        let fields: [(&U32, &str); 11] = [
+        let halves: [(&U16, &str); 4] = [
+            (&node.socket, "socket"),
+            (&node.cpu, "cpu"),
+            (&node.rank, "rank"),
+            (&node.passed, "passed"),
+        ];
+        let half = halves.iter().find(|(word, _)| std::ptr::from_ref(*word).addr() == address);
+        if let Some((_, field)) = half {
+            return Some(format!("waiter{index}.{field}"));
+        }
+        let fields: [(&U32, &str); 10] = [
             (&node.generation, "generation"),
             (&node.owner, "owner"),
             (&node.next, "next"),
             (&node.status, "status"),
             (&node.batch, "batch"),
             (&node.resume, "resume"),
-            (&node.socket, "socket"),
             (&node.wants, "wants"),
             (&node.called, "called"),
             (&node.due, "due"),
@@ -165,6 +174,12 @@ impl Platform for Check {
 
     fn numa() -> bool {
         context::with(|execution| execution.config.sockets > 1)
+    }
+
+    /// Whether they are on different sockets: [`cpu`](Self::cpu) has that in it.
+    fn distance(one: CpuId, other: CpuId) -> u32 {
+        let sockets = context::with(|execution| execution.config.sockets);
+        u32::from(one.0 % sockets != other.0 % sockets)
     }
 
     fn now(clock: Clock) -> u64 {

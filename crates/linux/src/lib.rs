@@ -13,6 +13,7 @@ mod cgroup;
 mod clock;
 mod cpus;
 mod crowd;
+mod distance;
 mod fencer;
 pub mod fiber;
 mod futex;
@@ -25,6 +26,7 @@ mod nodes;
 mod pages;
 mod park;
 mod random;
+mod rank;
 mod rseq;
 mod spin;
 mod sys;
@@ -103,6 +105,18 @@ impl Platform for Linux {
 
     fn numa() -> bool {
         topology::numa()
+    }
+
+    fn distance(one: CpuId, other: CpuId) -> u32 {
+        distance::between(one, other)
+    }
+
+    fn tiered() -> bool {
+        distance::tiered()
+    }
+
+    fn rank() -> u8 {
+        rank::own()
     }
 
     fn now(clock: Clock) -> u64 {

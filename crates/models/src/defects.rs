@@ -69,6 +69,7 @@ fn kept_for_the_head() -> Program {
 }
 
 /// Sorts nobody, and tells when a thread that holds a [`Call`] has become the head of a queue.
+#[derive(Clone, Copy, Default, PartialEq)]
 struct Called;
 
 /// How to tell it.
@@ -85,7 +86,7 @@ thread_local! {
 
 impl Policy for Called {
     /// Asked twice in a wait: before the waiter joins the queue, and when it is the head.
-    fn shuffles<P: Platform>() -> bool {
+    fn shuffles<P: Platform>(self) -> bool {
         // SAFETY: set by `not_overtaken` for this execution.
         let call = unsafe { &*CALL.get() };
         if P::thread().0 == call.thread.get() {
@@ -98,7 +99,7 @@ impl Policy for Called {
         false
     }
 
-    fn groups<P: Platform>(_: &Waiter<P>, _: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, _: &Waiter<P>, _: &Waiter<P>) -> bool {
         false
     }
 }

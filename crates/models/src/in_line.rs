@@ -172,13 +172,14 @@ fn left() -> Program {
 
 /// Who waits with which node, so that others can see when it has joined the queue. All of it is
 /// relaxed: it orders nothing that the lock has to order itself.
-struct Line<'scope> {
+pub struct Line<'scope> {
     nodes: Vec<WaiterId>,
     watch: &'scope Watch,
 }
 
 impl<'scope> Line<'scope> {
-    fn new(scope: &'scope Scope<'scope, '_>, waiters: usize) -> Self {
+    /// Nodes for so many.
+    pub fn new(scope: &'scope Scope<'scope, '_>, waiters: usize) -> Self {
         let nodes = (0..waiters).filter_map(|_| Check::arena().take()).collect();
         Self { nodes, watch: watch(scope) }
     }
@@ -188,7 +189,7 @@ impl<'scope> Line<'scope> {
     }
 
     /// Waits until it is the caller's turn to join, who will do so with the node of that `place`.
-    fn stand(&self, place: usize) {
+    pub fn stand(&self, place: usize) {
         const HEAD: u32 = 2;
         Check::arena().give(self.nodes[place]);
         match place {
@@ -202,11 +203,13 @@ impl<'scope> Line<'scope> {
         }
     }
 
-    fn begin(&self) {
+    /// Lets the owner go on.
+    pub fn begin(&self) {
         self.watch.begun.store(1, Relaxed);
     }
 
-    fn wait_for_begin(&self) {
+    /// Waits until somebody [begins](Self::begin).
+    pub fn wait_for_begin(&self) {
         self.watch.begun.wait_while(Relaxed, |begun| begun == 0);
     }
 }

@@ -30,6 +30,7 @@
 
 mod arena;
 mod bounds;
+mod chosen;
 mod classic;
 mod condvar;
 mod defects;
@@ -66,6 +67,7 @@ pub fn all() -> Vec<Entry> {
         arena::entries(),
         scavenging::entries(),
         in_line::entries(),
+        chosen::entries(),
         inherited::entries(),
     ]
     .into_iter()

@@ -29,11 +29,17 @@ impl Program {
 /// `threads` threads lock, touch plain data, and unlock, `rounds` times each. A lost wake is a
 /// deadlock, a missing ordering a data race.
 pub fn exclusion<L: Lock>(threads: u32, rounds: u32) -> Program {
-    Program::new(threads, threads * rounds, move |scope| contend::<L>(scope, threads, rounds))
+    Program::new(threads, threads * rounds, move |scope| {
+        contend::<L>(scope, threads, rounds);
+    })
 }
 
-/// The body of [`exclusion`].
-pub fn contend<'scope, L: Lock>(scope: &'scope Scope<'scope, '_>, threads: u32, rounds: u32) {
+/// The body of [`exclusion`]; returns the lock.
+pub fn contend<'scope, L: Lock>(
+    scope: &'scope Scope<'scope, '_>,
+    threads: u32,
+    rounds: u32,
+) -> &'scope L {
     let lock = scope.share(L::NEW);
     let data = scope.share(Data::new(0));
     for _ in 0..threads {
@@ -47,6 +53,7 @@ pub fn contend<'scope, L: Lock>(scope: &'scope Scope<'scope, '_>, threads: u32, 
         });
     }
     scope.finally(move || assert_eq!(data.get(), threads * rounds));
+    lock
 }
 
 /// MUTEX-3: the next owner may free the lock while the last is still in `unlock`. Has to reach

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use antiphon_check::{Check, Data, Scope};
 use antiphon_platform::{Atomic, Platform, ThreadId, Waiter};
 use antiphon_sync::lock::Lock;
-use antiphon_sync::policy::Policy;
+use antiphon_sync::policy::{Numa, Policy};
 
 use crate::program::{Program, contend};
 
@@ -29,6 +29,7 @@ thread_local! {
 /// Groups by socket, or by what waiters want, and asserts the four invariants of `000_…`,
 /// "Shuffling invariants for correctness", each time that a shuffler asks. To be used after
 /// [`watch`] only.
+#[derive(Clone, Copy, Default, PartialEq)]
 pub struct Watched<const BY_WANTS: bool = false>;
 
 /// [`exclusion`](crate::program::exclusion), watched: INV-1…4, and that sorting loses nobody. `L`
@@ -56,7 +57,7 @@ fn watched() -> &'static Watch {
 
 impl<const BY_WANTS: bool> Policy for Watched<BY_WANTS> {
     /// Asked twice in a wait: before the waiter joins the queue, and when it is the head.
-    fn shuffles<P: Platform>() -> bool {
+    fn shuffles<P: Platform>(self) -> bool {
         let watch = watched();
         if P::thread() == ThreadId(1) {
             watch.asked.set(watch.asked.get() + 1);
@@ -67,7 +68,11 @@ impl<const BY_WANTS: bool> Policy for Watched<BY_WANTS> {
         true
     }
 
-    fn groups<P: Platform>(shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+        Numa.on_wait(me);
+    }
+
+    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
         const HEAD: u32 = 2;
         const SHUFFLER: u32 = 8;
         antiphon_check::probe("shuffled");

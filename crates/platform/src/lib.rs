@@ -91,6 +91,24 @@ pub trait Platform: Sized + 'static {
     /// Whether this machine has more than one socket: where it has not, nobody sorts by socket.
     fn numa() -> bool;
 
+    /// How far the caches of two CPUs are from each other: 0 is as near as can be, and larger is
+    /// farther. The unit is the platform's; a guess, 0 where nothing is known.
+    fn distance(_: CpuId, _: CpuId) -> u32 {
+        0
+    }
+
+    /// Whether there are distances to sort by on this machine.
+    fn tiered() -> bool {
+        Self::numa()
+    }
+
+    /// How urgent the scheduler holds the calling thread to be; larger goes first. An ordinary
+    /// thread of the usual niceness is [`RANK`]; nice values are 1 to 40, real-time priorities 101
+    /// to 199, deadlines 255.
+    fn rank() -> u8 {
+        RANK
+    }
+
     /// Nanoseconds of `clock`.
     fn now(clock: Clock) -> u64;
 
@@ -141,6 +159,9 @@ pub trait Platform: Sized + 'static {
     /// A guess: it decides how long to spin, never what is correct.
     fn crowded() -> bool;
 }
+
+/// [`Platform::rank`] of a thread that nobody has made more or less urgent than others.
+pub const RANK: u8 = 20;
 
 /// Why [`Platform::park`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

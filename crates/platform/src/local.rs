@@ -18,6 +18,9 @@ pub struct Local<P: Platform> {
     pub abandoned: [P::U64; 2],
     /// How often this thread has overtaken a waiter that was called.
     pub overtook: P::U32,
+    /// The rank that the thread has given itself, plus 1; 0 is none: then
+    /// [`Platform::rank`] holds.
+    pub rank: P::U32,
     /// The state of [`Platform::random`]; 0 is not seeded.
     pub seed: P::U32,
 }
@@ -28,6 +31,7 @@ impl<P: Platform> Local<P> {
         cache: [const { P::U32::ZERO }; 2],
         abandoned: [const { P::U64::ZERO }; 2],
         overtook: P::U32::ZERO,
+        rank: P::U32::ZERO,
         seed: P::U32::ZERO,
     };
 }

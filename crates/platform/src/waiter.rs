@@ -9,7 +9,7 @@ use crate::{Atomic, Platform};
 /// | field | written by | read by |
 /// |---|---|---|
 /// | `generation`, `owner` | the arena | the arena, wakers |
-/// | `next` to `due`, `queue` | the primitive it waits in | the same |
+/// | `next` to `due`, `rank`, `passed`, `queue` | the primitive it waits in | the same |
 /// | `token`, `handle` | the platform's `park` and `unpark` | the same |
 ///
 /// Fields are plain platform atomics; what they mean is the business of who writes them. All are
@@ -30,7 +30,9 @@ pub struct Waiter<P: Platform> {
     /// Where the next shuffler resumes ([`WaiterId`] bits), 0 for right behind itself.
     pub resume: P::U32,
     /// The socket that the waiter was on when it began to wait.
-    pub socket: P::U32,
+    pub socket: P::U16,
+    /// The CPU that it was on then.
+    pub cpu: P::U16,
     /// How the waiter wants what it waits for, in its primitive's words: of a readers-writer lock,
     /// 0 to read and 1 to write.
     pub wants: P::U32,
@@ -40,6 +42,10 @@ pub struct Waiter<P: Platform> {
     pub due: P::U32,
     /// The platform's: whether a wake is due.
     pub token: P::U32,
+    /// What the lock's policy sorts the waiter by, in the policy's words.
+    pub rank: P::U16,
+    /// How often others were moved ahead of it for their rank.
+    pub passed: P::U16,
     /// The platform's: who waits, if that is not the thread which parks.
     pub handle: P::U64,
     /// The queue that the waiter may be moved into, in its primitive's words; 0 for none.
@@ -55,11 +61,14 @@ impl<P: Platform> Waiter<P> {
         status: P::U32::ZERO,
         batch: P::U32::ZERO,
         resume: P::U32::ZERO,
-        socket: P::U32::ZERO,
+        socket: P::U16::ZERO,
+        cpu: P::U16::ZERO,
         wants: P::U32::ZERO,
         called: P::U32::ZERO,
         due: P::U32::ZERO,
         token: P::U32::ZERO,
+        rank: P::U16::ZERO,
+        passed: P::U16::ZERO,
         handle: P::U64::ZERO,
         queue: P::U64::ZERO,
     };

@@ -23,6 +23,10 @@ pub struct Machine {
     pub sockets: u32,
     /// Cores on each socket, one hardware thread each.
     pub cores_per_socket: u32,
+    /// How many neighbouring cores are close to each other in other ways than by socket: a cache
+    /// that some cores of a socket share, a board of some sockets. Told to whoever asks for
+    /// distances; prices know two of them, whatever stands here.
+    pub levels: &'static [u32],
     /// A load or store of a line that the core holds.
     pub hit_ns: u64,
     /// A read-modify-write of a line that the core owns.
@@ -91,6 +95,7 @@ impl Machine {
             name: "xeon-2s",
             sockets: 2,
             cores_per_socket: 14,
+            levels: &[],
             // Estimated: 1.8 for a first-level load, in whole nanoseconds.
             hit_ns: 2,
             // Estimated: 8.4 measured on a later Xeon; 4.7 to 5.6 recalled for Haswell.
@@ -152,7 +157,13 @@ impl Machine {
         core / self.cores_per_socket
     }
 
-    /// The only place that knows how far two cores are from each other.
+    /// On how many levels two cores are apart.
+    pub(crate) fn distance(&self, from: u32, to: u32) -> u32 {
+        let levels = self.levels.iter().copied().chain([self.cores_per_socket]);
+        levels.map(|cores| u32::from(from / cores != to / cores)).sum()
+    }
+
+    /// The only place that knows how much it costs that two cores are far from each other.
     pub(crate) const fn transfer_ns(&self, from: u32, to: u32) -> u64 {
         if self.socket_of(from) == self.socket_of(to) {
             self.local_transfer_ns
@@ -166,6 +177,7 @@ impl Machine {
     /// If simulated time could stand still, or there is no core.
     pub(crate) fn check(&self) {
         assert!(self.sockets > 0 && self.cores_per_socket > 0, "a machine has a core");
+        assert!(!self.levels.contains(&0), "a level has a core");
         assert!(self.hit_ns > 0 && self.rmw_ns > 0, "an access takes time");
         assert!(self.clock_ns > 0 && self.fence_ns > 0, "a clock read or a fence takes time");
         assert!(self.slice_ns > 0, "a slice takes time");

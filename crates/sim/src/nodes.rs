@@ -64,17 +64,23 @@ fn wipe(node: &Waiter<Sim>) {
         batch,
         resume,
         socket,
+        cpu,
         wants,
         called,
         due,
         token,
+        rank,
+        passed,
         handle,
         queue,
     } = node;
     // Relaxed: the list's mutex orders this after the last simulation and before the next.
-    let words = [generation, owner, next, status, batch, resume, socket, wants, called, due, token];
+    let words = [generation, owner, next, status, batch, resume, wants, called, due, token];
     for word in words {
         word.0.store(0, Relaxed);
+    }
+    for half in [socket, cpu, rank, passed] {
+        half.0.store(0, Relaxed);
     }
     handle.0.store(0, Relaxed);
     queue.0.store(0, Relaxed);

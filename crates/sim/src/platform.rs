@@ -94,6 +94,15 @@ impl Platform for Sim {
         with(|world| world.machine.sockets > 1)
     }
 
+    /// On how many levels the two are apart: [`Machine::levels`](crate::Machine) and the socket.
+    fn distance(one: CpuId, other: CpuId) -> u32 {
+        with(|world| world.machine.distance(one.0, other.0))
+    }
+
+    fn tiered() -> bool {
+        with(|world| world.machine.sockets > 1 || !world.machine.levels.is_empty())
+    }
+
     /// Nanoseconds of simulated time; reading the clock takes some.
     fn now(clock: Clock) -> u64 {
         step(|world| world.machine.clock_ns);

@@ -25,17 +25,18 @@ static GO_ON: AtomicBool = AtomicBool::new(false);
 
 /// Groups every other waiter, and stops at the first until told. Each comes to the queue late, and
 /// once more before it sorts: so there is a queue to sort.
+#[derive(Clone, Copy, Default, PartialEq)]
 struct Halting;
 
 impl Policy for Halting {
-    fn shuffles<P: Platform>() -> bool {
+    fn shuffles<P: Platform>(self) -> bool {
         if !GO_ON.load(Relaxed) {
             thread::sleep(Duration::from_millis(30));
         }
         true
     }
 
-    fn groups<P: Platform>(_: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, _: &Waiter<P>, candidate: &Waiter<P>) -> bool {
         INSIDE.store(true, Relaxed);
         while !GO_ON.load(Relaxed) {
             thread::yield_now();

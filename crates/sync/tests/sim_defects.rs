@@ -158,14 +158,19 @@ impl Looks {
 }
 
 /// Groups by socket, and counts how long a shuffler goes on that could have the lock.
+#[derive(Clone, Copy, Default, PartialEq)]
 struct Idle;
 
 impl Policy for Idle {
-    fn shuffles<P: Platform>() -> bool {
+    fn shuffles<P: Platform>(self) -> bool {
         true
     }
 
-    fn groups<P: Platform>(shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+        Numa.on_wait(me);
+    }
+
+    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
         const HEAD: u32 = 2;
         let held = HELD.with_borrow(Option::clone).expect("a simulation has set it");
         let could_have_it = shuffler.status.load(Relaxed) & HEAD != 0 && !held();

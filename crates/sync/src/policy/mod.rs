@@ -1,8 +1,21 @@
-//! Policies: who may stand beside whom in a lock's queue.
+//! Policies: who may stand before whom in a lock's queue.
 //!
 //! ShflLock separates a lock's mechanism (a queue that a waiter may reorder) from its policy (what
 //! order is wanted): `000_…`, "Decouple lock design from lock policy via shuffling mechanism". A
-//! policy is a type without values, so that it costs nothing where it decides nothing:
+//! policy is a value: one without a size costs nothing where it decides nothing, and a byte in the
+//! lock ([`Chosen`]) can be changed while the lock is in use.
+//!
+//! | policy | its waiters stand | name |
+//! |---|---|---|
+//! | [`Numa`] | beside those of their socket | `numa` |
+//! | [`Distance`] | nearest first, by caches, sockets and hops | `distance` |
+//! | [`Priority`] | the most urgent first | `priority` |
+//! | [`None`] | as they came | `none` |
+//! | [`Then`] | as the first says, and where that is silent as the second | `priority+distance` |
+//!
+//! There are two kinds. A policy that **groups** says of a waiter whether it belongs beside the one
+//! that shuffles; the queue is then served group by group, and the shuffling is done by whoever
+//! waits. A policy that **sorts** puts any two waiters in order; the head keeps the queue sorted.
 //!
 //! ```
 //! use antiphon_platform::{Atomic, Platform, Waiter};
@@ -10,57 +23,110 @@
 //! use core::sync::atomic::Ordering::Relaxed;
 //!
 //! /// Waiters of the same parity of socket stand together.
+//! #[derive(Clone, Copy, Default, PartialEq)]
 //! struct Parity;
 //!
 //! impl Policy for Parity {
-//!     fn shuffles<P: Platform>() -> bool {
+//!     fn shuffles<P: Platform>(self) -> bool {
 //!         P::numa()
 //!     }
-//!     fn groups<P: Platform>(shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
-//!         shuffler.socket.load(Relaxed) % 2 == candidate.socket.load(Relaxed) % 2
+//!     fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+//!         me.rank.store(P::socket().0 as u16 % 2, Relaxed);
+//!     }
+//!     fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+//!         shuffler.rank.load(Relaxed) == candidate.rank.load(Relaxed)
 //!     }
 //! }
 //! ```
 
-use core::sync::atomic::Ordering::Relaxed;
+mod chosen;
+mod near;
+mod priority;
+mod then;
 
-use antiphon_platform::{Atomic, Platform, Waiter};
+use core::cmp::Ordering;
+
+use antiphon_platform::{Platform, Waiter};
+
+pub use chosen::{Chosen, Unknown};
+pub use near::{Distance, Numa};
+pub use priority::{Priority, set_priority};
+pub use then::Then;
 
 /// What a shuffler wants the queue to look like.
-pub trait Policy: Send + Sync + 'static {
-    /// Whether there is anything to sort by on this machine. Asked once a wait.
-    fn shuffles<P: Platform>() -> bool;
+///
+/// All answers are about order and none about exclusion, so guesses are good enough. They are given
+/// in the middle of a lock: none may wait, lock or panic.
+pub trait Policy: Copy + Default + PartialEq + Send + Sync + 'static {
+    /// The policy of a lock whose `byte` it may read. For policies that are chosen at run time; all
+    /// others are what their type says.
+    fn of(_byte: impl FnOnce() -> u8) -> Self {
+        Self::default()
+    }
 
-    /// Whether `candidate` should be moved up behind the group that `shuffler` gathers.
-    ///
-    /// A guess is good enough: the answer decides about order, never about exclusion.
-    fn groups<P: Platform>(shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool;
+    /// Whether there is anything to sort by on this machine. Asked twice a wait at most.
+    fn shuffles<P: Platform>(self) -> bool {
+        true
+    }
+
+    /// Whether waiters have to note what they are sorted by. Asked once, when a wait begins.
+    fn notes<P: Platform>(self) -> bool {
+        self.shuffles::<P>()
+    }
+
+    /// Notes in the caller's own node, which is in no queue yet, what it will be sorted by:
+    /// [`rank`](Waiter::rank) is the policy's, [`socket`](Waiter::socket) and
+    /// [`cpu`](Waiter::cpu) are for where it runs. Called once a wait, if it
+    /// [`notes`](Self::notes).
+    fn on_wait<P: Platform>(self, _me: &Waiter<P>) {}
+
+    /// Whether `candidate` should be moved up behind the group that `shuffler` gathers. Of a policy
+    /// that sorts: whether the two would put all others into the same order.
+    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool;
+
+    /// Whether the policy sorts: then [`compare`](Self::compare) decides, and no groups are
+    /// gathered.
+    fn sorts(self) -> bool {
+        false
+    }
+
+    /// The order of two waiters as `shuffler` sees it: `Less` if `one` should stand before `other`,
+    /// `Equal` if they should stand as they came. Without a better answer: who belongs to the
+    /// shuffler's group stands first.
+    fn compare<P: Platform>(
+        self,
+        shuffler: &Waiter<P>,
+        one: &Waiter<P>,
+        other: &Waiter<P>,
+    ) -> Ordering {
+        self.groups(shuffler, other).cmp(&self.groups(shuffler, one))
+    }
+
+    /// Whether the order is worth an owner's time: what its wait as the head was too short for, the
+    /// owner then sorts before its critical section begins. If the next waiter sleeps it does so
+    /// anyhow: a look at each newcomer is little beside a wake.
+    fn strict(self) -> bool {
+        false
+    }
+
+    /// How large a group may grow, and how often a waiter may be overtaken by sorting: the bound
+    /// beyond which nobody is passed over again. [`Form::GROUP`](crate::lock::Form::GROUP) is
+    /// another; the smaller holds.
+    fn bypass(self) -> u16 {
+        u16::MAX
+    }
 }
 
 /// First come, first served: no waiter is moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct None;
 
 impl Policy for None {
-    fn shuffles<P: Platform>() -> bool {
+    fn shuffles<P: Platform>(self) -> bool {
         false
     }
 
-    fn groups<P: Platform>(_: &Waiter<P>, _: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, _: &Waiter<P>, _: &Waiter<P>) -> bool {
         false
-    }
-}
-
-/// Waiters of the same socket stand together, so that the lock and what it guards cross sockets
-/// seldom (`000_…`, "Sort waiters on the fly using socket ID"). Does nothing on one socket.
-pub struct Numa;
-
-impl Policy for Numa {
-    fn shuffles<P: Platform>() -> bool {
-        P::numa()
-    }
-
-    fn groups<P: Platform>(shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
-        // Relaxed: written before the waiter joined the queue, whose links are acquired.
-        shuffler.socket.load(Relaxed) == candidate.socket.load(Relaxed)
     }
 }

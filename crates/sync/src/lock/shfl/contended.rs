@@ -20,6 +20,7 @@ use super::moved;
 use super::mutex::Form;
 use super::queue::{Place, TailId};
 use super::shuffle;
+use super::sort::Sorted;
 use super::status::{self, Leave, Status};
 use crate::nap;
 use crate::policy::Policy;
@@ -72,6 +73,9 @@ const DOUBLINGS: u32 = 5;
 pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     /// The end of the queue.
     fn tail(&self) -> &TailId<P>;
+
+    /// What the queue is sorted by, at present.
+    fn policy(&self) -> Q;
 
     /// Notes in the caller's node, which is in no queue yet, what it wants.
     fn sign(&self, _me: &Waiter<P>) {}
@@ -127,9 +131,9 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             }
             let place = match deadline {
                 // Without a backstop it stays until it has the lock.
-                None if F::BACKSTOP_NS == 0 => Place::take::<Q>(),
-                None if abandoned::thread_may_leave_one::<P>() => Place::take::<Q>(),
-                Some(_) if abandoned::may_leave_one::<P>() => Place::take::<Q>(),
+                None if F::BACKSTOP_NS == 0 => Place::take(self.policy()),
+                None if abandoned::thread_may_leave_one::<P>() => Place::take(self.policy()),
+                Some(_) if abandoned::may_leave_one::<P>() => Place::take(self.policy()),
                 _ => None,
             };
             let Some(me) = place else { return self.wait_without_place(deadline) };
@@ -194,19 +198,19 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         let role = match self.wait_for_headship(me, deadline) {
             Turn::Head { role } => role,
             Turn::Overtook { head: true } => {
-                self.pass_headship(me, Wait::Acquired);
+                self.pass_headship(me, Wait::Acquired, Sorted::NO);
                 return Wait::Acquired;
             }
             Turn::Overtook { head: false } => return Wait::Acquired,
             Turn::TimedOut => return Wait::TimedOut,
             Turn::Lost => return Wait::Lost,
         };
-        let wait = self.wait_as_head(me, deadline, role);
+        let (wait, sorted) = self.wait_sorting(me, deadline, role);
         if wait == Wait::TimedOut {
             // What we asked for is not for the next head.
             self.give_up();
         }
-        self.pass_headship(me, wait);
+        self.pass_headship(me, wait, sorted);
         wait
     }
 
@@ -279,17 +283,33 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         leave
     }
 
-    /// Waits for the lock as the head of the queue.
-    fn wait_as_head(&self, me: Place<P>, deadline: Option<Deadline>, role: bool) -> Wait {
+    /// Waits as the head of the queue, and puts that in order: says how far it has come.
+    fn wait_sorting(&self, me: Place<P>, deadline: Option<Deadline>, role: bool) -> (Wait, Sorted) {
+        let policy = self.policy();
         // INV-2: the role comes into being at the head.
-        let mut role = role || Q::shuffles::<P>() && me.node.batch.load(Relaxed) == 0;
+        let mut role = role || policy.shuffles::<P>() && me.node.batch.load(Relaxed) == 0;
+        let wait = self.wait_as_head(me, deadline, &mut role);
+        // What another policy has sorted is sorted no longer.
+        if !role || !policy.sorts() || me.is_lost() || policy != self.policy() {
+            return (wait, Sorted::NO);
+        }
+        // On the way of the owner: nobody else is up to do it.
+        let asleep = || me.next().is_some_and(|next| status::load(next.node).parked());
+        if wait == Wait::Acquired && (policy.strict() || asleep()) {
+            let _ = self.shuffle(me, || false);
+        }
+        (wait, Sorted::by(me))
+    }
+
+    /// Waits for the lock as the head of the queue, who shuffles as long as it has the role.
+    fn wait_as_head(&self, me: Place<P>, deadline: Option<Deadline>, role: &mut bool) -> Wait {
         loop {
             if me.is_lost() {
                 return Wait::Lost;
             }
             self.announce();
-            if role && self.is_held() {
-                role = self.shuffle(me, || !self.is_held());
+            if *role && self.is_held() {
+                *role = self.shuffle(me, || !self.is_held());
             }
             if self.spin_as_head(Patience::<F>::was_called(me.node)) && self.take_as_head(me) {
                 return Wait::Acquired;
@@ -326,7 +346,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
 
     /// Makes the next live waiter the head, and reclaims the abandoned nodes before it. An owner
     /// leaves a sleeper asleep and lets its own unlock wake it: off the critical section.
-    fn pass_headship(&self, me: Place<P>, wait: Wait) {
+    fn pass_headship(&self, me: Place<P>, wait: Wait, mut sorted: Sorted) {
         let mut at = me;
         // A lost node is nobody's: the queue that it stood in was the parent's.
         if at.is_lost() {
@@ -336,6 +356,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             // It has come, or gave up.
             self.unname();
             let Some(next) = at.leave(self.tail()) else { return };
+            sorted.tell(self.policy(), at.node, next);
             let owner = F::HEAD_SLEEPS && wait == Wait::Acquired;
             // Before the grant: from then on, the next head may name itself.
             let asleep = owner && status::load(next.node).parked() && self.leave_asleep(next);
@@ -357,7 +378,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
 
     /// Shuffles; returns whether the caller keeps the role.
     fn shuffle(&self, me: Place<P>, stop: impl Fn() -> bool) -> bool {
-        shuffle::shuffle::<P, Q>(me, self.tail(), F::GROUP, stop)
+        shuffle::shuffle(self.policy(), me, self.tail(), F::GROUP, stop)
     }
 }
 

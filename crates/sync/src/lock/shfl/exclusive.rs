@@ -15,6 +15,11 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
         &self.tail
     }
 
+    fn policy(&self) -> Q {
+        // Relaxed: decides about order only.
+        Q::of(|| self.policy.load(Relaxed))
+    }
+
     fn is_called(&self) -> bool {
         // Relaxed: a hint.
         self.head.load(Relaxed) != 0

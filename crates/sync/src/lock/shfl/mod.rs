@@ -12,6 +12,7 @@ mod mutex;
 mod queue;
 mod rw;
 mod shuffle;
+mod sort;
 mod spin;
 pub(crate) mod status;
 

@@ -170,7 +170,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             return;
         }
         let Some(place) = Place::<P>::at(bits) else { return };
-        place.locate::<Q>();
+        place.note(Contended::policy(self));
         Patience::<F>::begin(place.node);
         let tail = core::ptr::from_ref(&self.tail).expose_provenance();
         // Relaxed, as the others: published by the lock of the list.

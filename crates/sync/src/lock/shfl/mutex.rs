@@ -3,7 +3,7 @@
 //! | byte | field | meaning |
 //! |---|---|---|
 //! | 0 | `locked` | `LOCKED`, `WAKE`, `FAIR` (below); 0 is free |
-//! | 1 | `policy` | zero: kept for the policy that is chosen at run time |
+//! | 1 | `policy` | the policy, where it is chosen at run time ([`Chosen`]); else zero |
 //! | 2–3 | `head` | low half of the index of the head, if it sleeps or is called and not here |
 //! | 4–7 | `tail` | name of the last waiter, 0 if nobody waits |
 //!
@@ -33,7 +33,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Budget, Deadline, Platform, Waite
 use super::contended::{Contended, Wait};
 use super::fair::Patience;
 use super::queue::TailId;
-use crate::policy::{Numa, Policy};
+use crate::policy::{Chosen, Policy};
 
 /// Numbers of a lock's form, and whether its head may sleep.
 pub trait Form: Send + Sync + 'static {
@@ -93,10 +93,13 @@ pub(super) const WAKE: u8 = 2;
 pub(super) const FAIR: u8 = 4;
 
 /// A NUMA-aware blocking mutex, 8 bytes.
+///
+/// Its policy is that of its type `Q`; the one that is there if nothing is said can be changed at
+/// any time ([`set_policy`](Self::set_policy)).
 #[repr(C, align(8))]
-pub struct ShflMutex<P: Platform, Q: Policy = Numa, F: Form = Standard> {
+pub struct ShflMutex<P: Platform, Q: Policy = Chosen, F: Form = Standard> {
     pub(super) locked: P::U8,
-    policy: P::U8,
+    pub(super) policy: P::U8,
     pub(super) head: P::U16,
     pub(super) tail: TailId<P>,
     marker: PhantomData<(Q, F)>,
@@ -312,6 +315,21 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     pub(super) fn take_free(&self) -> bool {
         // Acquire: pairs with the release in `unlock`. On a held lock it changes nothing.
         self.locked.fetch_or(LOCKED, Acquire) & LOCKED == 0
+    }
+}
+
+impl<P: Platform, F: Form> ShflMutex<P, Chosen, F> {
+    /// Sorts waiters by `policy` from now on; never blocks. The lock may be held, and waiters may
+    /// stand in its queue: those keep what they have noted when they came, and the heads that come
+    /// later put them in the new order with all others.
+    pub fn set_policy(&self, policy: Chosen) {
+        // Relaxed: it decides about order only, and may be seen at any time.
+        self.policy.store(policy.byte(), Relaxed);
+    }
+
+    /// The policy that waiters are sorted by; may be stale at once.
+    pub fn policy(&self) -> Chosen {
+        Chosen::of(|| self.policy.load(Relaxed))
     }
 }
 

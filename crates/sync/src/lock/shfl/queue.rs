@@ -76,7 +76,7 @@ impl<P: Platform> Place<P> {
     }
 
     /// A node for a wait of the caller. `None`: all are in use.
-    pub(super) fn take<Q: Policy>() -> Option<Self> {
+    pub(super) fn take<Q: Policy>(policy: Q) -> Option<Self> {
         let id = P::arena().take()?;
         let place = Self::of(id, P::arena().resolve(id)?);
         // Even: a fork in a signal handler has wiped it just now.
@@ -89,15 +89,16 @@ impl<P: Platform> Place<P> {
         node.batch.store(0, Relaxed);
         node.resume.store(0, Relaxed);
         node.queue.store(0, Relaxed);
-        place.locate::<Q>();
+        place.note(policy);
         status::begin(node);
         Some(place)
     }
 
-    /// Notes where the caller, whose place it is, runs.
-    pub(super) fn locate<Q: Policy>(self) {
-        if Q::shuffles::<P>() {
-            self.node.socket.store(P::socket().0, Relaxed);
+    /// Notes what the caller, whose place it is, will be sorted by.
+    pub(super) fn note<Q: Policy>(self, policy: Q) {
+        if policy.notes::<P>() {
+            self.node.passed.store(0, Relaxed);
+            policy.on_wait(self.node);
         }
     }
 

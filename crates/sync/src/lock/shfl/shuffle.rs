@@ -9,14 +9,17 @@
 //!
 //! And two of ours:
 //!
-//! - INV-5: a group grows to [`Form::GROUP`](super::Form::GROUP) waiters at most; then the next
-//!   head starts anew, so that nobody is overtaken for ever.
+//! - INV-5: a group grows to [`Form::GROUP`](super::Form::GROUP) waiters at most, or to as many as
+//!   the policy says; then the next head starts anew, so that nobody is overtaken for ever.
 //! - INV-6: shuffling stops as soon as its waiter has something better to do.
 //!
 //! Why INV-1 holds: the role comes into being at a head whose `batch` is 0, that is, which nobody
 //! has grouped. It moves only to the last of its group, and all waiters between are of the group,
 //! with `batch` above 0. So no head with a `batch` of 0 appears before the role has come to the
 //! head itself (and goes with it) or was lost with an abandoned node.
+//!
+//! What is here gathers a group. Policies that put waiters in order keep the role at the head:
+//! `sort.rs`.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -24,6 +27,7 @@ use antiphon_platform::{Atomic, Platform};
 
 use super::moved;
 use super::queue::{Place, Tail};
+use super::sort;
 use super::status;
 use crate::policy::Policy;
 
@@ -33,11 +37,17 @@ use crate::policy::Policy;
 ///
 /// At most `group` waiters stand in one group, and at most `group` are looked at in one call.
 pub(super) fn shuffle<P: Platform, Q: Policy>(
+    policy: Q,
     me: Place<P>,
     tail: &impl Tail<P>,
     group: u32,
     stop: impl Fn() -> bool,
 ) -> bool {
+    let bound = group.min(policy.bypass().into());
+    if policy.sorts() {
+        sort::sort(policy, me, tail, (group, bound), stop);
+        return true;
+    }
     // Relaxed throughout: `batch` and `resume` of a node are written by who has the role, and
     // handed on with it, or with headship.
     let mut batch = me.node.batch.load(Relaxed).max(1);
@@ -47,7 +57,7 @@ pub(super) fn shuffle<P: Platform, Q: Policy>(
     let mut seen = Place::at(me.node.resume.load(Relaxed)).unwrap_or(me);
 
     for _ in 0..group {
-        if batch >= group {
+        if batch >= bound {
             // INV-5.
             return false;
         }
@@ -55,7 +65,7 @@ pub(super) fn shuffle<P: Platform, Q: Policy>(
         let Some(candidate) = seen.next().filter(|place| !tail.is(place.id)) else { break };
         // A rearguard stays behind its own (MOVE-2), wherever it would fit.
         let stays = seen != last && moved::is_rearguard(candidate.node);
-        if !stays && Q::groups(me.node, candidate.node) {
+        if !stays && policy.groups(me.node, candidate.node) {
             if seen == last {
                 seen = candidate;
             } else if !move_up(last, seen, candidate) {

@@ -3,7 +3,7 @@
 //! | byte | field | meaning |
 //! |---|---|---|
 //! | 0 | `locked` | 0 free, 1 held |
-//! | 1 | | zero |
+//! | 1 | `policy` | the policy, where it is chosen at run time ([`Chosen`]); else zero |
 //! | 2–3 | `tail` | index of the last waiter, 0 if nobody waits |
 //!
 //! A comer takes a free lock only if nobody waits; there is no separate "no stealing" byte that
@@ -18,8 +18,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use antiphon_platform::{Atomic, Hint, Platform};
 
 use super::queue::{Place, TailIndex};
+use super::sort::Sorted;
 use super::{Form, Standard, shuffle, status};
-use crate::policy::{Numa, Policy};
+use crate::policy::{Chosen, Policy};
 use core::marker::PhantomData;
 
 /// A NUMA-aware spinlock, 4 bytes.
@@ -27,15 +28,21 @@ use core::marker::PhantomData;
 /// For critical sections of a microsecond or less, and threads that are not outnumbered: waiters
 /// burn their CPU. Everybody else wants [`ShflMutex`](super::ShflMutex).
 #[repr(C, align(4))]
-pub struct ShflSpin<P: Platform, Q: Policy = Numa, F: Form = Standard> {
+pub struct ShflSpin<P: Platform, Q: Policy = Chosen, F: Form = Standard> {
     locked: P::U8,
+    policy: P::U8,
     tail: TailIndex<P>,
-    policy: PhantomData<(Q, F)>,
+    marker: PhantomData<(Q, F)>,
 }
 
 impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
     /// A free lock.
-    pub const NEW: Self = Self { locked: P::U8::ZERO, tail: TailIndex::NEW, policy: PhantomData };
+    pub const NEW: Self = Self {
+        locked: P::U8::ZERO,
+        policy: P::U8::ZERO,
+        tail: TailIndex::NEW,
+        marker: PhantomData,
+    };
 
     /// Acquires the lock; spins until it is had.
     #[inline]
@@ -89,7 +96,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         if P::crowded() {
             return None;
         }
-        let me = Place::take::<Q>()?;
+        let me = Place::take(self.sorts_by())?;
         if TailIndex::<P>::fits(me.id) {
             return Some(me);
         }
@@ -107,8 +114,9 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
     fn lock_queued(&self, me: Place<P>) -> bool {
         me.join(&self.tail);
         let Some(mut role) = self.wait_for_headship(me) else { return false };
+        let policy = self.sorts_by();
         // INV-2: the role comes into being at the head.
-        role |= Q::shuffles::<P>() && me.node.batch.load(Relaxed) == 0;
+        role |= policy.shuffles::<P>() && me.node.batch.load(Relaxed) == 0;
         loop {
             if role && self.is_locked() {
                 role = self.shuffle(me, || !self.is_locked());
@@ -119,13 +127,29 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
             }
         }
         // A lost node is nobody's: the queue that it stood in was the parent's.
-        if !me.is_lost()
-            && let Some(next) = me.leave(&self.tail)
-        {
+        if me.is_lost() {
+            return true;
+        }
+        let mut sorted = Sorted::NO;
+        // What another policy has sorted is sorted no longer.
+        if role && policy.sorts() && policy == self.sorts_by() {
+            if policy.strict() {
+                let _ = self.shuffle(me, || false);
+            }
+            sorted = Sorted::by(me);
+        }
+        if let Some(next) = me.leave(&self.tail) {
+            sorted.tell(policy, me.node, next);
             // Nobody leaves this queue early: what was granted is a live waiter.
             let _ = status::grant(next.node);
         }
         true
+    }
+
+    /// What the queue is sorted by, at present.
+    fn sorts_by(&self) -> Q {
+        // Relaxed: decides about order only.
+        Q::of(|| self.policy.load(Relaxed))
     }
 
     /// Spins until the caller is the head; returns whether it has the shuffling role then. `None`
@@ -153,7 +177,15 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
     }
 
     fn shuffle(&self, me: Place<P>, stop: impl Fn() -> bool) -> bool {
-        shuffle::shuffle::<P, Q>(me, &self.tail, F::GROUP, stop)
+        shuffle::shuffle(self.sorts_by(), me, &self.tail, F::GROUP, stop)
+    }
+}
+
+impl<P: Platform, F: Form> ShflSpin<P, Chosen, F> {
+    /// As [`ShflMutex::set_policy`](super::ShflMutex::set_policy).
+    pub fn set_policy(&self, policy: Chosen) {
+        // Relaxed: it decides about order only, and may be seen at any time.
+        self.policy.store(policy.byte(), Relaxed);
     }
 }
 

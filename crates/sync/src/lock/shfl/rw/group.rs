@@ -10,27 +10,21 @@ use antiphon_platform::{Atomic, Platform, Waiter};
 use crate::policy::Policy;
 
 /// Writers that wait stand together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupWriters;
 
 /// Readers that wait stand together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupReaders;
 
 impl Policy for GroupWriters {
-    fn shuffles<P: Platform>() -> bool {
-        true
-    }
-
-    fn groups<P: Platform>(shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
         writes(shuffler) && writes(candidate)
     }
 }
 
 impl Policy for GroupReaders {
-    fn shuffles<P: Platform>() -> bool {
-        true
-    }
-
-    fn groups<P: Platform>(shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
         !writes(shuffler) && !writes(candidate)
     }
 }
@@ -50,10 +44,11 @@ mod tests {
     fn waiters_are_grouped_by_what_they_want() {
         let [reader, writer] = [const { Waiter::<Linux>::NEW }; 2];
         writer.wants.store(1, Relaxed);
-        assert!(GroupReaders::groups(&reader, &reader) && GroupWriters::groups(&writer, &writer));
+        let (readers, writers) = (GroupReaders, GroupWriters);
+        assert!(readers.groups(&reader, &reader) && writers.groups(&writer, &writer));
         for (one, other) in [(&reader, &writer), (&writer, &reader)] {
-            assert!(!GroupReaders::groups(one, other) && !GroupWriters::groups(one, other));
+            assert!(!readers.groups(one, other) && !writers.groups(one, other));
         }
-        assert!(!GroupReaders::groups(&writer, &writer) && !GroupWriters::groups(&reader, &reader));
+        assert!(!readers.groups(&writer, &writer) && !writers.groups(&reader, &reader));
     }
 }

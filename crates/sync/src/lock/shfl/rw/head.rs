@@ -56,6 +56,10 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
         &self.lock.tail
     }
 
+    fn policy(&self) -> Q {
+        Q::default()
+    }
+
     fn sign(&self, me: &Waiter<P>) {
         // Relaxed: published with the node, by the exchange of the tail.
         me.wants.store(K::WRITES.into(), Relaxed);

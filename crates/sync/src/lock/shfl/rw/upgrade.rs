@@ -104,7 +104,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[inline(never)]
     fn wait_for_readers(&self, deadline: Option<Deadline>) -> bool {
         const NAP_NS: u64 = 200_000;
-        let me = Place::take::<Q>();
+        let me = Place::take(crate::policy::None);
         let name = me.map_or(0, |me: Place<P>| me.id.index() as u16);
         // Release: pairs with the acquire in `wake`: our node's generation comes with its name.
         let _ = self.change(Release, |seen| Some(seen.with_upgrader(name)));

@@ -1,0 +1,214 @@
+//! How far CPUs are from each other: by their last cache, by NUMA node, and by the distances of
+//! nodes that the firmware tells.
+//!
+//! | the two CPUs | distance |
+//! |---|---|
+//! | share their last cache | 0 |
+//! | are of one node | 10, as of a node to itself |
+//! | are of two nodes | what the kernel says, in its unit: more than 10; 20 if it says nothing |
+//!
+//! All of it is in sysfs, is read when it is first asked for, and kept. What can't be read is taken
+//! as one cache and one node.
+
+use core::ffi::CStr;
+use core::fmt::{self, Write};
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU8, AtomicU32};
+
+use antiphon_platform::CpuId;
+
+use crate::{sys, topology};
+
+/// CPUs and nodes beyond these are all taken for neighbours.
+const CPUS: usize = 4096;
+const NODES: usize = 64;
+/// Of a node to itself.
+const SAME_NODE: u32 = 10;
+/// Of two nodes of which nothing is known.
+const OTHER_NODE: u8 = 20;
+
+/// Where each CPU is: [`Place`]; 0 is not asked yet.
+static PLACES: [AtomicU32; CPUS] = [const { AtomicU32::new(0) }; CPUS];
+/// Distances of nodes; 0 is not asked yet.
+static APART: [[AtomicU8; NODES]; NODES] = [const { [const { AtomicU8::new(0) }; NODES] }; NODES];
+/// 0 is not asked yet, 1 is no, 2 is yes.
+static TIERED: AtomicU8 = AtomicU8::new(0);
+
+/// Where a CPU is: the first that shares its last cache, and its node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    cache: u16,
+    node: u8,
+}
+
+impl Place {
+    const KNOWN: u32 = 1 << 31;
+
+    fn bits(self) -> u32 {
+        Self::KNOWN | u32::from(self.node) << 16 | u32::from(self.cache)
+    }
+
+    fn of(cpu: CpuId) -> Self {
+        let Some(slot) = PLACES.get(cpu.0 as usize) else { return Self { cache: 0, node: 0 } };
+        // Relaxed, as all of these: whoever looks finds the same.
+        match slot.load(Relaxed) {
+            0 => {
+                let place = Self::ask(cpu.0);
+                slot.store(place.bits(), Relaxed);
+                place
+            }
+            bits => Self { cache: bits as u16, node: (bits >> 16) as u8 },
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask(cpu: u32) -> Self {
+        let mut buffer = [0; 256];
+        let cache = last_cache(cpu, &mut buffer).and_then(first).unwrap_or(0);
+        let node = (0..NODES as u32).find(|node| {
+            let list = read(&mut buffer, format_args!("node/node{node}/cpulist"));
+            list.is_some_and(|list| contains(list, cpu))
+        });
+        Self { cache: cache as u16, node: node.unwrap_or(0) as u8 }
+    }
+}
+
+/// See the table above.
+pub(crate) fn between(one: CpuId, other: CpuId) -> u32 {
+    if one == other {
+        return 0;
+    }
+    let (one, other) = (Place::of(one), Place::of(other));
+    if one == other {
+        0
+    } else if one.node == other.node {
+        SAME_NODE
+    } else {
+        apart(one.node, other.node)
+    }
+}
+
+/// Whether there are several nodes, or several caches.
+pub(crate) fn tiered() -> bool {
+    match TIERED.load(Relaxed) {
+        0 => {
+            let tiered = topology::numa() || has_caches();
+            TIERED.store(1 + u8::from(tiered), Relaxed);
+            tiered
+        }
+        answer => answer == 2,
+    }
+}
+
+/// Whether some CPU does not share the first one's last cache.
+#[cold]
+#[inline(never)]
+fn has_caches() -> bool {
+    let (mut shared, mut online) = ([0; 256], [0; 256]);
+    let online = read(&mut online, format_args!("cpu/online"));
+    let cpu = online.and_then(first).unwrap_or(0);
+    let shared = last_cache(cpu, &mut shared);
+    shared.is_some() && online.is_some() && shared != online
+}
+
+fn apart(one: u8, other: u8) -> u32 {
+    let slot = &APART[usize::from(one) % NODES][usize::from(other) % NODES];
+    let known = slot.load(Relaxed);
+    if known != 0 {
+        return known.into();
+    }
+    let told = ask_apart(one, other).filter(|&told| u32::from(told) > SAME_NODE);
+    let apart = told.unwrap_or(OTHER_NODE);
+    slot.store(apart, Relaxed);
+    apart.into()
+}
+
+/// A node's distances stand in the order of the nodes that are there.
+#[cold]
+#[inline(never)]
+fn ask_apart(one: u8, other: u8) -> Option<u8> {
+    let mut buffer = [0; 256];
+    let online = read(&mut buffer, format_args!("node/online"))?;
+    let nth = (0..other).filter(|&node| contains(online, node.into())).count();
+    let row = read(&mut buffer, format_args!("node/node{one}/distance"))?;
+    numbers(row).nth(nth)?.try_into().ok()
+}
+
+/// Who shares the last cache of a CPU, as the kernel lists them.
+fn last_cache(cpu: u32, buffer: &mut [u8; 256]) -> Option<&[u8]> {
+    // Two loops would borrow the buffer twice: which it is, and then what is in it.
+    let index = (0..5).rev().find(|index| {
+        read(buffer, format_args!("cpu/cpu{cpu}/cache/index{index}/shared_cpu_list")).is_some()
+    })?;
+    read(buffer, format_args!("cpu/cpu{cpu}/cache/index{index}/shared_cpu_list"))
+}
+
+/// Reads a file below `/sys/devices/system`. `None` if there is none, or it is longer than that.
+fn read<'a>(buffer: &'a mut [u8; 256], name: fmt::Arguments<'_>) -> Option<&'a [u8]> {
+    let mut path = Path { bytes: [0; 96], length: 0 };
+    path.write_fmt(format_args!("/sys/devices/system/{name}\0")).ok()?;
+    let path = CStr::from_bytes_until_nul(&path.bytes).ok()?;
+    let room = buffer.len();
+    sys::read_file(path, buffer).filter(|read| read.len() < room)
+}
+
+/// A path that is put together without allocating.
+struct Path {
+    bytes: [u8; 96],
+    length: usize,
+}
+
+impl Write for Path {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        let end = self.length + part.len();
+        let room = self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?;
+        room.copy_from_slice(part.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+/// The numbers in a text of numbers and other bytes.
+fn numbers(text: &[u8]) -> impl Iterator<Item = u32> {
+    let parts = text.split(|byte| !byte.is_ascii_digit()).filter(|part| !part.is_empty());
+    parts.map(|digits| {
+        digits.iter().fold(0, |number: u32, digit| {
+            number.saturating_mul(10).saturating_add(u32::from(digit - b'0'))
+        })
+    })
+}
+
+/// The first number of a list.
+fn first(list: &[u8]) -> Option<u32> {
+    numbers(list).next()
+}
+
+/// Whether a list such as `0-3,8` names `number`.
+fn contains(list: &[u8], number: u32) -> bool {
+    list.split(|&byte| byte == b',').any(|range| {
+        let mut ends = numbers(range);
+        let Some(from) = ends.next() else { return false };
+        (from..=ends.next().unwrap_or(from)).contains(&number)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_lists_and_rows() {
+        assert!(contains(b"0-3,8\n", 2) && contains(b"0-3,8\n", 8) && !contains(b"0-3,8\n", 4));
+        assert!(!contains(b"\n", 0));
+        assert_eq!(first(b"24-47,120\n"), Some(24));
+        assert_eq!(numbers(b"10 21 31\n").nth(2), Some(31));
+    }
+
+    #[test]
+    fn a_cpu_is_at_no_distance_from_itself() {
+        let here = topology::cpu();
+        assert_eq!(between(here, here), 0);
+        assert!(between(here, CpuId(0)) <= 255);
+    }
+}

@@ -1,0 +1,90 @@
+//! How urgent the scheduler holds a thread to be.
+//!
+//! | the thread is | rank |
+//! |---|---|
+//! | ordinary, of nice value `n` | 20 − n: 1 to 40 |
+//! | idle (`SCHED_IDLE`) | 0 |
+//! | real-time, of priority `p` | 100 + p: 101 to 199 |
+//! | under a deadline | 255 |
+
+use antiphon_platform::RANK;
+
+use crate::sys;
+
+/// `struct sched_attr` of `sched_setattr(2)`, as the first kernels had it.
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+const _: () = assert!(size_of::<Attributes>() == 48);
+
+/// The calling thread's rank: one system call. That of an ordinary thread if the kernel does not
+/// tell, a filter forbids to ask, say.
+pub(crate) fn own() -> u8 {
+    let mut attributes = Attributes::default();
+    let size = size_of::<Attributes>();
+    let args = [0, (&raw mut attributes) as usize, size, 0];
+    // SAFETY: the structure is ours to write, and as large as we say.
+    let told = unsafe { sys::call(libc::SYS_sched_getattr, args) };
+    if told.is_ok() { rank(&attributes) } else { RANK }
+}
+
+fn rank(attributes: &Attributes) -> u8 {
+    const DEADLINE: u32 = 6;
+    let policy = attributes.policy;
+    if policy == DEADLINE {
+        u8::MAX
+    } else if policy == libc::SCHED_FIFO.cast_unsigned() || policy == libc::SCHED_RR.cast_unsigned()
+    {
+        // At most 99.
+        100 + attributes.priority.min(99) as u8
+    } else if policy == libc::SCHED_IDLE.cast_unsigned() {
+        0
+    } else {
+        (20 - attributes.nice.clamp(-20, 19)) as u8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_more_urgent_has_the_higher_rank() {
+        let of = |policy: i32, nice, priority| {
+            let policy = policy.cast_unsigned();
+            rank(&Attributes { policy, nice, priority, ..Attributes::default() })
+        };
+        let ascending = [
+            of(libc::SCHED_IDLE, 0, 0),
+            of(libc::SCHED_OTHER, 19, 0),
+            of(libc::SCHED_BATCH, 0, 0),
+            of(libc::SCHED_OTHER, -20, 0),
+            of(libc::SCHED_RR, 0, 1),
+            of(libc::SCHED_FIFO, 0, 99),
+            of(6, 0, 0),
+        ];
+        assert_eq!(ascending, [0, 1, RANK, 40, 101, 199, 255]);
+    }
+
+    #[test]
+    fn a_thread_that_was_made_nicer_has_a_lower_rank() {
+        let ranks = std::thread::spawn(|| {
+            let before = own();
+            // SAFETY: of the calling thread; anybody may be nicer.
+            assert_eq!(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) }, 0);
+            (before, own())
+        });
+        let Ok((before, after)) = ranks.join() else { panic!("the thread has failed") };
+        assert!(after == 1 && (before > after || before <= 1), "{before}, then {after}");
+    }
+}

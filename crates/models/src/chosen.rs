@@ -1,0 +1,211 @@
+//! Policies that sort, and policies that change while waiters stand in the queue: there is one
+//! shuffler at a time all the while, nobody is lost, and nobody is overtaken too often.
+
+use std::cell::Cell;
+use std::cmp::Ordering;
+use std::ptr;
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, Data};
+use antiphon_platform::{Atomic, Platform, Waiter};
+use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
+use antiphon_sync::policy::{Chosen, Numa, Policy, Priority, set_priority};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::forms::Sleepy;
+use crate::in_line::Line;
+use crate::program::{Program, contend, unlock};
+
+type Mutex = ShflMutex<Check, Changing, Sleepy>;
+type Spin = ShflSpin<Check, Changing, Sleepy>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+/// Waiters of the same socket stand together.
+const GROUPS: u8 = 1;
+/// The most urgent first.
+const SORTS: u8 = 2;
+/// How often a waiter may be overtaken by sorting (INV-7): few enough that it happens.
+const BYPASS: u16 = 2;
+
+pub fn entries() -> Vec<Entry> {
+    let two = PLAIN.sockets(2);
+    let overtook = &["overtook"];
+    vec![
+        Entry::new("shfl-mutex/ranks-4+1", ranked::<Mutex>(&[0, 1, 2, 0]), PLAIN)
+            .by_lot(2_000)
+            .reaches(overtook),
+        Entry::new(
+            "shfl-mutex/ranks-left-5+1",
+            ranked::<Mutex>(&[0, 0, 1, 2, 0]),
+            PLAIN.spurious(1),
+        )
+        .by_lot(2_000)
+        .reaches(overtook),
+        Entry::new("shfl-mutex/changes-2x1+1", chosen(2), two.spurious(1)),
+        Entry::new("shfl-mutex/changes-3x1+1", chosen(3), two).by_lot(2_000),
+        Entry::new("shfl-mutex/changes-in-line-4+2", changed::<Mutex>(&[0, 1, 2, 0]), two)
+            .by_lot(2_000)
+            .reaches(overtook),
+        Entry::new(
+            "shfl-mutex/changes-in-line-5+2",
+            changed::<Mutex>(&[0, 0, 1, 2, 0]),
+            two.spurious(1),
+        )
+        .by_lot(2_000)
+        .reaches(overtook),
+        Entry::new("shfl-spin/ranks-5+1", ranked::<Spin>(&[0, 0, 1, 2, 0]), PLAIN)
+            .by_lot(2_000)
+            .reaches(overtook),
+        Entry::new("shfl-spin/changes-in-line-5+2", changed::<Spin>(&[0, 0, 1, 2, 0]), two)
+            .by_lot(2_000)
+            .reaches(overtook),
+    ]
+}
+
+/// Threads contend for a lock as programs have it, and one more changes its policy twice.
+fn chosen(threads: u32) -> Program {
+    Program::new(threads + 1, threads, move |scope| {
+        let lock = contend::<ShflMutex<Check, Chosen, Sleepy>>(scope, threads, 1);
+        scope.spawn(move || {
+            lock.set_policy(Chosen::NONE.with_priority());
+            lock.set_policy(Chosen::DISTANCE);
+        });
+    })
+}
+
+/// Waiters of these ranks, in line, and one owner. Has to reach `overtook`.
+fn ranked<L: Lock>(ranks: &'static [u8]) -> Program {
+    in_line::<L>(ranks, &[])
+}
+
+/// As [`ranked`], and one more who changes the policy as they wait. Has to reach `overtook`.
+fn changed<L: Lock>(ranks: &'static [u8]) -> Program {
+    in_line::<L>(ranks, &[GROUPS, SORTS])
+}
+
+/// `L` has the policy [`Changing`], which is that of each of `changes` in turn in the end.
+fn in_line<L: Lock>(ranks: &'static [u8], changes: &'static [u8]) -> Program {
+    let count = ranks.len() as u32;
+    Program::new(count + 1 + u32::from(!changes.is_empty()), count + 1, move |scope| {
+        let lock = scope.share(L::NEW);
+        assert!(lock.try_lock());
+        let data = scope.share(Data::new(0));
+        let line = scope.share(Line::new(scope, ranks.len()));
+        let watch =
+            scope.share(Watch { shuffler: Data::new(0), mode: <Check as Platform>::U8::ZERO });
+        watch.mode.store(SORTS, Relaxed);
+        WATCH.set(watch);
+        for (place, &rank) in ranks.iter().enumerate() {
+            scope.spawn_on(place as u32 % 2, move || {
+                set_priority::<Check>(Some(rank));
+                line.stand(place);
+                if place == ranks.len() - 1 {
+                    line.begin();
+                }
+                lock.lock();
+                data.set(data.get() + 1);
+                unlock(lock);
+            });
+        }
+        scope.spawn(move || {
+            line.wait_for_begin();
+            unlock(lock);
+        });
+        if !changes.is_empty() {
+            scope.spawn(move || {
+                line.wait_for_begin();
+                changes.iter().for_each(|&mode| watch.mode.store(mode, Relaxed));
+            });
+        }
+        scope.finally(move || assert_eq!(data.get(), count));
+    })
+}
+
+/// What [`Changing`] is at present, and what it has seen.
+struct Watch {
+    /// Touched by who shuffles: two at a time are a data race.
+    shuffler: Data<u32>,
+    mode: <Check as Platform>::U8,
+}
+
+thread_local! {
+    /// The watch of the execution that runs on this thread.
+    static WATCH: Cell<*const Watch> = const { Cell::new(ptr::null()) };
+}
+
+fn watched() -> &'static Watch {
+    // SAFETY: set by `in_line` for this execution, whose threads alone use it.
+    unsafe { &*WATCH.get() }
+}
+
+/// A policy that is another from one moment to the next. Asserts INV-1, INV-3 and INV-7 each time
+/// that a shuffler asks.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Changing(u8);
+
+impl Changing {
+    /// A shuffler looks at a waiter behind it.
+    fn look<P: Platform>(shuffler: &Waiter<P>, candidate: &Waiter<P>) {
+        const HEAD: u32 = 2;
+        // INV-1.
+        let shuffles = &watched().shuffler;
+        shuffles.set(shuffles.get() + 1);
+        let status = candidate.status.load(Relaxed);
+        assert!(status & HEAD == 0, "INV-3: a shuffler looks at the head");
+        assert!(!ptr::eq(shuffler, candidate), "INV-3: a shuffler moves itself");
+        assert!(candidate.passed.load(Relaxed) <= BYPASS, "INV-7: overtaken too often");
+    }
+}
+
+impl Policy for Changing {
+    /// Not by the lock's byte, so that it can be changed without one.
+    fn of(_: impl FnOnce() -> u8) -> Self {
+        Self(watched().mode.load(Relaxed))
+    }
+
+    fn notes<P: Platform>(self) -> bool {
+        true
+    }
+
+    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+        Numa.on_wait(me);
+        Priority.on_wait(me);
+    }
+
+    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+        if self.0 != GROUPS {
+            return true;
+        }
+        Self::look(shuffler, candidate);
+        Numa.groups(shuffler, candidate)
+    }
+
+    fn sorts(self) -> bool {
+        self.0 == SORTS
+    }
+
+    fn compare<P: Platform>(
+        self,
+        shuffler: &Waiter<P>,
+        one: &Waiter<P>,
+        other: &Waiter<P>,
+    ) -> Ordering {
+        Self::look(shuffler, one);
+        Self::look(shuffler, other);
+        let order = Priority.compare(shuffler, one, other);
+        if order == Ordering::Less {
+            antiphon_check::probe("overtook");
+        }
+        order
+    }
+
+    fn strict(self) -> bool {
+        self.sorts()
+    }
+
+    fn bypass(self) -> u16 {
+        BYPASS
+    }
+}

@@ -1,0 +1,213 @@
+//! Policies that are chosen at run time, for each lock.
+//!
+//! | bits | field | meaning |
+//! |---|---|---|
+//! | 0–1 | nearness | 0 [`Numa`], 1 [`None`], 2 [`Distance`]; 3 is as 1 |
+//! | 2 | `PRIORITY` | [`Priority`] first |
+//!
+//! All bits zero is [`Numa`], what a lock has from the start.
+
+use core::cmp::Ordering;
+use core::fmt;
+
+use antiphon_platform::{Platform, RANK, Waiter};
+
+use super::{Distance, None, Numa, Policy, Priority, priority};
+
+/// Whichever of the policies of this crate a lock was told to have.
+///
+/// A policy of one's own is a type, and a lock's type has it; a lock whose policy is to change at
+/// run time has this, which is what locks have if nothing is said. It costs a branch where a waiter
+/// is sorted, and nothing where nobody waits.
+///
+/// ```
+/// use antiphon_sync::policy::Chosen;
+///
+/// let policy = Chosen::named("priority+distance").unwrap();
+/// assert_eq!(policy, Chosen::DISTANCE.with_priority());
+/// assert_eq!(policy.to_string(), "priority+distance");
+/// assert!(Chosen::named("prioritize").unwrap_err().to_string().contains("priority"));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Chosen(u8);
+
+const NEARNESS: u8 = 3;
+const PRIORITY: u8 = 1 << 2;
+
+/// No policy has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unknown;
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no such policy; there are ")?;
+        for (nth, name) in Chosen::NAMES.iter().enumerate() {
+            write!(f, "{}{name}", if nth == 0 { "" } else { ", " })?;
+        }
+        f.write_str(", and several joined by +")
+    }
+}
+
+impl core::error::Error for Unknown {}
+
+/// Which waiters stand together, where nothing else puts them in order.
+enum Nearness {
+    Numa,
+    None,
+    Distance,
+}
+
+impl Chosen {
+    /// [`Numa`], as from the start.
+    pub const NUMA: Self = Self(0);
+    /// [`None`].
+    pub const NONE: Self = Self(1);
+    /// [`Distance`].
+    pub const DISTANCE: Self = Self(2);
+
+    /// The names that [`named`](Self::named) knows.
+    pub const NAMES: [&str; 4] = ["numa", "none", "distance", "priority"];
+
+    /// This policy, but the most urgent first: [`Then`](super::Then)`<`[`Priority`]`, …>`.
+    #[must_use]
+    pub const fn with_priority(self) -> Self {
+        Self(self.0 | PRIORITY)
+    }
+
+    /// The policy of that name: one of [`NAMES`](Self::NAMES), or several joined by `+`, whatever
+    /// their order. `priority` alone sorts by sockets beside it, as `priority+numa` does.
+    ///
+    /// # Errors
+    ///
+    /// [`Unknown`], which says what there is. So it does to two that contradict each other, such as
+    /// `none+distance`.
+    pub fn named(name: &str) -> Result<Self, Unknown> {
+        let mut near = Option::None;
+        let mut chosen = Self(0);
+        for part in name.split('+') {
+            let nearness = match part {
+                "numa" => Self::NUMA,
+                "none" => Self::NONE,
+                "distance" => Self::DISTANCE,
+                "priority" => {
+                    chosen = chosen.with_priority();
+                    continue;
+                }
+                _ => return Err(Unknown),
+            };
+            if near.replace(nearness).is_some() {
+                return Err(Unknown);
+            }
+        }
+        Ok(Self(chosen.0 | near.unwrap_or_default().0))
+    }
+
+    /// What stands in the lock.
+    pub(crate) fn byte(self) -> u8 {
+        self.0
+    }
+
+    fn nearness(self) -> Nearness {
+        match self.0 & NEARNESS {
+            0 => Nearness::Numa,
+            2 => Nearness::Distance,
+            _ => Nearness::None,
+        }
+    }
+
+    fn has_priority(self) -> bool {
+        self.0 & PRIORITY != 0
+    }
+}
+
+impl fmt::Display for Chosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let near = match self.nearness() {
+            Nearness::Numa => "numa",
+            Nearness::None => "none",
+            Nearness::Distance => "distance",
+        };
+        write!(f, "{}{near}", if self.has_priority() { "priority+" } else { "" })
+    }
+}
+
+/// Answers by the policy that the nearness stands for.
+macro_rules! by_nearness {
+    ($chosen:expr, $policy:ident => $answer:expr) => {
+        match $chosen.nearness() {
+            Nearness::Numa => {
+                let $policy = Numa;
+                $answer
+            }
+            Nearness::None => {
+                let $policy = None;
+                $answer
+            }
+            Nearness::Distance => {
+                let $policy = Distance;
+                $answer
+            }
+        }
+    };
+}
+
+impl Policy for Chosen {
+    fn of(byte: impl FnOnce() -> u8) -> Self {
+        Self(byte())
+    }
+
+    fn shuffles<P: Platform>(self) -> bool {
+        self.has_priority() || by_nearness!(self, near => near.shuffles::<P>())
+    }
+
+    /// Another policy may be chosen while the caller waits.
+    fn notes<P: Platform>(self) -> bool {
+        true
+    }
+
+    /// All that is cheap, whatever the policy: of one that is chosen later, waiters know all but
+    /// what the scheduler would say of them.
+    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+        priority::note(me, || if self.has_priority() { P::rank() } else { RANK });
+        if P::numa() {
+            Numa.on_wait(me);
+        }
+        if P::tiered() {
+            Distance.on_wait(me);
+        }
+    }
+
+    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+        match self.nearness() {
+            // Without a nearness, all see the others by their ranks, and alike.
+            Nearness::None => self.has_priority(),
+            Nearness::Numa => Numa.groups(shuffler, candidate),
+            Nearness::Distance => Distance.groups(shuffler, candidate),
+        }
+    }
+
+    fn sorts(self) -> bool {
+        self.has_priority() || by_nearness!(self, near => near.sorts())
+    }
+
+    fn compare<P: Platform>(
+        self,
+        shuffler: &Waiter<P>,
+        one: &Waiter<P>,
+        other: &Waiter<P>,
+    ) -> Ordering {
+        let urgent = match self.has_priority() {
+            true => Priority.compare(shuffler, one, other),
+            false => Ordering::Equal,
+        };
+        urgent.then_with(|| by_nearness!(self, near => near.compare(shuffler, one, other)))
+    }
+
+    fn strict(self) -> bool {
+        self.has_priority()
+    }
+
+    fn bypass(self) -> u16 {
+        if self.has_priority() { Priority.bypass() } else { u16::MAX }
+    }
+}

@@ -1,0 +1,67 @@
+//! The most urgent first.
+
+use core::cmp::Ordering;
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{Atomic, Platform, Waiter};
+
+use super::Policy;
+
+/// The most urgent waiter first, and those that are equally urgent as they came.
+///
+/// How urgent a waiter is, it says itself ([`set_priority`]), or else the scheduler
+/// ([`Platform::rank`]); it is looked at once, when the wait begins. On Linux the scheduler's
+/// answer costs a system call.
+///
+/// Nobody starves: a waiter is overtaken for its rank 64 times at most
+/// ([`bypass`](Policy::bypass)), and then by nobody any more, however urgent. What this policy
+/// does not rule: a comer that finds the lock free takes it, as everywhere in this family, and the
+/// waiter that is the head already stays the head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Priority;
+
+impl Policy for Priority {
+    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+        note(me, P::rank);
+    }
+
+    /// The order is the same whoever looks.
+    fn groups<P: Platform>(self, _: &Waiter<P>, _: &Waiter<P>) -> bool {
+        true
+    }
+
+    fn sorts(self) -> bool {
+        true
+    }
+
+    fn compare<P: Platform>(self, _: &Waiter<P>, one: &Waiter<P>, other: &Waiter<P>) -> Ordering {
+        // Relaxed: written before the waiter joined the queue, whose links are acquired.
+        other.rank.load(Relaxed).cmp(&one.rank.load(Relaxed))
+    }
+
+    fn strict(self) -> bool {
+        true
+    }
+
+    fn bypass(self) -> u16 {
+        64
+    }
+}
+
+/// Notes the rank of the caller, whose node it is; what the scheduler says is `asked`.
+pub(super) fn note<P: Platform>(me: &Waiter<P>, asked: impl FnOnce() -> u8) {
+    // Relaxed: a word of the thread's own; and as in all policies.
+    let own = P::local(|local| local.rank.load(Relaxed));
+    let rank = own.checked_sub(1).map_or_else(|| asked().into(), |own| own as u16);
+    me.rank.store(rank, Relaxed);
+}
+
+/// Says how urgent the calling thread is where locks serve the most urgent first; larger goes
+/// first. `None`: as the scheduler holds it to be, which is what holds for a new thread. The scale
+/// is that of [`Platform::rank`]. Holds from the thread's next wait on; never blocks.
+///
+/// A fiber that waits has the rank of the thread under it.
+pub fn set_priority<P: Platform>(rank: Option<u8>) {
+    let own = rank.map_or(0, |rank| u32::from(rank) + 1);
+    P::local(|local| local.rank.store(own, Relaxed));
+}

@@ -1,0 +1,63 @@
+//! One policy after the other.
+
+use core::cmp::Ordering;
+
+use antiphon_platform::{Platform, Waiter};
+
+use super::Policy;
+
+/// `A`, and `B` among those whom `A` holds equal: `Then<Priority, Numa>` serves the most urgent
+/// first and, of those, who is on the head's socket. Two that group gather those who are alike in
+/// both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Then<A, B>(pub A, pub B);
+
+impl<A: Policy, B: Policy> Policy for Then<A, B> {
+    fn of(byte: impl FnOnce() -> u8) -> Self {
+        let byte = byte();
+        Self(A::of(|| byte), B::of(|| byte))
+    }
+
+    fn shuffles<P: Platform>(self) -> bool {
+        self.0.shuffles::<P>() || self.1.shuffles::<P>()
+    }
+
+    fn notes<P: Platform>(self) -> bool {
+        self.0.notes::<P>() || self.1.notes::<P>()
+    }
+
+    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+        if self.0.notes::<P>() {
+            self.0.on_wait(me);
+        }
+        if self.1.notes::<P>() {
+            self.1.on_wait(me);
+        }
+    }
+
+    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+        self.0.groups(shuffler, candidate) && self.1.groups(shuffler, candidate)
+    }
+
+    fn sorts(self) -> bool {
+        self.0.sorts() || self.1.sorts()
+    }
+
+    fn compare<P: Platform>(
+        self,
+        shuffler: &Waiter<P>,
+        one: &Waiter<P>,
+        other: &Waiter<P>,
+    ) -> Ordering {
+        let first = self.0.compare(shuffler, one, other);
+        first.then_with(|| self.1.compare(shuffler, one, other))
+    }
+
+    fn strict(self) -> bool {
+        self.0.strict() || self.1.strict()
+    }
+
+    fn bypass(self) -> u16 {
+        self.0.bypass().min(self.1.bypass())
+    }
+}

@@ -1,0 +1,254 @@
+//! What each policy does to the order in which waiters are served, on simulated machines.
+
+mod common;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use antiphon_sim::{Machine, OwnLine, Sim, Simulation, work};
+use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
+use antiphon_sync::policy::{Chosen, Distance, None, Numa, Policy, Priority, Then, set_priority};
+
+fn unlock(lock: &impl Lock) {
+    // SAFETY: each caller has locked it.
+    unsafe { lock.unlock() }
+}
+
+/// A waiter: the core that it is on, and its rank.
+type Comer = (u32, u8);
+
+/// A critical section.
+const STEP_NS: u64 = 1_000;
+/// From one comer to the next: longer than one spins before it stands in the queue.
+const APART_NS: u64 = 4_000;
+
+/// A lock that is held until all of `comers` wait for it, who come one after the other.
+#[derive(Clone)]
+struct Case {
+    machine: Machine,
+    comers: &'static [Comer],
+    /// How long each has the lock.
+    section_ns: u64,
+}
+
+impl Case {
+    fn new(machine: Machine, comers: &'static [Comer]) -> Self {
+        Self { machine: machine.without_jitter(), comers, section_ns: STEP_NS }
+    }
+
+    /// With critical sections that leave the head the time to look at all others.
+    fn long(self) -> Self {
+        Self { section_ns: 4 * STEP_NS, ..self }
+    }
+
+    /// The waiters, by their places in `comers`, in the order in which they were served. `before`
+    /// happens to the lock before anybody comes, and `then` when all have come.
+    fn run<L: Lock>(self, before: fn(&L), then: fn(&L)) -> Vec<usize> {
+        let shared = Rc::new((OwnLine(L::NEW), RefCell::new(Vec::new())));
+        let result = Rc::clone(&shared);
+        let holder = Rc::clone(&shared);
+        let Self { machine, comers, section_ns } = self;
+        let last_core = machine.cores() - 1;
+        let mut simulation = Simulation::new(machine, 1).thread_on(last_core, move || {
+            before(&holder.0.0);
+            holder.0.lock();
+            work(APART_NS * (comers.len() as u64 + 4));
+            then(&holder.0.0);
+            work(STEP_NS);
+            unlock(&holder.0.0);
+        });
+        for (nth, &(core, rank)) in comers.iter().enumerate() {
+            let shared = Rc::clone(&shared);
+            simulation = simulation.thread_on(core, move || {
+                set_priority::<Sim>(Some(rank));
+                work(APART_NS * (nth as u64 + 1));
+                shared.0.lock();
+                shared.1.borrow_mut().push(nth);
+                work(section_ns);
+                unlock(&shared.0.0);
+            });
+        }
+        let _ = simulation.run(0).unwrap_or_else(|stuck| panic!("{stuck}"));
+        result.1.take()
+    }
+
+    /// As by a lock whose type has the policy.
+    fn served<L: Lock>(self) -> Vec<usize> {
+        self.run::<L>(|_| (), |_| ())
+    }
+}
+
+fn served<L: Lock>(machine: Machine, comers: &'static [Comer]) -> Vec<usize> {
+    Case::new(machine, comers).served::<L>()
+}
+
+/// One socket, a core for each.
+fn flat() -> Machine {
+    Machine::two_sockets().shape(1, 16)
+}
+
+/// The first is the head before anybody can be sorted, and the last is never moved.
+const RANKED: &[Comer] =
+    &[(0, 0), (1, 5), (2, 9), (3, 5), (4, 1), (5, 9), (6, 200), (7, 5), (8, 0)];
+const BY_RANK: [usize; 9] = [0, 6, 2, 5, 1, 3, 7, 4, 8];
+const AS_THEY_CAME: [usize; 9] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+
+#[test]
+fn the_most_urgent_is_served_first_and_equals_as_they_came() {
+    assert_eq!(served::<ShflSpin<Sim, Priority>>(flat(), RANKED), BY_RANK);
+    assert_eq!(served::<ShflMutex<Sim, Priority>>(flat(), RANKED), BY_RANK);
+    assert_eq!(served::<ShflSpin<Sim, None>>(flat(), RANKED), AS_THEY_CAME);
+    assert_eq!(served::<ShflMutex<Sim, None>>(flat(), RANKED), AS_THEY_CAME);
+}
+
+/// A thread that says nothing is as urgent as the scheduler holds it to be.
+#[test]
+fn a_thread_has_the_schedulers_rank_until_it_says_its_own() {
+    let ranks = Rc::new(RefCell::new(Vec::new()));
+    let seen = Rc::clone(&ranks);
+    let thread = move || {
+        for own in [Option::None, Some(7), Option::None] {
+            set_priority::<Sim>(own);
+            let node = antiphon_platform::Waiter::<Sim>::NEW;
+            Priority.on_wait(&node);
+            let rank =
+                antiphon_platform::Atomic::load(&node.rank, std::sync::atomic::Ordering::Relaxed);
+            seen.borrow_mut().push(rank);
+        }
+    };
+    let done = Simulation::new(flat(), 1).thread(thread).run(0);
+    assert!(done.is_ok(), "{:?}", done.err());
+    let usual = u16::from(antiphon_platform::RANK);
+    assert_eq!(ranks.take(), [usual, 7, usual]);
+}
+
+/// How often others got the lock while one waiter of the lowest rank stood in the queue, behind
+/// some and before an endless stream of more urgent ones.
+fn overtaken<L: Lock>() -> u32 {
+    const URGENT: u32 = 12;
+    const AHEAD: u64 = 3;
+    struct Shared<L> {
+        lock: OwnLine<L>,
+        waits: Cell<bool>,
+        served: Cell<bool>,
+        passed: Cell<u32>,
+    }
+    let shared = Rc::new(Shared {
+        lock: OwnLine(L::NEW),
+        waits: Cell::new(false),
+        served: Cell::new(false),
+        passed: Cell::new(0),
+    });
+    let patient = Rc::clone(&shared);
+    let mut simulation = Simulation::new(flat(), 3).thread_on(0, move || {
+        set_priority::<Sim>(Some(1));
+        work(AHEAD * STEP_NS);
+        patient.waits.set(true);
+        patient.lock.lock();
+        patient.served.set(true);
+        unlock(&patient.lock.0);
+    });
+    for nth in 0..URGENT {
+        let urgent = Rc::clone(&shared);
+        simulation = simulation.thread_on(1 + nth, move || {
+            set_priority::<Sim>(Some(9));
+            work(u64::from(nth) * STEP_NS / 4);
+            // As long as anybody might wait, and then some, so that one who starves is seen to.
+            for _ in 0..60 {
+                urgent.lock.lock();
+                work(STEP_NS);
+                let passed = urgent.waits.get() && !urgent.served.get();
+                urgent.passed.set(urgent.passed.get() + u32::from(passed));
+                unlock(&urgent.lock.0);
+            }
+        });
+    }
+    let _ = simulation.run(0).unwrap_or_else(|stuck| panic!("{stuck}"));
+    shared.passed.get()
+}
+
+/// INV-7, as a number: with the spinlock, which nobody steals while somebody waits, a waiter waits
+/// for those before it and for as many more as the policy may let pass.
+#[test]
+fn whoever_is_less_urgent_is_overtaken_so_often_and_then_served() {
+    let bound = u32::from(Priority.bypass());
+    let in_turn = overtaken::<ShflSpin<Sim, None>>();
+    let least = overtaken::<ShflSpin<Sim, Priority>>();
+    assert!(in_turn <= 13, "{in_turn}");
+    assert!(least >= bound, "it is the least urgent: {least}");
+    assert!(least <= in_turn + bound, "{least}, in turn {in_turn}");
+}
+
+/// Four caches of two cores on each of four sockets, two to a board.
+fn boards() -> Machine {
+    Machine { levels: &[2, 16], ..Machine::two_sockets().shape(4, 8) }
+}
+
+/// Of the first's board but not its socket, of its cache, of the other board, of its socket, …
+const SPREAD: &[Comer] =
+    &[(0, 0), (8, 0), (1, 0), (16, 0), (2, 0), (9, 0), (24, 0), (3, 0), (17, 0), (30, 0)];
+
+/// From the second, when the first saw nobody to sort: the one that shares its cache, those on the
+/// other socket of its board, and of the other board one of each socket, the last of all last.
+const NEAREST: [usize; 10] = [0, 1, 5, 2, 4, 7, 3, 8, 6, 9];
+
+#[test]
+fn the_nearest_is_served_first() {
+    let case = || Case::new(boards(), SPREAD).long();
+    assert_eq!(case().served::<ShflSpin<Sim, None>>(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    assert_eq!(case().served::<ShflSpin<Sim, Distance>>(), NEAREST);
+    // Who sleeps sorts nobody, but the first does so before it goes on.
+    let from_first = [0, 2, 4, 7, 1, 5, 3, 8, 6, 9];
+    assert_eq!(case().served::<ShflMutex<Sim, Distance>>(), from_first);
+    assert_eq!(case().served::<ShflMutex<Sim, None>>(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+}
+
+#[test]
+fn where_there_is_one_cache_nobody_is_sorted_by_distance() {
+    assert_eq!(served::<ShflSpin<Sim, Distance>>(flat(), RANKED), AS_THEY_CAME);
+}
+
+/// Two ranks on two sockets in turn.
+const MIXED: &[Comer] =
+    &[(0, 9), (8, 1), (1, 9), (9, 9), (2, 1), (10, 1), (3, 9), (11, 9), (4, 1), (12, 0)];
+
+#[test]
+fn one_policy_decides_where_the_other_is_silent() {
+    type Both = Then<Priority, Distance>;
+    let case = || Case::new(Machine::two_sockets().shape(2, 8), MIXED);
+    // The urgent by sockets, and then the others, from the socket on which the urgent have ended.
+    let expected = [0, 2, 6, 3, 7, 1, 5, 4, 8, 9];
+    assert_eq!(case().served::<ShflSpin<Sim, Both>>(), expected);
+    assert_eq!(case().served::<ShflMutex<Sim, Both>>(), expected);
+}
+
+/// A lock that was told before anybody comes is as good as one whose type says so.
+#[test]
+fn a_policy_that_is_chosen_does_what_the_type_does() {
+    fn chosen(case: Case, choose: fn(&ShflMutex<Sim>)) -> Vec<usize> {
+        case.run(choose, |_| ())
+    }
+    let choose = |name| Chosen::named(name).expect("a policy's name");
+    let (flat, spread) = (Case::new(flat(), RANKED), Case::new(boards(), SPREAD).long());
+    let in_turn = chosen(flat.clone(), |lock| lock.set_policy(Chosen::NONE));
+    assert_eq!(in_turn, AS_THEY_CAME);
+    let ranked = chosen(flat, |lock| lock.set_policy(Chosen::named("priority").unwrap()));
+    assert_eq!(ranked, BY_RANK);
+    let near = chosen(spread.clone(), |lock| lock.set_policy(Chosen::DISTANCE));
+    assert_eq!(near, spread.clone().served::<ShflMutex<Sim, Distance>>());
+    let sockets = chosen(spread.clone(), |_| ());
+    assert_eq!(sockets, spread.clone().served::<ShflMutex<Sim, Numa>>());
+    assert_eq!(choose("numa+priority"), choose("priority"));
+}
+
+/// The policy is changed while the lock is held and its waiters sleep: those who are in the queue
+/// already are put in the new order.
+#[test]
+fn a_change_reaches_those_who_wait() {
+    let spread = Case::new(boards(), SPREAD).long();
+    let choose = |lock: &ShflMutex<Sim>| lock.set_policy(Chosen::DISTANCE);
+    assert_eq!(spread.run(|_| (), choose), NEAREST);
+    let ranked = Case::new(flat(), RANKED);
+    let choose = |lock: &ShflMutex<Sim>| lock.set_policy(Chosen::NONE.with_priority());
+    assert_eq!(ranked.run(|_| (), choose), [0, 1, 6, 2, 5, 3, 7, 4, 8]);
+}
