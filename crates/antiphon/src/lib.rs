@@ -17,6 +17,7 @@
 //! else. All are [`lock_api`] types, so what is written for those works: timed locks, mapped
 //! guards, downgrade and upgrade. All constructors are `const`.
 //! [`enable_light`] makes unlocking a [`Mutex`] cheaper, where the machine can do it; off at first.
+//! Waiters are sorted by socket; [`policy`] has other orders, for each lock and at any time.
 //! [`generic`] has the same locks for other machines than this one: a model checker, a simulator.
 //!
 //! # What to know
@@ -40,6 +41,7 @@
 #[cfg(feature = "arc_lock")]
 mod arc;
 mod condvar;
+pub mod policy;
 mod raw;
 mod reentrant;
 mod rw;

@@ -16,9 +16,9 @@ use super::{Distance, None, Numa, Policy, Priority, priority};
 
 /// Whichever of the policies of this crate a lock was told to have.
 ///
-/// A policy of one's own is a type, and a lock's type has it; a lock whose policy is to change at
-/// run time has this, which is what locks have if nothing is said. It costs a branch where a waiter
-/// is sorted, and nothing where nobody waits.
+/// It is what locks have if nothing is said. It costs a branch where a waiter is sorted, and nothing
+/// where nobody waits. A choice among policies of one's own is a type like this one, with
+/// [`of`](Policy::of) and [`byte`](Policy::byte).
 ///
 /// ```
 /// use antiphon_sync::policy::Chosen;
@@ -102,11 +102,6 @@ impl Chosen {
         Ok(Self(chosen.0 | near.unwrap_or_default().0))
     }
 
-    /// What stands in the lock.
-    pub(crate) fn byte(self) -> u8 {
-        self.0
-    }
-
     fn nearness(self) -> Nearness {
         match self.0 & NEARNESS {
             0 => Nearness::Numa,
@@ -154,6 +149,10 @@ macro_rules! by_nearness {
 impl Policy for Chosen {
     fn of(byte: impl FnOnce() -> u8) -> Self {
         Self(byte())
+    }
+
+    fn byte(self) -> u8 {
+        self.0
     }
 
     fn shuffles<P: Platform>(self) -> bool {

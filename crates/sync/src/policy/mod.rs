@@ -58,10 +58,16 @@ pub use then::Then;
 /// All answers are about order and none about exclusion, so guesses are good enough. They are given
 /// in the middle of a lock: none may wait, lock or panic.
 pub trait Policy: Copy + Default + PartialEq + Send + Sync + 'static {
-    /// The policy of a lock whose `byte` it may read. For policies that are chosen at run time; all
-    /// others are what their type says.
+    /// The policy of a lock in which `byte` stands, the other way round than [`byte`](Self::byte).
+    /// For policies that are chosen at run time; all others are what their type says. A new lock's
+    /// byte is 0, which must be the default.
     fn of(_byte: impl FnOnce() -> u8) -> Self {
         Self::default()
+    }
+
+    /// What stands for this policy in a lock that [was told](crate::lock::ShflMutex::set_policy).
+    fn byte(self) -> u8 {
+        0
     }
 
     /// Whether there is anything to sort by on this machine. Asked twice a wait at most.

@@ -16,8 +16,7 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
     }
 
     fn policy(&self) -> Q {
-        // Relaxed: decides about order only.
-        Q::of(|| self.policy.load(Relaxed))
+        self.policy()
     }
 
     fn is_called(&self) -> bool {

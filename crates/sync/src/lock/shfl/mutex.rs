@@ -318,18 +318,20 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     }
 }
 
-impl<P: Platform, F: Form> ShflMutex<P, Chosen, F> {
+impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// Sorts waiters by `policy` from now on; never blocks. The lock may be held, and waiters may
     /// stand in its queue: those keep what they have noted when they came, and the heads that come
-    /// later put them in the new order with all others.
-    pub fn set_policy(&self, policy: Chosen) {
+    /// later put them in the new order with all others. Where the type alone says the policy this
+    /// changes nothing.
+    pub fn set_policy(&self, policy: Q) {
         // Relaxed: it decides about order only, and may be seen at any time.
         self.policy.store(policy.byte(), Relaxed);
     }
 
     /// The policy that waiters are sorted by; may be stale at once.
-    pub fn policy(&self) -> Chosen {
-        Chosen::of(|| self.policy.load(Relaxed))
+    pub fn policy(&self) -> Q {
+        // Relaxed: as above.
+        Q::of(|| self.policy.load(Relaxed))
     }
 }
 

@@ -64,6 +64,18 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         self.locked.load(Relaxed) != 0
     }
 
+    /// As [`ShflMutex::set_policy`](super::ShflMutex::set_policy).
+    pub fn set_policy(&self, policy: Q) {
+        // Relaxed: it decides about order only, and may be seen at any time.
+        self.policy.store(policy.byte(), Relaxed);
+    }
+
+    /// The policy that waiters are sorted by; may be stale at once.
+    pub fn policy(&self) -> Q {
+        // Relaxed: as above.
+        Q::of(|| self.policy.load(Relaxed))
+    }
+
     /// Releases the lock.
     ///
     /// # Safety
@@ -96,7 +108,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         if P::crowded() {
             return None;
         }
-        let me = Place::take(self.sorts_by())?;
+        let me = Place::take(self.policy())?;
         if TailIndex::<P>::fits(me.id) {
             return Some(me);
         }
@@ -114,7 +126,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
     fn lock_queued(&self, me: Place<P>) -> bool {
         me.join(&self.tail);
         let Some(mut role) = self.wait_for_headship(me) else { return false };
-        let policy = self.sorts_by();
+        let policy = self.policy();
         // INV-2: the role comes into being at the head.
         role |= policy.shuffles::<P>() && me.node.batch.load(Relaxed) == 0;
         loop {
@@ -132,7 +144,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         }
         let mut sorted = Sorted::NO;
         // What another policy has sorted is sorted no longer.
-        if role && policy.sorts() && policy == self.sorts_by() {
+        if role && policy.sorts() && policy == self.policy() {
             if policy.strict() {
                 let _ = self.shuffle(me, || false);
             }
@@ -144,12 +156,6 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
             let _ = status::grant(next.node);
         }
         true
-    }
-
-    /// What the queue is sorted by, at present.
-    fn sorts_by(&self) -> Q {
-        // Relaxed: decides about order only.
-        Q::of(|| self.policy.load(Relaxed))
     }
 
     /// Spins until the caller is the head; returns whether it has the shuffling role then. `None`
@@ -177,15 +183,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
     }
 
     fn shuffle(&self, me: Place<P>, stop: impl Fn() -> bool) -> bool {
-        shuffle::shuffle(self.sorts_by(), me, &self.tail, F::GROUP, stop)
-    }
-}
-
-impl<P: Platform, F: Form> ShflSpin<P, Chosen, F> {
-    /// As [`ShflMutex::set_policy`](super::ShflMutex::set_policy).
-    pub fn set_policy(&self, policy: Chosen) {
-        // Relaxed: it decides about order only, and may be seen at any time.
-        self.policy.store(policy.byte(), Relaxed);
+        shuffle::shuffle(self.policy(), me, &self.tail, F::GROUP, stop)
     }
 }
 
