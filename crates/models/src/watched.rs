@@ -94,7 +94,7 @@ impl<const BY_WANTS: bool> Policy for Watched<BY_WANTS> {
         // INV-4: who has passed the role on has a smaller batch than who has it.
         assert!(batch >= last || is_head && batch == 1, "INV-4: shuffles after passing the role");
         let key = |of: &Waiter<P>| {
-            if BY_WANTS { of.wants.load(Relaxed) } else { of.socket.load(Relaxed) }
+            if BY_WANTS { of.wants.load(Relaxed) } else { of.socket.load(Relaxed).into() }
         };
         key(shuffler) == key(candidate)
     }
