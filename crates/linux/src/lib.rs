@@ -18,6 +18,7 @@ mod fencer;
 pub mod fiber;
 mod futex;
 mod identity;
+mod lending;
 pub mod light;
 mod local;
 mod membarrier;
@@ -44,6 +45,7 @@ use antiphon_platform::{
 pub use atomic::{U8, U16, U32, U64};
 pub use cpus::survey;
 pub use crowd::{Crowding, crowding};
+pub use lending::may_lend;
 pub use moment::measure_ticks;
 pub use park::{FutexWait, park_begin, park_end};
 pub use tsc::ticks;
@@ -117,6 +119,14 @@ impl Platform for Linux {
 
     fn rank() -> u8 {
         rank::own()
+    }
+
+    fn lend(thread: ThreadId, rank: u8) -> Result<(), Unsupported> {
+        lending::lend(thread, rank)
+    }
+
+    fn reclaim(thread: ThreadId) {
+        lending::reclaim(thread);
     }
 
     fn now(clock: Clock) -> u64 {

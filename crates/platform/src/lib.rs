@@ -109,6 +109,20 @@ pub trait Platform: Sized + 'static {
         RANK
     }
 
+    /// Has `thread`, which may have ended, run as if it were at least as urgent as `rank`, until as
+    /// many [`reclaim`](Self::reclaim)s have been made as loans. What is lent is not lost because
+    /// of another loan or its end.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`] where that is not possible or not permitted; then nothing was lent.
+    fn lend(_thread: ThreadId, _rank: u8) -> Result<(), Unsupported> {
+        Err(Unsupported)
+    }
+
+    /// Ends one loan to `thread`.
+    fn reclaim(_thread: ThreadId) {}
+
     /// Nanoseconds of `clock`.
     fn now(clock: Clock) -> u64;
 

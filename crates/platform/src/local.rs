@@ -21,6 +21,10 @@ pub struct Local<P: Platform> {
     /// The rank that the thread has given itself, plus 1; 0 is none: then
     /// [`Platform::rank`] holds.
     pub rank: P::U32,
+    /// How long this thread has held locks that measure it, in their unit.
+    pub held: P::U32,
+    /// When that was last looked at.
+    pub held_at: P::U32,
     /// The state of [`Platform::random`]; 0 is not seeded.
     pub seed: P::U32,
 }
@@ -32,6 +36,8 @@ impl<P: Platform> Local<P> {
         abandoned: [const { P::U64::ZERO }; 2],
         overtook: P::U32::ZERO,
         rank: P::U32::ZERO,
+        held: P::U32::ZERO,
+        held_at: P::U32::ZERO,
         seed: P::U32::ZERO,
     };
 }

@@ -51,4 +51,5 @@ pub use machine::Machine;
 pub use outcome::{Counts, Outcome, Stuck, Wait, WaitsOn, Why, jain};
 pub use platform::Sim;
 pub use simulation::Simulation;
-pub use workload::{Access, OwnLine, count, finished, name_line, now, think, touch, work};
+pub use workload::{Access, OwnLine, count, effective_rank, finished, name_line, now};
+pub use workload::{set_rank, think, touch, work};

@@ -9,14 +9,16 @@
 //!
 //! A thread on its core takes a step (an access in flight; never interrupted), computes
 //! (interrupted at any instant) or watches a line (spins: it keeps its core, and costs no events
-//! until the line changes). Each core has one queue, first come first served; a slice ends only
-//! while others wait for the core. Threads stay on the core that they were placed on: there is no
-//! load balancing, no priority, and a woken thread never preempts one that runs.
+//! until the line changes). Each core has one queue, the highest rank first and equals as they came;
+//! a slice ends only while others wait for the core. Threads stay on the core that they were placed
+//! on: there is no load balancing, and a woken thread preempts only one of a lower rank. All have
+//! the same rank unless they say otherwise, or are lent another.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use antiphon_platform::Local;
+use antiphon_platform::{Local, RANK};
 use corosensei::Yielder;
 
 use crate::events::Event;
@@ -73,6 +75,11 @@ pub(crate) struct Thread {
     pub(crate) local: Rc<OwnLine<Local<Sim>>>,
     pub(crate) random: Random,
     pub(crate) operations: u64,
+    /// How urgent it is by itself.
+    pub(crate) rank: u8,
+    /// What it was lent: how often, and the highest.
+    loans: u32,
+    lent: u8,
 }
 
 impl Thread {
@@ -86,7 +93,15 @@ impl Thread {
             local: Rc::new(OwnLine(Local::NEW)),
             random,
             operations: 0,
+            rank: RANK,
+            loans: 0,
+            lent: 0,
         }
+    }
+
+    /// How urgent it is, with what it was lent.
+    pub(crate) fn effective_rank(&self) -> u8 {
+        self.rank.max(if self.loans > 0 { self.lent } else { 0 })
     }
 }
 
@@ -199,6 +214,7 @@ impl World {
             self.dispatch(core);
         } else {
             self.foresee_slice(core);
+            self.prefer_the_urgent(core);
         }
     }
 
@@ -208,7 +224,10 @@ impl World {
         core.slice += 1;
         core.slice_foreseen = false;
         core.slice_over = false;
-        core.current = core.queue.pop_front();
+        let ranks = core.queue.iter().map(|&thread| self.threads[thread].effective_rank());
+        // The first of those that are equally urgent.
+        let first = ranks.enumerate().max_by_key(|&(place, rank)| (rank, Reverse(place)));
+        core.current = first.and_then(|(place, _)| core.queue.remove(place));
         let Some(thread) = core.current else { return };
         core.slice_began_ns = self.now_ns;
         if core.last.replace(thread) != Some(thread) {
@@ -245,6 +264,47 @@ impl World {
         } else {
             self.preempt(thread);
         }
+    }
+
+    /// Ends the slice of a thread that keeps its core from a more urgent one.
+    fn prefer_the_urgent(&mut self, number: u32) {
+        let core = &self.cores[number as usize];
+        let rank = |&thread: &usize| self.threads[thread].effective_rank();
+        let (current, waiting) =
+            (core.current.as_ref().map(rank), core.queue.iter().map(rank).max());
+        if current.is_some() && current < waiting {
+            self.slice_over(number);
+        }
+    }
+
+    /// The rank of a thread has changed, or what it was lent.
+    fn reconsider(&mut self, thread: usize) {
+        if self.threads[thread].state != State::Finished {
+            self.prefer_the_urgent(self.threads[thread].core);
+        }
+    }
+
+    /// A thread is lent a rank once more.
+    pub(crate) fn lend(&mut self, thread: usize, rank: u8) {
+        let to = &mut self.threads[thread];
+        to.lent = if to.loans > 0 { to.lent.max(rank) } else { rank };
+        to.loans += 1;
+        self.reconsider(thread);
+    }
+
+    /// A loan to a thread has ended.
+    pub(crate) fn reclaim(&mut self, thread: usize) {
+        let to = &mut self.threads[thread];
+        assert!(to.loans > 0, "what was not lent is given back");
+        to.loans -= 1;
+        self.reconsider(thread);
+    }
+
+    /// The running thread is as urgent as that from now on.
+    pub(crate) fn set_rank(&mut self, rank: u8) {
+        let me = self.me();
+        self.threads[me].rank = rank;
+        self.reconsider(me);
     }
 
     /// Between two steps of the running thread: gives the core up if the slice is over. The caller

@@ -103,6 +103,23 @@ impl Platform for Sim {
         with(|world| world.machine.sockets > 1 || !world.machine.levels.is_empty())
     }
 
+    /// What the thread has [said](crate::set_rank), or was lent if that is more.
+    fn rank() -> u8 {
+        crate::effective_rank()
+    }
+
+    /// Costs a wake: it is a call of the system.
+    fn lend(thread: ThreadId, rank: u8) -> Result<(), Unsupported> {
+        step(|world| world.machine.wake_ns);
+        with(|world| world.lend(thread.0 as usize - 1, rank));
+        Ok(())
+    }
+
+    fn reclaim(thread: ThreadId) {
+        step(|world| world.machine.wake_ns);
+        with(|world| world.reclaim(thread.0 as usize - 1));
+    }
+
     /// Nanoseconds of simulated time; reading the clock takes some.
     fn now(clock: Clock) -> u64 {
         step(|world| world.machine.clock_ns);

@@ -74,6 +74,21 @@ pub fn count() {
     });
 }
 
+/// Says how urgent the calling thread is to the simulated scheduler, on the scale of
+/// [`Platform::rank`](antiphon_platform::Platform::rank): a core goes to the most urgent that wants
+/// it, at once.
+pub fn set_rank(rank: u8) {
+    with(|world| world.set_rank(rank));
+    // The caller may have lost its core by that.
+    step(|world| world.machine.hit_ns);
+}
+
+/// How urgent the calling thread is at present, with what it was lent.
+#[must_use]
+pub fn effective_rank() -> u8 {
+    with(|world| world.threads[world.me()].effective_rank())
+}
+
 /// Names the line of `data` in reports of a simulation that is stuck.
 pub fn name_line<T: ?Sized>(data: &T, name: &'static str) {
     with(|world| {

@@ -5,9 +5,11 @@ mod common;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use antiphon_sim::{Machine, OwnLine, Sim, Simulation, work};
-use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
-use antiphon_sync::policy::{Chosen, Distance, None, Numa, Policy, Priority, Then, set_priority};
+use antiphon_sim::{Machine, OwnLine, Sim, Simulation, effective_rank, finished, now, set_rank};
+use antiphon_sim::{think, work};
+use antiphon_sync::lock::{Lock, ShflMutex, ShflOwned, ShflSpin};
+use antiphon_sync::policy::set_priority;
+use antiphon_sync::policy::{Boost, Chosen, Distance, None, Numa, Policy, Priority, Scl, Then};
 
 fn unlock(lock: &impl Lock) {
     // SAFETY: each caller has locked it.
@@ -251,4 +253,88 @@ fn a_change_reaches_those_who_wait() {
     let ranked = Case::new(flat(), RANKED);
     let choose = |lock: &ShflMutex<Sim>| lock.set_policy(Chosen::NONE.with_priority());
     assert_eq!(ranked.run(|_| (), choose), [0, 1, 6, 2, 5, 3, 7, 4, 8]);
+}
+
+/// How long an urgent thread waits for a lock that a patient one holds, while a third, of a rank in
+/// between, wants the core of the owner for ten milliseconds.
+fn inverted<L: Lock>() -> u64 {
+    const HOG_NS: u64 = 10_000_000;
+    let shared = Rc::new((OwnLine(L::NEW), Cell::new(0)));
+    let result = Rc::clone(&shared);
+    let (owner, urgent) = (Rc::clone(&shared), shared);
+    let simulation = Simulation::new(flat().without_jitter(), 1)
+        .thread_on(0, move || {
+            owner.0.lock();
+            // From now on the third one has the core, if nothing is lent.
+            set_rank(1);
+            work(50 * STEP_NS);
+            unlock(&owner.0.0);
+            assert_eq!(effective_rank(), 1, "what was lent is given back");
+        })
+        .thread_on(0, || {
+            work(HOG_NS);
+        })
+        .thread_on(1, move || {
+            set_rank(100);
+            work(20 * STEP_NS);
+            let began = now();
+            urgent.0.lock();
+            urgent.1.set(now() - began);
+            unlock(&urgent.0.0);
+        });
+    let _ = simulation.run(0).unwrap_or_else(|stuck| panic!("{stuck}"));
+    result.1.get()
+}
+
+/// Priority inversion: who waits for the owner waits for whoever keeps the owner from its core,
+/// unless it lends the owner its rank.
+#[test]
+fn an_owner_that_was_lent_a_rank_is_not_kept_from_its_core() {
+    const HOG_NS: u64 = 10_000_000;
+    for wait in [
+        inverted::<ShflOwned<Sim, None>>(),
+        inverted::<ShflOwned<Sim, Priority>>(),
+        // Without an owner word there is nobody to lend to.
+        inverted::<ShflMutex<Sim, Boost>>(),
+    ] {
+        assert!(wait > HOG_NS / 2, "{wait} ns");
+    }
+    for wait in
+        [inverted::<ShflOwned<Sim, Boost>>(), inverted::<ShflOwned<Sim, Then<Priority, Boost>>>()]
+    {
+        assert!(wait < 100 * STEP_NS, "{wait} ns");
+    }
+}
+
+/// The share of the lock's time that a thread has whose critical sections are ten times as long as
+/// those of the eleven others.
+fn greedy_share<L: Lock>() -> f64 {
+    let shared = Rc::new((OwnLine(L::NEW), [const { Cell::new(0_u64) }; 12]));
+    let result = Rc::clone(&shared);
+    let thread = move |nth: usize| {
+        let section_ns = if nth == 0 { 20 * STEP_NS } else { 2 * STEP_NS };
+        while !finished() {
+            shared.0.lock();
+            work(section_ns);
+            shared.1[nth].set(shared.1[nth].get() + section_ns);
+            unlock(&shared.0.0);
+            think(STEP_NS);
+        }
+    };
+    let done = Simulation::new(flat(), 5).threads(12, thread).run(20_000_000);
+    assert!(done.is_ok(), "{:?}", done.err());
+    let all: u64 = result.1.iter().map(Cell::get).sum();
+    result.1[0].get() as f64 / all as f64
+}
+
+/// Scheduler-cooperative: time and not turns are shared out.
+#[test]
+fn who_holds_the_lock_for_longer_waits_for_longer() {
+    let (by_turns, by_time) =
+        (greedy_share::<ShflOwned<Sim, None>>(), greedy_share::<ShflOwned<Sim, Scl>>());
+    let unmeasured = greedy_share::<ShflMutex<Sim, Scl>>();
+    assert!(by_turns > 0.35, "{by_turns}");
+    assert!(unmeasured > 0.35, "without an owner nothing is measured: {unmeasured}");
+    // A twelfth would be its share.
+    assert!(by_time < 0.15, "{by_time}");
 }

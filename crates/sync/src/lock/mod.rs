@@ -3,7 +3,7 @@
 pub mod classic;
 pub(crate) mod shfl;
 
-pub use shfl::{Form, Moved, Published, ShflMutex, ShflSpin, Standard};
+pub use shfl::{Form, Moved, Published, ShflMutex, ShflOwned, ShflSpin, Standard};
 pub use shfl::{GroupReaders, GroupWriters, MAX_READERS, Recursive, Refused, RwForm, ShflRwLock};
 
 /// What every lock can do: what benchmarks, models and the validation program are written against.

@@ -4,6 +4,8 @@
 //! |---|---|---|
 //! | 0–1 | nearness | 0 [`Numa`], 1 [`None`], 2 [`Distance`]; 3 is as 1 |
 //! | 2 | `PRIORITY` | [`Priority`] first |
+//! | 3 | `BOOST` | [`Boost`] beside it |
+//! | 4 | `SCL` | [`Scl`] first; not with `PRIORITY` |
 //!
 //! All bits zero is [`Numa`], what a lock has from the start.
 
@@ -12,7 +14,7 @@ use core::fmt;
 
 use antiphon_platform::{Platform, RANK, Waiter};
 
-use super::{Distance, None, Numa, Policy, Priority, priority};
+use super::{Boost, Distance, None, Numa, Policy, Priority, Scl, priority};
 
 /// Whichever of the policies of this crate a lock was told to have.
 ///
@@ -33,6 +35,8 @@ pub struct Chosen(u8);
 
 const NEARNESS: u8 = 3;
 const PRIORITY: u8 = 1 << 2;
+const BOOST: u8 = 1 << 3;
+const SCL: u8 = 1 << 4;
 
 /// No policy has this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,12 +70,26 @@ impl Chosen {
     pub const DISTANCE: Self = Self(2);
 
     /// The names that [`named`](Self::named) knows.
-    pub const NAMES: [&str; 4] = ["numa", "none", "distance", "priority"];
+    pub const NAMES: [&str; 6] = ["numa", "none", "distance", "priority", "boost", "scl"];
 
     /// This policy, but the most urgent first: [`Then`](super::Then)`<`[`Priority`]`, …>`.
     #[must_use]
     pub const fn with_priority(self) -> Self {
-        Self(self.0 | PRIORITY)
+        Self(self.0 & !SCL | PRIORITY)
+    }
+
+    /// This policy, and waiters lend the owner their rank: [`Boost`]. In a lock that knows its
+    /// owner; does nothing in others.
+    #[must_use]
+    pub const fn with_boost(self) -> Self {
+        Self(self.0 & !SCL | BOOST)
+    }
+
+    /// This policy, but who has held least first: [`Scl`], in place of priorities. In a lock that
+    /// knows its owner; does nothing in others.
+    #[must_use]
+    pub const fn with_scl(self) -> Self {
+        Self(self.0 & !(PRIORITY | BOOST) | SCL)
     }
 
     /// The policy of that name: one of [`NAMES`](Self::NAMES), or several joined by `+`, whatever
@@ -80,7 +98,7 @@ impl Chosen {
     /// # Errors
     ///
     /// [`Unknown`], which says what there is. So it does to two that contradict each other, such as
-    /// `none+distance`.
+    /// `none+distance` or `priority+scl`.
     pub fn named(name: &str) -> Result<Self, Unknown> {
         let mut near = Option::None;
         let mut chosen = Self(0);
@@ -89,8 +107,12 @@ impl Chosen {
                 "numa" => Self::NUMA,
                 "none" => Self::NONE,
                 "distance" => Self::DISTANCE,
-                "priority" => {
-                    chosen = chosen.with_priority();
+                "priority" | "boost" | "scl" => {
+                    chosen.0 |= match part {
+                        "priority" => PRIORITY,
+                        "boost" => BOOST,
+                        _ => SCL,
+                    };
                     continue;
                 }
                 _ => return Err(Unknown),
@@ -98,6 +120,9 @@ impl Chosen {
             if near.replace(nearness).is_some() {
                 return Err(Unknown);
             }
+        }
+        if chosen.has(SCL) && chosen.has(PRIORITY | BOOST) {
+            return Err(Unknown);
         }
         Ok(Self(chosen.0 | near.unwrap_or_default().0))
     }
@@ -111,7 +136,11 @@ impl Chosen {
     }
 
     fn has_priority(self) -> bool {
-        self.0 & PRIORITY != 0
+        self.has(PRIORITY)
+    }
+
+    fn has(self, flags: u8) -> bool {
+        self.0 & flags != 0
     }
 }
 
@@ -122,7 +151,10 @@ impl fmt::Display for Chosen {
             Nearness::None => "none",
             Nearness::Distance => "distance",
         };
-        write!(f, "{}{near}", if self.has_priority() { "priority+" } else { "" })
+        for (flag, name) in [(PRIORITY, "priority+"), (BOOST, "boost+"), (SCL, "scl+")] {
+            f.write_str(if self.has(flag) { name } else { "" })?;
+        }
+        f.write_str(near)
     }
 }
 
@@ -156,7 +188,7 @@ impl Policy for Chosen {
     }
 
     fn shuffles<P: Platform>(self) -> bool {
-        self.has_priority() || by_nearness!(self, near => near.shuffles::<P>())
+        self.has(PRIORITY | SCL) || by_nearness!(self, near => near.shuffles::<P>())
     }
 
     /// Another policy may be chosen while the caller waits.
@@ -167,7 +199,12 @@ impl Policy for Chosen {
     /// All that is cheap, whatever the policy: of one that is chosen later, waiters know all but
     /// what the scheduler would say of them.
     fn on_wait<P: Platform>(self, me: &Waiter<P>) {
-        priority::note(me, || if self.has_priority() { P::rank() } else { RANK });
+        if self.has(SCL) {
+            Scl.on_wait(me);
+        } else {
+            let asks = self.has(PRIORITY | BOOST);
+            priority::note(me, || if asks { P::rank() } else { RANK });
+        }
         if P::numa() {
             Numa.on_wait(me);
         }
@@ -179,14 +216,14 @@ impl Policy for Chosen {
     fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
         match self.nearness() {
             // Without a nearness, all see the others by their ranks, and alike.
-            Nearness::None => self.has_priority(),
+            Nearness::None => self.has(PRIORITY | SCL),
             Nearness::Numa => Numa.groups(shuffler, candidate),
             Nearness::Distance => Distance.groups(shuffler, candidate),
         }
     }
 
     fn sorts(self) -> bool {
-        self.has_priority() || by_nearness!(self, near => near.sorts())
+        self.has(PRIORITY | SCL) || by_nearness!(self, near => near.sorts())
     }
 
     fn compare<P: Platform>(
@@ -195,18 +232,31 @@ impl Policy for Chosen {
         one: &Waiter<P>,
         other: &Waiter<P>,
     ) -> Ordering {
-        let urgent = match self.has_priority() {
-            true => Priority.compare(shuffler, one, other),
-            false => Ordering::Equal,
+        let ranked = match (self.has_priority(), self.has(SCL)) {
+            (true, _) => Priority.compare(shuffler, one, other),
+            (_, true) => Scl.compare(shuffler, one, other),
+            _ => Ordering::Equal,
         };
-        urgent.then_with(|| by_nearness!(self, near => near.compare(shuffler, one, other)))
+        ranked.then_with(|| by_nearness!(self, near => near.compare(shuffler, one, other)))
     }
 
     fn strict(self) -> bool {
-        self.has_priority()
+        self.has(PRIORITY | SCL)
     }
 
     fn bypass(self) -> u16 {
-        if self.has_priority() { Priority.bypass() } else { u16::MAX }
+        match (self.has_priority(), self.has(SCL)) {
+            (true, _) => Priority.bypass(),
+            (_, true) => Scl.bypass(),
+            _ => u16::MAX,
+        }
+    }
+
+    fn lends(self) -> bool {
+        self.has(BOOST) && Boost.lends()
+    }
+
+    fn measures(self) -> bool {
+        self.has(SCL) && Scl.measures()
     }
 }

@@ -10,6 +10,8 @@
 //! | [`Numa`] | beside those of their socket | `numa` |
 //! | [`Distance`] | nearest first, by caches, sockets and hops | `distance` |
 //! | [`Priority`] | the most urgent first | `priority` |
+//! | [`Scl`] | who has held least first | `scl` |
+//! | [`Boost`] | as they came, and lend the owner their urgency | `boost` |
 //! | [`None`] | as they came | `none` |
 //! | [`Then`] | as the first says, and where that is silent as the second | `priority+distance` |
 //!
@@ -41,6 +43,7 @@
 
 mod chosen;
 mod near;
+mod owner;
 mod priority;
 mod then;
 
@@ -50,6 +53,7 @@ use antiphon_platform::{Platform, Waiter};
 
 pub use chosen::{Chosen, Unknown};
 pub use near::{Distance, Numa};
+pub use owner::{Boost, Scl};
 pub use priority::{Priority, set_priority};
 pub use then::Then;
 
@@ -120,6 +124,17 @@ pub trait Policy: Copy + Default + PartialEq + Send + Sync + 'static {
     /// another; the smaller holds.
     fn bypass(self) -> u16 {
         u16::MAX
+    }
+
+    /// Whether waiters lend the owner their [`rank`](Waiter::rank), in a lock that
+    /// [knows it](crate::lock::ShflOwned).
+    fn lends(self) -> bool {
+        false
+    }
+
+    /// Whether such a lock measures for how long it is held.
+    fn measures(self) -> bool {
+        false
     }
 }
 

@@ -8,7 +8,7 @@ use super::Policy;
 
 /// `A`, and `B` among those whom `A` holds equal: `Then<Priority, Numa>` serves the most urgent
 /// first and, of those, who is on the head's socket. Two that group gather those who are alike in
-/// both.
+/// both. Two that each note a [`rank`](Waiter::rank) don't go together, unless it is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Then<A, B>(pub A, pub B);
 
@@ -59,5 +59,13 @@ impl<A: Policy, B: Policy> Policy for Then<A, B> {
 
     fn bypass(self) -> u16 {
         self.0.bypass().min(self.1.bypass())
+    }
+
+    fn lends(self) -> bool {
+        self.0.lends() || self.1.lends()
+    }
+
+    fn measures(self) -> bool {
+        self.0.measures() || self.1.measures()
     }
 }

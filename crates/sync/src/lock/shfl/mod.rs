@@ -9,6 +9,7 @@ mod exclusive;
 mod fair;
 pub(crate) mod moved;
 mod mutex;
+mod owned;
 mod queue;
 mod rw;
 mod shuffle;
@@ -18,5 +19,7 @@ pub(crate) mod status;
 
 pub use moved::Moved;
 pub use mutex::{Form, Published, ShflMutex, Standard};
+pub use owned::ShflOwned;
+pub(crate) use owned::held;
 pub use rw::{GroupReaders, GroupWriters, MAX_READERS, Recursive, Refused, RwForm, ShflRwLock};
 pub use spin::ShflSpin;

@@ -1,0 +1,215 @@
+//! The ShflLock mutex that knows its owner: 16 bytes. For policies that have to.
+//!
+//! | byte | field | meaning |
+//! |---|---|---|
+//! | 0–7 | `mutex` | [`ShflMutex`] |
+//! | 8–11 | `owner` | the thread that owns the lock, and `LENT`; 0 is nobody, or not noted yet |
+//! | 12–15 | `since` | since when, if holds are measured; in units of 1024 ns |
+//!
+//! Lending (`000_…`, "Priority inheritance or boosting"): a waiter, as it begins to wait and each
+//! time that it goes to sleep as the head, lends its rank to the owner, who runs no later than it
+//! would. It does so in an order that leaves nothing lent for good:
+//!
+//! 1. the waiter lends ([`Platform::lend`]);
+//! 2. it sets `LENT`, by an exchange that finds the same owner; if that one has gone, it takes back
+//!    what it lent.
+//!
+//! The owner takes its name away by an exchange before it releases. If that shows `LENT`, it gives
+//! back. So each loan is given back once: by the owner that saw the flag, or by the waiter whose
+//! exchange has failed.
+//!
+//! All of it is relaxed: it decides when somebody runs, and orders nothing.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{
+    Atomic, AtomicInteger, Budget, Clock, Deadline, Platform, ThreadId, Waiter,
+};
+
+use super::contended::{Ask, Contended, Wait};
+use super::mutex::{Form, ShflMutex, Standard};
+use super::queue::{Place, TailId};
+use crate::policy::{Chosen, Policy};
+
+/// The owner has something to give back.
+const LENT: u32 = 1 << 31;
+/// Hold times are in units of 1024 ns.
+const UNIT_BITS: u32 = 10;
+/// What a thread has held counts half after so many units: 17 ms.
+const HALF_LIFE: u32 = 1 << 14;
+
+/// [`ShflMutex`], with an owner: 16 bytes. For policies that lend the owner something
+/// ([`Boost`](crate::policy::Boost)) or measure it ([`Scl`](crate::policy::Scl)); with others it
+/// does what the mutex does, for one exchange more.
+#[repr(C, align(8))]
+pub struct ShflOwned<P: Platform, Q: Policy = Chosen, F: Form = Standard> {
+    mutex: ShflMutex<P, Q, F>,
+    owner: P::U32,
+    since: P::U32,
+}
+
+impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
+    /// A free lock.
+    pub const NEW: Self = Self { mutex: ShflMutex::NEW, owner: P::U32::ZERO, since: P::U32::ZERO };
+
+    /// Acquires the lock; blocks until it is had.
+    #[inline]
+    pub fn lock(&self) {
+        if !self.mutex.lock_uncontended() {
+            self.lock_contended(None);
+        }
+        self.own();
+    }
+
+    /// Acquires the lock, or gives up when the deadline has passed; says whether it was had.
+    #[inline]
+    pub fn lock_until(&self, deadline: Deadline) -> bool {
+        let had =
+            self.mutex.lock_uncontended() || self.lock_contended(Some(deadline)) == Wait::Acquired;
+        if had {
+            self.own();
+        }
+        had
+    }
+
+    /// Acquires the lock if it is free, ahead of any waiters; never fails on a free lock.
+    #[inline]
+    pub fn try_lock(&self) -> bool {
+        let had = self.mutex.try_lock();
+        if had {
+            self.own();
+        }
+        had
+    }
+
+    /// Releases the lock; wakes the head of the queue if it sleeps.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock.
+    #[inline]
+    pub unsafe fn unlock(&self) {
+        if self.mutex.policy().measures() {
+            let held = now::<P>().wrapping_sub(self.since.load(Relaxed));
+            P::local(|local| local.held.fetch_add(held, Relaxed));
+        }
+        let lent = self.owner.swap(0, Relaxed) & LENT != 0;
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.mutex.unlock() };
+        if lent {
+            P::reclaim(P::thread());
+        }
+    }
+
+    /// Who owns the lock, if that is known; may be stale at once.
+    pub fn owner(&self) -> Option<ThreadId> {
+        match self.owner.load(Relaxed) & !LENT {
+            0 => None,
+            id => Some(ThreadId(id)),
+        }
+    }
+
+    /// Whether somebody holds the lock; may be stale at once.
+    pub fn is_locked(&self) -> bool {
+        self.mutex.is_locked()
+    }
+
+    /// As [`ShflMutex::set_policy`].
+    pub fn set_policy(&self, policy: Q) {
+        self.mutex.set_policy(policy);
+    }
+
+    /// The policy that waiters are sorted by; may be stale at once.
+    pub fn policy(&self) -> Q {
+        self.mutex.policy()
+    }
+
+    /// Notes that the caller has the lock.
+    #[inline]
+    fn own(&self) {
+        self.owner.store(P::thread().0, Relaxed);
+        if self.mutex.policy().measures() {
+            self.since.store(now::<P>(), Relaxed);
+        }
+    }
+
+    /// Lends the owner the rank of `me`, if the policy says so.
+    fn lend(&self, me: &Waiter<P>) {
+        if !self.mutex.policy().lends() {
+            return;
+        }
+        let seen = self.owner.load(Relaxed);
+        let owner = ThreadId(seen & !LENT);
+        // Ranks of threads fit; what a policy of somebody else's has noted may not.
+        let rank = u8::try_from(me.rank.load(Relaxed)).unwrap_or(u8::MAX);
+        if owner.0 == 0 || P::lend(owner, rank).is_err() {
+            return;
+        }
+        // One loan a lock: a second one raises the first.
+        let noted = seen & LENT == 0
+            && self.owner.compare_exchange(seen, seen | LENT, Relaxed, Relaxed).is_ok();
+        if !noted {
+            P::reclaim(owner);
+        }
+    }
+}
+
+/// What the calling thread has held of locks that measure it, counting half for each half-life that
+/// has gone by; in units of 1024 ns.
+pub(crate) fn held<P: Platform>() -> u32 {
+    P::local(|local| {
+        let now = now::<P>();
+        let halves = now.wrapping_sub(local.held_at.load(Relaxed)) / HALF_LIFE;
+        let held = local.held.load(Relaxed).checked_shr(halves).unwrap_or(0);
+        if halves > 0 {
+            local.held.store(held, Relaxed);
+            local.held_at.store(now, Relaxed);
+        }
+        held
+    })
+}
+
+/// Now; wraps around after 73 minutes.
+fn now<P: Platform>() -> u32 {
+    (P::now(Clock::Monotonic) >> UNIT_BITS) as u32
+}
+
+/// Waiting is the mutex's, but for what is lent.
+macro_rules! of_the_mutex {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)+) => {
+        $(fn $name(&self, $($argument: $type),*) -> $result {
+            Contended::$name(&self.mutex, $($argument),*)
+        })+
+    };
+}
+
+impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflOwned<P, Q, F> {
+    of_the_mutex! {
+        fn tail() -> &TailId<P>;
+        fn policy() -> Q;
+        fn is_called() -> bool;
+        fn announce() -> ();
+        fn is_held() -> bool;
+        fn spin(budget: Budget) -> bool;
+        fn take_as_comer() -> bool;
+        fn take_any() -> bool;
+        fn take_as_head(me: Place<P>) -> bool;
+        fn insist(me: Place<P>) -> bool;
+        fn give_up() -> ();
+        fn excuse_head() -> ();
+        fn unname() -> ();
+        fn leave_asleep(next: Place<P>) -> bool;
+    }
+
+    fn sign(&self, me: &Waiter<P>) {
+        self.lend(me);
+    }
+
+    fn ask_for_wake(&self, me: Place<P>) -> Ask {
+        // To who owns it now: not who did when we came, perhaps.
+        self.lend(me.node);
+        self.mutex.ask_for_wake(me)
+    }
+}
+
+super::super::impl_lock!([P: Platform, Q: Policy, F: Form] ShflOwned<P, Q, F>);

@@ -1,0 +1,84 @@
+//! Policies that need to know a lock's owner: they do what they say in
+//! [`ShflOwned`](crate::lock::ShflOwned), and nothing in a lock that has no owner word.
+
+use core::cmp::Ordering;
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{Atomic, Platform, Waiter};
+
+use super::{Policy, Priority};
+use crate::lock::shfl::held;
+
+/// Waiters lend the owner their rank: it runs no later than they would (priority inheritance;
+/// `000_…`, "Priority inheritance or boosting"). The queue is as they came: `Then<Priority, Boost>`
+/// serves the most urgent first too.
+///
+/// What it takes is the platform's to give ([`Platform::lend`]): on Linux, the right to raise the
+/// priority of a thread; without it, nothing is lent. A loan is given back when the lock is
+/// released, all loans of a thread with the last lock that has brought it one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Boost;
+
+impl Policy for Boost {
+    fn shuffles<P: Platform>(self) -> bool {
+        false
+    }
+
+    fn notes<P: Platform>(self) -> bool {
+        true
+    }
+
+    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+        Priority.on_wait(me);
+    }
+
+    /// It makes no difference between them.
+    fn groups<P: Platform>(self, _: &Waiter<P>, _: &Waiter<P>) -> bool {
+        true
+    }
+
+    fn lends(self) -> bool {
+        true
+    }
+}
+
+/// Who has held locks for longer waits for longer: the thread that has held least is served first
+/// (scheduler-cooperative locks: Patel and others, EuroSys 2020). What a thread holds is measured
+/// in locks that have this policy, over all of them, and counts half after 17 ms.
+///
+/// It ranks waiters by what they have held, so it does not go together with [`Priority`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scl;
+
+impl Policy for Scl {
+    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+        // Relaxed: as in all policies.
+        me.rank.store(u16::try_from(held::<P>()).unwrap_or(u16::MAX), Relaxed);
+    }
+
+    /// The order is the same whoever looks.
+    fn groups<P: Platform>(self, _: &Waiter<P>, _: &Waiter<P>) -> bool {
+        true
+    }
+
+    fn sorts(self) -> bool {
+        true
+    }
+
+    fn compare<P: Platform>(self, _: &Waiter<P>, one: &Waiter<P>, other: &Waiter<P>) -> Ordering {
+        // Relaxed: written before the waiter joined the queue, whose links are acquired.
+        one.rank.load(Relaxed).cmp(&other.rank.load(Relaxed))
+    }
+
+    fn strict(self) -> bool {
+        true
+    }
+
+    fn bypass(self) -> u16 {
+        64
+    }
+
+    fn measures(self) -> bool {
+        true
+    }
+}
