@@ -14,8 +14,9 @@
 //! ```
 //!
 //! [`Mutex`] is 8 bytes beside its value, [`SpinMutex`] 4, [`RwLock`] 16; a free lock owns nothing
-//! else. All are [`lock_api`] types, so what is written for those works: timed locks, mapped
-//! guards, downgrade and upgrade. All constructors are `const`.
+//! else, and none is ever poisoned. All are [`lock_api`] types, so what is written for those works:
+//! timed locks, mapped guards, downgrade and upgrade. All constructors are `const`. [`Barrier`],
+//! [`Semaphore`], [`Once`], [`OnceLock`] and [`LazyLock`] wait as the locks do.
 //! [`enable_light`] makes unlocking a [`Mutex`] cheaper, where the machine can do it; off at first.
 //! Waiters are sorted by socket; [`policy`] has other orders, for each lock and at any time.
 //! [`generic`] has the same locks for other machines than this one: a model checker, a simulator.
@@ -40,11 +41,14 @@
 
 #[cfg(feature = "arc_lock")]
 mod arc;
+mod barrier;
 mod condvar;
+mod once;
 pub mod policy;
 mod raw;
 mod reentrant;
 mod rw;
+mod semaphore;
 
 pub use antiphon_linux::light::enable_light;
 pub use antiphon_platform::Unsupported;
@@ -54,11 +58,14 @@ pub use arc::{
     ArcMutexGuard, ArcReentrantMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard,
     ArcRwLockWriteGuard,
 };
+pub use barrier::{Barrier, BarrierWaitResult};
 pub use condvar::RawCondvar;
 pub use lock_api;
+pub use once::{LazyLock, Once, OnceLock};
 pub use raw::{RawMutex, RawSpin};
 pub use reentrant::{ReentrantMutex, ReentrantMutexGuard, ThreadIdentity};
 pub use rw::RawRwLock;
+pub use semaphore::{MAX_PERMITS, Semaphore, SemaphorePermit, TooManyPermits};
 
 /// A blocking mutex: [`ShflMutex`](generic::ShflMutex) on Linux.
 pub type Mutex<T> = lock_api::Mutex<RawMutex, T>;
@@ -153,5 +160,5 @@ pub mod generic {
     pub use antiphon_sync::lock::{GroupReaders, GroupWriters};
     pub use antiphon_sync::lock::{MAX_READERS, Recursive, Refused, RwForm, ShflRwLock};
     pub use antiphon_sync::policy;
-    pub use antiphon_sync::wait::Condvar;
+    pub use antiphon_sync::wait::{Barrier, Condvar, CrowdForm, Once, Semaphore};
 }

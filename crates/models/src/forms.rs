@@ -4,6 +4,7 @@ use antiphon_check::Check;
 use antiphon_platform::Budget;
 use antiphon_sync::lock::{Form, RwForm, ShflMutex};
 use antiphon_sync::policy;
+use antiphon_sync::wait::CrowdForm;
 
 /// Small numbers, so that a few threads reach every edge: spins in the queue of `SPIN`
 /// nanoseconds, which end in any way they may; a first look whether the head is stuck after
@@ -26,6 +27,13 @@ impl<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32> Form
 impl<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32> RwForm
     for Small<SPIN, BACKSTOP_NS, PATIENCE_NS>
 {
+}
+
+/// Who lets two sleepers go leaves one of them to the other.
+impl<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32> CrowdForm
+    for Small<SPIN, BACKSTOP_NS, PATIENCE_NS>
+{
+    const ALONE: u32 = 1;
 }
 
 const FOR_EVER: u32 = u32::MAX;

@@ -29,6 +29,7 @@
 //! names the tests that must notice.
 
 mod arena;
+mod barrier;
 mod bounds;
 mod chosen;
 mod classic;
@@ -40,10 +41,12 @@ mod in_line;
 mod inherited;
 mod moved;
 mod mutex;
+mod once;
 mod outcome;
 mod program;
 mod rw;
 mod scavenging;
+mod semaphore;
 mod spin;
 mod tests;
 mod watched;
@@ -64,6 +67,9 @@ pub fn all() -> Vec<Entry> {
         defects::entries(),
         condvar::entries(),
         moved::entries(),
+        semaphore::entries(),
+        barrier::entries(),
+        once::entries(),
         arena::entries(),
         scavenging::entries(),
         in_line::entries(),

@@ -14,6 +14,16 @@ macro_rules! tests {
             an_exhausted_arena_says_so: ["arena/exhausted-"],
         }
     };
+    (model_barrier: $then:ident) => {
+        $then! {
+            model_barrier:
+            nobody_goes_on_before_all_have_come: ["barrier/meets-"],
+            survives_an_exhausted_arena: ["barrier/exhausted-"],
+            works_in_the_child_of_a_fork: ["barrier/inherited-"],
+            may_be_destroyed_once_anybody_is_back: ["barrier/destroyed-"],
+            works_as_shipped: ["barrier/shipped-"],
+        }
+    };
     (model_classic: $then:ident) => {
         $then! {
             model_classic:
@@ -75,6 +85,16 @@ macro_rules! tests {
             works_as_shipped: ["shfl-mutex/shipped-", "shfl-mutex+light/shipped-"],
         }
     };
+    (model_once: $then:ident) => {
+        $then! {
+            model_once:
+            is_run_once: ["once/runs-"],
+            a_run_that_fails_was_none: ["once/fails-"],
+            survives_an_exhausted_arena: ["once/exhausted-"],
+            works_in_the_child_of_a_fork: ["once/inherited-"],
+            works_as_shipped: ["once/shipped-"],
+        }
+    };
     (model_rw: $then:ident) => {
         $then! {
             model_rw:
@@ -101,6 +121,22 @@ macro_rules! tests {
             works_in_the_child_of_a_fork: ["shfl-rw/inherited-"],
             may_be_destroyed_once_it_was_had: ["shfl-rw/destroyed-", "shfl-rw/left-for-good-"],
             works_as_shipped: ["shfl-rw/shipped-", "shfl-rw+recursive/shipped-"],
+        }
+    };
+    (model_semaphore: $then:ident) => {
+        $then! {
+            model_semaphore:
+            a_permit_has_one_owner: ["semaphore/excludes-"],
+            a_release_reaches_who_waits: ["semaphore/signals-"],
+            permits_gather_for_who_wants_many: ["semaphore/gathers-"],
+            keeps_permits_for_a_head_that_insists: ["semaphore/fair-"],
+            a_waiter_may_give_up: ["semaphore/gives-up-"],
+            a_try_is_honest: ["semaphore/tries-"],
+            the_backstop_breaks_nothing: ["semaphore/backstop-"],
+            survives_an_exhausted_arena: ["semaphore/exhausted-"],
+            works_in_the_child_of_a_fork: ["semaphore/inherited-"],
+            may_be_destroyed_once_a_permit_was_had: ["semaphore/destroyed-"],
+            works_as_shipped: ["semaphore/shipped-"],
         }
     };
     (model_spin: $then:ident) => {
@@ -140,13 +176,16 @@ macro_rules! table {
 }
 
 /// The tests, by program.
-pub const TESTS: [&[Test]; 7] = [
+pub const TESTS: [&[Test]; 10] = [
     tests!(model_arena: table),
+    tests!(model_barrier: table),
     tests!(model_classic: table),
     tests!(model_condvar: table),
     tests!(model_defects: table),
     tests!(model_mutex: table),
+    tests!(model_once: table),
     tests!(model_rw: table),
+    tests!(model_semaphore: table),
     tests!(model_spin: table),
 ];
 

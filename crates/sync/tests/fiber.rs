@@ -1,4 +1,5 @@
-//! One mutex serves fibers and threads, waiters of both kinds in one queue.
+//! One mutex serves fibers and threads, waiters of both kinds in one queue; and whatever else a
+//! fiber waits for, its thread goes on.
 //!
 //! The fibers run on one thread, under a toy scheduler: if a fiber that waits blocked that thread,
 //! the fiber that holds the lock would never run, and the test would hang.
@@ -15,6 +16,7 @@ use antiphon_linux::Linux;
 use antiphon_linux::fiber::{Hooks, Sleep, install};
 use antiphon_platform::Platform;
 use antiphon_sync::lock::ShflMutex;
+use antiphon_sync::wait::{Barrier, Once, Semaphore};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 /// What a fiber tells the scheduler when it is switched away from.
@@ -135,9 +137,13 @@ fn fibers_and_threads_wait_in_one_queue() {
         .collect();
 
     let suspended = Rc::new(Cell::new(0u64));
+    let waits = (Once::<Linux>::NEW, Barrier::<Linux>::new(FIBERS as u32), Semaphore::new(1));
+    let waits: Rc<(_, _, Semaphore<Linux>)> = Rc::new(waits);
+    let leaders = Rc::new(Cell::new(0));
     let fibers = (1..=FIBERS)
         .map(|handle| {
             let (lock, count, suspended) = (lock.clone(), count.clone(), suspended.clone());
+            let (waits, leaders) = (waits.clone(), leaders.clone());
             Coroutine::new(move |yielder: &Yielder<(), Switch>, ()| {
                 for _ in 0..ROUNDS {
                     CURRENT.set((handle, yielder));
@@ -147,6 +153,13 @@ fn fibers_and_threads_wait_in_one_queue() {
                         suspended.set(suspended.get() + 1);
                     });
                 }
+                // The first lets the others run in the middle, who then wait for it.
+                waits.0.call_once(|| switch(Switch::Yield));
+                let leads = waits.1.wait();
+                leaders.set(leaders.get() + u32::from(leads));
+                waits.2.acquire();
+                switch(Switch::Yield);
+                assert_eq!(waits.2.release(1), Ok(()));
             })
         })
         .collect();
@@ -154,5 +167,6 @@ fn fibers_and_threads_wait_in_one_queue() {
     stop.store(true, Ordering::Relaxed);
     let by_threads: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
     assert_eq!(suspended.get(), FIBERS * ROUNDS);
+    assert_eq!((leaders.get(), waits.2.permits()), (1, 1));
     assert_eq!(count.load(Ordering::Relaxed), FIBERS * ROUNDS + by_threads);
 }

@@ -9,7 +9,8 @@ use std::thread;
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
-use antiphon_sync::wait::Condvar;
+use antiphon_sync::policy;
+use antiphon_sync::wait::{Barrier, Condvar, Once, Semaphore};
 use support::{FORKS, after, in_child};
 
 /// Asks for the first node while there is no address space to keep any, which is never tried again.
@@ -85,5 +86,40 @@ fn a_condvar_without_nodes_ends_its_waits() {
             unlock();
             lock.try_lock()
         }
+    }));
+}
+
+#[test]
+fn a_barrier_a_semaphore_and_a_once_without_nodes_let_go() {
+    const THREADS: u32 = 4;
+    const ROUNDS: u32 = 20;
+    assert!(in_child(FORKS[0].1, || {
+        let barrier = Barrier::<Linux>::new(THREADS);
+        let semaphore = Semaphore::<Linux, policy::None>::new(1);
+        let once = Once::<Linux>::NEW;
+        let (leaders, runs) = (AtomicU32::new(0), AtomicU32::new(0));
+        let run = || {
+            runs.fetch_add(1, Relaxed);
+            thread::yield_now();
+        };
+        refuse_nodes()
+            && thread::scope(|scope| {
+                for _ in 0..THREADS {
+                    scope.spawn(|| {
+                        for _ in 0..ROUNDS {
+                            leaders.fetch_add(barrier.wait().into(), Relaxed);
+                            once.call_once(run);
+                            semaphore.acquire();
+                            thread::yield_now();
+                            assert_eq!(semaphore.release(1), Ok(()));
+                        }
+                    });
+                }
+                true
+            })
+            && {
+                barrier.retire();
+                (leaders.load(Relaxed), runs.load(Relaxed)) == (ROUNDS, 1)
+            }
     }));
 }

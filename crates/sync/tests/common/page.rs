@@ -26,6 +26,16 @@ impl Page {
         Self(page as usize)
     }
 
+    /// Puts `value` at its beginning.
+    ///
+    /// # Safety
+    ///
+    /// It fits in the page, and nobody uses that yet.
+    pub unsafe fn write<T>(self, value: T) {
+        // SAFETY: the caller's promise; a page is aligned for anything.
+        unsafe { (self.0 as *mut T).write(value) }
+    }
+
     /// What stands at its beginning.
     ///
     /// # Safety

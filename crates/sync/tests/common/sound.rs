@@ -2,6 +2,7 @@
 
 use antiphon_platform::Budget;
 use antiphon_sync::lock::{Form, RwForm};
+use antiphon_sync::wait::CrowdForm;
 
 /// All sleep at once, and nobody looks up by itself: a wake that does not come shows.
 pub struct Sound;
@@ -18,3 +19,8 @@ impl Form for Sound {
 }
 
 impl RwForm for Sound {}
+
+/// And who is woken wakes others.
+impl CrowdForm for Sound {
+    const ALONE: u32 = 1;
+}

@@ -122,6 +122,12 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     /// release wakes it. `false` if it could have what it wants at once, and is to be woken.
     fn leave_asleep(&self, next: Place<P>) -> bool;
 
+    /// Whether that stands now that the waiter is the head: nobody has woken it before it was. Only
+    /// where others than the caller could.
+    fn is_left_asleep(&self, _next: Place<P>) -> bool {
+        true
+    }
+
     #[cold]
     #[inline(never)]
     fn lock_contended(&self, deadline: Option<Deadline>) -> Wait {
@@ -367,7 +373,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 continue;
             }
             if was.parked()
-                && !asleep
+                && !(asleep && self.is_left_asleep(next))
                 && let Some(target) = target
             {
                 P::unpark(target);

@@ -12,14 +12,17 @@ mod mutex;
 mod owned;
 mod queue;
 mod rw;
+mod semaphore;
 mod shuffle;
 mod sort;
 mod spin;
 pub(crate) mod status;
+mod wake;
 
 pub use moved::Moved;
 pub use mutex::{Form, Published, ShflMutex, Standard};
 pub use owned::ShflOwned;
 pub(crate) use owned::held;
 pub use rw::{GroupReaders, GroupWriters, MAX_READERS, Recursive, Refused, RwForm, ShflRwLock};
+pub use semaphore::{MAX_PERMITS, Semaphore, TooManyPermits};
 pub use spin::ShflSpin;

@@ -36,7 +36,6 @@ mod kind;
 mod read;
 mod state;
 mod upgrade;
-mod wake;
 mod write;
 
 use core::marker::PhantomData;
@@ -46,12 +45,12 @@ use antiphon_platform::{Atomic, Platform, WaiterId};
 
 use super::mutex::Standard;
 use super::queue::TailId;
+use super::wake::{self, wake};
 use crate::policy::{Numa, Policy};
 pub use form::{Recursive, RwForm};
 pub use group::{GroupReaders, GroupWriters};
 pub use state::MAX_READERS;
 use state::State;
-use wake::wake;
 
 /// A NUMA-aware blocking readers-writer lock, 16 bytes.
 ///

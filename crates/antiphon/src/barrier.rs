@@ -1,0 +1,67 @@
+//! The barrier as the standard library has it.
+
+use std::fmt;
+
+use antiphon_linux::Linux;
+use antiphon_sync::wait;
+
+/// Lets threads go on when so many have come; to be used any number of times. 16 bytes.
+///
+/// ```
+/// static ALL: antiphon::Barrier = antiphon::Barrier::new(3);
+///
+/// std::thread::scope(|scope| {
+///     for _ in 0..3 {
+///         scope.spawn(|| {
+///             // What each does by itself.
+///             if ALL.wait().is_leader() {
+///                 // What one of them does then.
+///             }
+///         });
+///     }
+/// });
+/// ```
+#[repr(transparent)]
+pub struct Barrier(wait::Barrier<Linux>);
+
+/// What [`Barrier::wait`] returns.
+pub struct BarrierWaitResult(bool);
+
+impl Barrier {
+    /// A barrier for `threads` threads; 0 is the same as 1.
+    ///
+    /// # Panics
+    ///
+    /// If they are more than a `u32` can count.
+    #[must_use]
+    pub const fn new(threads: usize) -> Self {
+        assert!(threads <= u32::MAX as usize, "a barrier for more threads than there can be");
+        Self(wait::Barrier::new(threads as u32))
+    }
+
+    /// Blocks until as many threads have come as the barrier is for, the caller included. What each
+    /// did before happens before what any of them does afterwards.
+    pub fn wait(&self) -> BarrierWaitResult {
+        BarrierWaitResult(self.0.wait())
+    }
+}
+
+impl BarrierWaitResult {
+    /// Whether the caller is the one of its round that is to do what one has to do.
+    #[must_use]
+    pub fn is_leader(&self) -> bool {
+        self.0
+    }
+}
+
+impl fmt::Debug for Barrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Barrier").field("threads", &self.0.parties()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for BarrierWaitResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BarrierWaitResult").field("is_leader", &self.0).finish()
+    }
+}

@@ -1,0 +1,241 @@
+//! Once, a value that is set once, and one that makes itself: as the standard library has them,
+//! but never poisoned.
+
+use std::cell::UnsafeCell;
+use std::convert::Infallible;
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::ops::Deref;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+
+use antiphon_linux::Linux;
+use antiphon_sync::wait;
+
+/// Does something one time, for all threads that need it. 4 bytes.
+///
+/// A run that panics has not been: the next caller runs its own. A closure that calls the same
+/// `Once` again waits for itself for ever.
+///
+/// ```
+/// static READY: antiphon::Once = antiphon::Once::new();
+///
+/// READY.call_once(|| println!("once"));
+/// READY.call_once(|| unreachable!());
+/// assert!(READY.is_completed());
+/// ```
+#[repr(transparent)]
+pub struct Once(wait::Once<Linux>);
+
+impl Once {
+    /// Not done yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(wait::Once::NEW)
+    }
+
+    /// Runs `f` if nobody has, or blocks until who does is done.
+    #[inline]
+    pub fn call_once(&self, f: impl FnOnce()) {
+        self.0.call_once(f);
+    }
+
+    /// As [`call_once`](Self::call_once), but if `f` fails the next caller runs its own.
+    ///
+    /// # Errors
+    ///
+    /// That of `f`.
+    #[inline]
+    pub fn try_call_once<E>(&self, f: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        self.0.try_call_once(f)
+    }
+
+    /// Whether it was done; what was done is visible then.
+    #[inline]
+    #[must_use]
+    pub fn is_completed(&self) -> bool {
+        self.0.is_completed()
+    }
+}
+
+impl Default for Once {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Once {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Once").field("is_completed", &self.is_completed()).finish()
+    }
+}
+
+/// A value that is set one time, by whoever needs it first. 4 bytes beside the value.
+///
+/// ```
+/// static HOME: antiphon::OnceLock<String> = antiphon::OnceLock::new();
+///
+/// assert_eq!(HOME.get(), None);
+/// assert_eq!(HOME.get_or_init(|| "a house".to_owned()), "a house");
+/// assert_eq!(HOME.set("a tent".to_owned()), Err("a tent".to_owned()));
+/// ```
+pub struct OnceLock<T> {
+    once: Once,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+// SAFETY: threads share `&T`, and the one that sets the value may be another than the one that
+// drops it; it is written by one thread, before any other sees that it is there.
+unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
+// A run that panics has set nothing.
+impl<T: RefUnwindSafe + UnwindSafe> RefUnwindSafe for OnceLock<T> {}
+
+impl<T> OnceLock<T> {
+    /// Not set yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { once: Once::new(), value: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+
+    /// The value, if it was set. Never blocks.
+    #[inline]
+    pub fn get(&self) -> Option<&T> {
+        // SAFETY: completed, so the value was written, which happens before; and nobody writes it
+        // again.
+        self.once.is_completed().then(|| unsafe { (*self.value.get()).assume_init_ref() })
+    }
+
+    /// The value, if it was set.
+    pub fn get_mut(&mut self) -> Option<&mut T> {
+        // SAFETY: as above; the borrow is the only one.
+        self.once.is_completed().then(|| unsafe { self.value.get_mut().assume_init_mut() })
+    }
+
+    /// Sets the value if it was not; blocks while another thread is about to.
+    ///
+    /// # Errors
+    ///
+    /// `value`, if there is one already.
+    pub fn set(&self, value: T) -> Result<(), T> {
+        let mut value = Some(value);
+        self.once.call_once(|| {
+            if let Some(value) = value.take() {
+                // SAFETY: one thread at a time runs this, and nobody looks before it is completed.
+                unsafe { (*self.value.get()).write(value) };
+            }
+        });
+        value.map_or(Ok(()), Err)
+    }
+
+    /// The value; if it was not set, that of `make`. Blocks while another thread makes it. If
+    /// `make` panics it was not set.
+    #[inline]
+    pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
+        let Ok(value) = self.get_or_try_init(|| Ok::<T, Infallible>(make()));
+        value
+    }
+
+    /// As [`get_or_init`](Self::get_or_init), but `make` may fail: then the value was not set.
+    ///
+    /// # Errors
+    ///
+    /// That of `make`.
+    #[inline]
+    pub fn get_or_try_init<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+        self.once.try_call_once(|| {
+            let value = make()?;
+            // SAFETY: as in `set`.
+            unsafe { (*self.value.get()).write(value) };
+            Ok(())
+        })?;
+        // SAFETY: as in `get`: `try_call_once` returns when it is completed.
+        Ok(unsafe { (*self.value.get()).assume_init_ref() })
+    }
+
+    /// Takes the value out; it is not set then.
+    pub fn take(&mut self) -> Option<T> {
+        let set = std::mem::take(&mut self.once).is_completed();
+        // SAFETY: it was written, and the new `once` says that it is there no more.
+        set.then(|| unsafe { self.value.get_mut().assume_init_read() })
+    }
+
+    /// The value, if it was set.
+    pub fn into_inner(mut self) -> Option<T> {
+        self.take()
+    }
+}
+
+impl<T> Drop for OnceLock<T> {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
+}
+
+impl<T> Default for OnceLock<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> From<T> for OnceLock<T> {
+    fn from(value: T) -> Self {
+        let lock = Self::new();
+        lock.get_or_init(|| value);
+        lock
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for OnceLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OnceLock").field(&self.get()).finish()
+    }
+}
+
+/// A value that is made when it is needed first.
+///
+/// If making it panics it was not made, and the next who needs it makes it: so the closure must be
+/// one that can be called again.
+///
+/// ```
+/// static WORDS: antiphon::LazyLock<Vec<&str>> =
+///     antiphon::LazyLock::new(|| "a value on demand".split(' ').collect());
+///
+/// assert_eq!(WORDS.len(), 4);
+/// ```
+pub struct LazyLock<T, F = fn() -> T> {
+    value: OnceLock<T>,
+    make: F,
+}
+
+impl<T, F: Fn() -> T> LazyLock<T, F> {
+    /// Not made yet.
+    pub const fn new(make: F) -> Self {
+        Self { value: OnceLock::new(), make }
+    }
+
+    /// The value. Makes it if that was not done; blocks while another thread does.
+    #[inline]
+    pub fn force(this: &Self) -> &T {
+        this.value.get_or_init(&this.make)
+    }
+}
+
+impl<T, F: Fn() -> T> Deref for LazyLock<T, F> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        Self::force(self)
+    }
+}
+
+impl<T: Default> Default for LazyLock<T> {
+    fn default() -> Self {
+        Self::new(T::default)
+    }
+}
+
+impl<T: fmt::Debug, F> fmt::Debug for LazyLock<T, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LazyLock").field(&self.value.get()).finish()
+    }
+}

@@ -1,0 +1,105 @@
+//! Once: run by one, seen by all.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, Data};
+use antiphon_platform::{Atomic, Platform};
+use antiphon_sync::lock::Standard;
+use antiphon_sync::wait::{self, CrowdForm};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::forms::{Sleepy, Spinning};
+use crate::program::Program;
+
+type Once<F> = wait::Once<Check, F>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
+
+pub fn entries() -> Vec<Entry> {
+    let failed = &["another has failed"];
+    vec![
+        Entry::new("once/runs-2x1", running::<Sleepy>(2, 0), PLAIN),
+        Entry::new("once/runs-2x2", running_twice(), PLAIN),
+        Entry::new("once/runs-3x1", running::<Sleepy>(3, 0), PLAIN),
+        Entry::new("once/runs-6x1", running::<Sleepy>(6, 0), PLAIN.spurious(1)).by_lot(5_000),
+        Entry::new("once/runs-any-platform-2x1", running::<Spinning>(2, 0), ANY),
+        Entry::new("once/runs-any-platform-3x1", running::<Spinning>(3, 0), ANY).by_lot(10_000),
+        Entry::new("once/fails-2x1", failing::<Sleepy>(2), PLAIN.spurious(1)).reaches(failed),
+        Entry::new("once/fails-3x1", failing::<Sleepy>(3), PLAIN).reaches(failed),
+        Entry::new("once/fails-any-platform-4x1", failing::<Spinning>(4), ANY)
+            .by_lot(5_000)
+            .reaches(failed),
+        Entry::new("once/exhausted-3x1", running::<Sleepy>(3, 0), PLAIN.nodes(0)),
+        Entry::new("once/exhausted-but-one-3x1", running::<Sleepy>(3, 0), PLAIN.nodes(1)),
+        Entry::new("once/inherited-2x1", running::<Sleepy>(2, STRANGERS), PLAIN),
+        Entry::new("once/inherited-3x1", running::<Sleepy>(3, STRANGERS), PLAIN).by_lot(3_000),
+        Entry::new("once/shipped-2x1", running::<Standard>(2, 0), ANY),
+        Entry::new("once/shipped-5x1", running::<Standard>(5, 0), ANY).by_lot(3_000),
+    ]
+}
+
+/// A parent's thread runs it, and another waits: an index that the child's arena won't hand out.
+const STRANGERS: u32 = 40 << 12 | 2 << 2 | 1;
+
+/// Each thread needs it. `word` is what a parent has left.
+fn running<F: CrowdForm>(threads: u32, word: u32) -> Program {
+    Program::new(threads, threads, move |scope| {
+        let once = scope.share(Once::<F>::NEW);
+        let made = scope.share(Data::new(0));
+        if word != 0 {
+            // SAFETY: a `Once` is this word; it lives as long as the borrow.
+            let words = unsafe { &*std::ptr::from_ref(once).cast::<<Check as Platform>::U32>() };
+            words.store(word, Relaxed);
+        }
+        for _ in 0..threads {
+            scope.spawn(move || {
+                once.call_once(|| made.set(made.get() + 1));
+                assert_eq!(made.get(), 1, "done, and once");
+            });
+        }
+        scope.finally(|| assert!(once.is_completed()));
+    })
+}
+
+/// Each thread needs it twice, and looks first.
+fn running_twice() -> Program {
+    Program::new(2, 4, |scope| {
+        let once = scope.share(Once::<Sleepy>::NEW);
+        let made = scope.share(Data::new(0));
+        for _ in 0..2 {
+            scope.spawn(move || {
+                if once.is_completed() {
+                    assert_eq!(made.get(), 1, "done, and seen");
+                }
+                for _ in 0..2 {
+                    once.call_once(|| made.set(made.get() + 1));
+                }
+                assert_eq!(made.get(), 1, "done, and once");
+            });
+        }
+    })
+}
+
+/// The first run fails; then whoever comes runs its own, and sees what the first has left. Has to
+/// reach `another has failed`.
+fn failing<F: CrowdForm>(threads: u32) -> Program {
+    Program::new(threads, threads, move |scope| {
+        let once = scope.share(Once::<F>::NEW);
+        let tries = scope.share(Data::new(0));
+        for _ in 0..threads {
+            scope.spawn(move || {
+                let run = once.try_call_once(|| {
+                    tries.set(tries.get() + 1);
+                    if tries.get() == 1 { Err("the first") } else { Ok(()) }
+                });
+                if run.is_ok() {
+                    antiphon_check::probe("another has failed");
+                    assert_eq!(tries.get(), 2, "done by the second");
+                }
+            });
+        }
+        scope.finally(|| assert!(once.is_completed()));
+    })
+}

@@ -1,0 +1,268 @@
+//! The semaphore: no permit too many, none lost, and whoever waits is woken.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, Data, Scope};
+use antiphon_platform::{Atomic, Platform, WaiterId};
+use antiphon_sync::lock::{Form, Standard};
+use antiphon_sync::policy::None;
+use antiphon_sync::wait;
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::forms::{Backed, Insistent, Sleepy, Spinning};
+use crate::program::{Program, soon};
+
+type Semaphore<F = Sleepy> = wait::Semaphore<Check, None, F>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
+
+pub fn entries() -> Vec<Entry> {
+    [exclusive(), signalled(), gathered(), impatient(), hardened()].into_iter().flatten().collect()
+}
+
+/// One permit, as a mutex.
+fn exclusive() -> Vec<Entry> {
+    let timed = PLAIN.timeouts(1);
+    vec![
+        Entry::new("semaphore/excludes-2x1", excluding::<Sleepy>(2, 1), PLAIN),
+        Entry::new("semaphore/excludes-2x2", excluding::<Sleepy>(2, 2), PLAIN).long(),
+        Entry::new("semaphore/excludes-3x1", excluding::<Sleepy>(3, 1), PLAIN),
+        Entry::new("semaphore/excludes-4x2", excluding::<Sleepy>(4, 2), PLAIN.spurious(1))
+            .by_lot(5_000),
+        Entry::new("semaphore/excludes-any-platform-2x1", excluding::<Spinning>(2, 1), ANY),
+        Entry::new("semaphore/excludes-any-platform-3x2", excluding::<Spinning>(3, 2), ANY)
+            .by_lot(5_000),
+        Entry::new("semaphore/fair-2x2", excluding::<Insistent>(2, 2), PLAIN).long(),
+        Entry::new("semaphore/fair-3x2", excluding::<Insistent>(3, 2), PLAIN.spurious(1))
+            .by_lot(5_000),
+        Entry::new("semaphore/backstop-2x1", excluding::<Backed>(2, 1), timed),
+        Entry::new("semaphore/backstop-3x2", excluding::<Backed>(3, 2), timed.spurious(1))
+            .by_lot(5_000),
+        Entry::new("semaphore/exhausted-3x1", excluding::<Sleepy>(3, 1), PLAIN.nodes(0)),
+        Entry::new("semaphore/exhausted-but-one-3x1", excluding::<Sleepy>(3, 1), PLAIN.nodes(1)),
+    ]
+}
+
+/// Permits that come from one thread and are taken by others, for good.
+fn signalled() -> Vec<Entry> {
+    vec![
+        Entry::new("semaphore/signals-1+1", signalling::<Sleepy>(1, 1), PLAIN.spurious(1)),
+        Entry::new("semaphore/signals-2+1", signalling::<Sleepy>(2, 1), PLAIN),
+        Entry::new("semaphore/signals-together-2+1", signalling::<Sleepy>(2, 2), PLAIN),
+        Entry::new("semaphore/signals-together-3+1", signalling::<Sleepy>(3, 3), PLAIN.spurious(1))
+            .by_lot(5_000),
+        Entry::new("semaphore/signals-any-platform-3+1", signalling::<Spinning>(3, 1), ANY)
+            .by_lot(5_000),
+        Entry::new("semaphore/destroyed-1+1", destroying(), PLAIN),
+    ]
+}
+
+fn gathered() -> Vec<Entry> {
+    let timed = PLAIN.timeouts(1);
+    vec![
+        Entry::new("semaphore/gathers-1+2", gathering::<Sleepy>(2, 0), PLAIN),
+        Entry::new("semaphore/gathers-beside-1+2+1", gathering::<Sleepy>(2, 1), PLAIN.spurious(1))
+            .by_lot(5_000),
+        Entry::new("semaphore/gathers-fair-1+2+1", gathering::<Insistent>(2, 1), PLAIN)
+            .by_lot(5_000),
+        Entry::new("semaphore/gathers-backstop-1+2+1", gathering::<Backed>(2, 1), timed)
+            .by_lot(5_000),
+    ]
+}
+
+fn impatient() -> Vec<Entry> {
+    let timed = PLAIN.timeouts(1);
+    let gave_up = &["gave up"];
+    vec![
+        Entry::new("semaphore/gives-up-alone-1+1", giving_up::<Sleepy>(0), timed).reaches(gave_up),
+        Entry::new("semaphore/gives-up-beside-1+1+1", giving_up::<Sleepy>(1), timed)
+            .reaches(gave_up)
+            .long(),
+        Entry::new("semaphore/gives-up-2+1+1", giving_up::<Sleepy>(2), timed.spurious(1))
+            .by_lot(8_000)
+            .reaches(gave_up),
+        Entry::new("semaphore/gives-up-fair-1+1+1", giving_up::<Insistent>(1), timed)
+            .by_lot(5_000)
+            .reaches(gave_up),
+        Entry::new("semaphore/tries-1+1", trying(1), PLAIN.spurious(1)).reaches(&["busy"]),
+        Entry::new("semaphore/tries-2+1", trying(2), PLAIN).reaches(&["busy"]),
+    ]
+}
+
+fn hardened() -> Vec<Entry> {
+    let tired = PLAIN.expiries(3);
+    vec![
+        Entry::new("semaphore/inherited-1+1", inherited(1), PLAIN),
+        Entry::new("semaphore/inherited-2+1", inherited(2), PLAIN).by_lot(3_000),
+        Entry::new("semaphore/shipped-2x1", excluding::<Standard>(2, 1), tired.spurious(1)),
+        Entry::new("semaphore/shipped-3x2", excluding::<Standard>(3, 2), tired.spurious(1))
+            .by_lot(5_000),
+        Entry::new("semaphore/shipped-3+1", signalling::<Standard>(3, 1), tired.timeouts(1))
+            .by_lot(5_000),
+    ]
+}
+
+fn release<F: Form>(semaphore: &Semaphore<F>, permits: u32) {
+    assert_eq!(semaphore.release(permits), Ok(()));
+}
+
+/// A thread that takes a permit, touches plain data, and gives it back.
+fn section<'scope, F: Form>(
+    scope: &'scope Scope<'scope, '_>,
+    semaphore: &'scope Semaphore<F>,
+    data: &'scope Data<u32>,
+    rounds: u32,
+) {
+    scope.spawn(move || {
+        for _ in 0..rounds {
+            semaphore.acquire();
+            data.set(data.get() + 1);
+            release(semaphore, 1);
+        }
+    });
+}
+
+fn excluding<F: Form>(threads: u32, rounds: u32) -> Program {
+    Program::new(threads, threads * rounds, move |scope| {
+        let semaphore = scope.share(Semaphore::<F>::new(1));
+        let data = scope.share(Data::new(0));
+        (0..threads).for_each(|_| section(scope, semaphore, data, rounds));
+        scope.finally(move || {
+            assert_eq!(data.get(), threads * rounds);
+            assert!(semaphore.try_acquire(1) && semaphore.permits() == 0);
+        });
+    })
+}
+
+/// `takers` threads take a permit each, which one thread gives, `step` at a time.
+fn signalling<F: Form>(takers: u32, step: u32) -> Program {
+    Program::new(takers + 1, takers + takers / step, move |scope| {
+        let semaphore = scope.share(Semaphore::<F>::new(0));
+        let data = scope.share(Data::new(0));
+        for _ in 0..takers {
+            scope.spawn(move || {
+                semaphore.acquire();
+                assert!(data.get() > 0, "what came before the release");
+            });
+        }
+        scope.spawn(move || {
+            data.set(1);
+            (0..takers / step).for_each(|_| release(semaphore, step));
+        });
+        scope.finally(move || assert_eq!(semaphore.permits(), 0, "each has had one"));
+    })
+}
+
+/// SEM-3: who takes the last permit frees the semaphore.
+fn destroying() -> Program {
+    Program::new(2, 2, |scope| {
+        let semaphore = scope.share(Semaphore::<Sleepy>::new(0));
+        scope.spawn(move || release(semaphore, 1));
+        scope.spawn(move || {
+            semaphore.acquire();
+            antiphon_check::retire(semaphore);
+        });
+    })
+}
+
+/// One wants as many permits as there are threads that give one; `others` take one of them for a
+/// while.
+fn gathering<F: Form>(givers: u32, others: u32) -> Program {
+    Program::new(1 + givers + others, 1 + givers + others, move |scope| {
+        let semaphore = scope.share(Semaphore::<F>::new(0));
+        let parts = scope.share((0..givers).map(|_| Data::new(false)).collect::<Vec<_>>());
+        scope.spawn(move || {
+            semaphore.acquire_many(givers);
+            assert!(parts.iter().all(Data::get), "all have given");
+            release(semaphore, givers);
+        });
+        for part in parts {
+            scope.spawn(move || {
+                part.set(true);
+                release(semaphore, 1);
+            });
+        }
+        for _ in 0..others {
+            scope.spawn(move || {
+                semaphore.acquire();
+                release(semaphore, 1);
+            });
+        }
+        scope.finally(move || assert_eq!(semaphore.permits(), givers));
+    })
+}
+
+/// `patient` threads take a permit, and so does one that may give up; as many are given as are
+/// wanted in the end. Has to reach `gave up`.
+fn giving_up<F: Form>(patient: u32) -> Program {
+    Program::new(patient + 2, patient + 2, move |scope| {
+        let semaphore = scope.share(Semaphore::<F>::new(0));
+        for _ in 0..patient {
+            scope.spawn(move || semaphore.acquire());
+        }
+        scope.spawn(move || {
+            if semaphore.acquire_until(1, soon()) {
+                release(semaphore, 1);
+            } else {
+                antiphon_check::probe("gave up");
+            }
+        });
+        let given = patient.max(1);
+        scope.spawn(move || release(semaphore, given));
+        scope.finally(move || {
+            assert_eq!(semaphore.permits(), given - patient, "none went with it");
+            release(semaphore, 1);
+            assert!(semaphore.acquire_until(1, soon()), "and none is kept for it");
+        });
+    })
+}
+
+/// A try takes what is there, and nothing that is not. Has to reach `busy`.
+fn trying(others: u32) -> Program {
+    Program::new(others + 1, others + 1, move |scope| {
+        let semaphore = scope.share(Semaphore::<Sleepy>::new(1));
+        let data = scope.share(Data::new(0));
+        (0..others).for_each(|_| section(scope, semaphore, data, 1));
+        scope.spawn(move || {
+            if semaphore.try_acquire(1) {
+                data.set(data.get() + 1);
+                release(semaphore, 1);
+            } else {
+                antiphon_check::probe("busy");
+            }
+        });
+        scope.finally(move || assert!(semaphore.try_acquire(1), "it was given back"));
+    })
+}
+
+/// The words of a semaphore.
+#[repr(C, align(8))]
+struct Words {
+    state: <Check as Platform>::U64,
+    tail: <Check as Platform>::U32,
+    first: u32,
+}
+
+const _: () = assert!(size_of::<Words>() == size_of::<Semaphore>());
+
+/// In the child of a fork: the parent's head sleeps and is favoured, and others wait behind it.
+/// `takers` threads wait all the same, and are woken.
+fn inherited(takers: u32) -> Program {
+    /// `WAKE`, `FAIR` and a name that somebody here may have too.
+    const HEADS: u64 = 3 << 32 | 1 << 48;
+    Program::new(takers + 1, takers + 1, move |scope| {
+        let semaphore = scope.share(Semaphore::<Sleepy>::new(0));
+        // SAFETY: the words of a semaphore, of the sizes and in the places that its file gives
+        // them; it lives as long as the borrow.
+        let words = unsafe { &*std::ptr::from_ref(semaphore).cast::<Words>() };
+        words.state.store(HEADS, Relaxed);
+        words.tail.store(WaiterId::new(Check::epoch() + 1, 1).bits(), Relaxed);
+        for _ in 0..takers {
+            scope.spawn(move || semaphore.acquire());
+        }
+        scope.spawn(move || (0..takers).for_each(|_| release(semaphore, 1)));
+        scope.finally(move || assert_eq!(semaphore.permits(), 0));
+    })
+}

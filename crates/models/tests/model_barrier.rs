@@ -1,0 +1,6 @@
+//! The barrier.
+
+#[macro_use]
+mod common;
+
+antiphon_models::tests! { model_barrier: models }

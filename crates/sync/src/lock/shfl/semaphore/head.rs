@@ -1,0 +1,124 @@
+//! Waiting: what those who wait do to the state. `contended.rs` has the rest.
+//!
+//! `NAME`, `WANTED` and `WAKE` are set by one at a time: the head; or the one that was the head, on
+//! behalf of a waiter that learns of its headship only afterwards. Who clears `WAKE` for another
+//! wakes that one.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Budget, Platform, Waiter};
+
+use super::super::contended::{Ask, Contended};
+use super::super::fair::Patience;
+use super::super::mutex::Form;
+use super::super::queue::{Place, TailId};
+use super::Semaphore;
+use super::state::{Heed, State};
+use crate::policy::Policy;
+
+/// What somebody waits for: so many permits.
+pub(super) struct Entry<'a, P: Platform, Q: Policy, F: Form> {
+    pub(super) semaphore: &'a Semaphore<P, Q, F>,
+    pub(super) wanted: u32,
+}
+
+impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> {
+    fn tail(&self) -> &TailId<P> {
+        &self.semaphore.tail
+    }
+
+    fn sign(&self, me: &Waiter<P>) {
+        // Relaxed: published with the node, by the exchange of the tail.
+        me.wants.store(self.wanted, Relaxed);
+    }
+
+    fn is_called(&self) -> bool {
+        self.semaphore.peek().is_called()
+    }
+
+    fn is_held(&self) -> bool {
+        !self.semaphore.peek().has(self.wanted)
+    }
+
+    fn spin(&self, budget: Budget) -> bool {
+        let Semaphore { state, first, .. } = self.semaphore;
+        let lacks = |word| !State::of(word, *first).has(self.wanted);
+        // Relaxed: who takes permits looks again.
+        state.spin_while(Relaxed, budget, lacks).is_ok()
+    }
+
+    fn take_as_comer(&self) -> bool {
+        self.semaphore.take(self.wanted, Heed::Head)
+    }
+
+    fn take_any(&self) -> bool {
+        self.semaphore.take(self.wanted, Heed::Nobody)
+    }
+
+    fn take_as_head(&self, me: Place<P>) -> bool {
+        let take = |seen: State| Some(seen.take(self.wanted, Heed::Nobody)?.without_head());
+        // Acquire: as in `take`.
+        let taken = self.semaphore.change(Acquire, take);
+        if let Ok(seen) = taken {
+            Patience::<F>::learn(me.node, seen.is_fair());
+        }
+        taken.is_ok()
+    }
+
+    fn insist(&self, me: Place<P>) -> bool {
+        // Relaxed: orders nothing. It may stand already.
+        let _ = self.semaphore.change(Relaxed, |seen| seen.changed(State::with_fair));
+        self.spin(F::HEAD_SPIN) && self.take_as_head(me)
+    }
+
+    fn give_up(&self) {
+        // Relaxed: orders nothing.
+        let _ = self.semaphore.change(Relaxed, |seen| seen.changed(State::without_fair));
+    }
+
+    fn excuse_head(&self) {
+        // Relaxed: orders nothing.
+        let (Ok(seen) | Err(seen)) =
+            self.semaphore.change(Relaxed, |seen| seen.changed(State::without_fair));
+        if let Some(head) = P::arena().resolve_index(u32::from(seen.name())) {
+            Patience::<F>::excuse(head);
+        }
+    }
+
+    fn ask_for_wake(&self, me: Place<P>) -> Ask {
+        // SEM-2. Release: pairs with the acquire in `wake`: our node's generation comes with its
+        // name.
+        let asked = self.semaphore.change(Release, |seen| {
+            (!seen.has(self.wanted)).then(|| seen.with_sleeper(name(me), self.wanted))
+        });
+        if asked.is_ok() { Ask::Noted } else { Ask::Free }
+    }
+
+    fn unname(&self) {
+        // Relaxed: the next head, who names itself, learns of its headship from us afterwards.
+        let _ = self.semaphore.change(Relaxed, |seen| seen.changed(State::without_head));
+    }
+
+    fn leave_asleep(&self, next: Place<P>) -> bool {
+        // Relaxed: written before its waiter joined the queue, whose links are acquired.
+        let wanted = next.node.wants.load(Relaxed);
+        // SEM-2. Release: as in `ask_for_wake`; we have acquired the node with the link.
+        let named = self.semaphore.change(Release, |seen| {
+            (!seen.has(wanted)).then(|| seen.with_sleeper(name(next), wanted))
+        });
+        named.is_ok()
+    }
+
+    fn is_left_asleep(&self, next: Place<P>) -> bool {
+        // SEM-2. A release that came before the grant has woken one that was not the head yet. An
+        // exchange, so that it is seen. Release: a release that comes after it wakes one that finds
+        // itself the head; pairs with the acquire in `wake`.
+        let named = |seen: State| (seen.calls() == Some(name(next))).then_some(seen);
+        self.semaphore.change(Release, named).is_ok()
+    }
+}
+
+/// What stands in the state for a place.
+fn name<P: Platform>(place: Place<P>) -> u16 {
+    place.id.index() as u16
+}

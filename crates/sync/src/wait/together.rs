@@ -1,0 +1,201 @@
+//! Waiters that are let go together: a list that each puts itself in front of, by an exchange of
+//! the primitive's own word, and that one thread takes whole.
+//!
+//! ```text
+//!            puts itself in front            let go, by a spinner's list or its waker
+//!   (node) ─────────────────────► WAITING ──────────────────────────────────────► GONE
+//!                                    │                                              ▲
+//!                                    └──► PARKED ─── let go, and woken ─────────────┘
+//! ```
+//!
+//! Who lets go wakes some sleepers itself and leaves the others to those: of `n` sleepers it wakes
+//! the square root, and each of these the next few before it goes on. One thread that wakes all
+//! would keep the last waiting for `n` system calls.
+//!
+//! - TOGETHER-1: a node is on one list at most, and its waiter goes when it has been let go, not
+//!   before.
+//! - TOGETHER-2: from the exchange that takes the list on, nothing is touched but nodes, and of a
+//!   node nothing after it was let go. So the primitive's memory may be gone as soon as the first
+//!   waiter has returned.
+//! - TOGETHER-3: who was woken and has others behind it wakes them before it returns.
+//!
+//! A waiter whose thread is stopped between being woken and waking others keeps those waiting.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Budget, Hint, Platform, Waiter, WaiterId};
+
+use crate::lock::{Form, Standard};
+
+/// Numbers of what waits together (those of a lock's form, which mean the same).
+pub trait CrowdForm: Form {
+    /// Up to so many sleepers are all woken by who lets them go.
+    const ALONE: u32 = 8;
+}
+
+impl CrowdForm for Standard {}
+
+/// Waits to be let go. A word of 0 is that of a node which was wiped, in the child of a fork.
+const WAITING: u32 = 1;
+const PARKED: u32 = 2;
+/// Has been let go, and told a word of the primitive's: `GONE + word`.
+const GONE: u32 = 4;
+
+/// The caller's node, for one wait.
+pub(super) struct Member<P: Platform> {
+    id: WaiterId,
+    node: &'static Waiter<P>,
+    generation: u32,
+}
+
+/// How a wait ended.
+#[must_use]
+pub(super) enum Told<W> {
+    /// It was let go with this word.
+    Gone(W),
+    /// The node is gone: the process has forked under the waiter, who must begin anew.
+    Lost,
+}
+
+impl<P: Platform> Member<P> {
+    /// A node for a wait of the caller. `None`: none is to be had.
+    pub(super) fn take() -> Option<Self> {
+        let id = P::arena().take()?;
+        let node = P::arena().resolve(id)?;
+        // Relaxed, all: published by the exchange that puts the node on a list.
+        let generation = node.generation.load(Relaxed);
+        // Even: a fork in a signal handler has wiped it just now.
+        if generation.is_multiple_of(2) {
+            return None;
+        }
+        node.status.store(WAITING, Relaxed);
+        node.batch.store(0, Relaxed);
+        Some(Self { id, node, generation })
+    }
+
+    /// The node's index, which is the name of a list that begins with it.
+    pub(super) fn index(&self) -> u32 {
+        self.id.index()
+    }
+
+    /// Puts the node before the list `first`. The exchange that makes this known must be a
+    /// releasing one.
+    pub(super) fn stand_before(&self, first: u32) {
+        // Relaxed: see above.
+        self.node.next.store(first, Relaxed);
+    }
+
+    /// Gives the node back, which is on no list.
+    pub(super) fn give(self) {
+        if !self.is_lost() {
+            P::arena().give(self.id);
+        }
+    }
+
+    fn is_lost(&self) -> bool {
+        self.node.generation.load(Relaxed) != self.generation
+    }
+
+    /// Waits, spinning and then asleep, until the caller is let go; then lets go who was left to
+    /// it.
+    pub(super) fn wait<F: CrowdForm>(self) -> Told<u32> {
+        let status = self.sleep::<F>();
+        if status < GONE || self.is_lost() {
+            return Told::Lost;
+        }
+        // Relaxed: written before we were let go, as what follows.
+        let left = self.node.batch.load(Relaxed);
+        wake_in_turn::<P>(self.node.next.load(Relaxed), left, status);
+        self.give();
+        Told::Gone(status - GONE)
+    }
+
+    /// Returns the status of a waiter that has to wait no more.
+    fn sleep<F: CrowdForm>(&self) -> u32 {
+        let status = &self.node.status;
+        let budget = if P::crowded() { Budget::NONE } else { F::QUEUE_SPIN };
+        P::hint(Hint::SpinBegin);
+        // Acquire, here and below: what was done before we were let go; pairs with `let_go`.
+        let spun = status.spin_while(Acquire, budget, |status| status == WAITING);
+        P::hint(Hint::SpinEnd);
+        if let Ok(gone) = spun {
+            return gone;
+        }
+        // Relaxed where it succeeds: who finds us asleep looks at nothing that we have written.
+        if let Err(gone) = status.compare_exchange(WAITING, PARKED, Relaxed, Acquire) {
+            return gone;
+        }
+        loop {
+            // Whatever has ended the sleep: the status says whether it is over.
+            let _ = P::park(self.node, None);
+            let now = status.load(Acquire);
+            if now != PARKED || self.is_lost() {
+                return now;
+            }
+        }
+    }
+}
+
+/// Lets go all of the list `first`, and tells them `word`. The caller has taken the list by an
+/// acquiring exchange, and does not touch the primitive after that (TOGETHER-2).
+pub(super) fn let_go<P: Platform, F: CrowdForm>(first: u32, word: u32) {
+    let gone = GONE + word;
+    let (asleep, sleepers) = let_spinners_go::<P>(first, gone);
+    if sleepers <= F::ALONE {
+        return wake_in_turn::<P>(asleep, sleepers, gone);
+    }
+    let share = sleepers.isqrt().max(2);
+    let mut at = asleep;
+    while let Some(node) = node::<P>(at) {
+        // TOGETHER-3. Relaxed: published by letting the first go.
+        node.batch.store(share - 1, Relaxed);
+        let mine = at;
+        for _ in 0..share {
+            at = node_behind::<P>(at);
+        }
+        wake_in_turn::<P>(mine, 1, gone);
+    }
+}
+
+/// Lets go who does not sleep. Returns the others, as a list, and how many they are.
+fn let_spinners_go<P: Platform>(first: u32, gone: u32) -> (u32, u32) {
+    let (mut asleep, mut sleepers) = (0, 0);
+    let mut at = first;
+    while let Some(node) = node::<P>(at) {
+        // Relaxed: acquired with the list.
+        let behind = node.next.load(Relaxed);
+        // Release: pairs with the acquires in `sleep`; and our look at the node comes first.
+        if node.status.compare_exchange(WAITING, gone, Release, Relaxed).is_err() {
+            // It sleeps, and its node is ours until it is let go.
+            node.next.store(asleep, Relaxed);
+            (asleep, sleepers) = (at, sleepers + 1);
+        }
+        at = behind;
+    }
+    (asleep, sleepers)
+}
+
+/// Lets go and wakes the first `count` of a list of sleepers.
+fn wake_in_turn<P: Platform>(first: u32, count: u32, gone: u32) {
+    let mut at = first;
+    for _ in 0..count {
+        let Some(node) = node::<P>(at) else { return };
+        // Both before it is let go: the node may be another's after that.
+        let sleeper = P::arena().reference(at);
+        at = node.next.load(Relaxed);
+        // Release: as in `let_spinners_go`.
+        node.status.store(gone, Release);
+        if let Some(sleeper) = sleeper {
+            P::unpark(sleeper);
+        }
+    }
+}
+
+/// The node of a list's name; `None` behind the last, and for what another process has left.
+fn node<P: Platform>(index: u32) -> Option<&'static Waiter<P>> {
+    P::arena().resolve_index(index)
+}
+
+fn node_behind<P: Platform>(index: u32) -> u32 {
+    node::<P>(index).map_or(0, |node| node.next.load(Relaxed))
+}

@@ -1,0 +1,302 @@
+//! Barrier, semaphore and once with real threads: crowds, forks, panics, and memory that goes away
+//! as soon as it may.
+
+mod common;
+#[path = "../../linux/tests/support/mod.rs"]
+mod support;
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Deadline, Platform};
+use antiphon_sync::lock::Standard;
+use antiphon_sync::policy::None;
+use antiphon_sync::wait::{self, CrowdForm, MAX_PERMITS, TooManyPermits};
+use common::page::Page;
+use common::sound::Sound;
+use support::{FORKS, in_child};
+
+type Barrier<F = Standard> = wait::Barrier<Linux, F>;
+type Semaphore<F = Standard> = wait::Semaphore<Linux, None, F>;
+type Once<F = Standard> = wait::Once<Linux, F>;
+
+fn in_us(us: u64) -> Deadline {
+    Deadline { clock: Clock::Monotonic, ns: Linux::now(Clock::Monotonic) + us * 1_000 }
+}
+
+/// Each thread counts in the round's word before it waits; behind the barrier the word is full.
+fn meet<F: CrowdForm>(threads: u32, rounds: usize) {
+    let barrier = Barrier::<F>::new(threads);
+    let came: Vec<_> = (0..rounds).map(|_| AtomicU32::new(0)).collect();
+    let leaders = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                for round in &came {
+                    round.fetch_add(1, Relaxed);
+                    leaders.fetch_add(barrier.wait().into(), Relaxed);
+                    assert_eq!(round.load(Relaxed), threads, "somebody went on before all came");
+                }
+            });
+        }
+    });
+    assert_eq!(leaders.load(Relaxed), rounds as u64, "one leader a round");
+}
+
+#[test]
+fn nobody_passes_a_barrier_before_all_have_come() {
+    meet::<Standard>(2, 3_000);
+    meet::<Standard>(60, 60);
+    meet::<Sound>(2, 3_000);
+    meet::<Sound>(3, 1_000);
+    meet::<Sound>(60, 60);
+    let alone = Barrier::<Standard>::new(0);
+    assert!(alone.wait() && alone.wait() && alone.parties() == 1);
+}
+
+/// BARRIER-3: whoever is back first unmaps the barrier, and all others with it on their way.
+#[test]
+fn a_barrier_may_go_away_once_anybody_is_back() {
+    fn check<F: CrowdForm>(threads: u32, rounds: usize) {
+        for _ in 0..rounds {
+            let page = Page::map();
+            // The page is zero, which is a barrier for one.
+            // SAFETY: nobody uses it yet, and a barrier fits.
+            unsafe { page.write(Barrier::<F>::new(threads)) };
+            let back = AtomicBool::new(false);
+            thread::scope(|scope| {
+                for _ in 0..threads {
+                    scope.spawn(|| {
+                        // SAFETY: a barrier was written; it is used until the first is back.
+                        unsafe { page.as_ref::<Barrier<F>>() }.wait();
+                        if !back.swap(true, Relaxed) {
+                            // SAFETY: nobody has a reason to touch it any more.
+                            unsafe { page.unmap() };
+                        }
+                    });
+                }
+            });
+        }
+    }
+    check::<Standard>(2, 300);
+    check::<Sound>(2, 300);
+    check::<Sound>(5, 300);
+    check::<Standard>(24, 20);
+}
+
+#[test]
+fn no_more_hold_a_permit_than_there_are() {
+    fn check(permits: u32, threads: u32, rounds: u32) {
+        let semaphore = Semaphore::<Standard>::new(permits);
+        let (inside, done) = (AtomicU32::new(0), AtomicU32::new(0));
+        thread::scope(|scope| {
+            for number in 0..threads {
+                let (semaphore, inside, done) = (&semaphore, &inside, &done);
+                scope.spawn(move || {
+                    for round in 0..rounds {
+                        let wanted = 1 + (number + round) % permits;
+                        match round % 3 {
+                            0 => semaphore.acquire_many(wanted),
+                            1 => while !semaphore.acquire_until(wanted, in_us(50)) {},
+                            _ => {
+                                while !semaphore.try_acquire(wanted) {
+                                    thread::yield_now();
+                                }
+                            }
+                        }
+                        assert!(inside.fetch_add(wanted, Relaxed) + wanted <= permits);
+                        if round % 16 == 0 {
+                            thread::yield_now();
+                        }
+                        inside.fetch_sub(wanted, Relaxed);
+                        assert_eq!(semaphore.release(wanted), Ok(()));
+                        done.fetch_add(1, Relaxed);
+                    }
+                });
+            }
+        });
+        assert_eq!((semaphore.permits(), done.load(Relaxed)), (permits, threads * rounds));
+    }
+    check(1, 4, 2_000);
+    check(3, 6, 1_000);
+    check(5, 40, 100);
+}
+
+/// SEM-3: who has had the permit unmaps the semaphore while the release is still under way.
+#[test]
+fn release_touches_nothing_afterwards() {
+    for round in 0..2_000 {
+        let page = Page::map();
+        // SAFETY: all zero is a semaphore without permits; it is used until it is unmapped below.
+        let semaphore: &Semaphore<Sound> = unsafe { page.as_ref() };
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                semaphore.acquire();
+                // SAFETY: nobody has a reason to touch it any more (the point of this test).
+                unsafe { page.unmap() };
+            });
+            if round % 3 == 0 {
+                // Long enough for the waiter to sleep.
+                thread::sleep(Duration::from_micros(100));
+            }
+            assert_eq!(semaphore.release(1), Ok(()));
+        });
+    }
+}
+
+/// Permits that others take one by one all the time gather for who wants many.
+#[test]
+fn who_wants_many_permits_is_not_overtaken_for_ever() {
+    const PERMITS: u32 = 4;
+    let semaphore = Semaphore::<Standard>::new(PERMITS);
+    let had = AtomicBool::new(false);
+    let overtaken = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for _ in 0..PERMITS {
+            scope.spawn(|| {
+                while !had.load(Relaxed) {
+                    semaphore.acquire();
+                    // Longer than it takes the others to come: never are all permits there.
+                    thread::sleep(Duration::from_micros(200));
+                    overtaken.fetch_add(1, Relaxed);
+                    assert_eq!(semaphore.release(1), Ok(()));
+                }
+            });
+        }
+        while overtaken.load(Relaxed) < 20 {
+            thread::yield_now();
+        }
+        semaphore.acquire_many(PERMITS);
+        had.store(true, Relaxed);
+        assert_eq!(semaphore.release(PERMITS), Ok(()));
+    });
+    assert_eq!(semaphore.permits(), PERMITS);
+}
+
+#[test]
+fn a_waiter_that_gives_up_takes_no_permit_with_it() {
+    let semaphore = Semaphore::<Sound>::new(0);
+    assert!(!semaphore.acquire_until(1, in_us(100)));
+    thread::scope(|scope| {
+        let patient = [(); 3].map(|()| scope.spawn(|| semaphore.acquire()));
+        let taken = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for turn in 0..200 {
+                        if semaphore.acquire_until(1, in_us(turn % 7 * 20)) {
+                            taken.fetch_add(1, Relaxed);
+                            assert_eq!(semaphore.release(1), Ok(()));
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(taken.load(Relaxed), 0, "there was none to be had");
+        for _ in &patient {
+            assert_eq!(semaphore.release(1), Ok(()));
+        }
+    });
+    assert_eq!((semaphore.permits(), semaphore.has_waiters()), (0, false));
+}
+
+#[test]
+fn a_permit_too_many_is_an_error() {
+    let semaphore = Semaphore::<Standard>::new(MAX_PERMITS - 1);
+    assert_eq!(semaphore.release(2), Err(TooManyPermits));
+    assert_eq!(semaphore.permits(), MAX_PERMITS - 1);
+    assert_eq!(semaphore.release(1), Ok(()));
+    assert_eq!(semaphore.release(1), Err(TooManyPermits));
+    assert!(semaphore.try_acquire(MAX_PERMITS) && !semaphore.try_acquire(1));
+    let asked = panic::catch_unwind(AssertUnwindSafe(|| semaphore.acquire_many(MAX_PERMITS + 1)));
+    assert!(asked.is_err(), "that would be for ever");
+}
+
+/// Some panic, some fail; one run is the last, and all see what it did.
+#[test]
+fn once_is_run_by_one_and_by_the_next_if_that_one_panics() {
+    fn check<F: CrowdForm>(rounds: usize) {
+        for _ in 0..rounds {
+            let once = Once::<F>::NEW;
+            let (tries, done) = (AtomicU32::new(0), AtomicU32::new(0));
+            thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| {
+                        let run = || {
+                            let run = match tries.fetch_add(1, Relaxed) {
+                                0 => panic::resume_unwind(Box::new("the first panics")),
+                                1 => Err("the second fails"),
+                                _ => Ok(()),
+                            };
+                            thread::yield_now();
+                            done.fetch_add(u32::from(run.is_ok()), Relaxed);
+                            run
+                        };
+                        let run = || once.try_call_once(run);
+                        if let Ok(Ok(())) = panic::catch_unwind(AssertUnwindSafe(run)) {
+                            assert_eq!(done.load(Relaxed), 1);
+                        }
+                    });
+                }
+            });
+            assert!(once.is_completed());
+            assert_eq!((tries.load(Relaxed), done.load(Relaxed)), (3, 1));
+        }
+    }
+    check::<Standard>(60);
+    check::<Sound>(60);
+}
+
+/// In the child of a fork, nobody waits for threads of the parent.
+#[test]
+fn what_a_parent_was_waiting_for_is_done_anew_in_its_child() {
+    fn check(fork: support::Fork) -> bool {
+        let (once, begun, end) = (Once::<Standard>::NEW, AtomicU32::new(0), AtomicBool::new(false));
+        let barrier = Barrier::<Standard>::new(3);
+        let semaphore = Semaphore::<Standard>::new(0);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    once.call_once(|| {
+                        begun.store(1, Relaxed);
+                        while !end.load(Relaxed) {
+                            thread::sleep(Duration::from_millis(1));
+                        }
+                    });
+                });
+            }
+            scope.spawn(|| barrier.wait());
+            scope.spawn(|| semaphore.acquire());
+            // Till all of them wait.
+            while begun.load(Relaxed) == 0 || !semaphore.has_waiters() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            thread::sleep(Duration::from_millis(20));
+            let fine = in_child(fork, || {
+                let mut ran = false;
+                once.call_once(|| ran = true);
+                let met = thread::scope(|scope| {
+                    scope.spawn(|| semaphore.acquire());
+                    let others = [(); 2].map(|()| scope.spawn(|| barrier.wait()));
+                    let leads = barrier.wait();
+                    let leaders = others.map(|other| other.join().unwrap_or(false));
+                    barrier.retire();
+                    semaphore.release(1) == Ok(())
+                        && u32::from(leads) + leaders.map(u32::from).iter().sum::<u32>() == 1
+                });
+                ran && once.is_completed() && met && semaphore.permits() == 0
+            });
+            end.store(true, Relaxed);
+            let _ = semaphore.release(1);
+            scope.spawn(|| barrier.wait());
+            barrier.wait();
+            fine
+        })
+    }
+    for (name, fork) in FORKS {
+        assert!(check(fork), "after {name}");
+    }
+}
