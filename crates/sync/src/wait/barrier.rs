@@ -74,9 +74,14 @@ impl State {
         Self::new(waiters, (self.came() + 1) % (rounds * parties))
     }
 
+    /// How many have to come yet in this round.
+    fn lacks(self, parties: u64) -> u64 {
+        parties - self.came() % parties
+    }
+
     /// Whether the next that comes is the last of its round.
     fn lacks_one(self, parties: u64) -> bool {
-        self.came() % parties == parties - 1
+        self.lacks(parties) == 1
     }
 
     /// The round begins anew.
@@ -114,11 +119,7 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
     pub fn wait(&self) -> bool {
         loop {
             let Some(me) = Member::<P>::take() else { return self.wait_without_node() };
-            let came = self.come(|waiters| {
-                me.stand_before(waiters);
-                me.index()
-            });
-            if let Came::Last = came {
+            if let Came::Last = self.come(Some(&me)) {
                 me.give();
                 return true;
             }
@@ -143,7 +144,7 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
     fn wait_without_node(&self) -> bool {
         let parties = u64::from(self.parties());
         self.recount(Relaxed, |nappers| nappers + 1);
-        let came = self.come(|waiters| waiters);
+        let came = self.come(None);
         if let Came::Early(round) = came {
             // Acquire: BARRIER-1; pairs with the release of the last.
             while State(self.state.load(Acquire)).round(parties) == round {
@@ -155,16 +156,20 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
         matches!(came, Came::Last)
     }
 
-    /// Comes; as the last, lets all others go. `stand` makes a new list of that of the waiters.
-    fn come(&self, stand: impl Fn(u32) -> u32) -> Came {
+    /// Comes, with a node if there is one; as the last, lets all others go.
+    fn come(&self, me: Option<&Member<P>>) -> Came {
         let parties = u64::from(self.parties());
         // Acquire, here and where the exchange fails: the node of who came last; pairs with the
         // release of its exchange.
         let mut seen = State(self.state.load(Acquire));
-        loop {
+        for failures in 1.. {
             let there = self.without_strangers(seen);
             let last = there.lacks_one(parties);
-            let waiters = if last { 0 } else { stand(there.waiters()) };
+            let waiters = match me {
+                _ if last => 0,
+                Some(me) => me.stand_before(there.waiters()),
+                None => there.waiters(),
+            };
             let after = there.after_one_more(parties, waiters);
             // BARRIER-1. Release: our past and our node. Acquire: those of the others; each of
             // these exchanges carries on the one before it.
@@ -176,7 +181,12 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
                 Ok(_) => return Came::Early(there.round(parties)),
                 Err(now) => seen = State(now),
             }
+            if let Some(me) = me {
+                me.stand_back::<F>(failures, seen.lacks(parties));
+                seen = State(self.state.load(Acquire));
+            }
         }
+        unreachable!("nobody fails so often")
     }
 
     /// The state without threads of another process: our parent's, before a fork.

@@ -149,7 +149,7 @@ impl<P: Platform, F: CrowdForm> Once<P, F> {
             me.give();
             return nap::nap::<P>(NAP_NS);
         };
-        me.stand_before(seen.waiters());
+        let _ = me.stand_before(seen.waiters());
         // Release: our node; pairs with the acquire in `end`.
         match self.word.compare_exchange(seen.0, joined.0, Release, Relaxed) {
             // Whatever it was told: the caller looks.

@@ -78,11 +78,25 @@ impl<P: Platform> Member<P> {
         self.id.index()
     }
 
-    /// Puts the node before the list `first`. The exchange that makes this known must be a
-    /// releasing one.
-    pub(super) fn stand_before(&self, first: u32) {
+    /// Puts the node before the list `first`: returns the name of the list. The exchange that makes
+    /// it known must be a releasing one.
+    pub(super) fn stand_before(&self, first: u32) -> u32 {
         // Relaxed: see above.
         self.node.next.store(first, Relaxed);
+        self.index()
+    }
+
+    /// Leaves the word to the `others` that may want it too, after it has changed under the caller
+    /// for the `failures`th time: for as many turns, drawn by lot, and for twice as many each time.
+    /// Where all come at once and try again at once, each is in the way of all others.
+    pub(super) fn stand_back<F: Form>(&self, failures: u32, others: u64) {
+        const MOST: u64 = 256;
+        let turn_ns = u64::from(F::SPIN.ns / 8);
+        let longest_ns = (others.min(MOST) << failures.min(4)) * turn_ns;
+        let ns = (u64::from(P::random()) * longest_ns) >> 32;
+        // Nobody changes it: a delay. Relaxed: see above.
+        let budget = Budget::ns(ns as u32);
+        let _ = self.node.status.spin_while(Relaxed, budget, |status| status == WAITING);
     }
 
     /// Gives the node back, which is on no list.

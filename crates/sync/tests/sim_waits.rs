@@ -1,0 +1,122 @@
+//! Who waits at a barrier is back soon, on a large machine too; and permits go round in order.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use antiphon_platform::Budget;
+use antiphon_sim::{Machine, Outcome, OwnLine, Sim, Simulation, count, finished, jain, now, work};
+use antiphon_sync::lock::{Form, Standard};
+use antiphon_sync::policy::None;
+use antiphon_sync::wait::{Barrier, CrowdForm, Semaphore};
+
+/// Far more than it takes to come, to wait and to fall asleep.
+const LONG_NS: u64 = 100_000;
+
+/// As the standard form, but who lets others go wakes all of them itself.
+struct Alone;
+
+impl Form for Alone {
+    const HEAD_SLEEPS: bool = Standard::HEAD_SLEEPS;
+    const GROUP: u32 = Standard::GROUP;
+    const PATIENCE_NS: u32 = Standard::PATIENCE_NS;
+    const LOOK: u32 = Standard::LOOK;
+    const SPIN: Budget = Standard::SPIN;
+    const QUEUE_SPIN: Budget = Standard::QUEUE_SPIN;
+    const HEAD_SPIN: Budget = Standard::HEAD_SPIN;
+    const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
+}
+
+impl CrowdForm for Alone {
+    const ALONE: u32 = u32::MAX;
+}
+
+fn run(simulation: Simulation, limit_ns: u64) -> Outcome {
+    simulation.run(limit_ns).unwrap_or_else(|stuck| panic!("{stuck}"))
+}
+
+/// `threads` threads come to a barrier, `apart_ns` one after the other; the last when all others
+/// have fallen asleep, if it is `late`. Returns when that one came, and when all are back.
+fn meet<F: CrowdForm>(threads: usize, apart_ns: u64, late: bool) -> (u64, u64, Outcome) {
+    let barrier = Rc::new(OwnLine(Barrier::<Sim, F>::new(threads as u32)));
+    let (came, back) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+    let (last_came, last_back) = (Rc::clone(&came), Rc::clone(&back));
+    let simulation = Simulation::new(Machine::eight_sockets(), 1).threads(threads, move |number| {
+        work(1 + number as u64 * apart_ns);
+        if number == threads - 1 {
+            work(if late { LONG_NS } else { 1 });
+            last_came.set(now());
+        }
+        barrier.0.wait();
+        last_back.set(last_back.get().max(now()));
+    });
+    let outcome = run(simulation, 0);
+    (came.get(), back.get(), outcome)
+}
+
+#[test]
+fn those_that_are_woken_at_a_barrier_wake_others() {
+    fn wakes<F: CrowdForm>(threads: usize) -> u64 {
+        let (came, back, outcome) = meet::<F>(threads, 2_000, true);
+        assert_eq!(outcome.counts.wakes, threads as u64 - 1, "each sleeper is woken, and once");
+        back - came
+    }
+    let (shared, alone) = (wakes::<Standard>(192), wakes::<Alone>(192));
+    assert!(2 * shared < alone, "{shared} ns, and {alone} ns where one wakes all");
+    // A few are woken by one: to be woken and to wake takes longer.
+    assert_eq!(wakes::<Standard>(6), wakes::<Alone>(6));
+}
+
+/// Who finds that others are coming too stands back: else each of `n` would be in the way of all
+/// others, `n` times.
+#[test]
+fn many_that_come_at_once_get_out_of_each_others_way() {
+    let (_, few, _) = meet::<Standard>(48, 0, false);
+    let (_, many, _) = meet::<Standard>(192, 0, false);
+    assert!(many < 8 * few, "{few} ns for 48, {many} ns for four times as many");
+}
+
+#[test]
+fn waiters_have_their_permits_in_the_order_in_which_they_came() {
+    const WAITERS: usize = 12;
+    for together in [true, false] {
+        let semaphore = Rc::new(OwnLine(Semaphore::<Sim, None>::new(0)));
+        let order = Rc::new(RefCell::new(Vec::new()));
+        let had = Rc::clone(&order);
+        let machine = Machine::two_sockets();
+        let simulation = Simulation::new(machine, 1).threads(WAITERS + 1, move |number| {
+            work(number as u64 * LONG_NS);
+            if number < WAITERS {
+                semaphore.0.acquire();
+                return had.borrow_mut().push(number);
+            }
+            let times = if together { 1 } else { WAITERS as u32 };
+            for _ in 0..times {
+                assert_eq!(semaphore.0.release(WAITERS as u32 / times), Ok(()));
+                work(LONG_NS);
+            }
+        });
+        let _ = run(simulation, 0);
+        assert!(order.borrow().iter().copied().eq(0..WAITERS), "{order:?}");
+    }
+}
+
+/// Threads that hold a permit most of the time, more of them than permits and than cores: all have
+/// their share.
+#[test]
+fn nobody_is_kept_from_the_permits() {
+    const THREADS: usize = 12;
+    let semaphore = Rc::new(OwnLine(Semaphore::<Sim, None>::new(2)));
+    let machine = Machine::two_sockets().shape(2, 4);
+    let simulation = Simulation::new(machine, 3).threads(THREADS, move |_| {
+        while !finished() {
+            semaphore.0.acquire();
+            work(5_000);
+            assert_eq!(semaphore.0.release(1), Ok(()));
+            count();
+            work(500);
+        }
+    });
+    let outcome = run(simulation, 100_000_000);
+    let fairness = jain(&outcome.operations);
+    assert!(fairness > 0.9, "{fairness:.3}: {:?}", outcome.operations);
+}
