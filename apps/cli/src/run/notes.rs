@@ -150,6 +150,7 @@ mod tests {
     fn used() -> Snapshot {
         let row = Row {
             lock: 0,
+            kind: antiphon_record::Kind::Mutex,
             site: None,
             acquisitions: 1,
             contended: 0,

@@ -63,6 +63,9 @@ pub(super) enum Ask {
 const COMER_IN_PEACE_NS: u32 = 300;
 /// The same for a head, who has looked in vain before.
 const HEAD_IN_PEACE_NS: u32 = 1_000;
+/// How often a head that nobody has called finds the lock free and loses it to others, before its
+/// patience begins to run as if it had been called.
+const MISSES: u32 = 16;
 /// How long a sleep without a sure wake lasts.
 const SHORT_NS: u64 = 1_000_000;
 /// The backstop doubles up to this many times.
@@ -309,6 +312,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
 
     /// Waits for the lock as the head of the queue, who shuffles as long as it has the role.
     fn wait_as_head(&self, me: Place<P>, deadline: Option<Deadline>, role: &mut bool) -> Wait {
+        let mut missed = 0;
         loop {
             if me.is_lost() {
                 return Wait::Lost;
@@ -337,7 +341,13 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 }
             }
             let until = match self.ask_for_wake(me) {
-                Ask::Free => continue,
+                Ask::Free => {
+                    missed += 1;
+                    if missed == MISSES {
+                        Patience::<F>::call(me.node);
+                    }
+                    continue;
+                }
                 Ask::Noted => backstop::<P, F>(deadline, DOUBLINGS),
                 Ask::Doubtful => Some(nap::earlier::<P>(deadline, SHORT_NS)),
             };

@@ -27,6 +27,10 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> 
         &self.semaphore.tail
     }
 
+    fn policy(&self) -> Q {
+        Q::default()
+    }
+
     fn sign(&self, me: &Waiter<P>) {
         // Relaxed: published with the node, by the exchange of the tail.
         me.wants.store(self.wanted, Relaxed);
