@@ -53,7 +53,7 @@ Exits as CMD does, with 128 + N if signal N killed it. Own failures: 125, CMD ca
 such CMD: 127. The report goes to stderr, after CMD has ended.
 
 Example:
-  antiphon run --profile --report waits.html -- xz -T4 -k -c FILE > FILE.xz")]
+  antiphon run --profile --html waits.html -- xz -T4 -k -c FILE > FILE.xz")]
 pub struct Arguments {
     /// Our lock, or glibc: CMD keeps its own locks and is only observed, with --profile from
     /// inside, else from outside, without call sites and without cost
@@ -65,6 +65,9 @@ pub struct Arguments {
     /// Write the report to a file, too: .json, .txt or .html
     #[arg(long, value_name = "F")]
     report: Option<PathBuf>,
+    /// Write the report as a page for a browser, too: bars, histograms, the lock-order graph
+    #[arg(long, value_name = "F")]
+    html: Option<PathBuf>,
     /// The program and its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -76,7 +79,7 @@ pub struct Arguments {
 ///
 /// If CMD can't be started, or the report can't be written; CMD's own failure is none.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let file = arguments.report.as_deref().map(ReportFile::create).transpose()?;
+    let files = ReportFile::of(arguments)?;
     let program = program::find(&arguments.command[0]).map_err(refused)?;
     let inside = arguments.profile || arguments.lock != preload::GLIBC;
     let obstacle = program::obstacle(&program).filter(|_| inside);
@@ -118,7 +121,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let text = text::render(&report, colour(&std::io::stderr()));
     // Whoever closed stderr does not want the report; CMD's exit code still goes out.
     let _ = std::io::stderr().write_all(text.as_bytes());
-    if let Some(file) = file {
+    for file in files {
         file.write(&report)?;
     }
     Ok(ended.exit_code())
@@ -153,19 +156,31 @@ impl Format {
     }
 }
 
-/// The file of `--report`, opened before CMD runs: a run of an hour should not end in "no such
-/// folder".
+/// A file of `--report` or `--html`, opened before CMD runs: a run of an hour should not end in "no
+/// such folder".
 struct ReportFile<'a> {
+    option: &'static str,
     path: &'a Path,
     file: File,
     format: Format,
 }
 
 impl<'a> ReportFile<'a> {
-    fn create(path: &'a Path) -> Result<Self, Failure> {
-        let format = Format::of(path)?;
-        let file = File::create(path).map_err(|error| Self::failure(path, &error))?;
-        Ok(Self { path, file, format })
+    /// All that are asked for.
+    fn of(arguments: &'a Arguments) -> Result<Vec<Self>, Failure> {
+        let mut files = Vec::new();
+        if let Some(path) = arguments.report.as_deref() {
+            files.push(Self::create("--report", path, Format::of(path)?)?);
+        }
+        if let Some(path) = arguments.html.as_deref() {
+            files.push(Self::create("--html", path, Format::Html)?);
+        }
+        Ok(files)
+    }
+
+    fn create(option: &'static str, path: &'a Path, format: Format) -> Result<Self, Failure> {
+        let file = File::create(path).map_err(|error| Self::failure(option, path, &error))?;
+        Ok(Self { option, path, file, format })
     }
 
     fn write(mut self, report: &Report) -> Result<(), Failure> {
@@ -174,11 +189,12 @@ impl<'a> ReportFile<'a> {
             Format::Text => text::render(report, false),
             Format::Html => html::page(report),
         };
-        self.file.write_all(text.as_bytes()).map_err(|error| Self::failure(self.path, &error))
+        let written = self.file.write_all(text.as_bytes());
+        written.map_err(|error| Self::failure(self.option, self.path, &error))
     }
 
-    fn failure(path: &Path, error: &std::io::Error) -> Failure {
-        Failure::wrapper(format!("--report {}: {error}", path.display()))
+    fn failure(option: &str, path: &Path, error: &std::io::Error) -> Failure {
+        Failure::wrapper(format!("{option} {}: {error}", path.display()))
     }
 }
 

@@ -85,6 +85,28 @@ impl LockRow {
     }
 }
 
+/// What a thread of the program did.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadRow {
+    /// Its process.
+    pub pid: u32,
+    /// The kernel's id.
+    pub tid: u32,
+    /// How long it waited.
+    pub blocked: antiphon_record::Blocked,
+    /// How often.
+    pub waits: u64,
+    /// How often it had a lock; without a profile, after a wait.
+    pub acquisitions: u64,
+}
+
+impl ThreadRow {
+    /// How long it waited, in nanoseconds, whatever for.
+    pub fn blocked_ns(&self) -> u64 {
+        self.blocked.mutex_ns + self.blocked.condition_ns + self.blocked.spin_ns
+    }
+}
+
 /// Seconds, by what threads were blocked in.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Blocked {
@@ -122,6 +144,8 @@ pub struct Report {
     pub threads: usize,
     /// By lock and site, most waiting first.
     pub locks: Vec<LockRow>,
+    /// The threads that have recorded something, the one that waited most first.
+    pub by_thread: Vec<ThreadRow>,
     /// In which order locks are taken.
     pub order: Order,
     /// Where threads were blocked.
@@ -151,6 +175,7 @@ impl Report {
             processes: processes(snapshot),
             threads: sampled.threads.max(snapshot.threads.len()),
             locks,
+            by_thread: by_thread(snapshot),
             order: Order::new(snapshot, &mut symbols),
             blocked: blocked(snapshot, sampled),
             rounds: sampled.rounds,
@@ -213,6 +238,7 @@ impl Report {
                 .collect::<Vec<_>>(),
             "order": self.order.json(),
             "threads": self.threads,
+            "by_thread": self.by_thread.iter().map(thread_object).collect::<Vec<_>>(),
             "processes": self.processes,
             "wall_s": self.run.wall.as_secs_f64(),
             "blocked_s": self.blocked.kinds().into_iter().map(|(name, _, seconds, _)| {
@@ -312,6 +338,31 @@ pub(super) fn site(snapshot: &Snapshot, site: Option<usize>, symbols: &mut Symbo
         Some(site) => symbols.name(site.module.as_deref(), site.offset, site.address),
         None => "unknown".to_owned(),
     }
+}
+
+fn by_thread(snapshot: &Snapshot) -> Vec<ThreadRow> {
+    let row = |thread: &antiphon_record::Thread| ThreadRow {
+        pid: pid(snapshot, thread.process),
+        tid: thread.tid,
+        blocked: thread.blocked,
+        waits: thread.waits,
+        acquisitions: thread.acquisitions,
+    };
+    let mut rows: Vec<_> = snapshot.threads.iter().map(row).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse((row.blocked_ns(), row.acquisitions)));
+    rows
+}
+
+fn thread_object(row: &ThreadRow) -> Value {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    json!({
+        "pid": row.pid, "tid": row.tid, "waits": row.waits, "acquisitions": row.acquisitions,
+        "blocked_s": {
+            "mutex": seconds(row.blocked.mutex_ns),
+            "condition": seconds(row.blocked.condition_ns),
+            "spin": seconds(row.blocked.spin_ns),
+        },
+    })
 }
 
 fn lock_object(row: &LockRow, profile: bool) -> Value {
