@@ -23,6 +23,7 @@ mod preload;
 mod program;
 mod run;
 mod stats;
+mod top;
 mod trial;
 
 use std::process::ExitCode;
@@ -43,6 +44,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Run(run::Arguments),
+    Top(top::Arguments),
     Try(trial::Arguments),
     #[command(subcommand)]
     Bench(Bench),
@@ -84,6 +86,7 @@ fn main() -> ExitCode {
     }
     let done = match cli.verb {
         Verb::Run(arguments) => run::run(&arguments),
+        Verb::Top(arguments) => top::run(&arguments),
         Verb::Try(arguments) => trial::run(&arguments),
         Verb::Bench(Bench::Locks(arguments)) => bench::locks::run(&arguments),
         Verb::Bench(Bench::Rwlocks(arguments)) => bench::rwlocks::run(&arguments),

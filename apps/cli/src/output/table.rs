@@ -149,6 +149,18 @@ pub fn duration(ns: f64) -> String {
     format!("{} {unit}", digits(scaled))
 }
 
+/// A name of at most so many letters: a longer one keeps its begin and its end.
+#[must_use]
+pub fn shortened(name: &str, letters: usize) -> String {
+    let all: Vec<char> = name.chars().collect();
+    if all.len() <= letters {
+        return name.to_owned();
+    }
+    let kept = letters.saturating_sub(1);
+    let (begin, end) = (&all[..kept.div_ceil(2)], &all[all.len() - kept / 2..]);
+    begin.iter().chain(&['…']).chain(end).collect()
+}
+
 fn digits(value: f64) -> String {
     match value.abs() {
         v if v >= 99.95 || v == 0.0 => format!("{value:.0}"),
@@ -169,6 +181,13 @@ mod tests {
         assert_eq!(table.render(false), "lock     ns\nglibc     7\nµ      12.3\n");
         let coloured = table.render(true).replace("\x1b[1m", "").replace("\x1b[31m", "");
         assert_eq!(coloured.replace("\x1b[0m", ""), table.render(false));
+    }
+
+    #[test]
+    fn a_long_name_keeps_both_ends() {
+        assert_eq!(shortened("f+0x1 (a)", 9), "f+0x1 (a)");
+        assert_eq!(shortened("f+0x1 (a)", 8), "f+0x…(a)");
+        assert_eq!(shortened("f+0x1 (a)", 1), "…");
     }
 
     #[test]

@@ -20,8 +20,8 @@ mod html;
 mod notes;
 mod order;
 mod sampler;
-mod summary;
-mod symbols;
+pub mod summary;
+pub mod symbols;
 mod text;
 mod waits;
 
@@ -199,7 +199,7 @@ impl<'a> ReportFile<'a> {
 }
 
 /// The name under which the mappings of a process show a recording.
-const TAPE: &CStr = c"antiphon-recording";
+pub const TAPE: &CStr = c"antiphon-recording";
 
 /// A recording in memory that has no name in any file system, so that nothing is left of it
 /// whatever becomes of us.

@@ -164,13 +164,7 @@ impl Report {
     /// Puts together what is known. Reads the files of the program for their symbols.
     pub fn new(run: Run, snapshot: &Snapshot, sampled: &Sampled) -> Self {
         let mut symbols = Symbols::default();
-        let mut locks: Vec<_> = snapshot
-            .rows
-            .iter()
-            .filter(|row| row.acquisitions != 0 || row.contended != 0)
-            .map(|row| lock_row(snapshot, row, &mut symbols))
-            .collect();
-        locks.sort_by_key(|row| std::cmp::Reverse((row.wait.sum_ns, row.acquisitions)));
+        let locks = lock_rows(snapshot, &mut symbols);
         Self {
             processes: processes(snapshot),
             threads: sampled.threads.max(snapshot.threads.len()),
@@ -188,24 +182,7 @@ impl Report {
 
     /// The rows of all locks of a site as one, most waiting first.
     pub fn by_site(&self) -> Vec<LockRow> {
-        let mut sites: BTreeMap<(&str, &str), LockRow> = BTreeMap::new();
-        for row in &self.locks {
-            sites
-                .entry((&row.site, row.kind))
-                .and_modify(|all| {
-                    all.locks += 1;
-                    all.acquisitions += row.acquisitions;
-                    all.contended += row.contended;
-                    all.gave_up += row.gave_up;
-                    all.still_waiting += row.still_waiting;
-                    all.wait.add(&row.wait);
-                    all.hold.add(&row.hold);
-                })
-                .or_insert_with(|| row.clone());
-        }
-        let mut sites: Vec<_> = sites.into_values().collect();
-        sites.sort_by_key(|row| std::cmp::Reverse((row.wait.sum_ns, row.acquisitions)));
-        sites
+        by_site(&self.locks)
     }
 
     /// The share of blocked time, sleep left out, that is in what was replaced, or would have been:
@@ -284,6 +261,37 @@ impl Blocked {
     }
 }
 
+/// What happened to which lock where, most waiting first.
+pub fn lock_rows(snapshot: &Snapshot, symbols: &mut Symbols) -> Vec<LockRow> {
+    let rows = snapshot.rows.iter();
+    let used = rows.filter(|row| row.acquisitions != 0 || row.contended != 0);
+    let mut locks: Vec<_> = used.map(|row| lock_row(snapshot, row, symbols)).collect();
+    locks.sort_by_key(|row| std::cmp::Reverse((row.wait.sum_ns, row.acquisitions)));
+    locks
+}
+
+/// The rows of all locks of a site as one, most waiting first.
+pub fn by_site(locks: &[LockRow]) -> Vec<LockRow> {
+    let mut sites: BTreeMap<(&str, &str), LockRow> = BTreeMap::new();
+    for row in locks {
+        sites
+            .entry((&row.site, row.kind))
+            .and_modify(|all| {
+                all.locks += 1;
+                all.acquisitions += row.acquisitions;
+                all.contended += row.contended;
+                all.gave_up += row.gave_up;
+                all.still_waiting += row.still_waiting;
+                all.wait.add(&row.wait);
+                all.hold.add(&row.hold);
+            })
+            .or_insert_with(|| row.clone());
+    }
+    let mut sites: Vec<_> = sites.into_values().collect();
+    sites.sort_by_key(|row| std::cmp::Reverse((row.wait.sum_ns, row.acquisitions)));
+    sites
+}
+
 fn processes(snapshot: &Snapshot) -> usize {
     let forked = snapshot.processes.iter().filter(|process| process.parent.is_some()).count();
     snapshot.started as usize + forked
@@ -328,12 +336,12 @@ fn lock_row(snapshot: &Snapshot, row: &Row, symbols: &mut Symbols) -> LockRow {
 }
 
 /// The id of a process of the recording.
-pub(super) fn pid(snapshot: &Snapshot, process: usize) -> u32 {
+pub fn pid(snapshot: &Snapshot, process: usize) -> u32 {
     snapshot.processes.get(process).map_or(0, |process| process.pid)
 }
 
 /// The name of a call site of the recording.
-pub(super) fn site(snapshot: &Snapshot, site: Option<usize>, symbols: &mut Symbols) -> String {
+pub fn site(snapshot: &Snapshot, site: Option<usize>, symbols: &mut Symbols) -> String {
     match site.and_then(|site| snapshot.sites.get(site)) {
         Some(site) => symbols.name(site.module.as_deref(), site.offset, site.address),
         None => "unknown".to_owned(),
@@ -365,7 +373,8 @@ fn thread_object(row: &ThreadRow) -> Value {
     })
 }
 
-fn lock_object(row: &LockRow, profile: bool) -> Value {
+/// A row in a JSON report.
+pub fn lock_object(row: &LockRow, profile: bool) -> Value {
     let times = |times: &Histogram| {
         json!({
             "p50": times.p50(), "p99": times.p99(), "max": times.max_ns, "sum": times.sum_ns,

@@ -1,0 +1,151 @@
+//! The recording of a program that runs.
+//!
+//! `antiphon run` keeps its recording open, in memory that has a name and no place in a file
+//! system. It is found among the descriptors of that process, or, for a process of the program's,
+//! by what its environment says.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use antiphon_record::Recording;
+
+use crate::failure::Failure;
+use crate::run::TAPE;
+
+/// A recording, and whose it is.
+pub struct Source {
+    /// The recording, open: it stays even if the program ends.
+    pub recording: Recording,
+    /// The process of `antiphon run`, if it is not a file.
+    pub runner: Option<u32>,
+    /// The command, or the file.
+    pub name: String,
+}
+
+/// What is meant by `what`: a process id, a file, or the only program that runs.
+///
+/// # Errors
+///
+/// If there is none, or, if nothing is said, more than one.
+pub fn find(what: Option<&OsStr>) -> Result<Source, Failure> {
+    let Some(what) = what else { return only() };
+    match what.to_str().and_then(|text| text.parse::<u32>().ok()) {
+        Some(pid) => of_process(pid),
+        None => of_file(Path::new(what)),
+    }
+}
+
+fn only() -> Result<Source, Failure> {
+    let runners = runners();
+    match &runners[..] {
+        [] => Err(Failure::missing(
+            "no program runs under antiphon run, or none of yours; start one: antiphon run -- CMD",
+        )),
+        [one] => of_process(*one),
+        several => {
+            let each = several.iter().map(|&pid| format!("{pid} ({})", program_of(pid)));
+            let all = each.collect::<Vec<_>>().join(", ");
+            Err(Failure::arguments(format!(
+                "several programs run under antiphon run; say which: {all}"
+            )))
+        }
+    }
+}
+
+fn of_process(pid: u32) -> Result<Source, Failure> {
+    if !Path::new(&format!("/proc/{pid}")).exists() {
+        return Err(Failure::arguments(format!("there is no process {pid}")));
+    }
+    let found = match tape_of_runner(pid) {
+        Ok(Some(path)) => Some((pid, path)),
+        Ok(None) => tape_of_program(pid),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let whose =
+                format!("process {pid} is another user's; as root: sudo antiphon top {pid}");
+            return Err(Failure::missing(whose));
+        }
+        Err(error) => return Err(Failure::measured(format!("process {pid}: {error}"))),
+    };
+    let found = found.and_then(|(runner, path)| Some((runner, Recording::open(&path).ok()?)));
+    let Some((runner, recording)) = found else {
+        return Err(Failure::arguments(format!(
+            "process {pid} does not run under antiphon run; start it so: antiphon run -- CMD"
+        )));
+    };
+    Ok(Source { recording, runner: Some(runner), name: program_of(runner) })
+}
+
+fn of_file(path: &Path) -> Result<Source, Failure> {
+    let wrong = |error| Failure::arguments(format!("{}: {error}", path.display()));
+    let recording = Recording::open(path).map_err(wrong)?;
+    Ok(Source { recording, runner: None, name: path.display().to_string() })
+}
+
+/// All processes of `antiphon run` that we may look at.
+fn runners() -> Vec<u32> {
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    let ids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut runners: Vec<u32> =
+        ids.filter(|&pid| matches!(tape_of_runner(pid), Ok(Some(_)))).collect();
+    runners.sort_unstable();
+    runners
+}
+
+/// The recording that a process has open to write, which only `antiphon run` has for long: a
+/// program maps it and closes it, and `top` reads it.
+fn tape_of_runner(pid: u32) -> io::Result<Option<PathBuf>> {
+    let name = format!("/memfd:{} (deleted)", TAPE.to_string_lossy());
+    for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
+        // A descriptor may be closed meanwhile.
+        let Ok(path) = entry.map(|entry| entry.path()) else { continue };
+        if fs::read_link(&path).is_ok_and(|link| link.as_os_str() == &*name) && is_written(&path) {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+fn is_written(descriptor: &Path) -> bool {
+    let information = descriptor.to_string_lossy().replace("/fd/", "/fdinfo/");
+    let text = fs::read_to_string(information).unwrap_or_default();
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & libc::O_ACCMODE == libc::O_RDWR)
+}
+
+/// The recording that a process was told to write, and the process that told it.
+fn tape_of_program(pid: u32) -> Option<(u32, PathBuf)> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let variable = [antiphon_record::VARIABLE.as_bytes(), b"="].concat();
+    let value = environment.split(|&byte| byte == 0).find_map(|it| it.strip_prefix(&*variable))?;
+    let path = PathBuf::from(OsStr::from_bytes(value));
+    let runner = path.strip_prefix("/proc").ok()?.iter().next()?.to_str()?.parse().ok()?;
+    Some((runner, path))
+}
+
+/// The command that `antiphon run` runs there, as far as its arguments tell.
+fn program_of(runner: u32) -> String {
+    let line = fs::read(format!("/proc/{runner}/cmdline")).unwrap_or_default();
+    let words: Vec<_> = line
+        .split(|&byte| byte == 0)
+        .filter(|word| !word.is_empty())
+        .map(String::from_utf8_lossy)
+        .collect();
+    let after = words.iter().position(|word| word == "--").map_or(0, |at| at + 1);
+    words[after..].join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_recording_is_refused() {
+        for what in ["/proc/self/exe", "/no/such/file", "4294967295", "0"] {
+            assert!(find(Some(OsStr::new(what))).is_err(), "{what}");
+        }
+    }
+}

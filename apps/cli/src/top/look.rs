@@ -1,0 +1,161 @@
+//! What a recording says now, and what has changed since the last look.
+
+use std::collections::HashMap;
+use std::io;
+use std::time::Instant;
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Platform as _};
+use antiphon_record::{Scope, Snapshot};
+use serde_json::{Value, json};
+
+use super::find::Source;
+use crate::run::summary::{self, LockRow};
+use crate::run::symbols::Symbols;
+
+/// Looks at one recording again and again.
+pub struct Lookout {
+    source: Source,
+    symbols: Symbols,
+    /// By call site and kind: nanoseconds waited, and waits.
+    before: HashMap<(String, &'static str), (u64, u64)>,
+    /// When that was.
+    then: Option<Instant>,
+}
+
+/// One look.
+pub struct Look {
+    /// The command, or the file.
+    pub name: String,
+    /// The process of `antiphon run`, if it is not a file.
+    pub runner: Option<u32>,
+    /// Whether that is still there.
+    pub runs: bool,
+    /// Nanoseconds since the first process began to record.
+    pub age_ns: u64,
+    /// Processes that have recorded something.
+    pub processes: usize,
+    /// Threads that have recorded something.
+    pub threads: usize,
+    /// Whether all acquisitions are recorded.
+    pub profile: bool,
+    /// By lock and site.
+    pub locks: Vec<LockRow>,
+    /// By site.
+    pub sites: Vec<SiteRow>,
+    /// Who waits now.
+    pub waiting: Vec<Waiting>,
+}
+
+/// What goes on at one call site.
+pub struct SiteRow {
+    /// All that was recorded there. Waits that go on are in it, up to now.
+    pub row: LockRow,
+    /// Since the last look, or since the begin: how many threads waited here, on average.
+    pub blocked: f64,
+    /// Likewise: how many waits ended or began in a second.
+    pub waits_per_s: f64,
+}
+
+/// A thread that waits.
+pub struct Waiting {
+    pid: u32,
+    tid: u32,
+    site: String,
+    kind: &'static str,
+    since_ns: u64,
+}
+
+impl Lookout {
+    /// Nothing has been looked at yet.
+    pub fn new(source: Source) -> Self {
+        Self { source, symbols: Symbols::default(), before: HashMap::new(), then: None }
+    }
+
+    /// Looks.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the recording.
+    pub fn look(&mut self) -> io::Result<Look> {
+        // Before the look: what comes after the end is no news.
+        let runs = self
+            .source
+            .runner
+            .is_none_or(|pid| std::fs::exists(format!("/proc/{pid}")).unwrap_or(false));
+        let mut snapshot = self.source.recording.read()?;
+        let (now, now_ns) = (Instant::now(), Linux::now(Clock::Monotonic));
+        let waiting = self.waiting(&snapshot, now_ns);
+        snapshot.close_waits(|_, _, _| now_ns);
+        let began_ns = snapshot.processes.iter().map(|process| process.began_ns).min();
+        let age_ns = now_ns.saturating_sub(began_ns.unwrap_or(now_ns));
+        let locks = summary::lock_rows(&snapshot, &mut self.symbols);
+        let span_ns = self.then.map_or(age_ns, |then| (now - then).as_nanos() as u64).max(1);
+        let sites = summary::by_site(&locks);
+        let sites = sites.into_iter().map(|row| self.changed(row, span_ns as f64)).collect();
+        self.then = Some(now);
+        Ok(Look {
+            name: self.source.name.clone(),
+            runner: self.source.runner,
+            runs,
+            age_ns,
+            processes: snapshot.processes.len(),
+            threads: snapshot.threads.len(),
+            profile: snapshot.scope == Some(Scope::Full),
+            locks,
+            sites,
+            waiting,
+        })
+    }
+
+    /// What has changed at a site in `span_ns`.
+    fn changed(&mut self, row: LockRow, span_ns: f64) -> SiteRow {
+        let before = self.before.entry((row.site.clone(), row.kind)).or_default();
+        let now = (row.wait.sum_ns, row.contended);
+        let blocked = now.0.saturating_sub(before.0) as f64 / span_ns;
+        let waits_per_s = now.1.saturating_sub(before.1) as f64 / (span_ns / 1e9);
+        *before = now;
+        SiteRow { row, blocked, waits_per_s }
+    }
+
+    fn waiting(&mut self, snapshot: &Snapshot, now_ns: u64) -> Vec<Waiting> {
+        let symbols = &mut self.symbols;
+        let of = |thread: &antiphon_record::Thread| {
+            let waiting = thread.waiting?;
+            Some(Waiting {
+                pid: summary::pid(snapshot, thread.process),
+                tid: thread.tid,
+                site: summary::site(snapshot, waiting.site, symbols),
+                kind: snapshot.locks[waiting.lock].kind.name(),
+                since_ns: now_ns.saturating_sub(waiting.since_ns),
+            })
+        };
+        let mut waiting: Vec<_> = snapshot.threads.iter().filter_map(of).collect();
+        waiting.sort_by_key(|waiting| std::cmp::Reverse(waiting.since_ns));
+        waiting
+    }
+}
+
+impl Look {
+    /// The body of the JSON report.
+    pub fn json(&self) -> Value {
+        let waiting = self.waiting.iter().map(|waiting| {
+            json!({
+                "pid": waiting.pid, "tid": waiting.tid, "site": waiting.site,
+                "kind": waiting.kind, "waited_s": waiting.since_ns as f64 / 1e9,
+            })
+        });
+        let locks = self.locks.iter().map(|row| summary::lock_object(row, self.profile));
+        json!({
+            "program": self.name,
+            "pid": self.runner,
+            "runs": self.runs,
+            "profile": self.profile,
+            "wall_s": self.age_ns as f64 / 1e9,
+            "processes": self.processes,
+            "threads": self.threads,
+            "waiting": waiting.collect::<Vec<_>>(),
+            "locks": locks.collect::<Vec<_>>(),
+        })
+    }
+}
