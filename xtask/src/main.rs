@@ -7,6 +7,7 @@
 //! | `mutants` | the models: each weakened ordering and each broken invariant must be noticed |
 //! | `hunt` | the preload library: no hang under a program made to find one |
 //! | `programs` | real programs: how fast they are with our locks (a measurement, no check) |
+//! | `install` | nothing: it builds the library for C and C++ and places it |
 //!
 //! Each verb prints its findings as `file:line: what`, and exits with 0 if there were none, 1 if
 //! there were some, 2 if it was called wrongly or could not do its work.
@@ -14,6 +15,7 @@
 mod claims;
 mod finding;
 mod hunt;
+mod install;
 mod metadata;
 mod mutants;
 mod programs;
@@ -29,7 +31,7 @@ use finding::Outcome;
 type Failure = Box<dyn std::error::Error>;
 
 /// The verbs, each with the line that `--help` shows of it.
-const VERBS: [(&str, &str); 5] = [
+const VERBS: [(&str, &str); 6] = [
     ("claims", "check docs/claims.toml  [--readme] [--strict]"),
     ("tidy", "check the style and the shape of the tree"),
     (
@@ -38,6 +40,7 @@ const VERBS: [(&str, &str); 5] = [
     ),
     ("hunt", "look for a hang of the locks  [--seconds S] [--seed N] [--library PATH]"),
     ("programs", "measure real programs  [--pairs N] [--threads LIST] [--only LIST] [--record F]"),
+    ("install", "build and place the library for C and C++  --prefix P [--destdir D]"),
 ];
 
 fn main() -> ExitCode {
@@ -60,6 +63,7 @@ fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
             Some("mutants") => mutants::run(arguments),
             Some("hunt") => hunt::run(arguments),
             Some("programs") => programs::run(arguments),
+            Some("install") => install::run(arguments),
             _ => Err(format!("no verb {verb:?}; there are {}", verbs().join(", ")).into()),
         },
         Some(Short('h') | Long("help")) => {

@@ -8,7 +8,7 @@ use antiphon_platform::Platform;
 
 use crate::RawMutex;
 
-/// A mutex that the thread which holds it may lock again: `lock_api`'s type over [`RawMutex`], 32
+/// A mutex that the thread which holds it may lock again: `lock_api`'s type over [`RawMutex`], 24
 /// bytes. What it guards is shared by the guards of one thread, so they give `&T` only.
 ///
 /// ```

@@ -1,0 +1,270 @@
+/* antiphon.h: locks for many-core Linux machines.
+ *
+ *	static antiphon_mutex_t lock = ANTIPHON_MUTEX_INIT;
+ *
+ *	antiphon_mutex_lock(&lock);
+ *	…
+ *	antiphon_mutex_unlock(&lock);
+ *
+ * Link with `pkg-config --cflags --libs antiphon`. For C++ there is antiphon.hpp.
+ *
+ * All types: all bytes zero is the free object, so static and calloc'ed ones need no initialiser.
+ * Nothing is allocated for one, and nothing has to be destroyed. A free lock that nobody waits for
+ * may be copied and moved as bytes. All are for the threads of one process; a forked child may go
+ * on with what it has inherited, and owns what the thread that forked owned.
+ *
+ * All functions: arguments are valid pointers, never null. Those that return an int return 0 or an
+ * error number of <errno.h>, and never EINTR; the others can't fail. Who unlocks must own the lock,
+ * be it through another thread: no lock knows its owner. Who locks a mutex twice waits for ever.
+ * errno is left alone. No function is a cancellation point. The functions of mutexes, spinlocks and
+ * readers-writer locks may be called in signal handlers; who waits there for what the interrupted
+ * thread owns waits for ever.
+ *
+ * Time: `clock` is CLOCK_REALTIME or CLOCK_MONOTONIC of <time.h>, and `until` a time of that clock,
+ * not a span. EINVAL if `clock` is another one, or the nanoseconds are not within a second, whether
+ * it would have waited or not. What is to be had without waiting is had whatever the time. */
+
+#ifndef ANTIPHON_H
+#define ANTIPHON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if !defined(__linux__) || !defined(__LP64__)
+#error "antiphon is for 64-bit Linux"
+#endif
+
+#define ANTIPHON_VERSION "0.1.0"
+
+#if defined(__cplusplus)
+#define ANTIPHON_NOEXCEPT noexcept
+#else
+#define ANTIPHON_NOEXCEPT
+#endif
+
+#if defined(__GNUC__)
+#define ANTIPHON_MUST_USE __attribute__((__warn_unused_result__))
+#else
+#define ANTIPHON_MUST_USE
+#endif
+
+struct timespec;
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/* A mutex that sleeps. */
+typedef struct antiphon_mutex {
+	uint64_t antiphon_private[1];
+} antiphon_mutex_t;
+
+/* A readers-writer lock that sleeps. */
+typedef struct antiphon_rwlock {
+	uint64_t antiphon_private[2];
+} antiphon_rwlock_t;
+
+/* A spinlock. */
+typedef struct antiphon_spin {
+	uint32_t antiphon_private[1];
+} antiphon_spin_t;
+
+/* A condition variable. */
+typedef struct antiphon_cond {
+	uint64_t antiphon_private[4];
+} antiphon_cond_t;
+
+/* clang-format off */
+#define ANTIPHON_MUTEX_INIT  { { 0 } }
+#define ANTIPHON_RWLOCK_INIT { { 0, 0 } }
+#define ANTIPHON_SPIN_INIT   { { 0 } }
+#define ANTIPHON_COND_INIT   { { 0, 0, 0, 0 } }
+/* clang-format on */
+
+/* The version of the library that was found at run time, as ANTIPHON_VERSION. */
+const char *antiphon_version(void) ANTIPHON_NOEXCEPT;
+
+/* Types, for antiphon_layout. */
+enum antiphon_type {
+	ANTIPHON_TYPE_MUTEX = 1,
+	ANTIPHON_TYPE_RWLOCK = 2,
+	ANTIPHON_TYPE_SPIN = 3,
+	ANTIPHON_TYPE_COND = 4
+};
+
+/* The size and alignment of a type in bytes, for languages that can't read this header.
+ * EINVAL: the library doesn't know that type. */
+ANTIPHON_MUST_USE
+int antiphon_layout(int type, size_t *size, size_t *align) ANTIPHON_NOEXCEPT;
+
+/* Makes unlocking a mutex cheaper in this process, for good: without a locked instruction. Each
+ * sleep costs more then. For programs that contend little.
+ * ENOTSUP: it needs x86-64, Linux 5.10 and glibc 2.35; nothing has changed.
+ * From then on a child of vfork may not use a lock before it calls exec. */
+ANTIPHON_MUST_USE
+int antiphon_enable_light(void) ANTIPHON_NOEXCEPT;
+
+/* --- mutex: 8 bytes --- */
+
+void antiphon_mutex_init(antiphon_mutex_t *mutex) ANTIPHON_NOEXCEPT;
+
+/* EBUSY: somebody owns it. Else the memory may be used for something else. */
+int antiphon_mutex_destroy(antiphon_mutex_t *mutex) ANTIPHON_NOEXCEPT;
+
+void antiphon_mutex_lock(antiphon_mutex_t *mutex) ANTIPHON_NOEXCEPT;
+
+/* EBUSY: somebody owns it. Never waits, never fails on a free mutex. */
+ANTIPHON_MUST_USE
+int antiphon_mutex_trylock(antiphon_mutex_t *mutex) ANTIPHON_NOEXCEPT;
+
+/* ETIMEDOUT, EINVAL. */
+ANTIPHON_MUST_USE
+int antiphon_mutex_timedlock(antiphon_mutex_t *mutex, int clock,
+			     const struct timespec *until) ANTIPHON_NOEXCEPT;
+
+/* The mutex is not touched after another thread could have acquired it: that one may free it. */
+void antiphon_mutex_unlock(antiphon_mutex_t *mutex) ANTIPHON_NOEXCEPT;
+
+/* --- spinlock: 4 bytes. For sections well under a microsecond, of threads that are no more than
+ * the CPUs: who waits burns its own. --- */
+
+void antiphon_spin_init(antiphon_spin_t *spin) ANTIPHON_NOEXCEPT;
+
+/* EBUSY: somebody owns it. */
+int antiphon_spin_destroy(antiphon_spin_t *spin) ANTIPHON_NOEXCEPT;
+
+void antiphon_spin_lock(antiphon_spin_t *spin) ANTIPHON_NOEXCEPT;
+
+/* EBUSY: somebody owns it. */
+ANTIPHON_MUST_USE
+int antiphon_spin_trylock(antiphon_spin_t *spin) ANTIPHON_NOEXCEPT;
+
+/* As antiphon_mutex_unlock. */
+void antiphon_spin_unlock(antiphon_spin_t *spin) ANTIPHON_NOEXCEPT;
+
+/* --- readers-writer lock: 16 bytes. Readers that come wait behind a writer that waits. There are
+ * three ways to be in, and each has its own unlock:
+ *
+ *	rdlock … rdunlock	beside other readers
+ *	uplock … upunlock	the same with the right to upgrade; one at a time
+ *	wrlock … wrunlock	alone
+ *
+ * and ways to change between them. All that read fail with EAGAIN if 8 million do already (a bug:
+ * somebody forgets to unlock). --- */
+
+void antiphon_rwlock_init(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* EBUSY: somebody is in. */
+int antiphon_rwlock_destroy(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* EAGAIN. Who is in already may wait for ever: see rdlock_again. */
+ANTIPHON_MUST_USE
+int antiphon_rwlock_rdlock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* EAGAIN. As rdlock, and never waits if the caller is in for reading already. */
+ANTIPHON_MUST_USE
+int antiphon_rwlock_rdlock_again(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* EBUSY: a writer is in, or waits. EAGAIN. */
+ANTIPHON_MUST_USE
+int antiphon_rwlock_tryrdlock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* ETIMEDOUT, EINVAL, EAGAIN. */
+ANTIPHON_MUST_USE
+int antiphon_rwlock_timedrdlock(antiphon_rwlock_t *lock, int clock,
+				const struct timespec *until) ANTIPHON_NOEXCEPT;
+
+void antiphon_rwlock_rdunlock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+void antiphon_rwlock_wrlock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* EBUSY: somebody is in. */
+ANTIPHON_MUST_USE
+int antiphon_rwlock_trywrlock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* ETIMEDOUT, EINVAL. */
+ANTIPHON_MUST_USE
+int antiphon_rwlock_timedwrlock(antiphon_rwlock_t *lock, int clock,
+				const struct timespec *until) ANTIPHON_NOEXCEPT;
+
+/* As antiphon_mutex_unlock. */
+void antiphon_rwlock_wrunlock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+void antiphon_rwlock_uplock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* EBUSY: a writer or another upgradable reader is in, or a writer waits. */
+ANTIPHON_MUST_USE
+int antiphon_rwlock_tryuplock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* ETIMEDOUT, EINVAL. */
+ANTIPHON_MUST_USE
+int antiphon_rwlock_timeduplock(antiphon_rwlock_t *lock, int clock,
+				const struct timespec *until) ANTIPHON_NOEXCEPT;
+
+void antiphon_rwlock_upunlock(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* Upgradable reader to writer: waits until the other readers have left; nobody writes meanwhile. */
+void antiphon_rwlock_upgrade(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* EBUSY: other readers are in. The caller is the upgradable reader still. */
+ANTIPHON_MUST_USE
+int antiphon_rwlock_tryupgrade(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* ETIMEDOUT, EINVAL. The caller is the upgradable reader still. */
+ANTIPHON_MUST_USE
+int antiphon_rwlock_timedupgrade(antiphon_rwlock_t *lock, int clock,
+				 const struct timespec *until) ANTIPHON_NOEXCEPT;
+
+/* Writer to reader; writer to upgradable reader; upgradable reader to reader. None waits, and no
+ * writer comes in between. */
+void antiphon_rwlock_downgrade(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+void antiphon_rwlock_downgrade_to_upgradable(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+void antiphon_rwlock_downgrade_upgradable(antiphon_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* --- condition variable: 32 bytes. Those that wait at a time do so with one mutex. They are
+ * notified in the order in which they came. A wait may end without a notification, seldom; wait in
+ * a loop. --- */
+
+void antiphon_cond_init(antiphon_cond_t *cond) ANTIPHON_NOEXCEPT;
+
+/* EBUSY: somebody waits. Else waits until those that were notified have left the object, though
+ * they need not have the mutex yet, and the memory may be used for something else. Whoever has
+ * notified must have returned. */
+int antiphon_cond_destroy(antiphon_cond_t *cond) ANTIPHON_NOEXCEPT;
+
+/* Releases the mutex, which the caller owns, waits, and acquires it. */
+void antiphon_cond_wait(antiphon_cond_t *cond, antiphon_mutex_t *mutex) ANTIPHON_NOEXCEPT;
+
+/* ETIMEDOUT: not notified in time; the mutex is acquired all the same. EINVAL: it did not wait. */
+ANTIPHON_MUST_USE
+int antiphon_cond_timedwait(antiphon_cond_t *cond, antiphon_mutex_t *mutex, int clock,
+			    const struct timespec *until) ANTIPHON_NOEXCEPT;
+
+/* Notifies the one that has waited longest, if any. The mutex need not be owned. */
+void antiphon_cond_signal(antiphon_cond_t *cond) ANTIPHON_NOEXCEPT;
+
+/* Notifies all that wait. */
+void antiphon_cond_broadcast(antiphon_cond_t *cond) ANTIPHON_NOEXCEPT;
+
+#if defined(__cplusplus)
+}
+#endif
+
+/* The ABI: the library asserts the same. */
+#if defined(__cplusplus)
+#define ANTIPHON_ASSERT_LAYOUT(type, size, align) \
+	static_assert(sizeof(type) == (size) && alignof(type) == (align), #type)
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define ANTIPHON_ASSERT_LAYOUT(type, size, align) \
+	_Static_assert(sizeof(type) == (size) && _Alignof(type) == (align), #type)
+#else
+#define ANTIPHON_ASSERT_LAYOUT(type, size, align) \
+	typedef char type##_has_size[sizeof(type) == (size) ? 1 : -1]
+#endif
+ANTIPHON_ASSERT_LAYOUT(antiphon_mutex_t, 8, 8);
+ANTIPHON_ASSERT_LAYOUT(antiphon_rwlock_t, 16, 8);
+ANTIPHON_ASSERT_LAYOUT(antiphon_spin_t, 4, 4);
+ANTIPHON_ASSERT_LAYOUT(antiphon_cond_t, 32, 8);
+#undef ANTIPHON_ASSERT_LAYOUT
+
+#endif

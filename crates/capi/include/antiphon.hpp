@@ -1,0 +1,377 @@
+// antiphon.hpp: locks for many-core Linux machines, as the C++ library has them (C++17).
+//
+//	antiphon::mutex lock;
+//	std::lock_guard guard(lock);
+//
+// | type                         | as                        | meets                             |
+// |------------------------------|---------------------------|-----------------------------------|
+// | antiphon::mutex              | std::timed_mutex          | Lockable, TimedLockable           |
+// | antiphon::shared_mutex       | std::shared_timed_mutex   | SharedLockable, SharedTimedLockable |
+// | antiphon::spin_mutex         | std::mutex                | Lockable                          |
+// | antiphon::condition_variable | std::condition_variable   | with unique_lock<antiphon::mutex> |
+//
+// std::condition_variable_any works with all of them. Constructors are constexpr: objects of static
+// storage need no dynamic initialisation. Each type is laid out as the C type in it, which
+// native_handle() gives. What differs from the standard's types:
+//
+// - Any thread may unlock. Locking a mutex twice is not noticed; it waits for ever.
+// - lock_shared() throws std::system_error (resource_unavailable_try_again) if millions of readers
+//   are in; nothing else throws anything. Without exceptions it ends the program.
+// - antiphon::condition_variable::wait() does not end the program when the thread is cancelled
+//   (pthread_cancel): the wait goes on.
+
+#ifndef ANTIPHON_HPP
+#define ANTIPHON_HPP
+
+#if __cplusplus < 201703L
+#error "antiphon.hpp needs C++17"
+#endif
+
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <ctime>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <system_error>
+#include <type_traits>
+
+#include "antiphon.h"
+
+namespace antiphon {
+
+namespace detail {
+
+// A time as C has it: rounded up, so that nothing ends early. What can't be counted is for ever.
+template <class Duration>
+timespec to_timespec(Duration since_zero)
+{
+	using std::chrono::seconds;
+	using limits = std::numeric_limits<std::time_t>;
+	using real = std::chrono::duration<long double>;
+	timespec time{};
+	// Compared as floating point: a period may be too coarse to be turned into seconds.
+	if (std::chrono::duration_cast<real>(since_zero).count() >= 9e18L) {
+		time.tv_sec = limits::max();
+		return time;
+	}
+	if (since_zero <= Duration::zero())
+		return time;
+	const auto whole = std::chrono::floor<seconds>(since_zero);
+	const auto rest = std::chrono::ceil<std::chrono::nanoseconds>(since_zero - whole);
+	time.tv_sec = static_cast<std::time_t>(whole.count());
+	time.tv_nsec = static_cast<long>(rest.count());
+	if (time.tv_nsec >= 1'000'000'000) {
+		time.tv_sec += 1;
+		time.tv_nsec = 0;
+	}
+	return time;
+}
+
+// The time on the steady clock after that span. A sum that can't be counted is for ever.
+template <class Rep, class Period>
+std::chrono::steady_clock::time_point after(const std::chrono::duration<Rep, Period> &span)
+{
+	using clock = std::chrono::steady_clock;
+	using real = std::chrono::duration<long double, clock::period>;
+	const auto now = clock::now();
+	if (span <= span.zero())
+		return now;
+	const auto room = clock::duration::max() - now.time_since_epoch();
+	if (std::chrono::duration_cast<real>(span) >= real(room))
+		return clock::time_point::max();
+	return now + std::chrono::ceil<clock::duration>(span);
+}
+
+// Calls `attempt` with a clock and a time of it, until it succeeds or the time has come. libstdc++
+// and libc++ have the steady clock as CLOCK_MONOTONIC and the system clock as CLOCK_REALTIME. Time
+// on another clock may go otherwise: it is read again when that time seems to have come.
+template <class Clock, class Duration, class Attempt>
+bool until(const std::chrono::time_point<Clock, Duration> &when, Attempt attempt)
+{
+	if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {
+		const timespec time = to_timespec(when.time_since_epoch());
+		return attempt(CLOCK_MONOTONIC, &time);
+	} else if constexpr (std::is_same_v<Clock, std::chrono::system_clock>) {
+		const timespec time = to_timespec(when.time_since_epoch());
+		return attempt(CLOCK_REALTIME, &time);
+	} else {
+		for (;;) {
+			if (until(after(when - Clock::now()), attempt))
+				return true;
+			if (Clock::now() >= when)
+				return false;
+		}
+	}
+}
+
+inline void check(int code)
+{
+	if (code == 0)
+		return;
+#if defined(__cpp_exceptions)
+	throw std::system_error(code, std::generic_category(), "antiphon");
+#else
+	std::terminate();
+#endif
+}
+
+} // namespace detail
+
+// A mutex that sleeps, 8 bytes.
+class mutex {
+public:
+	using native_handle_type = antiphon_mutex_t *;
+
+	constexpr mutex() noexcept = default;
+	mutex(const mutex &) = delete;
+	mutex &operator=(const mutex &) = delete;
+
+	void lock() noexcept
+	{
+		antiphon_mutex_lock(&object_);
+	}
+
+	[[nodiscard]] bool try_lock() noexcept
+	{
+		return antiphon_mutex_trylock(&object_) == 0;
+	}
+
+	template <class Rep, class Period>
+	[[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period> &span)
+	{
+		return try_lock_until(detail::after(span));
+	}
+
+	template <class Clock, class Duration>
+	[[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return detail::until(when, [this](int clock, const timespec *time) {
+			return antiphon_mutex_timedlock(&object_, clock, time) == 0;
+		});
+	}
+
+	void unlock() noexcept
+	{
+		antiphon_mutex_unlock(&object_);
+	}
+
+	native_handle_type native_handle() noexcept
+	{
+		return &object_;
+	}
+
+private:
+	antiphon_mutex_t object_ = ANTIPHON_MUTEX_INIT;
+};
+
+// A spinlock, 4 bytes: for sections well under a microsecond, of threads that are no more than the
+// CPUs.
+class spin_mutex {
+public:
+	using native_handle_type = antiphon_spin_t *;
+
+	constexpr spin_mutex() noexcept = default;
+	spin_mutex(const spin_mutex &) = delete;
+	spin_mutex &operator=(const spin_mutex &) = delete;
+
+	void lock() noexcept
+	{
+		antiphon_spin_lock(&object_);
+	}
+
+	[[nodiscard]] bool try_lock() noexcept
+	{
+		return antiphon_spin_trylock(&object_) == 0;
+	}
+
+	void unlock() noexcept
+	{
+		antiphon_spin_unlock(&object_);
+	}
+
+	native_handle_type native_handle() noexcept
+	{
+		return &object_;
+	}
+
+private:
+	antiphon_spin_t object_ = ANTIPHON_SPIN_INIT;
+};
+
+// A readers-writer lock that sleeps, 16 bytes. Readers that come wait behind a writer that waits.
+class shared_mutex {
+public:
+	using native_handle_type = antiphon_rwlock_t *;
+
+	constexpr shared_mutex() noexcept = default;
+	shared_mutex(const shared_mutex &) = delete;
+	shared_mutex &operator=(const shared_mutex &) = delete;
+
+	void lock() noexcept
+	{
+		antiphon_rwlock_wrlock(&object_);
+	}
+
+	[[nodiscard]] bool try_lock() noexcept
+	{
+		return antiphon_rwlock_trywrlock(&object_) == 0;
+	}
+
+	template <class Rep, class Period>
+	[[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period> &span)
+	{
+		return try_lock_until(detail::after(span));
+	}
+
+	template <class Clock, class Duration>
+	[[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return detail::until(when, [this](int clock, const timespec *time) {
+			return antiphon_rwlock_timedwrlock(&object_, clock, time) == 0;
+		});
+	}
+
+	void unlock() noexcept
+	{
+		antiphon_rwlock_wrunlock(&object_);
+	}
+
+	void lock_shared()
+	{
+		detail::check(antiphon_rwlock_rdlock(&object_));
+	}
+
+	[[nodiscard]] bool try_lock_shared() noexcept
+	{
+		return antiphon_rwlock_tryrdlock(&object_) == 0;
+	}
+
+	template <class Rep, class Period>
+	[[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period> &span)
+	{
+		return try_lock_shared_until(detail::after(span));
+	}
+
+	template <class Clock, class Duration>
+	[[nodiscard]] bool
+	try_lock_shared_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return detail::until(when, [this](int clock, const timespec *time) {
+			return antiphon_rwlock_timedrdlock(&object_, clock, time) == 0;
+		});
+	}
+
+	void unlock_shared() noexcept
+	{
+		antiphon_rwlock_rdunlock(&object_);
+	}
+
+	native_handle_type native_handle() noexcept
+	{
+		return &object_;
+	}
+
+private:
+	antiphon_rwlock_t object_ = ANTIPHON_RWLOCK_INIT;
+};
+
+// A condition variable for antiphon::mutex, 32 bytes. It may be destroyed as soon as all that wait
+// are notified.
+class condition_variable {
+public:
+	using native_handle_type = antiphon_cond_t *;
+
+	constexpr condition_variable() noexcept = default;
+	condition_variable(const condition_variable &) = delete;
+	condition_variable &operator=(const condition_variable &) = delete;
+
+	~condition_variable()
+	{
+		antiphon_cond_destroy(&object_);
+	}
+
+	void notify_one() noexcept
+	{
+		antiphon_cond_signal(&object_);
+	}
+
+	void notify_all() noexcept
+	{
+		antiphon_cond_broadcast(&object_);
+	}
+
+	void wait(std::unique_lock<mutex> &lock) noexcept
+	{
+		antiphon_cond_wait(&object_, lock.mutex()->native_handle());
+	}
+
+	template <class Predicate>
+	void wait(std::unique_lock<mutex> &lock, Predicate done)
+	{
+		while (!done())
+			wait(lock);
+	}
+
+	template <class Clock, class Duration>
+	std::cv_status wait_until(std::unique_lock<mutex> &lock,
+				  const std::chrono::time_point<Clock, Duration> &when)
+	{
+		// One wait, also on a clock of the user's: its end may be one for no reason.
+		bool notified = false;
+		detail::until(when, [&](int clock, const timespec *time) {
+			antiphon_mutex_t *owned = lock.mutex()->native_handle();
+			notified = antiphon_cond_timedwait(&object_, owned, clock, time) == 0;
+			return true;
+		});
+		if (notified || Clock::now() < when)
+			return std::cv_status::no_timeout;
+		return std::cv_status::timeout;
+	}
+
+	template <class Clock, class Duration, class Predicate>
+	bool wait_until(std::unique_lock<mutex> &lock,
+			const std::chrono::time_point<Clock, Duration> &when, Predicate done)
+	{
+		while (!done()) {
+			if (wait_until(lock, when) == std::cv_status::timeout)
+				return done();
+		}
+		return true;
+	}
+
+	template <class Rep, class Period>
+	std::cv_status wait_for(std::unique_lock<mutex> &lock,
+				const std::chrono::duration<Rep, Period> &span)
+	{
+		return wait_until(lock, detail::after(span));
+	}
+
+	template <class Rep, class Period, class Predicate>
+	bool wait_for(std::unique_lock<mutex> &lock,
+		      const std::chrono::duration<Rep, Period> &span, Predicate done)
+	{
+		return wait_until(lock, detail::after(span), done);
+	}
+
+	native_handle_type native_handle() noexcept
+	{
+		return &object_;
+	}
+
+private:
+	antiphon_cond_t object_ = ANTIPHON_COND_INIT;
+};
+
+static_assert(sizeof(mutex) == sizeof(antiphon_mutex_t) && std::is_standard_layout_v<mutex>);
+static_assert(sizeof(spin_mutex) == sizeof(antiphon_spin_t) &&
+	      std::is_standard_layout_v<spin_mutex>);
+static_assert(sizeof(shared_mutex) == sizeof(antiphon_rwlock_t) &&
+	      std::is_standard_layout_v<shared_mutex>);
+static_assert(sizeof(condition_variable) == sizeof(antiphon_cond_t) &&
+	      std::is_standard_layout_v<condition_variable>);
+
+} // namespace antiphon
+
+#endif

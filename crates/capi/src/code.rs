@@ -1,0 +1,43 @@
+//! Error numbers and deadlines, as C has them.
+
+use core::ffi::c_int;
+
+use antiphon_platform::{Clock, Deadline};
+use antiphon_sync::lock::Refused;
+
+/// 0 if it was `done`, else the error.
+pub(crate) fn unless(done: bool, error: c_int) -> c_int {
+    if done { 0 } else { error }
+}
+
+/// The code of a read lock, which `busy` if it was not to be had in time.
+pub(crate) fn read(had: Result<(), Refused>, busy: c_int) -> c_int {
+    match had {
+        Ok(()) => 0,
+        Err(Refused::Busy) => busy,
+        Err(Refused::TooManyReaders) => libc::EAGAIN,
+    }
+}
+
+/// Tries until the time `until` of the clock. The code of `attempt`, or `EINVAL`.
+///
+/// A time before the clock's zero has passed, and one beyond the year 2554 never comes.
+pub(crate) fn timed(
+    clock: c_int,
+    until: &libc::timespec,
+    attempt: impl FnOnce(Deadline) -> c_int,
+) -> c_int {
+    let clock = match clock {
+        libc::CLOCK_REALTIME => Clock::Realtime,
+        libc::CLOCK_MONOTONIC => Clock::Monotonic,
+        _ => return libc::EINVAL,
+    };
+    let Some(fraction) = u64::try_from(until.tv_nsec).ok().filter(|&ns| ns < 1_000_000_000) else {
+        return libc::EINVAL;
+    };
+    let ns = match u64::try_from(until.tv_sec) {
+        Ok(seconds) => seconds.saturating_mul(1_000_000_000).saturating_add(fraction),
+        Err(_) => 0,
+    };
+    attempt(Deadline { clock, ns })
+}

@@ -1,0 +1,60 @@
+/* The header and the library agree about the types; zeroes are free objects. */
+#include "check.h"
+
+#include <antiphon.h>
+
+struct apart {
+	char before_mutex;
+	antiphon_mutex_t mutex;
+	char before_rwlock;
+	antiphon_rwlock_t rwlock;
+	char before_spin;
+	antiphon_spin_t spin;
+	char before_cond;
+	antiphon_cond_t cond;
+};
+
+static void check(int type, size_t size, size_t offset)
+{
+	size_t their_size = 0, their_align = 0;
+	IS(antiphon_layout(type, &their_size, &their_align), 0);
+	IS(their_size, size);
+	YES(their_align != 0 && offset % their_align == 0);
+	YES(size % their_align == 0);
+}
+
+int main(void)
+{
+	static const antiphon_mutex_t mutex = ANTIPHON_MUTEX_INIT;
+	static const antiphon_rwlock_t rwlock = ANTIPHON_RWLOCK_INIT;
+	static const antiphon_spin_t spin = ANTIPHON_SPIN_INIT;
+	static const antiphon_cond_t cond = ANTIPHON_COND_INIT;
+	static const char zero[64];
+	struct apart made;
+	size_t size = 1, align = 1;
+
+	check(ANTIPHON_TYPE_MUTEX, sizeof(antiphon_mutex_t), offsetof(struct apart, mutex));
+	check(ANTIPHON_TYPE_RWLOCK, sizeof(antiphon_rwlock_t), offsetof(struct apart, rwlock));
+	check(ANTIPHON_TYPE_SPIN, sizeof(antiphon_spin_t), offsetof(struct apart, spin));
+	check(ANTIPHON_TYPE_COND, sizeof(antiphon_cond_t), offsetof(struct apart, cond));
+	IS(antiphon_layout(0, &size, &align), EINVAL);
+	IS(antiphon_layout(1000, &size, &align), EINVAL);
+	IS(size, 1);
+
+	IS(memcmp(&mutex, zero, sizeof mutex), 0);
+	IS(memcmp(&rwlock, zero, sizeof rwlock), 0);
+	IS(memcmp(&spin, zero, sizeof spin), 0);
+	IS(memcmp(&cond, zero, sizeof cond), 0);
+	memset(&made, 0xff, sizeof made);
+	antiphon_mutex_init(&made.mutex);
+	antiphon_rwlock_init(&made.rwlock);
+	antiphon_spin_init(&made.spin);
+	antiphon_cond_init(&made.cond);
+	IS(memcmp(&made.mutex, zero, sizeof mutex), 0);
+	IS(memcmp(&made.rwlock, zero, sizeof rwlock), 0);
+	IS(memcmp(&made.spin, zero, sizeof spin), 0);
+	IS(memcmp(&made.cond, zero, sizeof cond), 0);
+
+	IS(strcmp(antiphon_version(), ANTIPHON_VERSION), 0);
+	return failures != 0;
+}

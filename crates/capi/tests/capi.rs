@@ -1,0 +1,15 @@
+//! The library as a C programmer has it: installed under a prefix, found by pkg-config.
+
+#[allow(dead_code, reason = "the preload's tests need more of it")]
+#[path = "../../preload/tests/support/elf.rs"]
+mod elf;
+#[path = "capi/examples.rs"]
+mod examples;
+#[path = "capi/headers.rs"]
+mod headers;
+#[path = "capi/programs.rs"]
+mod programs;
+#[path = "capi/support.rs"]
+mod support;
+#[path = "capi/symbols.rs"]
+mod symbols;

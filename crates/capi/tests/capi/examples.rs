@@ -1,0 +1,60 @@
+//! The examples, built as their users would build them.
+
+use std::path::Path;
+
+use crate::support::{Linked, compile, here, pkg_config, prefix, run, scratch};
+
+/// What each example prints.
+const EXAMPLES: [(&str, &str); 5] = [
+    ("counter.c", "400000\n"),
+    ("queue.c", "500500, then nothing\n"),
+    ("table.c", "63 computed, 0 wrong\n"),
+    ("guards.cpp", "300 lines, all in time\n"),
+    ("any.cpp", "21\n"),
+];
+
+fn check(linked: Linked, wanted: &[&str]) {
+    let directory = scratch(&format!("examples-{linked:?}"));
+    for (file, expected) in EXAMPLES {
+        if !wanted.is_empty() && !wanted.contains(&file) {
+            continue;
+        }
+        let program = directory.join(file.replace('.', "-"));
+        compile(&Path::new("examples").join(file), linked, &program);
+        assert_eq!(String::from_utf8_lossy(&run(&program, &[]).stdout), expected, "{file}");
+    }
+}
+
+#[test]
+fn linked_to_the_shared_library() {
+    check(Linked::Shared, &[]);
+}
+
+#[test]
+fn linked_to_the_archive() {
+    check(Linked::Archive, &["queue.c", "guards.cpp"]);
+}
+
+#[test]
+fn linked_statically() {
+    check(Linked::Static, &["queue.c", "guards.cpp"]);
+}
+
+#[test]
+fn all_are_tried() {
+    let files = std::fs::read_dir(here().join("examples")).expect("a directory");
+    let mut files: Vec<_> = files
+        .map(|file| file.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    let mut tried: Vec<_> = EXAMPLES.iter().map(|(file, _)| file.to_string()).collect();
+    files.sort();
+    tried.sort();
+    assert_eq!(files, tried);
+}
+
+#[test]
+fn pkg_config_tells_the_version_and_the_place() {
+    assert_eq!(pkg_config(&["--modversion"]), [env!("CARGO_PKG_VERSION")]);
+    let libdir = prefix().join("lib").display().to_string();
+    assert_eq!(pkg_config(&["--libs"]), [format!("-L{libdir}"), "-lantiphon".to_owned()]);
+}

@@ -1,0 +1,62 @@
+//! The programs in `tests/c`: each says what it expects, and exits with 0 if all held.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{Linked, compile, here, prefix, run, scratch, succeeds};
+
+fn check(file: &str) {
+    let program = scratch(file).join("program");
+    compile(&Path::new("tests/c").join(file), Linked::Shared, &program);
+    run(&program, &[]);
+}
+
+#[test]
+fn header_and_library_agree_about_the_types() {
+    check("layout.c");
+}
+
+#[test]
+fn mutexes_and_spinlocks() {
+    check("mutex.c");
+}
+
+#[test]
+fn readers_writer_locks() {
+    check("rwlock.c");
+}
+
+#[test]
+fn condition_variables() {
+    check("cond.c");
+}
+
+#[test]
+fn no_function_is_a_cancellation_point() {
+    check("cancel.c");
+}
+
+#[test]
+fn a_forked_child_goes_on() {
+    check("fork.c");
+}
+
+#[test]
+fn the_types_of_the_cpp_header_are_the_standards() {
+    check("std.cpp");
+}
+
+/// The archive in a plugin: its thread-local state must fit into what the C library keeps to spare.
+#[test]
+fn a_plugin_with_the_archive_in_it_is_loaded_late() {
+    let directory = scratch("plugin");
+    let plugin = directory.join("plugin.so");
+    let mut command = Command::new("gcc");
+    command.args(["-std=c99", "-shared", "-fPIC", "-Wall", "-Werror", "-I"]);
+    command.arg(prefix().join("include")).arg(here().join("tests/c/plugin.c"));
+    command.arg(prefix().join("lib/libantiphon.a")).arg("-Wl,-z,defs").arg("-o").arg(&plugin);
+    succeeds(&mut command);
+    let host = directory.join("host");
+    compile(Path::new("tests/c/host.c"), Linked::Shared, &host);
+    run(&host, &[&plugin]);
+}
