@@ -133,6 +133,34 @@ static void exclusion(void)
 	IS(antiphon_rwlock_destroy(&lock), 0);
 }
 
+static void *write_once(void *unused)
+{
+	(void)unused;
+	antiphon_rwlock_wrlock(&lock);
+	antiphon_rwlock_wrunlock(&lock);
+	return NULL;
+}
+
+/* Who reads already gets in again beside a writer that waits; others don't. */
+static void again(void)
+{
+	pthread_t writer;
+	struct timespec soon;
+	IS(antiphon_rwlock_rdlock(&lock), 0);
+	writer = start(write_once, NULL);
+	while (antiphon_rwlock_tryrdlock(&lock) == 0) {
+		antiphon_rwlock_rdunlock(&lock);
+		usleep(1000);
+	}
+	IS(antiphon_rwlock_tryrdlock(&lock), EBUSY);
+	soon = in_ms(CLOCK_MONOTONIC, 3);
+	IS(antiphon_rwlock_timedrdlock(&lock, CLOCK_MONOTONIC, &soon), ETIMEDOUT);
+	IS(antiphon_rwlock_rdlock_again(&lock), 0);
+	antiphon_rwlock_rdunlock(&lock);
+	antiphon_rwlock_rdunlock(&lock);
+	join(writer);
+}
+
 /* So many readers are a bug, and an error. */
 static void too_many(void)
 {
@@ -154,6 +182,7 @@ int main(void)
 	watchdog();
 	modes();
 	times();
+	again();
 	exclusion();
 	too_many();
 	return failures != 0;
