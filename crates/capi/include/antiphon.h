@@ -246,6 +246,19 @@ void antiphon_cond_signal(antiphon_cond_t *cond) ANTIPHON_NOEXCEPT;
 /* Notifies all that wait. */
 void antiphon_cond_broadcast(antiphon_cond_t *cond) ANTIPHON_NOEXCEPT;
 
+/* --- policies: which waiter is served next. "numa" (from the start: those of one socket together),
+ * "distance" (the nearest), "priority" (the most urgent, and equals by "numa"), "none" (as they
+ * came); "priority+distance" and "priority+none" join two. --- */
+
+/* May be called at any time, also while threads wait. EINVAL: no such policy, nothing changed. */
+int antiphon_mutex_set_policy(antiphon_mutex_t *mutex, const char *policy) ANTIPHON_NOEXCEPT;
+int antiphon_spin_set_policy(antiphon_spin_t *spin, const char *policy) ANTIPHON_NOEXCEPT;
+
+/* How urgent the calling thread is to locks that have "priority", from its next wait on: 0 to 255,
+ * larger goes first. -1: as the kernel holds it to be (20 - nice, or 100 + the real-time priority),
+ * which is what holds for a new thread. EINVAL: another number. */
+int antiphon_set_priority(int rank) ANTIPHON_NOEXCEPT;
+
 #if defined(__cplusplus)
 }
 #endif

@@ -8,6 +8,7 @@
 //! | `export` | how a function becomes one of the library's |
 //! | `abi` | sizes and alignments, the same as in the header |
 //! | `mutex`, `spin`, `rw`, `cond` | a type each |
+//! | `policy` | which waiter is served next |
 //! | `code` | error numbers and deadlines |
 //!
 //! An `extern "C"` function that panics aborts, in every profile; nothing unwinds into C.
@@ -17,6 +18,7 @@ mod code;
 mod cond;
 mod export;
 mod mutex;
+mod policy;
 mod rw;
 mod spin;
 

@@ -10,7 +10,7 @@ use crate::export::exports;
 
 /// `antiphon_spin_t`.
 #[repr(transparent)]
-pub struct Spin(ShflSpin<Linux>);
+pub struct Spin(pub(crate) ShflSpin<Linux>);
 
 exports! {
     /// Makes a free spinlock.

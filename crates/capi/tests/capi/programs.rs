@@ -32,6 +32,11 @@ fn condition_variables() {
 }
 
 #[test]
+fn policies_are_chosen_by_name_while_threads_wait() {
+    check("policy.c");
+}
+
+#[test]
 fn no_function_is_a_cancellation_point() {
     check("cancel.c");
 }

@@ -1,0 +1,55 @@
+//! Which waiter is served next.
+
+use core::ffi::{CStr, c_char, c_int};
+
+use antiphon_linux::Linux;
+use antiphon_sync::policy::{self, Chosen};
+use libc::EINVAL;
+
+use crate::export::exports;
+use crate::mutex::Mutex;
+use crate::spin::Spin;
+
+/// Hands the policy of that name to `set`.
+///
+/// # Safety
+///
+/// The name is text that ends in zero.
+unsafe fn named(name: *const c_char, set: impl FnOnce(Chosen)) -> c_int {
+    // SAFETY: the caller's promise.
+    let name = unsafe { CStr::from_ptr(name) }.to_str();
+    match name.map(Chosen::named) {
+        Ok(Ok(policy)) => {
+            set(policy);
+            0
+        }
+        Ok(Err(_)) | Err(_) => EINVAL,
+    }
+}
+
+exports! {
+    /// Has the waiters of a mutex sorted so.
+    fn antiphon_mutex_set_policy(mutex: &Mutex, policy: *const c_char) -> c_int {
+        // SAFETY: a name of the caller's.
+        unsafe { named(policy, |policy| mutex.0.set_policy(policy)) }
+    }
+
+    /// Has the waiters of a spinlock sorted so.
+    fn antiphon_spin_set_policy(spin: &Spin, policy: *const c_char) -> c_int {
+        // SAFETY: a name of the caller's.
+        unsafe { named(policy, |policy| spin.0.set_policy(policy)) }
+    }
+
+    /// Says how urgent the calling thread is.
+    fn antiphon_set_priority(rank: c_int) -> c_int {
+        let rank = match rank {
+            -1 => None,
+            rank => match u8::try_from(rank) {
+                Ok(rank) => Some(rank),
+                Err(_) => return EINVAL,
+            },
+        };
+        policy::set_priority::<Linux>(rank);
+        0
+    }
+}
