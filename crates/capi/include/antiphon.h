@@ -74,12 +74,36 @@ typedef struct antiphon_cond {
 	uint64_t antiphon_private[4];
 } antiphon_cond_t;
 
+/* A barrier. */
+typedef struct antiphon_barrier {
+	uint64_t antiphon_private[1];
+	uint32_t antiphon_parties[2];
+} antiphon_barrier_t;
+
+/* A counting semaphore. */
+typedef struct antiphon_sem {
+	uint64_t antiphon_private[1];
+	uint32_t antiphon_permits[2];
+} antiphon_sem_t;
+
+/* Something that is done once. */
+typedef struct antiphon_once {
+	uint32_t antiphon_private[1];
+} antiphon_once_t;
+
 /* clang-format off */
 #define ANTIPHON_MUTEX_INIT  { { 0 } }
 #define ANTIPHON_RWLOCK_INIT { { 0, 0 } }
 #define ANTIPHON_SPIN_INIT   { { 0 } }
 #define ANTIPHON_COND_INIT   { { 0, 0, 0, 0 } }
+#define ANTIPHON_ONCE_INIT   { { 0 } }
+/* For so many threads, 1 or more; with so many permits, ANTIPHON_SEM_MAX at most. */
+#define ANTIPHON_BARRIER_INIT(parties) { { 0 }, { 0, (parties) } }
+#define ANTIPHON_SEM_INIT(permits)     { { 0 }, { 0, (permits) } }
 /* clang-format on */
+
+/* How many permits a semaphore may have. */
+#define ANTIPHON_SEM_MAX 2147483647u
 
 /* The version of the library that was found at run time, as ANTIPHON_VERSION. */
 const char *antiphon_version(void) ANTIPHON_NOEXCEPT;
@@ -89,7 +113,10 @@ enum antiphon_type {
 	ANTIPHON_TYPE_MUTEX = 1,
 	ANTIPHON_TYPE_RWLOCK = 2,
 	ANTIPHON_TYPE_SPIN = 3,
-	ANTIPHON_TYPE_COND = 4
+	ANTIPHON_TYPE_COND = 4,
+	ANTIPHON_TYPE_BARRIER = 5,
+	ANTIPHON_TYPE_SEM = 6,
+	ANTIPHON_TYPE_ONCE = 7
 };
 
 /* The size and alignment of a type in bytes, for languages that can't read this header.
@@ -246,6 +273,56 @@ void antiphon_cond_signal(antiphon_cond_t *cond) ANTIPHON_NOEXCEPT;
 /* Notifies all that wait. */
 void antiphon_cond_broadcast(antiphon_cond_t *cond) ANTIPHON_NOEXCEPT;
 
+/* --- barrier: 16 bytes, for any number of rounds. All zero: for one thread. --- */
+
+/* EINVAL: for 0 threads. */
+ANTIPHON_MUST_USE
+int antiphon_barrier_init(antiphon_barrier_t *barrier, uint32_t parties) ANTIPHON_NOEXCEPT;
+
+/* Waits until nobody looks at the barrier any more. May be called as soon as a wait of the last
+ * round has returned. */
+void antiphon_barrier_destroy(antiphon_barrier_t *barrier) ANTIPHON_NOEXCEPT;
+
+/* Waits until so many threads have come. 1 for one of them, whichever; 0 for the others. */
+int antiphon_barrier_wait(antiphon_barrier_t *barrier) ANTIPHON_NOEXCEPT;
+
+/* --- semaphore: 16 bytes. All zero: no permits. Any thread may give, whoever took. --- */
+
+/* EINVAL: more than ANTIPHON_SEM_MAX. */
+ANTIPHON_MUST_USE
+int antiphon_sem_init(antiphon_sem_t *sem, uint32_t permits) ANTIPHON_NOEXCEPT;
+
+/* EBUSY: somebody waits. */
+int antiphon_sem_destroy(antiphon_sem_t *sem) ANTIPHON_NOEXCEPT;
+
+void antiphon_sem_wait(antiphon_sem_t *sem) ANTIPHON_NOEXCEPT;
+
+/* EBUSY: there is no permit. */
+ANTIPHON_MUST_USE
+int antiphon_sem_trywait(antiphon_sem_t *sem) ANTIPHON_NOEXCEPT;
+
+/* ETIMEDOUT, EINVAL. */
+ANTIPHON_MUST_USE
+int antiphon_sem_timedwait(antiphon_sem_t *sem, int clock,
+			   const struct timespec *until) ANTIPHON_NOEXCEPT;
+
+/* Gives so many permits; never waits. EOVERFLOW: there would be more than ANTIPHON_SEM_MAX, and
+ * none is given. The semaphore is not touched after another thread could have taken them. */
+int antiphon_sem_post(antiphon_sem_t *sem, uint32_t permits) ANTIPHON_NOEXCEPT;
+
+/* How many permits there are; it may be otherwise at once. */
+uint32_t antiphon_sem_value(const antiphon_sem_t *sem) ANTIPHON_NOEXCEPT;
+
+/* --- once: 4 bytes --- */
+
+/* Calls run(argument) if nobody has, or waits for who does; what that one has done is seen by all
+ * that return. 0 if it was done. If the caller's own run returns something else that is returned,
+ * it was not done, and the next caller runs its own. The run must return: an exception that leaves
+ * it, or the end of its thread in it, ends the program. A run that comes here again with the same
+ * object waits for itself for ever. */
+int antiphon_once(antiphon_once_t *once, int (*run)(void *argument),
+		  void *argument) ANTIPHON_NOEXCEPT;
+
 /* --- policies: which waiter is served next. "numa" (from the start: those of one socket together),
  * "distance" (the nearest), "priority" (the most urgent, and equals by "numa"), "none" (as they
  * came); "priority+distance" and "priority+none" join two. --- */
@@ -278,6 +355,9 @@ ANTIPHON_ASSERT_LAYOUT(antiphon_mutex_t, 8, 8);
 ANTIPHON_ASSERT_LAYOUT(antiphon_rwlock_t, 16, 8);
 ANTIPHON_ASSERT_LAYOUT(antiphon_spin_t, 4, 4);
 ANTIPHON_ASSERT_LAYOUT(antiphon_cond_t, 32, 8);
+ANTIPHON_ASSERT_LAYOUT(antiphon_barrier_t, 16, 8);
+ANTIPHON_ASSERT_LAYOUT(antiphon_sem_t, 16, 8);
+ANTIPHON_ASSERT_LAYOUT(antiphon_once_t, 4, 4);
 #undef ANTIPHON_ASSERT_LAYOUT
 
 #endif

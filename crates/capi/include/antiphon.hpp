@@ -9,14 +9,18 @@
 // | antiphon::shared_mutex       | std::shared_timed_mutex   | SharedLockable, SharedTimedLockable |
 // | antiphon::spin_mutex         | std::mutex                | Lockable                          |
 // | antiphon::condition_variable | std::condition_variable   | with unique_lock<antiphon::mutex> |
+// | antiphon::counting_semaphore | std::counting_semaphore   |                                   |
+// | antiphon::once_flag          | std::once_flag            | antiphon::call_once               |
+// | antiphon::barrier            | (pthread_barrier_t)       |                                   |
 //
-// std::condition_variable_any works with all of them. Constructors are constexpr: objects of static
+// std::condition_variable_any works with all that are Lockable. Constructors are constexpr: objects of static
 // storage need no dynamic initialisation. Each type is laid out as the C type in it, which
 // native_handle() gives. What differs from the standard's types:
 //
 // - Any thread may unlock. Locking a mutex twice is not noticed; it waits for ever.
 // - lock_shared() throws std::system_error (resource_unavailable_try_again) if millions of readers
-//   are in; nothing else throws anything. Without exceptions it ends the program.
+//   are in, and counting_semaphore::release() (value_too_large) if there would be too many permits;
+//   nothing else throws anything of its own. Without exceptions it ends the program.
 // - antiphon::condition_variable::wait() does not end the program when the thread is cancelled
 //   (pthread_cancel): the wait goes on.
 
@@ -30,12 +34,16 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <ctime>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <system_error>
 #include <type_traits>
+#include <utility>
 
 #include "antiphon.h"
 
@@ -364,6 +372,158 @@ private:
 	antiphon_cond_t object_ = ANTIPHON_COND_INIT;
 };
 
+// A counting semaphore, 16 bytes.
+class counting_semaphore {
+public:
+	using native_handle_type = antiphon_sem_t *;
+
+	// 0 to max() permits.
+	constexpr explicit counting_semaphore(std::ptrdiff_t permits) noexcept
+		: object_ ANTIPHON_SEM_INIT(static_cast<std::uint32_t>(permits))
+	{
+	}
+	counting_semaphore(const counting_semaphore &) = delete;
+	counting_semaphore &operator=(const counting_semaphore &) = delete;
+
+	static constexpr std::ptrdiff_t max() noexcept
+	{
+		return ANTIPHON_SEM_MAX;
+	}
+
+	void acquire() noexcept
+	{
+		antiphon_sem_wait(&object_);
+	}
+
+	[[nodiscard]] bool try_acquire() noexcept
+	{
+		return antiphon_sem_trywait(&object_) == 0;
+	}
+
+	template <class Rep, class Period>
+	[[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period> &span)
+	{
+		return try_acquire_until(detail::after(span));
+	}
+
+	template <class Clock, class Duration>
+	[[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return detail::until(when, [this](int clock, const timespec *time) {
+			return antiphon_sem_timedwait(&object_, clock, time) == 0;
+		});
+	}
+
+	// 0 to max() permits.
+	void release(std::ptrdiff_t permits = 1)
+	{
+		const auto number = static_cast<std::uint32_t>(permits);
+		detail::check(antiphon_sem_post(&object_, number));
+	}
+
+	native_handle_type native_handle() noexcept
+	{
+		return &object_;
+	}
+
+private:
+	antiphon_sem_t object_;
+};
+
+// A barrier, 16 bytes, for any number of rounds.
+class barrier {
+public:
+	using native_handle_type = antiphon_barrier_t *;
+
+	// For 1 or more threads.
+	constexpr explicit barrier(std::uint32_t parties) noexcept
+		: object_ ANTIPHON_BARRIER_INIT(parties)
+	{
+	}
+	barrier(const barrier &) = delete;
+	barrier &operator=(const barrier &) = delete;
+
+	// When a wait of the last round has returned, though others have not.
+	~barrier()
+	{
+		antiphon_barrier_destroy(&object_);
+	}
+
+	// True for one thread of each round.
+	bool wait() noexcept
+	{
+		return antiphon_barrier_wait(&object_) != 0;
+	}
+
+	native_handle_type native_handle() noexcept
+	{
+		return &object_;
+	}
+
+private:
+	antiphon_barrier_t object_;
+};
+
+// What call_once has done or not, 4 bytes.
+class once_flag {
+public:
+	using native_handle_type = antiphon_once_t *;
+
+	constexpr once_flag() noexcept = default;
+	once_flag(const once_flag &) = delete;
+	once_flag &operator=(const once_flag &) = delete;
+
+	native_handle_type native_handle() noexcept
+	{
+		return &object_;
+	}
+
+private:
+	antiphon_once_t object_ = ANTIPHON_ONCE_INIT;
+};
+
+namespace detail {
+
+// A call on its way through C, and what it has thrown.
+template <class Call>
+struct carried {
+	Call &call;
+	std::exception_ptr thrown;
+
+	static int run(void *self) noexcept
+	{
+		auto *carried_call = static_cast<carried *>(self);
+#if defined(__cpp_exceptions)
+		try {
+			carried_call->call();
+			return 0;
+		} catch (...) {
+			carried_call->thrown = std::current_exception();
+			return 1;
+		}
+#else
+		carried_call->call();
+		return 0;
+#endif
+	}
+};
+
+} // namespace detail
+
+// Calls `run` with the arguments if nobody has, or waits for who does. What it throws is thrown to
+// its caller; then it has not been done.
+template <class Run, class... Arguments>
+void call_once(once_flag &flag, Run &&run, Arguments &&...arguments)
+{
+	auto call = [&] {
+		std::invoke(std::forward<Run>(run), std::forward<Arguments>(arguments)...);
+	};
+	detail::carried<decltype(call)> carried{ call, nullptr };
+	antiphon_once(flag.native_handle(), detail::carried<decltype(call)>::run, &carried);
+	if (carried.thrown)
+		std::rethrow_exception(carried.thrown);
+}
+
 static_assert(sizeof(mutex) == sizeof(antiphon_mutex_t) && std::is_standard_layout_v<mutex>);
 static_assert(sizeof(spin_mutex) == sizeof(antiphon_spin_t) &&
 	      std::is_standard_layout_v<spin_mutex>);
@@ -371,6 +531,13 @@ static_assert(sizeof(shared_mutex) == sizeof(antiphon_rwlock_t) &&
 	      std::is_standard_layout_v<shared_mutex>);
 static_assert(sizeof(condition_variable) == sizeof(antiphon_cond_t) &&
 	      std::is_standard_layout_v<condition_variable>);
+
+static_assert(sizeof(counting_semaphore) == sizeof(antiphon_sem_t) &&
+	      std::is_standard_layout_v<counting_semaphore>);
+static_assert(sizeof(barrier) == sizeof(antiphon_barrier_t) &&
+	      std::is_standard_layout_v<barrier>);
+static_assert(sizeof(once_flag) == sizeof(antiphon_once_t) &&
+	      std::is_standard_layout_v<once_flag>);
 
 } // namespace antiphon
 

@@ -7,6 +7,7 @@ use crate::export::exports;
 use crate::mutex::Mutex;
 use crate::rw::RwLock;
 use crate::spin::Spin;
+use crate::waits::{Barrier, Once, Semaphore};
 
 /// Asserts the types' sizes and alignments, and finds them by the header's number of the type.
 macro_rules! layout {
@@ -27,6 +28,9 @@ layout! {
     2 RwLock: 16, 8;
     3 Spin: 4, 4;
     4 Cond: 32, 8;
+    5 Barrier: 16, 8;
+    6 Semaphore: 16, 8;
+    7 Once: 4, 4;
 }
 
 exports! {

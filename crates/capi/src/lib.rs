@@ -8,6 +8,7 @@
 //! | `export` | how a function becomes one of the library's |
 //! | `abi` | sizes and alignments, the same as in the header |
 //! | `mutex`, `spin`, `rw`, `cond` | a type each |
+//! | `waits` | barrier, semaphore, once |
 //! | `policy` | which waiter is served next |
 //! | `code` | error numbers and deadlines |
 //!
@@ -21,6 +22,7 @@ mod mutex;
 mod policy;
 mod rw;
 mod spin;
+mod waits;
 
 use core::ffi::{c_char, c_int};
 

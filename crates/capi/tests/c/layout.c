@@ -12,6 +12,12 @@ struct apart {
 	antiphon_spin_t spin;
 	char before_cond;
 	antiphon_cond_t cond;
+	char before_barrier;
+	antiphon_barrier_t barrier;
+	char before_sem;
+	antiphon_sem_t sem;
+	char before_once;
+	antiphon_once_t once;
 };
 
 static void check(int type, size_t size, size_t offset)
@@ -29,6 +35,9 @@ int main(void)
 	static const antiphon_rwlock_t rwlock = ANTIPHON_RWLOCK_INIT;
 	static const antiphon_spin_t spin = ANTIPHON_SPIN_INIT;
 	static const antiphon_cond_t cond = ANTIPHON_COND_INIT;
+	static const antiphon_barrier_t barrier = ANTIPHON_BARRIER_INIT(3);
+	static const antiphon_sem_t sem = ANTIPHON_SEM_INIT(3);
+	static const antiphon_once_t once = ANTIPHON_ONCE_INIT;
 	static const char zero[64];
 	struct apart made;
 	size_t size = 1, align = 1;
@@ -37,6 +46,9 @@ int main(void)
 	check(ANTIPHON_TYPE_RWLOCK, sizeof(antiphon_rwlock_t), offsetof(struct apart, rwlock));
 	check(ANTIPHON_TYPE_SPIN, sizeof(antiphon_spin_t), offsetof(struct apart, spin));
 	check(ANTIPHON_TYPE_COND, sizeof(antiphon_cond_t), offsetof(struct apart, cond));
+	check(ANTIPHON_TYPE_BARRIER, sizeof(antiphon_barrier_t), offsetof(struct apart, barrier));
+	check(ANTIPHON_TYPE_SEM, sizeof(antiphon_sem_t), offsetof(struct apart, sem));
+	check(ANTIPHON_TYPE_ONCE, sizeof(antiphon_once_t), offsetof(struct apart, once));
 	IS(antiphon_layout(0, &size, &align), EINVAL);
 	IS(antiphon_layout(1000, &size, &align), EINVAL);
 	IS(size, 1);
@@ -54,6 +66,12 @@ int main(void)
 	IS(memcmp(&made.rwlock, zero, sizeof rwlock), 0);
 	IS(memcmp(&made.spin, zero, sizeof spin), 0);
 	IS(memcmp(&made.cond, zero, sizeof cond), 0);
+	IS(memcmp(&once, zero, sizeof once), 0);
+	/* What the initialisers write is what the library does. */
+	IS(antiphon_barrier_init(&made.barrier, 3), 0);
+	IS(antiphon_sem_init(&made.sem, 3), 0);
+	IS(memcmp(&made.barrier, &barrier, sizeof barrier), 0);
+	IS(memcmp(&made.sem, &sem, sizeof sem), 0);
 
 	IS(strcmp(antiphon_version(), ANTIPHON_VERSION), 0);
 	return failures != 0;

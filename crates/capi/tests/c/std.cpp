@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 #include <shared_mutex>
+#include <stdexcept>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -57,6 +58,9 @@ static_assert(stays<antiphon::condition_variable>);
 constexpr antiphon::mutex constant_mutex;
 constexpr antiphon::shared_mutex constant_shared;
 constexpr antiphon::spin_mutex constant_spin;
+constexpr antiphon::counting_semaphore constant_semaphore(4);
+constexpr antiphon::once_flag constant_flag;
+static antiphon::barrier static_barrier(1);
 static antiphon::condition_variable static_condition;
 
 // A clock of the user's, an hour ahead.
@@ -268,9 +272,52 @@ static void destroyed_when_notified()
 	}
 }
 
+static void semaphore_barrier_once()
+{
+	antiphon::counting_semaphore semaphore(1);
+	antiphon::barrier barrier(2);
+	antiphon::once_flag flag;
+	std::atomic<int> runs = 0, thrown = 0, leaders = 0;
+	auto run = [&](int argument) {
+		YES(argument == 5);
+		if (++runs == 1)
+			throw std::runtime_error("the first");
+	};
+	auto both = [&] {
+		leaders += barrier.wait();
+		try {
+			antiphon::call_once(flag, run, 5);
+		} catch (const std::runtime_error &) {
+			thrown++;
+		}
+		leaders += barrier.wait();
+		antiphon::call_once(flag, run, 5);
+	};
+	std::thread other(both);
+	both();
+	other.join();
+	YES(runs == 2 && thrown == 1 && leaders == 2);
+
+	YES(semaphore.try_acquire() && !semaphore.try_acquire());
+	gives_up_in_time([&] { YES(!semaphore.try_acquire_for(5ms)); });
+	YES(!semaphore.try_acquire_until(std::chrono::system_clock::now() + 5ms));
+	std::thread giver([&] { semaphore.release(2); });
+	semaphore.acquire();
+	YES(semaphore.try_acquire_for(60s));
+	giver.join();
+	semaphore.release(semaphore.max());
+	try {
+		semaphore.release();
+		YES(false);
+	} catch (const std::system_error &error) {
+		YES(error.code() == std::errc::value_too_large);
+	}
+}
+
 int main()
 {
 	alarm(120);
+	semaphore_barrier_once();
 	counts<antiphon::mutex>();
 	counts<antiphon::spin_mutex>();
 	counts<antiphon::shared_mutex>();
@@ -284,5 +331,6 @@ int main()
 	queue<antiphon::spin_mutex, std::condition_variable_any>();
 	destroyed_when_notified();
 	static_condition.notify_all();
+	YES(static_barrier.wait());
 	return failures != 0;
 }

@@ -32,6 +32,11 @@ fn condition_variables() {
 }
 
 #[test]
+fn barriers_semaphores_and_once() {
+    check("waits.c");
+}
+
+#[test]
 fn policies_are_chosen_by_name_while_threads_wait() {
     check("policy.c");
 }
