@@ -315,7 +315,7 @@ fn seen_from_outside_a_static_program_is_like_any_other() {
     let said = stderr(&outside);
     assert!(said.contains("from outside") && !said.contains("statically"), "{said}");
     let inside = stderr(&output(&["run", "--lock", "glibc", "--profile", "--", &program]));
-    assert!(inside.contains("nothing will be observed: "), "{inside}");
+    assert!(inside.contains("nothing will be observed in CMD, "), "{inside}");
 }
 
 #[test]

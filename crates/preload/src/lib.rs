@@ -14,6 +14,8 @@
 //! | `real` | the C library's own functions |
 //! | `thread` | what is kept for each thread, and whether there is more than one |
 //! | `sharing` | functions by which a program comes to share thread-local state, or to bypass us |
+//! | `exec` | programs that this one executes, for the report |
+//! | `inherit` | whether those have the library, too |
 //! | `recorder`, `maps`, `pieces`, `ticks` | what goes into a recording |
 //! | `shim.c` | the sleep that can be cancelled, thread-local storage |
 //!
@@ -23,6 +25,8 @@
 mod abi;
 mod cond;
 mod entry;
+mod exec;
+mod inherit;
 mod maps;
 mod mode;
 mod mutex;
@@ -56,6 +60,7 @@ extern "C" fn load() {
     // SAFETY: the handler touches its thread's state alone. If there is no room for it, `__owner`
     // of normal mutexes names the parent's thread in children, which nothing acts on.
     unsafe { libc::pthread_atfork(None, None, Some(thread::forked)) };
+    inherit::settle();
 }
 
 /// Makes the loader call [`load`].

@@ -36,7 +36,7 @@ static MODE: AtomicI32 = AtomicI32::new(UNDECIDED);
 // SAFETY: `environ(7)`: a pointer of the C library's, which is aligned and always readable.
 unsafe extern "C" {
     /// The C library's; null until that has started.
-    static environ: *const *const c_char;
+    pub(crate) static mut environ: *mut *const c_char;
 }
 
 /// The mode as it stands.
@@ -105,9 +105,13 @@ pub(crate) fn light_wanted() -> bool {
 
 /// A variable of the environment.
 pub(crate) fn environment(name: &CStr) -> Option<&'static CStr> {
-    let name = name.to_bytes();
     // SAFETY: the word is the C library's, written at start, and by `setenv` with another array.
-    let mut at = unsafe { environ };
+    variable(unsafe { environ }, name.to_bytes())
+}
+
+/// A variable of the environment that begins `at`: null, or an array that ends in a null pointer,
+/// of strings that end in zero.
+pub(crate) fn variable(mut at: *const *const c_char, name: &[u8]) -> Option<&'static CStr> {
     if at.is_null() {
         return None;
     }

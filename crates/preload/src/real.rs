@@ -93,6 +93,9 @@ impl<F: Copy> Real<F> {
     }
 }
 
+/// Where a function of the C library begins, for who jumps there.
+pub(crate) type Entry = *const c_void;
+
 type OnMutex = unsafe extern "C" fn(*mut Mutex) -> c_int;
 type OnCond = unsafe extern "C" fn(*mut Cond) -> c_int;
 type OnRwLock = unsafe extern "C" fn(*mut RwLock) -> c_int;
@@ -100,6 +103,8 @@ type TimedRwLock = unsafe extern "C" fn(*mut RwLock, *const timespec) -> c_int;
 type ClockedRwLock = unsafe extern "C" fn(*mut RwLock, clockid_t, *const timespec) -> c_int;
 type OnSpin = unsafe extern "C" fn(*mut c_int) -> c_int;
 type Open = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
+/// Of a function that is jumped to, whatever its arguments.
+type Jump = unsafe extern "C" fn() -> c_int;
 type AttrGet = unsafe extern "C" fn(*const c_void, *mut c_int) -> c_int;
 
 const OLD: &[&CStr] = &[c"GLIBC_2.2.5", c"GLIBC_2.17"];
@@ -107,6 +112,9 @@ const MOVED: &[&CStr] = &[c"GLIBC_2.34", c"GLIBC_2.2.5", c"GLIBC_2.17"];
 const DLMOPENED: &[&CStr] = &[c"GLIBC_2.34", c"GLIBC_2.3.4", c"GLIBC_2.17"];
 const COND: &[&CStr] = &[c"GLIBC_2.3.2", c"GLIBC_2.17"];
 const CLOCKED: &[&CStr] = &[c"GLIBC_2.34", c"GLIBC_2.30"];
+const EXECVPED: &[&CStr] = &[c"GLIBC_2.11", c"GLIBC_2.17"];
+const EXECVEATED: &[&CStr] = &[c"GLIBC_2.34"];
+const SPAWNED: &[&CStr] = &[c"GLIBC_2.15", c"GLIBC_2.17"];
 const CONDATTR_CLOCK: &[&CStr] = &[c"GLIBC_2.34", c"GLIBC_2.3.3", c"GLIBC_2.17"];
 
 macro_rules! functions {
@@ -160,6 +168,17 @@ functions! {
     DLOPEN = c"dlopen": Open, MOVED;
     DLMOPEN = c"dlmopen":
         unsafe extern "C" fn(c_long, *const c_char, c_int) -> *mut c_void, DLMOPENED;
+    EXECVE = c"execve": Jump, OLD;
+    EXECV = c"execv": Jump, OLD;
+    EXECL = c"execl": Jump, OLD;
+    EXECLE = c"execle": Jump, OLD;
+    EXECVP = c"execvp": Jump, OLD;
+    EXECLP = c"execlp": Jump, OLD;
+    EXECVPE = c"execvpe": Jump, EXECVPED;
+    FEXECVE = c"fexecve": Jump, OLD;
+    EXECVEAT = c"execveat": Jump, EXECVEATED;
+    POSIX_SPAWN = c"posix_spawn": Jump, SPAWNED;
+    POSIX_SPAWNP = c"posix_spawnp": Jump, SPAWNED;
     SPIN_INIT = c"pthread_spin_init": unsafe extern "C" fn(*mut c_int, c_int) -> c_int, MOVED;
     SPIN_DESTROY = c"pthread_spin_destroy": OnSpin, MOVED;
     SPIN_LOCK = c"pthread_spin_lock": OnSpin, MOVED;

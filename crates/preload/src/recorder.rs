@@ -195,6 +195,15 @@ pub(crate) fn look_for_strangers(address: usize, last: Option<WaiterId>) {
     }
 }
 
+/// Counts a program that this one is about to execute, with the library or without. A path that is
+/// empty or too long is counted as one that is not named.
+pub(crate) fn executes(path: &[u8], handed_on: bool) {
+    let Some(writer) = writer() else { return };
+    // SAFETY: both take nothing, and never fail.
+    let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
+    writer.executes(path, user, group, handed_on);
+}
+
 /// Counts that the program is about to load objects that don't find our functions.
 pub(crate) fn bypassed() {
     if let Some(writer) = writer() {

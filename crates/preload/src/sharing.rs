@@ -13,14 +13,13 @@
 //! make such children inside the C library, where they take no lock of ours. A `clone` that is made
 //! with `syscall` or an instruction of the program's own is not seen.
 
-use core::arch::naked_asm;
 use core::ffi::{c_char, c_int, c_long, c_void};
 
 use crate::real::{self, Real};
 use crate::recorder;
 
 /// The address of a function of the C library, or of one that says that there is none.
-fn address<F: Copy>(of: &Real<F>) -> *const c_void {
+pub(crate) fn address<F: Copy>(of: &Real<F>) -> real::Entry {
     extern "C" fn missing() -> isize {
         // SAFETY: `errno` of this thread.
         unsafe { *libc::__errno_location() = libc::ENOSYS };
@@ -73,7 +72,7 @@ macro_rules! after {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
             #[cfg(target_arch = "x86_64")]
-            naked_asm!(
+            core::arch::naked_asm!(
                 "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9",
                 // The stack is aligned for a call.
                 "sub rsp, 8",
@@ -84,14 +83,14 @@ macro_rules! after {
                 sym $before
             );
             #[cfg(target_arch = "aarch64")]
-            naked_asm!(
+            core::arch::naked_asm!(
                 "stp x29, x30, [sp, -80]!",
                 "stp x0, x1, [sp, 16]", "stp x2, x3, [sp, 32]",
-                "stp x4, x5, [sp, 48]", "str x6, [sp, 64]",
+                "stp x4, x5, [sp, 48]", "stp x6, x7, [sp, 64]",
                 "bl {}",
                 "mov x16, x0",
                 "ldp x0, x1, [sp, 16]", "ldp x2, x3, [sp, 32]",
-                "ldp x4, x5, [sp, 48]", "ldr x6, [sp, 64]",
+                "ldp x4, x5, [sp, 48]", "ldp x6, x7, [sp, 64]",
                 "ldp x29, x30, [sp], 80",
                 "br x16",
                 sym $before
@@ -99,6 +98,7 @@ macro_rules! after {
         }
     )*};
 }
+pub(crate) use after;
 
 after! {
     vfork() -> libc::pid_t = before_vfork;

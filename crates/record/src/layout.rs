@@ -16,6 +16,8 @@ pub const VERSION: u64 = 4;
 
 /// Bytes of a module's path; a longer one keeps its end.
 pub const PATH_BYTES: usize = 240;
+/// Bytes of a program's path; a longer one has no place.
+pub const PROGRAM_BYTES: usize = 472;
 /// Levels of nesting that are told apart.
 pub const DEPTHS: usize = 16;
 
@@ -26,6 +28,7 @@ pub(crate) const LOCKS: usize = 1 << 16;
 pub(crate) const ROWS: usize = 1 << 13;
 pub(crate) const THREADS: usize = 1 << 13;
 pub(crate) const EDGES: usize = 1 << 14;
+pub(crate) const PROGRAMS: usize = 1 << 9;
 
 /// The length of the file, in bytes.
 pub const FILE_BYTES: u64 = size_of::<Layout>() as u64;
@@ -40,6 +43,7 @@ pub struct Layout {
     pub(crate) locks: [LockRecord; LOCKS],
     pub(crate) threads: [ThreadRecord; THREADS],
     pub(crate) edges: [EdgeRecord; EDGES],
+    pub(crate) programs: [ProgramRecord; PROGRAMS],
     pub(crate) rows: [RowRecord; ROWS],
     /// The histograms of `rows`, apart from their keys so that a search touches few pages. One
     /// more: the last stands for all rows that were not to be had.
@@ -67,7 +71,7 @@ pub(crate) struct Header {
 }
 
 /// Counters of what found a table full.
-pub(crate) const DROPS: usize = 7;
+pub(crate) const DROPS: usize = 8;
 
 /// Which table was full.
 #[derive(Clone, Copy)]
@@ -79,6 +83,7 @@ pub(crate) enum Full {
     Rows,
     Threads,
     Edges,
+    Programs,
 }
 
 #[repr(C)]
@@ -165,6 +170,20 @@ pub(crate) struct EdgeRecord {
     pub(crate) inverted: AtomicU64,
 }
 
+/// A program that a process was about to execute.
+#[repr(C)]
+pub(crate) struct ProgramRecord {
+    /// A hash of all the rest but the count.
+    pub(crate) key: AtomicU64,
+    pub(crate) count: AtomicU64,
+    /// The real group of who executes it, above the real user.
+    pub(crate) caller: AtomicU64,
+    /// 1 if the library is preloaded into it, as far as its environment says.
+    pub(crate) handed_on: AtomicU64,
+    pub(crate) length: AtomicU64,
+    pub(crate) path: [AtomicU64; PROGRAM_BYTES / 8],
+}
+
 #[repr(C)]
 pub(crate) struct RowRecord {
     /// 1 + lock, above [`READS`], above 1 + site (or 0).
@@ -229,6 +248,7 @@ sections! {
     LOCK = locks: LockRecord, LOCKS;
     THREAD = threads: ThreadRecord, THREADS;
     EDGE = edges: EdgeRecord, EDGES;
+    PROGRAM = programs: ProgramRecord, PROGRAMS;
     ROW = rows: RowRecord, ROWS;
     BODY = bodies: RowBody, ROWS + 1;
 }
@@ -251,6 +271,7 @@ pub(crate) fn split_address_key(key: u64) -> (u64, u64, u64) {
 const _: () = assert!(size_of::<Header>() == 512 && PROCESSES < 0xfff);
 const _: () = assert!(size_of::<ModuleRecord>() == 256 && size_of::<ThreadRecord>() == 128);
 const _: () = assert!(size_of::<EdgeRecord>() == 64 && size_of::<LockRecord>() == 32);
+const _: () = assert!(size_of::<ProgramRecord>() == 512);
 const _: () = assert!(size_of::<RowBody>().is_multiple_of(64) && size_of::<Layout>() < 256 << 20);
 const _: () = assert!(offset_of!(Layout, bodies).is_multiple_of(64));
 
@@ -276,7 +297,7 @@ mod tests {
 
     #[test]
     fn tables_follow_each_other() {
-        let tables = [HEADER, PROCESS, MODULE, SITE, LOCK, THREAD, EDGE, ROW, BODY];
+        let tables = [HEADER, PROCESS, MODULE, SITE, LOCK, THREAD, EDGE, PROGRAM, ROW, BODY];
         let mut end = 0;
         for table in tables {
             assert_eq!(table.offset, end);

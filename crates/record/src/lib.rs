@@ -32,6 +32,7 @@
 //! | rows | lock, site, to read or not | counts, histograms of waits and holds |
 //! | threads | process, thread id | blocked time by kind, what it waits for now, nesting |
 //! | edges | lock held, lock taken (not: tried) | how often, where, under which others |
+//! | programs | hash of path and caller | the path of what was executed, how often |
 //!
 //! A child of `fork` and a program that is executed write into the same tables, under a process
 //! record of their own: addresses mean something within one process only, so every key has it.
@@ -46,12 +47,14 @@
 //!
 //! The file is sparse. It is [`FILE_BYTES`] long, but costs what was written.
 
+pub mod inherit;
 pub mod layout;
 
 mod cycles;
 mod histogram;
 mod lookout;
 mod order;
+mod program;
 mod reader;
 mod snapshot;
 mod table;
@@ -60,6 +63,7 @@ mod writer;
 pub use histogram::{BUCKETS, Histogram, bucket, bucket_floor};
 pub use layout::FILE_BYTES;
 pub use lookout::{Lookout, State};
+pub use program::Program;
 pub use reader::Recording;
 pub use snapshot::{
     Blocked, Dropped, Edge, Lock, Nests, Process, Row, Site, Snapshot, Strangers, Thread, Waiting,

@@ -7,11 +7,12 @@ use std::path::Path;
 
 use crate::histogram::BUCKETS;
 use crate::layout::{
-    self, BODY, DEPTHS, DROPS, EDGE, EdgeRecord, FILE_BYTES, GUARDS, HEADER, LOCK, MAGIC, MODULE,
-    PROCESS, ROW, ROWS, RowBody, SITE, Section, THREAD, ThreadRecord, VERSION, split_address_key,
-    split_row_key,
+    BODY, DEPTHS, DROPS, EDGE, EdgeRecord, FILE_BYTES, GUARDS, HEADER, LOCK, MAGIC, MODULE,
+    PROCESS, PROGRAM, ROW, ROWS, RowBody, SITE, Section, THREAD, ThreadRecord, VERSION,
+    split_address_key, split_row_key,
 };
 use crate::lookout::Lookout;
+use crate::program::{read_path, read_programs};
 use crate::snapshot::{
     Blocked, Dropped, Edge, Lock, Nests, Process, Row, Site, Snapshot, Strangers, Thread, Waiting,
 };
@@ -90,6 +91,7 @@ impl Recording {
         let (rows, row_at, depths) = self.rows(&mut locks, &lock_at, &site_at, rest_waits)?;
         let threads = read_threads(&threads, &process_at, &rows, &row_at);
         let edges = self.edges(&lock_at, &row_at)?;
+        let programs = read_programs(&self.words(PROGRAM)?);
         let (drops, counts) = header[4..].split_at(DROPS);
         Ok(Snapshot {
             scope: Scope::from_bits(header[2]),
@@ -103,6 +105,7 @@ impl Recording {
             threads,
             depths,
             edges,
+            programs,
             dropped: Dropped {
                 processes: drops[0],
                 modules: drops[1],
@@ -111,18 +114,14 @@ impl Recording {
                 rows: drops[4],
                 threads: drops[5],
                 edges: drops[6],
+                programs: drops[7],
             },
         })
     }
 
     fn modules(&self) -> io::Result<Vec<Option<String>>> {
         let words = self.words(MODULE)?;
-        let name = |record: &[u64]| {
-            let length = (record[1] as usize).min(layout::PATH_BYTES);
-            let bytes: Vec<u8> =
-                record[2..].iter().flat_map(|word| word.to_ne_bytes()).take(length).collect();
-            (length != 0).then(|| String::from_utf8_lossy(&bytes).into_owned())
-        };
+        let name = |record: &[u64]| read_path(&record[2..], record[1]);
         Ok(words.chunks(MODULE.words).map(name).collect())
     }
 

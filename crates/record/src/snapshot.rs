@@ -2,7 +2,7 @@
 //!
 //! Records refer to each other by position in the vectors of the [`Snapshot`].
 
-use crate::{Histogram, Kind, Scope};
+use crate::{Histogram, Kind, Program, Scope};
 
 /// All of a recording at some moment. Counts may be ahead of one another by what was going on.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +31,8 @@ pub struct Snapshot {
     pub depths: Vec<u64>,
     /// Which lock was taken while which was held, unless it was only tried. `Scope::Full` only.
     pub edges: Vec<Edge>,
+    /// What was executed by processes that the library was in.
+    pub programs: Vec<Program>,
     /// What is missing.
     pub dropped: Dropped,
 }
@@ -247,4 +249,6 @@ pub struct Dropped {
     pub threads: u64,
     /// Pairs of locks.
     pub edges: u64,
+    /// Executed programs that are not named.
+    pub programs: u64,
 }

@@ -15,7 +15,8 @@ use crate::layout::{
     DEPTHS, FILE_BYTES, Full, LOCKS, Layout, MAGIC, MODULES, PATH_BYTES, PROCESSES, READS, ROWS,
     SITES, THREADS, VERSION, address_key,
 };
-use crate::table::{Found, find, hash};
+use crate::program::{path_key, store_path};
+use crate::table::{Found, find};
 use crate::{Kind, Scope};
 
 /// The file is no recording of this version.
@@ -218,16 +219,12 @@ impl Writer {
         let Some(record) = self.file.sites.get(site as usize) else { return };
         record.offset.store(offset, Relaxed);
         let path = &path[path.len().saturating_sub(PATH_BYTES)..];
-        let key = path.iter().fold(path.len() as u64, |key, &byte| hash(key ^ u64::from(byte))) | 1;
+        let key = path_key(path.len() as u64, path);
         let index = match find(key, MODULES, |at| &self.file.modules[at].key) {
             Found::Old(index) => index,
             Found::New(index) => {
                 let module = &self.file.modules[index];
-                for (word, bytes) in module.path.iter().zip(path.chunks(8)) {
-                    let mut padded = [0; 8];
-                    padded[..bytes.len()].copy_from_slice(bytes);
-                    word.store(u64::from_ne_bytes(padded), Relaxed);
-                }
+                store_path(&module.path, path);
                 module.length.store(path.len() as u64, Relaxed);
                 index
             }

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::FromRawFd;
 
-use antiphon_record::layout::Layout;
-use antiphon_record::{FILE_BYTES, Kind, Recording, RowWriter, Scope, Strangers, Writer};
+use antiphon_record::layout::{Layout, PROGRAM_BYTES};
+use antiphon_record::{FILE_BYTES, Kind, Program, Recording, RowWriter, Scope, Strangers, Writer};
 
 /// A recording in memory, and a writer that has it mapped.
 fn recording(scope: Scope) -> io::Result<(Recording, Writer)> {
@@ -360,5 +360,42 @@ fn readers_and_writers_of_a_lock_have_rows_of_their_own() -> io::Result<()> {
     let of_thread = snapshot.threads.iter().find(|thread| thread.waits != 0);
     let blocked = of_thread.map(|thread| (thread.blocked.rwlock_ns, thread.blocked.mutex_ns));
     assert_eq!(blocked, Some((250, 100)));
+    Ok(())
+}
+
+#[test]
+fn programs_are_told_apart_by_path_caller_and_environment() -> io::Result<()> {
+    let (recording, writer) = recording(Scope::Contended)?;
+    let long = [b'x'; PROGRAM_BYTES + 1];
+    for (path, user, handed_on) in [
+        (&b"/bin/a"[..], 1000, true),
+        (b"/bin/a", 1000, true),
+        (b"/bin/a", 1000, false),
+        (b"/bin/a", 1001, true),
+        (b"/bin/b", 1000, true),
+        (&long[1..], 1000, true),
+        (&long, 1000, true),
+        (b"", 1000, true),
+    ] {
+        writer.executes(path, user, 7, handed_on);
+    }
+    let snapshot = recording.read()?;
+    assert_eq!(snapshot.dropped.programs, 2);
+    let times = |path: &[u8], user, handed_on| {
+        let path = String::from_utf8_lossy(path);
+        let is = |one: &&Program| {
+            (&*one.path, one.user, one.group, one.handed_on) == (&*path, user, 7, handed_on)
+        };
+        snapshot.programs.iter().filter(is).map(|one| one.times).collect::<Vec<_>>()
+    };
+    assert_eq!(times(b"/bin/a", 1000, true), [2]);
+    for (path, user, handed_on) in [
+        (&b"/bin/a"[..], 1000, false),
+        (b"/bin/a", 1001, true),
+        (b"/bin/b", 1000, true),
+        (&long[1..], 1000, true),
+    ] {
+        assert_eq!(times(path, user, handed_on), [1]);
+    }
     Ok(())
 }

@@ -25,6 +25,8 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use antiphon_record::inherit;
+
 static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/antiphon-preload.so"));
 const NAME: &str = "antiphon-preload.so";
 
@@ -46,12 +48,37 @@ pub fn choices() -> Vec<&'static str> {
     LOCKS.into_iter().chain([GLIBC]).collect()
 }
 
-/// Puts the library, by the name that [`unpack`] gave, under `command`, before those that are
-/// preloaded already; with `lock`, one of [`LOCKS`].
-pub fn under(command: &mut Command, library: &Path, lock: &str) {
-    let before = std::env::var_os(LD_PRELOAD);
-    command.env(LD_PRELOAD, variable(library, before.as_deref()));
-    command.env("ANTIPHON_LOCK", lock);
+/// How the library is put under a program.
+pub struct Under<'a> {
+    /// The name that [`unpack`] gave.
+    pub library: &'a Path,
+    /// What to run it with: one of [`choices`].
+    pub lock: &'a str,
+    /// Where it records to, if it does.
+    pub recording: Option<&'a str>,
+    /// Whether what the program executes has the library, too.
+    pub children: bool,
+}
+
+impl Under<'_> {
+    /// Puts the library under `command`, before those that are preloaded already.
+    pub fn put(&self, command: &mut Command) {
+        let before = std::env::var_os(LD_PRELOAD);
+        let mut set = vec![
+            (LD_PRELOAD, variable(self.library, before.as_deref())),
+            (inherit::LOCK, self.lock.into()),
+        ];
+        set.extend(self.recording.map(|path| (antiphon_record::VARIABLE, path.into())));
+        if !self.children {
+            set.push((inherit::CHILDREN, "0".into()));
+            // With these the library puts back what it was, when it is loaded.
+            let before = inherit::SET.iter().filter_map(|name| {
+                Some((format!("{}{name}", inherit::BEFORE), std::env::var_os(name)?))
+            });
+            command.envs(before);
+        }
+        command.envs(set);
+    }
 }
 
 fn variable(library: &Path, before: Option<&OsStr>) -> OsString {

@@ -25,6 +25,9 @@ pub const OUR_MACHINE: u16 = 62;
 #[cfg(target_arch = "aarch64")]
 pub const OUR_MACHINE: u16 = 183;
 
+/// `e_machine` of the 32-bit programs that run on x86-64, too.
+pub const I386: u16 = 3;
+
 const PT_INTERP: u32 = 3;
 const LITTLE: u8 = 1;
 

@@ -6,6 +6,7 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io::Read as _;
+use std::mem::MaybeUninit;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -15,40 +16,85 @@ use super::elf;
 /// A script may name another script as its interpreter; the kernel follows so many.
 const DEEPEST: usize = 4;
 
-/// What keeps a preloaded library out of `program`, in one line. `None` if nothing that can be told
-/// from its file.
-pub fn obstacle(program: &Path) -> Option<String> {
+/// What keeps a preloaded library out of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// Which program, why, and what to do: in one line.
+    pub why: String,
+    /// Whether programs that it starts are reached all the same, if they are of the right kind: it
+    /// hands its environment on, and does not choke on it.
+    pub hands_on: bool,
+}
+
+/// What keeps a preloaded library out of `program`, for us. `None` if nothing that can be told from
+/// its file.
+pub fn obstacle(program: &Path) -> Option<Obstacle> {
     let disabled = std::env::var_os("ANTIPHON_DISABLE");
     if disabled.is_some_and(|value| !matches!(value.as_bytes(), b"" | b"0")) {
-        return Some("ANTIPHON_DISABLE is set: the library steps aside; unset it".to_owned());
+        let why = "ANTIPHON_DISABLE is set: the library steps aside; unset it".to_owned();
+        return Some(Obstacle { why, hands_on: false });
     }
-    let program = interpreter(program);
-    let shown = program.display();
-    if gains_privilege(&program) {
-        return Some(format!(
-            "{shown} gains privileges when it runs (setuid, setgid or file \
-                             capabilities): the loader ignores LD_PRELOAD; run it as its owner"
+    // SAFETY: both take nothing and can't fail.
+    let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
+    obstacle_for(program, user, group)
+}
+
+/// The same for a caller of that real user and group.
+pub fn obstacle_for(program: &Path, user: u32, group: u32) -> Option<Obstacle> {
+    let file = interpreter(program);
+    let shown = if file == program {
+        file.display().to_string()
+    } else {
+        format!("{}, which runs {},", file.display(), program.display())
+    };
+    let (why, hands_on) = if gains_privilege(&file, user, group) {
+        let why = "gains privileges when it runs (setuid, setgid or file capabilities): the \
+                   loader ignores LD_PRELOAD; run it as its owner";
+        (why.to_owned(), false)
+    } else {
+        of_file(&file)?
+    };
+    Some(Obstacle { why: format!("{shown} {why}"), hands_on })
+}
+
+/// Of a program's file: what keeps us out, and whether that hands us on.
+fn of_file(file: &Path) -> Option<(String, bool)> {
+    let elf = elf::read(file)?;
+    let machine = elf.machine;
+    if elf.bits != 64 || machine != elf::OUR_MACHINE {
+        let (kind, hands_on) = match (elf.bits, machine) {
+            // There it finds the empty library that ours comes with.
+            (32, elf::I386) => ("for 32 bits".to_owned(), cfg!(target_arch = "x86_64")),
+            (bits, _) => {
+                (format!("for another kind of CPU ({bits} bits, machine {machine})"), false)
+            }
+        };
+        return Some((
+            format!("is {kind}: our library does not fit; use a native build"),
+            hands_on,
         ));
     }
-    let elf = elf::read(&program)?;
-    if elf.bits != 64 || elf.machine != elf::OUR_MACHINE {
-        return Some(format!(
-            "{shown} is for another kind of CPU ({} bits, machine {}): our \
-                             library does not fit; use a native build",
-            elf.bits, elf.machine
-        ));
-    }
-    match elf.interpreter {
-        None => Some(format!(
-            "{shown} is statically linked: nothing can be preloaded; link it \
-                              dynamically, or use Antiphon's crates in it"
-        )),
-        Some(loader) if loader.contains("ld-musl") => Some(format!(
-            "{shown} is linked to musl ({loader}): its locks are not glibc's; use a \
-                          glibc build"
-        )),
-        Some(_) => None,
-    }
+    let Some(loader) = elf.interpreter else {
+        // The loader itself, called with a program to load.
+        return (!is_glibcs(file)).then(|| {
+            let why = "is statically linked: nothing can be preloaded; link it dynamically, or use \
+                       Antiphon's crates in it";
+            (why.to_owned(), true)
+        });
+    };
+    (!is_glibcs(Path::new(&loader))).then(|| {
+        let whose = if loader.contains("ld-musl") { "musl" } else { "another C library" };
+        let why = format!(
+            "is linked to {whose} ({loader}): its locks are not glibc's; use a glibc build"
+        );
+        (why, true)
+    })
+}
+
+/// Whether a loader is glibc's.
+fn is_glibcs(loader: &Path) -> bool {
+    let name = loader.file_name().unwrap_or_default().as_bytes();
+    [&b"ld-linux"[..], b"ld-lsb"].iter().any(|begin| name.starts_with(begin))
 }
 
 /// What the kernel starts to run `program`: its loader, or the interpreter of a script.
@@ -102,14 +148,26 @@ fn of_script(path: &Path) -> Option<PathBuf> {
     Some(interpreter)
 }
 
-/// Whether the kernel starts it in secure mode for us.
-fn gains_privilege(path: &Path) -> bool {
+/// Whether the kernel starts it in secure mode for that user and group.
+fn gains_privilege(path: &Path, user: u32, group: u32) -> bool {
     let Ok(about) = path.metadata() else { return false };
-    // SAFETY: both take nothing and can't fail.
-    let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
+    if ignores_privileges(path) {
+        return false;
+    }
     let setuid = about.mode() & libc::S_ISUID != 0 && about.uid() != user;
     let setgid = about.mode() & libc::S_ISGID != 0 && about.gid() != group;
     setuid || setgid || (user != 0 && has_capabilities(path))
+}
+
+/// Whether it is in a file system whose programs gain none.
+fn ignores_privileges(path: &Path) -> bool {
+    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
+    let mut about = MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: a string that ends in zero, and memory of ours, written if the call succeeds.
+    unsafe {
+        libc::statvfs(path.as_ptr(), about.as_mut_ptr()) == 0
+            && about.assume_init().f_flag & libc::ST_NOSUID != 0
+    }
 }
 
 fn has_capabilities(path: &Path) -> bool {
@@ -123,6 +181,7 @@ fn has_capabilities(path: &Path) -> bool {
 mod tests {
     use super::*;
     use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn a_dynamic_program_is_reached_and_so_is_a_script_of_it() {
@@ -140,6 +199,40 @@ mod tests {
     }
 
     #[test]
+    fn loaders_are_told_by_their_names() {
+        for name in ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"] {
+            assert!(is_glibcs(Path::new(name)), "{name}");
+        }
+        for name in ["/lib/ld-musl-x86_64.so.1", "/system/bin/linker64", "/bin/sh"] {
+            assert!(!is_glibcs(Path::new(name)), "{name}");
+        }
+        // Without an interpreter, but no program that is static.
+        let loader = elf::read(Path::new("/proc/self/exe")).and_then(|elf| elf.interpreter);
+        assert_eq!(loader.map(|loader| obstacle(Path::new(&loader))), Some(None));
+    }
+
+    #[test]
+    fn privileges_are_gained_by_who_does_not_have_them() {
+        let folder = std::env::temp_dir().join(format!("antiphon-setuid-{}", std::process::id()));
+        assert!(fs::create_dir_all(&folder).is_ok());
+        let program = folder.join("program");
+        assert!(fs::copy("/proc/self/exe", &program).is_ok());
+        let mode = |mode| fs::set_permissions(&program, fs::Permissions::from_mode(mode));
+        let about = program.metadata().expect("a file");
+        let of = |user, group| {
+            obstacle_for(&program, user, group).map(|found| (found.why, found.hands_on))
+        };
+        let (user, group) = (about.uid(), about.gid());
+        for (bits, user, group) in [(0o4755, user + 1, group), (0o2755, user, group + 1)] {
+            assert!(mode(bits).is_ok());
+            let (why, hands_on) = of(user, group).unwrap_or_default();
+            assert!(why.contains("run it as its owner") && !hands_on, "{why}");
+        }
+        assert_eq!(of(user, group), None);
+        assert!(fs::remove_dir_all(&folder).is_ok());
+    }
+
+    #[test]
     fn a_file_of_headers_alone_is_static_or_foreign() {
         let folder = std::env::temp_dir().join(format!("antiphon-static-{}", std::process::id()));
         assert!(fs::create_dir_all(&folder).is_ok());
@@ -149,11 +242,16 @@ mod tests {
             header[18..20].copy_from_slice(&machine.to_le_bytes());
             let path = folder.join(format!("program-{class}-{machine}"));
             assert!(fs::write(&path, header).is_ok());
-            obstacle(&path).unwrap_or_default()
+            obstacle(&path).map(|found| (found.why, found.hands_on)).unwrap_or_default()
         };
-        assert!(write(2, elf::OUR_MACHINE).contains("statically linked"));
-        assert!(write(2, 40).contains("another kind of CPU"));
-        assert!(write(1, 3).contains("32 bits"));
+        let is = |(why, hands_on): (String, bool), words: &str, expected: bool| {
+            assert!(why.contains(words) && hands_on == expected, "{why}, {hands_on}");
+        };
+        is(write(2, elf::OUR_MACHINE), "statically linked", true);
+        // To the loader of that machine, the path of our library leads nowhere.
+        is(write(2, 40), "another kind of CPU (64 bits, machine 40)", false);
+        is(write(1, 8), "another kind of CPU (32 bits, machine 8)", false);
+        is(write(1, elf::I386), "is for 32 bits", cfg!(target_arch = "x86_64"));
         assert!(fs::remove_dir_all(&folder).is_ok());
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! | module | does |
 //! |---|---|
+//! | [`children`] | names programs that the library did not get into |
 //! | [`child`] | starts CMD, passes signals on, ends as it does |
 //! | [`sampler`] | looks at its threads from outside, a hundred times a second at most |
 //! | [`ends`] | when waits ended that went on to the end |
@@ -15,6 +16,7 @@
 //! CMD's stdout is CMD's: everything of ours goes to stderr, or to the file of `--report`.
 
 mod child;
+mod children;
 mod ends;
 mod html;
 mod notes;
@@ -42,9 +44,9 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::output::report;
 use crate::output::table::colour;
-use crate::preload;
+use crate::preload::{self, Under};
 use crate::program::{self, Refusal};
-use summary::{Report, Run};
+use summary::{KeptOut, Report, Run};
 
 /// Run CMD with its pthread locks replaced, and report what its threads waited for
 #[derive(Args)]
@@ -62,6 +64,9 @@ pub struct Arguments {
     /// Record every acquisition and every hold, not only waits
     #[arg(long)]
     profile: bool,
+    /// Only CMD itself, and what it forks: what it executes keeps its own locks
+    #[arg(long)]
+    no_children: bool,
     /// Write the report to a file, too: .json, .txt or .html
     #[arg(long, value_name = "F")]
     report: Option<PathBuf>,
@@ -82,18 +87,25 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let files = ReportFile::of(arguments)?;
     let program = program::find(&arguments.command[0]).map_err(refused)?;
     let inside = arguments.profile || arguments.lock != preload::GLIBC;
-    let obstacle = program::obstacle(&program).filter(|_| inside);
-    if let Some(obstacle) = &obstacle {
+    let kept_out = program::obstacle(&program).filter(|_| inside);
+    let kept_out = kept_out.map(|obstacle| KeptOut::new(obstacle, arguments.no_children));
+    if let Some(kept_out) = &kept_out {
         let what = notes::done_to_locks(&arguments.lock);
-        let _ = writeln!(std::io::stderr(), "antiphon: nothing will be {what}: {obstacle}");
+        // Whoever closed stderr does not want to know, here and below.
+        let _ = writeln!(std::io::stderr(), "antiphon: {}", kept_out.beforehand(what));
     }
     let recording = Tape::new(arguments.profile)?;
     let mut command = Command::new(&arguments.command[0]);
     command.args(&arguments.command[1..]);
-    if inside && obstacle.is_none() {
+    if inside && kept_out.as_ref().is_none_or(|kept_out| kept_out.only_cmd) {
         let library = preload::unpack().map_err(Failure::wrapper)?;
-        preload::under(&mut command, &library, &arguments.lock);
-        command.env(antiphon_record::VARIABLE, &recording.path);
+        let under = Under {
+            library: &library,
+            lock: &arguments.lock,
+            recording: Some(&recording.path),
+            children: !arguments.no_children,
+        };
+        under.put(&mut command);
     }
     let begun = Instant::now();
     let child = child::start(&mut command)
@@ -113,13 +125,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             profile: arguments.profile,
             wall,
             ended: ended.to_string(),
-            obstacle,
+            kept_out,
+            children: !arguments.no_children,
         },
         &snapshot,
         &sampled,
     );
     let text = text::render(&report, colour(&std::io::stderr()));
-    // Whoever closed stderr does not want the report; CMD's exit code still goes out.
     let _ = std::io::stderr().write_all(text.as_bytes());
     for file in files {
         file.write(&report)?;

@@ -3,11 +3,12 @@
 
 use antiphon_record::Snapshot;
 
+use super::children::{self, Unreached};
 use super::summary::Run;
 use crate::preload;
 
 /// The notes on a run, the one that matters most first.
-pub fn of(run: &Run, snapshot: &Snapshot) -> Vec<String> {
+pub fn of(run: &Run, snapshot: &Snapshot, unreached: &[Unreached]) -> Vec<String> {
     let what = done_to_locks(&run.lock);
     if run.is_outside() {
         return vec![
@@ -15,8 +16,9 @@ pub fn of(run: &Run, snapshot: &Snapshot) -> Vec<String> {
                 .to_owned(),
         ];
     }
-    if let Some(obstacle) = &run.obstacle {
-        return vec![format!("Nothing was {what}: {obstacle}.")];
+    let kept_out = run.kept_out.as_ref().map(|kept_out| kept_out.afterwards(what));
+    if snapshot.started == 0 && kept_out.is_some() {
+        return kept_out.into_iter().collect();
     }
     if snapshot.started == 0 {
         return vec![format!(
@@ -24,9 +26,20 @@ pub fn of(run: &Run, snapshot: &Snapshot) -> Vec<String> {
              ignored on the way, or CMD ended before."
         )];
     }
-    let notes = [theirs(run), nothing_used(run, snapshot), form(run, snapshot)];
-    let more = [bypassed(run, snapshot), strangers(snapshot)];
-    notes.into_iter().chain(more).flatten().collect()
+    let notes = [kept_out, theirs(run), nothing_used(run, snapshot), form(run, snapshot)];
+    let more = [bypassed(run, snapshot), strangers(snapshot), childless(run, what)];
+    let notes = notes.into_iter().chain(more).flatten();
+    notes.chain(children::sentences(unreached, what)).collect()
+}
+
+/// What is left out on purpose.
+fn childless(run: &Run, what: &str) -> Option<String> {
+    (!run.children).then(|| {
+        format!(
+            "What CMD executed was left alone, as --no-children asks: its locks were not {what}, \
+             its waits are seen from outside."
+        )
+    })
 }
 
 /// What the library does to a program's locks, in a word.
@@ -102,6 +115,7 @@ fn strangers(snapshot: &Snapshot) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::summary::KeptOut;
     use super::*;
     use antiphon_record::{Histogram, Process, Row, Strangers};
     use std::time::Duration;
@@ -113,8 +127,13 @@ mod tests {
             profile: false,
             wall: Duration::ZERO,
             ended: "exit code 0".to_owned(),
-            obstacle: None,
+            kept_out: None,
+            children: true,
         }
+    }
+
+    fn of(run: &Run, snapshot: &Snapshot) -> Vec<String> {
+        super::of(run, snapshot, &[])
     }
 
     fn started() -> Snapshot {
@@ -134,13 +153,16 @@ mod tests {
     #[test]
     fn from_where_the_c_librarys_locks_were_seen_is_said() {
         let mut run = run(preload::GLIBC);
-        run.obstacle = Some("statically linked".to_owned());
+        let why = "statically linked".to_owned();
+        run.kept_out = Some(KeptOut { why, only_cmd: true });
         let outside = of(&run, &Snapshot::default());
         assert!(outside.len() == 1 && outside[0].contains("from outside"), "{outside:?}");
         run.profile = true;
         let kept_out = of(&run, &Snapshot::default());
-        assert_eq!(kept_out, ["Nothing was observed: statically linked."]);
-        run.obstacle = None;
+        assert_eq!(kept_out, ["Nothing was observed in CMD itself: statically linked."]);
+        let children = of(&run, &used());
+        assert!(children[0] == kept_out[0] && children[1].contains("from inside"), "{children:?}");
+        run.kept_out = None;
         let inside = of(&run, &Snapshot { bypasses: 2, ..used() });
         assert!(inside[0].contains("from inside") && inside[1].contains("not seen"), "{inside:?}");
         assert_eq!(inside.len(), 2);
@@ -160,6 +182,16 @@ mod tests {
             hold: Histogram::default(),
         };
         Snapshot { rows: vec![row], ..started() }
+    }
+
+    #[test]
+    fn what_was_left_alone_and_what_was_not_reached_is_said() {
+        let mut run = run("shfl-mutex");
+        run.children = false;
+        let one = Unreached { program: "/a".to_owned(), times: 2, why: "/a is static".to_owned() };
+        let notes = super::of(&run, &started(), &[one]);
+        assert!(notes[0].contains("--no-children"), "{notes:?}");
+        assert!(notes[1].contains("started 2 times: /a is static."), "{notes:?}");
     }
 
     #[test]

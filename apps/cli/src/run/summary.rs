@@ -18,12 +18,14 @@ use std::time::Duration;
 use antiphon_record::{Dropped, Histogram, Kind, Row, Snapshot};
 use serde_json::{Value, json};
 
+use super::children::{self, Unreached};
 use super::notes;
 use super::order::Order;
 use super::sampler::Sampled;
 use super::symbols::Symbols;
 use super::waits::Wait;
 use crate::preload;
+use crate::program::Obstacle;
 
 /// What is known of a run without looking at it.
 pub struct Run {
@@ -37,8 +39,42 @@ pub struct Run {
     pub wall: Duration,
     /// How it ended.
     pub ended: String,
-    /// What kept the library out, as far as the file tells.
-    pub obstacle: Option<String>,
+    /// What kept the library out of CMD, as far as the file tells.
+    pub kept_out: Option<KeptOut>,
+    /// Whether the library was for what CMD executes, too.
+    pub children: bool,
+}
+
+/// Why the library does not get into CMD.
+pub struct KeptOut {
+    /// Which program, why, and what to do.
+    pub why: String,
+    /// Whether it gets into the programs that CMD starts.
+    pub only_cmd: bool,
+}
+
+impl KeptOut {
+    /// By what it is; `no_children` says whether nobody but CMD was meant.
+    pub fn new(obstacle: Obstacle, no_children: bool) -> Self {
+        Self { why: obstacle.why, only_cmd: obstacle.hands_on && !no_children }
+    }
+
+    /// Before the run, of what would be done to locks.
+    pub fn beforehand(&self, what: &str) -> String {
+        let why = &self.why;
+        if self.only_cmd {
+            format!("nothing will be {what} in CMD, only in programs that it starts: {why}")
+        } else {
+            format!("nothing will be {what}: {why}")
+        }
+    }
+
+    /// After it.
+    pub fn afterwards(&self, what: &str) -> String {
+        let why = &self.why;
+        let where_not = if self.only_cmd { " in CMD itself" } else { "" };
+        format!("Nothing was {what}{where_not}: {why}.")
+    }
 }
 
 impl Run {
@@ -156,6 +192,8 @@ pub struct Report {
     pub dropped: Dropped,
     /// Processes whose mutexes were in the light form.
     pub light_processes: usize,
+    /// Programs that kept their own locks, as far as is known.
+    pub unreached: Vec<Unreached>,
     /// What there is to say beside the tables.
     pub notes: Vec<String>,
 }
@@ -165,6 +203,7 @@ impl Report {
     pub fn new(run: Run, snapshot: &Snapshot, sampled: &Sampled) -> Self {
         let mut symbols = Symbols::default();
         let locks = lock_rows(snapshot, &mut symbols);
+        let unreached = children::unreached(snapshot);
         Self {
             processes: processes(snapshot),
             threads: sampled.threads.max(snapshot.threads.len()),
@@ -175,7 +214,8 @@ impl Report {
             rounds: sampled.rounds,
             dropped: snapshot.dropped,
             light_processes: notes::light_processes(snapshot),
-            notes: notes::of(&run, snapshot),
+            notes: notes::of(&run, snapshot, &unreached),
+            unreached,
             run,
         }
     }
@@ -210,6 +250,8 @@ impl Report {
             "profile": self.run.profile,
             "ended": self.run.ended,
             "notes": self.notes,
+            "children": self.run.children,
+            "unreached": children::objects(&self.unreached),
             "light_processes": self.light_processes,
             "locks": self.locks.iter().map(|row| lock_object(row, self.run.profile))
                 .collect::<Vec<_>>(),
@@ -227,7 +269,7 @@ impl Report {
                 "processes": self.dropped.processes, "modules": self.dropped.modules,
                 "sites": self.dropped.sites, "locks": self.dropped.locks,
                 "rows": self.dropped.rows, "threads": self.dropped.threads,
-                "edges": self.dropped.edges,
+                "edges": self.dropped.edges, "programs": self.dropped.programs,
             },
         })
     }

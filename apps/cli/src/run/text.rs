@@ -191,6 +191,7 @@ fn missing(out: &mut String, report: &Report) {
         ("rows", dropped.rows),
         ("threads", dropped.threads),
         ("pairs of locks", dropped.edges),
+        ("executed programs", dropped.programs),
     ];
     let full: Vec<_> = kinds.iter().filter(|kind| kind.1 > 0).map(|kind| kind.0).collect();
     if !full.is_empty() {

@@ -29,7 +29,7 @@ use crate::failure::Failure;
 use crate::output::progress::Progress;
 use crate::output::table::colour_stdout;
 use crate::output::{report, say};
-use crate::preload;
+use crate::preload::{self, Under};
 use crate::program::{self, Refusal};
 use crate::stats::Random;
 use metric::Metric;
@@ -55,6 +55,9 @@ pub struct Arguments {
     /// Of the order within pairs
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Only CMD itself, and what it forks: what it executes keeps its own locks
+    #[arg(long)]
+    no_children: bool,
     /// Compare a number that CMD prints, too; the regular expression has one group (repeatable)
     #[arg(long, value_name = "NAME=REGEX", value_parser = Metric::parse)]
     metric: Vec<Metric>,
@@ -85,7 +88,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let program =
         program::find(&arguments.command[0]).map_err(|refusal| Failure::missing(refusal.why()))?;
     if let Some(obstacle) = program::obstacle(&program) {
-        return Err(Failure::missing(format!("there is nothing to compare: {obstacle}")));
+        return Err(Failure::missing(format!("there is nothing to compare: {}", obstacle.why)));
     }
     let library = preload::unpack().map_err(Failure::missing)?;
     let pairs = run_pairs(arguments, &program, &library)?;
@@ -124,7 +127,8 @@ fn time(arguments: &Arguments, program: &Path, library: Option<&Path>) -> Result
     command.args(&arguments.command[1..]).stdin(Stdio::null());
     let mut output = Output::of(arguments, &mut command)?;
     if let Some(library) = library {
-        preload::under(&mut command, library, &arguments.lock);
+        let children = !arguments.no_children;
+        Under { library, lock: &arguments.lock, recording: None, children }.put(&mut command);
     }
     let before = cpu_time::of_children();
     let begin = Instant::now();

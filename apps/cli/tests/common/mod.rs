@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file is a program of its own and uses a part")]
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -31,6 +32,12 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Says that a test did not run, and why, past what the test harness captures.
+pub fn skipped(why: &str) {
+    let said = writeln!(std::io::stderr(), "skipped: {why}");
+    assert!(said.is_ok());
+}
+
 /// Asserts that `object` has all of `keys`.
 pub fn has_keys(object: &Value, keys: &[&str]) {
     for key in keys {
@@ -58,12 +65,22 @@ impl Folder {
 
     /// Compiles a C program of `tests/programs`.
     pub fn compile(&self, name: &str, arguments: &[&str]) -> String {
+        let usual = ["-O1", "-rdynamic", "-pthread"];
+        self.compile_as("program", "cc", name, &[&usual[..], arguments].concat())
+    }
+
+    /// The same, to a program of that name, by that compiler.
+    pub fn compile_as(&self, to: &str, compiler: &str, name: &str, arguments: &[&str]) -> String {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name);
-        let program = self.path("program");
-        let status = Command::new("cc")
-            .args(["-O1", "-rdynamic", "-pthread", "-o", &program])
-            .args(arguments)
+        let program = self.path(to);
+        // Libraries come behind what needs them.
+        let (libraries, flags): (Vec<&str>, Vec<&str>) =
+            arguments.iter().partition(|argument| argument.starts_with('/'));
+        let status = Command::new(compiler)
+            .args(["-o", &program])
+            .args(flags)
             .arg(source)
+            .args(libraries)
             .status();
         assert!(status.expect("a C compiler").success());
         program

@@ -1,0 +1,106 @@
+//! Programs that CMD, or what it started, executed, and that the library did not get into.
+//!
+//! The library notes what is executed where it is loaded; why it is not in there is told from the
+//! file, after the run, or from the environment that the program was given. What a program without
+//! the library executes is not seen.
+
+use std::path::{Path, PathBuf};
+
+use antiphon_record::{Program, Snapshot};
+use serde_json::{Value, json};
+
+use crate::program;
+
+/// So many are named for people; the others are in the JSON report.
+const NAMED: usize = 5;
+
+/// A program that kept its own locks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreached {
+    /// Its path.
+    pub program: String,
+    /// How often it was executed.
+    pub times: u64,
+    /// Which program, why, and what to do.
+    pub why: String,
+}
+
+/// The programs of a recording that kept their own locks, the most frequent first.
+pub fn unreached(snapshot: &Snapshot) -> Vec<Unreached> {
+    let mut all: Vec<Unreached> = Vec::new();
+    for Program { path, times, user, group, handed_on } in &snapshot.programs {
+        // Without the slashes and dots too many that a search leaves in it.
+        let path: PathBuf = Path::new(path).components().collect();
+        let obstacle = program::obstacle_for(&path, *user, *group);
+        let path = path.display().to_string();
+        let why = match obstacle {
+            Some(obstacle) => obstacle.why,
+            None if !handed_on => format!(
+                "{path} was started without LD_PRELOAD in its environment: hand LD_PRELOAD and \
+                 ANTIPHON_RECORD on"
+            ),
+            None => continue,
+        };
+        // Users are of no interest any more.
+        match all.iter_mut().find(|known| known.why == why) {
+            Some(known) => known.times += times,
+            None => all.push(Unreached { program: path, times: *times, why }),
+        }
+    }
+    all.sort_by_key(|one| std::cmp::Reverse(one.times));
+    all
+}
+
+/// The same in sentences.
+pub fn sentences(unreached: &[Unreached], what: &str) -> Vec<String> {
+    let sentence = |one: &Unreached| {
+        let times = if one.times == 1 { "once".to_owned() } else { format!("{} times", one.times) };
+        format!("Not {what} in a program that was started {times}: {}.", one.why)
+    };
+    let mut sentences: Vec<_> = unreached.iter().take(NAMED).map(sentence).collect();
+    if let Some(more @ 1..) = unreached.len().checked_sub(NAMED) {
+        let programs = if more == 1 { "program" } else { "programs" };
+        sentences.push(format!("Nor in {more} more {programs}: --report F.json names them all."));
+    }
+    sentences
+}
+
+/// The same in JSON.
+pub fn objects(unreached: &[Unreached]) -> Value {
+    let object =
+        |one: &Unreached| json!({ "program": one.program, "times": one.times, "why": one.why });
+    unreached.iter().map(object).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(path: &str, times: u64, user: u32, handed_on: bool) -> Program {
+        Program { path: path.to_owned(), times, user, group: 0, handed_on }
+    }
+
+    #[test]
+    fn who_was_not_handed_the_library_is_named_once() {
+        let programs = vec![
+            program("/proc/self/exe", 7, 0, true),
+            program("/proc/self/exe", 2, 1, false),
+            program("/proc/self/exe", 3, 2, false),
+            program("/gone", 9, 0, true),
+        ];
+        let found = unreached(&Snapshot { programs, ..Snapshot::default() });
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((found[0].times, found[0].program.as_str()), (5, "/proc/self/exe"));
+        assert!(found[0].why.contains("without LD_PRELOAD"), "{found:?}");
+    }
+
+    #[test]
+    fn few_are_named_and_the_others_counted() {
+        let one = |times| Unreached { program: String::new(), times, why: format!("{times}") };
+        let said = |count| sentences(&(1..=count).map(one).collect::<Vec<_>>(), "replaced");
+        assert_eq!(said(1), ["Not replaced in a program that was started once: 1."]);
+        assert_eq!(said(5).len(), 5);
+        assert!(said(6)[5].starts_with("Nor in 1 more program:"), "{:?}", said(6));
+        assert!(said(9)[5].starts_with("Nor in 4 more programs:"), "{:?}", said(9));
+    }
+}

@@ -1,0 +1,64 @@
+/* Executes FOLDER/NAME by each function that there is for it. FOLDER is in PATH. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static void wait_for(pid_t child)
+{
+	int status;
+	if (child < 0 || waitpid(child, &status, 0) != child || status)
+		exit(1);
+}
+
+#define CHILD(call)                                                                                \
+	do {                                                                                       \
+		pid_t child = fork();                                                              \
+		if (!child) {                                                                      \
+			call;                                                                      \
+			perror(#call);                                                             \
+			_exit(1);                                                                  \
+		}                                                                                  \
+		wait_for(child);                                                                   \
+	} while (0)
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	const char *folder = argv[1], *name = argv[2];
+	char *given[] = { (char *)name, "1", "2", "3", "4", "5", "6", "7", "8", NULL };
+	char *marked[] = { "MARK=marked", NULL };
+	char *path;
+	if (asprintf(&path, "%s/%s", folder, name) < 0 || chdir(folder))
+		return 1;
+	int at = open(folder, O_PATH | O_DIRECTORY), file = open(path, O_RDONLY);
+	pid_t child;
+
+	CHILD(execve(path, given, environ));
+	CHILD(execv(name, given));
+	CHILD(execl(path, name, "1", "2", "3", "4", "5", "6", "7", "8", (char *)NULL));
+	CHILD(execle(path, name, "1", "2", "3", "4", "5", "6", "7", "8", (char *)NULL, environ));
+	CHILD(execvp(name, given));
+	CHILD(execlp(name, name, "1", "2", "3", "4", "5", "6", "7", "8", (char *)NULL));
+	CHILD(execvpe(name, given, environ));
+	CHILD(fexecve(file, given, environ));
+	CHILD(execveat(at, name, given, environ, 0));
+	if (posix_spawn(&child, path, NULL, NULL, given, environ))
+		return 1;
+	wait_for(child);
+	if (posix_spawnp(&child, name, NULL, NULL, given, environ))
+		return 1;
+	wait_for(child);
+	CHILD(execve(path, given, marked));
+	CHILD(execle(path, name, "1", (char *)NULL, marked));
+	/* What fails must fail as it does. */
+	if (execv("/no/such/program", given) != -1 || execlp("no-such-program", "x", NULL) != -1)
+		return 1;
+	perror("failed");
+	return 0;
+}

@@ -1,0 +1,5 @@
+/* Says nothing, and exits with STATUS. */
+int main(void)
+{
+	return STATUS;
+}

@@ -1,0 +1,254 @@
+//! Programs that this one executes: the C library's business, but a recording names them, so that a
+//! report can say which of them the loader lets nobody into.
+//!
+//! | called | what is noted |
+//! |---|---|
+//! | `execve` `execv` `execle` `execl` `fexecve` `execveat` `posix_spawn` | the file |
+//! | `execvp` `execvpe` `execlp` `posix_spawnp` | the file that `PATH` leads to |
+//!
+//! Noted is what can be executed, before that is tried: by its absolute path, with the user, since
+//! a setuid program is none for its owner, and whether `LD_PRELOAD` still names the library. As in
+//! [`crate::sharing`], whose macro this uses, the entries jump to the C library's functions with
+//! the arguments and the stack of the caller: nothing is added to what they do. `system` and
+//! `popen` execute a shell from inside the C library and don't come by here; the shell does.
+//!
+//! May be called in the child of a `vfork`: it writes to the recording and its own stack alone.
+
+use core::ffi::{CStr, c_char, c_int};
+
+use antiphon_record::layout::PROGRAM_BYTES;
+
+use crate::sharing::{address, after};
+use crate::{inherit, mode, real, recorder, sys};
+
+type Text = *const c_char;
+type Texts = *const *const c_char;
+
+/// How the library is called, by the command and by those who have built it themselves.
+const NAMES: [&[u8]; 2] = [b"antiphon-preload.so", b"antiphon_preload.so"];
+
+/// Where a program is looked for if no `PATH` is set: `confstr(_CS_PATH)`.
+const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
+
+extern "C" fn before_execve(path: Text, _: Texts, environment: Texts) -> real::Entry {
+    note(libc::AT_FDCWD, path, environment);
+    address(&real::EXECVE)
+}
+
+extern "C" fn before_execv(path: Text) -> real::Entry {
+    note(libc::AT_FDCWD, path, inherited());
+    address(&real::EXECV)
+}
+
+extern "C" fn before_execl(path: Text) -> real::Entry {
+    note(libc::AT_FDCWD, path, inherited());
+    address(&real::EXECL)
+}
+
+extern "C" fn before_execle(path: Text) -> real::Entry {
+    // Its environment stands behind the arguments; most pass theirs on.
+    note(libc::AT_FDCWD, path, inherited());
+    address(&real::EXECLE)
+}
+
+extern "C" fn before_execvp(name: Text) -> real::Entry {
+    search(name, inherited());
+    address(&real::EXECVP)
+}
+
+extern "C" fn before_execlp(name: Text) -> real::Entry {
+    search(name, inherited());
+    address(&real::EXECLP)
+}
+
+extern "C" fn before_execvpe(name: Text, _: Texts, environment: Texts) -> real::Entry {
+    search(name, environment);
+    address(&real::EXECVPE)
+}
+
+extern "C" fn before_fexecve(file: c_int, _: Texts, environment: Texts) -> real::Entry {
+    note(file, c"".as_ptr(), environment);
+    address(&real::FEXECVE)
+}
+
+extern "C" fn before_execveat(
+    folder: c_int,
+    path: Text,
+    _: Texts,
+    environment: Texts,
+) -> real::Entry {
+    note(folder, path, environment);
+    address(&real::EXECVEAT)
+}
+
+extern "C" fn before_posix_spawn(
+    _: usize,
+    path: Text,
+    _: usize,
+    _: usize,
+    _: Texts,
+    environment: Texts,
+) -> real::Entry {
+    note(libc::AT_FDCWD, path, environment);
+    address(&real::POSIX_SPAWN)
+}
+
+extern "C" fn before_posix_spawnp(
+    _: usize,
+    name: Text,
+    _: usize,
+    _: usize,
+    _: Texts,
+    environment: Texts,
+) -> real::Entry {
+    search(name, environment);
+    address(&real::POSIX_SPAWNP)
+}
+
+after! {
+    execve(_path: Text, _arguments: Texts, _environment: Texts) -> c_int = before_execve;
+    execv(_path: Text, _arguments: Texts) -> c_int = before_execv;
+    execl(_path: Text, _argument: Text) -> c_int = before_execl;
+    execle(_path: Text, _argument: Text) -> c_int = before_execle;
+    execvp(_name: Text, _arguments: Texts) -> c_int = before_execvp;
+    execlp(_name: Text, _argument: Text) -> c_int = before_execlp;
+    execvpe(_name: Text, _arguments: Texts, _environment: Texts) -> c_int = before_execvpe;
+    fexecve(_file: c_int, _arguments: Texts, _environment: Texts) -> c_int = before_fexecve;
+    execveat(
+        _folder: c_int, _path: Text, _arguments: Texts, _environment: Texts, _flags: c_int
+    ) -> c_int = before_execveat;
+    posix_spawn(
+        _child: usize, _path: Text, _actions: usize, _attributes: usize, _arguments: Texts,
+        _environment: Texts
+    ) -> c_int = before_posix_spawn;
+    posix_spawnp(
+        _child: usize, _name: Text, _actions: usize, _attributes: usize, _arguments: Texts,
+        _environment: Texts
+    ) -> c_int = before_posix_spawnp;
+}
+
+/// The environment of this program.
+fn inherited() -> Texts {
+    // SAFETY: the C library's word, which is always readable.
+    unsafe { mode::environ }
+}
+
+/// Notes the program at `path`, which may be relative to `folder`; if it is empty, `folder` itself.
+fn note(folder: c_int, path: Text, environment: Texts) {
+    if path.is_null() || inherit::is_alone() || !recorder::is_on() {
+        return;
+    }
+    // SAFETY: the caller's string.
+    let path = unsafe { CStr::from_ptr(path) }.to_bytes();
+    if !path.is_empty() || folder != libc::AT_FDCWD {
+        note_if_there(folder, &[path], environment);
+    }
+}
+
+/// Notes the first program of that name in the folders of `PATH`.
+fn search(name: Text, environment: Texts) {
+    if name.is_null() || inherit::is_alone() || !recorder::is_on() {
+        return;
+    }
+    // SAFETY: the caller's string.
+    let bytes = unsafe { CStr::from_ptr(name) }.to_bytes();
+    if bytes.is_empty() || bytes.contains(&b'/') {
+        return note(libc::AT_FDCWD, name, environment);
+    }
+    let folders = mode::environment(c"PATH").map_or(DEFAULT_PATH, CStr::to_bytes);
+    for folder in folders.split(|&byte| byte == b':') {
+        let path: &[&[u8]] = if folder.is_empty() { &[bytes] } else { &[folder, b"/", bytes] };
+        if note_if_there(libc::AT_FDCWD, path, environment) {
+            return;
+        }
+    }
+}
+
+/// Notes the program whose path is made of these pieces, if it can be executed. Says whether.
+fn note_if_there(folder: c_int, pieces: &[&[u8]], environment: Texts) -> bool {
+    let mut path = Path::new();
+    let whole = path.begin(folder, pieces[0]) && pieces.iter().all(|piece| path.push(piece));
+    if !whole {
+        // Counted as one that is not named.
+        recorder::executes(b"", false);
+        return true;
+    }
+    let there = path.can_be_executed();
+    if there {
+        recorder::executes(path.bytes(), is_handed_on(environment));
+    }
+    there
+}
+
+/// Whether the loader is told to preload the library.
+fn is_handed_on(environment: Texts) -> bool {
+    let preload = mode::variable(environment, b"LD_PRELOAD").map_or(&b""[..], CStr::to_bytes);
+    NAMES.iter().any(|name| preload.windows(name.len()).any(|part| part == *name))
+}
+
+/// A path, absolute once it has begun, and the zero behind it.
+struct Path {
+    bytes: [u8; PROGRAM_BYTES + 1],
+    length: usize,
+}
+
+impl Path {
+    fn new() -> Self {
+        Self { bytes: [0; PROGRAM_BYTES + 1], length: 0 }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    /// Adds to it; `false` if it does not fit.
+    fn push(&mut self, more: &[u8]) -> bool {
+        let end = self.length + more.len();
+        let fits = end <= PROGRAM_BYTES;
+        if fits {
+            self.bytes[self.length..end].copy_from_slice(more);
+            self.length = end;
+        }
+        fits
+    }
+
+    /// Begins it with what a path is relative to, which `folder` says as for `openat`.
+    fn begin(&mut self, folder: c_int, path: &[u8]) -> bool {
+        if path.starts_with(b"/") {
+            return true;
+        }
+        let mut link = Self::new();
+        let named = if folder == libc::AT_FDCWD {
+            link.push(b"/proc/self/cwd")
+        } else {
+            link.push(b"/proc/self/fd/") && link.push_number(folder)
+        };
+        self.length = if named { link.leads_to(&mut self.bytes) } else { 0 };
+        self.length != 0 && (path.is_empty() || self.push(b"/"))
+    }
+
+    fn push_number(&mut self, number: c_int) -> bool {
+        let number = number.unsigned_abs();
+        let more = number < 10 || self.push_number((number / 10).cast_signed());
+        more && self.push(&[b'0' + (number % 10) as u8])
+    }
+
+    /// Where the link of this path leads to: how long that is, 0 if it does not fit or is nothing.
+    fn leads_to(&self, into: &mut [u8]) -> usize {
+        let at = libc::AT_FDCWD as isize as usize;
+        let args = [at, self.bytes.as_ptr() as usize, into.as_mut_ptr() as usize, into.len()];
+        // SAFETY: the path ends in zero, the buffer is ours and as long as we say.
+        let length = unsafe { sys::call(libc::SYS_readlinkat, args) }.unwrap_or(0);
+        // The last byte is for the zero: a longer path fills that, too.
+        let length = if length < into.len() { length } else { 0 };
+        into[length..].fill(0);
+        length
+    }
+
+    fn can_be_executed(&self) -> bool {
+        let at = libc::AT_FDCWD as isize as usize;
+        let args = [at, self.bytes.as_ptr() as usize, libc::X_OK as usize, 0];
+        // SAFETY: the path ends in zero.
+        unsafe { sys::call(libc::SYS_faccessat, args) }.is_some()
+    }
+}

@@ -1,0 +1,84 @@
+//! What the programs that this one executes inherit: the library, or nothing of it.
+//!
+//! With `ANTIPHON_CHILDREN=0` the library is for this program alone. It is loaded by then, and so
+//! can take itself out of the environment that all others are given, and put back what stood there
+//! before, which came along under names with a prefix ([`antiphon_record::inherit`]). No string is
+//! written to or copied: an old value is the end of the string that brought it.
+//!
+//! The array keeps its end, where some programs look for the kernel's auxiliary vector; it begins
+//! later. What it leaves free repeats an entry that stays, for who counts from `argv` on.
+
+use core::ffi::{CStr, c_char};
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_record::inherit::{BEFORE, CHILDREN, SET};
+
+use crate::mode;
+
+static ALONE: AtomicBool = AtomicBool::new(false);
+
+/// Whether the library is for this program alone.
+pub(crate) fn is_alone() -> bool {
+    // Relaxed: set at load, for good.
+    ALONE.load(Relaxed)
+}
+
+/// Takes the library out of the environment, if it is for this program alone. Called at load, when
+/// nothing in the environment is asked for any more.
+pub(crate) fn settle() {
+    // SAFETY: the C library's word, which is always readable.
+    let asked = mode::variable(unsafe { mode::environ }, CHILDREN.as_bytes());
+    if asked == Some(c"0") {
+        ALONE.store(true, Relaxed);
+        // SAFETY: the C library's word; it and the array may be written to by who may call
+        // `setenv`, which constructors may.
+        unsafe { mode::environ = restored(mode::environ) };
+    }
+}
+
+/// Puts the array of variables back to what it was before; returns where it begins now.
+///
+/// # Safety
+///
+/// `begin` is null or an array that may be written to, of strings, up to a null pointer.
+unsafe fn restored(begin: *mut *const c_char) -> *mut *const c_char {
+    if begin.is_null() {
+        return begin;
+    }
+    // SAFETY: not behind the null pointer, by which it stops.
+    let length = (0..).take_while(|&at| unsafe { !(*begin.add(at)).is_null() }).count();
+    // SAFETY: so many are in front of the null pointer.
+    let entries = unsafe { core::slice::from_raw_parts_mut(begin, length) };
+    let mut first = length;
+    for at in (0..length).rev() {
+        // SAFETY: a string of the environment.
+        if let Some(entry) = unsafe { before(entries[at]) } {
+            first -= 1;
+            entries[first] = entry;
+        }
+    }
+    let (left_free, kept) = entries.split_at_mut(first);
+    left_free.fill(kept.first().map_or(c"".as_ptr(), |entry| *entry));
+    kept.as_mut_ptr()
+}
+
+/// What an entry was before: itself, the end of it, or nothing.
+///
+/// # Safety
+///
+/// It is a string that ends in zero.
+unsafe fn before(entry: *const c_char) -> Option<*const c_char> {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { CStr::from_ptr(entry) }.to_bytes();
+    let is = |bytes: &[u8]| {
+        SET.iter().any(|name| {
+            bytes.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="))
+        })
+    };
+    match bytes.strip_prefix(BEFORE.as_bytes()) {
+        // SAFETY: inside the string.
+        Some(rest) if is(rest) => Some(unsafe { entry.add(BEFORE.len()) }),
+        _ => (!is(bytes)).then_some(entry),
+    }
+}

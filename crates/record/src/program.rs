@@ -1,0 +1,81 @@
+//! Programs that were executed, both halves: so that a report can name those which the library does
+//! not get into.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+use crate::Writer;
+use crate::layout::{Full, PROGRAM, PROGRAM_BYTES, PROGRAMS};
+use crate::table::{Found, find, hash};
+
+/// A program that processes of the recording executed, or meant to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its absolute path.
+    pub path: String,
+    /// How often.
+    pub times: u64,
+    /// The real user of who executed it.
+    pub user: u32,
+    /// The real group.
+    pub group: u32,
+    /// Whether its environment told the loader to preload the library.
+    pub handed_on: bool,
+}
+
+impl Writer {
+    /// Counts that the calling process is about to execute the program at `path`, which is
+    /// absolute, as `user` and `group`; `handed_on` says whether with the library preloaded.
+    pub fn executes(self, path: &[u8], user: u32, group: u32, handed_on: bool) {
+        if path.is_empty() || path.len() > PROGRAM_BYTES {
+            return self.dropped(Full::Programs);
+        }
+        let caller = u64::from(group) << 32 | u64::from(user);
+        let begin = hash(caller) ^ u64::from(handed_on);
+        let found = find(path_key(begin, path), PROGRAMS, |at| &self.file.programs[at].key);
+        let Some(index) = found.index() else { return self.dropped(Full::Programs) };
+        let record = &self.file.programs[index];
+        if let Found::New(_) = found {
+            record.caller.store(caller, Relaxed);
+            record.handed_on.store(u64::from(handed_on), Relaxed);
+            store_path(&record.path, path);
+            record.length.store(path.len() as u64, Relaxed);
+        }
+        record.count.fetch_add(1, Relaxed);
+    }
+}
+
+/// A key of a path, which depends on `begin` too. Never zero.
+pub(crate) fn path_key(begin: u64, path: &[u8]) -> u64 {
+    path.iter().fold(begin, |key, &byte| hash(key ^ u64::from(byte))) | 1
+}
+
+/// Writes a path, for which there is room.
+pub(crate) fn store_path(words: &[AtomicU64], path: &[u8]) {
+    for (word, bytes) in words.iter().zip(path.chunks(8)) {
+        let mut padded = [0; 8];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        word.store(u64::from_ne_bytes(padded), Relaxed);
+    }
+}
+
+/// The path of `length` bytes that is written in `words`; `None` if there is none (yet).
+pub(crate) fn read_path(words: &[u64], length: u64) -> Option<String> {
+    let length = (length as usize).min(words.len() * 8);
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).take(length).collect();
+    (length != 0).then(|| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The programs from the words of their table.
+pub(crate) fn read_programs(words: &[u64]) -> Vec<Program> {
+    let program = |record: &[u64]| {
+        Some(Program {
+            path: read_path(&record[5..], record[4])?,
+            times: record[1],
+            user: record[2] as u32,
+            group: (record[2] >> 32) as u32,
+            handed_on: record[3] != 0,
+        })
+    };
+    words.chunks(PROGRAM.words).filter(|record| record[0] != 0).filter_map(program).collect()
+}
