@@ -137,6 +137,23 @@ fn a_setuid_program_is_told() {
 }
 
 #[test]
+fn what_root_runs_as_somebody_else_has_the_library() {
+    // SAFETY: takes nothing.
+    let root = unsafe { libc::getuid() } == 0;
+    if !root || !Path::new("/usr/bin/setpriv").exists() {
+        return skipped("only root can run programs as somebody else");
+    }
+    let folder = Folder::new("children-user");
+    let (program, user) = (folder.compile("whose.c", &[]), NOBODY.to_string());
+    let output = antiphon(&["run", "--", "setpriv", "--reuid", &user, "--clear-groups", &program])
+        .env_remove("XDG_CACHE_HOME")
+        .output()
+        .expect("the command starts");
+    assert_eq!(stdout(&output), "ours\n", "{}", stderr(&output));
+    assert!(!stderr(&output).contains("ld.so"), "{}", stderr(&output));
+}
+
+#[test]
 fn a_program_that_is_not_handed_the_library_is_told() {
     let folder = Folder::new("children-cleared");
     let program = folder.compile("whose.c", &[]);

@@ -1,6 +1,7 @@
 //! The preload library: embedded in the command, unpacked when it is needed.
 //!
-//! It goes to `$XDG_CACHE_HOME/antiphon` or `~/.cache/antiphon`, or, where that can't be written or
+//! It goes to `$XDG_CACHE_HOME/antiphon` or `~/.cache/antiphon`; root's to `/var/cache/antiphon`, where
+//! programs that root runs as somebody else can read it; or, where that can't be written or
 //! can't stand in `LD_PRELOAD` (whose entries end at spaces and colons), to a folder of the user's
 //! own under the temporary directory. There, a folder that is named after the contents' hash has
 //!
@@ -110,9 +111,11 @@ pub fn unpack() -> Result<PathBuf, String> {
 fn folders() -> Vec<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
     // SAFETY: takes nothing and can't fail.
     let user = unsafe { libc::getuid() };
+    let everybodys = (user == 0).then(|| PathBuf::from("/var/cache"));
+    let own = || Some(absolute("HOME")?.join(".cache"));
+    let cache = absolute("XDG_CACHE_HOME").or(everybodys).or_else(own);
     let temporary = std::env::temp_dir().join(format!("antiphon-{user}"));
     let cache = cache.map(|cache| cache.join("antiphon"));
     cache.into_iter().chain([temporary]).filter(|folder| can_stand(folder)).collect()
@@ -154,10 +157,12 @@ fn lib_of(path: &str) -> Option<PathBuf> {
 
 /// Makes a folder that is ours, and in which nobody else may write.
 fn make_own(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let about = fs::symlink_metadata(folder)?;
     // SAFETY: takes nothing and can't fail.
-    let ours = about.is_dir() && about.uid() == unsafe { libc::getuid() };
+    let user = unsafe { libc::getuid() };
+    let mode = if user == 0 { 0o755 } else { 0o700 };
+    DirBuilder::new().recursive(true).mode(mode).create(folder)?;
+    let about = fs::symlink_metadata(folder)?;
+    let ours = about.is_dir() && about.uid() == user;
     if !ours || about.mode() & 0o022 != 0 {
         return Err(io::Error::other("others may write there"));
     }
