@@ -226,11 +226,10 @@ fn without_children_the_locks_are_for_cmd_and_its_forks_alone() {
 
 #[test]
 fn without_children_the_environment_is_what_it_was() {
-    let ours = ["run", "--no-children", "--profile", "--", "sh", "-c", "env"];
-    let theirs = ["sh", "-c", "env"];
     let before: [&[(&str, &str)]; 2] =
         [&[], &[("LD_PRELOAD", "libm.so.6"), ("ANTIPHON_LOCK", "a"), ("ANTIPHON_RECORD", "b=c")]];
-    for before in before {
+    // A shell makes an environment of its own.
+    for (before, command) in before.iter().flat_map(|before| [(before, "env"), (before, "sh")]) {
         let run = |mut command: Command| {
             command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", std::env::temp_dir());
             let output = command.envs(before.iter().copied()).output().expect("a start");
@@ -239,9 +238,14 @@ fn without_children_the_environment_is_what_it_was() {
             lines.sort();
             lines
         };
-        let mut plain = Command::new(theirs[0]);
-        plain.args(&theirs[1..]);
-        assert_eq!(run(antiphon(&ours)), run(plain));
+        let arguments: &[&str] = if command == "sh" { &["-c", "env"] } else { &[] };
+        let (mut ours, mut plain) = (
+            antiphon(&["run", "--no-children", "--profile", "--", command]),
+            Command::new(command),
+        );
+        ours.args(arguments);
+        plain.args(arguments);
+        assert_eq!(run(ours), run(plain), "{command}");
     }
 }
 
