@@ -1,7 +1,7 @@
 //! The preload library: embedded in the command, unpacked when it is needed.
 //!
-//! It goes to `$XDG_CACHE_HOME/antiphon` or `~/.cache/antiphon`; root's to `/var/cache/antiphon`, where
-//! programs that root runs as somebody else can read it; or, where that can't be written or
+//! It goes to `$XDG_CACHE_HOME/antiphon` or `~/.cache/antiphon`; root's to `/var/cache/antiphon`,
+//! where programs that root runs as somebody else can read it; or, where that can't be written or
 //! can't stand in `LD_PRELOAD` (whose entries end at spaces and colons), to a folder of the user's
 //! own under the temporary directory. There, a folder that is named after the contents' hash has
 //!
