@@ -13,6 +13,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::failure::Failure;
+use crate::gdb;
 use crate::output::table::{Cell, Table, Tone, colour_stdout};
 use crate::output::{report, say};
 
@@ -20,11 +21,15 @@ use crate::output::{report, say};
 #[derive(Args)]
 #[command(after_help = "\
 Example:
-  antiphon locks --json")]
+  antiphon locks --json
+  antiphon locks --gdb > antiphon.py; gdb -x antiphon.py -p PID")]
 pub struct Arguments {
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
+    /// Print a script by which gdb shows locks of a process, who holds them and who waits
+    #[arg(long, conflicts_with = "json")]
+    gdb: bool,
 }
 
 struct Lock {
@@ -121,7 +126,9 @@ const fn peer(
 ///
 /// If stdout can't be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    if arguments.json {
+    if arguments.gdb {
+        say(&gdb::script())?;
+    } else if arguments.json {
         let locks: Vec<_> = LOCKS.iter().map(object).collect();
         report::print(json!({ "locks": locks }))?;
     } else {

@@ -15,6 +15,7 @@
 mod bench;
 mod cpu_time;
 mod failure;
+mod gdb;
 mod lab;
 mod list;
 mod locks;
