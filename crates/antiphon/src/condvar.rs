@@ -1,9 +1,11 @@
 //! The raw condition variable that [`lock_api`] wraps.
 
+use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
 use antiphon_platform::Deadline;
+use antiphon_sync::policy::{Chosen, Policy};
 use antiphon_sync::wait;
 use lock_api::GuardSend;
 
@@ -15,10 +17,10 @@ use crate::raw::deadline_after;
 /// Waiters are notified in the order in which they came. A wait may end for no reason (seldom: when
 /// a million others wait), so the notify functions report no counts.
 #[repr(transparent)]
-pub struct RawCondvar(wait::Condvar<Linux>);
+pub struct RawCondvar<Q: Policy = Chosen>(wait::Condvar<Linux>, PhantomData<Q>);
 
-impl RawCondvar {
-    fn wait_deadline(&self, mutex: &RawMutex, deadline: Option<Deadline>) -> bool {
+impl<Q: Policy> RawCondvar<Q> {
+    fn wait_deadline(&self, mutex: &RawMutex<Q>, deadline: Option<Deadline>) -> bool {
         // SAFETY: whoever waits owns the mutex.
         unsafe { self.0.wait_with(&mutex.0, deadline) }
     }
@@ -26,11 +28,13 @@ impl RawCondvar {
 
 // SAFETY: the caller is on the list before it unlocks the mutex, and locks it before it returns;
 // nothing on the way panics, and `GuardSend` has no state.
-unsafe impl lock_api::RawCondvar for RawCondvar {
-    const INIT: Self = Self(wait::Condvar::NEW);
-    type RawMutex = RawMutex;
+unsafe impl<Q: Policy> lock_api::RawCondvar for RawCondvar<Q> {
+    // Each use is one of its own, as `lock_api` wants it.
+    #[allow(clippy::declare_interior_mutable_const)]
+    const INIT: Self = Self(wait::Condvar::NEW, PhantomData);
+    type RawMutex = RawMutex<Q>;
 
-    unsafe fn wait(&self, mutex: &RawMutex, _: &mut GuardSend) {
+    unsafe fn wait(&self, mutex: &RawMutex<Q>, _: &mut GuardSend) {
         self.wait_deadline(mutex, None);
     }
 
@@ -46,12 +50,12 @@ unsafe impl lock_api::RawCondvar for RawCondvar {
 }
 
 // SAFETY: as above.
-unsafe impl lock_api::RawCondvarTimed for RawCondvar {
+unsafe impl<Q: Policy> lock_api::RawCondvarTimed for RawCondvar<Q> {
     fn checked_duration_to_instant(timeout: &Duration) -> Option<Instant> {
         Instant::now().checked_add(*timeout)
     }
 
-    unsafe fn wait_until(&self, mutex: &RawMutex, _: &mut GuardSend, timeout: &Instant) -> bool {
+    unsafe fn wait_until(&self, mutex: &RawMutex<Q>, _: &mut GuardSend, timeout: &Instant) -> bool {
         let timeout = timeout.saturating_duration_since(Instant::now());
         !self.wait_deadline(mutex, Some(deadline_after(timeout)))
     }

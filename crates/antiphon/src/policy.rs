@@ -15,47 +15,15 @@
 
 use antiphon_linux::Linux;
 pub use antiphon_platform::{Atomic, Platform, RANK, Waiter};
-use antiphon_sync::lock::ShflMutex;
 pub use antiphon_sync::policy::{Chosen, Distance, None, Numa, Policy, Priority, Then, Unknown};
-use lock_api::GuardSend;
+
+pub use crate::{RawCondvar, RawMutex};
 
 /// A blocking mutex whose waiters are sorted by `Q`; otherwise as [`crate::Mutex`].
 pub type Mutex<Q, T> = lock_api::Mutex<RawMutex<Q>, T>;
 
-/// The raw form of [`Mutex`], 8 bytes. Any thread may unlock it.
-#[repr(transparent)]
-pub struct RawMutex<Q: Policy>(ShflMutex<Linux, Q>);
-
-// SAFETY: a mutex with acquire and release semantics, which may be moved or dropped while it is
-// locked: its waiters' nodes don't point back at it.
-unsafe impl<Q: Policy> lock_api::RawMutex for RawMutex<Q> {
-    // Each use is a lock of its own, as `lock_api` wants it.
-    #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = Self(ShflMutex::NEW);
-    type Guard = GuardSend;
-
-    #[inline]
-    fn lock(&self) -> GuardSend {
-        self.0.lock();
-        GuardSend::new()
-    }
-
-    #[inline]
-    fn try_lock(&self) -> Option<GuardSend> {
-        self.0.try_lock().then_some(GuardSend::new())
-    }
-
-    #[inline]
-    unsafe fn unlock(&self, _: GuardSend) {
-        // SAFETY: the guard says that the caller owns the lock.
-        unsafe { self.0.unlock() }
-    }
-
-    #[inline]
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
-    }
-}
+/// A condition variable for such a [`Mutex`].
+pub type Condvar<Q> = lock_api::Condvar<RawCondvar<Q>>;
 
 impl<Q: Policy> RawMutex<Q> {
     /// As [`set_policy`]: for policies of one's own among which a lock may choose

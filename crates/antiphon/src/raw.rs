@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Deadline, Platform};
 use antiphon_sync::lock::{ShflMutex, ShflSpin};
+use antiphon_sync::policy::{Chosen, Policy};
 use lock_api::GuardSend;
 
-/// The raw form of [`Mutex`](crate::Mutex), 8 bytes. Any thread may unlock it.
+/// The raw form of [`Mutex`](crate::Mutex), 8 bytes. Any thread may unlock it. Its waiters are
+/// sorted by `Q`.
 #[repr(transparent)]
-pub struct RawMutex(pub(crate) ShflMutex<Linux>);
+pub struct RawMutex<Q: Policy = Chosen>(pub(crate) ShflMutex<Linux, Q>);
 
 /// The raw form of [`SpinMutex`](crate::SpinMutex), 4 bytes. Any thread may unlock it.
 #[repr(transparent)]
@@ -19,10 +21,12 @@ const _: () = assert!(size_of::<RawMutex>() == 8 && size_of::<RawSpin>() == 4);
 
 /// Implements `lock_api`'s trait by the lock's own methods of the same names.
 macro_rules! raw_mutex {
-    ($raw:ty, $lock:ty) => {
+    ([$($policy:ident)?] $raw:ty, $lock:ty) => {
         // SAFETY: both locks are mutexes with acquire and release semantics, which may be moved or
         // dropped while they are locked: their waiters' nodes don't point back at them.
-        unsafe impl lock_api::RawMutex for $raw {
+        unsafe impl$(<$policy: Policy>)? lock_api::RawMutex for $raw {
+            // Each use is a lock of its own, as `lock_api` wants it.
+            #[allow(clippy::declare_interior_mutable_const)]
             const INIT: Self = Self(<$lock>::NEW);
             type Guard = GuardSend;
 
@@ -51,11 +55,11 @@ macro_rules! raw_mutex {
     };
 }
 
-raw_mutex!(RawMutex, ShflMutex<Linux>);
-raw_mutex!(RawSpin, ShflSpin<Linux>);
+raw_mutex!([Q] RawMutex<Q>, ShflMutex<Linux, Q>);
+raw_mutex!([] RawSpin, ShflSpin<Linux>);
 
 // SAFETY: a timed lock either owns the lock or doesn't.
-unsafe impl lock_api::RawMutexTimed for RawMutex {
+unsafe impl<Q: Policy> lock_api::RawMutexTimed for RawMutex<Q> {
     type Duration = Duration;
     type Instant = Instant;
 

@@ -39,7 +39,8 @@ macro_rules! tests {
 }
 
 for_each_lock! {
-    mutex: blocking = antiphon::RawMutex, spin = antiphon::RawSpin,
+    mutex: blocking = antiphon::RawMutex,
+        sorted = antiphon::policy::RawMutex<antiphon::policy::Priority>, spin = antiphon::RawSpin,
         their_mutex = parking_lot::RawMutex;
     [owners_come_one_after_the_other, a_try_fails_on_a_locked_lock_alone,
     a_forgotten_guard_leaves_it_locked,
@@ -58,6 +59,7 @@ for_each_lock! {
 
 mod further {
     use super::mutex::{a_guard_may_be_dropped_elsewhere, timed_attempts_end_in_time};
+    use antiphon::policy::{Condvar, Mutex, Priority};
     use antiphon::{RawMutex, RawSpin};
 
     /// parking_lot's may not: its mutex may look for deadlocks, by owners.
@@ -67,9 +69,26 @@ mod further {
         a_guard_may_be_dropped_elsewhere::<RawSpin>();
     }
 
+    /// A mutex of any policy has its condition variable.
+    #[test]
+    fn a_condition_is_waited_for_with_a_sorted_mutex() {
+        static READY: Mutex<Priority, bool> = Mutex::new(false);
+        static CHANGED: Condvar<Priority> = Condvar::new();
+        let mut ready = READY.lock();
+        assert!(CHANGED.wait_for(&mut ready, super::SHORT).timed_out());
+        let other = std::thread::spawn(|| {
+            *READY.lock() = true;
+            CHANGED.notify_all();
+        });
+        CHANGED.wait_while(&mut ready, |ready| !*ready);
+        drop(ready);
+        other.join().expect("no panic");
+    }
+
     #[test]
     fn timed_mutexes_give_up_in_time() {
         timed_attempts_end_in_time::<RawMutex>();
+        timed_attempts_end_in_time::<RawMutex<Priority>>();
         timed_attempts_end_in_time::<parking_lot::RawMutex>();
     }
 }
