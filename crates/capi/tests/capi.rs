@@ -7,6 +7,8 @@ mod elf;
 mod examples;
 #[path = "capi/headers.rs"]
 mod headers;
+#[path = "capi/install.rs"]
+mod install;
 #[path = "capi/programs.rs"]
 mod programs;
 #[path = "capi/support.rs"]

@@ -28,12 +28,17 @@ pub fn prefix() -> &'static Path {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     PREFIX.get_or_init(|| {
         let prefix = scratch("prefix");
-        let mut install = Command::new(env!("CARGO"));
-        install.args(["run", "--quiet", "-p", "xtask", "--", "install", "--prefix"]).arg(&prefix);
-        install.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."));
-        succeeds(&mut install);
+        succeeds(xtask_install().arg("--prefix").arg(&prefix));
         prefix
     })
+}
+
+/// `cargo xtask install`, which builds where these tests were built.
+pub fn xtask_install() -> Command {
+    let mut install = Command::new(env!("CARGO"));
+    install.args(["run", "--quiet", "-p", "xtask", "--", "install"]);
+    install.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."));
+    install
 }
 
 /// An empty directory for what a test makes.
