@@ -31,6 +31,16 @@ fn the_shared_library_offers_what_the_header_declares_and_nothing_else() {
     assert_eq!(offered, declared);
 }
 
+/// A panic aborts: what would unwind into C is not even linked.
+#[test]
+fn nothing_is_raised() {
+    let file = std::fs::read(prefix().join("lib/libantiphon.so")).expect("the library");
+    let symbols = elf::read(&file).expect("an ELF file").symbols;
+    let needed: Vec<_> = symbols.iter().filter(|symbol| !symbol.defined).collect();
+    assert!(needed.iter().any(|symbol| symbol.name.starts_with("_Unwind_")), "{needed:?}");
+    assert!(needed.iter().all(|symbol| symbol.name != "_Unwind_RaiseException"), "{needed:?}");
+}
+
 #[test]
 fn the_archive_offers_the_same_and_no_name_of_the_c_library() {
     let archive = prefix().join("lib/libantiphon.a");
