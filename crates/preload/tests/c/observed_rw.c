@@ -144,6 +144,16 @@ int main(void)
 	had(&games[0], 1, pthread_rwlock_wrlock(&games[0].lock));
 	leave(&games[0]);
 	leave(&games[1]);
+	/* No danger: the third lock is another one by then. */
+	had(&games[2], 0, pthread_rwlock_rdlock(&games[2].lock));
+	had(&games[1], 0, pthread_rwlock_rdlock(&games[1].lock));
+	leave(&games[1]);
+	leave(&games[2]);
+	make(&games[2], 2);
+	had(&games[1], 0, pthread_rwlock_rdlock(&games[1].lock));
+	had(&games[2], 0, pthread_rwlock_rdlock(&games[2].lock));
+	leave(&games[2]);
+	leave(&games[1]);
 	printf("Read %ld\nWrite %ld\nOwnRead %ld\nOwnWrite %ld\n", reads, writes, own_reads, own_writes);
 	return failures != 0;
 }
