@@ -1,8 +1,9 @@
 //! Antiphon's locks under unmodified programs: `LD_PRELOAD` this library.
 //!
 //! It defines the functions of `pthread.h` on mutexes, readers-writer locks, condition variables
-//! and spinlocks, and so takes the place of the C library's in every object that is linked dynamically. `README.md`
-//! beside this crate says what it replaces, what it hands on and what it can't reach.
+//! and spinlocks, and so takes the place of the C library's in every object that is linked
+//! dynamically. `README.md` beside this crate says what it replaces, what it hands on and what it
+//! can't reach.
 //!
 //! | file | what |
 //! |---|---|

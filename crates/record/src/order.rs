@@ -9,12 +9,12 @@
 //! |---|---|---|
 //! | a lock that is only tried | nobody waits for it | no edge leads to it |
 //! | a lock where another one stood | they were never there at once | edges have *lives* |
-//! | locks that are taken under a third, which is not had to read | only who has that gets so far | edges have *guards* |
+//! | locks that are taken under a third | only who has that gets so far | edges have *guards* |
 //!
 //! An edge is written by who holds both of its locks, and so is the one back: one thread at a time,
-//! unless it is between two readers. Those count atomically; if several of them are the first, what
-//! is noted may be some of each, and a guard that not all of them had is dropped when the edge is
-//! seen next.
+//! unless they have both to read. Those count atomically; if several of them are the first, what is
+//! noted may be some of each, and a guard that not all of them had is dropped when the edge is seen
+//! next. A lock that is had to read guards nothing.
 
 use core::sync::atomic::Ordering::Relaxed;
 

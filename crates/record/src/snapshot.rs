@@ -140,7 +140,8 @@ pub struct Lock {
 pub struct Row {
     /// The lock. For the row of all that found a table full, one of kind [`Kind::Rest`].
     pub lock: usize,
-    /// The lock's kind; of a readers-writer lock [`Kind::Read`] or [`Kind::Write`]: how it was taken.
+    /// The lock's kind; of a readers-writer lock how it was taken, [`Kind::Read`] or
+    /// [`Kind::Write`].
     pub kind: Kind,
     /// The site; `None` if the table of sites was full.
     pub site: Option<usize>,

@@ -44,8 +44,8 @@ pub fn giving_up(readers: u32, writers: u32, timed_readers: u32, timed_writers: 
     })
 }
 
-/// One asks for the lock as a reader that will wait, and goes away when it would have to: its count,
-/// which it has taken back, has hidden no wake from the others. Has to reach `went`.
+/// One asks for the lock as a reader that will wait, and goes away when it would have to: its
+/// count, which it has taken back, has hidden no wake from the others. Has to reach `went`.
 pub fn inquiring(readers: u32, writers: u32) -> Program {
     let threads = readers + writers + 1;
     Program::new(threads, threads, move |scope| {

@@ -24,12 +24,12 @@
 //! is. Flags and `shared` stand where the C library has them, so that its initialisers and
 //! attributes mean what they meant:
 //!
-//! | kind | who keeps the lock | form |
-//! |---|---|---|
-//! | shared between processes, of any flags | the C library, all 56 bytes | |
-//! | `PTHREAD_RWLOCK_PREFER_READER_NP` (0) | we | readers pass waiting writers |
-//! | `PTHREAD_RWLOCK_PREFER_WRITER_NP` (1) | we | the same: a reader may read again, as it may there |
-//! | `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP` (2) | we | readers wait behind a writer that waits |
+//! | kind | who keeps the lock |
+//! |---|---|
+//! | shared between processes, of any flags | the C library, all 56 bytes |
+//! | `…_PREFER_READER_NP` (0) | we: readers pass waiting writers |
+//! | `…_PREFER_WRITER_NP` (1) | we, as above: a reader may read again, as it may there |
+//! | `…_PREFER_WRITER_NONRECURSIVE_NP` (2) | we: readers wait behind a writer that waits |
 //!
 //! Where the C library keeps the lock, it uses the first 16 bytes beside its own fields; the
 //! recorder's are padding there.
@@ -192,7 +192,7 @@ impl RwLock {
     /// Notes that the caller, who has the lock to write, does.
     #[inline]
     pub(crate) fn own(&self) {
-        // Exact, since it decides whether the writer is told that it is ([`EDEADLK`](libc::EDEADLK)).
+        // Exact, since it decides whether the writer is told that it is the writer.
         self.writer.store(thread::exact_id(), Relaxed);
     }
 
