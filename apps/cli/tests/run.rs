@@ -225,6 +225,29 @@ fn glibcs_own_locks_are_profiled_from_inside_like_ours() {
     assert!(note.contains("from inside"), "{note}");
 }
 
+#[test]
+fn readers_and_writers_of_a_lock_have_rows_of_their_own() {
+    let folder = Folder::new("shared");
+    let program = folder.compile("shared.c", &[]);
+    for lock in ["shfl-mutex", "glibc"] {
+        let (report, code) = report(&folder, &["--profile", "--lock", lock], &[&program]);
+        assert_eq!(code, Some(7));
+        let locks = report["locks"].as_array().expect("a list");
+        assert_eq!(locks.len(), 2, "{report:#}");
+        for (kind, site) in [("rdlock", "read_it+"), ("wrlock", "write_it+")] {
+            let row = locks.iter().find(|row| row["kind"] == kind).expect("a row");
+            assert!(row["site"].as_str().is_some_and(|at| at.starts_with(site)), "{report:#}");
+            assert_eq!((&row["acquisitions"], &row["contended"]), (&2.into(), &1.into()));
+            // Who waits may be late, but not by most of the time.
+            assert!(row["wait_ns"]["max"].as_u64() >= Some(5_000_000), "{row:#}");
+            assert!(row["hold_ns"]["max"].as_u64() >= Some(50_000_000), "{row:#}");
+        }
+        assert_eq!(locks[0]["address"], locks[1]["address"]);
+        let blocked = |kind: &str| report["blocked_s"][kind].as_f64();
+        assert!(blocked("rwlock") >= Some(0.01) && blocked("mutex") == Some(0.0), "{report:#}");
+    }
+}
+
 /// The rows of a report in which somebody still waited at the end: how many, and seconds in all.
 fn still_waiting(report: &Value) -> (u64, f64) {
     let locks = report["locks"].as_array().expect("a list");
