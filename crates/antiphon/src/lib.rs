@@ -19,6 +19,7 @@
 //! [`Semaphore`], [`Once`], [`OnceLock`] and [`LazyLock`] wait as the locks do.
 //! [`enable_light`] makes unlocking a [`Mutex`] cheaper, where the machine can do it; off at first.
 //! Waiters are sorted by socket; [`policy`] has other orders, for each lock and at any time.
+//! [`shared`] has types for memory that several processes share.
 //! [`generic`] has the same locks for other machines than this one: a model checker, a simulator.
 //!
 //! # What to know
@@ -49,6 +50,7 @@ mod raw;
 mod reentrant;
 mod rw;
 mod semaphore;
+pub mod shared;
 
 pub use antiphon_linux::light::enable_light;
 pub use antiphon_platform::Unsupported;

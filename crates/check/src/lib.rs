@@ -43,6 +43,7 @@ mod revisit;
 mod run;
 mod sc;
 mod scope;
+mod shared;
 mod step;
 mod thread;
 mod trace;

@@ -227,41 +227,10 @@ impl Platform for Check {
     }
 
     fn park(waiter: &Waiter<Self>, deadline: Option<Deadline>) -> Parked {
-        let deadline = deadline.map(|deadline| match deadline.clock {
-            Clock::Monotonic => deadline.ns,
-            Clock::Realtime => deadline.ns.saturating_sub(REALTIME_AHEAD_NS),
-        });
-        let (spurious, timeout) = context::with(|execution| {
-            let thread = &execution.threads[execution.current];
-            let config = &execution.config;
-            let timeout = deadline.is_some() && thread.timeouts < config.timeouts;
-            (thread.spurious < config.spurious, timeout)
-        });
-        let ways: &[Way] = match (spurious, timeout) {
-            (false, false) => &[Way::Wait],
-            (true, false) => &[Way::Wait, Way::Spurious],
-            (false, true) => &[Way::Wait, Way::TimeOut],
-            (true, true) => &[Way::Wait, Way::Spurious, Way::TimeOut],
-        };
-        let way = if ways.len() > 1 { choose(What::Park, ways.len() as u64) } else { 0 };
-        match ways[way as usize] {
-            Way::Wait => {
-                let address = std::ptr::from_ref(&waiter.token).addr();
-                let taken = context::perform(&Op::Take { address, deadline }).ok;
-                if taken { Parked::Woken } else { Parked::TimedOut }
-            }
-            Way::Spurious => {
-                context::with(|execution| execution.threads[execution.current].spurious += 1);
-                Parked::Woken
-            }
-            Way::TimeOut => {
-                context::with(|execution| {
-                    let thread = &mut execution.threads[execution.current];
-                    thread.timeouts += 1;
-                    thread.time = thread.time.max(deadline.unwrap_or(0));
-                });
-                Parked::TimedOut
-            }
+        match way_of(deadline) {
+            Way::Wait if take(&waiter.token, deadline) => Parked::Woken,
+            Way::Wait | Way::TimeOut => Parked::TimedOut,
+            Way::Spurious => Parked::Woken,
         }
     }
 
@@ -287,10 +256,54 @@ impl Platform for Check {
     }
 }
 
-/// How a `park` goes on.
+/// How a sleep goes on.
 #[derive(Clone, Copy)]
-enum Way {
+pub(crate) enum Way {
     Wait,
     Spurious,
     TimeOut,
+}
+
+/// How a sleep of the current thread goes on, of the ways that the bounds allow; what is not
+/// [`Way::Wait`] has then been counted, and its time has passed.
+pub(crate) fn way_of(deadline: Option<Deadline>) -> Way {
+    let (spurious, timeout) = context::with(|execution| {
+        let thread = &execution.threads[execution.current];
+        let config = &execution.config;
+        let timeout = deadline.is_some() && thread.timeouts < config.timeouts;
+        (thread.spurious < config.spurious, timeout)
+    });
+    let ways: &[Way] = match (spurious, timeout) {
+        (false, false) => &[Way::Wait],
+        (true, false) => &[Way::Wait, Way::Spurious],
+        (false, true) => &[Way::Wait, Way::TimeOut],
+        (true, true) => &[Way::Wait, Way::Spurious, Way::TimeOut],
+    };
+    let way = if ways.len() > 1 { choose(What::Park, ways.len() as u64) } else { 0 };
+    let way = ways[way as usize];
+    context::with(|execution| {
+        let thread = &mut execution.threads[execution.current];
+        match way {
+            Way::Wait => {}
+            Way::Spurious => thread.spurious += 1,
+            Way::TimeOut => {
+                thread.timeouts += 1;
+                thread.time = thread.time.max(deadline.map_or(0, monotonic));
+            }
+        }
+    });
+    way
+}
+
+/// Waits for a wake token and takes it; `false` at the deadline.
+pub(crate) fn take(token: &U32, deadline: Option<Deadline>) -> bool {
+    let address = std::ptr::from_ref(token).addr();
+    context::perform(&Op::Take { address, deadline: deadline.map(monotonic) }).ok
+}
+
+fn monotonic(deadline: Deadline) -> u64 {
+    match deadline.clock {
+        Clock::Monotonic => deadline.ns,
+        Clock::Realtime => deadline.ns.saturating_sub(REALTIME_AHEAD_NS),
+    }
 }

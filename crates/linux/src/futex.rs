@@ -1,4 +1,4 @@
-//! The futex: sleeping until a word of this process changes.
+//! The futex: sleeping until a word changes, of this process or of several.
 
 use core::sync::atomic::AtomicU32;
 
@@ -15,12 +15,36 @@ pub(crate) enum Slept {
     TimedOut,
 }
 
+/// Whose threads wait on a word.
+#[derive(Clone, Copy)]
+pub(crate) enum Whose {
+    /// Those of this process.
+    Private,
+    /// Those of all processes that have the memory. The kernel looks for what is behind the
+    /// address, which takes longer.
+    Shared,
+}
+
+impl Whose {
+    fn flag(self) -> i32 {
+        match self {
+            Self::Private => libc::FUTEX_PRIVATE_FLAG,
+            Self::Shared => 0,
+        }
+    }
+}
+
 /// Sleeps while `word` holds `expected`, until a [`wake`] or the deadline.
 ///
 /// The deadline is absolute, so a spurious wake costs no accuracy, and one in the realtime clock
 /// follows that clock when it is set.
-pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) -> Slept {
-    let mut operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
+pub(crate) fn wait(
+    word: &AtomicU32,
+    whose: Whose,
+    expected: u32,
+    deadline: Option<Deadline>,
+) -> Slept {
+    let mut operation = libc::FUTEX_WAIT_BITSET | whose.flag();
     if deadline.is_some_and(|deadline| deadline.clock == Clock::Realtime) {
         operation |= libc::FUTEX_CLOCK_REALTIME;
     }
@@ -40,12 +64,14 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Option<Deadline>) 
     }
 }
 
-/// Wakes one sleeper on `word`.
-pub(crate) fn wake(word: &AtomicU32) {
-    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+/// Wakes up to `count` sleepers on `word`, which may be gone.
+pub(crate) fn wake(word: *const AtomicU32, whose: Whose, count: u32) {
+    let operation = libc::FUTEX_WAKE | whose.flag();
+    let count = count.min(i32::MAX as u32);
     // SAFETY: the kernel uses the address as a name only. It can't fail in a way that we could
-    // answer: where futexes are refused, nobody sleeps.
-    let _ = unsafe { sys::call(libc::SYS_futex, [word.as_ptr() as usize, operation as usize, 1]) };
+    // answer: where futexes are refused, nobody sleeps; where the memory is gone, nobody is left.
+    let _ =
+        unsafe { sys::call(libc::SYS_futex, [word.addr(), operation as usize, count as usize]) };
 }
 
 #[cfg(test)]
@@ -55,9 +81,12 @@ mod tests {
     #[test]
     fn another_value_and_a_past_deadline_return_at_once() {
         let word = AtomicU32::new(5);
-        assert_eq!(wait(&word, 6, None), Slept::Maybe);
+        assert_eq!(wait(&word, Whose::Private, 6, None), Slept::Maybe);
         for clock in [Clock::Monotonic, Clock::Realtime] {
-            assert_eq!(wait(&word, 5, Some(Deadline { clock, ns: 0 })), Slept::TimedOut);
+            assert_eq!(
+                wait(&word, Whose::Shared, 5, Some(Deadline { clock, ns: 0 })),
+                Slept::TimedOut
+            );
         }
     }
 }

@@ -29,6 +29,7 @@ mod park;
 mod random;
 mod rank;
 mod rseq;
+mod shared;
 mod spin;
 mod sys;
 mod thread;

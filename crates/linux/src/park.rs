@@ -24,6 +24,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Deadline, Parked, Waiter, WaiterRef};
 
+use crate::futex::Whose;
 use crate::{Linux, fiber, futex, nodes};
 
 const EMPTY: u32 = 0;
@@ -39,7 +40,7 @@ pub(crate) fn park(waiter: &Waiter<Linux>, deadline: Option<Deadline>) -> Parked
     if !fall_asleep(waiter, THREAD) {
         return Parked::Woken;
     }
-    let slept = futex::wait(word(waiter), THREAD, deadline);
+    let slept = futex::wait(word(waiter), Whose::Private, THREAD, deadline);
     if wake_up(waiter) || slept == futex::Slept::Maybe { Parked::Woken } else { Parked::TimedOut }
 }
 
@@ -53,7 +54,7 @@ pub(crate) fn unpark(waiter: WaiterRef) {
     // Release: the waker's past; pairs with `wake_up` and `fall_asleep`. Acquire: `handle`, pairs
     // with the release in `fall_asleep`.
     match node.token.swap(DUE, AcqRel) {
-        THREAD => futex::wake(word(node)),
+        THREAD => futex::wake(word(node), Whose::Private, 1),
         FIBER => fiber::resume(node.handle.load(Relaxed)),
         _ => {}
     }

@@ -47,6 +47,7 @@ mod program;
 mod rw;
 mod scavenging;
 mod semaphore;
+mod shared;
 mod spin;
 mod tests;
 mod watched;
@@ -70,6 +71,7 @@ pub fn all() -> Vec<Entry> {
         semaphore::entries(),
         barrier::entries(),
         once::entries(),
+        shared::entries(),
         arena::entries(),
         scavenging::entries(),
         in_line::entries(),

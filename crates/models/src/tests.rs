@@ -139,6 +139,17 @@ macro_rules! tests {
             works_as_shipped: ["semaphore/shipped-"],
         }
     };
+    (model_shared: $then:ident) => {
+        $then! {
+            model_shared:
+            a_mutex_excludes: ["shared-mutex/excludes-", "shared-mutex/tries-"],
+            a_waiter_of_a_mutex_may_give_up: ["shared-mutex/gives-up-"],
+            a_dead_owner_is_found_and_reported: ["shared-mutex/owner-dies-"],
+            a_mutex_may_be_destroyed_once_it_was_had: ["shared-mutex/destroyed-"],
+            a_notification_reaches_who_waits: ["shared-condvar/"],
+            permits_are_had_and_not_lost: ["shared-semaphore/"],
+        }
+    };
     (model_spin: $then:ident) => {
         $then! {
             model_spin:
@@ -176,7 +187,7 @@ macro_rules! table {
 }
 
 /// The tests, by program.
-pub const TESTS: [&[Test]; 10] = [
+pub const TESTS: [&[Test]; 11] = [
     tests!(model_arena: table),
     tests!(model_barrier: table),
     tests!(model_classic: table),
@@ -186,6 +197,7 @@ pub const TESTS: [&[Test]; 10] = [
     tests!(model_once: table),
     tests!(model_rw: table),
     tests!(model_semaphore: table),
+    tests!(model_shared: table),
     tests!(model_spin: table),
 ];
 

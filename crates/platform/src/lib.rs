@@ -21,6 +21,7 @@ mod arena;
 mod atomic;
 mod ids;
 mod local;
+mod shared;
 mod time;
 mod waiter;
 
@@ -28,6 +29,7 @@ pub use arena::Arena;
 pub use atomic::{Atomic, AtomicInteger, Word};
 pub use ids::{CpuId, SocketId, ThreadId};
 pub use local::Local;
+pub use shared::SharedWait;
 pub use time::{Budget, Clock, Deadline};
 pub use waiter::{Waiter, WaiterId, WaiterRef};
 

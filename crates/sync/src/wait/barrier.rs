@@ -25,7 +25,7 @@
 //! without a node tells a round by its number; those repeat after 2⁴² arrivals.
 
 use core::marker::PhantomData;
-use core::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Platform, WaiterId};
 
@@ -171,9 +171,10 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
                 None => there.waiters(),
             };
             let after = there.after_one_more(parties, waiters);
-            // BARRIER-1. Release: our past and our node. Acquire: those of the others; each of
-            // these exchanges carries on the one before it.
-            match self.state.compare_exchange(seen.0, after.0, AcqRel, Acquire) {
+            // BARRIER-1. Release: our past and our node. Those of the others were acquired with the
+            // state that we have seen, which is written once; each of these exchanges carries on
+            // the one before it.
+            match self.state.compare_exchange(seen.0, after.0, Release, Acquire) {
                 Ok(_) if last => {
                     let_go::<P, F>(there.waiters(), 0);
                     return Came::Last;

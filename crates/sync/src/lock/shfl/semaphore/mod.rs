@@ -71,6 +71,13 @@ impl<P: Platform, Q: Policy, F: Form> Semaphore<P, Q, F> {
         self.acquire_many(1);
     }
 
+    /// What [`acquire`](Self::acquire) does without contention: takes a permit if there is one and
+    /// none is kept for a waiter. For callers that want to know when they would have waited.
+    #[inline]
+    pub fn acquire_uncontended(&self) -> bool {
+        self.take(1, Heed::Head)
+    }
+
     /// Takes `wanted` permits together; blocks until they are had. While they gather, comers that
     /// want less may take some; after a while they may not.
     ///

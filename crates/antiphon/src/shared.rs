@@ -1,0 +1,322 @@
+//! A mutex, a condition variable and a semaphore for memory that several processes share.
+//!
+//! The other types of this crate know threads of their own process only. These are a word or two
+//! each, without pointers, and wait in the kernel: a little slower under contention, and comers go
+//! ahead of sleepers. They block threads, not fibers.
+//!
+//! Memory that is all zero holds a free mutex of zeros, a condition variable, and a semaphore
+//! without permits. Who maps it says so by [`Shared::from_ptr`]:
+//!
+//! ```
+//! use antiphon::shared::{Mutex, Shared};
+//!
+//! // A counter in memory that a child process has too.
+//! # let bytes = size_of::<Mutex<u64>>();
+//! # // SAFETY: a fresh mapping.
+//! let page = unsafe {
+//!     libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE,
+//!                libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0)
+//! };
+//! # assert_ne!(page, libc::MAP_FAILED);
+//! // SAFETY: mapped, shared, all zero, and never unmapped.
+//! let count: &Mutex<u64> = unsafe { Shared::from_ptr(page.cast()) };
+//! match count.lock() {
+//!     Ok(mut count) => *count += 1,
+//!     // A process was killed in the middle: say what the value is now.
+//!     Err(died) => *died.recover() = 0,
+//! }
+//! ```
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+use antiphon_linux::Linux;
+use antiphon_sync::shared::{Acquired, SharedCondvar, SharedMutex, SharedSemaphore};
+
+use crate::TooManyPermits;
+use crate::raw::deadline_after;
+
+mod sealed {
+    pub trait Sealed {}
+    impl<T> Sealed for super::Mutex<T> {}
+    impl Sealed for super::Condvar {}
+    impl Sealed for super::Semaphore {}
+}
+
+/// What may be used in memory that processes share.
+pub trait Shared: sealed::Sealed + Sized {
+    /// What stands at `pointer`, for as long as the caller likes.
+    ///
+    /// # Safety
+    ///
+    /// - `pointer` is aligned for `Self`, and the memory behind it is mapped, readable and
+    ///   writable, for all of `'a`.
+    /// - It is all zero, with zeros a valid value; or a process has written a `Self` there before
+    ///   any other used it, and all use it as the same type.
+    /// - Nothing but the methods of `Self` touches it.
+    /// - A value in it means the same in each process: it holds no pointers, handles or references.
+    /// - The processes are in one PID namespace.
+    unsafe fn from_ptr<'a>(pointer: *mut Self) -> &'a Self {
+        // SAFETY: the caller's promise.
+        unsafe { &*pointer }
+    }
+}
+
+impl<T> Shared for Mutex<T> {}
+impl Shared for Condvar {}
+impl Shared for Semaphore {}
+
+/// A mutex that processes share, 4 bytes beside its value.
+///
+/// It knows when a thread or process has died with it, within a fraction of a second and unless the
+/// kernel has given the number of that thread to another: then whoever waits owns it, and is told.
+#[repr(C)]
+pub struct Mutex<T> {
+    raw: SharedMutex<Linux>,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is touched by the owner alone.
+unsafe impl<T: Send> Sync for Mutex<T> {}
+
+/// What [`Mutex::lock`] returns; unlocks when dropped. The owner is the thread that has locked.
+#[must_use = "a mutex is unlocked when its guard is dropped"]
+pub struct MutexGuard<'a, T> {
+    mutex: &'a Mutex<T>,
+    /// Only the owner unlocks.
+    thread: PhantomData<*const ()>,
+}
+
+/// The mutex was had, and an owner has died with it: the value may be half changed.
+///
+/// Each owner is told until one says that the value is whole, by [`recover`](Self::recover).
+#[must_use = "the mutex is held, and its value not whole"]
+pub struct OwnerDied<'a, T>(MutexGuard<'a, T>);
+
+/// A guard, with the news that an owner has died or without.
+pub type Locked<'a, T> = Result<MutexGuard<'a, T>, OwnerDied<'a, T>>;
+
+impl<T> Mutex<T> {
+    /// A free mutex, to be written where processes share it.
+    pub const fn new(value: T) -> Self {
+        Self { raw: SharedMutex::NEW, value: UnsafeCell::new(value) }
+    }
+
+    /// Acquires the mutex; blocks until it is had. Its owner waits for itself for ever.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerDied`], with the mutex.
+    pub fn lock(&self) -> Locked<'_, T> {
+        self.guard(self.raw.lock())
+    }
+
+    /// Acquires the mutex if it is free; never blocks. One whose owner has died is not free before
+    /// somebody has waited for it.
+    pub fn try_lock(&self) -> Option<Locked<'_, T>> {
+        self.raw.try_lock().map(|acquired| self.guard(acquired))
+    }
+
+    /// Acquires the mutex, or gives up after `timeout`.
+    pub fn try_lock_for(&self, timeout: Duration) -> Option<Locked<'_, T>> {
+        self.raw.lock_until(deadline_after(timeout)).map(|acquired| self.guard(acquired))
+    }
+
+    fn guard(&self, acquired: Acquired) -> Locked<'_, T> {
+        let guard = MutexGuard { mutex: self, thread: PhantomData };
+        match acquired {
+            Acquired::Whole => Ok(guard),
+            Acquired::OwnerDied => Err(OwnerDied(guard)),
+        }
+    }
+}
+
+impl<'a, T> OwnerDied<'a, T> {
+    /// The guard, of a value that the caller makes whole, or has found to be: no other owner is
+    /// told.
+    pub fn recover(self) -> MutexGuard<'a, T> {
+        self.0.mutex.raw.recovered();
+        self.0
+    }
+
+    /// The guard. The next owner is told again.
+    pub fn into_guard(self) -> MutexGuard<'a, T> {
+        self.0
+    }
+}
+
+impl<T> Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: this thread owns the mutex.
+        unsafe { &*self.mutex.value.get() }
+    }
+}
+
+impl<T> DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above, and the guard is borrowed by nobody else.
+        unsafe { &mut *self.mutex.value.get() }
+    }
+}
+
+impl<T> Drop for MutexGuard<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: this thread has acquired it; a guard is not sent to others.
+        unsafe { self.mutex.raw.unlock() }
+    }
+}
+
+/// A condition variable that processes share, for a [`Mutex`]; 8 bytes.
+///
+/// Each notification wakes all that wait, so use it where few do. It must outlive each wait.
+#[repr(transparent)]
+pub struct Condvar(SharedCondvar<Linux>);
+
+impl Condvar {
+    /// One that nobody waits for, to be written where processes share it.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(SharedCondvar::NEW)
+    }
+
+    /// Unlocks the mutex, waits for a notification, and locks it again. May return for no reason.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerDied`], with the mutex.
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> Locked<'a, T> {
+        self.wait_until(guard, None).0
+    }
+
+    /// As [`wait`](Self::wait), but gives up after `timeout`. Says beside the guard whether a
+    /// notification has come.
+    pub fn wait_for<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        timeout: Duration,
+    ) -> (Locked<'a, T>, bool) {
+        self.wait_until(guard, Some(timeout))
+    }
+
+    fn wait_until<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        timeout: Option<Duration>,
+    ) -> (Locked<'a, T>, bool) {
+        let mutex = guard.mutex;
+        // The wait unlocks and locks.
+        std::mem::forget(guard);
+        // SAFETY: the guard says that this thread owns the mutex.
+        let (acquired, notified) = unsafe { self.0.wait(&mutex.raw, timeout.map(deadline_after)) };
+        (mutex.guard(acquired), notified)
+    }
+
+    /// Wakes one that waits, and perhaps others.
+    pub fn notify_one(&self) {
+        self.0.notify_one();
+    }
+
+    /// Wakes all that wait.
+    pub fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}
+
+impl Default for Condvar {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A semaphore that processes share, 8 bytes. A permit that a killed process has taken is lost.
+#[repr(transparent)]
+pub struct Semaphore(SharedSemaphore<Linux>);
+
+impl Semaphore {
+    /// A semaphore that has so many permits, to be written where processes share it.
+    ///
+    /// # Panics
+    ///
+    /// If they are more than [`MAX_PERMITS`](crate::MAX_PERMITS).
+    #[must_use]
+    pub const fn new(permits: u32) -> Self {
+        Self(SharedSemaphore::new(permits))
+    }
+
+    /// Takes a permit; blocks until it is had.
+    pub fn acquire(&self) {
+        self.0.acquire();
+    }
+
+    /// Takes a permit if there is one; never blocks.
+    #[must_use]
+    pub fn try_acquire(&self) -> bool {
+        self.0.try_acquire()
+    }
+
+    /// Takes a permit, or gives up after `timeout`; says whether it was had.
+    #[must_use]
+    pub fn try_acquire_for(&self, timeout: Duration) -> bool {
+        self.0.acquire_until(deadline_after(timeout))
+    }
+
+    /// Gives permits, whoever had them; never blocks.
+    ///
+    /// # Errors
+    ///
+    /// [`TooManyPermits`] if there would be more than [`MAX_PERMITS`](crate::MAX_PERMITS); then
+    /// none is given.
+    pub fn release(&self, permits: u32) -> Result<(), TooManyPermits> {
+        self.0.release(permits)
+    }
+
+    /// How many permits there are; may be stale at once.
+    #[must_use]
+    pub fn available_permits(&self) -> u32 {
+        self.0.permits()
+    }
+}
+
+impl<T> fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mutex").field("is_locked", &self.raw.is_locked()).finish_non_exhaustive()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T> fmt::Debug for OwnerDied<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnerDied").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Display for OwnerDied<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an owner of the mutex has died with it")
+    }
+}
+
+impl<T> std::error::Error for OwnerDied<'_, T> {}
+
+impl fmt::Debug for Condvar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Condvar").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Semaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let permits = self.available_permits();
+        f.debug_struct("Semaphore").field("available_permits", &permits).finish()
+    }
+}

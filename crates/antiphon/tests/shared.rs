@@ -1,0 +1,224 @@
+//! Several processes and one mapping: exclusion, notifications, permits, and processes that are
+//! killed in the middle.
+
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use antiphon::TooManyPermits;
+use antiphon::shared::{Condvar, Mutex, Semaphore, Shared};
+
+/// Longer than it takes to find out that an owner is dead, on a busy machine too.
+const LONG: Duration = Duration::from_secs(20);
+
+/// What the processes share. All zero at first.
+#[repr(C)]
+struct Common {
+    mutex: Mutex<[u64; 2]>,
+    changed: Condvar,
+    semaphore: Semaphore,
+    note: AtomicU32,
+}
+
+/// A mapping that children have too.
+fn map() -> &'static Common {
+    // SAFETY: a fresh mapping of zeros, which is never unmapped.
+    unsafe {
+        let page = libc::mmap(
+            ptr::null_mut(),
+            size_of::<Common>(),
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        );
+        assert_ne!(page, libc::MAP_FAILED);
+        &*page.cast()
+    }
+}
+
+/// Runs `body` in a child process, which then exits without a word if it is false.
+fn child(body: impl FnOnce() -> bool) -> libc::pid_t {
+    // SAFETY: the child runs what may be run between `fork` and `_exit`: system calls, and our own
+    // types, which allocate nothing.
+    match unsafe { libc::fork() } {
+        0 => {
+            let fine = body();
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(i32::from(!fine)) }
+        }
+        pid => {
+            assert!(pid > 0);
+            pid
+        }
+    }
+}
+
+fn exits_well(pid: libc::pid_t) -> bool {
+    let mut status = 0;
+    // SAFETY: the word is ours.
+    assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+    libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
+}
+
+fn kill(pid: libc::pid_t) {
+    // SAFETY: a child of ours that was not waited for.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
+    assert!(!exits_well(pid));
+}
+
+fn wait_for(note: &AtomicU32, value: u32) {
+    let begun = Instant::now();
+    while note.load(Relaxed) != value {
+        assert!(begun.elapsed() < LONG, "the child has not come so far");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn processes_exclude_each_other() {
+    const ROUNDS: u64 = 20_000;
+    let common = map();
+    let work = || {
+        for _ in 0..ROUNDS {
+            let Ok(mut pair) = common.mutex.lock() else { return false };
+            if pair[0] != pair[1] {
+                return false;
+            }
+            pair[0] += 1;
+            std::hint::black_box(&mut *pair);
+            pair[1] += 1;
+        }
+        true
+    };
+    let children = [child(work), child(work)];
+    thread::scope(|scope| {
+        let threads = [scope.spawn(work), scope.spawn(work)];
+        assert!(threads.into_iter().all(|thread| thread.join().unwrap()));
+    });
+    assert!(children.into_iter().all(exits_well));
+    assert_eq!(*common.mutex.lock().unwrap(), [4 * ROUNDS; 2]);
+}
+
+#[test]
+fn notifications_and_permits_cross_processes() {
+    const ROUNDS: u64 = 2_000;
+    let common = map();
+    let partner = child(|| {
+        for round in 0..ROUNDS {
+            let Ok(mut pair) = common.mutex.lock() else { return false };
+            while pair[0] == round {
+                pair = match common.changed.wait(pair) {
+                    Ok(pair) => pair,
+                    Err(_) => return false,
+                };
+            }
+            pair[1] += 1;
+            drop(pair);
+            if common.semaphore.release(1).is_err() {
+                return false;
+            }
+        }
+        true
+    });
+    for round in 1..=ROUNDS {
+        let mut pair = common.mutex.lock().unwrap();
+        pair[0] += 1;
+        drop(pair);
+        common.changed.notify_one();
+        common.semaphore.acquire();
+        assert_eq!(*common.mutex.lock().unwrap(), [round; 2]);
+    }
+    assert!(exits_well(partner));
+    assert_eq!(common.semaphore.available_permits(), 0);
+    assert!(!common.semaphore.try_acquire());
+    assert!(!common.semaphore.try_acquire_for(Duration::from_millis(2)));
+}
+
+#[test]
+fn who_waits_for_a_killed_process_is_told() {
+    let common = map();
+    let victim = child(|| {
+        let Ok(mut pair) = common.mutex.lock() else { return false };
+        pair[0] = 7;
+        common.note.store(1, Relaxed);
+        loop {
+            thread::sleep(LONG);
+        }
+    });
+    wait_for(&common.note, 1);
+    assert!(common.mutex.try_lock().is_none());
+    assert!(common.mutex.try_lock_for(Duration::from_millis(120)).is_none(), "it lives");
+    thread::scope(|scope| {
+        let waiters = [(); 2].map(|()| {
+            scope.spawn(|| match common.mutex.try_lock_for(LONG).expect("found in time") {
+                Ok(pair) => *pair == [8, 8],
+                Err(died) => {
+                    let mut pair = died.recover();
+                    let half_done = *pair == [7, 0];
+                    *pair = [8, 8];
+                    half_done
+                }
+            })
+        });
+        thread::sleep(Duration::from_millis(20));
+        kill(victim);
+        assert!(waiters.into_iter().all(|waiter| waiter.join().unwrap()));
+    });
+    assert!(common.mutex.try_lock().is_some_and(|locked| locked.is_ok()));
+}
+
+#[test]
+fn each_owner_is_told_until_one_recovers() {
+    let common = map();
+    let lock_and_die = || std::mem::forget(common.mutex.lock());
+    thread::spawn(lock_and_die).join().unwrap();
+    let died = common.mutex.lock().expect_err("the owner is a thread that has ended");
+    assert_eq!(died.to_string(), "an owner of the mutex has died with it");
+    drop(died.into_guard());
+    drop(common.mutex.lock().expect_err("nobody has recovered it").recover());
+    assert!(common.mutex.lock().is_ok());
+}
+
+#[test]
+fn a_killed_waiter_takes_no_wake_with_it() {
+    let common = map();
+    // It takes what wakes there are, and is killed in between.
+    let victim = child(|| {
+        common.note.store(1, Relaxed);
+        loop {
+            common.semaphore.acquire();
+            if common.semaphore.release(1).is_err() {
+                return false;
+            }
+        }
+    });
+    wait_for(&common.note, 1);
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| common.semaphore.try_acquire_for(LONG));
+        thread::sleep(Duration::from_millis(10));
+        kill(victim);
+        assert_eq!(common.semaphore.release(1), Ok(()));
+        assert!(waiter.join().unwrap());
+    });
+    assert_eq!(common.semaphore.release(antiphon::MAX_PERMITS), Ok(()));
+    assert_eq!(common.semaphore.release(1), Err(TooManyPermits));
+}
+
+#[test]
+fn they_are_as_small_as_promised_and_written_once() {
+    assert_eq!((size_of::<Mutex<()>>(), size_of::<Condvar>(), size_of::<Semaphore>()), (4, 8, 8));
+    let mut semaphore = Semaphore::new(2);
+    // SAFETY: alive and used by nobody else.
+    let semaphore: &Semaphore = unsafe { Shared::from_ptr(&raw mut semaphore) };
+    assert!(semaphore.try_acquire() && semaphore.try_acquire() && !semaphore.try_acquire());
+    let mutex = Mutex::new(5);
+    assert_eq!(*mutex.lock().unwrap(), 5);
+    let changed = Condvar::new();
+    let guard = mutex.lock().unwrap();
+    let (guard, notified) = changed.wait_for(guard, Duration::from_millis(2));
+    assert!(!notified && mutex.try_lock().is_none());
+    drop(guard);
+    assert!(mutex.try_lock().is_some());
+}

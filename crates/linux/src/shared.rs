@@ -1,0 +1,19 @@
+//! Waiting across processes: the futex without its private flag.
+
+use antiphon_platform::{Deadline, Parked, SharedWait};
+
+use crate::futex::{self, Slept, Whose};
+use crate::{Linux, U32};
+
+impl SharedWait for Linux {
+    fn wait_shared(word: &U32, expected: u32, deadline: Option<Deadline>) -> Parked {
+        match futex::wait(word.as_atomic(), Whose::Shared, expected, deadline) {
+            Slept::Maybe => Parked::Woken,
+            Slept::TimedOut => Parked::TimedOut,
+        }
+    }
+
+    fn wake_shared(word: *const U32, count: u32) {
+        futex::wake(word.cast(), Whose::Shared, count);
+    }
+}

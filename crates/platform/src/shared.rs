@@ -1,0 +1,22 @@
+//! Waiting on words that several processes share.
+
+use crate::{Deadline, Parked, Platform};
+
+/// A machine on which threads of several processes wait for each other, by a word of memory that
+/// they share. Apart from [`Platform`]: waiter nodes and their names mean nothing in another
+/// process, and not every machine has processes.
+pub trait SharedWait: Platform {
+    /// Blocks the calling thread while `word` holds `expected`: until [`wake_shared`] was called for
+    /// it, the deadline has passed, or for no reason. A fiber blocks the thread under it.
+    ///
+    /// A thread that changes the word and calls [`wake_shared`] after that wakes whoever does not
+    /// see the change. A wake orders nothing else: who needs to see what was done reads it from a
+    /// word.
+    ///
+    /// [`wake_shared`]: Self::wake_shared
+    fn wait_shared(word: &Self::U32, expected: u32, deadline: Option<Deadline>) -> Parked;
+
+    /// Wakes up to `count` threads, of any process, that wait on the word at this address. The
+    /// address is used as a name only: the word may be gone.
+    fn wake_shared(word: *const Self::U32, count: u32);
+}

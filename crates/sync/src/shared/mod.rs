@@ -1,0 +1,43 @@
+//! Locks and waits for memory that several processes share.
+//!
+//! They are types of their own, since what makes the others small and fair means nothing in another
+//! process: waiter nodes, their names, the light unlock. These have a word and the kernel's queue
+//! behind its address ([`SharedWait`](antiphon_platform::SharedWait)), locked exchanges, and no
+//! pointers; all zero is free, unset, empty.
+//!
+//! A process may be killed anywhere. So nobody sleeps for longer than [`Form::BACKSTOP_NS`] without
+//! a look, and a mutex knows its owner:
+//!
+//! - SHARED-1: a mutex has one owner, or one that is dead. Who finds the owner dead owns it and is
+//!   told so, and so is each owner after it until one says that what the lock guards is whole.
+//! - SHARED-2: a sleeper has its word marked, or a wake coming, or one on its way that was woken
+//!   and marks the word.
+//! - SHARED-3: nothing of a mutex or semaphore is touched after the exchange that releases it.
+//!
+//! The processes must see the same thread numbers: one PID namespace. A number that was given to
+//! another thread since stands for its former owner: then its death is not seen while that lives.
+//! The kernel's robust list, which knows better, is one a thread and the C library's, whose list it
+//! is to arrange.
+
+mod condvar;
+mod mutex;
+mod semaphore;
+
+pub use condvar::SharedCondvar;
+pub use mutex::{Acquired, SharedMutex};
+pub use semaphore::SharedSemaphore;
+
+use antiphon_platform::{Deadline, Parked, SharedWait};
+
+use crate::lock::Form;
+use crate::nap;
+
+/// Sleeps while `word` is `seen`, for as long as the form lets anybody sleep without a look.
+/// `true` if that was all, or the deadline has come.
+fn sleep<P: SharedWait, F: Form>(word: &P::U32, seen: u32, deadline: Option<Deadline>) -> bool {
+    let until = match F::BACKSTOP_NS {
+        0 => deadline,
+        ns => Some(nap::earlier::<P>(deadline, ns)),
+    };
+    P::wait_shared(word, seen, until) == Parked::TimedOut
+}
