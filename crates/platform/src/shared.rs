@@ -6,8 +6,8 @@ use crate::{Deadline, Parked, Platform};
 /// they share. Apart from [`Platform`]: waiter nodes and their names mean nothing in another
 /// process, and not every machine has processes.
 pub trait SharedWait: Platform {
-    /// Blocks the calling thread while `word` holds `expected`: until [`wake_shared`] was called for
-    /// it, the deadline has passed, or for no reason. A fiber blocks the thread under it.
+    /// Blocks the calling thread while `word` holds `expected`: until [`wake_shared`] was called
+    /// for it, the deadline has passed, or for no reason. A fiber blocks the thread under it.
     ///
     /// A thread that changes the word and calls [`wake_shared`] after that wakes whoever does not
     /// see the change. A wake orders nothing else: who needs to see what was done reads it from a
