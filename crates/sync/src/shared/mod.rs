@@ -2,7 +2,7 @@
 //!
 //! They are types of their own, since what makes the others small and fair means nothing in another
 //! process: waiter nodes, their names, the light unlock. These have a word and the kernel's queue
-//! behind its address ([`SharedWait`](antiphon_platform::SharedWait)), locked exchanges, and no
+//! behind its address ([`SharedWait`]), locked exchanges, and no
 //! pointers; all zero is free, unset, empty.
 //!
 //! A process may be killed anywhere. So nobody sleeps for longer than [`Form::BACKSTOP_NS`] without
