@@ -2,8 +2,8 @@
 //!
 //! They are types of their own, since what makes the others small and fair means nothing in another
 //! process: waiter nodes, their names, the light unlock. These have a word and the kernel's queue
-//! behind its address ([`SharedWait`]), locked exchanges, and no
-//! pointers; all zero is free, unset, empty.
+//! behind its address ([`SharedWait`]), locked exchanges, and no pointers; all zero is free, unset,
+//! empty.
 //!
 //! A process may be killed anywhere. So nobody sleeps for longer than [`Form::BACKSTOP_NS`] without
 //! a look, and a mutex knows its owner:

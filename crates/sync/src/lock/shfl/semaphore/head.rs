@@ -106,8 +106,8 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> 
     fn leave_asleep(&self, next: Place<P>) -> bool {
         // Relaxed: written before its waiter joined the queue, whose links are acquired.
         let wanted = next.node.wants.load(Relaxed);
-        // SEM-2. Release: as in `ask_for_wake`; we have acquired the node with the link.
-        let named = self.semaphore.change(Release, |seen| {
+        // SEM-2. Relaxed: who is called by this name before `is_left_asleep` is called again there.
+        let named = self.semaphore.change(Relaxed, |seen| {
             (!seen.has(wanted)).then(|| seen.with_sleeper(name(next), wanted))
         });
         named.is_ok()
@@ -116,7 +116,8 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> 
     fn is_left_asleep(&self, next: Place<P>) -> bool {
         // SEM-2. A release that came before the grant has woken one that was not the head yet. An
         // exchange, so that it is seen. Release: a release that comes after it wakes one that finds
-        // itself the head; pairs with the acquire in `wake`.
+        // itself the head, and knows the node, which we have acquired with the link; pairs with the
+        // acquire in `wake`.
         let named = |seen: State| (seen.calls() == Some(name(next))).then_some(seen);
         self.semaphore.change(Release, named).is_ok()
     }
