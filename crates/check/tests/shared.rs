@@ -1,0 +1,68 @@
+//! What `SharedWait` promises, one promise a test.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, FailureKind, Model, Scope, U32};
+use antiphon_platform::{Atomic, Clock, Deadline, Parked, SharedWait};
+
+/// `sleepers` wait while the word is 0; one thread changes it, if it `stores`, and wakes `count`.
+fn sleep<'scope>(scope: &'scope Scope<'scope, '_>, sleepers: u32, stores: bool, count: u32) {
+    let word = scope.share(U32::ZERO);
+    for _ in 0..sleepers {
+        scope.spawn(move || {
+            while word.load(Relaxed) == 0 {
+                let _ = Check::wait_shared(word, 0, None);
+            }
+        });
+    }
+    scope.spawn(move || {
+        if stores {
+            word.store(1, Relaxed);
+        }
+        Check::wake_shared(word, count);
+    });
+}
+
+#[test]
+fn who_does_not_see_the_change_is_woken() {
+    for spurious in 0..2 {
+        let model = Model::new("change, then wake").spurious(spurious);
+        model.run(|scope| sleep(scope, 1, true, 1)).assert_complete();
+    }
+    Model::new("all").spurious(0).run(|scope| sleep(scope, 2, true, u32::MAX)).assert_complete();
+}
+
+#[test]
+fn a_sleeper_that_nobody_wakes_sleeps_on() {
+    for (sleepers, stores, count) in [(1, true, 0), (1, false, 1), (2, true, 1)] {
+        let model = Model::new("too few").spurious(0);
+        let report = model.run(|scope| sleep(scope, sleepers, stores, count));
+        let failure = report.failure.expect("it hangs");
+        assert_eq!(failure.kind, FailureKind::Deadlock, "{sleepers} {stores} {count}");
+    }
+}
+
+/// A wake that has found its sleeper at the deadline is not left over for that one's next sleep.
+#[test]
+fn a_wake_is_for_one_sleep() {
+    let model = Model::new("deadline").spurious(0).timeouts(0);
+    let report = model.run(|scope| {
+        let words = scope.share([U32::ZERO, U32::ZERO]);
+        scope.spawn(move || {
+            let soon = Deadline { clock: Clock::Monotonic, ns: 5 };
+            match Check::wait_shared(&words[0], 0, Some(soon)) {
+                Parked::TimedOut => antiphon_check::probe("late"),
+                Parked::Woken => antiphon_check::probe("woken"),
+            }
+            // Of this one nobody knows.
+            let again = Check::wait_shared(&words[1], 0, Some(Deadline { ns: 1000, ..soon }));
+            assert_eq!(again, Parked::TimedOut);
+        });
+        scope.spawn(move || {
+            words[0].store(1, Relaxed);
+            Check::wake_shared(&words[0], 1);
+        });
+    });
+    report.assert_complete();
+    assert!(report.probes.contains_key("woken"), "{:?}", report.probes);
+}
