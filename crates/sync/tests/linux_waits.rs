@@ -151,13 +151,15 @@ fn release_touches_nothing_afterwards() {
 #[test]
 fn who_wants_many_permits_is_not_overtaken_for_ever() {
     const PERMITS: u32 = 4;
+    /// For ever: some seconds.
+    const MOST: u64 = 50_000;
     let semaphore = Semaphore::<Standard>::new(PERMITS);
     let had = AtomicBool::new(false);
     let overtaken = AtomicU64::new(0);
     thread::scope(|scope| {
         for _ in 0..PERMITS {
             scope.spawn(|| {
-                while !had.load(Relaxed) {
+                while !had.load(Relaxed) && overtaken.load(Relaxed) < MOST {
                     semaphore.acquire();
                     // Longer than it takes the others to come: never are all permits there.
                     thread::sleep(Duration::from_micros(200));
@@ -171,6 +173,7 @@ fn who_wants_many_permits_is_not_overtaken_for_ever() {
         }
         semaphore.acquire_many(PERMITS);
         had.store(true, Relaxed);
+        assert!(overtaken.load(Relaxed) < MOST, "not before the others had ended");
         assert_eq!(semaphore.release(PERMITS), Ok(()));
     });
     assert_eq!(semaphore.permits(), PERMITS);
