@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use antiphon_platform::Atomic as _;
 use antiphon_platform::{
     Arena, Clock, CpuId, Deadline, Hint, Local, Parked, Platform, SocketId, ThreadId, Unsupported,
     Waiter, WaiterRef,
 };
+use antiphon_platform::{Atomic as _, AtomicInteger as _};
 
 use crate::atomic::{U8, U16, U32, U64};
 use crate::clock::SLOTS;
@@ -28,6 +28,9 @@ static ARENA: Arena<Check> = Arena::NEW;
 static LOCALS: [Local<Check>; SLOTS] = [const { Local::NEW }; SLOTS];
 /// Which threads have ended, where threads are mortal.
 static ENDED: [U8; SLOTS] = [const { U8::ZERO }; SLOTS];
+
+/// How much each thread was lent and not given back.
+static LOANS: [U32; SLOTS] = [const { U32::ZERO }; SLOTS];
 
 /// Realtime is that much ahead of monotonic time.
 const REALTIME_AHEAD_NS: u64 = 1_000_000_000_000;
@@ -78,6 +81,11 @@ pub(crate) fn describe(address: usize) -> Option<String> {
     let from = std::ptr::from_ref(&ARENA).addr();
     let inside = (from..from + size_of::<Arena<Check>>()).contains(&address);
     inside.then(|| format!("arena+{}", address - from))
+}
+
+/// How many loans of [`Platform::lend`] have not been given back.
+pub fn loans() -> u32 {
+    LOANS.iter().map(|loans| loans.load(Ordering::Relaxed)).sum()
 }
 
 /// The current thread has run to its end.
@@ -180,6 +188,17 @@ impl Platform for Check {
     fn distance(one: CpuId, other: CpuId) -> u32 {
         let sockets = context::with(|execution| execution.config.sockets);
         u32::from(one.0 % sockets != other.0 % sockets)
+    }
+
+    /// Counts what is lent, and changes nothing by it: any thread may run at any time.
+    fn lend(thread: ThreadId, _rank: u8) -> Result<(), Unsupported> {
+        LOANS[thread.0 as usize % SLOTS].fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn reclaim(thread: ThreadId) {
+        let before = LOANS[thread.0 as usize % SLOTS].fetch_sub(1, Ordering::Relaxed);
+        assert!(before > 0, "what was not lent is given back");
     }
 
     fn now(clock: Clock) -> u64 {

@@ -72,6 +72,7 @@ macro_rules! tests {
             sorts_without_losing_anybody: ["shfl-mutex/sorts-"],
             sorts_by_rank: ["shfl-mutex/ranks-"],
             a_policy_changes_as_they_wait: ["shfl-mutex/changes-"],
+            what_is_lent_is_given_back: ["shfl-owned/lends-"],
             a_waiter_may_give_up: ["shfl-mutex/gives-up-"],
             light_unlock_loses_no_wake: ["shfl-mutex+light/excludes-"],
             the_backstop_breaks_nothing: ["shfl-mutex/backstop-"],

@@ -9,7 +9,9 @@ use antiphon_sim::{Machine, OwnLine, Sim, Simulation, effective_rank, finished, 
 use antiphon_sim::{think, work};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflOwned, ShflSpin};
 use antiphon_sync::policy::set_priority;
-use antiphon_sync::policy::{Boost, Chosen, Distance, None, Numa, Policy, Priority, Scl, Then};
+use antiphon_sync::policy::{
+    Boost, Chosen, Distance, None, Numa, Policy, Priority, Scl, Then, WakeUp,
+};
 
 fn unlock(lock: &impl Lock) {
     // SAFETY: each caller has locked it.
@@ -46,7 +48,12 @@ impl Case {
     /// The waiters, by their places in `comers`, in the order in which they were served. `before`
     /// happens to the lock before anybody comes, and `then` when all have come.
     fn run<L: Lock>(self, before: fn(&L), then: fn(&L)) -> Vec<usize> {
-        let shared = Rc::new((OwnLine(L::NEW), RefCell::new(Vec::new())));
+        self.run_until(before, then).0
+    }
+
+    /// As [`run`](Self::run), and when the last of them was done.
+    fn run_until<L: Lock>(self, before: fn(&L), then: fn(&L)) -> (Vec<usize>, u64) {
+        let shared = Rc::new((OwnLine(L::NEW), RefCell::new(Vec::new()), Cell::new(0)));
         let result = Rc::clone(&shared);
         let holder = Rc::clone(&shared);
         let Self { machine, comers, section_ns } = self;
@@ -67,11 +74,12 @@ impl Case {
                 shared.0.lock();
                 shared.1.borrow_mut().push(nth);
                 work(section_ns);
+                shared.2.set(now());
                 unlock(&shared.0.0);
             });
         }
         let _ = simulation.run(0).unwrap_or_else(|stuck| panic!("{stuck}"));
-        result.1.take()
+        (result.1.take(), result.2.get())
     }
 
     /// As by a lock whose type has the policy.
@@ -337,4 +345,17 @@ fn who_holds_the_lock_for_longer_waits_for_longer() {
     assert!(unmeasured > 0.35, "without an owner nothing is measured: {unmeasured}");
     // A twelfth would be its share.
     assert!(by_time < 0.15, "{by_time}");
+}
+
+/// Nine waiters sleep; from then on each is up when its turn comes, and no wake is waited for.
+#[test]
+fn who_is_woken_ahead_is_up_in_time() {
+    fn until<L: Lock>() -> u64 {
+        let (order, end_ns) = Case::new(flat(), RANKED).long().run_until::<L>(|_| (), |_| ());
+        assert_eq!(order, AS_THEY_CAME);
+        end_ns
+    }
+    let (late, in_time) = (until::<ShflMutex<Sim, None>>(), until::<ShflMutex<Sim, WakeUp>>());
+    let saved = Machine::two_sockets().wake_latency_ns * (RANKED.len() as u64 - 2);
+    assert!(in_time + saved <= late, "{in_time}, and {late} without");
 }

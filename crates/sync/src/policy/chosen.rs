@@ -5,7 +5,8 @@
 //! | 0–1 | nearness | 0 [`Numa`], 1 [`None`], 2 [`Distance`]; 3 is as 1 |
 //! | 2 | `PRIORITY` | [`Priority`] first |
 //! | 3 | `BOOST` | [`Boost`] beside it |
-//! | 4 | `SCL` | [`Scl`] first; not with `PRIORITY` |
+//! | 4 | `SCL` | [`Scl`] first; not with those two |
+//! | 5 | `WAKE_UP` | [`WakeUp`] beside it |
 //!
 //! All bits zero is [`Numa`], what a lock has from the start.
 
@@ -14,7 +15,7 @@ use core::fmt;
 
 use antiphon_platform::{Platform, RANK, Waiter};
 
-use super::{Boost, Distance, None, Numa, Policy, Priority, Scl, priority};
+use super::{Boost, Distance, None, Numa, Policy, Priority, Scl, WakeUp, priority};
 
 /// Whichever of the policies of this crate a lock was told to have.
 ///
@@ -37,6 +38,7 @@ const NEARNESS: u8 = 3;
 const PRIORITY: u8 = 1 << 2;
 const BOOST: u8 = 1 << 3;
 const SCL: u8 = 1 << 4;
+const WAKE_UP: u8 = 1 << 5;
 
 /// No policy has this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +72,8 @@ impl Chosen {
     pub const DISTANCE: Self = Self(2);
 
     /// The names that [`named`](Self::named) knows.
-    pub const NAMES: [&str; 6] = ["numa", "none", "distance", "priority", "boost", "scl"];
+    pub const NAMES: [&str; 7] =
+        ["numa", "none", "distance", "priority", "boost", "scl", "wake-up"];
 
     /// This policy, but the most urgent first: [`Then`](super::Then)`<`[`Priority`]`, …>`.
     #[must_use]
@@ -92,6 +95,12 @@ impl Chosen {
         Self(self.0 & !(PRIORITY | BOOST) | SCL)
     }
 
+    /// This policy, and the next waiter is up in time: [`WakeUp`].
+    #[must_use]
+    pub const fn with_wake_up(self) -> Self {
+        Self(self.0 | WAKE_UP)
+    }
+
     /// The policy of that name: one of [`NAMES`](Self::NAMES), or several joined by `+`, whatever
     /// their order. `priority` alone sorts by sockets beside it, as `priority+numa` does.
     ///
@@ -107,11 +116,12 @@ impl Chosen {
                 "numa" => Self::NUMA,
                 "none" => Self::NONE,
                 "distance" => Self::DISTANCE,
-                "priority" | "boost" | "scl" => {
+                "priority" | "boost" | "scl" | "wake-up" => {
                     chosen.0 |= match part {
                         "priority" => PRIORITY,
                         "boost" => BOOST,
-                        _ => SCL,
+                        "scl" => SCL,
+                        _ => WAKE_UP,
                     };
                     continue;
                 }
@@ -151,7 +161,9 @@ impl fmt::Display for Chosen {
             Nearness::None => "none",
             Nearness::Distance => "distance",
         };
-        for (flag, name) in [(PRIORITY, "priority+"), (BOOST, "boost+"), (SCL, "scl+")] {
+        let flags =
+            [(PRIORITY, "priority+"), (BOOST, "boost+"), (SCL, "scl+"), (WAKE_UP, "wake-up+")];
+        for (flag, name) in flags {
             f.write_str(if self.has(flag) { name } else { "" })?;
         }
         f.write_str(near)
@@ -250,6 +262,10 @@ impl Policy for Chosen {
             (_, true) => Scl.bypass(),
             _ => u16::MAX,
         }
+    }
+
+    fn wakes<P: Platform>(self, head: &Waiter<P>, next: &Waiter<P>) -> bool {
+        self.has(WAKE_UP) && WakeUp.wakes(head, next)
     }
 
     fn lends(self) -> bool {

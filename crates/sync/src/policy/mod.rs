@@ -12,6 +12,7 @@
 //! | [`Priority`] | the most urgent first | `priority` |
 //! | [`Scl`] | who has held least first | `scl` |
 //! | [`Boost`] | as they came, and lend the owner their urgency | `boost` |
+//! | [`WakeUp`] | as they came, and the next is up in time | `wake-up` |
 //! | [`None`] | as they came | `none` |
 //! | [`Then`] | as the first says, and where that is silent as the second | `priority+distance` |
 //!
@@ -46,6 +47,7 @@ mod near;
 mod owner;
 mod priority;
 mod then;
+mod wake_up;
 
 use core::cmp::Ordering;
 
@@ -56,6 +58,7 @@ pub use near::{Distance, Numa};
 pub use owner::{Boost, Scl};
 pub use priority::{Priority, set_priority};
 pub use then::Then;
+pub use wake_up::WakeUp;
 
 /// What a shuffler wants the queue to look like.
 ///
@@ -124,6 +127,12 @@ pub trait Policy: Copy + Default + PartialEq + Send + Sync + 'static {
     /// another; the smaller holds.
     fn bypass(self) -> u16 {
         u16::MAX
+    }
+
+    /// Whether `next`, which sleeps right behind `head`, is to be woken ahead of its turn. Where
+    /// not, it sleeps until the lock is free.
+    fn wakes<P: Platform>(self, _head: &Waiter<P>, _next: &Waiter<P>) -> bool {
+        false
     }
 
     /// Whether waiters lend the owner their [`rank`](Waiter::rank), in a lock that

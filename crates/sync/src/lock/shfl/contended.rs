@@ -297,6 +297,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         let policy = self.policy();
         // INV-2: the role comes into being at the head.
         let mut role = role || policy.shuffles::<P>() && me.node.batch.load(Relaxed) == 0;
+        self.wake_ahead(me);
         let wait = self.wait_as_head(me, deadline, &mut role);
         // What another policy has sorted is sorted no longer.
         if !role || !policy.sorts() || me.is_lost() || policy != self.policy() {
@@ -375,7 +376,10 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             sorted.tell(self.policy(), at.node, next);
             let owner = F::HEAD_SLEEPS && wait == Wait::Acquired;
             // Before the grant: from then on, the next head may name itself.
-            let asleep = owner && status::load(next.node).parked() && self.leave_asleep(next);
+            let asleep = owner
+                && status::load(next.node).parked()
+                && !self.policy().wakes(at.node, next.node)
+                && self.leave_asleep(next);
             let target = P::arena().reference(next.id.index());
             let was = status::grant(next.node);
             if was.abandoned() {
@@ -389,6 +393,17 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 P::unpark(target);
             }
             return;
+        }
+    }
+
+    /// Wakes the waiter behind the caller, who is the head, if the policy wants it up in time.
+    fn wake_ahead(&self, me: Place<P>) {
+        if let Some(next) = me.next()
+            && status::load(next.node).parked()
+            && self.policy().wakes(me.node, next.node)
+            && let Some(next) = P::arena().reference(next.id.index())
+        {
+            P::unpark(next);
         }
     }
 

@@ -18,9 +18,10 @@
 //! back. So each loan is given back once: by the owner that saw the flag, or by the waiter whose
 //! exchange has failed.
 //!
-//! All of it is relaxed: it decides when somebody runs, and orders nothing.
+//! `LENT` is released and acquired, so that a loan is there for who gives it back. All else is
+//! relaxed: it decides when somebody runs, and orders nothing.
 
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{
     Atomic, AtomicInteger, Budget, Clock, Deadline, Platform, ThreadId, Waiter,
@@ -93,7 +94,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
             let held = now::<P>().wrapping_sub(self.since.load(Relaxed));
             P::local(|local| local.held.fetch_add(held, Relaxed));
         }
-        let lent = self.owner.swap(0, Relaxed) & LENT != 0;
+        // Acquire: pairs with the release in `lend`.
+        let lent = self.owner.swap(0, Acquire) & LENT != 0;
         // SAFETY: the caller's promise is the same.
         unsafe { self.mutex.unlock() };
         if lent {
@@ -145,9 +147,10 @@ impl<P: Platform, Q: Policy, F: Form> ShflOwned<P, Q, F> {
         if owner.0 == 0 || P::lend(owner, rank).is_err() {
             return;
         }
-        // One loan a lock: a second one raises the first.
+        // One loan a lock: a second one raises the first. Release: pairs with the acquire in
+        // `unlock`.
         let noted = seen & LENT == 0
-            && self.owner.compare_exchange(seen, seen | LENT, Relaxed, Relaxed).is_ok();
+            && self.owner.compare_exchange(seen, seen | LENT, Release, Relaxed).is_ok();
         if !noted {
             P::reclaim(owner);
         }

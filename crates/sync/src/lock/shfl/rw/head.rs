@@ -57,7 +57,7 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
     }
 
     fn policy(&self) -> Q {
-        Q::default()
+        self.lock.policy()
     }
 
     fn sign(&self, me: &Waiter<P>) {

@@ -4,7 +4,8 @@
 //! |---|---|---|
 //! | 0–7 | `state` | who is in, and what the head of the queue has to say: `state.rs` |
 //! | 8–11 | `tail` | name of the last waiter, 0 if nobody waits |
-//! | 12–15 | `counter` | zero: kept for readers that are counted elsewhere |
+//! | 12 | `policy` | the policy, where it is chosen at run time ([`Chosen`]); else zero |
+//! | 14–15 | `counter` | zero: kept for readers that are counted elsewhere |
 //!
 //! Source: `000_…`, "Readers-writer SHFLLOCK": one counter encodes readers and the writer, and both
 //! kinds wait in one list. The list is the mutex's (`contended.rs`): its queue, its sleep, its
@@ -46,7 +47,7 @@ use antiphon_platform::{Atomic, Platform, WaiterId};
 use super::mutex::Standard;
 use super::queue::TailId;
 use super::wake::{self, wake};
-use crate::policy::{Numa, Policy};
+use crate::policy::{Chosen, Policy};
 pub use form::{Recursive, RwForm};
 pub use group::{GroupReaders, GroupWriters};
 pub use state::MAX_READERS;
@@ -57,10 +58,11 @@ use state::State;
 /// Writers are preferred, in order of their coming: while one waits, readers that come wait behind
 /// it. In a form with [`RwForm::READERS_PASS`] they don't.
 #[repr(C, align(8))]
-pub struct ShflRwLock<P: Platform, Q: Policy = Numa, F: RwForm = Standard> {
+pub struct ShflRwLock<P: Platform, Q: Policy = Chosen, F: RwForm = Standard> {
     state: P::U64,
     tail: TailId<P>,
-    counter: P::U32,
+    policy: P::U8,
+    counter: P::U16,
     marker: PhantomData<(Q, F)>,
 }
 
@@ -75,8 +77,25 @@ pub enum Refused {
 
 impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// A free lock.
-    pub const NEW: Self =
-        Self { state: P::U64::ZERO, tail: TailId::NEW, counter: P::U32::ZERO, marker: PhantomData };
+    pub const NEW: Self = Self {
+        state: P::U64::ZERO,
+        tail: TailId::NEW,
+        policy: P::U8::ZERO,
+        counter: P::U16::ZERO,
+        marker: PhantomData,
+    };
+
+    /// As [`ShflMutex::set_policy`](crate::lock::ShflMutex::set_policy).
+    pub fn set_policy(&self, policy: Q) {
+        // Relaxed: it decides about order only, and may be seen at any time.
+        self.policy.store(policy.byte(), Relaxed);
+    }
+
+    /// The policy that waiters are sorted by; may be stale at once.
+    pub fn policy(&self) -> Q {
+        // Relaxed: as above.
+        Q::of(|| self.policy.load(Relaxed))
+    }
 
     /// Whether anybody is in, to read or to write; may be stale at once.
     pub fn is_locked(&self) -> bool {
