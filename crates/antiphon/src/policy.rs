@@ -14,8 +14,13 @@
 //! `docs/policies.md` says which there are, and how to write one.
 
 use antiphon_linux::Linux;
+pub use antiphon_linux::may_lend;
 pub use antiphon_platform::{Atomic, Platform, RANK, Waiter};
-pub use antiphon_sync::policy::{Chosen, Distance, None, Numa, Policy, Priority, Then, Unknown};
+use antiphon_sync::lock::ShflOwned;
+pub use antiphon_sync::policy::{
+    Boost, Chosen, Distance, None, Numa, Policy, Priority, Scl, Then, Unknown, WakeUp,
+};
+use lock_api::GuardNoSend;
 
 pub use crate::{RawCondvar, RawMutex};
 
@@ -25,9 +30,56 @@ pub type Mutex<Q, T> = lock_api::Mutex<RawMutex<Q>, T>;
 /// A condition variable for such a [`Mutex`].
 pub type Condvar<Q> = lock_api::Condvar<RawCondvar<Q>>;
 
+/// A blocking mutex that knows its owner, for policies that have to ([`Boost`], [`Scl`]).
+pub type OwnedMutex<Q, T> = lock_api::Mutex<RawOwnedMutex<Q>, T>;
+
+/// The raw form of [`OwnedMutex`], 16 bytes. The thread that locked it is to unlock it: what it was
+/// lent is given back by the one that unlocks.
+#[repr(transparent)]
+pub struct RawOwnedMutex<Q: Policy>(ShflOwned<Linux, Q>);
+
+const _: () = assert!(size_of::<RawMutex<None>>() == 8 && size_of::<RawOwnedMutex<None>>() == 16);
+
+// SAFETY: a mutex with acquire and release semantics, which may be moved or dropped while it is
+// locked: its waiters' nodes don't point back at it.
+unsafe impl<Q: Policy> lock_api::RawMutex for RawOwnedMutex<Q> {
+    // Each use is a lock of its own, as `lock_api` wants it.
+    #[allow(clippy::declare_interior_mutable_const)]
+    const INIT: Self = Self(ShflOwned::NEW);
+    type Guard = GuardNoSend;
+
+    #[inline]
+    fn lock(&self) -> GuardNoSend {
+        self.0.lock();
+        GuardNoSend::new()
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<GuardNoSend> {
+        self.0.try_lock().then(GuardNoSend::new)
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, _: GuardNoSend) {
+        // SAFETY: the guard says that the caller owns the lock.
+        unsafe { self.0.unlock() }
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+impl<Q: Policy> RawOwnedMutex<Q> {
+    /// As [`set_policy`], for a policy of whatever type, if that has several ([`Policy::of`]).
+    pub fn set_policy(&self, policy: Q) {
+        self.0.set_policy(policy);
+    }
+}
+
 impl<Q: Policy> RawMutex<Q> {
-    /// As [`set_policy`]: for policies of one's own among which a lock may choose
-    /// ([`Policy::of`]).
+    /// As [`set_policy`], for a policy of whatever type, if that has several ([`Policy::of`]).
     pub fn set_policy(&self, policy: Q) {
         self.0.set_policy(policy);
     }

@@ -99,13 +99,15 @@ fn changed<L: Lock>(ranks: &'static [u8]) -> Program {
     in_line::<L>(ranks, &[GROUPS, SORTS], patient)
 }
 
-/// As [`ranked`], but all may give up.
+/// As [`ranked`], but all except the head may give up.
 fn given_up(ranks: &'static [u8]) -> Program {
-    in_line::<Mutex>(ranks, &[], |lock| lock.lock_until(soon()))
+    in_line::<Mutex>(ranks, &[], |lock, place| {
+        if place == 0 { patient(lock, place) } else { lock.lock_until(soon()) }
+    })
 }
 
 /// Waits until the lock is had.
-fn patient<L: Lock>(lock: &L) -> bool {
+fn patient<L: Lock>(lock: &L, _place: usize) -> bool {
     lock.lock();
     true
 }
@@ -114,7 +116,7 @@ fn patient<L: Lock>(lock: &L) -> bool {
 fn in_line<L: Lock>(
     ranks: &'static [u8],
     changes: &'static [u8],
-    lock_it: fn(&L) -> bool,
+    lock_it: fn(&L, usize) -> bool,
 ) -> Program {
     let count = ranks.len() as u32;
     Program::new(count + 1 + u32::from(!changes.is_empty()), count + 1, move |scope| {
@@ -133,7 +135,7 @@ fn in_line<L: Lock>(
                 if place == ranks.len() - 1 {
                     line.begin();
                 }
-                if lock_it(lock) {
+                if lock_it(lock, place) {
                     data.set(data.get() + 1);
                     unlock(lock);
                 } else {

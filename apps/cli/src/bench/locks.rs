@@ -26,8 +26,9 @@ pub struct Arguments {
     /// Threads that meet at the lock
     #[arg(long, value_name = "LIST", default_value = "2,4,8,16,32,64")]
     threads: Counts,
-    /// Our locks: shfl-mutex, shfl-mutex+light, shfl-mutex+published, shfl-spin; and, to compare
-    /// with, tas, ttas, ticket, mcs, mcs-stp, clh, futex
+    /// Our locks: shfl-mutex, shfl-mutex+light, shfl-mutex+published, shfl-spin; with a policy,
+    /// shfl-mutex+none, +distance, +priority, +wake-up; and, to compare with, tas, ttas, ticket,
+    /// mcs, mcs-stp, clh, futex
     #[arg(long, value_name = "LIST", default_value = SUBJECTS)]
     subject: String,
     /// Peers; ratios are to the first

@@ -2,7 +2,7 @@
 
 use antiphon_linux::Linux;
 use antiphon_sync::lock::{self, Lock, classic};
-use antiphon_sync::policy::Numa;
+use antiphon_sync::policy::{self, Numa, Then};
 
 use crate::bench::subjects::Subject;
 
@@ -10,6 +10,14 @@ use crate::bench::subjects::Subject;
 pub type Mutex = Ours<lock::ShflMutex<Linux>>;
 /// The mutex whose head never sleeps, as it was published.
 pub type PublishedMutex = Ours<lock::ShflMutex<Linux, Numa, lock::Published>>;
+/// The mutex that sorts nobody.
+pub type InTurn = Ours<lock::ShflMutex<Linux, policy::None>>;
+/// The mutex that sorts by distance.
+pub type Nearest = Ours<lock::ShflMutex<Linux, policy::Distance>>;
+/// The mutex that serves the most urgent first.
+pub type Urgent = Ours<lock::ShflMutex<Linux, Then<policy::Priority, Numa>>>;
+/// The mutex that wakes the next waiter ahead of its turn.
+pub type Woken = Ours<lock::ShflMutex<Linux, Then<Numa, policy::WakeUp>>>;
 /// The spinlock.
 pub type Spin = Ours<lock::ShflSpin<Linux>>;
 /// The test-and-set lock.
