@@ -184,7 +184,8 @@ impl<'scope> Line<'scope> {
         Self { nodes, watch: watch(scope) }
     }
 
-    fn node(&self, place: usize) -> &'static Waiter<Check> {
+    /// The node of the waiter of that place.
+    pub fn node(&self, place: usize) -> &'static Waiter<Check> {
         Check::arena().resolve(self.nodes[place]).expect("it was handed out")
     }
 

@@ -19,8 +19,8 @@ use super::{Boost, Distance, None, Numa, Policy, Priority, Scl, WakeUp, priority
 
 /// Whichever of the policies of this crate a lock was told to have.
 ///
-/// It is what locks have if nothing is said. It costs a branch where a waiter is sorted, and nothing
-/// where nobody waits. A choice among policies of one's own is a type like this one, with
+/// It is what locks have if nothing is said. It costs a branch where a waiter is sorted, and
+/// nothing where nobody waits. A choice among policies of one's own is a type like this one, with
 /// [`of`](Policy::of) and [`byte`](Policy::byte).
 ///
 /// ```

@@ -5,7 +5,8 @@ use antiphon_platform::{Platform, Waiter};
 use super::Policy;
 
 /// The next waiter is woken ahead of its turn: by the head, as it begins to wait in that place, or
-/// by the owner that makes it the head (`000_…`, "Blocking lock: wake up a nearby sleeping waiter").
+/// by the owner that makes it the head (`000_…`, "Blocking lock: wake up a nearby sleeping
+/// waiter").
 /// Without this it sleeps until the lock is free, and the lock then stands idle till it comes, or
 /// is had by somebody else.
 ///
