@@ -85,6 +85,7 @@ pub(crate) fn hint(hint: Hint) {
     let step = match hint {
         Hint::SpinBegin => 1,
         Hint::SpinEnd => -1,
+        Hint::Owns => return,
     };
     // No need for one instruction: a signal handler in between ends the spins that it begins.
     local::with(|thread| thread.spins.store(thread.spins.load(Relaxed) + step, Relaxed));

@@ -196,6 +196,8 @@ pub enum Hint {
     SpinBegin,
     /// The caller has stopped waiting by spinning.
     SpinEnd,
+    /// The caller owns what it waited for, and goes on to do something for others that wait.
+    Owns,
 }
 
 /// The platform can't do that: no such system call, or not permitted.

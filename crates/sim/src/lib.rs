@@ -33,6 +33,7 @@
 //! on several host threads, and share nothing.
 
 mod atomic;
+mod contention;
 mod events;
 mod line;
 mod machine;
@@ -47,9 +48,10 @@ mod workload;
 mod world;
 
 pub use atomic::{SimU8, SimU16, SimU32, SimU64};
+pub use contention::{Pace, Use, contend};
 pub use machine::Machine;
 pub use outcome::{Counts, Outcome, Stuck, Wait, WaitsOn, Why, jain};
 pub use platform::Sim;
 pub use simulation::Simulation;
-pub use workload::{Access, OwnLine, count, effective_rank, finished, name_line, now};
-pub use workload::{set_rank, think, touch, work};
+pub use workload::{Access, OwnLine, Owns, count, effective_rank, finished, name_line, note, now};
+pub use workload::{owns, set_rank, think, touch, work};

@@ -26,7 +26,7 @@ use crate::line::LineId;
 use crate::random::Random;
 use crate::step::step;
 use crate::world::{World, suspend, with};
-use crate::{OwnLine, Sim};
+use crate::{OwnLine, Owns, Sim};
 
 /// What a thread does when it has its core, or will do when it gets it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +80,10 @@ pub(crate) struct Thread {
     /// What it was lent: how often, and the highest.
     loans: u32,
     lent: u8,
+    /// Whether it owns a lock, as far as it has said so.
+    pub(crate) owns: Owns,
+    /// It is about to wake another.
+    pub(crate) wakes: bool,
 }
 
 impl Thread {
@@ -96,6 +100,8 @@ impl Thread {
             rank: RANK,
             loans: 0,
             lent: 0,
+            owns: Owns::No,
+            wakes: false,
         }
     }
 

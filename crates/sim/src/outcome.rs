@@ -24,6 +24,20 @@ pub struct Counts {
     pub preemptions: u64,
     /// Heavy fences.
     pub heavy_fences: u64,
+    /// Atomic read-modify-writes of threads that owned a lock as they did them, as told by
+    /// [`owns`](crate::owns) and [`Hint::Owns`](antiphon_platform::Hint::Owns): what stands between
+    /// the others and the lock. The one that acquires is not among them.
+    pub owner_atomics: u64,
+    /// Those of all other threads.
+    pub other_atomics: u64,
+    /// Times that a lock went from one owner to the next, who may be the same thread.
+    pub handovers: u64,
+    /// Those of them that did not leave the socket.
+    pub handovers_within_socket: u64,
+    /// Calls of [`note`](crate::note).
+    pub notes: u64,
+    /// Those of them at a time at which some thread owned a lock.
+    pub notes_while_owned: u64,
 }
 
 /// A simulation whose threads are all over.

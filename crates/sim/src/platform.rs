@@ -12,6 +12,7 @@ use crate::line::Kind;
 use crate::nodes::NODES;
 use crate::os::{Sleep, State, sleep};
 use crate::step::{access, heavy_fence, step};
+use crate::workload::{Owns, owns};
 use crate::world::{local, simulated, with};
 
 /// The simulated machine as a platform. All of its time is simulated time.
@@ -37,6 +38,14 @@ fn monotonic_ns(deadline: Deadline) -> u64 {
         Clock::Monotonic => deadline.ns,
         Clock::Realtime => deadline.ns.saturating_sub(REALTIME_START_NS),
     }
+}
+
+/// Says that the calling thread is about to wake another, or no longer.
+fn wakes(wakes: bool) {
+    with(|world| {
+        let me = world.me();
+        world.threads[me].wakes = wakes;
+    });
 }
 
 impl Platform for Sim {
@@ -192,14 +201,21 @@ impl Platform for Sim {
         if node.generation.load(Relaxed) != waiter.generation {
             return;
         }
-        if node.token.swap(WOKEN, Relaxed) == ASLEEP {
+        wakes(true);
+        let before = node.token.swap(WOKEN, Relaxed);
+        wakes(false);
+        if before == ASLEEP {
             step(|world| world.machine.wake_ns);
             with(|world| world.wake_node(core::ptr::from_ref(node).addr()));
         }
     }
 
-    /// Does nothing: the simulator sees who spins.
-    fn hint(_: Hint) {}
+    /// For [`Counts`](crate::Counts) only: the simulator sees who spins.
+    fn hint(hint: Hint) {
+        if hint == Hint::Owns {
+            owns(Owns::Yes);
+        }
+    }
 
     /// Whether another thread waits for the caller's core, or as many threads spin (preempted ones
     /// included) as there are cores. The first is what a kernel would tell exactly; the second is

@@ -4,6 +4,19 @@ use crate::line::Kind;
 use crate::step::{access_range, compute, step};
 use crate::world::with;
 
+/// Whether a thread owns a lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Owns {
+    /// It does not.
+    #[default]
+    No,
+    /// It does.
+    Yes,
+    /// It gives the lock back, the one that the whole simulation is about: so it owns it, but the
+    /// wakes that come with that are those of one that does not, for they come afterwards.
+    GivesBack,
+}
+
 /// A value on cache lines of its own, wherever the host's allocator puts it. Shared data in a
 /// simulation should be in one: else the host decides which words share a line.
 #[derive(Debug, Default)]
@@ -87,6 +100,32 @@ pub fn set_rank(rank: u8) {
 #[must_use]
 pub fn effective_rank() -> u8 {
     with(|world| world.threads[world.me()].effective_rank())
+}
+
+/// Tells the machine whether the calling thread owns a lock, for [`Counts`](crate::Counts). A lock
+/// whose owner goes on to do something for those who wait says so itself, by
+/// [`Hint::Owns`](antiphon_platform::Hint::Owns). Costs nothing.
+pub fn owns(owns: Owns) {
+    with(|world| {
+        let me = world.me();
+        world.threads[me].owns = owns;
+        if owns == Owns::GivesBack {
+            let socket = world.machine.socket_of(world.my_core());
+            let before = world.last_owner.replace(socket);
+            world.counts.handovers += u64::from(before.is_some());
+            world.counts.handovers_within_socket += u64::from(before == Some(socket));
+        }
+    });
+}
+
+/// Counts that something has happened, such as a step of a policy, and whether some thread owned a
+/// lock then. Costs nothing.
+pub fn note() {
+    with(|world| {
+        world.counts.notes += 1;
+        let owned = world.threads.iter().any(|thread| thread.owns != Owns::No);
+        world.counts.notes_while_owned += u64::from(owned);
+    });
 }
 
 /// Names the line of `data` in reports of a simulation that is stuck.

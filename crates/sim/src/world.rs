@@ -22,7 +22,7 @@ use crate::nodes::{Nodes, new_arena};
 use crate::os::{Core, Thread};
 use crate::outcome::Counts;
 use crate::random::{Random, mix};
-use crate::{Machine, OwnLine, Sim};
+use crate::{Machine, OwnLine, Owns, Sim};
 
 thread_local! {
     static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
@@ -53,6 +53,8 @@ pub(crate) struct World {
     pub(crate) arena: &'static Arena<Sim>,
     pub(crate) random: Random,
     pub(crate) counts: Counts,
+    /// The socket of who gave the lock back last.
+    pub(crate) last_owner: Option<u32>,
     pub(crate) trace: u64,
 }
 
@@ -76,6 +78,7 @@ impl World {
             arena: new_arena(),
             random: Random::new(seed, 0),
             counts: Counts::default(),
+            last_owner: None,
             trace: 0,
         }
     }
@@ -117,6 +120,9 @@ impl World {
     pub(crate) fn issue(&mut self, address: usize, kind: Kind) -> (LineId, u64) {
         let core = self.my_core();
         let label = self.lines.label(&self.machine, address);
+        if kind == Kind::ReadModifyWrite {
+            self.count_atomic();
+        }
         let line = self.lines.get_mut(label);
         let (done_ns, source) = line.issue(&self.machine, core, kind, self.now_ns);
         match source {
@@ -126,6 +132,16 @@ impl World {
             Source::Memory => self.counts.memory_reads += 1,
         }
         (label, done_ns)
+    }
+
+    fn count_atomic(&mut self) {
+        let me = self.me();
+        let thread = &self.threads[me];
+        match thread.owns {
+            Owns::Yes => self.counts.owner_atomics += 1,
+            Owns::GivesBack if !thread.wakes => self.counts.owner_atomics += 1,
+            _ => self.counts.other_atomics += 1,
+        }
     }
 
     /// An access of the running thread to `label` takes effect now.

@@ -369,6 +369,9 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         if at.is_lost() {
             return;
         }
+        if wait == Wait::Acquired {
+            P::hint(Hint::Owns);
+        }
         loop {
             // It has come, or gave up.
             self.unname();

@@ -138,6 +138,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
                 break;
             }
         }
+        P::hint(Hint::Owns);
         // A lost node is nobody's: the queue that it stood in was the parent's.
         if me.is_lost() {
             return true;
