@@ -26,6 +26,9 @@ fn bad_arguments_are_2_and_one_line_that_says_what_would_be_right() {
         (&["try", "--pairs", "10"], "CMD"),
         (&["try", "--metric", "rate", "--", "ls"], "NAME=REGEX"),
         (&["locks", "--jsn"], "--json"),
+        (&["locks", "--seconds", "1"], "--measure"),
+        (&["locks", "--measure", "--seconds", "0"], "0.1"),
+        (&["locks", "--measure", "--repetitions", "0"], "5"),
     ] {
         let output = output(arguments);
         let line = stderr(&output);

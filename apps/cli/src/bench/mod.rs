@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`locks`], [`rwlocks`] | the verbs: what may be asked of each family of locks |
 //! | [`settings`] | what both may be asked |
+//! | [`survey`] | a small measurement of every lock |
 //! | [`plan`] | which cells, in which order: repetition by repetition, subjects shuffled |
 //! | [`repeat`] | one repetition in a process of its own, with an end to its time |
 //! | [`measure`] | what that process does |
@@ -22,11 +23,13 @@ mod rows;
 pub mod rwlocks;
 mod settings;
 mod subjects;
+pub mod survey;
 mod tables;
 
 use std::process::ExitCode;
 
 use crate::failure::Failure;
+pub use subjects::Family;
 
 /// The hidden verb that carries out one repetition.
 pub const REPETITION: &str = "__repetition";

@@ -213,7 +213,7 @@ impl Report {
 
     /// The body of the JSON report.
     pub fn json(&self) -> Value {
-        let rows: Vec<_> = self.rows.iter().map(|row| self.row(row)).collect();
+        let rows = self.values();
         let summary: Vec<_> = self
             .summaries
             .iter()
@@ -228,6 +228,11 @@ impl Report {
             })
             .collect();
         json!({ "rows": rows, "summary": summary, "seconds": self.seconds, "seed": self.seed })
+    }
+
+    /// The rows as JSON has them.
+    pub fn values(&self) -> Vec<Value> {
+        self.rows.iter().map(|row| self.row(row)).collect()
     }
 
     fn row(&self, row: &Row) -> Value {

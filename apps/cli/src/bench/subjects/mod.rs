@@ -49,6 +49,14 @@ pub enum Family {
 }
 
 impl Family {
+    /// As reports have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exclusive => "mutex",
+            Self::Shared => "rwlock",
+        }
+    }
+
     /// Our locks, as the command line has them.
     pub fn ours(self) -> &'static [&'static str] {
         match self {

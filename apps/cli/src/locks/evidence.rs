@@ -1,0 +1,76 @@
+//! The rows under the marks.
+
+use serde_json::Value;
+
+use super::simulated;
+use crate::bench::survey::{self, Extent};
+use crate::failure::Failure;
+use crate::output::progress::Progress;
+use crate::output::report;
+
+/// What `antiphon locks --measure --json` has printed on some machine.
+const KEPT: &str = include_str!("../../../../docs/results/locks.json");
+
+/// Rows, and where they come from.
+pub struct Evidence {
+    /// The machine that was measured, and when.
+    pub machine: Value,
+    /// The command line that did.
+    pub command: String,
+    /// Rows as `bench` has them, with `family` and `role`.
+    pub measured: Vec<Value>,
+    /// Of the simulator.
+    pub simulated: Vec<Value>,
+}
+
+impl Evidence {
+    /// The rows that came with this program.
+    pub fn kept() -> Self {
+        let report: Value = serde_json::from_str(KEPT).unwrap_or_default();
+        let rows = |key: &str| report[key].as_array().cloned().unwrap_or_default();
+        Self {
+            machine: report["measured_on"].clone(),
+            command: report["measured_by"].as_str().unwrap_or_default().to_owned(),
+            measured: rows("measured"),
+            simulated: rows("simulated"),
+        }
+    }
+
+    /// Measures and simulates all locks. Takes some minutes.
+    ///
+    /// # Errors
+    ///
+    /// If this command can't start processes, or a simulated lock can't go on.
+    pub fn measure(extent: Extent) -> Result<Self, Failure> {
+        let plans = survey::plans(extent);
+        let steps = plans.iter().map(survey::Plan::steps).sum::<usize>() + simulated::STEPS;
+        let mut progress = Progress::new(steps);
+        Ok(Self {
+            machine: report::machine(),
+            command: report::command(),
+            measured: survey::rows(&plans, &mut progress)?,
+            simulated: simulated::rows(&mut progress)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::catalogue::LOCKS;
+    use super::super::marks;
+    use super::*;
+
+    #[test]
+    fn the_rows_that_came_along_have_marks_for_every_lock_of_ours() {
+        let kept = Evidence::kept();
+        assert!(kept.machine["cpu"].is_string() && kept.command.contains("--measure"));
+        for lock in LOCKS.iter().filter(|lock| lock.ours) {
+            let (family, name) = (lock.family.name(), lock.name);
+            for role in marks::ROLES {
+                assert!(marks::of(&kept.measured, family, name, role).is_some(), "{name}: {role}");
+            }
+            assert!(marks::is_numa_aware(&kept.simulated, name).is_some(), "{name}");
+        }
+        assert!(kept.simulated.iter().all(|row| row["model"] == true));
+    }
+}
