@@ -34,6 +34,7 @@ mod explore;
 mod fiber;
 mod graph;
 mod history;
+pub mod linearizability;
 mod location;
 mod model;
 mod op;

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use antiphon_check::linearizability::Sequential;
 use antiphon_check::{FailureKind, History, Model, Report, U32};
 use antiphon_platform::{Atomic, AtomicInteger};
 
@@ -9,6 +10,38 @@ use antiphon_platform::{Atomic, AtomicInteger};
 enum Operation {
     Add,
     Get,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Count(u32);
+
+impl Sequential for Count {
+    type Operation = Operation;
+    type Answer = u32;
+
+    fn step(&mut self, operation: &Operation, &answer: &u32) -> bool {
+        match operation {
+            Operation::Add => {
+                self.0 += 1;
+                answer == 0
+            }
+            Operation::Get => answer == self.0,
+        }
+    }
+}
+
+/// Reads are of 0; what is written is not, and what was there before is returned.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Register(u32);
+
+impl Sequential for Register {
+    type Operation = u32;
+    type Answer = u32;
+
+    fn step(&mut self, &value: &u32, &answer: &u32) -> bool {
+        let old = if value == 0 { self.0 } else { std::mem::replace(&mut self.0, value) };
+        old == answer
+    }
 }
 
 /// A counter of two words: threads add to either, and get the sum.
@@ -47,13 +80,7 @@ fn counter(split: bool, atomic: bool) -> Report {
         }
         s.finally(move || {
             history.record(Operation::Get, || counter.get());
-            history.assert_linearizable(0, |count, operation| match operation {
-                Operation::Add => {
-                    *count += 1;
-                    0
-                }
-                Operation::Get => *count,
-            });
+            history.assert_linearizable(&Count(0));
         });
     })
 }
@@ -92,10 +119,7 @@ fn happens_before_is_kept() {
                 history.record(0, || 0);
             });
             s.finally(move || {
-                history.assert_linearizable(0, |state, &value| match value {
-                    0 => *state,
-                    value => std::mem::replace(state, value),
-                });
+                history.assert_linearizable(&Register(0));
             });
         })
     };

@@ -39,6 +39,7 @@ mod entry;
 mod forms;
 mod in_line;
 mod inherited;
+mod linear;
 mod moved;
 mod mutex;
 mod once;
@@ -77,6 +78,7 @@ pub fn all() -> Vec<Entry> {
         in_line::entries(),
         chosen::entries(),
         inherited::entries(),
+        linear::entries(),
     ]
     .into_iter()
     .flatten()

@@ -46,6 +46,7 @@ macro_rules! tests {
             a_broadcast_moves_the_waiters_to_their_mutex: ["condvar/moves-"],
             a_waiter_that_was_moved_touches_the_mutex_alone: ["condvar/destroyed-"],
             waiters_that_were_moved_pass_one_that_does_not_run: ["condvar/passes-the-stuck-"],
+            what_threads_are_told_is_one_story: ["condvar/linearizable-"],
             survives_an_exhausted_arena: ["condvar/exhausted-"],
         }
     };
@@ -83,6 +84,7 @@ macro_rules! tests {
                 "shfl-mutex+light/destroyed-",
             ],
             a_try_is_honest: ["shfl-mutex/tries-"],
+            what_threads_are_told_is_one_story: ["shfl-mutex/linearizable-"],
             works_as_shipped: ["shfl-mutex/shipped-", "shfl-mutex+light/shipped-"],
         }
     };
@@ -107,6 +109,7 @@ macro_rules! tests {
             a_reader_becomes_the_writer: ["shfl-rw/upgrades-"],
             a_waiter_may_give_up: ["shfl-rw/gives-up-"],
             a_try_is_honest: ["shfl-rw/tries-", "shfl-rw/inquires-"],
+            what_threads_are_told_is_one_story: ["shfl-rw/linearizable-"],
             readers_starve_no_writer: ["shfl-rw/prefers-writers-"],
             a_writer_that_asks_again_is_heard: [
                 "shfl-rw/asks-again-",

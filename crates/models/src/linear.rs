@@ -1,0 +1,206 @@
+//! Linearizability: what threads are told by a lock or a condition variable can be told as one
+//! thread's story (`antiphon_check::linearizability`), with happens-before for time.
+//!
+//! Other models say that nobody is in beside a writer; these say that each answer is right too: a
+//! try that fails on a free lock, a notification that nobody had or two did.
+
+use antiphon_check::linearizability::explain;
+use antiphon_check::linearizability::objects::{
+    Condvar as SeenCondvar, CondvarCall, Mutex as SeenMutex, MutexCall, RwLock as SeenRwLock,
+    RwLockCall, with_glimpses,
+};
+use antiphon_check::{Check, History};
+use antiphon_sync::wait;
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::forms::{Mutex, Sleepy};
+use crate::program::{Program, soon, unlock};
+use crate::rw::{Lock as RwLock, unlock_read, unlock_write};
+
+pub fn entries() -> Vec<Entry> {
+    const PLAIN: Bounds = Bounds::PLAIN;
+    let timed = PLAIN.timeouts(1);
+    vec![
+        Entry::new("shfl-mutex/linearizable-1+1", mutex(&[MutexCall::Lock, MutexCall::Try]), timed),
+        Entry::new(
+            "shfl-mutex/linearizable-2+1",
+            mutex(&[MutexCall::Lock, MutexCall::Try, MutexCall::Lock]),
+            timed.spurious(1),
+        )
+        .by_lot(5_000),
+        Entry::new("shfl-rw/linearizable-tries-1+1", rw(&[TRIES, WRITES]), PLAIN),
+        Entry::new("shfl-rw/linearizable-changes-1+1", rw(&[CHANGES, TRIES]), PLAIN),
+        Entry::new("shfl-rw/linearizable-1+1+1+1", rw(&[TRIES, READS, WRITES, CHANGES]), timed)
+            .by_lot(10_000),
+        Entry::new("condvar/linearizable-1+1", condvar(1, &[false]), timed),
+        Entry::new("condvar/linearizable-2+1", condvar(2, &[false]), timed).long(),
+        Entry::new("condvar/linearizable-3+2", condvar(3, &[false, true]), timed.spurious(1))
+            .by_lot(5_000),
+    ]
+}
+
+/// A thread each takes the lock and releases it; who may `Try` does so, and then waits for it until
+/// a deadline.
+fn mutex(calls: &'static [fn(usize) -> MutexCall]) -> Program {
+    let threads = calls.len() as u32;
+    Program::new(threads, 2 * threads, move |scope| {
+        let lock = scope.share(Mutex::NEW);
+        let history = scope.share(History::new());
+        for (me, call) in calls.iter().enumerate() {
+            scope.spawn(move || {
+                let release = || {
+                    history.record(MutexCall::Unlock(me), || {
+                        unlock(lock);
+                        true
+                    });
+                };
+                let waits = call(me) == MutexCall::Lock(me);
+                let first = || {
+                    if !waits {
+                        return lock.try_lock();
+                    }
+                    lock.lock();
+                    true
+                };
+                if history.record(call(me), first) {
+                    release();
+                }
+                if !waits && history.record(MutexCall::Try(me), || lock.lock_until(soon())) {
+                    release();
+                }
+            });
+        }
+        scope.finally(move || {
+            history.record(MutexCall::Try(0), || lock.try_lock());
+            history.assert_linearizable(&SeenMutex::default());
+        });
+    })
+}
+
+/// What a thread does to a readers-writer lock: but for what depends on a call that has failed.
+type Script = &'static [fn(usize) -> RwLockCall];
+
+const READS: Script = &[RwLockCall::Read, RwLockCall::UnlockRead];
+const WRITES: Script = &[RwLockCall::Write, RwLockCall::UnlockWrite];
+const TRIES: Script = &[
+    RwLockCall::TryRead,
+    RwLockCall::UnlockRead,
+    RwLockCall::TryWrite,
+    RwLockCall::Downgrade,
+    RwLockCall::UnlockRead,
+];
+const CHANGES: Script = &[
+    RwLockCall::Upgradable,
+    RwLockCall::TryUpgrade,
+    RwLockCall::UnlockWrite,
+    RwLockCall::Upgradable,
+    RwLockCall::Upgrade,
+    RwLockCall::Downgrade,
+    RwLockCall::UnlockRead,
+];
+
+/// A thread for each script.
+fn rw(scripts: &'static [Script]) -> Program {
+    let threads = scripts.len() as u32;
+    let operations = scripts.iter().map(|script| script.len() as u32).sum();
+    let waits_to_read = scripts.contains(&READS);
+    Program::new(threads, operations, move |scope| {
+        let lock = scope.share(RwLock::<Sleepy>::NEW);
+        let history = scope.share(History::new());
+        for (me, script) in scripts.iter().enumerate() {
+            scope.spawn(move || follow(script, me, lock, history));
+        }
+        scope.finally(move || {
+            history.record(RwLockCall::TryWrite(0), || lock.try_write());
+            if !waits_to_read {
+                return history.assert_linearizable(&SeenRwLock::default());
+            }
+            let told = with_glimpses(history.calls());
+            assert!(explain(&SeenRwLock::default(), &told).is_some(), "no story: {history:?}");
+        });
+    })
+}
+
+fn follow(script: Script, me: usize, lock: &RwLock, history: &History<RwLockCall, bool>) {
+    let record = |call| history.record(call, || perform(lock, call));
+    let mut calls = script.iter().map(|call| call(me)).peekable();
+    while let Some(call) = calls.next() {
+        if record(call) {
+            continue;
+        }
+        match call {
+            // It may still be read, and is released so.
+            RwLockCall::TryUpgrade(_) => {
+                record(RwLockCall::UnlockUpgradable(me));
+                calls.next();
+            }
+            _ => while calls.next_if(|call| is_about_what_is_had(*call)).is_some() {},
+        }
+    }
+}
+
+fn is_about_what_is_had(call: RwLockCall) -> bool {
+    matches!(
+        call,
+        RwLockCall::UnlockRead(_) | RwLockCall::UnlockWrite(_) | RwLockCall::Downgrade(_)
+    )
+}
+
+fn perform(lock: &RwLock, call: RwLockCall) -> bool {
+    match call {
+        RwLockCall::Glimpse(_) | RwLockCall::EndGlimpse(_) => unreachable!("nobody's call"),
+        RwLockCall::Read(_) => return lock.read().is_ok(),
+        RwLockCall::TryRead(_) => return lock.try_read().is_ok(),
+        RwLockCall::UnlockRead(_) => unlock_read(lock),
+        RwLockCall::Write(_) => lock.write(),
+        RwLockCall::TryWrite(_) => return lock.try_write(),
+        RwLockCall::UnlockWrite(_) => unlock_write(lock),
+        RwLockCall::Upgradable(_) => lock.upgradable(),
+        RwLockCall::TryUpgradable(_) => return lock.try_upgradable(),
+        // SAFETY: a script calls what the caller owns by the calls before. So below.
+        RwLockCall::Downgrade(_) => unsafe { lock.downgrade() },
+        // SAFETY: as above.
+        RwLockCall::UnlockUpgradable(_) => unsafe { lock.unlock_upgradable() },
+        // SAFETY: as above.
+        RwLockCall::Upgrade(_) => unsafe { lock.upgrade() },
+        // SAFETY: as above.
+        RwLockCall::TryUpgrade(_) => return unsafe { lock.try_upgrade() },
+    }
+    true
+}
+
+/// `waiters` threads wait until they are notified, or until a deadline; others notify one of them
+/// or `all`.
+fn condvar(waiters: usize, notifiers: &'static [bool]) -> Program {
+    let threads = (waiters + notifiers.len()) as u32;
+    Program::new(threads, threads + waiters as u32, move |scope| {
+        let condvar = scope.share(wait::Condvar::<Check>::NEW);
+        let history = scope.share(History::new());
+        for me in 0..waiters {
+            scope.spawn(move || {
+                let mut entry = None;
+                let begin = || entry.replace(condvar.prepare()).is_none();
+                history.record(CondvarCall::Begin(me), begin);
+                let Some(entry) = entry else { return };
+                while !entry.sleep::<Check>(Some(soon())) {}
+                history.record(CondvarCall::End(me), || {
+                    !matches!(condvar.finish(entry), wait::End::GaveUp)
+                });
+            });
+        }
+        for &all in notifiers {
+            scope.spawn(move || {
+                if all {
+                    history.record(CondvarCall::NotifyAll, || {
+                        condvar.notify_all();
+                        true
+                    });
+                } else {
+                    history.record(CondvarCall::NotifyOne, || condvar.notify_one());
+                }
+            });
+        }
+        scope.finally(move || history.assert_linearizable(&SeenCondvar::default()));
+    })
+}
