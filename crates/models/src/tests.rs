@@ -125,6 +125,7 @@ macro_rules! tests {
             works_in_the_child_of_a_fork: ["shfl-rw/inherited-"],
             may_be_destroyed_once_it_was_had: ["shfl-rw/destroyed-", "shfl-rw/left-for-good-"],
             works_as_shipped: ["shfl-rw/shipped-", "shfl-rw+recursive/shipped-"],
+            readers_sit_by_socket: ["shfl-rw+per-socket/"],
         }
     };
     (model_semaphore: $then:ident) => {

@@ -11,8 +11,8 @@
 //! (interrupted at any instant) or watches a line (spins: it keeps its core, and costs no events
 //! until the line changes). Each core has one queue, the highest rank first and equals as they
 //! came; a slice ends only while others wait for the core. Threads stay on the core that they were
-//! placed on: there is no load balancing, and a woken thread preempts only one of a lower rank. All have
-//! the same rank unless they say otherwise, or are lent another.
+//! placed on: there is no load balancing, and a woken thread preempts only one of a lower rank. All
+//! have the same rank unless they say otherwise, or are lent another.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;

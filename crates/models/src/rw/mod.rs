@@ -3,6 +3,7 @@
 mod changing;
 mod impatient;
 mod preferred;
+mod seats;
 mod sharing;
 
 use antiphon_check::{Check, Data, Scope};
@@ -31,10 +32,19 @@ const PLAIN: Bounds = Bounds::PLAIN;
 const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
 
 pub fn entries() -> Vec<Entry> {
-    [exclusive(), shared(), downgraded(), upgraded(), impatient(), preferred(), shipped()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        exclusive(),
+        shared(),
+        downgraded(),
+        upgraded(),
+        impatient(),
+        preferred(),
+        shipped(),
+        seats::entries(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Writers alone.

@@ -4,7 +4,8 @@ pub mod classic;
 pub(crate) mod shfl;
 
 pub use shfl::{Form, Moved, Published, ShflMutex, ShflOwned, ShflSpin, Standard};
-pub use shfl::{GroupReaders, GroupWriters, MAX_READERS, Recursive, Refused, RwForm, ShflRwLock};
+pub use shfl::{GroupReaders, GroupWriters, MAX_READERS, PerSocket, Recursive, Refused};
+pub use shfl::{RwForm, Seat, ShflRwLock};
 
 /// What every lock can do: what benchmarks, models and the validation program are written against.
 ///

@@ -13,6 +13,9 @@ pub trait RwForm: Form {
     /// thread may read-lock what it has read-locked (POSIX's default kind), and readers who never
     /// leave together starve writers.
     const READERS_PASS: bool = false;
+    /// For how many times as long as a writer needed to have the readers of all sockets out they
+    /// are counted in one place afterwards, in [`PerSocket`](super::PerSocket).
+    const REST: u32 = 9;
 }
 
 impl RwForm for Standard {}

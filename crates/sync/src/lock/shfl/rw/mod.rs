@@ -5,7 +5,7 @@
 //! | 0–7 | `state` | who is in, and what the head of the queue has to say: `state.rs` |
 //! | 8–11 | `tail` | name of the last waiter, 0 if nobody waits |
 //! | 12 | `policy` | the policy, where it is chosen at run time ([`Chosen`]); else zero |
-//! | 14–15 | `counter` | zero: kept for readers that are counted elsewhere |
+//! | 14–15 | `counter` | zero: spare (readers counted elsewhere are in `per_socket.rs`) |
 //!
 //! Source: `000_…`, "Readers-writer SHFLLOCK": one counter encodes readers and the writer, and both
 //! kinds wait in one list. The list is the mutex's (`contended.rs`): its queue, its sleep, its
@@ -34,6 +34,7 @@ mod form;
 mod group;
 mod head;
 mod kind;
+mod per_socket;
 mod read;
 mod state;
 mod upgrade;
@@ -50,6 +51,7 @@ use super::wake::{self, wake};
 use crate::policy::{Chosen, Policy};
 pub use form::{Recursive, RwForm};
 pub use group::{GroupReaders, GroupWriters};
+pub use per_socket::{PerSocket, Seat};
 pub use state::MAX_READERS;
 use state::State;
 

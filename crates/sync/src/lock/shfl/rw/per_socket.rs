@@ -1,0 +1,374 @@
+//! The readers-writer lock whose readers are counted by socket.
+//!
+//! All readers of a [`ShflRwLock`] write one word, and on many sockets that is what they wait for;
+//! the thesis concedes reads to CST for it (`000_…`: "CST uses per-socket counters than a
+//! centralized counter"). Here a reader counts itself in on a line of its socket, as long as that
+//! is open; writers, and readers that find it closed, go through the lock inside.
+//!
+//! ```text
+//!   inside  ShflRwLock: writers, readers that found their line closed
+//!   until   rest: before that, no line is opened
+//!   lines   63      40        23      8 7        1    0
+//!          │ readers  │        │ name  │       WAKE OPEN │   a socket each, 64 bytes apart
+//! ```
+//!
+//! - SEAT-1: a reader is in by a line if its own addition has found `OPEN` there. It leaves by the
+//!   same line ([`Seat`]), wherever it runs by then.
+//! - SEAT-2: `OPEN` is set by a reader that is in through the lock inside, so no writer is.
+//! - SEAT-3: a writer that has the lock inside takes `OPEN` off each line and waits until nobody is
+//!   counted there. From then on it is in, and no line is opened before it leaves.
+//! - SEAT-4: a writer that sleeps until a line is empty is named there with `WAKE` set, by an
+//!   exchange that finds somebody counted; whoever takes the last one off finds the name in what
+//!   its subtraction returns, and touches nothing of the lock afterwards (RW-3).
+//!
+//! One word decides, so no fence is needed; a reader that finds its line open pays one locked
+//! instruction each way, as with the lock inside. Readers that come and go starve no writer: once
+//! it has the lock inside, they wait there behind it (RW-4). Closing costs a transfer a socket and
+//! the readers' way out, so after that lines stay closed for [`RwForm::REST`] times as long as it
+//! took (as in Dice and Kogan, "BRAVO: biased locking for reader-writer locks", 2019, which has
+//! one table of readers for all locks).
+//!
+//! Price: 64 bytes, and 64 for each socket. A reader has to keep its seat, so this lock is not one
+//! for interfaces that unlock without (`pthread_rwlock_t`), and a thread that reads may not read
+//! again.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{
+    Atomic, AtomicInteger, Budget, Clock, Deadline, Hint, Parked, Platform, SocketId,
+};
+
+use super::super::mutex::Standard;
+use super::super::queue::Place;
+use super::wake::wake;
+use super::{Refused, RwForm, ShflRwLock};
+use crate::nap;
+use crate::policy::{Numa, Policy};
+
+/// One reader.
+const READER: u64 = 1 << 40;
+const OPEN: u64 = 1;
+const WAKE: u64 = 1 << 1;
+const NAME_SHIFT: u32 = 8;
+const NAME: u64 = 0xFFFF << NAME_SHIFT;
+
+/// The unit of `until` is 1024 ns.
+const UNIT_BITS: u32 = 10;
+
+/// A NUMA-aware blocking readers-writer lock with a counter of readers for each of `SOCKETS`
+/// sockets; with more, some share one. 64 bytes, and 64 for each.
+///
+/// For locks that are read from several sockets at a time and written seldom. On a machine of one
+/// socket it does what [`ShflRwLock`] does.
+#[repr(C, align(64))]
+pub struct PerSocket<P: Platform, Q: Policy = Numa, F: RwForm = Standard, const SOCKETS: usize = 8>
+{
+    inside: ShflRwLock<P, Q, F>,
+    until: P::U32,
+    lines: [Line<P>; SOCKETS],
+}
+
+/// Who is in from one socket.
+#[repr(C, align(64))]
+struct Line<P: Platform>(P::U64);
+
+/// How a reader is in: what it leaves by.
+#[must_use = "a reader leaves by its seat"]
+#[derive(Debug)]
+pub struct Seat(Option<SocketId>);
+
+impl Seat {
+    /// The socket on whose line the reader is counted; `None` if it is in through the lock inside.
+    #[must_use]
+    pub const fn socket(&self) -> Option<SocketId> {
+        self.0
+    }
+}
+
+impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F, SOCKETS> {
+    /// A free lock.
+    pub const NEW: Self = Self {
+        inside: ShflRwLock::NEW,
+        until: P::U32::ZERO,
+        lines: [const { Line(P::U64::ZERO) }; SOCKETS],
+    };
+
+    /// Acquires the lock for reading; blocks until it is had. It waits behind a writer.
+    ///
+    /// # Errors
+    ///
+    /// As of [`ShflRwLock::read`].
+    #[inline]
+    pub fn read(&self) -> Result<Seat, Refused> {
+        match self.sit_down() {
+            Some(seat) => Ok(seat),
+            None => self.inside.read().map(|()| self.open()),
+        }
+    }
+
+    /// As [`read`](Self::read), but gives up when the deadline has passed.
+    ///
+    /// # Errors
+    ///
+    /// As of [`ShflRwLock::read_until`].
+    #[inline]
+    pub fn read_until(&self, deadline: Deadline) -> Result<Seat, Refused> {
+        match self.sit_down() {
+            Some(seat) => Ok(seat),
+            None => self.inside.read_until(deadline).map(|()| self.open()),
+        }
+    }
+
+    /// Acquires the lock for reading if that is possible without waiting; never fails on a free
+    /// lock, never blocks.
+    ///
+    /// # Errors
+    ///
+    /// As of [`ShflRwLock::try_read`].
+    #[inline]
+    pub fn try_read(&self) -> Result<Seat, Refused> {
+        match self.sit_down() {
+            Some(seat) => Ok(seat),
+            None => self.inside.try_read().map(|()| self.open()),
+        }
+    }
+
+    /// Releases what was acquired for reading; the last reader of a socket wakes a writer that
+    /// sleeps until its line is empty.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock for reading, by this seat.
+    #[inline]
+    pub unsafe fn unlock_read(&self, seat: Seat) {
+        match seat.0 {
+            Some(socket) => self.line(socket).leave(),
+            // SAFETY: the caller's promise; it is in through the lock inside.
+            None => unsafe { self.inside.unlock_read() },
+        }
+    }
+
+    /// Acquires the lock for writing; blocks until it is had.
+    pub fn write(&self) {
+        self.inside.write();
+        self.close(None);
+    }
+
+    /// Acquires the lock for writing, or gives up when the deadline has passed; says whether it was
+    /// had. A free lock is had whatever the deadline.
+    pub fn write_until(&self, deadline: Deadline) -> bool {
+        if !self.inside.write_until(deadline) {
+            return false;
+        }
+        let had = self.close(Some(deadline));
+        if !had {
+            // SAFETY: acquired above.
+            unsafe { self.inside.unlock_write() };
+        }
+        had
+    }
+
+    /// Acquires the lock for writing if it is free; never blocks. It fails while a reader looks
+    /// whether it may come in.
+    pub fn try_write(&self) -> bool {
+        // Relaxed: looked at again. A try that is in vain closes no line.
+        if self.lines.iter().any(|line| line.0.load(Relaxed) >= READER) || !self.inside.try_write()
+        {
+            return false;
+        }
+        let empty = self.lines.iter().all(|line| line.shut() < READER);
+        if !empty {
+            // SAFETY: acquired above.
+            unsafe { self.inside.unlock_write() };
+        }
+        empty
+    }
+
+    /// Releases what was acquired for writing; wakes the head of the queue if it sleeps.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock for writing.
+    #[inline]
+    pub unsafe fn unlock_write(&self) {
+        // SAFETY: the caller's promise; lines stay closed until a reader is in.
+        unsafe { self.inside.unlock_write() };
+    }
+
+    /// Turns what was acquired for writing into what was acquired for reading, with no writer in
+    /// between; never blocks.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock for writing.
+    pub unsafe fn downgrade(&self) -> Seat {
+        // SAFETY: the caller's promise.
+        unsafe { self.inside.downgrade() };
+        Seat(None)
+    }
+
+    fn line(&self, socket: SocketId) -> &Line<P> {
+        &self.lines[socket.0 as usize % SOCKETS]
+    }
+
+    /// Counts the caller in on its socket's line, if that is open.
+    #[inline]
+    fn sit_down(&self) -> Option<Seat> {
+        let socket = P::socket();
+        let line = self.line(socket);
+        // Relaxed: looked at again; who finds a line closed does not write to it.
+        if line.0.load(Relaxed) & OPEN == 0 {
+            return None;
+        }
+        // Acquire: what the writers have done before; pairs with the release in `open`.
+        if line.0.fetch_add(READER, Acquire) & OPEN != 0 {
+            return Some(Seat(Some(socket)));
+        }
+        // SEAT-1: not in. It may have been counted by the writer, who waits for this then.
+        line.leave();
+        None
+    }
+
+    /// Opens the line of the caller's socket, if it is time. The caller is in through the lock
+    /// inside, and stays so.
+    #[inline]
+    fn open(&self) -> Seat {
+        if P::numa() && self.is_time() {
+            // SEAT-2. Release: who sits down there comes after the writers that we come after.
+            self.line(P::socket()).0.fetch_or(OPEN, Release);
+        }
+        Seat(None)
+    }
+
+    fn is_time(&self) -> bool {
+        // Relaxed: it orders nothing.
+        let until = self.until.load(Relaxed);
+        F::REST == 0 || until == 0 || now::<P>().wrapping_sub(until).cast_signed() >= 0
+    }
+
+    /// SEAT-3: closes all lines and waits until they are empty, as the owner of the lock inside;
+    /// says whether they were before the deadline.
+    fn close(&self, deadline: Option<Deadline>) -> bool {
+        let mut begun = None;
+        for line in &self.lines {
+            let seen = line.shut();
+            if seen != 0 {
+                begun = begun.or_else(|| (F::REST != 0).then(now::<P>));
+            }
+            if seen >= READER && !line.wait_until_empty::<Q, F>(deadline) {
+                return false;
+            }
+        }
+        if let Some(begun) = begun {
+            let now = now::<P>();
+            let took = now.wrapping_sub(begun).saturating_add(1);
+            let until = now.wrapping_add(took.saturating_mul(F::REST).min(1 << 30)) | 1;
+            // Relaxed: it orders nothing.
+            self.until.store(until, Relaxed);
+        }
+        true
+    }
+
+    // The names of `Lock`, whose owner is the writer.
+
+    #[inline]
+    fn lock(&self) {
+        self.write();
+    }
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        self.try_write()
+    }
+
+    #[inline]
+    unsafe fn unlock(&self) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.unlock_write() }
+    }
+}
+
+impl<P: Platform> Line<P> {
+    /// Closes the line, as the owner of the lock inside; what it was before. One that is closed and
+    /// empty is not written to.
+    fn shut(&self) -> u64 {
+        // Acquire, both: what its readers have done; pairs with the release in `leave`.
+        match self.0.load(Acquire) {
+            0 => 0,
+            _ => self.0.fetch_and(!OPEN, Acquire),
+        }
+    }
+
+    /// Takes one reader off. SEAT-4: what is returned says whom to wake.
+    #[inline]
+    fn leave(&self) {
+        // Release: pairs with the acquires of the writer that waits for it.
+        let left = self.0.fetch_sub(READER, Release) - READER;
+        if left < READER && left & WAKE != 0 {
+            wake::<P>((left >> NAME_SHIFT) as u16);
+        }
+    }
+
+    /// Waits until nobody is counted, or the deadline has passed; says whether nobody is.
+    #[cold]
+    #[inline(never)]
+    fn wait_until_empty<Q: Policy, F: RwForm>(&self, deadline: Option<Deadline>) -> bool {
+        const NAP_NS: u64 = 200_000;
+        let budget = if P::crowded() { Budget::NONE } else { F::HEAD_SPIN };
+        P::hint(Hint::SpinBegin);
+        // Acquire, here and below: as in `shut`.
+        let spun = self.0.spin_while(Acquire, budget, |line| line >= READER);
+        P::hint(Hint::SpinEnd);
+        if spun.is_ok() {
+            return true;
+        }
+        let me = Place::take(Q::default());
+        let empty = loop {
+            let name = me.filter(|me| !me.is_lost()).map(|me| (me, me.id.index() as u16));
+            if !self.ask_for_wake(name.map(|(_, name)| name)) {
+                break true;
+            }
+            let parked = match name {
+                Some((me, _)) => P::park(me.node, deadline),
+                None => {
+                    nap::nap::<P>(NAP_NS);
+                    Parked::TimedOut
+                }
+            };
+            if parked == Parked::TimedOut && nap::passed::<P>(deadline) {
+                break self.0.load(Acquire) < READER;
+            }
+        };
+        // Relaxed: whoever still reads the name wakes a node that is never freed.
+        self.0.fetch_and(!(WAKE | NAME), Relaxed);
+        if let Some(me) = me {
+            me.give();
+        }
+        empty
+    }
+
+    /// Names the caller, if it has a node, as the one to wake; `false` if nobody is counted.
+    fn ask_for_wake(&self, name: Option<u16>) -> bool {
+        let mut seen = self.0.load(Acquire);
+        loop {
+            if seen < READER {
+                return false;
+            }
+            let asked = name.map_or(0, |name| WAKE | u64::from(name) << NAME_SHIFT);
+            // Release: pairs with the acquire in `wake`: our node's generation comes with its name.
+            match self.0.compare_exchange(seen, seen & !NAME | asked, Release, Acquire) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+    }
+}
+
+/// Now; wraps around after 73 minutes.
+fn now<P: Platform>() -> u32 {
+    (P::now(Clock::Monotonic) >> UNIT_BITS) as u32
+}
+
+super::super::super::impl_lock!(
+    [P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize] PerSocket<P, Q, F, SOCKETS>
+);
