@@ -359,7 +359,7 @@ fn the_c_librarys_locks_are_observed_where_that_is_asked_for_alone() {
 fn waiters_of_other_processes_are_told_from_those_of_a_parent() {
     let directory = scratch("strangers");
     let strangers = record(&directory, "strangers.c", Scope::Contended).strangers;
-    assert_eq!((strangers.count, strangers.lock != 0), (1, true));
+    assert_eq!((strangers.count, strangers.lock != 0), (2, true));
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 

@@ -79,6 +79,19 @@ static inline void settle(void)
 	usleep(20000);
 }
 
+/* Whether the thread of that id, 0 for none yet, sleeps. */
+static inline int asleep(pid_t tid)
+{
+	char name[64], line[256];
+	snprintf(name, sizeof name, "/proc/self/task/%d/stat", tid);
+	FILE *file = tid ? fopen(name, "r") : NULL;
+	char *read = file ? fgets(line, sizeof line, file) : NULL;
+	if (file)
+		fclose(file);
+	char *state = read ? strrchr(line, ')') : NULL;
+	return state && state[1] && state[2] == 'S';
+}
+
 /* Memory that children share. */
 static inline void *shared_memory(size_t bytes)
 {

@@ -91,21 +91,8 @@ static void *come_again(void *number)
 	return NULL;
 }
 
-/* Whether the thread sleeps. One that is just coming to a lock may stand in it for a moment, and
- * would do so in a child for ever. */
-static int asleep(pid_t tid)
-{
-	char name[64], line[256];
-	snprintf(name, sizeof name, "/proc/self/task/%d/stat", tid);
-	FILE *file = tid ? fopen(name, "r") : NULL;
-	char *read = file ? fgets(line, sizeof line, file) : NULL;
-	if (file)
-		fclose(file);
-	char *state = read ? strrchr(line, ')') : NULL;
-	return state && state[1] && state[2] == 'S';
-}
-
-/* Takes both, waits till others sleep before them, and lets them go again. */
+/* Takes both, and waits till others sleep before them: one that is just coming to a lock may stand
+ * in it for a moment, and would do so in a child for ever. */
 static void hold_both(void)
 {
 	IS(pthread_rwlock_rdlock(&read_held), 0);
