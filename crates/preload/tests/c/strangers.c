@@ -1,6 +1,6 @@
 /* A mutex in shared memory that is not flagged as shared, with a waiter of another process; and one
- * whose waiter is the parent's, in a child of fork that has a copy of it. Then a readers-writer lock
- * as the first mutex, for which one of each process waits. */
+ * whose waiter is the parent's, in a child of fork that has a copy of it. Then a readers-writer
+ * lock as the first mutex, for which one of each process waits. */
 #include "check.h"
 #include <stdint.h>
 
