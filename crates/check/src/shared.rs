@@ -25,23 +25,23 @@ static SLEEPERS: [Sleeper; SLOTS] =
 
 impl SharedWait for Check {
     fn wait_shared(word: &U32, expected: u32, deadline: Option<Deadline>) -> Parked {
-        match way_of(deadline) {
-            Way::Wait => {}
-            Way::Spurious => return Parked::Woken,
-            Way::TimeOut => return Parked::TimedOut,
+        let way = way_of(deadline);
+        if let Way::Spurious = way {
+            return Parked::Woken;
         }
         let me = &SLEEPERS[context::with(|execution| execution.current)];
         me.address.store(std::ptr::from_ref(word).addr() as u64, Relaxed);
         Self::fence(SeqCst);
         let sleeps = word.load(Relaxed) == expected;
-        if sleeps && take(&me.token, deadline) {
+        if sleeps && matches!(way, Way::Wait) && take(&me.token, deadline) {
             return Parked::Woken;
         }
-        // Who has found us wakes us, and must not wake the next wait.
-        if me.address.swap(0, Relaxed) == 0 {
+        // Who has found us has spent a wake on us, which is not for our next wait.
+        let found = me.address.swap(0, Relaxed) == 0;
+        if found {
             take(&me.token, None);
         }
-        if sleeps { Parked::TimedOut } else { Parked::Woken }
+        if sleeps && !found { Parked::TimedOut } else { Parked::Woken }
     }
 
     fn wake_shared(word: *const U32, count: u32) {

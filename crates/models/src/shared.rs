@@ -41,8 +41,8 @@ fn mutex() -> Vec<Entry> {
         Entry::new("shared-mutex/tries-1+1", tries::<Whole>(1), PLAIN.spurious(1))
             .reaches(&["busy"]),
         Entry::new("shared-mutex/gives-up-alone-1+1", giving_up(1), timed).reaches(gave_up),
-        Entry::new("shared-mutex/gives-up-beside-2+1", giving_up(2), timed)
-            .by_lot(3_000)
+        Entry::new("shared-mutex/gives-up-beside-3+1", giving_up(3), timed)
+            .by_lot(10_000)
             .reaches(gave_up),
         Entry::new("shared-mutex/owner-dies-1+1", dying(1), timed.mortal(1)).reaches(&["found"]),
         Entry::new("shared-mutex/owner-dies-1+2", dying(2), timed.mortal(1))
@@ -111,13 +111,7 @@ fn giving_up(patient: u32) -> Program {
     Program::new(patient + 1, patient + 1, move |scope| {
         let mutex = scope.share(Mutex::<Sleepy>::NEW);
         let data = scope.share(Data::new(0));
-        for _ in 0..patient {
-            scope.spawn(move || {
-                assert_eq!(mutex.lock(), Acquired::Whole);
-                data.set(data.get() + 1);
-                unlock(mutex);
-            });
-        }
+        // First: the first of the sleepers is woken.
         scope.spawn(move || match mutex.lock_until(soon()) {
             Some(acquired) => {
                 assert_eq!(acquired, Acquired::Whole);
@@ -126,6 +120,13 @@ fn giving_up(patient: u32) -> Program {
             }
             None => antiphon_check::probe("gave up"),
         });
+        for _ in 0..patient {
+            scope.spawn(move || {
+                assert_eq!(mutex.lock(), Acquired::Whole);
+                data.set(data.get() + 1);
+                unlock(mutex);
+            });
+        }
         scope.finally(move || assert!(data.get() >= patient && !mutex.is_locked()));
     })
 }
