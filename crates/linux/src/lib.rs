@@ -26,6 +26,7 @@ mod moment;
 mod nodes;
 mod pages;
 mod park;
+mod probe;
 mod random;
 mod rank;
 mod rseq;
@@ -39,8 +40,8 @@ mod tsc;
 use core::sync::atomic::Ordering;
 
 use antiphon_platform::{
-    Arena, Clock, CpuId, Deadline, Hint, Local, Parked, Platform, SocketId, ThreadId, Unsupported,
-    Waiter, WaiterRef,
+    Arena, Clock, CpuId, Deadline, Hint, Local, Parked, Platform, Probe, SocketId, ThreadId,
+    Unsupported, Waiter, WaiterRef,
 };
 
 pub use atomic::{U8, U16, U32, U64};
@@ -170,6 +171,11 @@ impl Platform for Linux {
 
     fn hint(hint: Hint) {
         crowd::hint(hint);
+    }
+
+    #[inline(always)]
+    fn probe(probe: Probe) {
+        probe::probe(probe);
     }
 
     fn crowded() -> bool {

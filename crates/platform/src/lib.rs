@@ -171,6 +171,11 @@ pub trait Platform: Sized + 'static {
     /// Tells the scheduler something about the caller. Doing nothing is a legal answer.
     fn hint(hint: Hint);
 
+    /// Tells who traces the program what happens here. Not called on the way to a lock that is
+    /// free. Doing nothing is a legal answer.
+    #[inline(always)]
+    fn probe(_probe: Probe) {}
+
     /// Whether more threads want to run than there are CPUs, as far as this platform can tell.
     /// A guess: it decides how long to spin, never what is correct.
     fn crowded() -> bool;
@@ -198,6 +203,49 @@ pub enum Hint {
     SpinEnd,
     /// The caller owns what it waited for, and goes on to do something for others that wait.
     Owns,
+}
+
+/// What an algorithm tells a tracer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// The caller has to wait.
+    WaitStart(Traced),
+    /// The caller has waited, and has it.
+    Acquired(Traced),
+    /// The caller has waited in vain.
+    GaveUp(Traced),
+}
+
+/// A lock, as a tracer is told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traced {
+    /// Where it is.
+    pub address: usize,
+    /// As what it is waited for.
+    pub kind: TracedKind,
+}
+
+impl Traced {
+    /// That lock.
+    pub fn new<L>(lock: &L, kind: TracedKind) -> Self {
+        Self { address: core::ptr::from_ref(lock).addr(), kind }
+    }
+}
+
+/// What a lock is waited for as. Tracers see the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TracedKind {
+    /// A mutex.
+    Mutex = 0,
+    /// A readers-writer lock, to read.
+    Read = 1,
+    /// A readers-writer lock, to write.
+    Write = 2,
+    /// A spinlock.
+    Spin = 3,
+    /// A semaphore.
+    Semaphore = 4,
 }
 
 /// The platform can't do that: no such system call, or not permitted.

@@ -12,7 +12,9 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use antiphon_platform::{Atomic, Budget, Deadline, Hint, Parked, Platform, Waiter, WaiterRef};
+use antiphon_platform::{
+    Atomic, Budget, Deadline, Hint, Parked, Platform, Probe, Traced, Waiter, WaiterRef,
+};
 
 use super::abandoned;
 use super::fair::Patience;
@@ -131,9 +133,24 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         true
     }
 
+    /// What a tracer is told that the caller waits for.
+    fn traced(&self) -> Traced;
+
     #[cold]
     #[inline(never)]
     fn lock_contended(&self, deadline: Option<Deadline>) -> Wait {
+        P::probe(Probe::WaitStart(self.traced()));
+        let wait = self.wait_contended(deadline);
+        let traced = self.traced();
+        P::probe(match wait {
+            Wait::Acquired => Probe::Acquired(traced),
+            _ => Probe::GaveUp(traced),
+        });
+        wait
+    }
+
+    #[inline(always)]
+    fn wait_contended(&self, deadline: Option<Deadline>) -> Wait {
         loop {
             if self.spin_and_barge() {
                 return Wait::Acquired;

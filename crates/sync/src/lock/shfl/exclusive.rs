@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, Traced, TracedKind};
 
 use super::contended::{Ask, Contended};
 use super::fair::Patience;
@@ -13,6 +13,10 @@ use crate::policy::Policy;
 impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> {
     fn tail(&self) -> &TailId<P> {
         &self.tail
+    }
+
+    fn traced(&self) -> Traced {
+        Traced::new(self, TracedKind::Mutex)
     }
 
     fn policy(&self) -> Q {

@@ -24,7 +24,7 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{
-    Atomic, AtomicInteger, Budget, Clock, Deadline, Platform, ThreadId, Waiter,
+    Atomic, AtomicInteger, Budget, Clock, Deadline, Platform, ThreadId, Traced, Waiter,
 };
 
 use super::contended::{Ask, Contended, Wait};
@@ -190,6 +190,7 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflOwned<P, Q, F> 
     of_the_mutex! {
         fn tail() -> &TailId<P>;
         fn policy() -> Q;
+        fn traced() -> Traced;
         fn is_called() -> bool;
         fn announce() -> ();
         fn is_held() -> bool;

@@ -15,7 +15,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, Hint, Platform};
+use antiphon_platform::{Atomic, Hint, Platform, Probe, Traced, TracedKind};
 
 use super::queue::{Place, TailIndex};
 use super::sort::Sorted;
@@ -90,6 +90,8 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn lock_contended(&self) {
+        let traced = Traced::new(self, TracedKind::Spin);
+        P::probe(Probe::WaitStart(traced));
         P::hint(Hint::SpinBegin);
         loop {
             let Some(me) = self.place() else {
@@ -101,6 +103,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
             }
         }
         P::hint(Hint::SpinEnd);
+        P::probe(Probe::Acquired(traced));
     }
 
     /// A place in the queue, if joining it is a good idea and there is one.

@@ -7,7 +7,7 @@
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, Budget, Deadline, Platform, Waiter};
+use antiphon_platform::{Atomic, Budget, Deadline, Platform, Traced, TracedKind, Waiter};
 
 use super::super::contended::{Ask, Contended, Wait};
 use super::super::fair::Patience;
@@ -63,6 +63,10 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
     fn sign(&self, me: &Waiter<P>) {
         // Relaxed: published with the node, by the exchange of the tail.
         me.wants.store(K::WRITES.into(), Relaxed);
+    }
+
+    fn traced(&self) -> Traced {
+        Traced::new(self.lock, if K::WRITES { TracedKind::Write } else { TracedKind::Read })
     }
 
     fn is_called(&self) -> bool {

@@ -6,7 +6,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, Budget, Platform, Waiter};
+use antiphon_platform::{Atomic, Budget, Platform, Traced, TracedKind, Waiter};
 
 use super::super::contended::{Ask, Contended};
 use super::super::fair::Patience;
@@ -34,6 +34,10 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> 
     fn sign(&self, me: &Waiter<P>) {
         // Relaxed: published with the node, by the exchange of the tail.
         me.wants.store(self.wanted, Relaxed);
+    }
+
+    fn traced(&self) -> Traced {
+        Traced::new(self.semaphore, TracedKind::Semaphore)
     }
 
     fn is_called(&self) -> bool {
