@@ -23,6 +23,7 @@ mod output;
 mod preload;
 mod program;
 mod run;
+mod sites;
 mod stats;
 mod top;
 mod trial;

@@ -131,6 +131,8 @@ with_site! {
         = 3 => rwlock::timedwrlock;
     pthread_rwlock_clockwrlock(_rwlock: *mut RwLock, _clock: clockid_t, _until: *const timespec)
         = 4 => rwlock::clockwrlock;
+    pthread_mutex_init(_mutex: *mut Mutex, _attributes: *const c_void) = 3 => mutex::init;
+    __pthread_mutex_init(_mutex: *mut Mutex, _attributes: *const c_void) = 3 => mutex::init;
     pthread_spin_lock(_spin: *mut AtomicI32) = 2 => spin::lock;
     pthread_spin_trylock(_spin: *mut AtomicI32) = 2 => spin::trylock;
 }
@@ -138,8 +140,6 @@ with_site! {
 plain! {
     pthread_mutex_unlock(mutex: *mut Mutex) => mutex::unlock;
     __pthread_mutex_unlock(mutex: *mut Mutex) => mutex::unlock;
-    pthread_mutex_init(mutex: *mut Mutex, attributes: *const c_void) => mutex::init;
-    __pthread_mutex_init(mutex: *mut Mutex, attributes: *const c_void) => mutex::init;
     pthread_mutex_destroy(mutex: *mut Mutex) => mutex::destroy;
     __pthread_mutex_destroy(mutex: *mut Mutex) => mutex::destroy;
     pthread_rwlock_unlock(rwlock: *mut RwLock) => rwlock::unlock;

@@ -16,6 +16,7 @@
 //! | `thread` | what is kept for each thread, and whether there is more than one |
 //! | `sharing` | functions by which a program comes to share thread-local state, or to bypass us |
 //! | `exec` | programs that this one executes, for the report |
+//! | `sites` | policies by call site |
 //! | `inherit` | whether those have the library, too |
 //! | `recorder`, `maps`, `pieces`, `ticks` | what goes into a recording |
 //! | `shim.c` | the sleep that can be cancelled, thread-local storage |
@@ -37,6 +38,7 @@ mod recorder;
 mod rwlock;
 mod shared;
 mod sharing;
+mod sites;
 mod spin;
 mod sys;
 mod theirs;
@@ -49,6 +51,7 @@ extern "C" fn load() {
     if !mode::theirs() {
         // What a slow path would otherwise open files for.
         antiphon_linux::survey();
+        sites::start();
         if mode::light_wanted() {
             // If it can't be had, the exchange form stays, and the recording says so.
             let _ = antiphon_linux::light::enable_light();

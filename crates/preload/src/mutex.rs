@@ -28,6 +28,7 @@ use crate::abi::{self, Mutex, Type, Whose};
 use crate::mode;
 use crate::real::forward;
 use crate::recorder::{self, Visit};
+use crate::sites;
 use crate::theirs::{self, Call};
 use crate::thread;
 
@@ -69,7 +70,7 @@ fn lock_slowly(mutex: &Mutex, site: usize) -> c_int {
         && let Whose::Ours(kind) = mutex.whose()
     {
         thread::make_ready();
-        if kind == Type::Normal && !recorder::is_on() {
+        if kind == Type::Normal && !recorder::is_on() && !sites::is_on() {
             mutex.lock.lock();
             mutex.owner.store(thread::id(), Relaxed);
             return 0;
@@ -205,14 +206,27 @@ fn unlock_theirs(mutex: &Mutex) -> c_int {
 /// # Safety
 ///
 /// As POSIX says: the objects are the program's, and initialised where they must be.
-pub(crate) unsafe extern "C" fn init(mutex: *mut Mutex, attributes: *const c_void) -> c_int {
+pub(crate) unsafe extern "C" fn init(
+    mutex: *mut Mutex,
+    attributes: *const c_void,
+    site: usize,
+) -> c_int {
     if attributes.is_null() && !mode::theirs() {
         // SAFETY: the caller of `pthread_mutex_init` gave us memory for a mutex.
         unsafe { mutex.write(Mutex::new()) };
-        return 0;
+    } else {
+        // The C library knows what its attributes mean, and zeroes all but the kind.
+        let code = forward!(MUTEX_INIT(mutex, attributes));
+        if code != 0 {
+            return code;
+        }
     }
-    // The C library knows what its attributes mean, and zeroes all but the kind.
-    forward!(MUTEX_INIT(mutex, attributes))
+    // SAFETY: initialised above.
+    let mutex = unsafe { &*mutex };
+    if sites::is_on() && matches!(kept(mutex), Whose::Ours(_)) {
+        sites::settle(&mutex.lock, site);
+    }
+    0
 }
 
 /// `pthread_mutex_destroy`.
@@ -312,6 +326,7 @@ fn recorded(
     let visit = recorder::visit(kind.recorded(), address, site);
     let wait = visit.map(|visit| visit.wait());
     recorder::look_for_strangers(address, mutex.lock.last_waiter());
+    sites::settle(&mutex.lock, site);
     let had = lock();
     if let Some(wait) = wait {
         wait.ends(had);

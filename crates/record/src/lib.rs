@@ -49,6 +49,7 @@
 
 pub mod inherit;
 pub mod layout;
+pub mod sites;
 
 mod cycles;
 mod histogram;

@@ -28,6 +28,8 @@ use std::process::Command;
 
 use antiphon_record::inherit;
 
+use crate::sites::Sites;
+
 static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/antiphon-preload.so"));
 const NAME: &str = "antiphon-preload.so";
 
@@ -57,6 +59,8 @@ pub struct Under<'a> {
     pub lock: &'a str,
     /// Where it records to, if it does.
     pub recording: Option<&'a str>,
+    /// Policies by call site.
+    pub sites: Option<&'a Sites>,
     /// Whether what the program executes has the library, too.
     pub children: bool,
 }
@@ -70,6 +74,8 @@ impl Under<'_> {
             (inherit::LOCK, self.lock.into()),
         ];
         set.extend(self.recording.map(|path| (antiphon_record::VARIABLE, path.into())));
+        let sites = self.sites.map(|sites| (antiphon_record::sites::VARIABLE, sites.path().into()));
+        set.extend(sites);
         if !self.children {
             set.push((inherit::CHILDREN, "0".into()));
             // With these the library puts back what it was, when it is loaded.

@@ -4,7 +4,7 @@
 mod elf;
 mod reach;
 
-pub use reach::{Obstacle, obstacle, obstacle_for};
+pub use reach::{Obstacle, interpreter, loader, obstacle, obstacle_for};
 
 use std::env;
 use std::ffi::CString;

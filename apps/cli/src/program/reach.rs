@@ -110,7 +110,7 @@ pub fn is_elf(program: &Path) -> bool {
 }
 
 /// The file that the kernel runs in the end: of a script, its interpreter.
-fn interpreter(program: &Path) -> PathBuf {
+pub fn interpreter(program: &Path) -> PathBuf {
     let mut program = program.to_owned();
     for _ in 0..DEEPEST {
         match of_script(&program) {

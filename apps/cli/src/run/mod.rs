@@ -46,16 +46,19 @@ use crate::output::report;
 use crate::output::table::colour;
 use crate::preload::{self, Under};
 use crate::program::{self, Refusal};
+use crate::sites::{self, Sites};
 use summary::{KeptOut, Report, Run};
 
 /// Run CMD with its pthread locks replaced, and report what its threads waited for
 #[derive(Args)]
-#[command(after_help = "\
+#[command(after_help = format!("\
 Exits as CMD does, with 128 + N if signal N killed it. Own failures: 125, CMD can't be run: 126, no
 such CMD: 127. The report goes to stderr, after CMD has ended.
 
 Example:
-  antiphon run --profile --html waits.html -- xz -T4 -k -c FILE > FILE.xz")]
+  antiphon run --profile --html waits.html -- xz -T4 -k -c FILE > FILE.xz
+
+{}", sites::HELP))]
 pub struct Arguments {
     /// Our lock, or glibc: CMD keeps its own locks and is only observed, with --profile from
     /// inside, else from outside, without call sites and without cost
@@ -67,6 +70,9 @@ pub struct Arguments {
     /// Only CMD itself, and what it forks: what it executes keeps its own locks
     #[arg(long)]
     no_children: bool,
+    /// Choose policies of locks by call site; see below
+    #[arg(long, value_name = "F")]
+    sites: Option<PathBuf>,
     /// Write the report to a file, too: .json, .txt or .html
     #[arg(long, value_name = "F")]
     report: Option<PathBuf>,
@@ -94,6 +100,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         // Whoever closed stderr does not want to know, here and below.
         let _ = writeln!(std::io::stderr(), "antiphon: {}", kept_out.beforehand(what));
     }
+    if arguments.sites.is_some() && arguments.lock == preload::GLIBC {
+        let message = "--sites chooses policies of our locks; leave --lock glibc out";
+        return Err(Failure::wrapper(message));
+    }
+    let sites = arguments.sites.as_deref().map(|path| Sites::read(path, &program));
+    let sites = sites.transpose().map_err(Failure::wrapper)?;
     let recording = Tape::new(arguments.profile)?;
     let mut command = Command::new(&arguments.command[0]);
     command.args(&arguments.command[1..]);
@@ -103,6 +115,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             library: &library,
             lock: &arguments.lock,
             recording: Some(&recording.path),
+            sites: sites.as_ref(),
             children: !arguments.no_children,
         };
         under.put(&mut command);
@@ -127,6 +140,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             ended: ended.to_string(),
             kept_out,
             children: !arguments.no_children,
+            unmatched: sites.as_ref().map(Sites::unmatched).transpose().map_err(unread)?,
         },
         &snapshot,
         &sampled,

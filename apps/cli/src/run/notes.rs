@@ -5,7 +5,7 @@ use antiphon_record::Snapshot;
 
 use super::children::{self, Unreached};
 use super::summary::Run;
-use crate::preload;
+use crate::{preload, sites};
 
 /// The notes on a run, the one that matters most first.
 pub fn of(run: &Run, snapshot: &Snapshot, unreached: &[Unreached]) -> Vec<String> {
@@ -28,7 +28,8 @@ pub fn of(run: &Run, snapshot: &Snapshot, unreached: &[Unreached]) -> Vec<String
     }
     let notes = [kept_out, theirs(run), nothing_used(run, snapshot), form(run, snapshot)];
     let more = [bypassed(run, snapshot), strangers(snapshot), childless(run, what)];
-    let notes = notes.into_iter().chain(more).flatten();
+    let unmatched = run.unmatched.as_deref().and_then(sites::sentence);
+    let notes = notes.into_iter().chain(more).chain([unmatched]).flatten();
     notes.chain(children::sentences(unreached, what)).collect()
 }
 
@@ -129,6 +130,7 @@ mod tests {
             ended: "exit code 0".to_owned(),
             kept_out: None,
             children: true,
+            unmatched: None,
         }
     }
 

@@ -43,6 +43,8 @@ pub struct Run {
     pub kept_out: Option<KeptOut>,
     /// Whether the library was for what CMD executes, too.
     pub children: bool,
+    /// What of `--sites` nothing matched; `None` without.
+    pub unmatched: Option<Vec<String>>,
 }
 
 /// Why the library does not get into CMD.
@@ -251,6 +253,7 @@ impl Report {
             "ended": self.run.ended,
             "notes": self.notes,
             "children": self.run.children,
+            "sites_unmatched": self.run.unmatched,
             "unreached": children::objects(&self.unreached),
             "light_processes": self.light_processes,
             "locks": self.locks.iter().map(|row| lock_object(row, self.run.profile))

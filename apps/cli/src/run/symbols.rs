@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use object::read::ReadCache;
@@ -41,16 +42,24 @@ impl Symbols {
     /// The call that returns to `offset` in the file `module`.
     pub fn name(&mut self, module: Option<&str>, offset: u64, address: u64) -> String {
         let Some(path) = module else { return format!("{address:#x}") };
-        let module = self
-            .modules
-            .entry(path.to_owned())
-            .or_insert_with(|| Module::read(Path::new(path)).unwrap_or_default());
+        let module = self.module(path);
         let file = Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy());
         // The address that a call returns to may be the next function's first.
         match module.function(offset.saturating_sub(1)) {
             Some((name, into)) => format!("{name}+{:#x} ({file})", into + 1),
             None => format!("{file}+{offset:#x}"),
         }
+    }
+
+    /// Where the functions of that name are, as offsets in the file `module`.
+    pub fn function(&mut self, module: &str, name: &str) -> Vec<Range<u64>> {
+        self.module(module).named(name)
+    }
+
+    fn module(&mut self, path: &str) -> &Module {
+        self.modules
+            .entry(path.to_owned())
+            .or_insert_with(|| Module::read(Path::new(path)).unwrap_or_default())
     }
 }
 
@@ -70,6 +79,25 @@ impl Module {
         functions.extend(debug.and_then(|path| functions_of(&path)).unwrap_or_default());
         functions.sort_by_key(|function| function.address);
         Some(Self { functions, segments })
+    }
+
+    /// Where the functions of that name are in the file, each once.
+    fn named(&self, name: &str) -> Vec<Range<u64>> {
+        let is = |function: &&Function| function.name == name || demangled(&function.name) == name;
+        let mut found: Vec<_> = self
+            .functions
+            .iter()
+            .filter(is)
+            .filter_map(|function| {
+                let address = function.address;
+                let inside = |s: &&Segment| (s.address..s.address + s.bytes).contains(&address);
+                let segment = self.segments.iter().find(inside)?;
+                let begin = segment.offset + (address - segment.address);
+                Some(begin..begin + function.size.max(1))
+            })
+            .collect();
+        found.dedup();
+        found
     }
 
     /// The function at `offset` of the file, and how far into it.
@@ -151,6 +179,12 @@ mod tests {
         assert_eq!(module.function(0x420), None);
         assert_eq!(module.function(0x440), Some(("b".to_owned(), 0)));
         assert_eq!(module.function(0x500), None);
+        let named = |name: &str| {
+            module.named(name).iter().map(|found| (found.start, found.end)).collect::<Vec<_>>()
+        };
+        assert_eq!(named("alias"), [(0x400, 0x420)]);
+        assert_eq!(named("b"), [(0x440, 0x441)]);
+        assert_eq!(named("c"), []);
     }
 
     #[test]

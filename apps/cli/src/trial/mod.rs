@@ -16,9 +16,9 @@ mod pair;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read as _, Seek as _};
+use std::io::{Read as _, Seek as _, Write as _};
 use std::os::fd::FromRawFd as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Instant;
 
@@ -31,20 +31,23 @@ use crate::output::table::colour_stdout;
 use crate::output::{report, say};
 use crate::preload::{self, Under};
 use crate::program::{self, Refusal};
+use crate::sites::{self, Sites};
 use crate::stats::Random;
 use metric::Metric;
 use pair::{Outcome, Pair, Run};
 
 /// Is CMD faster with our locks? Interleaved runs with glibc's and ours
 #[derive(Args)]
-#[command(after_help = "\
+#[command(after_help = format!("\
 CMD runs 2 × (N + 1) times, so it must be a command that can be repeated. It reads nothing from
 stdin, and its output is thrown away unless --keep-output is given. --metric reads a number that CMD
 prints, from its stdout or stderr: of several matches the last.
 
 Example:
   antiphon try --pairs 20 -- xz -T4 -k -c FILE
-  antiphon try --metric 'events=number of events: +([0-9]+)' -- sysbench threads --time=2 run")]
+  antiphon try --metric 'events=number of events: +([0-9]+)' -- sysbench threads --time=2 run
+
+{}", sites::HELP))]
 pub struct Arguments {
     /// Our lock
     #[arg(long, value_name = "L", default_value = "shfl-mutex", value_parser = preload::LOCKS)]
@@ -58,6 +61,9 @@ pub struct Arguments {
     /// Only CMD itself, and what it forks: what it executes keeps its own locks
     #[arg(long)]
     no_children: bool,
+    /// Choose policies of locks by call site; see below
+    #[arg(long, value_name = "F")]
+    sites: Option<PathBuf>,
     /// Compare a number that CMD prints, too; the regular expression has one group (repeatable)
     #[arg(long, value_name = "NAME=REGEX", value_parser = Metric::parse)]
     metric: Vec<Metric>,
@@ -91,7 +97,22 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::missing(format!("there is nothing to compare: {}", obstacle.why)));
     }
     let library = preload::unpack().map_err(Failure::missing)?;
-    let pairs = run_pairs(arguments, &program, &library)?;
+    let sites = arguments.sites.as_deref().map(|path| Sites::read(path, &program));
+    let sites = sites.transpose().map_err(Failure::arguments)?;
+    let under = Under {
+        library: &library,
+        lock: &arguments.lock,
+        recording: None,
+        sites: sites.as_ref(),
+        children: !arguments.no_children,
+    };
+    let pairs = run_pairs(arguments, &program, &under)?;
+    let unmatched = sites.as_ref().map(Sites::unmatched).transpose();
+    let unmatched = unmatched.map_err(Failure::missing)?.unwrap_or_default();
+    if let Some(sentence) = sites::sentence(&unmatched) {
+        // Whoever closed stderr does not want to know.
+        let _ = writeln!(std::io::stderr(), "antiphon: {sentence}");
+    }
     let metrics: Vec<_> = arguments.metric.iter().map(Metric::name).collect();
     let Some(outcome) = Outcome::of(&arguments.lock, &pairs, &metrics) else {
         return Err(Failure::arguments("--pairs takes a number from 6"));
@@ -104,14 +125,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_pairs(arguments: &Arguments, program: &Path, library: &Path) -> Result<Vec<Pair>, Failure> {
+fn run_pairs(
+    arguments: &Arguments,
+    program: &Path,
+    under: &Under<'_>,
+) -> Result<Vec<Pair>, Failure> {
     let mut progress = Progress::new(arguments.pairs + 1);
     let mut random = Random(arguments.seed);
     let mut pairs = Vec::new();
     for number in 0..=arguments.pairs {
         let ours_first = random.next().is_multiple_of(2);
-        let first = time(arguments, program, ours_first.then_some(library))?;
-        let second = time(arguments, program, (!ours_first).then_some(library))?;
+        let first = time(arguments, program, ours_first.then_some(under))?;
+        let second = time(arguments, program, (!ours_first).then_some(under))?;
         let (ours, glibc) = if ours_first { (first, second) } else { (second, first) };
         if number > 0 {
             pairs.push(Pair { glibc, ours, ours_first });
@@ -121,14 +146,13 @@ fn run_pairs(arguments: &Arguments, program: &Path, library: &Path) -> Result<Ve
     Ok(pairs)
 }
 
-/// One run, with our locks if there is a library.
-fn time(arguments: &Arguments, program: &Path, library: Option<&Path>) -> Result<Run, Failure> {
+/// One run, with glibc's locks or ours.
+fn time(arguments: &Arguments, program: &Path, ours: Option<&Under<'_>>) -> Result<Run, Failure> {
     let mut command = Command::new(&arguments.command[0]);
     command.args(&arguments.command[1..]).stdin(Stdio::null());
     let mut output = Output::of(arguments, &mut command)?;
-    if let Some(library) = library {
-        let children = !arguments.no_children;
-        Under { library, lock: &arguments.lock, recording: None, children }.put(&mut command);
+    if let Some(ours) = ours {
+        ours.put(&mut command);
     }
     let before = cpu_time::of_children();
     let begin = Instant::now();
@@ -143,7 +167,7 @@ fn time(arguments: &Arguments, program: &Path, library: Option<&Path>) -> Result
         eprint!("{printed}");
     }
     if !status.success() {
-        return Err(failed(arguments, library.is_some(), status));
+        return Err(failed(arguments, ours.is_some(), status));
     }
     let metrics = arguments.metric.iter().map(|metric| metric.find(&printed));
     let metrics = metrics.collect::<Result<_, _>>().map_err(Failure::measured)?;

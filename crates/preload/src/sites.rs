@@ -1,0 +1,93 @@
+//! Policies by call site: what a file that the environment names says of them
+//! ([`antiphon_record::sites`]).
+//!
+//! A lock gets the policy of a site when it is initialised there, and when a thread has to wait for
+//! it there, before it does; of several sites, that of the latest. A lock that nobody waits for
+//! needs no policy.
+//!
+//! Whose rule a site is stands in the file, by the mapped file that the site is in: a look at
+//! `/proc/self/maps`. What came of it is kept in a table of this process, by the address of the
+//! site; if that is full, an older one is forgotten and found again.
+
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicU64};
+
+use antiphon_linux::Linux;
+use antiphon_record::sites::{FILE_BYTES, File as Layout, Rules, VARIABLE};
+use antiphon_sync::lock::ShflMutex;
+use antiphon_sync::policy::Chosen;
+
+use crate::sys::File;
+use crate::{maps, mode};
+
+/// The mapped file; null is none.
+static BASE: AtomicPtr<Layout> = AtomicPtr::new(null_mut());
+
+/// Addresses of sites, above 1 + their rule; 0 in its place is none.
+static KNOWN: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
+const SLOTS: usize = 1 << 10;
+const RULE_BITS: u32 = 16;
+
+/// Maps the file that the environment names, if it does. Called at load.
+pub(crate) fn start() {
+    // SAFETY: the C library's word, which is always readable.
+    let path = mode::variable(unsafe { mode::environ }, VARIABLE.as_bytes());
+    let Some(file) = path.and_then(|path| File::open(path, libc::O_RDWR)) else { return };
+    if file.length() < FILE_BYTES as u64 {
+        return;
+    }
+    let Some(base) = file.map(FILE_BYTES) else { return };
+    let base = base.cast::<Layout>();
+    // SAFETY: mapped above, as long as the file is, and never unmapped; who wrote the rules has
+    // done so before we were started.
+    if unsafe { Rules::at(base) }.is_some() {
+        // Release: pairs with the load in `choose`.
+        BASE.store(base, Release);
+    }
+}
+
+/// Whether there are rules.
+#[inline]
+pub(crate) fn is_on() -> bool {
+    // Relaxed: who acts on it looks again.
+    !BASE.load(Relaxed).is_null()
+}
+
+/// Gives the lock the policy of the site that the caller called from, if it has one.
+#[inline]
+pub(crate) fn settle(lock: &ShflMutex<Linux>, site: usize) {
+    if is_on() {
+        choose(lock, site);
+    }
+}
+
+#[cold]
+fn choose(lock: &ShflMutex<Linux>, site: usize) {
+    // Acquire: pairs with the store in `start`.
+    let base = BASE.load(Acquire);
+    // SAFETY: what is stored there was mapped and looked at by `start`.
+    let Some(rules) = (unsafe { Rules::at(base) }) else { return };
+    let Some(rule) = rule(rules, site) else { return };
+    let Ok(policy) = Chosen::named(rules.policy(rule)) else { return };
+    if lock.policy() != policy {
+        lock.set_policy(policy);
+    }
+    rules.applied(rule);
+}
+
+/// The rule for a site.
+fn rule(rules: Rules, site: usize) -> Option<usize> {
+    let slot = &KNOWN[(site ^ site >> 10) & (SLOTS - 1)];
+    let seen = slot.load(Relaxed);
+    if seen >> RULE_BITS == site as u64 {
+        return (seen as usize & ((1 << RULE_BITS) - 1)).checked_sub(1);
+    }
+    let mut found = None;
+    // The last byte of the call: what it returns to may be another function's first.
+    maps::locate(site - 1, |path, offset| found = rules.find(path, offset));
+    let known = found.map_or(0, |rule| rule as u64 + 1);
+    // Relaxed: one word, which means the same whoever wrote it.
+    slot.store((site as u64) << RULE_BITS | known, Relaxed);
+    found
+}
