@@ -344,6 +344,8 @@ class Threads(gdb.Command):
 
 
 RUST = re.compile(r"antiphon::(raw|rw)::Raw|antiphon_sync::lock")
+RUST_MUTEX = re.compile(r"lock_api::mutex::Mutex<antiphon::raw::RawMutex\b")
+RUST_RWLOCK = re.compile(r"lock_api::rwlock::RwLock<antiphon::rw::RawRwLock\b")
 
 
 class Printer:
@@ -373,9 +375,9 @@ def printer(value):
             lock = pthread_mutex(address_of(value))
         elif "pthread_rwlock_t" in names:
             lock = pthread_rwlock(address_of(value))
-        elif names[1].startswith("lock_api::mutex::Mutex<antiphon::raw::RawMutex,"):
+        elif RUST_MUTEX.match(names[1]):
             lock = shfl_mutex(address_of(value), "antiphon::Mutex")
-        elif names[1].startswith("lock_api::rwlock::RwLock<antiphon::rw::RawRwLock,"):
+        elif RUST_RWLOCK.match(names[1]):
             lock = shfl_rwlock(address_of(value), "antiphon::RwLock")
     except (gdb.error, gdb.GdbError):
         # Memory that can't be read, or waiters of another process: shown as it is.
