@@ -44,11 +44,12 @@ enum Selection {
     Files(Vec<String>),
 }
 
-/// `cargo xtask mutants [--changed BASE | --all | --file F] [--limit S] [--release] [--record F]
-/// [--list]`.
+/// `cargo xtask mutants [--changed BASE | --all | --file F] [--test T] [--limit S] [--release]
+/// [--record F] [--list]`.
 ///
 /// `--file` names a file or a folder, and may be given several times.
-/// `--limit` is the time in seconds after which a model is given up; by default it is far above
+/// `--test` runs those tests only whose names begin so, as `PROGRAM::test`: what it kills is dead, and
+/// what survives it may be killed by others. `--limit` is the time in seconds after which a model is given up; by default it is far above
 /// what the slowest model takes on the code as it is. `--record` writes what became of the mutants
 /// of the table to a file, which `antiphon lab check` reads when it is built ([`record`]). `--list`
 /// prints the mutants and tries none.
@@ -56,6 +57,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     use lexopt::prelude::*;
     let mut selection = Selection::All;
     let (mut limit, mut release, mut record, mut list) = (None, false, None, false);
+    let mut test = String::new();
     while let Some(argument) = arguments.next()? {
         match argument {
             Long("all") => selection = Selection::All,
@@ -68,6 +70,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
                 }
             }
             Long("limit") => limit = Some(Duration::from_secs(arguments.value()?.parse()?)),
+            Long("test") => test = arguments.value()?.string()?,
             Long("release") => release = true,
             Long("record") => record = Some(arguments.value()?),
             Long("list") => list = true,
@@ -84,7 +87,8 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
         println!("{} mutants", mutants.len());
         return Ok(Outcome::Clean);
     }
-    let fates = Bench::set_up(&root, limit, release).and_then(|bench| try_all(&mutants, &bench))?;
+    let bench = Bench::set_up(&root, limit, release, test)?;
+    let fates = try_all(&mutants, &bench)?;
     if let Some(file) = record {
         std::fs::write(file, record::of(&mutants, &fates))?;
     }

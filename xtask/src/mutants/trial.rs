@@ -27,6 +27,8 @@ const MODELS: &str = "model_*";
 pub struct Bench {
     scratch: Scratch,
     release: bool,
+    /// Tests whose names begin otherwise are not run.
+    prefix: String,
     /// After so long a test is given up.
     limit: Duration,
     /// How long each test takes on the code as it is, by name.
@@ -41,15 +43,21 @@ impl Bench {
     /// # Errors
     ///
     /// If they don't build or don't pass: then no mutant says anything.
-    pub fn set_up(root: &Path, limit: Option<Duration>, release: bool) -> Result<Self, Failure> {
+    pub fn set_up(
+        root: &Path,
+        limit: Option<Duration>,
+        release: bool,
+        prefix: String,
+    ) -> Result<Self, Failure> {
         let directory = Metadata::read(root)?.target_directory.join("mutants");
         let scratch = Scratch::of(root, &directory)?;
         let limit_of_all = Duration::from_secs(3600);
         let (times, kills) = (BTreeMap::new(), RefCell::default());
-        let mut bench = Self { scratch, release, limit: limit_of_all, times, kills };
+        let mut bench = Self { scratch, release, prefix, limit: limit_of_all, times, kills };
         let cases = bench.build()?.map_err(|error| format!("the models don't build:\n{error}"))?;
         if cases.is_empty() {
-            return Err(format!("{PACKAGE} has no tests `{MODELS}`").into());
+            let prefix = &bench.prefix;
+            return Err(format!("{PACKAGE} has no tests `{MODELS}` called `{prefix}…`").into());
         }
         let ran = cases::run(&cases, &bench.scratch, bench.limit, |_| false)?;
         for (case, (verdict, took)) in cases.iter().zip(ran) {
@@ -140,6 +148,7 @@ impl Bench {
         let mut all = Vec::new();
         for (name, program) in executables(&String::from_utf8_lossy(&output.stdout)) {
             all.extend(cases::of(&name, &program)?);
+            all.retain(|case| case.name.starts_with(&self.prefix));
         }
         Ok(Ok(all))
     }

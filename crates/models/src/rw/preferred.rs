@@ -88,9 +88,8 @@ pub fn asking_again() -> Program {
 pub fn asking_the_excused() -> Program {
     Program::new(3, 3, |scope| {
         let lock = scope.share(Lock::<Sleepy>::NEW);
-        // SAFETY: the same words; forms differ in their numbers. The writer's has no backstop, by
-        // which it would notice after all.
-        let backed = unsafe { &*std::ptr::from_ref(lock).cast::<Lock<Backed>>() };
+        // The writer's form has no backstop, by which it would notice after all.
+        let backed = lock.in_form::<Backed>();
         let written = scope.share(<Check as Platform>::U8::ZERO);
         let Words { state, tail, .. } = words(lock);
         read(lock);

@@ -255,7 +255,7 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
             if seen != 0 {
                 begun = begun.or_else(|| (F::REST != 0).then(now::<P>));
             }
-            if seen >= READER && !line.wait_until_empty::<Q, F>(deadline) {
+            if seen >= READER && !line.wait_until_empty::<F>(deadline) {
                 return false;
             }
         }
@@ -312,7 +312,7 @@ impl<P: Platform> Line<P> {
     /// Waits until nobody is counted, or the deadline has passed; says whether nobody is.
     #[cold]
     #[inline(never)]
-    fn wait_until_empty<Q: Policy, F: RwForm>(&self, deadline: Option<Deadline>) -> bool {
+    fn wait_until_empty<F: RwForm>(&self, deadline: Option<Deadline>) -> bool {
         const NAP_NS: u64 = 200_000;
         let budget = if P::crowded() { Budget::NONE } else { F::HEAD_SPIN };
         P::hint(Hint::SpinBegin);
@@ -322,7 +322,7 @@ impl<P: Platform> Line<P> {
         if spun.is_ok() {
             return true;
         }
-        let me = Place::take(Q::default());
+        let me = Place::take(crate::policy::None);
         let empty = loop {
             let name = me.filter(|me| !me.is_lost()).map(|me| (me, me.id.index() as u16));
             if !self.ask_for_wake(name.map(|(_, name)| name)) {
