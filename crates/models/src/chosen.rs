@@ -113,7 +113,11 @@ fn given_up() -> Program {
         let gone = scope.share(<Check as Platform>::U8::ZERO);
         for place in 0..WAITERS {
             scope.spawn(move || {
-                line.stand(place);
+                if place == WAITERS - 1 {
+                    watch.begun.wait_while(Relaxed, |begun| begun == 0);
+                } else {
+                    line.stand(place);
+                }
                 if place == WAITERS - 2 {
                     watch.begun.store(1, Relaxed);
                 }
@@ -148,7 +152,8 @@ fn in_line<L: Lock>(ranks: &'static [u8], changes: &'static [u8]) -> Program {
         watch.mode.store(mode, Relaxed);
         WATCH.set(watch);
         for (place, &rank) in ranks.iter().enumerate() {
-            scope.spawn_on(place as u32 % 2, move || {
+            // One that others are moved ahead of, and enough for a group of three.
+            scope.spawn_on(u32::from(place == 1), move || {
                 set_priority::<Check>(Some(rank));
                 line.stand(place);
                 if place == ranks.len() - 1 {
