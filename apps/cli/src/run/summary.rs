@@ -141,7 +141,8 @@ pub struct ThreadRow {
 impl ThreadRow {
     /// How long it waited, in nanoseconds, whatever for.
     pub fn blocked_ns(&self) -> u64 {
-        self.blocked.mutex_ns + self.blocked.condition_ns + self.blocked.spin_ns
+        let blocked = &self.blocked;
+        blocked.mutex_ns + blocked.rwlock_ns + blocked.condition_ns + blocked.spin_ns
     }
 }
 
@@ -412,6 +413,7 @@ fn thread_object(row: &ThreadRow) -> Value {
         "pid": row.pid, "tid": row.tid, "waits": row.waits, "acquisitions": row.acquisitions,
         "blocked_s": {
             "mutex": seconds(row.blocked.mutex_ns),
+            "rwlock": seconds(row.blocked.rwlock_ns),
             "condition": seconds(row.blocked.condition_ns),
             "spin": seconds(row.blocked.spin_ns),
         },
@@ -432,4 +434,24 @@ pub fn lock_object(row: &LockRow, profile: bool) -> Value {
         "still_waiting": row.still_waiting,
         "wait_ns": times(&row.wait), "hold_ns": profile.then(|| times(&row.hold)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_was_blocked_in_all_kinds_together() {
+        let blocked = antiphon_record::Blocked {
+            mutex_ns: 1,
+            condition_ns: 20,
+            spin_ns: 300,
+            rwlock_ns: 4000,
+        };
+        let row = ThreadRow { pid: 1, tid: 1, blocked, waits: 4, acquisitions: 4 };
+        assert_eq!(row.blocked_ns(), 4321);
+        let kinds = &thread_object(&row)["blocked_s"];
+        let sum: f64 = kinds.as_object().into_iter().flatten().filter_map(|it| it.1.as_f64()).sum();
+        assert!((sum - 4321e-9).abs() < 1e-12, "{kinds}");
+    }
 }

@@ -136,7 +136,7 @@ fn blocked(report: &Report) -> String {
 
 /// The class of the next one of that colour.
 fn shade(colour: &str, so_far: &mut usize) -> String {
-    let shade = ["", " second", " third"][*so_far % 3];
+    let shade = ["", " second", " third", " fourth"][*so_far % 4];
     *so_far += 1;
     format!("{colour}{shade}")
 }

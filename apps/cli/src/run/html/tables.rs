@@ -128,7 +128,7 @@ pub fn threads(report: &Report) -> String {
         0 => String::new(),
         more => format!("<p>{more} more: --report F.json has them all.</p>\n"),
     };
-    let names = ["mutexes", "condition variables", "spinlocks"];
+    let names = ["mutexes", "readers-writer locks", "condition variables", "spinlocks"];
     let keys: Vec<_> = SHADES
         .iter()
         .zip(names)
@@ -152,10 +152,11 @@ pub fn threads(report: &Report) -> String {
 }
 
 /// Of the kinds of waits that are recorded.
-const SHADES: [&str; 3] = ["ours", "ours second", "ours third"];
+const SHADES: [&str; 4] = ["ours", "ours second", "ours third", "ours fourth"];
 
 fn thread(row: &ThreadRow, most: u64) -> String {
-    let kinds = [row.blocked.mutex_ns, row.blocked.condition_ns, row.blocked.spin_ns];
+    let blocked = &row.blocked;
+    let kinds = [blocked.mutex_ns, blocked.rwlock_ns, blocked.condition_ns, blocked.spin_ns];
     let bars: String = SHADES
         .iter()
         .zip(kinds)
