@@ -110,6 +110,10 @@ fn orderings_are_killed_or_survive_and_survivors_can_be_explained() {
     assert!(text.contains("lib.rs:3 Acquire → Relaxed: killed by model_a::sees"), "{text}");
     assert!(text.contains("lib.rs:6 Release → Relaxed: survived"), "{text}");
 
+    let (code, text) = tree.mutants(&["--test", "model_a::counts"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("lib.rs:3 Acquire → Relaxed: survived"), "{text}");
+
     let explain = |call: &str| LIBRARY.replace(call, &format!("// mutant: why\n    {call}"));
     tree.write("crates/sync/src/lib.rs", &explain("word.store"));
     let (code, text) = tree.mutants(&["--all"]);

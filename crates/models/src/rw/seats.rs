@@ -44,9 +44,8 @@ pub fn entries() -> Vec<Entry> {
     vec![
         Entry::new("shfl-rw+per-socket/excludes-2x1", exclusion::<Lock>(2, 1), two),
         Entry::new("shfl-rw+per-socket/shares-1+1", seats(1, 1, 1), two).reaches(by_line),
-        Entry::new("shfl-rw+per-socket/shares-2+1", seats(2, 1, 1), two)
-            .reaches(&["by a line", "together"])
-            .long(),
+        // Readers of two lines have no word in common: no execution shows that they meet.
+        Entry::new("shfl-rw+per-socket/shares-2+1", seats(2, 1, 1), two).reaches(by_line).long(),
         Entry::new("shfl-rw+per-socket/shares-1+2", seats(1, 2, 1), two)
             .by_lot(5_000)
             .reaches(by_line),
