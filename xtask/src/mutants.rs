@@ -47,12 +47,12 @@ enum Selection {
 /// `cargo xtask mutants [--changed BASE | --all | --file F] [--test T] [--limit S] [--release]
 /// [--record F] [--list]`.
 ///
-/// `--file` names a file or a folder, and may be given several times.
-/// `--test` runs those tests only whose names begin so, as `PROGRAM::test`: what it kills is dead, and
-/// what survives it may be killed by others. `--limit` is the time in seconds after which a model is given up; by default it is far above
-/// what the slowest model takes on the code as it is. `--record` writes what became of the mutants
-/// of the table to a file, which `antiphon lab check` reads when it is built ([`record`]). `--list`
-/// prints the mutants and tries none.
+/// `--file` names a file or a folder, and may be given several times. `--test` runs those tests
+/// only whose names begin so, as `PROGRAM::test`: what it kills is dead, and what survives it may
+/// be killed by others. `--limit` is the time in seconds after which a test is given up; by default
+/// it is far above what the slowest takes on the code as it is. `--record` writes what became of
+/// the mutants of the table to a file, which `antiphon lab check` reads when it is built
+/// ([`record`]). `--list` prints the mutants and tries none.
 pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     use lexopt::prelude::*;
     let mut selection = Selection::All;
