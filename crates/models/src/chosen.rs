@@ -46,7 +46,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("shfl-mutex/ranks-give-up-5+1", given_up(), PLAIN.timeouts(1))
             .by_lot(3_000)
             .reaches(&["gave up"]),
-        Entry::new("shfl-mutex/changes-2x1+1", chosen(2), two.spurious(1)),
+        Entry::new("shfl-mutex/changes-2+1", chosen(2), two.spurious(1)),
         Entry::new("shfl-mutex/changes-3x1+1", chosen(3), two).by_lot(2_000),
         Entry::new("shfl-mutex/changes-in-line-4+2", changed::<Mutex>(&[0, 1, 2, 0]), two)
             .by_lot(2_000)
