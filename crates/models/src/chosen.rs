@@ -47,7 +47,7 @@ pub fn entries() -> Vec<Entry> {
             .by_lot(3_000)
             .reaches(&["gave up"]),
         Entry::new("shfl-mutex/changes-2+1", chosen(2), two.spurious(1)),
-        Entry::new("shfl-mutex/changes-3x1+1", chosen(3), two).by_lot(2_000),
+        Entry::new("shfl-mutex/changes-3+1", chosen(3), two).by_lot(2_000),
         Entry::new("shfl-mutex/changes-in-line-4+2", changed::<Mutex>(&[0, 1, 2, 0]), two)
             .by_lot(2_000)
             .reaches(overtook),
@@ -71,7 +71,7 @@ pub fn entries() -> Vec<Entry> {
 
 /// Threads contend for a lock as programs have it, and one more changes its policy twice.
 fn chosen(threads: u32) -> Program {
-    Program::new(threads + 1, threads, move |scope| {
+    Program::new(threads + 1, threads + 1, move |scope| {
         let lock = contend::<ShflMutex<Check, Chosen, Sleepy>>(scope, threads, 1);
         scope.spawn(move || {
             lock.set_policy(Chosen::NONE.with_priority());
@@ -142,7 +142,8 @@ fn given_up() -> Program {
 /// `L` has the policy [`Changing`], which becomes each of `changes` in turn.
 fn in_line<L: Lock>(ranks: &'static [u8], changes: &'static [u8]) -> Program {
     let count = ranks.len() as u32;
-    Program::new(count + 1 + u32::from(!changes.is_empty()), count + 1, move |scope| {
+    let threads = count + 1 + u32::from(!changes.is_empty());
+    Program::new(threads, threads, move |scope| {
         let lock = scope.share(L::NEW);
         assert!(lock.try_lock());
         let data = scope.share(Data::new(0));
