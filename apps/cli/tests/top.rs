@@ -129,6 +129,8 @@ fn terminal() -> (File, OwnedFd) {
         libc::openpty(&raw mut ours, &raw mut theirs, std::ptr::null_mut(), none, &raw const size)
     };
     assert_eq!(made, 0);
+    // SAFETY: a descriptor of ours. Who has both sides never learns that one is gone.
+    unsafe { libc::fcntl(ours, libc::F_SETFD, libc::FD_CLOEXEC) };
     // SAFETY: new descriptors, known to nobody else.
     unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) }
 }

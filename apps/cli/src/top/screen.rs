@@ -42,7 +42,7 @@ impl Screen {
     pub fn enter() -> io::Result<Self> {
         let note: extern "C" fn(i32) = note;
         for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT] {
-            // SAFETY: the handler stores to an atomic and does nothing else.
+            // SAFETY: the handler does only what may be done in one.
             unsafe { libc::signal(signal, note as *const () as usize) };
         }
         let screen = Self { before: raw_keys() };
@@ -108,8 +108,12 @@ impl Drop for Screen {
     }
 }
 
-extern "C" fn note(_: i32) {
+/// Takes note of the first signal; a second one ends us wherever we are, in a terminal that takes
+/// nothing any more, perhaps.
+extern "C" fn note(signal: i32) {
     ENDED.store(true, Relaxed);
+    // SAFETY: may be called in a handler.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
 /// Makes keys come one by one, unseen, and returns how it was; `None` if there are no keys.
