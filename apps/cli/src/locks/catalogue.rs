@@ -43,6 +43,9 @@ const NODES: Option<Context> =
 const NOTHING: Option<Context> = Some(Context { waiter: 0, thread: 0 });
 
 const SORTED: &str = "free for all; the queue by socket";
+const UNSORTED: &str = "free for all; the queue in order";
+const NEAREST: &str = "free for all; the queue by distance";
+const URGENT: &str = "free for all; the queue by urgency";
 const BARGING: &str = "free for all";
 const IN_ORDER: &str = "first come, first served";
 const WRITERS: &str = "a waiting writer keeps readers out";
@@ -59,10 +62,14 @@ const PTHREAD: usize = size_of::<libc::pthread_mutex_t>();
 const PTHREAD_RW: usize = size_of::<libc::pthread_rwlock_t>();
 
 /// All of them.
-pub const LOCKS: [Lock; 25] = [
+pub const LOCKS: [Lock; 29] = [
     mutex("shfl-mutex", MUTEX, NODES, SPINS_AND_SLEEPS, SORTED).timed(),
     mutex("shfl-mutex+light", MUTEX, NODES, SPINS_AND_SLEEPS, SORTED).timed(),
     mutex("shfl-mutex+published", MUTEX, NODES, "the head spins, others sleep", SORTED).timed(),
+    mutex("shfl-mutex+none", MUTEX, NODES, SPINS_AND_SLEEPS, UNSORTED).timed(),
+    mutex("shfl-mutex+distance", MUTEX, NODES, SPINS_AND_SLEEPS, NEAREST).timed(),
+    mutex("shfl-mutex+priority", MUTEX, NODES, SPINS_AND_SLEEPS, URGENT).timed(),
+    mutex("shfl-mutex+wake-up", MUTEX, NODES, "the next is woken ahead", SORTED).timed(),
     mutex("shfl-spin", size_of::<ShflSpin<Linux>>(), NODES, SPINS, "queue by socket"),
     mutex("tas", size_of::<Tas<Linux>>(), NOTHING, SPINS, BARGING),
     mutex("ttas", size_of::<Ttas<Linux>>(), NOTHING, "spins, backing off", BARGING),
