@@ -264,8 +264,8 @@ impl Policy for Chosen {
         }
     }
 
-    fn wakes<P: Platform>(self, head: &Waiter<P>, next: &Waiter<P>) -> bool {
-        self.has(WAKE_UP) && WakeUp.wakes(head, next)
+    fn wakes(self) -> bool {
+        self.has(WAKE_UP) && WakeUp.wakes()
     }
 
     fn lends(self) -> bool {

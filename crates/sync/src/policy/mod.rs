@@ -129,9 +129,9 @@ pub trait Policy: Copy + Default + PartialEq + Send + Sync + 'static {
         u16::MAX
     }
 
-    /// Whether `next`, which sleeps right behind `head`, is to be woken ahead of its turn. Where
-    /// not, it sleeps until the lock is free.
-    fn wakes<P: Platform>(self, _head: &Waiter<P>, _next: &Waiter<P>) -> bool {
+    /// Whether who sleeps right behind the head is to be woken ahead of its turn. Where not, it
+    /// sleeps until the lock is free.
+    fn wakes(self) -> bool {
         false
     }
 

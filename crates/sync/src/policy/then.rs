@@ -61,8 +61,8 @@ impl<A: Policy, B: Policy> Policy for Then<A, B> {
         self.0.bypass().min(self.1.bypass())
     }
 
-    fn wakes<P: Platform>(self, head: &Waiter<P>, next: &Waiter<P>) -> bool {
-        self.0.wakes(head, next) || self.1.wakes(head, next)
+    fn wakes(self) -> bool {
+        self.0.wakes() || self.1.wakes()
     }
 
     fn lends(self) -> bool {

@@ -26,7 +26,7 @@ impl Policy for WakeUp {
         true
     }
 
-    fn wakes<P: Platform>(self, _: &Waiter<P>, _: &Waiter<P>) -> bool {
+    fn wakes(self) -> bool {
         true
     }
 }

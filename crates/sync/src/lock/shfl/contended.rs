@@ -398,7 +398,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             // Before the grant: from then on, the next head may name itself.
             let asleep = owner
                 && status::load(next.node).parked()
-                && !self.policy().wakes(at.node, next.node)
+                && !self.policy().wakes()
                 && self.leave_asleep(next);
             let target = P::arena().reference(next.id.index());
             let was = status::grant(next.node);
@@ -418,9 +418,9 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
 
     /// Wakes the waiter behind the caller, who is the head, if the policy wants it up in time.
     fn wake_ahead(&self, me: Place<P>) {
-        if let Some(next) = me.next()
+        if self.policy().wakes()
+            && let Some(next) = me.next()
             && status::load(next.node).parked()
-            && self.policy().wakes(me.node, next.node)
             && let Some(next) = P::arena().reference(next.id.index())
         {
             P::unpark(next);
