@@ -170,6 +170,30 @@ fn who_waits_for_a_killed_process_is_told() {
 }
 
 #[test]
+fn who_was_killed_is_dead_before_its_parent_has_waited_for_it() {
+    let common = map();
+    let victim = child(|| {
+        std::mem::forget(common.mutex.lock());
+        common.note.store(1, Relaxed);
+        loop {
+            thread::sleep(LONG);
+        }
+    });
+    wait_for(&common.note, 1);
+    // SAFETY: a child of ours that was not waited for, and is not here either; the structure is
+    // ours, and any bytes are one.
+    unsafe {
+        assert_eq!(libc::kill(victim, libc::SIGKILL), 0);
+        let mut ended: libc::siginfo_t = std::mem::zeroed();
+        let how = libc::WEXITED | libc::WNOWAIT;
+        assert_eq!(libc::waitid(libc::P_PID, victim.cast_unsigned(), &raw mut ended, how), 0);
+    }
+    let found = common.mutex.try_lock_for(LONG);
+    assert!(found.expect("found in time").is_err(), "the owner was killed");
+    assert!(!exits_well(victim));
+}
+
+#[test]
 fn each_owner_is_told_until_one_recovers() {
     let common = map();
     let lock_and_die = || std::mem::forget(common.mutex.lock());

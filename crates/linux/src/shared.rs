@@ -1,9 +1,9 @@
 //! Waiting across processes: the futex without its private flag.
 
-use antiphon_platform::{Deadline, Parked, SharedWait};
+use antiphon_platform::{Deadline, Parked, SharedWait, ThreadId};
 
 use crate::futex::{self, Slept, Whose};
-use crate::{Linux, U32};
+use crate::{Linux, U32, thread};
 
 impl SharedWait for Linux {
     fn wait_shared(word: &U32, expected: u32, deadline: Option<Deadline>) -> Parked {
@@ -11,6 +11,10 @@ impl SharedWait for Linux {
             Slept::Maybe => Parked::Woken,
             Slept::TimedOut => Parked::TimedOut,
         }
+    }
+
+    fn ended(thread: ThreadId) -> bool {
+        thread::ended(thread)
     }
 
     fn wake_shared(word: *const U32, count: u32) {

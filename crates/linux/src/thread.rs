@@ -1,5 +1,6 @@
 //! Who the caller is: the kernel's thread id, asked for once a thread.
 
+use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::ThreadId;
@@ -35,6 +36,34 @@ pub(crate) fn alive(thread: ThreadId) -> bool {
     sent != Err(sys::Errno(libc::ESRCH))
 }
 
+/// Whether a thread of that id, of any process, has ended. Asks more than [`alive`]: the first
+/// thread of a process keeps its id after it has ended, until the others have and the parent has
+/// waited for them.
+pub(crate) fn ended(thread: ThreadId) -> bool {
+    !alive(thread) || is_zombie(thread).unwrap_or(false)
+}
+
+/// What the kernel says of the thread's state (proc(5), `/proc/pid/stat`): the letter behind its
+/// name, which is in parentheses and may have some in it. `None`: nothing.
+fn is_zombie(thread: ThreadId) -> Option<bool> {
+    let mut path = [0; 24];
+    let mut at = 0;
+    let mut push = |bytes: &[u8]| {
+        path[at..at + bytes.len()].copy_from_slice(bytes);
+        at += bytes.len();
+    };
+    push(b"/proc/");
+    let digits = thread.0.checked_ilog10()?;
+    for digit in (0..=digits).rev() {
+        push(&[b'0' + (thread.0 / 10_u32.pow(digit) % 10) as u8]);
+    }
+    push(b"/stat");
+    let mut buffer = [0; 128];
+    let told = sys::read_file(CStr::from_bytes_until_nul(&path).ok()?, &mut buffer)?;
+    let name_ends = told.iter().rposition(|&byte| byte == b')')?;
+    Some(matches!(told.get(name_ends + 2)?, b'Z' | b'X'))
+}
+
 /// The kernel's id of the calling thread.
 pub(crate) fn ask() -> u32 {
     // SAFETY: takes nothing.
@@ -46,6 +75,13 @@ pub(crate) fn ask() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_runs_has_not_ended_and_nothing_is_known_of_who_is_not_there() {
+        let here = current();
+        assert_eq!((is_zombie(here), ended(here)), (Some(false), false));
+        assert_eq!((is_zombie(ThreadId(0)), is_zombie(ThreadId(u32::MAX))), (None, None));
+    }
 
     #[test]
     fn threads_differ_and_end() {

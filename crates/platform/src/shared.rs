@@ -1,6 +1,6 @@
 //! Waiting on words that several processes share.
 
-use crate::{Deadline, Parked, Platform};
+use crate::{Deadline, Parked, Platform, ThreadId};
 
 /// A machine on which threads of several processes wait for each other, by a word of memory that
 /// they share. Apart from [`Platform`]: waiter nodes and their names mean nothing in another
@@ -15,6 +15,12 @@ pub trait SharedWait: Platform {
     ///
     /// [`wake_shared`]: Self::wake_shared
     fn wait_shared(word: &Self::U32, expected: u32, deadline: Option<Deadline>) -> Parked;
+
+    /// Whether a thread, of any process, has ended; it may be one that got the id later, which has
+    /// not. Of a process that nobody has waited for, the threads have ended all the same.
+    fn ended(thread: ThreadId) -> bool {
+        !Self::alive(thread)
+    }
 
     /// Wakes up to `count` threads, of any process, that wait on the word at this address. The
     /// address is used as a name only: the word may be gone.

@@ -128,7 +128,7 @@ impl<P: SharedWait, F: Form> SharedMutex<P, F> {
         let mut marks = 0;
         let mut seen = self.word.load(Relaxed);
         loop {
-            let dead = marks != 0 && !P::alive(ThreadId(seen & OWNER));
+            let dead = marks != 0 && P::ended(ThreadId(seen & OWNER));
             if seen & OWNER == 0 || dead {
                 match self.take(seen, marks) {
                     Ok(acquired) => return Some(acquired),
