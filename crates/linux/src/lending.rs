@@ -15,9 +15,14 @@
 //! | 48–55 | `own` | the thread's rank without them |
 //! | 56–63 | `lent` | the highest rank that was lent to it |
 //!
-//! The word changes before a thread is raised, and after it was lowered. Who lowers it and finds
-//! that another has lent meanwhile raises it again. So a rank that was lent may be lost for a
-//! moment, and none stays.
+//! - LEND-1: while a word names nobody, its thread has its own rank; so that is asked for by who
+//!   has put the name there, and by nobody before. Until `own` stands, others are refused.
+//! - LEND-2: a thread is raised and lowered by who has a loan counted. Who lowers it and finds that
+//!   another has lent meanwhile raises it again before its own loan is off.
+//!
+//! So a rank that was lent may be lost for a moment, and none stays. The child of a fork has the
+//! rank that its parent's thread was lent, and gives that back as soon as it asks for its id. A
+//! thread that is started by one to which something is lent keeps that: the kernel has it so.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -30,6 +35,8 @@ use crate::{identity, sys};
 const WORDS: usize = 64;
 /// The rank of nice value -20.
 const HIGHEST: u8 = 40;
+/// In place of a thread's own rank, which is 1 at least: it is being asked for.
+const UNKNOWN: u8 = 0;
 
 static TABLE: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 
@@ -59,32 +66,80 @@ impl Entry {
 
 /// The thread as the table names it.
 fn name(thread: ThreadId) -> u32 {
-    identity::epoch() << 22 | thread.0 & ((1 << 22) - 1)
+    name_in(identity::epoch(), thread)
+}
+
+fn name_in(epoch: u32, thread: ThreadId) -> u32 {
+    epoch << 22 | thread.0 & ((1 << 22) - 1)
+}
+
+/// Who knows a thread's rank and can change it: the kernel.
+trait Ranks {
+    /// The rank of a thread's nice value, 1 to 40.
+    fn rank(&self, thread: ThreadId) -> Result<u8, Unsupported>;
+    fn set_rank(&self, thread: ThreadId, rank: u8) -> Result<(), Unsupported>;
+}
+
+struct Kernel;
+
+impl Ranks for Kernel {
+    fn rank(&self, thread: ThreadId) -> Result<u8, Unsupported> {
+        let args = [libc::PRIO_PROCESS as usize, thread.0 as usize];
+        // SAFETY: takes numbers.
+        let told = unsafe { sys::call(libc::SYS_getpriority, args) }.map_err(|_| Unsupported)?;
+        u8::try_from(told).map_err(|_| Unsupported)
+    }
+
+    fn set_rank(&self, thread: ThreadId, rank: u8) -> Result<(), Unsupported> {
+        let nice = 20 - isize::from(rank);
+        let args = [libc::PRIO_PROCESS as usize, thread.0 as usize, nice.cast_unsigned()];
+        // SAFETY: takes numbers.
+        unsafe { sys::call(libc::SYS_setpriority, args) }.map(drop).map_err(|_| Unsupported)
+    }
+}
+
+fn word(thread: ThreadId) -> &'static AtomicU64 {
+    &TABLE[thread.0 as usize % WORDS]
 }
 
 /// See [`Platform::lend`](antiphon_platform::Platform::lend). Two system calls.
 pub(crate) fn lend(thread: ThreadId, rank: u8) -> Result<(), Unsupported> {
+    lend_by(&Kernel, word(thread), thread, rank)
+}
+
+fn lend_by(
+    ranks: &impl Ranks,
+    word: &AtomicU64,
+    thread: ThreadId,
+    rank: u8,
+) -> Result<(), Unsupported> {
     let (name, rank) = (name(thread), rank.min(HIGHEST));
-    let word = &TABLE[thread.0 as usize % WORDS];
     // Relaxed, all of them: each word stands for itself.
     let mut seen = word.load(Relaxed);
-    let new = loop {
+    let mut new = loop {
         let old = Entry::from_bits(seen);
-        let new = if old.thread == name {
+        let new = if old.thread == name && old.own != UNKNOWN {
             let loans = old.loans.checked_add(1).ok_or(Unsupported)?;
             Entry { loans, lent: old.lent.max(rank), ..old }
         } else if old.thread >> 22 == name >> 22 {
             return Err(Unsupported);
         } else {
-            Entry { thread: name, loans: 1, own: priority(thread)?, lent: rank }
+            Entry { thread: name, loans: 1, own: UNKNOWN, lent: rank }
         };
         match word.compare_exchange(seen, new.bits(), Relaxed, Relaxed) {
             Ok(_) => break new,
             Err(now) => seen = now,
         }
     };
-    if new.lent > new.own && set_priority(thread, new.lent).is_err() {
-        reclaim(thread);
+    if new.own == UNKNOWN {
+        // LEND-1: till then the word is ours alone.
+        let own = ranks.rank(thread);
+        new.own = own.unwrap_or(UNKNOWN);
+        word.store(if own.is_ok() { new.bits() } else { 0 }, Relaxed);
+        own?;
+    }
+    if new.lent > new.own && ranks.set_rank(thread, new.lent).is_err() {
+        reclaim_by(ranks, word, thread);
         return Err(Unsupported);
     }
     Ok(())
@@ -93,8 +148,11 @@ pub(crate) fn lend(thread: ThreadId, rank: u8) -> Result<(), Unsupported> {
 /// See [`Platform::reclaim`](antiphon_platform::Platform::reclaim). A system call, if it is the
 /// last loan.
 pub(crate) fn reclaim(thread: ThreadId) {
+    reclaim_by(&Kernel, word(thread), thread);
+}
+
+fn reclaim_by(ranks: &impl Ranks, word: &AtomicU64, thread: ThreadId) {
     let name = name(thread);
-    let word = &TABLE[thread.0 as usize % WORDS];
     let mut lowered = false;
     let mut seen = word.load(Relaxed);
     loop {
@@ -102,23 +160,33 @@ pub(crate) fn reclaim(thread: ThreadId) {
         if old.thread != name || old.loans == 0 {
             return;
         }
-        // A thread that has ended needs nothing any more; else anybody may be lowered.
-        let raised = old.lent > old.own;
-        if old.loans == 1 && raised {
-            lowered = set_priority(thread, old.own).is_ok();
+        // LEND-2. A thread that has ended needs nothing any more; else anybody may be lowered.
+        // Refused to be raised again, it is as if nothing had been lent.
+        if old.loans == 1 && old.lent > old.own {
+            lowered = ranks.set_rank(thread, old.own).is_ok();
+        } else if lowered {
+            let _ = ranks.set_rank(thread, old.lent);
         }
         let new = Entry { loans: old.loans - 1, ..old };
         let bits = if new.loans == 0 { 0 } else { new.bits() };
         match word.compare_exchange(seen, bits, Relaxed, Relaxed) {
-            Ok(_) => {
-                if lowered && new.loans > 0 {
-                    // Refused, it is as if nothing had been lent.
-                    let _ = set_priority(thread, new.lent);
-                }
-                return;
-            }
+            Ok(_) => return,
             Err(now) => seen = now,
         }
+    }
+}
+
+/// Gives back what was lent to the calling thread before a fork, when it was `thread` in the
+/// process of `epoch`: the table still says so.
+pub(crate) fn forked(epoch: u32, thread: ThreadId) {
+    let word = word(thread);
+    let seen = word.load(Relaxed);
+    let old = Entry::from_bits(seen);
+    let lent = old.thread == name_in(epoch, thread) && old.own != UNKNOWN && old.lent > old.own;
+    // Who takes the entry off has to do it; others may have a use for the word by now.
+    if lent && word.compare_exchange(seen, 0, Relaxed, Relaxed).is_ok() {
+        // Anybody may be lowered; 0 is the caller.
+        let _ = Kernel.set_rank(ThreadId(0), old.own);
     }
 }
 
@@ -130,28 +198,14 @@ pub(crate) fn reclaim(thread: ThreadId) {
 /// (`ulimit -e 40`).
 pub fn may_lend() -> Result<(), Unsupported> {
     let me = crate::thread::current();
-    lend(me, (priority(me)? + 1).min(HIGHEST))?;
+    lend(me, (Kernel.rank(me)? + 1).min(HIGHEST))?;
     reclaim(me);
     Ok(())
 }
 
-/// The rank of a thread's nice value, 1 to 40, as the kernel tells it.
-fn priority(thread: ThreadId) -> Result<u8, Unsupported> {
-    let args = [libc::PRIO_PROCESS as usize, thread.0 as usize];
-    // SAFETY: takes numbers.
-    let told = unsafe { sys::call(libc::SYS_getpriority, args) }.map_err(|_| Unsupported)?;
-    u8::try_from(told).map_err(|_| Unsupported)
-}
-
-fn set_priority(thread: ThreadId, rank: u8) -> Result<(), sys::Errno> {
-    let nice = 20 - isize::from(rank);
-    let args = [libc::PRIO_PROCESS as usize, thread.0 as usize, nice.cast_unsigned()];
-    // SAFETY: takes numbers.
-    unsafe { sys::call(libc::SYS_setpriority, args) }.map(drop)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::io::Write;
 
     use super::*;
@@ -170,26 +224,141 @@ mod tests {
     fn a_thread_is_lent_a_rank_and_has_its_own_back() {
         let ranks = std::thread::spawn(|| {
             let me = crate::thread::current();
-            assert!(set_priority(me, 5).is_ok(), "anybody may be nicer");
-            let mut seen = vec![priority(me)];
+            assert!(Kernel.set_rank(me, 5).is_ok(), "anybody may be nicer");
+            let mut seen = vec![Kernel.rank(me)];
             let permitted = permitted();
             for rank in [9, 30, 7] {
                 let lent = lend(me, rank);
                 assert_eq!(lent.is_ok(), permitted, "{rank}");
-                seen.push(priority(me));
+                seen.push(Kernel.rank(me));
             }
             for _ in 0..3 {
                 reclaim(me);
-                seen.push(priority(me));
+                seen.push(Kernel.rank(me));
             }
             // One too many does nothing.
             reclaim(me);
-            assert_eq!(priority(me), Ok(5));
+            assert_eq!(Kernel.rank(me), Ok(5));
             (permitted, seen)
         });
         let Ok((permitted, seen)) = ranks.join() else { panic!("the thread has failed") };
         let expected = if permitted { [5, 9, 30, 30, 30, 30, 5] } else { [5; 7] };
         assert_eq!(seen, expected.map(Ok));
+    }
+
+    /// What another thread does right before or after a call of the kernel.
+    #[derive(Clone, Copy)]
+    enum Between {
+        Nothing,
+        Lend(u8),
+        Reclaim,
+    }
+
+    /// A thread's rank, and others that lend it something in between.
+    struct Crossing {
+        rank: Cell<u8>,
+        word: AtomicU64,
+        /// In base 4, from the lowest digit: what happens in between.
+        script: Cell<u32>,
+        lent: Cell<u32>,
+        inside: Cell<bool>,
+    }
+
+    impl Crossing {
+        const OWN: u8 = 5;
+        const TARGET: ThreadId = ThreadId(77);
+
+        fn between(&self) {
+            if self.inside.replace(true) {
+                return;
+            }
+            use Between::{Lend, Nothing, Reclaim};
+            let act = [Nothing, Lend(20), Lend(40), Reclaim];
+            let script = self.script.get();
+            self.script.set(script / 4);
+            match act[script as usize % 4] {
+                Nothing => {}
+                Lend(rank) => {
+                    let had = lend_by(self, &self.word, Self::TARGET, rank).is_ok();
+                    self.lent.set(self.lent.get() + u32::from(had));
+                }
+                Reclaim => {
+                    if let Some(left) = self.lent.get().checked_sub(1) {
+                        self.lent.set(left);
+                        reclaim_by(self, &self.word, Self::TARGET);
+                    }
+                }
+            }
+            self.inside.set(false);
+        }
+    }
+
+    impl Ranks for Crossing {
+        fn rank(&self, _: ThreadId) -> Result<u8, Unsupported> {
+            self.between();
+            let rank = self.rank.get();
+            self.between();
+            Ok(rank)
+        }
+
+        fn set_rank(&self, _: ThreadId, rank: u8) -> Result<(), Unsupported> {
+            self.between();
+            self.rank.set(rank);
+            self.between();
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn loans_that_cross_leave_nothing_behind() {
+        // Before and after each of four calls of the kernel, and before the fifth; there are three
+        // if nobody comes in between.
+        for script in 0..4_u32.pow(9) {
+            let all = Crossing {
+                rank: Cell::new(Crossing::OWN),
+                word: AtomicU64::new(0),
+                script: Cell::new(script),
+                lent: Cell::new(0),
+                inside: Cell::new(false),
+            };
+            if lend_by(&all, &all.word, Crossing::TARGET, 30).is_ok() {
+                reclaim_by(&all, &all.word, Crossing::TARGET);
+            }
+            all.script.set(0);
+            for _ in 0..all.lent.get() {
+                assert!(all.rank.get() > Crossing::OWN, "lent, and not lost: script {script}");
+                reclaim_by(&all, &all.word, Crossing::TARGET);
+            }
+            assert_eq!((all.rank.get(), all.word.load(Relaxed)), (Crossing::OWN, 0), "{script}");
+        }
+    }
+
+    #[test]
+    fn a_child_does_not_keep_what_its_parent_was_lent() {
+        let kept = std::thread::spawn(|| {
+            let me = crate::thread::current();
+            assert!(Kernel.set_rank(me, 5).is_ok());
+            if !permitted() {
+                return 5;
+            }
+            assert!(lend(me, 30).is_ok());
+            // SAFETY: the child makes system calls, and ends.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                let rank = Kernel.rank(crate::thread::current()).map_or(0, i32::from);
+                // SAFETY: ends the child.
+                unsafe { libc::_exit(rank) }
+            }
+            assert!(child > 0);
+            let mut status = 0;
+            // SAFETY: the word is ours.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            assert_eq!(Kernel.rank(me), Ok(30), "the parent has it still");
+            reclaim(me);
+            libc::WEXITSTATUS(status)
+        });
+        let Ok(kept) = kept.join() else { panic!("the thread has failed") };
+        assert_eq!(kept, 5);
     }
 
     #[test]

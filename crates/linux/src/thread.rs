@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::ThreadId;
 
-use crate::{identity, local, sys};
+use crate::{identity, lending, local, sys};
 
 /// The calling thread.
 ///
@@ -21,6 +21,9 @@ pub(crate) fn current() -> ThreadId {
         }
         let id = ask();
         thread.id.store(u64::from(epoch) << 32 | u64::from(id), Relaxed);
+        if kept != 0 {
+            lending::forked((kept >> 32) as u32, ThreadId(kept as u32));
+        }
         ThreadId(id)
     })
 }
