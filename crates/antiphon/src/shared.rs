@@ -59,6 +59,7 @@ pub trait Shared: sealed::Sealed + Sized {
     /// - Nothing but the methods of `Self` touches it.
     /// - A value in it means the same in each process: it holds no pointers, handles or references.
     /// - The processes are in one PID namespace.
+    /// - Of a [`Mutex`]: as of [`Mutex::new`].
     unsafe fn from_ptr<'a>(pointer: *mut Self) -> &'a Self {
         // SAFETY: the caller's promise.
         unsafe { &*pointer }
@@ -101,7 +102,17 @@ pub type Locked<'a, T> = Result<MutexGuard<'a, T>, OwnerDied<'a, T>>;
 
 impl<T> Mutex<T> {
     /// A free mutex, to be written where processes share it.
-    pub const fn new(value: T) -> Self {
+    ///
+    /// ```compile_fail,E0133
+    /// // A thread could leak a guard, hand out what it leads to, and end.
+    /// static MUTEX: antiphon::shared::Mutex<u64> = antiphon::shared::Mutex::new(0);
+    /// ```
+    ///
+    /// # Safety
+    ///
+    /// Once the thread that has locked it has ended, nobody uses a reference that it had from a
+    /// guard, which it must have leaked then: others own the mutex from then on.
+    pub const unsafe fn new(value: T) -> Self {
         Self { raw: SharedMutex::NEW, value: UnsafeCell::new(value) }
     }
 
@@ -152,7 +163,8 @@ impl<T> Deref for MutexGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: this thread owns the mutex.
+        // SAFETY: this thread owns the mutex, for as long as it lives; and who made the mutex has
+        // promised that the reference is used no longer.
         unsafe { &*self.mutex.value.get() }
     }
 }
