@@ -15,6 +15,7 @@
 //! May be called in the child of a `vfork`: it writes to the recording and its own stack alone.
 
 use core::ffi::{CStr, c_char, c_int};
+use core::mem::MaybeUninit;
 
 use antiphon_record::layout::PROGRAM_BYTES;
 
@@ -135,10 +136,10 @@ fn inherited() -> Texts {
 
 /// Notes the program at `path`, which may be relative to `folder`; if it is empty, `folder` itself.
 fn note(folder: c_int, path: Text, environment: Texts) {
-    if path.is_null() || inherit::is_alone() || !recorder::is_on() {
+    if inherit::is_alone() || !recorder::is_on() || !is_file(folder, path) {
         return;
     }
-    // SAFETY: the caller's string.
+    // SAFETY: a string that the kernel has read.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes();
     if !path.is_empty() || folder != libc::AT_FDCWD {
         note_if_there(folder, &[path], environment);
@@ -249,6 +250,20 @@ impl Path {
         let at = libc::AT_FDCWD as isize as usize;
         let args = [at, self.bytes.as_ptr() as usize, libc::X_OK as usize, 0];
         // SAFETY: the path ends in zero.
-        unsafe { sys::call(libc::SYS_faccessat, args) }.is_some()
+        let allowed = unsafe { sys::call(libc::SYS_faccessat, args) }.is_some();
+        allowed && is_file(libc::AT_FDCWD, self.bytes.as_ptr().cast())
     }
+}
+
+/// Whether there is a file at `path`, relative to `folder` as above, and no folder. The kernel
+/// looks, and not we: who executes what is at a wrong address is told `EFAULT`.
+fn is_file(folder: c_int, path: Text) -> bool {
+    let mut status = MaybeUninit::<libc::stat>::zeroed();
+    let at = folder as isize as usize;
+    let flags = libc::AT_EMPTY_PATH as usize;
+    let args = [at, path as usize, status.as_mut_ptr() as usize, flags];
+    // SAFETY: the kernel reads the path if it can, and writes to what is ours.
+    let told = unsafe { sys::call(libc::SYS_newfstatat, args) }.is_some();
+    // SAFETY: numbers, of which zero is valid.
+    told && unsafe { status.assume_init() }.st_mode & libc::S_IFMT == libc::S_IFREG
 }

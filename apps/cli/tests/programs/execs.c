@@ -1,5 +1,6 @@
 /* Executes FOLDER/NAME by each function that there is for it. FOLDER is in PATH. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -56,7 +57,12 @@ int main(int argc, char **argv)
 	wait_for(child);
 	CHILD(execve(path, given, marked));
 	CHILD(execle(path, name, "1", (char *)NULL, marked));
-	/* What fails must fail as it does. */
+	/* What fails must fail as it does, and was no program. */
+	if (execv(folder, given) != -1 || errno != EACCES)
+		return 1;
+	const char *volatile nowhere = (const char *)8;
+	if (execve(nowhere, given, environ) != -1 || errno != EFAULT)
+		return 1;
 	if (execv("/no/such/program", given) != -1 || execlp("no-such-program", "x", NULL) != -1)
 		return 1;
 	perror("failed");
