@@ -61,6 +61,23 @@ fn a_lock_has_the_policy_of_the_function_where_it_is_waited_for_or_made() {
 }
 
 #[test]
+fn a_readers_writer_lock_has_the_policy_of_the_place_where_it_is_read_written_or_made() {
+    let folder = Folder::new("sites-rw");
+    let program = folder.compile("sites_rw.c", &["-D_GNU_SOURCE"]);
+    let cases = [
+        ("make", "made 1 read 0 written 0\n"),
+        ("read_here", "made 0 read 1 written 0\n"),
+        ("write_here", "made 0 read 0 written 1\n"),
+    ];
+    for (function, expected) in cases {
+        let text = format!("[[site]]\nfunction = \"{function}\"\npolicy = \"none\"\n");
+        let (printed, said) = run(&folder, &text, &program);
+        assert_eq!(printed, expected);
+        assert!(!said.contains("No thread waited"), "{said}");
+    }
+}
+
+#[test]
 fn a_site_is_named_as_the_report_names_it() {
     let folder = Folder::new("sites-named");
     let program = folder.compile("sites.c", &[]);

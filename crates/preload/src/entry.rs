@@ -133,6 +133,8 @@ with_site! {
         = 4 => rwlock::clockwrlock;
     pthread_mutex_init(_mutex: *mut Mutex, _attributes: *const c_void) = 3 => mutex::init;
     __pthread_mutex_init(_mutex: *mut Mutex, _attributes: *const c_void) = 3 => mutex::init;
+    pthread_rwlock_init(_rwlock: *mut RwLock, _attributes: *const c_void) = 3 => rwlock::init;
+    __pthread_rwlock_init(_rwlock: *mut RwLock, _attributes: *const c_void) = 3 => rwlock::init;
     pthread_spin_lock(_spin: *mut AtomicI32) = 2 => spin::lock;
     pthread_spin_trylock(_spin: *mut AtomicI32) = 2 => spin::trylock;
 }
@@ -144,8 +146,6 @@ plain! {
     __pthread_mutex_destroy(mutex: *mut Mutex) => mutex::destroy;
     pthread_rwlock_unlock(rwlock: *mut RwLock) => rwlock::unlock;
     __pthread_rwlock_unlock(rwlock: *mut RwLock) => rwlock::unlock;
-    pthread_rwlock_init(rwlock: *mut RwLock, attributes: *const c_void) => rwlock::init;
-    __pthread_rwlock_init(rwlock: *mut RwLock, attributes: *const c_void) => rwlock::init;
     pthread_rwlock_destroy(rwlock: *mut RwLock) => rwlock::destroy;
     __pthread_rwlock_destroy(rwlock: *mut RwLock) => rwlock::destroy;
     pthread_cond_init(cond: *mut Cond, attributes: *const c_void) => cond::init;

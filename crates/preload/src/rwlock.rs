@@ -194,14 +194,27 @@ fn unlock_slowly(rwlock: &RwLock) -> c_int {
 /// # Safety
 ///
 /// As POSIX says: the objects are the program's, and initialised where they must be.
-pub(crate) unsafe extern "C" fn init(rwlock: *mut RwLock, attributes: *const c_void) -> c_int {
+pub(crate) unsafe extern "C" fn init(
+    rwlock: *mut RwLock,
+    attributes: *const c_void,
+    site: usize,
+) -> c_int {
     if attributes.is_null() && !mode::theirs() {
         // SAFETY: the caller of `pthread_rwlock_init` gave us memory for a lock.
         unsafe { rwlock.write(RwLock::new()) };
-        return 0;
+    } else {
+        // The C library knows what its attributes mean, and zeroes all but flags and `shared`.
+        let code = forward!(RWLOCK_INIT(rwlock, attributes));
+        if code != 0 {
+            return code;
+        }
     }
-    // The C library knows what its attributes mean, and zeroes all but flags and `shared`.
-    forward!(RWLOCK_INIT(rwlock, attributes))
+    // SAFETY: initialised above.
+    let rwlock = unsafe { &*rwlock };
+    if !rwlock.is_theirs() {
+        rwlock.settle(site);
+    }
+    0
 }
 
 /// `pthread_rwlock_destroy`: as there, nothing is looked at and nothing done.
@@ -323,6 +336,7 @@ fn wait(rwlock: &RwLock, way: Way, site: usize, take: impl FnOnce() -> c_int) ->
     let visit = recorder::visit(way.recorded(), address, site);
     let wait = visit.map(|visit| visit.wait());
     recorder::look_for_strangers(address, rwlock.last_waiter());
+    rwlock.settle(site);
     let code = take();
     if let Some(wait) = wait {
         wait.ends(code == 0);

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64};
 
 use antiphon_linux::Linux;
 use antiphon_record::sites::{FILE_BYTES, File as Layout, Rules, VARIABLE};
-use antiphon_sync::lock::ShflMutex;
+use antiphon_sync::lock::{ShflMutex, ShflRwLock};
 use antiphon_sync::policy::Chosen;
 
 use crate::sys::File;
@@ -28,6 +28,28 @@ static BASE: AtomicPtr<Layout> = AtomicPtr::new(null_mut());
 static KNOWN: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
 const SLOTS: usize = 1 << 10;
 const RULE_BITS: u32 = 16;
+
+/// A lock whose policy may be chosen.
+pub(crate) trait Choosable {
+    fn policy(&self) -> Chosen;
+    fn set_policy(&self, policy: Chosen);
+}
+
+macro_rules! choosable {
+    ($($lock:ty)*) => {$(
+        impl Choosable for $lock {
+            fn policy(&self) -> Chosen {
+                self.policy()
+            }
+
+            fn set_policy(&self, policy: Chosen) {
+                self.set_policy(policy);
+            }
+        }
+    )*};
+}
+
+choosable! { ShflMutex<Linux> ShflRwLock<Linux> }
 
 /// Maps the file that the environment names, if it does. Called at load.
 pub(crate) fn start() {
@@ -56,14 +78,14 @@ pub(crate) fn is_on() -> bool {
 
 /// Gives the lock the policy of the site that the caller called from, if it has one.
 #[inline]
-pub(crate) fn settle(lock: &ShflMutex<Linux>, site: usize) {
+pub(crate) fn settle(lock: &impl Choosable, site: usize) {
     if is_on() {
         choose(lock, site);
     }
 }
 
 #[cold]
-fn choose(lock: &ShflMutex<Linux>, site: usize) {
+fn choose(lock: &impl Choosable, site: usize) {
     // Acquire: pairs with the store in `start`.
     let base = BASE.load(Acquire);
     // SAFETY: what is stored there was mapped and looked at by `start`.

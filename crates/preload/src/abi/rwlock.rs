@@ -45,7 +45,7 @@ use antiphon_sync::lock::{Recursive, Refused, ShflRwLock};
 
 use crate::mode;
 use crate::recorder::holds::{Note, Noted};
-use crate::thread;
+use crate::{sites, thread};
 
 /// `pthread_rwlock_t`.
 #[repr(C)]
@@ -143,6 +143,12 @@ impl RwLock {
     /// Who came last of those that wait; of a lock of ours.
     pub(crate) fn last_waiter(&self) -> Option<WaiterId> {
         self.lock.last_waiter()
+    }
+
+    /// Gives it the policy of a site; of a lock of ours.
+    #[inline]
+    pub(crate) fn settle(&self, site: usize) {
+        sites::settle(&self.lock, site);
     }
 
     /// Takes it to read, if that needs no wait. As the others below, of a lock of ours.
