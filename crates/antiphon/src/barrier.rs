@@ -25,7 +25,7 @@ use antiphon_sync::wait;
 pub struct Barrier(wait::Barrier<Linux>);
 
 /// What [`Barrier::wait`] returns.
-pub struct BarrierWaitResult(bool);
+pub struct BarrierWaitResult(pub(crate) bool);
 
 impl Barrier {
     /// A barrier for `threads` threads; 0 is the same as 1.

@@ -1,11 +1,12 @@
-//! A mutex, a condition variable and a semaphore for memory that several processes share.
+//! Locks, a condition variable, a semaphore and a barrier for memory that several processes share.
 //!
 //! The other types of this crate know threads of their own process only. These are a word or two
 //! each, without pointers, and wait in the kernel: a little slower under contention, and comers go
 //! ahead of sleepers. They block threads, not fibers.
 //!
-//! Memory that is all zero holds a free mutex of zeros, a condition variable, and a semaphore
-//! without permits. Who maps it says so by [`Shared::from_ptr`]:
+//! Memory that is all zero holds a free mutex or readers-writer lock of zeros, a condition
+//! variable, a semaphore without permits, and a barrier for one. Who maps it says so by
+//! [`Shared::from_ptr`]:
 //!
 //! ```
 //! use antiphon::shared::{Mutex, Shared};
@@ -27,6 +28,9 @@
 //! }
 //! ```
 
+mod barrier;
+mod rwlock;
+
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
@@ -38,12 +42,16 @@ use antiphon_sync::shared::{Acquired, SharedCondvar, SharedMutex, SharedSemaphor
 
 use crate::TooManyPermits;
 use crate::raw::deadline_after;
+pub use barrier::Barrier;
+pub use rwlock::{ReadGuard, RwLock, WriteGuard, WriterDied};
 
 mod sealed {
     pub trait Sealed {}
     impl<T> Sealed for super::Mutex<T> {}
     impl Sealed for super::Condvar {}
     impl Sealed for super::Semaphore {}
+    impl<T> Sealed for super::RwLock<T> {}
+    impl Sealed for super::Barrier {}
 }
 
 /// What may be used in memory that processes share.
@@ -69,6 +77,8 @@ pub trait Shared: sealed::Sealed + Sized {
 impl<T> Shared for Mutex<T> {}
 impl Shared for Condvar {}
 impl Shared for Semaphore {}
+impl<T> Shared for RwLock<T> {}
+impl Shared for Barrier {}
 
 /// A mutex that processes share, 4 bytes beside its value.
 ///

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon::TooManyPermits;
-use antiphon::shared::{Condvar, Mutex, Semaphore, Shared};
+use antiphon::shared::{Barrier, Condvar, Mutex, RwLock, Semaphore, Shared};
 
 /// Longer than it takes to find out that an owner is dead, on a busy machine too.
 const LONG: Duration = Duration::from_secs(20);
@@ -18,6 +18,7 @@ struct Common {
     mutex: Mutex<[u64; 2]>,
     changed: Condvar,
     semaphore: Semaphore,
+    rwlock: RwLock<[u64; 2]>,
     note: AtomicU32,
 }
 
@@ -231,8 +232,146 @@ fn a_killed_waiter_takes_no_wake_with_it() {
 }
 
 #[test]
+fn rounds_of_a_barrier_cross_processes() {
+    const ROUNDS: u32 = 2_000;
+    let common = map();
+    let barrier = share_barrier(3);
+    // Between two waits all are in the same round.
+    let work = || {
+        (1..=ROUNDS).all(|round| {
+            common.note.fetch_add(1, Relaxed);
+            let led = barrier.wait().is_leader();
+            let fine = common.note.load(Relaxed) == 3 * round;
+            if led {
+                let _ = common.semaphore.release(1);
+            }
+            barrier.wait();
+            fine
+        })
+    };
+    let children = [child(work), child(work)];
+    assert!(work());
+    assert!(children.into_iter().all(exits_well));
+    assert_eq!(common.semaphore.available_permits(), ROUNDS, "one leader a round");
+}
+
+#[test]
+fn who_waits_at_a_barrier_for_a_killed_process_may_give_up() {
+    let common = map();
+    let barrier = share_barrier(2);
+    let victim = child(|| {
+        common.note.store(1, Relaxed);
+        loop {
+            thread::sleep(LONG);
+        }
+    });
+    wait_for(&common.note, 1);
+    kill(victim);
+    // Twice: neither time counts.
+    assert!(barrier.wait_for(Duration::from_millis(2)).is_none());
+    assert!(barrier.wait_for(Duration::from_millis(2)).is_none());
+    let partner = child(|| {
+        let _ = barrier.wait();
+        true
+    });
+    assert!(barrier.wait_for(LONG).is_some());
+    assert!(exits_well(partner));
+}
+
+/// A barrier in a mapping that children have too.
+fn share_barrier(threads: u32) -> &'static Barrier {
+    let place = ptr::from_ref(map()).cast_mut().cast::<Barrier>();
+    // SAFETY: a mapping of its own, large enough and never unmapped, that nobody uses yet.
+    unsafe {
+        place.write(Barrier::new(threads));
+        Shared::from_ptr(place)
+    }
+}
+
+#[test]
+fn writers_of_any_process_are_alone() {
+    const ROUNDS: u64 = 5_000;
+    let common = map();
+    let write = || {
+        (0..ROUNDS).all(|_| {
+            let Ok(mut pair) = common.rwlock.write() else { return false };
+            pair[0] += 1;
+            std::hint::black_box(&mut *pair);
+            pair[1] += 1;
+            pair[0] == pair[1]
+        })
+    };
+    let read = || {
+        (0..ROUNDS).all(|_| {
+            common.rwlock.read().is_ok_and(|pair| pair[0] == std::hint::black_box(&pair)[1])
+        })
+    };
+    let children = [child(write), child(read)];
+    thread::scope(|scope| {
+        let threads = [scope.spawn(write), scope.spawn(read)];
+        assert!(threads.into_iter().all(|thread| thread.join().unwrap()));
+    });
+    assert!(children.into_iter().all(exits_well));
+    assert_eq!(*common.rwlock.read().unwrap(), [2 * ROUNDS; 2]);
+}
+
+#[test]
+fn readers_and_writers_are_told_of_a_killed_writer() {
+    let common = map();
+    let victim = child(|| {
+        let Ok(mut pair) = common.rwlock.write() else { return false };
+        pair[0] = 7;
+        common.note.store(1, Relaxed);
+        loop {
+            thread::sleep(LONG);
+        }
+    });
+    wait_for(&common.note, 1);
+    assert!(common.rwlock.try_read().is_none() && common.rwlock.try_write().is_none());
+    assert!(common.rwlock.try_read_for(Duration::from_millis(120)).is_none(), "it lives");
+    kill(victim);
+    let died = common.rwlock.try_read_for(LONG).expect("found in time").expect_err("told");
+    assert_eq!(died.to_string(), "a writer has died with the lock");
+    assert_eq!(*died.into_guard(), [7, 0]);
+    let died = common.rwlock.write().expect_err("nobody has recovered it");
+    *died.recover() = [8, 8];
+    assert_eq!(*common.rwlock.read().unwrap(), [8, 8]);
+}
+
+#[test]
+fn a_killed_reader_keeps_writers_out_and_a_killed_waiter_nobody() {
+    let common = map();
+    let here = common.rwlock.read().unwrap();
+    let writer = child(|| {
+        common.note.store(1, Relaxed);
+        common.rwlock.write().is_ok()
+    });
+    wait_for(&common.note, 1);
+    let begun = Instant::now();
+    while common.rwlock.try_read().is_some() {
+        assert!(begun.elapsed() < LONG, "it doesn't wait");
+        thread::sleep(Duration::from_millis(1));
+    }
+    // Who reads again doesn't wait for ever, and a dead writer is in nobody's way.
+    drop(common.rwlock.read().unwrap());
+    kill(writer);
+    drop(common.rwlock.read().unwrap());
+    drop(here);
+    assert!(common.rwlock.try_write_for(LONG).is_some_and(|locked| locked.is_ok()));
+
+    let reader = child(|| {
+        std::mem::forget(common.rwlock.read());
+        true
+    });
+    assert!(exits_well(reader));
+    assert!(common.rwlock.try_write_for(Duration::from_millis(120)).is_none());
+    assert!(common.rwlock.read().is_ok());
+}
+
+#[test]
 fn they_are_as_small_as_promised_and_written_once() {
     assert_eq!((size_of::<Mutex<()>>(), size_of::<Condvar>(), size_of::<Semaphore>()), (4, 8, 8));
+    assert_eq!((size_of::<RwLock<()>>(), size_of::<Barrier>()), (4, 8));
     let mut semaphore = Semaphore::new(2);
     // SAFETY: alive and used by nobody else.
     let semaphore: &Semaphore = unsafe { Shared::from_ptr(&raw mut semaphore) };

@@ -49,6 +49,8 @@ mod rw;
 mod scavenging;
 mod semaphore;
 mod shared;
+mod shared_barrier;
+mod shared_rw;
 mod spin;
 mod tests;
 mod watched;
@@ -73,6 +75,8 @@ pub fn all() -> Vec<Entry> {
         barrier::entries(),
         once::entries(),
         shared::entries(),
+        shared_barrier::entries(),
+        shared_rw::entries(),
         arena::entries(),
         scavenging::entries(),
         in_line::entries(),

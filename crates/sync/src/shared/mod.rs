@@ -6,25 +6,31 @@
 //! empty.
 //!
 //! A process may be killed anywhere. So nobody sleeps for longer than [`Form::BACKSTOP_NS`] without
-//! a look, and a mutex knows its owner:
+//! a look, and a mutex knows its owner, as a readers-writer lock its writer:
 //!
 //! - SHARED-1: a mutex has one owner, or one that is dead. Who finds the owner dead owns it and is
 //!   told so, and so is each owner after it until one says that what the lock guards is whole.
 //! - SHARED-2: a sleeper has its word marked, or a wake coming, or one on its way that was woken
 //!   and marks the word.
-//! - SHARED-3: nothing of a mutex or semaphore is touched after the exchange that releases it.
+//! - SHARED-3: nothing of a lock or semaphore is touched after the exchange that releases it.
+//!
+//! Those of the barrier and the readers-writer lock, 4 to 7, are in their files.
 //!
 //! The processes must see the same thread numbers: one PID namespace. A number that was given to
 //! another thread since stands for its former owner: then its death is not seen while that lives.
 //! The kernel's robust list, which knows better, is one a thread and the C library's, whose list it
 //! is to arrange.
 
+mod barrier;
 mod condvar;
 mod mutex;
+mod rwlock;
 mod semaphore;
 
+pub use barrier::{MAX_PARTIES, SharedBarrier};
 pub use condvar::SharedCondvar;
 pub use mutex::{Acquired, SharedMutex};
+pub use rwlock::SharedRwLock;
 pub use semaphore::SharedSemaphore;
 
 use antiphon_platform::{Deadline, Parked, SharedWait};

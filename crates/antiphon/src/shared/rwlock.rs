@@ -1,0 +1,206 @@
+//! The readers-writer lock that processes share.
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+use antiphon_linux::Linux;
+use antiphon_sync::shared::{Acquired, SharedRwLock};
+
+use crate::raw::deadline_after;
+
+/// A readers-writer lock that processes share, 4 bytes beside its value. Writers are preferred:
+/// readers wait behind a writer that waits, for a twentieth of a second.
+///
+/// It knows when a thread or process has died while it wrote, as a [`Mutex`](super::Mutex) does:
+/// then whoever waits comes in, and is told. **Readers are not noted: one that is killed stays
+/// counted, and nobody writes any more.** Where that may happen take a mutex, or write with a
+/// timeout.
+#[repr(C)]
+pub struct RwLock<T> {
+    raw: SharedRwLock<Linux>,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: a writer has the value alone, and sends it to the next; readers share it.
+unsafe impl<T: Send + Sync> Sync for RwLock<T> {}
+
+/// What [`RwLock::read`] returns; leaves when dropped, in whichever thread.
+#[must_use = "the lock is left when its guard is dropped"]
+pub struct ReadGuard<'a, T> {
+    lock: &'a RwLock<T>,
+}
+
+/// What [`RwLock::write`] returns; leaves when dropped. The writer is the thread that has locked.
+#[must_use = "the lock is left when its guard is dropped"]
+pub struct WriteGuard<'a, T> {
+    lock: &'a RwLock<T>,
+    /// Only the writer leaves.
+    thread: PhantomData<*const ()>,
+}
+
+/// The lock was had, with this guard, and a writer has died with it: the value may be half changed.
+///
+/// All are told until a writer says that the value is whole, by [`recover`](Self::recover).
+#[must_use = "the lock is held, and its value not whole"]
+pub struct WriterDied<G>(G);
+
+impl<T> RwLock<T> {
+    /// A free lock, to be written where processes share it.
+    pub const fn new(value: T) -> Self {
+        Self { raw: SharedRwLock::NEW, value: UnsafeCell::new(value) }
+    }
+
+    /// Acquires the lock to read; blocks until it is had. Who writes waits for itself for ever.
+    ///
+    /// # Errors
+    ///
+    /// [`WriterDied`], with the lock.
+    pub fn read(&self) -> Result<ReadGuard<'_, T>, WriterDied<ReadGuard<'_, T>>> {
+        self.reads(self.raw.read())
+    }
+
+    /// Acquires the lock to read if no writer is in or waits; never blocks. One whose writer has
+    /// died is not free before somebody has waited for it.
+    pub fn try_read(&self) -> Option<Result<ReadGuard<'_, T>, WriterDied<ReadGuard<'_, T>>>> {
+        self.raw.try_read().map(|acquired| self.reads(acquired))
+    }
+
+    /// Acquires the lock to read, or gives up after `timeout`.
+    pub fn try_read_for(
+        &self,
+        timeout: Duration,
+    ) -> Option<Result<ReadGuard<'_, T>, WriterDied<ReadGuard<'_, T>>>> {
+        self.raw.read_until(deadline_after(timeout)).map(|acquired| self.reads(acquired))
+    }
+
+    /// Acquires the lock to write; blocks until it is had. Who has it already, in either way, waits
+    /// for itself for ever.
+    ///
+    /// # Errors
+    ///
+    /// [`WriterDied`], with the lock.
+    pub fn write(&self) -> Result<WriteGuard<'_, T>, WriterDied<WriteGuard<'_, T>>> {
+        self.writes(self.raw.write())
+    }
+
+    /// Acquires the lock to write if it is free; never blocks. As [`try_read`](Self::try_read) of a
+    /// dead writer's.
+    pub fn try_write(&self) -> Option<Result<WriteGuard<'_, T>, WriterDied<WriteGuard<'_, T>>>> {
+        self.raw.try_write().map(|acquired| self.writes(acquired))
+    }
+
+    /// Acquires the lock to write, or gives up after `timeout`.
+    pub fn try_write_for(
+        &self,
+        timeout: Duration,
+    ) -> Option<Result<WriteGuard<'_, T>, WriterDied<WriteGuard<'_, T>>>> {
+        self.raw.write_until(deadline_after(timeout)).map(|acquired| self.writes(acquired))
+    }
+
+    fn reads(&self, acquired: Acquired) -> Result<ReadGuard<'_, T>, WriterDied<ReadGuard<'_, T>>> {
+        told(acquired, ReadGuard { lock: self })
+    }
+
+    fn writes(
+        &self,
+        acquired: Acquired,
+    ) -> Result<WriteGuard<'_, T>, WriterDied<WriteGuard<'_, T>>> {
+        told(acquired, WriteGuard { lock: self, thread: PhantomData })
+    }
+}
+
+fn told<G>(acquired: Acquired, guard: G) -> Result<G, WriterDied<G>> {
+    match acquired {
+        Acquired::Whole => Ok(guard),
+        Acquired::OwnerDied => Err(WriterDied(guard)),
+    }
+}
+
+impl<G> WriterDied<G> {
+    /// The guard. The next is told again.
+    pub fn into_guard(self) -> G {
+        self.0
+    }
+}
+
+impl<'a, T> WriterDied<WriteGuard<'a, T>> {
+    /// The guard, of a value that the caller makes whole, or has found to be: nobody else is told.
+    pub fn recover(self) -> WriteGuard<'a, T> {
+        self.0.lock.raw.recovered();
+        self.0
+    }
+}
+
+impl<T> Deref for ReadGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the guard has come in to read, and while it is there nobody writes.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T> Deref for WriteGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: this thread is in alone.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T> DerefMut for WriteGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above, and the guard is borrowed by nobody else.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T> Drop for ReadGuard<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: the guard has come in to read.
+        unsafe { self.lock.raw.unlock_read() }
+    }
+}
+
+impl<T> Drop for WriteGuard<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: this thread has come in to write; a guard is not sent to others.
+        unsafe { self.lock.raw.unlock_write() }
+    }
+}
+
+impl<T> fmt::Debug for RwLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RwLock").field("is_locked", &self.raw.is_locked()).finish_non_exhaustive()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for ReadGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for WriteGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<G> fmt::Debug for WriterDied<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WriterDied").finish_non_exhaustive()
+    }
+}
+
+impl<G> fmt::Display for WriterDied<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a writer has died with the lock")
+    }
+}
+
+impl<G> std::error::Error for WriterDied<G> {}

@@ -1,0 +1,102 @@
+//! The barrier that processes share. Threads stand for processes.
+
+use antiphon_check::{Check, Data};
+use antiphon_sync::lock::{Form, Standard};
+use antiphon_sync::shared::SharedBarrier;
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::forms::{Sleepy, Spinning};
+use crate::program::{Program, soon};
+
+const PLAIN: Bounds = Bounds::PLAIN;
+const ANY: Bounds = PLAIN.spurious(1).expiries(1);
+
+pub fn entries() -> Vec<Entry> {
+    let timed = PLAIN.timeouts(1);
+    let gave_up = &["gave up"];
+    vec![
+        Entry::new("shared-barrier/meets-2x2", meeting::<Sleepy>(2, 2, 2), PLAIN.spurious(1)),
+        Entry::new("shared-barrier/meets-3x1", meeting::<Sleepy>(3, 3, 1), PLAIN),
+        Entry::new("shared-barrier/meets-any-platform-2x1", meeting::<Spinning>(2, 2, 1), ANY),
+        Entry::new("shared-barrier/meets-shipped-3x2", meeting::<Standard>(3, 3, 2), ANY)
+            .by_lot(3_000),
+        // More threads than it waits for: rounds overlap.
+        Entry::new("shared-barrier/meets-overlapping-4x1", meeting::<Sleepy>(4, 2, 1), PLAIN)
+            .by_lot(5_000),
+        Entry::new("shared-barrier/gives-up-1+1", giving_up(1), timed).reaches(gave_up),
+        Entry::new("shared-barrier/gives-up-1+2", giving_up(2), timed)
+            .by_lot(5_000)
+            .reaches(gave_up),
+        Entry::new("shared-barrier/last-destroys-2x1", destroying(), PLAIN).reaches(&["retired"]),
+    ]
+}
+
+/// What each thread does in each round: its part, then a look at the others'.
+fn meeting<F: Form>(threads: u32, parties: u32, rounds: u32) -> Program {
+    Program::new(threads, threads * rounds, move |scope| {
+        let barrier = scope.share(SharedBarrier::<Check, F>::new(parties));
+        let each = || (0..threads).map(|_| Data::new(false)).collect::<Vec<_>>();
+        let parts = scope.share((0..rounds).map(|_| each()).collect::<Vec<_>>());
+        let leaders = scope.share((0..rounds).map(|_| each()).collect::<Vec<_>>());
+        for me in 0..threads as usize {
+            scope.spawn(move || {
+                for (parts, leaders) in parts.iter().zip(leaders) {
+                    parts[me].set(true);
+                    leaders[me].set(barrier.wait());
+                    if parties == threads {
+                        assert!(parts.iter().all(Data::get), "all have come");
+                    }
+                }
+            });
+        }
+        scope.finally(move || {
+            for leaders in leaders {
+                let leaders = leaders.iter().filter(|leader| leader.get()).count();
+                assert_eq!(leaders as u32, threads / parties, "one leader a round");
+            }
+        });
+    })
+}
+
+/// `others` meet one that may give up, and then comes again and stays. Who was counted though it
+/// gave up makes a round of too few, and the last of all waits for ever. Has to reach `gave up`.
+fn giving_up(others: u32) -> Program {
+    Program::new(others + 1, others + 2, move |scope| {
+        let barrier = scope.share(SharedBarrier::<Check, Sleepy>::new(others + 1));
+        let came = scope.share(Data::new(0));
+        let parts = scope.share((0..others).map(|_| Data::new(false)).collect::<Vec<_>>());
+        scope.spawn(move || {
+            came.set(1);
+            if barrier.wait_until(soon()).is_none() {
+                antiphon_check::probe("gave up");
+                came.set(2);
+                barrier.wait();
+            }
+            assert!(parts.iter().all(Data::get), "all have come");
+        });
+        for part in parts {
+            scope.spawn(move || {
+                part.set(true);
+                barrier.wait();
+                assert!(came.get() > 0, "all have come");
+            });
+        }
+    })
+}
+
+/// SHARED-5: the other, which has seen the round end, frees the barrier while the last may still be
+/// in its `wait`. Has to reach `retired`.
+fn destroying() -> Program {
+    Program::new(2, 2, |scope| {
+        let barrier = scope.share(SharedBarrier::<Check, Sleepy>::new(2));
+        for _ in 0..2 {
+            scope.spawn(move || {
+                if !barrier.wait() {
+                    antiphon_check::retire(barrier);
+                    antiphon_check::probe("retired");
+                }
+            });
+        }
+    })
+}

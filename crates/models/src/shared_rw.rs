@@ -1,0 +1,244 @@
+//! The readers-writer lock that processes share. Threads stand for processes.
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, Data, probe};
+use antiphon_platform::{Atomic, Platform};
+use antiphon_sync::lock::{Form, Lock, Standard};
+use antiphon_sync::shared::{Acquired, SharedRwLock};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::forms::{Backed, Sleepy, Spinning};
+use crate::program::{Program, destruction, exclusion, soon};
+use crate::rw::look_around;
+
+type RwLock<F = Sleepy> = SharedRwLock<Check, F>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+const ANY: Bounds = PLAIN.spurious(1).expiries(1);
+
+pub fn entries() -> Vec<Entry> {
+    let timed = PLAIN.timeouts(1);
+    let (together, gave_up, found) = (&["together"], &["gave up"], &["found"]);
+    vec![
+        Entry::new("shared-rwlock/excludes-2x1", exclusion::<Whole>(2, 1), PLAIN),
+        Entry::new("shared-rwlock/excludes-3x1", exclusion::<Whole>(3, 1), PLAIN).by_lot(3_000),
+        Entry::new("shared-rwlock/shares-1+1", sharing::<Sleepy>(1, 1), PLAIN.spurious(1)),
+        Entry::new("shared-rwlock/shares-any-platform-1+1", sharing::<Spinning>(1, 1), ANY),
+        Entry::new("shared-rwlock/shares-2+1", sharing::<Sleepy>(2, 1), PLAIN)
+            .by_lot(5_000)
+            .reaches(together),
+        Entry::new("shared-rwlock/shares-1+2", sharing::<Sleepy>(1, 2), PLAIN).by_lot(5_000),
+        Entry::new("shared-rwlock/shares-backstop-2+1", sharing::<Backed>(2, 1), timed)
+            .by_lot(5_000),
+        Entry::new("shared-rwlock/shares-shipped-2+2", sharing::<Standard>(2, 2), ANY)
+            .by_lot(3_000),
+        Entry::new("shared-rwlock/prefers-writers-1+1", preferring(), PLAIN).reaches(&["refused"]),
+        Entry::new("shared-rwlock/left-by-a-writer-1+1", left(1), timed).reaches(&["went ahead"]),
+        Entry::new("shared-rwlock/gives-up-writer-1+2", giving_up(true), timed)
+            .by_lot(10_000)
+            .reaches(gave_up),
+        Entry::new("shared-rwlock/gives-up-reader-1+2", giving_up(false), timed)
+            .by_lot(5_000)
+            .reaches(gave_up),
+        Entry::new("shared-rwlock/writer-dies-1+1", dying(0), timed.mortal(1)).reaches(found),
+        Entry::new("shared-rwlock/writer-dies-before-readers-1+1+2", dying(2), timed.mortal(1))
+            .by_lot(5_000)
+            .reaches(found),
+        Entry::new("shared-rwlock/destroyed-1+1", destruction::<Whole>(), PLAIN)
+            .reaches(&["retired"]),
+        Entry::new("shared-rwlock/destroyed-by-a-writer-1+1", destroying(), PLAIN)
+            .reaches(&["retired"]),
+    ]
+}
+
+/// Writers alone, none of whom dies.
+struct Whole(RwLock);
+
+// SAFETY: the lock's own methods; its file argues for them.
+unsafe impl Lock for Whole {
+    const NEW: Self = Self(SharedRwLock::NEW);
+
+    fn lock(&self) {
+        assert_eq!(self.0.write(), Acquired::Whole);
+    }
+
+    fn try_lock(&self) -> bool {
+        self.0.try_write() == Some(Acquired::Whole)
+    }
+
+    unsafe fn unlock(&self) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.0.unlock_write() }
+    }
+}
+
+fn unlock_read<F: Form>(lock: &RwLock<F>) {
+    // SAFETY: each caller has it to read.
+    unsafe { lock.unlock_read() }
+}
+
+fn unlock_write<F: Form>(lock: &RwLock<F>) {
+    // SAFETY: each caller has it to write.
+    unsafe { lock.unlock_write() }
+}
+
+/// Readers read plain data, writers write it. Reaches `together` if two readers are in at a time.
+fn sharing<F: Form>(readers: u32, writers: u32) -> Program {
+    Program::new(readers + writers, readers + writers, move |scope| {
+        let lock = scope.share(RwLock::<F>::NEW);
+        let data = scope.share(Data::new(0));
+        let inside = scope.share(Cell::new(0));
+        for _ in 0..readers {
+            scope.spawn(move || {
+                assert_eq!(lock.read(), Acquired::Whole);
+                look_around(inside, data);
+                unlock_read(lock);
+            });
+        }
+        for _ in 0..writers {
+            scope.spawn(move || {
+                assert_eq!(lock.write(), Acquired::Whole);
+                data.set(data.get() + 1);
+                unlock_write(lock);
+            });
+        }
+        scope.finally(move || assert!(data.get() == writers && !lock.is_locked()));
+    })
+}
+
+/// While a reader is in, only a writer that waits keeps another out. Has to reach `refused`.
+fn preferring() -> Program {
+    Program::new(2, 3, |scope| {
+        let lock = scope.share(RwLock::<Sleepy>::NEW);
+        let data = scope.share(Data::new(0));
+        scope.spawn(move || {
+            let _ = lock.read();
+            if lock.try_read().is_some() {
+                unlock_read(lock);
+            } else {
+                probe("refused");
+            }
+            let _ = data.get();
+            unlock_read(lock);
+        });
+        scope.spawn(move || {
+            let _ = lock.write();
+            data.set(1);
+            unlock_write(lock);
+        });
+    })
+}
+
+/// A writer was killed while it waited: `readers` come in all the same, and writers after them. Has
+/// to reach `went ahead`.
+fn left(readers: u32) -> Program {
+    const WAITING: u32 = 1 << 30;
+    Program::new(readers + 1, readers + 1, move |scope| {
+        let lock = scope.share(RwLock::<Backed>::NEW);
+        let data = scope.share(Data::new(false));
+        // SAFETY: the lock is one word, and lives as long as the borrow.
+        let word = unsafe { &*std::ptr::from_ref(lock).cast::<<Check as Platform>::U32>() };
+        word.store(WAITING, Relaxed);
+        for _ in 0..readers {
+            scope.spawn(move || {
+                assert_eq!(lock.read(), Acquired::Whole);
+                if !data.get() {
+                    probe("went ahead");
+                }
+                unlock_read(lock);
+            });
+        }
+        scope.spawn(move || {
+            assert_eq!(lock.write(), Acquired::Whole);
+            data.set(true);
+            unlock_write(lock);
+        });
+        scope.finally(move || assert!(data.get() && !lock.is_locked()));
+    })
+}
+
+/// One may give up that would write, or else read, beside two of the other kind. Nobody hangs. Has
+/// to reach `gave up`.
+fn giving_up(writes: bool) -> Program {
+    Program::new(3, 3, move |scope| {
+        let lock = scope.share(RwLock::<Sleepy>::NEW);
+        let data = scope.share(Data::new(0));
+        let enter = move |writes: bool, hurried: bool| match (writes, hurried) {
+            (true, true) => lock.write_until(soon()).is_some(),
+            (true, false) => lock.write() == Acquired::Whole,
+            (false, true) => lock.read_until(soon()).is_some(),
+            (false, false) => lock.read() == Acquired::Whole,
+        };
+        for (writes, hurried) in [(writes, true), (!writes, false), (!writes, false)] {
+            scope.spawn(move || {
+                if !enter(writes, hurried) {
+                    assert!(hurried);
+                    probe("gave up");
+                } else if writes {
+                    data.set(data.get() + 1);
+                    unlock_write(lock);
+                } else {
+                    let _ = data.get();
+                    unlock_read(lock);
+                }
+            });
+        }
+        scope.finally(move || assert!(!lock.is_locked() && lock.try_read().is_some()));
+    })
+}
+
+/// One thread writes and ends. Another is told when it writes, and says that all is well; so are
+/// `readers`, unless they come after that. Has to reach `found`.
+fn dying(readers: u32) -> Program {
+    Program::new(readers + 2, readers + 2, move |scope| {
+        let lock = scope.share(RwLock::<Backed>::NEW);
+        let found = scope.share(Data::new(false));
+        let told = scope.share(Cell::new(false));
+        scope.spawn(move || assert_eq!(lock.write(), Acquired::Whole));
+        scope.spawn(move || {
+            if lock.write() == Acquired::OwnerDied {
+                probe("found");
+                found.set(true);
+                lock.recovered();
+            }
+            unlock_write(lock);
+        });
+        for _ in 0..readers {
+            scope.spawn(move || {
+                if lock.read() == Acquired::OwnerDied {
+                    assert!(!found.get(), "nobody is told after that");
+                    told.set(true);
+                }
+                unlock_read(lock);
+            });
+        }
+        scope.finally(move || {
+            assert!(found.get() || told.get() || lock.is_locked(), "it has died");
+        });
+    })
+}
+
+/// SHARED-3: the writer that a reader has let in frees the lock. Has to reach `retired`.
+fn destroying() -> Program {
+    Program::new(2, 2, |scope| {
+        let lock = scope.share(RwLock::<Sleepy>::NEW);
+        let came = scope.share(Cell::new(false));
+        scope.spawn(move || {
+            let _ = lock.read();
+            came.set(true);
+            unlock_read(lock);
+        });
+        scope.spawn(move || {
+            let _ = lock.write();
+            let last = came.get();
+            unlock_write(lock);
+            if last {
+                antiphon_check::retire(lock);
+                probe("retired");
+            }
+        });
+    })
+}
