@@ -23,8 +23,9 @@ use file::Entry;
 
 /// Of `--help`, after the rest.
 pub const HELP: &str = "\
-Sites (--sites F): a TOML file that chooses the policy by which a lock sorts its waiters, where
-threads wait for it, or where it is initialised (pthread_mutex_init):
+Sites (--sites F): a TOML file that chooses the policy by which a mutex or readers-writer lock sorts
+its waiters, where threads wait for it, or where it is initialised (pthread_mutex_init, and
+pthread_rwlock_init):
 
   [[site]]
   at = \"add_row+0x1f (db)\"        # one call, as the report names it
