@@ -67,7 +67,7 @@ pub trait Shared: sealed::Sealed + Sized {
     /// - Nothing but the methods of `Self` touches it.
     /// - A value in it means the same in each process: it holds no pointers, handles or references.
     /// - The processes are in one PID namespace.
-    /// - Of a [`Mutex`]: as of [`Mutex::new`].
+    /// - Of a [`Mutex`] or [`RwLock`]: as of [`Mutex::new`] and [`RwLock::new`].
     unsafe fn from_ptr<'a>(pointer: *mut Self) -> &'a Self {
         // SAFETY: the caller's promise.
         unsafe { &*pointer }

@@ -174,7 +174,7 @@ fn who_waits_for_a_killed_process_is_told() {
 fn who_was_killed_is_dead_before_its_parent_has_waited_for_it() {
     let common = map();
     let victim = child(|| {
-        std::mem::forget(common.mutex.lock());
+        std::mem::forget((common.mutex.lock(), common.rwlock.write()));
         common.note.store(1, Relaxed);
         loop {
             thread::sleep(LONG);
@@ -191,6 +191,8 @@ fn who_was_killed_is_dead_before_its_parent_has_waited_for_it() {
     }
     let found = common.mutex.try_lock_for(LONG);
     assert!(found.expect("found in time").is_err(), "the owner was killed");
+    let found = common.rwlock.try_write_for(LONG);
+    assert!(found.expect("found in time").is_err(), "the writer was killed");
     assert!(!exits_well(victim));
 }
 
@@ -385,4 +387,8 @@ fn they_are_as_small_as_promised_and_written_once() {
     assert!(!notified && mutex.try_lock().is_none());
     drop(guard);
     assert!(mutex.try_lock().is_some());
+    // SAFETY: no guard is leaked.
+    let rwlock = unsafe { RwLock::new(5) };
+    assert_eq!(*rwlock.read().unwrap() + *rwlock.try_read().unwrap().unwrap(), 10);
+    assert!(rwlock.try_write().is_some_and(|locked| locked.is_ok()));
 }

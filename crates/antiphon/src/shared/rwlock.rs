@@ -49,7 +49,17 @@ pub struct WriterDied<G>(G);
 
 impl<T> RwLock<T> {
     /// A free lock, to be written where processes share it.
-    pub const fn new(value: T) -> Self {
+    ///
+    /// ```compile_fail,E0133
+    /// // A thread could leak a guard, hand out what it leads to, and end.
+    /// static LOCK: antiphon::shared::RwLock<u64> = antiphon::shared::RwLock::new(0);
+    /// ```
+    ///
+    /// # Safety
+    ///
+    /// Once the thread that writes has ended, nobody uses a reference that it had from a guard,
+    /// which it must have leaked then: others come in from then on.
+    pub const unsafe fn new(value: T) -> Self {
         Self { raw: SharedRwLock::NEW, value: UnsafeCell::new(value) }
     }
 
@@ -147,7 +157,8 @@ impl<T> Deref for WriteGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: this thread is in alone.
+        // SAFETY: this thread is in alone, for as long as it lives; and who made the lock has
+        // promised that the reference is used no longer.
         unsafe { &*self.lock.value.get() }
     }
 }

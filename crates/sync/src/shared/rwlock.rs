@@ -213,7 +213,7 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
         let mut slept = false;
         let mut seen = self.word.load(Relaxed);
         loop {
-            let dead = slept && seen & WRITER != 0 && !P::alive(ThreadId(seen & WHO));
+            let dead = slept && seen & WRITER != 0 && P::ended(ThreadId(seen & WHO));
             if dead || way.is_open(seen) {
                 match self.enter(way, seen) {
                     Ok(acquired) => return Some(acquired),
