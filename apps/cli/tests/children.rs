@@ -249,6 +249,24 @@ fn without_children_the_environment_is_what_it_was() {
     }
 }
 
+/// The C library knows the array that it has made for a constructor by where that begins.
+#[test]
+fn without_children_an_environment_that_was_changed_before_can_be_changed_again() {
+    let folder = Folder::new("children-settled");
+    let flags = ["-shared", "-fPIC", "-DLIBRARY"];
+    let library = folder.compile_as("libsettled.so", "cc", "settled.c", &flags);
+    let program = folder.compile_as("settled", "cc", "settled.c", &[&library]);
+    for more in [&["--profile"][..], &[]] {
+        let output = output(&[&["run", "--no-children"], more, &["--", &program]].concat());
+        let said = stderr(&output);
+        assert_eq!(
+            (stdout(&output), output.status.code()),
+            ("101\n".to_owned(), Some(0)),
+            "{said}"
+        );
+    }
+}
+
 #[test]
 fn a_trial_can_leave_children_alone_too() {
     let folder = Folder::new("children-trial");

@@ -5,10 +5,13 @@
 //! before, which came along under names with a prefix ([`antiphon_record::inherit`]). No string is
 //! written to or copied: an old value is the end of the string that brought it.
 //!
-//! The array keeps its end, where some programs look for the kernel's auxiliary vector; it begins
-//! later. What it leaves free repeats an entry that stays, for who counts from `argv` on.
+//! The kernel's array keeps its end, where some programs look for the auxiliary vector; it begins
+//! later. What it leaves free repeats an entry that stays, for who counts from `argv` on. An array
+//! that the C library has made since, for a constructor that ran before ours, keeps its beginning,
+//! by which that frees it and makes it longer.
 
 use core::ffi::{CStr, c_char};
+use core::ptr::null;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -26,14 +29,16 @@ pub(crate) fn is_alone() -> bool {
 
 /// Takes the library out of the environment, if it is for this program alone. Called at load, when
 /// nothing in the environment is asked for any more.
-pub(crate) fn settle() {
+///
+/// `kernels` is where the kernel's array begins.
+pub(crate) fn settle(kernels: *mut *const c_char) {
     // SAFETY: the C library's word, which is always readable.
     let asked = mode::variable(unsafe { mode::environ }, CHILDREN.as_bytes());
     if asked == Some(c"0") {
         ALONE.store(true, Relaxed);
         // SAFETY: the C library's word; it and the array may be written to by who may call
         // `setenv`, which constructors may.
-        unsafe { mode::environ = restored(mode::environ) };
+        unsafe { mode::environ = restored(mode::environ, kernels) };
     }
 }
 
@@ -42,7 +47,7 @@ pub(crate) fn settle() {
 /// # Safety
 ///
 /// `begin` is null or an array that may be written to, of strings, up to a null pointer.
-unsafe fn restored(begin: *mut *const c_char) -> *mut *const c_char {
+unsafe fn restored(begin: *mut *const c_char, kernels: *mut *const c_char) -> *mut *const c_char {
     if begin.is_null() {
         return begin;
     }
@@ -50,6 +55,18 @@ unsafe fn restored(begin: *mut *const c_char) -> *mut *const c_char {
     let length = (0..).take_while(|&at| unsafe { !(*begin.add(at)).is_null() }).count();
     // SAFETY: so many are in front of the null pointer.
     let entries = unsafe { core::slice::from_raw_parts_mut(begin, length) };
+    if begin != kernels {
+        let mut kept = 0;
+        for at in 0..length {
+            // SAFETY: a string of the environment.
+            if let Some(entry) = unsafe { before(entries[at]) } {
+                entries[kept] = entry;
+                kept += 1;
+            }
+        }
+        entries[kept..].fill(null());
+        return begin;
+    }
     let mut first = length;
     for at in (0..length).rev() {
         // SAFETY: a string of the environment.

@@ -24,6 +24,8 @@
 //! The library prints nothing, ever, starts no thread, installs no handler, and needs no
 //! initialisation: a lock works before its constructor and after the last destructor.
 
+use core::ffi::{c_char, c_int};
+
 mod abi;
 mod cond;
 mod entry;
@@ -46,7 +48,7 @@ mod thread;
 mod ticks;
 
 /// Decides what this process wants, before the program's own code runs.
-extern "C" fn load() {
+extern "C" fn load(_: c_int, _: *const *const c_char, environment: *mut *const c_char) {
     real::find_all();
     if !mode::theirs() {
         // What a slow path would otherwise open files for.
@@ -64,11 +66,12 @@ extern "C" fn load() {
     // SAFETY: the handler touches its thread's state alone. If there is no room for it, `__owner`
     // of normal mutexes names the parent's thread in children, which nothing acts on.
     unsafe { libc::pthread_atfork(None, None, Some(thread::forked)) };
-    inherit::settle();
+    inherit::settle(environment);
 }
 
 /// Makes the loader call [`load`].
 #[used]
-// SAFETY: a section of pointers to such functions, which the loader calls once each.
+// SAFETY: a section of pointers to such functions, which the loader calls once each, with what
+// `main` is called with.
 #[unsafe(link_section = ".init_array")]
-static LOAD: extern "C" fn() = load;
+static LOAD: extern "C" fn(c_int, *const *const c_char, *mut *const c_char) = load;
