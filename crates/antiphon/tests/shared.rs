@@ -197,6 +197,27 @@ fn who_was_killed_is_dead_before_its_parent_has_waited_for_it() {
 }
 
 #[test]
+fn a_killed_writer_that_waited_keeps_no_reader_out_of_a_free_lock() {
+    let common = map();
+    let Ok(reads) = common.rwlock.read() else { panic!("nobody has died") };
+    let victim = child(|| {
+        common.note.store(1, Relaxed);
+        common.rwlock.write().is_ok()
+    });
+    wait_for(&common.note, 1);
+    let begun = Instant::now();
+    while common.rwlock.try_read().is_some() {
+        assert!(begun.elapsed() < LONG, "the writer does not wait");
+        thread::sleep(Duration::from_millis(1));
+    }
+    kill(victim);
+    drop(reads);
+    // Less than any sleeper sleeps without a look.
+    assert!(common.rwlock.try_read_for(Duration::from_millis(5)).is_some());
+    assert!(common.rwlock.try_read().is_some());
+}
+
+#[test]
 fn each_owner_is_told_until_one_recovers() {
     let common = map();
     let lock_and_die = || std::mem::forget(common.mutex.lock());

@@ -22,8 +22,9 @@
 //! - SHARED-7: who makes the lock free, or takes `WAITING` away and lets readers in, wakes all that
 //!   sleep. So no wake is lost with a sleeper that is killed.
 //!
-//! Writers are preferred: readers wait behind one that waits, but for [`Form::BACKSTOP_NS`] only.
-//! It may be dead; or wait for the thread that reads again, which then would wait for itself.
+//! Writers are preferred: readers wait behind one that waits, but for [`Form::BACKSTOP_NS`] only,
+//! or till their deadline if nobody is in then. It may be dead; or wait for the thread that reads
+//! again, which then would wait for itself.
 //!
 //! Readers are not noted, so a dead one is never found: it stays counted, and no writer comes in.
 
@@ -222,6 +223,13 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
                 continue;
             }
             if slept && nap::passed::<P>(deadline) {
+                // If it is free, the writer that waits has not come: it may be dead.
+                if way == Way::Read
+                    && seen & (WRITER | WHO) == 0
+                    && let Some(acquired) = self.try_acquire(Way::ReadAhead)
+                {
+                    return Some(acquired);
+                }
                 match self.give_up(way, seen) {
                     Ok(()) => return None,
                     Err(now) => seen = now,
