@@ -311,6 +311,12 @@ class Show(gdb.Command):
     def invoke(self, argument, from_tty):
         if not argument:
             raise gdb.GdbError(self.__doc__)
+        try:
+            self.show(argument)
+        except gdb.error as error:
+            raise gdb.GdbError(str(error))
+
+    def show(self, argument):
         value = gdb.parse_and_eval(argument)
         address = address_of(value)
         if RUST.search(str(value.type.strip_typedefs())):

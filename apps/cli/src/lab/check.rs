@@ -92,7 +92,11 @@ fn choose(name: Option<&str>) -> Result<Vec<Entry>, Failure> {
     let chosen = asked_for(name.unwrap_or(""));
     match name {
         Some(prefix) if chosen.is_empty() => {
-            Err(Failure::arguments(format!("no model '{prefix}'; there are: {}", listed(&all()))))
+            let mut locks: Vec<_> = all().iter().map(Entry::subject).collect();
+            locks.sort_unstable();
+            locks.dedup();
+            let (locks, none) = (locks.join("/, "), "no model's name begins with");
+            Err(Failure::arguments(format!("{none} '{prefix}'; they begin with: {locks}/")))
         }
         _ => Ok(chosen),
     }

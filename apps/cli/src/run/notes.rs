@@ -59,8 +59,8 @@ fn theirs(run: &Run) -> Option<String> {
 
 fn nothing_used(run: &Run, snapshot: &Snapshot) -> Option<String> {
     (run.profile && snapshot.rows.is_empty()).then(|| {
-        "No pthread mutex, condition variable or spinlock was used where the library got in; a \
-         child that clears LD_PRELOAD or is static is out of its reach."
+        "No pthread mutex, readers-writer lock, condition variable or spinlock was used where the \
+         library got in; a child that clears LD_PRELOAD or is static is out of its reach."
             .to_owned()
     })
 }

@@ -28,11 +28,12 @@ pub fn render(report: &Report, colour: bool) -> String {
     // Writing to a string does not fail, here and below.
     let _ = writeln!(
         out,
-        "\nantiphon: {} · {} · {} · {} threads · locks: {}, {seen}",
+        "\nantiphon: {} · {} · {} · {} thread{} · locks: {}, {seen}",
         run.command.join(" "),
         duration(run.wall.as_secs_f64() * SECOND_NS),
         run.ended,
         report.threads,
+        if report.threads == 1 { "" } else { "s" },
         run.lock,
     );
     for note in &report.notes {
@@ -78,7 +79,8 @@ fn blocked(out: &mut String, report: &Report, colour: bool) {
         let _ = writeln!(
             out,
             "Raw futexes are out of a preloaded library's reach: Rust's std and parking_lot, Go, \
-             Java's\nmonitors, OpenMP, glibc's barriers."
+             Java's\nmonitors, OpenMP, glibc's barriers, and all locks of programs that were left \
+             alone."
         );
     }
 }
@@ -150,7 +152,8 @@ fn order(out: &mut String, report: &Report) {
         if let Some((mean, max)) = order.nests {
             let _ = writeln!(
                 out,
-                "Locks taken from none held to none held: {mean:.2} on average, {max} at most"
+                "Locks taken in one go, from none held to none held: {mean:.2} on average, \
+                 {max} at most"
             );
         }
     }

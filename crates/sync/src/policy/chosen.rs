@@ -50,7 +50,7 @@ impl fmt::Display for Unknown {
         for (nth, name) in Chosen::NAMES.iter().enumerate() {
             write!(f, "{}{name}", if nth == 0 { "" } else { ", " })?;
         }
-        f.write_str(", and several joined by +")
+        f.write_str(", and several joined by +, but not scl with priority or boost")
     }
 }
 
