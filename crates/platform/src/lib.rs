@@ -33,6 +33,7 @@ pub use shared::SharedWait;
 pub use time::{Budget, Clock, Deadline};
 pub use waiter::{Waiter, WaiterId, WaiterRef};
 
+use core::fmt;
 use core::sync::atomic::Ordering;
 
 /// A machine: its atomic words, how to wait on it, where its state lives, who and where we are.
@@ -251,3 +252,11 @@ pub enum TracedKind {
 /// The platform can't do that: no such system call, or not permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsupported;
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("this machine does not offer it, or does not permit it")
+    }
+}
+
+impl core::error::Error for Unsupported {}

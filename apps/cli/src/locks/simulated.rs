@@ -4,13 +4,15 @@
 //! The same code runs here as on Linux, with the same outcome each time. All rows carry
 //! `"model": true`: they are predictions of the simulator's machine, not of any real one.
 
+use core::cmp::Ordering;
+
 use antiphon_platform::{Platform, Waiter};
 use antiphon_sim::{Counts, Machine, Outcome, Pace, Sim, contend};
 use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
 use antiphon_sync::lock::{
     GroupReaders, GroupWriters, Lock, Published, Recursive, ShflMutex, ShflRwLock, ShflSpin,
 };
-use antiphon_sync::policy::{Numa, Policy};
+use antiphon_sync::policy::{self, Distance, Numa, Policy, Priority, Then, WakeUp};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -42,16 +44,46 @@ impl<Q: Policy> Policy for Noted<Q> {
         antiphon_sim::note();
         self.0.groups(shuffler, candidate)
     }
+
+    fn sorts(self) -> bool {
+        self.0.sorts()
+    }
+
+    fn compare<P: Platform>(
+        self,
+        shuffler: &Waiter<P>,
+        one: &Waiter<P>,
+        other: &Waiter<P>,
+    ) -> Ordering {
+        antiphon_sim::note();
+        self.0.compare(shuffler, one, other)
+    }
+
+    fn strict(self) -> bool {
+        self.0.strict()
+    }
+
+    fn bypass(self) -> u16 {
+        self.0.bypass()
+    }
+
+    fn wakes(self) -> bool {
+        self.0.wakes()
+    }
 }
 
 type Sorted = Noted<Numa>;
 type Run = fn(Machine, usize) -> Result<Outcome, Failure>;
 
 /// A readers-writer lock is had for writing only.
-const LOCKS: [(&str, Run); 15] = [
+const LOCKS: [(&str, Run); 19] = [
     ("shfl-mutex", run::<ShflMutex<Sim, Sorted>>),
     ("shfl-mutex+light", light::<ShflMutex<Sim, Sorted>>),
     ("shfl-mutex+published", run::<ShflMutex<Sim, Sorted, Published>>),
+    ("shfl-mutex+none", run::<ShflMutex<Sim, Noted<policy::None>>>),
+    ("shfl-mutex+distance", run::<ShflMutex<Sim, Noted<Distance>>>),
+    ("shfl-mutex+priority", run::<ShflMutex<Sim, Noted<Then<Priority, Numa>>>>),
+    ("shfl-mutex+wake-up", run::<ShflMutex<Sim, Noted<Then<Numa, WakeUp>>>>),
     ("shfl-spin", run::<ShflSpin<Sim, Sorted>>),
     ("tas", run::<Tas<Sim>>),
     ("ttas", run::<Ttas<Sim>>),

@@ -61,7 +61,7 @@ fn of_process(pid: u32) -> Result<Source, Failure> {
     }
     let found = match tape_of_runner(pid) {
         Ok(Some(path)) => Some((pid, path)),
-        Ok(None) => tape_of_program(pid),
+        Ok(None) => tape_of_program(pid).or_else(|| tape_that_names(pid)),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             let whose =
                 format!("process {pid} is another user's; as root: sudo antiphon top {pid}");
@@ -124,6 +124,15 @@ fn tape_of_program(pid: u32) -> Option<(u32, PathBuf)> {
     let path = PathBuf::from(OsStr::from_bytes(value));
     let runner = path.strip_prefix("/proc").ok()?.iter().next()?.to_str()?.parse().ok()?;
     Some((runner, path))
+}
+
+/// The recording in which a process is: one that has written its title over its environment.
+fn tape_that_names(pid: u32) -> Option<(u32, PathBuf)> {
+    runners().into_iter().find_map(|runner| {
+        let path = tape_of_runner(runner).ok()??;
+        let snapshot = Recording::open(&path).ok()?.read().ok()?;
+        snapshot.processes.iter().any(|process| process.pid == pid).then_some((runner, path))
+    })
 }
 
 /// The command that `antiphon run` runs there, as far as its arguments tell.

@@ -22,6 +22,7 @@
 mod head;
 mod state;
 
+use core::fmt;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 
@@ -52,6 +53,14 @@ pub struct Semaphore<P: Platform, Q: Policy = policy::None, F: Form = Standard> 
 /// There would be more than [`MAX_PERMITS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyPermits;
+
+impl fmt::Display for TooManyPermits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a semaphore has no room for more than {MAX_PERMITS} permits")
+    }
+}
+
+impl core::error::Error for TooManyPermits {}
 
 impl<P: Platform, Q: Policy, F: Form> Semaphore<P, Q, F> {
     /// A semaphore that has so many permits. All zero: it has none.
