@@ -2,7 +2,7 @@
 //! locks are to have which policy, and counts where that was the case.
 //!
 //! A rule is a range of offsets in a file that is mapped, and the name of a policy. Who preloads
-//! the library writes the rules ([`file`]), hands the file over in [`VARIABLE`] and reads the
+//! the library writes the rules ([`file()`]), hands the file over in [`VARIABLE`] and reads the
 //! counts ([`matched`]); the library looks rules up ([`Rules`]), without an allocation or a lock.
 
 use core::ffi::CStr;
