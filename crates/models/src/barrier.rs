@@ -21,23 +21,31 @@ pub fn entries() -> Vec<Entry> {
     let gone = &["retired by one that waited"];
     let none = PLAIN.nodes(0);
     vec![
-        Entry::new("barrier/meets-2x1", meeting::<Sleepy>(2, 2, 1), PLAIN),
-        Entry::new("barrier/meets-2x2", meeting::<Sleepy>(2, 2, 2), PLAIN.spurious(1)),
-        Entry::new("barrier/meets-3x1", meeting::<Sleepy>(3, 3, 1), PLAIN),
-        Entry::new("barrier/meets-3x2", meeting::<Sleepy>(3, 3, 2), PLAIN).by_lot(3_000),
-        Entry::new("barrier/meets-6x2", meeting::<Sleepy>(6, 6, 2), PLAIN.spurious(1))
+        Entry::new("barrier/meets-2x1", meeting::<Barrier<Sleepy>>(2, 2, 1), PLAIN),
+        Entry::new("barrier/meets-2x2", meeting::<Barrier<Sleepy>>(2, 2, 2), PLAIN.spurious(1)),
+        Entry::new("barrier/meets-3x1", meeting::<Barrier<Sleepy>>(3, 3, 1), PLAIN),
+        Entry::new("barrier/meets-3x2", meeting::<Barrier<Sleepy>>(3, 3, 2), PLAIN).by_lot(3_000),
+        Entry::new("barrier/meets-6x2", meeting::<Barrier<Sleepy>>(6, 6, 2), PLAIN.spurious(1))
             .by_lot(1_000),
-        Entry::new("barrier/meets-any-platform-2x2", meeting::<Spinning>(2, 2, 2), ANY),
-        Entry::new("barrier/meets-any-platform-3x2", meeting::<Spinning>(3, 3, 2), ANY)
+        Entry::new("barrier/meets-any-platform-2x2", meeting::<Barrier<Spinning>>(2, 2, 2), ANY),
+        Entry::new("barrier/meets-any-platform-3x2", meeting::<Barrier<Spinning>>(3, 3, 2), ANY)
             .by_lot(5_000),
         // More threads than it waits for: rounds overlap.
-        Entry::new("barrier/meets-overlapping-4x1", meeting::<Sleepy>(4, 2, 1), PLAIN)
+        Entry::new("barrier/meets-overlapping-4x1", meeting::<Barrier<Sleepy>>(4, 2, 1), PLAIN)
             .by_lot(10_000),
-        Entry::new("barrier/exhausted-2x1", meeting::<Sleepy>(2, 2, 1), none),
-        Entry::new("barrier/exhausted-3x1", meeting::<Sleepy>(3, 3, 1), none),
-        Entry::new("barrier/exhausted-but-one-3x1", meeting::<Sleepy>(3, 3, 1), PLAIN.nodes(1)),
-        Entry::new("barrier/exhausted-but-one-3x2", meeting::<Sleepy>(3, 3, 2), PLAIN.nodes(1))
-            .by_lot(5_000),
+        Entry::new("barrier/exhausted-2x1", meeting::<Barrier<Sleepy>>(2, 2, 1), none),
+        Entry::new("barrier/exhausted-3x1", meeting::<Barrier<Sleepy>>(3, 3, 1), none),
+        Entry::new(
+            "barrier/exhausted-but-one-3x1",
+            meeting::<Barrier<Sleepy>>(3, 3, 1),
+            PLAIN.nodes(1),
+        ),
+        Entry::new(
+            "barrier/exhausted-but-one-3x2",
+            meeting::<Barrier<Sleepy>>(3, 3, 2),
+            PLAIN.nodes(1),
+        )
+        .by_lot(5_000),
         Entry::new("barrier/destroyed-2x1", destroying(2), PLAIN).reaches(gone),
         Entry::new("barrier/destroyed-3x1", destroying(3), PLAIN).reaches(gone),
         Entry::new("barrier/destroyed-without-node-2x1", destroying(2), none).reaches(gone),
@@ -45,15 +53,34 @@ pub fn entries() -> Vec<Entry> {
             .reaches(gone),
         Entry::new("barrier/inherited-2x1", inherited(2), PLAIN),
         Entry::new("barrier/inherited-3x1", inherited(3), PLAIN).by_lot(3_000),
-        Entry::new("barrier/shipped-2x2", meeting::<Standard>(2, 2, 2), ANY),
-        Entry::new("barrier/shipped-5x2", meeting::<Standard>(5, 5, 2), ANY).by_lot(2_000),
+        Entry::new("barrier/shipped-2x2", meeting::<Barrier<Standard>>(2, 2, 2), ANY),
+        Entry::new("barrier/shipped-5x2", meeting::<Barrier<Standard>>(5, 5, 2), ANY).by_lot(2_000),
     ]
 }
 
+/// A barrier of whatever kind.
+pub trait Meet: Sync + 'static {
+    /// One for so many threads.
+    fn of(parties: u32) -> Self;
+
+    /// Waits for the others; `true` for the leader.
+    fn meet(&self) -> bool;
+}
+
+impl<F: CrowdForm> Meet for Barrier<F> {
+    fn of(parties: u32) -> Self {
+        Self::new(parties)
+    }
+
+    fn meet(&self) -> bool {
+        self.wait()
+    }
+}
+
 /// What one of the threads does in each round: its part, then a look at the others'.
-fn meeting<F: CrowdForm>(threads: u32, parties: u32, rounds: u32) -> Program {
+pub fn meeting<B: Meet>(threads: u32, parties: u32, rounds: u32) -> Program {
     Program::new(threads, threads * rounds, move |scope| {
-        let barrier = scope.share(Barrier::<F>::new(parties));
+        let barrier = scope.share(B::of(parties));
         let each = || (0..threads).map(|_| Data::new(false)).collect::<Vec<_>>();
         let parts = scope.share((0..rounds).map(|_| each()).collect::<Vec<_>>());
         let leaders = scope.share((0..rounds).map(|_| each()).collect::<Vec<_>>());
@@ -61,7 +88,7 @@ fn meeting<F: CrowdForm>(threads: u32, parties: u32, rounds: u32) -> Program {
             scope.spawn(move || {
                 for (parts, leaders) in parts.iter().zip(leaders) {
                     parts[me].set(true);
-                    leaders[me].set(barrier.wait());
+                    leaders[me].set(barrier.meet());
                     if parties == threads {
                         assert!(parts.iter().all(Data::get), "all have come");
                     }

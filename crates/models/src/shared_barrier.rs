@@ -4,6 +4,7 @@ use antiphon_check::{Check, Data};
 use antiphon_sync::lock::{Form, Standard};
 use antiphon_sync::shared::SharedBarrier;
 
+use crate::barrier::{Meet, meeting};
 use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::forms::{Sleepy, Spinning};
@@ -16,14 +17,34 @@ pub fn entries() -> Vec<Entry> {
     let timed = PLAIN.timeouts(1);
     let gave_up = &["gave up"];
     vec![
-        Entry::new("shared-barrier/meets-2x2", meeting::<Sleepy>(2, 2, 2), PLAIN.spurious(1)),
-        Entry::new("shared-barrier/meets-3x1", meeting::<Sleepy>(3, 3, 1), PLAIN),
-        Entry::new("shared-barrier/meets-any-platform-2x1", meeting::<Spinning>(2, 2, 1), ANY),
-        Entry::new("shared-barrier/meets-shipped-3x2", meeting::<Standard>(3, 3, 2), ANY)
-            .by_lot(3_000),
+        Entry::new(
+            "shared-barrier/meets-2x2",
+            meeting::<SharedBarrier<Check, Sleepy>>(2, 2, 2),
+            PLAIN.spurious(1),
+        ),
+        Entry::new(
+            "shared-barrier/meets-3x1",
+            meeting::<SharedBarrier<Check, Sleepy>>(3, 3, 1),
+            PLAIN,
+        ),
+        Entry::new(
+            "shared-barrier/meets-any-platform-2x1",
+            meeting::<SharedBarrier<Check, Spinning>>(2, 2, 1),
+            ANY,
+        ),
+        Entry::new(
+            "shared-barrier/meets-shipped-3x2",
+            meeting::<SharedBarrier<Check, Standard>>(3, 3, 2),
+            ANY,
+        )
+        .by_lot(3_000),
         // More threads than it waits for: rounds overlap.
-        Entry::new("shared-barrier/meets-overlapping-4x1", meeting::<Sleepy>(4, 2, 1), PLAIN)
-            .by_lot(5_000),
+        Entry::new(
+            "shared-barrier/meets-overlapping-4x1",
+            meeting::<SharedBarrier<Check, Sleepy>>(4, 2, 1),
+            PLAIN,
+        )
+        .by_lot(5_000),
         Entry::new("shared-barrier/gives-up-1+1", giving_up(1), timed).reaches(gave_up),
         Entry::new("shared-barrier/gives-up-1+2", giving_up(2), timed)
             .by_lot(5_000)
@@ -32,31 +53,14 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// What each thread does in each round: its part, then a look at the others'.
-fn meeting<F: Form>(threads: u32, parties: u32, rounds: u32) -> Program {
-    Program::new(threads, threads * rounds, move |scope| {
-        let barrier = scope.share(SharedBarrier::<Check, F>::new(parties));
-        let each = || (0..threads).map(|_| Data::new(false)).collect::<Vec<_>>();
-        let parts = scope.share((0..rounds).map(|_| each()).collect::<Vec<_>>());
-        let leaders = scope.share((0..rounds).map(|_| each()).collect::<Vec<_>>());
-        for me in 0..threads as usize {
-            scope.spawn(move || {
-                for (parts, leaders) in parts.iter().zip(leaders) {
-                    parts[me].set(true);
-                    leaders[me].set(barrier.wait());
-                    if parties == threads {
-                        assert!(parts.iter().all(Data::get), "all have come");
-                    }
-                }
-            });
-        }
-        scope.finally(move || {
-            for leaders in leaders {
-                let leaders = leaders.iter().filter(|leader| leader.get()).count();
-                assert_eq!(leaders as u32, threads / parties, "one leader a round");
-            }
-        });
-    })
+impl<F: Form> Meet for SharedBarrier<Check, F> {
+    fn of(parties: u32) -> Self {
+        Self::new(parties)
+    }
+
+    fn meet(&self) -> bool {
+        self.wait()
+    }
 }
 
 /// `others` meet one that may give up, and then comes again and stays. Who was counted though it

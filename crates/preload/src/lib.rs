@@ -16,8 +16,8 @@
 //! | `thread` | what is kept for each thread, and whether there is more than one |
 //! | `sharing` | functions by which a program comes to share thread-local state, or to bypass us |
 //! | `exec` | programs that this one executes, for the report |
-//! | `sites` | policies by call site |
 //! | `inherit` | whether those have the library, too |
+//! | `sites` | policies by call site |
 //! | `recorder`, `maps`, `pieces`, `ticks` | what goes into a recording |
 //! | `shim.c` | the sleep that can be cancelled, thread-local storage |
 //!

@@ -322,16 +322,9 @@ fn recorded(
     site: usize,
     lock: impl FnOnce() -> bool,
 ) -> (bool, Option<Visit>) {
-    let address = mutex.recorded().address;
-    let visit = recorder::visit(kind.recorded(), address, site);
-    let wait = visit.map(|visit| visit.wait());
-    recorder::look_for_strangers(address, mutex.lock.last_waiter());
     sites::settle(&mutex.lock, site);
-    let had = lock();
-    if let Some(wait) = wait {
-        wait.ends(had);
-    }
-    (had, visit)
+    let address = mutex.recorded().address;
+    recorder::waits(kind.recorded(), address, mutex.lock.last_waiter(), site, lock)
 }
 
 /// The lock that a waiter of a condition variable, which holds the mutex, will take before it

@@ -142,6 +142,25 @@ pub(crate) fn visit(kind: Kind, address: usize, site: usize) -> Option<Visit> {
     visit_of(writer, kind, address, site)
 }
 
+/// Waits for a lock by `lock`, which says whether it was had: returns that, and whose wait it was
+/// for the recording, in which it stands. `last` is who stood last in the lock's queue before.
+pub(crate) fn waits(
+    kind: Kind,
+    address: usize,
+    last: Option<WaiterId>,
+    site: usize,
+    lock: impl FnOnce() -> bool,
+) -> (bool, Option<Visit>) {
+    let visit = visit(kind, address, site);
+    let wait = visit.map(|visit| visit.wait());
+    look_for_strangers(address, last);
+    let had = lock();
+    if let Some(wait) = wait {
+        wait.ends(had);
+    }
+    (had, visit)
+}
+
 #[cold]
 fn visit_of(writer: Writer, kind: Kind, address: usize, site: usize) -> Option<Visit> {
     let process = process(writer)?;

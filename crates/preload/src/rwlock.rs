@@ -332,18 +332,14 @@ fn refused_to_write(rwlock: &RwLock, deadline: Option<Deadline>, site: usize) ->
 
 /// Waits for the lock by `take`, and records that.
 fn wait(rwlock: &RwLock, way: Way, site: usize, take: impl FnOnce() -> c_int) -> c_int {
-    let address = rwlock.recorded().address;
-    let visit = recorder::visit(way.recorded(), address, site);
-    let wait = visit.map(|visit| visit.wait());
-    recorder::look_for_strangers(address, rwlock.last_waiter());
     rwlock.settle(site);
-    let code = take();
-    if let Some(wait) = wait {
-        wait.ends(code == 0);
-    }
-    if code == 0
-        && let Some(visit) = visit
-    {
+    let (address, last) = (rwlock.recorded().address, rwlock.last_waiter());
+    let mut code = 0;
+    let (had, visit) = recorder::waits(way.recorded(), address, last, site, || {
+        code = take();
+        code == 0
+    });
+    if had && let Some(visit) = visit {
         acquired(rwlock, way, visit, site);
     }
     code

@@ -1,9 +1,10 @@
 //! The tables of `bench`.
 
-use super::measure::{Case, Side};
+use super::measure::{Case, Contended, Side};
 use super::plan::{Cell, Trouble};
 use super::rows::{Report, Row, Summary};
 use crate::output::table::{Cell as Field, Table, Tone, colour_stdout, duration, si};
+use crate::stats::Quartiles;
 
 /// A ratio as near to 1 as this is no difference worth a colour.
 const NEAR: f64 = 0.05;
@@ -103,19 +104,12 @@ fn contended(rows: &[&Row], reference: &str) -> Table {
     for row in rows {
         let mut fields = vec![Field::number(row.cell.threads.to_string()), name(row)];
         match (&row.contended, row.lead) {
-            (Some(one), Some(lead)) if row.trouble.is_none() => fields.extend([
-                Field::number(si(lead.median)),
-                Field::number(format!("{} – {}", si(lead.p25), si(lead.p75))).tone(Tone::Faint),
-                share(row.ratio.map(|ratio| ratio.median), row, |ratio| ratio),
-                share(row.ratio_best.map(|(ratio, _)| ratio), row, |ratio| ratio),
-                index(one.jain),
-                index(one.jain_10ms),
-                Field::number(duration(one.all.wait_ns_at_random_instant.p50)),
-                Field::number(duration(one.all.wait_ns_at_random_instant.p99)),
-                Field::number(duration(one.all.longest_wait_ns)),
-                Field::number(format!("{:.2}", one.switches_per_kop)),
-                Field::number(duration(one.cpu_ns_per_op)),
-            ]),
+            (Some(one), Some(lead)) if row.trouble.is_none() => {
+                fields.extend(throughput(row, lead));
+                fields.extend([index(one.jain), index(one.jain_10ms)]);
+                fields.extend(waits(Some(&one.all)));
+                fields.extend(price(one));
+            }
             _ => fields.push(trouble(row)),
         }
         table.row(fields);
@@ -146,19 +140,11 @@ fn mixed(rows: &[&Row], reference: &str) -> Table {
         let mut fields = vec![Field::number(row.cell.threads.to_string()), name(row)];
         match (&row.contended, row.lead) {
             (Some(one), Some(lead)) if row.trouble.is_none() => {
-                fields.extend([
-                    Field::number(si(lead.median)),
-                    Field::number(format!("{} – {}", si(lead.p25), si(lead.p75))).tone(Tone::Faint),
-                    share(row.ratio.map(|ratio| ratio.median), row, |ratio| ratio),
-                    share(row.ratio_best.map(|(ratio, _)| ratio), row, |ratio| ratio),
-                    index(one.jain),
-                ]);
+                fields.extend(throughput(row, lead));
+                fields.push(index(one.jain));
                 fields.extend(waits(one.readers.as_ref()));
                 fields.extend(waits(one.writers.as_ref()));
-                fields.extend([
-                    Field::number(format!("{:.2}", one.switches_per_kop)),
-                    Field::number(duration(one.cpu_ns_per_op)),
-                ]);
+                fields.extend(price(one));
             }
             _ => fields.push(trouble(row)),
         }
@@ -202,7 +188,25 @@ fn sides(rows: &[&Row]) -> Table {
     table
 }
 
-/// The waits of readers or of writers, if there were any.
+/// What was done, and as a share of what others did.
+fn throughput(row: &Row, lead: Quartiles) -> [Field; 4] {
+    [
+        Field::number(si(lead.median)),
+        Field::number(format!("{} – {}", si(lead.p25), si(lead.p75))).tone(Tone::Faint),
+        share(row.ratio.map(|ratio| ratio.median), row, |ratio| ratio),
+        share(row.ratio_best.map(|(ratio, _)| ratio), row, |ratio| ratio),
+    ]
+}
+
+/// What it took.
+fn price(one: &Contended) -> [Field; 2] {
+    [
+        Field::number(format!("{:.2}", one.switches_per_kop)),
+        Field::number(duration(one.cpu_ns_per_op)),
+    ]
+}
+
+/// The waits of all, of readers or of writers, if there were any.
 fn waits(side: Option<&Side>) -> [Field; 3] {
     let figure = |of: fn(&Side) -> f64| {
         Field::number(side.map_or("-".to_owned(), |side| duration(of(side))))

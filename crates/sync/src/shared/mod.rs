@@ -38,6 +38,9 @@ use antiphon_platform::{Deadline, Parked, SharedWait};
 use crate::lock::Form;
 use crate::nap;
 
+/// In the word of a lock or a semaphore: somebody may sleep.
+const SLEEPERS: u32 = 1 << 31;
+
 /// Sleeps while `word` is `seen`, for as long as the form lets anybody sleep without a look.
 /// `true` if that was all, or the deadline has come.
 fn sleep<P: SharedWait, F: Form>(word: &P::U32, seen: u32, deadline: Option<Deadline>) -> bool {

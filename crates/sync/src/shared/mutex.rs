@@ -21,7 +21,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Deadline, SharedWait, ThreadId};
 
-use super::sleep;
+use super::{SLEEPERS, sleep};
 use crate::lock::{Form, Standard};
 use crate::nap;
 
@@ -45,7 +45,6 @@ pub enum Acquired {
 
 const OWNER: u32 = (1 << 30) - 1;
 const DIED: u32 = 1 << 30;
-const SLEEPERS: u32 = 1 << 31;
 
 impl<P: SharedWait, F: Form> SharedMutex<P, F> {
     /// A free mutex.

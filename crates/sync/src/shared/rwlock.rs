@@ -33,7 +33,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Deadline, SharedWait, ThreadId};
 
-use super::{Acquired, sleep};
+use super::{Acquired, SLEEPERS, sleep};
 use crate::lock::{Form, Standard};
 use crate::nap;
 
@@ -48,7 +48,6 @@ const WHO: u32 = (1 << 28) - 1;
 const WRITER: u32 = 1 << 28;
 const DIED: u32 = 1 << 29;
 const WAITING: u32 = 1 << 30;
-const SLEEPERS: u32 = 1 << 31;
 
 /// How one comes in.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Deadline, SharedWait};
 
-use super::sleep;
+use super::{SLEEPERS, sleep};
 use crate::lock::{Form, Standard};
 use crate::nap;
 use crate::wait::{MAX_PERMITS, TooManyPermits};
@@ -27,7 +27,6 @@ pub struct SharedSemaphore<P: SharedWait, F: Form = Standard> {
     form: PhantomData<F>,
 }
 
-const SLEEPERS: u32 = 1 << 31;
 const _: () = assert!(MAX_PERMITS == SLEEPERS - 1);
 
 impl<P: SharedWait, F: Form> SharedSemaphore<P, F> {

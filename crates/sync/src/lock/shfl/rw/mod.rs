@@ -5,7 +5,7 @@
 //! | 0–7 | `state` | who is in, and what the head of the queue has to say: `state.rs` |
 //! | 8–11 | `tail` | name of the last waiter, 0 if nobody waits |
 //! | 12 | `policy` | the policy, where it is chosen at run time ([`Chosen`]); else zero |
-//! | 14–15 | `counter` | zero: spare (readers counted elsewhere are in `per_socket.rs`) |
+//! | 13–15 | | never written |
 //!
 //! Source: `000_…`, "Readers-writer SHFLLOCK": one counter encodes readers and the writer, and both
 //! kinds wait in one list. The list is the mutex's (`contended.rs`): its queue, its sleep, its
@@ -64,7 +64,6 @@ pub struct ShflRwLock<P: Platform, Q: Policy = Chosen, F: RwForm = Standard> {
     state: P::U64,
     tail: TailId<P>,
     policy: P::U8,
-    counter: P::U16,
     marker: PhantomData<(Q, F)>,
 }
 
@@ -79,13 +78,8 @@ pub enum Refused {
 
 impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// A free lock.
-    pub const NEW: Self = Self {
-        state: P::U64::ZERO,
-        tail: TailId::NEW,
-        policy: P::U8::ZERO,
-        counter: P::U16::ZERO,
-        marker: PhantomData,
-    };
+    pub const NEW: Self =
+        Self { state: P::U64::ZERO, tail: TailId::NEW, policy: P::U8::ZERO, marker: PhantomData };
 
     /// As [`ShflMutex::set_policy`](crate::lock::ShflMutex::set_policy).
     pub fn set_policy(&self, policy: Q) {
