@@ -5,7 +5,7 @@
 //!          ▲                   ▲                   ▲
 //!   linux, check, sim     antiphon ────────────────┘
 //!                              ▲
-//!                    capi, preload, the command ──► record, models
+//!                    capi, preload, the command ──► record, trace, replay, models
 //! ```
 //!
 //! A back end never depends on an algorithm, nor an algorithm on a back end, except to be tested.
@@ -43,12 +43,15 @@ const MODELS: &str = "antiphon-models";
 const FACADE: &str = "antiphon";
 const BACK_ENDS: &[&str] = &[LINUX, CHECK, SIM];
 const RECORD: &str = "antiphon-record";
+const TRACE: &str = "antiphon-trace";
+const REPLAY: &str = "antiphon-replay";
 const LIBRARY: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM];
 const PRELOADED: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD];
-const COMMAND: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD, CHECK, SIM, MODELS];
+const COMMAND: &[&str] =
+    &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD, TRACE, REPLAY, CHECK, SIM, MODELS];
 
 /// A crate that is not here has no room yet: give it one, and its edges.
-const ROOMS: [Room; 15] = [
+const ROOMS: [Room; 17] = [
     room(PLATFORM, &[], &[]),
     room(SYNC, &[PLATFORM], BACK_ENDS),
     room(RUNTIME, &[SYNC, PLATFORM], BACK_ENDS),
@@ -57,6 +60,8 @@ const ROOMS: [Room; 15] = [
     room(SIM, &[PLATFORM], &[]),
     room(MODELS, &[SYNC, PLATFORM, CHECK], &[]),
     room(RECORD, &[], &[]),
+    room(TRACE, &[], &[]),
+    room(REPLAY, &[SYNC, PLATFORM, SIM, TRACE], &[]),
     room(FACADE, &[RUNTIME, SYNC, LINUX, PLATFORM], &[CHECK, SIM]),
     room("antiphon-capi", LIBRARY, &[]),
     room("antiphon-preload", PRELOADED, &[]),

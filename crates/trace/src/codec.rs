@@ -1,0 +1,112 @@
+//! Events as bytes, and back. The table is in [`file`](mod@crate::file).
+
+use crate::event::{Event, What};
+
+/// The first flag of an event, and the second.
+const FIRST: u8 = 32;
+const SECOND: u8 = 64;
+
+/// Appends a number in LEB128.
+pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 128 {
+        bytes.push(value as u8 | 128);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+/// What is left of a payload.
+pub(crate) struct Rest<'a>(pub(crate) &'a [u8]);
+
+impl Rest<'_> {
+    pub(crate) fn byte(&mut self) -> Option<u8> {
+        let (&byte, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(byte)
+    }
+
+    /// A number in LEB128; `None` if it is cut off, or more than 64 bits.
+    pub(crate) fn number(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 127);
+            if bits << shift >> shift != bits {
+                return None;
+            }
+            value |= bits << shift;
+            if byte < 128 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn place(&mut self) -> Option<u32> {
+        u32::try_from(self.number()?).ok()
+    }
+}
+
+/// Appends an event that was that long after the one before.
+pub(crate) fn encode(bytes: &mut Vec<u8>, since_ns: u64, what: What) {
+    let flags = |first: bool, second: bool| (u8::from(first) * FIRST) | (u8::from(second) * SECOND);
+    let (code, numbers): (u8, [Option<u64>; 2]) = match what {
+        What::Begins => (1, [None; 2]),
+        What::Ends => (2, [None; 2]),
+        What::Waits { lock, site } => (3, [Some(lock.into()), Some(site.into())]),
+        What::Takes { lock, site, shared, tried } => {
+            (4 | flags(shared, tried), [Some(lock.into()), Some(site.into())])
+        }
+        What::GivesUp { lock } => (5, [Some(lock.into()), None]),
+        What::Releases { lock } => (6, [Some(lock.into()), None]),
+        What::Sleeps { condition, site } => (7, [Some(condition.into()), Some(site.into())]),
+        What::Wakes { condition, notified } => {
+            (8 | flags(notified, false), [Some(condition.into()), None])
+        }
+        What::Notifies { condition, all } => {
+            (9 | flags(all, false), [Some(condition.into()), None])
+        }
+        What::Creates { thread } => (10, [Some(thread.into()), None]),
+        What::Joins { thread } => (11, [Some(thread.into()), None]),
+        What::Joined { thread } => (12, [Some(thread.into()), None]),
+        What::Off { blocked_ns, queued_ns } => (13, [Some(blocked_ns), Some(queued_ns)]),
+    };
+    bytes.push(code);
+    put(bytes, since_ns);
+    for number in numbers.into_iter().flatten() {
+        put(bytes, number);
+    }
+}
+
+/// The next event, behind one that was at `before_ns`; `None` if there is none that makes sense.
+pub(crate) fn decode(rest: &mut Rest<'_>, before_ns: u64) -> Option<Event> {
+    let head = rest.byte()?;
+    let at_ns = before_ns.checked_add(rest.number()?)?;
+    let (first, second) = (head & FIRST != 0, head & SECOND != 0);
+    let code = head & !(FIRST | SECOND);
+    let known = match code {
+        4 => true,
+        8 | 9 => !second,
+        _ => !first && !second,
+    };
+    if !known {
+        return None;
+    }
+    let what = match code {
+        1 => What::Begins,
+        2 => What::Ends,
+        3 => What::Waits { lock: rest.place()?, site: rest.place()? },
+        4 => What::Takes { lock: rest.place()?, site: rest.place()?, shared: first, tried: second },
+        5 => What::GivesUp { lock: rest.place()? },
+        6 => What::Releases { lock: rest.place()? },
+        7 => What::Sleeps { condition: rest.place()?, site: rest.place()? },
+        8 => What::Wakes { condition: rest.place()?, notified: first },
+        9 => What::Notifies { condition: rest.place()?, all: first },
+        10 => What::Creates { thread: rest.place()? },
+        11 => What::Joins { thread: rest.place()? },
+        12 => What::Joined { thread: rest.place()? },
+        13 => What::Off { blocked_ns: rest.number()?, queued_ns: rest.number()? },
+        _ => return None,
+    };
+    Some(Event { at_ns, what })
+}

@@ -1,0 +1,63 @@
+//! Why a trace can't be had.
+
+use std::fmt;
+use std::io;
+
+/// Why a file can't be read or written as a trace.
+#[derive(Debug)]
+pub enum Error {
+    /// The file could not be read or written.
+    Io(io::Error),
+    /// It is something else than a trace.
+    Foreign,
+    /// It is a trace of another version than this program reads.
+    Version {
+        /// The version that the file names.
+        found: u32,
+    },
+    /// Something in it can't be.
+    Damaged {
+        /// How many bytes before the block that is wrong.
+        offset: u64,
+        /// What is wrong there.
+        what: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn damaged(offset: u64, what: impl Into<String>) -> Self {
+        Self::Damaged { offset, what: what.into() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(out),
+            Self::Foreign => write!(out, "not a trace: `antiphon record -- CMD` writes one"),
+            Self::Version { found } => write!(
+                out,
+                "a trace of version {found}, and this program reads version {}: record anew",
+                crate::file::VERSION,
+            ),
+            Self::Damaged { offset, what } => {
+                write!(out, "damaged: {what}, in the block at byte {offset}: record anew")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}

@@ -1,0 +1,47 @@
+//! What a thread may do.
+
+/// Something that a thread did. Between two events a thread computes, but for what
+/// [`What::Off`] takes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When, in nanoseconds since the recording began; of one thread, never less than before.
+    pub at_ns: u64,
+    /// What.
+    pub what: What,
+}
+
+/// What was done. Numbers are places in the tables of the [`Trace`](crate::Trace).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields are what their names say: places in tables")]
+pub enum What {
+    /// The thread begins.
+    Begins,
+    /// It ends.
+    Ends,
+    /// It comes to a lock that it can't have at once, and waits.
+    Waits { lock: u32, site: u32 },
+    /// It has the lock: after the wait before, or at once. `shared`: beside others, to read.
+    /// `tried`: it would not have waited.
+    Takes { lock: u32, site: u32, shared: bool, tried: bool },
+    /// It doesn't get the lock: it only tried, or its time ran out.
+    GivesUp { lock: u32 },
+    /// It releases the lock.
+    Releases { lock: u32 },
+    /// It waits on a condition variable. The release of the mutex stands before, and its return
+    /// behind [`Wakes`](Self::Wakes).
+    Sleeps { condition: u32, site: u32 },
+    /// That wait is over: somebody notified it, or not.
+    Wakes { condition: u32, notified: bool },
+    /// It notifies one who waits on a condition variable, or `all`.
+    Notifies { condition: u32, all: bool },
+    /// It makes a thread.
+    Creates { thread: u32 },
+    /// It waits until a thread has ended.
+    Joins { thread: u32 },
+    /// That wait is over.
+    Joined { thread: u32 },
+    /// Of the time since the event before, the thread did not compute for that long: `blocked` of
+    /// its own accord in something that isn't recorded (a device, a pipe, a timer), `queued` while
+    /// others had its CPU. Comes before the event that ends the span, at the same time.
+    Off { blocked_ns: u64, queued_ns: u64 },
+}

@@ -1,0 +1,57 @@
+//! The file, version 1.
+//!
+//! ```text
+//! magic     8 bytes    "ANTIPHON"
+//! version   u32        1
+//! block …              any number
+//!
+//! block:    tag        1 byte: A, E or T
+//!           length     u32, bytes of payload; at most 64 MiB
+//!           checksum   u32, CRC-32 (IEEE) of the payload
+//!           payload
+//! ```
+//!
+//! Fixed numbers are little-endian; `varint` is LEB128, at most ten bytes.
+//!
+//! | tag | payload |
+//! |---|---|
+//! | `A` | [`About`](crate::About) as JSON; the first block, once |
+//! | `E` | varint thread, varint count, so many events; blocks of a thread in the order of time |
+//! | `T` | [`Tables`](crate::Tables) as JSON; the last block, once. A file without it was cut off |
+//!
+//! An event is one byte, its code and flags; a varint, the nanoseconds since the event before in
+//! the block, for the first since the recording began; and varints as its code says:
+//!
+//! | code | event | flag 32 | flag 64 | varints |
+//! |---|---|---|---|---|
+//! | 1 | Begins | | | |
+//! | 2 | Ends | | | |
+//! | 3 | Waits | | | lock, site |
+//! | 4 | Takes | shared | tried | lock, site |
+//! | 5 | GivesUp | | | lock |
+//! | 6 | Releases | | | lock |
+//! | 7 | Sleeps | | | condition, site |
+//! | 8 | Wakes | notified | | condition |
+//! | 9 | Notifies | all | | condition |
+//! | 10 | Creates | | | thread |
+//! | 11 | Joins | | | thread |
+//! | 12 | Joined | | | thread |
+//! | 13 | Off | | | blocked, queued: nanoseconds |
+//!
+//! A reader refuses what it does not know: another version, tag, code, flag, a key of the JSON that
+//! is missing, a number that is in no table. Blocks behind `T` are refused, too.
+
+/// The version that is written and read.
+pub const VERSION: u32 = 1;
+
+/// The longest payload that a block may have, in bytes.
+pub const MAX_BLOCK: u32 = 64 << 20;
+
+pub(crate) const MAGIC: [u8; 8] = *b"ANTIPHON";
+
+/// Tags of blocks.
+pub(crate) mod tag {
+    pub(crate) const ABOUT: u8 = b'A';
+    pub(crate) const EVENTS: u8 = b'E';
+    pub(crate) const TABLES: u8 = b'T';
+}

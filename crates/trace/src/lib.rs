@@ -1,0 +1,158 @@
+//! A trace: what the threads of a program did to their locks, and when.
+//!
+//! `antiphon record` writes one, `antiphon replay` runs it on a simulated machine. A [`Trace`] is a
+//! list of [`Thread`]s, each a list of [`Event`]s in the order of time; locks, call sites and
+//! threads are named by their place in the tables beside. [`file`](mod@file) has the format.
+//!
+//! ```
+//! use antiphon_trace::{About, Event, Lock, LockKind, Reader, Site, Tables, Thread, What, Writer};
+//!
+//! let mut bytes = Vec::new();
+//! let mut writer = Writer::new(&mut bytes, &About::default())?;
+//! let take = What::Takes { lock: 0, site: 0, shared: false, tried: false };
+//! let events = [(10, take), (250, What::Releases { lock: 0 })];
+//! let events = events.map(|(at_ns, what)| Event { at_ns, what });
+//! writer.events(0, &events)?;
+//! writer.finish(&Tables {
+//!     locks: vec![Lock { kind: LockKind::Mutex, address: 0x5000, process: 0 }],
+//!     sites: vec![Site { name: "main".into(), ..Site::default() }],
+//!     threads: vec![Thread::default()],
+//!     ..Tables::default()
+//! })?;
+//!
+//! let trace = Reader::read(&bytes[..])?;
+//! assert_eq!(trace.threads[0].events, events);
+//! # Ok::<(), antiphon_trace::Error>(())
+//! ```
+
+pub mod file;
+
+mod codec;
+mod error;
+mod event;
+mod reader;
+mod writer;
+
+pub use error::Error;
+pub use event::{Event, What};
+pub use reader::Reader;
+pub use writer::Writer;
+
+use serde::{Deserialize, Serialize};
+
+/// A recorded program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// What was recorded, and where.
+    pub about: About,
+    /// The locks and condition variables.
+    pub locks: Vec<Lock>,
+    /// The places in the program that called them.
+    pub sites: Vec<Site>,
+    /// The threads, with what they did.
+    pub threads: Vec<Thread>,
+    /// Events that found no room, over all threads.
+    pub dropped: u64,
+    /// The file ends before its end was written: the recorder was killed. What is there is sound;
+    /// names of locks and sites may be missing.
+    pub cut_off: bool,
+}
+
+impl Trace {
+    /// How many events there are.
+    #[must_use]
+    pub fn events(&self) -> usize {
+        self.threads.iter().map(|thread| thread.events.len()).sum()
+    }
+
+    /// When the last event was, in nanoseconds since the recording began.
+    #[must_use]
+    pub fn ends_ns(&self) -> u64 {
+        let last = |thread: &Thread| thread.events.last().map_or(0, |event| event.at_ns);
+        self.threads.iter().map(last).max().unwrap_or(0)
+    }
+}
+
+/// What was recorded, and where. Known when the recording begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The version that recorded.
+    pub antiphon: String,
+    /// The machine, in words.
+    pub machine: String,
+    /// How many CPUs the program could use.
+    pub cpus: u32,
+    /// The lock that was under the program, by its name in reports.
+    pub lock: String,
+    /// When the recording began, in seconds since 1970.
+    pub began_s: u64,
+}
+
+/// What is known when the recording ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tables {
+    /// As in [`Trace`].
+    pub locks: Vec<Lock>,
+    /// As in [`Trace`].
+    pub sites: Vec<Site>,
+    /// As in [`Trace`]; their events were written before.
+    pub threads: Vec<Thread>,
+    /// As in [`Trace`].
+    pub dropped: u64,
+}
+
+/// A lock or a condition variable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lock {
+    /// What it is.
+    pub kind: LockKind,
+    /// Where it stood, in the memory of its process.
+    pub address: u64,
+    /// The process, numbered from 0 in the order in which they came.
+    pub process: u32,
+}
+
+/// What kind of object is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LockKind {
+    /// A mutex of any kind.
+    Mutex,
+    /// A spinlock.
+    Spin,
+    /// A readers-writer lock.
+    RwLock,
+    /// A condition variable.
+    Condition,
+    /// Stands for all that found the recorder's tables full.
+    Rest,
+}
+
+/// A place in the program that calls a lock.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// Its function, source line, or what else it is known by.
+    pub name: String,
+    /// The file that it is in; empty if unknown.
+    pub module: String,
+    /// Where in that file.
+    pub offset: u64,
+}
+
+/// A thread of a recorded program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thread {
+    /// The kernel's name of it.
+    pub id: u32,
+    /// As in [`Lock::process`].
+    pub process: u32,
+    /// What it does: threads that began in the same function have the same role, by number.
+    pub role: u32,
+    /// Events that found no room.
+    pub dropped: u64,
+    /// What it did, in the order of time.
+    #[serde(skip)]
+    pub events: Vec<Event>,
+}

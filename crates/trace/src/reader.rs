@@ -1,0 +1,238 @@
+//! Reading a trace, which may come from anywhere: nothing in it is believed.
+
+use std::io::Read;
+
+use crate::codec::{Rest, decode};
+use crate::event::What;
+use crate::file::{MAGIC, MAX_BLOCK, VERSION, tag};
+use crate::{About, Error, Event, Lock, LockKind, Site, Tables, Trace};
+
+/// More threads than a program has had: a number above is damage, and no reason for a table of that
+/// size.
+const MAX_THREADS: usize = 1 << 20;
+
+/// The same for locks and call sites.
+const MAX_NAMES: usize = 1 << 22;
+
+/// Reads traces.
+#[derive(Debug)]
+pub struct Reader<R: Read> {
+    input: R,
+    offset: u64,
+}
+
+/// A block, and where it begins.
+struct Block {
+    tag: u8,
+    payload: Vec<u8>,
+    offset: u64,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads a whole trace. Takes memory for some times the file's size at most.
+    ///
+    /// A file that ends within a block or before the tables was cut off: what is whole is returned,
+    /// and [`Trace::cut_off`] says so.
+    ///
+    /// # Errors
+    ///
+    /// As [`Error`] lists them.
+    pub fn read(input: R) -> Result<Trace, Error> {
+        let mut reader = Self { input, offset: 0 };
+        reader.header()?;
+        let about = reader.about()?;
+        let mut events: Vec<Vec<Event>> = Vec::new();
+        while let Some(block) = reader.block()? {
+            match block.tag {
+                tag::EVENTS => take_events(&block, &mut events)?,
+                tag::TABLES => {
+                    let tables = tables(&block)?;
+                    reader.must_end()?;
+                    return whole(about, tables, events, block.offset);
+                }
+                other => {
+                    let what = format!("a block of the unknown kind {other}");
+                    return Err(Error::damaged(block.offset, what));
+                }
+            }
+        }
+        Ok(cut_off(about, events))
+    }
+
+    fn header(&mut self) -> Result<(), Error> {
+        let mut header = [0; 12];
+        if self.fill(&mut header)? < header.len() || header[..8] != MAGIC {
+            return Err(Error::Foreign);
+        }
+        let found = u32::from_le_bytes([header[8], header[9], header[10], header[11]]);
+        if found == VERSION { Ok(()) } else { Err(Error::Version { found }) }
+    }
+
+    fn about(&mut self) -> Result<About, Error> {
+        match self.block()? {
+            Some(block) if block.tag == tag::ABOUT => serde_json::from_slice(&block.payload)
+                .map_err(|error| Error::damaged(block.offset, error.to_string())),
+            _ => Err(Error::damaged(12, "it does not say what was recorded")),
+        }
+    }
+
+    /// The next block; `None` if the file ends before the block does.
+    fn block(&mut self) -> Result<Option<Block>, Error> {
+        let offset = self.offset;
+        let mut head = [0; 9];
+        if self.fill(&mut head)? < head.len() {
+            return Ok(None);
+        }
+        let [tag, length @ .., _, _, _, _] = head;
+        let length = u32::from_le_bytes(length);
+        let checksum = u32::from_le_bytes([head[5], head[6], head[7], head[8]]);
+        if length > MAX_BLOCK {
+            return Err(Error::damaged(offset, format!("{length} bytes in one block")));
+        }
+        // Grows with what is there, whatever length is claimed.
+        let mut payload = Vec::new();
+        let read = self.input.by_ref().take(length.into()).read_to_end(&mut payload)?;
+        self.offset += read as u64;
+        if read < length as usize {
+            return Ok(None);
+        }
+        if crc32fast::hash(&payload) != checksum {
+            return Err(Error::damaged(offset, "its checksum is wrong"));
+        }
+        Ok(Some(Block { tag, payload, offset }))
+    }
+
+    fn must_end(&mut self) -> Result<(), Error> {
+        let offset = self.offset;
+        if self.fill(&mut [0])? == 0 {
+            return Ok(());
+        }
+        Err(Error::damaged(offset, "something comes behind the last block"))
+    }
+
+    /// Reads until the buffer is full or the file ends; how much that was.
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.input.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.offset += filled as u64;
+        Ok(filled)
+    }
+}
+
+/// Appends the events of a block to those of their thread.
+fn take_events(block: &Block, threads: &mut Vec<Vec<Event>>) -> Result<(), Error> {
+    let damaged = |what: &str| Error::damaged(block.offset, what);
+    let mut rest = Rest(&block.payload);
+    let thread = rest.number().and_then(|thread| usize::try_from(thread).ok());
+    let (Some(thread), Some(count)) = (thread, rest.number()) else {
+        return Err(damaged("events of no thread"));
+    };
+    if thread >= MAX_THREADS {
+        return Err(damaged("a thread that can't be"));
+    }
+    if threads.len() <= thread {
+        threads.resize_with(thread + 1, Vec::new);
+    }
+    let events = &mut threads[thread];
+    let last_ns = events.last().map_or(0, |event| event.at_ns);
+    let mut before_ns = 0;
+    for at in 0..count {
+        let event = decode(&mut rest, before_ns).ok_or_else(|| damaged("an unknown event"))?;
+        if at == 0 && event.at_ns < last_ns {
+            return Err(damaged("events that are not in the order of time"));
+        }
+        before_ns = event.at_ns;
+        events.push(event);
+    }
+    if rest.0.is_empty() { Ok(()) } else { Err(damaged("more than its events")) }
+}
+
+fn tables(block: &Block) -> Result<Tables, Error> {
+    serde_json::from_slice(&block.payload)
+        .map_err(|error| Error::damaged(block.offset, error.to_string()))
+}
+
+/// Puts together what was read, if the events name nothing that isn't in the tables.
+fn whole(
+    about: About,
+    tables: Tables,
+    events: Vec<Vec<Event>>,
+    offset: u64,
+) -> Result<Trace, Error> {
+    let Tables { locks, sites, mut threads, dropped } = tables;
+    if events.len() > threads.len() {
+        return Err(Error::damaged(offset, "a thread that is in no table"));
+    }
+    let sizes = [locks.len(), sites.len(), threads.len()];
+    for (thread, events) in threads.iter_mut().zip(events) {
+        if !events.iter().all(|event| is_known(event.what, sizes)) {
+            let what = format!("an event of thread {} names what is in no table", thread.id);
+            return Err(Error::damaged(offset, what));
+        }
+        thread.events = events;
+    }
+    Ok(Trace { about, locks, sites, threads, dropped, cut_off: false })
+}
+
+fn is_known(what: What, [locks, sites, threads]: [usize; 3]) -> bool {
+    let (lock, site, thread) = match what {
+        What::Begins | What::Ends | What::Off { .. } => (None, None, None),
+        What::Waits { lock, site } | What::Takes { lock, site, .. } => {
+            (Some(lock), Some(site), None)
+        }
+        What::GivesUp { lock } | What::Releases { lock } => (Some(lock), None, None),
+        What::Sleeps { condition, site } => (Some(condition), Some(site), None),
+        What::Wakes { condition, .. } | What::Notifies { condition, .. } => {
+            (Some(condition), None, None)
+        }
+        What::Creates { thread } | What::Joins { thread } | What::Joined { thread } => {
+            (None, None, Some(thread))
+        }
+    };
+    let within = |place: Option<u32>, size| place.is_none_or(|place| (place as usize) < size);
+    within(lock, locks) && within(site, sites) && within(thread, threads)
+}
+
+/// What can be had of a trace without tables: its threads, and locks of the kinds that tells what
+/// was done to them.
+fn cut_off(about: About, events: Vec<Vec<Event>>) -> Trace {
+    let mut locks = Vec::new();
+    let mut sites = Vec::new();
+    for event in events.iter().flatten() {
+        name(event.what, &mut locks, &mut sites);
+    }
+    let threads = events.into_iter().map(|events| crate::Thread { events, ..Default::default() });
+    let threads = threads.collect();
+    Trace { about, locks, sites, threads, cut_off: true, ..Trace::default() }
+}
+
+/// Enters what an event names, as far as it is known.
+fn name(what: What, locks: &mut Vec<Lock>, sites: &mut Vec<Site>) {
+    let (lock, kind, site) = match what {
+        What::Waits { lock, site } => (lock, LockKind::Mutex, Some(site)),
+        What::Takes { lock, site, shared: true, .. } => (lock, LockKind::RwLock, Some(site)),
+        What::Takes { lock, site, .. } => (lock, LockKind::Mutex, Some(site)),
+        What::GivesUp { lock } | What::Releases { lock } => (lock, LockKind::Mutex, None),
+        What::Sleeps { condition, site } => (condition, LockKind::Condition, Some(site)),
+        What::Wakes { condition, .. } | What::Notifies { condition, .. } => {
+            (condition, LockKind::Condition, None)
+        }
+        _ => return,
+    };
+    let [lock, site] = [Some(lock), site].map(|place| place.map_or(0, |place| place as usize + 1));
+    let unknown = Lock { kind: LockKind::Mutex, address: 0, process: 0 };
+    locks.resize(locks.len().max(lock.min(MAX_NAMES)), unknown);
+    sites.resize(sites.len().max(site.min(MAX_NAMES)), Site::default());
+    if kind != LockKind::Mutex
+        && let Some(lock) = locks.get_mut(lock - 1)
+    {
+        lock.kind = kind;
+    }
+}
