@@ -10,7 +10,7 @@
 //! | 2 | bad arguments |
 //! | 69 | a kernel feature, a privilege or a program is missing |
 //!
-//! `run` exits as the program under it does; its own failures are 125, 126 and 127, as `env`'s.
+//! `run` and `record` exit as the program under them does; their own failures are 125, 126 and 127, as `env`'s.
 
 mod bench;
 mod cpu_time;
@@ -22,6 +22,7 @@ mod locks;
 mod output;
 mod preload;
 mod program;
+mod record;
 mod run;
 mod sites;
 mod stats;
@@ -46,6 +47,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Run(run::Arguments),
+    Record(record::Arguments),
     Top(top::Arguments),
     Try(trial::Arguments),
     #[command(subcommand)]
@@ -83,11 +85,12 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
-    if !matches!(cli.verb, Verb::Run(_)) {
+    if !matches!(cli.verb, Verb::Run(_) | Verb::Record(_)) {
         end_with_the_reader();
     }
     let done = match cli.verb {
         Verb::Run(arguments) => run::run(&arguments),
+        Verb::Record(arguments) => record::run(&arguments),
         Verb::Top(arguments) => top::run(&arguments),
         Verb::Try(arguments) => trial::run(&arguments),
         Verb::Bench(Bench::Locks(arguments)) => bench::locks::run(&arguments),
@@ -122,7 +125,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     }
     let line = one_line(&error.to_string());
     // What a wrapper exits with is CMD's; its own failures are apart.
-    let wrapper = std::env::args_os().nth(1).is_some_and(|verb| verb == "run");
+    let wrapper = std::env::args_os().nth(1).is_some_and(|verb| verb == "run" || verb == "record");
     if wrapper { Failure::wrapper(line) } else { Failure::arguments(line) }.report()
 }
 

@@ -418,6 +418,7 @@ fn adopt(cond: &Cond) {
 ///
 /// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn signal(cond: *mut Cond) -> c_int {
+    recorder::events::notifies(cond.addr(), false);
     if mode::theirs() {
         return forward!(COND_SIGNAL(cond));
     }
@@ -438,6 +439,7 @@ pub(crate) unsafe extern "C" fn signal(cond: *mut Cond) -> c_int {
 ///
 /// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn broadcast(cond: *mut Cond) -> c_int {
+    recorder::events::notifies(cond.addr(), true);
     if mode::theirs() {
         return forward!(COND_BROADCAST(cond));
     }

@@ -18,6 +18,7 @@ use libc::{clockid_t, timespec};
 
 use crate::abi::rwlock::RwLock;
 use crate::abi::{Cond, Mutex};
+use crate::recorder::events;
 use crate::{cond, mutex, rwlock, spin};
 
 /// Defines functions that jump to `$to`, with the return address as argument number `$nth`.
@@ -148,6 +149,12 @@ plain! {
     __pthread_rwlock_unlock(rwlock: *mut RwLock) => rwlock::unlock;
     pthread_rwlock_destroy(rwlock: *mut RwLock) => rwlock::destroy;
     __pthread_rwlock_destroy(rwlock: *mut RwLock) => rwlock::destroy;
+    pthread_create(
+        thread: *mut libc::pthread_t,
+        attributes: *const c_void,
+        start: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+        argument: *mut c_void
+    ) => events::create;
     pthread_cond_init(cond: *mut Cond, attributes: *const c_void) => cond::init;
     pthread_cond_destroy(cond: *mut Cond) => cond::destroy;
     pthread_cond_signal(cond: *mut Cond) => cond::signal;
@@ -158,6 +165,7 @@ plain! {
 }
 
 cancellable! {
+    pthread_join(_thread: libc::pthread_t, _result: *mut *mut c_void) => antiphon_join;
     pthread_cond_wait(_cond: *mut c_void, _mutex: *mut c_void) => antiphon_cond_wait;
     pthread_cond_timedwait(_cond: *mut c_void, _mutex: *mut c_void, _until: *const timespec)
         => antiphon_cond_timedwait;

@@ -105,6 +105,9 @@ type OnSpin = unsafe extern "C" fn(*mut c_int) -> c_int;
 type Open = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
 /// Of a function that is jumped to, whatever its arguments.
 type Jump = unsafe extern "C" fn() -> c_int;
+type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+type Create =
+    unsafe extern "C" fn(*mut libc::pthread_t, *const c_void, Start, *mut c_void) -> c_int;
 type AttrGet = unsafe extern "C" fn(*const c_void, *mut c_int) -> c_int;
 
 const OLD: &[&CStr] = &[c"GLIBC_2.2.5", c"GLIBC_2.17"];
@@ -179,6 +182,9 @@ functions! {
     EXECVEAT = c"execveat": Jump, EXECVEATED;
     POSIX_SPAWN = c"posix_spawn": Jump, SPAWNED;
     POSIX_SPAWNP = c"posix_spawnp": Jump, SPAWNED;
+    THREAD_CREATE = c"pthread_create": Create, MOVED;
+    THREAD_JOIN = c"pthread_join":
+        unsafe extern "C" fn(libc::pthread_t, *mut *mut c_void) -> c_int, MOVED;
     SPIN_INIT = c"pthread_spin_init": unsafe extern "C" fn(*mut c_int, c_int) -> c_int, MOVED;
     SPIN_DESTROY = c"pthread_spin_destroy": OnSpin, MOVED;
     SPIN_LOCK = c"pthread_spin_lock": OnSpin, MOVED;

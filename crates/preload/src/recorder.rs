@@ -8,6 +8,7 @@
 //! and enters itself. A thread's record and the locks that it holds (full mode) stand in
 //! thread-local memory of `shim.c`.
 
+pub(crate) mod events;
 pub(crate) mod holds;
 
 use core::ffi::CStr;
@@ -17,6 +18,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64};
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform, WaiterId};
+use antiphon_record::events::{Code, ROLL_BYTES, SHARED};
 use antiphon_record::layout::Layout;
 use antiphon_record::{FILE_BYTES, Kind, RowWriter, Scope, ThreadWriter, VARIABLE, Writer};
 
@@ -39,9 +41,9 @@ pub(crate) fn start() -> bool {
     if writer.started() {
         process(writer);
     }
-    let full = writer.scope() == Scope::Full;
+    let full = writer.scope().is_full();
     if full {
-        ticks::calibrate();
+        ticks::calibrate(writer);
     }
     full
 }
@@ -52,9 +54,14 @@ fn map(variable: &CStr) -> Option<Writer> {
     if file.length() < FILE_BYTES {
         return None;
     }
-    let base = file.map(FILE_BYTES as usize)?.cast::<Layout>();
+    let length = file.length();
+    let base = file.map(length as usize)?.cast::<Layout>();
     // SAFETY: mapped above, as long as the file is, and never unmapped.
     let writer = unsafe { Writer::new(base) }.ok()?;
+    if writer.scope() == Scope::Events && length >= FILE_BYTES + ROLL_BYTES {
+        // SAFETY: mapped above in all its length.
+        unsafe { events::start(base.cast()) };
+    }
     // Release: pairs with the load in `writer`.
     BASE.store(base, Release);
     Some(writer)
@@ -175,13 +182,22 @@ fn visit_of(writer: Writer, kind: Kind, address: usize, site: usize) -> Option<V
 impl Visit {
     /// The visitor begins to wait.
     pub(crate) fn wait(self) -> Wait {
+        let code = if self.kind == Kind::Condition { Code::Sleeps } else { Code::Waits };
+        events::at_row(code, 0, self.row);
         let since_ns = now_ns();
         self.writer.wait_begins(self.thread, self.row, since_ns);
         Wait { visit: self, since_ns }
     }
 
+    /// The visitor has what it came for, in which no hold is noted.
+    pub(crate) fn acquired_unheld(self) {
+        let way = if self.row.is_shared() { SHARED } else { 0 };
+        events::at_row(Code::Takes, way, self.row);
+        self.acquired();
+    }
+
     /// The visitor has what it came for.
-    pub(crate) fn acquired(self) {
+    fn acquired(self) {
         self.writer.acquired(self.thread, self.row);
     }
 }
@@ -199,6 +215,11 @@ impl Wait {
         let waited_ns = now_ns().saturating_sub(self.since_ns);
         let Visit { writer, thread, row, kind } = self.visit;
         writer.wait_ends(thread, row, kind, waited_ns, had);
+        match kind {
+            Kind::Condition => events::at_row(Code::Wakes, events::notified(had), row),
+            _ if !had => events::at_row(Code::GivesUp, 0, row),
+            _ => {}
+        }
     }
 }
 

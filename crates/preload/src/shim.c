@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -50,6 +51,14 @@ typedef int clock_function(void *, void *, clockid_t, const struct timespec *);
 wait_function *antiphon_real_cond_wait(void);
 timed_function *antiphon_real_cond_timedwait(void);
 clock_function *antiphon_real_cond_clockwait(void);
+
+typedef int join_function(pthread_t, void **);
+void antiphon_thread_begins(uintptr_t start, uint64_t number);
+void antiphon_thread_ends(void);
+uint32_t antiphon_joins(pthread_t thread);
+void antiphon_joined(uint32_t number);
+join_function *antiphon_real_join(void);
+void *antiphon_thread_began(void *argument);
 #pragma GCC visibility pop
 
 /* The one place where a cancellation strikes. Nothing here needs a cleanup; its caller is at a call
@@ -148,6 +157,40 @@ int antiphon_cond_clockwait(void *cond, void *mutex, clockid_t clock, const stru
 	return wait_for(CLOCKWAIT, cond, mutex, clock, until);
 }
 
+/* `recorder/events.rs` has the same. */
+struct begin {
+	void *(*start)(void *);
+	void *argument;
+	uint64_t number;
+};
+
+static void ended(const int *begun)
+{
+	(void)begun;
+	antiphon_thread_ends();
+}
+
+/* A recorded thread. However it ends, its frames are unwound, and so it is noted. */
+void *antiphon_thread_began(void *argument)
+{
+	struct begin begin = *(struct begin *)argument;
+	free(argument);
+	antiphon_thread_begins((uintptr_t)begin.start, begin.number);
+	__attribute__((cleanup(ended), unused)) const int begun = 1;
+	return begin.start(begin.argument);
+}
+
+/* A cancellation point. A wait that is cancelled has no end in the recording. */
+int antiphon_join(pthread_t thread, void **result)
+{
+	join_function *join = antiphon_real_join();
+	uint32_t number = antiphon_joins(thread);
+	int code = join(thread, result);
+	if (number)
+		antiphon_joined(number);
+	return code;
+}
+
 /* `thread.rs` has the same, and reaches it by name. */
 struct thread {
 	uint64_t record;
@@ -160,6 +203,8 @@ struct thread {
 		uint64_t lock, since;
 		uint32_t row, tag;
 	} held[15];
+	uint32_t pen[6];
+	uint64_t span[4];
 };
 
 __thread struct thread antiphon_thread __attribute__((tls_model("initial-exec")));

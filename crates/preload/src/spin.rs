@@ -73,7 +73,7 @@ fn lock_slowly(word: &AtomicI32, site: usize) -> c_int {
         }
     }
     if let Some(visit) = visit {
-        visit.acquired();
+        visit.acquired_unheld();
     }
     0
 }
@@ -96,7 +96,7 @@ pub(crate) unsafe extern "C" fn trylock(spin: *mut AtomicI32, site: usize) -> c_
     if mode::records_all()
         && let Some(visit) = recorder::visit(Kind::Spin, word.as_ptr().addr(), site)
     {
-        visit.acquired();
+        visit.acquired_unheld();
     }
     0
 }
@@ -107,6 +107,9 @@ pub(crate) unsafe extern "C" fn trylock(spin: *mut AtomicI32, site: usize) -> c_
 ///
 /// As POSIX says: the objects are the program's, and initialised where they must be.
 pub(crate) unsafe extern "C" fn unlock(spin: *mut AtomicI32) -> c_int {
+    if mode::records_all() {
+        recorder::events::releases_at(spin.addr());
+    }
     if mode::theirs() {
         return forward!(SPIN_UNLOCK(spin.cast()));
     }

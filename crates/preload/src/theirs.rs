@@ -30,7 +30,7 @@ use libc::{clockid_t, timespec};
 
 use crate::abi::{self, Mutex, Type, Whose};
 use crate::real::forward;
-use crate::recorder::{self, Visit, holds};
+use crate::recorder::{self, Visit, events, holds};
 use crate::{mode, thread};
 
 /// One of the functions that take a lock, with what it takes beside the lock.
@@ -113,15 +113,17 @@ fn lock_foreign(mutex: &Mutex, call: Call<'_>, site: usize) -> c_int {
         wait.ends(had);
     }
     if had {
-        visit.acquired();
+        visit.acquired_unheld();
     }
     code
 }
 
 /// Unlocks a mutex of the C library's.
 pub(crate) fn unlock(mutex: &Mutex) -> c_int {
-    let observed = mode::mode() == mode::OBSERVED && matches!(mutex.whose(), Whose::Ours(_));
-    if observed && may_release(mutex) && mutex.is_last_level() {
+    let plain = matches!(mutex.whose(), Whose::Ours(_));
+    if !plain && mode::records_all() {
+        events::releases_at(pointer(mutex).addr());
+    } else if mode::mode() == mode::OBSERVED && may_release(mutex) && mutex.is_last_level() {
         holds::releases(mutex.recorded());
     }
     forward!(MUTEX_UNLOCK(pointer(mutex)))
@@ -152,7 +154,7 @@ pub(crate) fn lock_spin(spin: &AtomicI32, site: usize) -> c_int {
         wait.ends(code == 0);
     }
     if code == 0 {
-        visit.acquired();
+        visit.acquired_unheld();
     }
     code
 }
@@ -164,7 +166,7 @@ pub(crate) fn try_spin(spin: &AtomicI32, site: usize) -> c_int {
         && mode::records_all()
         && let Some(visit) = visit_spin(spin, site)
     {
-        visit.acquired();
+        visit.acquired_unheld();
     }
     code
 }
@@ -212,7 +214,9 @@ unsafe extern "C" fn antiphon_observed_begin(
     }
     let Some(visit) = recorder::visit(Kind::Condition, cond.addr(), site) else { return 0 };
     let releases = object.is_last_level();
-    if releases && matches!(object.whose(), Whose::Ours(_)) {
+    if matches!(object.whose(), Whose::Theirs) {
+        events::releases_at(mutex.addr());
+    } else if releases {
         holds::releases(object.recorded());
     }
     // SAFETY: `shim.c` gives room for it.
@@ -244,7 +248,7 @@ unsafe extern "C" fn antiphon_observed_end(observed: *const Observed, code: c_in
         holds::alone_at_once(mutex.recorded(), kind.recorded(), observed.site, false);
     } else if let Some(visit) = recorder::visit(Kind::Foreign, observed.mutex.addr(), observed.site)
     {
-        visit.acquired();
+        visit.acquired_unheld();
     }
 }
 

@@ -9,6 +9,9 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
 
 use antiphon_linux::Linux;
 use antiphon_platform::Platform;
+use antiphon_record::events::Pen;
+
+use crate::recorder::events::Span;
 
 /// How many locks a thread remembers to hold.
 pub(crate) const HELD: usize = 15;
@@ -30,6 +33,9 @@ pub(crate) struct Thread {
     pub(crate) holding: AtomicU32,
     pub(crate) nested: AtomicU32,
     pub(crate) held: [Slot; HELD],
+    /// The recorder's: what events are written with, and since when.
+    pub(crate) pen: Pen,
+    pub(crate) span: Span,
 }
 
 /// A lock that a thread holds, or the last that it held here.
@@ -55,7 +61,7 @@ impl Slot {
     }
 }
 
-const _: () = assert!(size_of::<Thread>() == 392);
+const _: () = assert!(size_of::<Thread>() == 448);
 
 /// The calling thread's.
 #[inline]
@@ -88,6 +94,24 @@ pub(crate) fn current() -> &'static Thread {
     // SAFETY: as large and aligned as `Thread` by `shim.c`, there as long as the calling thread is,
     // which outlives every use in this crate, and made of atomics, for which zero is valid.
     unsafe { &*thread }
+}
+
+/// What is kept for the thread with that handle.
+///
+/// A thread's own is at the same distance from its handle in all threads: the C library's
+/// descriptor of a thread, which the handle points to, stands at a fixed place beside the thread
+/// pointer, and so does what is under the initial-exec model.
+///
+/// # Safety
+///
+/// The thread has not been joined, nor has it ended detached.
+pub(crate) unsafe fn of(handle: libc::pthread_t) -> &'static Thread {
+    let mine: *const Thread = current();
+    // SAFETY: takes nothing.
+    let distance = mine.addr().wrapping_sub(unsafe { libc::pthread_self() } as usize);
+    let theirs = mine.with_addr((handle as usize).wrapping_add(distance));
+    // SAFETY: as above, by the caller's promise; all of its fields are atomics.
+    unsafe { &*theirs }
 }
 
 /// The id of the calling thread, if nothing has to be asked and nothing recorded for a free mutex
@@ -136,6 +160,7 @@ fn ask() -> u32 {
 pub(crate) extern "C" fn forked() {
     current().id.store(0, Relaxed);
     current().ready.store(0, Relaxed);
+    current().begins_anew();
 }
 
 static NEVER: AtomicU8 = AtomicU8::new(0);

@@ -12,6 +12,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_linux::{Linux, measure_ticks};
 use antiphon_platform::{Clock, Platform};
+use antiphon_record::Writer;
 
 /// How long the counter is measured, at least.
 const SPAN_NS: u64 = 500_000;
@@ -35,14 +36,36 @@ pub(crate) fn ns_since(earlier: u64) -> u64 {
     if ticks > u64::MAX / 2 {
         return 0;
     }
+    to_ns(ticks)
+}
+
+/// A span of ticks in nanoseconds.
+#[inline]
+pub(crate) fn to_ns(ticks: u64) -> u64 {
     match RATE.load(Relaxed) {
         0 => ticks,
         rate => ((u128::from(ticks) * u128::from(rate)) >> 32) as u64,
     }
 }
 
-/// Measures the counter, if it ticks evenly.
-pub(crate) fn calibrate() {
+/// Nanoseconds in 2^32 ticks where ticks are nanoseconds.
+const NANOSECONDS: u64 = 1 << 32;
+
+/// Measures the counter, if it ticks evenly, and no process that writes to the same recording has
+/// done so: their times are compared.
+pub(crate) fn calibrate(writer: Writer) {
+    match writer.rate() {
+        0 => {
+            measure();
+            let rate = RATE.load(Relaxed);
+            writer.set_rate(if rate == 0 { NANOSECONDS } else { rate }, now());
+        }
+        NANOSECONDS => {}
+        rate => RATE.store(rate, Relaxed),
+    }
+}
+
+fn measure() {
     if !even() {
         return;
     }

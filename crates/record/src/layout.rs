@@ -12,7 +12,7 @@ use crate::histogram::BUCKETS;
 /// What the file begins with: "ANTIPHON" and the version of this layout.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"ANTIPHON");
 /// Changes with every change of this file.
-pub const VERSION: u64 = 4;
+pub const VERSION: u64 = 5;
 
 /// Bytes of a module's path; a longer one keeps its end.
 pub const PATH_BYTES: usize = 240;
@@ -67,7 +67,11 @@ pub(crate) struct Header {
     pub(crate) strangers: AtomicU64,
     /// The address of the last such mutex.
     pub(crate) strange_lock: AtomicU64,
-    pub(crate) _reserved: [u64; 64 - 4 - DROPS - 4],
+    /// Of [`crate::Scope::Events`]: nanoseconds in 2^32 ticks, 0 until it is known.
+    pub(crate) rate: AtomicU64,
+    /// When the first process was ready, in ticks. Written before the rate.
+    pub(crate) origin: AtomicU64,
+    pub(crate) _reserved: [u64; 64 - 4 - DROPS - 6],
 }
 
 /// Counters of what found a table full.

@@ -45,8 +45,10 @@
 //! that of a thread that was killed stays: [`Snapshot::close_waits`] counts those. What single
 //! threads do now is looked up by a [`Lookout`], without reading the whole file.
 //!
-//! The file is sparse. It is [`FILE_BYTES`] long, but costs what was written.
+//! The file is sparse. It is [`FILE_BYTES`] long, but costs what was written. Behind that, a file
+//! of [`Scope::Events`] has what each thread did when ([`events`]).
 
+pub mod events;
 pub mod inherit;
 pub mod layout;
 pub mod sites;
@@ -81,13 +83,30 @@ pub enum Scope {
     Contended,
     /// Every acquisition, every hold, and the order in which locks are taken.
     Full,
+    /// The same, and what each thread did when ([`events`]).
+    Events,
 }
 
 impl Scope {
+    /// Whether every acquisition is recorded.
+    #[must_use]
+    pub const fn is_full(self) -> bool {
+        matches!(self, Self::Full | Self::Events)
+    }
+
+    /// How long the file is, in bytes.
+    pub(crate) const fn file_bytes(self) -> u64 {
+        match self {
+            Self::Events => FILE_BYTES + events::ROLL_BYTES,
+            _ => FILE_BYTES,
+        }
+    }
+
     pub(crate) const fn bits(self) -> u64 {
         match self {
             Self::Contended => 1,
             Self::Full => 2,
+            Self::Events => 3,
         }
     }
 
@@ -95,6 +114,7 @@ impl Scope {
         match bits {
             1 => Some(Self::Contended),
             2 => Some(Self::Full),
+            3 => Some(Self::Events),
             _ => None,
         }
     }

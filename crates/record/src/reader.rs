@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::histogram::BUCKETS;
 use crate::layout::{
-    BODY, DEPTHS, DROPS, EDGE, EdgeRecord, FILE_BYTES, GUARDS, HEADER, LOCK, MAGIC, MODULE,
+    BODY, DEPTHS, DROPS, EDGE, EdgeRecord, FILE_BYTES, GUARDS, HEADER, Header, LOCK, MAGIC, MODULE,
     PROCESS, PROGRAM, ROW, ROWS, RowBody, SITE, Section, THREAD, ThreadRecord, VERSION,
     split_address_key, split_row_key,
 };
@@ -53,7 +53,7 @@ impl Recording {
     ///
     /// Those of the file system.
     pub fn begin(file: File, scope: Scope) -> io::Result<Self> {
-        file.set_len(FILE_BYTES)?;
+        file.set_len(scope.file_bytes())?;
         let header = [MAGIC, VERSION, scope.bits(), FILE_BYTES];
         let bytes: Vec<u8> = header.iter().flat_map(|word| word.to_ne_bytes()).collect();
         file.write_all_at(&bytes, 0)?;
@@ -247,7 +247,17 @@ impl Recording {
         self.words_at(offset, section.words)
     }
 
-    fn words_at(&self, offset: u64, words: usize) -> io::Result<Vec<u64>> {
+    /// The header's words on ticks.
+    pub(crate) fn clock_words(&self) -> io::Result<[u64; 2]> {
+        let words = self.words_at(core::mem::offset_of!(Header, rate) as u64, 2)?;
+        Ok([words[0], words[1]])
+    }
+
+    pub(crate) fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, offset)
+    }
+
+    pub(crate) fn words_at(&self, offset: u64, words: usize) -> io::Result<Vec<u64>> {
         let mut bytes = vec![0; words * 8];
         self.file.read_exact_at(&mut bytes, offset)?;
         let (words, _) = bytes.as_chunks::<8>();

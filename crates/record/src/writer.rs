@@ -1,14 +1,15 @@
 //! The writing half: atomic additions to the mapped file, nothing else.
 //!
-//! All accesses are `Relaxed`: each word is a counter or is written once, the reader bears any
-//! interleaving, and the kernel makes what was written visible to who reads the file.
+//! All accesses are `Relaxed`, but for those to the rate of the clock: each word is a counter or is
+//! written once, the reader bears any interleaving, and the kernel makes what was written visible to
+//! who reads the file.
 //!
 //! What is counted for every acquisition is counted by who holds the lock, in words that belong to
 //! that lock, so a plain addition is enough; what is counted for waits, and by readers, of whom
 //! several hold a lock at a time, is added atomically.
 
 use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::histogram::bucket;
 use crate::layout::{
@@ -54,7 +55,9 @@ impl RowWriter {
         self.index() as u64 + 1
     }
 
-    pub(crate) const fn is_shared(self) -> bool {
+    /// Whether several may hold its lock at a time.
+    #[must_use]
+    pub const fn is_shared(self) -> bool {
         self.0 & SHARED != 0
     }
 
@@ -180,17 +183,8 @@ impl Writer {
     /// [`place`](Self::place).
     #[must_use]
     pub fn row(self, process: u32, kind: Kind, lock: u64, site: u64) -> (RowWriter, Option<u32>) {
-        let process = u64::from(process);
-        let key = address_key(process, 0, site);
-        let (site, fresh) = match find(key, SITES, |at| &self.file.sites[at].key) {
-            Found::Old(index) => (Some(index as u64), None),
-            Found::New(index) => (Some(index as u64), Some(index as u32)),
-            Found::Full => {
-                self.dropped(Full::Sites);
-                (None, None)
-            }
-        };
-        let site = site.map_or(0, |site| site + 1);
+        let (site, fresh) = self.site(process, site);
+        let (process, site) = (u64::from(process), u64::from(site));
         let key = address_key(process, kind.of_lock().bits(), lock);
         let lock = match find(key, LOCKS, |at| &self.file.locks[at].key) {
             Found::Old(index) => index as u64,
@@ -211,6 +205,38 @@ impl Writer {
                 self.dropped(Full::Rows);
                 (REST, fresh)
             }
+        }
+    }
+
+    /// 1 + the record of the site at that address in `process`, or 0 if there is no room. The
+    /// second value is as in [`row`](Self::row).
+    #[must_use]
+    pub fn site(self, process: u32, address: u64) -> (u32, Option<u32>) {
+        let key = address_key(u64::from(process), 0, address);
+        match find(key, SITES, |at| &self.file.sites[at].key) {
+            Found::Old(index) => (index as u32 + 1, None),
+            Found::New(index) => (index as u32 + 1, Some(index as u32)),
+            Found::Full => {
+                self.dropped(Full::Sites);
+                (0, None)
+            }
+        }
+    }
+
+    /// Nanoseconds in 2^32 ticks, if a process has measured that; 0 if not.
+    #[must_use]
+    pub fn rate(self) -> u64 {
+        // Acquire: the origin is there, too; pairs with the release below.
+        self.file.header.rate.load(Acquire)
+    }
+
+    /// Says how many nanoseconds are in 2^32 ticks, and how many ticks it is now. The first who
+    /// says so is believed.
+    pub fn set_rate(self, rate: u64, now: u64) {
+        let header = &self.file.header;
+        if header.origin.compare_exchange(0, now, Relaxed, Relaxed).is_ok() {
+            // Release: pairs with the acquire above.
+            header.rate.store(rate, Release);
         }
     }
 

@@ -27,8 +27,8 @@ pub enum What {
     GivesUp { lock: u32 },
     /// It releases the lock.
     Releases { lock: u32 },
-    /// It waits on a condition variable. The release of the mutex stands before, and its return
-    /// behind [`Wakes`](Self::Wakes).
+    /// It waits on a condition variable. The release of the mutex stands before, and that it has it
+    /// again behind [`Wakes`](Self::Wakes).
     Sleeps { condition: u32, site: u32 },
     /// That wait is over: somebody notified it, or not.
     Wakes { condition: u32, notified: bool },

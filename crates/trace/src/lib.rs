@@ -148,7 +148,7 @@ pub struct Thread {
     pub id: u32,
     /// As in [`Lock::process`].
     pub process: u32,
-    /// What it does: threads that began in the same function have the same role, by number.
+    /// What it does: 1 + the site of the function in which it began, 0 if that isn't known.
     pub role: u32,
     /// Events that found no room.
     pub dropped: u64,

@@ -170,6 +170,9 @@ fn whole(
     if events.len() > threads.len() {
         return Err(Error::damaged(offset, "a thread that is in no table"));
     }
+    if threads.iter().any(|thread| thread.role as usize > sites.len()) {
+        return Err(Error::damaged(offset, "a role that is in no table"));
+    }
     let sizes = [locks.len(), sites.len(), threads.len()];
     for (thread, events) in threads.iter_mut().zip(events) {
         if !events.iter().all(|event| is_known(event.what, sizes)) {

@@ -3,6 +3,7 @@
 //! | module | does |
 //! |---|---|
 //! | [`children`] | names programs that the library did not get into |
+//! | [`session`] | CMD's run as a whole, with a recording of it |
 //! | [`child`] | starts CMD, passes signals on, ends as it does |
 //! | [`sampler`] | looks at its threads from outside, a hundred times a second at most |
 //! | [`ends`] | when waits ended that went on to the end |
@@ -22,32 +23,27 @@ mod html;
 mod notes;
 mod order;
 mod sampler;
+mod session;
 pub mod summary;
 pub mod symbols;
 mod text;
 mod waits;
 
-use std::ffi::{CStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write as _;
-use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
-use std::sync::Arc;
-use std::time::Instant;
+use std::process::ExitCode;
 
-use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Platform as _};
-use antiphon_record::{Recording, Scope};
+use antiphon_record::Scope;
 use clap::Args;
 
 use crate::failure::Failure;
 use crate::output::report;
 use crate::output::table::colour;
-use crate::preload::{self, Under};
-use crate::program::{self, Refusal};
-use crate::sites::{self, Sites};
-use summary::{KeptOut, Report, Run};
+use crate::{preload, sites};
+pub use session::{Session, TAPE};
+use summary::Report;
 
 /// Run CMD with its pthread locks replaced, and report what its threads waited for
 #[derive(Args)]
@@ -90,74 +86,29 @@ pub struct Arguments {
 ///
 /// If CMD can't be started, or the report can't be written; CMD's own failure is none.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let files = ReportFile::of(arguments)?;
-    let program = program::find(&arguments.command[0]).map_err(refused)?;
-    let inside = arguments.profile || arguments.lock != preload::GLIBC;
-    let kept_out = program::obstacle(&program).filter(|_| inside);
-    let kept_out = kept_out.map(|obstacle| KeptOut::new(obstacle, arguments.no_children));
-    if let Some(kept_out) = &kept_out {
-        let what = notes::done_to_locks(&arguments.lock);
-        // Whoever closed stderr does not want to know, here and below.
-        let _ = writeln!(std::io::stderr(), "antiphon: {}", kept_out.beforehand(what));
-    }
-    if arguments.sites.is_some() && arguments.lock == preload::GLIBC {
-        let message = "--sites chooses policies of our locks; leave --lock glibc out";
-        return Err(Failure::wrapper(message));
-    }
-    let sites = arguments.sites.as_deref().map(|path| Sites::read(path, &program));
-    let sites = sites.transpose().map_err(Failure::wrapper)?;
-    let recording = Tape::new(arguments.profile)?;
-    let mut command = Command::new(&arguments.command[0]);
-    command.args(&arguments.command[1..]);
-    if inside && kept_out.as_ref().is_none_or(|kept_out| kept_out.only_cmd) {
-        let library = preload::unpack().map_err(Failure::wrapper)?;
-        let under = Under {
-            library: &library,
-            lock: &arguments.lock,
-            recording: Some(&recording.path),
-            sites: sites.as_ref(),
-            children: !arguments.no_children,
-        };
-        under.put(&mut command);
-    }
-    let begun = Instant::now();
-    let child = child::start(&mut command)
-        .map_err(|error| refused(Refusal::of(&arguments.command[0], &program, &error)))?;
-    let pid = child.pid();
-    let sampler = sampler::Sampler::start(pid, Arc::clone(&recording.recording));
-    let ended = child.wait().map_err(|error| Failure::wrapper(format!("waiting: {error}")))?;
-    let (wall, end_ns) = (begun.elapsed(), Linux::now(Clock::Monotonic));
-    let unread = |error| Failure::wrapper(format!("reading the recording: {error}"));
-    let sampled = sampler.stop().map_err(unread)?;
-    let mut snapshot = recording.recording.read().map_err(unread)?;
-    ends::close(&mut snapshot, &sampled, pid, end_ns);
-    let report = Report::new(
-        Run {
-            command: arguments.command.iter().map(|word| word.to_string_lossy().into()).collect(),
-            lock: arguments.lock.clone(),
-            profile: arguments.profile,
-            wall,
-            ended: ended.to_string(),
-            kept_out,
-            children: !arguments.no_children,
-            unmatched: sites.as_ref().map(Sites::unmatched).transpose().map_err(unread)?,
-        },
-        &snapshot,
-        &sampled,
-    );
-    let text = text::render(&report, colour(&std::io::stderr()));
-    let _ = std::io::stderr().write_all(text.as_bytes());
-    for file in files {
-        file.write(&report)?;
-    }
-    Ok(ended.exit_code())
+    let files = ReportFile::all(arguments.report.as_deref(), arguments.html.as_deref())?;
+    let session = Session {
+        command: &arguments.command,
+        lock: &arguments.lock,
+        scope: if arguments.profile { Scope::Full } else { Scope::Contended },
+        children: !arguments.no_children,
+        sites: arguments.sites.as_deref(),
+    };
+    let done = session.run(|_| Ok(()))?;
+    tell(&done.report, files)?;
+    Ok(done.ended.exit_code())
 }
 
-fn refused(refusal: Refusal) -> Failure {
-    match refusal {
-        Refusal::NotFound(why) => Failure::not_found(why),
-        Refusal::CannotRun(why) => Failure::cannot_run(why),
-    }
+/// Shows the report, and writes it to the files that were asked for.
+///
+/// # Errors
+///
+/// If one can't be written.
+pub fn tell(report: &Report, files: Vec<ReportFile<'_>>) -> Result<(), Failure> {
+    let text = text::render(report, colour(&std::io::stderr()));
+    // Whoever closed stderr does not want to know.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+    files.into_iter().try_for_each(|file| file.write(report))
 }
 
 /// What a report file is written as.
@@ -184,7 +135,7 @@ impl Format {
 
 /// A file of `--report` or `--html`, opened before CMD runs: a run of an hour should not end in "no
 /// such folder".
-struct ReportFile<'a> {
+pub struct ReportFile<'a> {
     option: &'static str,
     path: &'a Path,
     file: File,
@@ -192,13 +143,17 @@ struct ReportFile<'a> {
 }
 
 impl<'a> ReportFile<'a> {
-    /// All that are asked for.
-    fn of(arguments: &'a Arguments) -> Result<Vec<Self>, Failure> {
+    /// Those of `--report` and `--html`, as far as they were given.
+    ///
+    /// # Errors
+    ///
+    /// If one can't be made, or its ending is unknown.
+    pub fn all(report: Option<&'a Path>, html: Option<&'a Path>) -> Result<Vec<Self>, Failure> {
         let mut files = Vec::new();
-        if let Some(path) = arguments.report.as_deref() {
+        if let Some(path) = report {
             files.push(Self::create("--report", path, Format::of(path)?)?);
         }
-        if let Some(path) = arguments.html.as_deref() {
+        if let Some(path) = html {
             files.push(Self::create("--html", path, Format::Html)?);
         }
         Ok(files)
@@ -224,33 +179,6 @@ impl<'a> ReportFile<'a> {
     }
 }
 
-/// The name under which the mappings of a process show a recording.
-pub const TAPE: &CStr = c"antiphon-recording";
-
-/// A recording in memory that has no name in any file system, so that nothing is left of it
-/// whatever becomes of us.
-struct Tape {
-    recording: Arc<Recording>,
-    /// By which CMD and its children open it, while this process is there.
-    path: String,
-}
-
-impl Tape {
-    fn new(profile: bool) -> Result<Self, Failure> {
-        let fail = |error: std::io::Error| Failure::wrapper(format!("the recording: {error}"));
-        // SAFETY: a string that ends in zero.
-        let fd = unsafe { libc::memfd_create(TAPE.as_ptr(), libc::MFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(fail(std::io::Error::last_os_error()));
-        }
-        // SAFETY: a new descriptor, known to nobody else.
-        let file = unsafe { File::from_raw_fd(fd) };
-        let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
-        let scope = if profile { Scope::Full } else { Scope::Contended };
-        Ok(Self { recording: Arc::new(Recording::begin(file, scope).map_err(fail)?), path })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,12 +190,5 @@ mod tests {
         assert_eq!(of("b/a.b.txt"), Some(Format::Text));
         assert_eq!(of("a.html"), Some(Format::Html));
         assert_eq!((of("a.xml"), of("json"), of(".json")), (None, None, None));
-    }
-
-    #[test]
-    fn a_tape_can_be_opened_by_its_path_and_read() {
-        let tape = Tape::new(true).unwrap_or_else(|_| panic!("no memfd"));
-        let opened = Recording::open(Path::new(&tape.path)).and_then(|recording| recording.read());
-        assert_eq!(opened.map(|snapshot| snapshot.scope).ok(), Some(Some(Scope::Full)));
     }
 }

@@ -26,6 +26,7 @@ use super::symbols::Symbols;
 use super::waits::Wait;
 use crate::preload;
 use crate::program::Obstacle;
+use crate::record::Written;
 
 /// What is known of a run without looking at it.
 pub struct Run {
@@ -199,6 +200,8 @@ pub struct Report {
     pub unreached: Vec<Unreached>,
     /// What there is to say beside the tables.
     pub notes: Vec<String>,
+    /// Of a run under `record`: what was written.
+    pub trace: Option<Written>,
 }
 
 impl Report {
@@ -220,6 +223,7 @@ impl Report {
             notes: notes::of(&run, snapshot, &unreached),
             unreached,
             run,
+            trace: None,
         }
     }
 
@@ -268,6 +272,7 @@ impl Report {
                 (name.to_owned(), json!(seconds))
             }).collect::<serde_json::Map<_, _>>(),
             "reachable_share": self.reachable_share(),
+            "trace": self.trace.as_ref().map(Written::json),
             "sampling_rounds": self.rounds,
             "dropped": {
                 "processes": self.dropped.processes, "modules": self.dropped.modules,

@@ -43,6 +43,9 @@ pub fn render(report: &Report, colour: bool) -> String {
     locks(&mut out, report, colour);
     order(&mut out, report);
     missing(&mut out, report);
+    if let Some(trace) = &report.trace {
+        let _ = writeln!(out, "\n{trace}");
+    }
     out
 }
 

@@ -11,9 +11,10 @@
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
+use antiphon_record::events::{Code, SHARED, TRIED as TRIED_TO};
 use antiphon_record::{Kind, RowWriter};
 
-use super::{Visit, process, thread_record, visit_of, writer};
+use super::{Visit, events, process, thread_record, visit_of, writer};
 use crate::thread::{self, HELD, Slot, Thread};
 use crate::{mode, ticks};
 
@@ -106,6 +107,8 @@ impl Visit {
     fn push(self, address: usize, tag: u32, tried: bool) -> Option<&'static Slot> {
         let thread = thread::current();
         let holding = thread.holding.load(Relaxed) as usize;
+        let way = if self.row.is_shared() { SHARED } else { 0 };
+        events::at_row(Code::Takes, way | if tried { TRIED_TO } else { 0 }, self.row);
         self.writer.nested(holding, self.row);
         let nested = if holding == 0 { 1 } else { thread.nested.load(Relaxed).saturating_add(1) };
         thread.nested.store(nested, Relaxed);
@@ -202,6 +205,7 @@ fn hold_ends(lock: Noted<'_>, since: u64) {
     let Some(row) = RowWriter::from_bits(lock.note.row.load(Relaxed)) else { return };
     if let Some(writer) = writer() {
         writer.held(row, ticks::ns_since(since));
+        events::at_row(Code::Releases, 0, row);
     }
     // Not there if another thread took the lock: it then goes on as if it held it.
     let thread = thread::current();
@@ -219,6 +223,7 @@ pub(crate) fn releases_shared(address: usize) {
     let row = RowWriter::from_bits(slot.row.load(Relaxed) & !TRIED);
     if let Some((row, writer)) = row.zip(writer()) {
         writer.held(row, ticks::ns_since(slot.since.load(Relaxed)));
+        events::at_row(Code::Releases, 0, row);
     }
     remove(thread, at);
 }

@@ -10,7 +10,7 @@ use core::ffi::c_int;
 
 use crate::abi::rwlock::{RwLock, Way};
 use crate::real::forward;
-use crate::recorder::{self, holds};
+use crate::recorder::{self, events, holds};
 use crate::theirs::Call;
 use crate::{mode, rwlock, thread};
 
@@ -55,7 +55,7 @@ pub(crate) fn lock(lock: &RwLock, way: Way, call: Call<'_>, site: usize) -> c_in
     let code = make(lock, way, call);
     wait.ends(code == 0);
     match code {
-        0 if lock.is_shared() => visit.acquired(),
+        0 if lock.is_shared() => visit.acquired_unheld(),
         0 => rwlock::acquired(lock, way, visit, site),
         _ => {}
     }
@@ -66,13 +66,17 @@ fn had_at_once(lock: &RwLock, way: Way, site: usize, tried: bool) {
     if !lock.is_shared() {
         rwlock::acquired_at_once(lock, way, site, tried);
     } else if let Some(visit) = recorder::visit(way.recorded(), lock.recorded().address, site) {
-        visit.acquired();
+        visit.acquired_unheld();
     }
 }
 
 /// Unlocks a lock of the C library's.
 pub(crate) fn unlock(lock: &RwLock) -> c_int {
-    if mode::mode() == mode::OBSERVED && !lock.is_shared() {
+    if lock.is_shared() {
+        if mode::records_all() {
+            events::releases_at(lock.recorded().address);
+        }
+    } else if mode::mode() == mode::OBSERVED {
         let recorded = lock.recorded();
         // By this the C library tells, too.
         if lock.is_written_by(thread::exact_id()) {

@@ -1,0 +1,183 @@
+//! What one thread did: notes, as they were written in passing, become events of a trace.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use antiphon_record::Recording;
+use antiphon_record::events::{
+    ALL, Batch, Clock, Code, NOTIFIED, Note, SHARED, TRIED, address_tag,
+};
+use antiphon_trace::{Event, What};
+
+use super::names::Names;
+
+/// Asking takes time itself, and a switch to another thread and back more than that: less is no
+/// time off the CPU.
+const LEAST_OFF_NS: u64 = 2_000;
+
+/// What a thread has done so far.
+#[derive(Default)]
+pub struct Story {
+    /// Batches that have come before one that stands before them.
+    early: BTreeMap<u32, Batch>,
+    /// Which comes next.
+    next: u32,
+    /// The process's record.
+    pub process: u32,
+    /// The kernel's id.
+    pub tid: u32,
+    /// 1 + the site of the function in which it began, 0 if that isn't known.
+    pub role: u32,
+    /// Events that found no room.
+    pub dropped: u64,
+    /// When the last event was.
+    last_ns: u64,
+    /// The last event begins a wait.
+    waits: bool,
+    /// How long it ran in the span that ends with the next note, and how often it left the CPU.
+    ran: Option<(u64, u32)>,
+    /// A sleep whose mutex may be released in the next note.
+    sleeps: Option<Event>,
+    /// Locks that it has, to find those that are released by their address.
+    held: Vec<u32>,
+}
+
+/// What all threads share.
+pub struct Shared<'a> {
+    pub recording: &'a Recording,
+    pub clock: Clock,
+    pub names: &'a mut Names,
+    /// The number in the trace of a thread that has that number in the recording.
+    pub thread: &'a mut dyn FnMut(u32) -> u32,
+}
+
+impl Story {
+    /// Takes a batch in; returns the events that are known now: at the end, those of all batches.
+    pub fn takes(
+        &mut self,
+        batch: Batch,
+        shared: &mut Shared<'_>,
+        at_end: bool,
+    ) -> io::Result<Vec<Event>> {
+        self.process = batch.process;
+        self.tid = batch.tid;
+        self.early.insert(batch.sequence, batch);
+        let mut events = Vec::new();
+        while let Some(entry) = self.early.first_entry() {
+            if *entry.key() != self.next && !at_end {
+                return Ok(events);
+            }
+            let batch = entry.remove();
+            self.next = batch.sequence.wrapping_add(1);
+            self.dropped += u64::from(batch.lost);
+            for note in batch.notes {
+                self.tells(note, shared, &mut events)?;
+            }
+        }
+        Ok(events)
+    }
+
+    /// What is left when all batches have been taken in.
+    pub fn ends(&mut self) -> Option<Event> {
+        self.sleeps.take()
+    }
+
+    fn tells(
+        &mut self,
+        note: Note,
+        shared: &mut Shared<'_>,
+        events: &mut Vec<Event>,
+    ) -> io::Result<()> {
+        match note.code {
+            Code::Ran => {
+                self.ran = Some((note.time, note.object));
+                return Ok(());
+            }
+            Code::Role => {
+                let record = note.object.checked_sub(1);
+                self.role = record.map_or(0, |record| shared.names.role(record) + 1);
+                return Ok(());
+            }
+            _ => {}
+        }
+        // A signal handler's note may stand behind a later one.
+        let at_ns = shared.clock.ns(note.time).max(self.last_ns);
+        let off = self.off(at_ns);
+        let Some(what) = self.what(note, shared)? else { return Ok(()) };
+        if let Some(mut sleeps) = self.sleeps.take() {
+            if matches!(what, What::Releases { .. }) {
+                events.push(Event { at_ns: sleeps.at_ns, what });
+                sleeps.at_ns = at_ns;
+                events.push(sleeps);
+                self.last_ns = at_ns;
+                self.waits = true;
+                return Ok(());
+            }
+            events.push(sleeps);
+        }
+        events.extend(off.map(|what| Event { at_ns, what }));
+        self.last_ns = at_ns;
+        self.waits = matches!(what, What::Waits { .. } | What::Sleeps { .. } | What::Joins { .. });
+        let event = Event { at_ns, what };
+        if matches!(what, What::Sleeps { .. }) {
+            self.sleeps = Some(event);
+        } else {
+            events.push(event);
+        }
+        Ok(())
+    }
+
+    /// How long of the span that ends now the thread did not run, if it was to.
+    fn off(&mut self, at_ns: u64) -> Option<What> {
+        let (ran_ns, left) = self.ran.take()?;
+        let off_ns = at_ns.saturating_sub(self.last_ns).saturating_sub(ran_ns);
+        (!self.waits && off_ns >= LEAST_OFF_NS).then_some(if left == 0 {
+            What::Off { blocked_ns: 0, queued_ns: off_ns }
+        } else {
+            What::Off { blocked_ns: off_ns, queued_ns: 0 }
+        })
+    }
+
+    /// What a note says; `None` if it is of a lock that nobody has told of.
+    fn what(&mut self, note: Note, shared: &mut Shared<'_>) -> io::Result<Option<What>> {
+        let flag = |bit| note.flags & bit != 0;
+        let mut row = || shared.names.row(shared.recording, note.object);
+        Ok(Some(match note.code {
+            Code::Begins => What::Begins,
+            Code::Ends => What::Ends,
+            Code::Waits => {
+                let (lock, site) = row()?;
+                What::Waits { lock, site }
+            }
+            Code::Takes => {
+                let (lock, site) = row()?;
+                self.held.push(lock);
+                What::Takes { lock, site, shared: flag(SHARED), tried: flag(TRIED) }
+            }
+            Code::GivesUp => What::GivesUp { lock: row()?.0 },
+            Code::Releases => {
+                let lock = row()?.0;
+                if let Some(at) = self.held.iter().rposition(|held| *held == lock) {
+                    self.held.remove(at);
+                }
+                What::Releases { lock }
+            }
+            Code::ReleasesAt => {
+                let is =
+                    |lock: &u32| address_tag(shared.names.address(*lock) as usize) == note.object;
+                let Some(at) = self.held.iter().rposition(is) else { return Ok(None) };
+                What::Releases { lock: self.held.remove(at) }
+            }
+            Code::Sleeps => {
+                let (condition, site) = row()?;
+                What::Sleeps { condition, site }
+            }
+            Code::Wakes => What::Wakes { condition: row()?.0, notified: flag(NOTIFIED) },
+            Code::Notifies => What::Notifies { condition: row()?.0, all: flag(ALL) },
+            Code::Creates => What::Creates { thread: (shared.thread)(note.object) },
+            Code::Joins => What::Joins { thread: (shared.thread)(note.object) },
+            Code::Joined => What::Joined { thread: (shared.thread)(note.object) },
+            Code::Ran | Code::Role => return Ok(None),
+        }))
+    }
+}

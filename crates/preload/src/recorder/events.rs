@@ -1,0 +1,283 @@
+//! What each thread did, event by event, if the recording wants that.
+//!
+//! A thread's events lie in time that is its own, but a span between two of them is CPU time only
+//! if it was not taken off the CPU. A span that is short can't have been: leaving a CPU and coming
+//! back takes longer. Of a span that is long the kernel is asked how much of it the thread ran, and
+//! how often it left of its own accord. So the clock of the CPU costs a system call for each span
+//! of over [`LONG_NS`], and nothing else.
+
+use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+
+use antiphon_record::events::{ALL, Code, NOTIFIED, Note, Roll, RollLayout, address_tag};
+use antiphon_record::{FILE_BYTES, Kind, RowWriter};
+
+use super::{process, visit, writer};
+use crate::real::{self, forward};
+use crate::thread::{self, Thread};
+use crate::{maps, sys, ticks};
+
+/// A span that is longer may have been interrupted: twice what a switch to another thread and back
+/// takes at the least, and some hundred times less than a slice.
+const LONG_NS: u64 = 5_000;
+
+/// The part of the recording for events; null is none.
+static ROLL: AtomicPtr<RollLayout> = AtomicPtr::new(null_mut());
+
+/// What a thread knows of its time; `shim.c` has the same, as words. All zero at first.
+#[repr(C)]
+pub(crate) struct Span {
+    /// When the last event was, in ticks.
+    last: AtomicU64,
+    /// How long it had run when that was asked last, in nanoseconds.
+    ran_ns: AtomicU64,
+    /// Since then, the ticks of all spans that were too short to ask.
+    short: AtomicU64,
+    /// How often it had left the CPU of its own accord when that was asked last.
+    left: AtomicU32,
+}
+
+/// The recording that is mapped at `base`, in all its length, has room for events.
+///
+/// # Safety
+///
+/// It is mapped for good, with the roll behind its tables.
+pub(super) unsafe fn start(base: *mut c_void) {
+    // Release: pairs with the load in `roll`.
+    ROLL.store(base.wrapping_byte_add(FILE_BYTES as usize).cast(), Release);
+}
+
+/// Whether events are recorded.
+#[inline]
+pub(crate) fn are_on() -> bool {
+    // Relaxed: who writes looks again.
+    !ROLL.load(Relaxed).is_null()
+}
+
+#[inline]
+fn roll() -> Option<Roll> {
+    // Acquire: pairs with the store in `start`.
+    let base = ROLL.load(Acquire);
+    // SAFETY: what is stored there was mapped by who called `start`.
+    if base.is_null() { None } else { Some(unsafe { Roll::new(base) }) }
+}
+
+/// Notes what the calling thread does to the lock of a row.
+#[inline]
+pub(super) fn at_row(code: Code, flags: u8, row: RowWriter) {
+    if are_on() {
+        note(code, flags, row.bits());
+    }
+}
+
+/// Notes that the calling thread releases the lock at an address, whose row is not known.
+#[inline]
+pub(crate) fn releases_at(address: usize) {
+    if are_on() {
+        note(Code::ReleasesAt, 0, address_tag(address));
+    }
+}
+
+/// Notes that a condition variable is about to be notified.
+#[inline]
+pub(crate) fn notifies(condition: usize, all: bool) {
+    if are_on()
+        && let Some(visit) = visit(Kind::Condition, condition, 0)
+    {
+        note(Code::Notifies, if all { ALL } else { 0 }, visit.row.bits());
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn note(code: Code, flags: u8, object: u32) {
+    let (Some(roll), Some(writer)) = (roll(), writer()) else { return };
+    let Some(process) = process(writer) else { return };
+    let thread = thread::current();
+    let now = ticks::now();
+    let write = |time, code, flags, object| {
+        let tid = thread::exact_id();
+        roll.write(&thread.pen, process, tid, Note { time, code, flags, object });
+    };
+    if thread.pen.number() == 0 {
+        // Made before the recording began, or not by `pthread_create`.
+        thread.pen.hand_over(roll.number());
+        write(now, Code::Begins, 0, 0);
+    }
+    if let Some((ran_ns, left)) = thread.span.ends(now) {
+        write(ran_ns, Code::Ran, 0, left);
+    }
+    write(now, code, flags, object);
+}
+
+impl Span {
+    /// The span that began with the event before ends. If it may have been interrupted: how long
+    /// the thread ran, in nanoseconds, and how often it left the CPU of its own accord.
+    #[inline]
+    fn ends(&self, now: u64) -> Option<(u64, u32)> {
+        let last = self.last.load(Relaxed);
+        self.last.store(now, Relaxed);
+        let ticks = now.saturating_sub(last);
+        if last != 0 && ticks::to_ns(ticks) < LONG_NS {
+            self.short.store(self.short.load(Relaxed).wrapping_add(ticks), Relaxed);
+            return None;
+        }
+        self.ask(ticks::to_ns(ticks)).filter(|_| last != 0)
+    }
+
+    /// Asks the kernel; `None` if it doesn't say.
+    #[cold]
+    fn ask(&self, span_ns: u64) -> Option<(u64, u32)> {
+        let ran_ns = ran_ns()?;
+        let known_ns = self.ran_ns.swap(ran_ns, Relaxed);
+        let short_ns = ticks::to_ns(self.short.swap(0, Relaxed));
+        let here_ns = ran_ns.saturating_sub(known_ns).saturating_sub(short_ns);
+        if here_ns >= span_ns {
+            return None;
+        }
+        let left = left_cpu()?;
+        Some((here_ns, left.wrapping_sub(self.left.swap(left, Relaxed))))
+    }
+}
+
+/// How long the calling thread has run, in nanoseconds.
+fn ran_ns() -> Option<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let args = [libc::CLOCK_THREAD_CPUTIME_ID as usize, (&raw mut time) as usize, 0, 0];
+    // SAFETY: the kernel writes the structure, which is there for the call.
+    unsafe { sys::call(libc::SYS_clock_gettime, args) }?;
+    Some(time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned())
+}
+
+/// How often the calling thread has left its CPU of its own accord.
+fn left_cpu() -> Option<u32> {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    let args = [libc::RUSAGE_THREAD as usize, usage.as_mut_ptr() as usize, 0, 0];
+    // SAFETY: the kernel writes the structure, which is there for the call.
+    unsafe { sys::call(libc::SYS_getrusage, args) }?;
+    // SAFETY: written above, and zero is a value of all fields.
+    Some(unsafe { usage.assume_init() }.ru_nvcsw as u32)
+}
+
+/// A function that a thread begins in.
+type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+
+// SAFETY: `shim.c` defines it so.
+unsafe extern "C" {
+    /// What a recorded thread begins in: notes that, calls the start function that is in its
+    /// argument, and notes the end. Frees its argument.
+    fn antiphon_thread_began(begin: *mut c_void) -> *mut c_void;
+}
+
+/// What [`antiphon_thread_began`] is given; `shim.c` has the same.
+#[repr(C)]
+struct Begin {
+    start: Start,
+    argument: *mut c_void,
+    /// Of the new thread.
+    number: u64,
+}
+
+/// `pthread_create`.
+///
+/// # Safety
+///
+/// As POSIX says.
+pub(crate) unsafe extern "C" fn create(
+    thread: *mut libc::pthread_t,
+    attributes: *const c_void,
+    start: Start,
+    argument: *mut c_void,
+) -> c_int {
+    let number = roll().map(Roll::number);
+    let begin: *mut Begin = match number {
+        // SAFETY: the C library's, which makes a thread with it, too.
+        Some(_) => unsafe { libc::malloc(size_of::<Begin>()) }.cast(),
+        None => null_mut(),
+    };
+    let (Some(number), false) = (number, begin.is_null()) else {
+        return forward!(THREAD_CREATE(thread, attributes, start, argument));
+    };
+    // SAFETY: room for one, and nobody else's.
+    unsafe { begin.write(Begin { start, argument, number: number.into() }) };
+    let code = forward!(THREAD_CREATE(thread, attributes, antiphon_thread_began, begin.cast()));
+    if code == 0 {
+        note(Code::Creates, 0, number);
+    } else {
+        // SAFETY: no thread was made that would free it.
+        unsafe { libc::free(begin.cast()) };
+    }
+    code
+}
+
+/// The calling thread, which has that number, begins in the function at that address.
+// SAFETY: `shim.c` declares the name so, and nobody else has one of this prefix.
+#[unsafe(no_mangle)]
+extern "C" fn antiphon_thread_begins(start: usize, number: u64) {
+    thread::current().pen.hand_over(number as u32);
+    note(Code::Begins, 0, 0);
+    let Some(writer) = writer() else { return };
+    let Some(process) = process(writer) else { return };
+    let (role, fresh) = writer.site(process, start as u64);
+    if let Some(fresh) = fresh {
+        maps::locate(start, |path, offset| writer.place(fresh, path, offset));
+    }
+    note(Code::Role, 0, role);
+}
+
+/// The calling thread ends.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+extern "C" fn antiphon_thread_ends() {
+    note(Code::Ends, 0, 0);
+}
+
+/// The calling thread is about to wait for the end of another. Returns that one's number; 0 if
+/// nothing is recorded of it.
+///
+/// # Safety
+///
+/// The handle is one that may be given to `pthread_join`.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn antiphon_joins(handle: libc::pthread_t) -> u32 {
+    if !are_on() {
+        return 0;
+    }
+    // SAFETY: the caller's promise.
+    let number = unsafe { thread::of(handle) }.pen.number();
+    if number != 0 {
+        note(Code::Joins, 0, number);
+    }
+    number
+}
+
+/// That wait is over.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+extern "C" fn antiphon_joined(number: u32) {
+    note(Code::Joined, 0, number);
+}
+
+/// The C library's `pthread_join`.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+extern "C" fn antiphon_real_join() -> *const c_void {
+    real::THREAD_JOIN.get().map_or(core::ptr::null(), |function| function as *const c_void)
+}
+
+/// The end of a wait on a condition variable, as a flag.
+pub(super) const fn notified(had: bool) -> u8 {
+    if had { NOTIFIED } else { 0 }
+}
+
+impl Thread {
+    /// In the child of a fork: it is another thread.
+    pub(crate) fn begins_anew(&self) {
+        self.pen.hand_over(0);
+        self.span.last.store(0, Relaxed);
+    }
+}

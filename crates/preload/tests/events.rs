@@ -1,0 +1,163 @@
+//! What a recording of events says each thread did, and when.
+
+mod support;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use antiphon_record::events::{Code, NOTIFIED, Note, SHARED, TRIED, address_tag};
+use antiphon_record::{Recording, Scope};
+use support::{compile, preloaded, scratch, succeeds};
+
+/// What was recorded of a program, and what that wrote.
+struct Recorded {
+    recording: Recording,
+    /// By number, in the order of time.
+    threads: HashMap<u32, Vec<Note>>,
+    stdout: String,
+}
+
+fn record(directory: &Path, name: &str, lock: &str) -> Recorded {
+    let path = directory.join("recording");
+    let Ok(recording) = Recording::create(&path, Scope::Events) else {
+        panic!("{}", path.display());
+    };
+    let mut command = preloaded(compile(directory, name));
+    let output = succeeds(command.env("ANTIPHON_RECORD", &path).env("ANTIPHON_LOCK", lock));
+    assert!(std::fs::remove_file(&path).is_ok());
+    let mut batches = recording.drain(true).unwrap_or_default();
+    batches.sort_by_key(|batch| (batch.thread, batch.sequence));
+    let mut threads: HashMap<u32, Vec<Note>> = HashMap::new();
+    for batch in batches {
+        assert_eq!(batch.lost, 0);
+        threads.entry(batch.thread).or_default().extend(batch.notes);
+    }
+    Recorded { recording, threads, stdout: String::from_utf8_lossy(&output.stdout).into() }
+}
+
+impl Recorded {
+    /// The address of the lock of a row.
+    fn address(&self, object: u32) -> Option<u64> {
+        let (lock, _) = self.recording.row_records(object).ok()?;
+        self.recording.lock(lock?).ok().map(|lock| lock.address)
+    }
+
+    /// What the program calls the object of a note.
+    fn object(&self, note: &Note) -> String {
+        let is = |address: u64| match note.code {
+            Code::ReleasesAt => address_tag(address as usize) == note.object,
+            _ => self.address(note.object) == Some(address),
+        };
+        let named = self.stdout.lines().filter_map(|line| line.split_once(' '));
+        let mut named = named.filter_map(|(name, at)| Some((name, at.parse().ok()?)));
+        named.find(|(_, at)| is(*at)).map_or_else(|| "?".into(), |(name, _)| name.into())
+    }
+
+    /// What a thread did, in words; without waits and spans, which come and go.
+    fn story(&self, notes: &[Note]) -> Vec<String> {
+        let told = notes.iter().filter(|note| !matches!(note.code, Code::Waits | Code::Ran));
+        told.map(|note| {
+            let flag = |bit: u8, name: &'static str| if note.flags & bit == 0 { "" } else { name };
+            let code = format!("{:?}", note.code);
+            match note.code {
+                Code::Takes => {
+                    let (shared, tried) = (flag(SHARED, " shared"), flag(TRIED, " tried"));
+                    format!("{code} {}{shared}{tried}", self.object(note))
+                }
+                Code::Wakes => format!("{code} {}{}", self.object(note), flag(NOTIFIED, " yes")),
+                Code::Releases | Code::ReleasesAt | Code::Sleeps | Code::Notifies => {
+                    format!("{code} {}", self.object(note))
+                }
+                _ => code,
+            }
+        })
+        .collect()
+    }
+}
+
+fn tells_what_each_thread_did(lock: &str) {
+    let directory = scratch(&format!("events-{}", lock.len()));
+    let recorded = record(&directory, "events.c", lock);
+    assert_eq!(recorded.threads.len(), 2);
+    let role = |notes: &[Note]| notes.iter().any(|note| note.code == Code::Role);
+    let [mut main, mut sleeper] = [vec![], vec![]];
+    let mut number = 0;
+    for (thread, notes) in &recorded.threads {
+        if role(notes) {
+            number = *thread;
+        }
+        if role(notes) { &mut sleeper } else { &mut main }.clone_from(notes);
+    }
+    // The mutex is released before the list is joined or after, as the lock's keeper likes.
+    let mut story = recorded.story(&sleeper);
+    story[3..5].sort();
+    assert_eq!(
+        story,
+        [
+            "Begins",
+            "Role",
+            "Takes mutex",
+            "Releases mutex",
+            "Sleeps cond",
+            "Wakes cond yes",
+            "Takes mutex",
+            "Releases mutex",
+            "Ends",
+        ],
+    );
+    assert_eq!(
+        recorded.story(&main),
+        [
+            "Begins",
+            "Creates",
+            "Takes mutex",
+            "Notifies cond",
+            "Releases mutex",
+            "Joins",
+            "Joined",
+            "Takes rwlock shared",
+            "Releases rwlock",
+            "Takes rwlock",
+            "Releases rwlock",
+            "Takes mutex tried",
+            "Releases mutex",
+            "Takes spin",
+            "ReleasesAt spin",
+        ],
+    );
+    for code in [Code::Creates, Code::Joins, Code::Joined] {
+        let named = main.iter().find(|note| note.code == code).map(|note| note.object);
+        assert_eq!(named, Some(number), "{code:?}");
+    }
+    spans_say_whether_the_thread_ran(&recorded, &main);
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+/// The reader sleeps for 20 ms and the writer computes as long: the notes tell which.
+fn spans_say_whether_the_thread_ran(recorded: &Recorded, main: &[Note]) {
+    let Ok(Some(clock)) = recorded.recording.clock() else { panic!("no clock") };
+    let held = |shared: u8| {
+        let of = |note: &Note| note.code == Code::Takes && recorded.object(note) == "rwlock";
+        let taken = main.iter().position(|note| of(note) && note.flags & SHARED == shared);
+        let Some([take, ran, release]) = taken.and_then(|at| main.get(at..at + 3)) else {
+            panic!("{main:?}");
+        };
+        assert_eq!((ran.code, release.code), (Code::Ran, Code::Releases));
+        (clock.ns(release.time) - clock.ns(take.time), ran.time, ran.object)
+    };
+    let (slept_ns, ran_ns, left) = held(SHARED);
+    assert!(slept_ns >= 20_000_000 && ran_ns < slept_ns / 2, "{ran_ns} of {slept_ns}");
+    assert!(left >= 1);
+    let (burnt_ns, ran_ns, _) = held(0);
+    assert!(burnt_ns >= 19_000_000 && ran_ns >= 19_000_000, "{ran_ns} of {burnt_ns}");
+}
+
+#[test]
+fn with_our_locks_each_thread_is_told() {
+    tells_what_each_thread_did("shfl-mutex");
+}
+
+#[test]
+fn with_the_c_librarys_locks_each_thread_is_told() {
+    tells_what_each_thread_did("glibc");
+}
