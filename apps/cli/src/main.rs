@@ -10,7 +10,8 @@
 //! | 2 | bad arguments |
 //! | 69 | a kernel feature, a privilege or a program is missing |
 //!
-//! `run` and `record` exit as the program under them does; their own failures are 125, 126 and 127, as `env`'s.
+//! `run` and `record` exit as the program under them does; their own failures are 125, 126 and
+//! 127, as `env`'s.
 
 mod bench;
 mod cpu_time;

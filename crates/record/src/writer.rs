@@ -1,8 +1,8 @@
 //! The writing half: atomic additions to the mapped file, nothing else.
 //!
 //! All accesses are `Relaxed`, but for those to the rate of the clock: each word is a counter or is
-//! written once, the reader bears any interleaving, and the kernel makes what was written visible to
-//! who reads the file.
+//! written once, the reader bears any interleaving, and the kernel makes what was written visible
+//! to who reads the file.
 //!
 //! What is counted for every acquisition is counted by who holds the lock, in words that belong to
 //! that lock, so a plain addition is enough; what is counted for waits, and by readers, of whom
