@@ -49,7 +49,10 @@ mod world;
 
 pub use atomic::{SimU8, SimU16, SimU32, SimU64};
 pub use contention::{Pace, Use, contend};
-pub use machine::Machine;
+pub use machine::{
+    BadShape, CPUS, Class, Description, Idle, Interrupt, Kind, Known, Level, Machine, Number,
+    PRESETS, Topology, Unit, Wrong, known,
+};
 pub use outcome::{Counts, Outcome, Stuck, Wait, WaitsOn, Why, jain};
 pub use platform::Sim;
 pub use simulation::Simulation;

@@ -19,9 +19,10 @@
 //! - LINE-2: `version` changes with each value that is written, hit or not, equal or not. A waiter
 //!   sleeps only while the version is the one that it read.
 //!
-//! Reads of a shared line overlap: each socket fetches it once from afar, and its cores then read
-//! from the socket's cache one [`occupancy_ns`](Machine::occupancy_ns) apart. Capacity is infinite:
-//! a line leaves a cache by invalidation only.
+//! Reads of a shared line overlap: each last cache fetches it once from the nearest that has it, and
+//! its cores then read from there one [`occupancy_ns`](Machine::occupancy_ns) apart; from the
+//! nearest core that has it, if the cache need not hold what cores hold. Capacity is infinite: a
+//! line leaves a cache by invalidation only.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -62,7 +63,7 @@ pub(crate) struct Line {
     busy_until_ns: u64,
     /// The end of the last read of a shared copy: a writer waits for it, other readers don't.
     reads_until_ns: u64,
-    /// When the copy in each socket's cache can be read next.
+    /// When the copy in each last cache can be read next.
     ports_ns: Vec<u64>,
     /// LINE-2.
     pub(crate) version: u64,
@@ -79,7 +80,7 @@ impl Line {
             sharers: Sharers::new(machine),
             busy_until_ns: 0,
             reads_until_ns: 0,
-            ports_ns: vec![0; machine.sockets as usize],
+            ports_ns: vec![0; machine.topology.caches() as usize],
             version: 0,
             watchers: Vec::new(),
             writer: None,
@@ -107,29 +108,40 @@ impl Line {
             return (now_ns + machine.hit_ns, Source::Hit);
         }
         let begin_ns = now_ns.max(self.busy_until_ns);
-        let socket = machine.socket_of(core) as usize;
+        let cache = machine.topology.cache_of(core);
+        let port = cache as usize;
         if let Some(owner) = self.owner.take() {
             let cost_ns = machine.transfer_ns(owner, core);
             self.busy_until_ns = begin_ns + cost_ns;
-            self.ports_ns[socket] = self.busy_until_ns;
+            self.ports_ns[port] = self.busy_until_ns;
             return (self.busy_until_ns, source_of(machine, owner, core));
         }
         if self.sharers.is_empty() {
             self.owner = Some(core);
-            self.busy_until_ns = begin_ns + machine.memory_ns;
+            self.busy_until_ns = begin_ns + machine.memory_ns(core);
             return (self.busy_until_ns, Source::Memory);
         }
-        let (done_ns, source) = if self.sharers.on(socket) > 0 {
-            let begin_ns = begin_ns.max(self.ports_ns[socket]);
-            self.ports_ns[socket] = begin_ns + machine.occupancy_ns;
-            (begin_ns + machine.llc_ns, Source::Local)
+        let (done_ns, source) = if self.sharers.on(cache) > 0 {
+            let begin_ns = begin_ns.max(self.ports_ns[port]);
+            self.ports_ns[port] = begin_ns + machine.occupancy_ns;
+            (begin_ns + self.near_read_ns(machine, core), Source::Local)
         } else {
+            let from = self.sharers.nearest(machine, core);
             self.busy_until_ns = begin_ns + machine.occupancy_ns;
-            self.ports_ns[socket] = begin_ns + machine.remote_transfer_ns;
-            (self.ports_ns[socket], Source::Remote)
+            self.ports_ns[port] = begin_ns + machine.transfer_ns(from, core);
+            (self.ports_ns[port], source_of(machine, from, core))
         };
         self.reads_until_ns = self.reads_until_ns.max(done_ns);
         (done_ns, source)
+    }
+
+    /// A read of a clean copy that the last cache of `core` holds, or somebody behind it.
+    fn near_read_ns(&self, machine: &Machine, core: u32) -> u64 {
+        if machine.topology.inclusive() {
+            machine.cache_ns()
+        } else {
+            machine.transfer_ns(self.sharers.nearest(machine, core), core)
+        }
     }
 
     fn issue_write(
@@ -141,18 +153,16 @@ impl Line {
     ) -> (u64, Source) {
         let begin_ns = now_ns.max(self.busy_until_ns).max(self.reads_until_ns);
         let hit_ns = if kind == Kind::Store { machine.hit_ns } else { machine.rmw_ns };
-        let socket = machine.socket_of(core) as usize;
-        let far = self.sharers.other_sockets(socket);
-        let near = self.sharers.on(socket) - u32::from(self.sharers.holds(core));
-        let (cost_ns, source) = if far > 0 {
-            let further = u64::from(far - 1) * machine.invalidate_ns;
-            (machine.remote_transfer_ns + further, Source::Remote)
-        } else if near > 0 {
-            (machine.local_transfer_ns, Source::Local)
+        let (cost_ns, source) = if let Some(from) = self.sharers.farthest(machine, core) {
+            let caches = self.sharers.other_caches(machine.topology.cache_of(core));
+            let further = u64::from(caches.saturating_sub(1)) * machine.invalidate_ns;
+            let asked_ns = if self.owner.is_none() { machine.shared_write_ns } else { 0 };
+            let cost_ns = (machine.transfer_ns(from, core) + further).max(asked_ns);
+            (cost_ns, source_of(machine, from, core))
         } else if self.sharers.holds(core) {
             (hit_ns, Source::Hit)
         } else {
-            (machine.memory_ns + hit_ns, Source::Memory)
+            (machine.memory_ns(core) + hit_ns, Source::Memory)
         };
         self.owner = Some(core);
         self.sharers.clear();
@@ -165,16 +175,16 @@ fn source_of(machine: &Machine, from: u32, to: u32) -> Source {
     if machine.socket_of(from) == machine.socket_of(to) { Source::Local } else { Source::Remote }
 }
 
-/// A set of cores, counted by socket.
+/// A set of cores, counted by last cache.
 struct Sharers {
     cores: Vec<u64>,
-    by_socket: Vec<u32>,
+    by_cache: Vec<u32>,
 }
 
 impl Sharers {
     fn new(machine: &Machine) -> Self {
         let words = machine.cores().div_ceil(64) as usize;
-        Self { cores: vec![0; words], by_socket: vec![0; machine.sockets as usize] }
+        Self { cores: vec![0; words], by_cache: vec![0; machine.topology.caches() as usize] }
     }
 
     fn holds(&self, core: u32) -> bool {
@@ -184,27 +194,51 @@ impl Sharers {
     fn add(&mut self, machine: &Machine, core: u32) {
         if !self.holds(core) {
             self.cores[core as usize / 64] |= 1 << (core % 64);
-            self.by_socket[machine.socket_of(core) as usize] += 1;
+            self.by_cache[machine.topology.cache_of(core) as usize] += 1;
         }
     }
 
     fn clear(&mut self) {
         self.cores.fill(0);
-        self.by_socket.fill(0);
+        self.by_cache.fill(0);
     }
 
-    fn on(&self, socket: usize) -> u32 {
-        self.by_socket[socket]
+    fn on(&self, cache: u32) -> u32 {
+        self.by_cache[cache as usize]
     }
 
     fn is_empty(&self) -> bool {
-        self.by_socket.iter().all(|&count| count == 0)
+        self.by_cache.iter().all(|&count| count == 0)
     }
 
-    /// How many sockets other than this one have a copy.
-    fn other_sockets(&self, socket: usize) -> u32 {
-        let held = self.by_socket.iter().filter(|&&count| count > 0).count() as u32;
-        held - u32::from(self.by_socket[socket] > 0)
+    /// How many last caches other than this one have a copy.
+    fn other_caches(&self, cache: u32) -> u32 {
+        let held = self.by_cache.iter().filter(|&&count| count > 0).count() as u32;
+        held - u32::from(self.on(cache) > 0)
+    }
+
+    /// Those other than `core`.
+    fn others(&self, core: u32) -> impl Iterator<Item = u32> {
+        let words = (0..).zip(&self.cores);
+        let of = |(number, &word): (u32, &u64)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                let bit = (rest != 0).then(|| rest.trailing_zeros())?;
+                rest &= rest - 1;
+                Some(number * 64 + bit)
+            })
+        };
+        words.flat_map(of).filter(move |&other| other != core)
+    }
+
+    /// The core nearest to `core` that has a copy; `core` itself if none has.
+    fn nearest(&self, machine: &Machine, core: u32) -> u32 {
+        self.others(core).min_by_key(|&from| machine.transfer_ns(from, core)).unwrap_or(core)
+    }
+
+    /// The core farthest from `core` that has a copy, if another has.
+    fn farthest(&self, machine: &Machine, core: u32) -> Option<u32> {
+        self.others(core).max_by_key(|&from| machine.transfer_ns(from, core))
     }
 }
 

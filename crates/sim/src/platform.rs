@@ -100,16 +100,16 @@ impl Platform for Sim {
     }
 
     fn numa() -> bool {
-        with(|world| world.machine.sockets > 1)
+        with(|world| world.machine.topology.nodes() > 1)
     }
 
-    /// On how many levels the two are apart: [`Machine::levels`](crate::Machine) and the socket.
+    /// The class of their distance: how many levels and hops the two are apart.
     fn distance(one: CpuId, other: CpuId) -> u32 {
-        with(|world| world.machine.distance(one.0, other.0))
+        with(|world| world.machine.topology.class(one.0, other.0) as u32)
     }
 
     fn tiered() -> bool {
-        with(|world| world.machine.sockets > 1 || !world.machine.levels.is_empty())
+        with(|world| world.machine.topology.tiered())
     }
 
     /// What the thread has [said](crate::set_rank), or was lent if that is more.

@@ -97,7 +97,7 @@ fn run<L: Shared>(
 
 fn ratio(writes_in: u64, limit_ns: u64) -> f64 {
     let machine = || Machine::eight_sockets();
-    assert_eq!((machine().sockets, machine().cores()), (8, 192));
+    assert_eq!((machine().topology.nodes(), machine().cores()), (8, 192));
     let by_socket = run::<PerSocket<Sim>>(machine(), 192, writes_in, false, limit_ns);
     let central = run::<ShflRwLock<Sim>>(machine(), 192, writes_in, false, limit_ns);
     let ratio = by_socket.total_operations() as f64 / central.total_operations() as f64;

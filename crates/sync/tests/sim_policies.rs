@@ -191,7 +191,7 @@ fn whoever_is_less_urgent_is_overtaken_so_often_and_then_served() {
 
 /// Four caches of two cores on each of four sockets, two to a board.
 fn boards() -> Machine {
-    Machine { levels: &[2, 16], ..Machine::two_sockets().shape(4, 8) }
+    Machine::two_sockets().nested(&[("cache", 2), ("socket", 4), ("board", 2), ("machine", 2)])
 }
 
 /// Of the first's board but not its socket, of its cache, of the other board, of its socket, …

@@ -129,7 +129,7 @@ pub fn rows(progress: &mut Progress) -> Result<Vec<Value>, Failure> {
 
 fn row(subject: &str, threads: usize, run: Run) -> Result<Value, Failure> {
     let machine = Machine { light: false, ..Machine::eight_sockets() };
-    let name = machine.name;
+    let name = machine.name.clone();
     let outcome = run(machine, threads)?;
     let operations = outcome.total_operations() as f64;
     let share = |part: u64, whole: u64| (whole > 0).then(|| round(part as f64 / whole as f64));

@@ -47,13 +47,13 @@ fn load(word: &Word) {
 #[test]
 fn an_access_costs_by_where_the_line_is() {
     let m = small();
-    assert_eq!(after(|_| (), 1, load), m.memory_ns);
+    assert_eq!(after(|_| (), 1, load), m.memory_ns(0));
     assert_eq!(after(add, 0, load), m.hit_ns);
     assert_eq!(after(add, 0, |word| word.store(1, Release)), m.hit_ns);
     assert_eq!(after(add, 0, add), m.rmw_ns);
     for access in [add, load, |word: &Word| word.store(1, Release)] {
-        assert_eq!(after(add, 1, access), m.local_transfer_ns);
-        assert_eq!(after(add, 4, access), m.remote_transfer_ns);
+        assert_eq!(after(add, 1, access), m.transfer_ns(0, 1));
+        assert_eq!(after(add, 4, access), m.transfer_ns(0, 4));
     }
 }
 
@@ -82,7 +82,7 @@ fn a_shared_line_is_read_from_the_socket_and_invalidated_everywhere() {
             let first = time(|| load(&shared));
             work(10_000);
             times.set([first, time(|| load(&shared)), time(|| shared.store(1, Release))]);
-            let expected = [m.remote_transfer_ns, m.hit_ns, m.remote_transfer_ns + m.invalidate_ns];
+            let expected = [m.transfer_ns(0, 4), m.hit_ns, m.transfer_ns(0, 4) + m.invalidate_ns];
             assert_eq!(times.get(), expected);
         });
     let _ = simulation.run(0).expect("all end");
@@ -100,11 +100,11 @@ fn a_sibling_reads_from_the_cache_of_its_socket() {
         }
     };
     let simulation = Simulation::new(m.clone(), 1)
-        .thread_on(0, reader(0, m.memory_ns))
-        .thread_on(4, reader(1_000, m.remote_transfer_ns))
+        .thread_on(0, reader(0, m.memory_ns(0)))
+        .thread_on(4, reader(1_000, m.transfer_ns(0, 4)))
         // Two at once: the second waits until the cache is free.
-        .thread_on(5, reader(2_000, m.llc_ns))
-        .thread_on(6, reader(2_000, m.occupancy_ns + m.llc_ns));
+        .thread_on(5, reader(2_000, m.cache_ns()))
+        .thread_on(6, reader(2_000, m.occupancy_ns + m.cache_ns()));
     let _ = simulation.run(0).expect("all end");
 }
 
@@ -134,8 +134,8 @@ fn ping_pong(core: u32, rounds: u32) -> u64 {
 fn ping_pong_pays_exactly_the_distance() {
     let m = small();
     let per_round = |core| ping_pong(core, 11) - ping_pong(core, 10);
-    assert_eq!(per_round(1), 4 * m.local_transfer_ns);
-    assert_eq!(per_round(4), 4 * m.remote_transfer_ns);
+    assert_eq!(per_round(1), 4 * m.transfer_ns(0, 1));
+    assert_eq!(per_round(4), 4 * m.transfer_ns(0, 4));
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn contended_transfers_stand_in_line() {
         })
         .run(0)
         .expect("all end");
-    assert_eq!(outcome.end_ns, m.switch_ns + m.memory_ns + m.rmw_ns + 3 * m.local_transfer_ns);
+    assert_eq!(outcome.end_ns, m.switch_ns + m.memory_ns(0) + m.rmw_ns + 3 * m.transfer_ns(0, 1));
     assert_eq!(outcome.counts.local_transfers, 3);
 }
 
@@ -162,7 +162,7 @@ fn words_of_one_line_share_its_price() {
         4,
         move || {
             work(1_000);
-            assert_eq!(time(|| add(&pair[1])), m.remote_transfer_ns);
+            assert_eq!(time(|| add(&pair[1])), m.transfer_ns(0, 4));
         },
     );
     let _ = simulation.run(0).expect("both end");
@@ -178,9 +178,9 @@ fn a_touch_overlaps_its_lines() {
         .thread_on(4, move || {
             work(1_000);
             let first = time(|| touch(&data.0, Access::Read));
-            assert_eq!(first, m.remote_transfer_ns + 3 * m.hit_ns);
+            assert_eq!(first, m.transfer_ns(0, 4) + 3 * m.hit_ns);
             assert_eq!(time(|| touch(&data.0, Access::Read)), 4 * m.hit_ns);
-            assert_eq!(time(|| touch(&data.0, Access::Write)), m.remote_transfer_ns + 3 * m.hit_ns);
+            assert_eq!(time(|| touch(&data.0, Access::Write)), m.transfer_ns(0, 4) + 3 * m.hit_ns);
         });
     let _ = simulation.run(0).expect("both end");
 }
@@ -205,7 +205,7 @@ fn a_write_waits_for_reads_under_way() {
             move || {
                 work(2_010);
                 let waited = time(|| shared.store(1, Release));
-                assert_eq!(waited, 2 * m.remote_transfer_ns - 10);
+                assert_eq!(waited, 2 * m.transfer_ns(0, 4) - 10);
             }
         });
     let _ = simulation.run(0).expect("all end");
@@ -259,7 +259,7 @@ fn a_value_changes_at_the_end_of_the_access() {
         })
         .thread_on(4, move || {
             byte.load(Relaxed);
-            work(1_000 - m.memory_ns + m.remote_transfer_ns - 1);
+            work(1_000 - m.memory_ns(0) + m.transfer_ns(0, 4) - 1);
             assert_eq!(peek(&byte), 0, "the store is under way");
             work(2);
             assert_eq!(peek(&byte), 1);

@@ -98,7 +98,7 @@ fn a_sleeper_is_woken_after_the_latency() {
             work(100_000);
             // The sleeper takes its token, which the waker's cache has, and goes on.
             let m = small();
-            assert_eq!(seen.get(), returned + m.wake_latency_ns + m.local_transfer_ns);
+            assert_eq!(seen.get(), returned + m.wake_latency_ns + m.transfer_ns(0, 1));
         },
     );
 }

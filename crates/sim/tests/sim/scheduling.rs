@@ -87,7 +87,7 @@ fn a_spinner_sees_nothing_before_it_is_back() {
     let m = Machine { slice_ns: 10_000, switch_ns: 5_000, ..small() };
     let flag = word();
     let other = Rc::clone(&flag);
-    let transfer_ns = m.remote_transfer_ns;
+    let transfer_ns = m.transfer_ns(0, 4);
     let simulation = Simulation::new(m, 1)
         .thread_on(0, move || {
             flag.wait_while(Acquire, |v| v == 0);

@@ -13,7 +13,7 @@ use crate::{Word, small, word};
 fn a_write_at_any_instant_ends_the_wait() {
     let m = small();
     for core in [1, 4] {
-        for delay in 0..2 * (m.memory_ns + m.remote_transfer_ns) {
+        for delay in 0..2 * (m.memory_ns(0) + m.transfer_ns(0, 4)) {
             // The second word makes the line change without an end to the wait.
             let pair = Rc::new(OwnLine([Word::ZERO, Word::ZERO]));
             let other = Rc::clone(&pair);

@@ -1,0 +1,181 @@
+//! Machine files: what stands in one, and what is wrong with it.
+//!
+//! The format is described in the crate's README, and shown by `machines/*.toml`. Nothing in a file
+//! has a default but what a machine may lack: a shared cache, hops, idle states, slower cores.
+
+mod levels;
+mod number;
+mod table;
+
+use std::fmt;
+use std::path::Path;
+
+pub use number::{Kind, Number, Unit};
+use table::{Table, Value};
+
+use super::{Idle, Interrupt, Machine};
+
+/// A machine as its file describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Description {
+    /// What is simulated.
+    pub machine: Machine,
+    /// Which real machine it is after, in a sentence.
+    pub about: String,
+    /// All numbers of the file, in its order.
+    pub numbers: Vec<Number>,
+    /// Of the file's bytes: changes when the file does.
+    pub hash: u64,
+}
+
+/// What is wrong with a machine file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// Where, from 1.
+    pub line: usize,
+    /// What, and what would be right.
+    pub what: String,
+}
+
+impl Wrong {
+    /// In one line, of the file at `path`.
+    #[must_use]
+    pub fn of(&self, path: &Path) -> String {
+        format!("{}:{}: {}", path.display(), self.line, self.what)
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
+
+impl std::error::Error for Wrong {}
+
+/// A machine file's bytes at most.
+const LONGEST: usize = 1 << 20;
+/// Characters of a name at most.
+const LONGEST_NAME: usize = 32;
+
+/// Collects the numbers of a file as they are read.
+#[derive(Default)]
+struct Reader {
+    numbers: Vec<Number>,
+}
+
+impl Description {
+    /// The machine that the text of a file describes.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong.
+    pub fn parse(text: &str) -> Result<Self, Wrong> {
+        if text.len() > LONGEST {
+            let what = format!("{} bytes: a machine file has {LONGEST} at most", text.len());
+            return Err(Wrong { line: 1, what });
+        }
+        let mut file = Table::of_file(text)?;
+        let mut reader = Reader::default();
+        let name = name(file.required("name")?)?;
+        let about = file.required("about")?.text()?;
+        let machine = reader.machine(name, &mut file)?;
+        file.end()?;
+        let mut numbers = reader.numbers;
+        numbers.sort_by_key(|number| number.line);
+        Ok(Self { machine, about, numbers, hash: hash(text.as_bytes()) })
+    }
+
+    /// How many of its numbers are of a kind.
+    #[must_use]
+    pub fn count(&self, kind: Kind) -> usize {
+        self.numbers.iter().filter(|number| number.kind == kind).count()
+    }
+}
+
+impl Reader {
+    fn machine(&mut self, name: String, file: &mut Table<'_>) -> Result<Machine, Wrong> {
+        let topology = self.topology(file)?;
+        let mut core = file.required("core")?.table()?;
+        let mut line = file.required("line")?.table()?;
+        let mut clock = file.required("clock")?.table()?;
+        let mut interrupt = file.required("interrupt")?.table()?;
+        let mut os = file.required("os")?.table()?;
+        let machine = Machine {
+            name,
+            topology,
+            hit_ns: self.time(core.required("load")?)?,
+            rmw_ns: self.time(core.required("atomic")?)?,
+            fence_ns: self.time(core.required("fence")?)?,
+            invalidate_ns: self.time_or_none(line.required("invalidate")?)?,
+            occupancy_ns: self.time_or_none(line.required("occupancy")?)?,
+            shared_write_ns: match line.optional("shared_write") {
+                Some(value) => self.time(value)?,
+                None => 0,
+            },
+            clock_ns: self.time(clock.required("read")?)?,
+            clock_offset_ns: self.time_or_none(clock.required("offset")?)?,
+            interrupt: Interrupt {
+                send_ns: self.time(interrupt.required("send")?)?,
+                deliver_ns: self.time(interrupt.required("deliver")?)?,
+                handle_ns: self.time(interrupt.required("handle")?)?,
+            },
+            heavy_fence_ns_per_cpu: self.time(interrupt.required("membarrier")?)?,
+            idle: self.idle(file)?,
+            slice_ns: self.time(os.required("slice")?)?,
+            switch_ns: self.time_or_none(os.required("switch")?)?,
+            park_ns: self.time_or_none(os.required("park")?)?,
+            wake_ns: self.time_or_none(os.required("wake")?)?,
+            wake_latency_ns: self.time_or_none(os.required("wake_latency")?)?,
+            wake_jitter_ns: self.time_or_none(os.required("wake_jitter")?)?,
+            start_jitter_ns: self.time_or_none(os.required("start_jitter")?)?,
+            migrate_ns: self.time_or_none(os.required("migrate")?)?,
+            balance_ns: self.time(os.required("balance")?)?,
+            light: os.required("light")?.truth()?,
+        };
+        for table in [core, line, clock, interrupt, os] {
+            table.end()?;
+        }
+        Ok(machine)
+    }
+
+    fn idle(&mut self, file: &mut Table<'_>) -> Result<Vec<Idle>, Wrong> {
+        let Some(states) = file.optional("idle") else { return Ok(Vec::new()) };
+        let mut idle: Vec<Idle> = Vec::new();
+        for state in states.array()? {
+            let mut state = state.table()?;
+            let after_ns = self.time_or_none(state.required("after")?)?;
+            let exit_ns = self.time(state.required("exit")?)?;
+            let deeper = |before: &Idle| before.after_ns < after_ns && before.exit_ns < exit_ns;
+            if !idle.last().is_none_or(deeper) {
+                let what =
+                    "an idle state comes later and takes longer to leave than the one before";
+                return Err(state.place.wrong(what));
+            }
+            idle.push(Idle { after_ns, exit_ns });
+            state.end()?;
+        }
+        Ok(idle)
+    }
+}
+
+/// What a machine may be called: it is typed on command lines, and stands in tables.
+fn name(value: Value<'_>) -> Result<String, Wrong> {
+    let place = value.place;
+    let name = value.text()?;
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.len() > LONGEST_NAME || !name.chars().all(fits) {
+        let what =
+            format!("name {name:?}: a to z, 0 to 9 and -, {LONGEST_NAME} characters at most");
+        return Err(place.wrong(what));
+    }
+    Ok(name)
+}
+
+/// FNV-1a, 64 bits: tells a changed file, and nothing about intent.
+#[must_use]
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

@@ -1,0 +1,145 @@
+//! A number of a machine file and where it comes from.
+
+use super::table::{Table, Value};
+use super::{Reader, Wrong};
+
+/// How well a number is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Computed from measurements that its source cites.
+    Measured,
+    /// Stands in its source.
+    Published,
+    /// Known from the literature, not checked against its text.
+    Recalled,
+    /// Derived from numbers of a related machine, or chosen.
+    Estimated,
+}
+
+impl Kind {
+    /// All kinds, the best known first.
+    pub const ALL: [Self; 4] = [Self::Measured, Self::Published, Self::Recalled, Self::Estimated];
+
+    /// What machine files call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Published => "published",
+            Self::Recalled => "recalled",
+            Self::Estimated => "estimated",
+        }
+    }
+}
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds, whichever unit the file uses.
+    Ns,
+    /// How many times as long.
+    Times,
+}
+
+/// A number of a machine file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Number {
+    /// Which: `level.socket.transfer`, `os.slice`.
+    pub name: String,
+    /// As it stands in the file, in its unit.
+    pub value: f64,
+    /// What it counts.
+    pub unit: Unit,
+    /// How well it is known.
+    pub kind: Kind,
+    /// Where it comes from.
+    pub source: String,
+    /// Where it stands in the file, from 1.
+    pub line: usize,
+}
+
+/// The longest time that a machine file may name: ten seconds.
+const LONGEST_NS: f64 = 1e10;
+/// The most that work may take longer, in times.
+const SLOWEST: f64 = 100.0;
+
+impl Reader {
+    /// A time in whole nanoseconds, more than none.
+    pub(super) fn time(&mut self, value: Value<'_>) -> Result<u64, Wrong> {
+        let place = value.place;
+        let name = value.name.clone();
+        match self.time_or_none(value)? {
+            0 => Err(place.wrong(format!("{name} takes no time: more than 0 is possible"))),
+            ns => Ok(ns),
+        }
+    }
+
+    /// A time in whole nanoseconds; what is less than one is one, and what is nothing is 0.
+    pub(super) fn time_or_none(&mut self, value: Value<'_>) -> Result<u64, Wrong> {
+        let place = value.place;
+        let name = value.name.clone();
+        let mut table = sourced(value, "{ ns = 45")?;
+        let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6)];
+        let mut found = units.map(|(key, ns)| table.optional(key).map(|value| (value, ns)));
+        let (value, ns) = match found.iter().flatten().count() {
+            1 => found.iter_mut().find_map(Option::take).expect("one is there"),
+            _ => return Err(place.wrong(format!("{name} wants one of ns, us and ms"))),
+        };
+        let ns = value.number()? * ns;
+        if !(0.0..=LONGEST_NS).contains(&ns) {
+            return Err(place.wrong(format!("{name} is {ns} ns: 0 to 10 s are possible")));
+        }
+        self.keep(name, ns, Unit::Ns, table)?;
+        Ok(if ns > 0.0 { (ns.round() as u64).max(1) } else { 0 })
+    }
+
+    /// How many times as long, in thousandths.
+    pub(super) fn permille(&mut self, value: Value<'_>) -> Result<u32, Wrong> {
+        let place = value.place;
+        let name = value.name.clone();
+        let mut table = sourced(value, "{ times = 1.5")?;
+        let times = table.required("times")?.number()?;
+        if !(0.01..=SLOWEST).contains(&times) {
+            let what = format!("{name} is {times} times: 0.01 to {SLOWEST} are possible");
+            return Err(place.wrong(what));
+        }
+        self.keep(name, times, Unit::Times, table)?;
+        Ok((times * 1e3).round() as u32)
+    }
+
+    fn keep(
+        &mut self,
+        name: String,
+        value: f64,
+        unit: Unit,
+        mut table: Table<'_>,
+    ) -> Result<(), Wrong> {
+        let place = table.place;
+        let of = |kind: Kind| table.optional(kind.name()).map(|source| (kind, source));
+        let mut sources: Vec<_> = Kind::ALL.into_iter().filter_map(of).collect();
+        let known = Kind::ALL.map(Kind::name).join(", ");
+        let Some((kind, source)) = sources.pop() else {
+            // A key that is misspelt says more than one that is missing.
+            table.end()?;
+            let what = format!("{name} has no source: it wants one of {known} = \"where from\"");
+            return Err(place.wrong(what));
+        };
+        if !sources.is_empty() {
+            return Err(place.wrong(format!("{name} has two sources: it wants one of {known}")));
+        }
+        let source = source.text()?;
+        table.end()?;
+        self.numbers.push(Number { name, value, unit, kind, source, line: place.line() });
+        Ok(())
+    }
+}
+
+/// A number with its source is a table.
+fn sourced<'a>(value: Value<'a>, example: &str) -> Result<Table<'a>, Wrong> {
+    let place = value.place;
+    let name = value.name.clone();
+    value.table().map_err(|_| {
+        let example = format!("{example}, measured = \"where from\" }}");
+        place.wrong(format!("{name} is a number with its source, like {example}"))
+    })
+}

@@ -1,0 +1,183 @@
+//! A machine's description: its shape and what each thing costs.
+//!
+//! Machines are data: `machines/*.toml` in this crate, or anybody's file. Each number there says
+//! where it comes from, and how well it is known:
+//!
+//! - **measured**: computed from measurements that are cited;
+//! - **published**: stands in the cited source;
+//! - **recalled**: known from the literature, not checked against its text;
+//! - **estimated**: derived from numbers of a related machine, or chosen.
+//!
+//! Costs are whole nanoseconds of simulated time; what stands in a file is rounded to them.
+
+mod file;
+mod presets;
+mod topology;
+
+pub use file::{Description, Kind, Number, Unit, Wrong};
+pub use presets::{Known, PRESETS, known};
+pub use topology::{BadShape, CPUS, Class, Level, Topology};
+
+/// A machine to simulate. All fields are public: start from a preset and change what differs.
+///
+/// ```
+/// use antiphon_sim::Machine;
+/// let machine = Machine { slice_ns: 1_000_000, ..Machine::two_sockets() }.shape(2, 4);
+/// assert_eq!(machine.cores(), 8);
+/// assert!(machine.transfer_ns(0, 4) > machine.transfer_ns(0, 3));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// What reports call it.
+    pub name: String,
+    /// Its CPUs, and what a line costs between any two of them.
+    pub topology: Topology,
+    /// A load or store of a line that the core holds.
+    pub hit_ns: u64,
+    /// A read-modify-write of a line that the core owns.
+    pub rmw_ns: u64,
+    /// Added for each further last cache whose copies must be invalidated.
+    pub invalidate_ns: u64,
+    /// The least that a write of a line costs of which others have copies, however near they are:
+    /// where no directory knows who has them, everybody is asked. 0 where one does.
+    pub shared_write_ns: u64,
+    /// How long one read of a shared line keeps its home, or a shared cache, from the next.
+    pub occupancy_ns: u64,
+    /// A sequentially consistent fence.
+    pub fence_ns: u64,
+    /// What a heavy fence costs for each running core.
+    pub heavy_fence_ns_per_cpu: u64,
+    /// An interrupt that one CPU sends to another.
+    pub interrupt: Interrupt,
+    /// Reading the clock.
+    pub clock_ns: u64,
+    /// The clocks of two nodes differ by that much at most.
+    pub clock_offset_ns: u64,
+    /// How deep an idle CPU sleeps, the longest idle last.
+    pub idle: Vec<Idle>,
+    /// How long a thread keeps its core while others want it.
+    pub slice_ns: u64,
+    /// From one thread of a core to another.
+    pub switch_ns: u64,
+    /// What going to sleep costs the sleeper, before its core is free.
+    pub park_ns: u64,
+    /// What waking a sleeping thread costs the waker.
+    pub wake_ns: u64,
+    /// From there until the woken thread wants its core, if that is not in an idle state.
+    pub wake_latency_ns: u64,
+    /// The latency of each wake is that much longer at most, at random.
+    pub wake_jitter_ns: u64,
+    /// Each thread starts that late at most, at random.
+    pub start_jitter_ns: u64,
+    /// What it costs a thread to go on on another CPU, beside the lines that it misses there.
+    pub migrate_ns: u64,
+    /// How often the system evens out its run queues.
+    pub balance_ns: u64,
+    /// Whether threads may use `store_unless`, the light half of the asymmetric fence.
+    pub light: bool,
+}
+
+/// What an interrupt between CPUs takes, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupt {
+    /// The sender, until it can go on.
+    pub send_ns: u64,
+    /// From there until the receiver is interrupted.
+    pub deliver_ns: u64,
+    /// The receiver, until it goes on with what it did.
+    pub handle_ns: u64,
+}
+
+/// An idle state of a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Idle {
+    /// A CPU that is idle for that long is in it.
+    pub after_ns: u64,
+    /// How long it then takes to run again.
+    pub exit_ns: u64,
+}
+
+impl Machine {
+    /// `8s-192c`: eight sockets of 24 Broadwell cores, in the manner of the E7-8890 v4 machine of
+    /// the ShflLock evaluation.
+    #[must_use]
+    pub fn eight_sockets() -> Self {
+        presets::machine("8s-192c")
+    }
+
+    /// `xeon-2s`: two sockets of 14 Broadwell cores, in the manner of two E5-2680 v4.
+    #[must_use]
+    pub fn two_sockets() -> Self {
+        presets::machine("xeon-2s")
+    }
+
+    /// The same costs on another number of sockets and cores, one hardware thread each. A socket is
+    /// a NUMA node of the machine; what lies within it is as far apart as the node's CPUs. Hops are
+    /// kept if the number of sockets is; else all sockets are one hop apart.
+    ///
+    /// # Panics
+    ///
+    /// If there is no core then, or too many.
+    #[must_use]
+    pub fn shape(self, sockets: u32, cores_per_socket: u32) -> Self {
+        self.nested(&[("socket", cores_per_socket), ("machine", sockets)])
+    }
+
+    /// As [`shape`](Self::shape), with levels inside and between sockets: how many units of the
+    /// level before each has, innermost first. `socket` and `machine` must be among them. Levels
+    /// inside a socket cost what it does, those outside what the machine does.
+    ///
+    /// # Panics
+    ///
+    /// As `shape`.
+    #[must_use]
+    pub fn nested(self, sizes: &[(&str, u32)]) -> Self {
+        let topology = self.topology.nested(sizes);
+        Self { topology, ..self }
+    }
+
+    /// The same machine without random delays of the system: for tests of exact costs.
+    #[must_use]
+    pub fn without_jitter(self) -> Self {
+        Self { wake_jitter_ns: 0, start_jitter_ns: 0, ..self }
+    }
+
+    /// How many CPUs it has; hardware threads, if its cores have several.
+    #[must_use]
+    pub fn cores(&self) -> u32 {
+        self.topology.cpus()
+    }
+
+    /// What a line costs from the cache of one CPU to another's, in nanoseconds.
+    #[must_use]
+    pub fn transfer_ns(&self, from: u32, to: u32) -> u64 {
+        self.topology.transfer_ns(from, to)
+    }
+
+    /// The NUMA node of a CPU: what the seam calls its socket.
+    #[must_use]
+    pub fn socket_of(&self, core: u32) -> u32 {
+        self.topology.node_of(core)
+    }
+
+    /// A load by a CPU from the memory of its own node, in nanoseconds.
+    #[must_use]
+    pub fn memory_ns(&self, core: u32) -> u64 {
+        self.topology.memory_ns(core, self.topology.node_of(core))
+    }
+
+    /// A load that the last cache answers; where none is shared, a hit: nothing asks.
+    #[must_use]
+    pub fn cache_ns(&self) -> u64 {
+        self.topology.cache_ns().unwrap_or(self.hit_ns)
+    }
+
+    /// # Panics
+    ///
+    /// If simulated time could stand still.
+    pub(crate) fn check(&self) {
+        assert!(self.hit_ns > 0 && self.rmw_ns > 0, "an access takes time");
+        assert!(self.clock_ns > 0 && self.fence_ns > 0, "a clock read or a fence takes time");
+        assert!(self.slice_ns > 0, "a slice takes time");
+    }
+}

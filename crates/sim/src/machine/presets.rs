@@ -1,0 +1,47 @@
+//! The machines that come with the crate.
+
+use std::sync::OnceLock;
+
+use super::{Description, Machine};
+
+/// A machine that comes with the crate.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// What it is called, and its file.
+    pub name: &'static str,
+    /// The text of its file.
+    pub text: &'static str,
+}
+
+macro_rules! known {
+    ($($name:literal)*) => {
+        [$(Known {
+            name: $name,
+            text: include_str!(concat!("../../machines/", $name, ".toml")),
+        }),*]
+    };
+}
+
+/// All of them, in the order of their files' list.
+pub const PRESETS: [Known; COUNT] = known! { "8s-192c" "xeon-2s" };
+
+const COUNT: usize = 2;
+
+/// The preset of that name, described; `None` if there is none.
+///
+/// # Panics
+///
+/// If its file is wrong, which a test rules out.
+#[must_use]
+pub fn known(name: &str) -> Option<&'static Description> {
+    static READ: [OnceLock<Description>; COUNT] = [const { OnceLock::new() }; COUNT];
+    let place = PRESETS.iter().position(|preset| preset.name == name)?;
+    Some(READ[place].get_or_init(|| {
+        let read = Description::parse(PRESETS[place].text);
+        read.unwrap_or_else(|wrong| panic!("{name}.toml: {wrong}"))
+    }))
+}
+
+pub(super) fn machine(name: &str) -> Machine {
+    known(name).expect("a preset").machine.clone()
+}
