@@ -37,9 +37,10 @@ impl Simulation {
         Self { machine, seed, grace_ns: GRACE_NS, bodies: Vec::new() }
     }
 
-    /// Adds a thread on the next core: cores fill socket by socket, and then again from the first.
+    /// Adds a thread on the next core: cores fill socket by socket, then their further hardware
+    /// threads, and then again from the first.
     pub fn thread(self, body: impl FnOnce() + 'static) -> Self {
-        let core = self.bodies.len() as u32 % self.machine.cores();
+        let core = self.machine.topology.place(self.bodies.len());
         self.thread_on(core, body)
     }
 

@@ -83,6 +83,8 @@ struct Tables {
     caches: Vec<u32>,
     cache_ns: Option<u64>,
     inclusive: bool,
+    /// CPUs in the order in which threads fill them.
+    filled: Vec<u32>,
     pace_permille: Vec<u32>,
 }
 
@@ -124,6 +126,7 @@ impl Topology {
             nodes: self::firsts(&node_of),
             caches: self::firsts(&cache_of),
             inclusive: true,
+            filled: filled(&levels[0]),
             pace_permille: vec![1_000; cpus],
             levels,
             hops,
@@ -222,6 +225,13 @@ impl Topology {
         let tables = &*self.0;
         let (from, to) = (tables.leaf_of[from as usize], tables.leaf_of[to as usize]);
         usize::from(tables.class_of[from as usize * tables.leaves + to as usize])
+    }
+
+    /// The CPU of the thread of that number, if threads fill the machine: cores in their order, one
+    /// thread each, then the second hardware thread of each, and then all over again.
+    #[must_use]
+    pub fn place(&self, thread: usize) -> u32 {
+        self.0.filled[thread % self.0.filled.len()]
     }
 
     /// Whether some CPUs are further apart than others.
@@ -344,6 +354,21 @@ fn class_between(levels: &[Level], hops: &[Vec<u32>], from: u32, to: u32) -> u8 
     (before + further as usize) as u8
 }
 
+/// See [`Topology::place`].
+fn filled(first: &Level) -> Vec<u32> {
+    let mut cpus: Vec<u32> = (0..first.units.len() as u32).collect();
+    if first.crowded_permille.is_some() {
+        let mut taken = vec![0; first.units.len()];
+        let rank = |&unit: &u32| {
+            taken[unit as usize] += 1;
+            taken[unit as usize]
+        };
+        let ranks: Vec<u32> = first.units.iter().map(rank).collect();
+        cpus.sort_by_key(|&cpu| ranks[cpu as usize]);
+    }
+    cpus
+}
+
 /// The first CPU of each unit.
 fn firsts(units: &[u32]) -> Vec<u32> {
     let count = units.iter().max().map_or(0, |&last| last as usize + 1);
@@ -360,34 +385,42 @@ fn check(levels: &[Level], hops: &[Vec<u32>]) -> Result<(), BadShape> {
     };
     for (number, level) in levels.iter().enumerate() {
         let bad = |what: String| Err(BadShape { level: number, what });
-        let name = &level.name;
         if let Err(what) = check_units(level, levels[0].units.len()) {
             return bad(what);
         }
         if number > 0 && !nests(&levels[number - 1].units, &level.units) {
-            let below = &levels[number - 1].name;
+            let (below, name) = (&levels[number - 1].name, &level.name);
             return bad(format!("a {below} lies across two units of level {name}"));
         }
-        if let Err(what) = check_costs(level, number == last, hops) {
-            return bad(what);
-        }
-        let inside = number.checked_sub(1).is_some_and(|below| !levels[below].memory_ns.is_empty());
-        if level.memory_ns.is_empty() && (inside || number == last) {
-            let why = if inside { "the level inside it has" } else { "no other level has" };
-            return bad(format!("level {name} has no memory, and {why}"));
-        }
-        if level.cache_ns.is_some() && levels[..number].iter().any(|l| l.cache_ns.is_some()) {
-            return bad("a second level with a cache: the model knows one, the last".to_owned());
-        }
-        if level.crowded_permille.is_some() && number > 0 {
-            return bad("crowded is for hardware threads of a core, the first level".to_owned());
-        }
+    }
+    check_hops(levels, hops).map_err(|what| BadShape { level: last, what })?;
+    for (number, level) in levels.iter().enumerate() {
+        let checked =
+            check_costs(level, number == last, hops).and_then(|()| check_roles(number, levels));
+        checked.map_err(|what| BadShape { level: number, what })?;
     }
     if levels.iter().map(|level| level.transfer_ns.len()).sum::<usize>() > CLASSES {
-        let what = format!("more than {CLASSES} distances");
-        return Err(BadShape { level: last, what });
+        return Err(BadShape { level: last, what: format!("more than {CLASSES} distances") });
     }
-    check_hops(levels, hops).map_err(|what| BadShape { level: last, what })
+    Ok(())
+}
+
+/// Of which level there may be one, and where.
+fn check_roles(number: usize, levels: &[Level]) -> Result<(), String> {
+    let (level, inner) = (&levels[number], &levels[..number]);
+    let name = &level.name;
+    let inside = inner.iter().any(|level| !level.memory_ns.is_empty());
+    if level.memory_ns.is_empty() && (inside || number + 1 == levels.len()) {
+        let why = if inside { "the level inside it has" } else { "no other level has" };
+        return Err(format!("level {name} has no memory, and {why}"));
+    }
+    if level.cache_ns.is_some() && inner.iter().any(|level| level.cache_ns.is_some()) {
+        return Err("a second level with a cache: the model knows one, the last".to_owned());
+    }
+    if level.crowded_permille.is_some() && number > 0 {
+        return Err("crowded is for hardware threads of a core, the first level".to_owned());
+    }
+    Ok(())
 }
 
 fn check_units(level: &Level, cpus: usize) -> Result<(), String> {

@@ -3,6 +3,7 @@
 mod costs;
 mod determinism;
 mod locks;
+mod machines;
 mod parking;
 mod scheduling;
 mod stuck;

@@ -158,8 +158,10 @@ fn units(level: &Described<'_>, below: &[u32]) -> Result<Vec<u32>, Wrong> {
     match &level.groups {
         Groups::Of(count) => {
             let inner = below.iter().max().map_or(0, |&last| last + 1);
-            if inner % count != 0 {
-                return wrong(format!("level {name}: {inner} don't make groups of {count}"));
+            if !inner.is_multiple_of(*count) {
+                return wrong(format!(
+                    "level {name}: {inner} units below it don't make groups of {count}"
+                ));
             }
             Ok(below.iter().map(|&unit| unit / count).collect())
         }
