@@ -42,6 +42,7 @@ mod inherited;
 mod linear;
 mod moved;
 mod mutex;
+mod numa;
 mod once;
 mod outcome;
 mod program;
@@ -65,6 +66,7 @@ pub use tests::{TESTS, Test};
 pub fn all() -> Vec<Entry> {
     [
         classic::entries(),
+        numa::entries(),
         spin::entries(),
         mutex::entries(),
         rw::entries(),

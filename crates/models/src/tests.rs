@@ -88,6 +88,13 @@ macro_rules! tests {
             works_as_shipped: ["shfl-mutex/shipped-", "shfl-mutex+light/shipped-"],
         }
     };
+    (model_numa: $then:ident) => {
+        $then! {
+            model_numa:
+            cna: ["cna/", "cna+fair/"],
+            cohort: ["c-bo-mcs/", "c-tkt-mcs/"],
+        }
+    };
     (model_once: $then:ident) => {
         $then! {
             model_once:
@@ -198,13 +205,14 @@ macro_rules! table {
 }
 
 /// The tests, by program.
-pub const TESTS: [&[Test]; 11] = [
+pub const TESTS: [&[Test]; 12] = [
     tests!(model_arena: table),
     tests!(model_barrier: table),
     tests!(model_classic: table),
     tests!(model_condvar: table),
     tests!(model_defects: table),
     tests!(model_mutex: table),
+    tests!(model_numa: table),
     tests!(model_once: table),
     tests!(model_rw: table),
     tests!(model_semaphore: table),

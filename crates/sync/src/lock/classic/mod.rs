@@ -20,7 +20,7 @@ mod clh;
 mod futex;
 mod mcs;
 mod mcs_stp;
-mod node;
+pub(in crate::lock) mod node;
 mod tas;
 mod ticket;
 mod ttas;

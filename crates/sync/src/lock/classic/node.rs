@@ -12,19 +12,19 @@ use antiphon_platform::{Atomic, Platform, Waiter, WaiterId, WaiterRef};
 use crate::nap;
 
 /// A node and its name.
-pub(super) struct Node<P: Platform> {
-    pub(super) id: WaiterId,
-    pub(super) waiter: &'static Waiter<P>,
+pub(in crate::lock) struct Node<P: Platform> {
+    pub(in crate::lock) id: WaiterId,
+    pub(in crate::lock) waiter: &'static Waiter<P>,
 }
 
 impl<P: Platform> Node<P> {
     /// A node of the caller's own, if one is to be had. What stands in it is of an earlier use.
-    pub(super) fn try_take() -> Option<Self> {
+    pub(in crate::lock) fn try_take() -> Option<Self> {
         Self::at(P::arena().take()?.bits())
     }
 
     /// As [`try_take`](Self::try_take); naps until there is one.
-    pub(super) fn take() -> Self {
+    pub(in crate::lock) fn take() -> Self {
         loop {
             if let Some(node) = Self::try_take() {
                 return node;
@@ -34,30 +34,30 @@ impl<P: Platform> Node<P> {
     }
 
     /// Sleeps for a moment, where no node is to be had.
-    pub(super) fn nap() {
+    pub(in crate::lock) fn nap() {
         nap::nap::<P>(200_000);
     }
 
     /// The node that a word of a lock names; `None` for 0, which names nobody. An index alone is a
     /// name too, by which a node can be found and not given back.
-    pub(super) fn at(bits: u32) -> Option<Self> {
+    pub(in crate::lock) fn at(bits: u32) -> Option<Self> {
         let id = WaiterId::from_bits(bits)?;
         // The memory of a node that was handed out stays.
         Some(Self { id, waiter: P::waiter(id.index())? })
     }
 
     /// What stands in a word that names this node.
-    pub(super) fn bits(&self) -> u32 {
+    pub(in crate::lock) fn bits(&self) -> u32 {
         self.id.bits()
     }
 
     /// Gives the node back: nobody else will touch it any more.
-    pub(super) fn give(self) {
+    pub(in crate::lock) fn give(self) {
         P::arena().give(self.id);
     }
 
     /// Sleeps while the status of the caller's own node is `asleep`.
-    pub(super) fn sleep_while(&self, asleep: u32) {
+    pub(in crate::lock) fn sleep_while(&self, asleep: u32) {
         // Acquire: pairs with the release of who ends the sleep.
         while self.waiter.status.load(Acquire) == asleep {
             // Why it has returned does not matter: the status tells.
@@ -67,7 +67,7 @@ impl<P: Platform> Node<P> {
 
     /// Whom to wake, if the waiter sleeps. To be asked before it is told that it may go on: after
     /// that the node may change hands.
-    pub(super) fn reference(&self) -> Option<WaiterRef> {
+    pub(in crate::lock) fn reference(&self) -> Option<WaiterRef> {
         P::arena().reference(self.id.index())
     }
 }

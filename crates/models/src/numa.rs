@@ -1,0 +1,51 @@
+//! The NUMA-aware locks to compare with, on two sockets, exhaustively within the stated bounds.
+
+use antiphon_check::Check;
+use antiphon_sync::lock::classic::{Ticket, Ttas};
+use antiphon_sync::lock::numa::{Cna, Cohort};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::{destruction, exclusion, tries};
+
+/// Threads 1 and 3 are on one socket, thread 2 is on the other.
+const TWO: Bounds = Bounds::PLAIN.sockets(2);
+
+/// What holds of each of them.
+macro_rules! each {
+    ($($subject:literal: $lock:ty;)+) => {
+        vec![$(
+            Entry::new(concat!($subject, "/excludes-2x2"), exclusion::<$lock>(2, 2), TWO),
+            Entry::new(concat!($subject, "/excludes-3x1"), exclusion::<$lock>(3, 1), TWO),
+            Entry::new(concat!($subject, "/shares-a-socket-2x2"),
+                exclusion::<$lock>(2, 2), Bounds::PLAIN),
+            Entry::new(concat!($subject, "/larger-3x2"), exclusion::<$lock>(3, 2), TWO)
+                .by_lot(500),
+            Entry::new(concat!($subject, "/larger-4x2"), exclusion::<$lock>(4, 2), TWO)
+                .by_lot(500),
+            Entry::new(concat!($subject, "/tries-1+1"), tries::<$lock>(1), TWO)
+                .reaches(&["busy"]),
+            Entry::new(concat!($subject, "/destroyed-1+1"), destruction::<$lock>(), TWO)
+                .reaches(&["retired"]),
+            Entry::new(concat!($subject, "/destroyed-on-a-socket-1+1"),
+                destruction::<$lock>(), Bounds::PLAIN).reaches(&["retired"]),
+            // One has to wait until the other is dead and its node is found.
+            Entry::new(concat!($subject, "/exhausted-2x1"),
+                exclusion::<$lock>(2, 1), TWO.nodes(1).mortal(1)),
+        )+]
+    };
+}
+
+pub fn entries() -> Vec<Entry> {
+    // One hand-over within a socket, then the other one's turn; nobody backs off.
+    type BackingOff = Cohort<Check, Ttas<Check, 0>, 2, 1>;
+    type InTurn = Cohort<Check, Ticket<Check>, 2, 1>;
+    each! {
+        // Whoever is set aside stays there.
+        "cna": Cna<Check>;
+        // Every second time who was set aside comes back.
+        "cna+fair": Cna<Check, 1>;
+        "c-bo-mcs": BackingOff;
+        "c-tkt-mcs": InTurn;
+    }
+}
