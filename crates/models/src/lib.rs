@@ -43,6 +43,7 @@ mod linear;
 mod moved;
 mod mutex;
 mod numa;
+mod numa_rw;
 mod once;
 mod outcome;
 mod program;
@@ -67,6 +68,7 @@ pub fn all() -> Vec<Entry> {
     [
         classic::entries(),
         numa::entries(),
+        numa_rw::entries(),
         spin::entries(),
         mutex::entries(),
         rw::entries(),

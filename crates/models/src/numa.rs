@@ -2,7 +2,7 @@
 
 use antiphon_check::Check;
 use antiphon_sync::lock::classic::{Ticket, Ttas};
-use antiphon_sync::lock::numa::{Cna, Cohort};
+use antiphon_sync::lock::numa::{Ahmcs, Cna, Cohort, Hbo, Hclh, Hmcs, Malthusian};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -40,12 +40,30 @@ pub fn entries() -> Vec<Entry> {
     // One hand-over within a socket, then the other one's turn; nobody backs off.
     type BackingOff = Cohort<Check, Ttas<Check, 0>, 2, 1>;
     type InTurn = Cohort<Check, Ticket<Check>, 2, 1>;
-    each! {
+    // Without a spin all that wait sleep; with a lot of two the eldest comes back every other time.
+    type Sleepy = Malthusian<Check, 0>;
+    type Fair = Malthusian<Check, 0, 2>;
+    let mut entries = each! {
         // Whoever is set aside stays there.
         "cna": Cna<Check>;
         // Every second time who was set aside comes back.
         "cna+fair": Cna<Check, 1>;
         "c-bo-mcs": BackingOff;
         "c-tkt-mcs": InTurn;
-    }
+        "hmcs": Hmcs<Check, 2, 1>;
+        // After one who was alone in its socket the next leaves that queue out.
+        "ahmcs": Ahmcs<Check, 2, 1, 1>;
+        "hbo": Hbo<Check, 1, 1>;
+        "hclh": Hclh<Check, 2>;
+        "malthusian": Sleepy;
+        "malthusian+fair": Fair;
+    };
+    // One spurious wake, and one spin cut short for each thread.
+    let any = TWO.spurious(1).expiries(1);
+    entries.extend([
+        Entry::new("malthusian/spurious-2x2", exclusion::<Sleepy>(2, 2), any),
+        Entry::new("malthusian/shipped-2x2", exclusion::<Malthusian<Check>>(2, 2), any),
+        Entry::new("malthusian/spurious-3x2", exclusion::<Fair>(3, 2), any).by_lot(500),
+    ]);
+    entries
 }

@@ -93,6 +93,12 @@ macro_rules! tests {
             model_numa:
             cna: ["cna/", "cna+fair/"],
             cohort: ["c-bo-mcs/", "c-tkt-mcs/"],
+            readers_writer_cohort: ["c-rw-wp/"],
+            hbo: ["hbo/"],
+            hclh: ["hclh/"],
+            hmcs: ["hmcs/"],
+            ahmcs: ["ahmcs/"],
+            malthusian: ["malthusian/", "malthusian+fair/"],
         }
     };
     (model_once: $then:ident) => {

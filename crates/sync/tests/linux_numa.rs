@@ -5,10 +5,14 @@ mod common;
 #[path = "../../linux/tests/support/mod.rs"]
 mod support;
 
+use std::thread;
+
 use antiphon_linux::Linux;
 use antiphon_platform::Platform;
 use antiphon_sync::lock::Lock;
-use antiphon_sync::lock::numa::{CBoMcs, CTktMcs, Cna};
+use antiphon_sync::lock::numa::{
+    Ahmcs, CBoMcs, CTktMcs, Cna, CohortRw, Hbo, Hclh, Hmcs, Malthusian,
+};
 use common::validate::{Guarded, exclusion};
 use support::{FORKS, in_child};
 
@@ -34,10 +38,76 @@ fn cohorts_exclude() {
 }
 
 #[test]
+fn hmcs_excludes() {
+    excludes::<Hmcs<Linux>>();
+    excludes::<Hmcs<Linux, 1, 0>>();
+}
+
+#[test]
+fn hbo_hclh_and_ahmcs_exclude() {
+    excludes::<Hbo<Linux>>();
+    excludes::<Hclh<Linux>>();
+    excludes::<Ahmcs<Linux>>();
+    // The socket's queue is always left out, or never.
+    excludes::<Ahmcs<Linux, 8, 64, 0>>();
+    excludes::<Ahmcs<Linux, 8, 64, { u32::MAX }>>();
+}
+
+#[test]
+fn malthusian_excludes_a_crowd() {
+    exclusion(&Guarded::<Malthusian<Linux>>::new(), 16, 500, |_| {});
+    // All sleep, none spins: a wake that does not come shows.
+    exclusion(&Guarded::<Malthusian<Linux, 0, 2>>::new(), 4, 2_000, |_| {});
+}
+
+#[test]
+fn a_readers_writer_cohort_shares_and_excludes() {
+    excludes::<CohortRw<Linux>>();
+    let guarded = Guarded::<CohortRw<Linux>>::new();
+    let lock = &guarded.lock;
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for round in 0..10_000 {
+                    if round % 10 == 0 {
+                        lock.write();
+                        guarded.step();
+                        // SAFETY: acquired above.
+                        unsafe { lock.unlock_write() };
+                        continue;
+                    }
+                    let seat = if round % 7 == 0 { lock.try_read() } else { None };
+                    let seat = seat.unwrap_or_else(|| lock.read());
+                    guarded.look();
+                    // SAFETY: acquired above.
+                    unsafe { lock.unlock_read(seat) };
+                }
+            });
+        }
+    });
+    assert_eq!(guarded.total(), 3 * 1_000);
+    // Two readers are in at a time, and a writer is not.
+    let seats = (lock.try_read().expect("free"), lock.try_read().expect("shared"));
+    assert!(!lock.try_write());
+    // SAFETY: acquired above, both.
+    unsafe {
+        lock.unlock_read(seats.0);
+        lock.unlock_read(seats.1);
+    }
+    assert!(lock.try_write() && lock.try_read().is_none());
+    // SAFETY: acquired above.
+    unsafe { lock.unlock_write() };
+}
+
+#[test]
 fn they_have_the_sizes_that_are_stated() {
     assert_eq!(size_of::<Cna<Linux>>(), 8);
     assert_eq!((size_of::<CBoMcs<Linux>>(), size_of::<CTktMcs<Linux>>()), (576, 576));
     assert_eq!(size_of::<CTktMcs<Linux, 64>>(), 64 + 64 * 64);
+    assert_eq!((size_of::<Hmcs<Linux>>(), size_of::<Malthusian<Linux>>()), (576, 16));
+    assert_eq!((size_of::<Hbo<Linux>>(), size_of::<Hclh<Linux>>()), (2, 576));
+    assert_eq!(size_of::<Ahmcs<Linux>>(), 64 + 8 * 128);
+    assert_eq!(size_of::<CohortRw<Linux>>(), 128 + 8 * 128);
 }
 
 /// A free lock keeps no node, whatever has happened at it: locks can be dropped as they are.
@@ -56,6 +126,10 @@ fn nothing_is_leaked() {
     assert!(in_child(FORKS[0].1, || few(nodes::<Cna<Linux>>())));
     assert!(in_child(FORKS[0].1, || few(nodes::<CBoMcs<Linux>>())));
     assert!(in_child(FORKS[0].1, || few(nodes::<CTktMcs<Linux>>())));
+    assert!(in_child(FORKS[0].1, || few(nodes::<Hmcs<Linux>>())));
+    assert!(in_child(FORKS[0].1, || few(nodes::<Malthusian<Linux>>())));
+    assert!(in_child(FORKS[0].1, || few(nodes::<Hclh<Linux>>())));
+    assert!(in_child(FORKS[0].1, || few(nodes::<Ahmcs<Linux>>())));
 }
 
 /// Though its node is wiped there.
@@ -80,4 +154,9 @@ fn a_lock_that_is_held_at_a_fork_can_be_unlocked_in_the_child() {
     assert!(goes_on::<Cna<Linux>>());
     assert!(goes_on::<CBoMcs<Linux>>());
     assert!(goes_on::<CTktMcs<Linux>>());
+    assert!(goes_on::<Hmcs<Linux>>());
+    assert!(goes_on::<Malthusian<Linux>>());
+    assert!(goes_on::<Hbo<Linux>>());
+    assert!(goes_on::<Hclh<Linux>>());
+    assert!(goes_on::<Ahmcs<Linux>>());
 }

@@ -4,6 +4,7 @@ mod common;
 
 use antiphon_platform::Platform;
 use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
+use antiphon_sync::lock::numa::{Ahmcs, CTktMcs, Cna, Hclh, Hmcs};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
 use common::metal::{CPUS, Metal, boot};
 use common::validate::{Guarded, exclusion};
@@ -12,6 +13,12 @@ fn validate<L: Lock>(guarded: &Guarded<L>) {
     // Two CPUs of two sockets: on a machine of two real ones, four spinners would take minutes.
     let rounds = if cfg!(miri) { 50 } else { 20_000 };
     exclusion(guarded, 2, rounds, |number| boot(number * (CPUS / 2)));
+}
+
+/// Two CPUs of each socket, so that waiters are passed over for neighbours.
+fn validate_sockets<L: Lock>() {
+    let rounds = if cfg!(miri) { 10 } else { 100 };
+    exclusion(&Guarded::<L>::new(), CPUS, rounds, boot);
 }
 
 /// One after the other: there are only so many CPUs to play.
@@ -28,5 +35,10 @@ macro_rules! validate_statics {
 fn statics_are_free_locks() {
     validate_statics!(ShflSpin<Metal>, ShflMutex<Metal>, Tas<Metal>, Ttas<Metal>, Ticket<Metal>);
     validate_statics!(Mcs<Metal>, McsStp<Metal>, Clh<Metal>, Futex<Metal>);
+    validate_sockets::<Cna<Metal, 1>>();
+    validate_sockets::<CTktMcs<Metal, 2, 1>>();
+    validate_sockets::<Hmcs<Metal, 2, 1>>();
+    validate_sockets::<Ahmcs<Metal, 2, 1, 1>>();
+    validate_sockets::<Hclh<Metal, 2>>();
     assert!(Metal::arena().high_water() < 63);
 }

@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use antiphon_sim::{Machine, Outcome, OwnLine, Sim, Simulation, count, finished, think, work};
 use antiphon_sync::lock::Lock;
-use antiphon_sync::lock::classic::Mcs;
-use antiphon_sync::lock::numa::{CBoMcs, CTktMcs, Cna};
+use antiphon_sync::lock::classic::{Clh, Mcs, McsStp, Ttas};
+use antiphon_sync::lock::numa::{Ahmcs, CBoMcs, CTktMcs, Cna, Hbo, Hclh, Hmcs, Malthusian};
 use common::contention::{self, Pace};
 
 const LIMIT_NS: u64 = 1_000_000;
@@ -42,6 +42,27 @@ fn serves_all<L: Lock>() {
 fn every_lock_excludes_and_serves_all() {
     serves_all::<Cna<Sim, 0xFF>>();
     serves_all::<CTktMcs<Sim>>();
+    serves_all::<Hbo<Sim>>();
+    serves_all::<Hclh<Sim>>();
+    serves_all::<Hmcs<Sim>>();
+    serves_all::<Ahmcs<Sim>>();
+    serves_all::<Malthusian<Sim, 9_000, 100>>();
+}
+
+/// As many sockets as the type says, twenty here; and with more than it says, some share a queue.
+#[test]
+fn there_may_be_any_number_of_sockets() {
+    fn share<L: Lock>() -> f64 {
+        let pace = Pace { section_ns: 50, away_ns: 200 };
+        let machine = Machine::two_sockets().shape(20, 4);
+        let outcome = contention::contend::<L>(machine, 80, pace, LIMIT_NS);
+        assert!(outcome.operations.iter().all(|&count| count > 0), "{:?}", outcome.operations);
+        share_within_socket(&outcome)
+    }
+    let (each, shared) = (share::<CTktMcs<Sim, 20>>(), share::<CTktMcs<Sim, 4>>());
+    assert!(each > 0.9 && shared < 0.5 * each, "{each}, {shared}");
+    assert!(share::<Hmcs<Sim, 20>>() > 0.9);
+    assert!(share::<Cna<Sim, 0xFF>>() > 0.9);
 }
 
 /// Sockets that back off lose against the one whose next leader is near the global lock; where they
@@ -87,6 +108,119 @@ fn cohorts_beat_mcs_beyond_a_socket() {
     beats_mcs_beyond_a_socket::<CTktMcs<Sim>>(1.5);
 }
 
+#[test]
+fn hmcs_beats_mcs_beyond_a_socket() {
+    beats_mcs_beyond_a_socket::<Hmcs<Sim>>(1.5);
+}
+
+#[test]
+fn ahmcs_beats_mcs_beyond_a_socket() {
+    beats_mcs_beyond_a_socket::<Ahmcs<Sim>>(1.5);
+}
+
+/// What AHMCS is for: as little work as the MCS lock for one thread alone, where HMCS has two
+/// queues to join; and still a queue for each socket where there are many.
+#[test]
+fn ahmcs_skips_a_queue_where_nobody_else_comes() {
+    let of = |outcome: Outcome| outcome.total_operations() as f64;
+    let (mcs, hmcs, ahmcs) =
+        (of(contend::<Mcs<Sim>>(1)), of(contend::<Hmcs<Sim>>(1)), of(contend::<Ahmcs<Sim>>(1)));
+    println!("simulated, alone: {:.3} of MCS with HMCS, {:.3} with AHMCS", hmcs / mcs, ahmcs / mcs);
+    assert!(hmcs < 0.95 * mcs && ahmcs > 0.95 * mcs, "{mcs}, {hmcs}, {ahmcs}");
+    let (hmcs, ahmcs) = (of(contend::<Hmcs<Sim>>(192)), of(contend::<Ahmcs<Sim>>(192)));
+    assert!(ahmcs > 0.8 * hmcs, "{ahmcs} of {hmcs}");
+}
+
+/// Neighbours come back sooner, so the lock stays more than with a queue, and fewer lines move than
+/// where all back off alike. On two sockets that is worth nearly as much as a queue; on eight those
+/// who are far away come too often still, and it collapses: what queue locks are for.
+#[test]
+fn hbo_keeps_to_a_socket_and_collapses_where_there_are_many() {
+    let two = |contend: fn(Machine, usize, Pace, u64) -> Outcome| {
+        contend(Machine::two_sockets(), 28, Pace { section_ns: 50, away_ns: 200 }, LIMIT_NS)
+    };
+    let of = |outcome: &Outcome| outcome.total_operations() as f64;
+    let hbo = two(contention::contend::<Hbo<Sim>>);
+    let mcs = two(contention::contend::<Mcs<Sim>>);
+    let ttas = two(contention::contend::<Ttas<Sim>>);
+    println!(
+        "simulated, two sockets: HBO {:.2} of TTAS, {:.2} of MCS, {:.3} within a socket against \
+         {:.3} of MCS; Jain {:.2}",
+        of(&hbo) / of(&ttas),
+        of(&hbo) / of(&mcs),
+        share_within_socket(&hbo),
+        share_within_socket(&mcs),
+        hbo.fairness()
+    );
+    assert!(share_within_socket(&hbo) > share_within_socket(&mcs));
+    assert!(of(&hbo) > 1.5 * of(&ttas) && hbo.fairness() < 0.95);
+    let (hbo, mcs, ttas) =
+        (contend::<Hbo<Sim>>(192), contend::<Mcs<Sim>>(192), contend::<Ttas<Sim>>(192));
+    println!(
+        "simulated, eight: {:.2} of TTAS, {:.2} of MCS",
+        of(&hbo) / of(&ttas),
+        of(&hbo) / of(&mcs)
+    );
+    assert!(of(&hbo) > 1.5 * of(&ttas) && of(&hbo) < 0.5 * of(&mcs));
+}
+
+/// Who comes while the master of its socket waits goes along with it, and the longer that gives
+/// them, the longer the lock stays. Without, hardly more is won over a plain CLH queue: what cohort
+/// locks were made for.
+#[test]
+fn hclh_serves_socket_by_socket() {
+    let clh = contend::<Clh<Sim>>(192);
+    let (hclh, gathered) = (contend::<Hclh<Sim>>(192), contend::<Hclh<Sim, 8, 10_000>>(192));
+    let cohort = contend::<CTktMcs<Sim>>(192);
+    let of = |outcome: &Outcome| outcome.total_operations() as f64 / clh.total_operations() as f64;
+    println!(
+        "simulated: {:.2} of CLH, with 10 us {:.2}; {:.3} and {:.3} within a socket against {:.3}; \
+         Jain {:.2}",
+        of(&hclh),
+        of(&gathered),
+        share_within_socket(&hclh),
+        share_within_socket(&gathered),
+        share_within_socket(&clh),
+        hclh.fairness()
+    );
+    assert!(share_within_socket(&hclh) > 1.5 * share_within_socket(&clh));
+    assert!(share_within_socket(&gathered) > 0.85);
+    assert!(of(&hclh) > 1.0 && of(&gathered) > 1.5 && of(&cohort) > 1.5 * of(&hclh));
+    assert!(hclh.fairness() > 0.9 && gathered.fairness() > 0.9);
+}
+
+/// A few threads take turns and the others sleep, however many there are: where a queue of all is
+/// longer than they spin, each hand-over wakes a sleeper. The price is that the few have it all.
+///
+/// Two things that it does not do: where the queue is short for its waiters' spins, it is slower
+/// than the queue (FlexGuard, SOSP 2025, has that too); and where there are fewer cores than take
+/// turns (16 threads on 4), who is woken finds no core, and it does a sixth of the queue's work.
+#[test]
+fn the_malthusian_lock_keeps_its_work_however_many_come() {
+    fn socket<L: Lock>(threads: usize, section_ns: u64) -> Outcome {
+        let pace = Pace { section_ns, away_ns: 200 };
+        contention::contend::<L>(Machine::two_sockets().shape(1, 24), threads, pace, 2_000_000)
+    }
+    let of = |outcome: &Outcome| outcome.total_operations() as f64;
+    let few = socket::<Malthusian<Sim>>(4, 200);
+    for threads in [24, 48] {
+        let (culled, all) =
+            (socket::<Malthusian<Sim>>(threads, 200), socket::<McsStp<Sim>>(threads, 200));
+        println!(
+            "simulated: {threads} threads on 24 cores: {:.2} of MCS-STP, {:.2} of 4 threads; Jain \
+             {:.2} against {:.2}",
+            of(&culled) / of(&all),
+            of(&culled) / of(&few),
+            culled.fairness(),
+            all.fairness()
+        );
+        assert!(of(&culled) > 4.0 * of(&all) && of(&culled) > 0.9 * of(&few));
+        assert!(culled.fairness() < 0.5 * all.fairness());
+    }
+    let (culled, all) = (socket::<Malthusian<Sim>>(24, 50), socket::<McsStp<Sim>>(24, 50));
+    assert!(of(&culled) < of(&all), "no queue is too long here");
+}
+
 /// How often at most a waiter was overtaken or waited for, of `threads` threads of eight sockets.
 fn most_before_one<L: Lock>(threads: usize) -> u64 {
     let shared = Rc::new((OwnLine(L::NEW), Cell::new(0_u64), Cell::new(0_u64)));
@@ -123,6 +257,9 @@ fn a_cohort_s_budget_bounds_who_comes_first() {
     println!("simulated: {small} before one with a budget of 8, {large} with 64");
     assert!(small <= most(8), "{small}");
     assert!(large > most(8) && large <= most(64), "{large}");
+    let (small, large) = (most_before_one::<Hmcs<Sim, 8, 8>>(48), most_before_one::<Hmcs<Sim>>(48));
+    assert!(small <= most(8), "HMCS-2: {small}");
+    assert!(large > most(8) && large <= most(64), "HMCS-2: {large}");
 }
 
 /// Who was set aside comes back by lot: seldom with a large mask, and then those who wait on other
@@ -140,4 +277,7 @@ fn what_a_lock_takes_on_eight_sockets() {
     assert_eq!(size_of::<Cna<Sim>>(), 8);
     // `004_…`: 1600 bytes an instance of the cohort lock that it was compared with.
     assert_eq!((size_of::<CBoMcs<Sim>>(), size_of::<CTktMcs<Sim>>()), (576, 576));
+    assert_eq!((size_of::<Hmcs<Sim>>(), size_of::<Malthusian<Sim>>()), (576, 16));
+    assert_eq!((size_of::<Hbo<Sim>>(), size_of::<Hclh<Sim>>()), (2, 576));
+    assert_eq!(size_of::<Ahmcs<Sim>>(), 64 + 8 * 128);
 }

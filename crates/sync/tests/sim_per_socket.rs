@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use antiphon_sim::{Machine, Outcome, OwnLine, Sim, Simulation, count, finished, think, work};
+use antiphon_sync::lock::numa::CohortRw;
 use antiphon_sync::lock::{PerSocket, ShflRwLock};
 
 /// A lock as readers and writers use it.
@@ -37,6 +38,24 @@ impl Shared for PerSocket<Sim> {
 
     fn read(&self, section: impl FnOnce()) {
         let seat = self.read().expect("few readers");
+        section();
+        // SAFETY: acquired above.
+        unsafe { self.unlock_read(seat) };
+    }
+
+    fn write(&self, section: impl FnOnce()) {
+        self.write();
+        section();
+        // SAFETY: acquired above.
+        unsafe { self.unlock_write() };
+    }
+}
+
+impl Shared for CohortRw<Sim> {
+    const NEW: Self = Self::NEW;
+
+    fn read(&self, section: impl FnOnce()) {
+        let seat = self.read();
         section();
         // SAFETY: acquired above.
         unsafe { self.unlock_read(seat) };
@@ -115,12 +134,33 @@ fn reads_scale_over_sockets() {
     assert!(ratio(100, 1_000_000) > 0.75);
 }
 
+/// The published lock whose readers are counted by socket: reads scale with it too, and neither
+/// kind starves the other (RWC-3).
+#[test]
+fn a_readers_writer_cohort_counts_by_socket_too() {
+    let run = |writes_in| {
+        let machine = Machine::eight_sockets();
+        self::run::<CohortRw<Sim>>(machine, 192, writes_in, false, 300_000)
+    };
+    let central = self::run::<ShflRwLock<Sim>>(Machine::eight_sockets(), 192, 0, false, 300_000);
+    let (reads, few) = (run(0), run(10));
+    let ratio = reads.total_operations() as f64 / central.total_operations() as f64;
+    println!("simulated, no writes: {ratio:.2} of the central counter's operations");
+    assert!(ratio > 4.0, "{ratio}");
+    assert!(few.operations.iter().all(|&count| count > 0), "{:?}", few.operations);
+}
+
 /// Readers on all cores who come back at once, and a writer: it closes the lines, so they wait
 /// behind it.
 #[test]
 fn readers_starve_no_writer() {
+    serves_the_writer::<PerSocket<Sim>>();
+    serves_the_writer::<CohortRw<Sim>>();
+}
+
+fn serves_the_writer<L: Shared>() {
     let machine = Machine::two_sockets().shape(2, 4);
-    let outcome = run::<PerSocket<Sim>>(machine, 8, 0, true, 5_000_000);
+    let outcome = run::<L>(machine, 8, 0, true, 5_000_000);
     let share = outcome.operations[0] as f64 / (outcome.total_operations() as f64 / 8.0);
     assert!(share > 0.05, "the writer has {share} of its share");
     assert!(outcome.operations.iter().all(|&count| count > 100), "{:?}", outcome.operations);

@@ -32,3 +32,4 @@ pub use mcs_stp::McsStp;
 pub use tas::Tas;
 pub use ticket::Ticket;
 pub use ttas::Ttas;
+pub(in crate::lock) use ttas::stay_away;

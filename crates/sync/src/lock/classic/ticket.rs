@@ -54,6 +54,23 @@ impl<P: Platform> Ticket<P> {
         let serving = self.serving.load(Relaxed);
         self.serving.store(serving.wrapping_add(1), Release);
     }
+
+    /// Whether somebody has the lock.
+    pub(in crate::lock) fn is_held(&self) -> bool {
+        // Acquire: pairs with the release in `unlock`.
+        let serving = self.serving.load(Acquire);
+        // Relaxed: if it is `serving` still, nobody has drawn that ticket.
+        self.next.load(Relaxed) != serving
+    }
+
+    /// Spins until the lock, if somebody has it, was passed on once.
+    pub(in crate::lock) fn wait_for_release(&self) {
+        // Relaxed: who goes on looks again.
+        let seen = self.serving.load(Relaxed);
+        if self.next.load(Relaxed) != seen {
+            self.serving.wait_while(Relaxed, |serving| serving == seen);
+        }
+    }
 }
 
 crate::lock::impl_lock!([P: Platform] Ticket<P>);

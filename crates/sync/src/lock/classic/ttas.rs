@@ -57,6 +57,18 @@ impl<P: Platform, const FIRST_NS: u32> Ttas<P, FIRST_NS> {
         self.locked.store(0, Release);
     }
 
+    /// Whether somebody has the lock.
+    pub(in crate::lock) fn is_held(&self) -> bool {
+        // Acquire: pairs with the release in `unlock`.
+        self.locked.load(Acquire) != 0
+    }
+
+    /// Spins until the lock is free.
+    pub(in crate::lock) fn wait_for_release(&self) {
+        // Relaxed: who goes on looks again.
+        self.locked.wait_while(Relaxed, |locked| locked != 0);
+    }
+
     #[cold]
     fn lock_contended(&self) {
         let mut backoff_ns = FIRST_NS;
@@ -73,7 +85,7 @@ impl<P: Platform, const FIRST_NS: u32> Ttas<P, FIRST_NS> {
 }
 
 /// Spins for `ns` nanoseconds and looks at nothing that others touch.
-fn stay_away<P: Platform>(ns: u32) {
+pub(in crate::lock) fn stay_away<P: Platform>(ns: u32) {
     let still = P::U8::ZERO;
     // It always ends by its budget: nobody else knows this byte.
     let _ = still.spin_while(Relaxed, Budget::ns(ns), |byte| byte == 0);

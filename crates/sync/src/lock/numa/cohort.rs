@@ -51,13 +51,36 @@ const NO_SOCKET: u16 = u16::MAX;
 ///
 /// # Safety
 ///
-/// [`Lock::unlock`] works in any thread that comes after the one that has locked.
-pub unsafe trait Oblivious: Lock {}
+/// [`Lock::unlock`] works in any thread that comes after the one that has locked. A thread that is
+/// told by [`is_held`](Self::is_held) that the lock is free comes after its last owner.
+pub unsafe trait Oblivious: Lock {
+    /// Whether somebody has the lock.
+    fn is_held(&self) -> bool;
+    /// Spins until the lock, if somebody has it, was released once or more.
+    fn wait_for_release(&self);
+}
 
-// SAFETY: a store of zero, by whomever.
-unsafe impl<P: Platform, const FIRST_NS: u32> Oblivious for Ttas<P, FIRST_NS> {}
-// SAFETY: the counter is the lock's, not a thread's.
-unsafe impl<P: Platform> Oblivious for Ticket<P> {}
+// SAFETY: its unlock is a store of zero, by whomever; and it is acquired where it is found.
+unsafe impl<P: Platform, const FIRST_NS: u32> Oblivious for Ttas<P, FIRST_NS> {
+    fn is_held(&self) -> bool {
+        self.is_held()
+    }
+
+    fn wait_for_release(&self) {
+        self.wait_for_release();
+    }
+}
+
+// SAFETY: the counter is the lock's, not a thread's; and it is acquired where it is read.
+unsafe impl<P: Platform> Oblivious for Ticket<P> {
+    fn is_held(&self) -> bool {
+        self.is_held()
+    }
+
+    fn wait_for_release(&self) {
+        self.wait_for_release();
+    }
+}
 
 /// C-BO-MCS: sockets back off from each other. 64 bytes, and 64 for each socket.
 pub type CBoMcs<P, const SOCKETS: usize = 8, const BUDGET: u32 = 64> =
@@ -132,6 +155,16 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32>
         // COHORT-3.
         // SAFETY: held for the caller, by it or by another of its socket, which has handed it over.
         unsafe { self.global.unlock() };
+    }
+
+    /// Whether somebody has the lock. Who is told that it is free comes after the last owner.
+    pub(super) fn is_held(&self) -> bool {
+        self.global.is_held()
+    }
+
+    /// Spins until the lock, if somebody has it, has left a socket once or more.
+    pub(super) fn wait_for_release(&self) {
+        self.global.wait_for_release();
     }
 }
 

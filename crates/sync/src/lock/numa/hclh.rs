@@ -1,0 +1,207 @@
+//! The hierarchical CLH lock (HCLH): queues of one socket each, which are spliced into one queue.
+//!
+//! Source: V. Luchangco, D. Nussbaum, N. Shavit, "A Hierarchical CLH Queue Lock", Euro-Par 2006.
+//!
+//! | byte | field | meaning |
+//! |---|---|---|
+//! | 0–3 | `tail` | name of the last in the global queue; 0 is free |
+//! | 4–7 | `owner` | name of the owner's node; means nothing while the lock is free |
+//! | 8–9 | `spliced` | in which socket's queue that node is `SPLICED`; `NO_SOCKET` if it is not |
+//! | 64– | `sockets` | for each socket, 64 bytes apart: name of the last in its queue; 0 is none |
+//!
+//! | in a node | meaning |
+//! |---|---|
+//! | `status` | `HELD`: it has not unlocked; `SPLICED`: it ends a queue that was spliced |
+//! | `wants` | of a node that is `SPLICED`: how many still look at it or may |
+//!
+//! ```text
+//!   global    owner ◄── a2 ◄── a3 ◄── b1 ◄── b2      b2 is SPLICED, and so is a3
+//!                               ▲
+//!   socket a                    └·· a4 ◄── a5        a4 sees that a3 is SPLICED: it is the master
+//! ```
+//!
+//! A waiter looks at the node before its own in the socket's queue. If that is released, it has the
+//! lock. If it is `SPLICED`, the waiter is the master of those behind it: it puts the whole queue,
+//! as far as it goes by then, behind the global one, marks its end, and looks at the node that is
+//! before its own there. It may give others `GATHER_NS` to come first. Without that it takes along
+//! only those that came while it joined, so that few hand-overs stay on the socket: what cohort
+//! locks mend.
+//!
+//! - HCLH-1: a node is marked before anybody behind its master can own the lock: who owns it knows
+//!   whether its node is `SPLICED`.
+//! - HCLH-2: a node that is not `SPLICED` is looked at by the one behind it alone, who gives it
+//!   back. One that is has two lookers, one behind it in each queue; the last gives it back.
+//! - HCLH-3: where nobody is behind it, in either queue, its owner takes it out of the tail there
+//!   and stands for the looker.
+//!
+//! The published lock gives a node that was seen released to its looker at once, though the
+//! socket's tail may name it still, and tells by the node's socket whether it was used again. Here
+//! nodes are those of all locks, so that would not tell; they are counted instead. And as in
+//! [`Clh`](crate::lock::classic::Clh), a free lock owns no node.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
+
+use super::super::classic::node::Node;
+use super::super::classic::stay_away;
+use super::queue;
+
+/// The owner of the node has not unlocked.
+const HELD: u32 = 1;
+/// The node was the last of its socket's queue as that was spliced.
+const SPLICED: u32 = 2;
+
+/// `spliced` of an owner whose node is not.
+const NO_SOCKET: u16 = u16::MAX;
+
+/// An HCLH lock of `SOCKETS` queues; with more sockets, some share one. 64 bytes, 64 for each, and
+/// a node of 64 for the owner and for each waiter. The first of a socket's queue waits for
+/// `GATHER_NS` nanoseconds before it puts that behind the global one.
+#[repr(C, align(64))]
+pub struct Hclh<P: Platform, const SOCKETS: usize = 8, const GATHER_NS: u32 = 0> {
+    tail: P::U32,
+    owner: P::U32,
+    spliced: P::U16,
+    sockets: [Socket<P>; SOCKETS],
+}
+
+/// The tail of one socket's queue.
+#[repr(C, align(64))]
+struct Socket<P: Platform>(P::U32);
+
+impl<P: Platform, const SOCKETS: usize, const GATHER_NS: u32> Hclh<P, SOCKETS, GATHER_NS> {
+    /// A free lock.
+    pub const NEW: Self = {
+        assert!(0 < SOCKETS && SOCKETS < NO_SOCKET as usize, "a machine has a socket");
+        Self {
+            tail: P::U32::ZERO,
+            owner: P::U32::ZERO,
+            spliced: P::U16::ZERO,
+            sockets: [const { Socket(P::U32::ZERO) }; SOCKETS],
+        }
+    };
+
+    /// Joins the queue of the caller's socket and spins until the lock is had. Naps first if no
+    /// node is to be had.
+    pub fn lock(&self) {
+        let number = queue::number::<P>(SOCKETS);
+        let me = Node::take();
+        Self::begin(&me);
+        // Release: our status, to the one behind us. Acquire: pairs with that.
+        let previous = Node::<P>::at(self.sockets[number].0.swap(me.bits(), AcqRel));
+        if !previous.is_some_and(Self::has_handed_over) {
+            self.splice(number);
+        }
+        // Relaxed: HCLH-1.
+        let spliced = me.waiter.status.load(Relaxed) & SPLICED != 0;
+        self.own(&me, if spliced { number as u16 } else { NO_SOCKET });
+    }
+
+    /// Acquires the lock if nobody has it and a node is to be had; never blocks, and joins no
+    /// socket's queue. There is none in the paper.
+    pub fn try_lock(&self) -> bool {
+        // Relaxed: the exchange below orders. Who finds the lock held needs no node.
+        if self.tail.load(Relaxed) != 0 {
+            return false;
+        }
+        let Some(me) = Node::<P>::try_take() else { return false };
+        Self::begin(&me);
+        // Release: our status, to the one behind us. Acquire: pairs with the release in `unlock`.
+        if self.tail.compare_exchange(0, me.bits(), AcqRel, Relaxed).is_err() {
+            me.give();
+            return false;
+        }
+        self.own(&me, NO_SOCKET);
+        true
+    }
+
+    /// Releases the lock; never waits.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock.
+    pub unsafe fn unlock(&self) {
+        // Relaxed, both: written by the owner, that is us.
+        let Some(me) = Node::<P>::at(self.owner.load(Relaxed)) else {
+            unreachable!("who owns the lock has left its name")
+        };
+        let socket = self.sockets.get(usize::from(self.spliced.load(Relaxed)));
+        if let Some(Socket(tail)) = socket {
+            // HCLH-3. Relaxed: who finds the queue empty comes after us by the global one.
+            if tail.compare_exchange(me.bits(), 0, Relaxed, Relaxed).is_ok() {
+                // Relaxed: who is left to look comes after us.
+                me.waiter.wants.store(1, Relaxed);
+            }
+        }
+        let spliced = socket.map_or(0, |_| SPLICED);
+        // Relaxed: a look, so that the exchange seldom fails. Release: what we have done, to the
+        // comer that finds the queue empty; pairs with the acquires in `splice` and `try_lock`.
+        let alone = self.tail.load(Relaxed) == me.bits()
+            && self.tail.compare_exchange(me.bits(), 0, Release, Relaxed).is_ok();
+        if alone {
+            Self::looked(me, spliced);
+        } else {
+            // Release: the same, to the one behind us.
+            me.waiter.status.store(spliced, Release);
+        }
+    }
+
+    /// Waits until `previous`, before the caller in its socket's queue, was released or is spliced;
+    /// says whether the caller has the lock by that.
+    fn has_handed_over(previous: Node<P>) -> bool {
+        // Acquire: pairs with the releases of the status in `unlock` and `splice`.
+        let status = previous.waiter.status.wait_while(Acquire, |status| status == HELD);
+        Self::looked(previous, status & SPLICED);
+        status & SPLICED == 0
+    }
+
+    /// Puts the queue of a socket, whose first is the caller, behind the global one, and waits
+    /// until the lock is had.
+    fn splice(&self, number: usize) {
+        // Relaxed: a guess. There is nothing to wait for with a lock that is free.
+        if self.tail.load(Relaxed) != 0 {
+            stay_away::<P>(GATHER_NS);
+        }
+        // Acquire: the node of the last; pairs with the release of who has joined.
+        let last = self.sockets[number].0.load(Acquire);
+        let Some(end) = Node::<P>::at(last) else { unreachable!("we are in the queue") };
+        // Relaxed: published with the status.
+        end.waiter.wants.store(2, Relaxed);
+        // Release: the status and the count, to who comes behind `end` in the global queue.
+        // Acquire: pairs with that; and if nobody is before us, with the release of the tail in
+        // `unlock`.
+        let previous = Node::<P>::at(self.tail.swap(last, AcqRel));
+        // Release: the count, to the next master of the socket; pairs with the acquire in
+        // `has_handed_over`.
+        end.waiter.status.store(HELD | SPLICED, Release);
+        if let Some(previous) = previous {
+            // Acquire: pairs with the release of the status in `unlock`.
+            let status = previous.waiter.status.wait_while(Acquire, |status| status & HELD != 0);
+            Self::looked(previous, status & SPLICED);
+        }
+    }
+
+    /// The caller looks at `node` no more. The last of two gives it back (HCLH-2).
+    fn looked(node: Node<P>, spliced: u32) {
+        // Acquire and release: what the other has done with the node comes before its next use.
+        if spliced == 0 || node.waiter.wants.fetch_sub(1, AcqRel) == 1 {
+            node.give();
+        }
+    }
+
+    fn begin(me: &Node<P>) {
+        // Relaxed: published with the node's name.
+        me.waiter.status.store(HELD, Relaxed);
+    }
+
+    fn own(&self, me: &Node<P>, spliced: u16) {
+        // Relaxed, both: for ourselves; the next owner writes them after us, as it comes after us.
+        self.owner.store(me.bits(), Relaxed);
+        self.spliced.store(spliced, Relaxed);
+    }
+}
+
+crate::lock::impl_lock!(
+    [P: Platform, const SOCKETS: usize, const GATHER_NS: u32] Hclh<P, SOCKETS, GATHER_NS>
+);
