@@ -18,7 +18,7 @@
 //! | `exec` | programs that this one executes, for the report |
 //! | `inherit` | whether those have the library, too |
 //! | `sites` | policies by call site |
-//! | `recorder`, `maps`, `pieces`, `ticks` | what goes into a recording, new and joined threads too |
+//! | `recorder`, `maps`, `pieces`, `ticks` | what goes into a recording; threads made and joined |
 //! | `shim.c` | the sleep that can be cancelled, thread-local storage |
 //!
 //! The library prints nothing, ever, starts no thread, installs no handler, and needs no
