@@ -11,9 +11,10 @@
 //! ```
 //!
 //! One thread adopts, with signals blocked, so that no handler on the same thread can wait for it.
-//! The new epoch is random (siblings rarely share one) and never that of the parent, which is
-//! remembered in ordinary memory. A `vfork` or `CLONE_VM` child shares the page with the memory:
-//! the same names are good there, and it has the same epoch.
+//! The new epoch is random (siblings rarely share one) and never that of a parent or another
+//! ancestor, which are remembered in ordinary memory: 1022 forks deep, and then anew from there. A
+//! `vfork` or `CLONE_VM` child shares the page with the memory: the same names are good there, and
+//! it has the same epoch.
 //!
 //! Linux has `MADV_WIPEONFORK` since 4.14. Where it is refused (older kernels, some sandboxes)
 //! there is no page, no node is ever handed out and all callers wait without one: correct, less
@@ -56,8 +57,9 @@ static WITHOUT_PAGE: Process = Process {
     _line_too: [0; 15],
     preempted: AtomicU64::new(0),
 };
-/// The last epoch that was adopted; in ordinary memory, so a child finds its parent's here.
-static PREVIOUS: AtomicU32 = AtomicU32::new(0);
+/// The epochs that this process has had and those before it, back to where they were all used; in
+/// ordinary memory, so a child finds its parent's here.
+static ANCESTORS: Ancestors = Ancestors::NEW;
 
 fn refused() -> *mut Process {
     without_provenance_mut(1)
@@ -128,9 +130,9 @@ fn adopt(process: &Process) -> u32 {
         let epoch = match process.epoch.compare_exchange(0, ADOPTING, Acquire, Acquire) {
             Ok(_) => {
                 ARENA.forked();
-                let epoch = choose(PREVIOUS.load(Relaxed), entropy());
-                PREVIOUS.store(epoch, Relaxed);
-                // Release: the emptied arena, pairs with the load in `wiped_epoch`.
+                let epoch = ANCESTORS.adopt(entropy());
+                // Release: the emptied arena, pairs with the load in `wiped_epoch`. And after it
+                // stands among the ancestors, since another thread may fork now.
                 process.epoch.store(epoch, Release);
                 epoch
             }
@@ -147,13 +149,48 @@ fn adopt(process: &Process) -> u32 {
     }
 }
 
-/// One of the epochs except `previous` (0: except none).
-fn choose(previous: u32, entropy: u32) -> u32 {
-    if previous == 0 {
-        return entropy % EPOCHS + 1;
+/// Which epochs were adopted on the way to this process: a bit each, and the last. Written by the
+/// adopter alone, so all accesses are relaxed.
+struct Ancestors {
+    had: [AtomicU32; EPOCHS.div_ceil(u32::BITS) as usize],
+    last: AtomicU32,
+}
+
+impl Ancestors {
+    const NEW: Self = Self { had: [const { AtomicU32::new(0) }; _], last: AtomicU32::new(0) };
+
+    /// An epoch that no ancestor has had; if there is none any more, one that the parent has not.
+    fn adopt(&self, entropy: u32) -> u32 {
+        let first = entropy % EPOCHS;
+        loop {
+            let mut around = (first..EPOCHS).chain(0..first).map(|before| before + 1);
+            if let Some(epoch) = around.find(|&epoch| !self.has(epoch)) {
+                self.last.store(epoch, Relaxed);
+                self.add(epoch);
+                return epoch;
+            }
+            for word in &self.had {
+                word.store(0, Relaxed);
+            }
+            self.add(self.last.load(Relaxed));
+        }
     }
-    // A step of 1 to 1022 around the circle of 1023: never back to where it began.
-    (previous - 1 + 1 + entropy % (EPOCHS - 1)) % EPOCHS + 1
+
+    fn has(&self, epoch: u32) -> bool {
+        let (word, bit) = self.place(epoch);
+        word.load(Relaxed) & bit != 0
+    }
+
+    fn add(&self, epoch: u32) {
+        let (word, bit) = self.place(epoch);
+        word.fetch_or(bit, Relaxed);
+    }
+
+    /// Where the bit of an epoch is.
+    fn place(&self, epoch: u32) -> (&AtomicU32, u32) {
+        let number = epoch - 1;
+        (&self.had[(number / u32::BITS) as usize], 1 << (number % u32::BITS))
+    }
 }
 
 fn entropy() -> u32 {
@@ -199,12 +236,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_epoch_is_in_range_and_not_the_previous_one() {
-        for previous in 0..=EPOCHS {
-            for entropy in (0..5000).chain([u32::MAX, u32::MAX - 1]) {
-                let epoch = choose(previous, entropy);
-                assert!((1..=EPOCHS).contains(&epoch) && epoch != previous);
-            }
+    fn no_ancestor_has_the_epoch_and_when_all_had_one_the_parent_has_not() {
+        for entropy in [0, 1, 5, 1022, 1023, u32::MAX - 1, u32::MAX] {
+            let line = Ancestors::NEW;
+            // The same number for all: the worst that can be drawn.
+            let epochs: Vec<_> = (0..3 * EPOCHS).map(|_| line.adopt(entropy)).collect();
+            assert!(epochs.iter().all(|epoch| (1..=EPOCHS).contains(epoch)));
+            assert!(epochs.windows(2).all(|pair| pair[0] != pair[1]));
+            let mut first = epochs[..EPOCHS as usize].to_vec();
+            first.sort_unstable();
+            assert!(first.into_iter().eq(1..=EPOCHS), "each once, before any comes again");
         }
     }
 

@@ -79,7 +79,8 @@ pub trait Platform: Sized + 'static {
     fn alive(thread: ThreadId) -> bool;
 
     /// A number of 1 to 1023 that tells this process's waiter ids from those that another process
-    /// left in the same memory, a parent before `fork` included. Constant between forks.
+    /// left in the same memory, a parent before `fork` and its parents included. Constant between
+    /// forks.
     fn epoch() -> u32;
 
     /// A pseudo-random number of the calling thread's own sequence.
