@@ -173,6 +173,36 @@ fn everybody_is_served_on_a_crowded_machine() {
     assert!(outcome.operations.iter().all(|&count| count > 0), "{:?}", outcome.operations);
 }
 
+/// After a rest lines are opened however long nobody came: a clock of 32 bits would turn over.
+#[test]
+fn a_line_is_opened_after_an_hour_too() {
+    const MINUTE_NS: u64 = 60_000_000_000;
+    for minutes in [1, 30, 45, 80, 120] {
+        let outcome = Simulation::new(Machine::two_sockets().shape(2, 1), 7)
+            .threads(1, move |_| {
+                let lock = PerSocket::<Sim>::NEW;
+                let sits = || {
+                    let seat = lock.read().expect("a reader");
+                    let sits = seat.socket().is_some();
+                    // SAFETY: acquired above.
+                    unsafe { lock.unlock_read(seat) };
+                    sits
+                };
+                assert_eq!((sits(), sits()), (false, true), "opened by the first");
+                lock.write();
+                // SAFETY: acquired above.
+                unsafe { lock.unlock_write() };
+                assert_eq!((sits(), sits()), (false, false), "closed, and at rest");
+                work(minutes * MINUTE_NS);
+                assert_eq!((sits(), sits()), (false, true), "after {minutes} minutes");
+                count();
+            })
+            .run(180 * MINUTE_NS)
+            .unwrap_or_else(|stuck| panic!("{stuck}"));
+        assert_eq!(outcome.total_operations(), 1);
+    }
+}
+
 #[test]
 fn the_price_in_memory_is_a_line_each() {
     assert_eq!(size_of::<PerSocket<Sim>>(), 64 + 8 * 64);

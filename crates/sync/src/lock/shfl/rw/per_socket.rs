@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!   inside  ShflRwLock: writers, readers that found their line closed
-//!   until   rest: before that, no line is opened
+//!   until   rest: before that time, in ns, no line is opened
 //!   lines   63      40        23      8 7        1    0
 //!          │ readers  │        │ name  │       WAKE OPEN │   a socket each, 64 bytes apart
 //! ```
@@ -52,8 +52,8 @@ const WAKE: u64 = 1 << 1;
 const NAME_SHIFT: u32 = 8;
 const NAME: u64 = 0xFFFF << NAME_SHIFT;
 
-/// The unit of `until` is 1024 ns.
-const UNIT_BITS: u32 = 10;
+/// Lines stay closed for so long at most.
+const LONGEST_NS: u64 = 1 << 40;
 
 /// A NUMA-aware blocking readers-writer lock with a counter of readers for each of `SOCKETS`
 /// sockets; with more, some share one. 64 bytes, and 64 for each.
@@ -64,7 +64,7 @@ const UNIT_BITS: u32 = 10;
 pub struct PerSocket<P: Platform, Q: Policy = Numa, F: RwForm = Standard, const SOCKETS: usize = 8>
 {
     inside: ShflRwLock<P, Q, F>,
-    until: P::U32,
+    until: P::U64,
     lines: [Line<P>; SOCKETS],
 }
 
@@ -89,7 +89,7 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
     /// A free lock.
     pub const NEW: Self = Self {
         inside: ShflRwLock::NEW,
-        until: P::U32::ZERO,
+        until: P::U64::ZERO,
         lines: [const { Line(P::U64::ZERO) }; SOCKETS],
     };
 
@@ -243,7 +243,7 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
     fn is_time(&self) -> bool {
         // Relaxed: it orders nothing.
         let until = self.until.load(Relaxed);
-        F::REST == 0 || until == 0 || now::<P>().wrapping_sub(until).cast_signed() >= 0
+        F::REST == 0 || until == 0 || now::<P>() >= until
     }
 
     /// SEAT-3: closes all lines and waits until they are empty, as the owner of the lock inside;
@@ -261,10 +261,9 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
         }
         if let Some(begun) = begun {
             let now = now::<P>();
-            let took = now.wrapping_sub(begun).saturating_add(1);
-            let until = now.wrapping_add(took.saturating_mul(F::REST).min(1 << 30)) | 1;
+            let rest = now.saturating_sub(begun).saturating_mul(F::REST.into()).min(LONGEST_NS);
             // Relaxed: it orders nothing.
-            self.until.store(until, Relaxed);
+            self.until.store(now.saturating_add(rest), Relaxed);
         }
         true
     }
@@ -364,9 +363,8 @@ impl<P: Platform> Line<P> {
     }
 }
 
-/// Now; wraps around after 73 minutes.
-fn now<P: Platform>() -> u32 {
-    (P::now(Clock::Monotonic) >> UNIT_BITS) as u32
+fn now<P: Platform>() -> u64 {
+    P::now(Clock::Monotonic)
 }
 
 super::super::super::impl_lock!(
