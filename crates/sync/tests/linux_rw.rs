@@ -107,6 +107,23 @@ fn a_downgrade_lets_readers_in() {
     assert!(lock.write_uncontended());
 }
 
+/// A head that was called and has not come keeps nobody from writing at once; one that the lock is
+/// kept for does.
+#[test]
+fn a_free_lock_is_written_at_the_second_look() {
+    const FAIR: u64 = 1 << 2;
+    const NAMED: u64 = 7 << 8;
+    let lock = Lock::<Standard>::NEW;
+    // SAFETY: the state, the first eight bytes of the lock.
+    let state = unsafe { &*std::ptr::from_ref(&lock).cast::<std::sync::atomic::AtomicU64>() };
+    for (said, had) in [(NAMED, true), (NAMED | FAIR, false)] {
+        state.store(said, Relaxed);
+        assert!(!lock.write_uncontended());
+        assert_eq!(lock.write_at_once(), had);
+        assert_eq!(lock.is_locked_by_writer(), had);
+    }
+}
+
 /// Readers whose sections overlap without end, and a writer that wants in.
 #[test]
 fn readers_starve_no_writer() {

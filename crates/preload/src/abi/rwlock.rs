@@ -175,7 +175,7 @@ impl RwLock {
     /// Takes it to write, if it is free and nobody waits whose turn it is.
     #[inline]
     pub(crate) fn write_at_once(&self) -> bool {
-        self.lock.write_uncontended()
+        self.lock.write_at_once()
     }
 
     /// Takes it to write, if it is free.

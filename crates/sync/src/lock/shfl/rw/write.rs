@@ -19,11 +19,25 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     }
 
     /// What [`write`](Self::write) does without contention: acquires the lock if nobody is in and
-    /// nobody waits as the head. For callers that want to know when they would have waited.
+    /// nobody waits as the head.
     #[inline]
     pub fn write_uncontended(&self) -> bool {
         // Acquire: pairs with the releases in `unlock_read` and `unlock_write`.
         self.state.compare_exchange(0, WRITER, Acquire, Relaxed).is_ok()
+    }
+
+    /// What [`write`](Self::write) does before it waits: acquires the lock if nobody is in and it
+    /// is not kept for the head. For callers that want to know when they would have waited.
+    #[inline]
+    pub fn write_at_once(&self) -> bool {
+        self.write_uncontended() || self.write_free()
+    }
+
+    /// The second look. The head may be on its way, and others overtake it (`Patience`).
+    #[cold]
+    #[inline(never)]
+    fn write_free(&self) -> bool {
+        self.enter::<Write>(Heed::All)
     }
 
     /// Acquires the lock for writing, or gives up when the deadline has passed; says whether it was
@@ -63,10 +77,10 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         self.leave(State::downgrade);
     }
 
-    /// The head may be on its way, and others overtake it (`Patience`).
     #[cold]
     #[inline(never)]
     fn write_contended(&self, deadline: Option<Deadline>) -> bool {
+        // As in `write_free`.
         self.enter::<Write>(Heed::All) || self.wait::<Write>(deadline)
     }
 
