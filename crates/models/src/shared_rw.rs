@@ -22,6 +22,7 @@ const ANY: Bounds = PLAIN.spurious(1).expiries(1);
 pub fn entries() -> Vec<Entry> {
     let timed = PLAIN.timeouts(1);
     let (together, gave_up, found) = (&["together"], &["gave up"], &["found"]);
+    let tried = &["had", "refused"];
     vec![
         Entry::new("shared-rwlock/excludes-2x1", exclusion::<Whole>(2, 1), PLAIN),
         Entry::new("shared-rwlock/excludes-3x1", exclusion::<Whole>(3, 1), PLAIN).by_lot(3_000),
@@ -37,6 +38,13 @@ pub fn entries() -> Vec<Entry> {
             .by_lot(3_000),
         Entry::new("shared-rwlock/prefers-writers-1+1", preferring(), PLAIN).reaches(&["refused"]),
         Entry::new("shared-rwlock/left-by-a-writer-1+1", left(1), timed).reaches(&["went ahead"]),
+        Entry::new("shared-rwlock/tried-after-a-writer-1+1", left_and_tried(), PLAIN)
+            .reaches(&["went ahead"]),
+        Entry::new("shared-rwlock/tried-beside-a-writer-1+1", trying(0), PLAIN.spurious(1))
+            .reaches(tried),
+        Entry::new("shared-rwlock/tried-beside-a-writer-2+1", trying(1), PLAIN)
+            .by_lot(5_000)
+            .reaches(tried),
         Entry::new("shared-rwlock/gives-up-writer-1+2", giving_up(true), timed)
             .by_lot(10_000)
             .reaches(gave_up),
@@ -132,16 +140,80 @@ fn preferring() -> Program {
     })
 }
 
+/// What a writer that was killed has left: its wish.
+const WAITING: u32 = 1 << 30;
+
+fn leave_wish<F: Form>(lock: &RwLock<F>) {
+    // SAFETY: the lock is one word, and lives as long as the borrow.
+    let word = unsafe { &*std::ptr::from_ref(lock).cast::<<Check as Platform>::U32>() };
+    word.store(WAITING, Relaxed);
+}
+
+/// A writer was killed while it waited: a try to read is not refused while the lock is free. Has to
+/// reach `went ahead`.
+fn left_and_tried() -> Program {
+    Program::new(2, 2, move |scope| {
+        let lock = scope.share(RwLock::<Sleepy>::NEW);
+        let data = scope.share(Data::new(false));
+        leave_wish(lock);
+        scope.spawn(move || {
+            if lock.try_read().is_some() {
+                if !data.get() {
+                    probe("went ahead");
+                }
+                unlock_read(lock);
+            }
+        });
+        scope.spawn(move || {
+            let _ = lock.write();
+            data.set(true);
+            unlock_write(lock);
+        });
+        scope.finally(move || assert!(lock.try_read().is_some() && lock.try_read().is_some()));
+    })
+}
+
+/// One reads, and tries to again when it has left; neither a writer that waits nor `readers` behind
+/// it are forgotten for that. Has to reach `had` and `refused`.
+fn trying(readers: u32) -> Program {
+    Program::new(2 + readers, 3 + readers, move |scope| {
+        let lock = scope.share(RwLock::<Sleepy>::NEW);
+        let data = scope.share(Data::new(0));
+        scope.spawn(move || {
+            let _ = lock.read();
+            let _ = data.get();
+            unlock_read(lock);
+            if lock.try_read().is_some() {
+                probe("had");
+                let _ = data.get();
+                unlock_read(lock);
+            } else {
+                probe("refused");
+            }
+        });
+        for _ in 0..readers {
+            scope.spawn(move || {
+                let _ = lock.read();
+                let _ = data.get();
+                unlock_read(lock);
+            });
+        }
+        scope.spawn(move || {
+            let _ = lock.write();
+            data.set(1);
+            unlock_write(lock);
+        });
+        scope.finally(move || assert!(data.get() == 1 && !lock.is_locked()));
+    })
+}
+
 /// A writer was killed while it waited: `readers` come in all the same, and writers after them. Has
 /// to reach `went ahead`.
 fn left(readers: u32) -> Program {
-    const WAITING: u32 = 1 << 30;
     Program::new(readers + 1, readers + 1, move |scope| {
         let lock = scope.share(RwLock::<Backed>::NEW);
         let data = scope.share(Data::new(false));
-        // SAFETY: the lock is one word, and lives as long as the borrow.
-        let word = unsafe { &*std::ptr::from_ref(lock).cast::<<Check as Platform>::U32>() };
-        word.store(WAITING, Relaxed);
+        leave_wish(lock);
         for _ in 0..readers {
             scope.spawn(move || {
                 assert_eq!(lock.read(), Acquired::Whole);

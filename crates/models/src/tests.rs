@@ -169,6 +169,7 @@ macro_rules! tests {
             a_barrier_lets_all_go_or_nobody: ["shared-barrier/"],
             a_writer_is_alone: ["shared-rwlock/excludes-", "shared-rwlock/shares-"],
             a_writer_that_waits_comes_first: ["shared-rwlock/prefers-", "shared-rwlock/left-"],
+            a_free_lock_is_had_by_a_try: ["shared-rwlock/tried-"],
             a_waiter_of_a_readers_writer_lock_may_give_up: ["shared-rwlock/gives-up-"],
             a_dead_writer_is_found_and_reported: ["shared-rwlock/writer-dies-"],
             a_readers_writer_lock_may_be_destroyed_once_it_was_had: ["shared-rwlock/destroyed-"],

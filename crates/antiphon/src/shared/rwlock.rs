@@ -72,8 +72,8 @@ impl<T> RwLock<T> {
         self.reads(self.raw.read())
     }
 
-    /// Acquires the lock to read if no writer is in or waits; never blocks. One whose writer has
-    /// died is not free before somebody has waited for it.
+    /// Acquires the lock to read if nobody is in, or readers are and no writer waits; never blocks.
+    /// One whose writer has died is not free before somebody has waited for it.
     pub fn try_read(&self) -> Option<Result<ReadGuard<'_, T>, WriterDied<ReadGuard<'_, T>>>> {
         self.raw.try_read().map(|acquired| self.reads(acquired))
     }

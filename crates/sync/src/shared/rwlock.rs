@@ -23,8 +23,8 @@
 //!   sleep. So no wake is lost with a sleeper that is killed.
 //!
 //! Writers are preferred: readers wait behind one that waits, but for [`Form::BACKSTOP_NS`] only,
-//! or till their deadline if nobody is in then. It may be dead; or wait for the thread that reads
-//! again, which then would wait for itself.
+//! or till their deadline if nobody is in then; and a try comes in if nobody is. The writer may be
+//! dead; or wait for the thread that reads again, which then would wait for itself.
 //!
 //! Readers are not noted, so a dead one is never found: it stays counted, and no writer comes in.
 
@@ -55,6 +55,8 @@ enum Way {
     Read,
     /// To read, though a writer waits.
     ReadAhead,
+    /// The same, if nobody is in.
+    ReadFree,
     Write,
 }
 
@@ -64,7 +66,7 @@ impl Way {
         match self {
             Self::Read => seen & (WRITER | WAITING) == 0 && seen & WHO != WHO,
             Self::ReadAhead => seen & WRITER == 0 && seen & WHO != WHO,
-            Self::Write => seen & (WRITER | WHO) == 0,
+            Self::ReadFree | Self::Write => seen & (WRITER | WHO) == 0,
         }
     }
 }
@@ -80,17 +82,18 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
         self.acquire(Way::Read)
     }
 
-    /// Acquires the lock to read if no writer is in or waits; never blocks, and so does not find
-    /// that one is dead.
+    /// Acquires the lock to read if nobody is in, or readers are and no writer waits; never blocks,
+    /// and so does not find that a writer who is in is dead. One that waits may be: so a free lock
+    /// is had, ahead of it.
     #[inline]
     pub fn try_read(&self) -> Option<Acquired> {
-        self.try_acquire(Way::Read)
+        self.try_acquire(Way::Read).or_else(|| self.try_acquire(Way::ReadFree))
     }
 
     /// Acquires the lock to read, or gives up when the deadline has passed.
     #[inline]
     pub fn read_until(&self, deadline: Deadline) -> Option<Acquired> {
-        self.try_read().or_else(|| self.acquire_contended(Way::Read, Some(deadline)))
+        self.try_acquire(Way::Read).or_else(|| self.acquire_contended(Way::Read, Some(deadline)))
     }
 
     /// Acquires the lock to write; blocks until it is had, or until its writer is found dead. A
@@ -154,6 +157,12 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
     pub fn recovered(&self) {
         // Relaxed: the release comes yet.
         self.word.fetch_and(!DIED, Relaxed);
+    }
+
+    /// Whether no writer has died, or one has said since that all is well; to who is in.
+    pub fn is_whole(&self) -> bool {
+        // Relaxed: who is in has acquired it.
+        self.word.load(Relaxed) & DIED == 0
     }
 
     /// Whether anybody is in, dead or alive; may be stale at once.
@@ -224,8 +233,7 @@ impl<P: SharedWait, F: Form> SharedRwLock<P, F> {
             if slept && nap::passed::<P>(deadline) {
                 // If it is free, the writer that waits has not come: it may be dead.
                 if way == Way::Read
-                    && seen & (WRITER | WHO) == 0
-                    && let Some(acquired) = self.try_acquire(Way::ReadAhead)
+                    && let Some(acquired) = self.try_acquire(Way::ReadFree)
                 {
                     return Some(acquired);
                 }
