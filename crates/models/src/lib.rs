@@ -39,6 +39,7 @@ mod entry;
 mod forms;
 mod in_line;
 mod inherited;
+mod inside;
 mod linear;
 mod moved;
 mod mutex;
@@ -75,6 +76,7 @@ pub fn all() -> Vec<Entry> {
         defects::entries(),
         condvar::entries(),
         moved::entries(),
+        inside::entries(),
         semaphore::entries(),
         barrier::entries(),
         once::entries(),

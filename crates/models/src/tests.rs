@@ -48,6 +48,12 @@ macro_rules! tests {
             waiters_that_were_moved_pass_one_that_does_not_run: ["condvar/passes-the-stuck-"],
             what_threads_are_told_is_one_story: ["condvar/linearizable-"],
             survives_an_exhausted_arena: ["condvar/exhausted-"],
+            may_be_destroyed_once_all_are_notified: ["inside/destroyed-"],
+            is_made_new_in_the_child_of_a_fork: [
+                "inside/adopted-",
+                "inside/inherited-",
+                "inside/interrupted-",
+            ],
         }
     };
     (model_defects: $then:ident) => {

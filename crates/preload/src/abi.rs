@@ -44,7 +44,7 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Deadline, Platform as _};
 use antiphon_record::Kind;
 use antiphon_sync::lock::ShflMutex;
-use antiphon_sync::wait::Condvar;
+use antiphon_sync::wait::{Condvar, Inside};
 
 use crate::recorder;
 use crate::recorder::holds::{Note, Noted};
@@ -70,10 +70,8 @@ pub(crate) struct Cond {
     pub(crate) waiters: Condvar<Linux>,
     /// `SHARED`, `MONOTONIC`; constant from initialisation on.
     pub(crate) flags: AtomicU32,
-    /// Threads between the begin and the end of a wait, and `DESTROYING`.
-    pub(crate) inside: AtomicU32,
-    /// The epoch of the process whose waiters these are, 0 if there were none.
-    pub(crate) epoch: AtomicU32,
+    /// Threads between the begin and the end of a wait, and the process whose they are.
+    pub(crate) inside: Inside<Linux>,
     /// Shared only: how many notifications there have been.
     pub(crate) sequence: AtomicU32,
     _unused: [u32; 4],
@@ -279,8 +277,7 @@ impl Cond {
         Self {
             waiters: Condvar::NEW,
             flags: AtomicU32::new(flags),
-            inside: AtomicU32::new(0),
-            epoch: AtomicU32::new(0),
+            inside: Inside::NEW,
             sequence: AtomicU32::new(0),
             _unused: [0; 4],
         }

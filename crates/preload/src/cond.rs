@@ -22,36 +22,30 @@
 //!
 //! A condition variable may be destroyed, and its memory be gone, as soon as its waiters are
 //! notified, before they have returned (POSIX). A waiter that runs into its deadline at that moment
-//! still looks at the list. So `inside` counts the threads that may do so, and `destroy` waits
-//! until they are out; the decrement is the last that a waiter does to the object. Who was moved in
-//! its sleep is counted out by the broadcast: it wakes when its turn for the mutex comes, which
-//! whoever destroys may hold. Threads that wait and are not notified are a mistake of the caller,
-//! and answered with `EBUSY`.
+//! still looks at the list. So the threads that may do so are counted ([`Inside`]), and `destroy`
+//! waits until they are out. Who was moved in its sleep is counted out by the broadcast: it wakes
+//! when its turn for the mutex comes, which whoever destroys may hold. Threads that wait and are not
+//! notified are a mistake of the caller, and answered with `EBUSY`.
 //!
-//! # Fork
+//! In the child of a fork there are no waiters but in memory: its first use makes the object new.
 //!
-//! In the child of a fork there are no waiters but in memory. The first use by a process of another
-//! epoch than the one that is noted resets the object.
+//! [`Inside`]: antiphon_sync::wait::Inside
 
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicU32;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_linux::{Linux, park_begin, park_end};
 use antiphon_platform::{Clock, Deadline, Platform};
 use antiphon_record::Kind;
-use antiphon_sync::wait::{Condvar, End, Entry};
+use antiphon_sync::wait::{Condvar, End, Entry, Visit};
 use libc::{clockid_t, timespec};
 
 use crate::abi::{self, Cond, MONOTONIC, Mutex, SHARED};
 use crate::real::{self, forward};
 use crate::{mode, mutex, recorder, shared, sys};
 
-/// [`Cond::inside`]: somebody waits for it to become zero.
-const DESTROYING: u32 = 1 << 31;
-/// [`Cond::epoch`]: the process of that epoch is resetting the object.
-const RESETTING: u32 = 1 << 31;
 /// What `begin` returns if the wait is the C library's.
 const FORWARD: c_int = -1;
 const NO_CLOCK: clockid_t = -1;
@@ -69,6 +63,8 @@ pub(crate) struct Wait {
 
 struct Private {
     cond: *const Cond,
+    /// What `cond` has counted; taken when that is touched no more.
+    visit: Option<Visit>,
     mutex: *mut Mutex,
     site: usize,
     list: List,
@@ -129,9 +125,9 @@ unsafe extern "C" fn antiphon_cond_begin(
     if flags & SHARED == 0 {
         adopt(object);
     }
-    // Relaxed: the mutex is held, and whoever destroys had it later. Before the list, from which a
-    // broadcast may count us out.
-    object.inside.fetch_add(1, Relaxed);
+    // Whoever destroys it had the mutex later. Before the list, from which a broadcast may count us
+    // out.
+    let visit = object.inside.enter();
     let list = if flags & SHARED != 0 {
         List::Shared(shared::begin(object))
     // SAFETY: the program's mutex.
@@ -141,7 +137,7 @@ unsafe extern "C" fn antiphon_cond_begin(
         List::Own(object.waiters.prepare())
     };
     let recorded = recorder::visit(Kind::Condition, cond.addr(), site).map(|visit| visit.wait());
-    let wait = wait.write(Wait::new(cond, mutex, site, list, deadline, recorded));
+    let wait = wait.write(Wait::new((cond, visit), mutex, site, list, deadline, recorded));
     // SAFETY: the program's mutex.
     let code = unsafe { mutex::unlock(mutex) };
     if code != 0 {
@@ -153,7 +149,7 @@ unsafe extern "C" fn antiphon_cond_begin(
 
 impl Wait {
     fn new(
-        cond: *const Cond,
+        (cond, visit): (*const Cond, Visit),
         mutex: *mut Mutex,
         site: usize,
         list: List,
@@ -170,6 +166,7 @@ impl Wait {
             operation: libc::FUTEX_WAIT_BITSET | private | clock,
             private: Private {
                 cond,
+                visit: Some(visit),
                 mutex,
                 site,
                 list,
@@ -330,14 +327,14 @@ fn get_off(wait: &mut Wait, pass_on: bool) -> End {
         List::Own(entry) => match entry.moved::<Linux>() {
             // It is out already, and the object may be gone.
             Ok(moved) => End::Moved(moved),
-            Err(entry) => get_off_list(wait.private.cond, entry, pass_on),
+            Err(entry) => get_off_list(wait, entry, pass_on),
         },
         List::Shared(seen) => {
             // SAFETY: `inside` counts us, so the object is there.
             let cond = unsafe { &*wait.private.cond };
             // Everybody was woken: there is nothing to pass on.
             let notified = shared::is_notified(cond, seen);
-            go_out(cond, 1);
+            go_out(wait, cond);
             if notified { End::Notified } else { End::GaveUp }
         }
     };
@@ -347,69 +344,33 @@ fn get_off(wait: &mut Wait, pass_on: bool) -> End {
     end
 }
 
-fn get_off_list(cond: *const Cond, entry: Entry, pass_on: bool) -> End {
+fn get_off_list(wait: &mut Wait, entry: Entry, pass_on: bool) -> End {
     // SAFETY: `inside` counts us, so the object is there.
-    let cond = unsafe { &*cond };
+    let cond = unsafe { &*wait.private.cond };
     let end = cond.waiters.finish(entry);
     // Who was moved was notified by a broadcast, as all were: there is nothing to pass on.
     if pass_on && matches!(end, End::Notified) {
         cond.waiters.notify_one();
     }
-    go_out(cond, 1);
+    go_out(wait, cond);
     end
 }
 
-/// The last that these waiters do to the object, or that is done to it on behalf of them.
-fn go_out(cond: &Cond, waiters: u32) {
-    let inside = &raw const cond.inside;
-    // Release: our accesses come before the memory is gone; pairs with the acquire in
-    // `wait_until_out`.
-    if cond.inside.fetch_sub(waiters, Release) == DESTROYING + waiters {
-        // Nobody else sleeps where the object was, if it is gone.
-        sys::wake_all(inside);
+/// The last that the waiter does to the object.
+fn go_out(wait: &mut Wait, cond: &Cond) {
+    if let Some(visit) = wait.private.visit.take() {
+        cond.inside.leave(visit);
     }
 }
 
-fn wait_until_out(cond: &Cond) {
-    loop {
-        // Acquire: pairs with the release in `go_out`.
-        let inside = cond.inside.fetch_or(DESTROYING, Acquire) | DESTROYING;
-        if inside == DESTROYING {
-            return;
-        }
-        sys::nap(&cond.inside, inside);
-    }
-}
-
-/// Resets an object that this process has from its parent.
+/// Makes an object new that this process has from its parent.
 fn adopt(cond: &Cond) {
-    let epoch = Linux::epoch();
-    loop {
-        // Acquire: the object as it was reset; pairs with the release below.
-        let seen = cond.epoch.load(Acquire);
-        if seen == epoch {
-            return;
-        }
-        // A parent's reset that a fork has interrupted is begun again.
-        if seen == epoch | RESETTING {
-            sys::yield_now();
-            continue;
-        }
-        let resetting = epoch | RESETTING;
-        if cond.epoch.compare_exchange(seen, resetting, Acquire, Relaxed).is_err() {
-            continue;
-        }
-        if seen != 0 {
-            let waiters = (&raw const cond.waiters).cast_mut();
-            // SAFETY: all bytes of it are atomics, and whoever else comes waits for the epoch. The
-            // waiters that it names belong to the parent, and are not in this process.
-            unsafe { waiters.write(Condvar::NEW) };
-            cond.inside.store(0, Relaxed);
-        }
-        // Release: pairs with the acquire above.
-        cond.epoch.store(epoch, Release);
-        return;
-    }
+    cond.inside.adopt(|| {
+        let waiters = (&raw const cond.waiters).cast_mut();
+        // SAFETY: all bytes of it are atomics, and nobody else is past this (INSIDE-2). The waiters
+        // that it names belong to the parent, and are not in this process.
+        unsafe { waiters.write(Condvar::NEW) };
+    });
 }
 
 /// `pthread_cond_signal`.
@@ -451,7 +412,7 @@ pub(crate) unsafe extern "C" fn broadcast(cond: *mut Cond) -> c_int {
         adopt(cond);
         let moved = cond.waiters.notify_all();
         if moved != 0 {
-            go_out(cond, moved);
+            cond.inside.count_out(moved);
         }
     }
     0
@@ -496,14 +457,14 @@ pub(crate) unsafe extern "C" fn destroy(cond: *mut Cond) -> c_int {
     // SAFETY: as in `signal`.
     let cond = unsafe { &*cond };
     if cond.flags.load(Relaxed) & SHARED == 0 {
-        if cond.epoch.load(Relaxed) != 0 {
+        if cond.inside.is_used() {
             adopt(cond);
         }
         if cond.waiters.has_waiters() {
             return libc::EBUSY;
         }
     }
-    wait_until_out(cond);
+    cond.inside.wait_until_empty();
     0
 }
 

@@ -31,8 +31,8 @@ pub(crate) fn is_notified(cond: &Cond, seen: u32) -> bool {
 
 /// Notifies all that wait.
 pub(crate) fn notify(cond: &Cond) {
-    // Relaxed: as in `begin`. A waiter is counted before it releases the mutex.
-    if cond.inside.load(Relaxed) == 0 {
+    // Relaxed inside: as in `begin`. A waiter is counted before it releases the mutex.
+    if cond.inside.is_empty() {
         return;
     }
     // Release: pairs with the acquire in `is_notified`.

@@ -77,15 +77,6 @@ pub(crate) fn wake_all(word: *const core::sync::atomic::AtomicU32) {
     let _ = unsafe { call(libc::SYS_futex, args) };
 }
 
-/// Sleeps for a millisecond at most while `word` holds `expected`, until [`wake_all`].
-pub(crate) fn nap(word: &core::sync::atomic::AtomicU32, expected: u32) {
-    let time = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-    let operation = libc::FUTEX_WAIT as usize;
-    let args = [word.as_ptr() as usize, operation, expected as usize, (&raw const time) as usize];
-    // SAFETY: the word and the time outlive the call. However it ends, the caller looks again.
-    let _ = unsafe { call(libc::SYS_futex, args) };
-}
-
 /// Lets another thread run.
 pub(crate) fn yield_now() {
     // SAFETY: takes nothing.

@@ -1,0 +1,92 @@
+//! Who may still touch an object that is to be destroyed, and who makes it new in a child.
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, Data, probe, retire};
+use antiphon_platform::{Atomic, Platform};
+use antiphon_sync::wait;
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::Program;
+
+type Inside = wait::Inside<Check>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+/// Spins cut short: then it is looked at between naps.
+const TIRED: Bounds = PLAIN.expiries(1);
+
+pub fn entries() -> Vec<Entry> {
+    vec![
+        Entry::new("inside/destroyed-1+1", destroyed(1), TIRED).reaches(&["retired"]),
+        Entry::new("inside/destroyed-2+1", destroyed(2), TIRED).reaches(&["retired"]),
+        Entry::new("inside/adopted-2", adopted(2, 0), TIRED),
+        Entry::new("inside/inherited-2", adopted(2, STRANGERS), TIRED).reaches(&["renewed"]),
+        Entry::new("inside/inherited-3", adopted(3, STRANGERS), PLAIN).reaches(&["renewed"]),
+        Entry::new("inside/interrupted-2", adopted(2, STRANGERS | 1 << 31), PLAIN)
+            .reaches(&["renewed"]),
+    ]
+}
+
+/// The epoch of a parent.
+const STRANGERS: u32 = 2;
+
+/// Visitors, one of whom is counted out by another, leave an object that is destroyed when they are
+/// out. Has to reach `retired`.
+fn destroyed(visitors: u32) -> Program {
+    Program::new(visitors + 1, visitors + 1, move |scope| {
+        let inside = scope.share(Inside::NEW);
+        let used = scope.share([const { Data::new(0) }; 2]);
+        for visitor in 0..visitors {
+            let visit = inside.enter();
+            scope.spawn(move || {
+                used[visitor as usize].set(1);
+                inside.leave(visit);
+            });
+        }
+        // Who notifies and destroys; another visitor was moved.
+        let _ = inside.enter();
+        scope.spawn(move || {
+            inside.count_out(1);
+            inside.wait_until_empty();
+            let all: u32 = used.iter().map(Data::get).sum();
+            assert_eq!(all, visitors);
+            retire(inside);
+            probe("retired");
+        });
+    })
+}
+
+/// Each thread uses an object that has this epoch: of a parent's, one makes it new. Has to reach
+/// `renewed` then.
+fn adopted(threads: u32, epoch: u32) -> Program {
+    Program::new(threads, threads, move |scope| {
+        let inside = scope.share(Inside::NEW);
+        let made = scope.share(Data::new(0));
+        let uses = scope.share(Cell::new(0));
+        // SAFETY: laid out as its file says, and alive as long as the borrow.
+        let words = unsafe { &*std::ptr::from_ref(inside).cast::<[<Check as Platform>::U32; 2]>() };
+        if epoch != 0 {
+            // Visitors of the parent.
+            words[0].store(3, Relaxed);
+            words[1].store(epoch, Relaxed);
+        }
+        for _ in 0..threads {
+            scope.spawn(move || {
+                inside.adopt(|| {
+                    probe("renewed");
+                    made.set(made.get() + 1);
+                });
+                assert_eq!(made.get(), u32::from(epoch != 0), "made new, and once");
+                let visit = inside.enter();
+                uses.set(uses.get() + 1);
+                inside.leave(visit);
+            });
+        }
+        scope.finally(move || {
+            assert!(uses.get() == threads && inside.is_used());
+            inside.wait_until_empty();
+        });
+    })
+}

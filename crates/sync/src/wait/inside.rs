@@ -1,0 +1,125 @@
+//! Who may still touch an object that C programs destroy, and which process's it is.
+//!
+//! | byte | field | meaning |
+//! |---|---|---|
+//! | 0–3 | `inside` | how many waiters may touch the object still |
+//! | 4–7 | `epoch` | the process that uses it, 0 if none has; above bit 31: it is being made new |
+//!
+//! In C and C++ a condition variable may go as soon as its waiters are notified, before they have
+//! returned; one that is just giving up still looks at the list then. And the child of a fork finds
+//! waiters of its parent there, or a list that is locked by a thread which the child has not.
+//!
+//! - INSIDE-1: nothing of the object is touched by a waiter that has left it, or that was counted
+//!   out; who has waited until it is empty comes after all that they did.
+//! - INSIDE-2: before any thread of a process is past [`adopt`](Inside::adopt), one of them has made
+//!   new what another process has left.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
+
+use crate::lock::{Form, Standard};
+use crate::nap;
+
+/// A count of those inside, and an epoch; 8 bytes, all zero at first.
+#[repr(C)]
+pub struct Inside<P: Platform> {
+    inside: P::U32,
+    epoch: P::U32,
+}
+
+/// Somebody who is inside; of the process of that epoch.
+#[must_use]
+#[derive(Debug)]
+pub struct Visit(u32);
+
+const RENEWING: u32 = 1 << 31;
+
+/// Between two looks at what is not spun for: who is waited for may be less urgent than the caller,
+/// which a yield would not let run.
+const NAP_NS: u64 = 200_000;
+
+impl<P: Platform> Inside<P> {
+    /// Nobody is inside, and no process has used the object.
+    pub const NEW: Self = Self { inside: P::U32::ZERO, epoch: P::U32::ZERO };
+
+    /// The caller, who may touch the object, does so from now on until it leaves.
+    pub fn enter(&self) -> Visit {
+        // Relaxed: who waits until it is empty comes after the caller for another reason, such as
+        // a mutex.
+        self.inside.fetch_add(1, Relaxed);
+        Visit(P::epoch())
+    }
+
+    /// The last that a visitor does to the object. A child that was forked inside was counted in
+    /// its parent's, and does nothing.
+    pub fn leave(&self, visit: Visit) {
+        if visit.0 == P::epoch() {
+            self.count_out(1);
+        }
+    }
+
+    /// So many who were inside will not touch the object any more.
+    pub fn count_out(&self, visitors: u32) {
+        // Release: INSIDE-1; pairs with the acquire in `wait_until_empty`.
+        self.inside.fetch_sub(visitors, Release);
+    }
+
+    /// Whether nobody is inside; may be stale at once.
+    pub fn is_empty(&self) -> bool {
+        self.inside.load(Relaxed) == 0
+    }
+
+    /// Waits until nobody is inside: the object may be destroyed.
+    pub fn wait_until_empty(&self) {
+        Self::wait_while(&self.inside, |inside| inside != 0);
+    }
+
+    /// Whether a process has used the object, this one or another.
+    pub fn is_used(&self) -> bool {
+        self.epoch.load(Relaxed) != 0
+    }
+
+    /// INSIDE-2: makes the object new by `renew`, and empty, if this process has it from its
+    /// parent. Returns when one of its threads has.
+    pub fn adopt(&self, renew: impl FnOnce()) {
+        let epoch = P::epoch();
+        // Acquire: the object as it was made new; pairs with the release in `renew`.
+        if self.epoch.load(Acquire) != epoch {
+            self.renew(epoch, renew);
+        }
+    }
+
+    #[cold]
+    fn renew(&self, epoch: u32, renew: impl FnOnce()) {
+        loop {
+            // A renewal that a fork has interrupted is another epoch's, and begun again.
+            let seen = Self::wait_while(&self.epoch, |seen| seen == epoch | RENEWING);
+            if seen == epoch {
+                return;
+            }
+            // Relaxed: whoever renewed it for another epoch is in another process.
+            if self.epoch.compare_exchange(seen, epoch | RENEWING, Relaxed, Relaxed).is_err() {
+                continue;
+            }
+            if seen != 0 {
+                renew();
+                self.inside.store(0, Relaxed);
+            }
+            // Release: INSIDE-2; pairs with the acquire in `adopt`.
+            self.epoch.store(epoch, Release);
+            return;
+        }
+    }
+
+    /// What the word is when `keep` is not true of it any more.
+    fn wait_while(word: &P::U32, keep: impl Fn(u32) -> bool + Copy) -> u32 {
+        loop {
+            // Acquire: pairs with the releases in `count_out` and `renew`.
+            if let Ok(seen) = word.spin_while(Acquire, Standard::SPIN, keep) {
+                return seen;
+            }
+            nap::nap::<P>(NAP_NS);
+        }
+    }
+}
