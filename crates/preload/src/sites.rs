@@ -11,18 +11,21 @@
 
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU64};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64};
 
 use antiphon_linux::Linux;
-use antiphon_record::sites::{FILE_BYTES, File as Layout, Rules, VARIABLE};
+use antiphon_record::sites::{FILE_BYTES, File as Layout, RULES, Rules, VARIABLE};
 use antiphon_sync::lock::{ShflMutex, ShflRwLock};
-use antiphon_sync::policy::Chosen;
+use antiphon_sync::policy::{Chosen, Policy as _};
 
 use crate::sys::File;
 use crate::{maps, mode};
 
 /// The mapped file; null is none.
 static BASE: AtomicPtr<Layout> = AtomicPtr::new(null_mut());
+
+/// The policies of the rules, parsed; written before `BASE`.
+static POLICIES: [AtomicU8; RULES] = [const { AtomicU8::new(0) }; RULES];
 
 /// Addresses of sites, above 1 + their rule; 0 in its place is none.
 static KNOWN: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
@@ -63,10 +66,15 @@ pub(crate) fn start() {
     let base = base.cast::<Layout>();
     // SAFETY: mapped above, as long as the file is, and never unmapped; who wrote the rules has
     // done so before we were started.
-    if unsafe { Rules::at(base) }.is_some() {
-        // Release: pairs with the load in `choose`.
-        BASE.store(base, Release);
+    let Some(rules) = (unsafe { Rules::at(base) }) else { return };
+    for (rule, parsed) in POLICIES.iter().enumerate().take(rules.count()) {
+        // The command writes no others.
+        let Ok(policy) = Chosen::named(rules.policy(rule)) else { return };
+        // Relaxed: released below.
+        parsed.store(policy.byte(), Relaxed);
     }
+    // Release: pairs with the load in `choose`.
+    BASE.store(base, Release);
 }
 
 /// Whether there are rules.
@@ -91,7 +99,9 @@ fn choose(lock: &impl Choosable, site: usize) {
     // SAFETY: what is stored there was mapped and looked at by `start`.
     let Some(rules) = (unsafe { Rules::at(base) }) else { return };
     let Some(rule) = rule(rules, site) else { return };
-    let Ok(policy) = Chosen::named(rules.policy(rule)) else { return };
+    let Some(parsed) = POLICIES.get(rule) else { return };
+    // Relaxed: acquired with `BASE`.
+    let policy = Chosen::of(|| parsed.load(Relaxed));
     if lock.policy() != policy {
         lock.set_policy(policy);
     }

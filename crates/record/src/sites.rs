@@ -117,10 +117,16 @@ impl Rules {
     #[must_use]
     pub fn find(self, path: &[u8], offset: u64) -> Option<usize> {
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-        self.0.rules[..self.0.count as usize].iter().position(|rule| {
+        self.0.rules[..self.count()].iter().position(|rule| {
             let module = text(&rule.module);
             (rule.from..rule.to).contains(&offset) && (module == path || module == name)
         })
+    }
+
+    /// How many rules there are.
+    #[must_use]
+    pub fn count(self) -> usize {
+        self.0.count as usize
     }
 
     /// The name of a rule's policy.
