@@ -12,7 +12,11 @@
 //! the arguments and the stack of the caller: nothing is added to what they do. `system` and
 //! `popen` execute a shell from inside the C library and don't come by here; the shell does.
 //!
-//! May be called in the child of a `vfork`: it writes to the recording and its own stack alone.
+//! May be called in the child of a `vfork`: it writes to the recording and its own stack alone. What
+//! the program hands over is read by the kernel ([`foreign`]): a wrong address is `EFAULT` in the
+//! call that follows, and no crash before it.
+
+mod foreign;
 
 use core::ffi::{CStr, c_char, c_int};
 use core::mem::MaybeUninit;
@@ -175,16 +179,20 @@ fn note_if_there(folder: c_int, pieces: &[&[u8]], environment: Texts) -> bool {
         return true;
     }
     let there = path.can_be_executed();
-    if there {
-        recorder::executes(path.bytes(), is_handed_on(environment));
+    if there && let Some(handed_on) = is_handed_on(environment) {
+        recorder::executes(path.bytes(), handed_on);
     }
     there
 }
 
-/// Whether the loader is told to preload the library.
-fn is_handed_on(environment: Texts) -> bool {
-    let preload = mode::variable(environment, b"LD_PRELOAD").map_or(&b""[..], CStr::to_bytes);
-    NAMES.iter().any(|name| preload.windows(name.len()).any(|part| part == *name))
+/// Whether the loader is told to preload the library; `None` if the environment can't be read.
+fn is_handed_on(environment: Texts) -> Option<bool> {
+    const NAME: &[u8] = b"LD_PRELOAD";
+    if environment != inherited() {
+        return foreign::says(environment, NAME, &NAMES);
+    }
+    let preload = mode::variable(environment, NAME).map_or(&b""[..], CStr::to_bytes);
+    Some(NAMES.iter().any(|name| preload.windows(name.len()).any(|part| part == *name)))
 }
 
 /// A path, absolute once it has begun, and the zero behind it.

@@ -25,6 +25,27 @@ pub(crate) unsafe fn call(number: c_long, args: [usize; 4]) -> Option<usize> {
     })
 }
 
+/// Reads these pieces of this process's memory, addresses and lengths, one after the other: how
+/// many bytes there were before one that can't be read. `None` if a filter forbids the call.
+pub(crate) fn read_own(pieces: [(usize, usize); 2], into: &mut [u8]) -> Option<usize> {
+    let ours = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    let theirs = pieces.map(|(at, length)| libc::iovec {
+        iov_base: core::ptr::without_provenance_mut(at),
+        iov_len: length,
+    });
+    errno_kept(|| {
+        let (ours, theirs) = (&raw const ours, theirs.as_ptr());
+        // SAFETY: the kernel writes to what is ours, as much as we say at most, and reads what it
+        // can.
+        let read = unsafe {
+            libc::syscall(libc::SYS_process_vm_readv, libc::getpid(), ours, 1, theirs, 2, 0)
+        };
+        // SAFETY: `errno` of this thread is always there.
+        let refused = read < 0 && unsafe { *libc::__errno_location() } != libc::EFAULT;
+        (!refused).then(|| usize::try_from(read).unwrap_or(0))
+    })
+}
+
 /// A file that is open until it is dropped.
 pub(crate) struct File(usize);
 

@@ -5,6 +5,8 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +29,28 @@ static void wait_for(pid_t child)
 		}                                                                                  \
 		wait_for(child);                                                                   \
 	} while (0)
+
+/* The same environment, whose last entries stand before a page that can't be read, and whose last
+ * string ends there. */
+static char **at_the_end(char **environment)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	size_t count = 0, last = 0;
+	while (environment[count])
+		count++;
+	last = strlen(environment[count - 1]) + 1;
+	size_t entries = (count + 1) * sizeof(char *), room = (last + page - 1) / page * page;
+	size_t more = (entries + page - 1) / page * page;
+	char *texts = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *table = mmap(NULL, more + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (texts == MAP_FAILED || table == MAP_FAILED || mprotect(texts + room, page, PROT_NONE) ||
+	    mprotect(table + more, page, PROT_NONE))
+		exit(1);
+	char **copy = (char **)(table + more - entries);
+	memcpy(copy, environment, entries);
+	copy[count - 1] = memcpy(texts + room - last, environment[count - 1], last);
+	return copy;
+}
 
 int main(int argc, char **argv)
 {
@@ -63,6 +87,15 @@ int main(int argc, char **argv)
 	const char *volatile nowhere = (const char *)8;
 	if (execve(nowhere, given, environ) != -1 || errno != EFAULT)
 		return 1;
+	/* Neither the environment nor what is in it. */
+	char *const *volatile none = (char *const *)8;
+	char *astray[] = { "MARK=marked", (char *)nowhere, NULL };
+	if (execve(path, given, none) != -1 || errno != EFAULT)
+		return 1;
+	if (execve(path, given, astray) != -1 || errno != EFAULT)
+		return 1;
+	/* A copy of the environment, of which a page that can't be read follows the end. */
+	CHILD(execve(path, given, at_the_end(environ)));
 	if (execv("/no/such/program", given) != -1 || execlp("no-such-program", "x", NULL) != -1)
 		return 1;
 	perror("failed");
