@@ -15,7 +15,9 @@ use crate::lock::shfl::held;
 ///
 /// What it takes is the platform's to give ([`Platform::lend`]): on Linux, the right to raise the
 /// priority of a thread; without it, nothing is lent. A loan is given back when the lock is
-/// released, all loans of a thread with the last lock that has brought it one.
+/// released, all loans of a thread with the last lock that has brought it one. Threads and programs
+/// that the owner starts meanwhile keep it, as the kernel has it; a child of a fork gives it back
+/// when it first asks for its id, as for a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Boost;
 
