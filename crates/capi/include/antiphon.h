@@ -10,8 +10,9 @@
  *
  * All types: all bytes zero is the free object, so static and calloc'ed ones need no initialiser.
  * Nothing is allocated for one, and nothing has to be destroyed. A free lock that nobody waits for
- * may be copied and moved as bytes. All are for the threads of one process; a forked child may go
- * on with what it has inherited, and owns what the thread that forked owned.
+ * may be copied and moved as bytes. All but the antiphon_pshared_ types are for the threads of one
+ * process; a forked child may go on with what it has inherited, and owns what the thread that forked
+ * owned.
  *
  * All functions: arguments are valid pointers, never null. Those that return an int return 0 or an
  * error number of <errno.h>, and never EINTR; the others can't fail. Who unlocks must own the lock,
@@ -91,12 +92,24 @@ typedef struct antiphon_once {
 	uint32_t antiphon_private[1];
 } antiphon_once_t;
 
+/* A readers-writer lock in memory that several processes share. */
+typedef struct antiphon_pshared_rwlock {
+	uint32_t antiphon_private[1];
+} antiphon_pshared_rwlock_t;
+
+/* A barrier in memory that several processes share. */
+typedef struct antiphon_pshared_barrier {
+	uint32_t antiphon_private[1];
+	uint32_t antiphon_parties[1];
+} antiphon_pshared_barrier_t;
+
 /* clang-format off */
 #define ANTIPHON_MUTEX_INIT  { { 0 } }
 #define ANTIPHON_RWLOCK_INIT { { 0, 0 } }
 #define ANTIPHON_SPIN_INIT   { { 0 } }
 #define ANTIPHON_COND_INIT   { { 0, 0, 0, 0 } }
 #define ANTIPHON_ONCE_INIT   { { 0 } }
+#define ANTIPHON_PSHARED_RWLOCK_INIT { { 0 } }
 /* For so many threads, 1 or more; with so many permits, ANTIPHON_SEM_MAX at most. */
 #define ANTIPHON_BARRIER_INIT(parties) { { 0 }, { 0, (parties) } }
 #define ANTIPHON_SEM_INIT(permits)     { { 0 }, { 0, (permits) } }
@@ -116,7 +129,9 @@ enum antiphon_type {
 	ANTIPHON_TYPE_COND = 4,
 	ANTIPHON_TYPE_BARRIER = 5,
 	ANTIPHON_TYPE_SEM = 6,
-	ANTIPHON_TYPE_ONCE = 7
+	ANTIPHON_TYPE_ONCE = 7,
+	ANTIPHON_TYPE_PSHARED_RWLOCK = 8,
+	ANTIPHON_TYPE_PSHARED_BARRIER = 9
 };
 
 /* The size and alignment of a type in bytes, for languages that can't read this header.
@@ -323,12 +338,75 @@ uint32_t antiphon_sem_value(const antiphon_sem_t *sem) ANTIPHON_NOEXCEPT;
 int antiphon_once(antiphon_once_t *once, int (*run)(void *argument),
 		  void *argument) ANTIPHON_NOEXCEPT;
 
+/* --- readers-writer lock for processes: 4 bytes, in memory that they share, at any address. They
+ * must see the same thread numbers: one PID namespace. Writers are preferred, and readers wait
+ * behind one that waits for a while at most. The thread that writes must unlock.
+ *
+ * A writer that was killed is found by who waits for the lock: it has the lock then, and is told so
+ * by EOWNERDEAD, as all are after it until one says that what the lock guards is whole again. A
+ * reader that was killed stays counted, and no writer comes in. --- */
+
+void antiphon_pshared_rwlock_init(antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* EOWNERDEAD: the lock is acquired, and a writer has died with it. So the others below. Who reads
+ * already may wait for a while. */
+int antiphon_pshared_rwlock_rdlock(antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* EBUSY: a writer is in, dead or alive, or readers are and one waits. EOWNERDEAD. */
+ANTIPHON_MUST_USE
+int antiphon_pshared_rwlock_tryrdlock(antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* ETIMEDOUT, EINVAL, EOWNERDEAD. */
+ANTIPHON_MUST_USE
+int antiphon_pshared_rwlock_timedrdlock(antiphon_pshared_rwlock_t *lock, int clock,
+					const struct timespec *until) ANTIPHON_NOEXCEPT;
+
+void antiphon_pshared_rwlock_rdunlock(antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* EOWNERDEAD. */
+int antiphon_pshared_rwlock_wrlock(antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* EBUSY: somebody is in, dead or alive. EOWNERDEAD. */
+ANTIPHON_MUST_USE
+int antiphon_pshared_rwlock_trywrlock(antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* ETIMEDOUT, EINVAL, EOWNERDEAD. */
+ANTIPHON_MUST_USE
+int antiphon_pshared_rwlock_timedwrlock(antiphon_pshared_rwlock_t *lock, int clock,
+					const struct timespec *until) ANTIPHON_NOEXCEPT;
+
+/* As antiphon_mutex_unlock. */
+void antiphon_pshared_rwlock_wrunlock(antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* Says, as the writer, that what the lock guards is whole again. */
+void antiphon_pshared_rwlock_recovered(antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* To who is in: 0 if a writer has died with the lock and nobody has said that since, else 1. */
+int antiphon_pshared_rwlock_is_whole(const antiphon_pshared_rwlock_t *lock) ANTIPHON_NOEXCEPT;
+
+/* --- barrier for processes: 8 bytes, as above. All zero: for one thread. Who is killed before it
+ * comes never comes. A process may unmap it when its own threads have returned. --- */
+
+/* EINVAL: for 0 threads, or more than 65535. */
+ANTIPHON_MUST_USE
+int antiphon_pshared_barrier_init(antiphon_pshared_barrier_t *barrier,
+				  uint32_t parties) ANTIPHON_NOEXCEPT;
+
+/* Waits until so many threads have come. 1 for one of them, whichever; 0 for the others. */
+int antiphon_pshared_barrier_wait(antiphon_pshared_barrier_t *barrier) ANTIPHON_NOEXCEPT;
+
+/* As wait. ETIMEDOUT: as if the caller had not come. EINVAL: it has not. */
+ANTIPHON_MUST_USE
+int antiphon_pshared_barrier_timedwait(antiphon_pshared_barrier_t *barrier, int clock,
+				       const struct timespec *until) ANTIPHON_NOEXCEPT;
+
 /* --- policies: which waiter is served next. "numa" (from the start: those of one socket together),
  * "distance" (the nearest), "priority" (the most urgent, and equals by "numa"), "none" (as they
  * came); "priority+distance" and "priority+none" join two. --- */
 
 /* May be called at any time, also while threads wait. EINVAL: no such policy, nothing changed. */
 int antiphon_mutex_set_policy(antiphon_mutex_t *mutex, const char *policy) ANTIPHON_NOEXCEPT;
+int antiphon_rwlock_set_policy(antiphon_rwlock_t *lock, const char *policy) ANTIPHON_NOEXCEPT;
 int antiphon_spin_set_policy(antiphon_spin_t *spin, const char *policy) ANTIPHON_NOEXCEPT;
 
 /* How urgent the calling thread is to locks that have "priority", from its next wait on: 0 to 255,
@@ -358,6 +436,8 @@ ANTIPHON_ASSERT_LAYOUT(antiphon_cond_t, 32, 8);
 ANTIPHON_ASSERT_LAYOUT(antiphon_barrier_t, 16, 8);
 ANTIPHON_ASSERT_LAYOUT(antiphon_sem_t, 16, 8);
 ANTIPHON_ASSERT_LAYOUT(antiphon_once_t, 4, 4);
+ANTIPHON_ASSERT_LAYOUT(antiphon_pshared_rwlock_t, 4, 4);
+ANTIPHON_ASSERT_LAYOUT(antiphon_pshared_barrier_t, 8, 4);
 #undef ANTIPHON_ASSERT_LAYOUT
 
 #endif

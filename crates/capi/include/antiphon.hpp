@@ -12,6 +12,7 @@
 // | antiphon::counting_semaphore | std::counting_semaphore   |                                   |
 // | antiphon::once_flag          | std::once_flag            | antiphon::call_once               |
 // | antiphon::barrier            | (pthread_barrier_t)       |                                   |
+// | antiphon::pshared::shared_mutex, pshared::barrier | in memory that processes share | as those above |
 //
 // std::condition_variable_any works with all that are Lockable. Constructors are constexpr: objects of static
 // storage need no dynamic initialisation. Each type is laid out as the C type in it, which
@@ -19,8 +20,9 @@
 //
 // - Any thread may unlock. Locking a mutex twice is not noticed; it waits for ever.
 // - lock_shared() throws std::system_error (resource_unavailable_try_again) if millions of readers
-//   are in, and counting_semaphore::release() (value_too_large) if there would be too many permits;
-//   nothing else throws anything of its own. Without exceptions it ends the program.
+//   are in, counting_semaphore::release() (value_too_large) if there would be too many permits, and
+//   the constructor of pshared::barrier (invalid_argument) for a number that it can't have; nothing
+//   else throws anything of its own. Without exceptions it ends the program.
 // - antiphon::condition_variable::wait() does not end the program when the thread is cancelled
 //   (pthread_cancel): the wait goes on.
 
@@ -482,6 +484,134 @@ private:
 	antiphon_once_t object_ = ANTIPHON_ONCE_INIT;
 };
 
+// In memory that several processes share; all zero is the free object.
+namespace pshared {
+
+// A readers-writer lock, 4 bytes; as antiphon_pshared_rwlock_t, of which antiphon.h says more. Who
+// has acquired it may ask whether a writer has died with it.
+class shared_mutex {
+public:
+	using native_handle_type = antiphon_pshared_rwlock_t *;
+
+	constexpr shared_mutex() noexcept = default;
+	shared_mutex(const shared_mutex &) = delete;
+	shared_mutex &operator=(const shared_mutex &) = delete;
+
+	void lock() noexcept
+	{
+		antiphon_pshared_rwlock_wrlock(&object_);
+	}
+
+	[[nodiscard]] bool try_lock() noexcept
+	{
+		return had(antiphon_pshared_rwlock_trywrlock(&object_));
+	}
+
+	template <class Rep, class Period>
+	[[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period> &span)
+	{
+		return try_lock_until(detail::after(span));
+	}
+
+	template <class Clock, class Duration>
+	[[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return detail::until(when, [this](int clock, const timespec *time) {
+			return had(antiphon_pshared_rwlock_timedwrlock(&object_, clock, time));
+		});
+	}
+
+	void unlock() noexcept
+	{
+		antiphon_pshared_rwlock_wrunlock(&object_);
+	}
+
+	void lock_shared() noexcept
+	{
+		antiphon_pshared_rwlock_rdlock(&object_);
+	}
+
+	[[nodiscard]] bool try_lock_shared() noexcept
+	{
+		return had(antiphon_pshared_rwlock_tryrdlock(&object_));
+	}
+
+	template <class Rep, class Period>
+	[[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period> &span)
+	{
+		return try_lock_shared_until(detail::after(span));
+	}
+
+	template <class Clock, class Duration>
+	[[nodiscard]] bool
+	try_lock_shared_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		return detail::until(when, [this](int clock, const timespec *time) {
+			return had(antiphon_pshared_rwlock_timedrdlock(&object_, clock, time));
+		});
+	}
+
+	void unlock_shared() noexcept
+	{
+		antiphon_pshared_rwlock_rdunlock(&object_);
+	}
+
+	// To who is in: false if a writer has died with the lock and nobody has said recovered().
+	[[nodiscard]] bool is_whole() const noexcept
+	{
+		return antiphon_pshared_rwlock_is_whole(&object_) != 0;
+	}
+
+	// Says, as the writer, that what the lock guards is whole again.
+	void recovered() noexcept
+	{
+		antiphon_pshared_rwlock_recovered(&object_);
+	}
+
+	native_handle_type native_handle() noexcept
+	{
+		return &object_;
+	}
+
+private:
+	static bool had(int code) noexcept
+	{
+		return code == 0 || code == EOWNERDEAD;
+	}
+
+	antiphon_pshared_rwlock_t object_ = ANTIPHON_PSHARED_RWLOCK_INIT;
+};
+
+// A barrier, 8 bytes, for any number of rounds.
+class barrier {
+public:
+	using native_handle_type = antiphon_pshared_barrier_t *;
+
+	// For 1 to 65535 threads.
+	explicit barrier(std::uint32_t parties)
+	{
+		detail::check(antiphon_pshared_barrier_init(&object_, parties));
+	}
+	barrier(const barrier &) = delete;
+	barrier &operator=(const barrier &) = delete;
+
+	// True for one thread of each round.
+	bool wait() noexcept
+	{
+		return antiphon_pshared_barrier_wait(&object_) != 0;
+	}
+
+	native_handle_type native_handle() noexcept
+	{
+		return &object_;
+	}
+
+private:
+	antiphon_pshared_barrier_t object_;
+};
+
+} // namespace pshared
+
 namespace detail {
 
 // A call on its way through C, and what it has thrown.
@@ -538,6 +668,10 @@ static_assert(sizeof(barrier) == sizeof(antiphon_barrier_t) &&
 	      std::is_standard_layout_v<barrier>);
 static_assert(sizeof(once_flag) == sizeof(antiphon_once_t) &&
 	      std::is_standard_layout_v<once_flag>);
+static_assert(sizeof(pshared::shared_mutex) == sizeof(antiphon_pshared_rwlock_t) &&
+	      std::is_standard_layout_v<pshared::shared_mutex>);
+static_assert(sizeof(pshared::barrier) == sizeof(antiphon_pshared_barrier_t) &&
+	      std::is_standard_layout_v<pshared::barrier>);
 
 } // namespace antiphon
 

@@ -5,6 +5,7 @@ use core::ffi::c_int;
 use crate::cond::Cond;
 use crate::export::exports;
 use crate::mutex::Mutex;
+use crate::pshared;
 use crate::rw::RwLock;
 use crate::spin::Spin;
 use crate::waits::{Barrier, Once, Semaphore};
@@ -31,6 +32,8 @@ layout! {
     5 Barrier: 16, 8;
     6 Semaphore: 16, 8;
     7 Once: 4, 4;
+    8 pshared::RwLock: 4, 4;
+    9 pshared::Barrier: 8, 4;
 }
 
 exports! {

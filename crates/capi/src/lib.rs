@@ -10,6 +10,7 @@
 //! | `mutex`, `spin`, `rw`, `cond` | a type each |
 //! | `waits` | barrier, semaphore, once |
 //! | `policy` | which waiter is served next |
+//! | `pshared` | a readers-writer lock and a barrier for memory that processes share |
 //! | `code` | error numbers and deadlines |
 //!
 //! An `extern "C"` function that panics aborts, in every profile; nothing unwinds into C.
@@ -20,6 +21,7 @@ mod cond;
 mod export;
 mod mutex;
 mod policy;
+mod pshared;
 mod rw;
 mod spin;
 mod waits;

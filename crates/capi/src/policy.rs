@@ -8,6 +8,7 @@ use libc::EINVAL;
 
 use crate::export::exports;
 use crate::mutex::Mutex;
+use crate::rw::RwLock;
 use crate::spin::Spin;
 
 /// Hands the policy of that name to `set`.
@@ -32,6 +33,12 @@ exports! {
     fn antiphon_mutex_set_policy(mutex: &Mutex, policy: *const c_char) -> c_int {
         // SAFETY: a name of the caller's.
         unsafe { named(policy, |policy| mutex.0.set_policy(policy)) }
+    }
+
+    /// Has the waiters of a readers-writer lock sorted so.
+    fn antiphon_rwlock_set_policy(lock: &RwLock, policy: *const c_char) -> c_int {
+        // SAFETY: a name of the caller's.
+        unsafe { named(policy, |policy| lock.0.set_policy(policy)) }
     }
 
     /// Has the waiters of a spinlock sorted so.

@@ -11,7 +11,7 @@ use crate::export::exports;
 
 /// `antiphon_rwlock_t`.
 #[repr(transparent)]
-pub struct RwLock(ShflRwLock<Linux>);
+pub struct RwLock(pub(crate) ShflRwLock<Linux>);
 
 exports! {
     /// Makes a free readers-writer lock.

@@ -18,6 +18,10 @@ struct apart {
 	antiphon_sem_t sem;
 	char before_once;
 	antiphon_once_t once;
+	char before_pshared_rwlock;
+	antiphon_pshared_rwlock_t pshared_rwlock;
+	char before_pshared_barrier;
+	antiphon_pshared_barrier_t pshared_barrier;
 };
 
 static void check(int type, size_t size, size_t offset)
@@ -38,6 +42,7 @@ int main(void)
 	static const antiphon_barrier_t barrier = ANTIPHON_BARRIER_INIT(3);
 	static const antiphon_sem_t sem = ANTIPHON_SEM_INIT(3);
 	static const antiphon_once_t once = ANTIPHON_ONCE_INIT;
+	static const antiphon_pshared_rwlock_t pshared = ANTIPHON_PSHARED_RWLOCK_INIT;
 	static const char zero[64];
 	struct apart made;
 	size_t size = 1, align = 1;
@@ -49,6 +54,10 @@ int main(void)
 	check(ANTIPHON_TYPE_BARRIER, sizeof(antiphon_barrier_t), offsetof(struct apart, barrier));
 	check(ANTIPHON_TYPE_SEM, sizeof(antiphon_sem_t), offsetof(struct apart, sem));
 	check(ANTIPHON_TYPE_ONCE, sizeof(antiphon_once_t), offsetof(struct apart, once));
+	check(ANTIPHON_TYPE_PSHARED_RWLOCK, sizeof(antiphon_pshared_rwlock_t),
+	      offsetof(struct apart, pshared_rwlock));
+	check(ANTIPHON_TYPE_PSHARED_BARRIER, sizeof(antiphon_pshared_barrier_t),
+	      offsetof(struct apart, pshared_barrier));
 	IS(antiphon_layout(0, &size, &align), EINVAL);
 	IS(antiphon_layout(1000, &size, &align), EINVAL);
 	IS(size, 1);
@@ -62,6 +71,9 @@ int main(void)
 	antiphon_rwlock_init(&made.rwlock);
 	antiphon_spin_init(&made.spin);
 	antiphon_cond_init(&made.cond);
+	antiphon_pshared_rwlock_init(&made.pshared_rwlock);
+	IS(memcmp(&made.pshared_rwlock, &pshared, sizeof pshared), 0);
+	IS(memcmp(&pshared, zero, sizeof pshared), 0);
 	IS(memcmp(&made.mutex, zero, sizeof mutex), 0);
 	IS(memcmp(&made.rwlock, zero, sizeof rwlock), 0);
 	IS(memcmp(&made.spin, zero, sizeof spin), 0);

@@ -4,8 +4,11 @@
 #include <atomic>
 #include <cstdio>
 #include <memory>
+#include <new>
 #include <shared_mutex>
 #include <stdexcept>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -314,9 +317,47 @@ static void semaphore_barrier_once()
 	}
 }
 
+static void between_processes()
+{
+	struct both {
+		antiphon::pshared::shared_mutex lock;
+		antiphon::pshared::barrier barrier{ 2 };
+	};
+	void *page = mmap(nullptr, sizeof(both), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			  -1, 0);
+	YES(page != MAP_FAILED);
+	auto *shared = new (page) both;
+	const pid_t child = fork();
+	if (child == 0) {
+		shared->lock.lock();
+		shared->barrier.wait();
+		_exit(0); // a writer that dies
+	}
+	shared->barrier.wait();
+	YES(waitpid(child, nullptr, 0) == child);
+	{
+		std::shared_lock guard(shared->lock, 60s);
+		YES(guard.owns_lock() && !shared->lock.is_whole());
+		YES(!shared->lock.try_lock_for(5ms));
+	}
+	std::unique_lock guard(shared->lock);
+	shared->lock.recovered();
+	YES(shared->lock.is_whole());
+	guard.unlock();
+	YES(shared->lock.try_lock_shared());
+	shared->lock.unlock_shared();
+	try {
+		antiphon::pshared::barrier none(0);
+		YES(false);
+	} catch (const std::system_error &error) {
+		YES(error.code() == std::errc::invalid_argument);
+	}
+}
+
 int main()
 {
 	alarm(120);
+	between_processes();
 	semaphore_barrier_once();
 	counts<antiphon::mutex>();
 	counts<antiphon::spin_mutex>();

@@ -42,6 +42,11 @@ fn policies_are_chosen_by_name_while_threads_wait() {
 }
 
 #[test]
+fn locks_that_processes_share() {
+    check("pshared.c");
+}
+
+#[test]
 fn no_function_is_a_cancellation_point() {
     check("cancel.c");
 }

@@ -1,0 +1,121 @@
+//! `antiphon_pshared_rwlock_t`, `antiphon_pshared_barrier_t`: for memory that processes share.
+
+use core::ffi::c_int;
+
+use antiphon_linux::Linux;
+use antiphon_sync::shared::{Acquired, MAX_PARTIES, SharedBarrier, SharedRwLock};
+use libc::{EBUSY, EINVAL, EOWNERDEAD, ETIMEDOUT, timespec};
+
+use crate::code::timed;
+use crate::export::exports;
+
+/// `antiphon_pshared_rwlock_t`.
+#[repr(transparent)]
+pub struct RwLock(SharedRwLock<Linux>);
+
+/// `antiphon_pshared_barrier_t`.
+#[repr(transparent)]
+pub struct Barrier(SharedBarrier<Linux>);
+
+/// The code of a lock that was had, or `busy` if it was not.
+fn code(had: Option<Acquired>, busy: c_int) -> c_int {
+    match had {
+        Some(Acquired::Whole) => 0,
+        Some(Acquired::OwnerDied) => EOWNERDEAD,
+        None => busy,
+    }
+}
+
+exports! {
+    /// Makes a free readers-writer lock.
+    fn antiphon_pshared_rwlock_init(lock: *mut RwLock) {
+        // SAFETY: the caller's memory for one.
+        unsafe { lock.write(RwLock(SharedRwLock::NEW)) }
+    }
+
+    /// Acquires the lock for reading.
+    fn antiphon_pshared_rwlock_rdlock(lock: &RwLock) -> c_int {
+        code(Some(lock.0.read()), EBUSY)
+    }
+
+    /// Acquires the lock for reading if that needs no waiting.
+    fn antiphon_pshared_rwlock_tryrdlock(lock: &RwLock) -> c_int {
+        code(lock.0.try_read(), EBUSY)
+    }
+
+    /// Acquires the lock for reading, or gives up.
+    fn antiphon_pshared_rwlock_timedrdlock(
+        lock: &RwLock,
+        clock: c_int,
+        until: &timespec,
+    ) -> c_int {
+        timed(clock, until, |deadline| code(lock.0.read_until(deadline), ETIMEDOUT))
+    }
+
+    /// Releases what was acquired for reading.
+    fn antiphon_pshared_rwlock_rdunlock(lock: &RwLock) {
+        // SAFETY: the caller owns it so; here and below.
+        unsafe { lock.0.unlock_read() }
+    }
+
+    /// Acquires the lock for writing.
+    fn antiphon_pshared_rwlock_wrlock(lock: &RwLock) -> c_int {
+        code(Some(lock.0.write()), EBUSY)
+    }
+
+    /// Acquires the lock for writing if it is free.
+    fn antiphon_pshared_rwlock_trywrlock(lock: &RwLock) -> c_int {
+        code(lock.0.try_write(), EBUSY)
+    }
+
+    /// Acquires the lock for writing, or gives up.
+    fn antiphon_pshared_rwlock_timedwrlock(
+        lock: &RwLock,
+        clock: c_int,
+        until: &timespec,
+    ) -> c_int {
+        timed(clock, until, |deadline| code(lock.0.write_until(deadline), ETIMEDOUT))
+    }
+
+    /// Releases what was acquired for writing.
+    fn antiphon_pshared_rwlock_wrunlock(lock: &RwLock) {
+        // SAFETY: as above.
+        unsafe { lock.0.unlock_write() }
+    }
+
+    /// Says whether no writer has died, to who is in.
+    fn antiphon_pshared_rwlock_is_whole(lock: &RwLock) -> c_int {
+        c_int::from(lock.0.is_whole())
+    }
+
+    /// Says, as the writer, that what the lock guards is whole again.
+    fn antiphon_pshared_rwlock_recovered(lock: &RwLock) {
+        lock.0.recovered();
+    }
+
+    /// Makes a barrier for so many threads.
+    fn antiphon_pshared_barrier_init(barrier: *mut Barrier, parties: u32) -> c_int {
+        if parties == 0 || parties > MAX_PARTIES {
+            return EINVAL;
+        }
+        // SAFETY: the caller's memory for one.
+        unsafe { barrier.write(Barrier(SharedBarrier::new(parties))) }
+        0
+    }
+
+    /// Waits until so many have come.
+    fn antiphon_pshared_barrier_wait(barrier: &Barrier) -> c_int {
+        c_int::from(barrier.0.wait())
+    }
+
+    /// Waits until so many have come, or gives up.
+    fn antiphon_pshared_barrier_timedwait(
+        barrier: &Barrier,
+        clock: c_int,
+        until: &timespec,
+    ) -> c_int {
+        timed(clock, until, |deadline| {
+            barrier.0.wait_until(deadline).map_or(ETIMEDOUT, c_int::from)
+        })
+    }
+}
