@@ -130,12 +130,22 @@ fn refuse(error: &clap::Error) -> ExitCode {
     if wrapper { Failure::wrapper(line) } else { Failure::arguments(line) }.report()
 }
 
-/// Of clap's message: what is wrong and the tips, without the usage and the pointer to the help.
+/// Of clap's message: what is wrong, what there is instead, and where it says more.
 fn one_line(message: &str) -> String {
-    let wanted = |line: &&str| !line.starts_with("Usage:") && !line.starts_with("For more");
-    let lines = message.lines().map(str::trim).filter(wanted);
-    let joined = lines.collect::<Vec<_>>().join(" ");
-    joined.strip_prefix("error: ").unwrap_or(&joined).to_owned()
+    let mut line = String::new();
+    let mut help = String::new();
+    for part in message.lines().map(str::trim).filter(|part| !part.is_empty()) {
+        if let Some(usage) = part.strip_prefix("Usage: ") {
+            let verb = usage.split(' ').take_while(|word| !word.starts_with(['[', '<', '-']));
+            help = format!("; see {} --help", verb.collect::<Vec<_>>().join(" "));
+        } else if !part.starts_with("For more information") {
+            let part = part.strip_prefix("error: ").unwrap_or(part);
+            let part = part.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(part);
+            let between = if line.is_empty() || line.ends_with(':') { "" } else { ";" };
+            line += &format!("{between} {part}");
+        }
+    }
+    line.trim_start().to_owned() + &help
 }
 
 #[cfg(test)]
@@ -149,11 +159,22 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_one_line_without_usage() {
-        let message = "error: unexpected argument '--x' found\n\n  tip: try '--y'\n\nUsage: a b\n\n\
-                       For more information, try '--help'.\n";
-        let line = one_line(message);
-        assert!(line.starts_with("unexpected argument '--x' found") && line.contains("'--y'"));
-        assert!(!line.contains("Usage") && !line.contains("For more") && !line.contains('\n'));
+    fn an_error_is_one_line_that_says_where_there_is_more() {
+        let said = |arguments: &[&str]| {
+            let error = Cli::try_parse_from([&["antiphon"], arguments].concat()).err();
+            one_line(&error.expect("bad arguments").to_string())
+        };
+        assert_eq!(
+            said(&["run", "--lock", "fast", "--", "ls"]),
+            "invalid value 'fast' for '--lock <L>'; possible values: shfl-mutex, shfl-mutex+light, \
+             glibc; see antiphon run --help"
+        );
+        assert_eq!(
+            said(&["try"]),
+            "the following required arguments were not provided: <CMD>...; see antiphon try --help"
+        );
+        let line = said(&["bench", "locks", "--thread", "1"]);
+        assert!(line.starts_with("unexpected argument '--thread' found; tip: "), "{line}");
+        assert!(line.ends_with("'--threads'; see antiphon bench locks --help"), "{line}");
     }
 }

@@ -103,6 +103,19 @@ fn a_site_is_named_as_the_report_names_it() {
 }
 
 #[test]
+fn a_program_that_was_started_by_a_link_has_both_names() {
+    let folder = Folder::new("sites-link");
+    let program = folder.compile("sites.c", &[]);
+    let link = folder.path("link");
+    std::os::unix::fs::symlink(&program, &link).expect("a link");
+    for name in ["link", "program"] {
+        let which = format!("function = \"wait_here\"\nmodule = \"{name}\"");
+        let text = format!("[[site]]\n{which}\npolicy = \"none\"\n");
+        assert_eq!(run(&folder, &text, &link).0, "made 0 waited 1 other 0\n", "{name}");
+    }
+}
+
+#[test]
 fn a_function_elsewhere_and_one_that_is_never_called_are_told() {
     let folder = Folder::new("sites-unmatched");
     let program = folder.compile("sites.c", &[]);

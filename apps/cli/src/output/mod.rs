@@ -2,6 +2,7 @@
 
 pub mod progress;
 pub mod report;
+pub mod shell;
 pub mod table;
 
 use std::io::Write as _;

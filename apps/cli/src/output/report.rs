@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::say;
+use super::{say, shell};
 use crate::failure::Failure;
 
 /// Grows when a key is renamed or changes its meaning; not when one is added.
@@ -32,11 +32,11 @@ pub fn print(body: Value) -> Result<(), Failure> {
     say(&format!("{:#}\n", framed(body)))
 }
 
-/// The arguments of this process, as a line that can be read.
+/// The arguments of this process, as a line that a shell can be given.
 #[must_use]
 pub fn command() -> String {
     let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into());
-    std::iter::once("antiphon".to_owned()).chain(arguments).collect::<Vec<String>>().join(" ")
+    shell::line(std::iter::once("antiphon".to_owned()).chain(arguments))
 }
 
 /// What this machine is, as far as a reader of figures wants to know.

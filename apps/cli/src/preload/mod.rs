@@ -14,8 +14,9 @@
 //! that is a 32-bit program finds a library that it can load, instead of one that it complains of,
 //! and one that is linked to musl, which knows no `$LIB`, finds none and starts without; it would
 //! not survive ours. A file appears under its name only when it is whole, and is compared before it
-//! is used.
+//! is used. What other versions have left there goes when nobody needs it ([`old`]).
 
+mod old;
 mod stub;
 
 use std::ffi::{OsStr, OsString};
@@ -32,6 +33,8 @@ use crate::sites::Sites;
 
 static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/antiphon-preload.so"));
 const NAME: &str = "antiphon-preload.so";
+/// What the names of versions' folders begin with.
+const PREFIX: &str = "preload-";
 
 /// The variable by which the loader is told of libraries.
 const LD_PRELOAD: &str = "LD_PRELOAD";
@@ -135,7 +138,10 @@ fn can_stand(path: &Path) -> bool {
 
 fn unpack_in(folder: &Path) -> io::Result<PathBuf> {
     make_own(folder)?;
-    let folder = folder.join(format!("preload-{:016x}", hash(LIBRARY)));
+    let version = format!("{PREFIX}{:016x}", hash(LIBRARY));
+    // Before ours is there: until then nobody may remove it.
+    old::sweep(folder, &version);
+    let folder = folder.join(version);
     let Some(ours) = name_of_64_bits() else {
         // A loader of unknown habits: a plain name, and complaints of other programs.
         place(&folder, LIBRARY)?;

@@ -6,6 +6,7 @@ use antiphon_record::Histogram;
 
 use super::order::Place;
 use super::summary::{LockRow, Report};
+use crate::output::shell;
 use crate::output::table::{Cell, Table, Tone, count, duration};
 
 /// So many call sites are shown; the others are in the JSON report.
@@ -29,7 +30,7 @@ pub fn render(report: &Report, colour: bool) -> String {
     let _ = writeln!(
         out,
         "\nantiphon: {} · {} · {} · {} thread{} · locks: {}, {seen}",
-        run.command.join(" "),
+        shell::line(&run.command),
         duration(run.wall.as_secs_f64() * SECOND_NS),
         run.ended,
         report.threads,

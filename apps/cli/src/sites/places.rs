@@ -17,18 +17,19 @@ const NAMED: usize = 4;
 
 /// The files of a program.
 pub struct Modules {
-    paths: Vec<PathBuf>,
+    /// As the kernel shows them, and as they were asked for: one may be a link to the other.
+    paths: Vec<(PathBuf, PathBuf)>,
     symbols: Symbols,
 }
 
 impl Modules {
     /// Those of `program` as it starts.
     pub fn of(program: &Path) -> Self {
-        let program = resolved(&program::interpreter(program));
-        let mut paths = loaded(&program);
+        let program = program::interpreter(program);
+        let mut paths = loaded(&resolved(&program));
         paths.insert(0, program);
         Self {
-            paths: paths.iter().map(|path| resolved(path)).collect(),
+            paths: paths.into_iter().map(|path| (resolved(&path), path)).collect(),
             symbols: Symbols::default(),
         }
     }
@@ -46,7 +47,11 @@ impl Modules {
         };
         match &entry.at {
             At::Offset { module, returns_to } => {
-                let module = if module.contains('/') { self.file(module)? } else { module.into() };
+                let module = match &self.called(module)[..] {
+                    _ if module.contains('/') => self.file(module)?,
+                    [path] => path.clone(),
+                    _ => module.clone(),
+                };
                 Ok(vec![rule(&module, last_byte(*returns_to))])
             }
             At::Function { name, module, returns_to } => {
@@ -69,20 +74,25 @@ impl Modules {
     /// The modules of that name; all if there is none.
     fn named(&self, name: Option<&str>) -> Result<Vec<String>, String> {
         let Some(name) = name else {
-            return Ok(self.paths.iter().map(|path| path.display().to_string()).collect());
+            return Ok(self.paths.iter().map(|(path, _)| path.display().to_string()).collect());
         };
         if name.contains('/') {
             return Ok(vec![self.file(name)?]);
         }
-        let is = |path: &&PathBuf| path.file_name().is_some_and(|file| file == name);
-        let found: Vec<_> =
-            self.paths.iter().filter(is).map(|path| path.display().to_string()).collect();
+        let found = self.called(name);
         if found.is_empty() {
             return Err(format!(
                 "CMD does not load {name} when it starts; name the file by its path"
             ));
         }
         Ok(found)
+    }
+
+    /// Those that have that name, or were asked for by it.
+    fn called(&self, name: &str) -> Vec<String> {
+        let is = |path: &PathBuf| path.file_name().is_some_and(|file| file == name);
+        let found = self.paths.iter().filter(|(path, asked)| is(path) || is(asked));
+        found.map(|(path, _)| path.display().to_string()).collect()
     }
 
     /// The file at that path, as the kernel shows it.
@@ -174,5 +184,19 @@ mod tests {
         assert_eq!((&*rules[0].module, rules[0].offsets.clone()), ("x.so", 8..9));
         let offset = entry(At::Offset { module: "/no/such.so".to_owned(), returns_to: 9 });
         assert!(modules.rules(&offset).is_err_and(|why| why.contains("/no/such.so")));
+    }
+    #[test]
+    fn a_file_has_the_name_that_it_was_asked_for_by_too() {
+        let link = std::env::temp_dir().join(format!("antiphon-link-{}", std::process::id()));
+        let real = resolved(Path::new("/proc/self/exe"));
+        std::os::unix::fs::symlink(&real, &link).expect("a link");
+        let mut modules = Modules::of(&link);
+        let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+        for module in [name(&link), name(&real)].map(|name| name.expect("a name")) {
+            let at = At::Offset { module, returns_to: 9 };
+            let rules = modules.rules(&Entry { line: 1, at, policy: "none".to_owned() });
+            assert_eq!(rules.expect("a rule")[0].module, real.display().to_string());
+        }
+        std::fs::remove_file(&link).expect("gone");
     }
 }

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use antiphon_record::Recording;
 
 use crate::failure::Failure;
+use crate::output::shell;
 use crate::run::TAPE;
 
 /// A recording, and whose it is.
@@ -138,13 +139,11 @@ fn tape_that_names(pid: u32) -> Option<(u32, PathBuf)> {
 /// The command that `antiphon run` runs there, as far as its arguments tell.
 fn program_of(runner: u32) -> String {
     let line = fs::read(format!("/proc/{runner}/cmdline")).unwrap_or_default();
-    let words: Vec<_> = line
-        .split(|&byte| byte == 0)
-        .filter(|word| !word.is_empty())
-        .map(String::from_utf8_lossy)
-        .collect();
+    // Each word ends in a zero.
+    let line = line.strip_suffix(&[0]).unwrap_or(&line);
+    let words: Vec<_> = line.split(|&byte| byte == 0).map(String::from_utf8_lossy).collect();
     let after = words.iter().position(|word| word == "--").map_or(0, |at| at + 1);
-    words[after..].join(" ")
+    shell::line(&words[after..])
 }
 
 #[cfg(test)]

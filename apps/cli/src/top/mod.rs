@@ -31,6 +31,9 @@ use screen::{Key, Screen};
 Keys: s sorts by the next column, q ends. Where stdout is no terminal, one look is printed. Blocked
 is how many threads waited there on average: since the last look, or in all if there is one look.
 
+Exits with 0 when it ends, 1 if the recording or the terminal can't be used, 2 if there is no such
+program or recording, or several, and 69 if none runs, or it is another user's.
+
 Example:
   antiphon run -- CMD & antiphon top")]
 pub struct Arguments {

@@ -8,8 +8,8 @@
 //! number of ratios below the true median has the binomial distribution B(n, ½), so between the
 //! k-th ratio from below and the k-th from above lies the true median in 1 − 2·P(B < k) of all
 //! cases. The largest k for which that is 95 % or more is taken. It asks nothing of the
-//! distribution of times, and needs six pairs. The verdict is "no difference" unless the interval
-//! excludes 1.
+//! distribution of times, and needs six pairs. Unless the interval excludes 1 no difference was shown,
+//! which is not to say that there is none: the verdict has what it may be, and what would narrow it.
 
 mod metric;
 mod pair;
@@ -42,6 +42,9 @@ use pair::{Outcome, Pair, Run};
 CMD runs 2 × (N + 1) times, so it must be a command that can be repeated. It reads nothing from
 stdin, and its output is thrown away unless --keep-output is given. --metric reads a number that CMD
 prints, from its stdout or stderr: of several matches the last.
+
+Exits with 0 when there is a verdict, whichever, 1 if CMD fails or prints no number to compare, 2 if
+the arguments are wrong, and 69 if CMD can't be run, or our locks can't get into it.
 
 Example:
   antiphon try --pairs 20 -- xz -T4 -k -c FILE
@@ -80,6 +83,8 @@ pub struct Arguments {
 
 /// A pair needs this many to have a 95 % interval: 2 · ½⁶ < 5 %.
 const LEAST: usize = 6;
+/// More than anybody waits for.
+const MOST: usize = 10_000;
 
 /// Runs the pairs and says what came of them.
 ///
@@ -87,7 +92,7 @@ const LEAST: usize = 6;
 ///
 /// Bad arguments; a program that can't be run or reached (69), or that fails (1).
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    if !(LEAST..=10_000).contains(&arguments.pairs) {
+    if !(LEAST..=MOST).contains(&arguments.pairs) {
         let message = "--pairs takes a number from 6 to 10000: fewer have no 95 % interval";
         return Err(Failure::arguments(message));
     }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::MOST;
 use crate::output::table::{Cell, Table, duration, si};
 use crate::stats::{Interval, median};
 
@@ -55,7 +56,8 @@ impl<'a> Outcome<'a> {
                 ratio: Interval::of(ratios)?,
             })
         };
-        let mut rows = vec![row("time", &|run| run.seconds)?, row("CPU time", &|run| run.cpu_s)?];
+        let mut rows =
+            vec![row("time a run", &|run| run.seconds)?, row("CPU time a run", &|run| run.cpu_s)?];
         let time = rows[0].ratio;
         for (index, name) in metrics.iter().enumerate() {
             rows.push(row(name, &|run| run.metrics[index])?);
@@ -113,15 +115,38 @@ impl<'a> Outcome<'a> {
                 Cell::number(format!("{low95:.3} to {high95:.3}")),
             ]);
         }
+        let cpu = match self.rows[1].ratio.verdict() {
+            "faster" => "less",
+            "slower" => "more",
+            _ => "no difference shown",
+        };
         let Interval { low95, median, high95 } = self.time;
         format!(
             "{}{} takes {median:.3}× the time of glibc (95 %: {low95:.3} to {high95:.3}, {} \
-             pairs)\nverdict: {}\n",
+             pairs)\nverdict: {}; CPU time a run: {cpu}\n",
             table.render(colour),
             self.lock,
             self.pairs.len(),
-            self.time.verdict()
+            self.verdict(),
         )
+    }
+
+    /// Of the time, in words; where no difference was shown, how large one may be all the same.
+    fn verdict(&self) -> String {
+        let Interval { low95, high95, .. } = self.time;
+        if low95 > 1.0 || high95 < 1.0 {
+            return self.time.verdict().to_owned();
+        }
+        let [less, more] = [low95, high95].map(|ratio| (ratio - 1.0).abs() * 100.0);
+        let mut said = format!(
+            "no difference shown: from {less:.1} % less time to {more:.1} % more is possible"
+        );
+        // The interval's width goes with the root of the number of pairs.
+        let pairs = self.pairs.len() * 4;
+        if pairs <= MOST {
+            said += &format!(", and half of that with --pairs {pairs}");
+        }
+        said
     }
 }
 
@@ -153,6 +178,25 @@ mod tests {
         let text = outcome.text(false);
         let line = text.lines().find(|line| line.starts_with("req/s")).unwrap();
         assert!(line.contains("100") && line.contains("200") && line.contains("2.000×"), "{line}");
+        assert!(text.ends_with("verdict: faster; CPU time a run: less\n"), "{text}");
         assert!(Outcome::of("shfl-mutex", &pairs[1..], &[]).is_none(), "five have no interval");
+    }
+
+    #[test]
+    fn a_difference_that_was_not_shown_has_its_bounds_and_a_way_to_narrow_them() {
+        let run = |seconds, cpu_s| Run { seconds, cpu_s, metrics: Vec::new() };
+        let pair = |ratio| Pair { glibc: run(1.0, 1.0), ours: run(ratio, 1.0), ours_first: true };
+        let pairs: Vec<_> = [0.9, 1.0, 1.0, 1.0, 1.1, 1.25].into_iter().map(pair).collect();
+        let said = |pairs: &[Pair]| {
+            let text = Outcome::of("shfl-mutex", pairs, &[]).unwrap().text(false);
+            text.lines().last().unwrap_or_default().to_owned()
+        };
+        assert_eq!(
+            said(&pairs),
+            "verdict: no difference shown: from 10.0 % less time to 25.0 % more is possible, and \
+             half of that with --pairs 24; CPU time a run: no difference shown"
+        );
+        let many: Vec<_> = pairs.iter().cycle().take(MOST / 2).cloned().collect();
+        assert!(!said(&many).contains("--pairs"), "more than there may be");
     }
 }

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use super::summary::{LockRow, Report};
 use crate::output::report;
+use crate::output::shell;
 use crate::output::table::duration;
 
 const STYLE: &str = include_str!("page.css");
@@ -27,7 +28,7 @@ const SECOND_NS: f64 = 1e9;
 
 /// The page.
 pub fn page(report: &Report) -> String {
-    let title = escape(&report.run.command.join(" "));
+    let title = escape(&shell::line(&report.run.command));
     // Random by what the standard library seeds its tables with.
     let nonce = format!("{:016x}", RandomState::new().hash_one(&title));
     let sites = report.by_site();
