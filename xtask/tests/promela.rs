@@ -115,6 +115,11 @@ fn check(name: &str) {
 }
 
 #[test]
+fn barrier() {
+    check("barrier");
+}
+
+#[test]
 fn mutex() {
     check("mutex");
 }
@@ -137,7 +142,7 @@ fn every_model_is_checked() {
         .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
     models.sort();
-    assert_eq!(models, ["mutex", "queue", "rw"], "a test each");
+    assert_eq!(models, ["barrier", "mutex", "queue", "rw"], "a test each");
 }
 
 #[test]
