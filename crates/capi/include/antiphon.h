@@ -11,8 +11,8 @@
  * All types: all bytes zero is the free object, so static and calloc'ed ones need no initialiser.
  * Nothing is allocated for one, and nothing has to be destroyed. A free lock that nobody waits for
  * may be copied and moved as bytes. All but the antiphon_pshared_ types are for the threads of one
- * process; a forked child may go on with what it has inherited, and owns what the thread that forked
- * owned.
+ * process; a forked child may go on with what it has inherited, and owns what the thread that
+ * forked owned.
  *
  * All functions: arguments are valid pointers, never null. Those that return an int return 0 or an
  * error number of <errno.h>, and never EINTR; the others can't fail. Who unlocks must own the lock,

@@ -37,8 +37,8 @@ impl Cond {
     /// Waits; returns whether it was notified before the deadline, or woken for no reason.
     fn wait(&self, mutex: &Mutex, deadline: Option<Deadline>) -> bool {
         self.adopt();
-        // Whoever destroys it had the mutex later. Before the list, from which a broadcast may count
-        // us out.
+        // Whoever destroys it had the mutex later. Before the list, from which a broadcast may
+        // count us out.
         let visit = self.inside.enter();
         let entry = self.waiters.prepare_with(&mutex.0);
         let napping = entry.node::<Linux>().is_none();

@@ -59,7 +59,7 @@ static WITHOUT_PAGE: Process = Process {
 };
 /// The epochs that this process has had and those before it, back to where they were all used; in
 /// ordinary memory, so a child finds its parent's here.
-static ANCESTORS: Ancestors = Ancestors::NEW;
+static ANCESTORS: Ancestors = Ancestors::new();
 
 fn refused() -> *mut Process {
     without_provenance_mut(1)
@@ -157,7 +157,9 @@ struct Ancestors {
 }
 
 impl Ancestors {
-    const NEW: Self = Self { had: [const { AtomicU32::new(0) }; _], last: AtomicU32::new(0) };
+    const fn new() -> Self {
+        Self { had: [const { AtomicU32::new(0) }; _], last: AtomicU32::new(0) }
+    }
 
     /// An epoch that no ancestor has had; if there is none any more, one that the parent has not.
     fn adopt(&self, entropy: u32) -> u32 {
@@ -238,7 +240,7 @@ mod tests {
     #[test]
     fn no_ancestor_has_the_epoch_and_when_all_had_one_the_parent_has_not() {
         for entropy in [0, 1, 5, 1022, 1023, u32::MAX - 1, u32::MAX] {
-            let line = Ancestors::NEW;
+            let line = Ancestors::new();
             // The same number for all: the worst that can be drawn.
             let epochs: Vec<_> = (0..3 * EPOCHS).map(|_| line.adopt(entropy)).collect();
             assert!(epochs.iter().all(|epoch| (1..=EPOCHS).contains(epoch)));

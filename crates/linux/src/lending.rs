@@ -23,8 +23,9 @@
 //! So a rank that was lent may be lost for a moment, and none stays. The child of a fork has the
 //! rank that its parent's thread was lent, and gives that back as soon as it asks for its id. A
 //! thread or a program that is started by one to which something is lent keeps that: the kernel has
-//! it so, and it tells nobody who started a thread. `SCHED_FLAG_RESET_ON_FORK` is no help: it lowers
-//! to nice 0 what has less, whatever its own value was, and to take it back needs `CAP_SYS_NICE`.
+//! it so, and it tells nobody who started a thread. `SCHED_FLAG_RESET_ON_FORK` is no help: it
+//! lowers to nice 0 what has less, whatever its own value was, and to take it back needs
+//! `CAP_SYS_NICE`.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;

@@ -24,8 +24,8 @@
 //! notified, before they have returned (POSIX). A waiter that runs into its deadline at that moment
 //! still looks at the list. So the threads that may do so are counted ([`Inside`]), and `destroy`
 //! waits until they are out. Who was moved in its sleep is counted out by the broadcast: it wakes
-//! when its turn for the mutex comes, which whoever destroys may hold. Threads that wait and are not
-//! notified are a mistake of the caller, and answered with `EBUSY`.
+//! when its turn for the mutex comes, which whoever destroys may hold. Threads that wait and are
+//! not notified are a mistake of the caller, and answered with `EBUSY`.
 //!
 //! In the child of a fork there are no waiters but in memory: its first use makes the object new.
 //!

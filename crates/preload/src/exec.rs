@@ -12,9 +12,9 @@
 //! the arguments and the stack of the caller: nothing is added to what they do. `system` and
 //! `popen` execute a shell from inside the C library and don't come by here; the shell does.
 //!
-//! May be called in the child of a `vfork`: it writes to the recording and its own stack alone. What
-//! the program hands over is read by the kernel ([`foreign`]): a wrong address is `EFAULT` in the
-//! call that follows, and no crash before it.
+//! May be called in the child of a `vfork`: it writes to the recording and its own stack alone.
+//! What the program hands over is read by the kernel ([`foreign`]): a wrong address is `EFAULT` in
+//! the call that follows, and no crash before it.
 
 mod foreign;
 

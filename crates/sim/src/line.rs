@@ -19,8 +19,8 @@
 //! - LINE-2: `version` changes with each value that is written, hit or not, equal or not. A waiter
 //!   sleeps only while the version is the one that it read.
 //!
-//! Reads of a shared line overlap: each last cache fetches it once from the nearest that has it, and
-//! its cores then read from there one [`occupancy_ns`](Machine::occupancy_ns) apart; from the
+//! Reads of a shared line overlap: each last cache fetches it once from the nearest that has it,
+//! and its cores then read from there one [`occupancy_ns`](Machine::occupancy_ns) apart; from the
 //! nearest core that has it, if the cache need not hold what cores hold. Capacity is infinite: a
 //! line leaves a cache by invalidation only.
 

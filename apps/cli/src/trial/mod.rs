@@ -8,8 +8,9 @@
 //! number of ratios below the true median has the binomial distribution B(n, ½), so between the
 //! k-th ratio from below and the k-th from above lies the true median in 1 − 2·P(B < k) of all
 //! cases. The largest k for which that is 95 % or more is taken. It asks nothing of the
-//! distribution of times, and needs six pairs. Unless the interval excludes 1 no difference was shown,
-//! which is not to say that there is none: the verdict has what it may be, and what would narrow it.
+//! distribution of times, and needs six pairs. Unless the interval excludes 1 no difference was
+//! shown, which is not to say that there is none: the verdict has what it may be, and what would
+//! narrow it.
 
 mod metric;
 mod pair;

@@ -11,8 +11,8 @@
 //!
 //! - INSIDE-1: nothing of the object is touched by a waiter that has left it, or that was counted
 //!   out; who has waited until it is empty comes after all that they did.
-//! - INSIDE-2: before any thread of a process is past [`adopt`](Inside::adopt), one of them has made
-//!   new what another process has left.
+//! - INSIDE-2: before any thread of a process is past [`adopt`](Inside::adopt), one of them has
+//!   made new what another process has left.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
