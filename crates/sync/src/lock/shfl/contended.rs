@@ -76,6 +76,11 @@ const DOUBLINGS: u32 = 5;
 /// What one waits for in a queue: a lock, or a way to hold it. Below the words that are the lock's
 /// business is the waiting, which is the same for all.
 pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
+    /// How long a comer looks where a head sleeps or was called.
+    const BESIDE_HEAD: Budget = Budget::NONE;
+    /// How long a head that was called spins where CPUs are short.
+    const CALLED_SPIN: Budget = F::HEAD_SPIN;
+
     /// The end of the queue.
     fn tail(&self) -> &TailId<P>;
 
@@ -170,26 +175,29 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         }
     }
 
-    /// Spins for a moment and barges if the lock comes free. Not where a head sleeps or was called:
-    /// then one thread more that fights for the lock is one too many.
+    /// Spins for a moment and barges if the lock comes free. For a shorter one where a head sleeps
+    /// or was called: one thread more that fights for the lock is one too many then, but one that
+    /// sleeps is two switches, and heads may be named for most of the time.
     ///
     /// A spin this short is worth neither a look at how crowded the machine is nor being counted:
     /// both touch what all threads touch. Leaves a lock that is kept for the head alone.
     fn spin_and_barge(&self) -> bool {
-        F::SPIN.ns != 0
-            && !self.is_called()
-            && self.spin(F::SPIN.backing_off(COMER_IN_PEACE_NS))
-            && self.take_as_comer()
+        if F::SPIN.ns == 0 {
+            return false;
+        }
+        let budget = if self.is_called() { Self::BESIDE_HEAD } else { F::SPIN };
+        budget.ns != 0 && self.spin(budget.backing_off(COMER_IN_PEACE_NS)) && self.take_as_comer()
     }
 
-    /// Spins as the head. One that was called stays awake: to be called again costs the owner
-    /// more than a look.
+    /// Spins as the head. One that was called stays awake, for to be called again costs the owner
+    /// more than a look; where CPUs are short, as long as the lock says.
     fn spin_as_head(&self, called: bool) -> bool {
         let crowded = P::crowded() || Patience::<F>::heads_are_late::<P>();
         let budget = match (called, crowded) {
-            (true, false) => Budget::ns(F::PATIENCE_NS),
             (false, true) => Budget::NONE,
-            _ => F::HEAD_SPIN,
+            (true, true) => Self::CALLED_SPIN,
+            (true, false) => Budget::ns(F::PATIENCE_NS),
+            (false, false) => F::HEAD_SPIN,
         };
         P::hint(Hint::SpinBegin);
         let free = self.spin(budget.backing_off(HEAD_IN_PEACE_NS));

@@ -1,0 +1,43 @@
+//! Who comes to a mutex whose head sleeps: it need not sleep too, if the owner is about to leave.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use antiphon_sim::{Machine, OwnLine, Sim, Simulation, work};
+use antiphon_sync::lock::ShflMutex;
+
+/// When the owner begins to leave, which takes it half a microsecond: it has to find out whom to
+/// wake. A waiter that came early has long fallen asleep.
+const LEAVES_NS: u64 = 100_000;
+
+/// The order in which three threads have the mutex: the owner, 0; one that sleeps, 1; and one that
+/// comes at `comes_ns`, 2.
+fn order(comes_ns: u64) -> Vec<usize> {
+    let shared = Rc::new((OwnLine(ShflMutex::<Sim>::NEW), RefCell::new(Vec::new())));
+    let result = Rc::clone(&shared);
+    let machine = Machine::two_sockets().shape(1, 4).without_jitter();
+    let outcome = Simulation::new(machine, 1)
+        .threads(3, move |number| {
+            let (lock, order) = &*shared;
+            work([1, 1_000, comes_ns][number]);
+            assert_eq!(lock.0.is_locked(), number != 0);
+            lock.0.lock();
+            order.borrow_mut().push(number);
+            work(if number == 0 { LEAVES_NS } else { 1 });
+            // SAFETY: locked above.
+            unsafe { lock.0.unlock() };
+        })
+        .run(0);
+    let _ = outcome.unwrap_or_else(|stuck| panic!("{stuck}"));
+    result.1.take()
+}
+
+#[test]
+fn a_comer_that_finds_a_head_asleep_looks_before_it_sleeps() {
+    assert_eq!(order(LEAVES_NS + 200), [0, 2, 1]);
+}
+
+#[test]
+fn a_comer_that_has_looked_in_vain_waits_for_its_turn() {
+    assert_eq!(order(LEAVES_NS - 20_000), [0, 1, 2]);
+}
