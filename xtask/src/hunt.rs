@@ -27,7 +27,7 @@ mod trial;
 mod watch;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::Failure;
 use crate::finding::{Finding, Outcome, report};
@@ -113,17 +113,18 @@ pub fn run(arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     Ok(report(findings.collect()))
 }
 
-/// Run after run until the time is over or one of them fails.
+/// Run after run until the time is over or one of them fails. Time for which the hunter itself was
+/// stopped does not count, here as for the watchdog.
 fn hunt(
     options: &Options,
     program: &Program,
     library: Option<&Path>,
 ) -> Result<Vec<(u64, Ending)>, Failure> {
     let mut chance = Chance::new(chance::any());
-    let (start, mut tally, mut reported) = (Instant::now(), Tally::default(), REPORT);
+    let (mut tally, mut reported) = (Tally::default(), REPORT);
     let mut controlled = library.is_none();
     loop {
-        let left = options.length.saturating_sub(start.elapsed());
+        let left = options.length.saturating_sub(tally.ran);
         if left.is_zero() {
             break;
         }
@@ -137,12 +138,12 @@ fn hunt(
             return Ok(vec![(seed, ending.with(what))]);
         }
         controlled = true;
-        if start.elapsed() >= reported {
-            eprintln!("hunt: {:.0} s: {tally}; seed {seed}", start.elapsed().as_secs_f64());
-            reported = start.elapsed() + REPORT;
+        if tally.ran >= reported {
+            eprintln!("hunt: {tally}; seed {seed}");
+            reported = tally.ran + REPORT;
         }
     }
-    println!("Hunt: {:.0} s, {tally}.", start.elapsed().as_secs_f64());
+    println!("Hunt: {tally}.");
     Ok(Vec::new())
 }
 

@@ -4,14 +4,16 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+fn hunter(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    command.arg("hunt").args(arguments).env("CARGO_MANIFEST_DIR", env!("CARGO_MANIFEST_DIR"));
+    command
+}
 
 fn hunt(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_xtask"))
-        .arg("hunt")
-        .args(arguments)
-        .env("CARGO_MANIFEST_DIR", env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .unwrap()
+    hunter(arguments).output().unwrap()
 }
 
 #[test]
@@ -34,6 +36,37 @@ fn a_program_without_a_fault_passes_and_leaves_nothing() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(said.starts_with("Hunt: ") && !said.contains(" 0 runs"), "{said}");
     assert!(!said.contains(" 0 operations"), "{said}");
+}
+
+#[test]
+fn a_hunter_that_was_stopped_hunts_for_as_long_as_it_was_to() {
+    let mut hunter = hunter(&["--control", "--seconds", "4"]).spawn().unwrap();
+    let process = hunter.id();
+    let children = format!("/proc/{process}/task/{process}/children");
+    // Not before it hunts: the compiler is its child, too.
+    let hunts = || {
+        let children = std::fs::read_to_string(&children).unwrap();
+        children.split_whitespace().any(|child| {
+            let name = std::fs::read_to_string(format!("/proc/{child}/comm"));
+            name.is_ok_and(|name| name == "hunt\n")
+        })
+    };
+    while !hunts() {
+        assert!(hunter.try_wait().unwrap().is_none(), "it ends before it hunts");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let start = Instant::now();
+    signal("STOP", process);
+    std::thread::sleep(Duration::from_secs(4));
+    signal("CONT", process);
+    assert!(hunter.wait().unwrap().success());
+    // Of the stop a second counts at most; three are left to hunt, less what was over before.
+    assert!(start.elapsed() > Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+fn signal(name: &str, process: u32) {
+    let status = Command::new("kill").arg(format!("-{name}")).arg(process.to_string()).status();
+    assert!(status.is_ok_and(|status| status.success()));
 }
 
 #[test]

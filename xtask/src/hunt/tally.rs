@@ -1,12 +1,15 @@
 //! What a hunt has done so far.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::board::Snapshot;
 
 /// Counts over all runs.
 #[derive(Default)]
 pub struct Tally {
+    /// For how long it has hunted: not the time for which the hunter itself was stopped.
+    pub ran: Duration,
     /// How often the program was killed.
     pub kills: u64,
     /// How often it was stopped and continued.
@@ -33,8 +36,9 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { runs, kills, stops, operations, forks, signals, cancels, timeouts } = self;
-        write!(f, "{runs} runs, {operations} operations, {kills} kills, {stops} stops, ")?;
+        let Self { ran, runs, kills, stops, operations, forks, signals, cancels, timeouts } = self;
+        write!(f, "{:.0} s, {runs} runs, {operations} operations, ", ran.as_secs_f64())?;
+        write!(f, "{kills} kills, {stops} stops, ")?;
         write!(f, "{forks} forks, {signals} signals, {cancels} cancels, {timeouts} timeouts")
     }
 }

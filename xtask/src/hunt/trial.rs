@@ -20,6 +20,9 @@ use crate::Failure;
 const TICK: Duration = Duration::from_millis(20);
 /// A look that comes later than this counts as one that came in time: the watchdog was kept away.
 const LONGEST_TICK: Duration = Duration::from_millis(100);
+/// One that comes later than this was not kept away by a busy machine: the hunter was stopped, and
+/// what is above does not count as hunted.
+const STOPPED: Duration = Duration::from_secs(1);
 /// A program that gets on but has not ended so many times its patience after its time is hung too.
 const GRACE: u32 = 12;
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
@@ -142,6 +145,11 @@ impl Trial {
         let mut watch = Watch::new(self.patience);
         let (start, mut looked, mut running) = (Instant::now(), Instant::now(), Duration::ZERO);
         loop {
+            let away = looked.elapsed();
+            looked = Instant::now();
+            tally.ran += away.min(STOPPED);
+            let ran = away.min(LONGEST_TICK);
+            running += ran;
             if let Some(status) = group.ended()? {
                 return Ok(self.judge(status));
             }
@@ -151,9 +159,6 @@ impl Trial {
                 }
                 looked = Instant::now();
             }
-            let ran = looked.elapsed().min(LONGEST_TICK);
-            looked = Instant::now();
-            running += ran;
             let hang = watch.look(ran, &board.read()?).map(|hang| hang.to_string());
             let late = running > self.length + GRACE * self.patience;
             if let Some(what) = hang.or_else(|| late.then(|| "it does not end".to_owned())) {
@@ -187,6 +192,7 @@ fn apply(torment: Torment, group: &mut Group, tally: &mut Tally) -> Result<bool,
     match torment {
         Torment::Pause { length, all } => {
             tally.stops += 1;
+            tally.ran += length;
             group.signal(libc::SIGSTOP, all)?;
             std::thread::sleep(length);
             group.signal(libc::SIGCONT, all)?;
