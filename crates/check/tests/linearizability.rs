@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use antiphon_check::linearizability::objects::{
     Condvar, CondvarCall, Mutex, MutexCall, RwLock, RwLockCall, with_glimpses,
 };
+use antiphon_check::linearizability::waits::{Barrier, Semaphore, SemaphoreCall, in_halves};
 use antiphon_check::linearizability::{Call, Sequential, Tape, explain};
 use antiphon_check::{FailureKind, History, Model, Report, U32};
 use antiphon_platform::{Atomic, AtomicInteger};
@@ -129,6 +130,38 @@ fn a_notification_is_one_waiters() {
     let all = (NotifyAll, true, 4, 5);
     assert!(is(&[first, second, all, (End(0), true, 6, 7), (End(1), true, 8, 9)]));
     assert!(!is(&[first, (NotifyOne, false, 4, 5)]), "somebody waits");
+}
+
+#[test]
+fn permits_are_counted() {
+    use SemaphoreCall::{Acquire, Release, Try};
+    let is = |calls: &[_]| is_linearizable(&Semaphore { permits: 1 }, &history(calls));
+    let had = (Acquire(1), true, 0, 1);
+    assert!(!is(&[had, (Try(1), true, 2, 3)]), "one too many");
+    assert!(is(&[had, (Try(1), false, 2, 3), (Acquire(1), true, 2, 6), (Release(1), true, 4, 5)]));
+    assert!(!is(&[had, (Release(1), true, 2, 3), (Try(1), false, 4, 5)]), "it was there");
+    assert!(is(&[(Release(2), true, 0, 1), (Try(3), true, 2, 3), (Try(1), false, 4, 5)]));
+    // Two that are given together come together.
+    let given = (Release(2), true, 0, 5);
+    assert!(!is(&[given, (Try(2), true, 1, 2), (Try(1), false, 3, 4)]), "the first of two");
+    assert!(is(&[given, (Try(2), false, 1, 2), (Try(3), true, 3, 4)]));
+}
+
+#[test]
+fn all_meet_at_a_barrier_and_one_leads() {
+    // Too many operations for all orders of them.
+    let is = |waits: &[_]| explain(&Barrier::new(2), &in_halves(&history(waits))).is_some();
+    assert!(is(&[(0, true, 0, 3), (1, false, 2, 4)]));
+    assert!(!is(&[(0, true, 0, 1), (1, false, 2, 3)]), "one goes before the other has come");
+    assert!(!is(&[(0, true, 0, 3), (1, true, 2, 4)]), "two leaders");
+    assert!(!is(&[(0, false, 0, 3), (1, false, 2, 4)]), "no leader");
+    assert!(!is(&[(0, true, 0, 3)]), "nobody else comes");
+    let again = [(0, true, 0, 3), (1, false, 2, 9), (0, false, 4, 7), (2, true, 5, 6)];
+    assert!(is(&again), "one is late to go, and others meet meanwhile");
+    assert!(!is(&again[..3]), "once more, alone");
+    let [first, second] = [(2, true, 10, 11), (3, false, 10, 11)];
+    assert!(is(&[&again[..], &[first, second]].concat()));
+    assert!(!is(&[&again[..], &[first, (3, true, 10, 11)]].concat()));
 }
 
 /// Random histories of up to six calls of three threads: some thousand are explained, and some
