@@ -29,6 +29,7 @@ use core::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 use antiphon_platform::{Atomic, Deadline, Platform};
 
 use super::contended::{Contended, Wait};
+use super::fair::Patience;
 use super::mutex::{Form, Standard};
 use super::queue::TailId;
 use super::wake::wake;
@@ -41,7 +42,7 @@ use state::{Heed, State};
 ///
 /// Waiters are served in the order in which they came. A comer takes a permit ahead of them if
 /// there is one; a waiter that was called is overtaken so for [`Form::PATIENCE_NS`] at least, and
-/// then no more.
+/// then no more: by itself if it runs, and if it does not, by who gives permits.
 #[repr(C, align(8))]
 pub struct Semaphore<P: Platform, Q: Policy = policy::None, F: Form = Standard> {
     state: P::U64,
@@ -126,12 +127,34 @@ impl<P: Platform, Q: Policy, F: Form> Semaphore<P, Q, F> {
     #[inline]
     pub fn release(&self, more: u32) -> Result<(), TooManyPermits> {
         // Release: SEM-1; pairs with the acquires of those who take them.
-        let seen = self.change(Release, |seen| Some(seen.release(more)?.0));
+        let seen = self.change(Release, |seen| {
+            let after = seen.release(more)?.0;
+            Some(if Self::keeps(seen) { after.with_fair() } else { after })
+        });
         let Ok(seen) = seen else { return Err(TooManyPermits) };
         if let Some((_, Some(name))) = seen.release(more) {
+            // SEM-3: nodes only. The head's patience runs from now on, whether it has a CPU or not.
+            if let Some(head) = P::arena().resolve_index(name.into()) {
+                Patience::<F>::call(head);
+            }
             wake::<P>(name);
         }
         Ok(())
+    }
+
+    /// Whether a release keeps permits for the head, which was called and does not come: it may
+    /// wait for the CPU of one who overtakes it. SEM-3: touches nodes only.
+    #[inline]
+    fn keeps(seen: State) -> bool {
+        if Patience::<F>::ENDLESS || !seen.is_overtaken() || !Patience::<F>::looks::<P>() {
+            return false;
+        }
+        let Some(head) = P::arena().resolve_index(seen.name().into()) else { return false };
+        let is_due = Patience::<F>::is_over(head);
+        if is_due {
+            Patience::<F>::keep(head);
+        }
+        is_due
     }
 
     /// How many permits are there; may be stale at once.

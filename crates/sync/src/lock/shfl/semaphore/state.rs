@@ -73,6 +73,11 @@ impl State {
         self.0 & NAME != 0
     }
 
+    /// Whether a head was called and has not come, and permits are not kept for it.
+    pub(super) fn is_overtaken(self) -> bool {
+        self.is_called() && self.0 & (WAKE | FAIR) == 0
+    }
+
     /// Who is to be woken.
     pub(super) fn calls(self) -> Option<u16> {
         (self.0 & WAKE != 0).then_some(self.name())
@@ -169,6 +174,9 @@ mod tests {
         let asleep = with(0).with_sleeper(7, 3);
         let (after, called) = asleep.release(1).expect("room");
         assert_eq!((called, after.permits(), after.name()), (Some(7), 1, 7));
+        assert!(
+            after.is_overtaken() && !asleep.is_overtaken() && !after.with_fair().is_overtaken()
+        );
         assert_eq!(after.release(1).expect("room").1, None);
         let (two, called) = asleep.with_fair().release(2).expect("room");
         assert_eq!(called, None);
