@@ -41,6 +41,7 @@ mod in_line;
 mod inherited;
 mod inside;
 mod linear;
+mod linear_waits;
 mod moved;
 mod mutex;
 mod numa;
@@ -89,6 +90,7 @@ pub fn all() -> Vec<Entry> {
         chosen::entries(),
         inherited::entries(),
         linear::entries(),
+        linear_waits::entries(),
     ]
     .into_iter()
     .flatten()

@@ -20,6 +20,7 @@ macro_rules! tests {
             nobody_goes_on_before_all_have_come: ["barrier/meets-"],
             survives_an_exhausted_arena: ["barrier/exhausted-"],
             works_in_the_child_of_a_fork: ["barrier/inherited-"],
+            what_threads_are_told_is_one_story: ["barrier/linearizable-"],
             may_be_destroyed_once_anybody_is_back: ["barrier/destroyed-"],
             works_as_shipped: ["barrier/shipped-"],
         }
@@ -156,6 +157,7 @@ macro_rules! tests {
             keeps_permits_for_a_head_that_insists: ["semaphore/fair-"],
             a_waiter_may_give_up: ["semaphore/gives-up-"],
             a_try_is_honest: ["semaphore/tries-"],
+            what_threads_are_told_is_one_story: ["semaphore/linearizable-"],
             the_backstop_breaks_nothing: ["semaphore/backstop-"],
             survives_an_exhausted_arena: ["semaphore/exhausted-"],
             works_in_the_child_of_a_fork: ["semaphore/inherited-"],
