@@ -13,11 +13,13 @@ use antiphon_sync::policy::{Boost, Chosen, Numa, Policy, Priority, set_priority}
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
-use crate::forms::Sleepy;
+use crate::forms::{Sleepy, Spinning};
 use crate::in_line::Line;
 use crate::program::{Program, contend, soon, unlock};
 
 type Mutex = ShflMutex<Check, Changing, Sleepy>;
+/// Nobody sleeps: spins never end by themselves.
+type Awake = ShflMutex<Check, Changing, Spinning>;
 type Spin = ShflSpin<Check, Changing, Sleepy>;
 
 const PLAIN: Bounds = Bounds::PLAIN;
@@ -26,6 +28,8 @@ const PLAIN: Bounds = Bounds::PLAIN;
 const GROUPS: u8 = 1;
 /// The most urgent first.
 const SORTS: u8 = 2;
+/// As [`SORTS`], but an owner does not sort on its way.
+const SORTS_LAZILY: u8 = 3;
 /// How often a waiter may be overtaken by sorting (INV-7): few enough that it happens.
 const BYPASS: u16 = 1;
 
@@ -43,6 +47,10 @@ pub fn entries() -> Vec<Entry> {
         )
         .by_lot(2_000)
         .reaches(overtook),
+        // A head that finds the lock free does not sort: it hands on what it was told.
+        Entry::new("shfl-mutex/ranks-lazily-5+1", lazy::<Awake>(&[0, 0, 1, 2, 0]), PLAIN)
+            .by_lot(2_000)
+            .reaches(overtook),
         Entry::new("shfl-mutex/ranks-give-up-5+1", given_up(), PLAIN.timeouts(1))
             .by_lot(3_000)
             .reaches(&["gave up"]),
@@ -91,12 +99,17 @@ fn lent(threads: u32, rounds: u32) -> Program {
 
 /// Waiters of these ranks, in line, and one owner. Has to reach `overtook`.
 fn ranked<L: Lock>(ranks: &'static [u8]) -> Program {
-    in_line::<L>(ranks, &[])
+    in_line::<L>(ranks, SORTS, &[])
+}
+
+/// As [`ranked`], by a policy that is not strict.
+fn lazy<L: Lock>(ranks: &'static [u8]) -> Program {
+    in_line::<L>(ranks, SORTS_LAZILY, &[])
 }
 
 /// As [`ranked`], and one more who changes the policy as they wait. Has to reach `overtook`.
 fn changed<L: Lock>(ranks: &'static [u8]) -> Program {
-    in_line::<L>(ranks, &[SORTS, GROUPS, SORTS])
+    in_line::<L>(ranks, GROUPS, &[SORTS, GROUPS, SORTS])
 }
 
 /// The second and the third waiter give up, and the last comes late: how far the head has sorted is
@@ -139,8 +152,8 @@ fn given_up() -> Program {
     })
 }
 
-/// `L` has the policy [`Changing`], which becomes each of `changes` in turn.
-fn in_line<L: Lock>(ranks: &'static [u8], changes: &'static [u8]) -> Program {
+/// `L` has the policy [`Changing`], which is `mode` at first and becomes each of `changes` in turn.
+fn in_line<L: Lock>(ranks: &'static [u8], mode: u8, changes: &'static [u8]) -> Program {
     let count = ranks.len() as u32;
     let threads = count + 1 + u32::from(!changes.is_empty());
     Program::new(threads, threads, move |scope| {
@@ -148,7 +161,6 @@ fn in_line<L: Lock>(ranks: &'static [u8], changes: &'static [u8]) -> Program {
         assert!(lock.try_lock());
         let data = scope.share(Data::new(0));
         let line = scope.share(Line::new(scope, ranks.len()));
-        let mode = if changes.is_empty() { SORTS } else { GROUPS };
         let watch = scope.share(Watch::new());
         watch.mode.store(mode, Relaxed);
         WATCH.set(watch);
@@ -262,7 +274,7 @@ impl Policy for Changing {
     }
 
     fn sorts(self) -> bool {
-        self.0 == SORTS
+        [SORTS, SORTS_LAZILY].contains(&self.0)
     }
 
     fn compare<P: Platform>(
@@ -281,7 +293,7 @@ impl Policy for Changing {
     }
 
     fn strict(self) -> bool {
-        self.sorts()
+        self.0 == SORTS
     }
 
     fn bypass(self) -> u16 {

@@ -38,6 +38,10 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("shfl-mutex/sorts-in-line-4+1", in_line::<Mutex>(&[0, 1, 0, 1], false), two)
             .by_lot(5_000)
             .reaches(shuffled),
+        // Who is between the head and the one with the role has none, not even as the head.
+        Entry::new("shfl-mutex/sorts-three-4+1", in_line::<Mutex>(&[0, 0, 0, 1], false), two)
+            .by_lot(5_000)
+            .reaches(shuffled),
         // A waiter that was given the role wakes by itself, as the head.
         Entry::new(
             "shfl-mutex/sorts-woken-4+1",
