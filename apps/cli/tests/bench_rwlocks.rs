@@ -59,6 +59,12 @@ fn mixed_rows_tell_readers_from_writers() {
     has_keys(&summary[0], &["geometric_mean", "geometric_mean_best", "least", "least_at"]);
     assert_eq!(summary[0]["best_of"], serde_json::json!(["glibc", "std", "parking_lot"]));
     assert!(summary[0]["cells"].as_u64() <= Some(12));
+    let waits = report["waits"].as_array().expect("a list");
+    assert!(waits.iter().any(|rule| rule["rule"] == "longest_wait_ns"), "{waits:?}");
+    for rule in waits {
+        has_keys(rule, &["subject", "peer", "load", "rule", "cells", "kept", "missed"]);
+        assert!(rule["cells"].as_u64() <= Some(12));
+    }
 }
 
 #[test]

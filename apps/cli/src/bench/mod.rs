@@ -11,6 +11,7 @@
 //! | [`subjects`] | the locks |
 //! | [`neighbours`], [`others`] | who else uses the machine: because we want it, or anyhow |
 //! | [`rows`] | medians, quartiles and ratios of what came back |
+//! | [`waits`] | whether anybody waits too long for it |
 //! | [`tables`] | tables for people |
 
 pub mod locks;
@@ -25,6 +26,7 @@ mod settings;
 mod subjects;
 pub mod survey;
 mod tables;
+mod waits;
 
 use std::process::ExitCode;
 

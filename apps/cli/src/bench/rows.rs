@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::measure::{Contended, Outcome, Side};
 use super::plan::{Cell, Measured, Plan, Trouble};
 use super::subjects::Family;
+use super::waits::{self, Verdict};
 use crate::stats::{Quartiles, geometric_mean, median, quartiles};
 
 /// What was measured of one lock in one cell.
@@ -88,6 +89,8 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// By load and lock of ours.
     pub summaries: Vec<Summary>,
+    /// Whether ours let anybody wait too long; by load, lock and rule.
+    pub waits: Vec<Verdict>,
     family: Family,
     seconds: f64,
     seed: u64,
@@ -104,8 +107,10 @@ pub fn put_together(plan: &Plan, measured: &[Measured]) -> Report {
         })
         .collect();
     let summaries = summaries(plan, &rows);
+    let waits = reference.map(|peer| waits::verdicts(&rows, &plan.subjects, peer));
+    let waits = waits.unwrap_or_default();
     let Plan { family, seconds, seed, .. } = *plan;
-    Report { reference, rows, summaries, family, seconds, seed }
+    Report { reference, rows, summaries, waits, family, seconds, seed }
 }
 
 fn row(plan: &Plan, lock: &Measured, cell: &[&Measured], reference: Option<&'static str>) -> Row {
@@ -227,7 +232,11 @@ impl Report {
                 })
             })
             .collect();
-        json!({ "rows": rows, "summary": summary, "seconds": self.seconds, "seed": self.seed })
+        let waits: Vec<_> = self.waits.iter().map(|one| one.json(self.reference)).collect();
+        json!({
+            "rows": rows, "summary": summary, "waits": waits,
+            "seconds": self.seconds, "seed": self.seed,
+        })
     }
 
     /// The rows as JSON has them.

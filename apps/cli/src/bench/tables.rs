@@ -3,6 +3,7 @@
 use super::measure::{Case, Contended, Side};
 use super::plan::{Cell, Trouble};
 use super::rows::{Report, Row, Summary};
+use super::waits::Verdict;
 use crate::output::table::{Cell as Field, Table, Tone, colour_stdout, duration, si};
 use crate::stats::Quartiles;
 
@@ -38,6 +39,10 @@ pub fn text(report: &Report) -> String {
     if !report.summaries.is_empty() {
         text += "Geometric means over the contended cells; more is better\n";
         text += &format!("{}\n", summary(&report.summaries, reference).render(colour));
+    }
+    if !report.waits.is_empty() {
+        text += &format!("Waits beside those of {reference}, cell by cell; ours, theirs\n");
+        text += &format!("{}\n", waiting(&report.waits).render(colour));
     }
     text += "Medians of repetitions; a ratio is the median of paired ratios.\n";
     if report.rows.iter().any(|row| row.cell.case.contended()) {
@@ -233,6 +238,22 @@ fn summary(summaries: &[Summary], reference: &str) -> Table {
             ratio(one.mean_best),
             ratio(one.least.map(|(ratio, _)| ratio)),
             Field::text(one.least.map_or(String::new(), |(_, cell)| cell.to_string())),
+        ]);
+    }
+    table
+}
+
+fn waiting(verdicts: &[Verdict]) -> Table {
+    let mut table = Table::new(&["lock", "load", "rule", ">kept in", "missed in"]);
+    for one in verdicts {
+        let kept = one.cells - one.misses.len();
+        let tone = if one.misses.is_empty() { Tone::Plain } else { Tone::Bad };
+        table.row(vec![
+            Field::text(one.subject),
+            Field::text(one.load.name()),
+            Field::text(one.rule.name()),
+            Field::number(format!("{kept} of {}", one.cells)).tone(tone),
+            Field::text(one.missed()),
         ]);
     }
     table
