@@ -25,6 +25,7 @@ mod preload;
 mod program;
 mod record;
 mod run;
+mod sim;
 mod sites;
 mod stats;
 mod top;
@@ -55,6 +56,8 @@ enum Verb {
     Bench(Bench),
     Locks(locks::Arguments),
     #[command(subcommand)]
+    Sim(Sim),
+    #[command(subcommand)]
     Lab(Lab),
     /// One repetition of a measurement, for `bench`.
     #[command(name = bench::REPETITION, hide = true)]
@@ -73,6 +76,12 @@ enum Verb {
 enum Bench {
     Locks(bench::locks::Arguments),
     Rwlocks(bench::rwlocks::Arguments),
+}
+
+/// The same locks on simulated machines
+#[derive(Subcommand)]
+enum Sim {
+    Machines(sim::machines::Arguments),
 }
 
 /// The laboratory behind the locks
@@ -97,6 +106,7 @@ fn main() -> ExitCode {
         Verb::Bench(Bench::Locks(arguments)) => bench::locks::run(&arguments),
         Verb::Bench(Bench::Rwlocks(arguments)) => bench::rwlocks::run(&arguments),
         Verb::Locks(arguments) => locks::run(&arguments),
+        Verb::Sim(Sim::Machines(arguments)) => sim::machines::run(&arguments),
         Verb::Lab(Lab::Check(arguments)) => lab::check::run(&arguments),
         Verb::Repetition { order } => bench::repetition(&order),
         Verb::Neighbour { parent } => bench::neighbour(parent),

@@ -89,6 +89,38 @@ pub(crate) fn between(one: CpuId, other: CpuId) -> u32 {
     }
 }
 
+/// Where a CPU is: the core, last cache and NUMA node that it belongs to. Core and cache are named
+/// by the first CPU that shares them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// The first hardware thread of its core.
+    pub core: u32,
+    /// The first CPU that shares its last cache.
+    pub cache: u32,
+    /// Its node.
+    pub node: u32,
+}
+
+/// Where CPU `cpu` is, as sysfs says now; `None` if it is not online, or there is no sysfs. A
+/// cache or core of which nothing is said is the CPU's own, and the node is 0. Opens and reads a
+/// few files.
+#[must_use]
+pub fn whereabouts(cpu: u32) -> Option<Whereabouts> {
+    let mut buffer = [0; 256];
+    let online = read(&mut buffer, format_args!("cpu/online"))?;
+    if !contains(online, cpu) {
+        return None;
+    }
+    let core = read(&mut buffer, format_args!("cpu/cpu{cpu}/topology/thread_siblings_list"));
+    let core = core.and_then(first).unwrap_or(cpu);
+    let cache = last_cache(cpu, &mut buffer).and_then(first).unwrap_or(cpu);
+    let node = (0..NODES as u32).find(|node| {
+        let list = read(&mut buffer, format_args!("node/node{node}/cpulist"));
+        list.is_some_and(|list| contains(list, cpu))
+    });
+    Some(Whereabouts { core, cache, node: node.unwrap_or(0) })
+}
+
 /// Whether there are several nodes, or several caches.
 pub(crate) fn tiered() -> bool {
     match TIERED.load(Relaxed) {
@@ -203,6 +235,14 @@ mod tests {
         assert!(!contains(b"\n", 0));
         assert_eq!(first(b"24-47,120\n"), Some(24));
         assert_eq!(numbers(b"10 21 31\n").nth(2), Some(31));
+    }
+
+    #[test]
+    fn a_cpu_that_runs_us_is_somewhere() {
+        let here = topology::cpu();
+        let place = whereabouts(here.0).expect("online");
+        assert!(place.core <= here.0 && place.cache <= here.0, "{place:?}");
+        assert_eq!(whereabouts(1 << 20), None);
     }
 
     #[test]

@@ -47,6 +47,7 @@ use antiphon_platform::{
 pub use atomic::{U8, U16, U32, U64};
 pub use cpus::survey;
 pub use crowd::{Crowding, crowding};
+pub use distance::{Whereabouts, whereabouts};
 pub use lending::may_lend;
 pub use moment::measure_ticks;
 pub use park::{FutexWait, park_begin, park_end};

@@ -1,0 +1,58 @@
+//! A machine by its name, or by the path of its file.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use antiphon_sim::{Description, PRESETS};
+
+use super::host;
+use crate::failure::Failure;
+
+/// A machine and the text of its file.
+pub struct Found {
+    pub text: Cow<'static, str>,
+    pub described: Description,
+}
+
+/// The machine of a preset's name, `host`, or a file.
+///
+/// # Errors
+///
+/// If there is none of that name; if the file can't be read, or something is wrong with it.
+pub fn machine(name: &str) -> Result<Found, Failure> {
+    if let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) {
+        return parsed(preset.name, preset.text.into());
+    }
+    if name == host::NAME {
+        return parsed("/sys", host::text()?.into());
+    }
+    let path = Path::new(name);
+    if !path.exists() && !name.contains('/') && path.extension().is_none() {
+        let known: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
+        let known = known.join(", ");
+        let what = format!("no machine {name:?}: there are {known}, host, and files by path");
+        return Err(Failure::arguments(what));
+    }
+    file(path)
+}
+
+/// The machine of a file.
+///
+/// # Errors
+///
+/// As [`machine`].
+pub fn file(path: &Path) -> Result<Found, Failure> {
+    let name = path.display().to_string();
+    let read = std::fs::read(path);
+    let bytes = read.map_err(|error| Failure::arguments(format!("{name}: {error}")))?;
+    let text = String::from_utf8(bytes);
+    let text = text.map_err(|_| Failure::arguments(format!("{name}: not a text in UTF-8")))?;
+    parsed(&name, text.into())
+}
+
+fn parsed(path: &str, text: Cow<'static, str>) -> Result<Found, Failure> {
+    match Description::parse(&text) {
+        Ok(described) => Ok(Found { text, described }),
+        Err(wrong) => Err(Failure::arguments(wrong.of(Path::new(path)))),
+    }
+}

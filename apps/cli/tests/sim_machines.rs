@@ -1,0 +1,83 @@
+//! `sim machines`.
+
+mod common;
+
+use common::{FRAME, has_keys, json, output};
+
+fn text(arguments: &[&str]) -> String {
+    let output = output(arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("it is UTF-8")
+}
+
+/// What is said of bad input: one line, and 2.
+fn refused(arguments: &[&str]) -> String {
+    let output = output(arguments);
+    let said = String::from_utf8(output.stderr).expect("it is UTF-8");
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    said
+}
+
+#[test]
+fn the_list_has_each_machine_and_how_well_it_is_known() {
+    let list = text(&["sim", "machines"]);
+    for word in ["8s-192c", "8 × 24", "machine, 2 hops 195", "1 × 57 × 4", "measured", "1024"] {
+        assert!(list.contains(word), "no {word} in {list}");
+    }
+    let report = json(&["sim", "machines", "--json"]);
+    has_keys(&report, &FRAME);
+    let machines = report["machines"].as_array().expect("a list");
+    assert_eq!(machines.len(), 16);
+    for machine in machines {
+        has_keys(
+            machine,
+            &["name", "sockets", "cores", "smt", "cpus", "levels", "sources", "hash"],
+        );
+        has_keys(&machine["sources"], &["measured", "published", "recalled", "estimated"]);
+    }
+}
+
+#[test]
+fn one_machine_has_its_numbers_with_their_sources() {
+    let whole = text(&["sim", "machines", "xeon-2s"]);
+    assert!(whole.contains("level.machine.transfer") && whole.contains("E5-2680 v4, 120 to 136"));
+    let report = json(&["sim", "machines", "xeon-2s", "--json"]);
+    let machine = &report["machines"][0];
+    let numbers = machine["numbers"].as_array().expect("a list");
+    let slice = numbers.iter().find(|number| number["name"] == "os.slice").expect("a slice");
+    assert_eq!((&slice["value_ns"], &slice["kind"]), (&3e6.into(), &"recalled".into()));
+    let counted = machine["sources"].as_object().expect("counts").values();
+    let counted: u64 = counted.filter_map(serde_json::Value::as_u64).sum();
+    assert_eq!(counted, numbers.len() as u64);
+}
+
+#[test]
+fn this_machine_is_one_of_them() {
+    let host = text(&["sim", "machines", "host"]);
+    assert!(host.contains("This machine: topology from /sys") && host.contains("0 measured"));
+}
+
+#[test]
+fn a_file_is_checked_and_an_error_has_its_line() {
+    let folder = std::env::temp_dir().join(format!("antiphon-machines-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("mine.toml");
+    let name = path.to_str().expect("a name");
+    let file = text(&["sim", "machines", "xeon-2s", "--toml"]);
+    std::fs::write(&path, &file).expect("written");
+    assert!(text(&["sim", "machines", "--check", name]).contains("xeon-2s, 28 CPUs"));
+    assert!(text(&["sim", "machines", name]).contains("Two sockets"));
+    let line = file.lines().position(|line| line.starts_with("slice")).expect("there") + 1;
+    std::fs::write(&path, file.replace("slice = {", "slices = {")).expect("written");
+    assert!(refused(&["sim", "machines", "--check", name]).contains("os has no slice"));
+    std::fs::write(&path, file.replace("slice = { ms", "slice = { s")).expect("written");
+    let said = refused(&["sim", "machines", "--check", name]);
+    assert!(said.contains(&format!("mine.toml:{line}: os.slice wants one of ns, us")), "{said}");
+    assert_eq!(refused(&["sim", "machines", name]), said);
+    std::fs::write(&path, [0xff, 0xfe]).expect("written");
+    assert!(refused(&["sim", "machines", name]).contains("not a text in UTF-8"));
+    std::fs::remove_dir_all(&folder).expect("removed");
+    assert!(refused(&["sim", "machines", name]).contains("No such file"));
+    assert!(refused(&["sim", "machines", "8s-193c"]).contains("there are 8s-192c, 8s-120c"));
+}
