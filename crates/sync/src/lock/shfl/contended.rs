@@ -78,8 +78,9 @@ const DOUBLINGS: u32 = 5;
 pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     /// How long a comer looks where a head sleeps or was called.
     const BESIDE_HEAD: Budget = Budget::NONE;
-    /// How long a head that was called spins where CPUs are short.
-    const CALLED_SPIN: Budget = F::HEAD_SPIN;
+    /// How long a head that was called spins where CPUs are short. One look: a spin would take the
+    /// CPU of one that has work.
+    const CALLED_SPIN: Budget = Budget::NONE;
 
     /// The end of the queue.
     fn tail(&self) -> &TailId<P>;

@@ -14,9 +14,6 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
     /// Two looks: about as long as the system call takes in which the comer would fall asleep. The
     /// owner of a short critical section is gone by then.
     const BESIDE_HEAD: Budget = Budget::ns(500);
-    /// One look: a spin would take the CPU of one that has work, and once the head is due the lock
-    /// is kept for it, asleep or not.
-    const CALLED_SPIN: Budget = Budget::NONE;
 
     fn tail(&self) -> &TailId<P> {
         &self.tail
