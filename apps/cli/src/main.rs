@@ -31,10 +31,11 @@ mod stats;
 mod top;
 mod trial;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use failure::Failure;
 
@@ -134,34 +135,43 @@ fn refuse(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(code);
     }
-    let line = one_line(&error.to_string());
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let line = one_line(&error.to_string(), &arguments);
     // What a wrapper exits with is CMD's; its own failures are apart.
-    let wrapper = std::env::args_os().nth(1).is_some_and(|verb| verb == "run" || verb == "record");
+    let wrapper = arguments.first().is_some_and(|verb| verb == "run" || verb == "record");
     if wrapper { Failure::wrapper(line) } else { Failure::arguments(line) }.report()
 }
 
 /// Of clap's message: what is wrong, what there is instead, and where it says more.
-fn one_line(message: &str) -> String {
+fn one_line(message: &str, arguments: &[OsString]) -> String {
     let mut line = String::new();
-    let mut help = String::new();
     for part in message.lines().map(str::trim).filter(|part| !part.is_empty()) {
-        if let Some(usage) = part.strip_prefix("Usage: ") {
-            let verb = usage.split(' ').take_while(|word| !word.starts_with(['[', '<', '-']));
-            help = format!("; see {} --help", verb.collect::<Vec<_>>().join(" "));
-        } else if !part.starts_with("For more information") {
-            let part = part.strip_prefix("error: ").unwrap_or(part);
-            let part = part.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(part);
-            let between = if line.is_empty() || line.ends_with(':') { "" } else { ";" };
-            line += &format!("{between} {part}");
+        if part.starts_with("Usage: ") || part.starts_with("For more information") {
+            continue;
         }
+        let part = part.strip_prefix("error: ").unwrap_or(part);
+        let part = part.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(part);
+        let between = if line.is_empty() || line.ends_with(':') { "" } else { ";" };
+        line += &format!("{between} {part}");
     }
-    line.trim_start().to_owned() + &help
+    format!("{}; see {} --help", line.trim_start(), verb(arguments))
+}
+
+/// The command and those of its verbs that the arguments begin with.
+fn verb(arguments: &[OsString]) -> String {
+    let mut name = "antiphon".to_owned();
+    let mut command = Cli::command();
+    for word in arguments {
+        let Some(verb) = command.find_subcommand(word).cloned() else { break };
+        name += &format!(" {}", verb.get_name());
+        command = verb;
+    }
+    name
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -172,7 +182,8 @@ mod tests {
     fn an_error_is_one_line_that_says_where_there_is_more() {
         let said = |arguments: &[&str]| {
             let error = Cli::try_parse_from([&["antiphon"], arguments].concat()).err();
-            one_line(&error.expect("bad arguments").to_string())
+            let arguments: Vec<_> = arguments.iter().map(OsString::from).collect();
+            one_line(&error.expect("bad arguments").to_string(), &arguments)
         };
         assert_eq!(
             said(&["run", "--lock", "fast", "--", "ls"]),

@@ -75,7 +75,7 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
+    use std::os::fd::AsRawFd as _;
 
     /// A folder of a version that was made two days ago.
     fn version(folder: &Path, name: &str) -> File {
@@ -96,11 +96,15 @@ mod tests {
         }
         let young = version(&folder, "preload-young");
         young.set_modified(SystemTime::now()).expect("its time");
-        // A program that has something mapped from there.
-        let program = folder.join("preload-mapped/program");
-        fs::copy("/bin/sleep", &program).expect("a program");
+        let library = folder.join("preload-mapped/library");
+        fs::write(&library, [1; 10]).expect("a file");
+        let library = File::open(library).expect("the file");
         version(&folder, "preload-mapped");
-        let mut running = Command::new(&program).arg("1000").spawn().expect("it starts");
+        let (null, read) = (std::ptr::null_mut(), libc::PROT_READ);
+        // SAFETY: a new mapping, which nobody reads.
+        let mapped =
+            unsafe { libc::mmap(null, 10, read, libc::MAP_PRIVATE, library.as_raw_fd(), 0) };
+        assert_ne!(mapped, libc::MAP_FAILED);
 
         let user = File::open(&folder).expect("the folder");
         user.lock_shared().expect("a lock");
@@ -115,8 +119,8 @@ mod tests {
         for name in ["preload-ours", "preload-young", "other"] {
             assert!(there(name), "{name}");
         }
-        running.kill().expect("it ends");
-        running.wait().expect("it ends");
+        // SAFETY: mapped above.
+        assert_eq!(unsafe { libc::munmap(mapped, 10) }, 0);
         remove(&folder, "preload-ours");
         assert!(!there("preload-mapped"));
         fs::remove_dir_all(&folder).expect("gone");

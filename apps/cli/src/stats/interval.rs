@@ -38,12 +38,13 @@ impl Interval {
 
 /// The largest k with 2·P(B(n, ½) < k) ≤ 5 %. `None` if that is 0.
 fn rank(n: usize) -> Option<usize> {
-    let mut probability = 0.5_f64.powi(i32::try_from(n).ok()?);
+    // Of B = k, as a logarithm: of a thousand pairs, none is beneath every f64.
+    let mut log = n as f64 * 0.5_f64.ln();
     let mut below = 0.0;
     let mut k = 0;
-    while 2.0 * (below + probability) <= 0.05 {
-        below += probability;
-        probability *= (n - k) as f64 / (k + 1) as f64;
+    while k < n && 2.0 * (below + log.exp()) <= 0.05 {
+        below += log.exp();
+        log += ((n - k) as f64 / (k + 1) as f64).ln();
         k += 1;
     }
     (k > 0).then_some(k)
@@ -65,6 +66,7 @@ mod tests {
             (15, Some(4)),
             (20, Some(6)),
             (100, Some(40)),
+            (10_000, Some(4902)),
         ];
         for (n, k) in known {
             assert_eq!(rank(n), k, "{n} pairs");
