@@ -65,6 +65,9 @@ pub(super) enum Ask {
 const COMER_IN_PEACE_NS: u32 = 300;
 /// The same for a head, who has looked in vain before.
 const HEAD_IN_PEACE_NS: u32 = 1_000;
+/// How long a comer looks where a head sleeps or was called: about as long as the system call takes
+/// in which it would fall asleep. The owner of a short critical section is gone by then.
+const BESIDE_HEAD_NS: u32 = 500;
 /// How often a head that nobody has called finds the lock free and loses it to others, before its
 /// patience begins to run as if it had been called.
 const MISSES: u32 = 16;
@@ -76,12 +79,6 @@ const DOUBLINGS: u32 = 5;
 /// What one waits for in a queue: a lock, or a way to hold it. Below the words that are the lock's
 /// business is the waiting, which is the same for all.
 pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
-    /// How long a comer looks where a head sleeps or was called.
-    const BESIDE_HEAD: Budget = Budget::NONE;
-    /// How long a head that was called spins where CPUs are short. One look: a spin would take the
-    /// CPU of one that has work.
-    const CALLED_SPIN: Budget = Budget::NONE;
-
     /// The end of the queue.
     fn tail(&self) -> &TailId<P>;
 
@@ -186,17 +183,17 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         if F::SPIN.ns == 0 {
             return false;
         }
-        let budget = if self.is_called() { Self::BESIDE_HEAD } else { F::SPIN };
+        let budget = if self.is_called() { Budget::ns(BESIDE_HEAD_NS) } else { F::SPIN };
         budget.ns != 0 && self.spin(budget.backing_off(COMER_IN_PEACE_NS)) && self.take_as_comer()
     }
 
-    /// Spins as the head. One that was called stays awake, for to be called again costs the owner
-    /// more than a look; where CPUs are short, as long as the lock says.
+    /// Spins as the head. One that was called stays awake where there are CPUs: to be called again
+    /// costs the owner more than a look.
     fn spin_as_head(&self, called: bool) -> bool {
         let crowded = P::crowded() || Patience::<F>::heads_are_late::<P>();
         let budget = match (called, crowded) {
-            (false, true) => Budget::NONE,
-            (true, true) => Self::CALLED_SPIN,
+            // One look: a spin would take the CPU of one that has work.
+            (_, true) => Budget::NONE,
             (true, false) => Budget::ns(F::PATIENCE_NS),
             (false, false) => F::HEAD_SPIN,
         };

@@ -11,10 +11,6 @@ use super::queue::{Place, TailId};
 use crate::policy::Policy;
 
 impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> {
-    /// Two looks: about as long as the system call takes in which the comer would fall asleep. The
-    /// owner of a short critical section is gone by then.
-    const BESIDE_HEAD: Budget = Budget::ns(500);
-
     fn tail(&self) -> &TailId<P> {
         &self.tail
     }

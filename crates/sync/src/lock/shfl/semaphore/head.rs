@@ -23,9 +23,6 @@ pub(super) struct Entry<'a, P: Platform, Q: Policy, F: Form> {
 }
 
 impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> {
-    /// Without it waiters have unequal shares: no permit is kept for a head that sleeps.
-    const CALLED_SPIN: Budget = F::HEAD_SPIN;
-
     fn tail(&self) -> &TailId<P> {
         &self.semaphore.tail
     }
