@@ -299,7 +299,9 @@ impl Execution {
         if waits {
             found.retain(|(_, (_, value))| !op.keeps(*value));
         }
-        if found.len() > 1 && (self.after_node() || op.is_section()) {
+        // The latest can't disturb the fences; a wait may be left with others alone.
+        let others = found.iter().any(|&(_, (from, _))| from != latest.0);
+        if others && (self.after_node() || op.is_section()) {
             let read = Event {
                 location,
                 section: op.is_section(),

@@ -83,6 +83,30 @@ fn store_buffering_with_fences() {
 
 const READ_TWO: Thread = |w| w[1].load(Relaxed) * 10 + w[0].load(Relaxed);
 
+/// A wait too reads only what the fences allow, though it is not the latest that ends it: who has
+/// missed the other is waited for.
+#[test]
+fn store_buffering_with_fences_and_a_wait() {
+    let outcomes = outcomes(&[
+        |w| {
+            w[0].store(1, Relaxed);
+            fence(SeqCst);
+            let other = w[1].load(Relaxed);
+            w[2].store(1, Relaxed);
+            w[0].store(0, Release);
+            other
+        },
+        |w| {
+            w[1].store(1, Relaxed);
+            fence(SeqCst);
+            w[0].wait_while(Acquire, |there| there == 1);
+            w[2].load(Relaxed)
+        },
+    ]);
+    // Not: missed the other, and not waited for.
+    assert_eq!(outcomes, 3);
+}
+
 #[test]
 fn message_passing() {
     let send: Thread = |w| {
