@@ -1,15 +1,34 @@
 //! The NUMA-aware locks to compare with, on two sockets, exhaustively within the stated bounds.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use antiphon_check::Check;
+use antiphon_platform::{Atomic, Platform};
+use antiphon_sync::lock::Lock;
 use antiphon_sync::lock::classic::{Ticket, Ttas};
 use antiphon_sync::lock::numa::{Ahmcs, Cna, Cohort, Hbo, Hclh, Hmcs, Malthusian};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
-use crate::program::{destruction, exclusion, tries};
+use crate::program::{Program, contend, destruction, tries};
 
 /// Threads 1 and 3 are on one socket, thread 2 is on the other.
 const TWO: Bounds = Bounds::PLAIN.sockets(2);
+
+/// [`exclusion`](crate::program::exclusion); and in the end no node is in use: a free lock owns
+/// none, and none was lost.
+fn exclusion<L: Lock>(threads: u32, rounds: u32) -> Program {
+    Program::new(threads, threads * rounds, move |scope| {
+        contend::<L>(scope, threads, rounds);
+        scope.finally(|| {
+            // Where there are few, the count of those that were asked for is above them.
+            for node in (1..=Check::arena().high_water()).filter_map(Check::waiter) {
+                let generation = node.generation.load(Relaxed);
+                assert!(generation.is_multiple_of(2), "a node was lost");
+            }
+        });
+    })
+}
 
 /// What holds of each of them.
 macro_rules! each {

@@ -65,9 +65,11 @@ impl<P: Platform> Ticket<P> {
 
     /// Spins until the lock, if somebody has it, was passed on once.
     pub(in crate::lock) fn wait_for_release(&self) {
-        // Relaxed: who goes on looks again.
-        let seen = self.serving.load(Relaxed);
+        // Acquire: pairs with the release in `unlock`, so that `next` is not read as it was before
+        // `seen` was drawn: we would wait for a release of a lock that is free.
+        let seen = self.serving.load(Acquire);
         if self.next.load(Relaxed) != seen {
+            // Relaxed: who goes on looks again.
             self.serving.wait_while(Relaxed, |serving| serving == seen);
         }
     }

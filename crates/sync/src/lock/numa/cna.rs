@@ -1,7 +1,7 @@
 //! The compact NUMA-aware lock: an MCS queue from which the owner takes who is far away.
 //!
-//! Source: D. Dice, A. Kogan, "Compact NUMA-aware Locks", EuroSys 2019, sections 4 and 5; without
-//! the shuffle reduction of section 6.
+//! Source: D. Dice, A. Kogan, "Compact NUMA-aware Locks", EuroSys 2019; without its shuffle
+//! reduction, which looks for neighbours less often while nobody is set aside.
 //!
 //! | byte | field | meaning |
 //! |---|---|---|

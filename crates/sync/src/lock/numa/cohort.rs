@@ -1,7 +1,7 @@
 //! Cohort locks: one lock for each socket, and one for the sockets.
 //!
 //! Source: D. Dice, V. Marathe, N. Shavit, "Lock Cohorting: A General Technique for Designing NUMA
-//! Locks", PPoPP 2012, sections 3.1 (C-BO-MCS) and 3.4 (C-TKT-MCS); `004_…`, "Cohort lock".
+//! Locks", PPoPP 2012: C-BO-MCS and C-TKT-MCS; `004_…`, "Cohort lock".
 //!
 //! | byte | field | meaning |
 //! |---|---|---|

@@ -2,7 +2,7 @@
 //! cohort lock for writers.
 //!
 //! Source: I. Calciu, D. Dice, Y. Lev, V. Luchangco, V. Marathe, N. Shavit, "NUMA-Aware
-//! Reader-Writer Locks", PPoPP 2013, section 3.3, with counters for each socket as read indicator;
+//! Reader-Writer Locks", PPoPP 2013: C-RW-WP, with a counter for each socket as read indicator;
 //! `004_…`, "RW cohort lock".
 //!
 //! | byte | field | meaning |

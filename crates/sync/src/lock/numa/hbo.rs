@@ -2,8 +2,8 @@
 //! the owner is on another socket.
 //!
 //! Source: Z. Radović, E. Hagersten, "Hierarchical Backoff Locks for Nonuniform Communication
-//! Architectures", HPCA 2003, "The HBO lock"; without the throttling of HBO_GT and the detection of
-//! starvation of HBO_GT_SD, which need a word for each socket.
+//! Architectures", HPCA 2003: HBO; without the throttling of HBO_GT and the detection of starvation
+//! of HBO_GT_SD, which need a word for each socket.
 //!
 //! ```text
 //! holder   0 free; else the owner's socket plus 1

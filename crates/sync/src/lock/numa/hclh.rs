@@ -184,7 +184,8 @@ impl<P: Platform, const SOCKETS: usize, const GATHER_NS: u32> Hclh<P, SOCKETS, G
 
     /// The caller looks at `node` no more. The last of two gives it back (HCLH-2).
     fn looked(node: Node<P>, spliced: u32) {
-        // Acquire and release: what the other has done with the node comes before its next use.
+        // Acquire and release: what the other has read of the node comes before its next use.
+        // mutant: only a load that reads what depends on it would tell, of which models have none.
         if spliced == 0 || node.waiter.wants.fetch_sub(1, AcqRel) == 1 {
             node.give();
         }

@@ -1,7 +1,7 @@
 //! The Malthusian lock (MCSCR): an MCS queue that is kept short, so that fewer threads take turns.
 //!
-//! Source: D. Dice, "Malthusian Locks", EuroSys 2017, section 5.1 (MCSCR), with waiters that spin
-//! and then park (MCSCR-STP); `000_…`, "Current blocking locks".
+//! Source: D. Dice, "Malthusian Locks", EuroSys 2017: MCSCR, with waiters that spin and then park;
+//! `000_…`, "Current blocking locks".
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
