@@ -3,10 +3,10 @@
 //! A word has its native size and holds its value in place, so that layout means what it means on
 //! a real machine: two words in 64 bytes share a line. The simulator keeps all else by address.
 //!
-//! Each access is one step of simulated time, as [`line`](crate::line) prices it, and takes effect
-//! at its end. Memory is sequentially consistent: a store waits for its line like any other write,
-//! so the orderings of the seam cost and change nothing here. Finding missing ones is the model
-//! checker's work.
+//! Each access is a step of simulated time, as [`line`](crate::line) prices it, and takes effect
+//! at its end; a store may be posted ([`buffer`](crate::buffer)). The orderings of the seam change
+//! nothing: each access is as strong as x86 makes it, where only a store may pass, and only later
+//! loads. Weaker machines are the model checker's work.
 //!
 //! Outside a simulation (a test that reads a counter afterwards) accesses act at once, unpriced.
 
@@ -15,10 +15,11 @@ use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use antiphon_platform::{Atomic, AtomicInteger, Budget};
 
-use crate::line::{Kind, LINE};
-use crate::os::{Watch, Watched, watch};
-use crate::step::access;
-use crate::world::{simulated, with};
+use crate::buffer::dropped;
+use crate::line::{Kind, LINE, LineId};
+use crate::watch::{Watch, Watched, watch};
+use crate::word::{self, Native};
+use crate::world::{World, simulated, with};
 
 /// Defines the word of one size.
 macro_rules! word {
@@ -28,23 +29,51 @@ macro_rules! word {
         #[derive(Debug)]
         pub struct $name(pub(crate) $native);
 
-        impl $name {
+        /// The native orderings are relaxed throughout: one host thread runs the simulation.
+        impl Native for $name {
             fn address(&self) -> usize {
                 core::ptr::from_ref(self).addr()
             }
 
-            /// One priced access, or an unpriced one outside a simulation. The native orderings
-            /// are relaxed throughout: one host thread runs the whole simulation.
-            fn apply<R>(&self, kind: Kind, effect: impl FnOnce(&$native) -> (R, bool)) -> R {
+            fn get(&self) -> u64 {
+                u64::from(self.0.load(Relaxed))
+            }
+
+            fn set(&self, value: u64) {
+                self.0.store(value as $value, Relaxed);
+            }
+        }
+
+        impl Drop for $name {
+            fn drop(&mut self) {
+                dropped(self.address());
+            }
+        }
+
+        impl $name {
+            /// What the calling thread would find now, without an access. Costs nothing: it is for
+            /// experiments.
+            #[must_use]
+            pub fn peek(&self) -> $value {
                 if simulated() {
-                    access(self.address(), kind, || effect(&self.0)).result
+                    with(|world| world.peek(self)) as $value
                 } else {
-                    effect(&self.0).0
+                    self.0.load(Relaxed)
                 }
             }
 
-            fn modify(&self, effect: impl FnOnce(&$native) -> $value) -> $value {
-                self.apply(Kind::ReadModifyWrite, |word| (effect(word), true))
+            /// Returns what the word held; `change` says what it holds then, if that changes.
+            fn modify(&self, change: impl FnOnce($value) -> Option<$value>) -> $value {
+                let change = |value| change(value as $value).map(u64::from);
+                if simulated() {
+                    return word::modify(self, Kind::ReadModifyWrite, |_, value| change(value)).value
+                        as $value;
+                }
+                let value = self.get();
+                if let Some(new) = change(value) {
+                    self.set(new);
+                }
+                value as $value
             }
 
             fn spin(
@@ -52,20 +81,27 @@ macro_rules! word {
                 deadline_ns: Option<u64>,
                 keep: impl Fn($value) -> bool,
             ) -> Result<$value, $value> {
+                let look = |world: &mut World, thread: usize, line: LineId| {
+                    let value = world.seen(thread, line, self);
+                    (value, keep(value as $value))
+                };
                 loop {
-                    let seen = access(self.address(), Kind::Load, || (self.0.load(Relaxed), false));
-                    if !keep(seen.result) {
-                        return Ok(seen.result);
+                    let seen = word::load(self);
+                    let value = seen.value as $value;
+                    if !keep(value) {
+                        return Ok(value);
                     }
-                    let watched = watch(Watch {
+                    let spot = Watch {
                         line: seen.line,
                         version: seen.version,
                         offset: (self.address() % LINE) as u8,
-                        value: u64::from(seen.result),
+                        value: seen.value,
                         deadline_ns,
-                    });
-                    if watched == Watched::Expired {
-                        return Err(seen.result);
+                    };
+                    match watch(spot, &look) {
+                        Watched::Changed => {}
+                        Watched::Found(value) => return Ok(value as $value),
+                        Watched::Expired(value) => return Err(value as $value),
                     }
                 }
             }
@@ -75,15 +111,20 @@ macro_rules! word {
             const ZERO: Self = Self($native::new(0));
 
             fn load(&self, _: Ordering) -> $value {
-                self.apply(Kind::Load, |word| (word.load(Relaxed), false))
+                if simulated() { word::load(self).value as $value } else { self.0.load(Relaxed) }
             }
 
             fn store(&self, value: $value, _: Ordering) {
-                self.apply(Kind::Store, |word| (word.store(value, Relaxed), true));
+                if simulated() {
+                    let stored = word::store(self, u64::from(value), |_| false);
+                    debug_assert!(stored, "nobody refuses it");
+                } else {
+                    self.0.store(value, Relaxed);
+                }
             }
 
             fn swap(&self, value: $value, _: Ordering) -> $value {
-                self.modify(|word| word.swap(value, Relaxed))
+                self.modify(|_| Some(value))
             }
 
             fn compare_exchange(
@@ -93,10 +134,8 @@ macro_rules! word {
                 _: Ordering,
                 _: Ordering,
             ) -> Result<$value, $value> {
-                self.apply(Kind::ReadModifyWrite, |word| {
-                    let result = word.compare_exchange(current, new, Relaxed, Relaxed);
-                    (result, result.is_ok())
-                })
+                let held = self.modify(|value| (value == current).then_some(new));
+                if held == current { Ok(held) } else { Err(held) }
             }
 
             fn wait_while(&self, _: Ordering, keep: impl Fn($value) -> bool) -> $value {
@@ -126,19 +165,19 @@ macro_rules! word {
 
         impl AtomicInteger<$value> for $name {
             fn fetch_add(&self, value: $value, _: Ordering) -> $value {
-                self.modify(|word| word.fetch_add(value, Relaxed))
+                self.modify(|held| Some(held.wrapping_add(value)))
             }
 
             fn fetch_sub(&self, value: $value, _: Ordering) -> $value {
-                self.modify(|word| word.fetch_sub(value, Relaxed))
+                self.modify(|held| Some(held.wrapping_sub(value)))
             }
 
             fn fetch_or(&self, value: $value, _: Ordering) -> $value {
-                self.modify(|word| word.fetch_or(value, Relaxed))
+                self.modify(|held| Some(held | value))
             }
 
             fn fetch_and(&self, value: $value, _: Ordering) -> $value {
-                self.modify(|word| word.fetch_and(value, Relaxed))
+                self.modify(|held| Some(held & value))
             }
         }
     };

@@ -3,18 +3,24 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Something that happens at a time. Each may have become void when its time comes; the number in
-/// it tells.
+use crate::line::LineId;
+
+/// Something that happens at a time. Those with a number may have become void when their time
+/// comes; the number tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
     /// A thread goes on, if its turn is still this one.
-    Resume { thread: usize, turn: u64 },
+    Resume { thread: u32, turn: u32 },
+    /// The request that has a line is done.
+    Served { line: LineId },
+    /// The first store in a thread's buffer, which found its line there, is done.
+    Stored { thread: u32 },
     /// A thread wants its core: it starts, or was woken.
-    Arrive { thread: usize },
+    Arrive { thread: u32 },
     /// A wait of a thread ends by its deadline, if it is still this wait.
-    Expire { thread: usize, wait: u64 },
+    Expire { thread: u32, wait: u32 },
     /// The slice of a core's present thread ends, if it is still this slice.
-    Slice { core: u32, slice: u64 },
+    Slice { core: u32, slice: u32 },
 }
 
 /// A queue of events, first by time and then by the order in which they were foreseen.

@@ -33,26 +33,39 @@
 //! on several host threads, and share nothing.
 
 mod atomic;
+mod balance;
+mod buffer;
 mod contention;
+mod distance;
 mod events;
+mod interrupt;
 mod line;
+mod lines;
+mod links;
 mod machine;
+mod model;
 mod nodes;
 mod os;
 mod outcome;
 mod platform;
 mod random;
+mod requests;
+mod shadow;
+mod sharers;
 mod simulation;
 mod step;
+mod watch;
+mod word;
 mod workload;
 mod world;
 
 pub use atomic::{SimU8, SimU16, SimU32, SimU64};
-pub use contention::{Pace, Use, contend};
+pub use contention::{Contention, Pace, Use, contend};
 pub use machine::{
     BadShape, CPUS, Class, Description, Idle, Interrupt, Kind, Known, Level, Machine, Number,
     PRESETS, Topology, Unit, Wrong, known,
 };
+pub use model::{Arbitration, Memory, Model};
 pub use outcome::{Counts, Outcome, Stuck, Wait, WaitsOn, Why, jain};
 pub use platform::Sim;
 pub use simulation::Simulation;

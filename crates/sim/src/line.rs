@@ -1,4 +1,4 @@
-//! Cache lines: who holds one, and what an access to it costs.
+//! Cache lines: who holds one, who has it next, and what that costs.
 //!
 //! ```text
 //!              first access by a
@@ -10,31 +10,42 @@
 //!                                    write by c: all other copies are invalidated
 //! ```
 //!
-//! Arbitration is first come, first served: requests are issued in order of simulated time, and a
-//! request begins when the one before it is done. So the state that a request finds is the one that
-//! the last *issued* request leaves, and its end can be computed when it is issued.
+//! A request that takes the line from somebody, or from memory, has it to itself: it is *served*,
+//! and others wait in a queue from which the [`Arbitration`](crate::Arbitration) picks. Until the
+//! request has reached whoever holds the line, up to [`HOLD_FIFTHS`] of its time, the holder goes
+//! on hitting.
+//! Reads of a shared line overlap: each cluster, the cores that share a last cache, fetches it once
+//! from the nearest that has it, and its cores then read from there one
+//! [`occupancy_ns`](Machine::occupancy_ns) apart. Capacity is infinite: a line leaves a cache by
+//! invalidation only.
 //!
-//! - LINE-1: of two accesses to a line of which one takes it away from somebody, the one that was
-//!   issued first takes effect first.
+//! - LINE-1: somebody waits in the queue only while somebody is served.
 //! - LINE-2: `version` changes with each value that is written, hit or not, equal or not. A waiter
 //!   sleeps only while the version is the one that it read.
 //!
-//! Reads of a shared line overlap: each last cache fetches it once from the nearest that has it,
-//! and its cores then read from there one [`occupancy_ns`](Machine::occupancy_ns) apart; from the
-//! nearest core that has it, if the cache need not hold what cores hold. Capacity is infinite: a
-//! line leaves a cache by invalidation only.
+//! What is here decides when an access is done and never what it finds: a value changes, and is
+//! read, at one instant, the end of the access. So a mistake here falsifies prices only.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::VecDeque;
 
 use crate::Machine;
+use crate::distance::Distances;
+use crate::links::Links;
+use crate::random::Random;
+use crate::shadow::Shadow;
+use crate::sharers::Sharers;
 
 /// Bytes of a line.
 pub(crate) const LINE: usize = 64;
 
+/// The most of a transfer that has passed when it reaches the line's holder, in fifths: it is any
+/// share up to that, two fifths on average. Were it always the same, whoever unlocks and locks
+/// again would always, or never, be faster than all others.
+const HOLD_FIFTHS: u64 = 4;
+
 /// A line's label: lines are counted in the order in which the simulation first touches them, so
 /// that nothing depends on where the host put them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LineId(pub(crate) u32);
 
 /// What an access does to its line.
@@ -54,16 +65,58 @@ pub(crate) enum Source {
     Memory,
 }
 
+/// On whose behalf a line is requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// A thread's access, for which it waits.
+    Access(u32),
+    /// The first store in a thread's buffer.
+    Buffer(u32),
+    /// One of several lines that a thread touches.
+    Touch(u32),
+}
+
+/// A core that wants a line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    pub(crate) core: u32,
+    pub(crate) kind: Kind,
+    pub(crate) by: By,
+    /// How many that came later were served before it.
+    pub(crate) passed: u32,
+}
+
+/// When a request is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Served {
+    /// Then, and nobody else has to wait for it.
+    At(u64),
+    /// Then, if [`Line::serve`] is called at that time.
+    Alone(u64),
+}
+
+/// What prices depend on, beside the line.
+pub(crate) struct Costs<'a> {
+    pub(crate) machine: &'a Machine,
+    pub(crate) distances: &'a Distances,
+    pub(crate) links: &'a mut Links,
+    pub(crate) random: &'a mut Random,
+    pub(crate) now_ns: u64,
+}
+
 /// One line.
 pub(crate) struct Line {
     /// The core that may write it, and is then the only sharer.
     owner: Option<u32>,
     sharers: Sharers,
-    /// The end of the last request that keeps all others out.
-    busy_until_ns: u64,
+    /// The request that is served, and when it has reached whoever holds the line.
+    served: Option<(Request, u64)>,
+    pub(crate) queue: VecDeque<Request>,
     /// The end of the last read of a shared copy: a writer waits for it, other readers don't.
     reads_until_ns: u64,
-    /// When the copy in each last cache can be read next.
+    /// When the copy at home can be read next.
+    home_ns: u64,
+    /// When the copy in each cluster's cache can be read next.
     ports_ns: Vec<u64>,
     /// LINE-2.
     pub(crate) version: u64,
@@ -71,231 +124,186 @@ pub(crate) struct Line {
     pub(crate) watchers: Vec<usize>,
     /// Who wrote last.
     pub(crate) writer: Option<usize>,
+    /// Words of which others see an older value.
+    pub(crate) shadows: Vec<Shadow>,
 }
 
 impl Line {
-    fn new(machine: &Machine) -> Self {
+    pub(crate) fn new(distances: &Distances) -> Self {
         Self {
             owner: None,
-            sharers: Sharers::new(machine),
-            busy_until_ns: 0,
+            sharers: Sharers::new(distances),
+            served: None,
+            queue: VecDeque::new(),
             reads_until_ns: 0,
-            ports_ns: vec![0; machine.topology.caches() as usize],
+            home_ns: 0,
+            ports_ns: vec![0; distances.clusters as usize],
             version: 0,
             watchers: Vec::new(),
             writer: None,
+            shadows: Vec::new(),
         }
     }
 
-    /// Takes the request of `core`, issued now, into the line's order. Returns when it is done.
-    pub(crate) fn issue(
-        &mut self,
-        machine: &Machine,
-        core: u32,
-        kind: Kind,
-        now_ns: u64,
-    ) -> (u64, Source) {
-        let done = match kind {
-            Kind::Load => self.issue_read(machine, core, now_ns),
-            Kind::Store | Kind::ReadModifyWrite => self.issue_write(machine, core, kind, now_ns),
+    /// Whether an access of `core` hits, now.
+    pub(crate) fn hits(&self, core: u32, kind: Kind, now_ns: u64) -> bool {
+        let holds = match kind {
+            Kind::Load => self.sharers.holds(core),
+            Kind::Store | Kind::ReadModifyWrite => self.owner == Some(core),
         };
-        self.sharers.add(machine, core);
-        done
+        let taken = |&(by, reached_ns): &(Request, u64)| {
+            now_ns >= reached_ns && (kind != Kind::Load || by.kind != Kind::Load)
+        };
+        holds && !self.served.as_ref().is_some_and(taken)
     }
 
-    fn issue_read(&mut self, machine: &Machine, core: u32, now_ns: u64) -> (u64, Source) {
-        if self.sharers.holds(core) {
-            return (now_ns + machine.hit_ns, Source::Hit);
+    pub(crate) fn is_busy(&self) -> bool {
+        self.served.is_some()
+    }
+
+    /// The core that has the line or last had it to itself, to arbitrate by.
+    pub(crate) fn holder(&self) -> Option<u32> {
+        self.owner
+    }
+
+    /// Begins to serve a request. The line must not be busy.
+    pub(crate) fn begin(&mut self, request: Request, costs: &mut Costs<'_>) -> (Served, Source) {
+        if self.hits(request.core, request.kind, costs.now_ns) {
+            let at_ns = costs.now_ns + hit_ns(costs.machine, request.kind);
+            return self.alone(costs.random, request, costs.now_ns, at_ns, Source::Hit);
         }
-        let begin_ns = now_ns.max(self.busy_until_ns);
-        let cache = machine.topology.cache_of(core);
-        let port = cache as usize;
-        if let Some(owner) = self.owner.take() {
-            let cost_ns = machine.transfer_ns(owner, core);
-            self.busy_until_ns = begin_ns + cost_ns;
-            self.ports_ns[port] = self.busy_until_ns;
-            return (self.busy_until_ns, source_of(machine, owner, core));
+        match request.kind {
+            Kind::Load => self.begin_read(request, costs),
+            Kind::Store | Kind::ReadModifyWrite => self.begin_write(request, costs),
+        }
+    }
+
+    fn alone(
+        &mut self,
+        random: &mut Random,
+        request: Request,
+        begin_ns: u64,
+        done_ns: u64,
+        source: Source,
+    ) -> (Served, Source) {
+        let most_ns = (done_ns - begin_ns) * HOLD_FIFTHS / 5;
+        self.served = Some((request, begin_ns + random.up_to(most_ns)));
+        (Served::Alone(done_ns), source)
+    }
+
+    fn begin_read(&mut self, request: Request, costs: &mut Costs<'_>) -> (Served, Source) {
+        let now_ns = costs.now_ns;
+        if let Some(owner) = self.owner {
+            let (begin_ns, cost_ns, source) = costs.between_cores(owner, request.core);
+            return self.alone(costs.random, request, begin_ns, begin_ns + cost_ns, source);
         }
         if self.sharers.is_empty() {
-            self.owner = Some(core);
-            self.busy_until_ns = begin_ns + machine.memory_ns(core);
-            return (self.busy_until_ns, Source::Memory);
+            let done_ns = now_ns + costs.machine.memory_ns(request.core);
+            return self.alone(costs.random, request, now_ns, done_ns, Source::Memory);
         }
-        let (done_ns, source) = if self.sharers.on(cache) > 0 {
-            let begin_ns = begin_ns.max(self.ports_ns[port]);
-            self.ports_ns[port] = begin_ns + machine.occupancy_ns;
-            (begin_ns + self.near_read_ns(machine, core), Source::Local)
+        let cluster = costs.distances.cluster_of(request.core);
+        let port_ns = &mut self.ports_ns[cluster as usize];
+        let (done_ns, source) = if self.sharers.on(cluster) > 0 {
+            let begin_ns = now_ns.max(*port_ns);
+            *port_ns = begin_ns + costs.machine.occupancy_ns;
+            (begin_ns + costs.near_ns(cluster), Source::Local)
         } else {
-            let from = self.sharers.nearest(machine, core);
-            self.busy_until_ns = begin_ns + machine.occupancy_ns;
-            self.ports_ns[port] = begin_ns + machine.transfer_ns(from, core);
-            (self.ports_ns[port], source_of(machine, from, core))
+            // From the nearest copy, by way of the line's home.
+            let elsewhere = self.sharers.elsewhere(cluster);
+            let nearest = elsewhere.min_by_key(|&from| costs.distances.between_ns(from, cluster));
+            let nearest = nearest.expect("there are copies, and none is here");
+            let begin_ns = now_ns.max(self.home_ns);
+            self.home_ns = begin_ns + costs.machine.occupancy_ns;
+            let (begin_ns, cost_ns, source) = costs.between(nearest, cluster, begin_ns);
+            *port_ns = begin_ns + cost_ns;
+            (*port_ns, source)
         };
         self.reads_until_ns = self.reads_until_ns.max(done_ns);
-        (done_ns, source)
+        self.sharers.add(costs.distances, request.core);
+        (Served::At(done_ns), source)
     }
 
-    /// A read of a clean copy that the last cache of `core` holds, or somebody behind it.
-    fn near_read_ns(&self, machine: &Machine, core: u32) -> u64 {
-        if machine.topology.inclusive() {
-            machine.cache_ns()
-        } else {
-            machine.transfer_ns(self.sharers.nearest(machine, core), core)
+    fn begin_write(&mut self, request: Request, costs: &mut Costs<'_>) -> (Served, Source) {
+        let core = request.core;
+        let begin_ns = costs.now_ns.max(self.reads_until_ns).max(self.home_ns);
+        if let Some(owner) = self.owner {
+            let (begin_ns, cost_ns, source) = costs.between_cores(owner, core);
+            return self.alone(costs.random, request, begin_ns, begin_ns + cost_ns, source);
         }
-    }
-
-    fn issue_write(
-        &mut self,
-        machine: &Machine,
-        core: u32,
-        kind: Kind,
-        now_ns: u64,
-    ) -> (u64, Source) {
-        let begin_ns = now_ns.max(self.busy_until_ns).max(self.reads_until_ns);
-        let hit_ns = if kind == Kind::Store { machine.hit_ns } else { machine.rmw_ns };
-        let (cost_ns, source) = if let Some(from) = self.sharers.farthest(machine, core) {
-            let caches = self.sharers.other_caches(machine.topology.cache_of(core));
-            let further = u64::from(caches.saturating_sub(1)) * machine.invalidate_ns;
-            let asked_ns = if self.owner.is_none() { machine.shared_write_ns } else { 0 };
-            let cost_ns = (machine.transfer_ns(from, core) + further).max(asked_ns);
-            (cost_ns, source_of(machine, from, core))
-        } else if self.sharers.holds(core) {
-            (hit_ns, Source::Hit)
-        } else {
-            (machine.memory_ns(core) + hit_ns, Source::Memory)
+        if self.sharers.is_empty() {
+            let done_ns =
+                begin_ns + costs.machine.memory_ns(core) + hit_ns(costs.machine, request.kind);
+            return self.alone(costs.random, request, begin_ns, done_ns, Source::Memory);
+        }
+        let cluster = costs.distances.cluster_of(core);
+        // The farthest copy decides, and each cluster's answer takes a while to be received.
+        let mut farthest = None;
+        let mut clusters = 0;
+        for from in self.sharers.elsewhere(cluster) {
+            clusters += 1;
+            farthest = farthest.max(Some((costs.distances.between_ns(from, cluster), from)));
+        }
+        let Some((_, farthest)) = farthest else {
+            let cost_ns = costs.distances.within_ns(cluster);
+            let done_ns = begin_ns + cost_ns.max(costs.machine.shared_write_ns);
+            return self.alone(costs.random, request, begin_ns, done_ns, Source::Local);
         };
-        self.owner = Some(core);
-        self.sharers.clear();
-        self.busy_until_ns = begin_ns + cost_ns;
-        (self.busy_until_ns, source)
+        let (begin_ns, cost_ns, source) = costs.between(farthest, cluster, begin_ns);
+        let further_ns = (clusters - 1) * costs.machine.invalidate_ns;
+        let cost_ns = (cost_ns + further_ns).max(costs.machine.shared_write_ns);
+        self.alone(costs.random, request, begin_ns, begin_ns + cost_ns, source)
+    }
+
+    /// The request that is served is done.
+    pub(crate) fn end(&mut self, distances: &Distances, now_ns: u64) -> Request {
+        let (request, _) = self.served.take().expect("a request is served");
+        if request.kind == Kind::Load {
+            let cluster = distances.cluster_of(request.core);
+            let fresh = self.sharers.is_empty();
+            self.owner =
+                if fresh || self.owner == Some(request.core) { Some(request.core) } else { None };
+            self.sharers.add(distances, request.core);
+            self.ports_ns[cluster as usize] = now_ns;
+        } else {
+            self.owner = Some(request.core);
+            self.sharers.leave(distances, request.core);
+        }
+        request
     }
 }
 
-fn source_of(machine: &Machine, from: u32, to: u32) -> Source {
-    if machine.socket_of(from) == machine.socket_of(to) { Source::Local } else { Source::Remote }
+/// What an access takes that finds its line.
+pub(crate) const fn hit_ns(machine: &Machine, kind: Kind) -> u64 {
+    match kind {
+        Kind::ReadModifyWrite => machine.rmw_ns,
+        Kind::Load | Kind::Store => machine.hit_ns,
+    }
 }
 
-/// A set of cores, counted by last cache.
-struct Sharers {
-    cores: Vec<u64>,
-    by_cache: Vec<u32>,
-}
-
-impl Sharers {
-    fn new(machine: &Machine) -> Self {
-        let words = machine.cores().div_ceil(64) as usize;
-        Self { cores: vec![0; words], by_cache: vec![0; machine.topology.caches() as usize] }
-    }
-
-    fn holds(&self, core: u32) -> bool {
-        self.cores[core as usize / 64] & (1 << (core % 64)) != 0
-    }
-
-    fn add(&mut self, machine: &Machine, core: u32) {
-        if !self.holds(core) {
-            self.cores[core as usize / 64] |= 1 << (core % 64);
-            self.by_cache[machine.topology.cache_of(core) as usize] += 1;
+impl Costs<'_> {
+    /// A read of a line that the cluster's cache has, or else another of its cores.
+    fn near_ns(&self, cluster: u32) -> u64 {
+        match self.machine.topology.cache_ns() {
+            Some(cache_ns) if self.machine.topology.inclusive() => cache_ns,
+            _ => self.distances.within_ns(cluster),
         }
     }
 
-    fn clear(&mut self) {
-        self.cores.fill(0);
-        self.by_cache.fill(0);
-    }
-
-    fn on(&self, cache: u32) -> u32 {
-        self.by_cache[cache as usize]
-    }
-
-    fn is_empty(&self) -> bool {
-        self.by_cache.iter().all(|&count| count == 0)
-    }
-
-    /// How many last caches other than this one have a copy.
-    fn other_caches(&self, cache: u32) -> u32 {
-        let held = self.by_cache.iter().filter(|&&count| count > 0).count() as u32;
-        held - u32::from(self.on(cache) > 0)
-    }
-
-    /// Those other than `core`.
-    fn others(&self, core: u32) -> impl Iterator<Item = u32> {
-        let words = (0..).zip(&self.cores);
-        let of = |(number, &word): (u32, &u64)| {
-            let mut rest = word;
-            std::iter::from_fn(move || {
-                let bit = (rest != 0).then(|| rest.trailing_zeros())?;
-                rest &= rest - 1;
-                Some(number * 64 + bit)
-            })
-        };
-        words.flat_map(of).filter(move |&other| other != core)
-    }
-
-    /// The core nearest to `core` that has a copy; `core` itself if none has.
-    fn nearest(&self, machine: &Machine, core: u32) -> u32 {
-        self.others(core).min_by_key(|&from| machine.transfer_ns(from, core)).unwrap_or(core)
-    }
-
-    /// The core farthest from `core` that has a copy, if another has.
-    fn farthest(&self, machine: &Machine, core: u32) -> Option<u32> {
-        self.others(core).max_by_key(|&from| machine.transfer_ns(from, core))
-    }
-}
-
-/// All lines of a machine that were ever touched.
-#[derive(Default)]
-pub(crate) struct Lines {
-    /// From host address to label. Looked up only, never iterated: its order is the host's.
-    labels: HashMap<usize, LineId, BuildHasherDefault<AddressHasher>>,
-    lines: Vec<Line>,
-    names: HashMap<u32, &'static str>,
-}
-
-impl Lines {
-    /// The line of a host address, labelled now if this is its first touch.
-    pub(crate) fn label(&mut self, machine: &Machine, address: usize) -> LineId {
-        let fresh = LineId(self.lines.len() as u32);
-        let label = *self.labels.entry(address / LINE).or_insert(fresh);
-        if label == fresh {
-            self.lines.push(Line::new(machine));
+    /// When a line leaves one core for another, how long that takes, and how far it is.
+    fn between_cores(&mut self, from: u32, to: u32) -> (u64, u64, Source) {
+        let (one, other) = (self.distances.cluster_of(from), self.distances.cluster_of(to));
+        if one == other {
+            let cost_ns = self.machine.transfer_ns(from, to);
+            return (self.now_ns, cost_ns, Source::Local);
         }
-        label
+        self.between(one, other, self.now_ns)
     }
 
-    pub(crate) fn get(&self, label: LineId) -> &Line {
-        &self.lines[label.0 as usize]
-    }
-
-    pub(crate) fn get_mut(&mut self, label: LineId) -> &mut Line {
-        &mut self.lines[label.0 as usize]
-    }
-
-    pub(crate) fn set_name(&mut self, label: LineId, name: &'static str) {
-        self.names.insert(label.0, name);
-    }
-
-    pub(crate) fn name(&self, label: LineId) -> Option<&'static str> {
-        self.names.get(&label.0).copied()
-    }
-}
-
-/// Spreads addresses; the default hasher would be most of the simulator's time.
-#[derive(Default)]
-pub(crate) struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_usize(usize::from(byte));
+    fn between(&mut self, from: u32, to: u32, begin_ns: u64) -> (u64, u64, Source) {
+        let cost_ns = self.distances.between_ns(from, to);
+        match self.links.pass(from, to, begin_ns) {
+            Some(begin_ns) => (begin_ns, cost_ns, Source::Remote),
+            None => (begin_ns, cost_ns, Source::Local),
         }
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        // Fibonacci hashing; the rotation brings the good high bits to where the table looks.
-        self.0 = (self.0 ^ number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
     }
 }

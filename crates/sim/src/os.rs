@@ -11,20 +11,23 @@
 //! (interrupted at any instant) or watches a line (spins: it keeps its core, and costs no events
 //! until the line changes). Each core has one queue, the highest rank first and equals as they
 //! came; a slice ends only while others wait for the core. Threads stay on the core that they were
-//! placed on: there is no load balancing, and a woken thread preempts only one of a lower rank. All
-//! have the same rank unless they say otherwise, or are lent another.
+//! placed on unless the load is [balanced](crate::balance), and a woken thread preempts only one of
+//! a lower rank. All have the same rank unless they say otherwise, or are lent another.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
+use std::ptr::NonNull;
 use std::rc::Rc;
 
 use antiphon_platform::{Local, RANK};
 use corosensei::Yielder;
 
+use crate::buffer::Buffer;
 use crate::events::Event;
-use crate::line::LineId;
+use crate::line::By;
 use crate::random::Random;
-use crate::step::step;
+use crate::step::{Touch, call};
+use crate::watch::{Look, Watch};
 use crate::world::{World, suspend, with};
 use crate::{OwnLine, Owns, Sim};
 
@@ -37,22 +40,12 @@ pub(crate) enum State {
     Computing { until_ns: u64 },
     /// Spins on a line.
     Watching(Watch),
+    /// Spins, and the line has changed: it is read again. As a step it is not interrupted.
+    Rereading(Watch),
     /// Sleeps, or has not started.
     Asleep(Option<Sleep>),
     /// Is over.
     Finished,
-}
-
-/// A wait for a line to change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Watch {
-    pub(crate) line: LineId,
-    /// Waits while the line has this version (LINE-2).
-    pub(crate) version: u64,
-    /// Where in the line, and what the thread saw there; for reports.
-    pub(crate) offset: u8,
-    pub(crate) value: u64,
-    pub(crate) deadline_ns: Option<u64>,
 }
 
 /// A sleep in `park`.
@@ -66,11 +59,13 @@ pub(crate) struct Sleep {
 /// One simulated thread.
 pub(crate) struct Thread {
     pub(crate) core: u32,
+    /// It stays there.
+    pub(crate) pinned: bool,
     pub(crate) state: State,
     /// Which of its foreseen turns is valid.
-    pub(crate) turn: u64,
+    pub(crate) turn: u32,
     /// Which of its waits this is; voids the deadlines of earlier ones.
-    wait: u64,
+    pub(crate) wait: u32,
     pub(crate) yielder: *const Yielder<(), ()>,
     pub(crate) local: Rc<OwnLine<Local<Sim>>>,
     pub(crate) random: Random,
@@ -84,12 +79,23 @@ pub(crate) struct Thread {
     pub(crate) owns: Owns,
     /// It is about to wake another.
     pub(crate) wakes: bool,
+    pub(crate) buffer: Buffer,
+    pub(crate) touch: Touch,
+    /// While the thread spins: its own look, which the event loop takes in its place.
+    pub(crate) look: Option<NonNull<Look<'static>>>,
+    /// What that has found, if it ends the wait.
+    pub(crate) found: Option<u64>,
+    /// What interrupts have taken from it, to be made up for.
+    pub(crate) stolen_ns: u64,
+    /// It is new on its core.
+    pub(crate) migrates: bool,
 }
 
 impl Thread {
-    pub(crate) fn new(core: u32, random: Random) -> Self {
+    pub(crate) fn new(core: u32, pinned: bool, random: Random) -> Self {
         Self {
             core,
+            pinned,
             state: State::Asleep(None),
             turn: 0,
             wait: 0,
@@ -102,6 +108,12 @@ impl Thread {
             lent: 0,
             owns: Owns::No,
             wakes: false,
+            buffer: Buffer::default(),
+            touch: Touch::default(),
+            look: None,
+            found: None,
+            stolen_ns: 0,
+            migrates: false,
         }
     }
 
@@ -119,42 +131,19 @@ pub(crate) struct Core {
     last: Option<usize>,
     pub(crate) queue: VecDeque<usize>,
     /// Counts dispatches; voids the ends of earlier slices.
-    slice: u64,
-    slice_began_ns: u64,
+    slice: u32,
+    pub(crate) slice_began_ns: u64,
     slice_foreseen: bool,
     /// The slice is over, but the current thread has a step in flight.
-    slice_over: bool,
-}
-
-/// How a wait for a line came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum Watched {
-    Changed,
-    Expired,
-}
-
-/// Spins until the line changes or the deadline comes.
-pub(crate) fn watch(watch: Watch) -> Watched {
-    if watch.deadline_ns.is_some_and(|deadline_ns| deadline_ns <= with(|world| world.now_ns)) {
-        return Watched::Expired;
-    }
-    if !with(|world| world.begin_watch(watch)) {
-        return Watched::Changed;
-    }
-    loop {
-        suspend();
-        if let Some(watched) = with(|world| world.end_watch(watch)) {
-            return watched;
-        }
-        // Was preempted and is back, and nothing has changed: goes on watching.
-    }
+    pub(crate) slice_over: bool,
+    /// Since when nobody has wanted it.
+    pub(crate) idle_since_ns: u64,
 }
 
 /// Sleeps until woken or until the deadline comes; not at all if `awake` says so once the thread
 /// is committed to sleep.
 pub(crate) fn sleep(sleep: Sleep, awake: impl FnOnce() -> bool) {
-    step(|world| world.machine.park_ns);
+    call(|world| world.machine.park_ns);
     if awake() {
         return;
     }
@@ -172,16 +161,27 @@ impl World {
             }
             self.now_ns = at_ns;
             match event {
-                Event::Resume { thread, turn } if self.threads[thread].turn == turn => {
+                Event::Resume { thread, turn } if self.threads[thread as usize].turn == turn => {
+                    let thread = thread as usize;
+                    if self.looks_on(thread) {
+                        continue;
+                    }
                     let state = &mut self.threads[thread].state;
                     if matches!(state, State::Computing { .. }) {
                         *state = State::Step;
                     }
                     return Some(thread);
                 }
-                Event::Arrive { thread } => self.arrive(thread),
-                Event::Expire { thread, wait } if self.threads[thread].wait == wait => {
-                    self.expire(thread);
+                Event::Served { line } => match self.end_request(line).by {
+                    By::Access(thread) if self.looks_on(thread as usize) => {}
+                    By::Access(thread) => return Some(thread as usize),
+                    By::Buffer(thread) => self.stored(thread as usize),
+                    By::Touch(thread) => self.touched(thread, at_ns),
+                },
+                Event::Stored { thread } => self.stored(thread as usize),
+                Event::Arrive { thread } => self.arrive(thread as usize),
+                Event::Expire { thread, wait } if self.threads[thread as usize].wait == wait => {
+                    self.expire(thread as usize);
                 }
                 Event::Slice { core, slice } if self.cores[core as usize].slice == slice => {
                     if self.waits_for_ever() {
@@ -198,23 +198,23 @@ impl World {
     /// Whether each thread that is not over waits for another. Without this, spinners that share a
     /// core would preempt each other for ever.
     fn waits_for_ever(&self) -> bool {
-        self.threads.iter().all(|thread| match thread.state {
-            State::Watching(watch) => watch.deadline_ns.is_none() && !self.has_changed(watch),
-            State::Asleep(Some(sleep)) => sleep.deadline_ns.is_none(),
-            State::Finished => true,
-            State::Step | State::Computing { .. } | State::Asleep(None) => false,
-        })
-    }
-
-    fn has_changed(&self, watch: Watch) -> bool {
-        self.lines.get(watch.line).version != watch.version
+        self.posted == 0
+            && self.threads.iter().all(|thread| match thread.state {
+                State::Watching(watch) => watch.deadline_ns.is_none() && !self.has_changed(watch),
+                State::Asleep(Some(sleep)) => sleep.deadline_ns.is_none(),
+                State::Finished => true,
+                State::Step
+                | State::Computing { .. }
+                | State::Rereading(_)
+                | State::Asleep(None) => false,
+            })
     }
 
     /// A thread wants its core.
     fn arrive(&mut self, thread: usize) {
         self.record(thread, 8, 0);
         self.threads[thread].state = State::Step;
-        let core = self.threads[thread].core;
+        let core = self.place(thread);
         self.cores[core as usize].queue.push_back(thread);
         if self.cores[core as usize].current.is_none() {
             self.dispatch(core);
@@ -227,18 +227,33 @@ impl World {
     /// Gives a core that nobody has to the first who wants it.
     fn dispatch(&mut self, number: u32) {
         let core = &mut self.cores[number as usize];
-        core.slice += 1;
+        core.slice = core.slice.wrapping_add(1);
         core.slice_foreseen = false;
         core.slice_over = false;
         let ranks = core.queue.iter().map(|&thread| self.threads[thread].effective_rank());
         // The first of those that are equally urgent.
         let first = ranks.enumerate().max_by_key(|&(place, rank)| (rank, Reverse(place)));
-        core.current = first.and_then(|(place, _)| core.queue.remove(place));
-        let Some(thread) = core.current else { return };
+        let was_idle = core.current.is_none();
+        let first = first.and_then(|(place, _)| core.queue.remove(place));
+        let next = first.or_else(|| self.pull(number));
+        let core = &mut self.cores[number as usize];
+        core.current = next;
+        let Some(thread) = next else {
+            core.idle_since_ns = if was_idle { core.idle_since_ns } else { self.now_ns };
+            return;
+        };
         core.slice_began_ns = self.now_ns;
+        if was_idle {
+            let idle_ns = self.now_ns - core.idle_since_ns;
+            let state = self.machine.idle.iter().rfind(|state| state.after_ns <= idle_ns);
+            core.slice_began_ns += state.map_or(0, |state| state.exit_ns);
+        }
         if core.last.replace(thread) != Some(thread) {
             core.slice_began_ns += self.machine.switch_ns;
             self.counts.switches += 1;
+        }
+        if std::mem::take(&mut self.threads[thread].migrates) {
+            core.slice_began_ns += self.machine.migrate_ns;
         }
         let mut at_ns = core.slice_began_ns;
         if let State::Computing { until_ns } = &mut self.threads[thread].state {
@@ -263,7 +278,7 @@ impl World {
     fn slice_over(&mut self, number: u32) {
         let core = &mut self.cores[number as usize];
         let Some(thread) = core.current else { return };
-        if self.threads[thread].state == State::Step {
+        if matches!(self.threads[thread].state, State::Step | State::Rereading(_)) {
             // An access in flight completes first: between the moment at which a line changes
             // hands and the one at which its value does, nobody else may come in.
             core.slice_over = true;
@@ -313,89 +328,51 @@ impl World {
         self.reconsider(me);
     }
 
-    /// Between two steps of the running thread: gives the core up if the slice is over. The caller
-    /// must then suspend.
+    /// Between two steps of the running thread: makes up for interrupts, or gives the core up if
+    /// the slice is over. The caller must then suspend, and ask again.
     #[must_use]
     pub(crate) fn yields_core(&mut self) -> bool {
-        let due = self.cores[self.my_core() as usize].slice_over;
+        let me = self.me();
+        let thread = &mut self.threads[me];
+        if thread.stolen_ns > 0 {
+            let at_ns = self.now_ns + std::mem::take(&mut thread.stolen_ns);
+            self.resume_at(me, at_ns);
+            return true;
+        }
+        let due = self.cores[self.threads[me].core as usize].slice_over;
         if due {
-            self.preempt(self.me());
+            self.preempt(me);
         }
         due
     }
 
-    /// Moves the thread that has its core to the end of the queue.
-    fn preempt(&mut self, thread: usize) {
+    /// Moves the thread that has its core to the end of the queue, or to an idle core.
+    pub(crate) fn preempt(&mut self, thread: usize) {
         self.counts.preemptions += 1;
         self.record(thread, 10, 0);
         let now_ns = self.now_ns;
         let preempted = &mut self.threads[thread];
         // Voids what is foreseen for it: the end of its computing, or its answer to a change.
-        preempted.turn += 1;
+        preempted.turn = preempted.turn.wrapping_add(1);
         if let State::Computing { until_ns } = &mut preempted.state {
             // It may be preempted in the very switch to it.
             *until_ns = until_ns.saturating_sub(now_ns);
         }
         let core = preempted.core;
-        self.cores[core as usize].queue.push_back(thread);
+        let to = self.place(thread);
+        self.cores[to as usize].queue.push_back(thread);
+        if to != core {
+            self.dispatch(to);
+        }
         self.dispatch(core);
     }
 
-    /// `false` if the line has changed already.
-    fn begin_watch(&mut self, watch: Watch) -> bool {
-        // Not "is the line still shared": a write may have come and gone since the read.
-        if self.has_changed(watch) {
-            return false;
-        }
-        let me = self.me();
-        self.spinners += 1;
-        self.threads[me].state = State::Watching(watch);
-        self.lines.get_mut(watch.line).watchers.push(me);
-        self.foresee_expiry(me, watch.deadline_ns);
-        // The slice may have ended during the read before.
-        let _suspends_anyway = self.yields_core();
-        true
-    }
-
-    /// The line of a watcher has been written. If that is off its core, it will see for itself.
-    pub(crate) fn line_changed(&mut self, thread: usize, line: LineId) {
-        let State::Watching(watch) = self.threads[thread].state else { return };
-        if watch.line == line {
-            self.resume_if_current(thread);
-        }
-    }
-
-    fn resume_if_current(&mut self, thread: usize) {
-        let core = &self.cores[self.threads[thread].core as usize];
-        if core.current == Some(thread) {
-            let at_ns = self.now_ns.max(core.slice_began_ns);
-            self.resume_at(thread, at_ns);
-        }
-    }
-
-    /// How the wait of the running thread has come out; `None` if it has not.
-    fn end_watch(&mut self, watch: Watch) -> Option<Watched> {
-        let me = self.me();
-        let watched = if self.has_changed(watch) {
-            Watched::Changed
-        } else if watch.deadline_ns.is_some_and(|deadline_ns| deadline_ns <= self.now_ns) {
-            // Else a line that nobody writes would collect watchers for ever.
-            self.lines.get_mut(watch.line).watchers.retain(|&watcher| watcher != me);
-            Watched::Expired
-        } else {
-            return None;
-        };
-        self.spinners -= 1;
-        self.threads[me].wait += 1;
-        self.threads[me].state = State::Step;
-        Some(watched)
-    }
-
-    fn foresee_expiry(&mut self, thread: usize, deadline_ns: Option<u64>) {
-        self.threads[thread].wait += 1;
+    pub(crate) fn foresee_expiry(&mut self, thread: usize, deadline_ns: Option<u64>) {
+        self.threads[thread].wait = self.threads[thread].wait.wrapping_add(1);
         if let Some(deadline_ns) = deadline_ns {
             let wait = self.threads[thread].wait;
-            self.events.push(deadline_ns.max(self.now_ns), Event::Expire { thread, wait });
+            let event = Event::Expire { thread: thread as u32, wait };
+            self.events.push(deadline_ns.max(self.now_ns), event);
         }
     }
 
@@ -403,7 +380,7 @@ impl World {
         match self.threads[thread].state {
             State::Watching(_) => self.resume_if_current(thread),
             State::Asleep(_) => self.wake(thread),
-            State::Step | State::Computing { .. } | State::Finished => {}
+            State::Step | State::Rereading(_) | State::Computing { .. } | State::Finished => {}
         }
     }
 
@@ -423,13 +400,13 @@ impl World {
     fn wake(&mut self, thread: usize) {
         let sleeper = &mut self.threads[thread];
         let State::Asleep(Some(sleep)) = sleeper.state else { return };
-        sleeper.wait += 1;
+        sleeper.wait = sleeper.wait.wrapping_add(1);
         sleeper.state = State::Asleep(None);
         self.sleepers.remove(&sleep.node);
         self.counts.wakes += 1;
         let jitter_ns = self.random.up_to(self.machine.wake_jitter_ns);
         let at_ns = self.now_ns + self.machine.wake_latency_ns + jitter_ns;
-        self.events.push(at_ns, Event::Arrive { thread });
+        self.events.push(at_ns, Event::Arrive { thread: thread as u32 });
     }
 
     /// Wakes who sleeps on a node, if somebody does.

@@ -14,6 +14,8 @@ pub struct Counts {
     pub remote_transfers: u64,
     /// Lines that no cache held.
     pub memory_reads: u64,
+    /// Stores that were posted: their threads went on before they were done.
+    pub posted: u64,
     /// Times that a thread went to sleep.
     pub parks: u64,
     /// Times that a sleeping thread was woken, by another or by its deadline.
@@ -22,6 +24,8 @@ pub struct Counts {
     pub switches: u64,
     /// Times that a thread lost its core because its slice was over.
     pub preemptions: u64,
+    /// Times that a thread went to another core.
+    pub migrations: u64,
     /// Heavy fences.
     pub heavy_fences: u64,
     /// Atomic read-modify-writes of threads that owned a lock as they did them, as told by

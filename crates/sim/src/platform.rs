@@ -8,10 +8,11 @@ use antiphon_platform::{
 };
 
 use crate::atomic::{SimU8, SimU16, SimU32, SimU64};
-use crate::line::Kind;
+use crate::buffer::drain;
 use crate::nodes::NODES;
 use crate::os::{Sleep, State, sleep};
-use crate::step::{access, heavy_fence, step};
+use crate::step::{call, heavy_fence, step};
+use crate::word;
 use crate::workload::{Owns, owns};
 use crate::world::{local, simulated, with};
 
@@ -119,13 +120,13 @@ impl Platform for Sim {
 
     /// Costs a wake: it is a call of the system.
     fn lend(thread: ThreadId, rank: u8) -> Result<(), Unsupported> {
-        step(|world| world.machine.wake_ns);
+        call(|world| world.machine.wake_ns);
         with(|world| world.lend(thread.0 as usize - 1, rank));
         Ok(())
     }
 
     fn reclaim(thread: ThreadId) {
-        step(|world| world.machine.wake_ns);
+        call(|world| world.machine.wake_ns);
         with(|world| world.reclaim(thread.0 as usize - 1));
     }
 
@@ -141,6 +142,7 @@ impl Platform for Sim {
 
     fn fence(order: Ordering) {
         if order == Ordering::SeqCst && simulated() {
+            drain();
             step(|world| world.machine.fence_ns);
         }
     }
@@ -153,20 +155,14 @@ impl Platform for Sim {
         if raised {
             return false;
         }
-        // The flag is looked at again as the store takes effect, in the same instant: whoever
-        // raised it in between restarted us.
-        let effect = || {
-            let stores = flag.0.load(Relaxed) == 0;
-            if stores {
-                word.0.store(value, Relaxed);
-            }
-            (stores, stores)
-        };
-        if simulated() {
-            access(core::ptr::from_ref(word).addr(), Kind::Store, effect).result
-        } else {
-            effect().0
+        if !simulated() {
+            word.store(value, Relaxed);
+            return true;
         }
+        // The flag is looked at again in the instant in which the store is posted or done: whoever
+        // raised it in between restarted us, and whoever raises it later waits in its heavy fence
+        // for what was posted before.
+        word::store(word, u64::from(value), |world| world.peek(flag) != 0)
     }
 
     fn light() -> bool {
@@ -192,7 +188,7 @@ impl Platform for Sim {
         // The node's address names the sleep, as a futex word's does; the raw look at the token is
         // the kernel's, under its lock.
         let node = core::ptr::from_ref(waiter).addr();
-        sleep(Sleep { node, deadline_ns }, || token.0.load(Relaxed) != ASLEEP);
+        sleep(Sleep { node, deadline_ns }, || token.peek() != ASLEEP);
         if token.swap(AWAKE, Relaxed) == WOKEN { Parked::Woken } else { Parked::TimedOut }
     }
 
@@ -205,7 +201,7 @@ impl Platform for Sim {
         let before = node.token.swap(WOKEN, Relaxed);
         wakes(false);
         if before == ASLEEP {
-            step(|world| world.machine.wake_ns);
+            call(|world| world.machine.wake_ns);
             with(|world| world.wake_node(core::ptr::from_ref(node).addr()));
         }
     }

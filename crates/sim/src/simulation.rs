@@ -3,12 +3,13 @@
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 
-use crate::Machine;
+use crate::buffer::drain;
 use crate::events::Event;
 use crate::os::{State, Thread};
 use crate::outcome::{Outcome, Stuck, Wait, WaitsOn, Why};
 use crate::random::Random;
 use crate::world::{Installed, World, with};
+use crate::{Machine, Model};
 
 /// The stack of a simulated thread. Only what is touched becomes memory; the size leaves room for
 /// the message of a failed assertion in a debug build.
@@ -17,13 +18,21 @@ const STACK_BYTES: usize = 256 << 10;
 /// How long threads may go on behind the limit, in simulated nanoseconds, if nothing else is said.
 const GRACE_NS: u64 = 10_000_000_000;
 
+/// A thread to be.
+struct Body {
+    core: u32,
+    pinned: bool,
+    run: Box<dyn FnOnce()>,
+}
+
 /// Threads on a machine, ready to run. See the [crate's page](crate) for an example.
 #[must_use]
 pub struct Simulation {
     machine: Machine,
+    model: Model,
     seed: u64,
     grace_ns: u64,
-    bodies: Vec<(u32, Box<dyn FnOnce()>)>,
+    bodies: Vec<Body>,
 }
 
 impl Simulation {
@@ -34,14 +43,22 @@ impl Simulation {
     /// If the machine has no core, or a cost that must not be zero is.
     pub fn new(machine: Machine, seed: u64) -> Self {
         machine.check();
-        Self { machine, seed, grace_ns: GRACE_NS, bodies: Vec::new() }
+        Self { machine, model: Model::default(), seed, grace_ns: GRACE_NS, bodies: Vec::new() }
+    }
+
+    /// Assumes `model` instead of the usual.
+    pub fn model(mut self, model: Model) -> Self {
+        self.model = model;
+        self
     }
 
     /// Adds a thread on the next core: cores fill socket by socket, then their further hardware
-    /// threads, and then again from the first.
-    pub fn thread(self, body: impl FnOnce() + 'static) -> Self {
+    /// threads, and then again from the first. It goes elsewhere only if the [`Model`] balances the
+    /// load.
+    pub fn thread(mut self, body: impl FnOnce() + 'static) -> Self {
         let core = self.machine.topology.place(self.bodies.len());
-        self.thread_on(core, body)
+        self.bodies.push(Body { core, pinned: false, run: Box::new(body) });
+        self
     }
 
     /// Adds a thread on a core. It stays there.
@@ -51,7 +68,7 @@ impl Simulation {
     /// If there is no such core.
     pub fn thread_on(mut self, core: u32, body: impl FnOnce() + 'static) -> Self {
         assert!(core < self.machine.cores(), "no core {core}");
-        self.bodies.push((core, Box::new(body)));
+        self.bodies.push(Body { core, pinned: true, run: Box::new(body) });
         self
     }
 
@@ -85,15 +102,15 @@ impl Simulation {
     ///
     /// If one of the threads does, with its message; or if this host thread is in a simulation.
     pub fn run(self, limit_ns: u64) -> Result<Outcome, Stuck> {
-        let mut world = World::new(self.machine, self.seed, limit_ns, self.grace_ns);
+        let mut world = World::new(self.machine, self.model, self.seed, limit_ns, self.grace_ns);
         let mut coroutines = Coroutines(Vec::new());
-        for (number, (core, body)) in self.bodies.into_iter().enumerate() {
+        for (number, Body { core, pinned, run }) in self.bodies.into_iter().enumerate() {
             let random = Random::new(self.seed, 1 + number as u64);
-            world.add(Thread::new(core, random));
-            coroutines.0.push(Some(coroutine(number, body)));
+            world.add(Thread::new(core, pinned, random));
+            coroutines.0.push(Some(coroutine(number, run)));
         }
         let _installed = Installed::new(world);
-        while let Some(thread) = with(World::next_thread) {
+        while let Some(thread) = with(World::next_turn) {
             with(|world| world.running = Some(thread));
             let over = coroutines.resume(thread);
             with(|world| {
@@ -114,6 +131,8 @@ fn coroutine(number: usize, body: Box<dyn FnOnce()>) -> Fiber {
     Coroutine::with_stack(stack, move |yielder, ()| {
         with(|world| world.threads[number].yielder = yielder);
         body();
+        // BUFFER-2: whoever sees that it is over sees what it has written.
+        drain();
     })
 }
 
@@ -150,9 +169,13 @@ impl Drop for Coroutines {
 impl World {
     fn add(&mut self, thread: Thread) {
         let at_ns = self.random.up_to(self.machine.start_jitter_ns);
-        let number = self.threads.len();
-        self.events.push(at_ns, Event::Arrive { thread: number });
+        let thread_number = self.threads.len() as u32;
+        self.events.push(at_ns, Event::Arrive { thread: thread_number });
         self.threads.push(thread);
+    }
+
+    fn next_turn(&mut self) -> Option<usize> {
+        self.handed.take().unwrap_or_else(|| self.next_thread())
     }
 
     fn outcome(&mut self) -> Result<Outcome, Stuck> {
@@ -174,7 +197,7 @@ impl World {
         let thread = &self.threads[number];
         let on = match thread.state {
             State::Finished => return None,
-            State::Watching(watch) => WaitsOn::Word {
+            State::Watching(watch) | State::Rereading(watch) => WaitsOn::Word {
                 line: watch.line.0,
                 name: self.lines.name(watch.line),
                 offset: watch.offset,

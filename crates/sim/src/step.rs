@@ -1,15 +1,23 @@
 //! The steps of a simulated thread: what it does between two suspensions.
 //!
-//! Every step has the same shape. First the thread may be preempted. Then the step is *issued*,
-//! which fixes when it is done; simulated time reaches that point, with the step in flight and the
-//! thread not preemptible; and only then does the step take effect. Steps are issued in order of
-//! simulated time, because whoever runs is the earliest.
+//! Every step has the same shape. First the thread may be preempted. Then the step is *issued*;
+//! simulated time reaches its end, with the step in flight and the thread not preemptible; and only
+//! then does the step take effect. Steps are issued in order of simulated time, because whoever
+//! runs is the earliest.
 
 use std::thread::panicking;
 
-use crate::line::{Kind, LINE, LineId};
+use crate::buffer::drain;
+use crate::events::Event;
+use crate::line::{By, Kind, LINE, LineId};
 use crate::os::State;
+use crate::requests::Issued;
+use crate::shadow;
 use crate::world::{World, suspend, with};
+
+/// Lines of one [`access_range`] that are under way at a time: the line fill buffers of a core are
+/// 10 on Haswell and Broadwell (Intel's optimization manual).
+const OUTSTANDING: usize = 10;
 
 /// Lets simulated time reach `at_ns`. The step is in flight: the thread is not preempted in it.
 fn wait_until(at_ns: u64) {
@@ -20,54 +28,142 @@ fn wait_until(at_ns: u64) {
 
 /// Preemption happens here, between steps, and nowhere within one.
 fn preemption_point() {
-    if !panicking() && with(World::yields_core) {
+    while !panicking() && with(World::yields_core) {
         suspend();
     }
 }
 
-/// What an access came to.
-pub(crate) struct Done<R> {
-    pub(crate) result: R,
-    pub(crate) line: LineId,
-    /// The line's version when the access took effect.
-    pub(crate) version: u64,
+/// How far an access has come.
+enum Arrival {
+    /// The caller is there.
+    There(LineId),
+    /// It will be when it is back.
+    Under(LineId),
+    /// It has not begun: it may when it is back.
+    Later,
 }
 
-/// One access to the line at `address`: waits until it is done, then lets `effect` happen. That
-/// returns its result and whether a value was written.
-pub(crate) fn access<R>(address: usize, kind: Kind, effect: impl FnOnce() -> (R, bool)) -> Done<R> {
-    preemption_point();
-    let (line, done_ns) = with(|world| world.issue(address, kind));
-    wait_until(done_ns);
-    let (result, wrote) = effect();
-    let version = with(|world| world.commit(line, kind, wrote));
-    Done { result, line, version }
+/// Begins an access to the line at `address`, and waits until it is to take effect.
+pub(crate) fn arrive(address: usize, kind: Kind) -> LineId {
+    loop {
+        match with(|world| world.arrive_at(address, kind)) {
+            Arrival::There(line) => return line,
+            Arrival::Under(line) => {
+                suspend();
+                return line;
+            }
+            Arrival::Later => suspend(),
+        }
+    }
 }
 
-/// Accesses to all lines of an address range at once: they overlap, and each further line is
-/// ready one hit after the slowest.
+impl World {
+    fn arrive_at(&mut self, address: usize, kind: Kind) -> Arrival {
+        // BUFFER-2.
+        if self.yields_core() || (kind == Kind::ReadModifyWrite && self.drains(0)) {
+            return Arrival::Later;
+        }
+        let (me, core) = (self.me(), self.my_core());
+        let label = self.lines.label(&self.distances, address);
+        if kind == Kind::ReadModifyWrite {
+            self.count_atomic();
+        }
+        let shadows = &self.lines.get(label).shadows;
+        let own = kind == Kind::Load && shadow::is_of(shadows, (address % LINE) as u8, me);
+        let issued = if own {
+            self.counts.hits += 1;
+            Issued::At(self.now_ns + self.machine.hit_ns)
+        } else {
+            self.request(label, core, kind, By::Access(me as u32))
+        };
+        let there = match issued {
+            Issued::At(done_ns) => self.runs_ahead(done_ns),
+            Issued::Queued => false,
+            Issued::Alone(done_ns) if self.is_next(done_ns) => {
+                self.now_ns = done_ns;
+                let _mine = self.end_request(label);
+                true
+            }
+            Issued::Alone(done_ns) => {
+                self.events.push(done_ns, Event::Served { line: label });
+                false
+            }
+        };
+        if there { Arrival::There(label) } else { Arrival::Under(label) }
+    }
+}
+
+/// Accesses to all lines of an address range: they overlap, as many as can be under way at a time,
+/// and the core takes one each [`hit_ns`](crate::Machine::hit_ns) as they come.
 pub(crate) fn access_range(address: usize, bytes: usize, kind: Kind) {
-    let lines = address / LINE..(address + bytes).div_ceil(LINE);
     if bytes == 0 {
         return;
     }
     preemption_point();
+    let lines: Vec<usize> = (address / LINE..(address + bytes).div_ceil(LINE)).collect();
     let mut labels = Vec::with_capacity(lines.len());
-    let done_ns = with(|world| {
-        let mut slowest_ns = world.now_ns;
-        for line in lines {
-            let (label, done_ns) = world.issue(line * LINE, kind);
-            labels.push(label);
-            slowest_ns = slowest_ns.max(done_ns);
+    for some in lines.chunks(OUTSTANDING) {
+        if !with(|world| world.touch(some, kind, &mut labels)) {
+            suspend();
         }
-        slowest_ns + (labels.len() as u64 - 1) * world.machine.hit_ns
-    });
-    wait_until(done_ns);
+    }
     with(|world| {
+        let me = world.me();
         for label in labels {
-            world.commit(label, kind, kind != Kind::Load);
+            world.commit(me, label, kind, kind != Kind::Load);
         }
     });
+}
+
+/// Lines that a thread touches and that are under way.
+#[derive(Default)]
+pub(crate) struct Touch {
+    left: u32,
+    /// When the core has taken all that have come.
+    until_ns: u64,
+}
+
+impl Touch {
+    /// A line comes at `done_ns`.
+    fn take(&mut self, done_ns: u64, hit_ns: u64) {
+        self.until_ns = done_ns.max(self.until_ns + hit_ns);
+    }
+}
+
+impl World {
+    /// Issues accesses to these lines. `false`: they are under way, and the caller must suspend.
+    #[must_use]
+    fn touch(&mut self, lines: &[usize], kind: Kind, labels: &mut Vec<LineId>) -> bool {
+        let (me, core) = (self.me(), self.my_core());
+        self.threads[me].touch = Touch { left: 0, until_ns: self.now_ns };
+        for line in lines {
+            let label = self.lines.label(&self.distances, line * LINE);
+            labels.push(label);
+            let issued = self.request(label, core, kind, By::Touch(me as u32));
+            let touch = &mut self.threads[me].touch;
+            match issued {
+                Issued::At(done_ns) => touch.take(done_ns, self.machine.hit_ns),
+                Issued::Queued => touch.left += 1,
+                Issued::Alone(done_ns) => {
+                    touch.left += 1;
+                    self.events.push(done_ns, Event::Served { line: label });
+                }
+            }
+        }
+        let touch = &self.threads[me].touch;
+        touch.left == 0 && self.runs_ahead(touch.until_ns)
+    }
+
+    /// One of the lines that a thread touches will have come at `done_ns`.
+    pub(crate) fn touched(&mut self, thread: u32, done_ns: u64) {
+        let touch = &mut self.threads[thread as usize].touch;
+        touch.left -= 1;
+        touch.take(done_ns, self.machine.hit_ns);
+        if touch.left == 0 {
+            let until_ns = touch.until_ns;
+            self.resume_at(thread as usize, until_ns);
+        }
+    }
 }
 
 /// A step that takes `ns` and touches no line.
@@ -77,12 +173,18 @@ pub(crate) fn step(ns: impl FnOnce(&World) -> u64) {
     wait_until(done_ns);
 }
 
+/// A call of the system that takes `ns`.
+pub(crate) fn call(ns: impl FnOnce(&World) -> u64) {
+    drain();
+    step(ns);
+}
+
 /// Computes for `ns`; may be preempted at any instant of it.
 pub(crate) fn compute(ns: u64) {
     preemption_point();
     let suspends = !panicking()
         && with(|world| {
-            let until_ns = world.now_ns.saturating_add(ns);
+            let until_ns = world.now_ns.saturating_add(world.paced_ns(ns));
             let ahead = world.runs_ahead(until_ns);
             if !ahead {
                 let me = world.me();
@@ -95,9 +197,32 @@ pub(crate) fn compute(ns: u64) {
     }
 }
 
-/// A heavy fence of the running thread.
+impl World {
+    /// What work of `ns` takes on the running thread's core: as its speed is, and as the other
+    /// hardware threads of the core are busy when it begins.
+    fn paced_ns(&self, ns: u64) -> u64 {
+        let core = self.my_core();
+        let topology = &self.machine.topology;
+        let ns = topology.work_ns(core, ns);
+        let Some(permille) = topology.crowded_permille() else { return ns };
+        let busy = |other: u32| self.cores[other as usize].current.is_some();
+        if topology.siblings(core).any(busy) {
+            ns.saturating_mul(u64::from(permille)) / 1_000
+        } else {
+            ns
+        }
+    }
+}
+
+/// A heavy fence of the running thread. Each other thread executes a full one in the instant in
+/// which this begins: so it sees what the caller has written, and what it has posted by then is
+/// waited for.
 pub(crate) fn heavy_fence() {
+    drain();
     preemption_point();
-    let done_ns = with(World::issue_heavy_fence);
+    let (under_way, done_ns) = with(|world| (world.under_way(), world.issue_heavy_fence()));
     wait_until(done_ns);
+    if !panicking() && with(|world| world.awaits(under_way)) {
+        suspend();
+    }
 }

@@ -16,13 +16,17 @@ use std::thread::panicking;
 use antiphon_platform::{Arena, Local};
 use corosensei::Yielder;
 
+use crate::buffer::Fence;
+use crate::distance::Distances;
 use crate::events::{Event, Events};
-use crate::line::{AddressHasher, Kind, LineId, Lines, Source};
+use crate::line::{Kind, LineId};
+use crate::lines::{AddressHasher, Lines};
+use crate::links::Links;
 use crate::nodes::{Nodes, new_arena};
 use crate::os::{Core, Thread};
 use crate::outcome::Counts;
 use crate::random::{Random, mix};
-use crate::{Machine, OwnLine, Owns, Sim};
+use crate::{Arbitration, Machine, Memory, Model, OwnLine, Owns, Sim};
 
 thread_local! {
     static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
@@ -31,6 +35,11 @@ thread_local! {
 /// Everything that one simulation consists of, but for its coroutines.
 pub(crate) struct World {
     pub(crate) machine: Machine,
+    pub(crate) memory: Memory,
+    pub(crate) arbitration: Arbitration,
+    pub(crate) balance: bool,
+    pub(crate) distances: Distances,
+    pub(crate) links: Links,
     pub(crate) now_ns: u64,
     /// When throughput workloads are to stop.
     pub(crate) limit_ns: u64,
@@ -42,10 +51,16 @@ pub(crate) struct World {
     pub(crate) cores: Vec<Core>,
     /// The thread whose coroutine runs now.
     pub(crate) running: Option<usize>,
+    /// Who runs next, or that nobody does, if the coroutine that suspended has found out.
+    pub(crate) handed: Option<Option<usize>>,
     /// Who sleeps, by the address of the node. Looked up only, never iterated.
     pub(crate) sleepers: HashMap<usize, usize, BuildHasherDefault<AddressHasher>>,
     /// Threads that wait by spinning, on their cores or preempted.
     pub(crate) spinners: u32,
+    /// Stores that are under way.
+    pub(crate) posted: u64,
+    /// Heavy fences that wait for some of them.
+    pub(crate) fences: Vec<Fence>,
     /// When the last heavy fence is done.
     fences_until_ns: u64,
     /// Always there until the world is dropped.
@@ -59,10 +74,22 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(machine: Machine, seed: u64, limit_ns: u64, grace_ns: u64) -> Self {
+    pub(crate) fn new(
+        machine: Machine,
+        model: Model,
+        seed: u64,
+        limit_ns: u64,
+        grace_ns: u64,
+    ) -> Self {
         let cores = (0..machine.cores()).map(|_| Core::default()).collect();
+        let (distances, links) = (Distances::new(&machine), Links::new(&machine));
         Self {
             machine,
+            memory: model.memory,
+            arbitration: model.arbitration,
+            balance: model.balance,
+            distances,
+            links,
             now_ns: 0,
             limit_ns,
             end_ns: limit_ns.saturating_add(grace_ns),
@@ -71,8 +98,11 @@ impl World {
             threads: Vec::new(),
             cores,
             running: None,
+            handed: None,
             sleepers: HashMap::default(),
             spinners: 0,
+            posted: 0,
+            fences: Vec::new(),
             fences_until_ns: 0,
             nodes: Some(Nodes::take()),
             arena: new_arena(),
@@ -101,40 +131,29 @@ impl World {
     /// does, foresees the thread's turn, and the caller must suspend.
     #[must_use]
     pub(crate) fn runs_ahead(&mut self, at_ns: u64) -> bool {
-        if at_ns <= self.events.next_ns().min(self.end_ns) {
+        let next = self.is_next(at_ns);
+        if next {
             self.now_ns = at_ns;
-            return true;
+        } else {
+            self.resume_at(self.me(), at_ns);
         }
-        self.resume_at(self.me(), at_ns);
-        false
+        next
+    }
+
+    /// Whether nothing is foreseen before `at_ns`, nor is that past the end.
+    pub(crate) fn is_next(&self, at_ns: u64) -> bool {
+        at_ns <= self.events.next_ns().min(self.end_ns)
     }
 
     /// Foresees that `thread` goes on at `at_ns`; voids what was foreseen for it before.
     pub(crate) fn resume_at(&mut self, thread: usize, at_ns: u64) {
         let state = &mut self.threads[thread];
-        state.turn += 1;
-        self.events.push(at_ns, Event::Resume { thread, turn: state.turn });
+        state.turn = state.turn.wrapping_add(1);
+        let event = Event::Resume { thread: thread as u32, turn: state.turn };
+        self.events.push(at_ns, event);
     }
 
-    /// Takes a request of the running thread into the order of the line at `address`.
-    pub(crate) fn issue(&mut self, address: usize, kind: Kind) -> (LineId, u64) {
-        let core = self.my_core();
-        let label = self.lines.label(&self.machine, address);
-        if kind == Kind::ReadModifyWrite {
-            self.count_atomic();
-        }
-        let line = self.lines.get_mut(label);
-        let (done_ns, source) = line.issue(&self.machine, core, kind, self.now_ns);
-        match source {
-            Source::Hit => self.counts.hits += 1,
-            Source::Local => self.counts.local_transfers += 1,
-            Source::Remote => self.counts.remote_transfers += 1,
-            Source::Memory => self.counts.memory_reads += 1,
-        }
-        (label, done_ns)
-    }
-
-    fn count_atomic(&mut self) {
+    pub(crate) fn count_atomic(&mut self) {
         let me = self.me();
         let thread = &self.threads[me];
         match thread.owns {
@@ -144,33 +163,34 @@ impl World {
         }
     }
 
-    /// An access of the running thread to `label` takes effect now.
-    pub(crate) fn commit(&mut self, label: LineId, kind: Kind, wrote: bool) -> u64 {
-        let me = self.me();
-        self.record(me, 1 + kind as u64, u64::from(label.0) << 1 | u64::from(wrote));
+    /// An access of `thread` to `label` takes effect now.
+    pub(crate) fn commit(&mut self, thread: usize, label: LineId, kind: Kind, wrote: bool) -> u64 {
+        self.record(thread, 1 + kind as u64, u64::from(label.0) << 1 | u64::from(wrote));
         let line = self.lines.get_mut(label);
         if wrote {
             // LINE-2: whatever the write cost, even if it was a hit.
             line.version += 1;
-            line.writer = Some(me);
-            for watcher in std::mem::take(&mut line.watchers) {
+            line.writer = Some(thread);
+            let mut watchers = std::mem::take(&mut line.watchers);
+            for watcher in watchers.drain(..) {
                 self.line_changed(watcher, label);
             }
+            // Nobody has begun to watch in the meantime; keeps the memory.
+            self.lines.get_mut(label).watchers = watchers;
         }
         self.lines.get(label).version
     }
 
     /// Adds a step to the trace hash.
     pub(crate) fn record(&mut self, thread: usize, what: u64, detail: u64) {
-        for part in [self.now_ns, thread as u64, what, detail] {
-            self.trace = mix(self.trace.rotate_left(5) ^ part);
-        }
+        let step = self.now_ns ^ (thread as u64) << 44 ^ what << 60 ^ detail.rotate_left(24);
+        self.trace = mix(self.trace.rotate_left(5) ^ step);
     }
 
     /// Interrupts each running core in turn; returns when the last has answered.
     pub(crate) fn issue_heavy_fence(&mut self) -> u64 {
         self.counts.heavy_fences += 1;
-        let running = self.cores.iter().filter(|core| core.current.is_some()).count() as u64;
+        let running = self.interrupt_others() + 1;
         let begin_ns = self.now_ns.max(self.fences_until_ns);
         self.fences_until_ns = begin_ns + running * self.machine.heavy_fence_ns_per_cpu;
         self.fences_until_ns
@@ -217,6 +237,18 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut World) -> R) -> R {
     WORLD.with_borrow_mut(|slot| f(slot.as_mut().expect("called inside a simulation")))
 }
 
+/// As [`with`], and nothing if this host thread has no world or is about to end.
+pub(crate) fn with_any(f: impl FnOnce(&mut World)) {
+    // A world that is borrowed drops a value of its own: of no simulated thread.
+    let _gone = WORLD.try_with(|slot| {
+        if let Ok(mut slot) = slot.try_borrow_mut()
+            && let Some(world) = &mut *slot
+        {
+            f(world);
+        }
+    });
+}
+
 /// Whether the caller is a simulated thread whose accesses are priced. One that panics is not: its
 /// destructors run at once, at no cost, so that the panic gets out.
 pub(crate) fn simulated() -> bool {
@@ -224,7 +256,8 @@ pub(crate) fn simulated() -> bool {
         && WORLD.with_borrow(|slot| slot.as_ref().is_some_and(|world| world.running.is_some()))
 }
 
-/// Gives the host thread back to the event loop until the caller's turn.
+/// Waits for the caller's turn, which is foreseen. Events are handled here, on the caller's stack:
+/// if its turn is the next one, there is no switch.
 ///
 /// # Panics
 ///
@@ -232,13 +265,21 @@ pub(crate) fn simulated() -> bool {
 pub(crate) fn suspend() {
     assert!(!panicking(), "a destructor waits, in a simulated thread that panics");
     let yielder: *const Yielder<(), ()> = with(|world| {
-        let me = world.me();
+        let me = world.running.take().expect("called from a simulated thread");
+        let next = world.next_thread();
+        if next == Some(me) {
+            world.running = next;
+            return std::ptr::null();
+        }
+        world.handed = Some(next);
         world.threads[me].yielder
     });
-    // SAFETY: the pointer was set by this coroutine's body to its own yielder, which lives as long
-    // as the body runs; this is called from within the body, and from no other coroutine, because
-    // `running` is the one that runs.
-    unsafe { (*yielder).suspend(()) }
+    if !yielder.is_null() {
+        // SAFETY: the pointer was set by this coroutine's body to its own yielder, which lives as
+        // long as the body runs; this is called from within the body, and from no other coroutine,
+        // because `running` was the one that runs.
+        unsafe { (*yielder).suspend(()) }
+    }
 }
 
 /// The local state of the running thread.

@@ -1,26 +1,19 @@
-//! Accesses cost what the machine says, exactly.
+//! Accesses cost what the machine says, exactly; stores as they do without buffers.
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use antiphon_platform::{Atomic, AtomicInteger, Clock, Platform};
-use antiphon_sim::{Access, Machine, OwnLine, Sim, Simulation, jain, now, touch, work};
+use antiphon_sim::work;
+use antiphon_sim::{Access, Machine, Memory, Model, OwnLine, Sim, Simulation, jain, now, touch};
 
-use crate::{Word, small, word};
-
-/// How long `f` takes.
-fn time(f: impl FnOnce()) -> u64 {
-    let begin = now();
-    f();
-    now() - begin
-}
+use crate::{Word, small, time, unbuffered, word};
 
 /// Runs `before` on core 0 and then times `f` on `core`, both on the same word.
 fn after(before: impl FnOnce(&Word) + 'static, core: u32, f: impl FnOnce(&Word) + 'static) -> u64 {
     let (word, result) = (word(), Rc::new(Cell::new(0)));
-    let simulation = Simulation::new(small(), 1)
+    let simulation = unbuffered(small())
         .thread_on(0, {
             let word = Rc::clone(&word);
             move || before(&word)
@@ -61,7 +54,7 @@ fn an_access_costs_by_where_the_line_is() {
 fn a_shared_line_is_read_from_the_socket_and_invalidated_everywhere() {
     let m = Machine { invalidate_ns: 7, ..small().shape(3, 2) };
     let (shared, times) = (word(), Rc::new(Cell::new([0; 3])));
-    let simulation = Simulation::new(m.clone(), 1)
+    let simulation = unbuffered(m.clone())
         .thread_on(0, {
             let shared = Rc::clone(&shared);
             move || {
@@ -110,7 +103,7 @@ fn a_sibling_reads_from_the_cache_of_its_socket() {
 
 /// Two threads hand a word back and forth: a hand-off is the invalidation of the other's copy by
 /// the store, and the other's fetching it again.
-fn ping_pong(core: u32, rounds: u32) -> u64 {
+fn ping_pong(memory: Memory, core: u32, rounds: u32) -> u64 {
     let shared = word();
     let player = |me: u32| {
         let shared = Rc::clone(&shared);
@@ -122,6 +115,7 @@ fn ping_pong(core: u32, rounds: u32) -> u64 {
         }
     };
     let outcome = Simulation::new(small(), 1)
+        .model(Model { memory, ..Model::default() })
         .thread_on(0, player(0))
         .thread_on(core, player(1))
         .run(0)
@@ -133,9 +127,11 @@ fn ping_pong(core: u32, rounds: u32) -> u64 {
 #[test]
 fn ping_pong_pays_exactly_the_distance() {
     let m = small();
-    let per_round = |core| ping_pong(core, 11) - ping_pong(core, 10);
-    assert_eq!(per_round(1), 4 * m.transfer_ns(0, 1));
-    assert_eq!(per_round(4), 4 * m.transfer_ns(0, 4));
+    for (memory, posting_ns) in [(Memory::Sc, 0), (Memory::Tso, m.hit_ns)] {
+        let per_round = |core| ping_pong(memory, core, 11) - ping_pong(memory, core, 10);
+        assert_eq!(per_round(1), 4 * m.transfer_ns(0, 1) + 2 * posting_ns);
+        assert_eq!(per_round(4), 4 * m.transfer_ns(0, 4) + 2 * posting_ns);
+    }
 }
 
 #[test]
@@ -178,9 +174,10 @@ fn a_touch_overlaps_its_lines() {
         .thread_on(4, move || {
             work(1_000);
             let first = time(|| touch(&data.0, Access::Read));
-            assert_eq!(first, m.transfer_ns(0, 4) + 3 * m.hit_ns);
+            assert_eq!(first, m.transfer_ns(0, 4) + 3 * m.occupancy_ns);
             assert_eq!(time(|| touch(&data.0, Access::Read)), 4 * m.hit_ns);
-            assert_eq!(time(|| touch(&data.0, Access::Write)), m.transfer_ns(0, 4) + 3 * m.hit_ns);
+            let again = time(|| touch(&data.0, Access::Write));
+            assert_eq!(again, m.transfer_ns(0, 4) + 3 * m.occupancy_ns);
         });
     let _ = simulation.run(0).expect("both end");
 }
@@ -196,7 +193,7 @@ fn a_write_waits_for_reads_under_way() {
             load(&shared);
         }
     };
-    let simulation = Simulation::new(m.clone(), 1)
+    let simulation = unbuffered(m.clone())
         .thread_on(1, reader(0))
         .thread_on(2, reader(1_000))
         .thread_on(4, reader(2_000))
@@ -240,19 +237,12 @@ fn heavy_fences_interrupt_all_and_exclude_each_other() {
     assert_eq!(outcome.counts.heavy_fences, 2);
 }
 
-/// What a byte holds, without an access: an access would stand in line.
-fn peek(byte: &<Sim as Platform>::U8) -> u8 {
-    let native: *const AtomicU8 = std::ptr::from_ref(byte).cast();
-    // SAFETY: a simulated word is its native word, `repr(transparent)`, and lives as long.
-    unsafe { (*native).load(Relaxed) }
-}
-
 #[test]
 fn a_value_changes_at_the_end_of_the_access() {
     let m = small();
     let byte = Rc::new(OwnLine(<Sim as Platform>::U8::ZERO));
     let writer = Rc::clone(&byte);
-    let simulation = Simulation::new(m.clone(), 1)
+    let simulation = unbuffered(m.clone())
         .thread_on(0, move || {
             work(1_000);
             writer.store(1, Release);
@@ -260,9 +250,9 @@ fn a_value_changes_at_the_end_of_the_access() {
         .thread_on(4, move || {
             byte.load(Relaxed);
             work(1_000 - m.memory_ns(0) + m.transfer_ns(0, 4) - 1);
-            assert_eq!(peek(&byte), 0, "the store is under way");
+            assert_eq!(byte.peek(), 0, "the store is under way");
             work(2);
-            assert_eq!(peek(&byte), 1);
+            assert_eq!(byte.peek(), 1);
         });
     let _ = simulation.run(0).expect("both end");
 }
@@ -280,7 +270,7 @@ fn store_unless_is_one_step() {
         // Whether it stored, and how long that took.
         let result = Rc::new(Cell::new((false, 0)));
         let (told, known) = (Rc::clone(&result), Rc::clone(&result));
-        let simulation = Simulation::new(machine.clone(), 1)
+        let simulation = unbuffered(machine.clone())
             .thread_on(0, move || {
                 flag.load(Relaxed);
                 byte.load(Relaxed);
@@ -300,9 +290,9 @@ fn store_unless_is_one_step() {
                 work(700 + delay);
                 flag_2.store(1, Relaxed);
                 Sim::heavy_fence().expect("never refused");
-                let seen = peek(&byte_2);
+                let seen = byte_2.peek();
                 work(10_000);
-                assert_eq!(peek(&byte_2), seen, "no store after the fence");
+                assert_eq!(byte_2.peek(), seen, "no store after the fence");
                 assert_eq!(known.get().0, seen == 7);
             });
         let _ = simulation.run(0).expect("all end");

@@ -6,16 +6,20 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
-use antiphon_sim::{Machine, Outcome, OwnLine, Sim, Simulation, count, finished, now, think, work};
+use antiphon_sim::{Arbitration, Machine, Model, Outcome, OwnLine, Sim, Simulation};
+use antiphon_sim::{count, finished, now, think, work};
 
 use crate::toys::{Lock, Mcs, Parking};
 use crate::{Word, small, word};
 
-/// Something of everything: two locks, nodes, sleeping, preemption, randomness.
+/// Something of everything: two locks, nodes, sleeping, preemption, migration, posted stores,
+/// randomness.
 fn busy(seed: u64) -> Outcome {
     let machine = Machine { slice_ns: 20_000, ..Machine::two_sockets().shape(2, 4) };
     let locks = Rc::new((OwnLine(Mcs::NEW), OwnLine(Parking::NEW), OwnLine(Word::ZERO)));
+    let model = Model { arbitration: Arbitration::Random, balance: true, ..Model::default() };
     Simulation::new(machine, seed)
+        .model(model)
         .threads(12, move |_| {
             while !finished() {
                 if Sim::random() % 2 == 0 {
@@ -40,6 +44,7 @@ fn busy(seed: u64) -> Outcome {
 fn a_seed_is_a_run() {
     let first = busy(1);
     assert!(first.counts.parks > 0 && first.counts.preemptions > 0);
+    assert!(first.counts.posted > 0 && first.counts.migrations > 0);
     assert_eq!(first, busy(1));
     assert_ne!(first.trace_hash, busy(2).trace_hash);
 }
@@ -88,10 +93,11 @@ const CHILD: &str = "ANTIPHON_SIM_TEST_CHILD";
 #[test]
 fn a_seed_is_the_same_run_in_other_processes() {
     if std::env::var_os(CHILD).is_some() {
-        println!("hash={:016x}", busy(7).trace_hash);
+        println!("{:?}", busy(7));
         return;
     }
-    let expected = format!("hash={:016x}", busy(7).trace_hash);
+    let expected = format!("{:?}", busy(7));
+    assert_ne!(expected, format!("{:?}", busy(8)));
     for pad in ["", "x", "a longer value that moves the stack of the process"] {
         let program = std::env::current_exe().expect("this program's path");
         let name = "determinism::a_seed_is_the_same_run_in_other_processes";

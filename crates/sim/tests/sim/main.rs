@@ -1,9 +1,14 @@
 //! Tests of the simulator. All times in them are simulated.
 
+mod arbitration;
+mod balance;
+mod buffers;
 mod costs;
 mod determinism;
+mod interconnect;
 mod locks;
 mod machines;
+mod pace;
 mod parking;
 mod scheduling;
 mod stuck;
@@ -13,7 +18,7 @@ mod waiting;
 use std::rc::Rc;
 
 use antiphon_platform::{Atomic, Platform};
-use antiphon_sim::{Machine, OwnLine, Sim};
+use antiphon_sim::{Machine, Memory, Model, OwnLine, Sim, Simulation, now};
 
 type Word = <Sim as Platform>::U32;
 
@@ -22,7 +27,19 @@ fn word() -> Rc<OwnLine<Word>> {
     Rc::new(OwnLine(Word::ZERO))
 }
 
-/// Two sockets of four cores; exact costs.
+/// Two sockets of four cores that don't sleep; exact costs.
 fn small() -> Machine {
-    Machine::two_sockets().shape(2, 4).without_jitter()
+    Machine { idle: vec![], ..Machine::two_sockets().shape(2, 4).without_jitter() }
+}
+
+/// A simulation in which a store waits for its line.
+fn unbuffered(machine: Machine) -> Simulation {
+    Simulation::new(machine, 1).model(Model { memory: Memory::Sc, ..Model::default() })
+}
+
+/// How long `f` takes.
+fn time(f: impl FnOnce()) -> u64 {
+    let begin = now();
+    f();
+    now() - begin
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, WaiterId};
-use antiphon_sim::Sim;
+use antiphon_sim::{OwnLine, Sim};
 
 use crate::Word;
 
@@ -11,6 +11,21 @@ pub trait Lock: 'static {
     const NEW: Self;
     fn lock(&self);
     fn unlock(&self);
+}
+
+/// Test and set.
+pub struct Tas(Word);
+
+impl Lock for Tas {
+    const NEW: Self = Self(Word::ZERO);
+
+    fn lock(&self) {
+        while self.0.swap(1, Acquire) != 0 {}
+    }
+
+    fn unlock(&self) {
+        self.0.store(0, Release);
+    }
 }
 
 /// Test, then test and set.
@@ -52,11 +67,12 @@ impl Lock for Ticket {
 /// A queue of nodes, each watching its own word.
 pub struct Mcs {
     tail: Word,
-    holder: Word,
+    /// The owner's note; who comes must not take it away with the tail.
+    holder: OwnLine<Word>,
 }
 
 impl Lock for Mcs {
-    const NEW: Self = Self { tail: Word::ZERO, holder: Word::ZERO };
+    const NEW: Self = Self { tail: Word::ZERO, holder: OwnLine(Word::ZERO) };
 
     fn lock(&self) {
         let me = Sim::arena().take().expect("a free node");

@@ -1,0 +1,231 @@
+//! Store buffers.
+//!
+//! A store that misses its line is posted: the thread goes on, the word's line is requested, and
+//! when it has come the store is done, which is when others see it ([`shadow`](crate::shadow)).
+//!
+//! - BUFFER-1: the stores of a thread are done in their order. Only the first of them requests its
+//!   line, and a store that would hit is posted too while others are before it.
+//! - BUFFER-2: read-modify-writes, heavy fences, calls of the system and the end of the thread
+//!   wait until the buffer is empty; a store waits while it is full.
+//!
+//! Its own thread reads a word that it has stored to from memory, which has the new value already;
+//! that is the forwarding of a real buffer. Stores belong to a thread and not to its core, so a
+//! thread that loses its core is not held up, and sees its own stores wherever it goes on.
+
+use std::collections::VecDeque;
+
+use crate::events::Event;
+use crate::line::{By, Kind, LINE, LineId};
+use crate::requests::Issued;
+use crate::world::{World, suspend, with, with_any};
+use crate::{Memory, shadow};
+
+/// Stores in a buffer at most: 42 on Haswell and Broadwell (Intel's optimization manual).
+const CAPACITY: usize = 42;
+
+/// A store that is under way.
+#[derive(Clone, Copy, Debug)]
+struct Posted {
+    line: LineId,
+    offset: u8,
+    core: u32,
+    /// `None`: the word is gone.
+    value: Option<u64>,
+}
+
+/// The stores of one thread that are under way.
+#[derive(Default)]
+pub(crate) struct Buffer {
+    stores: VecDeque<Posted>,
+    /// How many were posted ever.
+    posted: u64,
+    /// The thread waits until so few are left.
+    room: Option<usize>,
+}
+
+impl Buffer {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.stores.is_empty()
+    }
+
+    /// How many of those posted ever are done.
+    fn done(&self) -> u64 {
+        self.posted - self.stores.len() as u64
+    }
+}
+
+/// What became of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Posting {
+    /// The word in memory is to be written, now.
+    Write,
+    /// The buffer is full: wait and try again.
+    Full,
+    /// The thread must wait for the line, with its buffer empty.
+    Blocks,
+}
+
+impl World {
+    /// The running thread stores to the word at `address`, which holds `before` in memory.
+    pub(crate) fn post(&mut self, address: usize, before: u64, value: u64) -> Posting {
+        if self.memory == Memory::Sc {
+            return Posting::Blocks;
+        }
+        let me = self.me();
+        let (core, now_ns) = (self.my_core(), self.now_ns);
+        let label = self.lines.label(&self.distances, address);
+        let offset = (address % LINE) as u8;
+        let line = self.lines.get_mut(label);
+        let buffer = &mut self.threads[me].buffer;
+        if shadow::seen(&mut line.shadows, offset, me).is_some() {
+            // SHADOW-1.
+            return Posting::Blocks;
+        }
+        if buffer.is_empty() && line.hits(core, Kind::Store, now_ns) {
+            self.counts.hits += 1;
+            self.commit(me, label, Kind::Store, true);
+            return Posting::Write;
+        }
+        if buffer.stores.len() == CAPACITY {
+            return Posting::Full;
+        }
+        shadow::post(&mut line.shadows, offset, me, before);
+        buffer.stores.push_back(Posted { line: label, offset, core, value: Some(value) });
+        buffer.posted += 1;
+        self.posted += 1;
+        self.counts.posted += 1;
+        if self.threads[me].buffer.stores.len() == 1 {
+            self.request_first(me);
+        }
+        Posting::Write
+    }
+
+    /// BUFFER-1.
+    fn request_first(&mut self, thread: usize) {
+        let Some(&Posted { line, core, .. }) = self.threads[thread].buffer.stores.front() else {
+            return;
+        };
+        let number = thread as u32;
+        match self.request(line, core, Kind::Store, By::Buffer(number)) {
+            Issued::At(done_ns) => self.events.push(done_ns, Event::Stored { thread: number }),
+            Issued::Alone(done_ns) => self.events.push(done_ns, Event::Served { line }),
+            Issued::Queued => {}
+        }
+    }
+
+    /// The first store in a thread's buffer is done.
+    pub(crate) fn stored(&mut self, thread: usize) {
+        let buffer = &mut self.threads[thread].buffer;
+        let store = buffer.stores.pop_front().expect("a store was under way");
+        self.posted -= 1;
+        if let Some(value) = store.value {
+            shadow::commit(&mut self.lines.get_mut(store.line).shadows, store.offset, value);
+        }
+        self.commit(thread, store.line, Kind::Store, true);
+        self.request_first(thread);
+        let buffer = &mut self.threads[thread].buffer;
+        if buffer.room.is_some_and(|room| buffer.stores.len() <= room) {
+            buffer.room = None;
+            self.resume_at(thread, self.now_ns);
+        }
+        self.answer_fences();
+    }
+
+    /// Whether the running thread has to wait until at most `room` of its stores are under way. It
+    /// must then suspend.
+    #[must_use]
+    pub(crate) fn drains(&mut self, room: usize) -> bool {
+        let me = self.me();
+        let buffer = &mut self.threads[me].buffer;
+        let waits = buffer.stores.len() > room;
+        if waits {
+            buffer.room = Some(room);
+        }
+        waits
+    }
+
+    /// As [`drains`](Self::drains), until there is room for one more.
+    #[must_use]
+    pub(crate) fn drains_for_one(&mut self) -> bool {
+        self.drains(CAPACITY - 1)
+    }
+}
+
+/// Stores of all threads that a heavy fence waits for.
+pub(crate) struct Fence {
+    thread: usize,
+    /// Threads, and how many of their stores must be done.
+    left: Vec<(usize, u64)>,
+}
+
+impl World {
+    /// The stores that are under way, for [`awaits`](Self::awaits).
+    pub(crate) fn under_way(&self) -> Fence {
+        let threads = self.threads.iter().enumerate();
+        let busy = threads.filter(|(_, thread)| !thread.buffer.is_empty());
+        let left = busy.map(|(number, thread)| (number, thread.buffer.posted)).collect();
+        Fence { thread: self.me(), left }
+    }
+
+    /// Whether some of these stores are still under way. The running thread must then suspend.
+    #[must_use]
+    pub(crate) fn awaits(&mut self, mut fence: Fence) -> bool {
+        self.shorten(&mut fence);
+        let waits = !fence.left.is_empty();
+        if waits {
+            self.fences.push(fence);
+        }
+        waits
+    }
+
+    fn shorten(&self, fence: &mut Fence) {
+        fence.left.retain(|&(thread, posted)| self.threads[thread].buffer.done() < posted);
+    }
+
+    fn answer_fences(&mut self) {
+        if self.fences.is_empty() {
+            return;
+        }
+        let mut fences = std::mem::take(&mut self.fences);
+        fences.retain_mut(|fence| {
+            self.shorten(fence);
+            if fence.left.is_empty() {
+                self.resume_at(fence.thread, self.now_ns);
+            }
+            !fence.left.is_empty()
+        });
+        self.fences = fences;
+    }
+
+    /// The word at `address` is dropped: nobody sees what was stored to it, and what is there next
+    /// is another word.
+    fn forget(&mut self, address: usize) {
+        let offset = (address % LINE) as u8;
+        let Some(label) = self.lines.find(address) else { return };
+        let shadows = &mut self.lines.get_mut(label).shadows;
+        let Some(place) = shadows.iter().position(|shadow| shadow.offset == offset) else { return };
+        let by = shadows.swap_remove(place).by;
+        for store in &mut self.threads[by as usize].buffer.stores {
+            if (store.line, store.offset) == (label, offset) {
+                store.value = None;
+            }
+        }
+    }
+}
+
+/// A word is dropped.
+pub(crate) fn dropped(address: usize) {
+    with_any(|world| {
+        if world.posted > 0 {
+            world.forget(address);
+        }
+    });
+}
+
+/// Waits until all stores of the calling thread are done.
+pub(crate) fn drain() {
+    if !std::thread::panicking() && with(|world| world.drains(0)) {
+        suspend();
+    }
+}

@@ -1,0 +1,70 @@
+//! All lines of a machine that were ever touched.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::distance::Distances;
+use crate::line::{LINE, Line, LineId};
+
+/// Lines by label, and their labels by host address.
+#[derive(Default)]
+pub(crate) struct Lines {
+    /// Looked up only, never iterated: its order is the host's.
+    labels: HashMap<usize, LineId, BuildHasherDefault<AddressHasher>>,
+    lines: Vec<Line>,
+    names: HashMap<u32, &'static str>,
+}
+
+impl Lines {
+    /// The line of a host address, labelled now if this is its first touch.
+    pub(crate) fn label(&mut self, distances: &Distances, address: usize) -> LineId {
+        let fresh = LineId(self.lines.len() as u32);
+        let label = *self.labels.entry(address / LINE).or_insert(fresh);
+        if label == fresh {
+            self.lines.push(Line::new(distances));
+        }
+        label
+    }
+
+    /// The line of a host address, if it was ever touched.
+    pub(crate) fn find(&self, address: usize) -> Option<LineId> {
+        self.labels.get(&(address / LINE)).copied()
+    }
+
+    pub(crate) fn get(&self, label: LineId) -> &Line {
+        &self.lines[label.0 as usize]
+    }
+
+    pub(crate) fn get_mut(&mut self, label: LineId) -> &mut Line {
+        &mut self.lines[label.0 as usize]
+    }
+
+    pub(crate) fn set_name(&mut self, label: LineId, name: &'static str) {
+        self.names.insert(label.0, name);
+    }
+
+    pub(crate) fn name(&self, label: LineId) -> Option<&'static str> {
+        self.names.get(&label.0).copied()
+    }
+}
+
+/// Spreads addresses; the default hasher would be most of the simulator's time.
+#[derive(Default)]
+pub(crate) struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_usize(usize::from(byte));
+        }
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        // Fibonacci hashing; the rotation brings the good high bits to where the table looks.
+        self.0 = (self.0 ^ number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
+    }
+}

@@ -1,0 +1,49 @@
+//! What a simulation assumes beyond its machine, where machines differ or nobody knows.
+
+/// When a store is seen by others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Memory {
+    /// Stores are posted: a thread goes on at once, and its stores become visible one after the
+    /// other, each when its line has come. Read-modify-writes, fences and calls of the system wait
+    /// for all of them. This is x86-TSO (P. Sewell and others, CACM 53(7), 2010).
+    #[default]
+    Tso,
+    /// A store waits for its line, so memory is sequentially consistent.
+    Sc,
+}
+
+/// In which order the requests for a contended line are served. No manual says it, and the
+/// advantage of NUMA-aware locks depends on it more than on anything else: report results for
+/// more than one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arbitration {
+    /// First come, first served.
+    #[default]
+    Fifo,
+    /// Any, by the simulation's seed.
+    Random,
+    /// The one nearest to who has the line, but nobody is passed by more than so many.
+    Nearest {
+        /// How many that came later may be served before one.
+        bypass: u32,
+    },
+}
+
+impl Arbitration {
+    /// Nearest first, with a bound.
+    pub const NEAREST: Self = Self::Nearest { bypass: 16 };
+    /// Nearest first, without one.
+    pub const UNBOUNDED: Self = Self::Nearest { bypass: u32::MAX };
+}
+
+/// The assumptions of a simulation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Model {
+    /// When stores are seen.
+    pub memory: Memory,
+    /// Who has a contended line next.
+    pub arbitration: Arbitration,
+    /// Whether the scheduler moves threads that were not put on a core to cores that are idle. If
+    /// not, all stay where they are, as benchmarks pin their threads.
+    pub balance: bool,
+}

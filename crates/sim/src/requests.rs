@@ -1,0 +1,103 @@
+//! Requests for lines: begun, queued, picked and ended, in simulated time.
+
+use crate::Arbitration;
+use crate::events::Event;
+use crate::line::{By, Costs, Kind, LineId, Request, Served, Source, hit_ns};
+use crate::random::Random;
+use crate::world::World;
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Issued {
+    /// It is done at that time, and no event says so.
+    At(u64),
+    /// It has the line until then; who issued it foresees the end or ends it.
+    Alone(u64),
+    /// It waits for the line.
+    Queued,
+}
+
+impl World {
+    /// Requests a line, now.
+    pub(crate) fn request(&mut self, label: LineId, core: u32, kind: Kind, by: By) -> Issued {
+        let line = self.lines.get_mut(label);
+        if line.hits(core, kind, self.now_ns) {
+            self.counts.hits += 1;
+            return Issued::At(self.now_ns + hit_ns(&self.machine, kind));
+        }
+        let request = Request { core, kind, by, passed: 0 };
+        if line.is_busy() {
+            line.queue.push_back(request);
+            return Issued::Queued;
+        }
+        match self.begin(label, request) {
+            Served::At(done_ns) => Issued::At(done_ns),
+            Served::Alone(done_ns) => Issued::Alone(done_ns),
+        }
+    }
+
+    fn begin(&mut self, label: LineId, request: Request) -> Served {
+        let Self { machine, distances, links, random, now_ns, .. } = self;
+        let mut costs = Costs { machine, distances, links, random, now_ns: *now_ns };
+        let (served, source) = self.lines.get_mut(label).begin(request, &mut costs);
+        match source {
+            Source::Hit => self.counts.hits += 1,
+            Source::Local => self.counts.local_transfers += 1,
+            Source::Remote => self.counts.remote_transfers += 1,
+            Source::Memory => self.counts.memory_reads += 1,
+        }
+        served
+    }
+
+    /// The request that has the line is done; those that wait for it are begun, as many as can be.
+    pub(crate) fn end_request(&mut self, label: LineId) -> Request {
+        let done = self.lines.get_mut(label).end(&self.distances, self.now_ns);
+        // LINE-1: until one has the line to itself, or none is left.
+        while let Some(next) = self.pick(label) {
+            match self.begin(label, next) {
+                Served::At(done_ns) => self.is_done_at(next.by, done_ns),
+                Served::Alone(done_ns) => {
+                    self.events.push(done_ns, Event::Served { line: label });
+                    break;
+                }
+            }
+        }
+        done
+    }
+
+    /// Foresees the end of a request that has nothing to itself.
+    fn is_done_at(&mut self, by: By, done_ns: u64) {
+        match by {
+            By::Access(thread) => self.resume_at(thread as usize, done_ns),
+            By::Touch(thread) => self.touched(thread, done_ns),
+            By::Buffer(thread) => self.events.push(done_ns, Event::Stored { thread }),
+        }
+    }
+
+    fn pick(&mut self, label: LineId) -> Option<Request> {
+        let Self { arbitration, random, lines, machine, .. } = self;
+        let line = lines.get_mut(label);
+        let place = match *arbitration {
+            Arbitration::Fifo => 0,
+            Arbitration::Random => any(line.queue.len(), random),
+            Arbitration::Nearest { bypass } => {
+                // Whoever was passed more often than the oldest came before it: nobody.
+                if line.queue.front()?.passed >= bypass {
+                    0
+                } else {
+                    let holder = line.holder();
+                    let far = |to: u32| holder.map_or(0, |from| machine.transfer_ns(from, to));
+                    let places = line.queue.iter().enumerate();
+                    places.min_by_key(|(_, request)| far(request.core))?.0
+                }
+            }
+        };
+        line.queue.iter_mut().take(place).for_each(|request| request.passed += 1);
+        line.queue.remove(place)
+    }
+}
+
+fn any(of: usize, random: &mut Random) -> usize {
+    if of < 2 { 0 } else { random.up_to(of as u64 - 1) as usize }
+}

@@ -1,0 +1,168 @@
+//! Spinning: a thread waits for a line to change, at no cost until it does.
+//!
+//! When the line is written, each watcher's core asks for it again, and what the watcher then does,
+//! look at its word, the event loop does in its place ([`Look`]): only a wait that ends needs the
+//! thread. A crowd that looks at one word in vain would else be most of the simulator's time.
+
+use std::ptr::NonNull;
+
+use crate::events::Event;
+use crate::line::{By, Kind, LineId};
+use crate::os::State;
+use crate::requests::Issued;
+use crate::world::{World, suspend, with};
+
+/// A wait for a line to change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Watch {
+    pub(crate) line: LineId,
+    /// Waits while the line has this version (LINE-2).
+    pub(crate) version: u64,
+    /// Where in the line, and what the thread saw there; for reports.
+    pub(crate) offset: u8,
+    pub(crate) value: u64,
+    pub(crate) deadline_ns: Option<u64>,
+}
+
+/// What a spinning thread does when its line has come again: looks at the word, and says what it
+/// holds and whether the wait goes on.
+pub(crate) type Look<'a> = dyn Fn(&mut World, usize, LineId) -> (u64, bool) + 'a;
+
+/// How a wait for a line came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Watched {
+    /// The line has changed, and is to be read.
+    Changed,
+    /// It was read, and the word holds that, which ends the wait.
+    Found(u64),
+    /// It held that when it was last read.
+    Expired(u64),
+}
+
+/// Spins until the line has changed or the deadline comes; while `look` says so, if the line came
+/// to this thread's core.
+pub(crate) fn watch(watch: Watch, look: &Look<'_>) -> Watched {
+    if watch.deadline_ns.is_some_and(|deadline_ns| deadline_ns <= with(|world| world.now_ns)) {
+        return Watched::Expired(watch.value);
+    }
+    if !with(|world| world.begin_watch(watch, look)) {
+        return Watched::Changed;
+    }
+    loop {
+        suspend();
+        if let Some(watched) = with(World::end_watch) {
+            return watched;
+        }
+        // Was preempted and is back, and nothing has changed: goes on watching.
+    }
+}
+
+impl World {
+    /// `false` if the line has changed already.
+    fn begin_watch(&mut self, watch: Watch, look: &Look<'_>) -> bool {
+        // Not "is the line still shared": a write may have come and gone since the read.
+        if self.has_changed(watch) {
+            return false;
+        }
+        let me = self.me();
+        self.spinners += 1;
+        let look: *const Look<'_> = look;
+        // SAFETY: only the lifetime changes. `looks_on` calls the closure while the thread is in
+        // the loop of `watch`, whose caller has lent it for as long; `end_watch` takes the pointer
+        // away before that loop ends.
+        let look = unsafe { std::mem::transmute::<*const Look<'_>, *const Look<'static>>(look) };
+        self.threads[me].look = NonNull::new(look.cast_mut());
+        self.threads[me].state = State::Watching(watch);
+        self.lines.get_mut(watch.line).watchers.push(me);
+        self.foresee_expiry(me, watch.deadline_ns);
+        // The slice may have ended during the read before.
+        if self.cores[self.threads[me].core as usize].slice_over {
+            self.preempt(me);
+        }
+        true
+    }
+
+    /// The line of a watcher has been written. If that is off its core, it will see for itself.
+    pub(crate) fn line_changed(&mut self, thread: usize, line: LineId) {
+        let State::Watching(watch) = self.threads[thread].state else { return };
+        let number = self.threads[thread].core;
+        let core = &self.cores[number as usize];
+        if watch.line != line || core.current != Some(thread) {
+            return;
+        }
+        if core.slice_began_ns > self.now_ns {
+            // It is about to come back.
+            let at_ns = core.slice_began_ns;
+            return self.resume_at(thread, at_ns);
+        }
+        let watcher = &mut self.threads[thread];
+        watcher.state = State::Rereading(watch);
+        // Voids what is foreseen for it: the end of its deadline or of the way back to its core.
+        watcher.turn = watcher.turn.wrapping_add(1);
+        match self.request(line, number, Kind::Load, By::Access(thread as u32)) {
+            Issued::At(done_ns) => self.resume_at(thread, done_ns),
+            Issued::Alone(done_ns) => self.events.push(done_ns, Event::Served { line }),
+            Issued::Queued => {}
+        }
+    }
+
+    /// If the thread was rereading its line: looks at the word in its place. Whether its wait goes
+    /// on; if not, it is to run.
+    pub(crate) fn looks_on(&mut self, thread: usize) -> bool {
+        let State::Rereading(watch) = self.threads[thread].state else { return false };
+        let look = self.threads[thread].look.expect("a watcher has a look");
+        // SAFETY: `begin_watch` says until when the closure is there; the thread is in its wait.
+        let (value, keep) = unsafe { look.as_ref() }(self, thread, watch.line);
+        let version = self.commit(thread, watch.line, Kind::Load, false);
+        if !keep {
+            self.threads[thread].state = State::Step;
+            self.threads[thread].found = Some(value);
+            return false;
+        }
+        self.threads[thread].state = State::Watching(Watch { version, value, ..watch });
+        self.lines.get_mut(watch.line).watchers.push(thread);
+        if watch.deadline_ns.is_some_and(|deadline_ns| deadline_ns <= self.now_ns) {
+            return false;
+        }
+        if self.cores[self.threads[thread].core as usize].slice_over {
+            self.preempt(thread);
+        }
+        true
+    }
+
+    pub(crate) fn resume_if_current(&mut self, thread: usize) {
+        let core = &self.cores[self.threads[thread].core as usize];
+        if core.current == Some(thread) {
+            let at_ns = self.now_ns.max(core.slice_began_ns);
+            self.resume_at(thread, at_ns);
+        }
+    }
+
+    /// How the wait of the running thread has come out; `None` if it has not.
+    fn end_watch(&mut self) -> Option<Watched> {
+        let me = self.me();
+        let watched = match (self.threads[me].found.take(), self.threads[me].state) {
+            (Some(value), _) => Watched::Found(value),
+            (None, State::Watching(watch)) if self.has_changed(watch) => Watched::Changed,
+            (None, State::Watching(watch))
+                if watch.deadline_ns.is_some_and(|deadline_ns| deadline_ns <= self.now_ns) =>
+            {
+                // Else a line that nobody writes would collect watchers for ever.
+                self.lines.get_mut(watch.line).watchers.retain(|&watcher| watcher != me);
+                Watched::Expired(watch.value)
+            }
+            _ => return None,
+        };
+        self.spinners -= 1;
+        let thread = &mut self.threads[me];
+        thread.wait = thread.wait.wrapping_add(1);
+        thread.state = State::Step;
+        thread.look = None;
+        Some(watched)
+    }
+
+    pub(crate) fn has_changed(&self, watch: Watch) -> bool {
+        self.lines.get(watch.line).version != watch.version
+    }
+}

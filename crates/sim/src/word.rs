@@ -1,0 +1,117 @@
+//! What an access to a word does, whatever the word's size: it waits for its line, and then finds
+//! or changes the value that its thread sees.
+
+use crate::buffer::{Posting, drain};
+use crate::line::{Kind, LINE, LineId};
+use crate::step::{arrive, step};
+use crate::world::{World, suspend, with};
+use crate::{Memory, shadow};
+
+/// A word in the host's memory.
+pub(crate) trait Native {
+    fn address(&self) -> usize;
+    fn get(&self) -> u64;
+    fn set(&self, value: u64);
+}
+
+/// What an access came to.
+pub(crate) struct Done {
+    pub(crate) value: u64,
+    pub(crate) line: LineId,
+    /// The line's version when the access took effect.
+    pub(crate) version: u64,
+}
+
+impl World {
+    /// What `thread` sees of a word.
+    pub(crate) fn seen(&mut self, thread: usize, label: LineId, word: &impl Native) -> u64 {
+        let offset = (word.address() % LINE) as u8;
+        let shadows = &mut self.lines.get_mut(label).shadows;
+        shadow::seen(shadows, offset, thread).map_or_else(|| word.get(), |value| *value)
+    }
+
+    /// What the running thread sees of a word, without an access.
+    pub(crate) fn peek(&mut self, word: &impl Native) -> u64 {
+        match self.lines.find(word.address()) {
+            Some(label) => self.seen(self.me(), label, word),
+            None => word.get(),
+        }
+    }
+
+    fn write(&mut self, thread: usize, label: LineId, word: &impl Native, value: u64) {
+        let offset = (word.address() % LINE) as u8;
+        match shadow::seen(&mut self.lines.get_mut(label).shadows, offset, thread) {
+            // SHADOW-1: what is in memory comes later.
+            Some(visible) => *visible = value,
+            None => word.set(value),
+        }
+    }
+}
+
+pub(crate) fn load(word: &impl Native) -> Done {
+    access(word, Kind::Load, |_, _| None)
+}
+
+/// Returns what the word held. `change` says what it holds then, if that is to be written.
+pub(crate) fn modify(
+    word: &impl Native,
+    kind: Kind,
+    change: impl FnOnce(&mut World, u64) -> Option<u64>,
+) -> Done {
+    access(word, kind, change)
+}
+
+fn access(
+    word: &impl Native,
+    kind: Kind,
+    change: impl FnOnce(&mut World, u64) -> Option<u64>,
+) -> Done {
+    let line = arrive(word.address(), kind);
+    with(|world| {
+        let me = world.me();
+        let value = world.seen(me, line, word);
+        let new = if kind == Kind::Load { None } else { change(world, value) };
+        if let Some(new) = new {
+            world.write(me, line, word, new);
+        }
+        let version = world.commit(me, line, kind, new.is_some());
+        Done { value, line, version }
+    })
+}
+
+/// Stores, unless `refuses` says otherwise in the instant in which the store is posted or done.
+/// Returns whether it did.
+pub(crate) fn store(word: &impl Native, value: u64, refuses: impl Fn(&mut World) -> bool) -> bool {
+    if with(|world| world.memory == Memory::Tso) {
+        step(|world| world.machine.hit_ns);
+        loop {
+            let posting = with(|world| {
+                if refuses(world) {
+                    return None;
+                }
+                let posting = world.post(word.address(), word.get(), value);
+                if posting == Posting::Write {
+                    word.set(value);
+                }
+                Some(posting)
+            });
+            match posting {
+                None => return false,
+                Some(Posting::Write) => return true,
+                Some(Posting::Blocks) => break,
+                Some(Posting::Full) => {
+                    if with(World::drains_for_one) {
+                        suspend();
+                    }
+                }
+            }
+        }
+        drain();
+    }
+    let mut stored = false;
+    modify(word, Kind::Store, |world, _| {
+        stored = !refuses(world);
+        stored.then_some(value)
+    });
+    stored
+}
