@@ -164,9 +164,10 @@ fn overtaken(wanted: u32, crowded: bool) -> u64 {
 #[test]
 fn a_called_waiter_is_overtaken_for_its_patience_and_no_longer() {
     let patience_ns = u64::from(Standard::PATIENCE_NS);
+    // Beside its patience: a wake, out of an idle state, and the others' way back.
     for wanted in [1, 2] {
         let waited = overtaken(wanted, false);
-        assert!(waited < 2 * patience_ns, "{wanted} of 2: {waited} ns");
+        assert!(waited < 3 * patience_ns, "{wanted} of 2: {waited} ns");
     }
     // Others look if it is due now and then only.
     let waited = overtaken(1, true);
