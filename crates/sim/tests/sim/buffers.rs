@@ -176,12 +176,12 @@ fn stores_of_two_threads_to_a_word_are_done_one_after_the_other() {
 fn a_store_to_a_word_that_is_gone_is_forgotten() {
     let place = Rc::new(Cell::new(None::<Box<OwnLine<Word>>>));
     let (first, second) = (Rc::clone(&place), place);
+    let mut word = Box::new(OwnLine(Word::ZERO));
+    word.store(3, Relaxed);
     let simulation = Simulation::new(small(), 1)
         .thread_on(0, move || {
-            let word = Box::new(OwnLine(Word::ZERO));
             word.store(1, Relaxed);
             // The same place, as from an allocator that gives it out again at once.
-            let mut word = word;
             *word = OwnLine(Word::ZERO);
             first.set(Some(word));
         })
