@@ -62,7 +62,6 @@ fn there_may_be_any_number_of_sockets() {
     let (each, shared) = (share::<CTktMcs<Sim, 20>>(), share::<CTktMcs<Sim, 4>>());
     assert!(each > 0.9 && shared < 0.5 * each, "{each}, {shared}");
     assert!(share::<Hmcs<Sim, 20>>() > 0.9);
-    assert!(share::<Cna<Sim, 0xFF>>() > 0.9);
 }
 
 /// Sockets that back off lose against the one whose next leader is near the global lock; where they
