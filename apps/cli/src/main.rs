@@ -37,6 +37,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+use bench::Family;
 use failure::Failure;
 
 /// Find what a program waits for, and put better locks under it.
@@ -82,6 +83,10 @@ enum Bench {
 /// The same locks on simulated machines
 #[derive(Subcommand)]
 enum Sim {
+    /// Mutual-exclusion locks in the cases of the documents
+    Locks(sim::locks::Arguments),
+    /// Readers-writer locks
+    Rwlocks(sim::locks::Arguments),
     Machines(sim::machines::Arguments),
 }
 
@@ -107,6 +112,8 @@ fn main() -> ExitCode {
         Verb::Bench(Bench::Locks(arguments)) => bench::locks::run(&arguments),
         Verb::Bench(Bench::Rwlocks(arguments)) => bench::rwlocks::run(&arguments),
         Verb::Locks(arguments) => locks::run(&arguments),
+        Verb::Sim(Sim::Locks(arguments)) => sim::locks::run(Family::Exclusive, &arguments),
+        Verb::Sim(Sim::Rwlocks(arguments)) => sim::locks::run(Family::Shared, &arguments),
         Verb::Sim(Sim::Machines(arguments)) => sim::machines::run(&arguments),
         Verb::Lab(Lab::Check(arguments)) => lab::check::run(&arguments),
         Verb::Repetition { order } => bench::repetition(&order),

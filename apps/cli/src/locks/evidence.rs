@@ -43,7 +43,7 @@ impl Evidence {
     /// If this command can't start processes, or a simulated lock can't go on.
     pub fn measure(extent: Extent) -> Result<Self, Failure> {
         let plans = survey::plans(extent);
-        let steps = plans.iter().map(survey::Plan::steps).sum::<usize>() + simulated::STEPS;
+        let steps = plans.iter().map(survey::Plan::steps).sum::<usize>() + simulated::steps();
         let mut progress = Progress::new(steps);
         Ok(Self {
             machine: report::machine(),

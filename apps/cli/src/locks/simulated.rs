@@ -4,112 +4,38 @@
 //! The same code runs here as on Linux, with the same outcome each time. All rows carry
 //! `"model": true`: they are predictions of the simulator's machine, not of any real one.
 
-use core::cmp::Ordering;
-
-use antiphon_platform::{Platform, Waiter};
-use antiphon_sim::{Counts, Machine, Outcome, Pace, Sim, contend};
-use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
-use antiphon_sync::lock::{
-    GroupReaders, GroupWriters, Lock, Published, Recursive, ShflMutex, ShflRwLock, ShflSpin,
-};
-use antiphon_sync::policy::{self, Distance, Numa, Policy, Priority, Then, WakeUp};
+use antiphon_sim::{Counts, Machine, Outcome, Pace, contend};
 use serde_json::{Value, json};
 
+use super::catalogue::LOCKS;
 use crate::failure::Failure;
 use crate::output::progress::Progress;
+use crate::sim::subjects::{Instance, SUBJECTS, Subject};
 
 /// Alone, a socket, the machine.
 pub const THREADS: [usize; 3] = [1, 24, 192];
 const LIMIT_NS: u64 = 2_000_000;
 const PACE: Pace = Pace { section_ns: 50, away_ns: 200 };
 
-/// As `Q`; and each waiter that a shuffler looks at is noted.
-#[derive(Clone, Copy, Default, PartialEq)]
-struct Noted<Q>(Q);
-
-impl<Q: Policy> Policy for Noted<Q> {
-    fn shuffles<P: Platform>(self) -> bool {
-        self.0.shuffles::<P>()
-    }
-
-    fn notes<P: Platform>(self) -> bool {
-        self.0.notes::<P>()
-    }
-
-    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
-        self.0.on_wait(me);
-    }
-
-    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
-        antiphon_sim::note();
-        self.0.groups(shuffler, candidate)
-    }
-
-    fn sorts(self) -> bool {
-        self.0.sorts()
-    }
-
-    fn compare<P: Platform>(
-        self,
-        shuffler: &Waiter<P>,
-        one: &Waiter<P>,
-        other: &Waiter<P>,
-    ) -> Ordering {
-        antiphon_sim::note();
-        self.0.compare(shuffler, one, other)
-    }
-
-    fn strict(self) -> bool {
-        self.0.strict()
-    }
-
-    fn bypass(self) -> u16 {
-        self.0.bypass()
-    }
-
-    fn wakes(self) -> bool {
-        self.0.wakes()
-    }
+/// Our locks that this command lists, as the simulator has them; a readers-writer lock is had for
+/// writing only.
+fn subjects() -> impl Iterator<Item = &'static Subject> {
+    let ours = |subject: &&Subject| LOCKS.iter().any(|lock| lock.ours && lock.name == subject.name);
+    SUBJECTS.iter().filter(ours)
 }
 
-type Sorted = Noted<Numa>;
-type Run = fn(Machine, usize) -> Result<Outcome, Failure>;
-
-/// A readers-writer lock is had for writing only.
-const LOCKS: [(&str, Run); 19] = [
-    ("shfl-mutex", run::<ShflMutex<Sim, Sorted>>),
-    ("shfl-mutex+light", light::<ShflMutex<Sim, Sorted>>),
-    ("shfl-mutex+published", run::<ShflMutex<Sim, Sorted, Published>>),
-    ("shfl-mutex+none", run::<ShflMutex<Sim, Noted<policy::None>>>),
-    ("shfl-mutex+distance", run::<ShflMutex<Sim, Noted<Distance>>>),
-    ("shfl-mutex+priority", run::<ShflMutex<Sim, Noted<Then<Priority, Numa>>>>),
-    ("shfl-mutex+wake-up", run::<ShflMutex<Sim, Noted<Then<Numa, WakeUp>>>>),
-    ("shfl-spin", run::<ShflSpin<Sim, Sorted>>),
-    ("tas", run::<Tas<Sim>>),
-    ("ttas", run::<Ttas<Sim>>),
-    ("ticket", run::<Ticket<Sim>>),
-    ("mcs", run::<Mcs<Sim>>),
-    ("mcs-stp", run::<McsStp<Sim>>),
-    ("clh", run::<Clh<Sim>>),
-    ("futex", run::<Futex<Sim>>),
-    ("shfl-rwlock", run::<ShflRwLock<Sim, Sorted>>),
-    ("shfl-rwlock+recursive", run::<ShflRwLock<Sim, Sorted, Recursive>>),
-    ("shfl-rwlock+group-readers", run::<ShflRwLock<Sim, Noted<GroupReaders>>>),
-    ("shfl-rwlock+group-writers", run::<ShflRwLock<Sim, Noted<GroupWriters>>>),
-];
-
-fn run<L: Lock>(machine: Machine, threads: usize) -> Result<Outcome, Failure> {
+fn run(subject: &Subject, machine: &Machine, threads: usize) -> Result<Outcome, Failure> {
+    let take = |lock: &Instance| lock.lock();
     // SAFETY: what is given back was taken.
-    let unlock = |lock: &L| unsafe { lock.unlock() };
-    contend(machine, threads, PACE, LIMIT_NS, L::NEW, (L::lock, unlock)).map_err(Failure::measured)
-}
-
-fn light<L: Lock>(machine: Machine, threads: usize) -> Result<Outcome, Failure> {
-    run::<L>(Machine { light: true, ..machine }, threads)
+    let give = |lock: &Instance| unsafe { lock.unlock() };
+    let (machine, lock) = (subject.on(machine), subject.instance());
+    contend(machine, threads, PACE, LIMIT_NS, lock, (take, give)).map_err(Failure::measured)
 }
 
 /// How many simulations [`rows`] takes.
-pub const STEPS: usize = LOCKS.len() * THREADS.len();
+pub fn steps() -> usize {
+    subjects().count() * THREADS.len()
+}
 
 /// A row for each of our locks and each number of threads.
 ///
@@ -118,26 +44,25 @@ pub const STEPS: usize = LOCKS.len() * THREADS.len();
 /// A lock that can't go on, which none may.
 pub fn rows(progress: &mut Progress) -> Result<Vec<Value>, Failure> {
     let mut rows = Vec::new();
-    for (subject, run) in LOCKS {
+    for subject in subjects() {
         for threads in THREADS {
-            progress.step(&format!("simulated, {threads} threads: {subject}"));
-            rows.push(row(subject, threads, run)?);
+            progress.step(&format!("simulated, {threads} threads: {}", subject.name));
+            rows.push(row(subject, threads)?);
         }
     }
     Ok(rows)
 }
 
-fn row(subject: &str, threads: usize, run: Run) -> Result<Value, Failure> {
-    let machine = Machine { light: false, ..Machine::eight_sockets() };
-    let name = machine.name.clone();
-    let outcome = run(machine, threads)?;
+fn row(subject: &Subject, threads: usize) -> Result<Value, Failure> {
+    let machine = Machine::eight_sockets();
+    let outcome = run(subject, &machine, threads)?;
     let operations = outcome.total_operations() as f64;
     let share = |part: u64, whole: u64| (whole > 0).then(|| round(part as f64 / whole as f64));
     let each = |count: u64| (operations > 0.0).then(|| round(count as f64 / operations));
     let Counts { notes, notes_while_owned, handovers, handovers_within_socket, .. } =
         outcome.counts;
     Ok(json!({
-        "model": true, "machine": name, "subject": subject, "threads": threads,
+        "model": true, "machine": machine.name, "subject": subject.name, "threads": threads,
         "ops_per_s": operations * 1e9 / LIMIT_NS as f64,
         "jain": round(outcome.fairness()),
         "remote_transfers_per_op": each(outcome.counts.remote_transfers),
@@ -163,8 +88,8 @@ mod tests {
     #[test]
     fn an_uncontended_mutex_takes_two_atomics_and_the_light_one_takes_one() {
         let of = |name: &str| {
-            let (_, run) = LOCKS.iter().find(|(known, _)| *known == name).expect("a name");
-            row(name, 1, *run).unwrap_or_else(|_| panic!("{name} is stuck"))
+            let subject = subjects().find(|subject| subject.name == name).expect("a name");
+            row(subject, 1).unwrap_or_else(|_| panic!("{name} is stuck"))
         };
         let (mutex, light) = (of("shfl-mutex"), of("shfl-mutex+light"));
         let near = |value: &Value, wanted: f64| {

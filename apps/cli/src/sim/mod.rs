@@ -1,11 +1,28 @@
-//! `sim`: machines that are simulated.
+//! `sim`: machines that are simulated, and locks on them.
 //!
 //! | module | has |
 //! |---|---|
 //! | [`find`] | a machine by its name, or by the path of its file |
 //! | [`host`] | this machine as a machine file |
 //! | [`machines`] | `sim machines`: the list, and one of them whole |
+//! | [`locks`] | `sim locks`, `sim rwlocks` |
+//! | [`subjects`] | every lock that can be simulated, by name |
+//! | [`noted`] | policies whose steps are counted |
+//! | [`cases`] | what threads do with them |
+//! | [`experiment`] | one lock in one case |
+//! | [`sweep`] | many, on all CPUs |
+//! | [`rows`], [`tables`] | what came of it, for scripts and for people |
 
+mod cases;
+mod experiment;
 mod find;
 mod host;
+pub mod locks;
 pub mod machines;
+mod noted;
+mod rows;
+#[cfg(test)]
+mod shapes;
+pub mod subjects;
+mod sweep;
+mod tables;

@@ -1,0 +1,205 @@
+//! A simulated thread at work on the locks of a case, and what is written down of it.
+//!
+//! Nothing here costs simulated time but what says so. No borrow of a tally is held across
+//! anything that does: other simulated threads run there.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use antiphon_platform::Platform as _;
+use antiphon_record::Histogram;
+use antiphon_sim::{Access, OwnLine, Sim, count, now, think, touch, work};
+
+use crate::sim::subjects::{Instance, Subject};
+
+/// Of the data under a lock, as many lines at most.
+pub const LINES: usize = 16;
+const WORDS: usize = 64 / size_of::<u64>();
+
+/// A lock and the data under it.
+struct Place {
+    lock: Instance,
+    data: Box<OwnLine<[u64; LINES * WORDS]>>,
+    written: Cell<bool>,
+    readers: Cell<usize>,
+    waiting: Cell<usize>,
+    last: Cell<Option<Release>>,
+}
+
+#[derive(Clone, Copy)]
+struct Release {
+    at_ns: u64,
+    socket: u32,
+    /// Somebody waited for it.
+    awaited: bool,
+}
+
+/// What is written down of all threads.
+#[derive(Default)]
+pub struct Tally {
+    /// Operations that came to their end, also behind the limit.
+    pub operations: Cell<u64>,
+    /// How long each acquisition took.
+    pub waits: RefCell<Histogram>,
+    /// Acquisitions for writing of a lock that somebody had before.
+    pub acquisitions: Cell<u64>,
+    /// Those of them whose last owner was on the same socket.
+    pub kept: Cell<u64>,
+    /// Hand-overs: those of them for which somebody had waited when it was given back.
+    pub handovers: Cell<u64>,
+    /// The time in which such a lock had no owner.
+    pub handover_ns: Cell<u64>,
+    /// Who had the first lock, in order, until the limit.
+    pub admissions: RefCell<Vec<u32>>,
+    /// Tries that failed.
+    pub failed: Cell<u64>,
+}
+
+/// The locks of a case, with what all threads share.
+pub struct Site {
+    places: Vec<Place>,
+    cpus: usize,
+    limit_ns: u64,
+    pub tally: Tally,
+}
+
+impl Site {
+    /// `locks` locks of a subject, on a machine of `cpus` CPUs, until `limit_ns`.
+    pub fn new(subject: &Subject, locks: usize, cpus: usize, limit_ns: u64) -> Self {
+        let place = |_| Place {
+            lock: subject.instance(),
+            data: Box::new(OwnLine([0; LINES * WORDS])),
+            written: Cell::new(false),
+            readers: Cell::new(0),
+            waiting: Cell::new(0),
+            last: Cell::new(None),
+        };
+        let places = (0..locks).map(place).collect();
+        Self { places, cpus, limit_ns, tally: Tally::default() }
+    }
+}
+
+/// One thread.
+pub struct Hand {
+    site: Rc<Site>,
+    thread: u32,
+}
+
+impl Hand {
+    /// Thread `thread` at `site`.
+    pub fn new(site: Rc<Site>, thread: usize) -> Self {
+        Self { site, thread: thread as u32 }
+    }
+
+    /// How many CPUs the machine has.
+    pub fn cpus(&self) -> usize {
+        self.site.cpus
+    }
+
+    /// How many locks there are.
+    pub fn locks(&self) -> usize {
+        self.site.places.len()
+    }
+
+    /// Takes a lock.
+    pub fn take(&self, lock: usize) {
+        let place = &self.site.places[lock];
+        let since_ns = now();
+        add(&place.waiting, 1);
+        place.lock.lock();
+        place.waiting.set(place.waiting.get() - 1);
+        self.enters(lock, since_ns);
+    }
+
+    /// Takes a lock if it is free.
+    pub fn tries(&self, lock: usize) -> bool {
+        let since_ns = now();
+        let taken = self.site.places[lock].lock.try_lock();
+        if taken {
+            self.enters(lock, since_ns);
+        } else {
+            bump(&self.site.tally.failed, 1);
+        }
+        taken
+    }
+
+    /// Gives back what was taken.
+    pub fn give(&self, lock: usize) {
+        let place = &self.site.places[lock];
+        assert!(place.written.replace(false), "it was taken");
+        let awaited = place.waiting.get() > 0;
+        place.last.set(Some(Release { at_ns: now(), socket: Sim::socket().0, awaited }));
+        // SAFETY: it was taken, as has just been seen; who has taken it is one thread.
+        unsafe { place.lock.unlock() };
+    }
+
+    /// Does `section` while others may read too.
+    pub fn reads(&self, lock: usize, section: impl Fn()) {
+        let place = &self.site.places[lock];
+        let since_ns = now();
+        place.lock.read(&mut || {
+            self.site.tally.waits.borrow_mut().count_one(now() - since_ns);
+            assert!(!place.written.get(), "a reader beside a writer");
+            add(&place.readers, 1);
+            section();
+            place.readers.set(place.readers.get() - 1);
+        });
+    }
+
+    /// The critical section under a lock: it writes that many lines and computes. Takes its time.
+    pub fn writes(&self, lock: usize, lines: usize, ns: u64) {
+        self.touches(lock, lines, Access::Write);
+        work(ns);
+    }
+
+    /// As [`writes`](Self::writes), but it only reads the lines.
+    pub fn looks(&self, lock: usize, lines: usize, ns: u64) {
+        self.touches(lock, lines, Access::Read);
+        work(ns);
+    }
+
+    /// Stays away from the locks for `ns`, and up to `more_ns` longer.
+    pub fn away(&self, ns: u64, more_ns: u64) {
+        work(ns);
+        think(more_ns);
+    }
+
+    /// A number below `below`, at random.
+    pub fn any(&self, below: usize) -> usize {
+        Sim::random() as usize % below
+    }
+
+    /// Ends an operation.
+    pub fn done(&self) {
+        bump(&self.site.tally.operations, 1);
+        count();
+    }
+
+    fn touches(&self, lock: usize, lines: usize, access: Access) {
+        touch(&self.site.places[lock].data[..lines * WORDS], access);
+    }
+
+    fn enters(&self, lock: usize, since_ns: u64) {
+        let (place, tally, now_ns) = (&self.site.places[lock], &self.site.tally, now());
+        assert!(!place.written.replace(true), "two owners at a time");
+        assert_eq!(place.readers.get(), 0, "a writer beside readers");
+        tally.waits.borrow_mut().count_one(now_ns - since_ns);
+        if let Some(last) = place.last.get() {
+            bump(&tally.acquisitions, 1);
+            bump(&tally.kept, u64::from(last.socket == Sim::socket().0));
+            bump(&tally.handovers, u64::from(last.awaited));
+            bump(&tally.handover_ns, if last.awaited { now_ns - last.at_ns } else { 0 });
+        }
+        if lock == 0 && now_ns < self.site.limit_ns {
+            tally.admissions.borrow_mut().push(self.thread);
+        }
+    }
+}
+
+fn add(cell: &Cell<usize>, more: usize) {
+    cell.set(cell.get() + more);
+}
+
+fn bump(cell: &Cell<u64>, more: u64) {
+    cell.set(cell.get() + more);
+}

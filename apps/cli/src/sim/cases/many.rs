@@ -1,0 +1,101 @@
+//! Cases of many locks.
+
+use antiphon_platform::Platform as _;
+use antiphon_sim::{Machine, Sim};
+
+use super::hand::Hand;
+
+/// Locks of the hash table, one for each part of it.
+pub const BUCKETS: usize = 64;
+/// Whoever resizes.
+const RESIZE: usize = 0;
+
+/// Who resizes has each part in turn, with all the others kept out of it.
+pub fn hash(hand: &Hand) {
+    match hand.any(100) {
+        0 => {
+            hand.take(RESIZE);
+            for bucket in 1..=BUCKETS {
+                hand.take(bucket);
+                hand.writes(bucket, 2, 50);
+                hand.give(bucket);
+            }
+            hand.give(RESIZE);
+        }
+        1..=10 => {
+            let bucket = 1 + hand.any(BUCKETS);
+            hand.take(bucket);
+            hand.writes(bucket, 2, 50);
+            hand.give(bucket);
+        }
+        _ => hand.looks(1 + hand.any(BUCKETS), 2, 50),
+    }
+    hand.done();
+    hand.away(50, 100);
+}
+
+/// Levels of locks: no thread has two of one level.
+pub const DEPTH: usize = 12;
+/// Locks of a level.
+pub const WIDTH: usize = 16;
+
+/// One lock, and each of the eleven further levels with three chances in eleven: four on average.
+pub fn nested(hand: &Hand) {
+    let mut held = Vec::with_capacity(DEPTH);
+    for level in 0..DEPTH {
+        if level == 0 || hand.any(11) < 3 {
+            let lock = level * WIDTH + hand.any(WIDTH);
+            hand.take(lock);
+            hand.writes(lock, 1, 40);
+            held.push(lock);
+        }
+    }
+    for lock in held.into_iter().rev() {
+        hand.give(lock);
+    }
+    hand.done();
+    hand.away(500, 1_000);
+}
+
+/// Where the locks of [`mail`] are.
+const PROCESSES: usize = 0;
+const SPOOL: usize = 1;
+/// Exim's spool directories.
+const DIRECTORIES: usize = 62;
+const MEMORY: usize = SPOOL + DIRECTORIES;
+
+/// One list of processes, one lock for each directory, for the memory of each socket and for the
+/// run queue of each CPU.
+pub fn mail_locks(machine: &Machine) -> usize {
+    MEMORY + machine.topology.nodes() as usize + machine.cores() as usize
+}
+
+/// A connection's process and its deliverer are forked and end; pages are had from the socket's
+/// memory; a message is three files that are made in a spool directory and removed; and four times
+/// somebody is woken on a CPU.
+pub fn mail(hand: &Hand) {
+    let own = MEMORY + Sim::socket().0 as usize;
+    let short = |lock: usize, lines: usize, ns: u64, away_ns: u64| {
+        hand.take(lock);
+        hand.writes(lock, lines, ns);
+        hand.give(lock);
+        hand.away(away_ns, away_ns);
+    };
+    for _ in 0..2 {
+        short(PROCESSES, 3, 300, 2_000);
+        for _ in 0..4 {
+            short(own, 2, 60, 500);
+        }
+    }
+    for _ in 0..3 {
+        let directory = SPOOL + hand.any(DIRECTORIES);
+        short(directory, 6, 1_500, 1_000);
+        short(directory, 6, 1_500, 1_000);
+    }
+    for _ in 0..4 {
+        // The run queues come last.
+        let queue = hand.locks() - 1 - hand.any(hand.cpus());
+        short(queue, 2, 100, 500);
+    }
+    hand.done();
+}

@@ -1,0 +1,130 @@
+//! What simulated threads do with locks: the cases of the documents.
+//!
+//! Each is one operation, done over and over by every thread. `docs/simulator.md` says where the
+//! sizes are from. None was chosen after a figure was seen that it leads to.
+//!
+//! | module | has |
+//! |---|---|
+//! | [`hand`] | a thread at work, and what is written down |
+//! | [`one`] | cases of one lock |
+//! | [`many`] | cases of many |
+
+mod hand;
+mod many;
+mod one;
+
+use antiphon_sim::Machine;
+
+pub use hand::{Hand, Site};
+
+use crate::bench::Family;
+
+/// A workload.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// As `--case` takes it.
+    pub name: &'static str,
+    /// What an operation is.
+    pub about: &'static str,
+    /// Whether it is for locks that only one has, for readers-writer locks, or both.
+    families: &'static [Family],
+    /// How many locks it has on a machine.
+    pub locks: fn(&Machine) -> usize,
+    /// One operation.
+    pub operation: fn(&Hand),
+}
+
+const MUTEX: &[Family] = &[Family::Exclusive];
+const SHARED: &[Family] = &[Family::Shared];
+const BOTH: &[Family] = &[Family::Exclusive, Family::Shared];
+
+/// All of them.
+const CASES: [Case; 11] = [
+    Case {
+        name: "create",
+        about: "creates a file in a directory that all share",
+        families: BOTH,
+        locks: |_| 1,
+        operation: one::create,
+    },
+    Case {
+        name: "enumerate",
+        about: "lists a directory that all share",
+        families: SHARED,
+        locks: |_| 1,
+        operation: one::enumerate,
+    },
+    Case {
+        name: "mixed",
+        about: "lists a shared directory; one in ten creates a file in it",
+        families: SHARED,
+        locks: |_| 1,
+        operation: one::mixed,
+    },
+    Case {
+        name: "mmap",
+        about: "faults a page in; one in 32 maps or unmaps memory",
+        families: SHARED,
+        locks: |_| 1,
+        operation: one::mmap,
+    },
+    Case {
+        name: "lock1",
+        about: "locks and unlocks a range of a file of its own: two very short sections",
+        families: MUTEX,
+        locks: |_| 1,
+        operation: one::lock1,
+    },
+    Case {
+        name: "lock2",
+        about: "locks and unlocks a range of one file: two short sections",
+        families: MUTEX,
+        locks: |_| 1,
+        operation: one::lock2,
+    },
+    Case {
+        name: "leveldb",
+        about: "reads a key: two short sections, and the search between them",
+        families: MUTEX,
+        locks: |_| 1,
+        operation: one::leveldb,
+    },
+    Case {
+        name: "trylock",
+        about: "four of ten only try, and do something else if it is taken",
+        families: MUTEX,
+        locks: |_| 1,
+        operation: one::trylock,
+    },
+    Case {
+        name: "hash",
+        about: "a hash table of 64 locks: 89 % read without, 10 % write, 1 % resize under all",
+        families: MUTEX,
+        locks: |_| 1 + many::BUCKETS,
+        operation: many::hash,
+    },
+    Case {
+        name: "nested",
+        about: "1 to 12 locks, one within the other; 4 on average",
+        families: MUTEX,
+        locks: |_| many::DEPTH * many::WIDTH,
+        operation: many::nested,
+    },
+    Case {
+        name: "mail",
+        about: "delivers a message: processes, memory, spool directories, run queues",
+        families: MUTEX,
+        locks: many::mail_locks,
+        operation: many::mail,
+    },
+];
+
+/// The cases for locks of a family.
+pub fn of(family: Family) -> impl Iterator<Item = &'static Case> {
+    CASES.iter().filter(move |case| case.families.contains(&family))
+}
+
+/// The case of that name.
+pub fn named(name: &str) -> Option<&'static Case> {
+    CASES.iter().find(|case| case.name == name)
+}

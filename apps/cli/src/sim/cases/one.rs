@@ -1,0 +1,97 @@
+//! Cases of one lock.
+//!
+//! Times are in nanoseconds; a thread that is away is so for a time that is uniformly distributed,
+//! so it does not fall into step with others.
+
+use super::hand::Hand;
+
+const LOCK: usize = 0;
+
+/// The directory's lock is held while the name is looked up and the inode is made and entered: the
+/// directory's inode, its list of entries and the file system's counters are written. Away: the
+/// call, the path up to the directory, the descriptor.
+pub fn create(hand: &Hand) {
+    hand.take(LOCK);
+    hand.writes(LOCK, 6, 1_500);
+    hand.give(LOCK);
+    hand.done();
+    hand.away(500, 1_000);
+}
+
+/// The entries of a small directory are read and copied.
+pub fn enumerate(hand: &Hand) {
+    hand.reads(LOCK, || hand.looks(LOCK, 6, 2_000));
+    hand.done();
+    hand.away(250, 500);
+}
+
+pub fn mixed(hand: &Hand) {
+    if hand.any(10) == 0 { create(hand) } else { enumerate(hand) }
+}
+
+/// The map of a process: its tree and counters are four lines. A fault clears its page while it
+/// reads the map.
+pub fn mmap(hand: &Hand) {
+    if hand.any(32) == 0 {
+        hand.take(LOCK);
+        hand.writes(LOCK, 4, 1_000);
+        hand.give(LOCK);
+    } else {
+        hand.reads(LOCK, || hand.looks(LOCK, 4, 500));
+    }
+    hand.done();
+    hand.away(200, 400);
+}
+
+/// Each thread has a file of its own; what they share is the table of descriptors, of which one
+/// line is looked at.
+pub fn lock1(hand: &Hand) {
+    for _ in 0..2 {
+        hand.take(LOCK);
+        hand.looks(LOCK, 1, 10);
+        hand.give(LOCK);
+        hand.away(125, 250);
+    }
+    hand.done();
+}
+
+/// The list of a file's locks, one of which is put in or taken out.
+pub fn lock2(hand: &Hand) {
+    for _ in 0..2 {
+        hand.take(LOCK);
+        hand.writes(LOCK, 3, 40);
+        hand.give(LOCK);
+        hand.away(125, 250);
+    }
+    hand.done();
+}
+
+/// References to the tables and the version are taken, and given back after the search.
+pub fn leveldb(hand: &Hand) {
+    hand.take(LOCK);
+    hand.writes(LOCK, 3, 20);
+    hand.give(LOCK);
+    hand.away(1_250, 500);
+    hand.take(LOCK);
+    hand.writes(LOCK, 3, 20);
+    hand.give(LOCK);
+    hand.done();
+    hand.away(100, 200);
+}
+
+pub fn trylock(hand: &Hand) {
+    let had = if hand.any(10) < 4 {
+        hand.tries(LOCK)
+    } else {
+        hand.take(LOCK);
+        true
+    };
+    if had {
+        hand.writes(LOCK, 2, 100);
+        hand.give(LOCK);
+    } else {
+        hand.away(100, 200);
+    }
+    hand.done();
+    hand.away(200, 400);
+}

@@ -1,0 +1,139 @@
+//! One row: a lock, in a case, with so many threads.
+
+use std::rc::Rc;
+
+use antiphon_record::Histogram;
+use antiphon_sim::{Machine, Outcome, Simulation, Stuck, finished};
+
+use super::cases::{Case, Hand, Site};
+use super::subjects::Subject;
+
+/// What is simulated beside the lock, the case and the number of threads.
+#[derive(Clone)]
+pub struct Setting {
+    pub machine: Machine,
+    pub seed: u64,
+    pub limit_ns: u64,
+}
+
+/// How long threads may go on behind the limit, in simulated nanoseconds: a queue of spinners that
+/// are not on a core takes a slice for each of them.
+const GRACE_NS: u64 = 100_000_000_000;
+
+/// Acquisitions in a window of [`Measured::lwss`].
+const WINDOW: usize = 1000;
+
+/// What came of it.
+pub struct Measured {
+    pub outcome: Outcome,
+    /// All operations, also those that ended behind the limit: what counts are to be divided by.
+    pub completed: u64,
+    /// How long acquisitions took.
+    pub waits: Histogram,
+    /// Hand-overs to one who had waited, and the time that the lock had no owner in them.
+    pub handovers: (u64, u64),
+    /// Acquisitions of what somebody had before, and those of them from the same socket.
+    pub kept: (u64, u64),
+    /// Tries that failed.
+    pub failed_tries: u64,
+    /// Different threads among a thousand that had the first lock in a row, on average; `None` if
+    /// there were no thousand.
+    pub lwss: Option<f64>,
+}
+
+/// Simulates `case` with `threads` threads. Blocks meanwhile.
+///
+/// # Errors
+///
+/// If the lock can't go on, which none may.
+///
+/// # Panics
+///
+/// If the lock lets two in that must not be in together.
+pub fn carry_out(
+    setting: &Setting,
+    subject: &Subject,
+    case: &Case,
+    threads: usize,
+) -> Result<Measured, Stuck> {
+    let machine = subject.on(&setting.machine);
+    let (locks, cpus) = ((case.locks)(&machine), machine.cores() as usize);
+    let site = Rc::new(Site::new(subject, locks, cpus, setting.limit_ns));
+    let (shared, operation) = (Rc::clone(&site), case.operation);
+    let outcome = Simulation::new(machine, setting.seed)
+        .grace_ns(GRACE_NS)
+        .threads(threads, move |number| {
+            let hand = Hand::new(shared, number);
+            while !finished() {
+                operation(&hand);
+            }
+        })
+        .run(setting.limit_ns)?;
+    let tally = &site.tally;
+    let lwss = lwss(&tally.admissions.borrow());
+    Ok(Measured {
+        outcome,
+        completed: tally.operations.get(),
+        waits: tally.waits.take(),
+        handovers: (tally.handovers.get(), tally.handover_ns.get()),
+        kept: (tally.acquisitions.get(), tally.kept.get()),
+        failed_tries: tally.failed.get(),
+        lwss,
+    })
+}
+
+/// The lock's working set: how many different threads have it in a window, on average over the
+/// windows. D. Dice, "Malthusian Locks", EuroSys 2017, measures short-term fairness by that.
+fn lwss(admissions: &[u32]) -> Option<f64> {
+    let windows = admissions.chunks_exact(WINDOW);
+    let count = windows.len();
+    let sum: usize = windows
+        .map(|window| {
+            let mut threads = window.to_vec();
+            threads.sort_unstable();
+            threads.dedup();
+            threads.len()
+        })
+        .sum();
+    (count > 0).then(|| sum as f64 / count as f64)
+}
+
+/// The share of all operations that the busier half of the threads did: 0.5 is fair, 1 is not.
+/// D. Dice and A. Kogan, "Compact NUMA-aware Locks", EuroSys 2019, measure long-term fairness by
+/// that. Of an odd number of threads, the one in the middle counts half. `None` of one thread, or
+/// of no operation.
+pub fn busier_half(operations: &[u64]) -> Option<f64> {
+    let total: u64 = operations.iter().sum();
+    if total == 0 || operations.len() < 2 {
+        return None;
+    }
+    let mut sorted = operations.to_vec();
+    sorted.sort_unstable_by(|one, other| other.cmp(one));
+    let half = sorted.len() / 2;
+    let middle = if sorted.len() % 2 == 1 { sorted[half] as f64 / 2.0 } else { 0.0 };
+    Some((sorted[..half].iter().sum::<u64>() as f64 + middle) / total as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busier_half_has_half_if_all_are_equal() {
+        assert_eq!(busier_half(&[5, 5, 5, 5]), Some(0.5));
+        assert_eq!(busier_half(&[5, 5, 5]), Some(0.5));
+        assert_eq!(busier_half(&[0, 9, 0, 1]), Some(1.0));
+        assert_eq!(busier_half(&[1, 2, 3, 4]), Some(0.7));
+        assert_eq!((busier_half(&[5]), busier_half(&[0, 0])), (None, None));
+    }
+
+    #[test]
+    fn a_working_set_is_who_is_in_a_window() {
+        let turns: Vec<u32> = (0..2500).map(|turn| turn % 7).collect();
+        assert_eq!(lwss(&turns), Some(7.0));
+        assert_eq!(lwss(&turns[..999]), None);
+        let two_then_four: Vec<u32> =
+            (0..2000).map(|turn| turn % if turn < 1000 { 2 } else { 4 }).collect();
+        assert_eq!(lwss(&two_then_four), Some(3.0));
+    }
+}

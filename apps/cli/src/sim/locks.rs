@@ -1,0 +1,185 @@
+//! `sim locks` and `sim rwlocks`: the locks in the cases of the documents, on simulated machines.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::cases::{self, Case};
+use super::experiment::Setting;
+use super::subjects::{self, Subject};
+use super::sweep::{self, Cell};
+use super::{find, rows, tables};
+use crate::bench::Family;
+use crate::failure::Failure;
+use crate::list::{Counts, names};
+use crate::output::table::{colour_stdout, duration, si};
+use crate::output::{report, say};
+
+/// What is simulated, and what is printed of it.
+#[derive(Args)]
+#[command(after_help = "\
+Every figure is simulated: a prediction of the model for that machine, not a measurement. The same
+command prints the same each time; how long it took goes to stderr. docs/simulator.md says what the
+cases do, and how far such figures can be trusted.
+
+Example:
+  antiphon sim locks --machine 8s-192c --threads 1,24,48,96,192,384 --subject shfl-mutex,mcs,futex
+  antiphon sim rwlocks --case enumerate,mixed --json")]
+pub struct Arguments {
+    /// The machine: a name that `antiphon sim machines` has, host, or a file
+    #[arg(long, value_name = "M", default_value = "8s-192c")]
+    machine: String,
+    /// Threads; one, a socket, two, half the machine, the machine and twice that, if not said
+    #[arg(long, value_name = "LIST")]
+    threads: Option<Counts>,
+    /// Locks, or all of them: all
+    #[arg(long, value_name = "LIST")]
+    subject: Option<String>,
+    /// What threads do, or all of it: all
+    #[arg(long, value_name = "LIST", default_value = "create")]
+    case: String,
+    /// Of all randomness
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Simulated milliseconds
+    #[arg(long, value_name = "T", default_value_t = 5.0, allow_negative_numbers = true)]
+    ms: f64,
+    /// In which order requests for a contended line are served: fifo
+    #[arg(long, value_name = "A", default_value = "fifo")]
+    arbitration: String,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// The locks that are simulated if none are named: each idea once.
+const MUTEXES: &str = "tas,ticket,mcs,mcs-stp,futex,cna,cohort-tkt-mcs,hmcs,shfl-spin,shfl-mutex";
+
+/// Simulates and prints.
+///
+/// # Errors
+///
+/// Bad arguments; a lock that can't go on; if stdout can't be written.
+pub fn run(family: Family, arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let described = find::machine(&arguments.machine)?.described;
+    let setting = Setting {
+        limit_ns: limit_ns(arguments.ms)?,
+        seed: arguments.seed,
+        machine: described.machine,
+    };
+    fifo(&arguments.arbitration)?;
+    let cells = cells(family, arguments, &setting)?;
+    let begun = Instant::now();
+    let rows = sweep::rows(&setting, &cells);
+    let (took, operations) = (begun.elapsed(), rows::operations(&rows));
+    let rows: Vec<_> = rows.iter().map(|row| rows::object(&setting, row)).collect();
+    let simulated = json!({
+        "machine": setting.machine.name, "hash": format!("{:016x}", described.hash),
+        "seed": setting.seed, "ms": arguments.ms, "arbitration": arguments.arbitration,
+    });
+    if arguments.json {
+        report::print(json!({
+            "simulated": simulated, "rows": rows, "sim": { "ops": operations },
+        }))?;
+    } else {
+        let text = tables::text(&rows, colour_stdout());
+        say(&format!("{}\n\n{text}", heading(&simulated)))?;
+    }
+    eprintln!(
+        "antiphon: {} simulated memory operations in {}",
+        si(operations as f64),
+        duration(took.as_nanos() as f64)
+    );
+    match rows.iter().find(|row| row.get("failed").is_some()) {
+        Some(row) => Err(Failure::measured(trouble(row))),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn heading(simulated: &Value) -> String {
+    let text = |key: &str| simulated[key].to_string().replace('"', "");
+    format!(
+        "Simulated (a model, not a measurement): {}, {} ms, seed {}; requests for a line in order \
+         of {}",
+        text("machine"),
+        text("ms"),
+        text("seed"),
+        text("arbitration")
+    )
+}
+
+fn trouble(row: &Value) -> String {
+    let text = |key: &str| row[key].as_str().unwrap_or_default();
+    let threads = &row["threads"];
+    format!("{}, {}, {threads} threads: {}", text("subject"), text("case"), text("failed"))
+}
+
+fn limit_ns(ms: f64) -> Result<u64, Failure> {
+    if (0.001..=10_000.0).contains(&ms) {
+        Ok((ms * 1e6).round() as u64)
+    } else {
+        Err(Failure::arguments("--ms takes a time from 0.001 to 10000, such as 5"))
+    }
+}
+
+fn fifo(arbitration: &str) -> Result<(), Failure> {
+    match arbitration {
+        "fifo" => Ok(()),
+        "near" => Err(Failure::arguments(
+            "--arbitration near is not simulated yet: lines are served in order of coming, fifo",
+        )),
+        other => Err(Failure::arguments(format!("no arbitration '{other}'; there is: fifo"))),
+    }
+}
+
+/// All rows that are wanted: those of a case together, and in it those of a lock.
+fn cells(family: Family, arguments: &Arguments, setting: &Setting) -> Result<Vec<Cell>, Failure> {
+    let (locks, of_family) = (subjects::names(family), cases::of(family));
+    let known: Vec<_> = of_family.map(|case| case.name).collect();
+    let default = if family == Family::Exclusive { MUTEXES } else { "all" };
+    let wanted = arguments.subject.as_deref().unwrap_or(default);
+    let subjects = some_or_all("lock", wanted, &locks)?;
+    let cases = some_or_all("case", &arguments.case, &known)?;
+    let threads = match &arguments.threads {
+        Some(Counts(threads)) => threads.clone(),
+        None => usual_threads(setting),
+    };
+    let subjects: Vec<&Subject> =
+        subjects.iter().filter_map(|name| subjects::named(name)).collect();
+    let cases: Vec<&Case> = cases.iter().filter_map(|name| cases::named(name)).collect();
+    let mut cells = Vec::new();
+    for case in cases {
+        for &subject in &subjects {
+            cells.extend(threads.iter().map(|&threads| Cell { subject, case, threads }));
+        }
+    }
+    Ok(cells)
+}
+
+fn some_or_all(
+    what: &str,
+    wanted: &str,
+    known: &[&'static str],
+) -> Result<Vec<&'static str>, Failure> {
+    if wanted == "all" {
+        return Ok(known.to_vec());
+    }
+    let found = names(what, wanted, known).map_err(Failure::arguments)?;
+    if found.is_empty() {
+        let what = format!("no {what} named; there are: {}, and all", known.join(", "));
+        return Err(Failure::arguments(what));
+    }
+    Ok(found)
+}
+
+/// One thread, a socket, two, half the machine, the machine, and twice as many as it has.
+fn usual_threads(setting: &Setting) -> Vec<usize> {
+    let cpus = setting.machine.cores() as usize;
+    let socket = cpus / setting.machine.topology.nodes() as usize;
+    let mut threads = vec![1, socket, (2 * socket).min(cpus), (cpus / 2).max(1), cpus, 2 * cpus];
+    threads.sort_unstable();
+    threads.dedup();
+    threads
+}

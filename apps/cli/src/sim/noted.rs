@@ -1,0 +1,55 @@
+//! A policy whose steps are counted.
+
+use core::cmp::Ordering;
+
+use antiphon_platform::{Platform, Waiter};
+use antiphon_sync::policy::Policy;
+
+/// As `Q`; and each waiter that a shuffler looks at is noted. That costs no simulated time.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub struct Noted<Q>(Q);
+
+impl<Q: Policy> Policy for Noted<Q> {
+    fn shuffles<P: Platform>(self) -> bool {
+        self.0.shuffles::<P>()
+    }
+
+    fn notes<P: Platform>(self) -> bool {
+        self.0.notes::<P>()
+    }
+
+    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+        self.0.on_wait(me);
+    }
+
+    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+        antiphon_sim::note();
+        self.0.groups(shuffler, candidate)
+    }
+
+    fn sorts(self) -> bool {
+        self.0.sorts()
+    }
+
+    fn compare<P: Platform>(
+        self,
+        shuffler: &Waiter<P>,
+        one: &Waiter<P>,
+        other: &Waiter<P>,
+    ) -> Ordering {
+        antiphon_sim::note();
+        self.0.compare(shuffler, one, other)
+    }
+
+    fn strict(self) -> bool {
+        self.0.strict()
+    }
+
+    fn bypass(self) -> u16 {
+        self.0.bypass()
+    }
+
+    fn wakes(self) -> bool {
+        self.0.wakes()
+    }
+}

@@ -1,0 +1,65 @@
+//! What came of simulations, as rows.
+
+use serde_json::{Value, json};
+
+use super::experiment::{Measured, Setting, busier_half};
+use super::sweep::{Cell, Row};
+
+/// What is put into each row beside its figures.
+pub fn object(setting: &Setting, row: &Row) -> Value {
+    let Cell { subject, case, threads } = row.cell;
+    let mut object = json!({
+        "model": true, "machine": setting.machine.name, "arbitration": "fifo",
+        "seed": setting.seed, "subject": subject.name, "case": case.name, "threads": threads,
+    });
+    let figures = match &row.measured {
+        Ok(measured) => figures(setting, row.cell, measured),
+        Err(stuck) => json!({ "failed": stuck.to_string() }),
+    };
+    for (key, value) in figures.as_object().into_iter().flatten() {
+        object[key] = value.clone();
+    }
+    object
+}
+
+fn figures(setting: &Setting, cell: Cell, measured: &Measured) -> Value {
+    let Measured { outcome, completed, waits, .. } = measured;
+    let counts = &outcome.counts;
+    let each = |count: u64| (*completed > 0).then(|| round(count as f64 / *completed as f64));
+    let share = |(whole, part): (u64, u64)| (whole > 0).then(|| round(part as f64 / whole as f64));
+    let (locks, total) = ((cell.case.locks)(&setting.machine), outcome.total_operations());
+    json!({
+        "ops_per_s": total as f64 * 1e9 / setting.limit_ns as f64,
+        "jain": (total > 0).then(|| round(outcome.fairness())),
+        "busier_half": busier_half(&outcome.operations).map(round),
+        "threads_in_1000": measured.lwss.map(round),
+        "remote_transfers_per_op": each(counts.remote_transfers),
+        "local_transfers_per_op": each(counts.local_transfers),
+        "atomics_per_op": each(counts.owner_atomics + counts.other_atomics),
+        "stays_on_socket": share(measured.kept),
+        "handover_ns": share(measured.handovers),
+        "wait_ns": { "p50": waits.p50(), "p99": waits.p99() },
+        "longest_wait_ns": waits.max_ns,
+        "failed_tries_per_op": each(measured.failed_tries),
+        "parks": counts.parks, "wakes": counts.wakes, "wakes_per_op": each(counts.wakes),
+        "switches": counts.switches, "preemptions": counts.preemptions,
+        "locks": locks, "lock_bytes": locks * cell.subject.bytes,
+        "trace": format!("{:016x}", outcome.trace_hash),
+    })
+}
+
+/// Three digits behind the point are more than a simulated figure is worth.
+fn round(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+/// Simulated memory operations of all rows.
+pub fn operations(rows: &[Row]) -> u64 {
+    let measured = rows.iter().filter_map(|row| row.measured.as_ref().ok());
+    measured
+        .map(|measured| {
+            let counts = &measured.outcome.counts;
+            counts.hits + counts.local_transfers + counts.remote_transfers + counts.memory_reads
+        })
+        .sum()
+}
