@@ -32,6 +32,7 @@
 //! A simulation runs on the host thread that calls [`Simulation::run`]; several may run at a time
 //! on several host threads, and share nothing.
 
+mod aside;
 mod atomic;
 mod balance;
 mod buffer;
@@ -59,6 +60,7 @@ mod word;
 mod workload;
 mod world;
 
+pub use aside::{Aside, aside, call_back, step_aside};
 pub use atomic::{SimU8, SimU16, SimU32, SimU64};
 pub use contention::{Contention, Pace, Use, contend};
 pub use machine::{

@@ -384,7 +384,7 @@ impl World {
         }
     }
 
-    fn fall_asleep(&mut self, sleep: Sleep) {
+    pub(crate) fn fall_asleep(&mut self, sleep: Sleep) {
         let me = self.me();
         self.counts.parks += 1;
         self.record(me, 11, 0);

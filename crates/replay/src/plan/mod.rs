@@ -1,0 +1,250 @@
+//! From a trace to what each thread is to do.
+//!
+//! | recorded | becomes |
+//! |---|---|
+//! | the time between two events, without its [`Off`](What::Off) | [`Step::Compute`] |
+//! | `Off`, blocked | [`Step::Block`]: a device or a timer is as fast on any machine |
+//! | `Off`, queued | nothing: it is the run queue of the machine that recorded |
+//! | from [`Waits`](What::Waits) to [`Takes`](What::Takes) | nothing: waiting, not work |
+//! | a wait on a condition that was notified | [`Step::Await`] of the [`Step::Signal`] that did it |
+//! | one that was not; a lock that was given up | [`Step::Block`]: its time ran out |
+//! | a thread is made, or joined | [`Step::Await`] of who makes it, or of its end |
+//!
+//! Whatever a trace says, the plan of it runs: what does not belong together is left out and
+//! counted in [`Cleaned`].
+
+mod conditions;
+mod pairs;
+mod story;
+
+use std::collections::HashMap;
+
+use antiphon_trace::{Event, LockKind, Trace, What};
+
+use crate::step::{Step, Timed};
+
+/// A recorded program, made ready to be replayed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The threads that did anything, in the order of the trace.
+    pub threads: Vec<Program>,
+    /// The locks that are taken.
+    pub locks: Vec<Lock>,
+    /// How many call sites there are; they are numbered as in the trace.
+    pub sites: usize,
+    /// How often each token must be signalled until who waits for it goes on.
+    pub tokens: Vec<u32>,
+    /// What did not belong together.
+    pub cleaned: Cleaned,
+}
+
+/// A lock of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lock {
+    /// What it is.
+    pub kind: LockKind,
+    /// Its place in the table of the trace.
+    pub traced: u32,
+}
+
+impl Lock {
+    /// Whether it knows readers.
+    #[must_use]
+    pub fn is_readers_writer(&self) -> bool {
+        self.kind == LockKind::RwLock
+    }
+}
+
+/// What one thread does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Program {
+    /// Its place in the trace.
+    pub traced: u32,
+    /// The process and the function in which it began: threads of one role do the same.
+    pub role: (u32, u32),
+    /// Whether another thread made it; else it is the first of its process, or its begin is lost.
+    pub made: bool,
+    /// When it began and when it ended, in nanoseconds since the recording began.
+    pub lived_ns: (u64, u64),
+    /// The token of its end, if there is one.
+    pub end: Option<u32>,
+    /// What it does, in order.
+    pub steps: Vec<Timed>,
+}
+
+/// What was left out of a trace to have a plan that runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Takings of a lock that are never given back.
+    pub taken_for_ever: u64,
+    /// Releases of a lock that the thread had not.
+    pub released_untaken: u64,
+    /// Takings of locks that had no place in the recorder's table.
+    pub unnamed: u64,
+    /// Waits on conditions that were notified, nobody knows by whom: they last as recorded.
+    pub woken_by_nobody: u64,
+    /// Joins of threads whose end isn't told: they last as recorded.
+    pub joined_nothing: u64,
+}
+
+impl Cleaned {
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        let Self { taken_for_ever, released_untaken, unnamed, woken_by_nobody, joined_nothing } =
+            self;
+        taken_for_ever + released_untaken + unnamed + woken_by_nobody + joined_nothing
+    }
+}
+
+impl Plan {
+    /// The plan of a trace.
+    #[must_use]
+    pub fn new(trace: &Trace) -> Self {
+        Links::new(trace).plan(trace)
+    }
+
+    /// How often locks are taken in it.
+    #[must_use]
+    pub fn takes(&self) -> u64 {
+        let takes = |step: &&Timed| matches!(step.step, Step::Lock { .. });
+        self.threads.iter().map(|thread| thread.steps.iter().filter(takes).count() as u64).sum()
+    }
+
+    /// How many of its threads lived at a time, at most.
+    #[must_use]
+    pub fn peak(&self) -> usize {
+        let lived = self.threads.iter().map(|thread| thread.lived_ns);
+        let mut changes: Vec<_> =
+            lived.flat_map(|(from, to)| [(from, 1), (to.saturating_add(1), -1)]).collect();
+        changes.sort_unstable();
+        let mut alive = 0isize;
+        changes
+            .iter()
+            .map(|change| {
+                alive += change.1;
+                alive
+            })
+            .max()
+            .unwrap_or(0) as usize
+    }
+
+    /// The CPU time that all threads take.
+    #[must_use]
+    pub fn compute_ns(&self) -> u64 {
+        let steps = self.threads.iter().flat_map(|thread| &thread.steps);
+        steps.fold(0, |sum, step| match step.step {
+            Step::Compute { ns } => sum.saturating_add(ns),
+            _ => sum,
+        })
+    }
+
+    /// The same with all that is done while a lock is held that was taken at `site` in half the
+    /// time.
+    #[must_use]
+    pub fn with_half_the_hold(&self, site: u32) -> Self {
+        let mut plan = self.clone();
+        for thread in &mut plan.threads {
+            let mut held: Vec<u32> = Vec::new();
+            for timed in &mut thread.steps {
+                match &mut timed.step {
+                    Step::Lock { lock, site: at, .. } if *at == site => held.push(*lock),
+                    Step::Unlock { lock } => held.retain(|held| held != lock),
+                    Step::Compute { ns } | Step::Block { ns } if !held.is_empty() => *ns /= 2,
+                    _ => {}
+                }
+            }
+        }
+        plan
+    }
+}
+
+/// What ties the threads of a trace together.
+struct Links {
+    /// The tokens that an event signals.
+    signals: HashMap<conditions::Place, Vec<u32>>,
+    /// The token that a wake on a condition waits for.
+    wakes: HashMap<conditions::Place, u32>,
+    /// The tokens of the begin and of the end of threads, and when they are made.
+    begins: HashMap<usize, (u32, u64)>,
+    ends: HashMap<usize, u32>,
+    /// How often each must be signalled.
+    tokens: Vec<u32>,
+}
+
+impl Links {
+    fn new(trace: &Trace) -> Self {
+        let mut links = Self {
+            signals: HashMap::new(),
+            wakes: HashMap::new(),
+            begins: HashMap::new(),
+            ends: HashMap::new(),
+            tokens: Vec::new(),
+        };
+        let mut wakers: Vec<_> = conditions::wakers(trace).into_iter().collect();
+        wakers.sort_unstable();
+        for (wakes, notifies) in wakers {
+            let token = links.token();
+            links.wakes.insert(wakes, token);
+            links.signals.entry(notifies).or_default().push(token);
+        }
+        for (thread, story) in trace.threads.iter().enumerate() {
+            let is = |wanted| move |event: &Event| event.what == wanted;
+            if story.events.iter().any(is(What::Ends)) {
+                let token = links.token();
+                links.ends.insert(thread, token);
+            }
+            for (index, event) in story.events.iter().enumerate() {
+                let What::Creates { thread: made } = event.what else { continue };
+                let made = made as usize;
+                let begins = trace.threads.get(made).and_then(|made| made.events.first());
+                let begins = begins.is_some_and(|event| event.what == What::Begins);
+                // A thread that makes itself, or is made twice, is damage: the first counts.
+                if begins && made != thread && !links.begins.contains_key(&made) {
+                    let token = links.token();
+                    links.begins.insert(made, (token, event.at_ns));
+                    links.signals.entry((thread, index)).or_default().push(token);
+                }
+            }
+        }
+        links
+    }
+
+    fn token(&mut self) -> u32 {
+        self.tokens.push(1);
+        self.tokens.len() as u32 - 1
+    }
+
+    fn plan(self, trace: &Trace) -> Plan {
+        let mut plan =
+            Plan { sites: trace.sites.len(), tokens: self.tokens.clone(), ..Plan::default() };
+        let mut locks = Locks { trace, numbers: HashMap::new(), locks: Vec::new() };
+        let begun_ns = trace.threads.iter().filter_map(|thread| thread.events.first());
+        let begun_ns = begun_ns.map(|event| event.at_ns).min().unwrap_or(0);
+        for thread in 0..trace.threads.len() {
+            if !trace.threads[thread].events.is_empty() {
+                let program = self.program(thread, begun_ns, &mut locks, &mut plan.cleaned);
+                plan.threads.push(program);
+            }
+        }
+        plan.locks = locks.locks;
+        plan
+    }
+}
+
+/// The locks of a plan, numbered as they are met.
+struct Locks<'a> {
+    trace: &'a Trace,
+    numbers: HashMap<u32, u32>,
+    locks: Vec<Lock>,
+}
+
+impl Locks<'_> {
+    fn number(&mut self, traced: u32) -> u32 {
+        *self.numbers.entry(traced).or_insert_with(|| {
+            let kind = self.trace.locks[traced as usize].kind;
+            self.locks.push(Lock { kind, traced });
+            self.locks.len() as u32 - 1
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! Which events take a lock and which give it back, where both are told.
+//!
+//! A release belongs to the latest taking of that lock by that thread which has none yet. What is
+//! left over is damage (events that found no room, a mutex that another thread unlocked): a section
+//! without an end would keep everybody else out for the rest of the replay, so it is left out.
+
+use std::collections::HashMap;
+
+use antiphon_trace::{Event, LockKind, Trace, What};
+
+use super::Cleaned;
+
+/// For each event of a thread whether it takes or releases a lock that is to be replayed. A thread
+/// that has taken a lock again meanwhile has that once only.
+pub(super) fn pairs(trace: &Trace, events: &[Event], cleaned: &mut Cleaned) -> Vec<bool> {
+    let mut open: HashMap<u32, Vec<usize>> = HashMap::new();
+    let mut end_of: HashMap<usize, usize> = HashMap::new();
+    for (at, event) in events.iter().enumerate() {
+        match event.what {
+            What::Takes { lock, .. } if is_one(trace, lock) => {
+                open.entry(lock).or_default().push(at);
+            }
+            What::Takes { .. } => cleaned.unnamed += 1,
+            What::Releases { lock } if is_one(trace, lock) => {
+                match open.get_mut(&lock).and_then(Vec::pop) {
+                    Some(begin) => _ = end_of.insert(begin, at),
+                    None => cleaned.released_untaken += 1,
+                }
+            }
+            _ => {}
+        }
+    }
+    cleaned.taken_for_ever += open.values().map(|left| left.len() as u64).sum::<u64>();
+    outermost(events, &end_of)
+}
+
+/// Without the sections that lie within another of the same lock.
+fn outermost(events: &[Event], end_of: &HashMap<usize, usize>) -> Vec<bool> {
+    let mut kept = vec![false; events.len()];
+    let mut busy_until: HashMap<u32, usize> = HashMap::new();
+    for (at, event) in events.iter().enumerate() {
+        let What::Takes { lock, .. } = event.what else { continue };
+        let Some(&end) = end_of.get(&at) else { continue };
+        let until = busy_until.entry(lock).or_default();
+        if end > *until {
+            *until = end;
+            (kept[at], kept[end]) = (true, true);
+        }
+    }
+    kept
+}
+
+/// Whether it is one lock, and not all that had no place in the recorder's table.
+fn is_one(trace: &Trace, lock: u32) -> bool {
+    let kind = trace.locks.get(lock as usize).map(|lock| lock.kind);
+    matches!(kind, Some(LockKind::Mutex | LockKind::Spin | LockKind::RwLock))
+}

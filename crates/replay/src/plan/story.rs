@@ -1,0 +1,141 @@
+//! One thread: its events, and the time between them, as steps.
+
+use antiphon_trace::{Event, What};
+
+use super::{Cleaned, Links, Locks, Program, pairs};
+use crate::step::{Step, Timed};
+
+/// The steps of a thread as they come.
+struct Steps {
+    steps: Vec<Timed>,
+    /// Until when the recording has been told.
+    last_ns: u64,
+}
+
+impl Steps {
+    fn push(&mut self, at_ns: u64, step: Step) {
+        self.steps.push(Timed { at_ns, step });
+    }
+
+    /// It computes for that long, from what was told last.
+    fn computes(&mut self, ns: u64) {
+        if ns == 0 {
+            return;
+        }
+        if let Some(Timed { step: Step::Compute { ns: before }, .. }) = self.steps.last_mut() {
+            *before = before.saturating_add(ns);
+        } else {
+            self.push(self.last_ns, Step::Compute { ns });
+        }
+    }
+
+    fn is_away(&mut self, ns: u64) {
+        if ns > 0 {
+            self.push(self.last_ns, Step::Block { ns });
+        }
+    }
+}
+
+impl Links {
+    /// What a thread does, from `begun_ns` on, when the first of all began.
+    pub(super) fn program(
+        &self,
+        thread: usize,
+        begun_ns: u64,
+        locks: &mut Locks<'_>,
+        cleaned: &mut Cleaned,
+    ) -> Program {
+        let story = &locks.trace.threads[thread];
+        let events = &story.events;
+        let kept = pairs::pairs(locks.trace, events, cleaned);
+        let mut steps = Steps { steps: Vec::new(), last_ns: begun_ns };
+        // Whether the event before began a wait: what comes then is no work.
+        let mut waits = false;
+        for (index, event) in events.iter().enumerate() {
+            let Event { at_ns, what } = *event;
+            let gap_ns = at_ns - steps.last_ns;
+            match what {
+                What::Off { .. } if waits => {}
+                What::Off { blocked_ns, queued_ns } => {
+                    let off_ns = blocked_ns.saturating_add(queued_ns);
+                    steps.computes(gap_ns.saturating_sub(off_ns));
+                    steps.is_away(blocked_ns.min(gap_ns));
+                }
+                What::Begins if index == 0 => self.begins(thread, at_ns, &mut steps),
+                What::Takes { .. } if waits => {}
+                What::GivesUp { .. } if waits => steps.is_away(gap_ns),
+                What::Wakes { .. } | What::Joined { .. } => {
+                    self.goes_on((thread, index), what, gap_ns, at_ns, &mut steps, cleaned);
+                }
+                _ => steps.computes(gap_ns),
+            }
+            steps.last_ns = at_ns;
+            match what {
+                What::Takes { lock, site, shared, .. } if kept[index] => {
+                    let lock = locks.number(lock);
+                    steps.push(at_ns, Step::Lock { lock, site, shared });
+                }
+                What::Releases { lock } if kept[index] => {
+                    steps.push(at_ns, Step::Unlock { lock: locks.number(lock) });
+                }
+                _ => {}
+            }
+            for &token in self.signals.get(&(thread, index)).into_iter().flatten() {
+                steps.push(at_ns, Step::Signal { token });
+            }
+            waits = match what {
+                What::Waits { .. } | What::Sleeps { .. } | What::Joins { .. } => true,
+                What::Off { .. } => waits,
+                _ => false,
+            };
+        }
+        let end = self.ends.get(&thread).copied();
+        if let Some(token) = end {
+            steps.push(steps.last_ns, Step::Signal { token });
+        }
+        Program {
+            traced: thread as u32,
+            role: (story.process, story.role),
+            made: self.begins.contains_key(&thread),
+            lived_ns: (events[0].at_ns, steps.last_ns),
+            end,
+            steps: steps.steps,
+        }
+    }
+
+    fn begins(&self, thread: usize, at_ns: u64, steps: &mut Steps) {
+        match self.begins.get(&thread) {
+            Some(&(token, made_ns)) => {
+                steps.push(at_ns.max(made_ns), Step::Await { token, took_ns: 0 });
+            }
+            // The first of its process: a fork is not recorded, so it begins when it did.
+            None => steps.is_away(at_ns - steps.last_ns),
+        }
+    }
+
+    /// A wait on a condition or for the end of a thread is over.
+    fn goes_on(
+        &self,
+        at: super::conditions::Place,
+        what: What,
+        took_ns: u64,
+        at_ns: u64,
+        steps: &mut Steps,
+        cleaned: &mut Cleaned,
+    ) {
+        let token = match what {
+            What::Joined { thread } => self.ends.get(&(thread as usize)).copied(),
+            _ => self.wakes.get(&at).copied(),
+        };
+        if let Some(token) = token {
+            steps.push(at_ns, Step::Await { token, took_ns });
+            return;
+        }
+        match what {
+            What::Joined { .. } => cleaned.joined_nothing += 1,
+            What::Wakes { notified: true, .. } => cleaned.woken_by_nobody += 1,
+            _ => {}
+        }
+        steps.is_away(took_ns);
+    }
+}

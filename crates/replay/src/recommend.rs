@@ -1,0 +1,219 @@
+//! Which lock to put under the program, if any.
+
+use std::fmt;
+
+use crate::outcome::Played;
+use crate::subject::{GLIBC, IDEAL, Subject};
+
+/// One lock with one number of threads, replayed once a seed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The lock.
+    pub lock: &'static str,
+    /// How many threads there were.
+    pub threads: usize,
+    /// Each seed's; none if a replay did not end.
+    pub played: Vec<Played>,
+}
+
+impl Row {
+    /// Locks taken in a second: the median of the seeds; `None` if a replay did not end.
+    #[must_use]
+    pub fn ops_per_s(&self) -> Option<f64> {
+        let mut all = self.all_ops_per_s();
+        all.sort_by(f64::total_cmp);
+        all.get(all.len() / 2).copied()
+    }
+
+    /// The mean share of all threads' time that went into waiting for locks.
+    #[must_use]
+    pub fn wait_share(&self) -> Option<f64> {
+        self.mean(Played::wait_share)
+    }
+
+    /// The mean of something over the seeds.
+    #[must_use]
+    pub fn mean(&self, of: impl Fn(&Played) -> f64) -> Option<f64> {
+        let all = self.played.len();
+        (all > 0).then(|| self.played.iter().map(of).sum::<f64>() / all as f64)
+    }
+
+    fn all_ops_per_s(&self) -> Vec<f64> {
+        self.played.iter().map(Played::takes_per_s).collect()
+    }
+}
+
+/// What a recommendation is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confidence {
+    /// Nothing else comes near.
+    High,
+    /// All seeds agree.
+    Medium,
+    /// The seeds agree on which, and not on how much.
+    Low,
+}
+
+impl fmt::Display for Confidence {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+        })
+    }
+}
+
+/// What to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Put this lock under the program, or leave it with glibc's if it is that.
+    Use(&'static str),
+    /// No lock makes a difference that could be told from none.
+    NoDifference,
+    /// The recording, or its replay, is not good enough to say.
+    CannotKnow,
+}
+
+/// What to do, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recommendation {
+    /// What.
+    pub verdict: Verdict,
+    /// How sure that is; `None` where nothing is known.
+    pub confidence: Option<Confidence>,
+    /// One sentence.
+    pub why: String,
+}
+
+/// How sound a recording is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// Events in it.
+    pub events: u64,
+    /// Events that are not in it, as they came too fast.
+    pub dropped: u64,
+    /// Whether its end is missing.
+    pub cut_off: bool,
+}
+
+/// Less is no difference.
+const DIFFERENCE: f64 = 1.03;
+/// More is one that no detail of the model makes up.
+const LARGE: f64 = 1.25;
+/// Fewer acquisitions say nothing about locks.
+const ENOUGH: u64 = 1000;
+/// So much may go otherwise than recorded.
+const TOLERABLE: f64 = 0.01;
+
+/// The recommendation for the largest number of threads of `rows`. Only locks that
+/// [deploy](Subject::deploys) are recommended.
+#[must_use]
+pub fn recommend(rows: &[Row], evidence: Evidence) -> Recommendation {
+    let threads = rows.iter().map(|row| row.threads).max().unwrap_or(0);
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.threads == threads).collect();
+    let cannot = |why| Recommendation { verdict: Verdict::CannotKnow, confidence: None, why };
+    if let Some(why) = doubt(evidence) {
+        return cannot(why);
+    }
+    let Some(glibc) = rows.iter().find(|row| row.lock == GLIBC && !row.played.is_empty()) else {
+        return cannot("there is no replay with glibc's lock to compare with".to_owned());
+    };
+    if let Some(why) = doubt_in(glibc) {
+        return cannot(why);
+    }
+    let deploys = |row: &&&Row| Subject::named(row.lock).is_some_and(|lock| lock.deploys);
+    let rivals = rows.iter().filter(deploys).filter(|row| row.lock != GLIBC);
+    let rate = |row: &Row| row.ops_per_s().unwrap_or(0.0);
+    let best = rivals.max_by(|one, other| rate(one).total_cmp(&rate(other)));
+    let Some(best) = best.filter(|best| rate(best) > 0.0) else {
+        return cannot("no lock that could be put under the program was replayed".to_owned());
+    };
+    let ideal = rows.iter().find(|row| row.lock == IDEAL).map(|row| rate(row) / rate(glibc));
+    compared(glibc, best, ideal)
+}
+
+/// Why nothing can be said of a recording.
+fn doubt(evidence: Evidence) -> Option<String> {
+    let Evidence { events, dropped, cut_off } = evidence;
+    if cut_off {
+        return Some("the recording was cut off: which threads do the same is not in it".into());
+    }
+    let share = dropped as f64 / (events + dropped).max(1) as f64;
+    (share > TOLERABLE)
+        .then(|| format!("{:.1} % of the events came too fast to be recorded", share * 100.0))
+}
+
+/// Why nothing can be said of a replay.
+fn doubt_in(glibc: &Row) -> Option<String> {
+    let takes = glibc.played.iter().map(|played| played.takes).min().unwrap_or(0);
+    if takes < ENOUGH {
+        return Some(format!("{takes} acquisitions are too few to tell locks apart"));
+    }
+    let fallbacks = glibc.mean(Played::fallback_share).unwrap_or(0.0);
+    if fallbacks > TOLERABLE {
+        return Some(format!(
+            "{:.1} % of the waits went otherwise than recorded: threads depend on each other in \
+             ways that the recording does not tell",
+            fallbacks * 100.0
+        ));
+    }
+    let readers =
+        glibc.mean(|played| played.readers_writer_wait_ns as f64 / played.wait_ns.max(1) as f64);
+    let waits = glibc.wait_share().unwrap_or(0.0);
+    (readers.unwrap_or(0.0) > 0.5 && waits > TOLERABLE).then(|| {
+        "threads wait at readers-writer locks most, and glibc's is not simulated".to_owned()
+    })
+}
+
+/// Two locks beside each other.
+fn compared(glibc: &Row, best: &Row, ideal: Option<f64>) -> Recommendation {
+    let (ours, theirs) = (best.all_ops_per_s(), glibc.all_ops_per_s());
+    let least = |all: &[f64]| all.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = |all: &[f64]| all.iter().copied().fold(0.0, f64::max);
+    let ratio = best.ops_per_s().unwrap_or(0.0) / glibc.ops_per_s().unwrap_or(f64::INFINITY);
+    let (apart, lock) = if ratio >= 1.0 {
+        (least(&ours) / most(&theirs), best.lock)
+    } else {
+        (least(&theirs) / most(&ours), GLIBC)
+    };
+    let threads = best.threads;
+    let factor = ratio.max(1.0 / ratio);
+    if factor < DIFFERENCE || apart <= 1.0 {
+        let waits = glibc.wait_share().unwrap_or(0.0) * 100.0;
+        let left = match ideal {
+            Some(ideal) if ideal < DIFFERENCE => {
+                ", and a lock that costs nothing would change nothing either".to_owned()
+            }
+            Some(ideal) => format!("; a lock that costs nothing would be {ideal:.2} times as fast"),
+            None => String::new(),
+        };
+        let why = format!(
+            "with {threads} threads, {waits:.1} % of whose time is waiting for locks, {} is {:+.1} \
+             % from glibc's{left}",
+            best.lock,
+            (ratio - 1.0) * 100.0,
+        );
+        let confidence = if factor < DIFFERENCE { Confidence::Medium } else { Confidence::Low };
+        return Recommendation {
+            verdict: Verdict::NoDifference,
+            confidence: Some(confidence),
+            why,
+        };
+    }
+    let confidence = match apart {
+        apart if apart >= LARGE => Confidence::High,
+        apart if apart >= DIFFERENCE => Confidence::Medium,
+        _ => Confidence::Low,
+    };
+    let than = if lock == GLIBC { best.lock } else { "glibc's" };
+    let left = ideal.map_or(String::new(), |ideal| {
+        format!("; a lock that costs nothing would be {ideal:.2} times as fast as glibc's")
+    });
+    let name = if lock == GLIBC { "glibc's" } else { lock };
+    let why = format!(
+        "with {threads} threads the program is {factor:.2} times as fast with {name} as with \
+         {than}, {apart:.2} times in the worst seed{left}"
+    );
+    Recommendation { verdict: Verdict::Use(lock), confidence: Some(confidence), why }
+}

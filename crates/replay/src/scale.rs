@@ -1,0 +1,244 @@
+//! The same program with another number of threads.
+//!
+//! Threads of one process that begin in one function do the same work: where there are two or more
+//! of them they are *workers*, and there may be another number of them. All others stay as they
+//! are. [`Work`] says what becomes of the work.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use crate::plan::{Plan, Program};
+use crate::random::Random;
+use crate::step::{Step, Timed};
+
+/// What a number of threads other than the recorded one means for the work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Work {
+    /// All workers together do what was recorded. What each did is cut where it held no lock; the
+    /// pieces lie in the order of time, and each worker that is free takes the next.
+    #[default]
+    Fixed,
+    /// Each worker does what one recorded worker did: all work grows with their number. Which one
+    /// is drawn by lot, each once before any comes twice.
+    PerThread,
+}
+
+/// What simulated threads do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) actors: Vec<Actor>,
+    /// What workers take from; in order.
+    pub(crate) pools: Vec<Vec<Vec<Step>>>,
+    /// How often each token must be signalled.
+    pub(crate) tokens: Vec<u32>,
+}
+
+/// What one simulated thread does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Actor {
+    /// These steps.
+    Steps(Vec<Step>),
+    /// Whatever is next in a pool, until that is empty.
+    Pool(usize),
+}
+
+/// Workers of one role, by their places in the plan.
+type Roles = Vec<Vec<usize>>;
+
+impl Script {
+    /// As it was recorded: each thread does what it did.
+    #[must_use]
+    pub fn recorded(plan: &Arc<Plan>) -> Self {
+        let steps = |thread: &Program| Actor::Steps(bare(&thread.steps));
+        Self {
+            plan: Arc::clone(plan),
+            actors: plan.threads.iter().map(steps).collect(),
+            pools: Vec::new(),
+            tokens: plan.tokens.clone(),
+        }
+    }
+
+    /// With about `threads` threads in all: those that are no workers stay, and of each role one
+    /// worker stays at least. If no thread is a worker, or as many as `threads` were there at a
+    /// time, as [`recorded`](Self::recorded). `seed` is for the lots of [`Work::PerThread`].
+    #[must_use]
+    pub fn scaled(plan: &Arc<Plan>, threads: usize, work: Work, seed: u64) -> Self {
+        let roles = roles(plan);
+        if roles.is_empty() || threads == plan.peak() {
+            return Self::recorded(plan);
+        }
+        let mut script = Self::recorded(plan);
+        script.actors.clear();
+        let workers: HashSet<usize> = roles.iter().flatten().copied().collect();
+        for (number, thread) in plan.threads.iter().enumerate() {
+            if !workers.contains(&number) {
+                script.actors.push(Actor::Steps(bare(&thread.steps)));
+            }
+        }
+        let shares = shares(&roles, threads.saturating_sub(script.actors.len()));
+        let mut random = Random::new(seed);
+        for (role, share) in roles.iter().zip(shares) {
+            match work {
+                Work::Fixed => script.deals(role, share),
+                Work::PerThread => script.draws(role, share, &mut random),
+            }
+        }
+        script.forgives();
+        script
+    }
+
+    /// How many threads it has.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.actors.len()
+    }
+
+    /// How often locks are taken in it.
+    #[must_use]
+    pub fn takes(&self) -> u64 {
+        self.steps().filter(|step| matches!(step, Step::Lock { .. })).count() as u64
+    }
+
+    /// How often somebody waits for somebody else in it, other than for a lock.
+    #[must_use]
+    pub fn awaits(&self) -> u64 {
+        self.steps().filter(|step| matches!(step, Step::Await { .. })).count() as u64
+    }
+
+    /// The time that all threads compute or are away.
+    #[must_use]
+    pub fn busy_ns(&self) -> u64 {
+        self.steps().fold(0, |sum, step| match step {
+            Step::Compute { ns } | Step::Block { ns } => sum.saturating_add(*ns),
+            _ => sum,
+        })
+    }
+
+    fn steps(&self) -> impl Iterator<Item = &Step> {
+        let own = self.actors.iter().filter_map(|actor| match actor {
+            Actor::Steps(steps) => Some(steps),
+            Actor::Pool(_) => None,
+        });
+        own.chain(self.pools.iter().flatten()).flatten()
+    }
+
+    /// The work of a role, in pieces.
+    fn deals(&mut self, role: &[usize], workers: usize) {
+        let plan = Arc::clone(&self.plan);
+        let mut pieces = Vec::new();
+        for &number in role {
+            let thread = &plan.threads[number];
+            let cut = cut(&thread.steps);
+            if let Some(end) = thread.end {
+                // Somebody else may do the last piece before the others are done.
+                self.tokens[end as usize] = cut.len() as u32;
+            }
+            for (order, piece) in cut.into_iter().enumerate() {
+                let Some(first) = piece.first() else { continue };
+                pieces.push((first.at_ns, number, order, piece));
+            }
+        }
+        pieces.sort_by_key(|&(at_ns, number, order, _)| (at_ns, number, order));
+        let pieces = pieces.into_iter().map(|(_, number, _, piece)| {
+            let end = plan.threads[number].end;
+            let ends = |step: &Step| Some(*step) == end.map(|token| Step::Signal { token });
+            let mut steps = bare(piece);
+            steps.retain(|step| !ends(step));
+            steps.extend(end.map(|token| Step::Signal { token }));
+            steps
+        });
+        self.pools.push(pieces.collect());
+        let pool = self.pools.len() - 1;
+        self.actors.extend((0..workers).map(|_| Actor::Pool(pool)));
+    }
+
+    /// For each worker a recorded one.
+    fn draws(&mut self, role: &[usize], workers: usize, random: &mut Random) {
+        let mut left: Vec<usize> = Vec::new();
+        for _ in 0..workers {
+            if left.is_empty() {
+                left.extend(role);
+            }
+            let drawn = left.swap_remove(random.below(left.len()));
+            self.actors.push(Actor::Steps(bare(&self.plan.threads[drawn].steps)));
+        }
+    }
+
+    /// Nobody waits for what nobody will signal, because who did is not there.
+    fn forgives(&mut self) {
+        let mut signals = vec![0u32; self.tokens.len()];
+        for step in self.steps() {
+            if let Step::Signal { token } = step {
+                signals[*token as usize] += 1;
+            }
+        }
+        for (needed, signals) in self.tokens.iter_mut().zip(signals) {
+            *needed = (*needed).min(signals);
+        }
+    }
+}
+
+fn bare(steps: &[Timed]) -> Vec<Step> {
+    steps.iter().map(|timed| timed.step).collect()
+}
+
+/// The pieces of a thread's work: each ends where the thread holds nothing and next waits or takes
+/// a lock. So each step that waits for another stands in front of its piece, and in the order of
+/// time it comes behind what it waits for.
+fn cut(steps: &[Timed]) -> Vec<&[Timed]> {
+    let mut held = 0u32;
+    let mut pieces = Vec::new();
+    let mut begin = 0;
+    let mut worked = false;
+    for (at, timed) in steps.iter().enumerate() {
+        let waits = matches!(timed.step, Step::Await { .. });
+        if at > begin && held == 0 && (waits || (worked && is_lock(timed.step))) {
+            pieces.push(&steps[begin..at]);
+            begin = at;
+            worked = false;
+        }
+        match timed.step {
+            Step::Lock { .. } => held += 1,
+            Step::Unlock { .. } => {
+                held = held.saturating_sub(1);
+                worked = true;
+            }
+            _ => {}
+        }
+    }
+    if begin < steps.len() {
+        pieces.push(&steps[begin..]);
+    }
+    pieces
+}
+
+fn is_lock(step: Step) -> bool {
+    matches!(step, Step::Lock { .. })
+}
+
+/// The roles of a plan that have two threads or more. A process's first thread is no worker.
+fn roles(plan: &Plan) -> Roles {
+    let mut roles: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
+    for (number, thread) in plan.threads.iter().enumerate().filter(|(_, thread)| thread.made) {
+        roles.entry(thread.role).or_default().push(number);
+    }
+    roles.into_values().filter(|role| role.len() > 1).collect()
+}
+
+/// How many of the workers each role has, in proportion to the recorded; one at least.
+fn shares(roles: &Roles, workers: usize) -> Vec<usize> {
+    let recorded: usize = roles.iter().map(Vec::len).sum();
+    let mut shares: Vec<usize> =
+        roles.iter().map(|role| (workers * role.len() / recorded).max(1)).collect();
+    let mut left = workers.saturating_sub(shares.iter().sum());
+    // The largest remainder first.
+    let mut order: Vec<usize> = (0..roles.len()).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse(workers * roles[at].len() % recorded));
+    for &at in order.iter().cycle().take(left) {
+        shares[at] += 1;
+        left -= 1;
+    }
+    debug_assert_eq!(left, 0);
+    shares
+}
