@@ -3,15 +3,46 @@
 use std::rc::Rc;
 
 use antiphon_record::Histogram;
-use antiphon_sim::{Machine, Outcome, Simulation, Stuck, finished};
+use antiphon_sim::{Machine, Model, Outcome, Simulation, Stuck, finished};
+use clap::ValueEnum;
 
 use super::cases::{Case, Hand, Site};
 use super::subjects::Subject;
+
+/// Who has a contended line next. No manual says it, and how much NUMA-aware locks gain depends on
+/// it more than on anything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Arbitration {
+    /// First come, first served
+    Fifo,
+    /// Who is nearest to the owner, but nobody is passed by more than 16
+    Near,
+}
+
+impl Arbitration {
+    /// As arguments and rows have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fifo => "fifo",
+            Self::Near => "near",
+        }
+    }
+
+    /// The usual assumptions, with this one.
+    fn model(self) -> Model {
+        let arbitration = match self {
+            Self::Fifo => antiphon_sim::Arbitration::Fifo,
+            Self::Near => antiphon_sim::Arbitration::NEAREST,
+        };
+        Model { arbitration, ..Model::default() }
+    }
+}
 
 /// What is simulated beside the lock, the case and the number of threads.
 #[derive(Clone)]
 pub struct Setting {
     pub machine: Machine,
+    pub arbitration: Arbitration,
     pub seed: u64,
     pub limit_ns: u64,
 }
@@ -61,6 +92,7 @@ pub fn carry_out(
     let site = Rc::new(Site::new(subject, locks, cpus, setting.limit_ns));
     let (shared, operation) = (Rc::clone(&site), case.operation);
     let outcome = Simulation::new(machine, setting.seed)
+        .model(setting.arbitration.model())
         .grace_ns(GRACE_NS)
         .threads(threads, move |number| {
             let hand = Hand::new(shared, number);

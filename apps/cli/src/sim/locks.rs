@@ -1,5 +1,6 @@
 //! `sim locks` and `sim rwlocks`: the locks in the cases of the documents, on simulated machines.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -7,10 +8,11 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::cases::{self, Case};
-use super::experiment::Setting;
+use super::experiment::{Arbitration, Setting};
+use super::shard::{self, Shard};
 use super::subjects::{self, Subject};
 use super::sweep::{self, Cell};
-use super::{find, rows, tables};
+use super::{find, page, published, rows, tables};
 use crate::bench::Family;
 use crate::failure::Failure;
 use crate::list::{Counts, names};
@@ -26,7 +28,8 @@ cases do, and how far such figures can be trusted.
 
 Example:
   antiphon sim locks --machine 8s-192c --threads 1,24,48,96,192,384 --subject shfl-mutex,mcs,futex
-  antiphon sim rwlocks --case enumerate,mixed --json")]
+  antiphon sim rwlocks --case enumerate,mixed --html curves.html
+  antiphon sim locks --case all --shard 1/4 --json > 1.json; antiphon sim locks --merge *.json")]
 pub struct Arguments {
     /// The machine: a name that `antiphon sim machines` has, host, or a file
     #[arg(long, value_name = "M", default_value = "8s-192c")]
@@ -46,9 +49,24 @@ pub struct Arguments {
     /// Simulated milliseconds
     #[arg(long, value_name = "T", default_value_t = 5.0, allow_negative_numbers = true)]
     ms: f64,
-    /// In which order requests for a contended line are served: fifo
-    #[arg(long, value_name = "A", default_value = "fifo")]
-    arbitration: String,
+    /// In which order requests for a contended line are served
+    #[arg(long, value_name = "A", value_enum, default_value = "fifo")]
+    arbitration: Arbitration,
+    /// Only a part of the rows, the I-th of N: for many machines, each with --json
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Simulate nothing: put together what parts have printed with --json
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 1..,
+        conflicts_with_all = ["machine", "threads", "subject", "case", "seed", "ms", "arbitration",
+            "shard"]
+    )]
+    merge: Vec<PathBuf>,
+    /// Write the curves to a page, too
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,
@@ -57,52 +75,67 @@ pub struct Arguments {
 /// The locks that are simulated if none are named: each idea once.
 const MUTEXES: &str = "tas,ticket,mcs,mcs-stp,futex,cna,cohort-tkt-mcs,hmcs,shfl-spin,shfl-mutex";
 
-/// Simulates and prints.
+/// Simulates, or puts parts together, and prints.
 ///
 /// # Errors
 ///
-/// Bad arguments; a lock that can't go on; if stdout can't be written.
+/// Bad arguments; a lock that can't go on; if the page or stdout can't be written.
 pub fn run(family: Family, arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let described = find::machine(&arguments.machine)?.described;
-    let setting = Setting {
-        limit_ns: limit_ns(arguments.ms)?,
-        seed: arguments.seed,
-        machine: described.machine,
+    let report = match &arguments.merge[..] {
+        [] => simulate(family, arguments)?,
+        files => shard::merge(files)?,
     };
-    fifo(&arguments.arbitration)?;
-    let cells = cells(family, arguments, &setting)?;
-    let begun = Instant::now();
-    let rows = sweep::rows(&setting, &cells);
-    let (took, operations) = (begun.elapsed(), rows::operations(&rows));
-    let rows: Vec<_> = rows.iter().map(|row| rows::object(&setting, row)).collect();
-    let simulated = json!({
-        "machine": setting.machine.name, "hash": format!("{:016x}", described.hash),
-        "seed": setting.seed, "ms": arguments.ms, "arbitration": arguments.arbitration,
-    });
-    if arguments.json {
-        report::print(json!({
-            "simulated": simulated, "rows": rows, "sim": { "ops": operations },
-        }))?;
-    } else {
-        let text = tables::text(&rows, colour_stdout());
-        say(&format!("{}\n\n{text}", heading(&simulated)))?;
+    let rows = report["rows"].as_array().map_or(&[][..], Vec::as_slice);
+    let heading = heading(&report["simulated"]);
+    if let Some(path) = &arguments.html {
+        let machine = report["simulated"]["machine"].as_str().unwrap_or_default();
+        let written = std::fs::write(path, page::page(machine, &heading, rows));
+        written.map_err(|error| Failure::measured(format!("{}: {error}", path.display())))?;
     }
-    eprintln!(
-        "antiphon: {} simulated memory operations in {}",
-        si(operations as f64),
-        duration(took.as_nanos() as f64)
-    );
+    if arguments.json {
+        report::print(report.clone())?;
+    } else {
+        say(&format!("{heading}\n\n{}", tables::text(rows, colour_stdout())))?;
+    }
     match rows.iter().find(|row| row.get("failed").is_some()) {
         Some(row) => Err(Failure::measured(trouble(row))),
         None => Ok(ExitCode::SUCCESS),
     }
 }
 
+fn simulate(family: Family, arguments: &Arguments) -> Result<Value, Failure> {
+    let described = find::machine(&arguments.machine)?.described;
+    let limit_ns = limit_ns(arguments.ms)?;
+    let Arguments { seed, arbitration, .. } = *arguments;
+    let setting = Setting { machine: described.machine, arbitration, seed, limit_ns };
+    let mut cells = cells(family, arguments, &setting)?;
+    if let Some(shard) = arguments.shard {
+        let mut places = 0..;
+        cells.retain(|_| places.next().is_some_and(|place| shard.has(place)));
+    }
+    let begun = Instant::now();
+    let rows = sweep::rows(&setting, &cells);
+    let (took, operations) = (begun.elapsed(), rows::operations(&rows));
+    let rows: Vec<_> = rows.iter().map(|row| rows::object(&setting, row)).collect();
+    eprintln!(
+        "antiphon: {} simulated memory operations in {}",
+        si(operations as f64),
+        duration(took.as_nanos() as f64)
+    );
+    Ok(json!({
+        "simulated": {
+            "machine": setting.machine.name, "hash": format!("{:016x}", described.hash),
+            "seed": seed, "ms": arguments.ms, "arbitration": arbitration.name(),
+        },
+        "rows": rows, "sim": { "ops": operations },
+        "published": published::rows(&setting.machine.name, &rows),
+    }))
+}
+
 fn heading(simulated: &Value) -> String {
     let text = |key: &str| simulated[key].to_string().replace('"', "");
     format!(
-        "Simulated (a model, not a measurement): {}, {} ms, seed {}; requests for a line in order \
-         of {}",
+        "Simulated (a model, not a measurement): {}, {} ms, seed {}, arbitration {}",
         text("machine"),
         text("ms"),
         text("seed"),
@@ -124,17 +157,8 @@ fn limit_ns(ms: f64) -> Result<u64, Failure> {
     }
 }
 
-fn fifo(arbitration: &str) -> Result<(), Failure> {
-    match arbitration {
-        "fifo" => Ok(()),
-        "near" => Err(Failure::arguments(
-            "--arbitration near is not simulated yet: lines are served in order of coming, fifo",
-        )),
-        other => Err(Failure::arguments(format!("no arbitration '{other}'; there is: fifo"))),
-    }
-}
-
-/// All rows that are wanted: those of a case together, and in it those of a lock.
+/// All rows that are wanted: those of a case together, and in it those of a lock; in the order of
+/// the tables of both, whatever that of the arguments is.
 fn cells(family: Family, arguments: &Arguments, setting: &Setting) -> Result<Vec<Cell>, Failure> {
     let (locks, of_family) = (subjects::names(family), cases::of(family));
     let known: Vec<_> = of_family.map(|case| case.name).collect();
@@ -171,7 +195,7 @@ fn some_or_all(
         let what = format!("no {what} named; there are: {}, and all", known.join(", "));
         return Err(Failure::arguments(what));
     }
-    Ok(found)
+    Ok(known.iter().copied().filter(|name| found.contains(name)).collect())
 }
 
 /// One thread, a socket, two, half the machine, the machine, and twice as many as it has.

@@ -11,7 +11,9 @@
 //! | [`cases`] | what threads do with them |
 //! | [`experiment`] | one lock in one case |
 //! | [`sweep`] | many, on all CPUs |
-//! | [`rows`], [`tables`] | what came of it, for scripts and for people |
+//! | [`rows`], [`tables`], [`page`] | what came of it, for scripts and for people |
+//! | [`shard`] | a part of the rows, and parts together again |
+//! | [`published`] | what others have measured |
 
 mod cases;
 mod experiment;
@@ -20,9 +22,12 @@ mod host;
 pub mod locks;
 pub mod machines;
 mod noted;
+mod page;
+mod published;
 mod rows;
 #[cfg(test)]
 mod shapes;
+mod shard;
 pub mod subjects;
 mod sweep;
 mod tables;

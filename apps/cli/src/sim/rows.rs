@@ -9,8 +9,9 @@ use super::sweep::{Cell, Row};
 pub fn object(setting: &Setting, row: &Row) -> Value {
     let Cell { subject, case, threads } = row.cell;
     let mut object = json!({
-        "model": true, "machine": setting.machine.name, "arbitration": "fifo",
-        "seed": setting.seed, "subject": subject.name, "case": case.name, "threads": threads,
+        "model": true, "machine": setting.machine.name,
+        "arbitration": setting.arbitration.name(), "seed": setting.seed,
+        "subject": subject.name, "case": case.name, "threads": threads,
     });
     let figures = match &row.measured {
         Ok(measured) => figures(setting, row.cell, measured),

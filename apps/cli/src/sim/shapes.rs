@@ -3,7 +3,7 @@
 use antiphon_sim::Machine;
 
 use super::cases;
-use super::experiment::{self, Measured, Setting};
+use super::experiment::{self, Arbitration, Measured, Setting};
 use super::subjects::{self, SUBJECTS};
 
 fn measured(setting: &Setting, subject: &str, case: &str, threads: usize) -> Measured {
@@ -14,7 +14,7 @@ fn measured(setting: &Setting, subject: &str, case: &str, threads: usize) -> Mea
 }
 
 fn setting(machine: Machine, limit_ns: u64) -> Setting {
-    Setting { machine, seed: 1, limit_ns }
+    Setting { machine, arbitration: Arbitration::Fifo, seed: 1, limit_ns }
 }
 
 /// Two sockets of two CPUs and three threads on each of these: they meet at every lock, and are

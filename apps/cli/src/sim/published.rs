@@ -1,0 +1,69 @@
+//! Figures that others have measured on a machine that is simulated, to stand beside ours. They are
+//! held against what comes out; nothing is calibrated by them, but that the length of `lock2`'s and
+//! `leveldb`'s operations is from their figures of one thread.
+
+use serde_json::{Value, json};
+
+/// Measured operations a second of a lock, by threads.
+pub struct Published {
+    pub machine: &'static str,
+    pub case: &'static str,
+    /// What was measured, by our name for it.
+    pub subject: &'static str,
+    /// Threads, and millions of operations a second.
+    pub points: [(u64, f64); 6],
+}
+
+/// Where all of them are from.
+pub const SOURCE: &str = "cover letter of the CNA patches for Linux, version 11: 4 x E7-8895 v3, \
+                          25 runs; stock is qspinlock, an MCS queue";
+
+/// All of them.
+pub const PUBLISHED: [Published; 4] = [
+    Published {
+        machine: "e7-8895v3-4s",
+        case: "lock2",
+        subject: "qspinlock",
+        points: [(1, 1.600), (4, 5.395), (16, 4.168), (36, 2.403), (72, 1.842), (142, 1.806)],
+    },
+    Published {
+        machine: "e7-8895v3-4s",
+        case: "lock2",
+        subject: "cna",
+        points: [(1, 1.614), (4, 5.210), (16, 3.960), (36, 3.922), (72, 3.913), (142, 3.894)],
+    },
+    Published {
+        machine: "e7-8895v3-4s",
+        case: "leveldb",
+        subject: "qspinlock",
+        points: [(1, 0.529), (4, 1.122), (16, 1.029), (36, 0.690), (72, 0.622), (142, 0.602)],
+    },
+    Published {
+        machine: "e7-8895v3-4s",
+        case: "leveldb",
+        subject: "cna",
+        points: [(1, 0.525), (4, 1.144), (16, 1.207), (36, 1.159), (72, 1.136), (142, 1.122)],
+    },
+];
+
+/// Those of a machine and a case.
+pub fn of(machine: &str, case: &str) -> impl Iterator<Item = &'static Published> {
+    PUBLISHED.iter().filter(move |known| known.machine == machine && known.case == case)
+}
+
+/// Those that `rows` can be held against, for scripts: rows of measurements, so no models.
+pub fn rows(machine: &str, rows: &[Value]) -> Vec<Value> {
+    let mut cases: Vec<_> = rows.iter().filter_map(|row| row["case"].as_str()).collect();
+    cases.dedup();
+    let known = cases.into_iter().flat_map(|case| of(machine, case));
+    known
+        .flat_map(|known| {
+            known.points.map(|(threads, millions)| {
+                json!({
+                    "subject": known.subject, "case": known.case, "threads": threads,
+                    "ops_per_s": millions * 1e6, "source": SOURCE,
+                })
+            })
+        })
+        .collect()
+}
