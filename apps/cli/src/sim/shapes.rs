@@ -1,9 +1,12 @@
-//! Tests of what comes out. All figures are simulated.
+//! What comes out: the documented shapes, for both arbitrations of lines, and those that do not come
+//! out as they are documented. All figures are simulated; `docs/simulator.md` has them whole.
 
 use antiphon_sim::Machine;
 
 use super::cases;
-use super::experiment::{self, Arbitration, Measured, Setting};
+use super::experiment::{
+    self, Arbitration, Arbitration::Fifo, Arbitration::Near, Measured, Setting,
+};
 use super::subjects::{self, SUBJECTS};
 
 fn measured(setting: &Setting, subject: &str, case: &str, threads: usize) -> Measured {
@@ -14,7 +17,7 @@ fn measured(setting: &Setting, subject: &str, case: &str, threads: usize) -> Mea
 }
 
 fn setting(machine: Machine, limit_ns: u64) -> Setting {
-    Setting { machine, arbitration: Arbitration::Fifo, seed: 1, limit_ns }
+    Setting { machine, arbitration: Fifo, seed: 1, limit_ns }
 }
 
 /// Two sockets of two CPUs and three threads on each of these: they meet at every lock, and are
@@ -50,4 +53,127 @@ fn nested_locks_are_four_on_average() {
     let alone = measured(&setting, "tas", "nested", 1);
     let each = alone.waits.count() as f64 / alone.completed as f64;
     assert!((3.8..4.2).contains(&each), "{each}");
+}
+
+/// Operations of some locks on the machine of eight sockets, 24 CPUs each.
+struct Eight {
+    setting: Setting,
+    case: &'static str,
+}
+
+impl Eight {
+    fn new(arbitration: Arbitration, case: &'static str, limit_ns: u64) -> Self {
+        let setting = Setting { arbitration, ..setting(Machine::eight_sockets(), limit_ns) };
+        Self { setting, case }
+    }
+
+    fn operations(&self, subject: &str, threads: usize) -> f64 {
+        let outcome = measured(&self.setting, subject, self.case, threads).outcome;
+        outcome.total_operations() as f64
+    }
+
+    /// One lock's work as a multiple of another's.
+    fn ratio(&self, one: &str, other: &str, threads: usize) -> f64 {
+        self.operations(one, threads) / self.operations(other, threads)
+    }
+
+    /// What is left of a lock's work from one number of threads to another.
+    fn left(&self, subject: &str, from: usize, to: usize) -> f64 {
+        self.operations(subject, to) / self.operations(subject, from)
+    }
+}
+
+/// `000_…`, "Locks performance": throughput collapses after one socket. A lock that knows sockets
+/// does not; and who lets all barge is down to less than a twentieth of what one thread does.
+#[test]
+fn short_sections_collapse_beyond_a_socket_but_for_locks_that_know_sockets() {
+    for arbitration in [Fifo, Near] {
+        let eight = Eight::new(arbitration, "lock2", 400_000);
+        let left = ["mcs", "ticket", "tas"].map(|lock| eight.left(lock, 24, 192));
+        let knowing = ["cna", "cohort-tkt-mcs", "hmcs"].map(|lock| eight.left(lock, 24, 192));
+        let alone = eight.left("tas", 1, 192);
+        println!("simulated, {arbitration:?}: left {left:.2?}, {knowing:.2?}; tas {alone:.3}");
+        assert!(left.iter().all(|&left| left < 0.6), "{arbitration:?}: {left:?}");
+        assert!(knowing.iter().all(|&left| left > 0.75), "{arbitration:?}: {knowing:?}");
+        assert!(alone < 0.05, "{arbitration:?}: {alone}");
+    }
+}
+
+/// By how much a lock that knows sockets is ahead of the queue that does not, and the ticket lock
+/// behind it.
+#[test]
+fn the_order_of_locks_on_eight_sockets() {
+    for arbitration in [Fifo, Near] {
+        let eight = Eight::new(arbitration, "lock2", 400_000);
+        let knowing = ["cna", "cohort-tkt-mcs", "hmcs"].map(|lock| eight.ratio(lock, "mcs", 192));
+        let ticket = eight.ratio("ticket", "mcs", 192);
+        println!("simulated, {arbitration:?}: {knowing:.2?} of mcs; ticket {ticket:.2}");
+        assert!(knowing.iter().all(|ratio| (1.4..4.0).contains(ratio)), "{knowing:?}");
+        assert!(ticket < 1.0, "{ticket}");
+    }
+}
+
+/// `000_…`: no penalty when not contended; locks with a queue for each socket have one.
+#[test]
+fn one_thread_pays_for_no_sockets() {
+    let eight = Eight::new(Fifo, "lock2", 100_000);
+    let ours = ["shfl-spin", "shfl-mutex"].map(|lock| eight.ratio(lock, "tas", 1));
+    let levels = ["cohort-tkt-mcs", "hmcs"].map(|lock| eight.ratio(lock, "tas", 1));
+    println!("simulated, alone: ours {ours:.3?} of tas; with levels {levels:.3?}");
+    assert!(ours.iter().all(|&ratio| ratio > 0.95), "{ours:?}");
+    assert!(levels.iter().all(|&ratio| ratio < 0.9), "{levels:?}");
+}
+
+/// `000_…`: the blocking ShflLock holds its throughput when there are two and four times as many
+/// threads as cores, and every queue of spinners breaks down; that takes some slices to show.
+#[test]
+fn two_threads_a_core_are_no_matter_to_who_sleeps() {
+    for arbitration in [Fifo, Near] {
+        let ms = 1_000_000;
+        let short = Eight::new(arbitration, "create", 10 * ms);
+        let long = Eight::new(arbitration, "create", 60 * ms);
+        let queue = |lock| long.operations(lock, 384) / 6.0 / short.operations(lock, 192);
+        let queues = ["mcs", "cohort-tkt-mcs"].map(queue);
+        let twice = short.left("shfl-mutex", 192, 384);
+        let four_times = short.left("shfl-mutex", 192, 768);
+        println!("simulated, {arbitration:?}: {queues:.2?}; shfl {twice:.2}, {four_times:.2}");
+        assert!(queues.iter().all(|&left| left < 0.2), "{arbitration:?}: {queues:?}");
+        assert!(twice > 0.9 && four_times > 0.9, "{arbitration:?}: {twice}, {four_times}");
+    }
+}
+
+/// `004_…`: a counter for each socket is ahead of a central one where all read. The central one is
+/// the published ShflLock's; ours for each socket takes the reads back.
+#[test]
+fn readers_scale_with_a_counter_for_each_socket() {
+    for arbitration in [Fifo, Near] {
+        let eight = Eight::new(arbitration, "enumerate", 200_000);
+        let central = eight.left("shfl-rwlock", 24, 192);
+        let each = eight.left("shfl-rwlock+per-socket", 24, 192);
+        let ratio = eight.ratio("shfl-rwlock+per-socket", "shfl-rwlock", 192);
+        println!("simulated, {arbitration:?}: {central:.2}, {each:.2}; {ratio:.1} times");
+        assert!(central < 1.0 && each > 6.0 && ratio > 5.0, "{central}, {each}, {ratio}");
+    }
+}
+
+/// CNA over stock on the machine of its published tables, with all of its threads, of three seeds:
+/// lock2 was measured at 2.16 and leveldb at 1.86. What stock is, an MCS queue, stands for it.
+///
+/// Of leveldb that comes out; of lock2 a fifth is missing, and a little more: `docs/simulator.md`
+/// says why.
+#[test]
+fn cna_over_stock_on_the_machine_of_its_tables() {
+    let machine = antiphon_sim::known("e7-8895v3-4s").expect("a preset").machine.clone();
+    let ratio = |case| {
+        let ratios = [1, 2, 3].map(|seed| {
+            let setting = Setting { seed, ..setting(machine.clone(), 1_000_000) };
+            let of = |lock| measured(&setting, lock, case, 142).outcome.total_operations() as f64;
+            of("cna") / of("mcs")
+        });
+        ratios.iter().sum::<f64>() / 3.0
+    };
+    let (lock2, leveldb) = (ratio("lock2"), ratio("leveldb"));
+    println!("simulated: lock2 {lock2:.2}, leveldb {leveldb:.2}; measured: 2.16, 1.86");
+    assert!((leveldb / 1.86 - 1.0).abs() < 0.2, "{leveldb}");
+    assert!((1.5..1.9).contains(&lock2), "{lock2}");
 }
