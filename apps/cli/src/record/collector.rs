@@ -116,7 +116,8 @@ impl Trace {
         }
         let (locks, sites) = self.names.tables(recording)?;
         let threads: Vec<Thread> = self.threads.stories.iter().map(thread).collect();
-        let dropped = threads.iter().map(|thread| thread.dropped).sum();
+        // More than those which the threads told of: one that never had a chunk tells nothing.
+        let dropped = recording.dropped()?;
         let tables = Tables { locks, sites, threads, dropped };
         let bytes = self.writer.finish(&tables)?;
         Ok(Written { path: path.to_owned(), bytes, events: self.events, dropped })

@@ -110,6 +110,9 @@ fn note(code: Code, flags: u8, object: u32) {
     if let Some((ran_ns, left)) = thread.span.ends(now) {
         write(ran_ns, Code::Ran, 0, left);
     }
+    if code == Code::Ends {
+        thread.pen.ends();
+    }
     write(now, code, flags, object);
 }
 

@@ -69,6 +69,15 @@ impl Recording {
         Ok((rate != 0).then_some(Clock { rate, origin }))
     }
 
+    /// How many events found no room so far, of all threads: also of those which never had any.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the file.
+    pub fn dropped(&self) -> io::Result<u64> {
+        Ok(self.words_at(at(offset_of!(RollLayout, dropped)), 1)?[0])
+    }
+
     /// Takes the chunks that are full, and makes room for more. With `all` those that are not full,
     /// too: once, when nobody writes any more.
     ///
@@ -83,36 +92,49 @@ impl Recording {
         let mut batches = Vec::new();
         for (index, state) in halves.enumerate() {
             if state == FULL || (all && state == OWNED) {
-                batches.push(self.batch(index)?);
+                batches.extend(self.batch(index)?);
             }
             if state == FULL {
-                // Release: we are done with it; pairs with the acquire in `claim`.
-                fence(Release);
-                let state = at(offset_of!(RollLayout, states) + index * size_of::<u32>());
-                self.write_at(state, &FREE.to_ne_bytes())?;
+                self.free(index)?;
             }
         }
         Ok(batches)
     }
 
-    fn batch(&self, index: usize) -> io::Result<Batch> {
-        let start = offset_of!(RollLayout, chunks) + index * size_of::<Chunk>();
-        let words = self.words_at(at(start), size_of::<Chunk>() / 8)?;
-        let [owner, claimed, numbers, used] = [words[0], words[1], words[2], words[3]];
-        let first = offset_of!(Chunk, events) / 8;
+    /// Makes a chunk anybody's that has been read.
+    fn free(&self, index: usize) -> io::Result<()> {
+        // CHUNK-5. Whoever claims it and is killed at once leaves it without an owner.
+        self.write_at(head(index), &0_u64.to_ne_bytes())?;
+        // Release: we are done with it; pairs with the acquire in `claim`.
+        fence(Release);
+        let state = at(offset_of!(RollLayout, states) + index * size_of::<u32>());
+        self.write_at(state, &FREE.to_ne_bytes())
+    }
+
+    /// What is in a chunk; `None` if it is nobody's.
+    fn batch(&self, index: usize) -> io::Result<Option<Batch>> {
+        let owner = self.words_at(head(index), 1)?[0];
+        // CHUNK-5. Acquire: pairs with the release of the owner in `write_on_new`.
+        fence(Acquire);
+        if owner == 0 {
+            return Ok(None);
+        }
+        let words = self.words_at(head(index), offset_of!(Chunk, events) / 8)?;
+        let [numbers, used] = [words[1], words[2]];
+        // CHUNK-5. Acquire: pairs with the release of the count in `append`.
+        fence(Acquire);
         let length = (used as u32 as usize).min(EVENTS);
-        let records = words[first..].chunks_exact(size_of::<Record>() / 8).take(length);
-        // What a thread that was killed has not written is what stood there before.
-        let notes = records.filter_map(|record| Note::of(record[0], record[1]));
-        let known = notes.filter(|note| note.code == super::Code::Ran || note.time >= claimed);
-        Ok(Batch {
+        let events = head(index) + offset_of!(Chunk, events) as u64;
+        let records = self.words_at(events, length * (size_of::<Record>() / 8))?;
+        let records = records.chunks_exact(size_of::<Record>() / 8);
+        Ok(Some(Batch {
             process: ((owner >> 32) as u32).wrapping_sub(1),
             thread: owner as u32,
             tid: (used >> 32) as u32,
             sequence: numbers as u32,
             lost: (numbers >> 32) as u32,
-            notes: known.collect(),
-        })
+            notes: records.filter_map(|record| Note::of(record[0], record[1])).collect(),
+        }))
     }
 
     /// Of a row that a note names: the records of its lock and of its site, if they were to be had.
@@ -157,6 +179,11 @@ impl Recording {
         let module = self.record(MODULE, module)?;
         Ok((address, read_path(&module[2..], module[1]).map(|path| (path, site[2]))))
     }
+}
+
+/// Where a chunk is in the file.
+fn head(index: usize) -> u64 {
+    at(offset_of!(RollLayout, chunks) + index * size_of::<Chunk>())
 }
 
 fn at(offset: usize) -> u64 {

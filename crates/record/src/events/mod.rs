@@ -8,6 +8,7 @@
 //! ```text
 //!        claims               is full              is read
 //!  FREE ────────► OWNED(thread) ────────► FULL ────────────► FREE
+//!                        │   or its thread ends
 //!                        └ the program is gone, and it is read as it is
 //! ```
 //!
@@ -17,6 +18,11 @@
 //!   (release).
 //! - **CHUNK-3** The child of a fork, whose pen still names the parent's chunk, does not write
 //!   there: the chunk names its owner.
+//! - **CHUNK-4** One writes to a chunk at a time: a signal handler that finds its thread in the
+//!   middle of writing drops its event. Else it could fill the chunk, and the thread that it came
+//!   upon would go on in what is another's by then.
+//! - **CHUNK-5** A chunk is sound whenever its thread is killed: its owner stands there after the
+//!   rest of its head, and an event is counted after it was written.
 //!
 //! [`Scope::Events`]: crate::Scope::Events
 //! [`Recording::drain`]: crate::Recording::drain
@@ -52,7 +58,9 @@ pub struct RollLayout {
     pub(crate) next: AtomicU32,
     /// How many threads have a number.
     pub(crate) threads: AtomicU32,
-    pub(crate) _padding: [u32; 14],
+    /// How many events found no room, of all threads.
+    pub(crate) dropped: AtomicU64,
+    pub(crate) _padding: [u32; 12],
     /// Of each chunk, apart from them so that who looks for full ones reads little.
     pub(crate) states: [AtomicU32; CHUNKS],
     pub(crate) chunks: [Chunk; CHUNKS],
@@ -61,19 +69,17 @@ pub struct RollLayout {
 /// Some of the events of one thread.
 #[repr(C)]
 pub(crate) struct Chunk {
-    /// 1 + the process's record, above the thread's number.
+    /// 1 + the process's record, above the thread's number; 0 while it is nobody's.
     pub(crate) owner: AtomicU64,
-    /// When it was claimed, in ticks: what was written before is another thread's.
-    pub(crate) claimed: AtomicU64,
     /// How many chunks the thread had before.
     pub(crate) sequence: AtomicU32,
     /// Events that the thread dropped since the chunk before.
     pub(crate) lost: AtomicU32,
-    /// How many events are there, or are being written.
+    /// How many events are there.
     pub(crate) used: AtomicU32,
     /// The kernel's id of the thread.
     pub(crate) tid: AtomicU32,
-    pub(crate) _padding: [u32; 8],
+    pub(crate) _padding: [u32; 10],
     pub(crate) events: [Record; EVENTS],
 }
 

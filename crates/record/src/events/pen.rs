@@ -1,12 +1,18 @@
 //! Writing events: three stores to a chunk that the thread has to itself.
 
 use core::sync::atomic::AtomicU32;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::compiler_fence;
 
 use super::{CHUNKS, Chunk, EVENTS, FREE, FULL, Note, OWNED, RollLayout};
 
 /// A thread that has found no free chunk drops so many events before it looks again.
 const PATIENCE: u32 = 255;
+
+/// The thread is in the middle of writing: who finds that is a signal handler on it.
+const BUSY: u32 = 1;
+/// The thread has said that it ends. What it does after that keeps no chunk.
+const ENDED: u32 = 2;
 
 /// What a thread keeps to write with. All zero at first.
 #[repr(C)]
@@ -22,7 +28,8 @@ pub struct Pen {
     patience: AtomicU32,
     /// The thread's number, 0 for none yet.
     number: AtomicU32,
-    _padding: u32,
+    /// [`BUSY`], [`ENDED`].
+    state: AtomicU32,
 }
 
 impl Pen {
@@ -35,10 +42,16 @@ impl Pen {
 
     /// From now on it is that of another thread, with that number; or, with 0, of none yet.
     pub fn hand_over(&self, number: u32) {
-        for word in [&self.chunk, &self.chunks, &self.lost, &self.patience] {
+        for word in [&self.chunk, &self.chunks, &self.lost, &self.patience, &self.state] {
             word.store(0, Relaxed);
         }
         self.number.store(number, Relaxed);
+    }
+
+    /// The next event is the thread's last, or nearly: destructors may follow. From then on it
+    /// gives its chunk back behind each event.
+    pub fn ends(&self) {
+        self.state.store(self.state.load(Relaxed) | ENDED, Relaxed);
     }
 }
 
@@ -68,10 +81,28 @@ impl Roll {
     }
 
     /// Writes what the calling thread did, which is `tid` of the process with that record, and
-    /// whose pen this is.
+    /// whose pen this is. What a signal handler does in the middle of that is dropped and counted.
     #[inline]
     pub fn write(self, pen: &Pen, process: u32, tid: u32, note: Note) {
+        let state = pen.state.load(Relaxed);
+        if state & BUSY != 0 {
+            return self.drop(pen);
+        }
+        // CHUNK-4. The fences are for signal handlers on this thread, which see its stores in the
+        // order of the program.
+        pen.state.store(state | BUSY, Relaxed);
+        compiler_fence(SeqCst);
         let owner = (u64::from(process) + 1) << 32 | u64::from(pen.number());
+        self.write_alone(pen, owner, tid, note);
+        if state & ENDED != 0 {
+            self.give_back(pen);
+        }
+        compiler_fence(SeqCst);
+        pen.state.store(state, Relaxed);
+    }
+
+    #[inline]
+    fn write_alone(self, pen: &Pen, owner: u64, tid: u32, note: Note) {
         let Some(at) = (pen.chunk.load(Relaxed) as usize).checked_sub(1) else {
             return self.write_on_new(pen, owner, tid, note);
         };
@@ -84,6 +115,23 @@ impl Roll {
         self.append(pen, at, note);
     }
 
+    /// An event has no place. Counted for all, because this thread may never have a chunk in which
+    /// to say so.
+    #[cold]
+    fn drop(self, pen: &Pen) {
+        self.file.dropped.fetch_add(1, Relaxed);
+        pen.lost.store(pen.lost.load(Relaxed).saturating_add(1), Relaxed);
+    }
+
+    /// The chunk of that pen is to be read, however much of it is filled.
+    #[cold]
+    fn give_back(self, pen: &Pen) {
+        if let Some(at) = (pen.chunk.swap(0, Relaxed) as usize).checked_sub(1) {
+            // CHUNK-2. Release: as in `append`.
+            self.file.states[at].store(FULL, Release);
+        }
+    }
+
     #[cold]
     fn write_on_new(self, pen: &Pen, owner: u64, tid: u32, note: Note) {
         let patience = pen.patience.load(Relaxed);
@@ -91,19 +139,19 @@ impl Roll {
             && let Some(at) = self.claim()
         {
             let chunk = &self.file.chunks[at];
-            chunk.owner.store(owner, Relaxed);
             chunk.tid.store(tid, Relaxed);
-            chunk.claimed.store(note.time, Relaxed);
             chunk.sequence.store(pen.chunks.load(Relaxed), Relaxed);
             chunk.lost.store(pen.lost.load(Relaxed), Relaxed);
             chunk.used.store(0, Relaxed);
+            // CHUNK-5. Release: the rest of the head; pairs with the acquire in `batch`.
+            chunk.owner.store(owner, Release);
             pen.lost.store(0, Relaxed);
             pen.chunks.store(pen.chunks.load(Relaxed).wrapping_add(1), Relaxed);
             pen.chunk.store(at as u32 + 1, Relaxed);
             return self.append(pen, at, note);
         }
         pen.patience.store(patience.checked_sub(1).unwrap_or(PATIENCE), Relaxed);
-        pen.lost.store(pen.lost.load(Relaxed).saturating_add(1), Relaxed);
+        self.drop(pen);
     }
 
     /// Makes a free chunk the caller's.
@@ -121,11 +169,11 @@ impl Roll {
     fn append(self, pen: &Pen, at: usize, note: Note) {
         let chunk: &Chunk = &self.file.chunks[at];
         let used = chunk.used.load(Relaxed);
-        let Some(record) = chunk.events.get(used as usize) else { return };
-        // Counted first: a signal handler that writes takes the next.
-        chunk.used.store(used + 1, Relaxed);
+        let Some(record) = chunk.events.get(used as usize) else { return self.drop(pen) };
         record.time.store(note.time, Relaxed);
         record.word.store(note.word(), Relaxed);
+        // CHUNK-5. Release: the event; pairs with the acquire in `batch`.
+        chunk.used.store(used + 1, Release);
         if used as usize + 1 == EVENTS {
             pen.chunk.store(0, Relaxed);
             // CHUNK-2. Release: what was written; pairs with the acquire of who reads, in `drain`.

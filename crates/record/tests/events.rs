@@ -1,0 +1,162 @@
+//! Events of threads that end, that are too many, and that are interrupted: each is in a batch or
+//! is counted as dropped.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::FromRawFd;
+
+use antiphon_record::events::{Batch, CHUNKS, Code, Note, Pen, ROLL_BYTES, Roll};
+use antiphon_record::{FILE_BYTES, Recording, Scope};
+
+/// A recording in memory, and its chunks to write to.
+fn recording() -> io::Result<(Recording, Roll)> {
+    // SAFETY: a new anonymous file; the name is a C string.
+    let fd = unsafe { libc::memfd_create(c"recording".as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: nobody else has this descriptor.
+    let file = unsafe { File::from_raw_fd(fd) };
+    let recording = Recording::begin(file, Scope::Events)?;
+    let length = (FILE_BYTES + ROLL_BYTES) as usize;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping wherever the kernel likes; it outlives the descriptor.
+    let base = unsafe { libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, fd, 0) };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: mapped above in all its length, and never unmapped.
+    let roll = unsafe { Roll::new(base.byte_add(FILE_BYTES as usize).cast()) };
+    Ok((recording, roll))
+}
+
+/// A pen of a new thread.
+fn pen(roll: Roll) -> Pen {
+    // SAFETY: made of atomic integers, for which zero is valid.
+    let pen: Pen = unsafe { std::mem::zeroed() };
+    pen.hand_over(roll.number());
+    pen
+}
+
+fn note(time: u64) -> Note {
+    Note { time, code: Code::Takes, flags: 0, object: 1 }
+}
+
+fn notes(batches: &[Batch]) -> usize {
+    batches.iter().map(|batch| batch.notes.len()).sum()
+}
+
+#[test]
+fn a_thread_that_ends_keeps_no_chunk() -> io::Result<()> {
+    let (recording, roll) = recording()?;
+    let (rounds, threads) = (4, CHUNKS / 2);
+    for round in 0..rounds {
+        for _ in 0..threads {
+            let pen = pen(roll);
+            roll.write(&pen, 0, 7, note(round));
+            pen.ends();
+            roll.write(&pen, 0, 7, note(round));
+            // A destructor's.
+            roll.write(&pen, 0, 7, note(round));
+        }
+        let batches = recording.drain(false)?;
+        assert_eq!(notes(&batches) + recording.dropped()? as usize, 3 * threads);
+        assert!(batches.iter().all(|batch| batch.tid == 7 && batch.notes[0].time == round));
+    }
+    assert_eq!((recording.dropped()?, recording.drain(true)?), (0, Vec::new()));
+    Ok(())
+}
+
+#[test]
+fn what_threads_without_any_chunk_did_is_counted() -> io::Result<()> {
+    let (recording, roll) = recording()?;
+    let threads = CHUNKS + 100;
+    let pens: Vec<Pen> = (0..threads).map(|_| pen(roll)).collect();
+    for pen in pens.iter().chain(&pens) {
+        roll.write(pen, 0, 7, note(1));
+    }
+    assert_eq!(recording.dropped()?, 200);
+    assert_eq!(notes(&recording.drain(true)?), 2 * CHUNKS);
+    Ok(())
+}
+
+/// A signal handler that writes between any two instructions of a thread that writes.
+#[cfg(target_arch = "x86_64")]
+mod interrupted {
+    use std::cell::UnsafeCell;
+    use std::sync::OnceLock;
+    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::*;
+
+    struct Shared(Roll, UnsafeCell<Pen>);
+    // SAFETY: one thread uses it; `Pen` is made of atomics, and only handed out shared.
+    unsafe impl Sync for Shared {}
+    // SAFETY: as above.
+    unsafe impl Send for Shared {}
+
+    static SHARED: OnceLock<Shared> = OnceLock::new();
+    static HANDLED: AtomicU64 = AtomicU64::new(0);
+
+    /// Events of a chunk: 64 KiB without its head.
+    const ROOM: usize = ((1 << 16) - 64) / 16;
+
+    fn hand_over() {
+        let Some(Shared(roll, pen)) = SHARED.get() else { return };
+        // SAFETY: never written to but through its atomics.
+        unsafe { &*pen.get() }.hand_over(roll.number());
+    }
+
+    fn write(time: u64) {
+        let Some(Shared(roll, pen)) = SHARED.get() else { return };
+        // SAFETY: never written to but through its atomics.
+        roll.write(unsafe { &*pen.get() }, 0, 7, note(time));
+    }
+
+    extern "C" fn handler(_: libc::c_int) {
+        HANDLED.fetch_add(1, Relaxed);
+        write(1);
+    }
+
+    /// Calls `write` with a trap behind each of its instructions.
+    fn write_stepping() {
+        // SAFETY: sets and clears the trap flag, for which there is a handler, and nothing else;
+        // a block without `nostack` may push.
+        unsafe {
+            core::arch::asm!("pushfq", "or qword ptr [rsp], 0x100", "popfq");
+            write(2);
+            core::arch::asm!("pushfq", "and qword ptr [rsp], ~0x100", "popfq");
+        }
+    }
+
+    #[test]
+    fn each_event_is_told_or_counted() -> io::Result<()> {
+        let (recording, roll) = recording()?;
+        assert!(SHARED.set(Shared(roll, UnsafeCell::new(pen(roll)))).is_ok());
+        // SAFETY: all zero is a valid action; the handler does what may be done in one.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as extern "C" fn(libc::c_int) as usize;
+            libc::sigaction(libc::SIGTRAP, &raw const action, std::ptr::null_mut());
+        }
+        let mut written = 0;
+        for before_end in 1..=12 {
+            // On a new chunk, and up to its end.
+            hand_over();
+            for _ in 0..ROOM - before_end {
+                write(2);
+            }
+            write_stepping();
+            for _ in 0..before_end {
+                write(2);
+            }
+            written += ROOM as u64 + 1;
+        }
+        let told = notes(&recording.drain(true)?);
+        assert!(HANDLED.load(Relaxed) > 100);
+        let all = written + HANDLED.load(Relaxed);
+        assert_eq!(told as u64 + recording.dropped()?, all);
+        Ok(())
+    }
+}
