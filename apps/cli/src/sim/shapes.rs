@@ -1,5 +1,5 @@
-//! What comes out: the documented shapes, for both arbitrations of lines, and those that do not come
-//! out as they are documented. All figures are simulated; `docs/simulator.md` has them whole.
+//! What comes out: the documented shapes, for both arbitrations of lines, and those that do not
+//! come out as they are documented. All figures are simulated; `docs/simulator.md` has them whole.
 
 use antiphon_sim::Machine;
 

@@ -27,6 +27,11 @@ const LONG_NS: u64 = 5_000;
 /// The part of the recording for events; null is none.
 static ROLL: AtomicPtr<RollLayout> = AtomicPtr::new(null_mut());
 
+/// Threads that were made and don't know their number yet. A hint: what a fork leaves is forgotten.
+static UNBEGUN: AtomicU32 = AtomicU32::new(0);
+/// So often is looked whether a thread that is joined has begun.
+const LOOKS: u32 = 100_000;
+
 /// What a thread knows of its time; `shim.c` has the same, as words. All zero at first.
 #[repr(C)]
 pub(crate) struct Span {
@@ -206,10 +211,12 @@ pub(crate) unsafe extern "C" fn create(
     };
     // SAFETY: room for one, and nobody else's.
     unsafe { begin.write(Begin { start, argument, number: number.into() }) };
+    UNBEGUN.fetch_add(1, Relaxed);
     let code = forward!(THREAD_CREATE(thread, attributes, antiphon_thread_began, begin.cast()));
     if code == 0 {
         note(Code::Creates, 0, number);
     } else {
+        UNBEGUN.fetch_sub(1, Relaxed);
         // SAFETY: no thread was made that would free it.
         unsafe { libc::free(begin.cast()) };
     }
@@ -221,6 +228,8 @@ pub(crate) unsafe extern "C" fn create(
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_thread_begins(start: usize, number: u64) {
     thread::current().pen.hand_over(number as u32);
+    // Release: the number; pairs with the acquire in `number_of`.
+    UNBEGUN.fetch_sub(1, Release);
     note(Code::Begins, 0, 0);
     let Some(writer) = writer() else { return };
     let Some(process) = process(writer) else { return };
@@ -251,11 +260,26 @@ unsafe extern "C" fn antiphon_joins(handle: libc::pthread_t) -> u32 {
         return 0;
     }
     // SAFETY: the caller's promise.
-    let number = unsafe { thread::of(handle) }.pen.number();
+    let number = number_of(unsafe { thread::of(handle) });
     if number != 0 {
         note(Code::Joins, 0, number);
     }
     number
+}
+
+/// The number of a thread that is about to be joined. One that was just made may not know it yet;
+/// since the caller will wait for its end, it may as well wait for its beginning.
+fn number_of(thread: &Thread) -> u32 {
+    for _ in 0..LOOKS {
+        // Acquire: pairs with the release in `antiphon_thread_begins`.
+        let all_begun = UNBEGUN.load(Acquire) == 0;
+        let number = thread.pen.number();
+        if number != 0 || all_begun {
+            return number;
+        }
+        sys::yield_now();
+    }
+    0
 }
 
 /// That wait is over.
@@ -281,6 +305,7 @@ impl Thread {
     /// In the child of a fork: it is another thread.
     pub(crate) fn begins_anew(&self) {
         self.pen.hand_over(0);
+        UNBEGUN.store(0, Relaxed);
         self.span.last.store(0, Relaxed);
     }
 }

@@ -6,7 +6,7 @@
 //! | `Off`, blocked | [`Step::Block`]: a device or a timer is as fast on any machine |
 //! | `Off`, queued | nothing: it is the run queue of the machine that recorded |
 //! | from [`Waits`](What::Waits) to [`Takes`](What::Takes) | nothing: waiting, not work |
-//! | a wait on a condition that was notified | [`Step::Await`] of the [`Step::Signal`] that did it |
+//! | a wait on a condition that was notified | [`Step::Await`] of its [`Step::Signal`] |
 //! | one that was not; a lock that was given up | [`Step::Block`]: its time ran out |
 //! | a thread is made, or joined | [`Step::Await`] of who makes it, or of its end |
 //!
