@@ -34,6 +34,8 @@ mod bounds;
 mod chosen;
 mod classic;
 mod condvar;
+mod cst;
+mod cst_rw;
 mod defects;
 mod entry;
 mod forms;
@@ -91,6 +93,8 @@ pub fn all() -> Vec<Entry> {
         inherited::entries(),
         linear::entries(),
         linear_waits::entries(),
+        cst::entries(),
+        cst_rw::entries(),
     ]
     .into_iter()
     .flatten()

@@ -57,6 +57,24 @@ macro_rules! tests {
             ],
         }
     };
+    (model_cst: $then:ident) => {
+        $then! {
+            model_cst:
+            a_mutex_excludes: ["cst/excludes-", "cst/spurious-"],
+            a_mutex_excludes_when_waiters_spin: ["cst/spins-"],
+            sockets_take_turns: ["cst/sockets-"],
+            structures_are_made_once: ["cst/makes-"],
+            a_try_is_honest: ["cst/tries-"],
+            a_mutex_may_be_dropped_once_it_was_had: ["cst/destroyed-"],
+            survives_an_exhausted_arena: ["cst/exhausted-"],
+            works_as_shipped: ["cst/shipped-"],
+            readers_share_and_writers_do_not: ["cst-rw/shares-"],
+            readers_structures_are_made_once: ["cst-rw/makes-"],
+            a_writer_becomes_a_reader: ["cst-rw/downgrades-"],
+            tries_of_both_kinds_are_honest: ["cst-rw/tries-"],
+            readers_survive_an_exhausted_arena: ["cst-rw/exhausted-"],
+        }
+    };
     (model_defects: $then:ident) => {
         $then! {
             model_defects:
@@ -220,11 +238,12 @@ macro_rules! table {
 }
 
 /// The tests, by program.
-pub const TESTS: [&[Test]; 12] = [
+pub const TESTS: [&[Test]; 13] = [
     tests!(model_arena: table),
     tests!(model_barrier: table),
     tests!(model_classic: table),
     tests!(model_condvar: table),
+    tests!(model_cst: table),
     tests!(model_defects: table),
     tests!(model_mutex: table),
     tests!(model_numa: table),

@@ -181,6 +181,14 @@ pub trait Platform: Sized + 'static {
     /// Whether more threads want to run than there are CPUs, as far as this platform can tell.
     /// A guess: it decides how long to spin, never what is correct.
     fn crowded() -> bool;
+
+    /// How long the caller keeps its CPU if it goes on, in nanoseconds: what is left of its time
+    /// slice, or [`u32::MAX`] while nobody else wants that CPU. A guess, as
+    /// [`crowded`](Self::crowded) is; where the platform can't tell, it is one end or the other by
+    /// that.
+    fn slice_left_ns() -> u32 {
+        if Self::crowded() { 0 } else { u32::MAX }
+    }
 }
 
 /// [`Platform::rank`] of a thread that nobody has made more or less urgent than others.

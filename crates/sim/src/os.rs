@@ -275,6 +275,17 @@ impl World {
         self.events.push(at_ns, Event::Slice { core: number, slice: core.slice });
     }
 
+    /// What is left of the running thread's slice; nothing ends it while nobody else wants its
+    /// core.
+    pub(crate) fn slice_left_ns(&self) -> u32 {
+        let core = &self.cores[self.my_core() as usize];
+        if core.queue.is_empty() {
+            return u32::MAX;
+        }
+        let end_ns = core.slice_began_ns + self.machine.slice_ns;
+        u32::try_from(end_ns.saturating_sub(self.now_ns)).unwrap_or(u32::MAX)
+    }
+
     fn slice_over(&mut self, number: u32) {
         let core = &mut self.cores[number as usize];
         let Some(thread) = core.current else { return };

@@ -222,4 +222,9 @@ impl Platform for Sim {
             !world.cores[core].queue.is_empty() || world.spinners >= world.machine.cores()
         })
     }
+
+    /// Exact, as a kernel knows it of its own CPU.
+    fn slice_left_ns() -> u32 {
+        with(|world| world.slice_left_ns())
+    }
 }

@@ -1,6 +1,7 @@
 //! Locks. Each is all zero bits when free, allocates nothing and registers nothing.
 
 pub mod classic;
+pub mod cst;
 pub mod numa;
 pub(crate) mod shfl;
 

@@ -1,0 +1,136 @@
+//! CST locks: hand-offs that pass over sleepers, sleepers that are found, sockets that take turns.
+
+use std::mem::ManuallyDrop;
+
+use antiphon_check::{Check, Data};
+use antiphon_platform::SocketId;
+use antiphon_sync::lock::cst::{CstForm, CstMutex, Standard};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::{self, Program, tries, unlock};
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+/// All sleep at once, and a batch is two.
+struct Sleepy;
+
+impl CstForm for Sleepy {
+    const BATCH: u32 = 2;
+    const PIECE_NS: u32 = 0;
+    const MARGIN_NS: u32 = 0;
+}
+
+/// Spins while it is not told that the machine is crowded; each has its own turn.
+struct Turns;
+
+impl CstForm for Turns {
+    const BATCH: u32 = 1;
+    const PIECE_NS: u32 = 10;
+    const MARGIN_NS: u32 = 0;
+}
+
+type Mutex<F> = CstMutex<Check, F>;
+
+pub fn entries() -> Vec<Entry> {
+    let two = PLAIN.sockets(2);
+    let few_nodes = PLAIN.nodes(2).mortal(1);
+    const LOTS: u64 = 500;
+    vec![
+        Entry::new("cst/excludes-2x1", exclusion::<Sleepy>(1, 2, 1), PLAIN),
+        Entry::new("cst/excludes-3x1", exclusion::<Sleepy>(1, 3, 1), PLAIN).by_lot(LOTS),
+        Entry::new("cst/excludes-3x2", exclusion::<Sleepy>(1, 3, 2), PLAIN).by_lot(LOTS),
+        Entry::new("cst/excludes-2x2", exclusion::<Sleepy>(1, 2, 2), PLAIN).long(),
+        Entry::new("cst/spurious-2x2", exclusion::<Sleepy>(1, 2, 2), PLAIN.spurious(1))
+            .by_lot(LOTS),
+        Entry::new("cst/spins-2x1", exclusion::<Turns>(1, 2, 1), PLAIN.crowded(1)),
+        Entry::new("cst/spins-3x2", exclusion::<Turns>(1, 3, 2), PLAIN.crowded(1)).by_lot(LOTS),
+        Entry::new("cst/sockets-2x1", exclusion::<Sleepy>(2, 2, 1), two),
+        Entry::new("cst/sockets-3x1", exclusion::<Sleepy>(2, 3, 1), two).by_lot(LOTS),
+        Entry::new("cst/sockets-4x2", exclusion::<Sleepy>(2, 4, 2), two).by_lot(LOTS),
+        // The structures are made as they are needed, by two at a time.
+        Entry::new("cst/makes-2x1", making(1, 2), PLAIN).by_lot(LOTS),
+        Entry::new("cst/makes-3x1", making(2, 3), two).by_lot(LOTS),
+        Entry::new("cst/tries-1+1", tries::<Mutex<Turns>>(1), PLAIN).reaches(&["busy"]),
+        Entry::new("cst/destroyed-2x1", destruction(1, 2), PLAIN).reaches(&["dropped"]),
+        Entry::new("cst/destroyed-3x1", destruction(2, 3), two).by_lot(LOTS).reaches(&["dropped"]),
+        // Who finds no nodes stands in the sockets' queue for itself.
+        Entry::new("cst/exhausted-2x1", program::exclusion::<Mutex<Sleepy>>(2, 1), few_nodes)
+            .by_lot(LOTS),
+        Entry::new("cst/shipped-2x1", exclusion::<Standard>(1, 2, 1), PLAIN.crowded(1).expiries(1)),
+    ]
+}
+
+/// `threads` threads lock `rounds` times each. What the first `reserved` sockets need is there: to
+/// make it is another model, and a large one.
+fn exclusion<F: CstForm>(reserved: u32, threads: u32, rounds: u32) -> Program {
+    Program::new(threads, threads * rounds, move |scope| {
+        let lock = scope.share(Mutex::<F>::NEW);
+        let data = scope.share(Data::new(0));
+        assert!((0..reserved).all(|socket| lock.reserve(SocketId(socket))), "few nodes");
+        for _ in 0..threads {
+            scope.spawn(move || {
+                for _ in 0..rounds {
+                    lock.lock();
+                    data.set(data.get() + 1);
+                    unlock(lock);
+                }
+            });
+        }
+        scope.finally(move || {
+            assert_eq!(data.get(), threads * rounds);
+            assert!(lock.try_lock(), "a free lock can be tried");
+            unlock(lock);
+        });
+    })
+}
+
+/// CST-1: `threads` threads of so many sockets lock once each. What they need is made as they come,
+/// and there is one for each socket in the end.
+fn making(sockets: usize, threads: u32) -> Program {
+    Program::new(threads, threads, move |scope| {
+        let lock = scope.share(Mutex::<Turns>::NEW);
+        let data = scope.share(Data::new(0));
+        for _ in 0..threads {
+            scope.spawn(move || {
+                lock.lock();
+                data.set(data.get() + 1);
+                unlock(lock);
+            });
+        }
+        scope.finally(move || {
+            assert_eq!(data.get(), threads);
+            assert_eq!(lock.sockets(), sockets, "structures");
+        });
+    })
+}
+
+/// CST-2: who has had the lock last may drop it while others are still in `unlock`, and its nodes
+/// go to another lock. Has to reach `dropped`.
+fn destruction(reserved: u32, threads: u32) -> Program {
+    Program::new(threads, threads, move |scope| {
+        let lock = scope.share(ManuallyDrop::new(Mutex::<Turns>::NEW));
+        let data = scope.share(Data::new(0));
+        assert!((0..reserved).all(|socket| lock.reserve(SocketId(socket))), "few nodes");
+        for _ in 0..threads {
+            scope.spawn(move || {
+                lock.lock();
+                data.set(data.get() + 1);
+                let last = data.get() == threads;
+                unlock(&**lock);
+                if last {
+                    let lock = std::ptr::from_ref(&**lock).cast_mut();
+                    // SAFETY: all have had the lock, and nobody wants it any more; what a word of
+                    // the checker is, is not in it.
+                    unsafe { (*lock).reset() };
+                    // SAFETY: as above.
+                    antiphon_check::retire(unsafe { &*lock });
+                    let other = Mutex::<Turns>::NEW;
+                    other.lock();
+                    unlock(&other);
+                    antiphon_check::probe("dropped");
+                }
+            });
+        }
+    })
+}

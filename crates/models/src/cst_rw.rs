@@ -1,0 +1,142 @@
+//! The CST readers-writer lock: readers beside each other, writers alone, and nobody left asleep.
+
+use antiphon_check::{Check, Data, Scope};
+use antiphon_platform::SocketId;
+use antiphon_sync::lock::cst::{CstForm, CstRwLock};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::{Program, unlock};
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+/// All sleep at once, and a batch is two.
+struct Sleepy;
+
+impl CstForm for Sleepy {
+    const BATCH: u32 = 2;
+    const PIECE_NS: u32 = 0;
+    const MARGIN_NS: u32 = 0;
+}
+
+type Lock = CstRwLock<Check, Sleepy>;
+
+pub fn entries() -> Vec<Entry> {
+    const LOTS: u64 = 500;
+    let two = PLAIN.sockets(2);
+    vec![
+        Entry::new("cst-rw/shares-1+1", sharing(1, 1, 1, 1), PLAIN).reaches(&["read", "written"]),
+        Entry::new("cst-rw/shares-2+1", sharing(1, 2, 1, 1), PLAIN).by_lot(LOTS),
+        Entry::new("cst-rw/shares-1+2", sharing(1, 1, 2, 1), PLAIN).by_lot(LOTS),
+        Entry::new("cst-rw/shares-2+2", sharing(2, 2, 2, 1), two).by_lot(LOTS),
+        Entry::new("cst-rw/shares-3+2", sharing(1, 3, 2, 2), PLAIN.spurious(1)).by_lot(LOTS),
+        Entry::new("cst-rw/makes-1+1", sharing(0, 1, 1, 1), PLAIN).by_lot(LOTS),
+        Entry::new("cst-rw/makes-2+1", sharing(0, 2, 1, 1), two).by_lot(LOTS),
+        // The second writer makes what the reader finds, while the first has the lock.
+        Entry::new("cst-rw/makes-1+2", sharing(0, 1, 2, 1), two).by_lot(LOTS),
+        Entry::new("cst-rw/downgrades-1+1", downgrading(1), PLAIN).reaches(&["beside"]),
+        Entry::new("cst-rw/downgrades-1+2", downgrading(2), two).by_lot(LOTS),
+        Entry::new("cst-rw/tries-1+1", trying(), PLAIN).reaches(&["busy", "had"]),
+        Entry::new("cst-rw/exhausted-1+1", sharing(0, 1, 1, 1), PLAIN.nodes(2).mortal(1))
+            .by_lot(LOTS),
+    ]
+}
+
+/// A lock with what the first `reserved` sockets need, and what it guards.
+fn shared<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    reserved: u32,
+) -> (&'scope Lock, &'scope Data<u32>) {
+    let lock = scope.share(Lock::NEW);
+    let data = scope.share(Data::new(0));
+    assert!((0..reserved).all(|socket| lock.reserve(SocketId(socket))), "few nodes");
+    (lock, data)
+}
+
+/// Readers read plain data, which writers change, `rounds` times each: a reader beside a writer is
+/// a data race, and one that is not woken a deadlock.
+fn sharing(reserved: u32, readers: u32, writers: u32, rounds: u32) -> Program {
+    Program::new(readers + writers, (readers + writers) * rounds, move |scope| {
+        let (lock, data) = shared(scope, reserved);
+        for _ in 0..readers {
+            scope.spawn(move || {
+                for _ in 0..rounds {
+                    let seat = lock.read();
+                    let seen = data.get();
+                    antiphon_check::probe(if seen == 0 { "read" } else { "written" });
+                    // SAFETY: acquired above, by this seat.
+                    unsafe { lock.unlock_read(seat) };
+                }
+            });
+        }
+        for _ in 0..writers {
+            scope.spawn(move || {
+                for _ in 0..rounds {
+                    lock.write();
+                    data.set(data.get() + 1);
+                    unlock(lock);
+                }
+            });
+        }
+        scope.finally(move || assert_eq!(data.get(), writers * rounds));
+    })
+}
+
+/// One writes and reads on; others write. Nobody writes in between. Has to reach `beside`: another
+/// has had to wait.
+fn downgrading(others: u32) -> Program {
+    Program::new(1 + others, 1 + others, move |scope| {
+        let (lock, data) = shared(scope, 1);
+        scope.spawn(move || {
+            lock.write();
+            data.set(data.get() + 10);
+            let mine = data.get();
+            // SAFETY: acquired above.
+            let seat = unsafe { lock.downgrade() };
+            assert_eq!(data.get(), mine, "a writer came in between");
+            // SAFETY: as above, by this seat.
+            unsafe { lock.unlock_read(seat) };
+        });
+        for _ in 0..others {
+            scope.spawn(move || {
+                lock.write();
+                if data.get() >= 10 {
+                    antiphon_check::probe("beside");
+                }
+                data.set(data.get() + 1);
+                unlock(lock);
+            });
+        }
+        scope.finally(move || assert_eq!(data.get(), 10 + others));
+    })
+}
+
+/// Tries of both kinds: on a free lock they succeed, beside a reader only a reader's does.
+fn trying() -> Program {
+    Program::new(2, 2, |scope| {
+        let (lock, data) = shared(scope, 1);
+        scope.spawn(move || {
+            lock.write();
+            data.set(1);
+            unlock(lock);
+        });
+        scope.spawn(move || match lock.try_read() {
+            None => antiphon_check::probe("busy"),
+            Some(seat) => {
+                antiphon_check::probe("had");
+                let _ = data.get();
+                assert!(!lock.try_write(), "beside a reader");
+                // SAFETY: acquired above, by this seat.
+                unsafe { lock.unlock_read(seat) };
+            }
+        });
+        scope.finally(move || {
+            assert!(lock.try_write(), "a free lock can be tried");
+            assert!(lock.try_read().is_none(), "a held one can't");
+            unlock(lock);
+            let seat = lock.try_read().expect("a free lock can be tried");
+            // SAFETY: acquired above, by this seat.
+            unsafe { lock.unlock_read(seat) };
+        });
+    })
+}

@@ -1,0 +1,156 @@
+//! How a waiter spins for its own quantum, sleeps, and is woken.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, AtomicInteger, Budget, Hint, Platform, Word};
+
+use super::CstForm;
+use crate::lock::classic::node::Node;
+
+/// Waits and spins.
+pub(super) const UW: u32 = 1;
+/// Beside `UW`: sleeps, or is about to.
+pub(super) const PARKED: u32 = 2;
+/// Waits and sleeps.
+pub(super) const PW: u32 = UW | PARKED;
+/// Beside these: was passed over, and is in no queue.
+pub(super) const OUT: u32 = 4;
+/// Beside `PW`: is to wake. It is not awake before it runs and says so itself: until then nothing
+/// is handed to it.
+const WOKEN: u32 = 64;
+/// Has the lock.
+pub(super) const LOCK: u32 = 8;
+/// Is the first of its socket, and has to get the lock for it.
+pub(super) const HEAD: u32 = 16;
+
+/// Spins while `keep` holds and more than `margin_ns` of the caller's time slice is left. Acquires
+/// what it sees.
+///
+/// # Errors
+///
+/// What it saw last, if the slice is over.
+pub(super) fn spin<P: Platform, F: CstForm, W: Word>(
+    word: &impl Atomic<W>,
+    margin_ns: u32,
+    keep: impl Fn(W) -> bool,
+) -> Result<W, W> {
+    let first = word.load(Acquire);
+    if !keep(first) {
+        return Ok(first);
+    }
+    if F::PIECE_NS == 0 {
+        return Err(first);
+    }
+    let mut seen = Err(first);
+    P::hint(Hint::SpinBegin);
+    while seen.is_err() {
+        let left = P::slice_left_ns();
+        if left <= margin_ns {
+            break;
+        }
+        seen = word.spin_while(Acquire, Budget::ns(left.min(F::PIECE_NS)), &keep);
+    }
+    P::hint(Hint::SpinEnd);
+    seen
+}
+
+/// UW → PW.
+///
+/// # Errors
+///
+/// What the waiter is instead: somebody was faster.
+pub(super) fn fall_asleep<P: Platform>(me: &Node<P>) -> Result<(), u32> {
+    // Relaxed: it says nothing but that we sleep. Acquire where it fails: as in `spin`.
+    me.waiter.status.compare_exchange(UW, PW, Relaxed, Acquire).map(|_| ())
+}
+
+/// Sleeps while the caller is PW and is not to wake; what it is then.
+pub(super) fn sleep<P: Platform>(me: &Node<P>) -> u32 {
+    let status = &me.waiter.status;
+    loop {
+        // Acquire, both: pairs with the releases of who ends the sleep.
+        let seen = status.load(Acquire);
+        if seen & PARKED == 0 {
+            return seen;
+        }
+        if seen & WOKEN != 0 {
+            return status.fetch_and(!(PARKED | WOKEN), Acquire) & !(PARKED | WOKEN);
+        }
+        // Why it has returned does not matter: the status tells.
+        let _ = P::park(me.waiter, None);
+    }
+}
+
+/// PW → OUT, by the owner; says whether it was so. Release: our look at the waiter's link happens
+/// before the node's next use; pairs with the acquires in `sleep`.
+pub(super) fn pass_over<P: Platform>(at: &Node<P>) -> bool {
+    let status = &at.waiter.status;
+    // Relaxed: looked at again.
+    let mut seen = status.load(Relaxed);
+    while seen & PARKED != 0 {
+        match status.compare_exchange(seen, seen | OUT, Release, Relaxed) {
+            Ok(_) => return true,
+            Err(now) => seen = now,
+        }
+    }
+    false
+}
+
+/// Puts the caller, who is PW, in front of a parking list.
+pub(super) fn list<P: Platform>(list: &P::U32, me: &Node<P>) {
+    let mut first = list.load(Relaxed);
+    loop {
+        // Relaxed: published by the exchange.
+        me.waiter.resume.store(first, Relaxed);
+        // Release: our node; pairs with the acquire in `sweep`. Acquire: pairs with the release in
+        // `sweep`, so that we see what was done to us before a sweep that has missed us (CST-4).
+        match list.compare_exchange(first, me.bits(), AcqRel, Relaxed) {
+            Ok(_) => return,
+            Err(now) => first = now,
+        }
+    }
+}
+
+/// Those that were on a parking list and are to be woken.
+#[must_use = "who was taken off the list is to be woken"]
+pub(super) struct Sleepers(pub(super) u32);
+
+/// Takes everybody off a parking list.
+pub(super) fn sweep<P: Platform>(list: &P::U32) -> Sleepers {
+    // An exchange, though the list may be empty: who comes to it afterwards acquires from it that
+    // it was passed over (CST-4). Orderings as in `list`.
+    Sleepers(list.swap(0, AcqRel))
+}
+
+impl Sleepers {
+    /// The first that has come first, and the others behind it as they came.
+    pub(super) fn in_order<P: Platform>(self) -> u32 {
+        let (mut left, mut first) = (self.0, 0);
+        while let Some(sleeper) = Node::<P>::at(left) {
+            left = sleeper.waiter.resume.load(Relaxed);
+            sleeper.waiter.resume.store(first, Relaxed);
+            first = sleeper.bits();
+        }
+        first
+    }
+
+    /// Wakes them. Touches their nodes only, nothing of the lock.
+    pub(super) fn wake<P: Platform>(self) {
+        let mut left = self.0;
+        while let Some(sleeper) = Node::<P>::at(left) {
+            left = sleeper.waiter.resume.load(Relaxed);
+            wake(&sleeper);
+        }
+    }
+}
+
+/// Wakes one that was taken off its list. Touches its node only.
+pub(super) fn wake<P: Platform>(sleeper: &Node<P>) {
+    let reference = sleeper.reference();
+    // Release: our look at the link happens before the node's next use; pairs with the acquire in
+    // `sleep`.
+    sleeper.waiter.status.fetch_or(WOKEN, Release);
+    if let Some(reference) = reference {
+        P::unpark(reference);
+    }
+}
