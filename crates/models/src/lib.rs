@@ -58,6 +58,7 @@ mod shared;
 mod shared_barrier;
 mod shared_rw;
 mod spin;
+mod stock;
 mod tests;
 mod watched;
 
@@ -95,6 +96,7 @@ pub fn all() -> Vec<Entry> {
         linear_waits::entries(),
         cst::entries(),
         cst_rw::entries(),
+        stock::entries(),
     ]
     .into_iter()
     .flatten()

@@ -217,6 +217,14 @@ macro_rules! tests {
             works_as_shipped: ["shfl-spin/shipped-"],
         }
     };
+    (model_stock: $then:ident) => {
+        $then! {
+            model_stock:
+            qspinlock: ["qspinlock/"],
+            linux_mutex: ["linux-mutex/"],
+            linux_rwsem: ["linux-rwsem/"],
+        }
+    };
 }
 
 /// A test, as `mutants.toml` names it.
@@ -238,7 +246,7 @@ macro_rules! table {
 }
 
 /// The tests, by program.
-pub const TESTS: [&[Test]; 13] = [
+pub const TESTS: [&[Test]; 14] = [
     tests!(model_arena: table),
     tests!(model_barrier: table),
     tests!(model_classic: table),
@@ -252,6 +260,7 @@ pub const TESTS: [&[Test]; 13] = [
     tests!(model_semaphore: table),
     tests!(model_shared: table),
     tests!(model_spin: table),
+    tests!(model_stock: table),
 ];
 
 impl Test {

@@ -189,6 +189,12 @@ pub trait Platform: Sized + 'static {
     fn slice_left_ns() -> u32 {
         if Self::crowded() { 0 } else { u32::MAX }
     }
+
+    /// Whether `thread`, which may have ended, has a CPU now. A guess; `true` where the platform
+    /// can't tell.
+    fn runs(_thread: ThreadId) -> bool {
+        true
+    }
 }
 
 /// [`Platform::rank`] of a thread that nobody has made more or less urgent than others.

@@ -286,6 +286,11 @@ impl World {
         u32::try_from(end_ns.saturating_sub(self.now_ns)).unwrap_or(u32::MAX)
     }
 
+    /// Whether that thread runs.
+    pub(crate) fn has_its_core(&self, thread: usize) -> bool {
+        self.cores[self.threads[thread].core as usize].current == Some(thread)
+    }
+
     fn slice_over(&mut self, number: u32) {
         let core = &mut self.cores[number as usize];
         let Some(thread) = core.current else { return };

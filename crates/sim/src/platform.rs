@@ -227,4 +227,9 @@ impl Platform for Sim {
     fn slice_left_ns() -> u32 {
         with(|world| world.slice_left_ns())
     }
+
+    /// Exact, as a kernel knows it.
+    fn runs(thread: ThreadId) -> bool {
+        with(|world| world.has_its_core(thread.0 as usize - 1))
+    }
 }

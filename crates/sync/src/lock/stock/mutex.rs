@@ -1,0 +1,258 @@
+//! The kernel's mutex: optimistic spinning, a list of sleepers, and hand-off to the first of them.
+//!
+//! Source: the kernel's `Documentation/locking/mutex-design.rst`; J. Corbet, "Improving the
+//! performance of mutexes" and "mutex: hand-off", LWN, 2009 to 2016.
+//!
+//! | byte | field | meaning |
+//! |---|---|---|
+//! | 0–3 | `owner` | thread of the owner, above 3 flags; 0 is free |
+//! | 4–7 | `spinners` | tail of the queue of those that spin |
+//! | 8–11 | `list_lock` | a [`QSpinLock`] for what follows |
+//! | 12–19 | `first`, `last` | who sleeps, in order |
+//!
+//! ```text
+//!   fast   free ──exchange──► owner
+//!   mid    joins the spinners; the first of them spins while the owner runs, and takes the lock
+//!   slow   joins the list, WAITERS set; sleeps; woken as the first, it tries, sets HANDOFF, spins
+//!   unlock WAITERS: wakes the first. HANDOFF: the lock is the first's (PICKUP), and nobody else's
+//! ```
+//!
+//! - LMUTEX-1: WAITERS is set while the list is not empty; both change with `list_lock` held.
+//! - LMUTEX-2: who is on the list stays there until it has the lock.
+//! - LMUTEX-4: the first is woken after the lock was released or given; who was woken looks at the
+//!   lock before it sleeps again.
+//! - LMUTEX-3: the release of `owner` is the last touch of the lock. In the kernel the list is
+//!   looked at after it, and a mutex that one owner has released must not be freed by the next.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, ThreadId, WaiterRef};
+
+use super::osq::{PIECE_NS, SpinQueue, may_spin};
+use super::qspinlock::QSpinLock;
+use crate::lock::classic::node::Node;
+
+const WAITERS: u32 = 1;
+/// The first on the list wants to be given the lock.
+const HANDOFF: u32 = 2;
+/// The thread has been given the lock, and does not know it.
+const PICKUP: u32 = 4;
+const FLAGS: u32 = 7;
+const THREAD_SHIFT: u32 = 3;
+
+/// The kernel's mutex, 20 bytes; and a node of 64 for each waiter.
+#[repr(C)]
+pub struct LinuxMutex<P: Platform> {
+    owner: P::U32,
+    spinners: SpinQueue<P>,
+    list_lock: QSpinLock<P>,
+    first: P::U32,
+    last: P::U32,
+}
+
+/// The word of the owner, unpacked.
+#[derive(Clone, Copy)]
+struct Owner(u32);
+
+impl Owner {
+    fn of<P: Platform>() -> u32 {
+        P::thread().0 << THREAD_SHIFT
+    }
+
+    fn thread(self) -> Option<ThreadId> {
+        (self.0 & !FLAGS != 0).then_some(ThreadId(self.0 >> THREAD_SHIFT))
+    }
+}
+
+impl<P: Platform> LinuxMutex<P> {
+    /// A free lock.
+    pub const NEW: Self = Self {
+        owner: P::U32::ZERO,
+        spinners: SpinQueue::NEW,
+        list_lock: QSpinLock::NEW,
+        first: P::U32::ZERO,
+        last: P::U32::ZERO,
+    };
+
+    /// Acquires the lock: spins while its owner runs, then sleeps until it is had. Naps where no
+    /// node is to be had.
+    #[inline]
+    pub fn lock(&self) {
+        // Acquire: pairs with the releases of the word in `unlock`.
+        if self.owner.compare_exchange(0, Owner::of::<P>(), Acquire, Relaxed).is_err() {
+            self.lock_contended();
+        }
+    }
+
+    /// Acquires the lock if nobody has it, ahead of all that sleep; never blocks.
+    pub fn try_lock(&self) -> bool {
+        self.take(false)
+    }
+
+    /// Releases the lock; wakes the first that sleeps, and gives it the lock if it has asked.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the lock.
+    #[inline]
+    pub unsafe fn unlock(&self) {
+        // Relaxed: the owner's. Release: what we have done; pairs with the acquire of the next.
+        let seen = self.owner.load(Relaxed);
+        let released =
+            seen & FLAGS == 0 && self.owner.compare_exchange(seen, 0, Release, Relaxed).is_ok();
+        if !released {
+            self.unlock_contended();
+        }
+    }
+
+    /// Takes the lock if it is free, or was given to the caller; says whether it has it. If not,
+    /// and the caller is the `first` on the list, asks for it.
+    fn take(&self, first: bool) -> bool {
+        let me = Owner::of::<P>();
+        // Relaxed: the exchange orders.
+        let mut seen = self.owner.load(Relaxed);
+        loop {
+            let (thread, flags) = (seen & !FLAGS, seen & FLAGS);
+            let (new, had) = match thread {
+                0 => (me | flags, true),
+                _ if flags & PICKUP != 0 && thread == me => (me | flags & !PICKUP, true),
+                _ if flags & (PICKUP | HANDOFF) == 0 && first => (seen | HANDOFF, false),
+                _ => return false,
+            };
+            // Acquire: as in `lock`.
+            match self.owner.compare_exchange(seen, new, Acquire, Relaxed) {
+                Ok(_) => return had,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    #[cold]
+    fn lock_contended(&self) {
+        if self.spin_in_line() {
+            return;
+        }
+        let me = loop {
+            if let Some(me) = Node::<P>::try_take() {
+                break me;
+            }
+            Node::<P>::nap();
+            if self.take(false) {
+                return;
+            }
+        };
+        self.list(|| self.push(&me));
+        let mut first = false;
+        while !(self.take(first) || first && self.spin(true)) {
+            // LMUTEX-4. Why it has returned does not matter: the owner's word tells.
+            let _ = P::park(me.waiter, None);
+            first = self.list(|| self.first.load(Relaxed) == me.bits());
+        }
+        self.list(|| self.pop(&me));
+        me.give();
+    }
+
+    /// The middle way: behind other spinners; says whether the caller has the lock.
+    fn spin_in_line(&self) -> bool {
+        if !may_spin::<P>() || !self.runs(Owner(self.owner.load(Relaxed))) {
+            return false;
+        }
+        let Some(turn) = self.spinners.enter() else { return false };
+        let had = self.spin(false);
+        self.spinners.leave(turn);
+        had
+    }
+
+    /// Spins while the owner runs and the caller may; says whether it has the lock.
+    fn spin(&self, first: bool) -> bool {
+        loop {
+            if self.take(first) {
+                return true;
+            }
+            let seen = self.owner.load(Relaxed);
+            if !may_spin::<P>() || !self.runs(Owner(seen)) {
+                return false;
+            }
+            // Whatever was seen, it is looked at again.
+            let _ = self.owner.spin_while(Relaxed, Budget::ns(PIECE_NS), |now| now == seen);
+        }
+    }
+
+    /// Whether it is worth spinning until this owner is done.
+    fn runs(&self, owner: Owner) -> bool {
+        owner.thread().is_none_or(P::runs)
+    }
+
+    #[cold]
+    fn unlock_contended(&self) {
+        // LMUTEX-1, LMUTEX-2: if there are flags, there is a first, and it stays.
+        let Some((first, thread)) = self.list(|| self.peek()) else {
+            unreachable!("flags say that somebody sleeps")
+        };
+        let mut seen = self.owner.load(Relaxed);
+        loop {
+            let given = if seen & HANDOFF != 0 { thread | PICKUP } else { 0 };
+            // LMUTEX-3. Release: as in `unlock`.
+            match self.owner.compare_exchange(seen, seen & WAITERS | given, Release, Relaxed) {
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        if let Some(first) = first {
+            P::unpark(first);
+        }
+    }
+
+    /// Runs `work` with `list_lock` held.
+    fn list<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.list_lock.lock();
+        let result = work();
+        // SAFETY: locked above.
+        unsafe { self.list_lock.unlock() };
+        result
+    }
+
+    /// Puts the caller last.
+    fn push(&self, me: &Node<P>) {
+        // Relaxed, all here and below: handed on with `list_lock`.
+        me.waiter.next.store(0, Relaxed);
+        me.waiter.wants.store(Owner::of::<P>(), Relaxed);
+        match Node::<P>::at(self.last.load(Relaxed)) {
+            Some(last) => last.waiter.next.store(me.bits(), Relaxed),
+            None => {
+                self.first.store(me.bits(), Relaxed);
+                self.owner.fetch_or(WAITERS, Relaxed);
+            }
+        }
+        self.last.store(me.bits(), Relaxed);
+    }
+
+    /// The first, to be woken: whom to wake, and what to write for its thread.
+    fn peek(&self) -> Option<(Option<WaiterRef>, u32)> {
+        let first = Node::<P>::at(self.first.load(Relaxed))?;
+        Some((first.reference(), first.waiter.wants.load(Relaxed)))
+    }
+
+    /// Takes the caller off the list, who has the lock.
+    fn pop(&self, me: &Node<P>) {
+        let next = me.waiter.next.load(Relaxed);
+        let mut before = None;
+        let mut at = Node::<P>::at(self.first.load(Relaxed));
+        while let Some(node) = at.take_if(|node| node.bits() != me.bits()) {
+            at = Node::at(node.waiter.next.load(Relaxed));
+            before = Some(node);
+        }
+        match &before {
+            Some(before) => before.waiter.next.store(next, Relaxed),
+            None => self.first.store(next, Relaxed),
+        }
+        if next == 0 {
+            self.last.store(before.map_or(0, |before| before.bits()), Relaxed);
+        }
+        if self.first.load(Relaxed) == 0 {
+            self.owner.fetch_and(!(WAITERS | HANDOFF), Relaxed);
+        }
+    }
+}
+
+crate::lock::impl_lock!([P: Platform] LinuxMutex<P>);
