@@ -80,6 +80,26 @@ fn what_threads_without_any_chunk_did_is_counted() -> io::Result<()> {
     Ok(())
 }
 
+#[test]
+fn the_chunks_of_threads_that_were_killed_are_taken_when_few_are_free() -> io::Result<()> {
+    let (recording, roll) = recording()?;
+    let (few, most) = (100, CHUNKS - 100);
+    let pens: Vec<Pen> = (0..few).map(|_| pen(roll)).collect();
+    let write = |pen: &Pen, tid| roll.write(pen, 0, tid, note(1));
+    pens.iter().for_each(|pen| write(pen, 8));
+    assert_eq!(recording.reclaim(|_| true)?, []);
+    let killed: Vec<Pen> = (0..most).map(|_| pen(roll)).collect();
+    killed.iter().for_each(|pen| write(pen, 7));
+    let batches = recording.reclaim(|tid| tid == 7)?;
+    assert_eq!((batches.len(), notes(&batches)), (most, most));
+    // There is room again, also for one that was wrongly thought gone.
+    killed.iter().chain(&pens).for_each(|pen| write(pen, 9));
+    let batches = recording.drain(true)?;
+    assert_eq!((notes(&batches), recording.dropped()?), (most + 2 * few, 0));
+    assert_eq!(batches.iter().filter(|batch| batch.sequence == 1).count(), most);
+    Ok(())
+}
+
 /// A signal handler that writes between any two instructions of a thread that writes.
 #[cfg(target_arch = "x86_64")]
 mod interrupted {

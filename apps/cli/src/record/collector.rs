@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use antiphon_record::Recording;
 use antiphon_record::events::Batch;
@@ -20,6 +20,9 @@ use super::story::{Shared, Story};
 
 /// How often is looked for full chunks. In that time two busy threads fill a tenth of all.
 const PERIOD: Duration = Duration::from_millis(2);
+
+/// How often at most is looked whether threads are gone that have not said so.
+const RECLAIM_PERIOD: Duration = Duration::from_millis(20);
 
 /// A thread of ours that writes the trace.
 pub struct Collector {
@@ -55,14 +58,25 @@ impl Collector {
 }
 
 fn collect(recording: &Recording, ends: &AtomicBool, mut trace: Trace) -> Result<Trace, Error> {
+    let mut looked = Instant::now();
     while !ends.load(Relaxed) {
-        let batches = recording.drain(false)?;
+        let mut batches = recording.drain(false)?;
+        if looked.elapsed() >= RECLAIM_PERIOD {
+            batches.extend(recording.reclaim(is_gone)?);
+            looked = Instant::now();
+        }
         if batches.is_empty() {
             std::thread::sleep(PERIOD);
         }
         trace.take(recording, batches, false)?;
     }
     Ok(trace)
+}
+
+/// Whether there is no thread of that id. One that lives in a process namespace of its own looks as
+/// if it were gone: it finds that its chunk is no longer its own, and claims another.
+fn is_gone(tid: u32) -> bool {
+    matches!(Path::new(&format!("/proc/{tid}")).try_exists(), Ok(false))
 }
 
 /// The trace as it is written.

@@ -12,6 +12,13 @@ use crate::layout::{split_address_key, split_row_key};
 use crate::program::read_path;
 use crate::reader::Recording;
 
+/// When so many chunks are owned, those of threads that are gone are looked for.
+const SCARCE: usize = CHUNKS / 4 * 3;
+
+/// The first words of a chunk: its owner, its number and what was lost before, its events and the
+/// thread's id.
+type Head = [u64; 3];
+
 /// Events of one thread that follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
@@ -85,12 +92,8 @@ impl Recording {
     ///
     /// Those of reading and writing the file.
     pub fn drain(&self, all: bool) -> io::Result<Vec<Batch>> {
-        let states = self.words_at(at(offset_of!(RollLayout, states)), CHUNKS / 2)?;
-        // CHUNK-2. Acquire: pairs with the release in `append`.
-        fence(Acquire);
-        let halves = states.iter().flat_map(|pair| [*pair as u32, (*pair >> 32) as u32]);
         let mut batches = Vec::new();
-        for (index, state) in halves.enumerate() {
+        for (index, state) in self.states()?.enumerate() {
             if state == FULL || (all && state == OWNED) {
                 batches.extend(self.batch(index)?);
             }
@@ -101,36 +104,70 @@ impl Recording {
         Ok(batches)
     }
 
+    /// Takes the chunks of threads that were killed, or whose end nobody noted, if few are free;
+    /// `gone` says of a thread, by the kernel's id of it, that it is no more.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading and writing the file.
+    pub fn reclaim(&self, mut gone: impl FnMut(u32) -> bool) -> io::Result<Vec<Batch>> {
+        let owned = self.states()?.enumerate().filter(|(_, state)| *state == OWNED);
+        let owned: Vec<usize> = owned.map(|(index, _)| index).collect();
+        let mut batches = Vec::new();
+        if owned.len() < SCARCE {
+            return Ok(batches);
+        }
+        for index in owned {
+            let Some(head) = self.head(index)? else { continue };
+            if gone(tid(head)) {
+                batches.extend(self.batch(index)?);
+                self.free(index)?;
+            }
+        }
+        Ok(batches)
+    }
+
+    /// The states of all chunks.
+    fn states(&self) -> io::Result<impl Iterator<Item = u32> + use<>> {
+        let states = self.words_at(at(offset_of!(RollLayout, states)), CHUNKS / 2)?;
+        // CHUNK-2. Acquire: pairs with the release in `append`.
+        fence(Acquire);
+        Ok(states.into_iter().flat_map(|pair| [pair as u32, (pair >> 32) as u32]))
+    }
+
     /// Makes a chunk anybody's that has been read.
     fn free(&self, index: usize) -> io::Result<()> {
         // CHUNK-5. Whoever claims it and is killed at once leaves it without an owner.
-        self.write_at(head(index), &0_u64.to_ne_bytes())?;
+        self.write_at(chunk(index), &0_u64.to_ne_bytes())?;
         // Release: we are done with it; pairs with the acquire in `claim`.
         fence(Release);
         let state = at(offset_of!(RollLayout, states) + index * size_of::<u32>());
         self.write_at(state, &FREE.to_ne_bytes())
     }
 
-    /// What is in a chunk; `None` if it is nobody's.
-    fn batch(&self, index: usize) -> io::Result<Option<Batch>> {
-        let owner = self.words_at(head(index), 1)?[0];
+    /// The head of a chunk, as words; `None` if it is nobody's.
+    fn head(&self, index: usize) -> io::Result<Option<Head>> {
+        let owner = self.words_at(chunk(index), 1)?[0];
         // CHUNK-5. Acquire: pairs with the release of the owner in `write_on_new`.
         fence(Acquire);
-        if owner == 0 {
-            return Ok(None);
-        }
-        let words = self.words_at(head(index), offset_of!(Chunk, events) / 8)?;
-        let [numbers, used] = [words[1], words[2]];
+        let words = self.words_at(chunk(index), 3)?;
         // CHUNK-5. Acquire: pairs with the release of the count in `append`.
         fence(Acquire);
+        Ok((owner != 0).then_some([owner, words[1], words[2]]))
+    }
+
+    /// What is in a chunk; `None` if it is nobody's.
+    fn batch(&self, index: usize) -> io::Result<Option<Batch>> {
+        let Some(head) = self.head(index)? else { return Ok(None) };
+        let [owner, numbers, used] = head;
         let length = (used as u32 as usize).min(EVENTS);
-        let events = head(index) + offset_of!(Chunk, events) as u64;
+        let events = chunk(index) + offset_of!(Chunk, events) as u64;
         let records = self.words_at(events, length * (size_of::<Record>() / 8))?;
         let records = records.chunks_exact(size_of::<Record>() / 8);
         Ok(Some(Batch {
             process: ((owner >> 32) as u32).wrapping_sub(1),
             thread: owner as u32,
-            tid: (used >> 32) as u32,
+            tid: tid(head),
             sequence: numbers as u32,
             lost: (numbers >> 32) as u32,
             notes: records.filter_map(|record| Note::of(record[0], record[1])).collect(),
@@ -181,8 +218,13 @@ impl Recording {
     }
 }
 
+/// The kernel's id of who owns the chunk with that head.
+fn tid(head: Head) -> u32 {
+    (head[2] >> 32) as u32
+}
+
 /// Where a chunk is in the file.
-fn head(index: usize) -> u64 {
+fn chunk(index: usize) -> u64 {
     at(offset_of!(RollLayout, chunks) + index * size_of::<Chunk>())
 }
 

@@ -3,12 +3,14 @@
 //! Behind the tables, the file has [`CHUNKS`] chunks of 64 KiB. A thread claims one, fills it with
 //! events in the order of time, and claims the next; it shares it with nobody, so an event is three
 //! plain stores. Full chunks are taken by who reads ([`Recording::drain`]), while the program runs,
-//! and are free again. A thread that finds no chunk free drops its events, and counts them.
+//! and are free again. A thread that ends gives its chunk back as it is; those of threads that were
+//! killed are taken when few are free ([`Recording::reclaim`]). A thread that finds no chunk free
+//! drops its events, and counts them, for itself and for all.
 //!
 //! ```text
 //!        claims               is full              is read
 //!  FREE ────────► OWNED(thread) ────────► FULL ────────────► FREE
-//!                        │   or its thread ends
+//!                        │ or the thread ends
 //!                        └ the program is gone, and it is read as it is
 //! ```
 //!
@@ -26,6 +28,7 @@
 //!
 //! [`Scope::Events`]: crate::Scope::Events
 //! [`Recording::drain`]: crate::Recording::drain
+//! [`Recording::reclaim`]: crate::Recording::reclaim
 
 mod drain;
 mod pen;
