@@ -3,11 +3,15 @@
 //! A case is written once for all of them: it sees a lock as [`Simulated`], and the way to it
 //! through a table of functions costs no simulated time.
 
+use std::mem::ManuallyDrop;
+
 use antiphon_sim::{Machine, OwnLine, Sim};
 use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
+use antiphon_sync::lock::cst::{CstMutex, CstRwLock};
 use antiphon_sync::lock::numa::{
     Ahmcs, CBoMcs, CTktMcs, Cna, CohortRw, Hbo, Hclh, Hmcs, Malthusian,
 };
+use antiphon_sync::lock::stock::{LinuxMutex, LinuxRwSem, QSpinLock};
 use antiphon_sync::lock::{
     GroupReaders, GroupWriters, Lock, PerSocket, Published, Recursive, RwForm, ShflMutex,
     ShflRwLock, ShflSpin,
@@ -80,7 +84,7 @@ pub fn names(family: Family) -> Vec<&'static str> {
 type Sorted = Noted<Numa>;
 
 /// All of them.
-pub const SUBJECTS: [Subject; 29] = [
+pub const SUBJECTS: [Subject; 34] = [
     mutex::<ShflMutex<Sim, Sorted>>("shfl-mutex"),
     mutex::<ShflMutex<Sim, Sorted>>("shfl-mutex+light").light(),
     mutex::<ShflMutex<Sim, Sorted, Published>>("shfl-mutex+published"),
@@ -104,27 +108,33 @@ pub const SUBJECTS: [Subject; 29] = [
     mutex::<Hmcs<Sim>>("hmcs"),
     mutex::<Ahmcs<Sim>>("ahmcs"),
     mutex::<Cna<Sim>>("cna"),
+    mutex::<CstMutex<Sim>>("cst-mutex"),
+    mutex::<QSpinLock<Sim>>("qspinlock"),
+    mutex::<LinuxMutex<Sim>>("linux-mutex"),
     rwlock::<ShflRwLock<Sim, Sorted>>("shfl-rwlock"),
     rwlock::<ShflRwLock<Sim, Sorted, Recursive>>("shfl-rwlock+recursive"),
     rwlock::<ShflRwLock<Sim, Noted<GroupReaders>>>("shfl-rwlock+group-readers"),
     rwlock::<ShflRwLock<Sim, Noted<GroupWriters>>>("shfl-rwlock+group-writers"),
     rwlock::<PerSocket<Sim, Sorted>>("shfl-rwlock+per-socket"),
     rwlock::<CohortRw<Sim>>("cohort-rw"),
+    rwlock::<CstRwLock<Sim>>("cst-rwlock"),
+    rwlock::<LinuxRwSem<Sim>>("linux-rwsem"),
 ];
 
 const fn mutex<L: Lock>(name: &'static str) -> Subject {
-    let make = || -> Instance { Box::new(Exclusive(OwnLine(L::NEW))) };
+    let make = || -> Instance { Box::new(Exclusive(ManuallyDrop::new(OwnLine(L::NEW)))) };
     let bytes = size_of::<L>();
     Subject { name, family: Family::Exclusive, bytes, light: false, make }
 }
 
 const fn rwlock<L: ReadWrite>(name: &'static str) -> Subject {
-    let make = || -> Instance { Box::new(Shared(OwnLine(L::NEW))) };
+    let make = || -> Instance { Box::new(Shared(ManuallyDrop::new(OwnLine(L::NEW)))) };
     let bytes = size_of::<L>();
     Subject { name, family: Family::Shared, bytes, light: false, make }
 }
 
-struct Exclusive<L>(OwnLine<L>);
+/// Dropped as bytes: nodes that a lock has belong to the simulation, and go with that.
+struct Exclusive<L>(ManuallyDrop<OwnLine<L>>);
 
 impl<L: Lock> Simulated for Exclusive<L> {
     fn lock(&self) {
@@ -165,7 +175,8 @@ trait ReadWrite: 'static {
     unsafe fn unlock_read(&self, seat: Self::Seat);
 }
 
-struct Shared<L>(OwnLine<L>);
+/// As [`Exclusive`].
+struct Shared<L>(ManuallyDrop<OwnLine<L>>);
 
 impl<L: ReadWrite> Simulated for Shared<L> {
     fn lock(&self) {
@@ -242,6 +253,20 @@ read_write!(
     |lock: &Self| Self::read(lock),
     // SAFETY: the caller's promise is the same.
     |lock: &Self, seat| unsafe { Self::unlock_read(lock, seat) }
+);
+read_write!(
+    [] CstRwLock<Sim>,
+    antiphon_sync::lock::cst::Seat<Sim>,
+    |lock: &Self| Self::read(lock),
+    // SAFETY: the caller's promise is the same.
+    |lock: &Self, seat| unsafe { Self::unlock_read(lock, seat) }
+);
+read_write!(
+    [] LinuxRwSem<Sim>,
+    (),
+    |lock: &Self| Self::read(lock),
+    // SAFETY: the caller's promise is the same.
+    |lock: &Self, ()| unsafe { Self::unlock_read(lock) }
 );
 
 #[cfg(test)]
