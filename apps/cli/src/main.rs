@@ -21,6 +21,7 @@ mod lab;
 mod list;
 mod locks;
 mod output;
+mod pinned;
 mod preload;
 mod program;
 mod record;
@@ -30,6 +31,7 @@ mod sites;
 mod stats;
 mod top;
 mod trial;
+mod validate;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -59,6 +61,7 @@ enum Verb {
     Locks(locks::Arguments),
     #[command(subcommand)]
     Sim(Sim),
+    Validate(validate::Arguments),
     #[command(subcommand)]
     Lab(Lab),
     /// One repetition of a measurement, for `bench`.
@@ -88,6 +91,7 @@ enum Sim {
     /// Readers-writer locks
     Rwlocks(sim::locks::Arguments),
     Machines(sim::machines::Arguments),
+    Calibrate(sim::calibrate::Arguments),
 }
 
 /// The laboratory behind the locks
@@ -115,6 +119,8 @@ fn main() -> ExitCode {
         Verb::Sim(Sim::Locks(arguments)) => sim::locks::run(Family::Exclusive, &arguments),
         Verb::Sim(Sim::Rwlocks(arguments)) => sim::locks::run(Family::Shared, &arguments),
         Verb::Sim(Sim::Machines(arguments)) => sim::machines::run(&arguments),
+        Verb::Sim(Sim::Calibrate(arguments)) => sim::calibrate::run(&arguments),
+        Verb::Validate(arguments) => validate::run(&arguments),
         Verb::Lab(Lab::Check(arguments)) => lab::check::run(&arguments),
         Verb::Repetition { order } => bench::repetition(&order),
         Verb::Neighbour { parent } => bench::neighbour(parent),

@@ -69,7 +69,7 @@ pub fn machine() -> Value {
 }
 
 /// The present day in UTC, as `2026-11-20`.
-fn date() -> String {
+pub fn date() -> String {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let (year, month, day) = civil(since.map_or(0, |since| since.as_secs() / 86_400));
     format!("{year:04}-{month:02}-{day:02}")

@@ -117,7 +117,8 @@ pub fn unpack() -> Result<PathBuf, String> {
     Err(format!("no place to unpack the preload library; set XDG_CACHE_HOME ({refusals})"))
 }
 
-fn folders() -> Vec<PathBuf> {
+/// Where the command keeps things, the best place first. Not all of them need exist.
+pub fn folders() -> Vec<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     // SAFETY: takes nothing and can't fail.
@@ -168,7 +169,7 @@ fn lib_of(path: &str) -> Option<PathBuf> {
 }
 
 /// Makes a folder that is ours, and in which nobody else may write.
-fn make_own(folder: &Path) -> io::Result<()> {
+pub fn make_own(folder: &Path) -> io::Result<()> {
     // SAFETY: takes nothing and can't fail.
     let user = unsafe { libc::getuid() };
     let mode = if user == 0 { 0o755 } else { 0o700 };

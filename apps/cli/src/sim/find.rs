@@ -24,7 +24,8 @@ pub fn machine(name: &str) -> Result<Found, Failure> {
         return parsed(preset.name, preset.text.into());
     }
     if name == host::NAME {
-        return parsed("/sys", host::text()?.into());
+        let (path, text) = host::found()?;
+        return parsed(&path, text.into());
     }
     let path = Path::new(name);
     if !path.exists() && !name.contains('/') && path.extension().is_none() {

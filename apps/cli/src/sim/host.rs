@@ -1,18 +1,77 @@
-//! This machine as a machine file: its topology from sysfs, its costs those of the nearest kind
-//! that there is a file of. So all of them are estimates, and say so.
+//! This machine as a machine file: what `sim calibrate` has measured, if it has. Else its topology
+//! from sysfs, its costs those of the nearest kind that there is a file of: then all of them are
+//! estimates, and say so.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use antiphon_linux::{Whereabouts, whereabouts};
-use antiphon_sim::{CPUS, Topology, known};
+use antiphon_sim::{CPUS, Description, Topology, known};
 
 use crate::failure::Failure;
+use crate::preload;
 
 /// What it is called.
 pub const NAME: &str = "host";
+/// The measured one, in the folder where the command keeps things.
+const KEPT: &str = "host.toml";
 
-/// The text of the file.
+/// The file that was measured on this machine and where it is, or else one of estimates.
+///
+/// # Errors
+///
+/// As [`text`].
+pub fn found() -> Result<(String, String), Failure> {
+    let kept = preload::folders().into_iter().find_map(|folder| {
+        let path = folder.join(KEPT);
+        let text = std::fs::read_to_string(&path).ok()?;
+        // A home that several machines share has the file of one of them.
+        text.starts_with(&mark()).then(|| (path.display().to_string(), text))
+    });
+    match kept {
+        Some(kept) => Ok(kept),
+        None => Ok(("/sys".to_owned(), text()?)),
+    }
+}
+
+/// Where the measured file belongs.
+///
+/// # Errors
+///
+/// If there is no folder for it.
+pub fn kept_path() -> Result<PathBuf, Failure> {
+    let made = preload::folders().into_iter().find(|folder| preload::make_own(folder).is_ok());
+    let what = "no folder for it: set XDG_CACHE_HOME, or say --out F";
+    Ok(made.ok_or_else(|| Failure::missing(what))?.join(KEPT))
+}
+
+/// A file of this machine whose numbers were measured, with the mark by which [`found`] knows it.
+pub fn measured(text: &str) -> String {
+    let about = "about = \"This machine";
+    let text = text.replace(&format!("{about}: topology"), &format!("{about}, measured: topology"));
+    format!("{}{text}", mark())
+}
+
+/// The first line of a file that was measured here.
+fn mark() -> String {
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name"));
+    let model = model.map_or("unknown", |model| model.trim_start_matches([' ', '\t', ':']));
+    let cpus = (0..CPUS as u32).filter_map(whereabouts).count();
+    format!("# Measured on: {model}, {cpus} CPUs\n")
+}
+
+/// What a file of this machine describes.
+///
+/// # Errors
+///
+/// If it is wrong, which it must not be.
+pub fn described(text: &str) -> Result<Description, Failure> {
+    Description::parse(text).map_err(|wrong| Failure::measured(format!("{NAME}: {wrong}")))
+}
+
+/// The text of the file of estimates.
 ///
 /// # Errors
 ///
@@ -172,6 +231,13 @@ mod tests {
         let online = std::fs::read_to_string("/sys/devices/system/cpu/online").expect("sysfs");
         assert_eq!(here.machine.cores() == 1, online.trim() == "0", "{online}");
         assert_eq!(kin("vendor_id : AuthenticAMD"), "milan-2s");
+    }
+
+    #[test]
+    fn a_measured_file_is_known_by_its_mark() {
+        let text = measured(&text().expect("sysfs"));
+        assert!(text.starts_with(&mark()) && text.contains("This machine, measured: topology"));
+        assert!(super::described(&text).is_ok());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! | module | has |
 //! |---|---|
+//! | [`calibrate`] | `sim calibrate`: this machine's latencies, measured |
 //! | [`find`] | a machine by its name, or by the path of its file |
 //! | [`host`] | this machine as a machine file |
 //! | [`machines`] | `sim machines`: the list, and one of them whole |
@@ -15,9 +16,10 @@
 //! | [`shard`] | a part of the rows, and parts together again |
 //! | [`published`] | what others have measured |
 
+pub mod calibrate;
 mod cases;
 mod experiment;
-mod find;
+pub mod find;
 mod host;
 pub mod locks;
 pub mod machines;

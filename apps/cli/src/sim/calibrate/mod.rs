@@ -1,0 +1,295 @@
+//! `sim calibrate`: this machine's latencies as a machine file.
+//!
+//! | module | has |
+//! |---|---|
+//! | [`core`] | what a CPU does by itself |
+//! | [`lines`] | what a line costs from one CPU to another |
+//! | [`system`] | what the operating system takes |
+//! | [`file`] | a machine file with numbers replaced |
+//!
+//! Only latencies are measured, never a lock: a machine must not be fitted to what it is to
+//! predict. Each figure is the median of short windows; those in which a thread lost its CPU are
+//! dropped.
+
+mod core;
+mod file;
+mod lines;
+mod system;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use antiphon_sim::{Description, Kind};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::host;
+use crate::failure::Failure;
+use crate::output::table::{Cell, Table, colour_stdout, duration};
+use crate::output::{report, say};
+use crate::pinned::{Figure, Stopwatch, usable};
+use crate::stats::median;
+use file::{Entry, IdleState, replaced};
+use lines::Pair;
+
+/// This machine's latencies, measured, as a machine file
+#[derive(Args)]
+#[command(after_help = "\
+Pinned threads; some seconds, and longer with many CPUs. Best on an idle machine: it says so if
+this one was not. What can't be measured is as in a machine like it, and says that.
+
+Example:
+  antiphon sim calibrate
+  antiphon sim calibrate --out mine.toml; antiphon sim machines mine.toml")]
+pub struct Arguments {
+    /// Where to write it; else to where `--machine host` looks for it
+    #[arg(long, value_name = "F")]
+    out: Option<PathBuf>,
+    /// Measure in fewer windows
+    #[arg(long)]
+    quick: bool,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was measured, and the file of it.
+pub struct Calibrated {
+    /// The machine file.
+    pub text: String,
+    figures: Vec<(String, Figure)>,
+    pairs: Vec<Pair>,
+    /// What could not be measured.
+    missing: Vec<&'static str>,
+}
+
+impl Calibrated {
+    /// The machine.
+    ///
+    /// # Errors
+    ///
+    /// If the file is wrong, which it must not be.
+    pub fn described(&self) -> Result<Description, Failure> {
+        host::described(&self.text)
+    }
+
+    /// Whether something was measured on a machine that was not quiet, or could not be.
+    pub fn is_noisy(&self) -> bool {
+        !self.missing.is_empty() || self.figures.iter().any(|(_, figure)| figure.is_noisy())
+    }
+}
+
+/// Measures, writes the file, and prints what is in it.
+///
+/// # Errors
+///
+/// If CPUs can't be used, or the file can't be written.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let path = match &arguments.out {
+        Some(path) => path.clone(),
+        None => host::kept_path()?,
+    };
+    // Before anybody waits for a measurement that can't be kept.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        let what = format!("{}: no folder {}", path.display(), folder.display());
+        return Err(Failure::arguments(what));
+    }
+    let calibrated = calibrate(arguments.quick)?;
+    let described = calibrated.described()?;
+    let write = std::fs::write(&path, &calibrated.text);
+    write.map_err(|error| Failure::arguments(format!("{}: {error}", path.display())))?;
+    if arguments.json {
+        report::print(object(&calibrated, &described, &path.display().to_string()))?;
+    } else {
+        say(&text(&calibrated, &described, &path.display().to_string()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Measures this machine.
+///
+/// # Errors
+///
+/// If CPUs can't be used.
+pub fn calibrate(quick: bool) -> Result<Calibrated, Failure> {
+    let windows = if quick { 60 } else { 400 };
+    let places = usable();
+    let Some(&first) = places.first() else {
+        return Err(Failure::missing("no CPU may be used: see taskset -p $$"));
+    };
+    let base = host::text()?;
+    let topology = host::described(&base)?.machine.topology;
+    let watch = Stopwatch::new()?;
+    let core = core::measure(watch, first, windows)?;
+    let mut pairs = lines::pairs(&topology, &places);
+    for pair in &mut pairs {
+        lines::measure(watch, pair, windows)?;
+    }
+    let system = system::measure(watch, &places, windows)?;
+    let mut of = Collected::default();
+    of.single("core.load", "a chain of loads", core.load);
+    of.single("core.atomic", "a chain of fetch-and-adds", core.atomic);
+    of.single("core.fence", "a store and a fence, in a row", core.fence);
+    of.single("clock.read", "readings of the monotonic clock in a row", core.clock);
+    for (class, level) in topology.classes().iter().enumerate() {
+        let name = &topology.levels()[level.level].name;
+        of.transfers(&format!("level.{name}.transfer"), class, &pairs);
+    }
+    of.system(&system);
+    let date = report::date();
+    let date = |source: &str| format!("{date}, antiphon sim calibrate: {source}");
+    for entry in &mut of.entries {
+        entry.source = date(&entry.source);
+    }
+    for state in &mut of.idle {
+        state.source = date(&state.source);
+    }
+    let text = host::measured(&replaced(&base, &of.entries, &of.idle));
+    Ok(Calibrated { text, figures: of.figures, pairs, missing: of.missing })
+}
+
+/// What was measured so far.
+#[derive(Default)]
+struct Collected {
+    entries: Vec<Entry>,
+    idle: Vec<IdleState>,
+    figures: Vec<(String, Figure)>,
+    missing: Vec<&'static str>,
+}
+
+impl Collected {
+    fn enter(&mut self, key: &str, source: String, ns: f64) {
+        // What takes time takes some: a file refuses 0.
+        self.entries.push(Entry { key: key.to_owned(), ns: ns.max(0.1), source });
+    }
+
+    fn single(&mut self, key: &'static str, what: &str, figure: Option<Figure>) {
+        let Some(figure) = figure else { return self.missing.push(key) };
+        self.enter(key, agreement(what, &figure), figure.median);
+        self.figures.push((key.to_owned(), figure));
+    }
+
+    fn transfers(&mut self, key: &str, class: usize, pairs: &[Pair]) {
+        let of = pairs.iter().filter(|pair| pair.class == class);
+        let seen: Vec<_> = of.filter_map(|pair| pair.ns).collect();
+        let of_all = |of: fn(&Figure) -> f64| median(seen.iter().map(of).collect());
+        let quartiles =
+            (|| Some((of_all(|f| f.median)?, of_all(|f| f.p25)?, of_all(|f| f.p75)?)))();
+        let Some((median, p25, p75)) = quartiles else {
+            if pairs.iter().any(|pair| pair.class == class) {
+                self.missing.push("transfer");
+            }
+            return;
+        };
+        let sum = |of: fn(&Figure) -> usize| seen.iter().map(of).sum();
+        let (windows, dropped) = (sum(|f| f.windows), sum(|f| f.dropped));
+        let figure = Figure { median, p25, p75, windows, dropped };
+        let what = format!("half a round trip by compare-and-swap, {} pairs", seen.len());
+        self.enter(key, agreement(&what, &figure), median);
+        self.figures.push((key.to_owned(), figure));
+    }
+
+    fn system(&mut self, system: &system::System) {
+        self.single("os.switch", "yields between two threads of a CPU", system.switch);
+        self.single("os.slice", "gaps of two threads that compute on a CPU", system.slice);
+        let fence = "a private expedited one, by running CPU";
+        self.single("interrupt.membarrier", fence, system.membarrier);
+        self.single("os.wake", "FUTEX_WAKE of one on another CPU", system.wake);
+        self.park(system);
+        self.idle(system);
+    }
+
+    /// A hand-over on one CPU is a wake, a sleep and a switch; nobody can time the sleep by itself.
+    fn park(&mut self, system: &system::System) {
+        let (Some(hand_over), Some(switch)) = (system.hand_over, system.switch) else {
+            return self.missing.push("os.park");
+        };
+        let wake = system.wake.map_or(0.0, |wake| wake.median);
+        let rest = hand_over.median - switch.median - wake;
+        let least = system.refused.map_or(0.0, |refused| refused.median);
+        let what = if rest > least {
+            "a futex hand-over on one CPU, less a switch and a wake"
+        } else {
+            "a FUTEX_WAIT that is refused: a hand-over on one CPU is shorter than its parts"
+        };
+        self.enter("os.park", agreement(what, &hand_over), rest.max(least));
+        self.figures.push(("a futex hand-over on one CPU".to_owned(), hand_over));
+    }
+
+    /// The wake of a CPU that is not idle is done when the waker's call is; what an idle one takes
+    /// longer is its idle state.
+    fn idle(&mut self, system: &system::System) {
+        let seen: Vec<_> = system::IDLE_NS.iter().zip(&system.latency).collect();
+        for (&idle_ns, latency) in seen {
+            let Some(latency) = *latency else {
+                self.missing.push("idle");
+                continue;
+            };
+            let what = format!("from a wake's return, after {} µs of sleep", idle_ns / 1e3);
+            let deeper = |state: &IdleState| latency.median > 1.2 * state.exit_ns;
+            if self.idle.last().is_none_or(deeper) {
+                // What is idle for less was not looked at: as the shortest that was.
+                let after_ns = if self.idle.is_empty() { 0.0 } else { idle_ns };
+                let source = agreement(&what, &latency);
+                self.idle.push(IdleState { after_ns, exit_ns: latency.median.max(0.1), source });
+            }
+            self.figures.push((what, latency));
+        }
+        if !self.idle.is_empty() {
+            let what = "on one CPU a woken thread is there when the wake returns";
+            self.entries.push(Entry {
+                key: "os.wake_latency".to_owned(),
+                ns: 0.0,
+                source: what.to_owned(),
+            });
+        }
+    }
+}
+
+/// `what`, and how far its windows agree.
+fn agreement(what: &str, figure: &Figure) -> String {
+    let Figure { p25, p75, windows, .. } = figure;
+    format!("{what}, {windows} windows, quartiles {p25:.1} and {p75:.1} ns")
+}
+
+fn object(calibrated: &Calibrated, described: &Description, path: &str) -> Value {
+    let figures = calibrated.figures.iter().map(|(name, figure)| {
+        json!({
+            "name": name, "ns": figure.median, "p25": figure.p25, "p75": figure.p75,
+            "windows": figure.windows, "dropped": figure.dropped, "noisy": figure.is_noisy(),
+        })
+    });
+    let pairs = calibrated.pairs.iter().map(|pair| {
+        json!({ "from": pair.from, "to": pair.to, "ns": pair.ns.map(|figure| figure.median) })
+    });
+    json!({
+        "file": path, "hash": format!("{:016x}", described.hash),
+        "figures": figures.collect::<Vec<_>>(), "pairs": pairs.collect::<Vec<_>>(),
+        "noisy": calibrated.is_noisy(), "not_measured": calibrated.missing,
+    })
+}
+
+fn text(calibrated: &Calibrated, described: &Description, path: &str) -> String {
+    let mut table = Table::new(&["figure", ">median", ">quartiles", ">windows", ">dropped", ""]);
+    for (name, figure) in &calibrated.figures {
+        table.row(vec![
+            Cell::text(name),
+            Cell::number(duration(figure.median)),
+            Cell::number(format!("{} to {}", duration(figure.p25), duration(figure.p75))),
+            Cell::number(figure.windows.to_string()),
+            Cell::number(figure.dropped.to_string()),
+            Cell::text(if figure.is_noisy() { "noisy" } else { "" }),
+        ]);
+    }
+    let (measured, all) = (described.count(Kind::Measured), described.numbers.len());
+    let mut said = table.render(colour_stdout());
+    said.push_str(&format!("\n{path}: {measured} of {all} numbers measured.\n"));
+    if !calibrated.missing.is_empty() {
+        said.push_str(&format!("Not measured: {}.\n", calibrated.missing.join(", ")));
+    }
+    if calibrated.is_noisy() {
+        said.push_str("This machine was not quiet: try again when it is.\n");
+    }
+    said
+}
