@@ -20,6 +20,8 @@ pub struct Played {
     pub lived_ns: u64,
     /// How often one went on without what it waited for, because that could not come.
     pub fallbacks: u64,
+    /// How long all threads together waited in vain before they did.
+    pub lost_ns: u64,
     /// By call site, numbered as in the trace.
     pub sites: Vec<SiteTimes>,
     /// What the machine did.
@@ -50,6 +52,12 @@ impl Played {
     #[must_use]
     pub fn wait_share(&self) -> f64 {
         if self.lived_ns == 0 { 0.0 } else { self.wait_ns as f64 / self.lived_ns as f64 }
+    }
+
+    /// The time that threads waited in vain, as a share of the whole replay's.
+    #[must_use]
+    pub fn lost_share(&self) -> f64 {
+        if self.end_ns == 0 { 0.0 } else { self.lost_ns as f64 / self.end_ns as f64 }
     }
 
     /// The share of waits, for locks and for others, that went otherwise than they should.

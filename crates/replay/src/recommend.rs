@@ -129,6 +129,9 @@ pub fn recommend(rows: &[Row], evidence: Evidence) -> Recommendation {
     let Some(best) = best.filter(|best| rate(best) > 0.0) else {
         return cannot("no lock that could be put under the program was replayed".to_owned());
     };
+    if let Some(why) = doubt_in(best) {
+        return cannot(why);
+    }
     let ideal = rows.iter().find(|row| row.lock == IDEAL).map(|row| rate(row) / rate(glibc));
     compared(glibc, best, ideal)
 }
@@ -145,12 +148,13 @@ fn doubt(evidence: Evidence) -> Option<String> {
 }
 
 /// Why nothing can be said of a replay.
-fn doubt_in(glibc: &Row) -> Option<String> {
-    let takes = glibc.played.iter().map(|played| played.takes).min().unwrap_or(0);
+fn doubt_in(row: &Row) -> Option<String> {
+    let takes = row.played.iter().map(|played| played.takes).min().unwrap_or(0);
     if takes < ENOUGH {
         return Some(format!("{takes} acquisitions are too few to tell locks apart"));
     }
-    let fallbacks = glibc.mean(Played::fallback_share).unwrap_or(0.0);
+    let share = |of: fn(&Played) -> f64| row.mean(of).unwrap_or(0.0);
+    let fallbacks = share(Played::fallback_share);
     if fallbacks > TOLERABLE {
         return Some(format!(
             "{:.1} % of the waits went otherwise than recorded: threads depend on each other in \
@@ -158,9 +162,18 @@ fn doubt_in(glibc: &Row) -> Option<String> {
             fallbacks * 100.0
         ));
     }
+    let lost = share(Played::lost_share);
+    if lost > TOLERABLE {
+        return Some(format!(
+            "with {} threads wait {:.1} % of the time for what does not come in that order: the \
+             recording does not tell why they waited",
+            row.lock,
+            lost * 100.0
+        ));
+    }
     let readers =
-        glibc.mean(|played| played.readers_writer_wait_ns as f64 / played.wait_ns.max(1) as f64);
-    let waits = glibc.wait_share().unwrap_or(0.0);
+        row.mean(|played| played.readers_writer_wait_ns as f64 / played.wait_ns.max(1) as f64);
+    let waits = row.wait_share().unwrap_or(0.0);
     (readers.unwrap_or(0.0) > 0.5 && waits > TOLERABLE).then(|| {
         "threads wait at readers-writer locks most, and glibc's is not simulated".to_owned()
     })

@@ -179,6 +179,14 @@ impl Script {
     }
 }
 
+impl Plan {
+    /// Whether it has workers, so that there may be another number of them.
+    #[must_use]
+    pub fn scales(&self) -> bool {
+        !roles(self).is_empty()
+    }
+}
+
 fn bare(steps: &[Timed]) -> Vec<Step> {
     steps.iter().map(|timed| timed.step).collect()
 }
@@ -217,11 +225,15 @@ fn is_lock(step: Step) -> bool {
     matches!(step, Step::Lock { .. })
 }
 
-/// The roles of a plan that have two threads or more. A process's first thread is no worker.
+/// The roles of a plan that have two threads or more. A process's first thread is no worker: nobody
+/// made it, and it has no function.
 fn roles(plan: &Plan) -> Roles {
     let mut roles: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
-    for (number, thread) in plan.threads.iter().enumerate().filter(|(_, thread)| thread.made) {
-        roles.entry(thread.role).or_default().push(number);
+    for (number, thread) in plan.threads.iter().enumerate() {
+        // Who made it may be before the part that is replayed.
+        if thread.made || thread.role.1 != 0 {
+            roles.entry(thread.role).or_default().push(number);
+        }
     }
     roles.into_values().filter(|role| role.len() > 1).collect()
 }

@@ -75,6 +75,7 @@ impl Play {
             wait_ns: state.sites.iter().map(|site| site.wait_ns).sum(),
             lived_ns: state.lived_ns,
             fallbacks: state.fallbacks,
+            lost_ns: state.lost_ns,
             sites: std::mem::take(&mut state.sites),
             readers_writer_wait_ns: state.readers_writer_wait_ns,
             counts: outcome.counts,
@@ -108,6 +109,7 @@ struct State {
     takes: u64,
     awaits: u64,
     fallbacks: u64,
+    lost_ns: u64,
     lived_ns: u64,
     end_ns: u64,
     readers_writer_wait_ns: u64,
@@ -319,7 +321,8 @@ impl<'a> Player<'a> {
             return;
         }
         self.stage.state.borrow_mut().tokens[token].waiters.push(self.name);
-        let mut until_ns = now().saturating_add(patience_ns);
+        let from_ns = now();
+        let mut until_ns = from_ns.saturating_add(patience_ns);
         loop {
             self.parks(until_ns);
             let mut state = self.stage.state.borrow_mut();
@@ -331,6 +334,7 @@ impl<'a> Player<'a> {
             }
             if state.steps == steps {
                 state.fallbacks += 1;
+                state.lost_ns += now() - from_ns;
                 // It goes on, and whoever waits for it may.
                 state.steps += 1;
                 return;

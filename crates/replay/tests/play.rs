@@ -117,6 +117,7 @@ fn who_waits_with_a_lock_for_one_who_needs_it_goes_on_without() {
     let played = play(&Arc::new(Script::recorded(&plan)), GLIBC, 1);
     assert_eq!((played.takes, played.fallbacks), (2, 1));
     assert!(played.end_ns >= 10_000_000, "it waited for as long as it should");
+    assert!(played.lost_share() > 0.9, "{}", played.lost_share());
 }
 
 #[test]
@@ -231,6 +232,14 @@ fn without_contention_there_is_no_difference_and_of_little_nothing_is_known() {
     let few = recommend(&rows(&plan(&pool(4, 40, 100, 100)), 5), evidence);
     assert_eq!(few.verdict, Verdict::CannotKnow);
     assert!(few.why.contains("160 acquisitions"), "{}", few.why);
+
+    let mut lost = rows(&calm, 5);
+    for played in lost.iter_mut().flat_map(|row| &mut row.played) {
+        played.lost_ns = played.end_ns / 20;
+    }
+    let said = recommend(&lost, evidence);
+    assert_eq!(said.verdict, Verdict::CannotKnow);
+    assert!(said.why.contains("5.0 % of the time"), "{}", said.why);
 }
 
 #[test]
@@ -246,6 +255,8 @@ fn the_middle_of_a_trace_is_a_trace() {
     let whole = pool(4, 100, 100, 900);
     let part = middle(&whole, 100).expect("a part");
     let plan = plan(&part);
+    // Its workers are known, though they were made before.
+    assert!(plan.scales());
     assert!((90..=100).contains(&plan.takes()), "{}", plan.takes());
     let in_order = |events: &[Event]| events.windows(2).all(|pair| pair[0].at_ns <= pair[1].at_ns);
     assert!(part.threads.iter().all(|thread| in_order(&thread.events)));
