@@ -25,6 +25,7 @@ mod pinned;
 mod preload;
 mod program;
 mod record;
+mod replay;
 mod run;
 mod sim;
 mod sites;
@@ -54,6 +55,7 @@ struct Cli {
 enum Verb {
     Run(run::Arguments),
     Record(record::Arguments),
+    Replay(replay::Arguments),
     Top(top::Arguments),
     Try(trial::Arguments),
     #[command(subcommand)]
@@ -111,6 +113,7 @@ fn main() -> ExitCode {
     let done = match cli.verb {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Record(arguments) => record::run(&arguments),
+        Verb::Replay(arguments) => replay::run(&arguments),
         Verb::Top(arguments) => top::run(&arguments),
         Verb::Try(arguments) => trial::run(&arguments),
         Verb::Bench(Bench::Locks(arguments)) => bench::locks::run(&arguments),

@@ -19,7 +19,7 @@
 mod child;
 mod children;
 mod ends;
-mod html;
+pub mod html;
 mod notes;
 mod order;
 mod sampler;

@@ -33,3 +33,12 @@ mod shard;
 pub mod subjects;
 mod sweep;
 mod tables;
+
+/// The machine of that name, `host`, or of a file.
+///
+/// # Errors
+///
+/// If there is none, or its file is wrong.
+pub fn machine(name: &str) -> Result<antiphon_sim::Machine, crate::failure::Failure> {
+    Ok(find::machine(name)?.described.machine)
+}

@@ -20,7 +20,8 @@ use crate::output::report;
 use crate::output::shell;
 use crate::output::table::duration;
 
-const STYLE: &str = include_str!("page.css");
+/// What pages look like.
+pub const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 /// So many call sites have a histogram of their own.
 const HISTOGRAMS: usize = 12;
@@ -165,7 +166,7 @@ fn lengths(sites: &[LockRow]) -> String {
 }
 
 /// Text as it stands between tags or in quotes.
-fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

@@ -1,0 +1,102 @@
+//! `replay`: a recorded program, simulated.
+
+mod common;
+
+use common::{FRAME, Folder, has_keys, json, output, stderr};
+use serde_json::Value;
+
+/// `pipeline.c`, recorded.
+fn recorded(folder: &Folder) -> String {
+    let program = folder.compile("pipeline.c", &[]);
+    let trace = folder.path("out.trace");
+    let ran = output(&["record", "--lock", "glibc", "--out", &trace, "--", &program]);
+    assert_eq!(ran.status.code(), Some(3), "{}", stderr(&ran));
+    trace
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(path).expect("a file")
+}
+
+#[test]
+fn a_recorded_program_has_rows_a_recommendation_a_page_and_a_timeline() {
+    let folder = Folder::new("replay");
+    let trace = recorded(&folder);
+    let (page, timeline) = (folder.path("page.html"), folder.path("timeline.json"));
+    let arguments = ["replay", &trace, "--machine", "xeon-2s", "--takes", "3000"];
+    let files = ["--threads", "3,6", "--html", &page, "--export", &timeline, "--json"];
+    let report = json(&[&arguments[..], &files].concat());
+    has_keys(&report, &FRAME);
+    let rows = report["rows"].as_array().expect("rows");
+    let of: Vec<_> = rows.iter().map(|row| (row["lock"].as_str(), &row["threads"])).collect();
+    assert_eq!(of.len(), 8);
+    for lock in ["futex", "shfl-mutex", "shfl-mutex+light", "ideal"] {
+        for threads in [3, 6] {
+            assert!(of.contains(&(Some(lock), &threads.into())), "{lock}, {threads}: {of:?}");
+        }
+    }
+    for row in rows {
+        assert_eq!(row["model"], true);
+        assert!(row["ops_per_s"].as_f64().is_some_and(|rate| rate > 0.0), "{row}");
+        let share = row["wait_share"].as_f64().expect("a share");
+        assert!((0.0..=1.0).contains(&share), "{row}");
+        if row["lock"] == "futex" {
+            assert_eq!(row["speedup"], 1.0);
+        }
+    }
+    has_keys(&report["recommend"], &["lock", "verdict", "confidence", "why"]);
+    assert_eq!(report["recorded"]["acquisitions"].as_u64().map(|takes| takes > 1000), Some(true));
+
+    let page = read(&page);
+    for part in ["<svg", "stroke-dasharray", "Recommended: ", "shfl-mutex+light"] {
+        assert!(page.contains(part), "{part}");
+    }
+    let slices: Value = serde_json::from_str(&read(&timeline)).expect("JSON");
+    let slices = slices["traceEvents"].as_array().expect("events");
+    let holds = slices.iter().filter(|event| event["cat"] == "hold").count();
+    // The timeline is the whole recording's.
+    assert!(holds >= 240_000, "{holds}");
+
+    let again = json(&[&arguments[..], &["--threads", "3,6", "--json"]].concat());
+    assert_eq!((&again["rows"], &again["sites"]), (&report["rows"], &report["sites"]));
+    let text = output(&[&arguments[..], &["--threads", "3"]].concat());
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("Recommended: ") && text.contains("Note: "), "{text}");
+}
+
+#[test]
+fn what_is_no_trace_and_what_is_not_there_is_one_line() {
+    let folder = Folder::new("replay-wrong");
+    let put = |name: &str, bytes: &[u8]| {
+        let path = folder.path(name);
+        std::fs::write(&path, bytes).expect("a file");
+        path
+    };
+    let newer = [&b"ANTIPHON"[..], &9u32.to_le_bytes()].concat();
+    let damaged = [&b"ANTIPHON"[..], &1u32.to_le_bytes(), b"A\x01\0\0\0\0\0\0\0{"].concat();
+    let wrong = [
+        (put("text", b"not one"), "xeon-2s", "not a trace: `antiphon record -- CMD` writes one"),
+        (put("newer", &newer), "xeon-2s", "a trace of version 9"),
+        (put("damaged", &damaged), "xeon-2s", "damaged: its checksum is wrong"),
+        (folder.path("nothing"), "xeon-2s", "No such file"),
+        (put("text", b"not one"), "xeon-3s", "no machine \"xeon-3s\": there are 8s-192c"),
+    ];
+    for (path, machine, says) in wrong {
+        let ran = output(&["replay", &path, "--machine", machine]);
+        let said = stderr(&ran);
+        assert_eq!((ran.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+        assert!(said.contains(says), "{said}");
+    }
+    let path = put("text", b"not one");
+    for (arguments, says) in [
+        (["--lock", "fast"], "no lock \"fast\": there are shfl-mutex"),
+        (["--threads", "0"], "number from 1"),
+        (["--takes", "0"], "number from 1"),
+        (["--data-lines", "65"], "up to 64"),
+    ] {
+        let ran = output(&[&["replay", &path, "--machine", "xeon-2s"], &arguments[..]].concat());
+        let said = stderr(&ran);
+        assert_eq!((ran.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+        assert!(said.contains(says), "{said}");
+    }
+}
