@@ -123,3 +123,16 @@ fn parts_are_put_together_to_the_whole() {
     assert!(refused(&["--merge", &folder.path("curves.html")]).contains("sim locks --json"));
     assert!(refused(&["--shard", "3/2"]).contains("write 1/4 to 4/4"));
 }
+
+#[test]
+fn a_search_marks_who_is_not_beaten() {
+    let command = ["sim", "locks", "--machine", "xeon-2s", "--case", "lock2", "--ms", "0.1"];
+    let command = [&command[..], &["--threads", "28", "--search", "--json"]].concat();
+    let report = json(&command);
+    let front = rows(&report).iter().filter(|row| row["front"] == true).count();
+    assert!((1..rows(&report).len()).contains(&front), "{front}");
+    let most = |row: &&Value| row["ops_per_s"].as_f64().map_or(0, |ops| ops as u64);
+    let best = rows(&report).iter().max_by_key(most).expect("rows");
+    assert_eq!(best["front"], true, "{best}");
+    assert!(refused(&["--search", "--subject", "mcs"]).contains("cannot be used with"));
+}

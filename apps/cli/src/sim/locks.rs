@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::cases::{self, Case};
 use super::experiment::{Arbitration, Setting};
+use super::search::{self, VARIANTS};
 use super::shard::{self, Shard};
 use super::subjects::{self, Subject};
 use super::sweep::{self, Cell};
@@ -52,6 +53,10 @@ pub struct Arguments {
     /// In which order requests for a contended line are served
     #[arg(long, value_name = "A", value_enum, default_value = "fifo")]
     arbitration: Arbitration,
+    /// Locks with other parameters than they come with; who is not beaten in work, fairness and
+    /// wakes together is marked
+    #[arg(long, conflicts_with = "subject")]
+    search: bool,
     /// Only a part of the rows, the I-th of N: for many machines, each with --json
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
@@ -81,10 +86,13 @@ const MUTEXES: &str = "tas,ticket,mcs,mcs-stp,futex,cna,cohort-tkt-mcs,hmcs,shfl
 ///
 /// Bad arguments; a lock that can't go on; if the page or stdout can't be written.
 pub fn run(family: Family, arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let report = match &arguments.merge[..] {
+    let mut report = match &arguments.merge[..] {
         [] => simulate(family, arguments)?,
         files => shard::merge(files)?,
     };
+    if let (true, Some(rows)) = (arguments.search, report["rows"].as_array_mut()) {
+        search::mark(rows);
+    }
     let rows = report["rows"].as_array().map_or(&[][..], Vec::as_slice);
     let heading = heading(&report["simulated"]);
     if let Some(path) = &arguments.html {
@@ -164,14 +172,20 @@ fn cells(family: Family, arguments: &Arguments, setting: &Setting) -> Result<Vec
     let known: Vec<_> = of_family.map(|case| case.name).collect();
     let default = if family == Family::Exclusive { MUTEXES } else { "all" };
     let wanted = arguments.subject.as_deref().unwrap_or(default);
-    let subjects = some_or_all("lock", wanted, &locks)?;
+    let named = some_or_all("lock", wanted, &locks)?;
     let cases = some_or_all("case", &arguments.case, &known)?;
     let threads = match &arguments.threads {
         Some(Counts(threads)) => threads.clone(),
         None => usual_threads(setting),
     };
-    let subjects: Vec<&Subject> =
-        subjects.iter().filter_map(|name| subjects::named(name)).collect();
+    let subjects: Vec<&Subject> = match (arguments.search, family) {
+        (false, _) => named.iter().filter_map(|name| subjects::named(name)).collect(),
+        (true, Family::Exclusive) => VARIANTS.iter().collect(),
+        (true, Family::Shared) => {
+            let what = "--search: readers-writer locks have no parameters; search among sim locks";
+            return Err(Failure::arguments(what));
+        }
+    };
     let cases: Vec<&Case> = cases.iter().filter_map(|name| cases::named(name)).collect();
     let mut cells = Vec::new();
     for case in cases {

@@ -14,6 +14,7 @@
 //! | [`sweep`] | many, on all CPUs |
 //! | [`rows`], [`tables`], [`page`] | what came of it, for scripts and for people |
 //! | [`shard`] | a part of the rows, and parts together again |
+//! | [`search`] | locks with other parameters, and which of them nothing beats |
 //! | [`published`] | what others have measured |
 
 pub mod calibrate;
@@ -27,6 +28,7 @@ mod noted;
 mod page;
 mod published;
 mod rows;
+mod search;
 #[cfg(test)]
 mod shapes;
 mod shard;

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
+use super::search::VARIANTS;
 use super::subjects::SUBJECTS;
 use super::{cases, published};
 use crate::failure::Failure;
@@ -97,7 +98,8 @@ fn foreign(file: &Path) -> Failure {
 /// Where a row stands among all that there can be: by case, lock and threads.
 fn place(row: &Value) -> Option<(usize, usize, u64)> {
     let case = cases::place(row["case"].as_str()?)?;
-    let subject = SUBJECTS.iter().position(|subject| row["subject"] == subject.name)?;
+    let mut subjects = SUBJECTS.iter().chain(&VARIANTS);
+    let subject = subjects.position(|subject| row["subject"] == subject.name)?;
     Some((case, subject, row["threads"].as_u64()?))
 }
 

@@ -121,7 +121,8 @@ pub const SUBJECTS: [Subject; 34] = [
     rwlock::<LinuxRwSem<Sim>>("linux-rwsem"),
 ];
 
-const fn mutex<L: Lock>(name: &'static str) -> Subject {
+/// A mutex of that name.
+pub const fn mutex<L: Lock>(name: &'static str) -> Subject {
     let make = || -> Instance { Box::new(Exclusive(ManuallyDrop::new(OwnLine(L::NEW)))) };
     let bytes = size_of::<L>();
     Subject { name, family: Family::Exclusive, bytes, light: false, make }

@@ -35,7 +35,7 @@ fn work(rows: &[Value], threads: &[u64]) -> Table {
     heads.extend(counts.iter().map(String::as_str));
     let mut table = Table::new(&heads);
     for of_lock in rows.chunk_by(|one, next| one["subject"] == next["subject"]) {
-        let mut line = vec![name(&of_lock[0])];
+        let mut line = vec![Cell::text(of_lock[0]["subject"].as_str().unwrap_or_default())];
         for count in threads {
             let row = of_lock.iter().find(|row| row["threads"] == *count);
             let figure = row.map_or(String::new(), |row| match row["ops_per_s"].as_f64() {
@@ -92,7 +92,8 @@ fn more<'a>(rows: impl Iterator<Item = &'a Value>) -> Table {
 }
 
 fn name(row: &Value) -> Cell {
-    Cell::text(row["subject"].as_str().unwrap_or_default())
+    let name = row["subject"].as_str().unwrap_or_default();
+    if row["front"] == true { Cell::text(format!("{name} *")) } else { Cell::text(name) }
 }
 
 const RULE: &str = "\
@@ -103,4 +104,5 @@ on socket    acquisitions whose last owner was on the same socket
 hand-over    from giving back to having, if somebody waited
 longest      the longest wait of anybody, also if it ended when the time was over
 bytes        of all locks of the case, without what waiters bring along
+*            of a search: no other row has more work, fairness and fewer wakes at once
 ";

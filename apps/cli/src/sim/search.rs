@@ -1,0 +1,115 @@
+//! `--search`: locks with other parameters than they come with, and which of them nothing beats.
+
+use std::cmp::Ordering;
+
+use antiphon_platform::{Platform, Waiter};
+use antiphon_sim::Sim;
+use antiphon_sync::lock::numa::{CTktMcs, Cna, Hmcs, Malthusian};
+use antiphon_sync::lock::{ShflMutex, ShflSpin};
+use antiphon_sync::policy::{self, Numa, Policy};
+use serde_json::Value;
+
+use super::subjects::{Subject, mutex};
+
+/// By socket; and nobody is passed more than `BYPASS` times, nor is a group larger.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Bounded<const BYPASS: u16>;
+
+impl<const BYPASS: u16> Policy for Bounded<BYPASS> {
+    fn shuffles<P: Platform>(self) -> bool {
+        Numa.shuffles::<P>()
+    }
+
+    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+        Numa.groups(shuffler, candidate)
+    }
+
+    fn bypass(self) -> u16 {
+        BYPASS
+    }
+}
+
+/// Each parameter at some values: the shuffle bound, the budget of a socket, how seldom CNA serves
+/// others, how long a Malthusian waiter spins.
+pub const VARIANTS: [Subject; 21] = [
+    mutex::<ShflMutex<Sim, policy::None>>("shfl-mutex+none"),
+    mutex::<ShflMutex<Sim, Bounded<4>>>("shfl-mutex+bypass-4"),
+    mutex::<ShflMutex<Sim, Bounded<16>>>("shfl-mutex+bypass-16"),
+    mutex::<ShflMutex<Sim, Bounded<64>>>("shfl-mutex+bypass-64"),
+    mutex::<ShflMutex<Sim, Bounded<256>>>("shfl-mutex+bypass-256"),
+    mutex::<ShflSpin<Sim, Bounded<4>>>("shfl-spin+bypass-4"),
+    mutex::<ShflSpin<Sim, Bounded<16>>>("shfl-spin+bypass-16"),
+    mutex::<ShflSpin<Sim, Bounded<64>>>("shfl-spin+bypass-64"),
+    mutex::<ShflSpin<Sim, Bounded<256>>>("shfl-spin+bypass-256"),
+    mutex::<CTktMcs<Sim, 8, 4>>("cohort-tkt-mcs+budget-4"),
+    mutex::<CTktMcs<Sim, 8, 16>>("cohort-tkt-mcs+budget-16"),
+    mutex::<CTktMcs<Sim, 8, 64>>("cohort-tkt-mcs+budget-64"),
+    mutex::<CTktMcs<Sim, 8, 256>>("cohort-tkt-mcs+budget-256"),
+    mutex::<Hmcs<Sim, 8, 4>>("hmcs+budget-4"),
+    mutex::<Hmcs<Sim, 8, 16>>("hmcs+budget-16"),
+    mutex::<Hmcs<Sim, 8, 64>>("hmcs+budget-64"),
+    mutex::<Hmcs<Sim, 8, 256>>("hmcs+budget-256"),
+    mutex::<Cna<Sim, 0xFF>>("cna+keep-255"),
+    mutex::<Cna<Sim, 0xFFFF>>("cna+keep-65535"),
+    mutex::<Malthusian<Sim, 2_000>>("malthusian+spin-2us"),
+    mutex::<Malthusian<Sim, 30_000>>("malthusian+spin-30us"),
+];
+
+/// Marks the rows that no other of their case and number of threads beats: whoever does more work
+/// is less fair there, or wakes more. The front of V. Pareto.
+pub fn mark(rows: &mut [Value]) {
+    let goods: Vec<_> = rows.iter().map(goods).collect();
+    let beaten = |place: usize, rows: &[Value]| {
+        let Some(mine) = goods[place] else { return true };
+        let same = |other: &usize| {
+            ["case", "threads"].iter().all(|key| rows[*other][key] == rows[place][key])
+        };
+        let others = (0..rows.len()).filter(same).filter_map(|other| goods[other]);
+        others.into_iter().any(|other| beats(other, mine))
+    };
+    let front: Vec<_> = (0..rows.len()).map(|place| !beaten(place, rows)).collect();
+    for (row, front) in rows.iter_mut().zip(front) {
+        row["front"] = front.into();
+    }
+}
+
+/// Throughput, fairness and few wakes, each the more the better.
+fn goods(row: &Value) -> Option<[f64; 3]> {
+    let of = |key: &str| row[key].as_f64();
+    Some([of("ops_per_s")?, of("jain")?, -of("wakes_per_op")?])
+}
+
+/// Nowhere worse, and somewhere better.
+fn beats(one: [f64; 3], other: [f64; 3]) -> bool {
+    let compared = one.iter().zip(&other).map(|(one, other)| one.total_cmp(other));
+    let compared: Vec<_> = compared.collect();
+    !compared.contains(&Ordering::Less) && compared.contains(&Ordering::Greater)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_front_is_whoever_nobody_beats() {
+        let row = |threads: u64, ops: f64, jain: f64, wakes: f64| {
+            json!({
+                "case": "lock2", "threads": threads, "ops_per_s": ops, "jain": jain,
+                "wakes_per_op": wakes,
+            })
+        };
+        let mut rows = [
+            row(8, 10.0, 0.5, 0.0),
+            row(8, 9.0, 0.5, 0.0),
+            row(8, 5.0, 0.9, 0.0),
+            row(8, 11.0, 0.4, 1.0),
+            row(8, 10.0, 0.5, 0.0),
+            row(1, 1.0, 0.1, 0.0),
+            json!({ "case": "lock2", "threads": 8, "failed": "stuck" }),
+        ];
+        mark(&mut rows);
+        let front: Vec<_> = rows.iter().map(|row| row["front"] == true).collect();
+        assert_eq!(front, [true, false, true, true, true, true, false]);
+    }
+}
