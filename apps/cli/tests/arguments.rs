@@ -62,8 +62,9 @@ fn a_program_needs_no_dashes_before_it() {
 
 #[test]
 fn every_help_has_an_example() {
-    let verbs: [&[&str]; 6] = [
+    let verbs: [&[&str]; 7] = [
         &["run"],
+        &["record"],
         &["try"],
         &["locks"],
         &["bench", "locks"],
@@ -82,10 +83,10 @@ fn every_help_has_an_example() {
 #[test]
 fn hidden_verbs_and_verbs_to_come_are_not_in_the_help() {
     let help = String::from_utf8_lossy(&output(&["--help"]).stdout).into_owned();
-    for verb in ["run", "try", "bench", "locks", "lab"] {
+    for verb in ["run", "record", "replay", "sim", "try", "bench", "validate", "locks", "lab"] {
         assert!(help.contains(&format!("\n  {verb} ")), "{help}");
     }
-    for verb in ["__", "replay", "deploy", "sched"] {
+    for verb in ["__", "deploy", "sched"] {
         assert!(!help.contains(verb), "{help}");
     }
 }
