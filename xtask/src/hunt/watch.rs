@@ -51,10 +51,12 @@ impl Watch {
         self.workers.resize(board.workers.len(), Still::default());
         let (mut waiting, mut moved) = (false, false);
         let mut stuck = None;
+        // A pest waits for its child, which may be slow in a crowd, and is looked at itself.
+        let child = board.workers.iter().any(|worker| worker.role == Role::Child);
         for (slot, (worker, still)) in board.workers.iter().zip(&mut self.workers).enumerate() {
             let moves = worker.progress != still.progress;
-            let absent = worker.role == Role::Absent;
-            let time = if moves || absent { Duration::ZERO } else { still.time + ran };
+            let excused = worker.role == Role::Absent || (worker.role == Role::Pest && child);
+            let time = if moves || excused { Duration::ZERO } else { still.time + ran };
             *still = Still { progress: worker.progress, time };
             if !matches!(worker.role, Role::Absent | Role::Pest | Role::Neighbour) {
                 waiting = true;
@@ -98,6 +100,14 @@ mod tests {
         let workers = [(Role::Pest, true), (Role::Neighbour, true), (Role::Consumer, false)];
         assert_eq!(found(&workers, 8, SECOND), Some(Hang::All));
         assert_eq!(found(&workers[..2], 100, SECOND), None);
+    }
+
+    #[test]
+    fn a_pest_is_not_stuck_while_its_child_gets_on() {
+        let workers = |child| [(Role::Locker, true), (Role::Pest, false), (Role::Child, child)];
+        assert_eq!(found(&workers(true), 100, SECOND), None);
+        assert_eq!(found(&workers(false), 11, SECOND), Some(Hang::One(2, Role::Child)));
+        assert_eq!(found(&workers(true)[..2], 11, SECOND), Some(Hang::One(1, Role::Pest)));
     }
 
     #[test]
