@@ -64,19 +64,8 @@ impl<P: Platform> Clh<P> {
 
     /// Acquires the lock if nobody has it and a node is to be had; never blocks.
     pub fn try_lock(&self) -> bool {
-        // Relaxed: the exchange below orders. Who finds the lock held needs no node.
-        if self.tail.load(Relaxed) != 0 {
-            return false;
-        }
-        let Some(me) = Node::<P>::try_take() else { return false };
-        Self::begin(&me);
-        // Orderings as in `lock`.
-        if self.tail.compare_exchange(0, me.bits(), AcqRel, Relaxed).is_err() {
-            me.give();
-            return false;
-        }
-        self.own(&me);
-        true
+        let me = Node::alone_in(&self.tail, Self::begin);
+        me.inspect(|me| self.own(me)).is_some()
     }
 
     /// Releases the lock; never waits.
@@ -85,10 +74,7 @@ impl<P: Platform> Clh<P> {
     ///
     /// The caller owns the lock.
     pub unsafe fn unlock(&self) {
-        // Relaxed: written by the owner, that is us.
-        let Some(me) = Node::<P>::at(self.owner.load(Relaxed)) else {
-            unreachable!("who owns the lock has left its name")
-        };
+        let me = Node::<P>::of_owner(&self.owner);
         // Relaxed: a look, so that the exchange seldom fails. Release: what we have done, to the
         // comer that finds the queue empty; pairs with the acquire in `lock`.
         let alone = self.tail.load(Relaxed) == me.bits()

@@ -53,19 +53,8 @@ impl<P: Platform> Mcs<P> {
 
     /// Acquires the lock if nobody has it and a node is to be had; never blocks.
     pub fn try_lock(&self) -> bool {
-        // Relaxed: the exchange below orders. Who finds the lock held needs no node.
-        if self.tail.load(Relaxed) != 0 {
-            return false;
-        }
-        let Some(me) = Node::<P>::try_take() else { return false };
-        Self::begin(&me);
-        // Orderings as in `lock_by`.
-        if self.tail.compare_exchange(0, me.bits(), AcqRel, Relaxed).is_err() {
-            me.give();
-            return false;
-        }
-        self.own(&me);
-        true
+        let me = Node::alone_in(&self.tail, Self::begin);
+        me.inspect(|me| self.own(me)).is_some()
     }
 
     /// Releases the lock, to who stands next in the queue if anybody does; spins for a moment if
@@ -98,10 +87,7 @@ impl<P: Platform> Mcs<P> {
 
     /// [`unlock`](Self::unlock), where `grant` releases the status of the next owner.
     pub(super) fn unlock_by(&self, grant: impl FnOnce(&Node<P>)) {
-        // Relaxed: written by the owner, that is us.
-        let Some(me) = Node::<P>::at(self.owner.load(Relaxed)) else {
-            unreachable!("who owns the lock has left its name")
-        };
+        let me = Node::<P>::of_owner(&self.owner);
         let next = &me.waiter.next;
         // Relaxed: whether it is zero is all that matters here. Release: what we have done, to the
         // comer that finds the queue empty; pairs with the acquire in `lock_by`.

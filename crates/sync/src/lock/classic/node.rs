@@ -5,7 +5,7 @@
 //! the tail. `unlock` therefore takes the line of the tail back from whoever came last, which the
 //! published locks need not.
 
-use core::sync::atomic::Ordering::Acquire;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use antiphon_platform::{Atomic, Platform, Waiter, WaiterId, WaiterRef};
 
@@ -44,6 +44,35 @@ impl<P: Platform> Node<P> {
         let id = WaiterId::from_bits(bits)?;
         // The memory of a node that was handed out stays.
         Some(Self { id, waiter: P::waiter(id.index())? })
+    }
+
+    /// A node of the caller's own that stands alone in the queue which ends at `tail`; `None` if
+    /// somebody stands there, or no node is to be had. `begin` makes it ready to be found.
+    ///
+    /// This is the `try_lock` of a queue lock: who is alone in the queue owns the lock.
+    pub(in crate::lock) fn alone_in(tail: &P::U32, begin: impl FnOnce(&Self)) -> Option<Self> {
+        // Relaxed: the exchange below orders. Who finds the lock held needs no node.
+        if tail.load(Relaxed) != 0 {
+            return None;
+        }
+        let me = Self::try_take()?;
+        begin(&me);
+        // Release: our node, to the comer that finds its name there. Acquire: pairs with the
+        // release by which the last owner has left the queue.
+        if tail.compare_exchange(0, me.bits(), AcqRel, Relaxed).is_err() {
+            me.give();
+            return None;
+        }
+        Some(me)
+    }
+
+    /// The node of the lock's owner, who calls and has left its name in `word`.
+    pub(in crate::lock) fn of_owner(word: &P::U32) -> Self {
+        // Relaxed: written by the owner, that is us.
+        let Some(me) = Self::at(word.load(Relaxed)) else {
+            unreachable!("who owns the lock has left its name")
+        };
+        me
     }
 
     /// What stands in a word that names this node.

@@ -107,10 +107,7 @@ impl<P: Platform> Snode<P> {
 
     /// The node of the queue's first.
     pub(super) fn owner(&self) -> Node<P> {
-        let Some(owner) = Node::at(self.back.waiter.called.load(Relaxed)) else {
-            unreachable!("who owns the lock has left its name")
-        };
-        owner
+        Node::of_owner(&self.back.waiter.called)
     }
 
     /// The line for a turn that begins, by the head (CST-2).

@@ -87,19 +87,8 @@ impl<P: Platform, const KEEP: u32> Cna<P, KEEP> {
 
     /// Acquires the lock if nobody has it and a node is to be had; never blocks.
     pub fn try_lock(&self) -> bool {
-        // Relaxed: the exchange below orders. Who finds the lock held needs no node.
-        if self.tail.load(Relaxed) != 0 {
-            return false;
-        }
-        let Some(me) = Node::<P>::try_take() else { return false };
-        Self::begin(&me);
-        // Orderings as in `lock`.
-        if self.tail.compare_exchange(0, me.bits(), AcqRel, Relaxed).is_err() {
-            me.give();
-            return false;
-        }
-        self.own(&me);
-        true
+        let me = Node::alone_in(&self.tail, Self::begin);
+        me.inspect(|me| self.own(me)).is_some()
     }
 
     /// Releases the lock: to the next waiter of the owner's socket, or to who was set aside, or to
@@ -109,10 +98,7 @@ impl<P: Platform, const KEEP: u32> Cna<P, KEEP> {
     ///
     /// The caller owns the lock.
     pub unsafe fn unlock(&self) {
-        // Relaxed: written by the owner, that is us.
-        let Some(me) = Node::<P>::at(self.owner.load(Relaxed)) else {
-            unreachable!("who owns the lock has left its name")
-        };
+        let me = Node::<P>::of_owner(&self.owner);
         // Relaxed: whether it is zero is all that matters here.
         if me.waiter.next.load(Relaxed) != 0 || !self.leave(&me) {
             // Acquire: pairs with the release of the link.

@@ -174,10 +174,8 @@ impl<P: Platform> Socket<P> {
     /// Hands the lock to the next of the queue; `false` if the global lock is to be released, and
     /// the owner is out of the queue then.
     fn hands_over<const BUDGET: u32>(&self) -> bool {
-        // Relaxed, all: the owner's, handed on with the lock.
-        let Some(me) = Node::<P>::at(self.owner.load(Relaxed)) else {
-            unreachable!("who owns the lock has left its name")
-        };
+        let me = Node::<P>::of_owner(&self.owner);
+        // Relaxed, both: the owner's, handed on with the lock.
         let passed = self.passed.load(Relaxed) + 1;
         self.passed.store(passed, Relaxed);
         // COHORT-2.

@@ -101,19 +101,8 @@ impl<P: Platform, const SOCKETS: usize, const GATHER_NS: u32> Hclh<P, SOCKETS, G
     /// Acquires the lock if nobody has it and a node is to be had; never blocks, and joins no
     /// socket's queue. There is none in the paper.
     pub fn try_lock(&self) -> bool {
-        // Relaxed: the exchange below orders. Who finds the lock held needs no node.
-        if self.tail.load(Relaxed) != 0 {
-            return false;
-        }
-        let Some(me) = Node::<P>::try_take() else { return false };
-        Self::begin(&me);
-        // Release: our status, to the one behind us. Acquire: pairs with the release in `unlock`.
-        if self.tail.compare_exchange(0, me.bits(), AcqRel, Relaxed).is_err() {
-            me.give();
-            return false;
-        }
-        self.own(&me, NO_SOCKET);
-        true
+        let me = Node::alone_in(&self.tail, Self::begin);
+        me.inspect(|me| self.own(me, NO_SOCKET)).is_some()
     }
 
     /// Releases the lock; never waits.
@@ -122,10 +111,8 @@ impl<P: Platform, const SOCKETS: usize, const GATHER_NS: u32> Hclh<P, SOCKETS, G
     ///
     /// The caller owns the lock.
     pub unsafe fn unlock(&self) {
-        // Relaxed, both: written by the owner, that is us.
-        let Some(me) = Node::<P>::at(self.owner.load(Relaxed)) else {
-            unreachable!("who owns the lock has left its name")
-        };
+        let me = Node::<P>::of_owner(&self.owner);
+        // Relaxed: the owner's, too.
         let socket = self.sockets.get(usize::from(self.spliced.load(Relaxed)));
         if let Some(Socket(tail)) = socket {
             // HCLH-3. Relaxed: who finds the queue empty comes after us by the global one.

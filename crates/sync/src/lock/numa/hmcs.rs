@@ -141,10 +141,8 @@ impl<P: Platform> Socket<P> {
 
     /// Hands the lock to the next of the queue, if it is there and the budget is not spent.
     pub(super) fn hands_over(&self, budget: u32, place: &Node<P>) -> Over {
-        // Relaxed, both: the owner's.
-        let Some(me) = Node::<P>::at(self.owner.load(Relaxed)) else {
-            unreachable!("who owns the lock has left its name")
-        };
+        let me = Node::<P>::of_owner(&self.owner);
+        // Relaxed: the owner's, too.
         let count = me.waiter.status.load(Relaxed);
         // HMCS-2.
         let called = count <= budget && Queue::call(&me, count + 1);
@@ -217,10 +215,8 @@ impl<P: Platform> Root<P> {
 
     /// What [`hold`](Self::hold) has said.
     pub(super) fn held(&self) -> (Node<P>, u16) {
-        // Relaxed, both: the owner's.
-        let Some(place) = Node::<P>::at(self.place.load(Relaxed)) else {
-            unreachable!("who owns the lock has left its name")
-        };
+        let place = Node::<P>::of_owner(&self.place);
+        // Relaxed: the owner's, too.
         (place, self.holder.load(Relaxed))
     }
 

@@ -74,19 +74,8 @@ impl<P: Platform, const SPIN_NS: u32, const LOT: u32> Malthusian<P, SPIN_NS, LOT
 
     /// Acquires the lock if nobody has it and a node is to be had; never blocks.
     pub fn try_lock(&self) -> bool {
-        // Relaxed: the exchange below orders. Who finds the lock held needs no node.
-        if self.tail.load(Relaxed) != 0 {
-            return false;
-        }
-        let Some(me) = Node::<P>::try_take() else { return false };
-        Self::begin(&me);
-        // Orderings as in `lock`.
-        if self.tail.compare_exchange(0, me.bits(), AcqRel, Relaxed).is_err() {
-            me.give();
-            return false;
-        }
-        self.own(&me);
-        true
+        let me = Node::alone_in(&self.tail, Self::begin);
+        me.inspect(|me| self.own(me)).is_some()
     }
 
     /// Releases the lock, to a waiter if there is any; wakes it if it sleeps. Spins for a moment if
@@ -96,10 +85,7 @@ impl<P: Platform, const SPIN_NS: u32, const LOT: u32> Malthusian<P, SPIN_NS, LOT
     ///
     /// The caller owns the lock.
     pub unsafe fn unlock(&self) {
-        // Relaxed: written by the owner, that is us.
-        let Some(me) = Node::<P>::at(self.owner.load(Relaxed)) else {
-            unreachable!("who owns the lock has left its name")
-        };
+        let me = Node::<P>::of_owner(&self.owner);
         if let Some(next) = self.successor(&me) {
             Self::grant(&next);
         }
