@@ -48,7 +48,7 @@ fn a_recorded_program_has_rows_a_recommendation_a_page_and_a_timeline() {
     assert_eq!(report["recorded"]["acquisitions"].as_u64().map(|takes| takes > 1000), Some(true));
 
     let page = read(&page);
-    for part in ["<svg", "stroke-dasharray", "Recommended: ", "shfl-mutex+light"] {
+    for part in ["<svg", "class=\"curve dashed\"", "Recommended: ", "shfl-mutex+light"] {
         assert!(page.contains(part), "{part}");
     }
     let slices: Value = serde_json::from_str(&read(&timeline)).expect("JSON");

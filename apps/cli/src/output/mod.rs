@@ -1,5 +1,6 @@
 //! What a person reads and what a script reads.
 
+pub mod page;
 pub mod progress;
 pub mod report;
 pub mod shell;

@@ -19,7 +19,7 @@
 mod child;
 mod children;
 mod ends;
-pub mod html;
+mod html;
 mod notes;
 mod order;
 mod sampler;

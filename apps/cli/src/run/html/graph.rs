@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 
-use super::escape;
 use super::layout::{NODE_HEIGHT, NODE_WIDTH, Point, layered};
+use crate::output::page::escape;
 use crate::output::table::{count, shortened};
 use crate::run::order::{Order, Place, Step};
 

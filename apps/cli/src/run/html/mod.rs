@@ -10,18 +10,14 @@ mod graph;
 mod layout;
 mod tables;
 
-use std::hash::{BuildHasher as _, RandomState};
-
 use antiphon_record::Histogram;
 use serde_json::Value;
 
 use super::summary::{LockRow, Report};
-use crate::output::report;
-use crate::output::shell;
+use crate::output::page::escape;
 use crate::output::table::duration;
+use crate::output::{self, report, shell};
 
-/// What pages look like.
-pub const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 /// So many call sites have a histogram of their own.
 const HISTOGRAMS: usize = 12;
@@ -29,9 +25,6 @@ const SECOND_NS: f64 = 1e9;
 
 /// The page.
 pub fn page(report: &Report) -> String {
-    let title = escape(&shell::line(&report.run.command));
-    // Random by what the standard library seeds its tables with.
-    let nonce = format!("{:016x}", RandomState::new().hash_one(&title));
     let sites = report.by_site();
     let notes: String =
         report.notes.iter().map(|note| format!("<p class=note>{}</p>\n", escape(note))).collect();
@@ -44,16 +37,8 @@ pub fn page(report: &Report) -> String {
         tables::order(report),
         tables::threads(report),
     ];
-    format!(
-        "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n\
-         <meta name=viewport content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=Content-Security-Policy content=\"default-src 'none'; \
-         style-src 'unsafe-inline'; script-src 'nonce-{nonce}'\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n\
-         {}{}<script nonce={nonce}>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        under_the_title(report),
-        parts.concat(),
-    )
+    let body = under_the_title(report) + &parts.concat();
+    output::page::page(&shell::line(&report.run.command), &body, Some(SCRIPT))
 }
 
 /// Which program on which machine.
@@ -163,23 +148,4 @@ fn lengths(sites: &[LockRow]) -> String {
         "<h2>How long waits were</h2>\n<p hidden><label for=histogram-of>of</label> \
          <select id=histogram-of>{options}</select></p>\n{figures}"
     )
-}
-
-/// Text as it stands between tags or in quotes.
-pub fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-        .replace('\'', "&#39;")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::escape;
-
-    #[test]
-    fn names_of_templates_are_text() {
-        assert_eq!(escape("a<b&c>(\"d\", 'e')"), "a&lt;b&amp;c&gt;(&quot;d&quot;, &#39;e&#39;)");
-    }
 }

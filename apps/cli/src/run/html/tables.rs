@@ -2,7 +2,8 @@
 
 use antiphon_record::Histogram;
 
-use super::{escape, graph};
+use super::graph;
+use crate::output::page::escape;
 use crate::output::table::{count, duration};
 use crate::run::order::Step;
 use crate::run::summary::{LockRow, Report, ThreadRow};
