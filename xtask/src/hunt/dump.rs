@@ -24,11 +24,16 @@ pub fn dump(process: u32, board: &Snapshot) -> String {
             );
         }
     }
-    for process in [process, board.child].into_iter().filter(|&process| process != 0) {
+    let processes = [process, board.child].into_iter().filter(|&process| process != 0);
+    // A debugger interrupts the waits of whom it stops, and takes seconds: first what disturbs
+    // nobody, the child too, which may be the one that hangs.
+    for process in processes.clone() {
         line(&mut text, format_args!("\nprocess {process}"));
         objects(&mut text, process, &board.objects);
         threads(&mut text, process);
-        line(&mut text, format_args!("{}", stacks(process)));
+    }
+    for process in processes {
+        line(&mut text, format_args!("\nstacks of process {process}\n{}", stacks(process)));
     }
     text
 }
