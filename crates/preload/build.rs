@@ -12,6 +12,9 @@ fn main() {
         // A cancellation unwinds the waiting functions and runs their cleanups.
         .flag("-fexceptions")
         .flag("-fasynchronous-unwind-tables")
+        // It may strike at any instruction of `sleep_cancellably`, and of what that calls. No
+        // unwinding starts in a linkage table: LLD, unlike GNU ld, describes none.
+        .flag("-fno-plt")
         .flag("-fvisibility=hidden")
         .compile("antiphon_shim");
     for argument in [

@@ -51,5 +51,8 @@ pub type Backed = Small<0, 1, FOR_EVER>;
 /// As [`Sleepy`], but a head that was called and overtaken insists at once.
 pub type Insistent = Small<0, 0, 0>;
 
+/// As [`Insistent`], with waiters that may leave the queue before their turn.
+pub type Overtaken = Small<0, 1, 0>;
+
 /// The mutex whose waiters all sleep.
 pub type Mutex = ShflMutex<Check, policy::None, Sleepy>;

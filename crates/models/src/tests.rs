@@ -158,6 +158,7 @@ macro_rules! tests {
                 "shfl-rw+recursive/recurses-",
                 "shfl-rw+recursive/fair-recurses-",
             ],
+            a_head_that_is_late_is_minded: ["shfl-rw/late-head-"],
             the_backstop_breaks_nothing: ["shfl-rw/backstop-"],
             survives_an_exhausted_arena: ["shfl-rw/exhausted-"],
             works_in_the_child_of_a_fork: ["shfl-rw/inherited-"],

@@ -18,6 +18,8 @@ pub struct Local<P: Platform> {
     pub abandoned: [P::U64; 2],
     /// How often this thread has overtaken a waiter that was called.
     pub overtook: P::U32,
+    /// When the thread looked last after a head that it overtook, in units of the lock.
+    pub looked: P::U32,
     /// The rank that the thread has given itself, plus 1; 0 is none: then
     /// [`Platform::rank`] holds.
     pub rank: P::U32,
@@ -35,6 +37,7 @@ impl<P: Platform> Local<P> {
         cache: [const { P::U32::ZERO }; 2],
         abandoned: [const { P::U64::ZERO }; 2],
         overtook: P::U32::ZERO,
+        looked: P::U32::ZERO,
         rank: P::U32::ZERO,
         held: P::U32::ZERO,
         held_at: P::U32::ZERO,

@@ -4,6 +4,8 @@
 mod elf;
 mod support;
 
+use std::process::Command;
+
 use elf::Symbols;
 
 /// The oldest C library that the library must load with.
@@ -74,4 +76,23 @@ fn leaves_the_rest_to_the_c_library() {
         })
         .collect();
     assert!(strange.is_empty(), "{strange:?}");
+}
+
+/// A cancellation that strikes in a linkage table unwinds from there, and LLD describes none: the
+/// C library then takes the stack to be at its end, and runs no cleanup of ours.
+#[test]
+fn what_a_cancellable_sleep_calls_is_called_directly() {
+    let mut readelf = Command::new("readelf");
+    let output = readelf.args(["--relocs", "--wide"]).arg(support::library()).output();
+    let output = output.expect("readelf, of the package binutils");
+    let relocations = String::from_utf8(output.stdout).expect("names in ASCII");
+    for name in ["pthread_setcanceltype", "syscall"] {
+        let kinds: Vec<_> = relocations
+            .lines()
+            .filter(|line| line.contains(&format!(" {name}@")))
+            .filter_map(|line| line.split_whitespace().nth(2))
+            .collect();
+        assert!(!kinds.is_empty(), "{name} is not called at all");
+        assert!(kinds.iter().all(|kind| kind.contains("GLOB_DAT")), "{name}: {kinds:?}");
+    }
 }

@@ -2,6 +2,7 @@
 
 mod changing;
 mod impatient;
+mod late;
 mod preferred;
 mod seats;
 mod sharing;
@@ -20,6 +21,7 @@ use changing::{
     upgrading_in_time, upgrading_in_vain, upgrading_recursively,
 };
 use impatient::{giving_up, inquiring, tries};
+use late::{beside_late_head, keeping_for_late_head};
 use preferred::{asking_again, asking_the_excused, fair_recursion, recursion, writer_first};
 pub use sharing::look_around;
 use sharing::{leaving, sharing, sorting_kinds};
@@ -160,6 +162,12 @@ fn preferred() -> Vec<Entry> {
         Entry::new("shfl-rw/asks-again-1+1", asking_again(), PLAIN).reaches(overtook),
         Entry::new("shfl-rw/asks-though-excused-1+1+1", asking_the_excused(), PLAIN.timeouts(1))
             .reaches(overtook),
+        Entry::new("shfl-rw/late-head-beside-2+1", beside_late_head(), PLAIN)
+            .by_lot(10_000)
+            .reaches(&["beside"]),
+        Entry::new("shfl-rw/late-head-kept-1+1", keeping_for_late_head(), PLAIN)
+            .by_lot(10_000)
+            .reaches(&["kept"]),
         Entry::new("shfl-rw/recurses-1+1", recursion::<Sleepy>(1, true), PLAIN).reaches(passed),
         Entry::new("shfl-rw/recurses-1+2", recursion::<Sleepy>(2, true), PLAIN.spurious(1))
             .by_lot(10_000)

@@ -103,6 +103,12 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     /// Takes it as a comer, if it is not held, nor kept for somebody else.
     fn take_as_comer(&self) -> bool;
 
+    /// Takes it, behind a head that was called and does not come, if comers may come in beside one
+    /// another.
+    fn take_beside_head(&self) -> bool {
+        false
+    }
+
     /// Takes it if it is free, whoever it is kept for.
     fn take_any(&self) -> bool;
 
@@ -292,17 +298,28 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                             // The lock is free, perhaps, and its head stuck: whatever was kept
                             // for it, somebody must go on.
                             if F::BACKSTOP_NS != 0 && self.take_any() {
-                                moved::relieve(me.node);
-                                let head = matches!(self.leave(me), Leave::IsHead);
+                                let turn = self.overtake(me);
                                 self.excuse_head();
-                                return Turn::Overtook { head };
+                                return turn;
                             }
                         }
+                    } else if F::BACKSTOP_NS != 0
+                        && parked == Parked::Woken
+                        && !now.head()
+                        && self.take_beside_head()
+                    {
+                        return self.overtake(me);
                     }
                     if now.head() { now } else { status::load(me.node) }
                 }
             };
         }
+    }
+
+    /// Leaves the queue as an owner who was not the head, or is by now.
+    fn overtake(&self, me: Place<P>) -> Turn {
+        moved::relieve(me.node);
+        Turn::Overtook { head: matches!(self.leave(me), Leave::IsHead) }
     }
 
     /// Leaves the queue, unless the caller is the head by now.

@@ -30,6 +30,11 @@ use super::mutex::Form;
 const SHARE: u32 = 20;
 /// Nobody is patient for longer: a second, about.
 const LONGEST: u32 = 1 << 20;
+/// Those who are in for less gain nothing from one more beside them: the lock's line is what they
+/// wait for.
+const LONG: u32 = 1;
+/// What a lock loses that is kept for somebody without a CPU: two switches and a wake.
+const HAND_OVER: u32 = 10_000 >> UNIT_BITS;
 /// A head that is later than this had its CPU taken by somebody else: half a millisecond.
 const LATE: u32 = 500_000 >> UNIT_BITS;
 
@@ -89,6 +94,42 @@ impl<F: Form> Patience<F> {
             local.overtook.store(times, Relaxed);
             times.is_multiple_of(F::LOOK)
         })
+    }
+
+    /// Whether the head of this name, which was called and which the caller overtakes, is due. Then
+    /// the lock is to be kept for it: it may wait for the caller's CPU. Touches nodes only.
+    pub(super) fn is_due<P: Platform>(name: u16) -> bool {
+        let Some(head) = P::arena().resolve_index(name.into()) else { return false };
+        let is_due = Self::is_over(head);
+        if is_due {
+            Self::keep(head);
+        }
+        is_due
+    }
+
+    /// The head of this name, if it could have come long since and those who overtake it hold the
+    /// lock for so long that others would have come in beside them: [`LONG`] for the caller, who
+    /// looks once in [`Form::LOOK`] times. Touches nodes only.
+    pub(super) fn late<P: Platform>(name: u16) -> Option<&'static Waiter<P>> {
+        let now = now::<P>();
+        let looked = P::local(|local| {
+            let looked = local.looked.load(Relaxed);
+            local.looked.store(now, Relaxed);
+            looked
+        });
+        let long = now.wrapping_sub(looked) >= LONG * F::LOOK;
+        P::arena().resolve_index(name.into()).filter(|head| long && Self::may_insist(head))
+    }
+
+    /// Whether the lock is to be kept for a head that is late: it is due, and to keep the lock,
+    /// which costs others a [`HAND_OVER`], costs one part in [`SHARE`] of the time at most.
+    pub(super) fn keeps_for<P: Platform>(head: &Waiter<P>) -> bool {
+        let called = now::<P>().wrapping_sub(head.called.load(Relaxed));
+        let keeps = called >= SHARE * HAND_OVER && Self::is_over(head);
+        if keeps {
+            Self::keep(head);
+        }
+        keeps
     }
 
     /// Whether heads come late, these days.
@@ -240,6 +281,20 @@ mod tests {
             Standards::call(&other);
             work(u64::from(Standard::PATIENCE_NS) + 4096);
             assert!(Standards::is_over(&other), "the lesson is forgotten");
+        });
+    }
+
+    #[test]
+    fn a_lock_is_kept_for_a_late_head_when_that_costs_one_part_in_twenty() {
+        simulated(|node| {
+            Standards::begin(node);
+            Standards::call(node);
+            work(u64::from(Standard::PATIENCE_NS) + 4096);
+            assert!(Standards::is_over(node) && !Standards::keeps_for(node));
+            work(u64::from(SHARE * HAND_OVER) << UNIT_BITS);
+            assert!(Standards::keeps_for(node));
+            Standards::excuse(node);
+            assert!(!Standards::keeps_for(node), "it is not due");
         });
     }
 

@@ -33,7 +33,11 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// Comes in without waiting; says whether it did.
     pub(super) fn enter<K: Kind>(&self, heed: Heed) -> bool {
         // Acquire: pairs with the releases of those who have left.
-        self.change(Acquire, |seen| K::enter(seen, heed)).is_ok()
+        let entered = self.change(Acquire, |seen| K::enter(seen, heed));
+        if let Ok(found) = entered {
+            self.mind_head(found, K::WRITES);
+        }
+        entered.is_ok()
     }
 
     /// Comes in, or gives up at the deadline; says whether it is in.
@@ -94,6 +98,10 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
         self.lock.enter::<K>(ShflRwLock::<P, Q, F>::COMER)
     }
 
+    fn take_beside_head(&self) -> bool {
+        !K::WRITES && self.take_as_comer()
+    }
+
     fn take_any(&self) -> bool {
         self.lock.enter::<K>(ShflRwLock::<P, Q, F>::TRYING)
     }
@@ -103,7 +111,7 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
         let entered =
             self.lock.change(Acquire, |seen| Some(K::enter(seen, Heed::Head)?.without_head()));
         if let Ok(seen) = entered {
-            Patience::<F>::learn(me.node, seen.is_fair());
+            Patience::<F>::learn(me.node, seen.is_fair() && seen.is_free());
         }
         entered.is_ok()
     }
@@ -149,13 +157,16 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
     fn leave_asleep(&self, next: Place<P>) -> bool {
         // Relaxed: written before its waiter joined the queue, whose links are acquired.
         let writes = next.node.wants.load(Relaxed) != 0;
-        if !K::WRITES && !writes {
-            return false;
+        if K::WRITES || writes {
+            // RW-2: we are in, and so will leave. Relaxed: by a release; who wakes it is us, or
+            // comes after us.
+            let _ = self.lock.change(Relaxed, |seen| Some(seen.with_sleeper(name(next), writes)));
+            return true;
         }
-        // RW-2: we are in, and so will leave. Relaxed: by a release; who wakes it is us, or comes
-        // after us.
-        let _ = self.lock.change(Relaxed, |seen| Some(seen.with_sleeper(name(next), writes)));
-        true
+        // The caller wakes it, to come in beside us. Relaxed: a hint to those who overtake it.
+        Patience::<F>::call(next.node);
+        let _ = self.lock.change(Relaxed, |seen| Some(seen.with_called(name(next))));
+        false
     }
 }
 

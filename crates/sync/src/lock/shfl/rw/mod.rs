@@ -29,6 +29,9 @@
 //!   RW-5. Who takes away a head's wish that it be so wakes that head, which asks anew.
 //! - RW-5: who holds the lock for reading can have it again, by [`ShflRwLock::read_recursive`]; or
 //!   by any read, where the form says so ([`RwForm::READERS_PASS`]).
+//! - RW-6: a called head that has no CPU keeps nobody from one: who overtakes it for long wakes a
+//!   reader behind it, which may come in as any comer may; or keeps the lock for the head, if
+//!   there is none and the head is due.
 
 mod form;
 mod group;
@@ -45,9 +48,10 @@ use core::sync::atomic::Ordering::{self, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Platform, WaiterId};
 
+use super::fair::Patience;
 use super::mutex::Standard;
 use super::queue::TailId;
-use super::wake::{self, wake};
+use super::wake::{self, call, wake_behind};
 use crate::policy::{Chosen, Policy};
 pub use form::{Recursive, RwForm};
 pub use group::{GroupReaders, GroupWriters};
@@ -152,7 +156,32 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         // Release: pairs with the acquires of those who come in next.
         let (Ok(seen) | Err(seen)) = self.change(Release, |seen| Some(leave(seen).0));
         if let (_, Some(name)) = leave(seen) {
-            wake::<P>(name);
+            call::<P, F>(name, seen.is_fair());
+        }
+    }
+
+    /// As somebody who has come in and found the state so: minds a head that was called and does
+    /// not come, since it may wait for the caller's CPU.
+    #[inline]
+    fn mind_head(&self, found: State, writes: bool) {
+        if found.is_overtaken() && !Patience::<F>::ENDLESS && Patience::<F>::looks::<P>() {
+            self.mind_late_head(found, writes);
+        }
+    }
+
+    /// Who sleeps behind a head that is late has no turn before it, though CPUs may be idle: a
+    /// reader there comes in beside the caller, as comers do. If there is none, or the caller
+    /// writes, the lock is kept for a head that is due.
+    #[cold]
+    #[inline(never)]
+    fn mind_late_head(&self, found: State, writes: bool) {
+        let Some(head) = Patience::<F>::late::<P>(found.name()) else { return };
+        if (writes || !wake_behind(head)) && Patience::<F>::keeps_for(head) {
+            // Relaxed: decides who is next, and orders nothing. Another head is not due.
+            let _ = self.change(Relaxed, |seen| {
+                let same = seen.is_overtaken() && seen.name() == found.name();
+                same.then(|| seen.with_fair())
+            });
         }
     }
 }

@@ -6,7 +6,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
 
 use super::kind::{Kind, Read};
 use super::state::{Heed, READER, State};
-use super::wake::wake;
+use super::wake::{call, wake};
 use super::{Refused, RwForm, ShflRwLock};
 use crate::policy::Policy;
 
@@ -22,7 +22,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[inline]
     pub fn read(&self) -> Result<(), Refused> {
         let found = self.count_in();
-        if found.is_open() { Ok(()) } else { self.read_contended(found, Self::COMER, None) }
+        if self.comes_in(found) { Ok(()) } else { self.read_contended(found, Self::COMER, None) }
     }
 
     /// What [`read`](Self::read) does before it waits: acquires the lock for reading if nothing
@@ -35,7 +35,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[inline]
     pub fn read_uncontended(&self) -> Result<(), Refused> {
         let found = self.count_in();
-        if found.is_open() { Ok(()) } else { self.settle(found, Self::COMER) }
+        if self.comes_in(found) { Ok(()) } else { self.settle(found, Self::COMER) }
     }
 
     /// As [`read`](Self::read), and never waits if the caller holds the lock for reading already.
@@ -46,7 +46,11 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[inline]
     pub fn read_recursive(&self) -> Result<(), Refused> {
         let found = self.count_in();
-        if found.is_open() { Ok(()) } else { self.read_contended(found, Heed::Recursion, None) }
+        if self.comes_in(found) {
+            Ok(())
+        } else {
+            self.read_contended(found, Heed::Recursion, None)
+        }
     }
 
     /// As [`read`](Self::read), but gives up when the deadline has passed. What could be had
@@ -58,7 +62,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     #[inline]
     pub fn read_until(&self, deadline: Deadline) -> Result<(), Refused> {
         let found = self.count_in();
-        if found.is_open() {
+        if self.comes_in(found) {
             Ok(())
         } else {
             self.read_contended(found, Self::COMER, Some(deadline))
@@ -115,7 +119,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         // Release: pairs with the acquire of the next writer.
         let seen = State(self.state.fetch_sub(READER, Release));
         if let Some(name) = seen.called_by_last_reader() {
-            wake::<P>(name);
+            call::<P, F>(name, seen.is_fair());
         }
     }
 
@@ -124,6 +128,16 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     fn count_in(&self) -> State {
         // Acquire: pairs with the release in `unlock_write`.
         State(self.state.fetch_add(READER, Acquire))
+    }
+
+    /// Whether one that is counted, and has found the state so, is in without a closer look.
+    #[inline]
+    fn comes_in(&self, found: State) -> bool {
+        let open = found.is_open();
+        if open {
+            self.mind_head(found, false);
+        }
+        open
     }
 
     /// Goes on after [`count_in`](Self::count_in) has found the state not to be open.
@@ -154,6 +168,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
                     wake::<P>(found.name());
                 }
             }
+            self.mind_head(found, false);
             return Ok(());
         }
         // Acquire, here and below: as in `count_in`.

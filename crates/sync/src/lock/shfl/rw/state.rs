@@ -93,6 +93,12 @@ impl State {
         self.0 & NAME != 0
     }
 
+    /// Whether who comes in now overtakes a head that was called and has not come, and for which
+    /// the lock is not kept.
+    pub(super) fn is_overtaken(self) -> bool {
+        self.is_called() && self.0 & (FAIR | WAITING) == 0
+    }
+
     /// The head is a writer that was not called.
     pub(super) fn has_waiting_writer(self) -> bool {
         self.0 & WAITING != 0
@@ -163,6 +169,11 @@ impl State {
         Self(others | WAKE | waiting | u64::from(name) << NAME_SHIFT)
     }
 
+    /// The head of this name is woken by who is about to make it the head, and may come in.
+    pub(super) fn with_called(self, name: u16) -> Self {
+        Self(self.0 & !NAME | u64::from(name) << NAME_SHIFT)
+    }
+
     /// The head, which is up, is a writer that is kept out by readers; as before if it is not.
     pub(super) fn with_writer_waiting(self) -> Self {
         let kept_out = !self.is_free() && !self.has_writer();
@@ -229,19 +240,18 @@ impl State {
         if self.without_reader().has_readers() {
             return None;
         }
-        match self.0 & (WAKE | UPGRADABLE) {
-            WAKE => Some(self.name()),
+        match self.0 & (WAKE | FAIR | UPGRADABLE) {
             0 => None,
+            flags if flags & UPGRADABLE == 0 => Some(self.name()),
             _ => Some((self.0 >> UPGRADER_SHIFT) as u16).filter(|&name| name != 0),
         }
     }
 
-    /// The head's wish to be woken is met. Until it has come it may be overtaken.
+    /// The head's wish to be woken is met. Until it has come it may be overtaken, unless the lock is
+    /// kept for it.
     fn call(self) -> (Self, Option<u16>) {
-        match self.0 & WAKE {
-            0 => (self, None),
-            _ => (Self(self.0 & !(WAKE | WAITING)), Some(self.name())),
-        }
+        let after = if self.0 & WAKE == 0 { self } else { Self(self.0 & !(WAKE | WAITING)) };
+        (after, (self.0 & (WAKE | FAIR) != 0).then(|| self.name()))
     }
 
     /// As [`call`](Self::call), where readers may come in and writers may not.

@@ -32,7 +32,7 @@ use super::contended::{Contended, Wait};
 use super::fair::Patience;
 use super::mutex::{Form, Standard};
 use super::queue::TailId;
-use super::wake::wake;
+use super::wake::call;
 use crate::policy::{self, Policy};
 use head::Entry;
 pub use state::MAX_PERMITS;
@@ -129,32 +129,18 @@ impl<P: Platform, Q: Policy, F: Form> Semaphore<P, Q, F> {
         // Release: SEM-1; pairs with the acquires of those who take them.
         let seen = self.change(Release, |seen| {
             let after = seen.release(more)?.0;
-            Some(if Self::keeps(seen) { after.with_fair() } else { after })
+            let keeps = seen.is_overtaken()
+                && !Patience::<F>::ENDLESS
+                && Patience::<F>::looks::<P>()
+                && Patience::<F>::is_due::<P>(seen.name());
+            Some(if keeps { after.with_fair() } else { after })
         });
         let Ok(seen) = seen else { return Err(TooManyPermits) };
         if let Some((_, Some(name))) = seen.release(more) {
-            // SEM-3: nodes only. The head's patience runs from now on, whether it has a CPU or not.
-            if let Some(head) = P::arena().resolve_index(name.into()) {
-                Patience::<F>::call(head);
-            }
-            wake::<P>(name);
+            // SEM-3: nodes only.
+            call::<P, F>(name, false);
         }
         Ok(())
-    }
-
-    /// Whether a release keeps permits for the head, which was called and does not come: it may
-    /// wait for the CPU of one who overtakes it. SEM-3: touches nodes only.
-    #[inline]
-    fn keeps(seen: State) -> bool {
-        if Patience::<F>::ENDLESS || !seen.is_overtaken() || !Patience::<F>::looks::<P>() {
-            return false;
-        }
-        let Some(head) = P::arena().resolve_index(seen.name().into()) else { return false };
-        let is_due = Patience::<F>::is_over(head);
-        if is_due {
-            Patience::<F>::keep(head);
-        }
-        is_due
     }
 
     /// How many permits are there; may be stale at once.

@@ -1,0 +1,88 @@
+//! A head that was called and does not come, and who overtakes it.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, Data, probe};
+use antiphon_platform::{Atomic, Platform};
+
+use super::preferred::words;
+use super::{Lock, assert_free, read, unlock_read, unlock_write};
+use crate::forms::Overtaken;
+use crate::program::Program;
+
+const FAIR: u64 = 1 << 2;
+const NAME_SHIFT: u32 = 8;
+
+/// A reader overtakes a writer, behind which another reader sleeps: that one may come in too, and
+/// leaves its place, which may have become the head's. Has to reach `beside`.
+pub fn beside_late_head() -> Program {
+    Program::new(3, 3, |scope| {
+        let lock = scope.share(Lock::<Overtaken>::NEW);
+        let data = scope.share(Data::new(0_u32));
+        let written = scope.share(<Check as Platform>::U8::ZERO);
+        let words = words(lock);
+        lock.write();
+        scope.spawn(move || {
+            // The second node that there is: the reader waits behind the writer.
+            words.tail.wait_while(Relaxed, |tail| tail as u16 != 2);
+            unlock_write(lock);
+            read(lock);
+            let _ = data.get();
+            unlock_read(lock);
+        });
+        scope.spawn(move || {
+            lock.write();
+            data.set(data.get() + 1);
+            written.store(1, Relaxed);
+            unlock_write(lock);
+        });
+        scope.spawn(move || {
+            words.state.wait_while(Relaxed, |state| (state >> NAME_SHIFT) as u16 == 0);
+            read(lock);
+            // Relaxed: of a writer that was in before us, we know by the lock.
+            if written.load(Relaxed) == 0 {
+                probe("beside");
+            }
+            let _ = data.get();
+            unlock_read(lock);
+        });
+        scope.finally(move || {
+            assert_eq!(words.tail.load(Relaxed), 0, "nobody waits");
+            assert_free(lock);
+        });
+    })
+}
+
+/// A reader overtakes a writer that is due: the lock is kept, and who comes then comes after the
+/// writer. Has to reach `kept`.
+pub fn keeping_for_late_head() -> Program {
+    Program::new(2, 2, |scope| {
+        let lock = scope.share(Lock::<Overtaken>::NEW);
+        let written = scope.share(Data::new(false));
+        let words = words(lock);
+        lock.write();
+        scope.spawn(move || {
+            let name = |state| (state >> NAME_SHIFT) as u16;
+            let named = name(words.state.wait_while(Relaxed, |state| name(state) == 0));
+            unlock_write(lock);
+            // The clock of a model hardly moves: it was called long ago.
+            let head = Check::arena().resolve_index(named.into()).expect("a node that is in use");
+            head.called.store(u32::MAX / 2, Relaxed);
+            read(lock);
+            let kept = words.state.load(Relaxed) & FAIR != 0;
+            unlock_read(lock);
+            if kept {
+                probe("kept");
+                read(lock);
+                assert!(written.get(), "a lock that was kept for a writer is another one's");
+                unlock_read(lock);
+            }
+        });
+        scope.spawn(move || {
+            lock.write();
+            written.set(true);
+            unlock_write(lock);
+        });
+        scope.finally(move || assert_free(lock));
+    })
+}
