@@ -32,6 +32,7 @@ mod arena;
 mod barrier;
 mod bounds;
 mod chosen;
+mod chunks;
 mod classic;
 mod condvar;
 mod cst;
@@ -97,6 +98,7 @@ pub fn all() -> Vec<Entry> {
         cst::entries(),
         cst_rw::entries(),
         stock::entries(),
+        chunks::entries(),
     ]
     .into_iter()
     .flatten()

@@ -25,6 +25,17 @@ macro_rules! tests {
             works_as_shipped: ["barrier/shipped-"],
         }
     };
+    (model_chunks: $then:ident) => {
+        $then! {
+            model_chunks:
+            each_event_is_told_once_or_counted: ["chunks/drained-", "chunks/passed-on-"],
+            what_is_read_as_it_grows_has_no_gap: ["chunks/left-"],
+            a_thread_that_ends_keeps_nothing: ["chunks/ends-"],
+            the_child_of_a_fork_writes_elsewhere: ["chunks/forks-"],
+            a_signal_handler_may_come_at_any_point: ["chunks/interrupted-"],
+            a_thread_may_be_killed_at_any_point: ["chunks/killed-"],
+        }
+    };
     (model_classic: $then:ident) => {
         $then! {
             model_classic:
@@ -247,9 +258,10 @@ macro_rules! table {
 }
 
 /// The tests, by program.
-pub const TESTS: [&[Test]; 14] = [
+pub const TESTS: [&[Test]; 15] = [
     tests!(model_arena: table),
     tests!(model_barrier: table),
+    tests!(model_chunks: table),
     tests!(model_classic: table),
     tests!(model_condvar: table),
     tests!(model_cst: table),

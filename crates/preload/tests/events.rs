@@ -26,11 +26,11 @@ fn record(directory: &Path, name: &str, lock: &str) -> Recorded {
     let output = succeeds(command.env("ANTIPHON_RECORD", &path).env("ANTIPHON_LOCK", lock));
     assert!(std::fs::remove_file(&path).is_ok());
     let mut batches = recording.drain(true).unwrap_or_default();
-    batches.sort_by_key(|batch| (batch.thread, batch.sequence));
+    batches.sort_by_key(|batch| (batch.of.thread, batch.of.sequence));
     let mut threads: HashMap<u32, Vec<Note>> = HashMap::new();
     for batch in batches {
-        assert_eq!(batch.lost, 0);
-        threads.entry(batch.thread).or_default().extend(batch.notes);
+        assert_eq!(batch.of.lost, 0);
+        threads.entry(batch.of.thread).or_default().extend(batch.notes);
     }
     Recorded { recording, threads, stdout: String::from_utf8_lossy(&output.stdout).into() }
 }

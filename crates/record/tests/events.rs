@@ -32,8 +32,7 @@ fn recording() -> io::Result<(Recording, Roll)> {
 
 /// A pen of a new thread.
 fn pen(roll: Roll) -> Pen {
-    // SAFETY: made of atomic integers, for which zero is valid.
-    let pen: Pen = unsafe { std::mem::zeroed() };
+    let pen = Pen::NEW;
     pen.hand_over(roll.number());
     pen
 }
@@ -61,7 +60,7 @@ fn a_thread_that_ends_keeps_no_chunk() -> io::Result<()> {
         }
         let batches = recording.drain(false)?;
         assert_eq!(notes(&batches) + recording.dropped()? as usize, 3 * threads);
-        assert!(batches.iter().all(|batch| batch.tid == 7 && batch.notes[0].time == round));
+        assert!(batches.iter().all(|batch| batch.of.tid == 7 && batch.notes[0].time == round));
     }
     assert_eq!((recording.dropped()?, recording.drain(true)?), (0, Vec::new()));
     Ok(())
@@ -90,13 +89,13 @@ fn the_chunks_of_threads_that_were_killed_are_taken_when_few_are_free() -> io::R
     assert_eq!(recording.reclaim(|_| true)?, []);
     let killed: Vec<Pen> = (0..most).map(|_| pen(roll)).collect();
     killed.iter().for_each(|pen| write(pen, 7));
-    let batches = recording.reclaim(|tid| tid == 7)?;
+    let batches = recording.reclaim(|head| head.tid == 7)?;
     assert_eq!((batches.len(), notes(&batches)), (most, most));
     // There is room again, also for one that was wrongly thought gone.
     killed.iter().chain(&pens).for_each(|pen| write(pen, 9));
     let batches = recording.drain(true)?;
     assert_eq!((notes(&batches), recording.dropped()?), (most + 2 * few, 0));
-    assert_eq!(batches.iter().filter(|batch| batch.sequence == 1).count(), most);
+    assert_eq!(batches.iter().filter(|batch| batch.of.sequence == 1).count(), most);
     Ok(())
 }
 

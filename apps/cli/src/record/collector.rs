@@ -62,7 +62,7 @@ fn collect(recording: &Recording, ends: &AtomicBool, mut trace: Trace) -> Result
     while !ends.load(Relaxed) {
         let mut batches = recording.drain(false)?;
         if looked.elapsed() >= RECLAIM_PERIOD {
-            batches.extend(recording.reclaim(is_gone)?);
+            batches.extend(recording.reclaim(|head| is_gone(head.tid))?);
             looked = Instant::now();
         }
         if batches.is_empty() {
@@ -102,7 +102,7 @@ impl Trace {
         // The process that wrote the first event has said so before.
         let Some(clock) = recording.clock()? else { return Ok(()) };
         for batch in batches {
-            let number = number(&mut self.threads.numbers, batch.thread);
+            let number = number(&mut self.threads.numbers, batch.of.thread);
             self.threads.grow();
             let mut story = std::mem::take(&mut self.threads.stories[number as usize]);
             let numbers = &mut self.threads.numbers;
@@ -121,7 +121,7 @@ impl Trace {
     fn finish(mut self, recording: &Recording, path: &Path) -> Result<Written, Error> {
         let mut rest = recording.drain(true)?;
         // In their order, because at the end nothing is held back.
-        rest.sort_by_key(|batch| (batch.thread, batch.sequence));
+        rest.sort_by_key(|batch| (batch.of.thread, batch.of.sequence));
         self.take(recording, rest, true)?;
         for (thread, story) in self.threads.stories.iter_mut().enumerate() {
             let last = story.ends();

@@ -59,17 +59,17 @@ impl Story {
         shared: &mut Shared<'_>,
         at_end: bool,
     ) -> io::Result<Vec<Event>> {
-        self.process = batch.process;
-        self.tid = batch.tid;
-        self.early.insert(batch.sequence, batch);
+        self.process = batch.of.process;
+        self.tid = batch.of.tid;
+        self.early.insert(batch.of.sequence, batch);
         let mut events = Vec::new();
         while let Some(entry) = self.early.first_entry() {
             if *entry.key() != self.next && !at_end {
                 return Ok(events);
             }
             let batch = entry.remove();
-            self.next = batch.sequence.wrapping_add(1);
-            self.dropped += u64::from(batch.lost);
+            self.next = batch.of.sequence.wrapping_add(1);
+            self.dropped += u64::from(batch.of.lost);
             for note in batch.notes {
                 self.tells(note, shared, &mut events)?;
             }

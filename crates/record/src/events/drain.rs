@@ -1,40 +1,14 @@
-//! Reading events, while the program writes others.
+//! What a recording's file says of events: the chunks, and what their notes name.
 
 use core::mem::{offset_of, size_of};
-use core::sync::atomic::Ordering::{Acquire, Release};
-use core::sync::atomic::fence;
 use std::io;
 
-use super::{CHUNKS, Chunk, EVENTS, FREE, FULL, Note, OWNED, Record, RollLayout};
+use super::{Batch, CHUNKS, Chunk, EVENTS, Head, Mapped, RollLayout, Shelf};
 use crate::Kind;
 use crate::layout::{FILE_BYTES, LOCK, MODULE, MODULES, ROW, ROWS, SITE};
 use crate::layout::{split_address_key, split_row_key};
 use crate::program::read_path;
 use crate::reader::Recording;
-
-/// When so many chunks are owned, those of threads that are gone are looked for.
-const SCARCE: usize = CHUNKS / 4 * 3;
-
-/// The first words of a chunk: its owner, its number and what was lost before, its events and the
-/// thread's id.
-type Head = [u64; 3];
-
-/// Events of one thread that follow each other.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Batch {
-    /// The record of its process.
-    pub process: u32,
-    /// The number of the thread.
-    pub thread: u32,
-    /// The kernel's id of the thread.
-    pub tid: u32,
-    /// How many batches came before of this thread.
-    pub sequence: u32,
-    /// Events that were dropped between the batch before and this one.
-    pub lost: u32,
-    /// What it did, in the order of time, but for signal handlers.
-    pub notes: Vec<Note>,
-}
 
 /// A lock, as a recording knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,93 +59,22 @@ impl Recording {
         Ok(self.words_at(at(offset_of!(RollLayout, dropped)), 1)?[0])
     }
 
-    /// Takes the chunks that are full, and makes room for more. With `all` those that are not full,
-    /// too: once, when nobody writes any more.
+    /// As [`drain`](super::drain).
     ///
     /// # Errors
     ///
     /// Those of reading and writing the file.
     pub fn drain(&self, all: bool) -> io::Result<Vec<Batch>> {
-        let mut batches = Vec::new();
-        for (index, state) in self.states()?.enumerate() {
-            if state == FULL || (all && state == OWNED) {
-                batches.extend(self.batch(index)?);
-            }
-            if state == FULL {
-                self.free(index)?;
-            }
-        }
-        Ok(batches)
+        super::drain(self, all)
     }
 
-    /// Takes the chunks of threads that were killed, or whose end nobody noted, if few are free;
-    /// `gone` says of a thread, by the kernel's id of it, that it is no more.
+    /// As [`reclaim`](super::reclaim).
     ///
     /// # Errors
     ///
     /// Those of reading and writing the file.
-    pub fn reclaim(&self, mut gone: impl FnMut(u32) -> bool) -> io::Result<Vec<Batch>> {
-        let owned = self.states()?.enumerate().filter(|(_, state)| *state == OWNED);
-        let owned: Vec<usize> = owned.map(|(index, _)| index).collect();
-        let mut batches = Vec::new();
-        if owned.len() < SCARCE {
-            return Ok(batches);
-        }
-        for index in owned {
-            let Some(head) = self.head(index)? else { continue };
-            if gone(tid(head)) {
-                batches.extend(self.batch(index)?);
-                self.free(index)?;
-            }
-        }
-        Ok(batches)
-    }
-
-    /// The states of all chunks.
-    fn states(&self) -> io::Result<impl Iterator<Item = u32> + use<>> {
-        let states = self.words_at(at(offset_of!(RollLayout, states)), CHUNKS / 2)?;
-        // CHUNK-2. Acquire: pairs with the release in `append`.
-        fence(Acquire);
-        Ok(states.into_iter().flat_map(|pair| [pair as u32, (pair >> 32) as u32]))
-    }
-
-    /// Makes a chunk anybody's that has been read.
-    fn free(&self, index: usize) -> io::Result<()> {
-        // CHUNK-5. Whoever claims it and is killed at once leaves it without an owner.
-        self.write_at(chunk(index), &0_u64.to_ne_bytes())?;
-        // Release: we are done with it; pairs with the acquire in `claim`.
-        fence(Release);
-        let state = at(offset_of!(RollLayout, states) + index * size_of::<u32>());
-        self.write_at(state, &FREE.to_ne_bytes())
-    }
-
-    /// The head of a chunk, as words; `None` if it is nobody's.
-    fn head(&self, index: usize) -> io::Result<Option<Head>> {
-        let owner = self.words_at(chunk(index), 1)?[0];
-        // CHUNK-5. Acquire: pairs with the release of the owner in `write_on_new`.
-        fence(Acquire);
-        let words = self.words_at(chunk(index), 3)?;
-        // CHUNK-5. Acquire: pairs with the release of the count in `append`.
-        fence(Acquire);
-        Ok((owner != 0).then_some([owner, words[1], words[2]]))
-    }
-
-    /// What is in a chunk; `None` if it is nobody's.
-    fn batch(&self, index: usize) -> io::Result<Option<Batch>> {
-        let Some(head) = self.head(index)? else { return Ok(None) };
-        let [owner, numbers, used] = head;
-        let length = (used as u32 as usize).min(EVENTS);
-        let events = chunk(index) + offset_of!(Chunk, events) as u64;
-        let records = self.words_at(events, length * (size_of::<Record>() / 8))?;
-        let records = records.chunks_exact(size_of::<Record>() / 8);
-        Ok(Some(Batch {
-            process: ((owner >> 32) as u32).wrapping_sub(1),
-            thread: owner as u32,
-            tid: tid(head),
-            sequence: numbers as u32,
-            lost: (numbers >> 32) as u32,
-            notes: records.filter_map(|record| Note::of(record[0], record[1])).collect(),
-        }))
+    pub fn reclaim(&self, gone: impl FnMut(&Head) -> bool) -> io::Result<Vec<Batch>> {
+        super::reclaim(self, gone)
     }
 
     /// Of a row that a note names: the records of its lock and of its site, if they were to be had.
@@ -218,14 +121,52 @@ impl Recording {
     }
 }
 
-/// The kernel's id of who owns the chunk with that head.
-fn tid(head: Head) -> u32 {
-    (head[2] >> 32) as u32
+impl Shelf for Recording {
+    type Memory = Mapped;
+    type Error = io::Error;
+
+    fn states(&self) -> io::Result<Vec<u32>> {
+        let states = self.words_at(at(offset_of!(RollLayout, states)), CHUNKS / 2)?;
+        Ok(states.into_iter().flat_map(halves).collect())
+    }
+
+    fn set_state(&self, chunk: usize, state: u32) -> io::Result<()> {
+        let word = at(offset_of!(RollLayout, states) + chunk * size_of::<u32>());
+        self.write_at(word, &state.to_ne_bytes())
+    }
+
+    fn owner(&self, chunk: usize) -> io::Result<u64> {
+        Ok(self.words_at(self::chunk(chunk) + offset_of!(Chunk, owner) as u64, 1)?[0])
+    }
+
+    fn set_owner(&self, chunk: usize, owner: u64) -> io::Result<()> {
+        let word = self::chunk(chunk) + offset_of!(Chunk, owner) as u64;
+        self.write_at(word, &owner.to_ne_bytes())
+    }
+
+    fn numbers(&self, chunk: usize) -> io::Result<[u32; 4]> {
+        let first = self::chunk(chunk) + offset_of!(Chunk, sequence) as u64;
+        let words = self.words_at(first, 2)?;
+        let [[sequence, lost], [used, tid]] = [halves(words[0]), halves(words[1])];
+        Ok([sequence, lost, used, tid])
+    }
+
+    fn events(&self, chunk: usize, count: usize) -> io::Result<Vec<[u64; 2]>> {
+        let first = self::chunk(chunk) + offset_of!(Chunk, events) as u64;
+        let words = self.words_at(first, count.min(EVENTS) * 2)?;
+        Ok(words.as_chunks::<2>().0.to_vec())
+    }
+}
+
+/// The two half words that stand in a word, in their order.
+fn halves(word: u64) -> [u32; 2] {
+    let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
+    [u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h])]
 }
 
 /// Where a chunk is in the file.
-fn chunk(index: usize) -> u64 {
-    at(offset_of!(RollLayout, chunks) + index * size_of::<Chunk>())
+fn chunk(chunk: usize) -> u64 {
+    at(offset_of!(RollLayout, chunks) + chunk * size_of::<Chunk>())
 }
 
 fn at(offset: usize) -> u64 {

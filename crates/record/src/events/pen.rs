@@ -1,10 +1,10 @@
 //! Writing events: three stores to a chunk that the thread has to itself.
 
-use core::sync::atomic::AtomicU32;
+use core::fmt;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::compiler_fence;
 
-use super::{CHUNKS, Chunk, EVENTS, FREE, FULL, Note, OWNED, RollLayout};
+use super::{CHUNKS, EVENTS, FREE, FULL, Mapped, Memory, Note, OWNED, RollLayout, Word};
 
 /// A thread that has found no free chunk drops so many events before it looks again.
 const PATIENCE: u32 = 255;
@@ -16,23 +16,43 @@ const ENDED: u32 = 2;
 
 /// What a thread keeps to write with. All zero at first.
 #[repr(C)]
-#[derive(Debug)]
-pub struct Pen {
+pub struct Pen<M: Memory = Mapped> {
     /// 1 + the chunk, 0 for none.
-    chunk: AtomicU32,
+    chunk: M::U32,
     /// How many chunks it has had.
-    chunks: AtomicU32,
+    chunks: M::U32,
     /// Events dropped since the last chunk.
-    lost: AtomicU32,
+    lost: M::U32,
     /// Events to be dropped before the next look for a chunk.
-    patience: AtomicU32,
+    patience: M::U32,
     /// The thread's number, 0 for none yet.
-    number: AtomicU32,
+    number: M::U32,
     /// [`BUSY`], [`ENDED`].
-    state: AtomicU32,
+    state: M::U32,
 }
 
-impl Pen {
+impl<M: Memory> Pen<M> {
+    /// That of nobody yet.
+    pub const NEW: Self = Self {
+        chunk: M::U32::ZERO,
+        chunks: M::U32::ZERO,
+        lost: M::U32::ZERO,
+        patience: M::U32::ZERO,
+        number: M::U32::ZERO,
+        state: M::U32::ZERO,
+    };
+
+    fn words(&self) -> [&M::U32; 6] {
+        [&self.chunk, &self.chunks, &self.lost, &self.patience, &self.state, &self.number]
+    }
+
+    /// Makes it what `other` is, which is not in use: as the child of a fork finds it.
+    pub fn copy(&self, other: &Self) {
+        for (word, other) in self.words().into_iter().zip(other.words()) {
+            word.store(other.load(Relaxed), Relaxed);
+        }
+    }
+
     /// The number of the thread whose pen it is, 0 for none yet. May be asked of another thread's.
     #[inline]
     #[must_use]
@@ -42,9 +62,7 @@ impl Pen {
 
     /// From now on it is that of another thread, with that number; or, with 0, of none yet.
     pub fn hand_over(&self, number: u32) {
-        for word in [&self.chunk, &self.chunks, &self.lost, &self.patience, &self.state] {
-            word.store(0, Relaxed);
-        }
+        self.words().into_iter().for_each(|word| word.store(0, Relaxed));
         self.number.store(number, Relaxed);
     }
 
@@ -55,22 +73,35 @@ impl Pen {
     }
 }
 
-/// The chunks of a mapped recording, to write to. Never blocks, allocates or makes a system call.
-#[derive(Clone, Copy)]
-pub struct Roll {
-    file: &'static RollLayout,
+impl<M: Memory<U32: fmt::Debug>> fmt::Debug for Pen<M> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_list().entries(self.words()).finish()
+    }
 }
 
-impl Roll {
+/// The chunks of a mapped recording, to write to. Never blocks, allocates or makes a system call.
+pub struct Roll<M: Memory = Mapped, const COUNT: usize = CHUNKS, const ROOM: usize = EVENTS> {
+    pub(super) file: &'static RollLayout<M, COUNT, ROOM>,
+}
+
+impl<M: Memory, const COUNT: usize, const ROOM: usize> Clone for Roll<M, COUNT, ROOM> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M: Memory, const COUNT: usize, const ROOM: usize> Copy for Roll<M, COUNT, ROOM> {}
+
+impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
     /// Those that are mapped at `base`.
     ///
     /// # Safety
     ///
-    /// `base` is aligned to 8 bytes, and [`ROLL_BYTES`](super::ROLL_BYTES) are mapped there,
-    /// shared, readable and writable, for as long as the process lives.
+    /// `base` is aligned to 8 bytes, and the layout is mapped there, shared, readable and writable,
+    /// for as long as the process lives, or nobody uses the roll any more.
     #[must_use]
-    pub const unsafe fn new(base: *const RollLayout) -> Self {
-        // SAFETY: mapped and aligned by the contract; any bytes are a `RollLayout`.
+    pub const unsafe fn new(base: *const RollLayout<M, COUNT, ROOM>) -> Self {
+        // SAFETY: mapped and aligned by the contract; any bytes are a layout.
         Self { file: unsafe { &*base } }
     }
 
@@ -80,10 +111,16 @@ impl Roll {
         self.file.threads.fetch_add(1, Relaxed).wrapping_add(1)
     }
 
+    /// How many events found no room so far, of all threads: also of those which never had any.
+    #[must_use]
+    pub fn dropped(self) -> u64 {
+        self.file.dropped.load(Relaxed)
+    }
+
     /// Writes what the calling thread did, which is `tid` of the process with that record, and
     /// whose pen this is. What a signal handler does in the middle of that is dropped and counted.
     #[inline]
-    pub fn write(self, pen: &Pen, process: u32, tid: u32, note: Note) {
+    pub fn write(self, pen: &Pen<M>, process: u32, tid: u32, note: Note) {
         let state = pen.state.load(Relaxed);
         if state & BUSY != 0 {
             return self.drop(pen);
@@ -102,7 +139,7 @@ impl Roll {
     }
 
     #[inline]
-    fn write_alone(self, pen: &Pen, owner: u64, tid: u32, note: Note) {
+    fn write_alone(self, pen: &Pen<M>, owner: u64, tid: u32, note: Note) {
         let Some(at) = (pen.chunk.load(Relaxed) as usize).checked_sub(1) else {
             return self.write_on_new(pen, owner, tid, note);
         };
@@ -118,22 +155,23 @@ impl Roll {
     /// An event has no place. Counted for all, because this thread may never have a chunk in which
     /// to say so.
     #[cold]
-    fn drop(self, pen: &Pen) {
+    fn drop(self, pen: &Pen<M>) {
         self.file.dropped.fetch_add(1, Relaxed);
         pen.lost.store(pen.lost.load(Relaxed).saturating_add(1), Relaxed);
     }
 
     /// The chunk of that pen is to be read, however much of it is filled.
     #[cold]
-    fn give_back(self, pen: &Pen) {
-        if let Some(at) = (pen.chunk.swap(0, Relaxed) as usize).checked_sub(1) {
+    fn give_back(self, pen: &Pen<M>) {
+        if let Some(at) = (pen.chunk.load(Relaxed) as usize).checked_sub(1) {
+            pen.chunk.store(0, Relaxed);
             // CHUNK-2. Release: as in `append`.
             self.file.states[at].store(FULL, Release);
         }
     }
 
     #[cold]
-    fn write_on_new(self, pen: &Pen, owner: u64, tid: u32, note: Note) {
+    fn write_on_new(self, pen: &Pen<M>, owner: u64, tid: u32, note: Note) {
         let patience = pen.patience.load(Relaxed);
         if patience == 0
             && let Some(at) = self.claim()
@@ -143,7 +181,7 @@ impl Roll {
             chunk.sequence.store(pen.chunks.load(Relaxed), Relaxed);
             chunk.lost.store(pen.lost.load(Relaxed), Relaxed);
             chunk.used.store(0, Relaxed);
-            // CHUNK-5. Release: the rest of the head; pairs with the acquire in `batch`.
+            // CHUNK-5. Release: the rest of the head; pairs with the acquire in `head`.
             chunk.owner.store(owner, Release);
             pen.lost.store(0, Relaxed);
             pen.chunks.store(pen.chunks.load(Relaxed).wrapping_add(1), Relaxed);
@@ -157,26 +195,26 @@ impl Roll {
     /// Makes a free chunk the caller's.
     fn claim(self) -> Option<usize> {
         let first = self.file.next.fetch_add(1, Relaxed) as usize;
-        (0..CHUNKS).map(|step| (first + step) % CHUNKS).find(|&at| {
+        (0..COUNT).map(|step| (first + step) % COUNT).find(|&at| {
             let state = &self.file.states[at];
-            // CHUNK-1. Acquire: whoever has read it is done with it; pairs with its making it free,
-            // which is a system call.
+            // CHUNK-1. Acquire: CHUNK-2, whoever has read it is done with it; pairs with the fence
+            // in `free`.
             state.load(Relaxed) == FREE
                 && state.compare_exchange(FREE, OWNED, Acquire, Relaxed).is_ok()
         })
     }
 
-    fn append(self, pen: &Pen, at: usize, note: Note) {
-        let chunk: &Chunk = &self.file.chunks[at];
+    fn append(self, pen: &Pen<M>, at: usize, note: Note) {
+        let chunk = &self.file.chunks[at];
         let used = chunk.used.load(Relaxed);
         let Some(record) = chunk.events.get(used as usize) else { return self.drop(pen) };
         record.time.store(note.time, Relaxed);
         record.word.store(note.word(), Relaxed);
-        // CHUNK-5. Release: the event; pairs with the acquire in `batch`.
+        // CHUNK-5. Release: the event; pairs with the acquire in `head`.
         chunk.used.store(used + 1, Release);
-        if used as usize + 1 == EVENTS {
+        if used as usize + 1 == ROOM {
             pen.chunk.store(0, Relaxed);
-            // CHUNK-2. Release: what was written; pairs with the acquire of who reads, in `drain`.
+            // CHUNK-2. Release: what was written; pairs with the fence in `states`.
             self.file.states[at].store(FULL, Release);
         }
     }

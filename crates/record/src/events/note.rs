@@ -1,0 +1,115 @@
+//! What a thread notes, and how that is written.
+
+/// What a thread did, as it is noted in passing: objects are numbers of the recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// When, in ticks; for [`Code::Ran`] nanoseconds of the CPU.
+    pub time: u64,
+    /// What.
+    pub code: Code,
+    /// Further bits: see [`Code`].
+    pub flags: u8,
+    /// To what: see [`Code`].
+    pub object: u32,
+}
+
+/// What a [`Note`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Code {
+    /// A thread begins.
+    Begins = 1,
+    /// It ends.
+    Ends,
+    /// It waits for a lock; object: the row.
+    Waits,
+    /// It has a lock; object: the row; flags: [`SHARED`], [`TRIED`].
+    Takes,
+    /// It gives up to wait for a lock; object: the row.
+    GivesUp,
+    /// It releases a lock; object: the row at which it was taken.
+    Releases,
+    /// It releases a lock whose row is not known; object: a key of the address.
+    ReleasesAt,
+    /// It waits on a condition variable; object: the row.
+    Sleeps,
+    /// That wait is over; object: the row; flag: [`NOTIFIED`].
+    Wakes,
+    /// It notifies; object: the row; flag: [`ALL`].
+    Notifies,
+    /// It has made a thread; object: that one's number.
+    Creates,
+    /// It waits for the end of a thread; object: that one's number.
+    Joins,
+    /// That wait is over; object: the same.
+    Joined,
+    /// Since the note before, it had the CPU for so long; object: how often it left that of its own
+    /// accord.
+    Ran,
+    /// What the thread does; object: 1 + the record of the site at which it begins.
+    Role,
+}
+
+impl Code {
+    const ALL: [Self; 15] = [
+        Self::Begins,
+        Self::Ends,
+        Self::Waits,
+        Self::Takes,
+        Self::GivesUp,
+        Self::Releases,
+        Self::ReleasesAt,
+        Self::Sleeps,
+        Self::Wakes,
+        Self::Notifies,
+        Self::Creates,
+        Self::Joins,
+        Self::Joined,
+        Self::Ran,
+        Self::Role,
+    ];
+}
+
+/// Of [`Code::Takes`]: beside others, to read.
+pub const SHARED: u8 = 1;
+/// Of [`Code::Takes`]: it would not have waited.
+pub const TRIED: u8 = 2;
+/// Of [`Code::Wakes`].
+pub const NOTIFIED: u8 = 1;
+/// Of [`Code::Notifies`]: all who wait.
+pub const ALL: u8 = 1;
+
+/// What tells the address of an object from others that a thread holds.
+#[must_use]
+pub const fn address_tag(address: usize) -> u32 {
+    // Aligned to four bytes at least; of the upper half all is mixed in.
+    (address >> 2) as u32 ^ (address >> 34) as u32
+}
+
+impl Note {
+    pub(super) const fn word(self) -> u64 {
+        self.code as u64 | (self.flags as u64) << 8 | (self.object as u64) << 32
+    }
+
+    pub(super) fn of(time: u64, word: u64) -> Option<Self> {
+        let code = usize::from(word as u8).checked_sub(1)?;
+        let code = *Code::ALL.get(code)?;
+        Some(Self { time, code, flags: (word >> 8) as u8, object: (word >> 32) as u32 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_read_as_it_was_written() {
+        for (at, code) in Code::ALL.into_iter().enumerate() {
+            assert_eq!(code as usize, at + 1);
+            let note = Note { time: u64::MAX, code, flags: 3, object: u32::MAX - 7 };
+            assert_eq!(Note::of(note.time, note.word()), Some(note));
+        }
+        assert_eq!(Note::of(1, 0), None);
+        assert_eq!(Note::of(1, 16), None);
+    }
+}
