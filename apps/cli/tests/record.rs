@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 
 use antiphon_trace::{LockKind, Reader, Thread, Trace, What};
@@ -129,4 +129,23 @@ fn the_name_of_a_trace_is_that_of_the_program() {
     let name = name.split(',').next().unwrap_or_default();
     assert!(name.starts_with("antiphon-true-") && name.ends_with(".trace"), "{said}");
     assert_eq!(read(&folder.path(name)).events(), 0);
+}
+
+/// More processes than there are chunks, each with a lock of its own, and none gives its chunk
+/// back.
+#[test]
+fn short_programs_are_all_told_however_many() {
+    const PROGRAMS: usize = 1500;
+    let folder = Folder::new("record-many");
+    let program = folder.compile("short.c", &[]);
+    let trace = folder.path("out.trace");
+    let script = format!("i=0; while [ $i -lt {PROGRAMS} ]; do {program}; i=$((i + 1)); done");
+    let ran = output(&["record", "--out", &trace, "--", "sh", "-c", &script]);
+    assert!(ran.status.success(), "{}", stderr(&ran));
+    let told = read(&trace);
+    assert_eq!((told.dropped, told.cut_off), (0, false));
+    let took = |thread: &&Thread| is_consistent(thread, told.threads.len()) == 3;
+    let processes: HashSet<u32> = told.threads.iter().filter(took).map(|one| one.process).collect();
+    assert_eq!(processes.len(), PROGRAMS);
+    assert!(told.locks.iter().all(|lock| lock.kind == LockKind::Mutex), "a table was full");
 }

@@ -23,7 +23,7 @@ use antiphon_record::layout::Layout;
 use antiphon_record::{FILE_BYTES, Kind, RowWriter, Scope, ThreadWriter, VARIABLE, Writer};
 
 use crate::sys::File;
-use crate::{maps, mode, thread, ticks};
+use crate::{maps, mode, sys, thread, ticks};
 
 /// The mapped recording; null is none.
 static BASE: AtomicPtr<Layout> = AtomicPtr::new(null_mut());
@@ -51,10 +51,10 @@ pub(crate) fn start() -> bool {
 /// Maps the file that the variable of that name names.
 fn map(variable: &CStr) -> Option<Writer> {
     let file = File::open(mode::environment(variable)?, libc::O_RDWR)?;
-    if file.length() < FILE_BYTES {
+    let length = file.length();
+    if length < FILE_BYTES {
         return None;
     }
-    let length = file.length();
     let base = file.map(length as usize)?.cast::<Layout>();
     // SAFETY: mapped above, as long as the file is, and never unmapped.
     let writer = unsafe { Writer::new(base) }.ok()?;
@@ -97,6 +97,9 @@ fn process(writer: Writer) -> Option<u32> {
     // SAFETY: takes nothing, and never fails.
     let pid = unsafe { libc::getpid() }.cast_unsigned();
     let record = writer.process(pid, parent, began_ns(epoch), Linux::light());
+    if let (Some(record), Some(namespace)) = (record, sys::number(c"/proc/self/ns/pid")) {
+        writer.lives_in(record, namespace);
+    }
     let new = epoch << 32 | record.map_or(0, |record| u64::from(record) + 1);
     match PROCESS.compare_exchange(seen, new, Relaxed, Relaxed) {
         Ok(_) => record,
@@ -120,7 +123,8 @@ fn began_ns(epoch: u64) -> u64 {
     }
 }
 
-fn thread_record(writer: Writer, process: u32) -> ThreadWriter {
+fn thread_record(writer: Writer, process: Option<u32>) -> ThreadWriter {
+    let Some(process) = process else { return ThreadWriter::NONE };
     let kept = &thread::current().record;
     let seen = kept.load(Relaxed);
     if seen >> 32 == u64::from(process) + 1
@@ -145,8 +149,7 @@ pub(crate) struct Visit {
 /// A visit to the lock at `address` by the caller, who called from `site`. `None` if nothing is
 /// recorded.
 pub(crate) fn visit(kind: Kind, address: usize, site: usize) -> Option<Visit> {
-    let writer = writer()?;
-    visit_of(writer, kind, address, site)
+    Some(visit_of(writer()?, kind, address, site))
 }
 
 /// Waits for a lock by `lock`, which says whether it was had: returns that, and whose wait it was
@@ -169,14 +172,18 @@ pub(crate) fn waits(
 }
 
 #[cold]
-fn visit_of(writer: Writer, kind: Kind, address: usize, site: usize) -> Option<Visit> {
-    let process = process(writer)?;
+fn visit_of(writer: Writer, kind: Kind, address: usize, site: usize) -> Visit {
+    let process = process(writer);
     let thread = thread_record(writer, process);
+    // Without a record, it counts for the sums and can't be told from others.
+    let Some(process) = process else {
+        return Visit { writer, thread, row: RowWriter::REST, kind };
+    };
     let (row, fresh) = writer.row(process, kind, address as u64, site as u64);
     if let Some(fresh) = fresh {
         maps::locate(site, |path, offset| writer.place(fresh, path, offset));
     }
-    Some(Visit { writer, thread, row, kind })
+    Visit { writer, thread, row, kind }
 }
 
 impl Visit {

@@ -46,6 +46,18 @@ pub(crate) fn read_own(pieces: [(usize, usize); 2], into: &mut [u8]) -> Option<u
     })
 }
 
+/// The kernel's number (of the inode) of what is at that path.
+pub(crate) fn number(path: &CStr) -> Option<u64> {
+    let at = libc::AT_FDCWD as isize as usize;
+    let mut status = core::mem::MaybeUninit::<libc::stat>::zeroed();
+    let args = [at, path.as_ptr() as usize, status.as_mut_ptr() as usize, 0];
+    // SAFETY: the path ends in zero, and the kernel writes the structure; both are there for the
+    // call.
+    unsafe { call(libc::SYS_newfstatat, args) }?;
+    // SAFETY: written above, and zero is a value of all fields.
+    Some(unsafe { status.assume_init() }.st_ino)
+}
+
 /// A file that is open until it is dropped.
 pub(crate) struct File(usize);
 

@@ -3,10 +3,13 @@
 mod support;
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
 use antiphon_record::events::{Code, NOTIFIED, Note, SHARED, TRIED, address_tag};
-use antiphon_record::{Recording, Scope};
+use antiphon_record::layout::Layout;
+use antiphon_record::{FILE_BYTES, Kind, Recording, Scope, Writer};
 use support::{compile, preloaded, scratch, succeeds};
 
 /// What was recorded of a program, and what that wrote.
@@ -155,6 +158,48 @@ fn spans_say_whether_the_thread_ran(recorded: &Recorded, main: &[Note]) {
     assert!(left >= 1);
     let (burnt_ns, ran_ns, _) = held(0);
     assert!(burnt_ns >= 19_000_000 && ran_ns >= 19_000_000, "{ran_ns} of {burnt_ns}");
+}
+
+/// A recording at `path` in which no process has room any more.
+fn full(path: &Path, scope: Scope) -> Recording {
+    let Ok(recording) = Recording::create(path, scope) else { panic!("{}", path.display()) };
+    let file = File::options().read(true).write(true).open(path);
+    let Ok(file) = file else { panic!("{file:?}") };
+    let (length, access) = (FILE_BYTES as usize, libc::PROT_READ | libc::PROT_WRITE);
+    let (fd, at) = (file.as_raw_fd(), std::ptr::null_mut());
+    // SAFETY: a new mapping wherever the kernel likes; it outlives the descriptor.
+    let base = unsafe { libc::mmap(at, length, access, libc::MAP_SHARED, fd, 0) };
+    assert_ne!(base, libc::MAP_FAILED);
+    // SAFETY: mapped above, and never unmapped.
+    let Ok(writer) = (unsafe { Writer::new(base.cast::<Layout>()) }) else {
+        panic!("no recording")
+    };
+    let refused = (1..1 << 16).filter(|&pid| writer.process(pid, None, 0, false).is_none());
+    assert!(refused.count() > 1 << 15);
+    recording
+}
+
+#[test]
+fn what_a_process_without_a_record_does_is_counted() {
+    let directory = scratch("full");
+    let program = compile(&directory, "events.c");
+    let path = directory.join("recording");
+    for lock in ["shfl-mutex", "glibc"] {
+        let recording = full(&path, Scope::Events);
+        let mut command = preloaded(&program);
+        succeeds(command.env("ANTIPHON_RECORD", &path).env("ANTIPHON_LOCK", lock));
+        assert!(std::fs::remove_file(&path).is_ok());
+        assert!(recording.drain(true).is_ok_and(|batches| batches.is_empty()));
+        // As many as `tells_what_each_thread_did` lists, without waits and what begins a thread
+        // that has no number.
+        let dropped = recording.dropped().unwrap_or_default();
+        assert!(dropped >= 21, "{dropped}");
+        let Ok(snapshot) = recording.read() else { panic!("no snapshot") };
+        let rest = snapshot.rows.last().map(|row| (row.kind, row.acquisitions));
+        assert!(rest.is_some_and(|(kind, taken)| kind == Kind::Rest && taken >= 6), "{rest:?}");
+        assert!(snapshot.dropped.processes > 0 && snapshot.rows.len() == 1);
+    }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
 #[test]

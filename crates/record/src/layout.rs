@@ -7,12 +7,13 @@
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::AtomicU64;
 
+use crate::Kind;
 use crate::histogram::BUCKETS;
 
 /// What the file begins with: "ANTIPHON" and the version of this layout.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"ANTIPHON");
 /// Changes with every change of this file.
-pub const VERSION: u64 = 5;
+pub const VERSION: u64 = 6;
 
 /// Bytes of a module's path; a longer one keeps its end.
 pub const PATH_BYTES: usize = 240;
@@ -21,7 +22,7 @@ pub const PROGRAM_BYTES: usize = 472;
 /// Levels of nesting that are told apart.
 pub const DEPTHS: usize = 16;
 
-pub(crate) const PROCESSES: usize = 1 << 10;
+pub(crate) const PROCESSES: usize = 1 << 12;
 pub(crate) const MODULES: usize = 1 << 9;
 pub(crate) const SITES: usize = 1 << 13;
 pub(crate) const LOCKS: usize = 1 << 16;
@@ -100,6 +101,8 @@ pub(crate) struct ProcessRecord {
     pub(crate) began_ns: AtomicU64,
     /// 1 if its mutexes are in the light form.
     pub(crate) light: AtomicU64,
+    /// The namespace in which its ids mean something, by the kernel's number of that; 0 if unknown.
+    pub(crate) namespace: AtomicU64,
 }
 
 #[repr(C)]
@@ -260,19 +263,24 @@ sections! {
 /// Bits of an address in a key: what user space has on every 64-bit Linux without larger tables.
 pub(crate) const ADDRESS_BITS: u32 = 48;
 
+/// Bits of 1 + a process in a key. Above it there is room for a kind of locks.
+const PROCESS_BITS: u32 = 13;
+
 /// A key of something at an address. The lock kind stands above the process, which is never zero.
 pub(crate) fn address_key(process: u64, kind: u64, address: u64) -> u64 {
     let address = address & ((1 << ADDRESS_BITS) - 1);
-    (kind << 12 | (process + 1)) << ADDRESS_BITS | address
+    (kind << PROCESS_BITS | (process + 1)) << ADDRESS_BITS | address
 }
 
 /// Takes an [`address_key`] apart: process, kind, address.
 pub(crate) fn split_address_key(key: u64) -> (u64, u64, u64) {
     let high = key >> ADDRESS_BITS;
-    ((high & 0xfff) - 1, high >> 12, key & ((1 << ADDRESS_BITS) - 1))
+    let process = (high & ((1 << PROCESS_BITS) - 1)) - 1;
+    (process, high >> PROCESS_BITS, key & ((1 << ADDRESS_BITS) - 1))
 }
 
-const _: () = assert!(size_of::<Header>() == 512 && PROCESSES < 0xfff);
+const _: () = assert!(size_of::<Header>() == 512 && PROCESSES < (1 << PROCESS_BITS) - 1);
+const _: () = assert!((Kind::RwLock as u64) < 1 << (64 - ADDRESS_BITS - PROCESS_BITS));
 const _: () = assert!(size_of::<ModuleRecord>() == 256 && size_of::<ThreadRecord>() == 128);
 const _: () = assert!(size_of::<EdgeRecord>() == 64 && size_of::<LockRecord>() == 32);
 const _: () = assert!(size_of::<ProgramRecord>() == 512);
@@ -285,7 +293,7 @@ mod tests {
 
     #[test]
     fn keys_come_apart_as_they_were_put_together() {
-        for (process, kind, address) in [(0, 0, 1), (1023, 7, 0x7fff_ffff_f000), (5, 3, 1 << 47)] {
+        for (process, kind, address) in [(0, 0, 1), (4095, 7, 0x7fff_ffff_f000), (5, 3, 1 << 47)] {
             let key = address_key(process, kind, address);
             assert_ne!(key, 0);
             assert_eq!(split_address_key(key), (process, kind, address));

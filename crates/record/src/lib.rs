@@ -56,6 +56,7 @@ pub mod sites;
 mod cycles;
 mod histogram;
 mod lookout;
+mod namespace;
 mod order;
 mod program;
 mod reader;
@@ -66,6 +67,7 @@ mod writer;
 pub use histogram::{BUCKETS, Histogram, bucket, bucket_floor};
 pub use layout::FILE_BYTES;
 pub use lookout::{Lookout, State};
+pub use namespace::namespace;
 pub use program::Program;
 pub use reader::Recording;
 pub use snapshot::{

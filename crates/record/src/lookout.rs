@@ -5,9 +5,11 @@ use std::io;
 
 use crate::Recording;
 use crate::layout::{PROCESS, THREAD, address_key};
+use crate::namespace::is_elsewhere;
 use crate::table::path;
 
-/// Looks up threads of the processes that wrote before it was made.
+/// Looks up threads of the processes that wrote before it was made, and whose ids mean the same
+/// here.
 #[derive(Debug)]
 pub struct Lookout<'a> {
     recording: &'a Recording,
@@ -38,7 +40,7 @@ impl<'a> Lookout<'a> {
         let words = recording.words(PROCESS)?;
         let mut processes = HashMap::new();
         for (index, record) in (0..).zip(words.chunks(PROCESS.words)) {
-            if record[0] != 0 {
+            if record[0] != 0 && !is_elsewhere(record[4]) {
                 let latest = processes.entry(record[0] as u32).or_default();
                 *latest = (record[2], index).max(*latest);
             }

@@ -12,6 +12,7 @@ use crate::layout::{
     split_address_key, split_row_key,
 };
 use crate::lookout::Lookout;
+use crate::namespace::is_elsewhere;
 use crate::program::{read_path, read_programs};
 use crate::snapshot::{
     Blocked, Dropped, Edge, Lock, Nests, Process, Row, Site, Snapshot, Strangers, Thread, Waiting,
@@ -133,6 +134,7 @@ impl Recording {
             parent: places.get(record[1].wrapping_sub(1)),
             began_ns: record[2],
             light: record[3] != 0,
+            elsewhere: is_elsewhere(record[4]),
         });
         Ok((all.collect(), places))
     }

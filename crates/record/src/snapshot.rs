@@ -97,6 +97,9 @@ pub struct Process {
     pub began_ns: u64,
     /// Whether its mutexes are in the light form.
     pub light: bool,
+    /// Whether it was in another process namespace than who reads: its ids, and those of its
+    /// threads, mean others there, or nobody.
+    pub elsewhere: bool,
 }
 
 /// Waiters of another process that were found at a mutex in shared memory which is not flagged

@@ -61,6 +61,9 @@ impl RowWriter {
         self.0 & SHARED != 0
     }
 
+    /// The row of all that found a table full.
+    pub const REST: Self = Self(ROWS as u32 | SHARED);
+
     /// The row of a number from [`bits`](Self::bits), and `None` for zero.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Option<Self> {
@@ -76,6 +79,9 @@ impl RowWriter {
 pub struct ThreadWriter(u32);
 
 impl ThreadWriter {
+    /// A thread of a process for which there was no room.
+    pub const NONE: Self = Self(NO_THREAD);
+
     /// A number to keep it by; never zero.
     #[must_use]
     pub const fn bits(self) -> u32 {
@@ -90,8 +96,6 @@ impl ThreadWriter {
 }
 
 const NO_THREAD: u32 = THREADS as u32 + 1;
-/// The row of all that found a table full.
-const REST: RowWriter = RowWriter(ROWS as u32 | SHARED);
 
 impl Writer {
     /// A writer of the recording that is mapped at `base`.
@@ -153,8 +157,8 @@ impl Writer {
     }
 
     /// A record for the calling process, which was forked from that of record `parent`, and whose
-    /// mutexes are in the light form or not. `None` if there is no room: the process then records
-    /// nothing.
+    /// mutexes are in the light form or not. `None` if there is no room: what the process does then
+    /// goes to [`RowWriter::REST`], and its events are [`lost`](crate::events::Roll::lost).
     #[must_use]
     pub fn process(self, pid: u32, parent: Option<u32>, began_ns: u64, light: bool) -> Option<u32> {
         // The time tells processes apart that had the same id one after the other.
@@ -170,12 +174,20 @@ impl Writer {
         Some(index as u32)
     }
 
+    /// Says in which process namespace the ids of `process` and of its threads mean something, by
+    /// the kernel's number of that: who reads may know others by the same ids.
+    pub fn lives_in(self, process: u32, namespace: u64) {
+        if let Some(record) = self.file.processes.get(process as usize) {
+            record.namespace.store(namespace, Relaxed);
+        }
+    }
+
     /// The record of thread `tid` of `process`.
     #[must_use]
     pub fn thread(self, process: u32, tid: u32) -> ThreadWriter {
         let key = address_key(u64::from(process), 0, u64::from(tid));
         let found = find(key, THREADS, |at| &self.file.threads[at].key);
-        ThreadWriter(found.index().map_or(NO_THREAD, |index| index as u32 + 1))
+        found.index().map_or(ThreadWriter::NONE, |index| ThreadWriter(index as u32 + 1))
     }
 
     /// The row of a lock at a site, both told by their addresses in `process`. The second value is
@@ -194,7 +206,7 @@ impl Writer {
             }
             Found::Full => {
                 self.dropped(Full::Locks);
-                return (REST, fresh);
+                return (RowWriter::REST, fresh);
             }
         };
         let (way, shared) = if kind == Kind::Read { (READS, SHARED) } else { (0, 0) };
@@ -203,7 +215,7 @@ impl Writer {
             Some(index) => (RowWriter(index as u32 | shared), fresh),
             None => {
                 self.dropped(Full::Rows);
-                (REST, fresh)
+                (RowWriter::REST, fresh)
             }
         }
     }

@@ -5,7 +5,9 @@ use std::io;
 use std::os::fd::FromRawFd;
 
 use antiphon_record::layout::{Layout, PROGRAM_BYTES};
-use antiphon_record::{FILE_BYTES, Kind, Program, Recording, RowWriter, Scope, Strangers, Writer};
+use antiphon_record::{
+    FILE_BYTES, Kind, Program, Recording, RowWriter, Scope, Strangers, ThreadWriter, Writer,
+};
 
 /// A recording in memory, and a writer that has it mapped.
 fn recording(scope: Scope) -> io::Result<(Recording, Writer)> {
@@ -246,6 +248,16 @@ fn a_lookout_sees_the_waits_of_the_last_of_a_processs_images() -> io::Result<()>
     assert!(waits.waits && !waited.waits && waited.ended == 1);
     assert!(waits.waited_since(idle) && waited.waited_since(waits) && waited.waited_since(idle));
     assert!(!waited.waited_since(waited));
+    // Whose ids mean others here is not looked up.
+    let ours = antiphon_record::namespace().unwrap_or(1);
+    for (namespace, looked_up) in [(ours, true), (ours + 1, false)] {
+        writer.lives_in(now, namespace);
+        let state = recording.lookout()?.state(7, 7)?;
+        assert_eq!(state.ended, u64::from(looked_up), "{namespace}");
+        let processes = recording.read()?.processes;
+        let told = processes.iter().find(|process| process.began_ns == 1 << 21);
+        assert_eq!(told.map(|process| process.elsewhere), Some(!looked_up));
+    }
     Ok(())
 }
 
@@ -254,13 +266,13 @@ fn starts_bypasses_and_strangers_are_counted() -> io::Result<()> {
     let (recording, writer) = recording(Scope::Contended)?;
     assert_eq!(recording.read()?.strangers, Strangers::default());
     // Half of the room for processes is kept for those that have something to record.
-    let entered = (0..1000).filter(|_| writer.started()).count();
-    assert_eq!(entered, 512);
+    let entered = (0..3000).filter(|_| writer.started()).count();
+    assert_eq!(entered, 2048);
     writer.bypassed();
     writer.found_strangers(0x1000);
     writer.found_strangers(0x2000);
     let snapshot = recording.read()?;
-    assert_eq!((snapshot.started, snapshot.bypasses), (1000, 1));
+    assert_eq!((snapshot.started, snapshot.bypasses), (3000, 1));
     assert_eq!(snapshot.strangers, Strangers { count: 2, lock: 0x2000 });
     Ok(())
 }
@@ -290,8 +302,16 @@ fn what_finds_no_room_is_counted_and_keeps_the_sums_right() -> io::Result<()> {
 #[test]
 fn more_processes_and_threads_than_there_is_room_for() -> io::Result<()> {
     let (recording, writer) = recording(Scope::Contended)?;
-    let refused = (1..=5_000).filter(|&pid| writer.process(pid, None, 0, false).is_none()).count();
-    assert!(refused >= 5_000 - 1024);
+    let entered = (1..=10_000).map(|pid| writer.process(pid, None, 0, false)).collect::<Vec<_>>();
+    let refused = entered.iter().filter(|entered| entered.is_none()).count();
+    assert!((10_000 - 4096..10_000 - 3000).contains(&refused), "{refused}");
+    // Of each that was entered, what it says is its own.
+    for (process, namespace) in entered.iter().flatten().zip(1..) {
+        writer.lives_in(*process, namespace);
+    }
+    for (process, namespace) in entered.iter().flatten().zip(1..) {
+        assert_eq!(recording.namespace(*process)?, namespace);
+    }
     let (row, _) = writer.row(0, Kind::Spin, 64, 64);
     for tid in 1..=20_000 {
         writer.wait_ends(writer.thread(0, tid), row, Kind::Spin, 1, false);
@@ -301,6 +321,10 @@ fn more_processes_and_threads_than_there_is_room_for() -> io::Result<()> {
     let waits: u64 = snapshot.threads.iter().map(|thread| thread.waits).sum();
     assert_eq!(waits + snapshot.dropped.threads, 20_000);
     assert_eq!(snapshot.rows[0].gave_up, 20_000);
+    // A process without a record counts for the sums.
+    writer.wait_ends(ThreadWriter::NONE, RowWriter::REST, Kind::Spin, 7, true);
+    let rest = recording.read()?.rows.pop().map(|row| (row.kind, row.contended, row.wait.sum_ns));
+    assert_eq!(rest, Some((Kind::Rest, 1, 7)));
     Ok(())
 }
 

@@ -91,7 +91,7 @@ pub struct Recommendation {
 pub struct Evidence {
     /// Events in it.
     pub events: u64,
-    /// Events that are not in it, as they came too fast.
+    /// Events that are not in it, as they found no room.
     pub dropped: u64,
     /// Whether its end is missing.
     pub cut_off: bool,
@@ -144,7 +144,7 @@ fn doubt(evidence: Evidence) -> Option<String> {
     }
     let share = dropped as f64 / (events + dropped).max(1) as f64;
     (share > TOLERABLE)
-        .then(|| format!("{:.1} % of the events came too fast to be recorded", share * 100.0))
+        .then(|| format!("{:.1} % of the events found no room in the recording", share * 100.0))
 }
 
 /// Why nothing can be said of a replay.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use antiphon_record::Recording;
-use antiphon_record::events::Batch;
+use antiphon_record::events::{Batch, Head};
 use antiphon_trace::{Error, Tables, Thread, Writer};
 
 use super::Written;
@@ -62,7 +62,7 @@ fn collect(recording: &Recording, ends: &AtomicBool, mut trace: Trace) -> Result
     while !ends.load(Relaxed) {
         let mut batches = recording.drain(false)?;
         if looked.elapsed() >= RECLAIM_PERIOD {
-            batches.extend(recording.reclaim(|head| is_gone(head.tid))?);
+            batches.extend(recording.reclaim(|head| is_gone(recording, head))?);
             looked = Instant::now();
         }
         if batches.is_empty() {
@@ -73,10 +73,19 @@ fn collect(recording: &Recording, ends: &AtomicBool, mut trace: Trace) -> Result
     Ok(trace)
 }
 
-/// Whether there is no thread of that id. One that lives in a process namespace of its own looks as
-/// if it were gone: it finds that its chunk is no longer its own, and claims another.
-fn is_gone(tid: u32) -> bool {
-    matches!(Path::new(&format!("/proc/{tid}")).try_exists(), Ok(false))
+/// Whether the thread whose chunk that is, is no more (CHUNK-6). Of one in another process
+/// namespace than ours that can't be said by its id: it keeps its chunk, and what then finds none
+/// is counted.
+fn is_gone(recording: &Recording, head: &Head) -> bool {
+    let is_ours = || {
+        let theirs = recording.namespace(head.process).ok().filter(|theirs| *theirs != 0);
+        theirs.is_some() && theirs == antiphon_record::namespace()
+    };
+    // Not by a look at `/proc`, which may hide what other users run.
+    // SAFETY: signal 0 is none: who may be signalled is asked for, and nothing else.
+    let lives = || unsafe { libc::kill(head.tid.cast_signed(), 0) } == 0
+        || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH);
+    is_ours() && !lives()
 }
 
 /// The trace as it is written.
@@ -158,5 +167,69 @@ fn thread(story: &Story) -> Thread {
         role: story.role,
         dropped: story.dropped,
         events: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd as _;
+
+    use antiphon_record::events::{Code, Note, Pen, ROLL_BYTES, Roll};
+    use antiphon_record::layout::Layout;
+    use antiphon_record::{FILE_BYTES, Scope};
+
+    use super::*;
+
+    /// A recording, and what writes to it.
+    fn recording() -> io::Result<(Recording, antiphon_record::Writer, Roll)> {
+        let path = std::env::temp_dir().join(format!("antiphon-gone-{}", std::process::id()));
+        let recording = Recording::create(&path, Scope::Events)?;
+        let file = File::options().read(true).write(true).open(&path)?;
+        std::fs::remove_file(&path)?;
+        let length = (FILE_BYTES + ROLL_BYTES) as usize;
+        let (access, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        let (at, fd) = (std::ptr::null_mut(), file.as_raw_fd());
+        // SAFETY: a new mapping wherever the kernel likes; it outlives the descriptor.
+        let base = unsafe { libc::mmap(at, length, access, shared, fd, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: mapped above in all its length, and never unmapped.
+        let writer = unsafe { antiphon_record::Writer::new(base.cast::<Layout>()) };
+        // SAFETY: as above.
+        let roll = unsafe { Roll::new(base.byte_add(FILE_BYTES as usize).cast()) };
+        Ok((recording, writer.map_err(|_| io::Error::other("no recording"))?, roll))
+    }
+
+    #[test]
+    fn a_thread_is_gone_if_its_id_is_one_of_ours_and_nobodys() -> io::Result<()> {
+        let (recording, writer, roll) = recording()?;
+        let mut child = std::process::Command::new("true").spawn()?;
+        child.wait()?;
+        let ours = antiphon_record::namespace().expect("a namespace");
+        let mut gone = Vec::new();
+        for (tid, namespace) in [
+            (std::process::id(), ours),
+            (child.id(), ours),
+            (child.id(), ours + 1),
+            // It could not say.
+            (child.id(), 0),
+        ] {
+            let process = writer.process(tid, None, namespace << 20, false).expect("there is room");
+            writer.lives_in(process, namespace);
+            let pen = Pen::NEW;
+            pen.hand_over(roll.number());
+            roll.write(
+                &pen,
+                process,
+                tid,
+                Note { time: 1, code: Code::Begins, flags: 0, object: 0 },
+            );
+        }
+        for batch in recording.drain(true)? {
+            gone.push(is_gone(&recording, &batch.of));
+        }
+        assert_eq!(gone, [false, true, false, false]);
+        Ok(())
     }
 }

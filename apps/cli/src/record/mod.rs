@@ -35,7 +35,7 @@ use collector::Collector;
 Each time that a thread waits for a lock, has it, releases it, sleeps on a condition variable or
 notifies one, makes a thread or joins one is an event of the trace; `antiphon replay` runs that on a
 simulated machine. A trace takes some 5 bytes an event. Events that come faster than they can be
-written, or of more than 1024 threads at once, are dropped and counted.
+written, or of more than 1024 threads at once, or 4096 processes in all, are dropped and counted.
 
 Exits as CMD does, with 128 + N if signal N killed it. Own failures: 125, CMD can't be run: 126, no
 such CMD: 127. The report goes to stderr, after CMD has ended.
@@ -69,7 +69,8 @@ pub struct Written {
     pub bytes: u64,
     /// How many events it has.
     pub events: u64,
-    /// How many events are not in it, because they came too fast or of too many threads.
+    /// How many events are not in it, because they came too fast, or of too many threads
+    /// or processes.
     pub dropped: u64,
 }
 
@@ -91,7 +92,8 @@ impl fmt::Display for Written {
             0 => Ok(()),
             dropped => write!(
                 out,
-                "; {} more came too fast to be written, or of too many threads, and were dropped: \
+                "; {} more came too fast to be written, or of too many threads or processes, and \
+                 were dropped: \
                  what `replay` makes of it has gaps",
                 count(dropped),
             ),

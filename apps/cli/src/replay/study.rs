@@ -101,7 +101,7 @@ impl Study {
             ));
         }
         if dropped > 0 {
-            notes.push(format!("{dropped} events came too fast to be recorded"));
+            notes.push(format!("{dropped} events found no room in the recording"));
         }
         if cut_off {
             notes.push("the recording has no end: its recorder was killed".to_owned());

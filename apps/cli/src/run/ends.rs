@@ -10,12 +10,13 @@
 //! | the thread was gone from one round to the next | the sampler |
 //!
 //! Where the sampler alone knows of an end, the wait counts up to when it saw the thread last. A
-//! child that was there for less than a round was never seen, and its waits are of no length.
+//! child that was there for less than a round was never seen, and its waits are of no length; nor
+//! are those of a process in a process namespace of its own, which is seen under other ids.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 
-use antiphon_record::Snapshot;
+use antiphon_record::{Process, Snapshot};
 
 use super::TAPE;
 use super::sampler::Sampled;
@@ -23,19 +24,21 @@ use super::sampler::Sampled;
 /// Closes the waits that still go on. CMD was process `root` and ended at `end_ns` of the monotonic
 /// clock.
 pub fn close(snapshot: &mut Snapshot, sampled: &Sampled, root: u32, end_ns: u64) {
+    let name = |process: &Process| (process.pid, process.elsewhere);
     let processes: Vec<_> =
-        snapshot.processes.iter().map(|process| (process.pid, process.began_ns)).collect();
+        snapshot.processes.iter().map(|process| (name(process), process.began_ns)).collect();
     snapshot.close_waits(|process, thread, waiting| {
         let later = processes
             .iter()
-            .filter(|&&(pid, began_ns)| pid == process.pid && began_ns > process.began_ns);
+            .filter(|&&(id, began_ns)| id == name(process) && began_ns > process.began_ns);
         let replaced_ns = later.map(|&(_, began_ns)| began_ns).min();
         // What is from before the wait is of another thread, which had the same id.
         let last_seen = sampled.waiting.get(&(process.pid, thread.tid));
-        let last_seen = last_seen.filter(|seen| seen.there_ns >= waiting.since_ns);
+        let here = !process.elsewhere;
+        let last_seen = last_seen.filter(|seen| here && seen.there_ns >= waiting.since_ns);
         // The sampler tells in which round the end was. If nobody tells more, it is at the begin.
-        let is_known = process.pid == root || replaced_ns.is_some();
-        let gone_ns = if is_there(process.pid, thread.tid) {
+        let is_known = here && process.pid == root || replaced_ns.is_some();
+        let gone_ns = if here && is_there(process.pid, thread.tid) {
             end_ns
         } else if is_known {
             last_seen.and_then(|seen| seen.gone_ns).unwrap_or(end_ns)
@@ -62,11 +65,12 @@ fn is_there(pid: u32, tid: u32) -> bool {
 mod tests {
     use super::super::sampler::LastSeen;
     use super::*;
-    use antiphon_record::{Histogram, Kind, Lock, Process, Row, Thread, Waiting};
+    use antiphon_record::{Histogram, Kind, Lock, Row, Thread, Waiting};
 
     /// A thread of process `pid` that has waited since 100.
     fn waits(pid: u32, tid: u32) -> Snapshot {
-        let process = |began_ns| Process { pid, parent: None, began_ns, light: false };
+        let process =
+            |began_ns| Process { pid, parent: None, began_ns, light: false, elsewhere: false };
         let waiting = Waiting { row: 0, lock: 0, site: None, since_ns: 100 };
         Snapshot {
             processes: vec![process(50)],
@@ -119,6 +123,10 @@ mod tests {
         assert_eq!(waited(&snapshot, None, 1), 0);
         assert_eq!(waited(&snapshot, seen(400, None), 1), 300);
         assert_eq!(waited(&snapshot, seen(400, Some(500)), 1), 300);
+        // Another has the id here.
+        let mut elsewhere = snapshot.clone();
+        elsewhere.processes[0].elsewhere = true;
+        assert_eq!(waited(&elsewhere, seen(400, None), GONE), 0);
         for began_ns in [600, 300, 20] {
             snapshot.processes.push(Process { began_ns, ..snapshot.processes[0].clone() });
         }

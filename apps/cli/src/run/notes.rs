@@ -139,7 +139,8 @@ mod tests {
     }
 
     fn started() -> Snapshot {
-        let process = |light| Process { pid: 1, parent: None, began_ns: 1, light };
+        let process =
+            |light| Process { pid: 1, parent: None, began_ns: 1, light, elsewhere: false };
         Snapshot {
             started: 1,
             processes: vec![process(true), process(false)],

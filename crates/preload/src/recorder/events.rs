@@ -100,7 +100,7 @@ pub(crate) fn notifies(condition: usize, all: bool) {
 #[inline(never)]
 fn note(code: Code, flags: u8, object: u32) {
     let (Some(roll), Some(writer)) = (roll(), writer()) else { return };
-    let Some(process) = process(writer) else { return };
+    let Some(process) = process(writer) else { return roll.lost() };
     let thread = thread::current();
     let now = ticks::now();
     let write = |time, code, flags, object| {

@@ -51,10 +51,8 @@ impl Visit {
     /// The visitor has the lock alone, after a wait. In the full mode the hold begins.
     pub(crate) fn acquired_alone(self, lock: Noted<'_>, site: usize) {
         self.acquired();
-        if mode::records_all()
-            && let Some(process) = process(self.writer)
-        {
-            self.note(lock, tag(process, site));
+        if mode::records_all() {
+            self.note(lock, tag(process(self.writer), site));
             self.begin_alone(lock, false);
         }
     }
@@ -62,10 +60,8 @@ impl Visit {
     /// As [`acquired_alone`](Self::acquired_alone), of one that the visitor has to read.
     pub(crate) fn acquired_shared(self, lock: Noted<'_>, site: usize) {
         self.acquired();
-        if mode::records_all()
-            && let Some(process) = process(self.writer)
-        {
-            self.begin_shared(lock, tag(process, site), false);
+        if mode::records_all() {
+            self.begin_shared(lock, tag(process(self.writer), site), false);
         }
     }
 
@@ -147,14 +143,14 @@ impl Visit {
 /// may read and write its note.
 pub(crate) fn alone_at_once(lock: Noted<'_>, kind: Kind, site: usize, tried: bool) {
     let Some(writer) = writer() else { return };
-    let Some(process) = process(writer) else { return };
+    let process = process(writer);
     let tag = tag(process, site);
     let kept = RowWriter::from_bits(lock.note.row.load(Relaxed));
     let kept = kept.filter(|_| lock.note.tag.load(Relaxed) == tag);
     let visit = match kept {
         Some(row) => Visit { writer, thread: thread_record(writer, process), row, kind },
         None => {
-            let Some(visit) = visit_of(writer, kind, lock.address, site) else { return };
+            let visit = visit_of(writer, kind, lock.address, site);
             visit.note(lock, tag);
             visit
         }
@@ -167,7 +163,7 @@ pub(crate) fn alone_at_once(lock: Noted<'_>, kind: Kind, site: usize, tried: boo
 /// from the same site last, at this depth, nothing has to be looked up.
 pub(crate) fn shared_at_once(lock: Noted<'_>, site: usize, tried: bool) {
     let Some(writer) = writer() else { return };
-    let Some(process) = process(writer) else { return };
+    let process = process(writer);
     let tag = tag(process, site);
     let thread = thread::current();
     let kept = thread.held.get(thread.holding.load(Relaxed) as usize).filter(|slot| {
@@ -176,17 +172,17 @@ pub(crate) fn shared_at_once(lock: Noted<'_>, site: usize, tried: bool) {
     let row = kept.and_then(|slot| RowWriter::from_bits(slot.row.load(Relaxed) & !TRIED));
     let kind = Kind::Read;
     let visit = match row {
-        Some(row) => Some(Visit { writer, thread: thread_record(writer, process), row, kind }),
+        Some(row) => Visit { writer, thread: thread_record(writer, process), row, kind },
         None => visit_of(writer, kind, lock.address, site),
     };
-    if let Some(visit) = visit {
-        visit.acquired();
-        visit.begin_shared(lock, tag, tried);
-    }
+    visit.acquired();
+    visit.begin_shared(lock, tag, tried);
 }
 
 /// Tells sites and processes apart, as far as 32 bits can. Never zero.
-fn tag(process: u32, site: usize) -> u32 {
+fn tag(process: Option<u32>, site: usize) -> u32 {
+    // Those without a record are one.
+    let process = process.unwrap_or(u32::MAX);
     (site as u32 ^ process.wrapping_mul(0x9e37_79b1)) | 1
 }
 

@@ -5,7 +5,7 @@ use std::io;
 
 use super::{Batch, CHUNKS, Chunk, EVENTS, Head, Mapped, RollLayout, Shelf};
 use crate::Kind;
-use crate::layout::{FILE_BYTES, LOCK, MODULE, MODULES, ROW, ROWS, SITE};
+use crate::layout::{FILE_BYTES, LOCK, MODULE, MODULES, PROCESS, ProcessRecord, ROW, ROWS, SITE};
 use crate::layout::{split_address_key, split_row_key};
 use crate::program::read_path;
 use crate::reader::Recording;
@@ -75,6 +75,17 @@ impl Recording {
     /// Those of reading and writing the file.
     pub fn reclaim(&self, gone: impl FnMut(&Head) -> bool) -> io::Result<Vec<Batch>> {
         super::reclaim(self, gone)
+    }
+
+    /// The process namespace in which the ids of a process mean something, by the kernel's number
+    /// of that; 0 if it could not say.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the file.
+    pub fn namespace(&self, process: u32) -> io::Result<u64> {
+        let word = offset_of!(ProcessRecord, namespace) / 8;
+        Ok(self.record(PROCESS, process as usize)?[word])
     }
 
     /// Of a row that a note names: the records of its lock and of its site, if they were to be had.

@@ -152,11 +152,16 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
         self.append(pen, at, note);
     }
 
-    /// An event has no place. Counted for all, because this thread may never have a chunk in which
-    /// to say so.
+    /// Counts an event that has no place: for all, because its thread may never have a chunk in
+    /// which to say so.
+    #[cold]
+    pub fn lost(self) {
+        self.file.dropped.fetch_add(1, Relaxed);
+    }
+
     #[cold]
     fn drop(self, pen: &Pen<M>) {
-        self.file.dropped.fetch_add(1, Relaxed);
+        self.lost();
         pen.lost.store(pen.lost.load(Relaxed).saturating_add(1), Relaxed);
     }
 
