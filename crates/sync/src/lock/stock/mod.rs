@@ -11,6 +11,7 @@
 //! compare with and not for programs. Where a platform can't tell whether an owner runs, it is
 //! taken to ([`Platform::runs`](antiphon_platform::Platform::runs)).
 
+mod list;
 mod mutex;
 mod osq;
 mod qspinlock;

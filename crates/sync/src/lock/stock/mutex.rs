@@ -7,8 +7,7 @@
 //! |---|---|---|
 //! | 0–3 | `owner` | thread of the owner, above 3 flags; 0 is free |
 //! | 4–7 | `spinners` | tail of the queue of those that spin |
-//! | 8–11 | `list_lock` | a [`QSpinLock`] for what follows |
-//! | 12–19 | `first`, `last` | who sleeps, in order |
+//! | 8–19 | `sleepers` | who sleeps, in order: a [`WaitList`] |
 //!
 //! ```text
 //!   fast   free ──exchange──► owner
@@ -17,7 +16,7 @@
 //!   unlock WAITERS: wakes the first. HANDOFF: the lock is the first's (PICKUP), and nobody else's
 //! ```
 //!
-//! - LMUTEX-1: WAITERS is set while the list is not empty; both change with `list_lock` held.
+//! - LMUTEX-1: WAITERS is set while the list is not empty; both change with that locked.
 //! - LMUTEX-2: who is on the list stays there until it has the lock.
 //! - LMUTEX-4: the first is woken after the lock was released or given; who was woken looks at the
 //!   lock before it sleeps again.
@@ -26,10 +25,10 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, ThreadId, WaiterRef};
+use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, ThreadId};
 
+use super::list::WaitList;
 use super::osq::{PIECE_NS, SpinQueue, may_spin};
-use super::qspinlock::QSpinLock;
 use crate::lock::classic::node::Node;
 
 const WAITERS: u32 = 1;
@@ -45,9 +44,7 @@ const THREAD_SHIFT: u32 = 3;
 pub struct LinuxMutex<P: Platform> {
     owner: P::U32,
     spinners: SpinQueue<P>,
-    list_lock: QSpinLock<P>,
-    first: P::U32,
-    last: P::U32,
+    sleepers: WaitList<P>,
 }
 
 /// The word of the owner, unpacked.
@@ -66,13 +63,8 @@ impl Owner {
 
 impl<P: Platform> LinuxMutex<P> {
     /// A free lock.
-    pub const NEW: Self = Self {
-        owner: P::U32::ZERO,
-        spinners: SpinQueue::NEW,
-        list_lock: QSpinLock::NEW,
-        first: P::U32::ZERO,
-        last: P::U32::ZERO,
-    };
+    pub const NEW: Self =
+        Self { owner: P::U32::ZERO, spinners: SpinQueue::NEW, sleepers: WaitList::NEW };
 
     /// Acquires the lock: spins while its owner runs, then sleeps until it is had. Naps where no
     /// node is to be had.
@@ -141,14 +133,25 @@ impl<P: Platform> LinuxMutex<P> {
                 return;
             }
         };
-        self.list(|| self.push(&me));
+        self.sleepers.with(|list| {
+            // Relaxed: handed on with the list. LMUTEX-1.
+            me.waiter.wants.store(Owner::of::<P>(), Relaxed);
+            list.push(&me, || {
+                self.owner.fetch_or(WAITERS, Relaxed);
+            });
+        });
         let mut first = false;
         while !(self.take(first) || first && self.spin(true)) {
             // LMUTEX-4. Why it has returned does not matter: the owner's word tells.
             let _ = P::park(me.waiter, None);
-            first = self.list(|| self.first.load(Relaxed) == me.bits());
+            first = self.sleepers.with(|list| list.is_first(&me));
         }
-        self.list(|| self.pop(&me));
+        self.sleepers.with(|list| {
+            if list.remove(&me) {
+                // Relaxed: as above. LMUTEX-1.
+                self.owner.fetch_and(!(WAITERS | HANDOFF), Relaxed);
+            }
+        });
         me.give();
     }
 
@@ -186,9 +189,11 @@ impl<P: Platform> LinuxMutex<P> {
     #[cold]
     fn unlock_contended(&self) {
         // LMUTEX-1, LMUTEX-2: if there are flags, there is a first, and it stays.
-        let Some((first, thread)) = self.list(|| self.peek()) else {
-            unreachable!("flags say that somebody sleeps")
-        };
+        let first = self.sleepers.with(|list| {
+            // Relaxed: as where it was written.
+            list.first().map(|first| (first.reference(), first.waiter.wants.load(Relaxed)))
+        });
+        let Some((first, thread)) = first else { unreachable!("flags say that somebody sleeps") };
         let mut seen = self.owner.load(Relaxed);
         loop {
             let given = if seen & HANDOFF != 0 { thread | PICKUP } else { 0 };
@@ -200,57 +205,6 @@ impl<P: Platform> LinuxMutex<P> {
         }
         if let Some(first) = first {
             P::unpark(first);
-        }
-    }
-
-    /// Runs `work` with `list_lock` held.
-    fn list<R>(&self, work: impl FnOnce() -> R) -> R {
-        self.list_lock.lock();
-        let result = work();
-        // SAFETY: locked above.
-        unsafe { self.list_lock.unlock() };
-        result
-    }
-
-    /// Puts the caller last.
-    fn push(&self, me: &Node<P>) {
-        // Relaxed, all here and below: handed on with `list_lock`.
-        me.waiter.next.store(0, Relaxed);
-        me.waiter.wants.store(Owner::of::<P>(), Relaxed);
-        match Node::<P>::at(self.last.load(Relaxed)) {
-            Some(last) => last.waiter.next.store(me.bits(), Relaxed),
-            None => {
-                self.first.store(me.bits(), Relaxed);
-                self.owner.fetch_or(WAITERS, Relaxed);
-            }
-        }
-        self.last.store(me.bits(), Relaxed);
-    }
-
-    /// The first, to be woken: whom to wake, and what to write for its thread.
-    fn peek(&self) -> Option<(Option<WaiterRef>, u32)> {
-        let first = Node::<P>::at(self.first.load(Relaxed))?;
-        Some((first.reference(), first.waiter.wants.load(Relaxed)))
-    }
-
-    /// Takes the caller off the list, who has the lock.
-    fn pop(&self, me: &Node<P>) {
-        let next = me.waiter.next.load(Relaxed);
-        let mut before = None;
-        let mut at = Node::<P>::at(self.first.load(Relaxed));
-        while let Some(node) = at.take_if(|node| node.bits() != me.bits()) {
-            at = Node::at(node.waiter.next.load(Relaxed));
-            before = Some(node);
-        }
-        match &before {
-            Some(before) => before.waiter.next.store(next, Relaxed),
-            None => self.first.store(next, Relaxed),
-        }
-        if next == 0 {
-            self.last.store(before.map_or(0, |before| before.bits()), Relaxed);
-        }
-        if self.first.load(Relaxed) == 0 {
-            self.owner.fetch_and(!(WAITERS | HANDOFF), Relaxed);
         }
     }
 }
