@@ -11,8 +11,8 @@ use crate::{About, Error, Event, Lock, LockKind, Site, Tables, Trace};
 /// size.
 const MAX_THREADS: usize = 1 << 20;
 
-/// The same for locks and call sites.
-const MAX_NAMES: usize = 1 << 22;
+/// Longer than a recording takes, in nanoseconds: over two years. Sums of some are no overflow.
+const MAX_NS: u64 = 1 << 56;
 
 /// Reads traces.
 #[derive(Debug)]
@@ -29,7 +29,8 @@ struct Block {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads a whole trace. Takes memory for some times the file's size at most.
+    /// Reads a whole trace. Takes memory for some times the file's size at most, and for the names
+    /// of a million threads.
     ///
     /// A file that ends within a block or before the tables was cut off: what is whole is returned,
     /// and [`Trace::cut_off`] says so.
@@ -56,7 +57,7 @@ impl<R: Read> Reader<R> {
                 }
             }
         }
-        Ok(cut_off(about, events))
+        cut_off(about, events, reader.offset)
     }
 
     fn header(&mut self) -> Result<(), Error> {
@@ -145,6 +146,9 @@ fn take_events(block: &Block, threads: &mut Vec<Vec<Event>>) -> Result<(), Error
     let mut before_ns = 0;
     for at in 0..count {
         let event = decode(&mut rest, before_ns).ok_or_else(|| damaged("an unknown event"))?;
+        if event.at_ns > MAX_NS {
+            return Err(damaged("an event at a time that can't be"));
+        }
         if at == 0 && event.at_ns < last_ns {
             return Err(damaged("events that are not in the order of time"));
         }
@@ -185,7 +189,14 @@ fn whole(
 }
 
 fn is_known(what: What, [locks, sites, threads]: [usize; 3]) -> bool {
-    let (lock, site, thread) = match what {
+    let (lock, site, thread) = names(what);
+    let within = |place: Option<u32>, size| place.is_none_or(|place| (place as usize) < size);
+    within(lock, locks) && within(site, sites) && within(thread, threads)
+}
+
+/// The lock, the site and the thread that an event names.
+fn names(what: What) -> (Option<u32>, Option<u32>, Option<u32>) {
+    match what {
         What::Begins | What::Ends | What::Off { .. } => (None, None, None),
         What::Waits { lock, site } | What::Takes { lock, site, .. } => {
             (Some(lock), Some(site), None)
@@ -198,44 +209,41 @@ fn is_known(what: What, [locks, sites, threads]: [usize; 3]) -> bool {
         What::Creates { thread } | What::Joins { thread } | What::Joined { thread } => {
             (None, None, Some(thread))
         }
-    };
-    let within = |place: Option<u32>, size| place.is_none_or(|place| (place as usize) < size);
-    within(lock, locks) && within(site, sites) && within(thread, threads)
+    }
 }
 
 /// What can be had of a trace without tables: its threads, and locks of the kinds that tells what
-/// was done to them.
-fn cut_off(about: About, events: Vec<Vec<Event>>) -> Trace {
-    let mut locks = Vec::new();
-    let mut sites = Vec::new();
-    for event in events.iter().flatten() {
-        name(event.what, &mut locks, &mut sites);
-    }
-    let threads = events.into_iter().map(|events| crate::Thread { events, ..Default::default() });
-    let threads = threads.collect();
-    Trace { about, locks, sites, threads, cut_off: true, ..Trace::default() }
-}
-
-/// Enters what an event names, as far as it is known.
-fn name(what: What, locks: &mut Vec<Lock>, sites: &mut Vec<Site>) {
-    let (lock, kind, site) = match what {
-        What::Waits { lock, site } => (lock, LockKind::Mutex, Some(site)),
-        What::Takes { lock, site, shared: true, .. } => (lock, LockKind::RwLock, Some(site)),
-        What::Takes { lock, site, .. } => (lock, LockKind::Mutex, Some(site)),
-        What::GivesUp { lock } | What::Releases { lock } => (lock, LockKind::Mutex, None),
-        What::Sleeps { condition, site } => (condition, LockKind::Condition, Some(site)),
-        What::Wakes { condition, .. } | What::Notifies { condition, .. } => {
-            (condition, LockKind::Condition, None)
+/// was done to them. The file ends at `offset`.
+fn cut_off(about: About, events: Vec<Vec<Event>>, offset: u64) -> Result<Trace, Error> {
+    let whats = || events.iter().flatten().map(|event| event.what);
+    let mut sizes = [0, 0, events.len()];
+    for what in whats() {
+        let (lock, site, thread) = names(what);
+        for (size, place) in sizes.iter_mut().zip([lock, site, thread]) {
+            *size = place.map_or(0, |place| place as usize + 1).max(*size);
         }
-        _ => return,
-    };
-    let [lock, site] = [Some(lock), site].map(|place| place.map_or(0, |place| place as usize + 1));
-    let unknown = Lock { kind: LockKind::Mutex, address: 0, process: 0 };
-    locks.resize(locks.len().max(lock.min(MAX_NAMES)), unknown);
-    sites.resize(sites.len().max(site.min(MAX_NAMES)), Site::default());
-    if kind != LockKind::Mutex
-        && let Some(lock) = locks.get_mut(lock - 1)
-    {
-        lock.kind = kind;
     }
+    // Numbers are given out as things are met: in an event, in one that a thread's next may come
+    // before, or as what a thread does.
+    let most = whats().count() + 2 * events.len();
+    if sizes.iter().any(|size| *size > most) {
+        return Err(Error::damaged(offset, "an event before it names what can't be"));
+    }
+    let mut locks = vec![Lock { kind: LockKind::Mutex, address: 0, process: 0 }; sizes[0]];
+    for what in whats() {
+        match what {
+            What::Takes { lock, shared: true, .. } => locks[lock as usize].kind = LockKind::RwLock,
+            What::Sleeps { condition, .. }
+            | What::Wakes { condition, .. }
+            | What::Notifies { condition, .. } => {
+                locks[condition as usize].kind = LockKind::Condition;
+            }
+            _ => {}
+        }
+    }
+    let sites = vec![Site::default(); sizes[1]];
+    let mut threads: Vec<_> =
+        events.into_iter().map(|events| crate::Thread { events, ..Default::default() }).collect();
+    threads.resize(sizes[2], crate::Thread::default());
+    Ok(Trace { about, locks, sites, threads, cut_off: true, ..Trace::default() })
 }

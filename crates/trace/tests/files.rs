@@ -196,6 +196,31 @@ fn errors_say_what_to_do() {
 }
 
 #[test]
+fn what_cannot_be_is_refused_though_no_table_says_so() {
+    let cut_off = |at_ns, what: What| {
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes, &about()).unwrap();
+        writer.events(1, &[Event { at_ns, what }]).unwrap();
+        read(&bytes)
+    };
+    let joins = |thread| What::Joins { thread };
+    let trace = cut_off(1 << 56, joins(2)).unwrap();
+    assert_eq!((trace.cut_off, trace.threads.len()), (true, 3));
+    let trace = cut_off(1, What::Waits { lock: 4, site: 0 }).unwrap();
+    assert_eq!((trace.locks.len(), trace.sites.len()), (5, 1));
+    for (at_ns, what) in [
+        (1, What::Releases { lock: 5 }),
+        (1, What::Waits { lock: u32::MAX, site: 0 }),
+        (1, What::Takes { lock: 0, site: u32::MAX, shared: false, tried: false }),
+        (1, joins(u32::MAX)),
+        ((1 << 56) + 1, What::Ends),
+        (u64::MAX, What::Ends),
+    ] {
+        assert!(matches!(cut_off(at_ns, what), Err(Error::Damaged { .. })), "{what:?}");
+    }
+}
+
+#[test]
 fn what_is_in_no_table_is_refused() {
     let write = |thread: u32, what: What| {
         let mut bytes = Vec::new();
