@@ -275,7 +275,8 @@ pub(crate) fn address_key(process: u64, kind: u64, address: u64) -> u64 {
 /// Takes an [`address_key`] apart: process, kind, address.
 pub(crate) fn split_address_key(key: u64) -> (u64, u64, u64) {
     let high = key >> ADDRESS_BITS;
-    let process = (high & ((1 << PROCESS_BITS) - 1)) - 1;
+    // A program may have written over its recording: what names no process names one that is not.
+    let process = (high & ((1 << PROCESS_BITS) - 1)).wrapping_sub(1);
     (process, high >> PROCESS_BITS, key & ((1 << ADDRESS_BITS) - 1))
 }
 

@@ -184,10 +184,11 @@ impl Recording {
         let words = self.words(ROW)?;
         let places = Places::of(&words, ROW);
         let mut rows = Vec::new();
-        let mut depths = vec![0; DEPTHS];
+        let mut depths = vec![0_u64; DEPTHS];
         let mut count = |body: &[u64]| {
             for (depth, more) in depths.iter_mut().zip(&body[field!(depths)..]) {
-                *depth += more;
+                // Over a recording a program may have written.
+                *depth = depth.wrapping_add(*more);
             }
         };
         for (index, record) in places.records(&words, ROW) {
