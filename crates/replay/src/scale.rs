@@ -4,7 +4,7 @@
 //! of them they are *workers*, and there may be another number of them. All others stay as they
 //! are. [`Work`] says what becomes of the work.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::plan::{Plan, Program};
@@ -14,8 +14,9 @@ use crate::step::{Step, Timed};
 /// What a number of threads other than the recorded one means for the work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Work {
-    /// All workers together do what was recorded. What each did is cut where it held no lock; the
-    /// pieces lie in the order of time, and each worker that is free takes the next.
+    /// All workers together do what was recorded. What each did is cut where it held no lock and
+    /// came to one that other workers take, too, or waited; the pieces lie in the order of time,
+    /// and each worker that is free takes the next.
     #[default]
     Fixed,
     /// Each worker does what one recorded worker did: all work grows with their number. Which one
@@ -126,10 +127,11 @@ impl Script {
     /// The work of a role, in pieces.
     fn deals(&mut self, role: &[usize], workers: usize) {
         let plan = Arc::clone(&self.plan);
+        let common = common(&plan, role);
         let mut pieces = Vec::new();
         for &number in role {
             let thread = &plan.threads[number];
-            let cut = cut(&thread.steps);
+            let cut = cut(&thread.steps, &common);
             if let Some(end) = thread.end {
                 // Somebody else may do the last piece before the others are done.
                 self.tokens[end as usize] = cut.len() as u32;
@@ -191,17 +193,35 @@ fn bare(steps: &[Timed]) -> Vec<Step> {
     steps.iter().map(|timed| timed.step).collect()
 }
 
+/// The locks that two workers or more take. What one alone takes guards its own state: another
+/// could not go on from there, as a block that is compressed bit by bit is one worker's.
+fn common(plan: &Plan, role: &[usize]) -> HashSet<u32> {
+    let mut taken_by: HashMap<u32, usize> = HashMap::new();
+    let mut common = HashSet::new();
+    for &number in role {
+        for timed in &plan.threads[number].steps {
+            if let Step::Lock { lock, .. } = timed.step
+                && *taken_by.entry(lock).or_insert(number) != number
+            {
+                common.insert(lock);
+            }
+        }
+    }
+    common
+}
+
 /// The pieces of a thread's work: each ends where the thread holds nothing and next waits or takes
-/// a lock. So each step that waits for another stands in front of its piece, and in the order of
-/// time it comes behind what it waits for.
-fn cut(steps: &[Timed]) -> Vec<&[Timed]> {
+/// a common lock. So each step that waits for another stands in front of its piece, and in the
+/// order of time it comes behind what it waits for.
+fn cut<'a>(steps: &'a [Timed], common: &HashSet<u32>) -> Vec<&'a [Timed]> {
     let mut held = 0u32;
     let mut pieces = Vec::new();
     let mut begin = 0;
     let mut worked = false;
     for (at, timed) in steps.iter().enumerate() {
         let waits = matches!(timed.step, Step::Await { .. });
-        if at > begin && held == 0 && (waits || (worked && is_lock(timed.step))) {
+        let meets = matches!(timed.step, Step::Lock { lock, .. } if common.contains(&lock));
+        if at > begin && held == 0 && (waits || (worked && meets)) {
             pieces.push(&steps[begin..at]);
             begin = at;
             worked = false;
@@ -219,10 +239,6 @@ fn cut(steps: &[Timed]) -> Vec<&[Timed]> {
         pieces.push(&steps[begin..]);
     }
     pieces
-}
-
-fn is_lock(step: Step) -> bool {
-    matches!(step, Step::Lock { .. })
 }
 
 /// The roles of a plan that have two threads or more. A process's first thread is no worker: nobody

@@ -5,8 +5,9 @@
 //!
 //! A replay must never hang, though its threads come to their locks in another order than recorded:
 //!
-//! - Who waits for a token looks again after ten times as long as that took when recorded, 10 ms
-//!   at least. If no thread has done anything since, it goes on without: a *fall-back*.
+//! - Who waits for a token looks again after 10 ms. If each thread waits for another then, and none
+//!   has done anything since, it goes on without: a *fall-back*. One that has a lock which others
+//!   wait for goes first, as that is what they came to in another order.
 //! - Who would wait for a lock that can't be given back until the caller goes on goes without: the
 //!   same. Each circle of owners is closed by the one that asks last, who sees it whole.
 
@@ -24,10 +25,8 @@ use crate::scale::{Actor, Script};
 use crate::step::Step;
 use crate::subject::{Subject, Taken};
 
-/// How long to wait for a token before one looks whether anything goes on, at least.
+/// How long to wait for a token before one looks whether anything goes on.
 const PATIENCE_NS: u64 = 10_000_000;
-/// How many times as long as recorded.
-const PATIENCE: u64 = 10;
 /// A replay that takes so many times as long as all that is done in it, one after the other, is
 /// given up.
 const GIVEN_UP: u64 = 100;
@@ -102,8 +101,8 @@ struct State {
     next: Vec<usize>,
     /// Which actors have a lock.
     owners: Vec<Vec<usize>>,
-    /// Which lock an actor waits for.
-    waits: Vec<Option<u32>>,
+    /// What an actor waits for.
+    waits: Vec<Waits>,
     /// How many steps were done: whether anything goes on.
     steps: u64,
     takes: u64,
@@ -116,12 +115,24 @@ struct State {
     sites: Vec<SiteTimes>,
 }
 
+/// What an actor waits for, until that is there. Who wants a core and has none waits for nothing:
+/// it gets one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    No,
+    Lock(u32),
+    Token,
+    /// It is over, and waits for nothing any more.
+    Over,
+}
+
 /// Something to wait for.
 #[derive(Clone, Default)]
 struct Token {
     /// How often it has to be signalled still.
     left: u32,
-    waiters: Vec<WaiterRef>,
+    /// Actors, and what they sleep on.
+    waiters: Vec<(usize, WaiterRef)>,
 }
 
 impl Stage {
@@ -133,7 +144,7 @@ impl Stage {
             tokens: script.tokens.iter().map(token).collect(),
             next: vec![0; script.pools.len()],
             owners: vec![Vec::new(); plan.locks.len()],
-            waits: vec![None; script.threads()],
+            waits: vec![Waits::No; script.threads()],
             sites: vec![SiteTimes::default(); plan.sites],
             ..State::default()
         };
@@ -157,12 +168,36 @@ impl State {
                 if owner == actor {
                     return true;
                 }
-                let waits = self.waits[owner].filter(|next| !seen.contains(next));
-                seen.extend(waits);
+                if let Waits::Lock(next) = self.waits[owner]
+                    && !seen.contains(&next)
+                {
+                    seen.push(next);
+                }
             }
             at += 1;
         }
         false
+    }
+
+    /// Whether each actor waits for another, or is over.
+    fn is_stuck(&self) -> bool {
+        self.waits.iter().all(|waits| match *waits {
+            Waits::No => false,
+            // If nobody has it, it is about to be had.
+            Waits::Lock(lock) => !self.owners[lock as usize].is_empty(),
+            Waits::Token | Waits::Over => true,
+        })
+    }
+
+    /// Whether `actor`, when all are stuck, is one to go on without its token: it has a lock that
+    /// others wait for, or nobody who waits for a token has.
+    fn is_to_go_on(&self, actor: usize) -> bool {
+        let wanted = self.waits.iter().filter_map(|waits| match *waits {
+            Waits::Lock(lock) => Some(&self.owners[lock as usize]),
+            _ => None,
+        });
+        let mut keeps_out = wanted.flatten().filter(|&&owner| self.waits[owner] == Waits::Token);
+        keeps_out.clone().next().is_none() || keeps_out.any(|&owner| owner == actor)
     }
 }
 
@@ -220,6 +255,7 @@ impl<'a> Player<'a> {
         let mut state = self.stage.state.borrow_mut();
         state.lived_ns += end_ns - began_ns;
         state.end_ns = state.end_ns.max(end_ns);
+        state.waits[self.actor] = Waits::Over;
         drop(state);
         Sim::arena().give(self.id);
     }
@@ -237,7 +273,7 @@ impl<'a> Player<'a> {
             Step::Block { ns } => self.sleeps(ns),
             Step::Lock { lock, site, shared } => self.takes(lock, site, shared),
             Step::Unlock { lock } => self.gives(lock),
-            Step::Await { token, took_ns } => self.awaits(token, took_ns),
+            Step::Await { token, .. } => self.awaits(token),
             Step::Signal { token } => self.signals(token),
         }
         self.stage.state.borrow_mut().steps += 1;
@@ -264,7 +300,7 @@ impl<'a> Player<'a> {
                 state.fallbacks += 1;
                 return;
             }
-            state.waits[self.actor] = Some(lock);
+            state.waits[self.actor] = Waits::Lock(lock);
         }
         let subject = &self.stage.locks[lock as usize];
         if shared {
@@ -275,7 +311,7 @@ impl<'a> Player<'a> {
         let since_ns = now();
         {
             let mut state = self.stage.state.borrow_mut();
-            state.waits[self.actor] = None;
+            state.waits[self.actor] = Waits::No;
             state.owners[lock as usize].push(self.actor);
             state.takes += 1;
             let waited_ns = since_ns - from_ns;
@@ -309,20 +345,20 @@ impl<'a> Player<'a> {
         unsafe { if shared { subject.unlock_read() } else { subject.unlock() } }
     }
 
-    fn awaits(&self, token: u32, took_ns: u64) {
+    fn awaits(&self, token: u32) {
         let token = token as usize;
-        let patience_ns = took_ns.saturating_mul(PATIENCE).max(PATIENCE_NS);
-        let (mut steps, is_due) = {
+        let mut steps = {
             let mut state = self.stage.state.borrow_mut();
             state.awaits += 1;
-            (state.steps, state.tokens[token].left == 0)
+            if state.tokens[token].left == 0 {
+                return;
+            }
+            state.tokens[token].waiters.push((self.actor, self.name));
+            state.waits[self.actor] = Waits::Token;
+            state.steps
         };
-        if is_due {
-            return;
-        }
-        self.stage.state.borrow_mut().tokens[token].waiters.push(self.name);
         let from_ns = now();
-        let mut until_ns = from_ns.saturating_add(patience_ns);
+        let mut until_ns = from_ns.saturating_add(PATIENCE_NS);
         loop {
             self.parks(until_ns);
             let mut state = self.stage.state.borrow_mut();
@@ -332,15 +368,17 @@ impl<'a> Player<'a> {
             if now() < until_ns {
                 continue;
             }
-            if state.steps == steps {
+            if state.steps == steps && state.is_stuck() && state.is_to_go_on(self.actor) {
                 state.fallbacks += 1;
                 state.lost_ns += now() - from_ns;
                 // It goes on, and whoever waits for it may.
                 state.steps += 1;
+                state.waits[self.actor] = Waits::No;
+                state.tokens[token].waiters.retain(|&(actor, _)| actor != self.actor);
                 return;
             }
             steps = state.steps;
-            until_ns = now().saturating_add(patience_ns);
+            until_ns = now().saturating_add(PATIENCE_NS);
         }
     }
 
@@ -349,8 +387,13 @@ impl<'a> Player<'a> {
             let mut state = self.stage.state.borrow_mut();
             let token = &mut state.tokens[token as usize];
             token.left = token.left.saturating_sub(1);
-            if token.left > 0 { Vec::new() } else { std::mem::take(&mut token.waiters) }
+            let due = token.left == 0;
+            let waiters = if due { std::mem::take(&mut token.waiters) } else { Vec::new() };
+            for &(actor, _) in &waiters {
+                state.waits[actor] = Waits::No;
+            }
+            waiters
         };
-        waiters.into_iter().for_each(Sim::unpark);
+        waiters.into_iter().for_each(|(_, waiter)| Sim::unpark(waiter));
     }
 }

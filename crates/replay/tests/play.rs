@@ -121,6 +121,72 @@ fn who_waits_with_a_lock_for_one_who_needs_it_goes_on_without() {
 }
 
 #[test]
+fn who_waits_for_one_that_computes_waits_for_long() {
+    // It slept for a moment, as it had had no CPU until then: in the replay it has one at once.
+    let begins_late = What::Off { blocked_ns: 0, queued_ns: 59_000_000 };
+    let sleeper = [
+        (0, What::Begins),
+        (59_000_000, begins_late),
+        (59_000_000, What::Sleeps { condition: 3, site: 0 }),
+        (60_000_000, What::Wakes { condition: 3, notified: true }),
+        (60_001_000, What::Ends),
+    ];
+    let waker = [
+        (0, What::Begins),
+        (59_990_000, What::Notifies { condition: 3, all: false }),
+        (60_000_000, What::Ends),
+    ];
+    let plan = plan(&trace(vec![thread(0, &sleeper), thread(0, &waker)]));
+    let played = play(&Arc::new(Script::recorded(&plan)), GLIBC, 1);
+    assert_eq!((played.awaits, played.fallbacks), (1, 0));
+    assert!((59_990_000..61_000_000).contains(&played.end_ns), "{} ns", played.end_ns);
+}
+
+#[test]
+fn who_keeps_others_out_goes_on_first() {
+    // As above, the first thread has the lock already. The third came to its wait before, and what
+    // it waits for comes behind what the first does.
+    let notified = |condition| What::Wakes { condition, notified: true };
+    let sleeper = [
+        (0, takes(0)),
+        (100_000, What::Sleeps { condition: 3, site: 0 }),
+        (500_000, notified(3)),
+        (500_010, releases(0)),
+        (500_020, What::Notifies { condition: 4, all: false }),
+    ];
+    let waker = [
+        (200_000, takes(0)),
+        (200_010, What::Notifies { condition: 3, all: false }),
+        (200_020, releases(0)),
+    ];
+    let third = [(10, What::Sleeps { condition: 4, site: 0 }), (600_000, notified(4))];
+    let mut trace = trace(vec![thread(0, &sleeper), thread(0, &waker), thread(0, &third)]);
+    trace.locks.push(trace.locks[3].clone());
+    let played = play(&Arc::new(Script::recorded(&plan(&trace))), GLIBC, 1);
+    assert_eq!((played.takes, played.fallbacks), (2, 1));
+}
+
+#[test]
+fn what_a_worker_does_with_a_lock_of_its_own_is_one_worker_s() {
+    let worker = |own| {
+        let mut events = vec![(0, What::Begins), (10, takes(2)), (20, releases(2))];
+        for round in 1..=50 {
+            events.extend([(round * 10_000, takes(own)), (round * 10_000 + 10, releases(own))]);
+        }
+        thread(1, &events)
+    };
+    let plan = plan(&trace(vec![worker(0), worker(1)]));
+    let played = |threads| {
+        let script = Arc::new(Script::scaled(&plan, threads, Work::Fixed, 1));
+        play(&script, IDEAL, 1)
+    };
+    let (one, nine) = (played(1), played(9));
+    assert_eq!((one.takes, nine.takes), (102, 102));
+    assert!(one.end_ns > 1_000_000, "{} ns", one.end_ns);
+    assert!((500_000..600_000).contains(&nine.end_ns), "{} ns", nine.end_ns);
+}
+
+#[test]
 fn locks_taken_in_both_orders_are_no_deadlock() {
     let one = [(0, takes(0)), (1000, takes(1)), (2000, releases(1)), (2010, releases(0))];
     let other = [(0, takes(1)), (1000, takes(0)), (2000, releases(0)), (2010, releases(1))];
