@@ -58,7 +58,9 @@ impl Recorded {
 
     /// What a thread did, in words; without waits and spans, which come and go.
     fn story(&self, notes: &[Note]) -> Vec<String> {
-        let told = notes.iter().filter(|note| !matches!(note.code, Code::Waits | Code::Ran));
+        let told = notes
+            .iter()
+            .filter(|note| !matches!(note.code, Code::Waits | Code::Ran | Code::Queued));
         told.map(|note| {
             let flag = |bit: u8, name: &'static str| if note.flags & bit == 0 { "" } else { name };
             let code = format!("{:?}", note.code);
@@ -142,22 +144,26 @@ fn spans_say_whether_the_thread_ran(recorded: &Recorded, main: &[Note]) {
     let held = |shared: u8| {
         let of = |note: &Note| note.code == Code::Takes && recorded.object(note) == "rwlock";
         let taken = main.iter().position(|note| of(note) && note.flags & SHARED == shared);
-        let Some([take, next, after]) = taken.and_then(|at| main.get(at..at + 3)) else {
-            panic!("{main:?}");
-        };
+        let mut notes = taken.map_or(&main[..0], |at| &main[at..]).iter().peekable();
+        let take = notes.next().unwrap_or_else(|| panic!("{main:?}"));
         // A span in which the thread had its CPU all the time has no note of its own.
-        let (ran, release) =
-            if next.code == Code::Ran { (Some(next), after) } else { (None, next) };
+        let ran = notes.next_if(|note| note.code == Code::Ran);
+        let queued = notes.next_if(|note| note.code == Code::Queued);
+        let release = notes.next().unwrap_or_else(|| panic!("{main:?}"));
         assert_eq!(release.code, Code::Releases);
         let span_ns = clock.ns(release.time) - clock.ns(take.time);
         let (ran_ns, left) = ran.map_or((span_ns, 0), |ran| (ran.time, ran.object));
-        (span_ns, ran_ns, left)
+        (span_ns, ran_ns, left, queued.is_some())
     };
-    let (slept_ns, ran_ns, left) = held(SHARED);
+    let (slept_ns, ran_ns, left, is_told_queued) = held(SHARED);
     assert!(slept_ns >= 20_000_000 && ran_ns < slept_ns / 2, "{ran_ns} of {slept_ns}");
     assert!(left >= 1);
-    let (burnt_ns, ran_ns, _) = held(0);
+    let counts = std::path::Path::new("/proc/thread-self/schedstat").exists();
+    assert_eq!(is_told_queued, counts, "{main:?}");
+    let (burnt_ns, ran_ns, ..) = held(0);
     assert!(burnt_ns >= 19_000_000 && ran_ns >= 19_000_000, "{ran_ns} of {burnt_ns}");
+    // As the thread begins, behind its first event.
+    assert_eq!(main.get(1).is_some_and(|note| note.code == Code::Queued), counts, "{main:?}");
 }
 
 /// A recording at `path` in which no process has room any more.

@@ -36,6 +36,10 @@ pub struct Story {
     waits: bool,
     /// How long it ran in the span that ends with the next note, and how often it left the CPU.
     ran: Option<(u64, u32)>,
+    /// How long it had been in a run queue by the end of that span, since it began.
+    queued_ns: Option<u64>,
+    /// The same before that span; `None` if it has been in one since, nobody knows for how long.
+    queued_before_ns: Option<u64>,
     /// A sleep whose mutex may be released in the next note.
     sleeps: Option<Event>,
     /// Locks that it has, to find those that are released by their address.
@@ -93,6 +97,10 @@ impl Story {
                 self.ran = Some((note.time, note.object));
                 return Ok(());
             }
+            Code::Queued => {
+                self.queued_ns = Some(note.time);
+                return Ok(());
+            }
             Code::Role => {
                 let record = note.object.checked_sub(1);
                 self.role = record.map_or(0, |record| shared.names.role(record) + 1);
@@ -129,13 +137,25 @@ impl Story {
 
     /// How long of the span that ends now the thread did not run, if it was to.
     fn off(&mut self, at_ns: u64) -> Option<What> {
-        let (ran_ns, left) = self.ran.take()?;
+        let queued_ns = self.queued_ns.take();
+        let Some((ran_ns, left)) = self.ran.take() else {
+            // Its first, or it was never away.
+            self.queued_before_ns = queued_ns.or(self.queued_before_ns);
+            return None;
+        };
         let off_ns = at_ns.saturating_sub(self.last_ns).saturating_sub(ran_ns);
-        (!self.waits && off_ns >= LEAST_OFF_NS).then_some(if left == 0 {
-            What::Off { blocked_ns: 0, queued_ns: off_ns }
+        let before_ns = self.queued_before_ns.take();
+        let queued_here_ns = if left == 0 {
+            self.queued_before_ns = before_ns.filter(|_| !self.waits).map(|ns| ns + off_ns);
+            off_ns
         } else {
-            What::Off { blocked_ns: off_ns, queued_ns: 0 }
-        })
+            self.queued_before_ns = queued_ns;
+            // Not known: all of it is taken for a wait of its own accord.
+            let here_ns = queued_ns.zip(before_ns).map(|(now, before)| now.saturating_sub(before));
+            here_ns.unwrap_or(0).min(off_ns)
+        };
+        (!self.waits && off_ns >= LEAST_OFF_NS)
+            .then_some(What::Off { blocked_ns: off_ns - queued_here_ns, queued_ns: queued_here_ns })
     }
 
     /// What a note says; `None` if it is of a lock that nobody has told of.
@@ -177,7 +197,7 @@ impl Story {
             Code::Creates => What::Creates { thread: (shared.thread)(note.object) },
             Code::Joins => What::Joins { thread: (shared.thread)(note.object) },
             Code::Joined => What::Joined { thread: (shared.thread)(note.object) },
-            Code::Ran | Code::Role => return Ok(None),
+            Code::Ran | Code::Role | Code::Queued => return Ok(None),
         }))
     }
 }

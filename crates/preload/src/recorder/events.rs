@@ -5,6 +5,10 @@
 //! back takes longer. Of a span that is long the kernel is asked how much of it the thread ran, and
 //! how often it left of its own accord. So the clock of the CPU costs a system call for each span
 //! of over [`LONG_NS`], and nothing else.
+//!
+//! Who left of its own accord waited for something, and then perhaps for a CPU: on another machine
+//! the second may be nothing. Linux counts it, in a file that takes a microsecond to read; that is
+//! done where the thread was away anyway, and not at the end of a wait for a lock.
 
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -17,6 +21,7 @@ use antiphon_record::{FILE_BYTES, Kind, RowWriter};
 
 use super::{process, visit, writer};
 use crate::real::{self, forward};
+use crate::sys::File;
 use crate::thread::{self, Thread};
 use crate::{maps, sys, ticks};
 
@@ -43,6 +48,8 @@ pub(crate) struct Span {
     short: AtomicU64,
     /// How often it had left the CPU of its own accord when that was asked last.
     left: AtomicU32,
+    /// Whether the last event begins a wait: then the span is no work, whatever it was.
+    waits: AtomicU32,
 }
 
 /// The recording that is mapped at `base`, in all its length, has room for events.
@@ -112,9 +119,17 @@ fn note(code: Code, flags: u8, object: u32) {
         thread.pen.hand_over(roll.number());
         write(now, Code::Begins, 0, 0);
     }
+    let waited = thread.span.waits.load(Relaxed) != 0;
+    if thread.span.is_first() {
+        queued_ns().into_iter().for_each(|ns| write(ns, Code::Queued, 0, 0));
+    }
     if let Some((ran_ns, left)) = thread.span.ends(now) {
         write(ran_ns, Code::Ran, 0, left);
+        let queued_ns = if left == 0 || waited { None } else { queued_ns() };
+        queued_ns.into_iter().for_each(|ns| write(ns, Code::Queued, 0, 0));
     }
+    let waits = matches!(code, Code::Waits | Code::Sleeps | Code::Joins);
+    thread.span.waits.store(waits.into(), Relaxed);
     if code == Code::Ends {
         thread.pen.ends();
     }
@@ -122,6 +137,11 @@ fn note(code: Code, flags: u8, object: u32) {
 }
 
 impl Span {
+    /// Whether no event was told yet.
+    fn is_first(&self) -> bool {
+        self.last.load(Relaxed) == 0
+    }
+
     /// The span that began with the event before ends. If it may have been interrupted: how long
     /// the thread ran, in nanoseconds, and how often it left the CPU of its own accord.
     #[inline]
@@ -168,6 +188,19 @@ fn left_cpu() -> Option<u32> {
     unsafe { sys::call(libc::SYS_getrusage, args) }?;
     // SAFETY: written above, and zero is a value of all fields.
     Some(unsafe { usage.assume_init() }.ru_nvcsw as u32)
+}
+
+/// How long the calling thread has wanted a CPU and had none, in nanoseconds; `None` if the kernel
+/// does not count that. The second number of `schedstat` ("Documentation/scheduler/sched-stats.rst"
+/// of Linux).
+fn queued_ns() -> Option<u64> {
+    let mut text = [0; 64];
+    let length = File::open(c"/proc/thread-self/schedstat", libc::O_RDONLY)?.read(&mut text)?;
+    let number = text[..length].split(|&byte| byte == b' ').nth(1)?;
+    number.iter().try_fold(0_u64, |sum, &digit| {
+        let digit = (digit as char).to_digit(10)?;
+        sum.checked_mul(10)?.checked_add(digit.into())
+    })
 }
 
 /// A function that a thread begins in.
@@ -307,5 +340,6 @@ impl Thread {
         self.pen.hand_over(0);
         UNBEGUN.store(0, Relaxed);
         self.span.last.store(0, Relaxed);
+        self.span.waits.store(0, Relaxed);
     }
 }

@@ -3,7 +3,7 @@
 /// What a thread did, as it is noted in passing: objects are numbers of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// When, in ticks; for [`Code::Ran`] nanoseconds of the CPU.
+    /// When, in ticks; for [`Code::Ran`] and [`Code::Queued`] nanoseconds.
     pub time: u64,
     /// What.
     pub code: Code,
@@ -48,10 +48,13 @@ pub enum Code {
     Ran,
     /// What the thread does; object: 1 + the record of the site at which it begins.
     Role,
+    /// For how long it has wanted a CPU and had none, since it began: told as it begins, and behind
+    /// [`Ran`](Self::Ran) where it left the CPU of its own accord and was in no wait that is told.
+    Queued,
 }
 
 impl Code {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Begins,
         Self::Ends,
         Self::Waits,
@@ -67,6 +70,7 @@ impl Code {
         Self::Joined,
         Self::Ran,
         Self::Role,
+        Self::Queued,
     ];
 }
 
@@ -110,6 +114,6 @@ mod tests {
             assert_eq!(Note::of(note.time, note.word()), Some(note));
         }
         assert_eq!(Note::of(1, 0), None);
-        assert_eq!(Note::of(1, 16), None);
+        assert_eq!(Note::of(1, 17), None);
     }
 }
