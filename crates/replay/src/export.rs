@@ -1,21 +1,47 @@
-//! A recording as a timeline: the trace event format of Chrome ("Trace Event Format", Google),
-//! which Perfetto reads. A thread is a track; that it has a lock, or waits, is a slice.
+//! Recordings as a timeline: the trace event format of Chrome ("Trace Event Format", Google), which
+//! Perfetto reads. A process is a group, a thread a track; that it has a lock, or waits, is a
+//! slice. Several traces have groups of their own, one below the other, and begin at the same time.
 
 use std::io::{self, Write};
 
 use antiphon_trace::{Trace, What};
 use serde_json::{Value, json};
 
-/// Writes the timeline of `trace`.
+/// Writes the timeline of traces, each with what its groups are called. Times are since the first
+/// event of each.
 ///
 /// # Errors
 ///
 /// If `out` can't be written.
-pub fn timeline(trace: &Trace, out: impl Write) -> io::Result<()> {
+pub fn timeline(traces: &[(&str, &Trace)], out: impl Write) -> io::Result<()> {
     let mut lines = Lines { out, first: true };
     lines.out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
-    for number in 0..trace.threads.len() {
-        track(trace, number, &mut lines)?;
+    let mut groups = 0;
+    for (called, trace) in traces {
+        // Of a part of a recording: those which did something in it.
+        let threads = trace.threads.iter().filter(|thread| !thread.events.is_empty());
+        let mut processes: Vec<u32> = threads.map(|thread| thread.process).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        for (at, process) in processes.iter().enumerate() {
+            groups += 1;
+            let number = if at == 0 { String::new() } else { format!(", process {}", at + 1) };
+            lines.put(&json!({
+                "ph": "M", "name": "process_name", "pid": groups,
+                "args": { "name": format!("{called}{number}") },
+            }))?;
+            lines.put(&json!({
+                "ph": "M", "name": "process_sort_index", "pid": groups,
+                "args": { "sort_index": groups },
+            }))?;
+            let is_in = |&number: &usize| {
+                let thread = &trace.threads[number];
+                thread.process == *process && !thread.events.is_empty()
+            };
+            for number in (0..trace.threads.len()).filter(is_in) {
+                track(trace, number, groups, &mut lines)?;
+            }
+        }
     }
     lines.out.write_all(b"\n]}\n")?;
     lines.out.flush()
@@ -43,10 +69,19 @@ struct Held {
     from_ns: u64,
 }
 
-fn track(trace: &Trace, number: usize, lines: &mut Lines<impl Write>) -> io::Result<()> {
+fn track(
+    trace: &Trace,
+    number: usize,
+    process: u32,
+    lines: &mut Lines<impl Write>,
+) -> io::Result<()> {
     let thread = &trace.threads[number];
     // Not the kernel's number: that is used again.
-    let (process, track) = (thread.process, number + 1);
+    let track = number + 1;
+    let begins_ns = trace.begins_ns();
+    // The format counts in microseconds, with a fraction.
+    let micros = |ns: u64| ns as f64 / 1e3;
+    let since = |ns: u64| micros(ns - begins_ns);
     let role = (thread.role as usize).checked_sub(1).map_or("", |site| name(trace, site as u32));
     let called = format!("{role} {}", thread.id);
     lines.put(&json!({
@@ -56,7 +91,7 @@ fn track(trace: &Trace, number: usize, lines: &mut Lines<impl Write>) -> io::Res
     let slice = |what: &str, of: &str, from_ns: u64, to_ns: u64| {
         json!({
             "ph": "X", "name": format!("{what} {of}").trim(), "cat": what, "pid": process,
-            "tid": track, "ts": micros(from_ns), "dur": micros(to_ns - from_ns),
+            "tid": track, "ts": since(from_ns), "dur": micros(to_ns - from_ns),
         })
     };
     let mut held: Vec<Held> = Vec::new();
@@ -85,8 +120,9 @@ fn track(trace: &Trace, number: usize, lines: &mut Lines<impl Write>) -> io::Res
                     for (ph, ns) in [("b", from_ns), ("e", at_ns)] {
                         lines.put(&json!({
                             "ph": ph, "name": format!("hold {of}"), "cat": "hold",
-                            "id": format!("{track}-{from_ns}"), "pid": process, "tid": track,
-                            "ts": micros(ns),
+                            "id": format!("{process}-{track}-{from_ns}"), "pid": process,
+                            "tid": track,
+                            "ts": since(ns),
                         }))?;
                     }
                 }
@@ -99,9 +135,4 @@ fn track(trace: &Trace, number: usize, lines: &mut Lines<impl Write>) -> io::Res
 
 fn name(trace: &Trace, site: u32) -> &str {
     trace.sites.get(site as usize).map_or("", |site| &site.name)
-}
-
-/// The format counts in microseconds, with a fraction.
-fn micros(ns: u64) -> f64 {
-    ns as f64 / 1e3
 }

@@ -341,11 +341,45 @@ fn a_timeline_has_a_slice_for_each_hold_and_each_wait() {
         (5000, releases(1)),
     ];
     let mut out = Vec::new();
-    antiphon_replay::timeline(&trace(vec![thread(0, &events)]), &mut out).expect("memory");
+    let trace = trace(vec![thread(0, &events)]);
+    antiphon_replay::timeline(&[("recorded", &trace)], &mut out).expect("memory");
     let read: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
     let kinds: Vec<_> = read["traceEvents"].as_array().expect("a list").iter().collect();
     let of = |ph: &str| kinds.iter().filter(|event| event["ph"] == ph).count();
     // The first hold ends within the second, so it can't be a slice of the track.
-    assert_eq!((of("M"), of("X"), of("b"), of("e")), (1, 2, 1, 1));
-    assert_eq!((kinds[1]["ts"].as_f64(), kinds[1]["dur"].as_f64()), (Some(1.0), Some(2.5)));
+    assert_eq!((of("M"), of("X"), of("b"), of("e")), (3, 2, 1, 1));
+    assert_eq!((kinds[3]["ts"].as_f64(), kinds[3]["dur"].as_f64()), (Some(0.0), Some(2.5)));
+}
+
+#[test]
+fn a_replay_has_a_timeline_beside_the_recorded_one() {
+    let recorded = pool(3, 20, 500, 100);
+    let plan = plan(&recorded);
+    let subject = Subject::named(GLIBC).expect("a lock");
+    let play = Play { machine: machine(), arbitration: Arbitration::Fifo, seed: 1, data_lines: 0 };
+    let simulated = play.trace(&recorded, &plan, subject).expect("an end");
+    let played = self::play(&Arc::new(Script::recorded(&plan)), GLIBC, 1);
+    assert_eq!(simulated.threads.len(), recorded.threads.len());
+    let count = |trace: &Trace, is: fn(What) -> bool| {
+        let events = trace.threads.iter().flat_map(|thread| &thread.events);
+        events.filter(|event| is(event.what)).count() as u64
+    };
+    let takes = |what| matches!(what, What::Takes { .. });
+    let waits = |what| matches!(what, What::Waits { .. });
+    assert_eq!(count(&simulated, takes), count(&recorded, takes));
+    assert_eq!(count(&simulated, takes), played.takes);
+    // All come to one lock at a time: in the simulation they meet there.
+    assert!(count(&simulated, waits) > 0);
+    let mut out = Vec::new();
+    let traces = [("recorded", &recorded), ("simulated", &simulated)];
+    antiphon_replay::timeline(&traces, &mut out).expect("memory");
+    let read: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
+    let events = read["traceEvents"].as_array().expect("a list");
+    let groups = events.iter().filter(|event| event["name"] == "process_name");
+    let names: Vec<_> = groups.map(|event| event["args"]["name"].as_str()).collect();
+    assert_eq!(names, [Some("recorded"), Some("simulated")]);
+    let holds = |pid| {
+        events.iter().filter(|event| event["pid"] == pid && event["cat"] == "hold").count() as u64
+    };
+    assert_eq!((holds(1), holds(2)), (played.takes, played.takes));
 }

@@ -65,6 +65,13 @@ impl Trace {
         self.threads.iter().map(|thread| thread.events.len()).sum()
     }
 
+    /// When the first event was, in nanoseconds since the recording began.
+    #[must_use]
+    pub fn begins_ns(&self) -> u64 {
+        let first = self.threads.iter().filter_map(|thread| thread.events.first());
+        first.map(|event| event.at_ns).min().unwrap_or(0)
+    }
+
     /// When the last event was, in nanoseconds since the recording began.
     #[must_use]
     pub fn ends_ns(&self) -> u64 {

@@ -12,13 +12,17 @@ mod rehearse;
 mod study;
 mod text;
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use antiphon_replay::{Evidence, GLIBC, IDEAL, Plan, SUBJECTS, Subject, Work, middle, timeline};
+use antiphon_replay::{
+    Evidence, GLIBC, IDEAL, Plan, Play, SUBJECTS, Subject, Work, middle, timeline,
+};
+use antiphon_sim::{Arbitration, Machine};
 use antiphon_trace::{Error, Reader, Trace};
 use clap::{Args, ValueEnum};
 
@@ -66,7 +70,8 @@ pub struct Arguments {
     /// Write the report as a page, too
     #[arg(long, value_name = "F")]
     html: Option<PathBuf>,
-    /// Write the recording as a timeline for Perfetto or Chrome
+    /// Write a timeline for Perfetto or Chrome: the recording, and below it what is replayed, on
+    /// M, with futex and as many threads
     #[arg(long, value_name = "F")]
     export: Option<PathBuf>,
     /// Print one JSON object instead of a table
@@ -101,10 +106,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let machine = machine(&arguments.machine)?;
     let path = &arguments.trace;
     let trace = read(path)?;
-    if let Some(to) = &arguments.export {
-        let written = File::create(to).and_then(|file| timeline(&trace, BufWriter::new(file)));
-        written.map_err(|error| Failure::arguments(format!("{}: {error}", to.display())))?;
-    }
     let evidence =
         Evidence { events: trace.events() as u64, dropped: trace.dropped, cut_off: trace.cut_off };
     let part = middle(&trace, arguments.takes);
@@ -116,6 +117,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::arguments(format!("{}: {what}", path.display())));
     }
     let threads = threads(arguments, &plan, &machine)?;
+    if let Some(to) = &arguments.export {
+        // The first is glibc's.
+        export(to, arguments.data_lines, (&replayed, &plan), (&machine, locks[0]))?;
+    }
     let work = match arguments.work {
         Mode::Fixed => Work::Fixed,
         Mode::PerThread => Work::PerThread,
@@ -148,6 +153,27 @@ fn read(path: &Path) -> Result<Trace, Failure> {
     Reader::read(BufReader::new(file)).map_err(fail)
 }
 
+/// Writes the timeline of what is replayed, as it was recorded and as it is simulated.
+fn export(
+    to: &Path,
+    data_lines: usize,
+    (recorded, plan): (&Trace, &Arc<Plan>),
+    (machine, lock): (&Machine, &Subject),
+) -> Result<(), Failure> {
+    let play = Play {
+        machine: machine.clone(),
+        arbitration: Arbitration::Fifo,
+        seed: study::SEEDS[0],
+        data_lines,
+    };
+    let fail = |error: &dyn Display| Failure::arguments(format!("{}: {error}", to.display()));
+    let simulated = play.trace(recorded, plan, lock).map_err(|stuck| fail(&stuck))?;
+    let called = format!("simulated: {}, {}", machine.name, lock.name);
+    let traces = [("recorded", recorded), (&*called, &simulated)];
+    let written = File::create(to).and_then(|file| timeline(&traces, BufWriter::new(file)));
+    written.map_err(|error| fail(&error))
+}
+
 /// The locks of the list, glibc's before them and the ideal one behind.
 fn locks(list: &str) -> Result<Vec<&'static Subject>, Failure> {
     let mut locks: Vec<&'static Subject> = Vec::new();
@@ -166,11 +192,7 @@ fn locks(list: &str) -> Result<Vec<&'static Subject>, Failure> {
 }
 
 /// The numbers of threads to replay with.
-fn threads(
-    arguments: &Arguments,
-    plan: &Plan,
-    machine: &antiphon_sim::Machine,
-) -> Result<Vec<usize>, Failure> {
+fn threads(arguments: &Arguments, plan: &Plan, machine: &Machine) -> Result<Vec<usize>, Failure> {
     let peak = plan.peak();
     let mut threads = match &arguments.threads {
         Some(Counts(threads)) => threads.clone(),

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::rehearse::{Job, all};
 
 /// Each row is the median of these.
-const SEEDS: [u64; 3] = [1, 2, 3];
+pub const SEEDS: [u64; 3] = [1, 2, 3];
 /// So many call sites are looked at.
 const SITES: usize = 5;
 
@@ -62,11 +62,9 @@ impl Study {
         let rows = rows(plan, &asked, Arbitration::Fifo, &asked.locks, &asked.threads, &mut notes);
         let recommendation = recommended(plan, &asked, &rows, &mut notes);
         let sites = sites(trace, plan, &asked, &rows);
-        let begun_ns = trace.threads.iter().filter_map(|thread| thread.events.first());
-        let begun_ns = begun_ns.map(|event| event.at_ns).min().unwrap_or(0);
         let mut study = Self {
             command: trace.about.command.clone(),
-            recorded_ns: trace.ends_ns() - begun_ns,
+            recorded_ns: trace.ends_ns() - trace.begins_ns(),
             recorded_threads: plan.peak(),
             takes: plan.takes(),
             asked,

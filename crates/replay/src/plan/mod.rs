@@ -219,8 +219,7 @@ impl Links {
         let mut plan =
             Plan { sites: trace.sites.len(), tokens: self.tokens.clone(), ..Plan::default() };
         let mut locks = Locks { trace, numbers: HashMap::new(), locks: Vec::new() };
-        let begun_ns = trace.threads.iter().filter_map(|thread| thread.events.first());
-        let begun_ns = begun_ns.map(|event| event.at_ns).min().unwrap_or(0);
+        let begun_ns = trace.begins_ns();
         for thread in 0..trace.threads.len() {
             if !trace.threads[thread].events.is_empty() {
                 let program = self.program(thread, begun_ns, &mut locks, &mut plan.cleaned);

@@ -1,0 +1,164 @@
+//! A script on a simulated machine.
+//!
+//! Each actor is a simulated thread; a lock is a [`Subject`]'s, on lines of its own, and behind it
+//! the lines of data that each critical section touches, if any.
+//!
+//! A replay must never hang, though its threads come to their locks in another order than recorded:
+//!
+//! - Who waits for a token looks again after 10 ms. If each thread waits for another then, and none
+//!   has done anything since, it goes on without: a *fall-back*. One that has a lock which others
+//!   wait for goes first, as that is what they came to in another order.
+//! - Who would wait for a lock that can't be given back until the caller goes on goes without: the
+//!   same. Each circle of owners is closed by the one that asks last, who sees it whole.
+
+mod player;
+mod state;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use antiphon_sim::{Arbitration, Machine, Model, OwnLine, Simulation, Stuck};
+use antiphon_trace::{Event, Thread, Trace};
+
+use crate::outcome::{Played, SiteTimes};
+use crate::plan::{Plan, Program};
+use crate::scale::Script;
+use crate::subject::{Subject, Taken};
+use player::Player;
+use state::{State, Token, Waits};
+
+/// How long to wait for a token before one looks whether anything goes on.
+const PATIENCE_NS: u64 = 10_000_000;
+/// A replay that takes so many times as long as all that is done in it, one after the other, is
+/// given up.
+const GIVEN_UP: u64 = 100;
+
+/// How a script is played.
+#[derive(Clone, Debug)]
+pub struct Play {
+    /// On which machine.
+    pub machine: Machine,
+    /// Who has a contended line next there.
+    pub arbitration: Arbitration,
+    /// All of its randomness.
+    pub seed: u64,
+    /// How many cache lines of a lock's data each critical section touches.
+    pub data_lines: usize,
+}
+
+impl Play {
+    /// Plays it with the locks of `subject`. Blocks the calling host thread.
+    ///
+    /// # Errors
+    ///
+    /// [`Stuck`] if it does not end: a lock that makes no progress on this machine.
+    pub fn play(&self, script: &Arc<Script>, subject: &Subject) -> Result<Played, Stuck> {
+        Ok(self.plays(script, subject, false)?.0)
+    }
+
+    /// As [`play`](Self::play), of the program as it was recorded; returns what its threads did, as
+    /// a trace beside the recorded one: its threads, sites and locks are the same, and its times
+    /// are simulated. `plan` is that of `recorded`.
+    ///
+    /// # Errors
+    ///
+    /// As [`play`](Self::play).
+    pub fn trace(
+        &self,
+        recorded: &Trace,
+        plan: &Arc<Plan>,
+        subject: &Subject,
+    ) -> Result<Trace, Stuck> {
+        let (_, told) = self.plays(&Arc::new(Script::recorded(plan)), subject, true)?;
+        let thread = |(program, events): (&Program, Vec<Event>)| Thread {
+            dropped: 0,
+            events,
+            ..recorded.threads[program.traced as usize].clone()
+        };
+        Ok(Trace {
+            about: recorded.about.clone(),
+            locks: recorded.locks.clone(),
+            sites: recorded.sites.clone(),
+            threads: plan.threads.iter().zip(told).map(thread).collect(),
+            ..Trace::default()
+        })
+    }
+
+    /// What came of it; and what each actor did, if that is wanted.
+    fn plays(
+        &self,
+        script: &Arc<Script>,
+        subject: &Subject,
+        tells: bool,
+    ) -> Result<(Played, Vec<Vec<Event>>), Stuck> {
+        let machine = Machine { light: subject.light(), ..self.machine.clone() };
+        let overhead_ns = machine.park_ns + machine.wake_latency_ns + machine.wake_jitter_ns / 2;
+        let stage = Rc::new(Stage::new(script, subject, self.data_lines, overhead_ns));
+        if tells {
+            stage.state.borrow_mut().told = Some(vec![Vec::new(); script.threads()]);
+        }
+        // Recorded threads go where there is room.
+        let model = Model { arbitration: self.arbitration, balance: true, ..Model::default() };
+        let mut simulation = Simulation::new(machine, self.seed).model(model);
+        for actor in 0..script.threads() {
+            let stage = Rc::clone(&stage);
+            simulation = simulation.thread(move || Player::new(&stage, actor).play());
+        }
+        let limit_ns = script.busy_ns().saturating_mul(GIVEN_UP).saturating_add(
+            // Each wait for a token may end in vain.
+            script.awaits().saturating_mul(GIVEN_UP * PATIENCE_NS),
+        );
+        let outcome = simulation.run(limit_ns)?;
+        let mut state = stage.state.borrow_mut();
+        let told = state.told.take().unwrap_or_default();
+        let played = Played {
+            end_ns: state.end_ns,
+            takes: state.takes,
+            awaits: state.awaits,
+            wait_ns: state.sites.iter().map(|site| site.wait_ns).sum(),
+            lived_ns: state.lived_ns,
+            fallbacks: state.fallbacks,
+            lost_ns: state.lost_ns,
+            sites: std::mem::take(&mut state.sites),
+            readers_writer_wait_ns: state.readers_writer_wait_ns,
+            counts: outcome.counts,
+            trace_hash: outcome.trace_hash,
+        };
+        Ok((played, told))
+    }
+}
+
+/// What all actors share.
+struct Stage {
+    script: Arc<Script>,
+    locks: Vec<Box<dyn Taken>>,
+    data: Vec<Vec<OwnLine<[u64; 8]>>>,
+    /// What the system takes of a sleep before and after it.
+    overhead_ns: u64,
+    /// Not borrowed across a simulated step.
+    state: RefCell<State>,
+}
+
+impl Stage {
+    fn new(script: &Arc<Script>, subject: &Subject, lines: usize, overhead_ns: u64) -> Self {
+        let plan = &script.plan;
+        let lines = |_| (0..lines).map(|_| OwnLine([0; 8])).collect();
+        let token = |&left: &u32| Token { left, waiters: Vec::new() };
+        let state = State {
+            tokens: script.tokens.iter().map(token).collect(),
+            next: vec![0; script.pools.len()],
+            owners: vec![Vec::new(); plan.locks.len()],
+            waits: vec![Waits::No; script.threads()],
+            sites: vec![SiteTimes::default(); plan.sites],
+            ..State::default()
+        };
+        Self {
+            script: Arc::clone(script),
+            locks: plan.locks.iter().map(|lock| subject.make(lock.kind)).collect(),
+            data: plan.locks.iter().map(lines).collect(),
+            overhead_ns,
+            state: RefCell::new(state),
+        }
+    }
+}
