@@ -36,7 +36,7 @@
 //! ```
 
 mod export;
-mod ideal;
+pub mod locks;
 mod outcome;
 mod plan;
 mod random;
@@ -48,11 +48,12 @@ mod subject;
 mod window;
 
 pub use export::timeline;
+pub use locks::IDEAL;
 pub use outcome::{Played, SiteTimes};
 pub use plan::{Cleaned, Lock, Plan, Program};
 pub use recommend::{Confidence, Evidence, Recommendation, Row, Verdict, recommend};
 pub use scale::{Script, Work};
 pub use stage::Play;
 pub use step::{Step, Timed};
-pub use subject::{GLIBC, IDEAL, READERS_WRITER, SUBJECTS, Subject};
+pub use subject::{GLIBC, Subject};
 pub use window::middle;

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use crate::locks::IDEAL;
 use crate::outcome::Played;
-use crate::subject::{GLIBC, IDEAL, Subject};
+use crate::subject::{GLIBC, Subject};
 
 /// One lock with one number of threads, replayed once a seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +123,7 @@ pub fn recommend(rows: &[Row], evidence: Evidence) -> Recommendation {
     if let Some(why) = doubt_in(glibc) {
         return cannot(why);
     }
-    let deploys = |row: &&&Row| Subject::named(row.lock).is_some_and(|lock| lock.deploys);
+    let deploys = |row: &&&Row| Subject::named(row.lock).is_some_and(|lock| lock.deploys());
     let rivals = rows.iter().filter(deploys).filter(|row| row.lock != GLIBC);
     let rate = |row: &Row| row.ops_per_s().unwrap_or(0.0);
     let best = rivals.max_by(|one, other| rate(one).total_cmp(&rate(other)));

@@ -93,7 +93,7 @@ impl Random {
 
 /// Plans a trace, and plays it with few threads and with more.
 fn play(trace: &Trace) -> bool {
-    assert!(timeline(trace, std::io::sink()).is_ok());
+    assert!(timeline(&[("recorded", trace)], std::io::sink()).is_ok());
     let parts = [middle(trace, 3), Some(trace.clone())];
     let mut ended = false;
     for trace in parts.iter().flatten() {

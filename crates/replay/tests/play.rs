@@ -5,8 +5,8 @@ mod common;
 use std::sync::Arc;
 
 use antiphon_replay::{
-    Confidence, Evidence, GLIBC, IDEAL, Plan, Play, Played, Row, SUBJECTS, Script, Subject,
-    Verdict, Work, middle, recommend,
+    Confidence, Evidence, GLIBC, IDEAL, Plan, Play, Played, Row, Script, Subject, Verdict, Work,
+    middle, recommend,
 };
 use antiphon_sim::{Arbitration, Machine};
 use antiphon_trace::{Event, Thread, Trace, What};
@@ -58,7 +58,7 @@ fn no_lock_is_faster_than_one_that_costs_nothing() {
     let ideal = play(&script, IDEAL, 1);
     // 480 sections of 500 ns, one after the other, and what leads to the first.
     assert!((240_000..280_000).contains(&ideal.end_ns), "{}", ideal.end_ns);
-    for subject in &SUBJECTS {
+    for subject in Subject::all() {
         let played = play(&script, subject.name, 1);
         assert_eq!((played.takes, played.fallbacks), (480, 0), "{}", subject.name);
         assert!(played.end_ns >= ideal.end_ns, "{}: {} ns", subject.name, played.end_ns);
@@ -248,7 +248,16 @@ fn whatever_a_trace_says_its_replay_ends() {
     let mut lots = Lots(0x5eed);
     let mut played_any = 0;
     // Locks that look over and over while somebody waits in vain take the host's time only.
-    let subjects = [GLIBC, "shfl-mutex", "shfl-mutex+light", "mcs", "malthusian", IDEAL];
+    let subjects = [
+        GLIBC,
+        "shfl-mutex",
+        "shfl-mutex+light",
+        "mcs",
+        "malthusian",
+        "cst-mutex",
+        "linux-mutex",
+        IDEAL,
+    ];
     for round in 0..60 {
         let trace = any(&mut lots);
         let plan = plan(&trace);

@@ -4,13 +4,13 @@
 //! The same code runs here as on Linux, with the same outcome each time. All rows carry
 //! `"model": true`: they are predictions of the simulator's machine, not of any real one.
 
+use antiphon_replay::locks::{Instance, SimLock};
 use antiphon_sim::{Counts, Machine, Outcome, Pace, contend};
 use serde_json::{Value, json};
 
 use super::catalogue::LOCKS;
 use crate::failure::Failure;
 use crate::output::progress::Progress;
-use crate::sim::subjects::{Instance, SUBJECTS, Subject};
 
 /// Alone, a socket, the machine.
 pub const THREADS: [usize; 3] = [1, 24, 192];
@@ -19,12 +19,12 @@ const PACE: Pace = Pace { section_ns: 50, away_ns: 200 };
 
 /// Our locks that this command lists, as the simulator has them; a readers-writer lock is had for
 /// writing only.
-fn subjects() -> impl Iterator<Item = &'static Subject> {
-    let ours = |subject: &&Subject| LOCKS.iter().any(|lock| lock.ours && lock.name == subject.name);
-    SUBJECTS.iter().filter(ours)
+fn subjects() -> impl Iterator<Item = &'static SimLock> {
+    let ours = |subject: &&SimLock| LOCKS.iter().any(|lock| lock.ours && lock.name == subject.name);
+    antiphon_replay::locks::LOCKS.iter().filter(ours)
 }
 
-fn run(subject: &Subject, machine: &Machine, threads: usize) -> Result<Outcome, Failure> {
+fn run(subject: &SimLock, machine: &Machine, threads: usize) -> Result<Outcome, Failure> {
     let take = |lock: &Instance| lock.lock();
     // SAFETY: what is given back was taken.
     let give = |lock: &Instance| unsafe { lock.unlock() };
@@ -53,7 +53,7 @@ pub fn rows(progress: &mut Progress) -> Result<Vec<Value>, Failure> {
     Ok(rows)
 }
 
-fn row(subject: &Subject, threads: usize) -> Result<Value, Failure> {
+fn row(subject: &SimLock, threads: usize) -> Result<Value, Failure> {
     let machine = Machine::eight_sockets();
     let outcome = run(subject, &machine, threads)?;
     let operations = outcome.total_operations() as f64;

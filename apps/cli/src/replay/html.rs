@@ -45,7 +45,7 @@ fn curves(study: &Study) -> String {
         let points = points.filter_map(|threads| Some((*threads as f64, rate(threads)?)));
         Curve { name: lock.name.to_owned(), points: points.collect(), dashed: lock.name == IDEAL }
     };
-    let curves: Vec<_> = study.asked.locks.iter().map(|lock| curve(lock)).collect();
+    let curves: Vec<_> = study.asked.locks.iter().map(curve).collect();
     let drawn = drawing(&curves, si);
     format!("<h2>Acquisitions a second over threads</h2>\n<figure>\n{drawn}</figure>\n")
 }

@@ -19,9 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use antiphon_replay::{
-    Evidence, GLIBC, IDEAL, Plan, Play, SUBJECTS, Subject, Work, middle, timeline,
-};
+use antiphon_replay::{Evidence, GLIBC, IDEAL, Plan, Play, Subject, Work, middle, timeline};
 use antiphon_sim::{Arbitration, Machine};
 use antiphon_trace::{Error, Reader, Trace};
 use clap::{Args, ValueEnum};
@@ -41,7 +39,8 @@ what the program's own data costs on that machine (see --data-lines), nor how fa
 
 Threads that began in the same function are workers: --threads is how many threads there are in
 all, and the others stay. `fixed`: all workers together do what was recorded; `per-thread`: each
-does what one of them did. futex plays glibc's mutex; readers-writer locks are ours everywhere.
+does what one of them did. futex plays glibc's mutex; readers-writer locks are ours, but
+the kernel's under linux-mutex and qspinlock, and CST's under cst-mutex.
 
 Examples:
   antiphon replay xz.trace --machine 8s-192c --html report.html
@@ -158,7 +157,7 @@ fn export(
     to: &Path,
     data_lines: usize,
     (recorded, plan): (&Trace, &Arc<Plan>),
-    (machine, lock): (&Machine, &Subject),
+    (machine, lock): (&Machine, Subject),
 ) -> Result<(), Failure> {
     let play = Play {
         machine: machine.clone(),
@@ -175,11 +174,11 @@ fn export(
 }
 
 /// The locks of the list, glibc's before them and the ideal one behind.
-fn locks(list: &str) -> Result<Vec<&'static Subject>, Failure> {
-    let mut locks: Vec<&'static Subject> = Vec::new();
+fn locks(list: &str) -> Result<Vec<Subject>, Failure> {
+    let mut locks: Vec<Subject> = Vec::new();
     for name in [GLIBC].into_iter().chain(list.split(',').map(str::trim)).chain([IDEAL]) {
         let Some(lock) = Subject::named(name) else {
-            let known: Vec<_> = SUBJECTS.iter().map(|subject| subject.name).collect();
+            let known: Vec<_> = Subject::all().map(|subject| subject.name).collect();
             let known = known.join(", ");
             return Err(Failure::arguments(format!("no lock {name:?}: there are {known}")));
         };

@@ -12,7 +12,7 @@ use crate::output::progress::Progress;
 pub struct Job {
     pub play: Play,
     pub script: Arc<Script>,
-    pub lock: &'static Subject,
+    pub lock: Subject,
 }
 
 /// What came of each, in their order; or why a replay did not end.

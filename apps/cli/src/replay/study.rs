@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use antiphon_replay::{
-    Confidence, Evidence, GLIBC, IDEAL, Plan, Play, Played, READERS_WRITER, Recommendation, Row,
-    Script, Subject, Verdict, Work, recommend,
+    Confidence, Evidence, GLIBC, Plan, Play, Played, Recommendation, Row, Script, Subject, Verdict,
+    Work, recommend,
 };
 use antiphon_sim::{Arbitration, Machine};
 use antiphon_trace::Trace;
@@ -20,7 +20,7 @@ const SITES: usize = 5;
 /// What is to be replayed, and how.
 pub struct Asked {
     pub machine: Machine,
-    pub locks: Vec<&'static Subject>,
+    pub locks: Vec<Subject>,
     /// Ascending.
     pub threads: Vec<usize>,
     pub work: Work,
@@ -119,7 +119,7 @@ impl Study {
             ));
         }
         if plan.locks.iter().any(antiphon_replay::Lock::is_readers_writer) {
-            notes.push(format!("readers-writer locks are {READERS_WRITER} under every lock"));
+            notes.push(readers_writer(&self.asked.locks));
         }
         let fallbacks = self.rows.iter().filter_map(|row| row.mean(Played::fallback_share));
         let fallbacks = fallbacks.fold(0.0, f64::max);
@@ -158,9 +158,9 @@ impl Study {
             Work::PerThread => "per-thread",
         };
         let (verdict, lock) = verdict(self.recommendation.verdict);
-        let kinds = |lock: &&Subject| {
-            let rw = if lock.name == IDEAL { IDEAL } else { READERS_WRITER };
-            json!({ "mutex": lock.name, "spin": lock.spin, "rwlock": rw })
+        let kinds = |lock: &Subject| {
+            let (mutex, spin, rw) = (lock.mutex.name, lock.spin.name, lock.rwlock.name);
+            json!({ "mutex": mutex, "spin": spin, "rwlock": rw })
         };
         json!({
             "simulated": self.asked.machine.name,
@@ -183,6 +183,13 @@ impl Study {
     }
 }
 
+/// What each lock has for readers-writer locks.
+fn readers_writer(locks: &[Subject]) -> String {
+    let of = |lock: &Subject| format!("{} under {}", lock.rwlock.name, lock.name);
+    let all: Vec<_> = locks.iter().map(of).collect();
+    format!("readers-writer locks are {}", all.join(", "))
+}
+
 /// A verdict in words, and the lock that it names; glibc's by that name.
 pub fn verdict(verdict: Verdict) -> (&'static str, Option<&'static str>) {
     match verdict {
@@ -201,7 +208,7 @@ fn rows(
     plan: &Arc<Plan>,
     asked: &Asked,
     arbitration: Arbitration,
-    locks: &[&'static Subject],
+    locks: &[Subject],
     threads: &[usize],
     notes: &mut Vec<String>,
 ) -> Vec<Row> {
@@ -252,7 +259,7 @@ fn recommended(
     let (Verdict::Use(_), Some(&threads)) = (said.verdict, asked.threads.last()) else {
         return said;
     };
-    let deployed = asked.locks.iter().copied().filter(|lock| lock.deploys);
+    let deployed = asked.locks.iter().copied().filter(|lock| lock.deploys());
     let deployed: Vec<_> = deployed.collect();
     let nearest = self::rows(plan, asked, Arbitration::NEAREST, &deployed, &[threads], notes);
     let other = recommend(&nearest, asked.evidence);

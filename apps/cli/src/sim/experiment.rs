@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use antiphon_record::Histogram;
+use antiphon_replay::locks::SimLock;
 use antiphon_sim::{Machine, Model, Outcome, Simulation, Stuck, finished};
 use clap::ValueEnum;
 
 use super::cases::{Case, Hand, Site};
-use super::subjects::Subject;
 
 /// Who has a contended line next. No manual says it, and how much NUMA-aware locks gain depends on
 /// it more than on anything else.
@@ -83,7 +83,7 @@ pub struct Measured {
 /// If the lock lets two in that must not be in together.
 pub fn carry_out(
     setting: &Setting,
-    subject: &Subject,
+    subject: &SimLock,
     case: &Case,
     threads: usize,
 ) -> Result<Measured, Stuck> {

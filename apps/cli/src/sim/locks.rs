@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use antiphon_replay::locks::{LOCKS, SimLock};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -11,7 +12,6 @@ use super::cases::{self, Case};
 use super::experiment::{Arbitration, Setting};
 use super::search::{self, VARIANTS};
 use super::shard::{self, Shard};
-use super::subjects::{self, Subject};
 use super::sweep::{self, Cell};
 use super::{find, page, published, rows, tables};
 use crate::bench::Family;
@@ -168,8 +168,9 @@ fn limit_ns(ms: f64) -> Result<u64, Failure> {
 /// All rows that are wanted: those of a case together, and in it those of a lock; in the order of
 /// the tables of both, whatever that of the arguments is.
 fn cells(family: Family, arguments: &Arguments, setting: &Setting) -> Result<Vec<Cell>, Failure> {
-    let (locks, of_family) = (subjects::names(family), cases::of(family));
-    let known: Vec<_> = of_family.map(|case| case.name).collect();
+    let locks = LOCKS.iter().filter(|lock| cases::family(lock) == family);
+    let locks: Vec<_> = locks.map(|lock| lock.name).collect();
+    let known: Vec<_> = cases::of(family).map(|case| case.name).collect();
     let default = if family == Family::Exclusive { MUTEXES } else { "all" };
     let wanted = arguments.subject.as_deref().unwrap_or(default);
     let named = some_or_all("lock", wanted, &locks)?;
@@ -178,8 +179,8 @@ fn cells(family: Family, arguments: &Arguments, setting: &Setting) -> Result<Vec
         Some(Counts(threads)) => threads.clone(),
         None => usual_threads(setting),
     };
-    let subjects: Vec<&Subject> = match (arguments.search, family) {
-        (false, _) => named.iter().filter_map(|name| subjects::named(name)).collect(),
+    let subjects: Vec<&SimLock> = match (arguments.search, family) {
+        (false, _) => named.iter().filter_map(|name| SimLock::named(name)).collect(),
         (true, Family::Exclusive) => VARIANTS.iter().collect(),
         (true, Family::Shared) => {
             let what = "--search: readers-writer locks have no parameters; search among sim locks";

@@ -7,9 +7,7 @@
 //! | [`host`] | this machine as a machine file |
 //! | [`machines`] | `sim machines`: the list, and one of them whole |
 //! | [`locks`] | `sim locks`, `sim rwlocks` |
-//! | [`subjects`] | every lock that can be simulated, by name |
-//! | [`noted`] | policies whose steps are counted |
-//! | [`cases`] | what threads do with them |
+//! | [`cases`] | what threads do with the locks of [`antiphon_replay::locks`] |
 //! | [`experiment`] | one lock in one case |
 //! | [`sweep`] | many, on all CPUs |
 //! | [`rows`], [`tables`], [`page`] | what came of it, for scripts and for people |
@@ -24,7 +22,6 @@ pub mod find;
 mod host;
 pub mod locks;
 pub mod machines;
-mod noted;
 mod page;
 mod published;
 mod rows;
@@ -32,7 +29,6 @@ mod search;
 #[cfg(test)]
 mod shapes;
 mod shard;
-pub mod subjects;
 mod sweep;
 mod tables;
 

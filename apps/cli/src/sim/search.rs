@@ -3,13 +3,12 @@
 use std::cmp::Ordering;
 
 use antiphon_platform::{Platform, Waiter};
+use antiphon_replay::locks::SimLock;
 use antiphon_sim::Sim;
 use antiphon_sync::lock::numa::{CTktMcs, Cna, Hmcs, Malthusian};
 use antiphon_sync::lock::{ShflMutex, ShflSpin};
 use antiphon_sync::policy::{self, Numa, Policy};
 use serde_json::Value;
-
-use super::subjects::{Subject, mutex};
 
 /// By socket; and nobody is passed more than `BYPASS` times, nor is a group larger.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -31,28 +30,28 @@ impl<const BYPASS: u16> Policy for Bounded<BYPASS> {
 
 /// Each parameter at some values: the shuffle bound, the budget of a socket, how seldom CNA serves
 /// others, how long a Malthusian waiter spins.
-pub const VARIANTS: [Subject; 21] = [
-    mutex::<ShflMutex<Sim, policy::None>>("shfl-mutex+none"),
-    mutex::<ShflMutex<Sim, Bounded<4>>>("shfl-mutex+bypass-4"),
-    mutex::<ShflMutex<Sim, Bounded<16>>>("shfl-mutex+bypass-16"),
-    mutex::<ShflMutex<Sim, Bounded<64>>>("shfl-mutex+bypass-64"),
-    mutex::<ShflMutex<Sim, Bounded<256>>>("shfl-mutex+bypass-256"),
-    mutex::<ShflSpin<Sim, Bounded<4>>>("shfl-spin+bypass-4"),
-    mutex::<ShflSpin<Sim, Bounded<16>>>("shfl-spin+bypass-16"),
-    mutex::<ShflSpin<Sim, Bounded<64>>>("shfl-spin+bypass-64"),
-    mutex::<ShflSpin<Sim, Bounded<256>>>("shfl-spin+bypass-256"),
-    mutex::<CTktMcs<Sim, 8, 4>>("cohort-tkt-mcs+budget-4"),
-    mutex::<CTktMcs<Sim, 8, 16>>("cohort-tkt-mcs+budget-16"),
-    mutex::<CTktMcs<Sim, 8, 64>>("cohort-tkt-mcs+budget-64"),
-    mutex::<CTktMcs<Sim, 8, 256>>("cohort-tkt-mcs+budget-256"),
-    mutex::<Hmcs<Sim, 8, 4>>("hmcs+budget-4"),
-    mutex::<Hmcs<Sim, 8, 16>>("hmcs+budget-16"),
-    mutex::<Hmcs<Sim, 8, 64>>("hmcs+budget-64"),
-    mutex::<Hmcs<Sim, 8, 256>>("hmcs+budget-256"),
-    mutex::<Cna<Sim, 0xFF>>("cna+keep-255"),
-    mutex::<Cna<Sim, 0xFFFF>>("cna+keep-65535"),
-    mutex::<Malthusian<Sim, 2_000>>("malthusian+spin-2us"),
-    mutex::<Malthusian<Sim, 30_000>>("malthusian+spin-30us"),
+pub const VARIANTS: [SimLock; 21] = [
+    SimLock::mutex::<ShflMutex<Sim, policy::None>>("shfl-mutex+none"),
+    SimLock::mutex::<ShflMutex<Sim, Bounded<4>>>("shfl-mutex+bypass-4"),
+    SimLock::mutex::<ShflMutex<Sim, Bounded<16>>>("shfl-mutex+bypass-16"),
+    SimLock::mutex::<ShflMutex<Sim, Bounded<64>>>("shfl-mutex+bypass-64"),
+    SimLock::mutex::<ShflMutex<Sim, Bounded<256>>>("shfl-mutex+bypass-256"),
+    SimLock::mutex::<ShflSpin<Sim, Bounded<4>>>("shfl-spin+bypass-4"),
+    SimLock::mutex::<ShflSpin<Sim, Bounded<16>>>("shfl-spin+bypass-16"),
+    SimLock::mutex::<ShflSpin<Sim, Bounded<64>>>("shfl-spin+bypass-64"),
+    SimLock::mutex::<ShflSpin<Sim, Bounded<256>>>("shfl-spin+bypass-256"),
+    SimLock::mutex::<CTktMcs<Sim, 8, 4>>("cohort-tkt-mcs+budget-4"),
+    SimLock::mutex::<CTktMcs<Sim, 8, 16>>("cohort-tkt-mcs+budget-16"),
+    SimLock::mutex::<CTktMcs<Sim, 8, 64>>("cohort-tkt-mcs+budget-64"),
+    SimLock::mutex::<CTktMcs<Sim, 8, 256>>("cohort-tkt-mcs+budget-256"),
+    SimLock::mutex::<Hmcs<Sim, 8, 4>>("hmcs+budget-4"),
+    SimLock::mutex::<Hmcs<Sim, 8, 16>>("hmcs+budget-16"),
+    SimLock::mutex::<Hmcs<Sim, 8, 64>>("hmcs+budget-64"),
+    SimLock::mutex::<Hmcs<Sim, 8, 256>>("hmcs+budget-256"),
+    SimLock::mutex::<Cna<Sim, 0xFF>>("cna+keep-255"),
+    SimLock::mutex::<Cna<Sim, 0xFFFF>>("cna+keep-65535"),
+    SimLock::mutex::<Malthusian<Sim, 2_000>>("malthusian+spin-2us"),
+    SimLock::mutex::<Malthusian<Sim, 30_000>>("malthusian+spin-30us"),
 ];
 
 /// Marks the rows that no other of their case and number of threads beats: whoever does more work

@@ -1,16 +1,16 @@
 //! What comes out: the documented shapes, for both arbitrations of lines, and those that do not
 //! come out as they are documented. All figures are simulated; `docs/simulator.md` has them whole.
 
+use antiphon_replay::locks::{LOCKS, SimLock};
 use antiphon_sim::Machine;
 
 use super::cases;
 use super::experiment::{
     self, Arbitration, Arbitration::Fifo, Arbitration::Near, Measured, Setting,
 };
-use super::subjects::{self, SUBJECTS};
 
 fn measured(setting: &Setting, subject: &str, case: &str, threads: usize) -> Measured {
-    let lock = subjects::named(subject).expect("a subject");
+    let lock = SimLock::named(subject).expect("a subject");
     let case = cases::named(case).expect("a case");
     let measured = experiment::carry_out(setting, lock, case, threads);
     measured.unwrap_or_else(|stuck| panic!("{subject}: {stuck}"))
@@ -26,8 +26,8 @@ fn setting(machine: Machine, limit_ns: u64) -> Setting {
 fn every_lock_goes_on_in_every_case() {
     let machine = Machine { slice_ns: 20_000, ..Machine::two_sockets() }.shape(2, 2);
     let setting = setting(machine, 60_000);
-    for subject in &SUBJECTS {
-        for case in cases::of(subject.family) {
+    for subject in &LOCKS {
+        for case in cases::of(cases::family(subject)) {
             let outcome = measured(&setting, subject.name, case.name, 12);
             assert!(outcome.completed >= 12, "{}, {}", subject.name, case.name);
             assert!(outcome.waits.count() > 0, "{}, {}", subject.name, case.name);

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use antiphon_replay::locks::LOCKS;
 use serde_json::{Value, json};
 
 use super::search::VARIANTS;
-use super::subjects::SUBJECTS;
 use super::{cases, published};
 use crate::failure::Failure;
 
@@ -98,7 +98,7 @@ fn foreign(file: &Path) -> Failure {
 /// Where a row stands among all that there can be: by case, lock and threads.
 fn place(row: &Value) -> Option<(usize, usize, u64)> {
     let case = cases::place(row["case"].as_str()?)?;
-    let mut subjects = SUBJECTS.iter().chain(&VARIANTS);
+    let mut subjects = LOCKS.iter().chain(&VARIANTS);
     let subject = subjects.position(|subject| row["subject"] == subject.name)?;
     Some((case, subject, row["threads"].as_u64()?))
 }

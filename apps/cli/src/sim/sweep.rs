@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use antiphon_replay::locks::SimLock;
 use antiphon_sim::Stuck;
 
 use super::cases::Case;
 use super::experiment::{self, Measured, Setting};
-use super::subjects::Subject;
 use crate::output::progress::Progress;
 
 /// A row to be.
 #[derive(Clone, Copy)]
 pub struct Cell {
-    pub subject: &'static Subject,
+    pub subject: &'static SimLock,
     pub case: &'static Case,
     pub threads: usize,
 }

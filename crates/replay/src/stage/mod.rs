@@ -21,10 +21,11 @@ use std::sync::Arc;
 use antiphon_sim::{Arbitration, Machine, Model, OwnLine, Simulation, Stuck};
 use antiphon_trace::{Event, Thread, Trace};
 
+use crate::locks::Instance;
 use crate::outcome::{Played, SiteTimes};
 use crate::plan::{Plan, Program};
 use crate::scale::Script;
-use crate::subject::{Subject, Taken};
+use crate::subject::Subject;
 use player::Player;
 use state::{State, Token, Waits};
 
@@ -53,7 +54,7 @@ impl Play {
     /// # Errors
     ///
     /// [`Stuck`] if it does not end: a lock that makes no progress on this machine.
-    pub fn play(&self, script: &Arc<Script>, subject: &Subject) -> Result<Played, Stuck> {
+    pub fn play(&self, script: &Arc<Script>, subject: Subject) -> Result<Played, Stuck> {
         Ok(self.plays(script, subject, false)?.0)
     }
 
@@ -68,7 +69,7 @@ impl Play {
         &self,
         recorded: &Trace,
         plan: &Arc<Plan>,
-        subject: &Subject,
+        subject: Subject,
     ) -> Result<Trace, Stuck> {
         let (_, told) = self.plays(&Arc::new(Script::recorded(plan)), subject, true)?;
         let thread = |(program, events): (&Program, Vec<Event>)| Thread {
@@ -89,12 +90,12 @@ impl Play {
     fn plays(
         &self,
         script: &Arc<Script>,
-        subject: &Subject,
+        subject: Subject,
         tells: bool,
     ) -> Result<(Played, Vec<Vec<Event>>), Stuck> {
-        let machine = Machine { light: subject.light(), ..self.machine.clone() };
+        let machine = subject.on(&self.machine);
         let overhead_ns = machine.park_ns + machine.wake_latency_ns + machine.wake_jitter_ns / 2;
-        let stage = Rc::new(Stage::new(script, subject, self.data_lines, overhead_ns));
+        let stage = Rc::new(Stage::new(script, &subject, self.data_lines, overhead_ns));
         if tells {
             stage.state.borrow_mut().told = Some(vec![Vec::new(); script.threads()]);
         }
@@ -132,7 +133,7 @@ impl Play {
 /// What all actors share.
 struct Stage {
     script: Arc<Script>,
-    locks: Vec<Box<dyn Taken>>,
+    locks: Vec<Instance>,
     data: Vec<Vec<OwnLine<[u64; 8]>>>,
     /// What the system takes of a sleep before and after it.
     overhead_ns: u64,

@@ -6,6 +6,7 @@ use antiphon_trace::What;
 
 use super::state::Waits;
 use super::{PATIENCE_NS, Stage};
+use crate::locks::Seat;
 use crate::scale::Actor;
 use crate::step::Step;
 
@@ -16,7 +17,8 @@ const UNTOLD: u32 = u32::MAX;
 struct Held {
     lock: u32,
     site: u32,
-    shared: bool,
+    /// Of one that reads.
+    seat: Option<Seat>,
     since_ns: u64,
 }
 
@@ -119,11 +121,12 @@ impl<'a> Player<'a> {
             state.waits[self.actor] = Waits::Lock(lock);
         }
         let subject = &self.stage.locks[lock as usize];
-        if shared {
-            subject.read()
+        let seat = if shared {
+            Some(subject.read())
         } else {
-            subject.lock()
-        }
+            subject.lock();
+            None
+        };
         let since_ns = now();
         {
             let mut state = self.stage.state.borrow_mut();
@@ -141,7 +144,7 @@ impl<'a> Player<'a> {
             times.takes += 1;
             times.wait_ns += waited_ns;
         }
-        self.held.push(Held { lock, site, shared, since_ns });
+        self.held.push(Held { lock, site, seat, since_ns });
         let data = &self.stage.data[lock as usize];
         touch(&data[..], if shared { Access::Read } else { Access::Write });
     }
@@ -151,7 +154,7 @@ impl<'a> Player<'a> {
             // It went without.
             return;
         };
-        let Held { site, shared, since_ns, .. } = self.held.remove(at);
+        let Held { site, seat, since_ns, .. } = self.held.remove(at);
         {
             let mut state = self.stage.state.borrow_mut();
             state.sites[site as usize].hold_ns += now() - since_ns;
@@ -162,8 +165,12 @@ impl<'a> Player<'a> {
             owners.swap_remove(me.expect("an owner"));
         }
         let subject = &self.stage.locks[lock as usize];
-        // SAFETY: it stood in `held`, so this thread has taken it that way and not given it back.
-        unsafe { if shared { subject.unlock_read() } else { subject.unlock() } }
+        match seat {
+            // SAFETY: it stood in `held`, so this thread came by this seat and has not left.
+            Some(seat) => unsafe { subject.unlock_read(seat) },
+            // SAFETY: it stood in `held`, so this thread has taken it and not given it back.
+            None => unsafe { subject.unlock() },
+        }
     }
 
     fn awaits(&self, token: u32) {

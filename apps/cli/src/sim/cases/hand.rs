@@ -8,9 +8,8 @@ use std::rc::Rc;
 
 use antiphon_platform::Platform as _;
 use antiphon_record::Histogram;
+use antiphon_replay::locks::{Instance, SimLock};
 use antiphon_sim::{Access, OwnLine, Sim, count, now, think, touch, work};
-
-use crate::sim::subjects::{Instance, Subject};
 
 /// Of the data under a lock, as many lines at most.
 pub const LINES: usize = 16;
@@ -65,7 +64,7 @@ pub struct Site {
 
 impl Site {
     /// `locks` locks of a subject, on a machine of `cpus` CPUs, until `limit_ns`.
-    pub fn new(subject: &Subject, locks: usize, cpus: usize, limit_ns: u64) -> Self {
+    pub fn new(subject: &SimLock, locks: usize, cpus: usize, limit_ns: u64) -> Self {
         let place = |_| Place {
             lock: subject.instance(),
             data: Box::new(OwnLine([0; LINES * WORDS])),
@@ -137,13 +136,14 @@ impl Hand {
     pub fn reads(&self, lock: usize, section: impl Fn()) {
         let place = &self.site.places[lock];
         let since_ns = now();
-        place.lock.read(&mut || {
-            self.site.tally.waits.borrow_mut().count_one(now() - since_ns);
-            assert!(!place.written.get(), "a reader beside a writer");
-            add(&place.readers, 1);
-            section();
-            place.readers.set(place.readers.get() - 1);
-        });
+        let seat = place.lock.read();
+        self.site.tally.waits.borrow_mut().count_one(now() - since_ns);
+        assert!(!place.written.get(), "a reader beside a writer");
+        add(&place.readers, 1);
+        section();
+        place.readers.set(place.readers.get() - 1);
+        // SAFETY: read-locked above, by this seat.
+        unsafe { place.lock.unlock_read(seat) };
     }
 
     /// The critical section under a lock: it writes that many lines and computes. Takes its time.

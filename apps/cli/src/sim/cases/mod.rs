@@ -13,6 +13,7 @@ mod hand;
 mod many;
 mod one;
 
+use antiphon_replay::locks::SimLock;
 use antiphon_sim::Machine;
 
 pub use hand::{Hand, Site};
@@ -118,6 +119,11 @@ const CASES: [Case; 11] = [
         operation: many::mail,
     },
 ];
+
+/// The family of a lock.
+pub fn family(lock: &SimLock) -> Family {
+    if lock.shared { Family::Shared } else { Family::Exclusive }
+}
 
 /// The cases for locks of a family.
 pub fn of(family: Family) -> impl Iterator<Item = &'static Case> {

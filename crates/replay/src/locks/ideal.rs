@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use antiphon_sim::{Aside, aside, call_back, step_aside};
 
-use crate::subject::Taken;
+use super::instance::{Seat, Simulated, Way};
 
 /// Who has it, and who waits.
 #[derive(Default)]
@@ -22,7 +22,7 @@ struct State {
 
 /// The lock.
 #[derive(Default)]
-pub(crate) struct Ideal(RefCell<State>);
+pub(super) struct Ideal(RefCell<State>);
 
 impl State {
     fn takes(&mut self, shared: bool) -> bool {
@@ -64,13 +64,13 @@ impl Ideal {
 }
 
 // SAFETY: `takes` lets in a writer alone, or readers.
-unsafe impl Taken for Ideal {
+unsafe impl Simulated for Ideal {
     fn lock(&self) {
         self.take(false);
     }
 
-    fn read(&self) {
-        self.take(true);
+    fn try_lock(&self) -> bool {
+        self.0.borrow_mut().takes(false)
     }
 
     unsafe fn unlock(&self) {
@@ -78,7 +78,12 @@ unsafe impl Taken for Ideal {
         self.called();
     }
 
-    unsafe fn unlock_read(&self) {
+    fn read(&self) -> Seat {
+        self.take(true);
+        Seat(Way::Any)
+    }
+
+    unsafe fn unlock_read(&self, _seat: Seat) {
         self.0.borrow_mut().readers -= 1;
         self.called();
     }

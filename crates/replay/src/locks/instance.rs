@@ -1,0 +1,210 @@
+//! A lock in a simulation, whatever it is.
+
+use std::mem::ManuallyDrop;
+
+use antiphon_sim::{OwnLine, Sim};
+use antiphon_sync::lock::cst::CstRwLock;
+use antiphon_sync::lock::numa::CohortRw;
+use antiphon_sync::lock::stock::LinuxRwSem;
+use antiphon_sync::lock::{Lock, PerSocket, RwForm, ShflRwLock};
+use antiphon_sync::policy::Policy;
+
+/// A lock of any kind, in a simulation.
+///
+/// # Safety
+///
+/// What excludes what is the implementation's to keep: `unlock` and `unlock_read` release what
+/// `lock`, `try_lock` and `read` acquired, with the orderings that exclusion needs.
+pub unsafe trait Simulated {
+    /// Takes it for writing.
+    fn lock(&self);
+    /// Takes it for writing, if it is free.
+    fn try_lock(&self) -> bool;
+    /// Gives it back.
+    ///
+    /// # Safety
+    ///
+    /// The caller has taken it for writing.
+    unsafe fn unlock(&self);
+    /// Takes it for reading; as `lock`, if it has no readers.
+    fn read(&self) -> Seat;
+    /// Gives it back.
+    ///
+    /// # Safety
+    ///
+    /// The caller came by this seat, from this lock.
+    unsafe fn unlock_read(&self, seat: Seat);
+}
+
+/// One of a lock, on lines of its own.
+pub type Instance = Box<dyn Simulated>;
+
+/// How a reader is in: what it leaves by.
+#[must_use = "a reader leaves by its seat"]
+pub struct Seat(pub(super) Way);
+
+/// What each lock has for it.
+pub(super) enum Way {
+    /// All leave alike.
+    Any,
+    PerSocket(antiphon_sync::lock::Seat),
+    Cohort(antiphon_sync::lock::numa::Seat),
+    Cst(antiphon_sync::lock::cst::Seat<Sim>),
+}
+
+/// Makes one of a lock that only one has.
+pub(super) fn exclusive<L: Lock>() -> Instance {
+    Box::new(Exclusive(ManuallyDrop::new(OwnLine(L::NEW))))
+}
+
+/// Makes one of a readers-writer lock.
+pub(super) fn shared<L: ReadWrite>() -> Instance {
+    Box::new(Shared(ManuallyDrop::new(OwnLine(L::NEW))))
+}
+
+/// Dropped as bytes: nodes that a lock has belong to the simulation, and go with that.
+struct Exclusive<L>(ManuallyDrop<OwnLine<L>>);
+
+// SAFETY: the lock's own promise; a reader keeps everybody out, too.
+unsafe impl<L: Lock> Simulated for Exclusive<L> {
+    fn lock(&self) {
+        self.0.lock();
+    }
+
+    fn try_lock(&self) -> bool {
+        self.0.try_lock()
+    }
+
+    unsafe fn unlock(&self) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.0.unlock() }
+    }
+
+    fn read(&self) -> Seat {
+        self.0.lock();
+        Seat(Way::Any)
+    }
+
+    unsafe fn unlock_read(&self, _seat: Seat) {
+        // SAFETY: `read` is `lock`.
+        unsafe { self.0.unlock() }
+    }
+}
+
+/// A readers-writer lock.
+///
+/// # Safety
+///
+/// As [`Simulated`], and `NEW` is a free lock.
+pub(super) unsafe trait ReadWrite: 'static {
+    const NEW: Self;
+    fn write(&self);
+    fn try_write(&self) -> bool;
+    /// # Safety
+    ///
+    /// The caller has it for writing.
+    unsafe fn unlock_write(&self);
+    fn read(&self) -> Way;
+    /// # Safety
+    ///
+    /// The caller is in by this way.
+    unsafe fn unlock_read(&self, way: Way);
+}
+
+/// As [`Exclusive`].
+struct Shared<L>(ManuallyDrop<OwnLine<L>>);
+
+// SAFETY: the lock's own promise.
+unsafe impl<L: ReadWrite> Simulated for Shared<L> {
+    fn lock(&self) {
+        self.0.write();
+    }
+
+    fn try_lock(&self) -> bool {
+        self.0.try_write()
+    }
+
+    unsafe fn unlock(&self) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.0.unlock_write() }
+    }
+
+    fn read(&self) -> Seat {
+        Seat(self.0.read())
+    }
+
+    unsafe fn unlock_read(&self, seat: Seat) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.0.unlock_read(seat.0) }
+    }
+}
+
+/// [`ReadWrite`] by the inherent methods of the same names; how one reads, and how one leaves by
+/// which way.
+macro_rules! read_write {
+    (
+        [$($parameters:tt)*] $type:ty,
+        |$lock:ident| $read:expr,
+        $way:pat => $leave:expr
+    ) => {
+        // SAFETY: the inherent methods are the lock's own; each file argues for them.
+        unsafe impl<$($parameters)*> ReadWrite for $type {
+            const NEW: Self = Self::NEW;
+
+            fn write(&self) {
+                self.write();
+            }
+
+            fn try_write(&self) -> bool {
+                self.try_write()
+            }
+
+            unsafe fn unlock_write(&self) {
+                // SAFETY: the caller's promise is the same.
+                unsafe { self.unlock_write() }
+            }
+
+            fn read(&self) -> Way {
+                let $lock = self;
+                $read
+            }
+
+            unsafe fn unlock_read(&self, way: Way) {
+                let $lock = self;
+                match way {
+                    // SAFETY: the caller's promise is the same.
+                    $way => unsafe { $leave },
+                    _ => unreachable!("a seat of another lock"),
+                }
+            }
+        }
+    };
+}
+
+const FEW: &str = "a simulation has fewer threads than a lock has room for readers";
+
+read_write!(
+    [Q: Policy, F: RwForm] ShflRwLock<Sim, Q, F>,
+    |lock| { lock.read().expect(FEW); Way::Any },
+    Way::Any => lock.unlock_read()
+);
+read_write!(
+    [Q: Policy, F: RwForm] PerSocket<Sim, Q, F>,
+    |lock| Way::PerSocket(lock.read().expect(FEW)),
+    Way::PerSocket(seat) => lock.unlock_read(seat)
+);
+read_write!(
+    [] CohortRw<Sim>,
+    |lock| Way::Cohort(lock.read()),
+    Way::Cohort(seat) => lock.unlock_read(seat)
+);
+read_write!(
+    [] CstRwLock<Sim>,
+    |lock| Way::Cst(lock.read()),
+    Way::Cst(seat) => lock.unlock_read(seat)
+);
+read_write!(
+    [] LinuxRwSem<Sim>,
+    |lock| { lock.read(); Way::Any },
+    Way::Any => lock.unlock_read()
+);

@@ -1,0 +1,148 @@
+//! The locks that can be simulated, by name: the one table of them, for cases and for replays.
+//!
+//! A case or a replay is written once for all of them: it sees a lock as [`Simulated`], and the way
+//! to it through a table of functions costs no simulated time.
+//!
+//! | module | has |
+//! |---|---|
+//! | [`instance`] | a lock in a simulation, whatever it is |
+//! | [`ideal`] | the one that costs nothing |
+//! | [`noted`] | policies whose steps are counted |
+
+mod ideal;
+mod instance;
+mod noted;
+
+use antiphon_sim::{Machine, Sim};
+use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
+use antiphon_sync::lock::cst::{CstMutex, CstRwLock};
+use antiphon_sync::lock::numa::{
+    Ahmcs, CBoMcs, CTktMcs, Cna, CohortRw, Hbo, Hclh, Hmcs, Malthusian,
+};
+use antiphon_sync::lock::stock::{LinuxMutex, LinuxRwSem, QSpinLock};
+use antiphon_sync::lock::{
+    GroupReaders, GroupWriters, Lock, PerSocket, Published, Recursive, ShflMutex, ShflRwLock,
+    ShflSpin,
+};
+use antiphon_sync::policy::{self, Distance, Numa, Priority, Then, WakeUp};
+
+use ideal::Ideal;
+pub use instance::{Instance, Seat, Simulated};
+use instance::{ReadWrite, exclusive, shared};
+use noted::Noted;
+
+/// A lock by its name.
+#[derive(Clone, Copy, Debug)]
+pub struct SimLock {
+    /// As the command has it.
+    pub name: &'static str,
+    /// Whether readers are in together.
+    pub shared: bool,
+    /// In each place where the lock is.
+    pub bytes: usize,
+    /// Whether its threads use the light half of the asymmetric fence.
+    light: bool,
+    make: fn() -> Instance,
+}
+
+impl SimLock {
+    /// The lock of that name; `None` if there is none.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        LOCKS.iter().find(|lock| lock.name == name)
+    }
+
+    /// One that only one has at a time.
+    #[must_use]
+    pub const fn mutex<L: Lock>(name: &'static str) -> Self {
+        Self { name, shared: false, bytes: size_of::<L>(), light: false, make: exclusive::<L> }
+    }
+
+    const fn rwlock<L: ReadWrite>(name: &'static str) -> Self {
+        Self { name, shared: true, bytes: size_of::<L>(), light: false, make: shared::<L> }
+    }
+
+    const fn light(self) -> Self {
+        Self { light: true, ..self }
+    }
+
+    /// A free one.
+    #[must_use]
+    pub fn instance(&self) -> Instance {
+        (self.make)()
+    }
+
+    /// `machine`, with threads as this lock wants them.
+    #[must_use]
+    pub fn on(&self, machine: &Machine) -> Machine {
+        Machine { light: self.light, ..machine.clone() }
+    }
+}
+
+type Sorted = Noted<Numa>;
+
+/// All of them.
+pub const LOCKS: [SimLock; 34] = [
+    SimLock::mutex::<ShflMutex<Sim, Sorted>>("shfl-mutex"),
+    SimLock::mutex::<ShflMutex<Sim, Sorted>>("shfl-mutex+light").light(),
+    SimLock::mutex::<ShflMutex<Sim, Sorted, Published>>("shfl-mutex+published"),
+    SimLock::mutex::<ShflMutex<Sim, Noted<policy::None>>>("shfl-mutex+none"),
+    SimLock::mutex::<ShflMutex<Sim, Noted<Distance>>>("shfl-mutex+distance"),
+    SimLock::mutex::<ShflMutex<Sim, Noted<Then<Priority, Numa>>>>("shfl-mutex+priority"),
+    SimLock::mutex::<ShflMutex<Sim, Noted<Then<Numa, WakeUp>>>>("shfl-mutex+wake-up"),
+    SimLock::mutex::<ShflSpin<Sim, Sorted>>("shfl-spin"),
+    SimLock::mutex::<Tas<Sim>>("tas"),
+    SimLock::mutex::<Ttas<Sim>>("ttas"),
+    SimLock::mutex::<Ticket<Sim>>("ticket"),
+    SimLock::mutex::<Mcs<Sim>>("mcs"),
+    SimLock::mutex::<McsStp<Sim>>("mcs-stp"),
+    SimLock::mutex::<Clh<Sim>>("clh"),
+    SimLock::mutex::<Futex<Sim>>("futex"),
+    SimLock::mutex::<Hbo<Sim>>("hbo"),
+    SimLock::mutex::<Hclh<Sim>>("hclh"),
+    SimLock::mutex::<CBoMcs<Sim>>("cohort-bo-mcs"),
+    SimLock::mutex::<CTktMcs<Sim>>("cohort-tkt-mcs"),
+    SimLock::mutex::<Malthusian<Sim>>("malthusian"),
+    SimLock::mutex::<Hmcs<Sim>>("hmcs"),
+    SimLock::mutex::<Ahmcs<Sim>>("ahmcs"),
+    SimLock::mutex::<Cna<Sim>>("cna"),
+    SimLock::mutex::<CstMutex<Sim>>("cst-mutex"),
+    SimLock::mutex::<QSpinLock<Sim>>("qspinlock"),
+    SimLock::mutex::<LinuxMutex<Sim>>("linux-mutex"),
+    SimLock::rwlock::<ShflRwLock<Sim, Sorted>>("shfl-rwlock"),
+    SimLock::rwlock::<ShflRwLock<Sim, Sorted, Recursive>>("shfl-rwlock+recursive"),
+    SimLock::rwlock::<ShflRwLock<Sim, Noted<GroupReaders>>>("shfl-rwlock+group-readers"),
+    SimLock::rwlock::<ShflRwLock<Sim, Noted<GroupWriters>>>("shfl-rwlock+group-writers"),
+    SimLock::rwlock::<PerSocket<Sim, Sorted>>("shfl-rwlock+per-socket"),
+    SimLock::rwlock::<CohortRw<Sim>>("cohort-rw"),
+    SimLock::rwlock::<CstRwLock<Sim>>("cst-rwlock"),
+    SimLock::rwlock::<LinuxRwSem<Sim>>("linux-rwsem"),
+];
+
+/// The name of the lock that costs nothing, of every kind.
+pub const IDEAL: &str = "ideal";
+
+/// That lock. It is not among [`LOCKS`]: it is what is left to gain, and no lock.
+pub(crate) const FREE: SimLock = SimLock {
+    name: IDEAL,
+    shared: true,
+    bytes: 0,
+    light: false,
+    make: || Box::new(Ideal::default()),
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_lock() {
+        for (place, lock) in LOCKS.iter().enumerate() {
+            assert!(LOCKS[..place].iter().all(|other| other.name != lock.name));
+            assert!(lock.bytes > 0 && SimLock::named(lock.name).is_some());
+        }
+        assert_eq!(SimLock::named("shfl-mutex").map(|lock| lock.bytes), Some(8));
+        assert!(SimLock::named("cohort-rw").is_some_and(|lock| lock.shared));
+        assert!(SimLock::named("fast").is_none());
+    }
+}
