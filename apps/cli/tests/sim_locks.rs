@@ -44,8 +44,8 @@ fn every_row_says_that_it_is_a_model_and_where_it_is_from() {
     has_keys(&report, &FRAME);
     has_keys(&report["simulated"], &["machine", "hash", "seed", "ms", "arbitration"]);
     assert!(report["sim"]["ops"].as_u64().is_some_and(|ops| ops > 1_000));
-    // Ten locks, two cases, two numbers of threads.
-    assert_eq!(rows(&report).len(), 40);
+    // 13 locks, two cases, two numbers of threads.
+    assert_eq!(rows(&report).len(), 52);
     for row in rows(&report) {
         has_keys(row, &FIGURES);
         assert_eq!((&row["model"], &row["machine"]), (&true.into(), &"xeon-2s".into()));

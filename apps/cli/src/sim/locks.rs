@@ -78,7 +78,8 @@ pub struct Arguments {
 }
 
 /// The locks that are simulated if none are named: each idea once.
-const MUTEXES: &str = "tas,ticket,mcs,mcs-stp,futex,cna,cohort-tkt-mcs,hmcs,shfl-spin,shfl-mutex";
+const MUTEXES: &str = "tas,ticket,mcs,mcs-stp,futex,cna,cohort-tkt-mcs,hmcs,cst-mutex,qspinlock,\
+                       linux-mutex,shfl-spin,shfl-mutex";
 
 /// Simulates, or puts parts together, and prints.
 ///
