@@ -115,7 +115,7 @@ fn parts_are_put_together_to_the_whole() {
     let published = whole["published"].as_array().expect("a list");
     assert_eq!(published.len(), 12);
     assert!(published.iter().all(|row| row.get("model").is_none()));
-    let page = std::fs::read_to_string(page).expect("a page");
+    let page = std::fs::read_to_string(&page).expect("a page");
     assert!(page.contains("a model, not a measurement") && page.contains("cna, measured"));
     assert!(refused(&["--merge", &one, &one]).contains("name each part once"));
     let other = part("2/3", "2");
@@ -135,4 +135,24 @@ fn a_search_marks_who_is_not_beaten() {
     let best = rows(&report).iter().max_by_key(most).expect("rows");
     assert_eq!(best["front"], true, "{best}");
     assert!(refused(&["--search", "--subject", "mcs"]).contains("cannot be used with"));
+}
+
+#[test]
+fn a_timeline_is_of_the_whole_machine_and_by_year() {
+    let command = ["sim", "locks", "--machine", "xeon-2s", "--ms", "0.05", "--timeline"];
+    let report = json(&[&command[..], &["--json"]].concat());
+    for row in rows(&report) {
+        assert_eq!(row["threads"], 28, "{row}");
+        assert!(row["year"].as_u64().is_some_and(|year| (1962..2020).contains(&year)), "{row}");
+        assert!(row["year_source"].is_string(), "{row}");
+    }
+    let folder = Folder::new("timeline");
+    let page = folder.path("years.html");
+    let said = output(&[&command[..], &["--html", &page]].concat());
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let at = |lock: &str| said.lines().position(|line| line.contains(lock)).expect("a line");
+    assert!(at("Dekker") < at(" tas ") && at(" tas ") < at(" mcs ") && at(" mcs ") < at(" cna "));
+    let page = std::fs::read_to_string(&page).expect("a page");
+    assert_eq!(page.matches("<rect class=bar").count(), rows(&report).len());
+    assert!(refused(&["--timeline", "--threads", "4"]).contains("--timeline"));
 }

@@ -13,7 +13,7 @@ use super::experiment::{Arbitration, Setting};
 use super::search::{self, VARIANTS};
 use super::shard::{self, Shard};
 use super::sweep::{self, Cell};
-use super::{find, page, published, rows, tables};
+use super::{find, page, published, rows, tables, timeline};
 use crate::bench::Family;
 use crate::failure::Failure;
 use crate::list::{Counts, names};
@@ -30,6 +30,7 @@ cases do, and how far such figures can be trusted.
 Example:
   antiphon sim locks --machine 8s-192c --threads 1,24,48,96,192,384 --subject shfl-mutex,mcs,futex
   antiphon sim rwlocks --case enumerate,mixed --html curves.html
+  antiphon sim locks --timeline --case create,lock2 --html years.html
   antiphon sim locks --case all --shard 1/4 --json > 1.json; antiphon sim locks --merge *.json")]
 pub struct Arguments {
     /// The machine: a name that `antiphon sim machines` has, host, or a file
@@ -57,6 +58,9 @@ pub struct Arguments {
     /// wakes together is marked
     #[arg(long, conflicts_with = "subject")]
     search: bool,
+    /// Locks by the year in which they were published, with as many threads as the machine has CPUs
+    #[arg(long, conflicts_with_all = ["subject", "search", "threads", "shard", "merge"])]
+    timeline: bool,
     /// Only a part of the rows, the I-th of N: for many machines, each with --json
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
@@ -94,17 +98,26 @@ pub fn run(family: Family, arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let (true, Some(rows)) = (arguments.search, report["rows"].as_array_mut()) {
         search::mark(rows);
     }
+    if let (true, Some(rows)) = (arguments.timeline, report["rows"].as_array_mut()) {
+        timeline::date(rows);
+    }
     let rows = report["rows"].as_array().map_or(&[][..], Vec::as_slice);
     let heading = heading(&report["simulated"]);
     if let Some(path) = &arguments.html {
         let machine = report["simulated"]["machine"].as_str().unwrap_or_default();
-        let written = std::fs::write(path, page::page(machine, &heading, rows));
+        let page = if arguments.timeline {
+            timeline::page(&heading, rows)
+        } else {
+            page::page(machine, &heading, rows)
+        };
+        let written = std::fs::write(path, page);
         written.map_err(|error| Failure::measured(format!("{}: {error}", path.display())))?;
     }
     if arguments.json {
         report::print(report.clone())?;
     } else {
-        say(&format!("{heading}\n\n{}", tables::text(rows, colour_stdout())))?;
+        let text = if arguments.timeline { timeline::text } else { tables::text };
+        say(&format!("{heading}\n\n{}", text(rows, colour_stdout())))?;
     }
     match rows.iter().find(|row| row.get("failed").is_some()) {
         Some(row) => Err(Failure::measured(trouble(row))),
@@ -178,9 +191,11 @@ fn cells(family: Family, arguments: &Arguments, setting: &Setting) -> Result<Vec
     let cases = some_or_all("case", &arguments.case, &known)?;
     let threads = match &arguments.threads {
         Some(Counts(threads)) => threads.clone(),
+        None if arguments.timeline => vec![setting.machine.cores() as usize],
         None => usual_threads(setting),
     };
     let subjects: Vec<&SimLock> = match (arguments.search, family) {
+        (false, _) if arguments.timeline => timeline::locks(family),
         (false, _) => named.iter().filter_map(|name| SimLock::named(name)).collect(),
         (true, Family::Exclusive) => VARIANTS.iter().collect(),
         (true, Family::Shared) => {

@@ -13,6 +13,7 @@
 //! | [`rows`], [`tables`], [`page`] | what came of it, for scripts and for people |
 //! | [`shard`] | a part of the rows, and parts together again |
 //! | [`search`] | locks with other parameters, and which of them nothing beats |
+//! | [`timeline`] | locks by the year of their publication |
 //! | [`published`] | what others have measured |
 
 pub mod calibrate;
@@ -31,6 +32,7 @@ mod shapes;
 mod shard;
 mod sweep;
 mod tables;
+mod timeline;
 
 /// The machine of that name, `host`, or of a file.
 ///

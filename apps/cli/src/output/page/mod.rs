@@ -1,5 +1,6 @@
 //! A report as one page for a browser that needs nothing else: no network, no font, no library.
 
+pub mod bars;
 pub mod curves;
 
 use std::hash::{BuildHasher as _, RandomState};
