@@ -92,6 +92,7 @@ enum Sim {
     Locks(sim::locks::Arguments),
     /// Readers-writer locks
     Rwlocks(sim::locks::Arguments),
+    Memory(sim::memory::Arguments),
     Machines(sim::machines::Arguments),
     Calibrate(sim::calibrate::Arguments),
 }
@@ -121,6 +122,7 @@ fn main() -> ExitCode {
         Verb::Locks(arguments) => locks::run(&arguments),
         Verb::Sim(Sim::Locks(arguments)) => sim::locks::run(Family::Exclusive, &arguments),
         Verb::Sim(Sim::Rwlocks(arguments)) => sim::locks::run(Family::Shared, &arguments),
+        Verb::Sim(Sim::Memory(arguments)) => sim::memory::run(&arguments),
         Verb::Sim(Sim::Machines(arguments)) => sim::machines::run(&arguments),
         Verb::Sim(Sim::Calibrate(arguments)) => sim::calibrate::run(&arguments),
         Verb::Validate(arguments) => validate::run(&arguments),

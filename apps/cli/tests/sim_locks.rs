@@ -1,4 +1,4 @@
-//! `sim locks` and `sim rwlocks`.
+//! `sim locks`, `sim rwlocks` and `sim memory`.
 
 mod common;
 
@@ -155,4 +155,26 @@ fn a_timeline_is_of_the_whole_machine_and_by_year() {
     let page = std::fs::read_to_string(&page).expect("a page");
     assert_eq!(page.matches("<rect class=bar").count(), rows(&report).len());
     assert!(refused(&["--timeline", "--threads", "4"]).contains("--timeline"));
+}
+
+#[test]
+fn memory_is_of_four_locks_and_drawn() {
+    let folder = Folder::new("memory");
+    let page = folder.path("memory.html");
+    let command = ["sim", "memory", "--machine", "xeon-2s", "--inodes", "1000", "--html", &page];
+    let report = json(&[&command[..], &["--json"]].concat());
+    let locks: Vec<_> = rows(&report).iter().map(|row| row["lock"].clone()).collect();
+    assert_eq!(locks, ["cohort-tkt-mcs", "cst-mutex", "linux-mutex", "shfl-mutex"]);
+    for row in rows(&report) {
+        has_keys(row, &["model", "lock_bytes", "structures_per_lock", "bytes", "share"]);
+        // One more lock is the directory's.
+        let least = row["lock_bytes"].as_f64().map(|bytes| bytes * 1001.0);
+        assert!(row["bytes"].as_f64() >= least, "{row}");
+    }
+    let page = std::fs::read_to_string(&page).expect("a page");
+    assert_eq!(page.matches("<rect class=bar").count(), 4);
+    for (option, wrong) in [("--inodes", "0"), ("--visits", "65")] {
+        let said = stderr(&output(&["sim", "memory", option, wrong]));
+        assert!(said.contains(option) && said.lines().count() == 1, "{said}");
+    }
 }

@@ -13,6 +13,7 @@
 //! | [`rows`], [`tables`], [`page`] | what came of it, for scripts and for people |
 //! | [`shard`] | a part of the rows, and parts together again |
 //! | [`search`] | locks with other parameters, and which of them nothing beats |
+//! | [`memory`] | `sim memory`: what the locks of ten million inodes take |
 //! | [`timeline`] | locks by the year of their publication |
 //! | [`published`] | what others have measured |
 
@@ -23,6 +24,7 @@ pub mod find;
 mod host;
 pub mod locks;
 pub mod machines;
+pub mod memory;
 mod page;
 mod published;
 mod rows;

@@ -8,6 +8,7 @@ use super::cases;
 use super::experiment::{
     self, Arbitration, Arbitration::Fifo, Arbitration::Near, Measured, Setting,
 };
+use super::memory::{self, Counted};
 
 fn measured(setting: &Setting, subject: &str, case: &str, threads: usize) -> Measured {
     let lock = SimLock::named(subject).expect("a subject");
@@ -176,4 +177,28 @@ fn cna_over_stock_on_the_machine_of_its_tables() {
     println!("simulated: lock2 {lock2:.2}, leveldb {leveldb:.2}; measured: 2.16, 1.86");
     assert!((leveldb / 1.86 - 1.0).abs() < 0.2, "{leveldb}");
     assert!((1.5..1.9).contains(&lock2), "{lock2}");
+}
+
+/// `000_…`, "Locks performance: Memory footprint": a lock with a part for each socket from the
+/// start takes most, then CST, the stock lock, and ShflLock least. So it is while few sockets come
+/// to an inode. `004_…` has CST at 1.5 to 10 times less than the first; once five of eight have
+/// come, its parts, which are twice as large, are more than all of those.
+#[test]
+fn locks_of_ten_million_inodes() {
+    let machine = Machine::eight_sockets();
+    let rows = |visits| {
+        let Ok(counted) = Counted::on(&machine, visits, 1) else { panic!("it does not end") };
+        assert_eq!(counted.of_directory, 8);
+        (counted.each(), memory::rows(&machine, 10_000_000, &counted).map(|row| row.bytes))
+    };
+    for (visits, less) in [(0, 1.5..10.0), (1, 1.5..10.0)] {
+        let (each, bytes) = rows(visits);
+        println!("simulated, {visits} visits: {each:.2} sockets an inode, {bytes:?} bytes");
+        assert!(bytes.is_sorted_by(|one, next| one > next), "{bytes:?}");
+        assert!(less.contains(&(bytes[0] / bytes[1])), "{bytes:?}");
+        // Who creates it comes first, and is alone if nobody visits.
+        assert!(if visits == 0 { each == 1.0 } else { each > 1.5 }, "{each}");
+    }
+    let (each, [cohort, cst, ..]) = rows(8);
+    assert!(each > 5.0 && cst > cohort, "{each}, {cst}, {cohort}");
 }
