@@ -110,3 +110,47 @@ fn what_is_no_trace_and_what_is_not_there_is_one_line() {
         assert!(said.contains(says), "{said}");
     }
 }
+
+/// `indexer.c` finds what is there, is recorded, and replayed with locks of each kind.
+#[test]
+fn a_text_indexer_is_replayed_with_locks_that_know_sockets() {
+    let folder = Folder::new("indexer");
+    let program = folder.compile("indexer.c", &["-Wall", "-Werror"]);
+    let files: Vec<_> = (0..60).map(|number| folder.path(&format!("{number}.txt"))).collect();
+    for (number, file) in files.iter().enumerate() {
+        let own: String =
+            (0..40).map(|word| format!("word{} Shared, ", number * 7 + word)).collect();
+        std::fs::write(file, own).expect("a file");
+    }
+    let names: Vec<&str> = files.iter().map(String::as_str).collect();
+    let found = std::process::Command::new(&program)
+        .args(["3", "-w", "word70"])
+        .args(&names)
+        .output()
+        .expect("the program");
+    // File n has the words from 7 n to 7 n + 39.
+    let said = String::from_utf8_lossy(&found.stdout).into_owned();
+    let mut said: Vec<_> = said.lines().collect();
+    said.sort_unstable();
+    let mut wanted: Vec<_> = (5..=10).map(|number| format!("1 {}", files[number])).collect();
+    wanted.sort_unstable();
+    assert_eq!(said, wanted);
+
+    let trace = folder.path("indexer.trace");
+    let ran = ["record", "--lock", "glibc", "--out", &trace, "--", &program, "3"];
+    let ran = output(&[&ran[..], &names].concat());
+    assert!(ran.status.success(), "{}", stderr(&ran));
+    // 41 words of each file, and one more turn at the list than there are files for each thread.
+    let replay = ["replay", &trace, "--machine", "xeon-2s", "--threads", "4,29", "--json"];
+    let report = json(&[&replay[..], &["--lock", "cst-mutex,linux-mutex,qspinlock"]].concat());
+    let takes = report["recorded"]["acquisitions"].as_u64().expect("a count");
+    assert!(takes >= 60 * 41 + 63, "{takes}");
+    let rows = report["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 10);
+    for row in rows {
+        assert!(row["speedup"].as_f64().is_some_and(|speedup| speedup > 0.0), "{row}");
+    }
+    let locks = report["locks"].as_array().expect("locks");
+    let linux = locks.iter().find(|lock| lock["mutex"] == "linux-mutex").expect("a row");
+    assert_eq!((&linux["spin"], &linux["rwlock"]), (&"qspinlock".into(), &"linux-rwsem".into()));
+}
