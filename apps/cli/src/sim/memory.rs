@@ -131,8 +131,8 @@ impl Counted {
         let inodes = STRUCTURES / machine.topology.nodes() as usize;
         let cpus = machine.cores() as usize;
         let site = Rc::new(Site {
-            directory: FREE,
-            inodes: (0..inodes).map(|_| FREE).collect(),
+            directory: free(),
+            inodes: (0..inodes).map(|_| free()).collect(),
             created: Cell::new(0),
             visits: Cell::new(inodes * visits as usize),
             over: Cell::new(0),
@@ -153,13 +153,16 @@ impl Counted {
 }
 
 /// Dropped as bytes: what a lock has made belongs to the simulation, and goes with that.
-type Free = ManuallyDrop<OwnLine<CstMutex<Sim>>>;
-const FREE: Free = ManuallyDrop::new(OwnLine(CstMutex::NEW));
+type Mutex = ManuallyDrop<OwnLine<CstMutex<Sim>>>;
+
+fn free() -> Mutex {
+    ManuallyDrop::new(OwnLine(CstMutex::NEW))
+}
 
 /// A directory and its files. What is in a [`Cell`] costs no simulated time.
 struct Site {
-    directory: Free,
-    inodes: Vec<Free>,
+    directory: Mutex,
+    inodes: Vec<Mutex>,
     created: Cell<usize>,
     /// That are to come.
     visits: Cell<usize>,
