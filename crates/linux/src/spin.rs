@@ -16,8 +16,6 @@ use crate::{crowd, sys, tsc};
 const GAP_NS: u32 = 500_000;
 /// Pauses between two looks. One is 10 to 50 ns, depending on the processor.
 const PAUSES: u32 = 2;
-/// How long a wait without an end spins before it lets others run.
-const PATIENCE: Budget = Budget::ns(10_000);
 
 /// A spin in progress.
 #[derive(Debug)]
@@ -79,7 +77,7 @@ pub(crate) struct Patience(Spin);
 impl Patience {
     #[cold]
     pub(crate) fn new() -> Self {
-        Self(Spin::new(PATIENCE))
+        Self(Spin::new(Budget::PATIENCE))
     }
 
     #[inline]
@@ -87,7 +85,7 @@ impl Patience {
         if !self.0.pause() {
             sys::yield_now();
             // A new clock: what passed in the yield is no gap.
-            self.0 = Spin::new(PATIENCE);
+            self.0 = Spin::new(Budget::PATIENCE);
         }
     }
 }

@@ -35,6 +35,9 @@ pub struct Budget {
 impl Budget {
     /// Look once.
     pub const NONE: Self = Self::ns(0);
+    /// How long a wait without an end spins before it lets others run, on a platform where it can;
+    /// then it spins for as long again.
+    pub const PATIENCE: Self = Self::ns(10_000);
 
     /// A budget of `ns` nanoseconds.
     #[must_use]

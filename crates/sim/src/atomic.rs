@@ -76,33 +76,33 @@ macro_rules! word {
                 value as $value
             }
 
+            /// Without a budget, as long as it takes.
             fn spin(
                 &self,
-                deadline_ns: Option<u64>,
+                budget: Option<Budget>,
                 keep: impl Fn($value) -> bool,
             ) -> Result<$value, $value> {
                 let look = |world: &mut World, thread: usize, line: LineId| {
                     let value = world.seen(thread, line, self);
                     (value, keep(value as $value))
                 };
-                loop {
-                    let seen = word::load(self);
-                    let value = seen.value as $value;
-                    if !keep(value) {
-                        return Ok(value);
-                    }
-                    let spot = Watch {
-                        line: seen.line,
-                        version: seen.version,
-                        offset: (self.address() % LINE) as u8,
-                        value: seen.value,
-                        deadline_ns,
-                    };
-                    match watch(spot, &look) {
-                        Watched::Changed => {}
-                        Watched::Found(value) => return Ok(value as $value),
-                        Watched::Expired(value) => return Err(value as $value),
-                    }
+                let seen = word::load(self);
+                let value = seen.value as $value;
+                if !keep(value) {
+                    return Ok(value);
+                }
+                let deadline_ns = budget.map(|budget| with(|world| world.spin_end_ns(budget)));
+                let spot = Watch {
+                    line: seen.line,
+                    version: seen.version,
+                    offset: (self.address() % LINE) as u8,
+                    value: seen.value,
+                    deadline_ns,
+                };
+                let backoff_ns = budget.and_then(|budget| budget.backoff);
+                match watch(spot, backoff_ns, &look) {
+                    Watched::Found(value) => Ok(value as $value),
+                    Watched::Expired(value) => Err(value as $value),
                 }
             }
         }
@@ -159,7 +159,7 @@ macro_rules! word {
                     let value = self.0.load(Relaxed);
                     return if keep(value) { Err(value) } else { Ok(value) };
                 }
-                self.spin(Some(with(|world| world.now_ns) + u64::from(budget.ns)), keep)
+                self.spin(Some(budget), keep)
             }
         }
 

@@ -21,6 +21,8 @@ pub(crate) enum Event {
     Expire { thread: u32, wait: u32 },
     /// The slice of a core's present thread ends, if it is still this slice.
     Slice { core: u32, slice: u32 },
+    /// The patience of a spinner ends, if it is still in this wait.
+    Yield { thread: u32, wait: u32 },
 }
 
 /// A queue of events, first by time and then by the order in which they were foreseen.

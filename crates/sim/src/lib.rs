@@ -54,6 +54,7 @@ mod requests;
 mod shadow;
 mod sharers;
 mod simulation;
+mod spin;
 mod step;
 mod watch;
 mod word;

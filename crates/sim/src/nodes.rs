@@ -2,14 +2,15 @@
 //!
 //! The seam promises nodes for ever (`&'static`), but each simulation wants its own, all zero. So
 //! node memory is leaked once, kept here when its simulation ends, and wiped for the next. The
-//! arena can't be wiped from outside, so each simulation leaks a new one: 64 bytes.
+//! arena can't be wiped from outside, so each simulation leaks a new one, and what else all its
+//! threads share: two lines.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use antiphon_platform::{Arena, Waiter};
+use antiphon_platform::{Arena, Atomic, Waiter};
 
-use crate::{OwnLine, Sim};
+use crate::{OwnLine, Sim, SimU32};
 
 /// One more than the nodes of a simulation at most.
 pub(crate) const NODES: u32 = 1 << 16;
@@ -49,9 +50,18 @@ impl Nodes {
     }
 }
 
-/// An arena that has handed out nothing.
-pub(crate) fn new_arena() -> &'static Arena<Sim> {
-    &Box::leak(Box::new(OwnLine(Arena::NEW))).0
+/// What the threads of a simulation share, as those of a process do.
+pub(crate) struct Process {
+    pub(crate) arena: OwnLine<Arena<Sim>>,
+    /// Threads that have said that they spin.
+    pub(crate) spinners: OwnLine<SimU32>,
+}
+
+impl Process {
+    /// One whose arena has handed out nothing.
+    pub(crate) fn new() -> &'static Self {
+        Box::leak(Box::new(Self { arena: OwnLine(Arena::NEW), spinners: OwnLine(SimU32::ZERO) }))
+    }
 }
 
 fn wipe(node: &Waiter<Sim>) {

@@ -26,6 +26,7 @@ use crate::buffer::Buffer;
 use crate::events::Event;
 use crate::line::By;
 use crate::random::Random;
+use crate::spin::Spin;
 use crate::step::{Touch, call};
 use crate::watch::{Look, Watch};
 use crate::world::{World, suspend, with};
@@ -79,12 +80,21 @@ pub(crate) struct Thread {
     pub(crate) owns: Owns,
     /// It is about to wake another.
     pub(crate) wakes: bool,
+    /// What it does to words is the platform's doing.
+    pub(crate) uncounted: bool,
     pub(crate) buffer: Buffer,
     pub(crate) touch: Touch,
     /// While the thread spins: its own look, which the event loop takes in its place.
     pub(crate) look: Option<NonNull<Look<'static>>>,
     /// What that has found, if it ends the wait.
     pub(crate) found: Option<u64>,
+    pub(crate) spin: Spin,
+    /// How many spins it has begun and not ended, as it has said.
+    pub(crate) spins: u32,
+    /// It has given its core away itself.
+    pub(crate) yielded: bool,
+    /// What its accesses have taken and simulated time does not show yet, in picoseconds.
+    pub(crate) rest_ps: i64,
     /// What interrupts have taken from it, to be made up for.
     pub(crate) stolen_ns: u64,
     /// It is new on its core.
@@ -108,10 +118,15 @@ impl Thread {
             lent: 0,
             owns: Owns::No,
             wakes: false,
+            uncounted: false,
             buffer: Buffer::default(),
             touch: Touch::default(),
             look: None,
             found: None,
+            spin: Spin::default(),
+            spins: 0,
+            yielded: false,
+            rest_ps: 0,
             stolen_ns: 0,
             migrates: false,
         }
@@ -163,7 +178,7 @@ impl World {
             match event {
                 Event::Resume { thread, turn } if self.threads[thread as usize].turn == turn => {
                     let thread = thread as usize;
-                    if self.looks_on(thread) {
+                    if self.looks_on(thread) || self.watches_on(thread) {
                         continue;
                     }
                     let state = &mut self.threads[thread].state;
@@ -189,7 +204,15 @@ impl World {
                     }
                     self.slice_over(core);
                 }
-                Event::Resume { .. } | Event::Expire { .. } | Event::Slice { .. } => {}
+                Event::Yield { thread, wait } if self.threads[thread as usize].wait == wait => {
+                    if !self.patience_over(thread as usize) {
+                        return None;
+                    }
+                }
+                Event::Resume { .. }
+                | Event::Expire { .. }
+                | Event::Slice { .. }
+                | Event::Yield { .. } => {}
             }
         }
         None
@@ -197,7 +220,7 @@ impl World {
 
     /// Whether each thread that is not over waits for another. Without this, spinners that share a
     /// core would preempt each other for ever.
-    fn waits_for_ever(&self) -> bool {
+    pub(crate) fn waits_for_ever(&self) -> bool {
         self.posted == 0
             && self.threads.iter().all(|thread| match thread.state {
                 State::Watching(watch) => watch.deadline_ns.is_none() && !self.has_changed(watch),
@@ -220,12 +243,13 @@ impl World {
             self.dispatch(core);
         } else {
             self.foresee_slice(core);
+            self.foresee_yield(core);
             self.prefer_the_urgent(core);
         }
     }
 
     /// Gives a core that nobody has to the first who wants it.
-    fn dispatch(&mut self, number: u32) {
+    pub(crate) fn dispatch(&mut self, number: u32) {
         let core = &mut self.cores[number as usize];
         core.slice = core.slice.wrapping_add(1);
         core.slice_foreseen = false;
@@ -261,6 +285,7 @@ impl World {
             at_ns = *until_ns;
         }
         self.record(thread, 9, u64::from(number));
+        self.spins_again(thread, at_ns);
         self.resume_at(thread, at_ns);
         self.foresee_slice(number);
     }

@@ -24,6 +24,8 @@ pub struct Counts {
     pub switches: u64,
     /// Times that a thread lost its core because its slice was over.
     pub preemptions: u64,
+    /// Times that a spinning thread let others run on its core.
+    pub yields: u64,
     /// Times that a thread went to another core.
     pub migrations: u64,
     /// Heavy fences.

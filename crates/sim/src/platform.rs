@@ -3,8 +3,8 @@
 use core::sync::atomic::Ordering::{self, Relaxed};
 
 use antiphon_platform::{
-    Arena, Atomic, Clock, CpuId, Deadline, Hint, Local, Parked, Platform, SocketId, ThreadId,
-    Unsupported, Waiter, WaiterRef,
+    Arena, Atomic, AtomicInteger, Clock, CpuId, Deadline, Hint, Local, Parked, Platform, SocketId,
+    ThreadId, Unsupported, Waiter, WaiterRef,
 };
 
 use crate::atomic::{SimU8, SimU16, SimU32, SimU64};
@@ -49,6 +49,30 @@ fn wakes(wakes: bool) {
     });
 }
 
+/// Read-modify-writes of the platform itself: they take their time, and are not the lock's.
+fn uncounted<R>(access: impl FnOnce() -> R) -> R {
+    let set = |uncounted| {
+        with(|world| {
+            let me = world.me();
+            world.threads[me].uncounted = uncounted;
+        });
+    };
+    set(true);
+    let done = access();
+    set(false);
+    done
+}
+
+/// Changes how many spins the calling thread has begun and not ended; returns that.
+fn spins(change: impl FnOnce(u32) -> u32) -> u32 {
+    with(|world| {
+        let me = world.me();
+        let spins = &mut world.threads[me].spins;
+        *spins = change(*spins);
+        *spins
+    })
+}
+
 impl Platform for Sim {
     type U8 = SimU8;
     type U16 = SimU16;
@@ -62,7 +86,7 @@ impl Platform for Sim {
     }
 
     fn arena() -> &'static Arena<Self> {
-        with(|world| world.arena)
+        &with(|world| world.process).arena.0
     }
 
     fn local<R>(f: impl FnOnce(&Local<Self>) -> R) -> R {
@@ -206,20 +230,31 @@ impl Platform for Sim {
         }
     }
 
-    /// For [`Counts`](crate::Counts) only: the simulator sees who spins.
+    /// Spins are counted as on Linux: in a word that all threads share, which costs what it costs.
     fn hint(hint: Hint) {
-        if hint == Hint::Owns {
-            owns(Owns::Yes);
+        let spinners = || &with(|world| world.process).spinners.0;
+        match hint {
+            Hint::SpinBegin => {
+                spins(|spins| spins + 1);
+                uncounted(|| spinners().fetch_add(1, Relaxed));
+            }
+            Hint::SpinEnd => {
+                spins(|spins| spins - 1);
+                uncounted(|| spinners().fetch_sub(1, Relaxed));
+            }
+            Hint::Owns => owns(Owns::Yes),
         }
     }
 
-    /// Whether another thread waits for the caller's core, or as many threads spin (preempted ones
-    /// included) as there are cores. The first is what a kernel would tell exactly; the second is
-    /// what makes an oversubscribed machine look crowded from a core that is not.
+    /// Whether another thread waits for the caller's core, or the caller, if it spins, leaves no
+    /// core to who is waited for. The first is what a kernel would tell exactly; the second is what
+    /// makes an oversubscribed machine look crowded from a core that is not.
     fn crowded() -> bool {
+        let others =
+            with(|world| world.process).spinners.0.load(Relaxed).saturating_sub(spins(|n| n));
         with(|world| {
             let core = world.my_core() as usize;
-            !world.cores[core].queue.is_empty() || world.spinners >= world.machine.cores()
+            !world.cores[core].queue.is_empty() || others + 1 >= world.machine.cores()
         })
     }
 

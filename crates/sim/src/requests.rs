@@ -19,12 +19,30 @@ pub(crate) enum Issued {
 }
 
 impl World {
+    /// What an access takes that hits: whole nanoseconds, now more and now less, so that it comes
+    /// to what the machine says.
+    pub(crate) fn hit_ns(&mut self, thread: usize, kind: Kind) -> u64 {
+        let (ns, machine) = (hit_ns(&self.machine, kind), &self.machine);
+        let rest_ps = &mut self.threads[thread].rest_ps;
+        *rest_ps += match kind {
+            Kind::ReadModifyWrite => machine.rmw_rest_ps,
+            Kind::Load | Kind::Store => machine.hit_rest_ps,
+        };
+        let whole_ns = (*rest_ps + 500).div_euclid(1_000);
+        *rest_ps -= whole_ns * 1_000;
+        ns.saturating_add_signed(whole_ns)
+    }
+
     /// Requests a line, now.
     pub(crate) fn request(&mut self, label: LineId, core: u32, kind: Kind, by: By) -> Issued {
         let line = self.lines.get_mut(label);
         if line.hits(core, kind, self.now_ns) {
             self.counts.hits += 1;
-            return Issued::At(self.now_ns + hit_ns(&self.machine, kind));
+            let took_ns = match by {
+                By::Access(thread) => self.hit_ns(thread as usize, kind),
+                By::Touch(_) | By::Buffer(_) => hit_ns(&self.machine, kind),
+            };
+            return Issued::At(self.now_ns + took_ns);
         }
         let request = Request { core, kind, by, passed: 0 };
         if line.is_busy() {

@@ -72,7 +72,7 @@ impl World {
         let own = kind == Kind::Load && shadow::is_of(shadows, (address % LINE) as u8, me);
         let issued = if own {
             self.counts.hits += 1;
-            Issued::At(self.now_ns + self.machine.hit_ns)
+            Issued::At(self.now_ns + self.hit_ns(me, kind))
         } else {
             self.request(label, core, kind, By::Access(me as u32))
         };
@@ -167,14 +167,14 @@ impl World {
 }
 
 /// A step that takes `ns` and touches no line.
-pub(crate) fn step(ns: impl FnOnce(&World) -> u64) {
+pub(crate) fn step(ns: impl FnOnce(&mut World) -> u64) {
     preemption_point();
     let done_ns = with(|world| world.now_ns + ns(world));
     wait_until(done_ns);
 }
 
 /// A call of the system that takes `ns`.
-pub(crate) fn call(ns: impl FnOnce(&World) -> u64) {
+pub(crate) fn call(ns: impl FnOnce(&mut World) -> u64) {
     drain();
     step(ns);
 }

@@ -1,8 +1,8 @@
 //! Spinning: a thread waits for a line to change, at no cost until it does.
 //!
-//! When the line is written, each watcher's core asks for it again, and what the watcher then does,
-//! look at its word, the event loop does in its place ([`Look`]): only a wait that ends needs the
-//! thread. A crowd that looks at one word in vain would else be most of the simulator's time.
+//! When the line is written, each watcher's core asks for it again, as soon as the watcher looks
+//! ([`spin`](crate::spin)), and what the watcher then does, look at its word, the event loop does in
+//! its place ([`Look`]): only a wait that ends needs the thread. A crowd that looks at one word in vain would else be most of the simulator's time.
 
 use std::ptr::NonNull;
 
@@ -10,6 +10,7 @@ use crate::events::Event;
 use crate::line::{By, Kind, LineId};
 use crate::os::State;
 use crate::requests::Issued;
+use crate::spin::Spin;
 use crate::world::{World, suspend, with};
 
 /// A wait for a line to change.
@@ -32,79 +33,95 @@ pub(crate) type Look<'a> = dyn Fn(&mut World, usize, LineId) -> (u64, bool) + 'a
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Watched {
-    /// The line has changed, and is to be read.
-    Changed,
-    /// It was read, and the word holds that, which ends the wait.
+    /// The line was read, and the word holds that, which ends the wait.
     Found(u64),
     /// It held that when it was last read.
     Expired(u64),
 }
 
-/// Spins until the line has changed or the deadline comes; while `look` says so, if the line came
-/// to this thread's core.
-pub(crate) fn watch(watch: Watch, look: &Look<'_>) -> Watched {
+/// Spins until `look` says that the wait is over, or the deadline comes. The looks become fewer
+/// from a first gap of `backoff_ns` on, if one is given.
+pub(crate) fn watch(watch: Watch, backoff_ns: Option<u32>, look: &Look<'_>) -> Watched {
     if watch.deadline_ns.is_some_and(|deadline_ns| deadline_ns <= with(|world| world.now_ns)) {
         return Watched::Expired(watch.value);
     }
-    if !with(|world| world.begin_watch(watch, look)) {
-        return Watched::Changed;
-    }
+    with(|world| world.begin_watch(watch, backoff_ns, look));
     loop {
         suspend();
         if let Some(watched) = with(World::end_watch) {
             return watched;
         }
-        // Was preempted and is back, and nothing has changed: goes on watching.
     }
 }
 
 impl World {
-    /// `false` if the line has changed already.
-    fn begin_watch(&mut self, watch: Watch, look: &Look<'_>) -> bool {
-        // Not "is the line still shared": a write may have come and gone since the read.
-        if self.has_changed(watch) {
-            return false;
-        }
+    fn begin_watch(&mut self, watch: Watch, backoff_ns: Option<u32>, look: &Look<'_>) {
         let me = self.me();
-        self.spinners += 1;
         let look: *const Look<'_> = look;
         // SAFETY: only the lifetime changes. `looks_on` calls the closure while the thread is in
         // the loop of `watch`, whose caller has lent it for as long; `end_watch` takes the pointer
         // away before that loop ends.
         let look = unsafe { std::mem::transmute::<*const Look<'_>, *const Look<'static>>(look) };
-        self.threads[me].look = NonNull::new(look.cast_mut());
-        self.threads[me].state = State::Watching(watch);
-        self.lines.get_mut(watch.line).watchers.push(me);
+        let watcher = &mut self.threads[me];
+        watcher.look = NonNull::new(look.cast_mut());
+        watcher.state = State::Watching(watch);
+        watcher.spin = Spin::new(self.now_ns, watch.deadline_ns.is_some(), backoff_ns);
+        let core = watcher.core;
         self.foresee_expiry(me, watch.deadline_ns);
+        self.lines.get_mut(watch.line).watchers.push(me);
+        // Not "is the line still shared": a write may have come and gone since the read.
+        if self.has_changed(watch) {
+            self.line_changed(me, watch.line);
+        }
+        self.foresee_yield(core);
         // The slice may have ended during the read before.
-        if self.cores[self.threads[me].core as usize].slice_over {
+        if self.cores[core as usize].slice_over {
             self.preempt(me);
         }
-        true
     }
 
     /// The line of a watcher has been written. If that is off its core, it will see for itself.
     pub(crate) fn line_changed(&mut self, thread: usize, line: LineId) {
         let State::Watching(watch) = self.threads[thread].state else { return };
-        let number = self.threads[thread].core;
-        let core = &self.cores[number as usize];
-        if watch.line != line || core.current != Some(thread) {
-            return;
+        let core = &self.cores[self.threads[thread].core as usize];
+        if watch.line == line && core.current == Some(thread) {
+            self.look_again(thread, watch);
         }
-        if core.slice_began_ns > self.now_ns {
-            // It is about to come back.
-            let at_ns = core.slice_began_ns;
+    }
+
+    /// Lets a watcher that has its core, or is on the way back to it, ask for its changed line when
+    /// it looks next.
+    fn look_again(&mut self, thread: usize, watch: Watch) {
+        let number = self.threads[thread].core;
+        let back_ns = self.cores[number as usize].slice_began_ns;
+        let at_ns = self.next_look_ns(thread, watch).max(back_ns);
+        if at_ns > self.now_ns {
             return self.resume_at(thread, at_ns);
         }
         let watcher = &mut self.threads[thread];
         watcher.state = State::Rereading(watch);
         // Voids what is foreseen for it: the end of its deadline or of the way back to its core.
         watcher.turn = watcher.turn.wrapping_add(1);
-        match self.request(line, number, Kind::Load, By::Access(thread as u32)) {
+        match self.request(watch.line, number, Kind::Load, By::Access(thread as u32)) {
             Issued::At(done_ns) => self.resume_at(thread, done_ns),
-            Issued::Alone(done_ns) => self.events.push(done_ns, Event::Served { line }),
+            Issued::Alone(done_ns) => self.events.push(done_ns, Event::Served { line: watch.line }),
             Issued::Queued => {}
         }
+    }
+
+    /// If the thread watches, and its turn has come: whether its wait goes on, in which it looks
+    /// again if its line has changed.
+    pub(crate) fn watches_on(&mut self, thread: usize) -> bool {
+        let State::Watching(watch) = self.threads[thread].state else { return false };
+        if self.yields_spinning(thread) {
+            return true;
+        }
+        self.foresee_yield(self.threads[thread].core);
+        let changed = self.has_changed(watch);
+        if changed {
+            self.look_again(thread, watch);
+        }
+        changed || watch.deadline_ns.is_none_or(|deadline_ns| deadline_ns > self.now_ns)
     }
 
     /// If the thread was rereading its line: looks at the word in its place. Whether its wait goes
@@ -127,6 +144,8 @@ impl World {
         }
         if self.cores[self.threads[thread].core as usize].slice_over {
             self.preempt(thread);
+        } else {
+            self.yields_spinning(thread);
         }
         true
     }
@@ -144,7 +163,6 @@ impl World {
         let me = self.me();
         let watched = match (self.threads[me].found.take(), self.threads[me].state) {
             (Some(value), _) => Watched::Found(value),
-            (None, State::Watching(watch)) if self.has_changed(watch) => Watched::Changed,
             (None, State::Watching(watch))
                 if watch.deadline_ns.is_some_and(|deadline_ns| deadline_ns <= self.now_ns) =>
             {
@@ -154,7 +172,6 @@ impl World {
             }
             _ => return None,
         };
-        self.spinners -= 1;
         let thread = &mut self.threads[me];
         thread.wait = thread.wait.wrapping_add(1);
         thread.state = State::Step;

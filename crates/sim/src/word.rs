@@ -83,7 +83,7 @@ fn access(
 /// Returns whether it did.
 pub(crate) fn store(word: &impl Native, value: u64, refuses: impl Fn(&mut World) -> bool) -> bool {
     if with(|world| world.memory == Memory::Tso) {
-        step(|world| world.machine.hit_ns);
+        step(|world| world.hit_ns(world.me(), Kind::Store));
         loop {
             let posting = with(|world| {
                 if refuses(world) {

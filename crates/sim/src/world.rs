@@ -13,7 +13,7 @@ use std::hash::BuildHasherDefault;
 use std::rc::Rc;
 use std::thread::panicking;
 
-use antiphon_platform::{Arena, Local};
+use antiphon_platform::Local;
 use corosensei::Yielder;
 
 use crate::buffer::Fence;
@@ -22,7 +22,7 @@ use crate::events::{Event, Events};
 use crate::line::{Kind, LineId};
 use crate::lines::{AddressHasher, Lines};
 use crate::links::Links;
-use crate::nodes::{Nodes, new_arena};
+use crate::nodes::{Nodes, Process};
 use crate::os::{Core, Thread};
 use crate::outcome::Counts;
 use crate::random::{Random, mix};
@@ -55,8 +55,6 @@ pub(crate) struct World {
     pub(crate) handed: Option<Option<usize>>,
     /// Who sleeps, by the address of the node. Looked up only, never iterated.
     pub(crate) sleepers: HashMap<usize, usize, BuildHasherDefault<AddressHasher>>,
-    /// Threads that wait by spinning, on their cores or preempted.
-    pub(crate) spinners: u32,
     /// Stores that are under way.
     pub(crate) posted: u64,
     /// Heavy fences that wait for some of them.
@@ -65,7 +63,7 @@ pub(crate) struct World {
     fences_until_ns: u64,
     /// Always there until the world is dropped.
     nodes: Option<Nodes>,
-    pub(crate) arena: &'static Arena<Sim>,
+    pub(crate) process: &'static Process,
     pub(crate) random: Random,
     pub(crate) counts: Counts,
     /// The socket of who gave the lock back last.
@@ -100,12 +98,11 @@ impl World {
             running: None,
             handed: None,
             sleepers: HashMap::default(),
-            spinners: 0,
             posted: 0,
             fences: Vec::new(),
             fences_until_ns: 0,
             nodes: Some(Nodes::take()),
-            arena: new_arena(),
+            process: Process::new(),
             random: Random::new(seed, 0),
             counts: Counts::default(),
             last_owner: None,
@@ -157,6 +154,7 @@ impl World {
         let me = self.me();
         let thread = &self.threads[me];
         match thread.owns {
+            _ if thread.uncounted => {}
             Owns::Yes => self.counts.owner_atomics += 1,
             Owns::GivesBack if !thread.wakes => self.counts.owner_atomics += 1,
             _ => self.counts.other_atomics += 1,

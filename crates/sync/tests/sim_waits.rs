@@ -130,7 +130,7 @@ fn nobody_is_kept_from_the_permits() {
 
 /// How long one waits at most for `wanted` permits of two, that two others give and take again at
 /// once; on a core of its own, or on that of one of them.
-fn overtaken(wanted: u32, crowded: bool) -> u64 {
+fn overtaken(wanted: u32, crowded: bool, seed: u64) -> u64 {
     let semaphore = Rc::new(OwnLine(Semaphore::<Sim, None>::new(2)));
     let longest = Rc::new(Cell::new(0));
     let (taken, noted) = (Rc::clone(&semaphore), Rc::clone(&longest));
@@ -154,7 +154,7 @@ fn overtaken(wanted: u32, crowded: bool) -> u64 {
     };
     let machine = Machine::two_sockets().shape(2, 2);
     let core = if crowded { 0 } else { 2 };
-    let simulation = Simulation::new(machine, 1).threads(2, overtake).thread_on(core, wait);
+    let simulation = Simulation::new(machine, seed).threads(2, overtake).thread_on(core, wait);
     let _ = run(simulation, 20_000_000);
     longest.get()
 }
@@ -166,10 +166,12 @@ fn a_called_waiter_is_overtaken_for_its_patience_and_no_longer() {
     let patience_ns = u64::from(Standard::PATIENCE_NS);
     // Beside its patience: a wake, out of an idle state, and the others' way back.
     for wanted in [1, 2] {
-        let waited = overtaken(wanted, false);
+        let waited = overtaken(wanted, false, 1);
         assert!(waited < 3 * patience_ns, "{wanted} of 2: {waited} ns");
     }
-    // Others look if it is due now and then only.
-    let waited = overtaken(1, true);
-    assert!(waited < 5 * patience_ns, "on a core with one that overtakes it: {waited} ns");
+    // Others look if it is due now and then only, and have learnt patience of its way to the core
+    // of one that still had it: twenty times as long as that took.
+    let waited = [1, 2, 3, 4, 5, 6, 7, 8].map(|seed| overtaken(1, true, seed));
+    println!("simulated, on a core with one that overtakes it, in ns: {waited:?}");
+    assert!(waited.iter().all(|&waited| waited < 12 * patience_ns), "{waited:?}");
 }

@@ -8,7 +8,8 @@
 //! - **recalled**: known from the literature, not checked against its text;
 //! - **estimated**: derived from numbers of a related machine, or chosen.
 //!
-//! Costs are whole nanoseconds of simulated time; what stands in a file is rounded to them.
+//! Costs are whole nanoseconds of simulated time; what stands in a file is rounded to them. Of an
+//! access that hits the rest is kept: it is a large part of so short a time.
 
 mod file;
 mod presets;
@@ -34,8 +35,16 @@ pub struct Machine {
     pub topology: Topology,
     /// A load or store of a line that the core holds.
     pub hit_ns: u64,
+    /// What `hit_ns` leaves out, in picoseconds; less than none if that is too much. Each thread
+    /// makes up for it every now and then.
+    pub hit_rest_ps: i64,
+    /// From one look of a spinning waiter to the next: what it pauses. 0: it looks as soon as its
+    /// line has changed.
+    pub look_ns: u64,
     /// A read-modify-write of a line that the core owns.
     pub rmw_ns: u64,
+    /// As `hit_rest_ps`.
+    pub rmw_rest_ps: i64,
     /// Added for each further last cache whose copies must be invalidated.
     pub invalidate_ns: u64,
     /// The least that a write of a line costs of which others have copies, however near they are:
@@ -59,6 +68,8 @@ pub struct Machine {
     pub slice_ns: u64,
     /// From one thread of a core to another.
     pub switch_ns: u64,
+    /// What a yield costs if nobody else wants the core; if somebody does, it is a switch.
+    pub yield_ns: u64,
     /// What going to sleep costs the sleeper, before its core is free.
     pub park_ns: u64,
     /// What waking a sleeping thread costs the waker.
@@ -136,10 +147,12 @@ impl Machine {
         Self { topology, ..self }
     }
 
-    /// The same machine without random delays of the system: for tests of exact costs.
+    /// The same machine without random delays of the system, and in whole nanoseconds: for tests of
+    /// exact costs.
     #[must_use]
     pub fn without_jitter(self) -> Self {
-        Self { wake_jitter_ns: 0, start_jitter_ns: 0, ..self }
+        let whole = Self { hit_rest_ps: 0, rmw_rest_ps: 0, ..self };
+        Self { wake_jitter_ns: 0, start_jitter_ns: 0, ..whole }
     }
 
     /// How many CPUs it has; hardware threads, if its cores have several.

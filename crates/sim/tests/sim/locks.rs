@@ -115,7 +115,8 @@ fn with_more_threads_than_cores_spinning_in_turn_collapses_and_sleeping_does_not
         operations::<Parking>(machine(), 8, limit_ns),
         operations::<Parking>(machine(), 16, limit_ns),
     );
-    assert!(ticket >= 5.0, "the ticket lock loses {ticket}x");
-    assert!(mcs >= 5.0, "the queue lock loses {mcs}x");
+    // Who is next is off its core half of the time, until the other there yields.
+    assert!(ticket >= 2.5, "the ticket lock loses {ticket}x");
+    assert!(mcs >= 2.5, "the queue lock loses {mcs}x");
     assert!(parking < 3.0, "the parking lock loses {parking}x");
 }

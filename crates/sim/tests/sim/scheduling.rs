@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, CpuId, Platform, SocketId};
-use antiphon_sim::{Machine, Sim, Simulation, now, work};
+use antiphon_platform::{Atomic, Budget, CpuId, Hint, Platform, RANK, SocketId};
+use antiphon_sim::{Counts, Machine, Sim, Simulation, Why, now, set_rank, work};
 
-use crate::{small, word};
+use crate::{Word, small, word};
 
 #[test]
 fn threads_fill_sockets_and_share_cores_beyond() {
@@ -48,20 +48,112 @@ fn a_thread_alone_is_not_preempted() {
     assert_eq!((outcome.counts.preemptions, outcome.counts.switches), (0, 1));
 }
 
-#[test]
-fn a_spinner_keeps_its_core_for_a_slice() {
-    let m = Machine { slice_ns: 50_000, ..small() };
+/// A spinner and another thread on its core: when the other first runs, and what was counted.
+fn beside_a_spinner(
+    machine: Machine,
+    spin: impl Fn(&Word) + Clone + 'static,
+    late_ns: u64,
+) -> (u64, Counts) {
     let flag = word();
-    let other = Rc::clone(&flag);
-    let simulation = Simulation::new(m.clone(), 1)
+    let (other, begun) = (Rc::clone(&flag), Rc::new(Cell::new(0)));
+    let noted = Rc::clone(&begun);
+    let outcome = Simulation::new(machine, 1)
+        .thread_on(0, move || spin(&flag))
         .thread_on(0, move || {
-            flag.wait_while(Acquire, |v| v == 0);
-        })
-        .thread_on(0, move || {
-            assert!(now() >= m.slice_ns, "waits for the spinner's slice to end");
+            noted.set(now());
+            work(late_ns);
             other.store(1, Release);
-        });
-    let _ = simulation.run(0).expect("both end");
+        })
+        .run(0)
+        .expect("both end");
+    (begun.get(), outcome.counts)
+}
+
+#[test]
+fn a_spinner_with_a_budget_keeps_its_core_for_a_slice() {
+    let m = Machine { slice_ns: 50_000, ..small() };
+    let spin = |flag: &Word| {
+        let _ = flag.spin_while(Acquire, Budget::ns(100_000), |v| v == 0);
+    };
+    let (begun, counts) = beside_a_spinner(m.clone(), spin, 0);
+    assert_eq!(begun, m.switch_ns + m.slice_ns + m.switch_ns);
+    assert_eq!(counts.yields, 0);
+}
+
+#[test]
+fn a_spinner_without_an_end_lets_others_run_when_its_patience_is_over() {
+    let m = small();
+    let spin = |flag: &Word| _ = flag.wait_while(Acquire, |v| v == 0);
+    let patience_ns = u64::from(Budget::PATIENCE.ns);
+    let (begun, counts) = beside_a_spinner(m.clone(), spin, 0);
+    // Its first look is at a line of the memory.
+    assert_eq!(begun, m.switch_ns + m.memory_ns(0) + patience_ns + m.switch_ns);
+    assert_eq!((counts.yields, counts.preemptions, counts.switches), (1, 0, 3));
+}
+
+#[test]
+fn a_spinner_that_was_preempted_yields_before_it_looks() {
+    let m = Machine { slice_ns: 5_000, ..small() };
+    let spin = |flag: &Word| _ = flag.wait_while(Acquire, |v| v == 0);
+    // Its slice is over before its patience; so is that of the other, which then has all it needs.
+    let (_, counts) = beside_a_spinner(m, spin, 9_000);
+    assert_eq!((counts.yields, counts.preemptions), (1, 2));
+}
+
+#[test]
+fn who_yields_makes_room_for_equals_and_not_for_others() {
+    let urgent = |rank| {
+        move |flag: &Word| {
+            set_rank(rank);
+            flag.wait_while(Acquire, |v| v == 0);
+        }
+    };
+    let m = Machine { slice_ns: 50_000, ..small() };
+    let (begun, counts) = beside_a_spinner(m.clone(), urgent(RANK), 0);
+    assert!(begun < m.slice_ns && counts.yields == 1, "{begun}, {counts:?}");
+    let flag = word();
+    let spinning = urgent(RANK + 1);
+    let outcome = Simulation::new(m, 1)
+        .thread_on(0, move || spinning(&flag))
+        .thread_on(0, || panic!("the spinner is more urgent until it ends"))
+        .thread_on(4, move || work(1_000_000))
+        .grace_ns(500_000)
+        .run(0)
+        .expect_err("nobody ends the spin");
+    assert_eq!(outcome.why, Why::Overrun);
+}
+
+#[test]
+fn a_spinner_alone_yields_in_vain_and_does_not_look_meanwhile() {
+    let m = Machine { yield_ns: 5_000, ..small() };
+    let patience_ns = u64::from(Budget::PATIENCE.ns);
+    // When a spinner sees what another writes at that time.
+    let seen = |written_ns: u64| {
+        let flag = word();
+        let (other, seen) = (Rc::clone(&flag), Rc::new(Cell::new(0)));
+        let noted = Rc::clone(&seen);
+        let outcome = Simulation::new(m.clone(), 1)
+            .thread_on(0, move || {
+                flag.wait_while(Acquire, |v| v == 0);
+                noted.set(now());
+            })
+            .thread_on(1, move || {
+                work(written_ns);
+                other.store(1, Release);
+            })
+            .run(0);
+        assert_eq!(outcome.expect("both end").counts.yields, 0, "nobody is there");
+        seen.get()
+    };
+    let begun_ns = m.switch_ns + m.memory_ns(0);
+    let call = |turn: u64| begun_ns + patience_ns + turn * (patience_ns + m.yield_ns);
+    for turn in 0..3 {
+        let (call, back) = (call(turn), call(turn) + m.yield_ns);
+        assert!(seen(call - 1_000 - m.switch_ns) < call);
+        assert_eq!(seen(call + 1_000 - m.switch_ns), back + m.transfer_ns(0, 1));
+        let late = seen(back + 1_000 - m.switch_ns);
+        assert!((back + 1_000..back + 1_500).contains(&late), "{late}");
+    }
 }
 
 #[test]
@@ -103,33 +195,30 @@ fn a_spinner_sees_nothing_before_it_is_back() {
 }
 
 #[test]
-fn crowded_is_a_core_with_a_queue_or_spinners_for_all_cores() {
-    let flag = word();
-    let spin = || {
-        let flag = Rc::clone(&flag);
-        move || {
-            flag.wait_while(Acquire, |v| v == 0);
-        }
+fn crowded_is_a_core_with_a_queue_or_spinners_for_all_other_cores() {
+    let machine = || Machine { slice_ns: 10_000, ..small().shape(1, 3) };
+    let spinner = || {
+        Sim::hint(Hint::SpinBegin);
+        work(100_000);
+        Sim::hint(Hint::SpinEnd);
     };
-    let machine = || Machine { slice_ns: 10_000, ..small().shape(1, 2) };
-    let release = Rc::clone(&flag);
-    let simulation = Simulation::new(machine(), 1).thread_on(0, spin()).thread_on(1, move || {
-        assert!(!Sim::crowded());
+    let simulation = Simulation::new(machine(), 1).thread_on(0, spinner).thread_on(1, || {
         work(5_000);
-        assert!(!Sim::crowded(), "one spinner on two cores");
-        release.store(1, Release);
+        assert!(!Sim::crowded(), "a second spinner leaves one core of three");
+        Sim::hint(Hint::SpinBegin);
+        assert!(!Sim::crowded(), "its own spin does not count");
+        Sim::hint(Hint::SpinEnd);
     });
     let _ = simulation.run(0).expect("both end");
 
-    flag.store(0, Relaxed);
-    let release = Rc::clone(&flag);
     let simulation = Simulation::new(machine(), 1)
-        .thread_on(0, spin())
-        .thread_on(0, spin())
-        .thread_on(1, move || {
-            work(100_000);
-            assert!(Sim::crowded(), "two spinners, one of them preempted");
-            release.store(1, Release);
+        .thread_on(0, spinner)
+        .thread_on(0, spinner)
+        .thread_on(1, || {
+            work(50_000);
+            assert!(Sim::crowded(), "two spin, one of them preempted, and a third has no core");
+            work(500_000);
+            assert!(!Sim::crowded(), "they have ended");
         });
     let _ = simulation.run(0).expect("all end");
 

@@ -1,5 +1,6 @@
 //! No write is lost on a thread that spins, and spinning costs what it should.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -106,9 +107,9 @@ fn a_budget_ends_the_spin() {
         flag.load(Relaxed);
         let begin = now();
         assert_eq!(flag.spin_while(Acquire, Budget::ns(5_000), |v| v == 0), Err(0));
-        assert_eq!(now() - begin, 5_000);
+        assert_eq!(now() - begin, m.hit_ns + 5_000);
         assert_eq!(flag.spin_while(Acquire, Budget::NONE, |v| v == 0), Err(0));
-        assert_eq!(now() - begin, 5_000 + m.hit_ns);
+        assert_eq!(now() - begin, 2 * m.hit_ns + 5_000);
         assert_eq!(flag.spin_while(Acquire, Budget::NONE, |v| v == 1), Ok(0));
     });
     let _ = simulation.run(0).expect("the budgets end");
@@ -130,4 +131,66 @@ fn a_change_within_the_budget_is_seen() {
             other.store(2, Release);
         });
     let _ = simulation.run(0).expect("the wait ends");
+}
+
+/// When a waiter sees a change that another thread makes `after_ns` from its first look, counted
+/// from there; `spin` is given the word.
+fn seen_after(
+    machine: &Machine,
+    after_ns: u64,
+    spin: impl Fn(&Word) -> Result<u32, u32> + 'static,
+) -> (Result<u32, u32>, u64) {
+    let flag = word();
+    let (other, seen) = (Rc::clone(&flag), Rc::new(Cell::new((Ok(0), 0))));
+    let (noted, read_ns) = (Rc::clone(&seen), machine.memory_ns(0));
+    let simulation = Simulation::new(machine.clone(), 1)
+        .thread_on(0, move || {
+            flag.load(Relaxed);
+            let begin = now();
+            let found = spin(&flag);
+            noted.set((found, now() - begin));
+        })
+        .thread_on(1, move || {
+            work(read_ns + after_ns);
+            other.store(1, Release);
+        });
+    let _ = simulation.run(0).expect("both end");
+    seen.get()
+}
+
+#[test]
+fn a_waiter_looks_when_its_pause_is_over_and_not_before() {
+    let m = Machine { look_ns: 500, ..small() };
+    let transfer_ns = m.transfer_ns(0, 1);
+    for (after_ns, look_ns) in [(100, 500), (300, 500), (600, 1_000), (1_700, 2_000)] {
+        let spin = |flag: &Word| Ok(flag.wait_while(Acquire, |v| v == 0));
+        let (found, took_ns) = seen_after(&m, after_ns, spin);
+        assert_eq!((found, took_ns), (Ok(1), m.hit_ns + look_ns + transfer_ns), "{after_ns}");
+    }
+    let at_once = Machine { look_ns: 0, ..m };
+    let spin = |flag: &Word| Ok(flag.wait_while(Acquire, |v| v == 0));
+    let (_, took_ns) = seen_after(&at_once, 600, spin);
+    assert!((600..800).contains(&took_ns), "{took_ns}");
+}
+
+#[test]
+fn who_backs_off_looks_after_twice_as_long_each_time_and_at_the_end() {
+    let m = small();
+    let transfer_ns = m.transfer_ns(0, 1);
+    for (after_ns, look_ns) in [(100, 300), (400, 600), (700, 1_200), (1_500, 2_000)] {
+        let budget = Budget::ns(2_000).backing_off(300);
+        let spin = move |flag: &Word| flag.spin_while(Acquire, budget, |v| v == 0);
+        let (found, took_ns) = seen_after(&m, after_ns, spin);
+        assert_eq!((found, took_ns), (Ok(1), m.hit_ns + look_ns + transfer_ns), "{after_ns}");
+    }
+}
+
+#[test]
+fn a_budget_ends_with_a_look() {
+    let m = Machine { look_ns: 300, ..small() };
+    let spin = |budget| move |flag: &Word| flag.spin_while(Acquire, budget, |v| v == 0);
+    let never = 1_000_000;
+    assert_eq!(seen_after(&m, never, spin(Budget::ns(1))), (Err(0), m.hit_ns + 300));
+    assert_eq!(seen_after(&m, never, spin(Budget::ns(601))), (Err(0), m.hit_ns + 900));
+    assert_eq!(seen_after(&m, never, spin(Budget::NONE)), (Err(0), m.hit_ns));
 }

@@ -1,7 +1,8 @@
 //! Machine files: what stands in one, and what is wrong with it.
 //!
 //! The format is described in the crate's README, and shown by `machines/*.toml`. Nothing in a file
-//! has a default but what a machine may lack: a shared cache, hops, idle states, slower cores.
+//! has a default but what a machine may lack: a shared cache, hops, idle states, slower cores; and
+//! how a waiter spins, where nothing says how long it pauses.
 
 mod levels;
 mod number;
@@ -101,18 +102,20 @@ impl Reader {
         let mut clock = file.required("clock")?.table()?;
         let mut interrupt = file.required("interrupt")?.table()?;
         let mut os = file.required("os")?.table()?;
+        let (hit_ns, hit_rest_ps) = self.time_and_rest(core.required("load")?)?;
+        let (rmw_ns, rmw_rest_ps) = self.time_and_rest(core.required("atomic")?)?;
         let machine = Machine {
             name,
             topology,
-            hit_ns: self.time(core.required("load")?)?,
-            rmw_ns: self.time(core.required("atomic")?)?,
+            hit_ns,
+            hit_rest_ps,
+            look_ns: self.time_or_nothing(core.optional("look"))?,
+            rmw_ns,
+            rmw_rest_ps,
             fence_ns: self.time(core.required("fence")?)?,
             invalidate_ns: self.time_or_none(line.required("invalidate")?)?,
             occupancy_ns: self.time_or_none(line.required("occupancy")?)?,
-            shared_write_ns: match line.optional("shared_write") {
-                Some(value) => self.time(value)?,
-                None => 0,
-            },
+            shared_write_ns: self.time_or_nothing(line.optional("shared_write"))?,
             clock_ns: self.time(clock.required("read")?)?,
             clock_offset_ns: self.time_or_none(clock.required("offset")?)?,
             interrupt: Interrupt {
@@ -124,6 +127,7 @@ impl Reader {
             idle: self.idle(file)?,
             slice_ns: self.time(os.required("slice")?)?,
             switch_ns: self.time_or_none(os.required("switch")?)?,
+            yield_ns: self.time_or_nothing(os.optional("yield"))?,
             park_ns: self.time_or_none(os.required("park")?)?,
             wake_ns: self.time_or_none(os.required("wake")?)?,
             wake_latency_ns: self.time_or_none(os.required("wake_latency")?)?,
@@ -137,6 +141,18 @@ impl Reader {
             table.end()?;
         }
         Ok(machine)
+    }
+
+    /// A time in whole nanoseconds, and what they leave out in picoseconds.
+    fn time_and_rest(&mut self, value: Value<'_>) -> Result<(u64, i64), Wrong> {
+        let ns = self.time(value)?;
+        let exact_ns = self.numbers.last().map_or(ns as f64, |number| number.value);
+        Ok((ns, ((exact_ns - ns as f64) * 1e3).round() as i64))
+    }
+
+    /// What need not be said is 0 then.
+    fn time_or_nothing(&mut self, value: Option<Value<'_>>) -> Result<u64, Wrong> {
+        value.map_or(Ok(0), |value| self.time(value))
     }
 
     fn idle(&mut self, file: &mut Table<'_>) -> Result<Vec<Idle>, Wrong> {

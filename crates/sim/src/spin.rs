@@ -1,0 +1,164 @@
+//! How a spinning thread passes its time: when it looks at its word, and when it lets others run.
+//!
+//! A waiter does what the Linux back end does. Between two looks it pauses
+//! ([`look_ns`](crate::Machine::look_ns)), with a backoff for longer and longer; so a write is seen
+//! by the next look, and until then the writer keeps the line. A wait without an end calls
+//! `sched_yield` after each [`Budget::PATIENCE`]:
+//!
+//! ```text
+//!   begun         patience over                back
+//!     │ looks … looks │ yields: others run      │ looks … looks │ …     others want the core
+//!     │ looks … looks │ yield_ns │ looks … looks │ yield_ns │ …         nobody does
+//! ```
+//!
+//! Who yields goes behind all that are as urgent and wait for the core, for the price of a switch;
+//! if there is nobody, the call returns after [`yield_ns`](crate::Machine::yield_ns). Who loses its
+//! core to the end of a slice finds its patience spent when it is back, and yields before it looks.
+//!
+//! Looks in vain and calls in vain cost no events: when they are is known beforehand.
+
+use antiphon_platform::Budget;
+
+use crate::events::Event;
+use crate::os::State;
+use crate::watch::Watch;
+use crate::world::World;
+
+const PATIENCE_NS: u64 = Budget::PATIENCE.ns as u64;
+
+/// How a thread spins.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spin {
+    /// When it looked, or was to look, first.
+    pub(crate) begun_ns: u64,
+    /// When it yields next; `None`: its wait has an end.
+    pub(crate) patient_until_ns: Option<u64>,
+    /// The first gap between two looks, if they are to become fewer.
+    pub(crate) backoff_ns: Option<u32>,
+    /// The instant at which its patience is foreseen to end.
+    foreseen_ns: Option<u64>,
+}
+
+impl Spin {
+    /// One that begins now.
+    pub(crate) fn new(now_ns: u64, ends: bool, backoff_ns: Option<u32>) -> Self {
+        let patient_until_ns = (!ends).then(|| now_ns + PATIENCE_NS);
+        Self { begun_ns: now_ns, patient_until_ns, backoff_ns, foreseen_ns: None }
+    }
+
+    /// The first look not before `now_ns`, where looks are `look_ns` apart at least.
+    fn look_ns(&self, now_ns: u64, look_ns: u64, yield_ns: u64) -> u64 {
+        let since_ns = now_ns.saturating_sub(self.begun_ns);
+        let gap_ns = match self.backoff_ns {
+            Some(first_ns) => {
+                let first_ns = u64::from(first_ns).max(look_ns).max(1);
+                // Twice as long each time; 2^63 ns is for ever.
+                first_ns.saturating_mul(since_ns.div_ceil(first_ns).max(1).next_power_of_two())
+            }
+            None if look_ns == 0 => since_ns,
+            None => since_ns.next_multiple_of(look_ns),
+        };
+        let at_ns = self.begun_ns.saturating_add(gap_ns);
+        match self.patient_until_ns {
+            // In a call that finds nobody it does not look.
+            Some(until_ns) if at_ns >= until_ns => {
+                let into_ns = (at_ns - until_ns) % (yield_ns + PATIENCE_NS);
+                at_ns + yield_ns.saturating_sub(into_ns)
+            }
+            _ => at_ns,
+        }
+    }
+}
+
+impl World {
+    /// The end of a spin that begins now. It ends with a look.
+    pub(crate) fn spin_end_ns(&self, budget: Budget) -> u64 {
+        let (budget_ns, look_ns) = (u64::from(budget.ns), self.machine.look_ns);
+        let spin_ns = if look_ns == 0 { budget_ns } else { budget_ns.next_multiple_of(look_ns) };
+        self.now_ns + spin_ns
+    }
+
+    /// When a spinning thread looks next, as things stand.
+    pub(crate) fn next_look_ns(&self, thread: usize, watch: Watch) -> u64 {
+        let spin = &self.threads[thread].spin;
+        let at_ns = spin.look_ns(self.now_ns, self.machine.look_ns, self.machine.yield_ns);
+        watch.deadline_ns.map_or(at_ns, |deadline_ns| at_ns.min(deadline_ns)).max(self.now_ns)
+    }
+
+    /// A core that others want has a spinner: foresees when that lets them run.
+    pub(crate) fn foresee_yield(&mut self, number: u32) {
+        let core = &self.cores[number as usize];
+        let Some(thread) = core.current.filter(|_| !core.queue.is_empty()) else { return };
+        let spinner = &mut self.threads[thread];
+        if !matches!(spinner.state, State::Watching(_) | State::Rereading(_)) {
+            return;
+        }
+        let Some(until_ns) = spinner.spin.patient_until_ns else { return };
+        if spinner.spin.foreseen_ns == Some(until_ns) {
+            return;
+        }
+        // Calls that found nobody have passed meanwhile.
+        let turn_ns = PATIENCE_NS + self.machine.yield_ns;
+        let calls = self.now_ns.saturating_sub(until_ns).div_ceil(turn_ns);
+        let until_ns = until_ns + calls * turn_ns;
+        spinner.spin.patient_until_ns = Some(until_ns);
+        spinner.spin.foreseen_ns = Some(until_ns);
+        let event = Event::Yield { thread: thread as u32, wait: spinner.wait };
+        self.events.push(until_ns, event);
+    }
+
+    /// The patience of a spinner has ended, if it is still that which was foreseen. `false` if all
+    /// wait for ever.
+    #[must_use]
+    pub(crate) fn patience_over(&mut self, thread: usize) -> bool {
+        let spinner = &mut self.threads[thread];
+        let current = self.cores[spinner.core as usize].current == Some(thread);
+        if current && spinner.spin.foreseen_ns == Some(self.now_ns) {
+            spinner.spin.foreseen_ns = None;
+            // A look under way comes first.
+            if matches!(spinner.state, State::Watching(_)) {
+                self.yields_spinning(thread);
+            }
+        }
+        !(self.counts.yields.is_multiple_of(self.threads.len() as u64) && self.waits_for_ever())
+    }
+
+    /// Lets others run in the place of a spinner whose patience is over, if somebody wants to.
+    /// Whether it has lost its core.
+    pub(crate) fn yields_spinning(&mut self, thread: usize) -> bool {
+        let spinner = &self.threads[thread];
+        let (number, rank) = (spinner.core, spinner.effective_rank());
+        let core = &self.cores[number as usize];
+        let over = spinner.spin.patient_until_ns.is_some_and(|until_ns| until_ns <= self.now_ns);
+        if !over || core.queue.is_empty() {
+            return false;
+        }
+        if core.queue.iter().all(|&other| self.threads[other].effective_rank() < rank) {
+            // The call returns at once.
+            let until_ns = self.now_ns + self.machine.yield_ns + PATIENCE_NS;
+            self.threads[thread].spin.patient_until_ns = Some(until_ns);
+            self.foresee_yield(number);
+            return false;
+        }
+        self.counts.yields += 1;
+        self.record(thread, 14, 0);
+        let spinner = &mut self.threads[thread];
+        spinner.turn = spinner.turn.wrapping_add(1);
+        spinner.yielded = true;
+        self.cores[number as usize].queue.push_back(thread);
+        self.dispatch(number);
+        true
+    }
+
+    /// A spinner is to be back on its core at `at_ns`.
+    pub(crate) fn spins_again(&mut self, thread: usize, at_ns: u64) {
+        let spinner = &mut self.threads[thread];
+        let yielded = std::mem::take(&mut spinner.yielded);
+        let spin = &mut spinner.spin;
+        if spin.patient_until_ns.is_some() && matches!(spinner.state, State::Watching(_)) {
+            spin.begun_ns = at_ns;
+            spin.patient_until_ns = Some(at_ns + if yielded { PATIENCE_NS } else { 0 });
+            spin.foreseen_ns = None;
+        }
+    }
+}
