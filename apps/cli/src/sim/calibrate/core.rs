@@ -1,4 +1,4 @@
-//! What one CPU does by itself: accesses that hit, the fence, the clock.
+//! What one CPU does by itself: accesses that hit, looks of a waiter, the fence, the clock.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -7,13 +7,15 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::fence;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Platform as _};
+use antiphon_platform::{Atomic as _, Budget, Clock, Platform};
 
 use crate::failure::Failure;
 use crate::pinned::{Figure, Stopwatch, on_each};
 
 /// How often an instruction is repeated in a window: some microseconds.
 const TURNS: u32 = 1000;
+/// For how long a waiter looks in vain in a window, in nanoseconds.
+const WAIT_NS: u32 = 10_000;
 
 /// Nanoseconds of each.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +24,8 @@ pub struct Core {
     pub load: Option<Figure>,
     /// A read-modify-write that hits.
     pub atomic: Option<Figure>,
+    /// From one look of a spinning waiter to the next.
+    pub look: Option<Figure>,
     /// A store and the full fence behind it.
     pub fence: Option<Figure>,
     /// A reading of the monotonic clock.
@@ -41,6 +45,11 @@ pub fn measure(watch: Stopwatch, place: usize, windows: usize) -> Result<Core, F
             Figure::of(&(0..windows).map(window).collect::<Vec<_>>())
         };
         let word = AtomicU64::new(0);
+        let look = |_| {
+            let mut looks = 0;
+            let ns = watch.undisturbed(|| looks = looks_in(WAIT_NS));
+            ns.filter(|_| looks > 0).map(|ns| ns / f64::from(looks))
+        };
         Core {
             load: each(&mut loads),
             atomic: each(&mut |turns| {
@@ -48,6 +57,7 @@ pub fn measure(watch: Stopwatch, place: usize, windows: usize) -> Result<Core, F
                     word.fetch_add(1, Relaxed);
                 }
             }),
+            look: Figure::of(&(0..windows).map(look).collect::<Vec<_>>()),
             fence: each(&mut |turns| {
                 for turn in 0..turns {
                     // Fences with nothing in between are one to a compiler.
@@ -63,6 +73,18 @@ pub fn measure(watch: Stopwatch, place: usize, windows: usize) -> Result<Core, F
         }
     })?;
     Ok(measured[0])
+}
+
+/// How often a waiter looks at its word in `ns`.
+fn looks_in(ns: u32) -> u32 {
+    let (word, looks) = (<Linux as Platform>::U32::ZERO, Cell::new(0));
+    let in_vain = |_| {
+        looks.set(looks.get() + 1);
+        true
+    };
+    // It ends by its budget: nobody else knows the word.
+    let _ = word.spin_while(Relaxed, Budget::ns(ns), in_vain);
+    looks.get()
 }
 
 /// A chain: each load is of the place that the one before has said.

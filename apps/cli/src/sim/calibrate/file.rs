@@ -24,11 +24,12 @@ pub struct IdleState {
     pub source: String,
 }
 
-/// `text` with the numbers of `entries`, all of which it has, and with these idle states, if there
-/// are any, instead of its own.
+/// `text` with the numbers of `entries`, and with these idle states, if there are any, instead of
+/// its own. What the file need not say and does not is put at the head of its section.
 pub fn replaced(text: &str, entries: &[Entry], idle: &[IdleState]) -> String {
     let mut out = String::new();
     let (mut section, mut is_level) = (String::new(), false);
+    let mut missing = missing(text, entries);
     for line in text.lines() {
         if line.starts_with('[') {
             section = line.trim_matches(['[', ']']).to_owned();
@@ -47,15 +48,35 @@ pub fn replaced(text: &str, entries: &[Entry], idle: &[IdleState]) -> String {
             key.is_some_and(|key| value(line, key).is_some())
         });
         match known {
-            Some(Entry { key, ns, source }) => {
-                let key = key.rsplit('.').next().unwrap_or(key);
-                // Writing to a string does not fail.
-                let _ = writeln!(out, "{key} = {}", number(*ns, source));
-            }
+            Some(entry) => put(&mut out, entry),
+            // Writing to a string does not fail.
             None => _ = writeln!(out, "{line}"),
+        }
+        if line.starts_with('[') {
+            let here = |entry: &mut &Entry| {
+                entry.key.rsplit_once('.').is_some_and(|(at, _)| at == section)
+            };
+            missing.extract_if(.., here).for_each(|entry| put(&mut out, entry));
         }
     }
     out
+}
+
+/// The entries whose keys do not stand in their section of `text`.
+fn missing<'a>(text: &str, entries: &'a [Entry]) -> Vec<&'a Entry> {
+    let stands = |entry: &&Entry| {
+        let Some((section, key)) = entry.key.rsplit_once('.') else { return true };
+        // Levels say all that there is to say of them.
+        let Some(start) = text.find(&format!("\n[{section}]\n")) else { return true };
+        let lines = text[start + 1..].lines().skip(1).take_while(|line| !line.starts_with('['));
+        lines.into_iter().any(|line| value(line, key).is_some())
+    };
+    entries.iter().filter(|entry| !stands(entry)).collect()
+}
+
+fn put(out: &mut String, Entry { key, ns, source }: &Entry) {
+    let key = key.rsplit('.').next().unwrap_or(key);
+    let _ = writeln!(out, "{key} = {}", number(*ns, source));
 }
 
 fn value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
@@ -85,8 +106,13 @@ mod tests {
     #[test]
     fn what_was_measured_stands_in_the_file_and_the_rest_stays() {
         let preset = PRESETS.iter().find(|preset| preset.name == "milan-2s").expect("it is one");
-        let entries =
-            [entry("core.load", 1.4), entry("level.ccx.transfer", 33.0), entry("os.wake", 1234.0)];
+        let entries = [
+            entry("core.load", 1.4),
+            entry("core.look", 42.0),
+            entry("level.ccx.transfer", 33.0),
+            entry("os.wake", 1234.0),
+            entry("os.yield", 290.0),
+        ];
         let source = "2026-11-21, a test".to_owned();
         let idle = [IdleState { after_ns: 0.0, exit_ns: 30_000.0, source }];
         let text = replaced(preset.text, &entries, &idle);
@@ -99,10 +125,12 @@ mod tests {
         let mut seen = measured(&described);
         seen.sort_by(|one, other| one.0.cmp(&other.0));
         let names: Vec<_> = seen.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(
-            names,
-            ["core.load", "idle[0].after", "idle[0].exit", "level.ccx.transfer", "os.wake"]
-        );
+        let [after, exit] = ["idle[0].after", "idle[0].exit"];
+        let transfer = "level.ccx.transfer";
+        let all = ["core.load", "core.look", after, exit, transfer, "os.wake", "os.yield"];
+        assert_eq!(names, all);
+        assert_eq!((described.machine.look_ns, described.machine.yield_ns), (42, 290));
+        assert_eq!((before.machine.look_ns, before.machine.yield_ns), (0, 0));
         assert_eq!(described.machine.idle.len(), 1);
         assert_eq!(described.machine.wake_ns, 1234);
         assert_eq!(described.machine.transfer_ns(0, 2), 33);

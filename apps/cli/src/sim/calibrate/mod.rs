@@ -130,6 +130,7 @@ pub fn calibrate(quick: bool) -> Result<Calibrated, Failure> {
     let mut of = Collected::default();
     of.single("core.load", "a chain of loads", core.load);
     of.single("core.atomic", "a chain of fetch-and-adds", core.atomic);
+    of.single("core.look", "looks of a waiter in vain", core.look);
     of.single("core.fence", "a store and a fence, in a row", core.fence);
     of.single("clock.read", "readings of the monotonic clock in a row", core.clock);
     for (class, level) in topology.classes().iter().enumerate() {
@@ -192,6 +193,7 @@ impl Collected {
 
     fn system(&mut self, system: &system::System) {
         self.single("os.switch", "yields between two threads of a CPU", system.switch);
+        self.single("os.yield", "yields of a thread alone on its CPU", system.lone_yield);
         self.single("os.slice", "gaps of two threads that compute on a CPU", system.slice);
         let fence = "a private expedited one, by running CPU";
         self.single("interrupt.membarrier", fence, system.membarrier);

@@ -17,6 +17,8 @@ pub const IDLE_NS: [f64; 4] = [20e3, 100e3, 500e3, 2e6];
 pub struct System {
     /// From one thread of a CPU to another.
     pub switch: Option<Figure>,
+    /// A yield of a thread whose CPU nobody else wants.
+    pub lone_yield: Option<Figure>,
     /// A hand-over by two calls of the futex, between threads of one CPU: a wake, a sleep, a
     /// switch.
     pub hand_over: Option<Figure>,
@@ -61,7 +63,9 @@ pub fn measure(watch: Stopwatch, places: &[usize], windows: usize) -> Result<Sys
     let mut system = System {
         switch: switch(watch, here, windows)?,
         hand_over: hand_over(watch, here, windows)?,
-        refused: refused(watch, here, windows)?,
+        lone_yield: calls(watch, here, windows, |_| std::thread::yield_now())?,
+        // Nobody changes the word: a sleep while it is something else is refused.
+        refused: calls(watch, here, windows, |word| _ = futex(word, libc::FUTEX_WAIT, 1))?,
         slice: slice(watch, here, windows)?,
         membarrier: membarrier(watch, places, windows)?,
         ..System::default()
@@ -127,12 +131,18 @@ fn hand_over(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Fi
     Ok(Figure::of(&seen[0]))
 }
 
-fn refused(watch: Stopwatch, place: usize, windows: usize) -> Result<Option<Figure>, Failure> {
+/// One thread that calls the system; what that is given is 0.
+fn calls(
+    watch: Stopwatch,
+    place: usize,
+    windows: usize,
+    call: impl Fn(&AtomicU32) + Sync,
+) -> Result<Option<Figure>, Failure> {
     const CALLS: u32 = 50;
     let seen = on_each(&[place], |_| {
         let word = AtomicU32::new(0);
         let window = |_| {
-            let calls = || (0..CALLS).for_each(|_| _ = futex(&word, libc::FUTEX_WAIT, 1));
+            let calls = || (0..CALLS).for_each(|_| call(&word));
             watch.undisturbed(calls).map(|ns| ns / f64::from(CALLS))
         };
         (0..windows).map(window).collect::<Vec<_>>()
