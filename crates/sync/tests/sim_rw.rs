@@ -79,7 +79,8 @@ fn run<Q: Policy, F: RwForm>(
 fn everybody_is_served() {
     let machine = || Machine::two_sockets().shape(2, 4);
     for (threads, writers) in [(2, 1), (8, 1), (8, 4), (8, 7), (24, 2), (24, 22)] {
-        let limit_ns = if threads > 8 { 100_000_000 } else { 10_000_000 };
+        // Three to a core: a few backstops, for whoever others have overtaken till then.
+        let limit_ns = if threads > 8 { 300_000_000 } else { 10_000_000 };
         let outcome = run::<Numa, Standard>(machine(), threads, writers, 200, limit_ns);
         assert!(outcome.operations.iter().all(|&count| count > 0), "{:?}", outcome.operations);
     }
