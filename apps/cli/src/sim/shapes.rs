@@ -126,19 +126,20 @@ fn one_thread_pays_for_no_sockets() {
 }
 
 /// `000_…`: the blocking ShflLock holds its throughput when there are two and four times as many
-/// threads as cores, and every queue of spinners breaks down; that takes some slices to show.
+/// threads as cores. Queues of spinners, who yield as on Linux, lose much of theirs: who is next has
+/// often lost its core. That takes some milliseconds to show.
 #[test]
 fn two_threads_a_core_are_no_matter_to_who_sleeps() {
     for arbitration in [Fifo, Near] {
         let ms = 1_000_000;
         let short = Eight::new(arbitration, "create", 10 * ms);
-        let long = Eight::new(arbitration, "create", 60 * ms);
-        let queue = |lock| long.operations(lock, 384) / 6.0 / short.operations(lock, 192);
+        let long = Eight::new(arbitration, "create", 20 * ms);
+        let queue = |lock| long.operations(lock, 768) / 2.0 / short.operations(lock, 192);
         let queues = ["mcs", "cohort-tkt-mcs"].map(queue);
         let twice = short.left("shfl-mutex", 192, 384);
         let four_times = short.left("shfl-mutex", 192, 768);
         println!("simulated, {arbitration:?}: {queues:.2?}; shfl {twice:.2}, {four_times:.2}");
-        assert!(queues.iter().all(|&left| left < 0.2), "{arbitration:?}: {queues:?}");
+        assert!(queues.iter().all(|&left| left < 0.5), "{arbitration:?}: {queues:?}");
         assert!(twice > 0.9 && four_times > 0.9, "{arbitration:?}: {twice}, {four_times}");
     }
 }
