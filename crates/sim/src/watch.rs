@@ -1,8 +1,9 @@
 //! Spinning: a thread waits for a line to change, at no cost until it does.
 //!
 //! When the line is written, each watcher's core asks for it again, as soon as the watcher looks
-//! ([`spin`](crate::spin)), and what the watcher then does, look at its word, the event loop does in
-//! its place ([`Look`]): only a wait that ends needs the thread. A crowd that looks at one word in vain would else be most of the simulator's time.
+//! ([`spin`](crate::spin)), and what the watcher then does, look at its word, the event loop does
+//! in its place ([`Look`]): only a wait that ends needs the thread. A crowd that looks at one word
+//! in vain would else be most of the simulator's time.
 
 use std::ptr::NonNull;
 
