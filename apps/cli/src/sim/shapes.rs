@@ -126,8 +126,8 @@ fn one_thread_pays_for_no_sockets() {
 }
 
 /// `000_…`: the blocking ShflLock holds its throughput when there are two and four times as many
-/// threads as cores. Queues of spinners, who yield as on Linux, lose much of theirs: who is next has
-/// often lost its core. That takes some milliseconds to show.
+/// threads as cores. Queues of spinners, who yield as on Linux, lose much of theirs: who is next
+/// has often lost its core. That takes some milliseconds to show.
 #[test]
 fn two_threads_a_core_are_no_matter_to_who_sleeps() {
     for arbitration in [Fifo, Near] {
