@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 use antiphon_platform::{Atomic, Budget, CpuId, Hint, Platform, RANK, SocketId};
 use antiphon_sim::{Counts, Machine, Sim, Simulation, Why, now, set_rank, work};
