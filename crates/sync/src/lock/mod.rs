@@ -4,6 +4,7 @@ pub mod classic;
 pub mod cst;
 pub mod numa;
 pub(crate) mod shfl;
+mod slice;
 pub mod stock;
 
 pub use shfl::{Form, Moved, Published, ShflMutex, ShflOwned, ShflSpin, Standard};

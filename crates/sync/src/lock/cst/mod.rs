@@ -88,6 +88,8 @@ mod snode;
 pub use mutex::CstMutex;
 pub use rw::{CstRwLock, Seat};
 
+use super::slice::ALONE;
+
 /// The numbers of a CST lock.
 pub trait CstForm: Send + Sync + 'static {
     /// How often the lock is handed on inside a socket before another socket has its turn.
@@ -107,8 +109,7 @@ pub struct Standard;
 impl CstForm for Standard {
     const BATCH: u32 = 128;
     const PIECE_NS: u32 = 5_000;
-    // All but a CPU that nobody else wants.
-    const MARGIN_NS: u32 = u32::MAX - 1;
+    const MARGIN_NS: u32 = ALONE;
 }
 
 /// A waiter spins to the end of its time slice. On a crowded machine, one that was woken with the

@@ -2,10 +2,11 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, AtomicInteger, Budget, Hint, Platform, Word};
+use antiphon_platform::{Atomic, AtomicInteger, Platform, Word};
 
 use super::CstForm;
 use crate::lock::classic::node::Node;
+use crate::lock::slice::{self, Spin};
 
 /// Waits and spins.
 pub(super) const UW: u32 = 1;
@@ -23,35 +24,19 @@ pub(super) const LOCK: u32 = 8;
 /// Is the first of its socket, and has to get the lock for it.
 pub(super) const HEAD: u32 = 16;
 
-/// Spins while `keep` holds and more than `margin_ns` of the caller's time slice is left. Acquires
-/// what it sees.
+/// [`slice::spin`](crate::lock::slice::spin) for the caller's own quantum: until no more than
+/// `margin_ns` is left of it.
 ///
 /// # Errors
 ///
-/// What it saw last, if the slice is over.
+/// As there.
 pub(super) fn spin<P: Platform, F: CstForm, W: Word>(
     word: &impl Atomic<W>,
     margin_ns: u32,
     keep: impl Fn(W) -> bool,
 ) -> Result<W, W> {
-    let first = word.load(Acquire);
-    if !keep(first) {
-        return Ok(first);
-    }
-    if F::PIECE_NS == 0 {
-        return Err(first);
-    }
-    let mut seen = Err(first);
-    P::hint(Hint::SpinBegin);
-    while seen.is_err() {
-        let left = P::slice_left_ns();
-        if left <= margin_ns {
-            break;
-        }
-        seen = word.spin_while(Acquire, Budget::ns(left.min(F::PIECE_NS)), &keep);
-    }
-    P::hint(Hint::SpinEnd);
-    seen
+    let spin = Spin { piece_ns: F::PIECE_NS, margin_ns, most_ns: u32::MAX };
+    slice::spin::<P, W>(word, spin, keep)
 }
 
 /// UW → PW.

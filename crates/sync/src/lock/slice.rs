@@ -1,0 +1,54 @@
+//! How a waiter spins: in pieces, while it may keep its CPU.
+
+use core::sync::atomic::Ordering::Acquire;
+
+use antiphon_platform::{Atomic, Budget, Hint, Platform, Word};
+
+/// The margin of those that go to sleep as soon as another thread wants their CPU.
+pub(super) const ALONE: u32 = u32::MAX - 1;
+
+/// How long a waiter spins.
+#[derive(Clone, Copy)]
+pub(super) struct Spin {
+    /// In nanoseconds, before it asks again how long it may. 0: it does not spin.
+    pub(super) piece_ns: u32,
+    /// It stops when no more than that is left of its time slice, in nanoseconds.
+    pub(super) margin_ns: u32,
+    /// In nanoseconds, in all.
+    pub(super) most_ns: u32,
+}
+
+/// Spins while `keep` holds and `spin` allows it. Acquires what it sees.
+///
+/// # Errors
+///
+/// What it saw last, if it may not go on.
+pub(super) fn spin<P: Platform, W: Word>(
+    word: &impl Atomic<W>,
+    spin: Spin,
+    keep: impl Fn(W) -> bool,
+) -> Result<W, W> {
+    let first = word.load(Acquire);
+    if !keep(first) {
+        return Ok(first);
+    }
+    if spin.piece_ns == 0 {
+        return Err(first);
+    }
+    let mut seen = Err(first);
+    let mut left_ns = spin.most_ns;
+    P::hint(Hint::SpinBegin);
+    while seen.is_err() && left_ns > 0 {
+        let slice_ns = P::slice_left_ns();
+        if slice_ns <= spin.margin_ns {
+            break;
+        }
+        let piece_ns = slice_ns.min(spin.piece_ns).min(left_ns);
+        seen = word.spin_while(Acquire, Budget::ns(piece_ns), &keep);
+        if spin.most_ns != u32::MAX {
+            left_ns -= piece_ns;
+        }
+    }
+    P::hint(Hint::SpinEnd);
+    seen
+}
