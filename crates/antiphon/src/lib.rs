@@ -158,6 +158,7 @@ pub mod generic {
     pub use antiphon_linux::Linux;
     pub use antiphon_platform::Platform;
     pub use antiphon_sync::lock::classic;
+    pub use antiphon_sync::lock::delegation;
     pub use antiphon_sync::lock::numa;
     pub use antiphon_sync::lock::{Form, Lock, Published, ShflMutex, ShflSpin, Standard};
     pub use antiphon_sync::lock::{GroupReaders, GroupWriters};

@@ -38,6 +38,7 @@ mod condvar;
 mod cst;
 mod cst_rw;
 mod defects;
+mod delegation;
 mod entry;
 mod forms;
 mod in_line;
@@ -99,6 +100,7 @@ pub fn all() -> Vec<Entry> {
         cst_rw::entries(),
         stock::entries(),
         chunks::entries(),
+        delegation::entries(),
     ]
     .into_iter()
     .flatten()

@@ -93,6 +93,20 @@ macro_rules! tests {
             defect_f_whoever_waits_is_not_overtaken: ["shfl-defects/f-"],
         }
     };
+    (model_delegation: $then:ident) => {
+        $then! {
+            model_delegation:
+            sections_exclude: ["dsm-synch/excludes-", "dsm-synch/spurious-", "dsm-synch/spins-"],
+            who_leads_hands_over: ["dsm-synch/hands-over-", "dsm-synch/bounded-"],
+            a_try_is_honest: ["dsm-synch/tries-"],
+            may_be_destroyed_once_it_was_had: ["dsm-synch/destroyed-"],
+            survives_an_exhausted_arena: ["dsm-synch/exhausted-"],
+            works_as_shipped: ["dsm-synch/shipped-"],
+            a_server_serves_all: ["rcl/serves-", "rcl/spurious-", "rcl/watches-"],
+            clients_share_a_mailbox: ["rcl/shares-a-box-"],
+            servers_come_and_go: ["rcl/lends-", "rcl/stops-"],
+        }
+    };
     (model_mutex: $then:ident) => {
         $then! {
             model_mutex:
@@ -266,6 +280,7 @@ pub const TESTS: [&[Test]; 15] = [
     tests!(model_condvar: table),
     tests!(model_cst: table),
     tests!(model_defects: table),
+    tests!(model_delegation: table),
     tests!(model_mutex: table),
     tests!(model_numa: table),
     tests!(model_once: table),

@@ -2,6 +2,7 @@
 
 pub mod classic;
 pub mod cst;
+pub mod delegation;
 pub mod numa;
 pub(crate) mod shfl;
 mod slice;

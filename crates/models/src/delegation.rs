@@ -1,0 +1,255 @@
+//! Delegation: sections that other threads run, each once, with what they bring and return; that a
+//! combiner's work is bounded; and that a server which sleeps leaves nobody waiting.
+
+use std::cell::Cell;
+
+use antiphon_check::{Check, Data, Scope};
+use antiphon_platform::Platform as _;
+use antiphon_sync::lock::delegation::{DsmSynch, Rcl};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::Program;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+const LOTS: u64 = 500;
+
+/// All that wait sleep at once.
+type Sleepy<const BOUND: u32> = DsmSynch<Sum, Check, BOUND, 0>;
+type Spinning = DsmSynch<Sum, Check, 2, 10>;
+type Shipped = DsmSynch<Sum, Check>;
+
+/// The server sleeps when a round finds nothing, and so does each that waits.
+type Served<const CPUS: usize> = Rcl<Sum, Check, CPUS, 0>;
+type Watchful = Rcl<Sum, Check, 2, 2>;
+
+pub fn entries() -> Vec<Entry> {
+    let crowded = PLAIN.crowded(1).expiries(1);
+    vec![
+        Entry::new("dsm-synch/excludes-2x1", excludes::<Sleepy<2>>(2, 1), PLAIN),
+        Entry::new("dsm-synch/excludes-2x2", excludes::<Sleepy<2>>(2, 2), PLAIN),
+        Entry::new("dsm-synch/excludes-3x1", excludes::<Sleepy<2>>(3, 1), PLAIN)
+            .reaches(&["another's"]),
+        Entry::new("dsm-synch/excludes-3x2", excludes::<Sleepy<2>>(3, 2), PLAIN).by_lot(LOTS),
+        // Each leads for itself alone, or one for all.
+        Entry::new("dsm-synch/hands-over-2x2", excludes::<Sleepy<1>>(2, 2), PLAIN),
+        Entry::new("dsm-synch/hands-over-3x1", excludes::<Sleepy<1>>(3, 1), PLAIN),
+        Entry::new("dsm-synch/spins-2x2", excludes::<Spinning>(2, 2), crowded),
+        Entry::new("dsm-synch/spurious-2x2", excludes::<Sleepy<2>>(2, 2), PLAIN.spurious(1)),
+        Entry::new("dsm-synch/bounded-3x1", bounded::<1>(3), PLAIN),
+        Entry::new("dsm-synch/bounded-4x1", bounded::<2>(4), PLAIN).by_lot(LOTS),
+        Entry::new("dsm-synch/tries-1+1", tries(), PLAIN).reaches(&["busy"]),
+        Entry::new(
+            "dsm-synch/exhausted-2x1",
+            excludes::<Sleepy<2>>(2, 1),
+            PLAIN.nodes(1).mortal(1),
+        ),
+        Entry::new("dsm-synch/destroyed-1+1", destruction(), PLAIN).reaches(&["retired"]),
+        Entry::new("dsm-synch/shipped-2x2", excludes::<Shipped>(2, 2), crowded),
+        Entry::new("rcl/serves-1+1", serves::<Served<2>>(1, 1), PLAIN),
+        Entry::new("rcl/serves-2+1", serves::<Served<4>>(2, 1), PLAIN).by_lot(LOTS),
+        Entry::new("rcl/serves-3+1", serves::<Served<4>>(3, 2), PLAIN).by_lot(LOTS),
+        // Two clients, and a mailbox for one.
+        Entry::new("rcl/shares-a-box-2+1", serves::<Served<1>>(2, 1), PLAIN).by_lot(5_000),
+        Entry::new("rcl/lends-3x1", lends(3), PLAIN).reaches(&["refused"]),
+        Entry::new("rcl/stops-1+1", stops(), PLAIN),
+        Entry::new("rcl/spurious-1+1", serves::<Served<2>>(1, 1), PLAIN.spurious(1)),
+        Entry::new("rcl/watches-1+1", serves::<Watchful>(1, 1), crowded),
+    ]
+}
+
+/// What the sections are about.
+type Sum = Data<u32>;
+
+/// A lock of either kind.
+trait Delegated: 'static {
+    fn new() -> Self;
+    fn with<R>(&self, section: impl FnOnce(&mut Sum) -> R) -> R;
+}
+
+/// Says that a section may be sent: the threads of a model are on one thread of the host.
+struct Sent<T>(T);
+
+// SAFETY: as above.
+unsafe impl<T> Send for Sent<T> {}
+
+impl<T> Sent<T> {
+    fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+/// [`Delegated`] by the inherent methods of the same names.
+macro_rules! delegated {
+    ([$($parameters:tt)*] $lock:ty) => {
+        impl<$($parameters)*> Delegated for $lock {
+            fn new() -> Self {
+                Self::new(Data::new(0))
+            }
+
+            fn with<R>(&self, section: impl FnOnce(&mut Sum) -> R) -> R {
+                let section = Sent(section);
+                self.with(move |sum: &mut Sum| Sent(section.into_inner()(sum))).into_inner()
+            }
+        }
+    };
+}
+
+delegated!([const BOUND: u32, const SPIN: u32] DsmSynch<Sum, Check, BOUND, SPIN>);
+delegated!([const CPUS: usize, const SPIN: u32] Rcl<Sum, Check, CPUS, SPIN>);
+
+/// One section of a thread: it reads what the thread has written, writes the sum, and leaves what
+/// the thread reads behind it. Returns the sum.
+fn section<L: Delegated>(lock: &L, mine: &Data<u32>) -> u32 {
+    let me = Check::thread();
+    mine.set(1);
+    let (sum, again) = lock.with(|sum| {
+        if Check::thread() != me {
+            antiphon_check::probe("another's");
+        }
+        sum.set(sum.get() + mine.get());
+        mine.set(0);
+        (sum.get(), me)
+    });
+    assert_eq!((mine.get(), again), (0, me), "what the section has left and returned");
+    sum
+}
+
+fn contend<'scope, L: Delegated>(
+    scope: &'scope Scope<'scope, '_>,
+    lock: &'scope L,
+    (threads, rounds): (u32, u32),
+    all: fn(&L),
+) {
+    for _ in 0..threads {
+        let mine = scope.share(Data::new(0));
+        scope.spawn(move || {
+            for _ in 0..rounds {
+                if section(lock, mine) == threads * rounds {
+                    all(lock);
+                }
+            }
+        });
+    }
+}
+
+fn excludes<L: Delegated>(threads: u32, rounds: u32) -> Program {
+    Program::new(threads, threads * rounds, move |scope| {
+        let lock = scope.share(L::new());
+        contend(scope, lock, (threads, rounds), |_| {});
+        scope.finally(move || assert_eq!(lock.with(|sum| sum.get()), threads * rounds));
+    })
+}
+
+/// DSM-3: nobody runs more than `BOUND` sections before it is back.
+fn bounded<const BOUND: u32>(threads: u32) -> Program {
+    Program::new(threads, threads, move |scope| {
+        let lock = scope.share(Sleepy::<BOUND>::new(Data::new(0)));
+        let ran = scope.share([const { Cell::new(0) }; 8]);
+        for _ in 0..threads {
+            scope.spawn(move || {
+                Delegated::with(lock, |_| {
+                    let runner = &ran[Check::thread().0 as usize];
+                    runner.set(runner.get() + 1);
+                });
+                let mine = ran[Check::thread().0 as usize].get();
+                assert!(mine <= BOUND, "one ran {mine} sections");
+            });
+        }
+        scope.finally(move || assert_eq!(ran.iter().map(Cell::get).sum::<u32>(), threads));
+    })
+}
+
+/// A try on a value that nobody has succeeds, one on a value that somebody has gives the section
+/// back. Has to reach `busy`.
+fn tries() -> Program {
+    Program::new(2, 2, |scope| {
+        let lock = scope.share(Sleepy::<2>::new(Data::new(0)));
+        let mine = scope.share(Data::new(0));
+        scope.spawn(move || {
+            section(lock, mine);
+        });
+        scope.spawn(move || {
+            if lock.try_with(|sum| sum.set(sum.get() + 1)).is_err() {
+                antiphon_check::probe("busy");
+                Delegated::with(lock, |sum| sum.set(sum.get() + 1));
+            }
+        });
+        scope.finally(move || {
+            assert!(lock.try_with(|sum| assert_eq!(sum.get(), 2)).is_ok(), "free is free");
+        });
+    })
+}
+
+/// DSM-4: who is back may free the lock, while the one that ran its section is not. Has to reach
+/// `retired`.
+fn destruction() -> Program {
+    Program::new(2, 2, |scope| {
+        let lock = scope.share(Sleepy::<2>::new(Data::new(0)));
+        for _ in 0..2 {
+            let mine = scope.share(Data::new(0));
+            scope.spawn(move || {
+                if section(lock, mine) == 2 {
+                    antiphon_check::retire(lock);
+                    antiphon_check::probe("retired");
+                }
+            });
+        }
+    })
+}
+
+/// `clients` clients, whose last stops the server; it may have served them all by then.
+fn serves<L: Delegated + Serves>(clients: u32, rounds: u32) -> Program {
+    Program::new(clients + 1, clients * rounds + 1, move |scope| {
+        let lock = scope.share(L::new());
+        contend(scope, lock, (clients, rounds), L::stop);
+        scope.spawn(move || lock.serve());
+    })
+}
+
+/// RCL-1: of `threads` that want to serve, one does at a time. Has to reach `refused`.
+fn lends(threads: u32) -> Program {
+    Program::new(threads, threads, move |scope| {
+        let lock = scope.share(Served::<1>::new(Data::new(0)));
+        let times = scope.share(Data::new(0));
+        for _ in 0..threads {
+            scope.spawn(move || match lock.lend() {
+                Some(server) => {
+                    times.set(times.get() + 1);
+                    drop(server);
+                }
+                None => antiphon_check::probe("refused"),
+            });
+        }
+    })
+}
+
+/// Whom a server leaves behind, the next one serves.
+fn stops() -> Program {
+    Program::new(2, 3, |scope| {
+        let lock = scope.share(Served::<1>::new(Data::new(0)));
+        contend(scope, lock, (1, 1), Serves::stop);
+        scope.spawn(move || {
+            let first = lock.lend().expect("nobody else serves");
+            assert!(Rcl::stop(lock), "it is there");
+            first.run();
+            lock.serve();
+        });
+    })
+}
+
+/// A lock with a server.
+trait Serves {
+    fn serve(&self);
+    fn stop(&self);
+}
+
+impl<const CPUS: usize, const SPIN: u32> Serves for Rcl<Sum, Check, CPUS, SPIN> {
+    fn serve(&self) {
+        self.lend().expect("nobody else serves").run();
+    }
+
+    fn stop(&self) {
+        assert!(self.stop(), "who has served is there");
+    }
+}

@@ -1,0 +1,138 @@
+//! A critical section that another thread may run: it stands on the stack of the thread that waits
+//! for it, and goes by its address.
+//!
+//! ```text
+//!   Asked ──── taken out, by who runs it ────► Begun ──── it has returned ────► Done
+//! ```
+
+use core::cell::UnsafeCell;
+use core::ptr;
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{Atomic, Platform};
+
+/// The address of a section, as a word of a node holds it. Its lowest bit is 0.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Name(u64);
+
+impl Name {
+    /// What stands in the word.
+    pub(super) fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// The section that a word names.
+    pub(super) fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// Runs the section on the calling thread. If it panics, so does this, and the section stays
+    /// without a result.
+    ///
+    /// # Safety
+    ///
+    /// This is the name of a section on a `T` that was not run before. Its owner waits, and does
+    /// not look at it before it was told, after this. What it did happens before.
+    pub(super) unsafe fn run<T, P: Platform>(self, data: &mut T) {
+        let head = ptr::with_exposed_provenance::<Head<T, P>>(self.0 as usize);
+        // SAFETY: a section begins with that, and its function is made for its type.
+        unsafe { ((*head).run)(self, data) };
+    }
+
+    /// The name of the node by which its owner sleeps, if it does.
+    ///
+    /// # Safety
+    ///
+    /// This is the name of a section whose owner waits, and does so until the caller is done.
+    pub(super) unsafe fn sleeper<P: Platform>(self) -> u32 {
+        let head = ptr::with_exposed_provenance::<P::U32>(self.0 as usize);
+        // SAFETY: a section begins with that. Relaxed: acquired with the word that says so.
+        unsafe { (*head).load(Relaxed) }
+    }
+}
+
+/// What a section begins with, whatever it does.
+#[repr(C)]
+struct Head<T, P: Platform> {
+    sleeper: P::U32,
+    run: unsafe fn(Name, &mut T),
+}
+
+enum State<F, R> {
+    Asked(F),
+    Begun,
+    Done(R),
+}
+
+/// A critical section on a `T`.
+#[repr(C, align(8))]
+pub(super) struct Section<T, P: Platform, F, R> {
+    head: Head<T, P>,
+    state: UnsafeCell<State<F, R>>,
+}
+
+impl<T, P: Platform, F: FnOnce(&mut T) -> R, R> Section<T, P, F, R> {
+    pub(super) fn new(section: F) -> Self {
+        let head = Head { sleeper: P::U32::ZERO, run: Self::run };
+        Self { head, state: UnsafeCell::new(State::Asked(section)) }
+    }
+
+    /// Where the owner leaves the name of its node, before it says that it sleeps.
+    pub(super) fn sleeper(&self) -> &P::U32 {
+        &self.head.sleeper
+    }
+
+    /// Its name, while it stays where it is.
+    pub(super) fn name(&self) -> Name {
+        Name(ptr::from_ref(self).expose_provenance() as u64)
+    }
+
+    /// What it has returned.
+    ///
+    /// # Panics
+    ///
+    /// If it has panicked, on whichever thread.
+    pub(super) fn result(self) -> R {
+        match self.state.into_inner() {
+            State::Done(result) => result,
+            State::Begun => panic!("the critical section has panicked on the thread that ran it"),
+            State::Asked(_) => unreachable!("who was told has been served"),
+        }
+    }
+
+    /// What it was made of.
+    ///
+    /// # Panics
+    ///
+    /// If it was run.
+    pub(super) fn refused(self) -> F {
+        let State::Asked(section) = self.state.into_inner() else {
+            unreachable!("who was refused was not served")
+        };
+        section
+    }
+
+    /// # Safety
+    ///
+    /// As [`Name::run`], of a section of this type.
+    unsafe fn run(name: Name, data: &mut T) {
+        let at = ptr::with_exposed_provenance::<Self>(name.0 as usize);
+        // SAFETY: the caller's promise: it is there, and nobody else looks at its state.
+        let state = unsafe { (*at).state.get() };
+        // SAFETY: as above.
+        if let State::Asked(section) = unsafe { state.replace(State::Begun) } {
+            let result = section(data);
+            // SAFETY: as above; `Begun` needs no drop.
+            unsafe { state.write(State::Done(result)) };
+        }
+    }
+}
+
+/// Does something when it is dropped, as where a section panics.
+pub(super) struct Finally<F: FnMut()>(pub(super) F);
+
+impl<F: FnMut()> Drop for Finally<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
