@@ -272,7 +272,7 @@ macro_rules! table {
 }
 
 /// The tests, by program.
-pub const TESTS: [&[Test]; 15] = [
+pub const TESTS: [&[Test]; 16] = [
     tests!(model_arena: table),
     tests!(model_barrier: table),
     tests!(model_chunks: table),

@@ -62,8 +62,8 @@ void *antiphon_thread_began(void *argument);
 #pragma GCC visibility pop
 
 /* The one place where a cancellation strikes. Nothing here needs a cleanup; its caller is at a call
- * all the while, so that the cleanup there is found whatever instruction is interrupted here; no
- * call goes through a linkage table, in which a linker may leave no unwind information (build.rs). */
+ * all the while, so that the cleanup there is found whatever instruction is interrupted here. No
+ * call goes through a linkage table: a linker may leave no unwind information there (build.rs). */
 static __attribute__((noinline)) int sleep_cancellably(const struct wait *wait)
 {
 	int type, saved = errno;

@@ -44,8 +44,8 @@ pub(super) fn wake<P: Platform>(name: u16) {
     }
 }
 
-/// Wakes the first reader that sleeps behind this head; `false` if none is seen. Touches nodes only;
-/// those may stand in another queue by now, and then somebody looks up for nothing.
+/// Wakes the first reader that sleeps behind this head; `false` if none is seen. Touches nodes
+/// only; those may stand in another queue by now, and then somebody looks up for nothing.
 pub(super) fn wake_behind<P: Platform>(head: &Waiter<P>) -> bool {
     // Acquire: as in `Place::next`.
     let mut at = Place::<P>::at(head.next.load(Acquire));

@@ -247,8 +247,8 @@ impl State {
         }
     }
 
-    /// The head's wish to be woken is met. Until it has come it may be overtaken, unless the lock is
-    /// kept for it.
+    /// The head's wish to be woken is met. Until it has come it may be overtaken, unless the lock
+    /// is kept for it.
     fn call(self) -> (Self, Option<u16>) {
         let after = if self.0 & WAKE == 0 { self } else { Self(self.0 & !(WAKE | WAITING)) };
         (after, (self.0 & (WAKE | FAIR) != 0).then(|| self.name()))
