@@ -187,7 +187,9 @@ impl<'a> Player<'a> {
             state.steps
         };
         let from_ns = now();
-        let mut until_ns = from_ns.saturating_add(PATIENCE_NS);
+        // Twice as long each time that nothing has happened: others may compute for years.
+        let mut patience_ns = PATIENCE_NS;
+        let mut until_ns = from_ns.saturating_add(patience_ns);
         loop {
             self.parks(until_ns);
             let mut state = self.stage.state.borrow_mut();
@@ -208,8 +210,10 @@ impl<'a> Player<'a> {
                 state.tokens[token].waiters.retain(|&(actor, _)| actor != self.actor);
                 return;
             }
+            let quiet = state.steps == steps;
+            patience_ns = if quiet { patience_ns.saturating_mul(2) } else { PATIENCE_NS };
             steps = state.steps;
-            until_ns = now().saturating_add(PATIENCE_NS);
+            until_ns = now().saturating_add(patience_ns);
         }
     }
 
