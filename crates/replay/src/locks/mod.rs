@@ -5,9 +5,9 @@
 //!
 //! | module | has |
 //! |---|---|
-//! | [`instance`] | a lock in a simulation, whatever it is |
-//! | [`ideal`] | the one that costs nothing |
-//! | [`noted`] | policies whose steps are counted |
+//! | `instance` | a lock in a simulation, whatever it is |
+//! | `ideal` | the one that costs nothing |
+//! | `noted` | policies whose steps are counted |
 
 mod ideal;
 mod instance;

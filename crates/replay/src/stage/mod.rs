@@ -6,8 +6,9 @@
 //! A replay must never hang, though its threads come to their locks in another order than recorded:
 //!
 //! - Who waits for a token looks again after 10 ms, then after twice as long. If each thread waits
-//!   for another then, and none has done anything since, it goes on without: a *fall-back*. One that
-//!   has a lock which others wait for goes first, as that is what they came to in another order.
+//!   for another then, and none has done anything since, it goes on without: a *fall-back*. One
+//!   that has a lock which others wait for goes first, as that is what they came to in another
+//!   order.
 //! - Who would wait for a lock that can't be given back until the caller goes on goes without: the
 //!   same. Each circle of owners is closed by the one that asks last, who sees it whole.
 
