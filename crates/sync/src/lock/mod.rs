@@ -34,24 +34,31 @@ pub unsafe trait Lock: Send + Sync + 'static {
     unsafe fn unlock(&self);
 }
 
-/// Implements [`Lock`] by the inherent methods of the same names.
+/// Implements [`Lock`] by the inherent methods of the same names; with `writer:` in front, by those
+/// of a readers-writer lock, whose owner is the writer.
 macro_rules! impl_lock {
     ([$($parameters:tt)*] $lock:ty) => {
+        $crate::lock::impl_lock!(lock, try_lock, unlock: [$($parameters)*] $lock);
+    };
+    (writer: [$($parameters:tt)*] $lock:ty) => {
+        $crate::lock::impl_lock!(write, try_write, unlock_write: [$($parameters)*] $lock);
+    };
+    ($take:ident, $try:ident, $give:ident: [$($parameters:tt)*] $lock:ty) => {
         // SAFETY: the inherent methods are the lock's own; each file argues for them.
         unsafe impl<$($parameters)*> $crate::lock::Lock for $lock {
             const NEW: Self = Self::NEW;
             #[inline]
             fn lock(&self) {
-                self.lock();
+                self.$take();
             }
             #[inline]
             fn try_lock(&self) -> bool {
-                self.try_lock()
+                self.$try()
             }
             #[inline]
             unsafe fn unlock(&self) {
                 // SAFETY: the caller's promise is the same.
-                unsafe { self.unlock() }
+                unsafe { self.$give() }
             }
         }
     };

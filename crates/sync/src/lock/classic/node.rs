@@ -33,6 +33,19 @@ impl<P: Platform> Node<P> {
         }
     }
 
+    /// As [`take`](Self::take), and tries `take_lock` after each nap; `None` if that had the lock.
+    pub(in crate::lock) fn take_or(take_lock: impl Fn() -> bool) -> Option<Self> {
+        loop {
+            if let Some(node) = Self::try_take() {
+                return Some(node);
+            }
+            Self::nap();
+            if take_lock() {
+                return None;
+            }
+        }
+    }
+
     /// Sleeps for a moment, where no node is to be had.
     pub(in crate::lock) fn nap() {
         nap::nap::<P>(200_000);

@@ -181,21 +181,6 @@ impl<P: Platform, F: CstForm> CstRwLock<P, F> {
     fn open(&self) -> Leaders {
         self.sockets_readers().fold(Leaders::NONE, |all, readers| all.and::<P>(readers.open()))
     }
-
-    // The names of `Lock`, whose owner is the writer.
-
-    fn lock(&self) {
-        self.write();
-    }
-
-    fn try_lock(&self) -> bool {
-        self.try_write()
-    }
-
-    unsafe fn unlock(&self) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { self.unlock_write() }
-    }
 }
 
-crate::lock::impl_lock!([P: Platform, F: CstForm] CstRwLock<P, F>);
+crate::lock::impl_lock!(writer: [P: Platform, F: CstForm] CstRwLock<P, F>);

@@ -156,27 +156,10 @@ impl<P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32, const P
         // Release: what we have read; pairs with the acquires of a writer.
         self.readers[usize::from(seat.0)].0.fetch_sub(1, Release);
     }
-
-    // The names of `Lock`, whose owner is the writer.
-
-    #[inline]
-    fn lock(&self) {
-        self.write();
-    }
-
-    #[inline]
-    fn try_lock(&self) -> bool {
-        self.try_write()
-    }
-
-    #[inline]
-    unsafe fn unlock(&self) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { self.unlock_write() }
-    }
 }
 
 crate::lock::impl_lock!(
+    writer:
     [P: Platform, G: Oblivious, const SOCKETS: usize, const BUDGET: u32, const PATIENCE: u32]
     CohortRw<P, G, SOCKETS, BUDGET, PATIENCE>
 );

@@ -303,6 +303,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                                 return turn;
                             }
                         }
+                    // Without a backstop nobody leaves the queue before it has the lock.
                     } else if F::BACKSTOP_NS != 0
                         && parked == Parked::Woken
                         && !now.head()

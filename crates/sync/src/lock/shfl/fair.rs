@@ -89,22 +89,21 @@ impl<F: Form> Patience<F> {
     /// once in [`Form::LOOK`] times.
     #[inline]
     pub(super) fn looks<P: Platform>() -> bool {
-        P::local(|local| {
-            let times = local.overtook.load(Relaxed).wrapping_add(1);
-            local.overtook.store(times, Relaxed);
-            times.is_multiple_of(F::LOOK)
-        })
+        let counts = || {
+            P::local(|local| {
+                let times = local.overtook.load(Relaxed).wrapping_add(1);
+                local.overtook.store(times, Relaxed);
+                times.is_multiple_of(F::LOOK)
+            })
+        };
+        !Self::ENDLESS && counts()
     }
 
     /// Whether the head of this name, which was called and which the caller overtakes, is due. Then
     /// the lock is to be kept for it: it may wait for the caller's CPU. Touches nodes only.
     pub(super) fn is_due<P: Platform>(name: u16) -> bool {
-        let Some(head) = P::arena().resolve_index(name.into()) else { return false };
-        let is_due = Self::is_over(head);
-        if is_due {
-            Self::keep(head);
-        }
-        is_due
+        let head = P::arena().resolve_index(name.into());
+        head.is_some_and(|head| Self::keep_if(Self::is_over(head), head))
     }
 
     /// The head of this name, if it could have come long since and those who overtake it hold the
@@ -125,11 +124,7 @@ impl<F: Form> Patience<F> {
     /// which costs others a [`HAND_OVER`], costs one part in [`SHARE`] of the time at most.
     pub(super) fn keeps_for<P: Platform>(head: &Waiter<P>) -> bool {
         let called = now::<P>().wrapping_sub(head.called.load(Relaxed));
-        let keeps = called >= SHARE * HAND_OVER && Self::is_over(head);
-        if keeps {
-            Self::keep(head);
-        }
-        keeps
+        Self::keep_if(called >= SHARE * HAND_OVER && Self::is_over(head), head)
     }
 
     /// Whether heads come late, these days.
@@ -154,6 +149,14 @@ impl<F: Form> Patience<F> {
         if !Self::ENDLESS {
             node.due.store(now::<P>(), Relaxed);
         }
+    }
+
+    /// Notes that the lock is kept for the waiter from now on, if it `is_due`; says whether.
+    pub(super) fn keep_if<P: Platform>(is_due: bool, node: &Waiter<P>) -> bool {
+        if is_due {
+            Self::keep(node);
+        }
+        is_due
     }
 
     /// The head has the lock: the process learns how late it was, if the lock was kept for it.

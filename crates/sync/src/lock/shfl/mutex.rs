@@ -253,11 +253,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         // left to keep the lock for.
         let head = u32::from(self.head.load(Relaxed));
         let Some(head) = P::arena().resolve_index(head) else { return false };
-        let keeps = seen & FAIR != 0 || Patience::<F>::is_over(head);
-        if keeps {
-            Patience::<F>::keep(head);
-        }
-        keeps
+        Patience::<F>::keep_if(seen & FAIR != 0 || Patience::<F>::is_over(head), head)
     }
 
     /// Releases with a wake. The target is known before the store that releases (MUTEX-3); a head

@@ -124,15 +124,7 @@ impl<P: Platform> LinuxMutex<P> {
         if self.spin_in_line() {
             return;
         }
-        let me = loop {
-            if let Some(me) = Node::<P>::try_take() {
-                break me;
-            }
-            Node::<P>::nap();
-            if self.take(false) {
-                return;
-            }
-        };
+        let Some(me) = Node::<P>::take_or(|| self.take(false)) else { return };
         self.sleepers.with(|list| {
             // Relaxed: handed on with the list. LMUTEX-1.
             me.waiter.wants.store(Owner::of::<P>(), Relaxed);

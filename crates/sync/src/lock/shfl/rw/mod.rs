@@ -164,7 +164,7 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
     /// not come, since it may wait for the caller's CPU.
     #[inline]
     fn mind_head(&self, found: State, writes: bool) {
-        if found.is_overtaken() && !Patience::<F>::ENDLESS && Patience::<F>::looks::<P>() {
+        if found.is_overtaken() && Patience::<F>::looks::<P>() {
             self.mind_late_head(found, writes);
         }
     }

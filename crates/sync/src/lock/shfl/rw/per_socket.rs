@@ -267,24 +267,6 @@ impl<P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize> PerSocket<P, Q, F,
         }
         true
     }
-
-    // The names of `Lock`, whose owner is the writer.
-
-    #[inline]
-    fn lock(&self) {
-        self.write();
-    }
-
-    #[inline]
-    fn try_lock(&self) -> bool {
-        self.try_write()
-    }
-
-    #[inline]
-    unsafe fn unlock(&self) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { self.unlock_write() }
-    }
 }
 
 impl<P: Platform> Line<P> {
@@ -368,5 +350,5 @@ fn now<P: Platform>() -> u64 {
 }
 
 super::super::super::impl_lock!(
-    [P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize] PerSocket<P, Q, F, SOCKETS>
+    writer: [P: Platform, Q: Policy, F: RwForm, const SOCKETS: usize] PerSocket<P, Q, F, SOCKETS>
 );

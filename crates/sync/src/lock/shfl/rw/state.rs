@@ -235,7 +235,8 @@ impl State {
         Self(self.0 & !(UPGRADABLE | UPGRADING | UPGRADER) | WRITER)
     }
 
-    /// Who has to be woken when a reader has left that found the state so (RW-2).
+    /// Who has to be woken when a reader has left that found the state so (RW-2); or was woken, and
+    /// has the lock kept for it from now on.
     pub(super) fn called_by_last_reader(self) -> Option<u16> {
         if self.without_reader().has_readers() {
             return None;

@@ -83,24 +83,6 @@ impl<P: Platform, Q: Policy, F: RwForm> ShflRwLock<P, Q, F> {
         // As in `write_free`.
         self.enter::<Write>(Heed::All) || self.wait::<Write>(deadline)
     }
-
-    // The names of `Lock`, whose owner is the writer.
-
-    #[inline]
-    fn lock(&self) {
-        self.write();
-    }
-
-    #[inline]
-    fn try_lock(&self) -> bool {
-        self.try_write()
-    }
-
-    #[inline]
-    unsafe fn unlock(&self) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { self.unlock_write() }
-    }
 }
 
-super::super::super::impl_lock!([P: Platform, Q: Policy, F: RwForm] ShflRwLock<P, Q, F>);
+super::super::super::impl_lock!(writer: [P: Platform, Q: Policy, F: RwForm] ShflRwLock<P, Q, F>);

@@ -130,7 +130,6 @@ impl<P: Platform, Q: Policy, F: Form> Semaphore<P, Q, F> {
         let seen = self.change(Release, |seen| {
             let after = seen.release(more)?.0;
             let keeps = seen.is_overtaken()
-                && !Patience::<F>::ENDLESS
                 && Patience::<F>::looks::<P>()
                 && Patience::<F>::is_due::<P>(seen.name());
             Some(if keeps { after.with_fair() } else { after })

@@ -191,21 +191,6 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         }
     }
 
-    // The names of `Lock`, whose owner is the writer.
-
-    fn lock(&self) {
-        self.write();
-    }
-
-    fn try_lock(&self) -> bool {
-        self.try_write()
-    }
-
-    unsafe fn unlock(&self) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { self.unlock_write() }
-    }
-
     /// Puts the caller on the list. RWSEM-1.
     fn push(&self, list: &Locked<'_, P>, me: &Node<P>, wants: u32) {
         // Relaxed, here and below: handed on with the list.
@@ -247,4 +232,4 @@ fn wake<P: Platform>(sleeper: Option<WaiterRef>) {
     }
 }
 
-crate::lock::impl_lock!([P: Platform, const PATIENCE_NS: u64] LinuxRwSem<P, PATIENCE_NS>);
+crate::lock::impl_lock!(writer: [P: Platform, const PATIENCE_NS: u64] LinuxRwSem<P, PATIENCE_NS>);

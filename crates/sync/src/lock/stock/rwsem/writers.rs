@@ -18,15 +18,7 @@ impl<P: Platform, const PATIENCE_NS: u64> LinuxRwSem<P, PATIENCE_NS> {
         if self.spin_in_line() {
             return;
         }
-        let me = loop {
-            if let Some(me) = Node::<P>::try_take() {
-                break me;
-            }
-            Node::<P>::nap();
-            if self.steal() {
-                return;
-            }
-        };
+        let Some(me) = Node::<P>::take_or(|| self.steal()) else { return };
         let begun = P::now(Clock::Monotonic);
         self.sleepers.with(|list| self.push(list, &me, WRITE));
         while !self.sleepers.with(|list| self.take_as_first(list, &me, begun)) {
