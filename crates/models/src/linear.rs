@@ -31,6 +31,7 @@ pub fn entries() -> Vec<Entry> {
         .by_lot(5_000),
         Entry::new("shfl-rw/linearizable-tries-1+1", rw(&[TRIES, WRITES]), PLAIN),
         Entry::new("shfl-rw/linearizable-changes-1+1", rw(&[CHANGES, TRIES]), PLAIN),
+        Entry::new("shfl-rw/linearizable-gives-up-1+1", rw_giving_up(), timed),
         Entry::new("shfl-rw/linearizable-1+1+1+1", rw(&[TRIES, READS, WRITES, CHANGES]), timed)
             .by_lot(10_000),
         Entry::new("condvar/linearizable-1+1", condvar(1, &[false]), timed),
@@ -90,6 +91,15 @@ const TRIES: Script = &[
     RwLockCall::Downgrade,
     RwLockCall::UnlockRead,
 ];
+/// With what may be had beside a waiter that was called.
+const TRIES_AGAIN: Script = &[
+    RwLockCall::Write,
+    RwLockCall::UnlockWrite,
+    RwLockCall::TryWrite,
+    RwLockCall::UnlockWrite,
+    RwLockCall::Read,
+    RwLockCall::UnlockRead,
+];
 const CHANGES: Script = &[
     RwLockCall::Upgradable,
     RwLockCall::TryUpgrade,
@@ -118,6 +128,26 @@ fn rw(scripts: &'static [Script]) -> Program {
             }
             let told = with_glimpses(history.calls());
             assert!(explain(&SeenRwLock::default(), &told).is_some(), "no story: {history:?}");
+        });
+    })
+}
+
+/// A writer that may give up, beside one that does what [`TRIES_AGAIN`] says.
+fn rw_giving_up() -> Program {
+    Program::new(2, TRIES_AGAIN.len() as u32 + 2, |scope| {
+        let lock = scope.share(RwLock::<Sleepy>::NEW);
+        let history = scope.share(History::new());
+        scope.spawn(move || follow(TRIES_AGAIN, 0, lock, history));
+        scope.spawn(move || {
+            if history.record(RwLockCall::TryWrite(1), || lock.write_until(soon())) {
+                history.record(RwLockCall::UnlockWrite(1), || {
+                    perform(lock, RwLockCall::UnlockWrite(1))
+                });
+            }
+        });
+        scope.finally(move || {
+            history.record(RwLockCall::TryWrite(0), || lock.try_write());
+            history.assert_linearizable(&SeenRwLock::default());
         });
     })
 }

@@ -1,6 +1,6 @@
 //! The kernel's locks, exhaustively where that has an end.
 
-use antiphon_check::{Check, Data};
+use antiphon_check::{Check, Data, probe};
 use antiphon_sync::lock::stock::{LinuxMutex, LinuxRwSem, QSpinLock};
 
 use crate::bounds::Bounds;
@@ -37,6 +37,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("linux-rwsem/excludes-2x1", exclusion::<RwSem>(2, 1), PLAIN.crowded(1)),
         Entry::new("linux-rwsem/excludes-3x2", exclusion::<RwSem>(3, 2), ANY).by_lot(LOTS),
         Entry::new("linux-rwsem/tries-1+1", tries::<RwSem>(1), PLAIN).reaches(&["busy"]),
+        Entry::new("linux-rwsem/tries-to-read-1+1", trying_to_read(), PLAIN).reaches(&["busy"]),
         Entry::new("linux-rwsem/shares-1+1", sharing::<0>(1, 1, 1), PLAIN.crowded(1)),
         Entry::new("linux-rwsem/shares-2+1", sharing::<0>(2, 1, 1), PLAIN.crowded(1)).by_lot(LOTS),
         Entry::new("linux-rwsem/shares-2+2", sharing::<0>(2, 2, 2), ANY).by_lot(LOTS),
@@ -90,5 +91,27 @@ fn sharing<const PATIENCE_NS: u64>(readers: u32, writers: u32, rounds: u32) -> P
             // SAFETY: acquired above.
             unsafe { lock.unlock_read() };
         });
+    })
+}
+
+/// A writer, and a reader who does not wait for it. Has to reach `busy`.
+fn trying_to_read() -> Program {
+    Program::new(2, 2, |scope| {
+        let lock = scope.share(LinuxRwSem::<Check, 0>::NEW);
+        let data = scope.share(Data::new(0));
+        scope.spawn(move || {
+            lock.write();
+            data.set(1);
+            unlock(lock);
+        });
+        scope.spawn(move || {
+            if !lock.try_read() {
+                return probe("busy");
+            }
+            let _ = data.get();
+            // SAFETY: acquired above.
+            unsafe { lock.unlock_read() };
+        });
+        scope.finally(move || assert!(lock.try_write(), "free at the end"));
     })
 }

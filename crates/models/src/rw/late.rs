@@ -1,6 +1,6 @@
 //! A head that was called and does not come, and who overtakes it.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, Platform};
@@ -11,6 +11,7 @@ use crate::forms::Overtaken;
 use crate::program::Program;
 
 const FAIR: u64 = 1 << 2;
+const WAITING: u64 = 1 << 3;
 const NAME_SHIFT: u32 = 8;
 
 /// A reader overtakes a writer, behind which another reader sleeps: that one may come in too, and
@@ -63,13 +64,18 @@ pub fn keeping_for_late_head() -> Program {
         lock.write();
         scope.spawn(move || {
             let name = |state| (state >> NAME_SHIFT) as u16;
-            let named = name(words.state.wait_while(Relaxed, |state| name(state) == 0));
-            unlock_write(lock);
-            // The clock of a model hardly moves: it was called long ago.
+            // Acquire: its node, as it was when it was named.
+            let named = name(words.state.wait_while(Acquire, |state| name(state) == 0));
+            // The clock of a model hardly moves: it was called long ago, and is due.
             let head = Check::arena().resolve_index(named.into()).expect("a node that is in use");
             head.called.store(u32::MAX / 2, Relaxed);
+            head.due.store(1, Relaxed);
+            unlock_write(lock);
             read(lock);
-            let kept = words.state.load(Relaxed) & FAIR != 0;
+            let state = words.state.load(Relaxed);
+            let kept = state & FAIR != 0;
+            let overtaken = name(state) != 0 && state & WAITING == 0;
+            assert!(kept || !overtaken, "who is due is overtaken, and nothing is kept for it");
             unlock_read(lock);
             if kept {
                 probe("kept");

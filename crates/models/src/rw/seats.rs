@@ -55,7 +55,8 @@ pub fn entries() -> Vec<Entry> {
             .reaches(&["by a line", "together"]),
         Entry::new("shfl-rw+per-socket/exhausted-2+1", seats(2, 1, 1), two.nodes(0)),
         Entry::new("shfl-rw+per-socket/prefers-writers-2+1", writer_first(), two),
-        Entry::new("shfl-rw+per-socket/gives-up-1+1+1", giving_up(), timed)
+        Entry::new("shfl-rw+per-socket/gives-up-1+1", giving_up(0), timed).reaches(&["gave up"]),
+        Entry::new("shfl-rw+per-socket/gives-up-1+1+1", giving_up(1), timed)
             .by_lot(10_000)
             .reaches(&["gave up"]),
         Entry::new("shfl-rw+per-socket/tries-2+1", looking(), two).reaches(&["together"]),
@@ -172,10 +173,10 @@ fn writer_first() -> Program {
     })
 }
 
-/// A writer that gives up while a reader is in by a line, and one that comes after it. Has to reach
-/// `gave up`.
-fn giving_up() -> Program {
-    Program::new(3, 3, |scope| {
+/// A writer that gives up while a reader is in by a line, and others that come after it. Has to
+/// reach `gave up`.
+fn giving_up(others: u32) -> Program {
+    Program::new(2 + others, 2 + others, move |scope| {
         let lock = opened(scope);
         let data = scope.share(Data::new(0));
         scope.spawn_on(0, move || {
@@ -190,7 +191,9 @@ fn giving_up() -> Program {
             data.set(data.get() + 1);
             unlock_write(lock);
         });
-        scope.spawn(move || write(lock, data));
+        for _ in 0..others {
+            scope.spawn(move || write(lock, data));
+        }
         scope.finally(move || assert!(lock.try_write(), "free at the end"));
     })
 }
