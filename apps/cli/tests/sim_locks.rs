@@ -18,7 +18,7 @@ fn refused(arguments: &[&str]) -> String {
     said
 }
 
-const FIGURES: [&str; 16] = [
+const FIGURES: [&str; 17] = [
     "model",
     "machine",
     "arbitration",
@@ -33,6 +33,7 @@ const FIGURES: [&str; 16] = [
     "parks",
     "wakes",
     "handover_ns",
+    "handovers_with_wake",
     "longest_wait_ns",
     "lock_bytes",
 ];
@@ -51,6 +52,62 @@ fn every_row_says_that_it_is_a_model_and_where_it_is_from() {
         assert_eq!((&row["model"], &row["machine"]), (&true.into(), &"xeon-2s".into()));
         assert!(row["ops_per_s"].as_f64().is_some_and(|figure| figure > 0.0), "{row}");
     }
+}
+
+/// Locks whose waiters sleep wake them on the critical path; those that spin don't.
+#[test]
+fn wakes_on_the_critical_path_are_told() {
+    let command = ["sim", "locks", "--threads", "24", "--ms", "0.5", "--json"];
+    let report = json(&[&command[..], &["--subject", "mcs,mcs-stp"]].concat());
+    let share = |place: usize| rows(&report)[place]["handovers_with_wake"].as_f64();
+    assert_eq!((&rows(&report)[0]["subject"], share(0)), (&"mcs".into(), Some(0.0)));
+    assert!(share(1).is_some_and(|share| share > 0.5), "{:?}", rows(&report)[1]);
+}
+
+#[test]
+fn several_seeds_have_a_median_and_a_range() {
+    let command =
+        ["sim", "locks", "--machine", "xeon-2s", "--subject", "shfl-mutex", "--threads", "30"];
+    let with = |more: &[&str]| json(&[&command[..], &["--ms", "0.1", "--json"], more].concat());
+    let work = |seed: &str| rows(&with(&["--seed", seed]))[0]["ops_per_s"].as_f64().expect("work");
+    let mut alone = ["4", "5", "6"].map(work);
+    alone.sort_by(f64::total_cmp);
+    let report = with(&["--seed", "4", "--seeds", "3"]);
+    let [row] = &rows(&report)[..] else { panic!("one row: {report}") };
+    assert_eq!(row["ops_per_s"].as_f64(), Some(alone[1]));
+    let range = &row["ops_per_s_of_seeds"];
+    assert_eq!(range["least"].as_f64(), Some(alone[0]));
+    assert_eq!((range["most"].as_f64(), &range["seeds"]), (Some(alone[2]), &3.into()));
+    assert!(refused(&["--seeds", "0"]).contains("from 1"));
+}
+
+/// What a simulation looks like on a timeline: who holds a lock is alone, and all are there.
+#[test]
+fn a_simulation_is_put_on_a_timeline() {
+    let folder = Folder::new("sim-trace");
+    let file = &folder.path("trace.json");
+    let command = ["--machine", "xeon-2s", "--threads", "6", "--ms", "0.1", "--trace", file];
+    assert!(refused(&command).contains("one row"));
+    json(&[&["sim", "locks", "--subject", "mcs", "--json"], &command[..]].concat());
+    let trace: Value =
+        serde_json::from_slice(&std::fs::read(file).expect("a timeline")).expect("JSON");
+    let events = trace["traceEvents"].as_array().expect("events");
+    let of = |what: &str| -> Vec<_> {
+        let mut spans: Vec<_> = events
+            .iter()
+            .filter(|event| event["cat"] == what)
+            .map(|event| (event["ts"].as_f64().expect("when"), event["dur"].as_f64().expect("for")))
+            .collect();
+        spans.sort_by(|one, other| one.0.total_cmp(&other.0));
+        spans
+    };
+    let holds = of("hold");
+    assert!(holds.len() > 20 && !of("wait").is_empty());
+    assert!(holds.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0 + 1e-6));
+    let tracks = events.iter().filter(|event| event["name"] == "thread_name").count();
+    assert_eq!(tracks, 6);
+    let nowhere = ["sim", "locks", "--subject", "mcs", "--threads", "2", "--trace", "/no/where"];
+    assert!(stderr(&output(&nowhere)).contains("/no/where"));
 }
 
 /// Two processes, whose memory is elsewhere each time, and as many host threads as there are CPUs.

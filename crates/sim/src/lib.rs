@@ -73,4 +73,4 @@ pub use outcome::{Counts, Outcome, Stuck, Wait, WaitsOn, Why, jain};
 pub use platform::Sim;
 pub use simulation::Simulation;
 pub use workload::{Access, OwnLine, Owns, count, effective_rank, finished, name_line, note, now};
-pub use workload::{owns, set_rank, think, touch, work};
+pub use workload::{owns, set_rank, think, touch, up_since, work};

@@ -67,6 +67,8 @@ pub(crate) struct Thread {
     pub(crate) turn: u32,
     /// Which of its waits this is; voids the deadlines of earlier ones.
     pub(crate) wait: u32,
+    /// When it last ran again after a sleep; 0 if it never slept.
+    pub(crate) up_ns: u64,
     pub(crate) yielder: *const Yielder<(), ()>,
     pub(crate) local: Rc<OwnLine<Local<Sim>>>,
     pub(crate) random: Random,
@@ -109,6 +111,7 @@ impl Thread {
             state: State::Asleep(None),
             turn: 0,
             wait: 0,
+            up_ns: 0,
             yielder: std::ptr::null(),
             local: Rc::new(OwnLine(Local::NEW)),
             random,
@@ -455,6 +458,17 @@ impl World {
         if let Some(&thread) = self.sleepers.get(&node) {
             self.wake(thread);
         }
+    }
+
+    /// The caller runs again after a sleep.
+    pub(crate) fn comes_up(&mut self) {
+        let me = self.me();
+        self.threads[me].up_ns = self.now_ns;
+    }
+
+    /// When the caller last ran again after a sleep.
+    pub(crate) fn up_ns(&self) -> u64 {
+        self.threads[self.me()].up_ns
     }
 
     /// The coroutine of a thread has returned.

@@ -213,6 +213,7 @@ impl Platform for Sim {
         // the kernel's, under its lock.
         let node = core::ptr::from_ref(waiter).addr();
         sleep(Sleep { node, deadline_ns }, || token.peek() != ASLEEP);
+        with(|world| world.comes_up());
         if token.swap(AWAKE, Relaxed) == WOKEN { Parked::Woken } else { Parked::TimedOut }
     }
 

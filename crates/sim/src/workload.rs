@@ -47,6 +47,13 @@ pub fn now() -> u64 {
     with(|world| world.now_ns)
 }
 
+/// When the caller last ran again after it had been parked, in simulated nanoseconds; 0 if it never
+/// was. Costs nothing, as [`now`].
+#[must_use]
+pub fn up_since() -> u64 {
+    with(|world| world.up_ns())
+}
+
 /// Computes for `ns` of simulated time, without touching memory. May be preempted.
 pub fn work(ns: u64) {
     compute(ns);

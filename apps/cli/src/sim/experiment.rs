@@ -1,10 +1,12 @@
 //! One row: a lock, in a case, with so many threads.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use antiphon_record::Histogram;
 use antiphon_replay::locks::SimLock;
 use antiphon_sim::{Machine, Model, Outcome, Simulation, Stuck, finished};
+use antiphon_trace::Event;
 use clap::ValueEnum;
 
 use super::cases::{Case, Hand, Site};
@@ -45,6 +47,8 @@ pub struct Setting {
     pub arbitration: Arbitration,
     pub seed: u64,
     pub limit_ns: u64,
+    /// Whether what threads do is written down event by event.
+    pub records: bool,
 }
 
 /// How long threads may go on behind the limit, in simulated nanoseconds: a queue of spinners that
@@ -63,6 +67,8 @@ pub struct Measured {
     pub waits: Histogram,
     /// Hand-overs to one who had waited, and the time that the lock had no owner in them.
     pub handovers: (u64, u64),
+    /// Those of them to one who slept when the lock was given back.
+    pub wakes: u64,
     /// Acquisitions of what somebody had before, and those of them from the same socket.
     pub kept: (u64, u64),
     /// Tries that failed.
@@ -70,6 +76,8 @@ pub struct Measured {
     /// Different threads among a thousand that had the first lock in a row, on average; `None` if
     /// there were no thousand.
     pub lwss: Option<f64>,
+    /// What each thread did, if that was to be recorded.
+    pub events: Vec<Vec<Event>>,
 }
 
 /// Simulates `case` with `threads` threads. Blocks meanwhile.
@@ -89,7 +97,8 @@ pub fn carry_out(
 ) -> Result<Measured, Stuck> {
     let machine = subject.on(&setting.machine);
     let (locks, cpus) = ((case.locks)(&machine), machine.cores() as usize);
-    let site = Rc::new(Site::new(subject, locks, cpus, setting.limit_ns));
+    let recorded = setting.records.then_some(threads);
+    let site = Rc::new(Site::new(subject, locks, cpus, setting.limit_ns, recorded));
     let (shared, operation) = (Rc::clone(&site), case.operation);
     let outcome = Simulation::new(machine, setting.seed)
         .model(setting.arbitration.model())
@@ -108,9 +117,11 @@ pub fn carry_out(
         completed: tally.operations.get(),
         waits: tally.waits.take(),
         handovers: (tally.handovers.get(), tally.handover_ns.get()),
+        wakes: tally.wakes.get(),
         kept: (tally.acquisitions.get(), tally.kept.get()),
         failed_tries: tally.failed.get(),
         lwss,
+        events: tally.events.as_ref().map(RefCell::take).unwrap_or_default(),
     })
 }
 

@@ -13,7 +13,7 @@ use super::experiment::{Arbitration, Setting};
 use super::search::{self, VARIANTS};
 use super::shard::{self, Shard};
 use super::sweep::{self, Cell};
-use super::{find, page, published, rows, tables, timeline};
+use super::{find, page, published, rows, tables, timeline, trace};
 use crate::bench::Family;
 use crate::failure::Failure;
 use crate::list::{Counts, names};
@@ -48,6 +48,9 @@ pub struct Arguments {
     /// Of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Simulate each row with so many seeds, from --seed on; it is the median's, with the range
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seeds: u16,
     /// Simulated milliseconds
     #[arg(long, value_name = "T", default_value_t = 5.0, allow_negative_numbers = true)]
     ms: f64,
@@ -69,10 +72,14 @@ pub struct Arguments {
         long,
         value_name = "FILE",
         num_args = 1..,
-        conflicts_with_all = ["machine", "threads", "subject", "case", "seed", "ms", "arbitration",
-            "shard"]
+        conflicts_with_all = ["machine", "threads", "subject", "case", "seed", "seeds", "ms",
+            "arbitration", "shard"]
     )]
     merge: Vec<PathBuf>,
+    /// Write what each thread does in one row to a timeline, for Perfetto or Chrome: so name one
+    /// lock, one case and one number of threads
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["search", "timeline", "shard", "merge"])]
+    trace: Option<PathBuf>,
     /// Write the curves to a page, too
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -128,17 +135,33 @@ pub fn run(family: Family, arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn simulate(family: Family, arguments: &Arguments) -> Result<Value, Failure> {
     let described = find::machine(&arguments.machine)?.described;
     let limit_ns = limit_ns(arguments.ms)?;
-    let Arguments { seed, arbitration, .. } = *arguments;
-    let setting = Setting { machine: described.machine, arbitration, seed, limit_ns };
+    let Arguments { seed, seeds, arbitration, .. } = *arguments;
+    if seeds == 0 {
+        return Err(Failure::arguments("--seeds takes a number from 1, such as 3"));
+    }
+    let records = arguments.trace.is_some();
+    let setting = Setting { machine: described.machine, arbitration, seed, limit_ns, records };
     let mut cells = cells(family, arguments, &setting)?;
     if let Some(shard) = arguments.shard {
         let mut places = 0..;
         cells.retain(|_| places.next().is_some_and(|place| shard.has(place)));
     }
+    if let (Some(_), 2..) = (&arguments.trace, cells.len() * usize::from(seeds)) {
+        let what = "--trace writes down one row: name one --subject, --case and --threads";
+        return Err(Failure::arguments(what));
+    }
+    let of_seeds = |cell: Cell| {
+        (0..seeds).map(move |more| Cell { seed: seed.wrapping_add(more.into()), ..cell })
+    };
+    let cells: Vec<_> = cells.into_iter().flat_map(of_seeds).collect();
     let begun = Instant::now();
     let rows = sweep::rows(&setting, &cells);
     let (took, operations) = (begun.elapsed(), rows::operations(&rows));
-    let rows: Vec<_> = rows.iter().map(|row| rows::object(&setting, row)).collect();
+    if let (Some(path), [row]) = (&arguments.trace, &rows[..]) {
+        trace::write(path, &setting, row)?;
+    }
+    let rows: Vec<_> =
+        rows.chunks(seeds.into()).map(|rows| rows::of_seeds(&setting, rows)).collect();
     eprintln!(
         "antiphon: {} simulated memory operations in {}",
         si(operations as f64),
@@ -147,7 +170,7 @@ fn simulate(family: Family, arguments: &Arguments) -> Result<Value, Failure> {
     Ok(json!({
         "simulated": {
             "machine": setting.machine.name, "hash": format!("{:016x}", described.hash),
-            "seed": seed, "ms": arguments.ms, "arbitration": arbitration.name(),
+            "seed": seed, "seeds": seeds, "ms": arguments.ms, "arbitration": arbitration.name(),
         },
         "rows": rows, "sim": { "ops": operations },
         "published": published::rows(&setting.machine.name, &rows),
@@ -156,11 +179,14 @@ fn simulate(family: Family, arguments: &Arguments) -> Result<Value, Failure> {
 
 fn heading(simulated: &Value) -> String {
     let text = |key: &str| simulated[key].to_string().replace('"', "");
+    let seeds = match (simulated["seed"].as_u64(), simulated["seeds"].as_u64()) {
+        (Some(first), Some(seeds @ 2..)) => format!("{seeds} seeds from {first} on, medians"),
+        _ => format!("seed {}", text("seed")),
+    };
     format!(
-        "Simulated (a model, not a measurement): {}, {} ms, seed {}, arbitration {}",
+        "Simulated (a model, not a measurement): {}, {} ms, {seeds}, arbitration {}",
         text("machine"),
         text("ms"),
-        text("seed"),
         text("arbitration")
     )
 }
@@ -204,10 +230,11 @@ fn cells(family: Family, arguments: &Arguments, setting: &Setting) -> Result<Vec
         }
     };
     let cases: Vec<&Case> = cases.iter().filter_map(|name| cases::named(name)).collect();
+    let seed = setting.seed;
     let mut cells = Vec::new();
     for case in cases {
         for &subject in &subjects {
-            cells.extend(threads.iter().map(|&threads| Cell { subject, case, threads }));
+            cells.extend(threads.iter().map(|&threads| Cell { subject, case, threads, seed }));
         }
     }
     Ok(cells)

@@ -15,6 +15,7 @@
 //! | [`search`] | locks with other parameters, and which of them nothing beats |
 //! | [`memory`] | `sim memory`: what the locks of ten million inodes take |
 //! | [`timeline`] | locks by the year of their publication |
+//! | [`trace`] | a simulation on a timeline |
 //! | [`published`] | what others have measured |
 
 pub mod calibrate;
@@ -35,6 +36,7 @@ mod shard;
 mod sweep;
 mod tables;
 mod timeline;
+mod trace;
 
 /// The machine of that name, `host`, or of a file.
 ///

@@ -5,12 +5,31 @@ use serde_json::{Value, json};
 use super::experiment::{Measured, Setting, busier_half};
 use super::sweep::{Cell, Row};
 
+/// One row of those that differ in their seeds only: that of the median of the work done, with the
+/// least and the most that any has done. Of an even number, the lesser in the middle.
+///
+/// # Panics
+///
+/// If there are none.
+pub fn of_seeds(setting: &Setting, rows: &[Row]) -> Value {
+    let mut objects: Vec<_> = rows.iter().map(|row| object(setting, row)).collect();
+    if let Some(failed) = objects.iter().position(|object| object["failed"].is_string()) {
+        return objects.swap_remove(failed);
+    }
+    let work = |object: &Value| object["ops_per_s"].as_f64().unwrap_or_default();
+    objects.sort_by(|one, other| work(one).total_cmp(&work(other)));
+    let (least, most) = (work(&objects[0]), work(&objects[objects.len() - 1]));
+    let mut median = objects.swap_remove((objects.len() - 1) / 2);
+    median["ops_per_s_of_seeds"] = json!({ "least": least, "most": most, "seeds": rows.len() });
+    median
+}
+
 /// What is put into each row beside its figures.
-pub fn object(setting: &Setting, row: &Row) -> Value {
-    let Cell { subject, case, threads } = row.cell;
+fn object(setting: &Setting, row: &Row) -> Value {
+    let Cell { subject, case, threads, seed } = row.cell;
     let mut object = json!({
         "model": true, "machine": setting.machine.name,
-        "arbitration": setting.arbitration.name(), "seed": setting.seed,
+        "arbitration": setting.arbitration.name(), "seed": seed,
         "subject": subject.name, "case": case.name, "threads": threads,
     });
     let figures = match &row.measured {
@@ -39,6 +58,7 @@ fn figures(setting: &Setting, cell: Cell, measured: &Measured) -> Value {
         "atomics_per_op": each(counts.owner_atomics + counts.other_atomics),
         "stays_on_socket": share(measured.kept),
         "handover_ns": share(measured.handovers),
+        "handovers_with_wake": share((measured.handovers.0, measured.wakes)),
         "wait_ns": { "p50": waits.p50(), "p99": waits.p99() },
         "longest_wait_ns": waits.max_ns,
         "failed_tries_per_op": each(measured.failed_tries),

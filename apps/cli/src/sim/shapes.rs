@@ -18,7 +18,7 @@ fn measured(setting: &Setting, subject: &str, case: &str, threads: usize) -> Mea
 }
 
 fn setting(machine: Machine, limit_ns: u64) -> Setting {
-    Setting { machine, arbitration: Fifo, seed: 1, limit_ns }
+    Setting { machine, arbitration: Fifo, seed: 1, limit_ns, records: false }
 }
 
 /// Two sockets of two CPUs and three threads on each of these: they meet at every lock, and are

@@ -18,6 +18,7 @@ pub struct Cell {
     pub subject: &'static SimLock,
     pub case: &'static Case,
     pub threads: usize,
+    pub seed: u64,
 }
 
 /// A row.
@@ -43,8 +44,9 @@ pub fn rows(setting: &Setting, cells: &[Cell]) -> Vec<Row> {
             let what =
                 format!("{}, {} threads: {}", cell.case.name, cell.threads, cell.subject.name);
             progress.lock().unwrap_or_else(PoisonError::into_inner).step(&what);
-            let Cell { subject, case, threads } = cell;
-            let measured = experiment::carry_out(setting, subject, case, threads);
+            let Cell { subject, case, threads, seed } = cell;
+            let setting = Setting { seed, ..setting.clone() };
+            let measured = experiment::carry_out(&setting, subject, case, threads);
             mine.push((place, Row { cell, measured }));
         }
         mine

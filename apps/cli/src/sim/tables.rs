@@ -58,11 +58,13 @@ fn more<'a>(rows: impl Iterator<Item = &'a Value>) -> Table {
         ">remote/op",
         ">on socket",
         ">hand-over",
+        ">woken",
         ">wakes/op",
         ">wait p50",
         ">p99",
         ">longest",
         ">bytes",
+        ">seeds",
     ]);
     for row in rows {
         let figure = |key: &str, words: fn(f64) -> String| {
@@ -81,14 +83,24 @@ fn more<'a>(rows: impl Iterator<Item = &'a Value>) -> Table {
             figure("remote_transfers_per_op", two),
             figure("stays_on_socket", two),
             figure("handover_ns", duration),
+            figure("handovers_with_wake", two),
             figure("wakes_per_op", two),
             wait("p50"),
             wait("p99"),
             figure("longest_wait_ns", duration),
             figure("lock_bytes", |bytes| format!("{bytes:.0}")),
+            Cell::number(spread(row).map_or("-".to_owned(), |half| format!("±{half:.1} %"))),
         ]);
     }
     table
+}
+
+/// Half of how far the work of seeds differs, in hundredths of their median; `None` of one seed.
+fn spread(row: &Value) -> Option<f64> {
+    let seeds = &row["ops_per_s_of_seeds"];
+    let (least, most) = (seeds["least"].as_f64()?, seeds["most"].as_f64()?);
+    let median = row["ops_per_s"].as_f64().filter(|median| *median > 0.0)?;
+    (seeds["seeds"].as_u64()? > 1).then(|| (most - least) / median * 50.0)
 }
 
 fn name(row: &Value) -> Cell {
@@ -102,7 +114,9 @@ of 1000      different threads among a thousand in a row that had the (first) lo
 remote/op    lines that moved from socket to socket for an operation
 on socket    acquisitions whose last owner was on the same socket
 hand-over    from giving back to having, if somebody waited
+woken        of those, to one that slept when it was given back: the wake is on the critical path
 longest      the longest wait of anybody, also if it ended when the time was over
 bytes        of all locks of the case, without what waiters bring along
+seeds        half of how far the work differs between seeds, if --seeds says several
 *            of a search: no other row has more work, fairness and fewer wakes at once
 ";

@@ -9,7 +9,8 @@ use std::rc::Rc;
 use antiphon_platform::Platform as _;
 use antiphon_record::Histogram;
 use antiphon_replay::locks::{Instance, SimLock};
-use antiphon_sim::{Access, OwnLine, Sim, count, now, think, touch, work};
+use antiphon_sim::{Access, OwnLine, Sim, count, now, think, touch, up_since, work};
+use antiphon_trace::{Event, What};
 
 /// Of the data under a lock, as many lines at most.
 pub const LINES: usize = 16;
@@ -48,10 +49,14 @@ pub struct Tally {
     pub handovers: Cell<u64>,
     /// The time in which such a lock had no owner.
     pub handover_ns: Cell<u64>,
+    /// Hand-overs to one who slept when the lock was given back: its wake is on the critical path.
+    pub wakes: Cell<u64>,
     /// Who had the first lock, in order, until the limit.
     pub admissions: RefCell<Vec<u32>>,
     /// Tries that failed.
     pub failed: Cell<u64>,
+    /// What each thread did, where that is wanted.
+    pub events: Option<RefCell<Vec<Vec<Event>>>>,
 }
 
 /// The locks of a case, with what all threads share.
@@ -63,8 +68,15 @@ pub struct Site {
 }
 
 impl Site {
-    /// `locks` locks of a subject, on a machine of `cpus` CPUs, until `limit_ns`.
-    pub fn new(subject: &SimLock, locks: usize, cpus: usize, limit_ns: u64) -> Self {
+    /// `locks` locks of a subject, on a machine of `cpus` CPUs, until `limit_ns`. What `recorded`
+    /// threads do, if any, is written down event by event.
+    pub fn new(
+        subject: &SimLock,
+        locks: usize,
+        cpus: usize,
+        limit_ns: u64,
+        recorded: Option<usize>,
+    ) -> Self {
         let place = |_| Place {
             lock: subject.instance(),
             data: Box::new(OwnLine([0; LINES * WORDS])),
@@ -74,7 +86,8 @@ impl Site {
             last: Cell::new(None),
         };
         let places = (0..locks).map(place).collect();
-        Self { places, cpus, limit_ns, tally: Tally::default() }
+        let events = recorded.map(|threads| RefCell::new(vec![Vec::new(); threads]));
+        Self { places, cpus, limit_ns, tally: Tally { events, ..Tally::default() } }
     }
 }
 
@@ -104,10 +117,11 @@ impl Hand {
     pub fn take(&self, lock: usize) {
         let place = &self.site.places[lock];
         let since_ns = now();
+        self.comes(lock, place.readers.get() > 0);
         add(&place.waiting, 1);
         place.lock.lock();
         place.waiting.set(place.waiting.get() - 1);
-        self.enters(lock, since_ns);
+        self.enters(lock, since_ns, false);
     }
 
     /// Takes a lock if it is free.
@@ -115,7 +129,7 @@ impl Hand {
         let since_ns = now();
         let taken = self.site.places[lock].lock.try_lock();
         if taken {
-            self.enters(lock, since_ns);
+            self.enters(lock, since_ns, true);
         } else {
             bump(&self.site.tally.failed, 1);
         }
@@ -126,6 +140,7 @@ impl Hand {
     pub fn give(&self, lock: usize) {
         let place = &self.site.places[lock];
         assert!(place.written.replace(false), "it was taken");
+        self.record(|| What::Releases { lock: lock as u32 });
         let awaited = place.waiting.get() > 0;
         place.last.set(Some(Release { at_ns: now(), socket: Sim::socket().0, awaited }));
         // SAFETY: it was taken, as has just been seen; who has taken it is one thread.
@@ -136,11 +151,14 @@ impl Hand {
     pub fn reads(&self, lock: usize, section: impl Fn()) {
         let place = &self.site.places[lock];
         let since_ns = now();
+        self.comes(lock, false);
         let seat = place.lock.read();
         self.site.tally.waits.borrow_mut().count_one(now() - since_ns);
         assert!(!place.written.get(), "a reader beside a writer");
         add(&place.readers, 1);
+        self.record(|| takes(lock, true, false));
         section();
+        self.record(|| What::Releases { lock: lock as u32 });
         place.readers.set(place.readers.get() - 1);
         // SAFETY: read-locked above, by this seat.
         unsafe { place.lock.unlock_read(seat) };
@@ -179,7 +197,21 @@ impl Hand {
         touch(&self.site.places[lock].data[..lines * WORDS], access);
     }
 
-    fn enters(&self, lock: usize, since_ns: u64) {
+    /// Comes to a lock: and waits, if a writer has it or it is `kept` out by others.
+    fn comes(&self, lock: usize, kept: bool) {
+        if kept || self.site.places[lock].written.get() {
+            self.record(|| What::Waits { lock: lock as u32, site: lock as u32 });
+        }
+    }
+
+    fn record(&self, what: impl FnOnce() -> What) {
+        if let Some(events) = &self.site.tally.events {
+            let event = Event { at_ns: now(), what: what() };
+            events.borrow_mut()[self.thread as usize].push(event);
+        }
+    }
+
+    fn enters(&self, lock: usize, since_ns: u64, tried: bool) {
         let (place, tally, now_ns) = (&self.site.places[lock], &self.site.tally, now());
         assert!(!place.written.replace(true), "two owners at a time");
         assert_eq!(place.readers.get(), 0, "a writer beside readers");
@@ -188,12 +220,20 @@ impl Hand {
             bump(&tally.acquisitions, 1);
             bump(&tally.kept, u64::from(last.socket == Sim::socket().0));
             bump(&tally.handovers, u64::from(last.awaited));
+            let slept = last.awaited && up_since() > last.at_ns;
+            bump(&tally.wakes, u64::from(slept));
             bump(&tally.handover_ns, if last.awaited { now_ns - last.at_ns } else { 0 });
         }
         if lock == 0 && now_ns < self.site.limit_ns {
             tally.admissions.borrow_mut().push(self.thread);
         }
+        self.record(|| takes(lock, false, tried));
     }
+}
+
+/// A lock's place in the tables of a trace is its number, and so is its site's.
+fn takes(lock: usize, shared: bool, tried: bool) -> What {
+    What::Takes { lock: lock as u32, site: lock as u32, shared, tried }
 }
 
 fn add(cell: &Cell<usize>, more: usize) {

@@ -1,0 +1,48 @@
+//! A simulation on a timeline, as recordings are shown.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+use antiphon_replay::timeline;
+use antiphon_trace::{About, Lock, LockKind, Site, Thread, Trace};
+
+use super::experiment::{Measured, Setting};
+use super::sweep::{Cell, Row};
+use crate::failure::Failure;
+
+/// Writes what each thread of a row did with its locks.
+///
+/// # Errors
+///
+/// If the lock could not go on, or the file can't be written.
+pub fn write(path: &Path, setting: &Setting, row: &Row) -> Result<(), Failure> {
+    let fail =
+        |error: &dyn std::fmt::Display| Failure::measured(format!("{}: {error}", path.display()));
+    let measured = row.measured.as_ref().map_err(|stuck| fail(stuck))?;
+    let Cell { subject, case, .. } = row.cell;
+    let called = format!("simulated: {}, {}, {}", setting.machine.name, subject.name, case.name);
+    let trace = of(row.cell, (case.locks)(&setting.machine), measured);
+    let written =
+        File::create(path).and_then(|file| timeline(&[(&*called, &trace)], BufWriter::new(file)));
+    written.map_err(|error| fail(&error))
+}
+
+fn of(cell: Cell, locks: usize, measured: &Measured) -> Trace {
+    let kind = if cell.subject.shared { LockKind::RwLock } else { LockKind::Mutex };
+    let lock = |number| Lock { kind, address: number as u64, process: 0 };
+    let site = |number| Site { name: format!("lock {number}"), ..Site::default() };
+    let thread = |(number, events): (usize, &Vec<_>)| Thread {
+        id: number as u32,
+        events: events.clone(),
+        ..Thread::default()
+    };
+    Trace {
+        about: About::default(),
+        locks: (0..locks).map(lock).collect(),
+        sites: (0..locks).map(site).collect(),
+        threads: measured.events.iter().enumerate().map(thread).collect(),
+        dropped: 0,
+        cut_off: false,
+    }
+}
