@@ -8,7 +8,7 @@ use antiphon_sync::lock::ShflMutex;
 
 /// When the owner begins to leave, which takes it half a microsecond: it has to find out whom to
 /// wake. A waiter that came early has long fallen asleep.
-const LEAVES_NS: u64 = 100_000;
+const LEAVES_NS: u64 = 1_000_000;
 
 /// The order in which three threads have the mutex: the owner, 0; one that sleeps, 1; and one that
 /// comes at `comes_ns`, 2.

@@ -5,9 +5,10 @@ mod common;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use antiphon_platform::Budget;
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, effective_rank, finished, now, set_rank};
 use antiphon_sim::{think, work};
-use antiphon_sync::lock::{Lock, ShflMutex, ShflOwned, ShflSpin};
+use antiphon_sync::lock::{Form, Lock, ShflMutex, ShflOwned, ShflSpin, Standard};
 use antiphon_sync::policy::set_priority;
 use antiphon_sync::policy::{
     Boost, Chosen, Distance, None, Numa, Policy, Priority, Scl, Then, WakeUp,
@@ -202,14 +203,29 @@ const SPREAD: &[Comer] =
 /// other socket of its board, and of the other board one of each socket, the last of all last.
 const NEAREST: [usize; 10] = [0, 1, 5, 2, 4, 7, 3, 8, 6, 9];
 
+/// As the standard form, but waiters sleep soon, and nobody wakes them ahead of their turn.
+struct Drowsy;
+
+impl Form for Drowsy {
+    const HEAD_SLEEPS: bool = Standard::HEAD_SLEEPS;
+    const GROUP: u32 = Standard::GROUP;
+    const PATIENCE_NS: u32 = Standard::PATIENCE_NS;
+    const LOOK: u32 = Standard::LOOK;
+    const SPIN: Budget = Standard::SPIN;
+    const QUEUE_SPIN: Budget = Budget::ns(2_000);
+    const HEAD_SPIN: Budget = Standard::HEAD_SPIN;
+    const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
+}
+
 #[test]
 fn the_nearest_is_served_first() {
     let case = || Case::new(boards(), SPREAD).long();
     assert_eq!(case().served::<ShflSpin<Sim, None>>(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     assert_eq!(case().served::<ShflSpin<Sim, Distance>>(), NEAREST);
+    assert_eq!(case().served::<ShflMutex<Sim, Distance>>(), NEAREST);
     // Who sleeps sorts nobody, but the first does so before it goes on.
     let from_first = [0, 2, 4, 7, 1, 5, 3, 8, 6, 9];
-    assert_eq!(case().served::<ShflMutex<Sim, Distance>>(), from_first);
+    assert_eq!(case().served::<ShflMutex<Sim, Distance, Drowsy>>(), from_first);
     assert_eq!(case().served::<ShflMutex<Sim, None>>(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
 }
 
@@ -355,7 +371,10 @@ fn who_is_woken_ahead_is_up_in_time() {
         assert_eq!(order, AS_THEY_CAME);
         end_ns
     }
-    let (late, in_time) = (until::<ShflMutex<Sim, None>>(), until::<ShflMutex<Sim, WakeUp>>());
+    let late = until::<ShflMutex<Sim, None, Drowsy>>();
+    let in_time = until::<ShflMutex<Sim, WakeUp, Drowsy>>();
     let saved = Machine::two_sockets().wake_latency_ns * (RANKED.len() as u64 - 2);
     assert!(in_time + saved <= late, "{in_time}, and {late} without");
+    let standard = until::<ShflMutex<Sim, None>>();
+    assert!(standard <= in_time, "where CPUs are free, all are up: {standard}, {in_time}");
 }

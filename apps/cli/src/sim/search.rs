@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use antiphon_platform::{Platform, Waiter};
+use antiphon_platform::{Budget, Platform, Waiter};
 use antiphon_replay::locks::SimLock;
 use antiphon_sim::Sim;
 use antiphon_sync::lock::numa::{CTktMcs, Cna, Hmcs, Malthusian};
-use antiphon_sync::lock::{ShflMutex, ShflSpin};
+use antiphon_sync::lock::{Form, ShflMutex, ShflSpin, Standard};
 use antiphon_sync::policy::{self, Numa, Policy};
 use serde_json::Value;
 
@@ -28,14 +28,33 @@ impl<const BYPASS: u16> Policy for Bounded<BYPASS> {
     }
 }
 
-/// Each parameter at some values: the shuffle bound, the budget of a socket, how seldom CNA serves
-/// others, how long a Malthusian waiter spins.
-pub const VARIANTS: [SimLock; 21] = [
+/// As the standard form, but waiters spin for so many nanoseconds where CPUs are free.
+struct Spinning<const NS: u32>;
+
+impl<const NS: u32> Form for Spinning<NS> {
+    const HEAD_SLEEPS: bool = Standard::HEAD_SLEEPS;
+    const GROUP: u32 = Standard::GROUP;
+    const PATIENCE_NS: u32 = Standard::PATIENCE_NS;
+    const LOOK: u32 = Standard::LOOK;
+    const SPIN: Budget = Standard::SPIN;
+    const QUEUE_SPIN: Budget = Budget::ns(NS);
+    const HEAD_SPIN: Budget = Standard::HEAD_SPIN;
+    const WAKES_AHEAD: bool = Standard::WAKES_AHEAD;
+    const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
+}
+
+/// Each parameter at some values: the shuffle bound, how long waiters spin, the budget of a socket,
+/// how seldom CNA serves others.
+pub const VARIANTS: [SimLock; 25] = [
     SimLock::mutex::<ShflMutex<Sim, policy::None>>("shfl-mutex+none"),
     SimLock::mutex::<ShflMutex<Sim, Bounded<4>>>("shfl-mutex+bypass-4"),
     SimLock::mutex::<ShflMutex<Sim, Bounded<16>>>("shfl-mutex+bypass-16"),
     SimLock::mutex::<ShflMutex<Sim, Bounded<64>>>("shfl-mutex+bypass-64"),
     SimLock::mutex::<ShflMutex<Sim, Bounded<256>>>("shfl-mutex+bypass-256"),
+    SimLock::mutex::<ShflMutex<Sim, Numa, Spinning<2_000>>>("shfl-mutex+spin-2us"),
+    SimLock::mutex::<ShflMutex<Sim, Numa, Spinning<20_000>>>("shfl-mutex+spin-20us"),
+    SimLock::mutex::<ShflMutex<Sim, Numa, Spinning<300_000>>>("shfl-mutex+spin-300us"),
+    SimLock::mutex::<ShflMutex<Sim, Numa, Spinning<1_000_000>>>("shfl-mutex+spin-1ms"),
     SimLock::mutex::<ShflSpin<Sim, Bounded<4>>>("shfl-spin+bypass-4"),
     SimLock::mutex::<ShflSpin<Sim, Bounded<16>>>("shfl-spin+bypass-16"),
     SimLock::mutex::<ShflSpin<Sim, Bounded<64>>>("shfl-spin+bypass-64"),

@@ -10,9 +10,9 @@ use super::Policy;
 /// Without this it sleeps until the lock is free, and the lock then stands idle till it comes, or
 /// is had by somebody else.
 ///
-/// For short critical sections on CPUs that are not crowded, where waiters that were served in turn
-/// matter: who is woken in time spins for some microseconds, and sleeps again if that was too
-/// early. The queue is as they came; `Then<Numa, WakeUp>` sorts it too.
+/// Where CPUs are free, heads do so anyway ([`Form::WAKES_AHEAD`](crate::lock::Form::WAKES_AHEAD)).
+/// With this they do so on crowded CPUs too: for short critical sections where that waiters are
+/// served in turn matters more than the work they get done. Who is woken too early sleeps again. The queue is as they came; `Then<Numa, WakeUp>` sorts it too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WakeUp;
 

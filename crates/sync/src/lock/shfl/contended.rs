@@ -63,7 +63,9 @@ pub(super) enum Ask {
 /// twice as long, and so on. Each look takes the lock's line away from the owner, who pays as much
 /// as for some ten short critical sections.
 const COMER_IN_PEACE_NS: u32 = 300;
-/// The same for a head, who has looked in vain before.
+/// How long a new head leaves the owner in peace. Then it looks as often as it can: what a look
+/// costs the owner is one line for each time that this writes to it, and a lock that is free until
+/// the next look is lost time for all.
 const HEAD_IN_PEACE_NS: u32 = 1_000;
 /// How long a comer looks where a head sleeps or was called: about as long as the system call takes
 /// in which it would fall asleep. The owner of a short critical section is gone by then.
@@ -79,6 +81,10 @@ const DOUBLINGS: u32 = 5;
 /// What one waits for in a queue: a lock, or a way to hold it. Below the words that are the lock's
 /// business is the waiting, which is the same for all.
 pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
+    /// Whether who is waited for holds it, so that it is likely to be free soon: then waits are
+    /// worth a long spin, and the next waiter is worth a wake ahead of its turn.
+    const HELD_BRIEFLY: bool = true;
+
     /// The end of the queue.
     fn tail(&self) -> &TailId<P>;
 
@@ -193,18 +199,20 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         budget.ns != 0 && self.spin(budget.backing_off(COMER_IN_PEACE_NS)) && self.take_as_comer()
     }
 
-    /// Spins as the head. One that was called stays awake where there are CPUs: to be called again
-    /// costs the owner more than a look.
-    fn spin_as_head(&self, called: bool) -> bool {
-        let crowded = P::crowded() || Patience::<F>::heads_are_late::<P>();
-        let budget = match (called, crowded) {
+    /// How long who waits in the queue, or as its head, spins where CPUs are free.
+    fn patience() -> Budget {
+        if Self::HELD_BRIEFLY { F::QUEUE_SPIN } else { F::HEAD_SPIN }
+    }
+
+    /// Spins as the head.
+    fn spin_as_head(&self) -> bool {
+        if P::crowded() || Patience::<F>::heads_are_late::<P>() {
             // One look: a spin would take the CPU of one that has work.
-            (_, true) => Budget::NONE,
-            (true, false) => Budget::ns(F::PATIENCE_NS),
-            (false, false) => F::HEAD_SPIN,
-        };
+            return self.spin(Budget::NONE);
+        }
+        let peace = Budget::ns(HEAD_IN_PEACE_NS.min(Self::patience().ns));
         P::hint(Hint::SpinBegin);
-        let free = self.spin(budget.backing_off(HEAD_IN_PEACE_NS));
+        let free = self.spin(peace.backing_off(HEAD_IN_PEACE_NS)) || self.spin(Self::patience());
         P::hint(Hint::SpinEnd);
         free
     }
@@ -274,7 +282,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             if role {
                 role = self.shuffle(me, || status::load(me.node).head());
             }
-            let budget = if P::crowded() { Budget::NONE } else { F::QUEUE_SPIN };
+            let budget = if P::crowded() { Budget::NONE } else { Self::patience() };
             P::hint(Hint::SpinBegin);
             // Acquire: as `status::load`. INV-4: without the role, this is all that it does.
             let spun = me.node.status.spin_while(Acquire, budget, Status::idle);
@@ -363,7 +371,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             if *role && self.is_held() {
                 *role = self.shuffle(me, || !self.is_held());
             }
-            if self.spin_as_head(Patience::<F>::was_called(me.node)) && self.take_as_head(me) {
+            if self.spin_as_head() && self.take_as_head(me) {
                 return Wait::Acquired;
             }
             if !F::HEAD_SLEEPS {
@@ -440,11 +448,13 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         }
     }
 
-    /// Wakes the waiter behind the caller, who is the head, if the policy wants it up in time.
+    /// Wakes the waiter behind the caller, who is the head, if the policy wants it up in time, or
+    /// nobody needs the CPU.
     fn wake_ahead(&self, me: Place<P>) {
-        if self.policy().wakes()
-            && let Some(next) = me.next()
+        let by_form = || F::WAKES_AHEAD && Self::HELD_BRIEFLY && !P::crowded();
+        if let Some(next) = me.next()
             && status::load(next.node).parked()
+            && (self.policy().wakes() || by_form())
             && let Some(next) = P::arena().reference(next.id.index())
         {
             P::unpark(next);

@@ -49,10 +49,14 @@ pub trait Form: Send + Sync + 'static {
     const LOOK: u32;
     /// How long a comer spins before it joins the queue.
     const SPIN: Budget;
-    /// How long a waiter spins in the queue before it sleeps.
+    /// How long a waiter spins in the queue, and then as its head, before it sleeps, where CPUs are
+    /// free: about what a sleep and a wake cost.
     const QUEUE_SPIN: Budget;
-    /// How long the head spins before it sleeps.
+    /// How long one spins for what is about to come: a head that has the lock kept.
     const HEAD_SPIN: Budget;
+    /// Whether a head wakes the waiter behind it, where CPUs are free: that one is up when its turn
+    /// comes.
+    const WAKES_AHEAD: bool = false;
     /// How long a waiter sleeps at first, in nanoseconds, before it looks whether the lock is free
     /// and nobody takes it: the head may be stuck in a signal handler, or stopped. 0 is for ever.
     const BACKSTOP_NS: u64;
@@ -67,8 +71,9 @@ impl Form for Standard {
     const PATIENCE_NS: u32 = 50_000;
     const LOOK: u32 = 16;
     const SPIN: Budget = Budget::ns(1_000);
-    const QUEUE_SPIN: Budget = Budget::ns(2_000);
+    const QUEUE_SPIN: Budget = Budget::ns(100_000);
     const HEAD_SPIN: Budget = Budget::ns(5_000);
+    const WAKES_AHEAD: bool = true;
     const BACKSTOP_NS: u64 = 50_000_000;
 }
 

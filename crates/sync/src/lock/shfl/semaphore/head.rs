@@ -23,6 +23,9 @@ pub(super) struct Entry<'a, P: Platform, Q: Policy, F: Form> {
 }
 
 impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> {
+    /// Permits come when they come.
+    const HELD_BRIEFLY: bool = false;
+
     fn tail(&self) -> &TailId<P> {
         &self.semaphore.tail
     }
