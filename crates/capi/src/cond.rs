@@ -40,7 +40,8 @@ impl Cond {
         // Whoever destroys it had the mutex later. Before the list, from which a broadcast may
         // count us out.
         let visit = self.inside.enter();
-        let entry = self.waiters.prepare_with(&mutex.0);
+        // SAFETY: who waits owns the mutex, and lets it be until the wait is over, which ends below.
+        let entry = unsafe { self.waiters.prepare_with(&mutex.0) };
         let napping = entry.node::<Linux>().is_none();
         // SAFETY: who waits owns the mutex.
         unsafe { mutex.0.unlock() };

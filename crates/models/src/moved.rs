@@ -88,7 +88,8 @@ impl<F: Form> Shelf<F> {
     /// Begins a wait with the mutex held, and releases it.
     fn begin(&self) -> wait::Entry {
         self.inside.fetch_add(1, Relaxed);
-        let entry = self.filled.prepare_with(&self.lock);
+        // SAFETY: both are shared for the whole execution, and `end` ends the wait.
+        let entry = unsafe { self.filled.prepare_with(&self.lock) };
         unlock(&self.lock);
         entry
     }
@@ -256,7 +257,8 @@ fn stuck(takers: u32) -> Program {
         scope.spawn(move || {
             shelf.lock.lock();
             if shelf.items.get() == 0 {
-                let entry = shelf.filled.prepare_with(&shelf.lock);
+                // SAFETY: both are shared for the whole execution, and the wait is ended below.
+                let entry = unsafe { shelf.filled.prepare_with(&shelf.lock) };
                 unlock(&shelf.lock);
                 through.wait_while(Relaxed, |through| through != takers - 1);
                 match shelf.filled.finish(entry) {

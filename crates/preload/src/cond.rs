@@ -132,7 +132,9 @@ unsafe extern "C" fn antiphon_cond_begin(
         List::Shared(shared::begin(object))
     // SAFETY: the program's mutex.
     } else if let Some(lock) = unsafe { mutex::lock_to_come(mutex) } {
-        List::Own(object.waiters.prepare_with(lock))
+        // SAFETY: who waits owns the mutex, and lets it be until the wait is over: by `get_off`
+        // and, if the waiter was moved, `lock_moved`.
+        List::Own(unsafe { object.waiters.prepare_with(lock) })
     } else {
         List::Own(object.waiters.prepare())
     };

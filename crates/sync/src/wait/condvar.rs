@@ -108,7 +108,10 @@ impl<P: Platform> Condvar<P> {
     ) -> bool {
         // SAFETY: the caller's promise.
         let unlock = || unsafe { mutex.unlock() };
-        let (end, notified) = self.outlast(self.prepare_with(mutex), deadline, unlock);
+        // SAFETY: the caller holds the mutex, which is borrowed until it was locked again; the
+        // entry is finished below.
+        let entry = unsafe { self.prepare_with(mutex) };
+        let (end, notified) = self.outlast(entry, deadline, unlock);
         match end {
             End::Moved(moved) => mutex.lock_moved(moved),
             End::GaveUp | End::Notified => mutex.lock(),
@@ -138,10 +141,25 @@ impl<P: Platform> Condvar<P> {
         self.enlist(|_| {})
     }
 
-    /// As [`prepare`](Self::prepare), of a caller that holds `mutex`, and will acquire it before
-    /// it does anything else to it: by [`ShflMutex::lock_moved`], if [`finish`](Self::finish) says
-    /// so. Until then the mutex stays where it is.
-    pub fn prepare_with<Q: Policy, F: Form>(&self, mutex: &ShflMutex<P, Q, F>) -> Entry {
+    /// As [`prepare`](Self::prepare), of a caller that holds `mutex`, and lets a broadcast move it
+    /// into the queue of that.
+    ///
+    /// ```compile_fail,E0133
+    /// # use antiphon_linux::Linux;
+    /// # use antiphon_sync::{lock::ShflMutex, wait::Condvar};
+    /// // Whoever notifies would write to a mutex that is gone.
+    /// static CONDVAR: Condvar<Linux> = Condvar::NEW;
+    /// std::mem::forget(CONDVAR.prepare_with(&Box::new(ShflMutex::<Linux>::NEW)));
+    /// ```
+    ///
+    /// # Safety
+    ///
+    /// - The wait is ended, by [`finish`](Self::finish) of this condition variable or
+    ///   [`Entry::moved`]; until then the mutex stays where it is, and is not dropped: a broadcast
+    ///   writes to it.
+    /// - If the caller was moved, it acquires that mutex by [`ShflMutex::lock_moved`] before it
+    ///   does anything else to it, and it stays where it is until then.
+    pub unsafe fn prepare_with<Q: Policy, F: Form>(&self, mutex: &ShflMutex<P, Q, F>) -> Entry {
         self.enlist(|bits| mutex.invite(bits))
     }
 
