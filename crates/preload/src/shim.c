@@ -155,6 +155,9 @@ int antiphon_cond_timedwait(void *cond, void *mutex, const struct timespec *unti
 
 int antiphon_cond_clockwait(void *cond, void *mutex, clockid_t clock, const struct timespec *until)
 {
+	/* No clock that there is; to `antiphon_cond_begin` it would be that of the object. */
+	if (clock == NO_CLOCK)
+		return EINVAL;
 	return wait_for(CLOCKWAIT, cond, mutex, clock, until);
 }
 

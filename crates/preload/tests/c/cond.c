@@ -18,6 +18,7 @@ static void codes(void)
 	IS(pthread_cond_timedwait(&cond, &mutex, &wrong), EINVAL);
 	IS(pthread_cond_clockwait(&cond, &mutex, CLOCK_MONOTONIC, &wrong), EINVAL);
 	IS(pthread_cond_clockwait(&cond, &mutex, CLOCK_PROCESS_CPUTIME_ID, &past), EINVAL);
+	IS(pthread_cond_clockwait(&cond, &mutex, -1, &past), EINVAL);
 	IS(pthread_cond_timedwait(&cond, &mutex, &past), ETIMEDOUT);
 	IS(pthread_cond_timedwait(&cond, &mutex, &negative), ETIMEDOUT);
 	IS(pthread_cond_clockwait(&cond, &mutex, CLOCK_MONOTONIC, &past), ETIMEDOUT);
