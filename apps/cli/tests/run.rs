@@ -168,6 +168,7 @@ fn the_report_for_people_is_on_stderr_and_in_a_file() {
         for report in [text, stderr(&output)] {
             assert!(report.contains("add_under_lock+"), "{report}");
             assert!(report.contains("condition variables"), "{report}");
+            assert!(report.contains("threads seen"), "{report}");
             assert!(!report.contains("\x1b["), "{report}");
         }
     }

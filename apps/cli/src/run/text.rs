@@ -29,7 +29,7 @@ pub fn render(report: &Report, colour: bool) -> String {
     // Writing to a string does not fail, here and below.
     let _ = writeln!(
         out,
-        "\nantiphon: {} · {} · {} · {} thread{} · locks: {}, {seen}",
+        "\nantiphon: {} · {} · {} · {} thread{} seen · locks: {}, {seen}",
         shell::line(&run.command),
         duration(run.wall.as_secs_f64() * SECOND_NS),
         run.ended,

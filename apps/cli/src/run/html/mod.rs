@@ -64,7 +64,7 @@ fn figures(report: &Report) -> String {
     let all: f64 = report.blocked.kinds().iter().map(|kind| kind.2).sum();
     let mut figures = vec![
         ("run", duration(report.run.wall.as_secs_f64() * SECOND_NS), false),
-        ("threads", report.threads.to_string(), false),
+        ("threads seen", report.threads.to_string(), false),
         ("blocked, all threads", duration(all * SECOND_NS), false),
     ];
     if let Some(share) = report.reachable_share() {
