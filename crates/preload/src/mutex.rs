@@ -261,6 +261,8 @@ fn take(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) -> c_int
         (false, Patience::None) => return libc::EBUSY,
         (false, Patience::Endless) => wait(mutex, kind, None, site).1,
         (false, Patience::Until(clock, until)) => match abi::deadline(clock, until) {
+            // Here the C library looks at the seconds first.
+            None if until.tv_sec < 0 => return libc::ETIMEDOUT,
             None => return libc::EINVAL,
             deadline => match wait(mutex, kind, deadline, site) {
                 (true, visit) => visit,

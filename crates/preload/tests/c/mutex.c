@@ -29,6 +29,13 @@ static void *timedlock_negative(void *mutex)
 	return (void *)(long)pthread_mutex_timedlock(mutex, &wrong);
 }
 
+static void *timedlock_before(void *mutex)
+{
+	struct timespec before = { .tv_sec = -1, .tv_nsec = 2000000000 };
+
+	return (void *)(long)pthread_mutex_timedlock(mutex, &before);
+}
+
 static void *timedlock_past(void *mutex)
 {
 	struct timespec past = {.tv_sec = -5, .tv_nsec = 0};
@@ -59,6 +66,7 @@ static void every_kind(int type)
 	IS(elsewhere(trylock, &mutex), EBUSY);
 	IS(elsewhere(timedlock_wrong, &mutex), EINVAL);
 	IS(elsewhere(timedlock_negative, &mutex), EINVAL);
+	IS(elsewhere(timedlock_before, &mutex), ETIMEDOUT);
 	IS(elsewhere(timedlock_past, &mutex), ETIMEDOUT);
 	IS(elsewhere(timedlock_soon, &mutex), ETIMEDOUT);
 	IS(elsewhere(clocklock_soon, &mutex), ETIMEDOUT);
