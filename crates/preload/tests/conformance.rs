@@ -52,6 +52,36 @@ fn without_memory_for_waiters() {
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
+/// Sequences of calls drawn by lot, with deadlines and clocks good and bad: each is answered as the
+/// C library answers it, whatever the form of the lock and whether it is recorded.
+#[test]
+fn calls_by_lot_are_answered_as_the_c_library_does() {
+    let directory = scratch("random");
+    let program = compile(&directory, "random.c");
+    let rounds = ["0", "1000"];
+    let theirs = succeeds(plain(&program).args(rounds)).stdout;
+    assert!(theirs.len() > 100_000, "{} bytes", theirs.len());
+    let recording = directory.join("recording");
+    let full = antiphon_record::Recording::create(&recording, antiphon_record::Scope::Full);
+    assert!(full.is_ok());
+    for (lock, path) in
+        [("", Path::new("")), ("shfl-mutex+light", Path::new("")), ("", recording.as_path())]
+    {
+        let mut ours = preloaded(&program);
+        ours.args(rounds).env("ANTIPHON_LOCK", lock).env("ANTIPHON_RECORD", path);
+        let ours = succeeds(&mut ours).stdout;
+        let lines = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+        let (theirs, ours) = (lines(&theirs), lines(&ours));
+        let mut seed = "";
+        for (their, our) in theirs.lines().zip(ours.lines()) {
+            seed = if their.starts_with("seed") { their } else { seed };
+            assert_eq!(our, their, "{seed}, {lock}");
+        }
+        assert_eq!(ours.len(), theirs.len());
+    }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
 #[test]
 fn mutexes_return_what_they_should() {
     // Where the recursion count stands.
