@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use crate::output::table::printable;
+
 /// Why a verb did not do what it was asked.
 #[derive(Debug)]
 pub struct Failure {
@@ -50,6 +52,8 @@ impl Failure {
     /// Says why on stderr, and returns the exit code.
     pub fn report(&self) -> ExitCode {
         let line = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
+        // It may quote a file that comes from anywhere.
+        let line = printable(&line);
         // Nobody reads stderr any more: the code still tells.
         let _ = writeln!(std::io::stderr(), "antiphon: {line}");
         ExitCode::from(self.code)

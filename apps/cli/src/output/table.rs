@@ -39,9 +39,9 @@ impl Tone {
 }
 
 impl Cell {
-    /// Text, to the left.
+    /// Text, to the left, as a terminal may have it ([`printable`]).
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), right: false, tone: Tone::Plain }
+        Self { text: printable(&text.into()), right: false, tone: Tone::Plain }
     }
 
     /// A number, to the right.
@@ -161,6 +161,25 @@ pub fn shortened(name: &str, letters: usize) -> String {
     begin.iter().chain(&['…']).chain(end).collect()
 }
 
+/// Text that may come from anywhere, on one line and without what a terminal would obey: control
+/// characters stand as escapes, and so does what turns the direction of the rest or has no width.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        let unseen = matches!(
+            letter,
+            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
+        );
+        if letter.is_control() || unseen {
+            out.extend(letter.escape_default());
+        } else {
+            out.push(letter);
+        }
+    }
+    out
+}
+
 fn digits(value: f64) -> String {
     match value.abs() {
         v if v >= 99.95 || v == 0.0 => format!("{value:.0}"),
@@ -181,6 +200,16 @@ mod tests {
         assert_eq!(table.render(false), "lock     ns\nglibc     7\nµ      12.3\n");
         let coloured = table.render(true).replace("\x1b[1m", "").replace("\x1b[31m", "");
         assert_eq!(coloured.replace("\x1b[0m", ""), table.render(false));
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_seen() {
+        let text = "f\x1b[2J\u{9b}1m\x07\r\n\u{202e}\u{200b}\u{7f} µ…";
+        let seen = r"f\u{1b}[2J\u{9b}1m\u{7}\r\n\u{202e}\u{200b}\u{7f} µ…";
+        assert_eq!(printable(text), seen);
+        let mut table = Table::new(&["site"]);
+        table.row(vec![Cell::text(text)]);
+        assert_eq!(table.render(false), format!("site\n{seen}\n"));
     }
 
     #[test]

@@ -4,26 +4,26 @@ use antiphon_replay::{IDEAL, Row};
 
 use super::study::{Study, verdict};
 use crate::output::shell;
-use crate::output::table::{Cell, Table, Tone, count, duration, shortened, si};
+use crate::output::table::{Cell, Table, Tone, count, duration, printable, shortened, si};
 
 /// The text.
 pub fn text(study: &Study, colour: bool) -> String {
     let mut out = format!(
         "{}: recorded in {} with {} threads, {} acquisitions; simulated on {}\n\n",
-        shell::line(&study.command),
+        printable(&shell::line(&study.command)),
         duration(study.recorded_ns as f64),
         study.recorded_threads,
         count(study.takes),
-        study.asked.machine.name,
+        printable(&study.asked.machine.name),
     );
     out += &rows(study).render(colour);
     if !study.sites.is_empty() {
         out += "\n";
         out += &sites(study).render(colour);
     }
-    out += &format!("\n{}\n", said(study));
+    out += &format!("\n{}\n", printable(&said(study)));
     for note in &study.notes {
-        out += &format!("Note: {note}\n");
+        out += &format!("Note: {}\n", printable(note));
     }
     out
 }
@@ -75,7 +75,7 @@ fn sites(study: &Study) -> Table {
     for site in &study.sites {
         let gain = site.half_the_hold.map(|gain| format!("{:+.1} %", gain * 100.0));
         table.row(vec![
-            Cell::text(shortened(&site.name, 48)),
+            Cell::text(shortened(&printable(&site.name), 48)),
             Cell::number(count(site.takes)),
             Cell::number(format!("{:.0} %", site.wait_share * 100.0)),
             Cell::number(gain.unwrap_or_else(|| "does not end".to_owned())),
