@@ -2,6 +2,7 @@
 
 mod common;
 
+use antiphon_trace::{About, Event, Lock, LockKind, Site, Tables, Thread, What, Writer};
 use common::{FRAME, Folder, has_keys, json, output, stderr};
 use serde_json::Value;
 
@@ -83,10 +84,12 @@ fn what_is_no_trace_and_what_is_not_there_is_one_line() {
         path
     };
     let newer = [&b"ANTIPHON"[..], &9u32.to_le_bytes()].concat();
-    let damaged = [&b"ANTIPHON"[..], &1u32.to_le_bytes(), b"A\x01\0\0\0\0\0\0\0{"].concat();
+    let older = [&b"ANTIPHON"[..], &1u32.to_le_bytes()].concat();
+    let damaged = [&b"ANTIPHON"[..], &2u32.to_le_bytes(), b"A\x01\0\0\0\0\0\0\0{"].concat();
     let wrong = [
         (put("text", b"not one"), "xeon-2s", "not a trace: `antiphon record -- CMD` writes one"),
         (put("newer", &newer), "xeon-2s", "a trace of version 9"),
+        (put("older", &older), "xeon-2s", "a trace of version 1, and this program reads version 2"),
         (put("damaged", &damaged), "xeon-2s", "damaged: its checksum is wrong"),
         (folder.path("nothing"), "xeon-2s", "No such file"),
         (put("text", b"not one"), "xeon-3s", "no machine \"xeon-3s\": there are 8s-192c"),
@@ -109,6 +112,46 @@ fn what_is_no_trace_and_what_is_not_there_is_one_line() {
         assert_eq!((ran.status.code(), said.lines().count()), (Some(2), 1), "{said}");
         assert!(said.contains(says), "{said}");
     }
+}
+
+/// Names in a trace may come from anywhere, and a terminal obeys some letters.
+#[test]
+fn what_a_trace_calls_its_sites_is_text() {
+    const NAME: &str = "f\x1b]0;title\x07\u{9b}2J<b>\n\u{202e}";
+    let folder = Folder::new("replay-names");
+    let path = folder.path("names.trace");
+    let file = std::fs::File::create(&path).expect("a file");
+    let about = About { command: vec![NAME.into()], ..About::default() };
+    let mut writer = Writer::new(file, &about).expect("a trace");
+    for thread in 0..2 {
+        // Each asks for what the other has.
+        let rounds = (0..1_000).flat_map(|round| {
+            let take = What::Takes { lock: 0, site: 0, shared: false, tried: false };
+            let at_ns = round * 2_000;
+            [(at_ns, take), (at_ns + 1_500, What::Releases { lock: 0 })]
+        });
+        let events: Vec<_> = rounds.map(|(at_ns, what)| Event { at_ns, what }).collect();
+        writer.events(thread, &events).expect("events");
+    }
+    let tables = Tables {
+        locks: vec![Lock { kind: LockKind::Mutex, address: 0, process: 0 }],
+        sites: vec![Site { name: NAME.into(), ..Site::default() }],
+        threads: vec![Thread::default(); 2],
+        ..Tables::default()
+    };
+    writer.finish(&tables).expect("a trace");
+    let page = folder.path("page.html");
+    let arguments = ["replay", &path, "--machine", "xeon-2s", "--threads", "2", "--html", &page];
+    let said = output(&arguments);
+    let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.status.success(), "{}", stderr(&said));
+    assert!(!text.replace('\n', "").contains(|letter: char| letter.is_control()), "{text:?}");
+    assert!(!text.contains('\u{202e}'), "{text:?}");
+    // As the command, and as the site.
+    let seen = r"f\u{1b}]0;title\u{7}\u{9b}2J<b>\n\u{202e}";
+    assert_eq!(text.matches(seen).count(), 2, "{text}");
+    assert!(text.contains("what recording took is not in the trace"), "{text}");
+    assert!(!read(&page).contains("<b>"));
 }
 
 /// `indexer.c` finds what is there, is recorded, and replayed with locks of each kind.

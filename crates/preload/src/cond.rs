@@ -138,7 +138,7 @@ unsafe extern "C" fn antiphon_cond_begin(
     } else {
         List::Own(object.waiters.prepare())
     };
-    let recorded = recorder::visit(Kind::Condition, cond.addr(), site).map(|visit| visit.wait());
+    let recorded = recorder::wait(Kind::Condition, cond.addr(), site);
     let wait = wait.write(Wait::new((cond, visit), mutex, site, list, deadline, recorded));
     // SAFETY: the program's mutex.
     let code = unsafe { mutex::unlock(mutex) };

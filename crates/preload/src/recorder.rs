@@ -10,6 +10,7 @@
 
 pub(crate) mod events;
 pub(crate) mod holds;
+mod stint;
 
 use core::ffi::CStr;
 use core::ptr::null_mut;
@@ -24,6 +25,7 @@ use antiphon_record::{FILE_BYTES, Kind, RowWriter, Scope, ThreadWriter, VARIABLE
 
 use crate::sys::File;
 use crate::{maps, mode, sys, thread, ticks};
+use stint::Stint;
 
 /// The mapped recording; null is none.
 static BASE: AtomicPtr<Layout> = AtomicPtr::new(null_mut());
@@ -161,14 +163,25 @@ pub(crate) fn waits(
     site: usize,
     lock: impl FnOnce() -> bool,
 ) -> (bool, Option<Visit>) {
-    let visit = visit(kind, address, site);
-    let wait = visit.map(|visit| visit.wait());
+    let wait = wait(kind, address, site);
     look_for_strangers(address, last);
     let had = lock();
     if let Some(wait) = wait {
         wait.ends(had);
     }
-    (had, visit)
+    (had, wait.map(|wait| wait.visit))
+}
+
+/// The caller, who called from `site`, begins to wait. `None` if nothing is recorded.
+pub(crate) fn wait(kind: Kind, address: usize, site: usize) -> Option<Wait> {
+    let stint = Stint::begins();
+    let wait = visit(kind, address, site)?.wait();
+    stint.ends(code_of_wait(kind));
+    Some(wait)
+}
+
+fn code_of_wait(kind: Kind) -> Code {
+    if kind == Kind::Condition { Code::Sleeps } else { Code::Waits }
 }
 
 #[cold]
@@ -189,8 +202,7 @@ fn visit_of(writer: Writer, kind: Kind, address: usize, site: usize) -> Visit {
 impl Visit {
     /// The visitor begins to wait.
     pub(crate) fn wait(self) -> Wait {
-        let code = if self.kind == Kind::Condition { Code::Sleeps } else { Code::Waits };
-        events::at_row(code, 0, self.row);
+        events::at_row(code_of_wait(self.kind), 0, self.row);
         let since_ns = now_ns();
         self.writer.wait_begins(self.thread, self.row, since_ns);
         Wait { visit: self, since_ns }
@@ -219,11 +231,15 @@ pub(crate) struct Wait {
 impl Wait {
     /// The wait is over; `had` says whether it was for something.
     pub(crate) fn ends(self, had: bool) {
+        let stint = Stint::begins();
         let waited_ns = now_ns().saturating_sub(self.since_ns);
         let Visit { writer, thread, row, kind } = self.visit;
         writer.wait_ends(thread, row, kind, waited_ns, had);
         match kind {
-            Kind::Condition => events::at_row(Code::Wakes, events::notified(had), row),
+            Kind::Condition => {
+                events::at_row(Code::Wakes, events::notified(had), row);
+                stint.ends(Code::Wakes);
+            }
             _ if !had => events::at_row(Code::GivesUp, 0, row),
             _ => {}
         }

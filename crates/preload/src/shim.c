@@ -208,7 +208,7 @@ struct thread {
 		uint32_t row, tag;
 	} held[15];
 	uint32_t pen[6];
-	uint64_t span[4];
+	uint64_t span[6];
 };
 
 __thread struct thread antiphon_thread __attribute__((tls_model("initial-exec")));

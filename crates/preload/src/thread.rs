@@ -61,7 +61,7 @@ impl Slot {
     }
 }
 
-const _: () = assert!(size_of::<Thread>() == 448);
+const _: () = assert!(size_of::<Thread>() == 464);
 
 /// The calling thread's.
 #[inline]

@@ -58,9 +58,9 @@ impl Recorded {
 
     /// What a thread did, in words; without waits and spans, which come and go.
     fn story(&self, notes: &[Note]) -> Vec<String> {
-        let told = notes
-            .iter()
-            .filter(|note| !matches!(note.code, Code::Waits | Code::Ran | Code::Queued));
+        let told = notes.iter().filter(|note| {
+            !matches!(note.code, Code::Waits | Code::Ran | Code::Queued | Code::Asked)
+        });
         told.map(|note| {
             let flag = |bit: u8, name: &'static str| if note.flags & bit == 0 { "" } else { name };
             let code = format!("{:?}", note.code);
@@ -144,7 +144,8 @@ fn spans_say_whether_the_thread_ran(recorded: &Recorded, main: &[Note]) {
     let held = |shared: u8| {
         let of = |note: &Note| note.code == Code::Takes && recorded.object(note) == "rwlock";
         let taken = main.iter().position(|note| of(note) && note.flags & SHARED == shared);
-        let mut notes = taken.map_or(&main[..0], |at| &main[at..]).iter().peekable();
+        let notes = taken.map_or(&main[..0], |at| &main[at..]).iter();
+        let mut notes = notes.filter(|note| note.code != Code::Asked).peekable();
         let take = notes.next().unwrap_or_else(|| panic!("{main:?}"));
         // A span in which the thread had its CPU all the time has no note of its own.
         let ran = notes.next_if(|note| note.code == Code::Ran);
@@ -162,8 +163,30 @@ fn spans_say_whether_the_thread_ran(recorded: &Recorded, main: &[Note]) {
     assert_eq!(is_told_queued, counts, "{main:?}");
     let (burnt_ns, ran_ns, ..) = held(0);
     assert!(burnt_ns >= 19_000_000 && ran_ns >= 19_000_000, "{ran_ns} of {burnt_ns}");
+    // At the end of such spans the kernel was asked; that is told, but where the next is a wait.
+    let asked = main.iter().filter(|note| note.code == Code::Asked);
+    assert!(asked.clone().count() >= 2 && asked.clone().all(|note| note.time > 0), "{main:?}");
     // As the thread begins, behind its first event.
     assert_eq!(main.get(1).is_some_and(|note| note.code == Code::Queued), counts, "{main:?}");
+}
+
+#[test]
+fn what_recording_takes_is_timed() {
+    let directory = scratch("costs");
+    for lock in ["shfl-mutex", "glibc"] {
+        let recorded = record(&directory, "recorded.c", lock);
+        let costs = recorded.recording.costs().unwrap_or_default();
+        // One of 31 of each, and both sides of their time.
+        for code in [Code::Takes, Code::Releases] {
+            let events = recorded.threads.values().flatten().filter(|note| note.code == code);
+            let events = events.count() as u64;
+            let cost = costs.iter().find(|cost| cost.code == code);
+            let Some(cost) = cost else { panic!("{code:?}: {costs:?}") };
+            assert!(cost.timed >= events / 100 && cost.timed <= events / 20, "{events}: {cost:?}");
+            assert!(cost.before_ps + cost.after_ps > 0, "{cost:?}");
+        }
+    }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
 /// A recording at `path` in which no process has room any more.

@@ -13,7 +13,7 @@ use crate::histogram::BUCKETS;
 /// What the file begins with: "ANTIPHON" and the version of this layout.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"ANTIPHON");
 /// Changes with every change of this file.
-pub const VERSION: u64 = 6;
+pub const VERSION: u64 = 7;
 
 /// Bytes of a module's path; a longer one keeps its end.
 pub const PATH_BYTES: usize = 240;
@@ -22,6 +22,7 @@ pub const PROGRAM_BYTES: usize = 472;
 /// Levels of nesting that are told apart.
 pub const DEPTHS: usize = 16;
 
+pub(crate) const COSTS: usize = 32;
 pub(crate) const PROCESSES: usize = 1 << 12;
 pub(crate) const MODULES: usize = 1 << 9;
 pub(crate) const SITES: usize = 1 << 13;
@@ -38,6 +39,8 @@ pub const FILE_BYTES: u64 = size_of::<Layout>() as u64;
 #[repr(C)]
 pub struct Layout {
     pub(crate) header: Header,
+    /// By [`crate::events::Code`].
+    pub(crate) costs: [CostRecord; COSTS],
     pub(crate) processes: [ProcessRecord; PROCESSES],
     pub(crate) modules: [ModuleRecord; MODULES],
     pub(crate) sites: [SiteRecord; SITES],
@@ -72,7 +75,21 @@ pub(crate) struct Header {
     pub(crate) rate: AtomicU64,
     /// When the first process was ready, in ticks. Written before the rate.
     pub(crate) origin: AtomicU64,
-    pub(crate) _reserved: [u64; 64 - 4 - DROPS - 6],
+    /// What one look at the clock of ticks takes, in 1024ths of a tick. Written before the rate.
+    pub(crate) look: AtomicU64,
+    pub(crate) _reserved: [u64; 64 - 4 - DROPS - 7],
+}
+
+/// What events of one kind took of the program's time, as far as that was timed. In ticks.
+#[repr(C)]
+pub(crate) struct CostRecord {
+    /// How many were timed.
+    pub(crate) count: AtomicU64,
+    /// From the beginning of the recorder's work to the time that the events have, summed up.
+    pub(crate) before: AtomicU64,
+    /// From there to its end.
+    pub(crate) after: AtomicU64,
+    pub(crate) _reserved: u64,
 }
 
 /// Counters of what found a table full.
@@ -249,6 +266,7 @@ macro_rules! sections {
 
 sections! {
     HEADER = header: Header, 1;
+    COST = costs: CostRecord, COSTS;
     PROCESS = processes: ProcessRecord, PROCESSES;
     MODULE = modules: ModuleRecord, MODULES;
     SITE = sites: SiteRecord, SITES;
@@ -310,7 +328,7 @@ mod tests {
 
     #[test]
     fn tables_follow_each_other() {
-        let tables = [HEADER, PROCESS, MODULE, SITE, LOCK, THREAD, EDGE, PROGRAM, ROW, BODY];
+        let tables = [HEADER, COST, PROCESS, MODULE, SITE, LOCK, THREAD, EDGE, PROGRAM, ROW, BODY];
         let mut end = 0;
         for table in tables {
             assert_eq!(table.offset, end);

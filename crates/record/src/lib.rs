@@ -25,6 +25,7 @@
 //!
 //! | table | key | what else is in a record |
 //! |---|---|---|
+//! | costs | kind of event | what recording some of those took ([`events`]) |
 //! | processes | process id | parent's record, start, form of the locks |
 //! | modules | hash of the path | the path |
 //! | sites | process, return address | module, offset in its file |
@@ -53,6 +54,7 @@ pub mod inherit;
 pub mod layout;
 pub mod sites;
 
+mod cost;
 mod cycles;
 mod histogram;
 mod lookout;
@@ -64,6 +66,7 @@ mod snapshot;
 mod table;
 mod writer;
 
+pub use cost::Cost;
 pub use histogram::{BUCKETS, Histogram, bucket, bucket_floor};
 pub use layout::FILE_BYTES;
 pub use lookout::{Lookout, State};

@@ -250,10 +250,10 @@ impl Recording {
         self.words_at(offset, section.words)
     }
 
-    /// The header's words on ticks.
-    pub(crate) fn clock_words(&self) -> io::Result<[u64; 2]> {
-        let words = self.words_at(core::mem::offset_of!(Header, rate) as u64, 2)?;
-        Ok([words[0], words[1]])
+    /// The header's words on ticks: their rate, their origin, what a look at them takes.
+    pub(crate) fn clock_words(&self) -> io::Result<[u64; 3]> {
+        let words = self.words_at(core::mem::offset_of!(Header, rate) as u64, 3)?;
+        Ok([words[0], words[1], words[2]])
     }
 
     pub(crate) fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {

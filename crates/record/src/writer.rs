@@ -242,11 +242,12 @@ impl Writer {
         self.file.header.rate.load(Acquire)
     }
 
-    /// Says how many nanoseconds are in 2^32 ticks, and how many ticks it is now. The first who
-    /// says so is believed.
-    pub fn set_rate(self, rate: u64, now: u64) {
+    /// Says how many nanoseconds are in 2^32 ticks, how many ticks it is now, and what a look at
+    /// them takes, in 1024ths of a tick. The first who says so is believed.
+    pub fn set_rate(self, rate: u64, now: u64, look: u64) {
         let header = &self.file.header;
         if header.origin.compare_exchange(0, now, Relaxed, Relaxed).is_ok() {
+            header.look.store(look, Relaxed);
             // Release: pairs with the acquire above.
             header.rate.store(rate, Release);
         }

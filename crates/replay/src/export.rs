@@ -98,7 +98,7 @@ fn track(
     let mut waits: Option<(&str, &str, u64)> = None;
     for event in &thread.events {
         let at_ns = event.at_ns;
-        if !matches!(event.what, What::Off { .. })
+        if !matches!(event.what, What::Off { .. } | What::Asked { .. })
             && let Some((what, of, from_ns)) = waits.take()
         {
             lines.put(&slice(what, of, from_ns, at_ns))?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use antiphon_replay::{GLIBC, IDEAL, Plan, Play, Script, Subject, Work, middle, timeline};
 use antiphon_sim::{Arbitration, Machine};
 use antiphon_trace::{
-    About, Error, Event, Lock, LockKind, Reader, Site, Tables, Thread, Trace, What, Writer,
+    About, Cost, Error, Event, Lock, LockKind, Reader, Site, Tables, Thread, Trace, What, Writer,
 };
 
 /// Numbers that look random.
@@ -26,7 +26,7 @@ impl Random {
     fn what(&mut self) -> What {
         let (lock, site, thread) = (self.place(4), self.place(3), self.place(4));
         let (first, second) = (self.below(2) == 0, self.below(2) == 0);
-        match self.below(13) {
+        match self.below(14) {
             0 => What::Begins,
             1 => What::Ends,
             2 => What::Waits { lock, site },
@@ -39,8 +39,16 @@ impl Random {
             10 => What::Creates { thread },
             11 if first => What::Joins { thread },
             11 => What::Joined { thread },
+            12 => What::Asked { ns: self.span() },
             _ => What::Off { blocked_ns: self.span(), queued_ns: self.span() },
         }
+    }
+
+    fn cost(&mut self) -> Cost {
+        let code = self.below(256) as u8;
+        let long = self.below(10) == 0;
+        let mut ps = || if long { 1 << 56 } else { self.below(100_000) };
+        Cost { code, before_ps: ps(), after_ps: ps(), timed: 1 }
     }
 
     /// Mostly short; sometimes as long as can be written.
@@ -84,6 +92,7 @@ impl Random {
                 locks: (0..4).map(lock).collect(),
                 sites: vec![Site::default(); 3],
                 threads: [0, 1, 1, 1].map(thread).to_vec(),
+                costs: (0..self.below(4)).map(|_| self.cost()).collect(),
                 dropped: self.below(2),
             })?;
         }

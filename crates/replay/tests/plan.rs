@@ -3,7 +3,7 @@
 mod common;
 
 use antiphon_replay::{Plan, Step};
-use antiphon_trace::What;
+use antiphon_trace::{Cost, Trace, What};
 use common::{releases, takes, thread, trace};
 
 const SLEEPS: What = What::Sleeps { condition: 3, site: 5 };
@@ -32,6 +32,53 @@ fn time_off_the_cpu_is_no_work_and_the_run_queue_is_nothing() {
         Step::Signal { token: 0 },
     ];
     assert_eq!(steps(&plan, 0), expected);
+}
+
+/// Taking a lock takes 20 ns before its time and 30 after it, releasing one 10 and 5.
+#[test]
+fn what_recording_took_is_left_out() {
+    let cost =
+        |what: What, before_ps, after_ps| Cost { code: what.code(), before_ps, after_ps, timed: 1 };
+    let costs = vec![cost(takes(0), 20_000, 30_400), cost(releases(0), 10_600, 5_000)];
+    let (off, asked) = (What::Off { blocked_ns: 300, queued_ns: 100 }, What::Asked { ns: 2_000 });
+    let events = [
+        (0, What::Begins),
+        (100, takes(0)),
+        (200, releases(0)),
+        // Too short for what is to be left out, and the next makes up for it.
+        (210, takes(0)),
+        (310, releases(0)),
+        (310, asked),
+        (5000, off),
+        (5000, takes(0)),
+        (5041, releases(0)),
+        // A wait is none of its work, whatever was in it.
+        (6041, SLEEPS),
+        (6041, asked),
+        (9000, WAKES),
+        (9100, What::Ends),
+    ];
+    let plan = Plan::new(&Trace { costs, ..trace(vec![thread(0, &events)]) });
+    let expected = [
+        Step::Compute { ns: 80 },
+        lock(0),
+        Step::Compute { ns: 59 },
+        Step::Unlock { lock: 0 },
+        lock(0),
+        Step::Compute { ns: 44 },
+        Step::Unlock { lock: 0 },
+        Step::Compute { ns: 4690 - 400 - 2_025 },
+        Step::Block { ns: 300 },
+        lock(0),
+        Step::Unlock { lock: 0 },
+        Step::Compute { ns: 995 },
+        Step::Block { ns: 2959 },
+        Step::Compute { ns: 100 },
+        Step::Signal { token: 0 },
+    ];
+    assert_eq!(steps(&plan, 0), expected);
+    let left_out = 20 + 41 + 10 + 56 + 2_025 + 41 + 5;
+    assert_eq!((plan.recorder_ns(), plan.threads[0].left_out_ns), (left_out, left_out));
 }
 
 #[test]

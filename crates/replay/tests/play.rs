@@ -221,7 +221,7 @@ fn any(lots: &mut Lots) -> Trace {
             let [first, second] = [lots.below(2) == 0, lots.below(2) == 0];
             events.push((
                 at_ns,
-                match lots.below(17) {
+                match lots.below(18) {
                     0 => What::Begins,
                     1 => What::Ends,
                     2 => What::Waits { lock, site: 1 },
@@ -234,6 +234,7 @@ fn any(lots: &mut Lots) -> Trace {
                     13 => What::Creates { thread: any_thread(lots) },
                     14 => What::Joins { thread: any_thread(lots) },
                     15 => What::Joined { thread: any_thread(lots) },
+                    16 => What::Asked { ns: lots.below(5000) },
                     _ => What::Off { blocked_ns: lots.below(5000), queued_ns: lots.below(5000) },
                 },
             ));

@@ -50,28 +50,25 @@ impl Rest<'_> {
 /// Appends an event that was that long after the one before.
 pub(crate) fn encode(bytes: &mut Vec<u8>, since_ns: u64, what: What) {
     let flags = |first: bool, second: bool| (u8::from(first) * FIRST) | (u8::from(second) * SECOND);
-    let (code, numbers): (u8, [Option<u64>; 2]) = match what {
-        What::Begins => (1, [None; 2]),
-        What::Ends => (2, [None; 2]),
-        What::Waits { lock, site } => (3, [Some(lock.into()), Some(site.into())]),
+    let (flags, numbers): (u8, [Option<u64>; 2]) = match what {
+        What::Begins | What::Ends => (0, [None; 2]),
+        What::Waits { lock, site } => (0, [Some(lock.into()), Some(site.into())]),
         What::Takes { lock, site, shared, tried } => {
-            (4 | flags(shared, tried), [Some(lock.into()), Some(site.into())])
+            (flags(shared, tried), [Some(lock.into()), Some(site.into())])
         }
-        What::GivesUp { lock } => (5, [Some(lock.into()), None]),
-        What::Releases { lock } => (6, [Some(lock.into()), None]),
-        What::Sleeps { condition, site } => (7, [Some(condition.into()), Some(site.into())]),
+        What::GivesUp { lock } | What::Releases { lock } => (0, [Some(lock.into()), None]),
+        What::Sleeps { condition, site } => (0, [Some(condition.into()), Some(site.into())]),
         What::Wakes { condition, notified } => {
-            (8 | flags(notified, false), [Some(condition.into()), None])
+            (flags(notified, false), [Some(condition.into()), None])
         }
-        What::Notifies { condition, all } => {
-            (9 | flags(all, false), [Some(condition.into()), None])
+        What::Notifies { condition, all } => (flags(all, false), [Some(condition.into()), None]),
+        What::Creates { thread } | What::Joins { thread } | What::Joined { thread } => {
+            (0, [Some(thread.into()), None])
         }
-        What::Creates { thread } => (10, [Some(thread.into()), None]),
-        What::Joins { thread } => (11, [Some(thread.into()), None]),
-        What::Joined { thread } => (12, [Some(thread.into()), None]),
-        What::Off { blocked_ns, queued_ns } => (13, [Some(blocked_ns), Some(queued_ns)]),
+        What::Off { blocked_ns, queued_ns } => (0, [Some(blocked_ns), Some(queued_ns)]),
+        What::Asked { ns } => (0, [Some(ns), None]),
     };
-    bytes.push(code);
+    bytes.push(what.code() | flags);
     put(bytes, since_ns);
     for number in numbers.into_iter().flatten() {
         put(bytes, number);
@@ -106,6 +103,7 @@ pub(crate) fn decode(rest: &mut Rest<'_>, before_ns: u64) -> Option<Event> {
         11 => What::Joins { thread: rest.place()? },
         12 => What::Joined { thread: rest.place()? },
         13 => What::Off { blocked_ns: rest.number()?, queued_ns: rest.number()? },
+        14 => What::Asked { ns: rest.number()? },
         _ => return None,
     };
     Some(Event { at_ns, what })

@@ -10,6 +10,29 @@ pub struct Event {
     pub what: What,
 }
 
+impl What {
+    /// Its code in the [file](mod@crate::file).
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Begins => 1,
+            Self::Ends => 2,
+            Self::Waits { .. } => 3,
+            Self::Takes { .. } => 4,
+            Self::GivesUp { .. } => 5,
+            Self::Releases { .. } => 6,
+            Self::Sleeps { .. } => 7,
+            Self::Wakes { .. } => 8,
+            Self::Notifies { .. } => 9,
+            Self::Creates { .. } => 10,
+            Self::Joins { .. } => 11,
+            Self::Joined { .. } => 12,
+            Self::Off { .. } => 13,
+            Self::Asked { .. } => 14,
+        }
+    }
+}
+
 /// What was done. Numbers are places in the tables of the [`Trace`](crate::Trace).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are what their names say: places in tables")]
@@ -44,4 +67,8 @@ pub enum What {
     /// its own accord in something that isn't recorded (a device, a pipe, a timer), `queued` while
     /// others had its CPU. Comes before the event that ends the span, at the same time.
     Off { blocked_ns: u64, queued_ns: u64 },
+    /// From the event before on, the recorder asked the kernel for so long how long the thread was
+    /// off its CPU: time of the thread, and no work of the program. Comes behind the event before,
+    /// at the same time.
+    Asked { ns: u64 },
 }

@@ -1,8 +1,8 @@
-//! The file, version 1.
+//! The file, version 2.
 //!
 //! ```text
 //! magic     8 bytes    "ANTIPHON"
-//! version   u32        1
+//! version   u32        2
 //! block …              any number
 //!
 //! block:    tag        1 byte: A, E or T
@@ -37,12 +37,18 @@
 //! | 11 | Joins | | | thread |
 //! | 12 | Joined | | | thread |
 //! | 13 | Off | | | blocked, queued: nanoseconds |
+//! | 14 | Asked | | | nanoseconds |
+//!
+//! What recording took of the program's time stands in `T` as [`Cost`](crate::Cost)s, one a code at
+//! most: an event's time is taken in the middle of it. Beside that, an Asked has its own.
+//!
+//! Version 1 had neither the costs nor the code 14.
 //!
 //! A reader refuses what it does not know: another version, tag, code, flag, a key of the JSON that
 //! is missing, a number that is in no table. Blocks behind `T` are refused, too.
 
 /// The version that is written and read.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The longest payload that a block may have, in bytes.
 pub const MAX_BLOCK: u32 = 64 << 20;

@@ -51,6 +51,9 @@ pub struct Trace {
     pub sites: Vec<Site>,
     /// The threads, with what they did.
     pub threads: Vec<Thread>,
+    /// What recording took of the program's time, by kind of event; of a kind that is not there,
+    /// that isn't known.
+    pub costs: Vec<Cost>,
     /// Events that found no room, over all threads.
     pub dropped: u64,
     /// The file ends before its end was written: the recorder was killed. What is there is sound;
@@ -107,7 +110,23 @@ pub struct Tables {
     /// As in [`Trace`]; their events were written before.
     pub threads: Vec<Thread>,
     /// As in [`Trace`].
+    pub costs: Vec<Cost>,
+    /// As in [`Trace`].
     pub dropped: u64,
+}
+
+/// What an event of one kind took of the program's time, because it was recorded: a mean over some
+/// that were timed in the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// The kind: [`What::code`].
+    pub code: u8,
+    /// Before the time that the event has, in picoseconds: in the span that ends with it.
+    pub before_ps: u64,
+    /// After it, in picoseconds: in the span that begins with it.
+    pub after_ps: u64,
+    /// How many were timed.
+    pub timed: u64,
 }
 
 /// A lock or a condition variable.

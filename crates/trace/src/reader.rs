@@ -170,12 +170,15 @@ fn whole(
     events: Vec<Vec<Event>>,
     offset: u64,
 ) -> Result<Trace, Error> {
-    let Tables { locks, sites, mut threads, dropped } = tables;
+    let Tables { locks, sites, mut threads, costs, dropped } = tables;
     if events.len() > threads.len() {
         return Err(Error::damaged(offset, "a thread that is in no table"));
     }
     if threads.iter().any(|thread| thread.role as usize > sites.len()) {
         return Err(Error::damaged(offset, "a role that is in no table"));
+    }
+    if !costs.iter().all(|cost| cost.before_ps.max(cost.after_ps) <= MAX_NS) {
+        return Err(Error::damaged(offset, "an event that took longer than can be"));
     }
     let sizes = [locks.len(), sites.len(), threads.len()];
     for (thread, events) in threads.iter_mut().zip(events) {
@@ -185,7 +188,7 @@ fn whole(
         }
         thread.events = events;
     }
-    Ok(Trace { about, locks, sites, threads, dropped, cut_off: false })
+    Ok(Trace { about, locks, sites, threads, costs, dropped, cut_off: false })
 }
 
 fn is_known(what: What, [locks, sites, threads]: [usize; 3]) -> bool {
@@ -197,7 +200,7 @@ fn is_known(what: What, [locks, sites, threads]: [usize; 3]) -> bool {
 /// The lock, the site and the thread that an event names.
 fn names(what: What) -> (Option<u32>, Option<u32>, Option<u32>) {
     match what {
-        What::Begins | What::Ends | What::Off { .. } => (None, None, None),
+        What::Begins | What::Ends | What::Off { .. } | What::Asked { .. } => (None, None, None),
         What::Waits { lock, site } | What::Takes { lock, site, .. } => {
             (Some(lock), Some(site), None)
         }

@@ -1,7 +1,7 @@
 //! Files that come from anywhere: whole, cut off, damaged, foreign.
 
 use antiphon_trace::{
-    About, Error, Event, Lock, LockKind, Reader, Site, Tables, Thread, Trace, What, Writer,
+    About, Cost, Error, Event, Lock, LockKind, Reader, Site, Tables, Thread, Trace, What, Writer,
 };
 
 /// Each event there is, with its flags, by two threads.
@@ -24,6 +24,7 @@ fn events() -> Vec<Event> {
         What::Joins { thread: 1 },
         What::Off { blocked_ns: u64::MAX, queued_ns: 128 },
         What::Joined { thread: 1 },
+        What::Asked { ns: u64::MAX },
         What::Ends,
     ];
     let at = |at: usize| (at as u64) * 1_000_003;
@@ -38,6 +39,7 @@ fn tables() -> Tables {
         locks: [LockKind::Mutex, LockKind::RwLock, LockKind::Condition].map(lock).to_vec(),
         sites: vec![site("one"), site("two")],
         threads: vec![thread(10), thread(11)],
+        costs: vec![Cost { code: 4, before_ps: 20_500, after_ps: 31_250, timed: 7 }],
         dropped: 3,
     }
 }
@@ -90,6 +92,16 @@ fn what_is_written_is_read() {
     assert_eq!(trace.threads[1].events, events());
     assert_eq!((trace.locks, trace.sites), (tables().locks, tables().sites));
     assert_eq!((trace.dropped, trace.cut_off), (3, false));
+    assert_eq!(trace.costs, tables().costs);
+}
+
+#[test]
+fn an_event_that_took_for_ever_is_damage() {
+    let costs = vec![Cost { before_ps: 1 << 60, ..tables().costs[0] }];
+    let mut bytes = Vec::new();
+    let writer = Writer::new(&mut bytes, &about()).unwrap();
+    writer.finish(&Tables { costs, ..tables() }).unwrap();
+    assert!(matches!(read(&bytes), Err(Error::Damaged { .. })));
 }
 
 #[test]

@@ -11,8 +11,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use antiphon_record::Recording;
-use antiphon_record::events::{Batch, Head};
-use antiphon_trace::{Error, Tables, Thread, Writer};
+use antiphon_record::events::{Batch, Code, Head};
+use antiphon_trace::{Cost, Error, Event, Tables, Thread, What, Writer};
 
 use super::Written;
 use super::names::Names;
@@ -35,8 +35,12 @@ impl Collector {
     /// Writes what `recording` gets to `writer` from now on.
     pub fn start(recording: &Arc<Recording>, writer: Writer<BufWriter<File>>) -> Self {
         let ends = Arc::new(AtomicBool::new(false));
-        let trace =
-            Trace { writer, threads: Threads::default(), names: Names::default(), events: 0 };
+        let trace = Trace {
+            writer,
+            threads: Threads::default(),
+            names: Names::default(),
+            told: Told::NONE,
+        };
         let thread = std::thread::spawn({
             let (recording, ends) = (Arc::clone(recording), Arc::clone(&ends));
             move || collect(&recording, &ends, trace)
@@ -93,7 +97,39 @@ struct Trace {
     writer: Writer<BufWriter<File>>,
     threads: Threads,
     names: Names,
+    told: Told,
+}
+
+/// What was written so far.
+struct Told {
     events: u64,
+    /// Events by code.
+    codes: [u64; 256],
+    /// How long the kernel was asked.
+    asked_ns: u64,
+}
+
+impl Told {
+    const NONE: Self = Self { events: 0, codes: [0; 256], asked_ns: 0 };
+
+    fn add(&mut self, events: &[Event]) {
+        self.events += events.len() as u64;
+        for event in events {
+            self.codes[usize::from(event.what.code())] += 1;
+            if let What::Asked { ns } = event.what {
+                self.asked_ns += ns;
+            }
+        }
+    }
+
+    /// What recording took of the threads' time in all; `None` if nothing was timed.
+    fn recorder_ns(&self, costs: &[Cost]) -> Option<u64> {
+        let ns = |cost: &Cost| {
+            let each_ps = u128::from(cost.before_ps) + u128::from(cost.after_ps);
+            (u128::from(self.codes[usize::from(cost.code)]) * each_ps / 1000) as u64
+        };
+        (!costs.is_empty()).then(|| costs.iter().map(ns).sum::<u64>() + self.asked_ns)
+    }
 }
 
 /// The threads of a trace, by the order in which they were met.
@@ -121,7 +157,7 @@ impl Trace {
             let events = story.takes(batch, &mut shared, end)?;
             self.threads.grow();
             self.threads.stories[number as usize] = story;
-            self.events += events.len() as u64;
+            self.told.add(&events);
             self.writer.events(number, &events)?;
         }
         Ok(())
@@ -134,16 +170,18 @@ impl Trace {
         self.take(recording, rest, true)?;
         for (thread, story) in self.threads.stories.iter_mut().enumerate() {
             let last = story.ends();
-            self.events += u64::from(last.is_some());
+            self.told.add(last.as_slice());
             self.writer.events(thread as u32, last.as_slice())?;
         }
         let (locks, sites) = self.names.tables(recording)?;
         let threads: Vec<Thread> = self.threads.stories.iter().map(thread).collect();
         // More than those which the threads told of: one that never had a chunk tells nothing.
         let dropped = recording.dropped()?;
-        let tables = Tables { locks, sites, threads, dropped };
-        let bytes = self.writer.finish(&tables)?;
-        Ok(Written { path: path.to_owned(), bytes, events: self.events, dropped })
+        let costs = costs(recording)?;
+        let recorder_ns = self.told.recorder_ns(&costs);
+        let bytes = self.writer.finish(&Tables { locks, sites, threads, costs, dropped })?;
+        let events = self.told.events;
+        Ok(Written { path: path.to_owned(), bytes, events, dropped, recorder_ns })
     }
 }
 
@@ -158,6 +196,26 @@ impl Threads {
 fn number(numbers: &mut HashMap<u32, u32>, thread: u32) -> u32 {
     let next = numbers.len() as u32;
     *numbers.entry(thread).or_insert(next)
+}
+
+/// What recording took of CMD's time.
+fn costs(recording: &Recording) -> io::Result<Vec<Cost>> {
+    let code = |code| {
+        Some(match code {
+            Code::Takes => What::Takes { lock: 0, site: 0, shared: false, tried: false },
+            Code::Releases => What::Releases { lock: 0 },
+            Code::Waits => What::Waits { lock: 0, site: 0 },
+            Code::Sleeps => What::Sleeps { condition: 0, site: 0 },
+            Code::Wakes => What::Wakes { condition: 0, notified: true },
+            Code::Notifies => What::Notifies { condition: 0, all: false },
+            _ => return None,
+        })
+    };
+    let costs = recording.costs()?.into_iter().filter_map(|cost| {
+        let antiphon_record::Cost { before_ps, after_ps, timed, .. } = cost;
+        Some(Cost { code: code(cost.code)?.code(), before_ps, after_ps, timed })
+    });
+    Ok(costs.collect())
 }
 
 fn thread(story: &Story) -> Thread {

@@ -24,7 +24,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::output::table::count;
+use crate::output::table::{count, duration};
 use crate::preload;
 use crate::run::{ReportFile, Session, tell};
 use collector::Collector;
@@ -72,6 +72,8 @@ pub struct Written {
     /// How many events are not in it, because they came too fast, or of too many threads
     /// or processes.
     pub dropped: u64,
+    /// What recording took of the threads' time; `None` if nothing was timed.
+    pub recorder_ns: Option<u64>,
 }
 
 impl Written {
@@ -79,7 +81,7 @@ impl Written {
     pub fn json(&self) -> Value {
         json!({
             "path": self.path, "bytes": self.bytes, "events": self.events,
-            "dropped": self.dropped,
+            "dropped": self.dropped, "recorder_s": self.recorder_ns.map(|ns| ns as f64 / 1e9),
         })
     }
 }
@@ -88,6 +90,15 @@ impl fmt::Display for Written {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (path, events) = (self.path.display(), count(self.events));
         write!(out, "Trace: {path}, {events} events, {} bytes", count(self.bytes))?;
+        if let Some(ns) = self.recorder_ns {
+            let (all, each) = (ns as f64, ns as f64 / self.events.max(1) as f64);
+            write!(
+                out,
+                "; recording took {} of the threads' time, {} an event",
+                duration(all),
+                duration(each)
+            )?;
+        }
         match self.dropped {
             0 => Ok(()),
             dropped => write!(

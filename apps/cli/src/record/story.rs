@@ -36,6 +36,8 @@ pub struct Story {
     waits: bool,
     /// How long it ran in the span that ends with the next note, and how often it left the CPU.
     ran: Option<(u64, u32)>,
+    /// Since the last event, how long the kernel was asked.
+    asked_ns: u64,
     /// How long it had been in a run queue by the end of that span, since it began.
     queued_ns: Option<u64>,
     /// The same before that span; `None` if it has been in one since, nobody knows for how long.
@@ -101,6 +103,15 @@ impl Story {
                 self.queued_ns = Some(note.time);
                 return Ok(());
             }
+            Code::Asked => {
+                self.asked_ns = shared.clock.span_ns(note.time);
+                // Of a wait it does not matter.
+                if !self.waits {
+                    let what = What::Asked { ns: self.asked_ns };
+                    events.push(Event { at_ns: self.last_ns, what });
+                }
+                return Ok(());
+            }
             Code::Role => {
                 let record = note.object.checked_sub(1);
                 self.role = record.map_or(0, |record| shared.names.role(record) + 1);
@@ -138,12 +149,15 @@ impl Story {
     /// How long of the span that ends now the thread did not run, if it was to.
     fn off(&mut self, at_ns: u64) -> Option<What> {
         let queued_ns = self.queued_ns.take();
+        let asked_ns = std::mem::take(&mut self.asked_ns);
         let Some((ran_ns, left)) = self.ran.take() else {
             // Its first, or it was never away.
             self.queued_before_ns = queued_ns.or(self.queued_before_ns);
             return None;
         };
-        let off_ns = at_ns.saturating_sub(self.last_ns).saturating_sub(ran_ns);
+        // What it ran is told without the asking.
+        let span_ns = at_ns.saturating_sub(self.last_ns).saturating_sub(asked_ns);
+        let off_ns = span_ns.saturating_sub(ran_ns);
         let before_ns = self.queued_before_ns.take();
         let queued_here_ns = if left == 0 {
             self.queued_before_ns = before_ns.filter(|_| !self.waits).map(|ns| ns + off_ns);
@@ -197,7 +211,7 @@ impl Story {
             Code::Creates => What::Creates { thread: (shared.thread)(note.object) },
             Code::Joins => What::Joins { thread: (shared.thread)(note.object) },
             Code::Joined => What::Joined { thread: (shared.thread)(note.object) },
-            Code::Ran | Code::Role | Code::Queued => return Ok(None),
+            Code::Ran | Code::Role | Code::Queued | Code::Asked => return Ok(None),
         }))
     }
 }

@@ -11,9 +11,12 @@ use antiphon_trace::Trace;
 use serde_json::{Value, json};
 
 use super::rehearse::{Job, all};
+use crate::output::table::duration;
 
 /// Each row is the median of these.
 pub const SEEDS: [u64; 3] = [1, 2, 3];
+/// Less of the recorded time than this is not told to be the recorder's.
+const NOTICEABLE: f64 = 0.01;
 /// So many call sites are looked at.
 const SITES: usize = 5;
 
@@ -38,6 +41,8 @@ pub struct Study {
     pub recorded_ns: u64,
     pub recorded_threads: usize,
     pub takes: u64,
+    /// What recording took of all threads' time, and was left out; `None` if that isn't known.
+    pub recorder_ns: Option<u64>,
     pub rows: Vec<Row>,
     pub sites: Vec<SiteRow>,
     pub recommendation: Recommendation,
@@ -67,6 +72,7 @@ impl Study {
             recorded_ns: trace.ends_ns() - trace.begins_ns(),
             recorded_threads: plan.peak(),
             takes: plan.takes(),
+            recorder_ns: (!trace.costs.is_empty()).then(|| plan.recorder_ns()),
             asked,
             rows,
             sites,
@@ -98,6 +104,7 @@ impl Study {
                 self.takes
             ));
         }
+        notes.extend(recorder(self.recorder_ns, plan.compute_ns()));
         if dropped > 0 {
             notes.push(format!("{dropped} events found no room in the recording"));
         }
@@ -174,6 +181,7 @@ impl Study {
             "recorded": {
                 "command": self.command, "threads": self.recorded_threads,
                 "acquisitions": self.takes, "wall_s": self.recorded_ns as f64 / 1e9,
+                "recorder_s": self.recorder_ns.map(|ns| ns as f64 / 1e9),
                 "events": self.asked.evidence.events, "dropped": self.asked.evidence.dropped,
                 "cut_off": self.asked.evidence.cut_off, "left_out": self.cleaned.total(),
             },
@@ -181,6 +189,21 @@ impl Study {
             "seeds": SEEDS, "notes": self.notes,
         })
     }
+}
+
+/// What is to be said of the recorder's own time, if that is more than a detail.
+fn recorder(recorder_ns: Option<u64>, program_ns: u64) -> Option<String> {
+    let Some(recorder_ns) = recorder_ns else {
+        return Some("what recording took is not in the trace: it counts as the program's".into());
+    };
+    let share = recorder_ns as f64 / (recorder_ns + program_ns).max(1) as f64;
+    (share >= NOTICEABLE).then(|| {
+        format!(
+            "recording took {}, {:.0} % of the CPU time that was recorded: that is left out",
+            duration(recorder_ns as f64),
+            share * 100.0
+        )
+    })
 }
 
 /// What each lock has for readers-writer locks.

@@ -6,6 +6,9 @@
 //! how often it left of its own accord. So the clock of the CPU costs a system call for each span
 //! of over [`LONG_NS`], and nothing else.
 //!
+//! What the asking takes is noted too, and is no part of the span that then begins: else one
+//! question would make the next span long enough for another.
+//!
 //! Who left of its own accord waited for something, and then perhaps for a CPU: on another machine
 //! the second may be nothing. Linux counts it, in a file that takes a microsecond to read; that is
 //! done where the thread was away anyway, and not at the end of a wait for a lock.
@@ -19,6 +22,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 use antiphon_record::events::{ALL, Code, NOTIFIED, Note, Roll, RollLayout, address_tag};
 use antiphon_record::{FILE_BYTES, Kind, RowWriter};
 
+use super::stint::Stint;
 use super::{process, visit, writer};
 use crate::real::{self, forward};
 use crate::sys::File;
@@ -27,7 +31,11 @@ use crate::{maps, sys, ticks};
 
 /// A span that is longer may have been interrupted: twice what a switch to another thread and back
 /// takes at the least, and some hundred times less than a slice.
-const LONG_NS: u64 = 5_000;
+pub(super) const LONG_NS: u64 = 5_000;
+
+/// A span that misses less of its time than this in what the thread ran was not interrupted: the
+/// two clocks are not read at once, and leaving a CPU and coming back takes longer.
+const LEAST_OFF_NS: u64 = 2_000;
 
 /// The part of the recording for events; null is none.
 static ROLL: AtomicPtr<RollLayout> = AtomicPtr::new(null_mut());
@@ -41,15 +49,29 @@ const LOOKS: u32 = 100_000;
 #[repr(C)]
 pub(crate) struct Span {
     /// When the last event was, in ticks.
-    last: AtomicU64,
+    pub(super) last: AtomicU64,
+    /// When the thread went on from there: then, or when the kernel had been asked.
+    pub(super) began: AtomicU64,
     /// How long it had run when that was asked last, in nanoseconds.
     ran_ns: AtomicU64,
-    /// Since then, the ticks of all spans that were too short to ask.
+    /// Since then, the ticks of that asking and of all spans that were too short to ask.
     short: AtomicU64,
     /// How often it had left the CPU of its own accord when that was asked last.
     left: AtomicU32,
     /// Whether the last event begins a wait: then the span is no work, whatever it was.
     waits: AtomicU32,
+    /// How many events are left until one is timed.
+    pub(super) untimed: AtomicU32,
+    _padding: u32,
+}
+
+/// What was asked of the kernel at the end of a span.
+enum Asked {
+    Nothing,
+    /// And the thread had its CPU all the time, as far as is known.
+    Idly,
+    /// How long it ran, in nanoseconds, and how often it left the CPU of its own accord.
+    Ran(u64, u32),
 }
 
 /// The recording that is mapped at `base`, in all its length, has room for events.
@@ -89,17 +111,20 @@ pub(super) fn at_row(code: Code, flags: u8, row: RowWriter) {
 #[inline]
 pub(crate) fn releases_at(address: usize) {
     if are_on() {
+        let stint = Stint::begins();
         note(Code::ReleasesAt, 0, address_tag(address));
+        stint.ends(Code::Releases);
     }
 }
 
 /// Notes that a condition variable is about to be notified.
 #[inline]
 pub(crate) fn notifies(condition: usize, all: bool) {
-    if are_on()
-        && let Some(visit) = visit(Kind::Condition, condition, 0)
-    {
+    if are_on() {
+        let stint = Stint::begins();
+        let Some(visit) = visit(Kind::Condition, condition, 0) else { return };
         note(Code::Notifies, if all { ALL } else { 0 }, visit.row.bits());
+        stint.ends(Code::Notifies);
     }
 }
 
@@ -123,7 +148,8 @@ fn note(code: Code, flags: u8, object: u32) {
     if thread.span.is_first() {
         queued_ns().into_iter().for_each(|ns| write(ns, Code::Queued, 0, 0));
     }
-    if let Some((ran_ns, left)) = thread.span.ends(now) {
+    let asked = thread.span.ends(now);
+    if let Asked::Ran(ran_ns, left) = asked {
         write(ran_ns, Code::Ran, 0, left);
         let queued_ns = if left == 0 || waited { None } else { queued_ns() };
         queued_ns.into_iter().for_each(|ns| write(ns, Code::Queued, 0, 0));
@@ -134,6 +160,13 @@ fn note(code: Code, flags: u8, object: u32) {
         thread.pen.ends();
     }
     write(now, code, flags, object);
+    if !matches!(asked, Asked::Nothing) {
+        let ticks = thread.span.begins(ticks::now());
+        // A wait is no work, whatever it was; and nothing comes behind the end.
+        if !waits && code != Code::Ends {
+            write(ticks, Code::Asked, 0, 0);
+        }
+    }
 }
 
 impl Span {
@@ -142,18 +175,31 @@ impl Span {
         self.last.load(Relaxed) == 0
     }
 
-    /// The span that began with the event before ends. If it may have been interrupted: how long
-    /// the thread ran, in nanoseconds, and how often it left the CPU of its own accord.
+    /// The span that began with the event before ends, and if nothing is asked, the next begins.
     #[inline]
-    fn ends(&self, now: u64) -> Option<(u64, u32)> {
-        let last = self.last.load(Relaxed);
+    fn ends(&self, now: u64) -> Asked {
+        let first = self.is_first();
+        let ticks = now.saturating_sub(self.began.load(Relaxed));
         self.last.store(now, Relaxed);
-        let ticks = now.saturating_sub(last);
-        if last != 0 && ticks::to_ns(ticks) < LONG_NS {
-            self.short.store(self.short.load(Relaxed).wrapping_add(ticks), Relaxed);
-            return None;
+        self.began.store(now, Relaxed);
+        if !first && ticks::to_ns(ticks) < LONG_NS {
+            self.is_short(ticks);
+            return Asked::Nothing;
         }
-        self.ask(ticks::to_ns(ticks)).filter(|_| last != 0)
+        let ran = self.ask(ticks::to_ns(ticks)).filter(|_| !first);
+        ran.map_or(Asked::Idly, |(ns, left)| Asked::Ran(ns, left))
+    }
+
+    /// The kernel has been asked, and the next span begins. Returns how many ticks that took.
+    fn begins(&self, now: u64) -> u64 {
+        let ticks = now.saturating_sub(self.last.load(Relaxed));
+        self.began.store(now, Relaxed);
+        self.is_short(ticks);
+        ticks
+    }
+
+    fn is_short(&self, ticks: u64) {
+        self.short.store(self.short.load(Relaxed).wrapping_add(ticks), Relaxed);
     }
 
     /// Asks the kernel; `None` if it doesn't say.
@@ -163,7 +209,7 @@ impl Span {
         let known_ns = self.ran_ns.swap(ran_ns, Relaxed);
         let short_ns = ticks::to_ns(self.short.swap(0, Relaxed));
         let here_ns = ran_ns.saturating_sub(known_ns).saturating_sub(short_ns);
-        if here_ns >= span_ns {
+        if here_ns.saturating_add(LEAST_OFF_NS) > span_ns {
             return None;
         }
         let left = left_cpu()?;

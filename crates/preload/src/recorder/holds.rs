@@ -14,6 +14,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 use antiphon_record::events::{Code, SHARED, TRIED as TRIED_TO};
 use antiphon_record::{Kind, RowWriter};
 
+use super::stint::Stint;
 use super::{Visit, events, process, thread_record, visit_of, writer};
 use crate::thread::{self, HELD, Slot, Thread};
 use crate::{mode, ticks};
@@ -143,6 +144,7 @@ impl Visit {
 /// may read and write its note.
 pub(crate) fn alone_at_once(lock: Noted<'_>, kind: Kind, site: usize, tried: bool) {
     let Some(writer) = writer() else { return };
+    let stint = Stint::begins();
     let process = process(writer);
     let tag = tag(process, site);
     let kept = RowWriter::from_bits(lock.note.row.load(Relaxed));
@@ -157,12 +159,14 @@ pub(crate) fn alone_at_once(lock: Noted<'_>, kind: Kind, site: usize, tried: boo
     };
     visit.acquired();
     visit.begin_alone(lock, tried);
+    stint.ends(Code::Takes);
 }
 
 /// As [`alone_at_once`], of a lock that the caller has to read: if its thread has had the same one
 /// from the same site last, at this depth, nothing has to be looked up.
 pub(crate) fn shared_at_once(lock: Noted<'_>, site: usize, tried: bool) {
     let Some(writer) = writer() else { return };
+    let stint = Stint::begins();
     let process = process(writer);
     let tag = tag(process, site);
     let thread = thread::current();
@@ -177,6 +181,7 @@ pub(crate) fn shared_at_once(lock: Noted<'_>, site: usize, tried: bool) {
     };
     visit.acquired();
     visit.begin_shared(lock, tag, tried);
+    stint.ends(Code::Takes);
 }
 
 /// Tells sites and processes apart, as far as 32 bits can. Never zero.
@@ -197,6 +202,7 @@ pub(crate) fn releases(lock: Noted<'_>) {
 
 #[inline(never)]
 fn hold_ends(lock: Noted<'_>, since: u64) {
+    let stint = Stint::begins();
     lock.note.since.store(0, Relaxed);
     let Some(row) = RowWriter::from_bits(lock.note.row.load(Relaxed)) else { return };
     if let Some(writer) = writer() {
@@ -208,10 +214,12 @@ fn hold_ends(lock: Noted<'_>, since: u64) {
     if let Some(at) = position(thread, lock.address) {
         remove(thread, at);
     }
+    stint.ends(Code::Releases);
 }
 
 /// The caller is about to release a lock that it has to read.
 pub(crate) fn releases_shared(address: usize) {
+    let stint = Stint::begins();
     let thread = thread::current();
     // As above; nor if the thread held more than it can remember.
     let Some(at) = position(thread, address) else { return };
@@ -222,6 +230,7 @@ pub(crate) fn releases_shared(address: usize) {
         events::at_row(Code::Releases, 0, row);
     }
     remove(thread, at);
+    stint.ends(Code::Releases);
 }
 
 /// Where the thread remembers that it holds that lock, the last time if it does so more than once.

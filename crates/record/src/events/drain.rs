@@ -34,8 +34,13 @@ impl Clock {
     /// Nanoseconds since the first process was ready; 0 before.
     #[must_use]
     pub fn ns(self, ticks: u64) -> u64 {
-        let since = ticks.saturating_sub(self.origin);
-        u64::try_from((u128::from(since) * u128::from(self.rate)) >> 32).unwrap_or(u64::MAX)
+        self.span_ns(ticks.saturating_sub(self.origin))
+    }
+
+    /// How many nanoseconds so many ticks are.
+    #[must_use]
+    pub fn span_ns(self, ticks: u64) -> u64 {
+        u64::try_from((u128::from(ticks) * u128::from(self.rate)) >> 32).unwrap_or(u64::MAX)
     }
 }
 
@@ -46,7 +51,7 @@ impl Recording {
     ///
     /// Those of reading the file.
     pub fn clock(&self) -> io::Result<Option<Clock>> {
-        let [rate, origin] = self.clock_words()?;
+        let [rate, origin, _] = self.clock_words()?;
         Ok((rate != 0).then_some(Clock { rate, origin }))
     }
 

@@ -3,7 +3,8 @@
 /// What a thread did, as it is noted in passing: objects are numbers of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// When, in ticks; for [`Code::Ran`] and [`Code::Queued`] nanoseconds.
+    /// When, in ticks; for [`Code::Asked`] how many; for [`Code::Ran`] and [`Code::Queued`]
+    /// nanoseconds.
     pub time: u64,
     /// What.
     pub code: Code,
@@ -51,10 +52,13 @@ pub enum Code {
     /// For how long it has wanted a CPU and had none, since it began: told as it begins, and behind
     /// [`Ran`](Self::Ran) where it left the CPU of its own accord and was in no wait that is told.
     Queued,
+    /// Since the note before, so much of the thread's time went into asking the kernel for
+    /// [`Ran`](Self::Ran) and [`Queued`](Self::Queued), told or not.
+    Asked,
 }
 
 impl Code {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 17] = [
         Self::Begins,
         Self::Ends,
         Self::Waits,
@@ -71,7 +75,12 @@ impl Code {
         Self::Ran,
         Self::Role,
         Self::Queued,
+        Self::Asked,
     ];
+
+    pub(crate) fn of(bits: u64) -> Option<Self> {
+        Self::ALL.get(usize::try_from(bits).ok()?.checked_sub(1)?).copied()
+    }
 }
 
 /// Of [`Code::Takes`]: beside others, to read.
@@ -96,8 +105,7 @@ impl Note {
     }
 
     pub(super) fn of(time: u64, word: u64) -> Option<Self> {
-        let code = usize::from(word as u8).checked_sub(1)?;
-        let code = *Code::ALL.get(code)?;
+        let code = Code::of(word & 0xff)?;
         Some(Self { time, code, flags: (word >> 8) as u8, object: (word >> 32) as u32 })
     }
 }
@@ -114,6 +122,6 @@ mod tests {
             assert_eq!(Note::of(note.time, note.word()), Some(note));
         }
         assert_eq!(Note::of(1, 0), None);
-        assert_eq!(Note::of(1, 17), None);
+        assert_eq!(Note::of(1, 18), None);
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | the time between two events, without its [`Off`](What::Off) | [`Step::Compute`] |
 //! | `Off`, blocked | [`Step::Block`]: a device or a timer is as fast on any machine |
+//! | what recording took of that time | nothing: `recorder` has how much |
 //! | `Off`, queued | nothing: it is the run queue of the machine that recorded |
 //! | from [`Waits`](What::Waits) to [`Takes`](What::Takes) | nothing: waiting, not work |
 //! | a wait on a condition that was notified | [`Step::Await`] of its [`Step::Signal`] |
@@ -15,6 +16,7 @@
 
 mod conditions;
 mod pairs;
+mod recorder;
 mod story;
 
 use std::collections::HashMap;
@@ -22,6 +24,7 @@ use std::collections::HashMap;
 use antiphon_trace::{Event, LockKind, Trace, What};
 
 use crate::step::{Step, Timed};
+use recorder::Recorder;
 
 /// A recorded program, made ready to be replayed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,6 +73,8 @@ pub struct Program {
     pub end: Option<u32>,
     /// What it does, in order.
     pub steps: Vec<Timed>,
+    /// What recording took of its time, which is in no step.
+    pub left_out_ns: u64,
 }
 
 /// What was left out of a trace to have a plan that runs.
@@ -139,6 +144,12 @@ impl Plan {
         })
     }
 
+    /// What recording took of the time of all threads, as far as that is known: it was left out.
+    #[must_use]
+    pub fn recorder_ns(&self) -> u64 {
+        self.threads.iter().fold(0, |sum, thread| sum.saturating_add(thread.left_out_ns))
+    }
+
     /// The same with all that is done while a lock is held that was taken at `site` in half the
     /// time.
     #[must_use]
@@ -170,6 +181,8 @@ struct Links {
     ends: HashMap<usize, u32>,
     /// How often each must be signalled.
     tokens: Vec<u32>,
+    /// What events took to be recorded.
+    recorder: Recorder,
 }
 
 impl Links {
@@ -180,6 +193,7 @@ impl Links {
             begins: HashMap::new(),
             ends: HashMap::new(),
             tokens: Vec::new(),
+            recorder: Recorder::new(&trace.costs),
         };
         let mut wakers: Vec<_> = conditions::wakers(trace).into_iter().collect();
         wakers.sort_unstable();

@@ -6,15 +6,37 @@ use super::{Cleaned, Links, Locks, Program, pairs};
 use crate::step::{Step, Timed};
 
 /// The steps of a thread as they come.
+#[derive(Default)]
 struct Steps {
     steps: Vec<Timed>,
     /// Until when the recording has been told.
     last_ns: u64,
+    /// Since then: how long it was away of its own accord, and how long others had its CPU.
+    off: (u64, u64),
+    /// What recording took of its time, and has still to be left out.
+    recorder_ps: u64,
+    /// What was left out.
+    left_out_ns: u64,
 }
 
 impl Steps {
     fn push(&mut self, at_ns: u64, step: Step) {
         self.steps.push(Timed { at_ns, step });
+    }
+
+    /// It works for a span of that length, but while it was away and while it was recorded.
+    fn works(&mut self, span_ns: u64) {
+        let (blocked_ns, queued_ns) = std::mem::take(&mut self.off);
+        let ran_ns = span_ns.saturating_sub(blocked_ns.saturating_add(queued_ns));
+        let left_out_ns = (self.recorder_ps / 1000).min(ran_ns);
+        self.recorder_ps -= left_out_ns * 1000;
+        self.left_out_ns += left_out_ns;
+        self.computes(ran_ns - left_out_ns);
+        self.is_away(blocked_ns.min(span_ns));
+    }
+
+    fn is_recorded(&mut self, ps: u64) {
+        self.recorder_ps = self.recorder_ps.saturating_add(ps);
     }
 
     /// It computes for that long, from what was told last.
@@ -48,27 +70,39 @@ impl Links {
         let story = &locks.trace.threads[thread];
         let events = &story.events;
         let kept = pairs::pairs(locks.trace, events, cleaned);
-        let mut steps = Steps { steps: Vec::new(), last_ns: begun_ns };
-        // Whether the event before began a wait: what comes then is no work.
+        let mut steps = Steps { steps: Vec::new(), last_ns: begun_ns, ..Steps::default() };
+        // The event before, and whether it began a wait: what comes then is no work.
+        let mut before = None;
         let mut waits = false;
         for (index, event) in events.iter().enumerate() {
             let Event { at_ns, what } = *event;
+            match what {
+                What::Off { .. } | What::Asked { .. } if waits => continue,
+                What::Off { blocked_ns, queued_ns } => {
+                    steps.off.0 = steps.off.0.saturating_add(blocked_ns);
+                    steps.off.1 = steps.off.1.saturating_add(queued_ns);
+                    continue;
+                }
+                What::Asked { ns } => {
+                    steps.is_recorded(ns.saturating_mul(1000));
+                    continue;
+                }
+                _ => {}
+            }
             let gap_ns = at_ns - steps.last_ns;
             match what {
-                What::Off { .. } if waits => {}
-                What::Off { blocked_ns, queued_ns } => {
-                    let off_ns = blocked_ns.saturating_add(queued_ns);
-                    steps.computes(gap_ns.saturating_sub(off_ns));
-                    steps.is_away(blocked_ns.min(gap_ns));
-                }
                 What::Begins if index == 0 => self.begins(thread, at_ns, &mut steps),
                 What::Takes { .. } if waits => {}
                 What::GivesUp { .. } if waits => steps.is_away(gap_ns),
                 What::Wakes { .. } | What::Joined { .. } => {
                     self.goes_on((thread, index), what, gap_ns, at_ns, &mut steps, cleaned);
                 }
-                _ => steps.computes(gap_ns),
+                _ => {
+                    steps.is_recorded(self.recorder.between(before, what));
+                    steps.works(gap_ns);
+                }
             }
+            before = Some(what);
             steps.last_ns = at_ns;
             match what {
                 What::Takes { lock, site, shared, .. } if kept[index] => {
@@ -83,11 +117,7 @@ impl Links {
             for &token in self.signals.get(&(thread, index)).into_iter().flatten() {
                 steps.push(at_ns, Step::Signal { token });
             }
-            waits = match what {
-                What::Waits { .. } | What::Sleeps { .. } | What::Joins { .. } => true,
-                What::Off { .. } => waits,
-                _ => false,
-            };
+            waits = matches!(what, What::Waits { .. } | What::Sleeps { .. } | What::Joins { .. });
         }
         let end = self.ends.get(&thread).copied();
         if let Some(token) = end {
@@ -100,6 +130,7 @@ impl Links {
             lived_ns: (events[0].at_ns, steps.last_ns),
             end,
             steps: steps.steps,
+            left_out_ns: steps.left_out_ns,
         }
     }
 
