@@ -7,7 +7,8 @@
 //! of over [`LONG_NS`], and nothing else.
 //!
 //! What the asking takes is noted too, and is no part of the span that then begins: else one
-//! question would make the next span long enough for another.
+//! question would make the next span long enough for another. Where it took so long itself that it
+//! may have been interrupted, it is part of that span, and the kernel is asked for both.
 //!
 //! Who left of its own accord waited for something, and then perhaps for a CPU: on another machine
 //! the second may be nothing. Linux counts it, in a file that takes a microsecond to read; that is
@@ -160,12 +161,13 @@ fn note(code: Code, flags: u8, object: u32) {
         thread.pen.ends();
     }
     write(now, code, flags, object);
-    if !matches!(asked, Asked::Nothing) {
-        let ticks = thread.span.begins(ticks::now());
+    if !matches!(asked, Asked::Nothing)
+        && let Some(ticks) = thread.span.begins(ticks::now())
         // A wait is no work, whatever it was; and nothing comes behind the end.
-        if !waits && code != Code::Ends {
-            write(ticks, Code::Asked, 0, 0);
-        }
+        && !waits
+        && code != Code::Ends
+    {
+        write(ticks, Code::Asked, 0, 0);
     }
 }
 
@@ -190,12 +192,17 @@ impl Span {
         ran.map_or(Asked::Idly, |(ns, left)| Asked::Ran(ns, left))
     }
 
-    /// The kernel has been asked, and the next span begins. Returns how many ticks that took.
-    fn begins(&self, now: u64) -> u64 {
+    /// The kernel has been asked, and the next span begins. Returns how many ticks that took. If it
+    /// was so long that others may have had the CPU, the span has begun before, and the kernel will
+    /// tell: `None`.
+    fn begins(&self, now: u64) -> Option<u64> {
         let ticks = now.saturating_sub(self.last.load(Relaxed));
+        if ticks::to_ns(ticks) >= LONG_NS {
+            return None;
+        }
         self.began.store(now, Relaxed);
         self.is_short(ticks);
-        ticks
+        Some(ticks)
     }
 
     fn is_short(&self, ticks: u64) {
