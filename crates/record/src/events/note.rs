@@ -53,8 +53,8 @@ pub enum Code {
     /// [`Ran`](Self::Ran) where it left the CPU of its own accord and was in no wait that is told.
     Queued,
     /// Since the note before, so much of the thread's time went into asking the kernel for
-    /// [`Ran`](Self::Ran) and [`Queued`](Self::Queued), told or not: if it was too little for others
-    /// to have had the CPU.
+    /// [`Ran`](Self::Ran) and [`Queued`](Self::Queued), told or not. Not noted if it was so much
+    /// that others may have had the CPU.
     Asked,
 }
 
