@@ -43,7 +43,7 @@ fn every_row_says_that_it_is_a_model_and_where_it_is_from() {
     let command = ["sim", "locks", "--machine", "xeon-2s", "--case", "lock2,hash", "--ms", "0.05"];
     let report = json(&[&command[..], &["--threads", "1,4", "--json"]].concat());
     has_keys(&report, &FRAME);
-    has_keys(&report["simulated"], &["machine", "hash", "seed", "ms", "arbitration"]);
+    has_keys(&report["simulated"], &["machine", "hash", "seed", "ms", "arbitration", "pages"]);
     assert!(report["sim"]["ops"].as_u64().is_some_and(|ops| ops > 1_000));
     // 13 locks, two cases, two numbers of threads.
     assert_eq!(rows(&report).len(), 52);
@@ -146,6 +146,28 @@ fn bad_arguments_are_one_line_that_says_what_would_be_right() {
     assert!(refused(&["--threads", "0"]).contains("from 1 to"));
     assert!(refused(&["--ms", "-1"]).contains("such as 5"));
     assert!(refused(&["--arbitration", "lifo"]).contains("possible values: fifo, near"));
+    assert!(refused(&["--pages", "far"]).contains("near, first-touch, interleaved or a node"));
+    assert!(refused(&["--pages", "8"]).contains("8s-192c has 8 nodes, from 0"));
+}
+
+/// Where memory is makes a difference, and the same one in each process.
+#[test]
+fn pages_have_homes_that_do_not_depend_on_the_host() {
+    let of = |pages: &str| {
+        let command = ["sim", "locks", "--ms", "0.05", "--threads", "96", "--case", "lock2"];
+        let report =
+            json(&[&command[..], &["--subject", "mcs", "--json", "--pages", pages]].concat());
+        assert_eq!(
+            (&report["simulated"]["pages"], &rows(&report)[0]["pages"]),
+            (&pages.into(), &pages.into())
+        );
+        rows(&report)[0].clone()
+    };
+    assert_eq!(of("first-touch"), of("first-touch"));
+    let traces =
+        ["near", "first-touch", "interleaved", "0"].map(|pages| of(pages)["trace"].clone());
+    let alone = |trace: &Value| traces.iter().filter(|&other| other == trace).count() == 1;
+    assert!(traces.iter().all(alone), "{traces:?}");
 }
 
 /// Parts of a table, made by several commands, are what one command makes of it.

@@ -74,7 +74,7 @@ impl World {
         }
         let me = self.me();
         let (core, now_ns) = (self.my_core(), self.now_ns);
-        let label = self.lines.label(&self.distances, address);
+        let label = self.label(address);
         let offset = (address % LINE) as u8;
         let line = self.lines.get_mut(label);
         let buffer = &mut self.threads[me].buffer;

@@ -10,8 +10,12 @@ pub(crate) struct Distances {
     between_ns: Vec<u64>,
     /// From the first core of each cluster to the farthest of its others.
     within_ns: Vec<u64>,
+    node_of_cluster: Vec<u32>,
+    /// A load on each node from the memory of each.
+    memory_ns: Vec<u64>,
     pub(crate) clusters: u32,
     pub(crate) cores: u32,
+    nodes: u32,
 }
 
 impl Distances {
@@ -28,11 +32,47 @@ impl Distances {
             farthest.unwrap_or(machine.hit_ns)
         };
         let within_ns = (0..clusters).map(within).collect();
-        Self { cluster_of, between_ns, within_ns, clusters, cores }
+        let (nodes, mut node_of_cluster) = (topology.nodes(), vec![0; clusters as usize]);
+        let mut memory_ns = vec![0; (nodes * nodes) as usize];
+        for core in 0..cores {
+            let on = topology.node_of(core);
+            node_of_cluster[topology.cache_of(core) as usize] = on;
+            for of in 0..nodes {
+                memory_ns[(on * nodes + of) as usize] = topology.memory_ns(core, of);
+            }
+        }
+        Self {
+            cluster_of,
+            between_ns,
+            within_ns,
+            node_of_cluster,
+            memory_ns,
+            clusters,
+            cores,
+            nodes,
+        }
     }
 
     pub(crate) fn cluster_of(&self, core: u32) -> u32 {
         self.cluster_of[core as usize]
+    }
+
+    pub(crate) fn node_of_cluster(&self, cluster: u32) -> u32 {
+        self.node_of_cluster[cluster as usize]
+    }
+
+    /// A load on a node from the memory of another, or its own.
+    pub(crate) fn memory_ns(&self, on: u32, of: u32) -> u64 {
+        self.memory_ns[(on * self.nodes + of) as usize]
+    }
+
+    /// How much longer a line takes from one node to another if it is asked for at its home. A way
+    /// there and back is what memory takes longer there than near.
+    pub(crate) fn detour_ns(&self, from: u32, to: u32, home: u32) -> u64 {
+        let there_and_back_ns =
+            |one, other| self.memory_ns(one, other).saturating_sub(self.memory_ns(one, one));
+        let by_home_ns = there_and_back_ns(to, home) + there_and_back_ns(home, from);
+        by_home_ns.saturating_sub(there_and_back_ns(to, from)) / 2
     }
 
     /// What a line takes from one cluster to another.

@@ -37,6 +37,7 @@ mod atomic;
 mod balance;
 mod buffer;
 mod contention;
+mod costs;
 mod distance;
 mod events;
 mod interrupt;
@@ -48,6 +49,7 @@ mod model;
 mod nodes;
 mod os;
 mod outcome;
+mod pages;
 mod platform;
 mod random;
 mod requests;
@@ -68,7 +70,7 @@ pub use machine::{
     BadShape, CPUS, Class, Description, Idle, Interrupt, Kind, Known, Level, Machine, Number,
     PRESETS, Topology, Unit, Wrong, known,
 };
-pub use model::{Arbitration, Memory, Model};
+pub use model::{Arbitration, Memory, Model, Placement};
 pub use outcome::{Counts, Outcome, Stuck, Wait, WaitsOn, Why, jain};
 pub use platform::Sim;
 pub use simulation::Simulation;

@@ -28,9 +28,8 @@
 
 use std::collections::VecDeque;
 
-use crate::Machine;
+use crate::costs::{Costs, hit_ns};
 use crate::distance::Distances;
-use crate::links::Links;
 use crate::random::Random;
 use crate::shadow::Shadow;
 use crate::sharers::Sharers;
@@ -95,17 +94,10 @@ pub(crate) enum Served {
     Alone(u64),
 }
 
-/// What prices depend on, beside the line.
-pub(crate) struct Costs<'a> {
-    pub(crate) machine: &'a Machine,
-    pub(crate) distances: &'a Distances,
-    pub(crate) links: &'a mut Links,
-    pub(crate) random: &'a mut Random,
-    pub(crate) now_ns: u64,
-}
-
 /// One line.
 pub(crate) struct Line {
+    /// The node whose memory has it; `None`: that of whoever reads it.
+    home: Option<u32>,
     /// The core that may write it, and is then the only sharer.
     owner: Option<u32>,
     sharers: Sharers,
@@ -129,8 +121,9 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub(crate) fn new(distances: &Distances) -> Self {
+    pub(crate) fn new(distances: &Distances, home: Option<u32>) -> Self {
         Self {
+            home,
             owner: None,
             sharers: Sharers::new(distances),
             served: None,
@@ -194,12 +187,12 @@ impl Line {
     fn begin_read(&mut self, request: Request, costs: &mut Costs<'_>) -> (Served, Source) {
         let now_ns = costs.now_ns;
         if let Some(owner) = self.owner {
-            let (begin_ns, cost_ns, source) = costs.between_cores(owner, request.core);
+            let (begin_ns, cost_ns, source) = costs.between_cores(owner, request.core, self.home);
             return self.alone(costs.random, request, begin_ns, begin_ns + cost_ns, source);
         }
         if self.sharers.is_empty() {
-            let done_ns = now_ns + costs.machine.memory_ns(request.core);
-            return self.alone(costs.random, request, now_ns, done_ns, Source::Memory);
+            let (begin_ns, cost_ns) = costs.memory_way(request.core, self.home, now_ns);
+            return self.alone(costs.random, request, begin_ns, begin_ns + cost_ns, Source::Memory);
         }
         let cluster = costs.distances.cluster_of(request.core);
         let port_ns = &mut self.ports_ns[cluster as usize];
@@ -210,11 +203,11 @@ impl Line {
         } else {
             // From the nearest copy, by way of the line's home.
             let elsewhere = self.sharers.elsewhere(cluster);
-            let nearest = elsewhere.min_by_key(|&from| costs.distances.between_ns(from, cluster));
+            let nearest = elsewhere.min_by_key(|&from| costs.way_ns(from, cluster, self.home));
             let nearest = nearest.expect("there are copies, and none is here");
             let begin_ns = now_ns.max(self.home_ns);
             self.home_ns = begin_ns + costs.machine.occupancy_ns;
-            let (begin_ns, cost_ns, source) = costs.between(nearest, cluster, begin_ns);
+            let (begin_ns, cost_ns, source) = costs.between(nearest, cluster, self.home, begin_ns);
             *port_ns = begin_ns + cost_ns;
             (*port_ns, source)
         };
@@ -227,12 +220,12 @@ impl Line {
         let core = request.core;
         let begin_ns = costs.now_ns.max(self.reads_until_ns).max(self.home_ns);
         if let Some(owner) = self.owner {
-            let (begin_ns, cost_ns, source) = costs.between_cores(owner, core);
+            let (begin_ns, cost_ns, source) = costs.between_cores(owner, core, self.home);
             return self.alone(costs.random, request, begin_ns, begin_ns + cost_ns, source);
         }
         if self.sharers.is_empty() {
-            let done_ns =
-                begin_ns + costs.machine.memory_ns(core) + hit_ns(costs.machine, request.kind);
+            let (begin_ns, cost_ns) = costs.memory_way(core, self.home, begin_ns);
+            let done_ns = begin_ns + cost_ns + hit_ns(costs.machine, request.kind);
             return self.alone(costs.random, request, begin_ns, done_ns, Source::Memory);
         }
         let cluster = costs.distances.cluster_of(core);
@@ -241,14 +234,14 @@ impl Line {
         let mut clusters = 0;
         for from in self.sharers.elsewhere(cluster) {
             clusters += 1;
-            farthest = farthest.max(Some((costs.distances.between_ns(from, cluster), from)));
+            farthest = farthest.max(Some((costs.way_ns(from, cluster, self.home), from)));
         }
         let Some((_, farthest)) = farthest else {
             let cost_ns = costs.distances.within_ns(cluster);
             let done_ns = begin_ns + cost_ns.max(costs.machine.shared_write_ns);
             return self.alone(costs.random, request, begin_ns, done_ns, Source::Local);
         };
-        let (begin_ns, cost_ns, source) = costs.between(farthest, cluster, begin_ns);
+        let (begin_ns, cost_ns, source) = costs.between(farthest, cluster, self.home, begin_ns);
         let further_ns = (clusters - 1) * costs.machine.invalidate_ns;
         let cost_ns = (cost_ns + further_ns).max(costs.machine.shared_write_ns);
         self.alone(costs.random, request, begin_ns, begin_ns + cost_ns, source)
@@ -269,41 +262,5 @@ impl Line {
             self.sharers.leave(distances, request.core);
         }
         request
-    }
-}
-
-/// What an access takes that finds its line.
-pub(crate) const fn hit_ns(machine: &Machine, kind: Kind) -> u64 {
-    match kind {
-        Kind::ReadModifyWrite => machine.rmw_ns,
-        Kind::Load | Kind::Store => machine.hit_ns,
-    }
-}
-
-impl Costs<'_> {
-    /// A read of a line that the cluster's cache has, or else another of its cores.
-    fn near_ns(&self, cluster: u32) -> u64 {
-        match self.machine.topology.cache_ns() {
-            Some(cache_ns) if self.machine.topology.inclusive() => cache_ns,
-            _ => self.distances.within_ns(cluster),
-        }
-    }
-
-    /// When a line leaves one core for another, how long that takes, and how far it is.
-    fn between_cores(&mut self, from: u32, to: u32) -> (u64, u64, Source) {
-        let (one, other) = (self.distances.cluster_of(from), self.distances.cluster_of(to));
-        if one == other {
-            let cost_ns = self.machine.transfer_ns(from, to);
-            return (self.now_ns, cost_ns, Source::Local);
-        }
-        self.between(one, other, self.now_ns)
-    }
-
-    fn between(&mut self, from: u32, to: u32, begin_ns: u64) -> (u64, u64, Source) {
-        let cost_ns = self.distances.between_ns(from, to);
-        match self.links.pass(from, to, begin_ns) {
-            Some(begin_ns) => (begin_ns, cost_ns, Source::Remote),
-            None => (begin_ns, cost_ns, Source::Local),
-        }
     }
 }

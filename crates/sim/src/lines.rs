@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::distance::Distances;
 use crate::line::{LINE, Line, LineId};
 
 /// Lines by label, and their labels by host address.
@@ -16,12 +15,12 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// The line of a host address, labelled now if this is its first touch.
-    pub(crate) fn label(&mut self, distances: &Distances, address: usize) -> LineId {
+    /// The line of a host address, labelled and made now if this is its first touch.
+    pub(crate) fn label(&mut self, address: usize, make: impl FnOnce(LineId) -> Line) -> LineId {
         let fresh = LineId(self.lines.len() as u32);
         let label = *self.labels.entry(address / LINE).or_insert(fresh);
         if label == fresh {
-            self.lines.push(Line::new(distances));
+            self.lines.push(make(fresh));
         }
         label
     }

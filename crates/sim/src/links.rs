@@ -6,27 +6,20 @@ use crate::Machine;
 pub(crate) struct Links {
     /// By node of departure, then of arrival.
     free_ns: Vec<u64>,
-    node_of_cluster: Vec<u32>,
     nodes: u32,
     line_ns: u64,
 }
 
 impl Links {
     pub(crate) fn new(machine: &Machine) -> Self {
-        let Machine { topology, .. } = machine;
-        let mut node_of_cluster = vec![0; topology.caches() as usize];
-        for core in 0..topology.cpus() {
-            node_of_cluster[topology.cache_of(core) as usize] = topology.node_of(core);
-        }
-        let nodes = topology.nodes();
+        let nodes = machine.topology.nodes();
         let free_ns = vec![0; (nodes * nodes) as usize];
-        Self { free_ns, node_of_cluster, nodes, line_ns: machine.occupancy_ns }
+        Self { free_ns, nodes, line_ns: machine.occupancy_ns }
     }
 
-    /// Sends a line from a cluster to another, not before `begin_ns`; returns when it leaves.
+    /// Sends a line from a node to another, not before `begin_ns`; returns when it leaves.
     /// `None`: it stays on its node, which has room for many at a time.
     pub(crate) fn pass(&mut self, from: u32, to: u32, begin_ns: u64) -> Option<u64> {
-        let [from, to] = [from, to].map(|cluster| self.node_of_cluster[cluster as usize]);
         if from == to {
             return None;
         }

@@ -36,6 +36,23 @@ impl Arbitration {
     pub const UNBOUNDED: Self = Self::Nearest { bypass: u32::MAX };
 }
 
+/// Which node's memory a page is in: the home of its lines. A line that no cache has comes from
+/// there, and one that goes from one last cache to another is asked for there, which is a detour if
+/// the home is neither where the line is nor where it goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// Of whoever asks: memory is always near, and nothing goes a detour. What published costs of a
+    /// line say, whose home is where one of the two is.
+    #[default]
+    Near,
+    /// Of who touches it first, as Linux does if nothing else is asked for.
+    FirstTouch,
+    /// Of one node after the other (`numactl --interleave=all`).
+    Interleaved,
+    /// Of that node, all of them (`numactl --membind`).
+    On(u32),
+}
+
 /// The assumptions of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Model {
@@ -43,6 +60,8 @@ pub struct Model {
     pub memory: Memory,
     /// Who has a contended line next.
     pub arbitration: Arbitration,
+    /// Where memory is.
+    pub placement: Placement,
     /// Whether the scheduler moves threads that were not put on a core to cores that are idle. If
     /// not, all stay where they are, as benchmarks pin their threads.
     pub balance: bool,

@@ -1,8 +1,9 @@
 //! Requests for lines: begun, queued, picked and ended, in simulated time.
 
 use crate::Arbitration;
+use crate::costs::{Costs, hit_ns};
 use crate::events::Event;
-use crate::line::{By, Costs, Kind, LineId, Request, Served, Source, hit_ns};
+use crate::line::{By, Kind, LineId, Request, Served, Source};
 use crate::random::Random;
 use crate::world::World;
 

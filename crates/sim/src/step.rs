@@ -64,7 +64,7 @@ impl World {
             return Arrival::Later;
         }
         let (me, core) = (self.me(), self.my_core());
-        let label = self.lines.label(&self.distances, address);
+        let label = self.label(address);
         if kind == Kind::ReadModifyWrite {
             self.count_atomic();
         }
@@ -137,7 +137,7 @@ impl World {
         let (me, core) = (self.me(), self.my_core());
         self.threads[me].touch = Touch { left: 0, until_ns: self.now_ns };
         for line in lines {
-            let label = self.lines.label(&self.distances, line * LINE);
+            let label = self.label(line * LINE);
             labels.push(label);
             let issued = self.request(label, core, kind, By::Touch(me as u32));
             let touch = &mut self.threads[me].touch;

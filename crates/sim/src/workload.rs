@@ -138,7 +138,7 @@ pub fn note() {
 /// Names the line of `data` in reports of a simulation that is stuck.
 pub fn name_line<T: ?Sized>(data: &T, name: &'static str) {
     with(|world| {
-        let label = world.lines.label(&world.distances, std::ptr::from_ref(data).addr());
+        let label = world.label(std::ptr::from_ref(data).addr());
         world.lines.set_name(label, name);
     });
 }

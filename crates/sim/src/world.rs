@@ -19,12 +19,13 @@ use corosensei::Yielder;
 use crate::buffer::Fence;
 use crate::distance::Distances;
 use crate::events::{Event, Events};
-use crate::line::{Kind, LineId};
+use crate::line::{Kind, Line, LineId};
 use crate::lines::{AddressHasher, Lines};
 use crate::links::Links;
 use crate::nodes::{Nodes, Process};
 use crate::os::{Core, Thread};
 use crate::outcome::Counts;
+use crate::pages::Pages;
 use crate::random::{Random, mix};
 use crate::{Arbitration, Machine, Memory, Model, OwnLine, Owns, Sim};
 
@@ -47,6 +48,7 @@ pub(crate) struct World {
     pub(crate) end_ns: u64,
     pub(crate) events: Events,
     pub(crate) lines: Lines,
+    pages: Pages,
     pub(crate) threads: Vec<Thread>,
     pub(crate) cores: Vec<Core>,
     /// The thread whose coroutine runs now.
@@ -81,6 +83,7 @@ impl World {
     ) -> Self {
         let cores = (0..machine.cores()).map(|_| Core::default()).collect();
         let (distances, links) = (Distances::new(&machine), Links::new(&machine));
+        let pages = Pages::new(model.placement, machine.topology.nodes());
         Self {
             machine,
             memory: model.memory,
@@ -93,6 +96,7 @@ impl World {
             end_ns: limit_ns.saturating_add(grace_ns),
             events: Events::default(),
             lines: Lines::default(),
+            pages,
             threads: Vec::new(),
             cores,
             running: None,
@@ -122,6 +126,15 @@ impl World {
     /// The core of the thread that runs now.
     pub(crate) fn my_core(&self) -> u32 {
         self.threads[self.me()].core
+    }
+
+    /// The line of a host address; it has a home from its first touch on.
+    pub(crate) fn label(&mut self, address: usize) -> LineId {
+        let Self { lines, pages, distances, machine, threads, running, .. } = self;
+        lines.label(address, |label| {
+            let core = running.map_or(0, |thread| threads[thread].core);
+            Line::new(distances, pages.home(label, machine.socket_of(core)))
+        })
     }
 
     /// Moves the running thread to `at_ns` if neither an event nor the end comes before. If one

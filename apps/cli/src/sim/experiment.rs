@@ -1,11 +1,13 @@
 //! One row: a lock, in a case, with so many threads.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::rc::Rc;
+use std::str::FromStr;
 
 use antiphon_record::Histogram;
 use antiphon_replay::locks::SimLock;
-use antiphon_sim::{Machine, Model, Outcome, Simulation, Stuck, finished};
+use antiphon_sim::{Machine, Model, Outcome, Placement, Simulation, Stuck, finished};
 use antiphon_trace::Event;
 use clap::ValueEnum;
 
@@ -30,13 +32,41 @@ impl Arbitration {
         }
     }
 
-    /// The usual assumptions, with this one.
-    fn model(self) -> Model {
-        let arbitration = match self {
+    fn of_model(self) -> antiphon_sim::Arbitration {
+        match self {
             Self::Fifo => antiphon_sim::Arbitration::Fifo,
             Self::Near => antiphon_sim::Arbitration::NEAREST,
-        };
-        Model { arbitration, ..Model::default() }
+        }
+    }
+}
+
+/// Where memory is: `near`, `first-touch`, `interleaved`, or the number of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pages(pub Placement);
+
+impl FromStr for Pages {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(Self(match text {
+            "near" => Placement::Near,
+            "first-touch" => Placement::FirstTouch,
+            "interleaved" => Placement::Interleaved,
+            _ => Placement::On(text.parse().map_err(|_| {
+                format!("'{text}' is not near, first-touch, interleaved or a node, such as 0")
+            })?),
+        }))
+    }
+}
+
+impl fmt::Display for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Placement::Near => f.write_str("near"),
+            Placement::FirstTouch => f.write_str("first-touch"),
+            Placement::Interleaved => f.write_str("interleaved"),
+            Placement::On(node) => write!(f, "{node}"),
+        }
     }
 }
 
@@ -45,10 +75,19 @@ impl Arbitration {
 pub struct Setting {
     pub machine: Machine,
     pub arbitration: Arbitration,
+    pub pages: Pages,
     pub seed: u64,
     pub limit_ns: u64,
     /// Whether what threads do is written down event by event.
     pub records: bool,
+}
+
+impl Setting {
+    /// The usual assumptions, with these.
+    fn model(&self) -> Model {
+        let (arbitration, placement) = (self.arbitration.of_model(), self.pages.0);
+        Model { arbitration, placement, ..Model::default() }
+    }
 }
 
 /// How long threads may go on behind the limit, in simulated nanoseconds: a queue of spinners that
@@ -101,7 +140,7 @@ pub fn carry_out(
     let site = Rc::new(Site::new(subject, locks, cpus, setting.limit_ns, recorded));
     let (shared, operation) = (Rc::clone(&site), case.operation);
     let outcome = Simulation::new(machine, setting.seed)
-        .model(setting.arbitration.model())
+        .model(setting.model())
         .grace_ns(GRACE_NS)
         .threads(threads, move |number| {
             let hand = Hand::new(shared, number);
@@ -168,6 +207,16 @@ mod tests {
         assert_eq!(busier_half(&[0, 9, 0, 1]), Some(1.0));
         assert_eq!(busier_half(&[1, 2, 3, 4]), Some(0.7));
         assert_eq!((busier_half(&[5]), busier_half(&[0, 0])), (None, None));
+    }
+
+    #[test]
+    fn pages_are_read_as_they_are_written() {
+        for text in ["near", "first-touch", "interleaved", "7"] {
+            assert_eq!(text.parse::<Pages>().map(|pages| pages.to_string()), Ok(text.to_owned()));
+        }
+        for text in ["", "far", "-1", "1.5", "4294967296"] {
+            assert!(text.parse::<Pages>().is_err_and(|what| what.contains("first-touch")));
+        }
     }
 
     #[test]

@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use antiphon_replay::locks::{LOCKS, SimLock};
+use antiphon_sim::Placement;
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::cases::{self, Case};
-use super::experiment::{Arbitration, Setting};
+use super::experiment::{Arbitration, Pages, Setting};
 use super::search::{self, VARIANTS};
 use super::shard::{self, Shard};
 use super::sweep::{self, Cell};
@@ -57,6 +58,9 @@ pub struct Arguments {
     /// In which order requests for a contended line are served
     #[arg(long, value_name = "A", value_enum, default_value = "fifo")]
     arbitration: Arbitration,
+    /// Whose memory lines are in: near (always the reader's), first-touch, interleaved, or a node
+    #[arg(long, value_name = "P", default_value = "near")]
+    pages: Pages,
     /// Locks with other parameters than they come with; who is not beaten in work, fairness and
     /// wakes together is marked
     #[arg(long, conflicts_with = "subject")]
@@ -73,7 +77,7 @@ pub struct Arguments {
         value_name = "FILE",
         num_args = 1..,
         conflicts_with_all = ["machine", "threads", "subject", "case", "seed", "seeds", "ms",
-            "arbitration", "shard"]
+            "arbitration", "pages", "shard"]
     )]
     merge: Vec<PathBuf>,
     /// Write what each thread does in one row to a timeline, for Perfetto or Chrome: so name one
@@ -135,12 +139,20 @@ pub fn run(family: Family, arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn simulate(family: Family, arguments: &Arguments) -> Result<Value, Failure> {
     let described = find::machine(&arguments.machine)?.described;
     let limit_ns = limit_ns(arguments.ms)?;
-    let Arguments { seed, seeds, arbitration, .. } = *arguments;
+    let Arguments { seed, seeds, arbitration, pages, .. } = *arguments;
     if seeds == 0 {
         return Err(Failure::arguments("--seeds takes a number from 1, such as 3"));
     }
+    let nodes = described.machine.topology.nodes();
+    if let Pages(Placement::On(node)) = pages
+        && node >= nodes
+    {
+        let what = format!("--pages {node}: {} has {nodes} nodes, from 0", arguments.machine);
+        return Err(Failure::arguments(what));
+    }
     let records = arguments.trace.is_some();
-    let setting = Setting { machine: described.machine, arbitration, seed, limit_ns, records };
+    let setting =
+        Setting { machine: described.machine, arbitration, pages, seed, limit_ns, records };
     let mut cells = cells(family, arguments, &setting)?;
     if let Some(shard) = arguments.shard {
         let mut places = 0..;
@@ -171,6 +183,7 @@ fn simulate(family: Family, arguments: &Arguments) -> Result<Value, Failure> {
         "simulated": {
             "machine": setting.machine.name, "hash": format!("{:016x}", described.hash),
             "seed": seed, "seeds": seeds, "ms": arguments.ms, "arbitration": arbitration.name(),
+            "pages": pages.to_string(),
         },
         "rows": rows, "sim": { "ops": operations },
         "published": published::rows(&setting.machine.name, &rows),
@@ -184,10 +197,11 @@ fn heading(simulated: &Value) -> String {
         _ => format!("seed {}", text("seed")),
     };
     format!(
-        "Simulated (a model, not a measurement): {}, {} ms, {seeds}, arbitration {}",
+        "Simulated (a model, not a measurement): {}, {} ms, {seeds}, arbitration {}, pages {}",
         text("machine"),
         text("ms"),
-        text("arbitration")
+        text("arbitration"),
+        text("pages")
     )
 }
 

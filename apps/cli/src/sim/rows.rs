@@ -29,7 +29,8 @@ fn object(setting: &Setting, row: &Row) -> Value {
     let Cell { subject, case, threads, seed } = row.cell;
     let mut object = json!({
         "model": true, "machine": setting.machine.name,
-        "arbitration": setting.arbitration.name(), "seed": seed,
+        "arbitration": setting.arbitration.name(), "pages": setting.pages.to_string(),
+        "seed": seed,
         "subject": subject.name, "case": case.name, "threads": threads,
     });
     let figures = match &row.measured {

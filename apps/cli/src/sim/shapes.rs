@@ -2,11 +2,11 @@
 //! come out as they are documented. All figures are simulated; `docs/simulator.md` has them whole.
 
 use antiphon_replay::locks::{LOCKS, SimLock};
-use antiphon_sim::Machine;
+use antiphon_sim::{Machine, Placement};
 
 use super::cases;
 use super::experiment::{
-    self, Arbitration, Arbitration::Fifo, Arbitration::Near, Measured, Setting,
+    self, Arbitration, Arbitration::Fifo, Arbitration::Near, Measured, Pages, Setting,
 };
 use super::memory::{self, Counted};
 
@@ -18,7 +18,8 @@ fn measured(setting: &Setting, subject: &str, case: &str, threads: usize) -> Mea
 }
 
 fn setting(machine: Machine, limit_ns: u64) -> Setting {
-    Setting { machine, arbitration: Fifo, seed: 1, limit_ns, records: false }
+    let pages = Pages(Placement::Near);
+    Setting { machine, arbitration: Fifo, pages, seed: 1, limit_ns, records: false }
 }
 
 /// Two sockets of two CPUs and three threads on each of these: they meet at every lock, and are

@@ -9,6 +9,7 @@ mod interconnect;
 mod locks;
 mod machines;
 mod pace;
+mod pages;
 mod parking;
 mod scheduling;
 mod stuck;

@@ -1,0 +1,49 @@
+//! Where memory is: which node has a page, and is the home of its lines.
+//!
+//! A page is 64 lines in the order in which the simulation first touches them. The host's pages
+//! would not do: which data share one depends on the host's allocator, and is different in each
+//! process.
+
+use crate::Placement;
+use crate::line::LineId;
+
+/// Lines of a page of 4 KiB.
+const LINES: u32 = 64;
+
+/// The homes of pages.
+pub(crate) struct Pages {
+    placement: Placement,
+    nodes: u32,
+    /// Of each page that was touched.
+    homes: Vec<u32>,
+}
+
+impl Pages {
+    /// # Panics
+    ///
+    /// If all pages are on a node that is not there.
+    pub(crate) fn new(placement: Placement, nodes: u32) -> Self {
+        if let Placement::On(node) = placement {
+            assert!(node < nodes, "no node {node}: there are {nodes}, from 0");
+        }
+        Self { placement, nodes, homes: Vec::new() }
+    }
+
+    /// The home of a line that is labelled now; `toucher` is the node of who touches it. `None`:
+    /// always the node of who reads it.
+    pub(crate) fn home(&mut self, line: LineId, toucher: u32) -> Option<u32> {
+        let page = line.0 / LINES;
+        match self.placement {
+            Placement::Near => None,
+            Placement::On(node) => Some(node),
+            Placement::Interleaved => Some(page % self.nodes),
+            Placement::FirstTouch => {
+                // Lines are labelled one by one, so a page that is not there is the next.
+                if page as usize == self.homes.len() {
+                    self.homes.push(toucher);
+                }
+                Some(self.homes[page as usize])
+            }
+        }
+    }
+}
