@@ -130,6 +130,13 @@ pub trait Platform: Sized + 'static {
     /// Nanoseconds of `clock`.
     fn now(clock: Clock) -> u64;
 
+    /// The counter of the CPU that the caller runs on. All CPUs count at one rate, in a unit of the
+    /// platform's, and without an access to memory that others share. Their counters may differ by
+    /// a constant, so what is read later, on another CPU, may be less.
+    fn counter() -> u64 {
+        Self::now(Clock::Monotonic)
+    }
+
     /// A memory fence. `SeqCst` here is the only sequentially consistent operation of the seam.
     fn fence(order: Ordering);
 

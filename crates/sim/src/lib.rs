@@ -36,6 +36,7 @@ mod aside;
 mod atomic;
 mod balance;
 mod buffer;
+mod clocks;
 mod contention;
 mod costs;
 mod distance;

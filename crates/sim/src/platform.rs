@@ -164,6 +164,13 @@ impl Platform for Sim {
         }
     }
 
+    /// In nanoseconds of simulated time; each node's counters are ahead by
+    /// [`clock_offsets_ns`](crate::Machine::clock_offsets_ns).
+    fn counter() -> u64 {
+        step(|world| world.machine.clock_ns);
+        with(|world| world.clocks.read_ns(world.machine.socket_of(world.my_core()), world.now_ns))
+    }
+
     fn fence(order: Ordering) {
         if order == Ordering::SeqCst && simulated() {
             drain();

@@ -17,6 +17,7 @@ use antiphon_platform::Local;
 use corosensei::Yielder;
 
 use crate::buffer::Fence;
+use crate::clocks::Clocks;
 use crate::distance::Distances;
 use crate::events::{Event, Events};
 use crate::line::{Kind, Line, LineId};
@@ -49,6 +50,7 @@ pub(crate) struct World {
     pub(crate) events: Events,
     pub(crate) lines: Lines,
     pages: Pages,
+    pub(crate) clocks: Clocks,
     pub(crate) threads: Vec<Thread>,
     pub(crate) cores: Vec<Core>,
     /// The thread whose coroutine runs now.
@@ -84,6 +86,7 @@ impl World {
         let cores = (0..machine.cores()).map(|_| Core::default()).collect();
         let (distances, links) = (Distances::new(&machine), Links::new(&machine));
         let pages = Pages::new(model.placement, machine.topology.nodes());
+        let clocks = Clocks::new(&machine, seed);
         Self {
             machine,
             memory: model.memory,
@@ -97,6 +100,7 @@ impl World {
             events: Events::default(),
             lines: Lines::default(),
             pages,
+            clocks,
             threads: Vec::new(),
             cores,
             running: None,

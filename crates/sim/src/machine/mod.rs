@@ -58,10 +58,14 @@ pub struct Machine {
     pub heavy_fence_ns_per_cpu: u64,
     /// An interrupt that one CPU sends to another.
     pub interrupt: Interrupt,
-    /// Reading the clock.
+    /// Reading the clock, or the counter of a CPU.
     pub clock_ns: u64,
-    /// The clocks of two nodes differ by that much at most.
+    /// The counters of two nodes differ by that much at most.
     pub clock_offset_ns: u64,
+    /// How far each node's counters are ahead; empty: any, by the simulation's seed.
+    pub clock_offsets_ns: Vec<u64>,
+    /// Counters are multiples of that. 0: as 1.
+    pub clock_tick_ns: u64,
     /// How deep an idle CPU sleeps, the longest idle last.
     pub idle: Vec<Idle>,
     /// How long a thread keeps its core while others want it.
@@ -144,7 +148,7 @@ impl Machine {
     #[must_use]
     pub fn nested(self, sizes: &[(&str, u32)]) -> Self {
         let topology = self.topology.nested(sizes);
-        Self { topology, ..self }
+        Self { topology, clock_offsets_ns: vec![], ..self }
     }
 
     /// The same machine without random delays of the system, and in whole nanoseconds: for tests of

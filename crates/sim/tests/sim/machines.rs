@@ -203,6 +203,25 @@ fn what_is_wrong_is_said_with_its_line_and_what_would_be_right() {
 }
 
 #[test]
+fn offsets_of_counters_are_one_a_node_and_within_their_bound() {
+    let offset = "offset = { ns = 0, estimated = \"of clocks\" }";
+    let check = |listed: &str, words: &str| {
+        let (line, what) = wrong(offset, &format!("{offset}\n{listed}"));
+        assert!(line.starts_with("offsets") || line.starts_with("tick"), "{line}");
+        assert!(what.contains(words), "{listed}: {what}");
+    };
+    check("offsets = [{ ns = 5, measured = \"x\" }]", "clock.offsets has 1 numbers, and needs 2");
+    check("offsets = []", "clock.offsets has 0 numbers, and needs 2: one a node");
+    check(
+        "offsets = [{ ns = 9, measured = \"x\" }, { ns = 4, measured = \"x\" }]",
+        "up to 5 ns apart: clock.offset says 0 at most",
+    );
+    check("offsets = { ns = 9, measured = \"x\" }", "clock.offsets is an array");
+    check("offsets = [1, 2]", "clock.offsets[0] is a number with its source");
+    check("tick = { ns = 0, measured = \"x\" }", "clock.tick takes no time");
+}
+
+#[test]
 fn a_shape_that_does_not_fit_is_refused() {
     let check = |from: &str, to: &str, words: &str| {
         let (_, what) = wrong(from, to);

@@ -3,6 +3,7 @@
 mod arbitration;
 mod balance;
 mod buffers;
+mod clocks;
 mod costs;
 mod determinism;
 mod interconnect;

@@ -102,6 +102,7 @@ impl Reader {
         let mut clock = file.required("clock")?.table()?;
         let mut interrupt = file.required("interrupt")?.table()?;
         let mut os = file.required("os")?.table()?;
+        let (clock_offset_ns, clock_offsets_ns) = self.offsets(&mut clock, topology.nodes())?;
         let (hit_ns, hit_rest_ps) = self.time_and_rest(core.required("load")?)?;
         let (rmw_ns, rmw_rest_ps) = self.time_and_rest(core.required("atomic")?)?;
         let machine = Machine {
@@ -117,7 +118,9 @@ impl Reader {
             occupancy_ns: self.time_or_none(line.required("occupancy")?)?,
             shared_write_ns: self.time_or_nothing(line.optional("shared_write"))?,
             clock_ns: self.time(clock.required("read")?)?,
-            clock_offset_ns: self.time_or_none(clock.required("offset")?)?,
+            clock_offset_ns,
+            clock_offsets_ns,
+            clock_tick_ns: self.time_or_nothing(clock.optional("tick"))?,
             interrupt: Interrupt {
                 send_ns: self.time(interrupt.required("send")?)?,
                 deliver_ns: self.time(interrupt.required("deliver")?)?,
@@ -148,6 +151,30 @@ impl Reader {
         let ns = self.time(value)?;
         let exact_ns = self.numbers.last().map_or(ns as f64, |number| number.value);
         Ok((ns, ((exact_ns - ns as f64) * 1e3).round() as i64))
+    }
+
+    /// How far the counters of nodes are apart at most, and by how much each is ahead, if the file
+    /// says so.
+    fn offsets(&mut self, clock: &mut Table<'_>, nodes: u32) -> Result<(u64, Vec<u64>), Wrong> {
+        let most_ns = self.time_or_none(clock.required("offset")?)?;
+        let Some(listed) = clock.optional("offsets") else { return Ok((most_ns, Vec::new())) };
+        let place = listed.place;
+        let offsets_ns = listed.array()?.into_iter().map(|value| self.time_or_none(value));
+        let offsets_ns = offsets_ns.collect::<Result<Vec<_>, _>>()?;
+        if offsets_ns.len() != nodes as usize {
+            let found = offsets_ns.len();
+            let what = format!("clock.offsets has {found} numbers, and needs {nodes}: one a node");
+            return Err(place.wrong(what));
+        }
+        let (least, last) = (offsets_ns.iter().min(), offsets_ns.iter().max());
+        let apart_ns = last.zip(least).map_or(0, |(last, least)| last - least);
+        if apart_ns > most_ns {
+            let what = format!(
+                "clock.offsets are up to {apart_ns} ns apart: clock.offset says {most_ns} at most"
+            );
+            return Err(place.wrong(what));
+        }
+        Ok((most_ns, offsets_ns))
     }
 
     /// What need not be said is 0 then.
