@@ -1,5 +1,16 @@
-//! Interrupts take time from whoever runs.
+//! Interrupts between CPUs.
+//!
+//! ```text
+//!   sender:    send │ goes on
+//!                    └── deliver, by distance ──┐
+//!   receiver:                      whatever runs │ handle │ goes on
+//! ```
+//!
+//! Heavy fences interrupt all that run, for a price of their own. A wake sends one to the CPU of
+//! the woken thread, if the machine says that its wakes do ([`Wakes`]); an idle CPU then leaves its
+//! idle state besides, as for any wake.
 
+use crate::Wakes;
 use crate::os::State;
 use crate::world::World;
 
@@ -14,7 +25,38 @@ impl World {
                 self.steal(thread, self.machine.interrupt.handle_ns);
             }
         }
+        self.counts.interrupts += interrupted;
         interrupted
+    }
+
+    /// What the running thread pays to interrupt another's CPU in order to wake it, and when that
+    /// has been handled there, from now. `None`: it need not.
+    pub(crate) fn interrupt_to_wake(&mut self, thread: usize) -> Option<(u64, u64)> {
+        let (mine, core) = (self.my_core(), self.threads[thread].core);
+        let sends = match self.machine.interrupt.wakes {
+            Wakes::Contained => false,
+            Wakes::Busy => self.cores[core as usize].current.is_some(),
+            Wakes::All => true,
+        };
+        if !sends || core == mine {
+            return None;
+        }
+        self.counts.interrupts += 1;
+        self.threads[thread].interrupts = true;
+        let interrupt = self.machine.interrupt;
+        let arrives_ns = interrupt.send_ns + self.machine.deliver_ns(mine, core);
+        Some((interrupt.send_ns, arrives_ns + interrupt.handle_ns))
+    }
+
+    /// A thread comes to its core; the interrupt that woke it, if there was one, has taken time
+    /// from whoever runs there.
+    pub(crate) fn was_interrupted(&mut self, thread: usize) {
+        if std::mem::take(&mut self.threads[thread].interrupts) {
+            let core = self.threads[thread].core as usize;
+            if let Some(current) = self.cores[core].current {
+                self.steal(current, self.machine.interrupt.handle_ns);
+            }
+        }
     }
 
     /// Takes time from a thread that has its core: at once from one that computes, and after its

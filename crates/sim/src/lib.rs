@@ -69,7 +69,7 @@ pub use atomic::{SimU8, SimU16, SimU32, SimU64};
 pub use contention::{Contention, Pace, Use, contend};
 pub use machine::{
     BadShape, CPUS, Class, Description, Idle, Interrupt, Kind, Known, Level, Machine, Number,
-    PRESETS, Topology, Unit, Wrong, known,
+    PRESETS, Topology, Unit, Wakes, Wrong, known,
 };
 pub use model::{Arbitration, Memory, Model, Placement};
 pub use outcome::{Counts, Outcome, Stuck, Wait, WaitsOn, Why, jain};

@@ -101,6 +101,8 @@ pub(crate) struct Thread {
     pub(crate) stolen_ns: u64,
     /// It is new on its core.
     pub(crate) migrates: bool,
+    /// It was woken by an interrupt.
+    pub(crate) interrupts: bool,
 }
 
 impl Thread {
@@ -132,6 +134,7 @@ impl Thread {
             rest_ps: 0,
             stolen_ns: 0,
             migrates: false,
+            interrupts: false,
         }
     }
 
@@ -240,6 +243,7 @@ impl World {
     fn arrive(&mut self, thread: usize) {
         self.record(thread, 8, 0);
         self.threads[thread].state = State::Step;
+        self.was_interrupted(thread);
         let core = self.place(thread);
         self.cores[core as usize].queue.push_back(thread);
         if self.cores[core as usize].current.is_none() {
@@ -423,7 +427,7 @@ impl World {
     fn expire(&mut self, thread: usize) {
         match self.threads[thread].state {
             State::Watching(_) => self.resume_if_current(thread),
-            State::Asleep(_) => self.wake(thread),
+            State::Asleep(_) => self.wake(thread, 0),
             State::Step | State::Rereading(_) | State::Computing { .. } | State::Finished => {}
         }
     }
@@ -440,8 +444,8 @@ impl World {
         self.dispatch(core);
     }
 
-    /// Makes a sleeping thread want its core, some time from now.
-    fn wake(&mut self, thread: usize) {
+    /// Makes a sleeping thread want its core, some time from now; so much later at least.
+    fn wake(&mut self, thread: usize, later_ns: u64) {
         let sleeper = &mut self.threads[thread];
         let State::Asleep(Some(sleep)) = sleeper.state else { return };
         sleeper.wait = sleeper.wait.wrapping_add(1);
@@ -449,15 +453,16 @@ impl World {
         self.sleepers.remove(&sleep.node);
         self.counts.wakes += 1;
         let jitter_ns = self.random.up_to(self.machine.wake_jitter_ns);
-        let at_ns = self.now_ns + self.machine.wake_latency_ns + jitter_ns;
+        let at_ns = self.now_ns + later_ns + self.machine.wake_latency_ns + jitter_ns;
         self.events.push(at_ns, Event::Arrive { thread: thread as u32 });
     }
 
-    /// Wakes who sleeps on a node, if somebody does.
-    pub(crate) fn wake_node(&mut self, node: usize) {
-        if let Some(&thread) = self.sleepers.get(&node) {
-            self.wake(thread);
-        }
+    /// Wakes who sleeps on a node, if somebody does. Returns what an interrupt takes the waker.
+    pub(crate) fn wake_node(&mut self, node: usize) -> u64 {
+        let Some(&thread) = self.sleepers.get(&node) else { return 0 };
+        let (send_ns, later_ns) = self.interrupt_to_wake(thread).unwrap_or((0, 0));
+        self.wake(thread, later_ns);
+        send_ns
     }
 
     /// The caller runs again after a sleep.

@@ -28,6 +28,8 @@ pub struct Counts {
     pub yields: u64,
     /// Times that a thread went to another core.
     pub migrations: u64,
+    /// Interrupts that CPUs sent to others: heavy fences' and, if the machine says so, wakes'.
+    pub interrupts: u64,
     /// Heavy fences.
     pub heavy_fences: u64,
     /// Atomic read-modify-writes of threads that owned a lock as they did them, as told by

@@ -234,7 +234,10 @@ impl Platform for Sim {
         wakes(false);
         if before == ASLEEP {
             call(|world| world.machine.wake_ns);
-            with(|world| world.wake_node(core::ptr::from_ref(node).addr()));
+            let send_ns = with(|world| world.wake_node(core::ptr::from_ref(node).addr()));
+            if send_ns > 0 {
+                step(|_| send_ns);
+            }
         }
     }
 

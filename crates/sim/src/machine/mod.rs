@@ -97,10 +97,25 @@ pub struct Machine {
 pub struct Interrupt {
     /// The sender, until it can go on.
     pub send_ns: u64,
-    /// From there until the receiver is interrupted.
+    /// From there until the receiver is interrupted, where the distance says nothing else.
     pub deliver_ns: u64,
     /// The receiver, until it goes on with what it did.
     pub handle_ns: u64,
+    /// Which wakes of threads of other CPUs send one.
+    pub wakes: Wakes,
+}
+
+/// Which wakes send an interrupt to the CPU of the woken thread, on top of what wakes cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wakes {
+    /// None: what [`Machine::wake_ns`] and [`Machine::wake_latency_ns`] say contains it, as
+    /// measured latencies do.
+    #[default]
+    Contained,
+    /// Those of CPUs that run somebody. An idle one watches a word for wakes, as MWAIT lets it.
+    Busy,
+    /// All.
+    All,
 }
 
 /// An idle state of a CPU.
@@ -169,6 +184,13 @@ impl Machine {
     #[must_use]
     pub fn transfer_ns(&self, from: u32, to: u32) -> u64 {
         self.topology.transfer_ns(from, to)
+    }
+
+    /// How long an interrupt is on its way from one CPU to another, in nanoseconds.
+    #[must_use]
+    pub fn deliver_ns(&self, from: u32, to: u32) -> u64 {
+        let class = &self.topology.classes()[self.topology.class(from, to)];
+        class.interrupt_ns.unwrap_or(self.interrupt.deliver_ns)
     }
 
     /// The NUMA node of a CPU: what the seam calls its socket.

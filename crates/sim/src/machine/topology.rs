@@ -30,6 +30,9 @@ pub struct Level {
     /// A load from the memory of a node that is met at this level, as `transfer_ns`. The innermost
     /// level with one is that of NUMA nodes, and those further out have one too.
     pub memory_ns: Vec<u64>,
+    /// How long an interrupt is on its way to a CPU that is met at this level, as `transfer_ns`;
+    /// empty: as long as the machine says of all.
+    pub interrupt_ns: Vec<u64>,
     /// A load that the cache answers which the unit's CPUs share. On one level at most: the last
     /// cache.
     pub cache_ns: Option<u64>,
@@ -49,6 +52,8 @@ pub struct Class {
     pub transfer_ns: u64,
     /// [`Level::memory_ns`].
     pub memory_ns: Option<u64>,
+    /// [`Level::interrupt_ns`].
+    pub interrupt_ns: Option<u64>,
 }
 
 /// What is wrong with a shape.
@@ -180,6 +185,7 @@ impl Topology {
                 units: (0..cpus).map(|cpu| cpu / within).collect(),
                 transfer_ns: of.transfer_ns[..costs].to_vec(),
                 memory_ns: if number < sockets { vec![] } else { of.memory_ns[..costs].to_vec() },
+                interrupt_ns: of.interrupt_ns.iter().copied().take(costs).collect(),
                 cache_ns: cache_ns.filter(|_| number == sockets),
                 crowded_permille: None,
             }
@@ -328,13 +334,15 @@ impl Topology {
 
 fn classes(levels: &[Level]) -> Vec<Class> {
     let of = |(level, described): (usize, &Level)| {
-        let memory_ns = described.memory_ns.clone();
+        let (memory_ns, interrupt_ns) =
+            (described.memory_ns.clone(), described.interrupt_ns.clone());
         let costs = described.transfer_ns.clone().into_iter().enumerate();
         costs.map(move |(hop, transfer_ns)| Class {
             level,
             hops: hop as u32 + 1,
             transfer_ns,
             memory_ns: memory_ns.get(hop).copied(),
+            interrupt_ns: interrupt_ns.get(hop).copied(),
         })
     };
     levels.iter().enumerate().flat_map(of).collect()
@@ -451,14 +459,15 @@ fn nests(inner: &[u32], outer: &[u32]) -> bool {
 }
 
 fn check_costs(level: &Level, last: bool, hops: &[Vec<u32>]) -> Result<(), String> {
-    let Level { name, transfer_ns, memory_ns, .. } = level;
+    let Level { name, transfer_ns, memory_ns, interrupt_ns, .. } = level;
     let most = hops.iter().flatten().copied().max().unwrap_or(1).max(1) as usize;
     let wanted = if last { most } else { 1 };
     if last && level.units.iter().any(|&unit| unit > 0) {
         return Err(format!("the last level, {name}, is one unit: the machine"));
     }
-    for (what, costs) in [("transfer", transfer_ns), ("memory", memory_ns)] {
-        let absent = what == "memory" && costs.is_empty();
+    let all = [("transfer", transfer_ns), ("memory", memory_ns), ("interrupt", interrupt_ns)];
+    for (what, costs) in all {
+        let absent = what != "transfer" && costs.is_empty();
         if costs.len() != wanted && !absent {
             let found = costs.len();
             return Err(format!("{what} of level {name} has {found} costs, and needs {wanted}"));

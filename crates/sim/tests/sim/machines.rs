@@ -203,6 +203,23 @@ fn what_is_wrong_is_said_with_its_line_and_what_would_be_right() {
 }
 
 #[test]
+fn interrupts_by_distance_are_as_many_as_hops_and_wakes_send_them_or_not() {
+    let check = |from: &str, to: &str, at: &str, words: &str| {
+        let (line, what) = wrong(from, &format!("{to}\n{from}"));
+        assert!(line.contains(at), "{line}: {what}");
+        assert!(what.contains(words), "{to}: {what}");
+    };
+    let hops = "hops = [[0, 1], [1, 0]]";
+    let two = "interrupt = [{ ns = 1, measured = \"x\" }, { ns = 2, measured = \"x\" }]";
+    check(hops, two, "[[level]]", "interrupt of level machine has 2 costs, and needs 1");
+    let none = "interrupt = { ns = 0, measured = \"x\" }";
+    check(hops, none, "interrupt", "level.machine.interrupt takes no time");
+    let send = "send = { ns = 20, published = \"of a sender\" }";
+    check(send, "wakes = \"idle\"", "wakes", "\"busy\" or \"all\", not \"idle\"");
+    check(send, "wakes = true", "wakes", "interrupt.wakes is a text in quotes");
+}
+
+#[test]
 fn offsets_of_counters_are_one_a_node_and_within_their_bound() {
     let offset = "offset = { ns = 0, estimated = \"of clocks\" }";
     let check = |listed: &str, words: &str| {
@@ -363,6 +380,7 @@ fn a_shape_in_code_is_checked_too() {
         units: units.to_vec(),
         transfer_ns: vec![5],
         memory_ns: memory.to_vec(),
+        interrupt_ns: vec![],
         cache_ns: None,
         crowded_permille: None,
     };

@@ -7,6 +7,7 @@ mod clocks;
 mod costs;
 mod determinism;
 mod interconnect;
+mod interrupts;
 mod locks;
 mod machines;
 mod pace;

@@ -12,6 +12,7 @@ fn machine() -> Machine {
         units: units.to_vec(),
         transfer_ns: vec![40],
         memory_ns: vec![],
+        interrupt_ns: vec![],
         cache_ns: None,
         crowded_permille: None,
     };

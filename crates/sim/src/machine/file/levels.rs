@@ -87,6 +87,10 @@ impl Reader {
             Some(value) => self.times(value)?,
             None => Vec::new(),
         };
+        let interrupt_ns = match table.optional("interrupt") {
+            Some(value) => self.times(value)?,
+            None => Vec::new(),
+        };
         let cache_ns = table.optional("cache").map(|value| self.time(value)).transpose()?;
         let inclusive = match cache_ns {
             Some(_) => Some(table.required("inclusive")?.truth()?),
@@ -98,8 +102,15 @@ impl Reader {
             Some(rows) => rows.array()?.into_iter().map(row).collect::<Result<_, _>>()?,
             None => Vec::new(),
         };
-        let level =
-            Level { name, units: vec![], transfer_ns, memory_ns, cache_ns, crowded_permille };
+        let level = Level {
+            name,
+            units: vec![],
+            transfer_ns,
+            memory_ns,
+            interrupt_ns,
+            cache_ns,
+            crowded_permille,
+        };
         Ok(Described { level, groups, hops, inclusive, table })
     }
 

@@ -14,7 +14,7 @@ use std::path::Path;
 pub use number::{Kind, Number, Unit};
 use table::{Table, Value};
 
-use super::{Idle, Interrupt, Machine};
+use super::{Idle, Interrupt, Machine, Wakes};
 
 /// A machine as its file describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,6 +125,7 @@ impl Reader {
                 send_ns: self.time(interrupt.required("send")?)?,
                 deliver_ns: self.time(interrupt.required("deliver")?)?,
                 handle_ns: self.time(interrupt.required("handle")?)?,
+                wakes: interrupt.optional("wakes").map_or(Ok(Wakes::Contained), wakes)?,
             },
             heavy_fence_ns_per_cpu: self.time(interrupt.required("membarrier")?)?,
             idle: self.idle(file)?,
@@ -199,6 +200,19 @@ impl Reader {
             state.end()?;
         }
         Ok(idle)
+    }
+}
+
+fn wakes(value: Value<'_>) -> Result<Wakes, Wrong> {
+    let place = value.place;
+    match value.text()?.as_str() {
+        "busy" => Ok(Wakes::Busy),
+        "all" => Ok(Wakes::All),
+        other => {
+            let what =
+                format!("interrupt.wakes is \"busy\" or \"all\", not {other:?}; left out, none");
+            Err(place.wrong(what))
+        }
     }
 }
 
