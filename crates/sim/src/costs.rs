@@ -56,7 +56,7 @@ impl Costs<'_> {
     ) -> (u64, u64, Source) {
         let cost_ns = self.way_ns(from, to, home);
         let [from, to] = [from, to].map(|cluster| self.distances.node_of_cluster(cluster));
-        match self.links.pass(from, to, begin_ns) {
+        match self.links.pass(from, to, begin_ns, cost_ns) {
             Some(begin_ns) => (begin_ns, cost_ns, Source::Remote),
             None => (begin_ns, cost_ns, Source::Local),
         }
@@ -75,7 +75,8 @@ impl Costs<'_> {
     pub(crate) fn memory_way(&mut self, core: u32, home: Option<u32>, begin_ns: u64) -> (u64, u64) {
         let node = self.machine.socket_of(core);
         let home = home.unwrap_or(node);
-        let begin_ns = self.links.pass(home, node, begin_ns).unwrap_or(begin_ns);
-        (begin_ns, self.distances.memory_ns(node, home))
+        let cost_ns = self.distances.memory_ns(node, home);
+        let begin_ns = self.links.pass(home, node, begin_ns, cost_ns).unwrap_or(begin_ns);
+        (begin_ns, cost_ns)
     }
 }

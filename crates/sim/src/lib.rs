@@ -68,7 +68,7 @@ pub use aside::{Aside, aside, call_back, step_aside};
 pub use atomic::{SimU8, SimU16, SimU32, SimU64};
 pub use contention::{Contention, Pace, Use, contend};
 pub use machine::{
-    BadShape, CPUS, Class, Description, Idle, Interrupt, Kind, Known, Level, Machine, Number,
+    BadShape, CPUS, Class, Description, Idle, Interrupt, Kind, Known, Level, Link, Machine, Number,
     PRESETS, Topology, Unit, Wakes, Wrong, known,
 };
 pub use model::{Arbitration, Memory, Model, Placement};

@@ -184,6 +184,7 @@ fn value(number: &Number) -> String {
     match number.unit {
         Unit::Ns => duration(number.value),
         Unit::Times => format!("{} ×", number.value),
+        Unit::Count => number.value.to_string(),
     }
 }
 
@@ -213,6 +214,7 @@ fn object(described: &Description, numbers: bool) -> Value {
             let unit = match number.unit {
                 Unit::Ns => "value_ns",
                 Unit::Times => "value_times",
+                Unit::Count => "value_count",
             };
             json!({
                 "name": number.name, unit: number.value, "kind": number.kind.name(),

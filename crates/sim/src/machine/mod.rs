@@ -52,6 +52,8 @@ pub struct Machine {
     pub shared_write_ns: u64,
     /// How long one read of a shared line keeps its home, or a shared cache, from the next.
     pub occupancy_ns: u64,
+    /// What is known of the links between nodes.
+    pub link: Option<Link>,
     /// A sequentially consistent fence.
     pub fence_ns: u64,
     /// What a heavy fence costs for each running core.
@@ -90,6 +92,15 @@ pub struct Machine {
     pub balance_ns: u64,
     /// Whether threads may use `store_unless`, the light half of the asymmetric fence.
     pub light: bool,
+}
+
+/// A link between two nodes, in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// How long a line keeps it from the next, in nanoseconds: 64 bytes by its bandwidth.
+    pub line_ns: u64,
+    /// Transfers under way on it at a time.
+    pub transfers: u32,
 }
 
 /// What an interrupt between CPUs takes, in nanoseconds.

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
 use antiphon_sim::{
-    Description, Kind, Level, Machine, OwnLine, PRESETS, Sim, Simulation, Topology, known, now,
-    work,
+    Description, Kind, Level, Link, Machine, OwnLine, PRESETS, Sim, Simulation, Topology, Unit,
+    known, now, work,
 };
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -217,6 +217,31 @@ fn interrupts_by_distance_are_as_many_as_hops_and_wakes_send_them_or_not() {
     let send = "send = { ns = 20, published = \"of a sender\" }";
     check(send, "wakes = \"idle\"", "wakes", "\"busy\" or \"all\", not \"idle\"");
     check(send, "wakes = true", "wakes", "interrupt.wakes is a text in quotes");
+}
+
+#[test]
+fn a_link_has_both_its_numbers_or_is_left_out() {
+    let link = |body: &str| ("[clock]", format!("[link]\n{body}\n\n[clock]"));
+    let line = "line = { ns = 3.3, published = \"19.2 GB/s\" }";
+    let check = |body: &str, at: &str, words: &str| {
+        let (from, to) = link(body);
+        let (found, what) = wrong(from, &to);
+        assert!(found.contains(at) && what.contains(words), "{body}: {found}: {what}");
+    };
+    check(line, "[link]", "link has no transfers");
+    let of = |count: &str| format!("{line}\ntransfers = {{ count = {count}, recalled = \"x\" }}");
+    check(&of("0"), "transfers", "a whole number of 1 to 65536, not 0");
+    check(&of("-3"), "transfers", "a whole number of 1 to 65536, not -3");
+    check(&of("2.5"), "transfers", "not of type float");
+    check(&of("70000"), "transfers", "not 70000");
+    check(&format!("{line}\ntransfers = 12"), "transfers", "like { count = 32, measured");
+    check(&format!("{}\nlanes = 2", of("9")), "lanes", "unknown key lanes in link");
+    check("line = { ns = 0, recalled = \"x\" }", "line", "link.line takes no time");
+    let (from, to) = link(&of("12"));
+    let read = Description::parse(&SMALL.replacen(from, &to, 1)).expect("it is sound");
+    assert_eq!(read.machine.link, Some(Link { line_ns: 3, transfers: 12 }));
+    let count = read.numbers.iter().find(|number| number.name == "link.transfers").expect("kept");
+    assert_eq!((count.value, count.unit, count.kind), (12.0, Unit::Count, Kind::Recalled));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::path::Path;
 pub use number::{Kind, Number, Unit};
 use table::{Table, Value};
 
-use super::{Idle, Interrupt, Machine, Wakes};
+use super::{Idle, Interrupt, Link, Machine, Wakes};
 
 /// A machine as its file describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,6 +116,7 @@ impl Reader {
             fence_ns: self.time(core.required("fence")?)?,
             invalidate_ns: self.time_or_none(line.required("invalidate")?)?,
             occupancy_ns: self.time_or_none(line.required("occupancy")?)?,
+            link: self.link(file)?,
             shared_write_ns: self.time_or_nothing(line.optional("shared_write"))?,
             clock_ns: self.time(clock.required("read")?)?,
             clock_offset_ns,
@@ -181,6 +182,15 @@ impl Reader {
     /// What need not be said is 0 then.
     fn time_or_nothing(&mut self, value: Option<Value<'_>>) -> Result<u64, Wrong> {
         value.map_or(Ok(0), |value| self.time(value))
+    }
+
+    fn link(&mut self, file: &mut Table<'_>) -> Result<Option<Link>, Wrong> {
+        let Some(link) = file.optional("link") else { return Ok(None) };
+        let mut link = link.table()?;
+        let line_ns = self.time(link.required("line")?)?;
+        let transfers = self.count(link.required("transfers")?)?;
+        link.end()?;
+        Ok(Some(Link { line_ns, transfers }))
     }
 
     fn idle(&mut self, file: &mut Table<'_>) -> Result<Vec<Idle>, Wrong> {

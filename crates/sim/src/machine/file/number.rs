@@ -39,6 +39,8 @@ pub enum Unit {
     Ns,
     /// How many times as long.
     Times,
+    /// Things.
+    Count,
 }
 
 /// A number of a machine file.
@@ -60,6 +62,8 @@ pub struct Number {
 
 /// The longest time that a machine file may name: ten seconds.
 const LONGEST_NS: f64 = 1e10;
+/// The most that there may be of something that is counted.
+const MOST: u32 = 65_536;
 /// The most that work may take longer, in times.
 const SLOWEST: f64 = 100.0;
 
@@ -105,6 +109,15 @@ impl Reader {
         }
         self.keep(name, times, Unit::Times, table)?;
         Ok((times * 1e3).round() as u32)
+    }
+
+    /// How many, one at least.
+    pub(super) fn count(&mut self, value: Value<'_>) -> Result<u32, Wrong> {
+        let name = value.name.clone();
+        let mut table = sourced(value, "{ count = 32")?;
+        let count = table.required("count")?.count(1, MOST)?;
+        self.keep(name, f64::from(count), Unit::Count, table)?;
+        Ok(count)
     }
 
     fn keep(
