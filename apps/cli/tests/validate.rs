@@ -33,7 +33,7 @@ fn a_calibration_is_a_machine_file_that_validate_takes() {
 
     let report = json(&["validate", "--quick", "--json", "--machine", &file]);
     has_keys(&report, &FRAME);
-    has_keys(&report, &["model", "noisy", "skipped", "rows", "means"]);
+    has_keys(&report, &["model", "noisy", "skipped", "moved", "rows", "means"]);
     assert_eq!(report["model"], "host");
     let rows = report["rows"].as_array().expect("a list");
     for row in rows {

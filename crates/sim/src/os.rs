@@ -49,6 +49,13 @@ pub(crate) enum State {
     Finished,
 }
 
+impl State {
+    /// Whether it waits without giving its core away.
+    pub(crate) fn spins(self) -> bool {
+        matches!(self, Self::Watching(_) | Self::Rereading(_))
+    }
+}
+
 /// A sleep in `park`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sleep {

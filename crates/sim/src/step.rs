@@ -199,13 +199,17 @@ pub(crate) fn compute(ns: u64) {
 
 impl World {
     /// What work of `ns` takes on the running thread's core: as its speed is, and as the other
-    /// hardware threads of the core are busy when it begins.
+    /// hardware threads of the core are busy when it begins. One that spins pauses between its
+    /// looks, which is what leaves the core to the others (Intel's optimization manual, on PAUSE).
     fn paced_ns(&self, ns: u64) -> u64 {
         let core = self.my_core();
         let topology = &self.machine.topology;
         let ns = topology.work_ns(core, ns);
         let Some(permille) = topology.crowded_permille() else { return ns };
-        let busy = |other: u32| self.cores[other as usize].current.is_some();
+        let busy = |other: u32| {
+            let current = self.cores[other as usize].current;
+            current.is_some_and(|thread| !self.threads[thread].state.spins())
+        };
         if topology.siblings(core).any(busy) {
             ns.saturating_mul(u64::from(permille)) / 1_000
         } else {

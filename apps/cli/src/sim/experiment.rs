@@ -136,8 +136,8 @@ pub fn carry_out(
 ) -> Result<Measured, Stuck> {
     let machine = subject.on(&setting.machine);
     let (locks, cpus) = ((case.locks)(&machine), machine.cores() as usize);
-    let recorded = setting.records.then_some(threads);
-    let site = Rc::new(Site::new(subject, locks, cpus, setting.limit_ns, recorded));
+    let site = Site::new(subject, locks, threads, cpus, setting.limit_ns, setting.records);
+    let site = Rc::new(site);
     let (shared, operation) = (Rc::clone(&site), case.operation);
     let outcome = Simulation::new(machine, setting.seed)
         .model(setting.model())

@@ -9,6 +9,7 @@ use super::experiment::{
     self, Arbitration, Arbitration::Fifo, Arbitration::Near, Measured, Pages, Setting,
 };
 use super::memory::{self, Counted};
+use super::published;
 
 fn measured(setting: &Setting, subject: &str, case: &str, threads: usize) -> Measured {
     let lock = SimLock::named(subject).expect("a subject");
@@ -159,26 +160,35 @@ fn readers_scale_with_a_counter_for_each_socket() {
     }
 }
 
-/// CNA over stock on the machine of its published tables, with all of its threads, of three seeds:
-/// lock2 was measured at 2.16 and leveldb at 1.86. What stock is, an MCS queue, stands for it.
-///
-/// Of leveldb that comes out; of lock2 a fifth is missing, and a little more: `docs/simulator.md`
-/// says why.
+/// CNA and stock on the machine of CNA's published table for `lock2`, on average of three seeds.
+/// What stock is, an MCS queue, stands for it. The order, the fall as threads come to a second
+/// socket and what each does are as measured; of their ratio on the whole machine, 2.16, a quarter
+/// is missing: `docs/validation.md` says what is known of it.
 #[test]
-fn cna_over_stock_on_the_machine_of_its_tables() {
+fn cna_and_stock_on_the_machine_of_their_table() {
     let machine = antiphon_sim::known("e7-8895v3-4s").expect("a preset").machine.clone();
-    let ratio = |case| {
-        let ratios = [1, 2, 3].map(|seed| {
+    let millions = |lock: &str, threads| {
+        let operations = [1, 2, 3].map(|seed| {
             let setting = Setting { seed, ..setting(machine.clone(), 1_000_000) };
-            let of = |lock| measured(&setting, lock, case, 142).outcome.total_operations() as f64;
-            of("cna") / of("mcs")
+            measured(&setting, lock, "lock2", threads).outcome.total_operations() as f64
         });
-        ratios.iter().sum::<f64>() / 3.0
+        operations.iter().sum::<f64>() / 3e3
     };
-    let (lock2, leveldb) = (ratio("lock2"), ratio("leveldb"));
-    println!("simulated: lock2 {lock2:.2}, leveldb {leveldb:.2}; measured: 2.16, 1.86");
-    assert!((leveldb / 1.86 - 1.0).abs() < 0.2, "{leveldb}");
-    assert!((1.5..1.9).contains(&lock2), "{lock2}");
+    let published = |subject: &str, threads: u64| {
+        let mut of = published::of("e7-8895v3-4s", "lock2");
+        let points = of.find(|known| known.subject == subject).expect("a curve").points;
+        points.iter().find(|point| point.0 == threads).expect("a point").1
+    };
+    let at = [16, 36, 142];
+    let stock =
+        at.map(|threads| millions("mcs", threads as usize) / published("qspinlock", threads));
+    let cna = at.map(|threads| millions("cna", threads as usize) / published("cna", threads));
+    let ratios = [36, 142].map(|threads| millions("cna", threads) / millions("mcs", threads));
+    let knee = millions("mcs", 32) / millions("mcs", 16);
+    println!("simulated, of what was measured: {stock:.2?}, {cna:.2?}; {ratios:.2?}, {knee:.2}");
+    assert!(stock.iter().chain(&cna).all(|of| (0.7..1.3).contains(of)), "{stock:?}, {cna:?}");
+    assert!(ratios.iter().all(|&ratio| ratio > 1.3), "{ratios:?}");
+    assert!(knee < 0.75, "{knee}");
 }
 
 /// `000_…`, "Locks performance: Memory footprint": a lock with a part for each socket from the

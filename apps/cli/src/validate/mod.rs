@@ -4,10 +4,12 @@
 //! |---|---|
 //! | [`workload`] | what the threads of both do, generic over where they do it |
 //! | [`native`] | threads of this machine |
+//! | [`line`] | whether the machine is still the one that was calibrated |
 //! | [`marks`] | what these note, and what is read off it |
 //! | [`simulated`] | threads of a simulated one |
 //! | [`rows`] | measured beside predicted |
 
+mod line;
 mod marks;
 mod native;
 mod rows;
@@ -29,6 +31,7 @@ use crate::output::{report, say};
 use crate::pinned::usable;
 use crate::sim::{calibrate, find};
 use crate::stats::median;
+use line::Line;
 use rows::{Mean, Row, THROUGHPUT, means};
 use workload::{CASES, Case, LOCKS, SHORT, visit};
 
@@ -85,6 +88,9 @@ const FULL: Extent = Extent {
     seeds: 3,
 };
 
+/// How often a run is tried at most while the machine is another than the one that was calibrated.
+const TRIES: usize = 3;
+
 /// Some threads on some CPUs.
 #[derive(Clone)]
 struct Setting {
@@ -103,22 +109,24 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let extent = if arguments.quick { QUICK } else { FULL };
     let settings = settings(&places);
     let steps = settings.len() * LOCKS.len() * (extent.repetitions + 1);
-    let (machine, noisy) = match &arguments.machine {
-        Some(name) => (find::machine(name)?.described.machine, false),
+    let (described, noisy) = match &arguments.machine {
+        Some(name) => (find::machine(name)?.described, false),
         None => {
             let calibrated = calibrate::calibrate(arguments.quick)?;
-            (calibrated.described()?.machine, calibrated.is_noisy())
+            (calibrated.described()?, calibrated.is_noisy())
         }
     };
+    let mut line = Line::of(&described, &places)?;
     // The locks here unlock as this process has it.
-    let machine = Machine { light: Linux::light(), ..machine };
+    let machine = Machine { light: Linux::light(), ..described.machine };
     if let Some(&place) = places.iter().take(2).find(|&&place| place >= machine.cores() as usize) {
         let (name, cpus) = (&machine.name, machine.cores());
         let what = format!("{name} has {cpus} CPUs, too few for CPU {place}: --machine host");
         return Err(Failure::arguments(what));
     }
     let mut progress = Progress::new(steps);
-    let rows = compare(&machine, &settings, extent, &places, &mut progress)?;
+    let rows = compare(&machine, &settings, extent, &places, line.as_mut(), &mut progress)?;
+    let moved = line.map_or(0, |line| line.moved);
     drop(progress);
     let means = means(&rows);
     let unmeasured = rows.iter().filter(|row| row.measured.is_none()).count();
@@ -126,7 +134,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         if places.len() < 2 { &["all with two CPUs: only one may be used"] } else { &[] };
     if arguments.json {
         report::print(json!({
-            "model": machine.name, "noisy": noisy, "skipped": skipped,
+            "model": machine.name, "noisy": noisy, "skipped": skipped, "moved": moved,
             "rows": rows.iter().map(Row::object).collect::<Vec<_>>(),
             "means": means.iter().map(Mean::object).collect::<Vec<_>>(),
         }))?;
@@ -137,6 +145,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         if unmeasured > 0 {
             say(&format!("{unmeasured} rows were not measured: CPUs were lost all the time.\n"))?;
+        }
+        if moved > 0 {
+            let what = "a line cost otherwise than calibrated, as if the host had moved a CPU";
+            say(&format!("{moved} runs were dropped: {what}.\n"))?;
         }
         for what in skipped {
             say(&format!("Skipped: {what}.\n"))?;
@@ -164,6 +176,7 @@ fn compare(
     settings: &[Setting],
     extent: Extent,
     places: &[usize],
+    mut line: Option<&mut Line>,
     progress: &mut Progress,
 ) -> Result<Vec<Row>, Failure> {
     let rates = native::Rates::measure(places)?;
@@ -176,9 +189,11 @@ fn compare(
             let Setting { case, crowded, ref places } = *setting;
             progress.step(&format!("measured, {} threads, {}: {lock}", places.len(), case.name));
             let ns = if crowded { extent.crowded_ns } else { extent.native_ns };
-            let run = native::Run { rates, places, case, ns, crowded };
-            let run = visit::<Linux, _>(lock, run).expect("it has a name");
-            measured.extend(run?);
+            let line = line.as_deref_mut().filter(|_| places.len() > 1);
+            measured.extend(undisturbed(line, || {
+                let run = native::Run { rates, places, case, ns, crowded };
+                visit::<Linux, _>(lock, run).expect("it has a name")
+            })?);
         }
     }
     let mut rows = Vec::new();
@@ -189,6 +204,23 @@ fn compare(
         rows.extend(rows_of(setting, lock, measured, &predicted));
     }
     Ok(rows)
+}
+
+/// A run before and after which a line costs what was told; `None` if there is none.
+fn undisturbed(
+    line: Option<&mut Line>,
+    run: impl Fn() -> Result<Option<native::Measured>, Failure>,
+) -> Result<Option<native::Measured>, Failure> {
+    let Some(line) = line else { return run() };
+    for _ in 0..TRIES {
+        let before = line.is_as_told()?;
+        let measured = if before { run()? } else { None };
+        if before && line.is_as_told()? {
+            return Ok(measured);
+        }
+        line.moved += 1;
+    }
+    Ok(None)
 }
 
 /// The predictions by seed.

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-use antiphon_sim::{Aside, aside, call_back, step_aside};
+use antiphon_sim::{Access, Aside, aside, call_back, step_aside};
 
 use super::instance::{Seat, Simulated, Way};
 
@@ -87,4 +87,7 @@ unsafe impl Simulated for Ideal {
         self.0.borrow_mut().readers -= 1;
         self.called();
     }
+
+    /// It is on no line.
+    fn beside(&self, _access: Access) {}
 }

@@ -2,7 +2,7 @@
 
 use std::mem::ManuallyDrop;
 
-use antiphon_sim::{OwnLine, Sim};
+use antiphon_sim::{Access, OwnLine, Sim, touch};
 use antiphon_sync::lock::cst::CstRwLock;
 use antiphon_sync::lock::numa::CohortRw;
 use antiphon_sync::lock::stock::LinuxRwSem;
@@ -34,6 +34,9 @@ pub unsafe trait Simulated {
     ///
     /// The caller came by this seat, from this lock.
     unsafe fn unlock_read(&self, seat: Seat);
+    /// Accesses the six words that are declared behind it, which are on its line if it leaves
+    /// them room. Takes its time.
+    fn beside(&self, access: Access);
 }
 
 /// One of a lock, on lines of its own.
@@ -54,40 +57,57 @@ pub(super) enum Way {
 
 /// Makes one of a lock that only one has.
 pub(super) fn exclusive<L: Lock>() -> Instance {
-    Box::new(Exclusive(ManuallyDrop::new(OwnLine(L::NEW))))
+    Box::new(Exclusive(Guarding::new(L::NEW)))
 }
 
 /// Makes one of a readers-writer lock.
 pub(super) fn shared<L: ReadWrite>() -> Instance {
-    Box::new(Shared(ManuallyDrop::new(OwnLine(L::NEW))))
+    Box::new(Shared(Guarding::new(L::NEW)))
 }
 
-/// Dropped as bytes: nodes that a lock has belong to the simulation, and go with that.
-struct Exclusive<L>(ManuallyDrop<OwnLine<L>>);
+/// A lock, and words behind it. Dropped as bytes: nodes that a lock has belong to the simulation,
+/// and go with that.
+#[repr(C)]
+struct Guarding<L> {
+    lock: L,
+    words: [u64; 6],
+}
+
+impl<L> Guarding<L> {
+    fn new(lock: L) -> ManuallyDrop<OwnLine<Self>> {
+        ManuallyDrop::new(OwnLine(Self { lock, words: [0; 6] }))
+    }
+}
+
+struct Exclusive<L>(ManuallyDrop<OwnLine<Guarding<L>>>);
 
 // SAFETY: the lock's own promise; a reader keeps everybody out, too.
 unsafe impl<L: Lock> Simulated for Exclusive<L> {
     fn lock(&self) {
-        self.0.lock();
+        self.0.lock.lock();
     }
 
     fn try_lock(&self) -> bool {
-        self.0.try_lock()
+        self.0.lock.try_lock()
     }
 
     unsafe fn unlock(&self) {
         // SAFETY: the caller's promise is the same.
-        unsafe { self.0.unlock() }
+        unsafe { self.0.lock.unlock() }
     }
 
     fn read(&self) -> Seat {
-        self.0.lock();
+        self.0.lock.lock();
         Seat(Way::Any)
     }
 
     unsafe fn unlock_read(&self, _seat: Seat) {
         // SAFETY: `read` is `lock`.
-        unsafe { self.0.unlock() }
+        unsafe { self.0.lock.unlock() }
+    }
+
+    fn beside(&self, access: Access) {
+        touch(&self.0.words, access);
     }
 }
 
@@ -112,30 +132,34 @@ pub(super) unsafe trait ReadWrite: 'static {
 }
 
 /// As [`Exclusive`].
-struct Shared<L>(ManuallyDrop<OwnLine<L>>);
+struct Shared<L>(ManuallyDrop<OwnLine<Guarding<L>>>);
 
 // SAFETY: the lock's own promise.
 unsafe impl<L: ReadWrite> Simulated for Shared<L> {
     fn lock(&self) {
-        self.0.write();
+        self.0.lock.write();
     }
 
     fn try_lock(&self) -> bool {
-        self.0.try_write()
+        self.0.lock.try_write()
     }
 
     unsafe fn unlock(&self) {
         // SAFETY: the caller's promise is the same.
-        unsafe { self.0.unlock_write() }
+        unsafe { self.0.lock.unlock_write() }
     }
 
     fn read(&self) -> Seat {
-        Seat(self.0.read())
+        Seat(self.0.lock.read())
     }
 
     unsafe fn unlock_read(&self, seat: Seat) {
         // SAFETY: the caller's promise is the same.
-        unsafe { self.0.unlock_read(seat.0) }
+        unsafe { self.0.lock.unlock_read(seat.0) }
+    }
+
+    fn beside(&self, access: Access) {
+        touch(&self.0.words, access);
     }
 }
 

@@ -1,8 +1,12 @@
 //! Work takes longer on slow cores, and beside a busy hardware thread.
 
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::Atomic;
 use antiphon_sim::{Level, Machine, Simulation, Topology, work};
 
-use crate::{small, time};
+use crate::{small, time, word};
 
 /// Two cores of two hardware threads each, on which work takes 1.6 times as long while both run;
 /// the second core is half as fast.
@@ -45,4 +49,23 @@ fn a_busy_hardware_thread_slows_the_other_one_down() {
             assert_eq!(time(|| work(1_000)), 2_000, "others are on another core");
         });
     let _ = simulation.run(0).expect("all end");
+}
+
+#[test]
+fn a_hardware_thread_that_spins_leaves_the_core_to_the_other_one() {
+    let flag = word();
+    let seen = Rc::clone(&flag);
+    let simulation = Simulation::new(machine(), 1)
+        .thread_on(0, move || {
+            seen.wait_while(Relaxed, |flag| flag == 0);
+            work(20_000);
+        })
+        .thread_on(1, move || {
+            work(10_000);
+            assert_eq!(time(|| work(1_000)), 1_000, "the other spins");
+            flag.store(1, Relaxed);
+            work(1_000);
+            assert_eq!(time(|| work(1_000)), 1_600, "the other computes");
+        });
+    let _ = simulation.run(0).expect("both end");
 }

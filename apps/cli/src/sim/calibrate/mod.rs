@@ -150,6 +150,21 @@ pub fn calibrate(quick: bool) -> Result<Calibrated, Failure> {
     Ok(Calibrated { text, figures: of.figures, pairs, missing: of.missing })
 }
 
+/// What a line costs from one CPU to another now, in nanoseconds; `None` if that was disturbed.
+///
+/// # Errors
+///
+/// If one of the CPUs can't be used.
+pub fn line_ns(
+    watch: Stopwatch,
+    [from, to]: [usize; 2],
+    windows: usize,
+) -> Result<Option<f64>, Failure> {
+    let mut pair = Pair { from, to, class: 0, ns: None };
+    lines::measure(watch, &mut pair, windows)?;
+    Ok(pair.ns.map(|figure| figure.median))
+}
+
 /// What was measured so far.
 #[derive(Default)]
 struct Collected {

@@ -4,6 +4,7 @@
 //! anything that does: other simulated threads run there.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::rc::Rc;
 
 use antiphon_platform::Platform as _;
@@ -15,6 +16,8 @@ use antiphon_trace::{Event, What};
 /// Of the data under a lock, as many lines at most.
 pub const LINES: usize = 16;
 const WORDS: usize = 64 / size_of::<u64>();
+/// Of what a thread brings along.
+const BROUGHT: usize = 4;
 
 /// A lock and the data under it.
 struct Place {
@@ -24,6 +27,7 @@ struct Place {
     readers: Cell<usize>,
     waiting: Cell<usize>,
     last: Cell<Option<Release>>,
+    entry: Cell<Option<u32>>,
 }
 
 #[derive(Clone, Copy)]
@@ -62,20 +66,22 @@ pub struct Tally {
 /// The locks of a case, with what all threads share.
 pub struct Site {
     places: Vec<Place>,
+    brought: Vec<OwnLine<[u64; BROUGHT * WORDS]>>,
     cpus: usize,
     limit_ns: u64,
     pub tally: Tally,
 }
 
 impl Site {
-    /// `locks` locks of a subject, on a machine of `cpus` CPUs, until `limit_ns`. What `recorded`
-    /// threads do, if any, is written down event by event.
+    /// `locks` locks of a subject, for `threads` threads on a machine of `cpus` CPUs, until
+    /// `limit_ns`. `records`: what the threads do is written down event by event.
     pub fn new(
         subject: &SimLock,
         locks: usize,
+        threads: usize,
         cpus: usize,
         limit_ns: u64,
-        recorded: Option<usize>,
+        records: bool,
     ) -> Self {
         let place = |_| Place {
             lock: subject.instance(),
@@ -84,10 +90,12 @@ impl Site {
             readers: Cell::new(0),
             waiting: Cell::new(0),
             last: Cell::new(None),
+            entry: Cell::new(None),
         };
         let places = (0..locks).map(place).collect();
-        let events = recorded.map(|threads| RefCell::new(vec![Vec::new(); threads]));
-        Self { places, cpus, limit_ns, tally: Tally { events, ..Tally::default() } }
+        let brought = (0..threads).map(|_| OwnLine([0; BROUGHT * WORDS])).collect();
+        let events = records.then(|| RefCell::new(vec![Vec::new(); threads]));
+        Self { places, brought, cpus, limit_ns, tally: Tally { events, ..Tally::default() } }
     }
 }
 
@@ -174,6 +182,32 @@ impl Hand {
     pub fn looks(&self, lock: usize, lines: usize, ns: u64) {
         self.touches(lock, lines, Access::Read);
         work(ns);
+    }
+
+    /// The number of this thread.
+    pub fn thread(&self) -> u32 {
+        self.thread
+    }
+
+    /// Accesses what is declared behind a lock, on the same line if it has room. Takes its time.
+    pub fn beside(&self, lock: usize, access: Access) {
+        self.site.places[lock].lock.beside(access);
+    }
+
+    /// Computes for `ns`.
+    pub fn works(&self, ns: u64) {
+        work(ns);
+    }
+
+    /// Whose entry is in the list that a lock keeps, if any is. Who has the lock may change it.
+    pub fn entry(&self, lock: usize) -> &Cell<Option<u32>> {
+        &self.site.places[lock].entry
+    }
+
+    /// Accesses some of the lines that a thread has brought along. Takes its time.
+    pub fn brought(&self, by: u32, lines: Range<usize>, access: Access) {
+        let words = lines.start * WORDS..lines.end * WORDS;
+        touch(&self.site.brought[by as usize][words], access);
     }
 
     /// Stays away from the locks for `ns`, and up to `more_ns` longer.

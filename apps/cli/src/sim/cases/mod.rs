@@ -1,14 +1,16 @@
 //! What simulated threads do with locks: the cases of the documents.
 //!
-//! Each is one operation, done over and over by every thread. `docs/simulator.md` says where the
+//! Each is an operation, or a round of some, done over and over by every thread. `docs/simulator.md` says where the
 //! sizes are from. None was chosen after a figure was seen that it leads to.
 //!
 //! | module | has |
 //! |---|---|
 //! | [`hand`] | a thread at work, and what is written down |
 //! | [`one`] | cases of one lock |
+//! | [`file`] | of the locks below a file's |
 //! | [`many`] | cases of many |
 
+mod file;
 mod hand;
 mod many;
 mod one;
@@ -31,7 +33,7 @@ pub struct Case {
     families: &'static [Family],
     /// How many locks it has on a machine.
     pub locks: fn(&Machine) -> usize,
-    /// One operation.
+    /// One operation, or the few that make a round.
     pub operation: fn(&Hand),
 }
 
@@ -71,17 +73,17 @@ const CASES: [Case; 11] = [
     },
     Case {
         name: "lock1",
-        about: "locks and unlocks a range of a file of its own: two very short sections",
+        about: "locks or unlocks a byte of a file of its own: half a very short section",
         families: MUTEX,
         locks: |_| 1,
-        operation: one::lock1,
+        operation: file::lock1,
     },
     Case {
         name: "lock2",
-        about: "locks and unlocks a range of one file: two short sections",
+        about: "locks or unlocks a byte of one file: a short section, and half a very short one",
         families: MUTEX,
-        locks: |_| 1,
-        operation: one::lock2,
+        locks: |_| file::LOCK2,
+        operation: file::lock2,
     },
     Case {
         name: "leveldb",

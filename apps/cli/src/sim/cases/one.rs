@@ -43,29 +43,6 @@ pub fn mmap(hand: &Hand) {
     hand.away(200, 400);
 }
 
-/// Each thread has a file of its own; what they share is the table of descriptors, of which one
-/// line is looked at.
-pub fn lock1(hand: &Hand) {
-    for _ in 0..2 {
-        hand.take(LOCK);
-        hand.looks(LOCK, 1, 10);
-        hand.give(LOCK);
-        hand.away(125, 250);
-    }
-    hand.done();
-}
-
-/// The list of a file's locks, one of which is put in or taken out.
-pub fn lock2(hand: &Hand) {
-    for _ in 0..2 {
-        hand.take(LOCK);
-        hand.writes(LOCK, 3, 40);
-        hand.give(LOCK);
-        hand.away(125, 250);
-    }
-    hand.done();
-}
-
 /// References to the tables and the version are taken, and given back after the search.
 pub fn leveldb(hand: &Hand) {
     hand.take(LOCK);

@@ -1,0 +1,101 @@
+//! will-it-scale's `lock1` and `lock2`: threads of one process that lock a byte of a file and
+//! unlock it, by two calls, each of which that benchmark counts as an operation.
+//!
+//! Sources: `tests/lock1.c` and `tests/lock2.c` of will-it-scale; `fs/locks.c` of Linux 5.9, the
+//! kernel of CNA's published tables. What a call does with the locks that all threads share:
+//!
+//! | | the file's list of locks (`flc_lock`) | the table of descriptors (`file_lock`) |
+//! |---|---|---|
+//! | locking, nothing there | puts its entry in | has a look |
+//! | locking, an entry there | finds it: one process is one owner, so that is all | has a look |
+//! | unlocking, an entry there | takes it out, and out of the list of the CPU that put it in | |
+//! | unlocking, nothing there | finds the list empty | |
+//!
+//! Threads come in any order, so each of the four is a quarter of all. An entry has 216 bytes, of
+//! which three lines are looked at: its links, its owner, its range. The list's head is declared
+//! behind the lock's word.
+
+use antiphon_sim::Access;
+
+use super::hand::Hand;
+
+/// The file's list of locks, which is `lock2`'s.
+const LIST: usize = 0;
+/// Its locks: that, and the table of descriptors.
+pub const LOCK2: usize = 2;
+
+/// Of what a thread brings along: its entry, and the list of its CPU.
+const ENTRY: std::ops::Range<usize> = 0..3;
+const OF_CPU: std::ops::Range<usize> = 3..4;
+
+/// What the section on the list computes, beside its lines: an estimate.
+const SECTION_NS: u64 = 40;
+
+/// What a call of one thread takes beside the sections, so that it comes to the published 625 ns.
+fn away(hand: &Hand) {
+    hand.done();
+    hand.away(280, 560);
+}
+
+/// Whether the descriptor still is the file's: of the table, one line is looked at.
+fn looks_up(hand: &Hand, table: usize) {
+    hand.take(table);
+    hand.looks(table, 1, 10);
+    hand.give(table);
+}
+
+/// Each thread has a file of its own; what they share is the table of descriptors.
+pub fn lock1(hand: &Hand) {
+    looks_up(hand, 0);
+    away(hand);
+    away(hand);
+}
+
+/// All have one file.
+pub fn lock2(hand: &Hand) {
+    locks(hand);
+    looks_up(hand, LIST + 1);
+    away(hand);
+    unlocks(hand);
+    away(hand);
+}
+
+fn locks(hand: &Hand) {
+    readies(hand);
+    hand.take(LIST);
+    match hand.entry(LIST).get() {
+        Some(by) => {
+            hand.beside(LIST, Access::Read);
+            hand.brought(by, ENTRY, Access::Read);
+        }
+        None => {
+            hand.beside(LIST, Access::Write);
+            hand.brought(hand.thread(), ENTRY, Access::Write);
+            hand.brought(hand.thread(), OF_CPU, Access::Write);
+            hand.entry(LIST).set(Some(hand.thread()));
+        }
+    }
+    hand.works(SECTION_NS);
+    hand.give(LIST);
+}
+
+fn unlocks(hand: &Hand) {
+    readies(hand);
+    hand.take(LIST);
+    match hand.entry(LIST).take() {
+        Some(by) => {
+            hand.beside(LIST, Access::Write);
+            hand.brought(by, ENTRY, Access::Write);
+            hand.brought(by, OF_CPU, Access::Write);
+        }
+        None => hand.beside(LIST, Access::Read),
+    }
+    hand.works(SECTION_NS);
+    hand.give(LIST);
+}
+
+/// Both calls have an entry ready before they take the lock. It is the thread's own here, where
+/// the kernel's allocator would give whoever took one out that one next.
+fn readies(hand: &Hand) {
+    hand.brought(hand.thread(), ENTRY, Access::Write);
+}
