@@ -87,7 +87,7 @@ impl Eight {
 }
 
 /// `000_…`, "Locks performance": throughput collapses after one socket. A lock that knows sockets
-/// does not; and who lets all barge is down to less than a twentieth of what one thread does.
+/// does not; and who lets all barge is down to less than a tenth of what one thread does.
 #[test]
 fn short_sections_collapse_beyond_a_socket_but_for_locks_that_know_sockets() {
     for arbitration in [Fifo, Near] {
@@ -98,7 +98,7 @@ fn short_sections_collapse_beyond_a_socket_but_for_locks_that_know_sockets() {
         println!("simulated, {arbitration:?}: left {left:.2?}, {knowing:.2?}; tas {alone:.3}");
         assert!(left.iter().all(|&left| left < 0.6), "{arbitration:?}: {left:?}");
         assert!(knowing.iter().all(|&left| left > 0.75), "{arbitration:?}: {knowing:?}");
-        assert!(alone < 0.05, "{arbitration:?}: {alone}");
+        assert!(alone < 0.1, "{arbitration:?}: {alone}");
     }
 }
 
@@ -146,12 +146,28 @@ fn two_threads_a_core_are_no_matter_to_who_sleeps() {
     }
 }
 
+/// `004_…`: CST improves on stock 1.2 to 4.7 times. With a thread for each core that stands for
+/// first come, first served only: the other order makes cohorts for the stock mutex, too.
+#[test]
+fn cst_is_ahead_of_the_stock_mutex() {
+    for (arbitration, least) in [(Fifo, 1.2), (Near, 1.0)] {
+        let eight = Eight::new(arbitration, "create", 10_000_000);
+        let ratios = [192, 384].map(|threads| eight.ratio("cst-mutex", "linux-mutex", threads));
+        println!("simulated, {arbitration:?}: CST {ratios:.2?} of stock");
+        assert!((least..4.7).contains(&ratios[0]), "{arbitration:?}: {ratios:?}");
+        assert!((1.2..4.7).contains(&ratios[1]), "{arbitration:?}: {ratios:?}");
+    }
+}
+
 /// `004_…`: a counter for each socket is ahead of a central one where all read. The central one is
 /// the published ShflLock's; ours for each socket takes the reads back.
 #[test]
 fn readers_scale_with_a_counter_for_each_socket() {
     for arbitration in [Fifo, Near] {
         let eight = Eight::new(arbitration, "enumerate", 200_000);
+        let order =
+            ["cst-rwlock", "shfl-rwlock", "linux-rwsem"].map(|lock| eight.operations(lock, 192));
+        assert!(order.is_sorted_by(|one, next| one > next), "{arbitration:?}: {order:?}");
         let central = eight.left("shfl-rwlock", 24, 192);
         let each = eight.left("shfl-rwlock+per-socket", 24, 192);
         let ratio = eight.ratio("shfl-rwlock+per-socket", "shfl-rwlock", 192);
