@@ -1,7 +1,8 @@
 //! What simulated threads do with locks: the cases of the documents.
 //!
-//! Each is an operation, or a round of some, done over and over by every thread. `docs/simulator.md` says where the
-//! sizes are from. None was chosen after a figure was seen that it leads to.
+//! Each is an operation, or a round of some, done over and over by every thread.
+//! `docs/simulator.md` says where the sizes are from. None was chosen after a figure was seen that
+//! it leads to; what [`file`] has was put right later, by what the benchmark and Linux do.
 //!
 //! | module | has |
 //! |---|---|
