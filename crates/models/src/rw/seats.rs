@@ -55,7 +55,7 @@ pub fn entries() -> Vec<Entry> {
             .reaches(&["by a line", "together"]),
         Entry::new("shfl-rw+per-socket/exhausted-2+1", seats(2, 1, 1), two.nodes(0)),
         Entry::new("shfl-rw+per-socket/prefers-writers-2+1", writer_first(), two),
-        Entry::new("shfl-rw+per-socket/gives-up-1+1", giving_up(0), timed).reaches(&["gave up"]),
+        Entry::new("shfl-rw+per-socket/times-out-1+1", giving_up(0), timed).reaches(&["gave up"]),
         Entry::new("shfl-rw+per-socket/gives-up-1+1+1", giving_up(1), timed)
             .by_lot(10_000)
             .reaches(&["gave up"]),
