@@ -74,7 +74,7 @@ pub struct Crowding {
 #[must_use]
 pub fn crowding() -> Crowding {
     Crowding {
-        spinners: too_many_spinners(),
+        spinners: too_many_spinners(1),
         preempted: lately_preempted(),
         switched: lately_switched(),
     }
@@ -94,7 +94,12 @@ pub(crate) fn hint(hint: Hint) {
 
 /// See [`Platform::crowded`](antiphon_platform::Platform::crowded).
 pub(crate) fn crowded() -> bool {
-    too_many_spinners() || lately_preempted() || lately_switched()
+    too_many_spinners(1) || lately_preempted() || lately_switched()
+}
+
+/// See [`Platform::roomy`](antiphon_platform::Platform::roomy).
+pub(crate) fn roomy() -> bool {
+    !(too_many_spinners(2) || lately_preempted() || lately_switched())
 }
 
 /// A spinning waiter has lost its CPU at `now`.
@@ -103,11 +108,13 @@ pub(crate) fn preempted(now: u64) {
     process().preempted.store(now, Relaxed);
 }
 
-fn too_many_spinners() -> bool {
+/// Whether the CPUs don't suffice for the spinners, the caller among them, and `more` threads that
+/// are up.
+fn too_many_spinners(more: u32) -> bool {
     let own = local::with(|thread| thread.spins.load(Relaxed)).max(0);
     // Not below zero, where the spins of threads that a fork has left behind would put it.
     let others = process().spinners.load(Relaxed).saturating_sub(own).max(0);
-    others.cast_unsigned() + 1 >= cpus::available()
+    others.cast_unsigned() + more >= cpus::available()
 }
 
 fn lately_preempted() -> bool {
@@ -164,12 +171,18 @@ mod tests {
     use std::sync::Barrier;
 
     #[test]
+    fn two_cpus_are_never_roomy() {
+        assert!(!roomy() || cpus::available() > 2);
+        assert!(!(roomy() && crowded()), "a spinner more makes no room");
+    }
+
+    #[test]
     fn as_many_spinners_as_cpus_are_too_many() {
         let own_spin_does_not_count = |expected| {
             hint(Hint::SpinBegin);
-            assert_eq!(too_many_spinners(), expected);
+            assert_eq!(too_many_spinners(1), expected);
             hint(Hint::SpinEnd);
-            assert_eq!(too_many_spinners(), expected);
+            assert_eq!(too_many_spinners(1), expected);
         };
         own_spin_does_not_count(cpus::available() == 1);
         let others = cpus::available() as usize;

@@ -182,4 +182,8 @@ impl Platform for Linux {
     fn crowded() -> bool {
         crowd::crowded()
     }
+
+    fn roomy() -> bool {
+        crowd::roomy()
+    }
 }

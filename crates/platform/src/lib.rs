@@ -189,6 +189,13 @@ pub trait Platform: Sized + 'static {
     /// A guess: it decides how long to spin, never what is correct.
     fn crowded() -> bool;
 
+    /// Whether there are CPUs to spare: though the caller spins, one is left that nobody needs,
+    /// beside that of who is waited for. Never where it is [`crowded`](Self::crowded); a guess as
+    /// that is.
+    fn roomy() -> bool {
+        !Self::crowded()
+    }
+
     /// How long the caller keeps its CPU if it goes on, in nanoseconds: what is left of its time
     /// slice, or [`u32::MAX`] while nobody else wants that CPU. A guess, as
     /// [`crowded`](Self::crowded) is; where the platform can't tell, it is one end or the other by

@@ -261,12 +261,11 @@ impl Platform for Sim {
     /// core to who is waited for. The first is what a kernel would tell exactly; the second is what
     /// makes an oversubscribed machine look crowded from a core that is not.
     fn crowded() -> bool {
-        let others =
-            with(|world| world.process).spinners.0.load(Relaxed).saturating_sub(spins(|n| n));
-        with(|world| {
-            let core = world.my_core() as usize;
-            !world.cores[core].queue.is_empty() || others + 1 >= world.machine.cores()
-        })
+        !leaves_cores(1)
+    }
+
+    fn roomy() -> bool {
+        leaves_cores(2)
     }
 
     /// Exact, as a kernel knows it of its own CPU.
@@ -278,4 +277,13 @@ impl Platform for Sim {
     fn runs(thread: ThreadId) -> bool {
         with(|world| world.has_its_core(thread.0 as usize - 1))
     }
+}
+
+/// Whether nobody waits for the caller's core, and so many cores are left without a spinner.
+fn leaves_cores(cores: u32) -> bool {
+    let others = with(|world| world.process).spinners.0.load(Relaxed).saturating_sub(spins(|n| n));
+    with(|world| {
+        let core = world.my_core() as usize;
+        world.cores[core].queue.is_empty() && others + cores < world.machine.cores()
+    })
 }

@@ -376,5 +376,8 @@ fn who_is_woken_ahead_is_up_in_time() {
     let saved = Machine::two_sockets().wake_latency_ns * (RANKED.len() as u64 - 2);
     assert!(in_time + saved <= late, "{in_time}, and {late} without");
     let standard = until::<ShflMutex<Sim, None>>();
-    assert!(standard <= in_time, "where CPUs are free, all are up: {standard}, {in_time}");
+    assert!(
+        standard <= in_time,
+        "where there are CPUs to spare, all are up: {standard}, {in_time}"
+    );
 }

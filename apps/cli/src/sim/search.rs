@@ -28,7 +28,7 @@ impl<const BYPASS: u16> Policy for Bounded<BYPASS> {
     }
 }
 
-/// As the standard form, but waiters spin for so many nanoseconds where CPUs are free.
+/// As the standard form, but waiters spin for so many nanoseconds where there are CPUs to spare.
 struct Spinning<const NS: u32>;
 
 impl<const NS: u32> Form for Spinning<NS> {
@@ -37,9 +37,9 @@ impl<const NS: u32> Form for Spinning<NS> {
     const PATIENCE_NS: u32 = Standard::PATIENCE_NS;
     const LOOK: u32 = Standard::LOOK;
     const SPIN: Budget = Standard::SPIN;
-    const QUEUE_SPIN: Budget = Budget::ns(NS);
+    const QUEUE_SPIN: Budget = Standard::QUEUE_SPIN;
     const HEAD_SPIN: Budget = Standard::HEAD_SPIN;
-    const WAKES_AHEAD: bool = Standard::WAKES_AHEAD;
+    const LINGER: Budget = Budget::ns(NS);
     const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
 }
 

@@ -42,6 +42,7 @@ fn of(cell: Cell, locks: usize, measured: &Measured) -> Trace {
         locks: (0..locks).map(lock).collect(),
         sites: (0..locks).map(site).collect(),
         threads: measured.events.iter().enumerate().map(thread).collect(),
+        costs: Vec::new(),
         dropped: 0,
         cut_off: false,
     }

@@ -205,6 +205,7 @@ fn crowded_is_a_core_with_a_queue_or_spinners_for_all_other_cores() {
     let simulation = Simulation::new(machine(), 1).thread_on(0, spinner).thread_on(1, || {
         work(5_000);
         assert!(!Sim::crowded(), "a second spinner leaves one core of three");
+        assert!(!Sim::roomy(), "which is that of who is waited for");
         Sim::hint(Hint::SpinBegin);
         assert!(!Sim::crowded(), "its own spin does not count");
         Sim::hint(Hint::SpinEnd);
@@ -219,6 +220,7 @@ fn crowded_is_a_core_with_a_queue_or_spinners_for_all_other_cores() {
             assert!(Sim::crowded(), "two spin, one of them preempted, and a third has no core");
             work(500_000);
             assert!(!Sim::crowded(), "they have ended");
+            assert!(Sim::roomy(), "its own spin would leave two cores of three");
         });
     let _ = simulation.run(0).expect("all end");
 

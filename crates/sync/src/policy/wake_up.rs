@@ -10,7 +10,7 @@ use super::Policy;
 /// Without this it sleeps until the lock is free, and the lock then stands idle till it comes, or
 /// is had by somebody else.
 ///
-/// Where CPUs are free, heads do so anyway ([`Form::WAKES_AHEAD`](crate::lock::Form::WAKES_AHEAD)).
+/// Where there are CPUs to spare, heads do so anyway ([`Form::LINGER`](crate::lock::Form::LINGER)).
 /// With this they do so on crowded CPUs too: for short critical sections where that waiters are
 /// served in turn matters more than the work they get done. Who is woken too early sleeps again. The queue is as they came; `Then<Numa, WakeUp>` sorts it too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -57,7 +57,7 @@ impl Form for Brief {
     const SPIN: Budget = Standard::SPIN;
     const QUEUE_SPIN: Budget = Standard::QUEUE_SPIN;
     const HEAD_SPIN: Budget = Standard::HEAD_SPIN;
-    const WAKES_AHEAD: bool = Standard::WAKES_AHEAD;
+    const LINGER: Budget = Standard::LINGER;
     const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
 }
 

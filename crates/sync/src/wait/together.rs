@@ -127,7 +127,7 @@ impl<P: Platform> Member<P> {
     /// Returns the status of a waiter that has to wait no more.
     fn sleep<F: CrowdForm>(&self) -> u32 {
         let status = &self.node.status;
-        let budget = if P::crowded() { Budget::NONE } else { F::HEAD_SPIN };
+        let budget = if P::crowded() { Budget::NONE } else { F::QUEUE_SPIN };
         P::hint(Hint::SpinBegin);
         // Acquire, here and below: what was done before we were let go; pairs with `let_go`.
         let spun = status.spin_while(Acquire, budget, |status| status == WAITING);

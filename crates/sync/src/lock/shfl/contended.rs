@@ -63,9 +63,9 @@ pub(super) enum Ask {
 /// twice as long, and so on. Each look takes the lock's line away from the owner, who pays as much
 /// as for some ten short critical sections.
 const COMER_IN_PEACE_NS: u32 = 300;
-/// How long a new head leaves the owner in peace. Then it looks as often as it can: what a look
-/// costs the owner is one line for each time that this writes to it, and a lock that is free until
-/// the next look is lost time for all.
+/// The same for a head, who has looked in vain before. Where there are CPUs to spare it then looks
+/// as often as it can: that costs the owner one line each time that it writes to it, and a lock that
+/// is free until the next look is lost time for all.
 const HEAD_IN_PEACE_NS: u32 = 1_000;
 /// How long a comer looks where a head sleeps or was called: about as long as the system call takes
 /// in which it would fall asleep. The owner of a short critical section is gone by then.
@@ -81,8 +81,7 @@ const DOUBLINGS: u32 = 5;
 /// What one waits for in a queue: a lock, or a way to hold it. Below the words that are the lock's
 /// business is the waiting, which is the same for all.
 pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
-    /// Whether who is waited for holds it, so that it is likely to be free soon: then waits are
-    /// worth a long spin, and the next waiter is worth a wake ahead of its turn.
+    /// Whether who is waited for holds it, so that it is likely to be free soon.
     const HELD_BRIEFLY: bool = true;
 
     /// The end of the queue.
@@ -199,22 +198,37 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         budget.ns != 0 && self.spin(budget.backing_off(COMER_IN_PEACE_NS)) && self.take_as_comer()
     }
 
-    /// How long who waits in the queue, or as its head, spins where CPUs are free.
-    fn patience() -> Budget {
-        if Self::HELD_BRIEFLY { F::QUEUE_SPIN } else { F::HEAD_SPIN }
+    /// Whether a wait is worth a long spin, and the next waiter a wake ahead of its turn.
+    fn lingers() -> bool {
+        Self::HELD_BRIEFLY && F::LINGER.ns != 0 && P::roomy()
     }
 
-    /// Spins as the head.
-    fn spin_as_head(&self) -> bool {
-        if P::crowded() || Patience::<F>::heads_are_late::<P>() {
+    /// Spins as the head. One that was called stays awake where there are CPUs: to be called again
+    /// costs the owner more than a look.
+    fn spin_as_head(&self, called: bool) -> bool {
+        let late = Patience::<F>::heads_are_late::<P>();
+        let lingers = !late && Self::lingers();
+        let budget = match called {
+            _ if lingers => Budget::ns(HEAD_IN_PEACE_NS),
             // One look: a spin would take the CPU of one that has work.
-            return self.spin(Budget::NONE);
-        }
-        let peace = Budget::ns(HEAD_IN_PEACE_NS.min(Self::patience().ns));
+            _ if late || P::crowded() => Budget::NONE,
+            true => Budget::ns(F::PATIENCE_NS),
+            false => F::HEAD_SPIN,
+        };
         P::hint(Hint::SpinBegin);
-        let free = self.spin(peace.backing_off(HEAD_IN_PEACE_NS)) || self.spin(Self::patience());
+        let free = self.spin(budget.backing_off(HEAD_IN_PEACE_NS));
+        let free = free || lingers && self.spin(F::LINGER);
         P::hint(Hint::SpinEnd);
         free
+    }
+
+    /// How long one spins who waits to be the head.
+    fn patience() -> Budget {
+        match () {
+            () if Self::lingers() => F::LINGER,
+            () if P::crowded() => Budget::NONE,
+            () => F::QUEUE_SPIN,
+        }
     }
 
     /// Waits where no node is to be had: naps and barges.
@@ -282,7 +296,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             if role {
                 role = self.shuffle(me, || status::load(me.node).head());
             }
-            let budget = if P::crowded() { Budget::NONE } else { Self::patience() };
+            let budget = Self::patience();
             P::hint(Hint::SpinBegin);
             // Acquire: as `status::load`. INV-4: without the role, this is all that it does.
             let spun = me.node.status.spin_while(Acquire, budget, Status::idle);
@@ -371,7 +385,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             if *role && self.is_held() {
                 *role = self.shuffle(me, || !self.is_held());
             }
-            if self.spin_as_head() && self.take_as_head(me) {
+            if self.spin_as_head(Patience::<F>::was_called(me.node)) && self.take_as_head(me) {
                 return Wait::Acquired;
             }
             if !F::HEAD_SLEEPS {
@@ -449,12 +463,11 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     }
 
     /// Wakes the waiter behind the caller, who is the head, if the policy wants it up in time, or
-    /// nobody needs the CPU.
+    /// there are CPUs to spare.
     fn wake_ahead(&self, me: Place<P>) {
-        let by_form = || F::WAKES_AHEAD && Self::HELD_BRIEFLY && !P::crowded();
         if let Some(next) = me.next()
             && status::load(next.node).parked()
-            && (self.policy().wakes() || by_form())
+            && (self.policy().wakes() || Self::lingers())
             && let Some(next) = P::arena().reference(next.id.index())
         {
             P::unpark(next);

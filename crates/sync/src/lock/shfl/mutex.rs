@@ -49,14 +49,14 @@ pub trait Form: Send + Sync + 'static {
     const LOOK: u32;
     /// How long a comer spins before it joins the queue.
     const SPIN: Budget;
-    /// How long a waiter spins in the queue, and then as its head, before it sleeps, where CPUs are
-    /// free: about what a sleep and a wake cost.
+    /// How long a waiter spins in the queue before it sleeps.
     const QUEUE_SPIN: Budget;
-    /// How long one spins for what is about to come: a head that has the lock kept.
+    /// How long the head spins before it sleeps.
     const HEAD_SPIN: Budget;
-    /// Whether a head wakes the waiter behind it, where CPUs are free: that one is up when its turn
-    /// comes.
-    const WAKES_AHEAD: bool = false;
+    /// How long either spins where there are CPUs to spare: about what a sleep and a wake cost. A
+    /// head then wakes the waiter behind it, too, so that this one is up when its turn comes. 0: no
+    /// longer than elsewhere, and it wakes nobody.
+    const LINGER: Budget = Budget::NONE;
     /// How long a waiter sleeps at first, in nanoseconds, before it looks whether the lock is free
     /// and nobody takes it: the head may be stuck in a signal handler, or stopped. 0 is for ever.
     const BACKSTOP_NS: u64;
@@ -71,9 +71,9 @@ impl Form for Standard {
     const PATIENCE_NS: u32 = 50_000;
     const LOOK: u32 = 16;
     const SPIN: Budget = Budget::ns(1_000);
-    const QUEUE_SPIN: Budget = Budget::ns(100_000);
+    const QUEUE_SPIN: Budget = Budget::ns(2_000);
     const HEAD_SPIN: Budget = Budget::ns(5_000);
-    const WAKES_AHEAD: bool = true;
+    const LINGER: Budget = Budget::ns(100_000);
     const BACKSTOP_NS: u64 = 50_000_000;
 }
 

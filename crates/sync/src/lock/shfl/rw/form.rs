@@ -31,7 +31,7 @@ impl<F: Form> Form for Recursive<F> {
     const SPIN: Budget = F::SPIN;
     const QUEUE_SPIN: Budget = F::QUEUE_SPIN;
     const HEAD_SPIN: Budget = F::HEAD_SPIN;
-    const WAKES_AHEAD: bool = F::WAKES_AHEAD;
+    const LINGER: Budget = F::LINGER;
     const BACKSTOP_NS: u64 = F::BACKSTOP_NS;
 }
 
