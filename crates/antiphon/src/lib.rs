@@ -153,7 +153,25 @@ pub type MappedRwLockWriteGuard<'a, T> = lock_api::MappedRwLockWriteGuard<'a, Ra
 /// ```
 pub type RecursiveRwLock<T> = lock_api::RwLock<RawRwLock<Recursive>, T>;
 
-/// The algorithms, generic over the machine.
+/// The algorithms, generic over the machine. What stands in the nodes of waiters is followed, and
+/// written through, so to come by one is `unsafe`:
+///
+/// ```compile_fail,E0133
+/// use antiphon::generic::{Linux, Platform};
+/// let _ = Linux::arena();
+/// ```
+///
+/// ```compile_fail,E0133
+/// use antiphon::generic::{Linux, Platform};
+/// let _ = Linux::waiter(1);
+/// ```
+///
+/// So is a machine of one's own, which gives them out:
+///
+/// ```compile_fail,E0200
+/// struct Machine;
+/// impl antiphon::generic::Platform for Machine {}
+/// ```
 pub mod generic {
     pub use antiphon_linux::Linux;
     pub use antiphon_platform::Platform;

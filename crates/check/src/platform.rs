@@ -24,7 +24,8 @@ pub struct Check;
 const WAITERS: usize = 64;
 
 static NODES: [Waiter<Check>; WAITERS] = [const { Waiter::NEW }; WAITERS];
-static ARENA: Arena<Check> = Arena::NEW;
+// SAFETY: the one of this platform.
+static ARENA: Arena<Check> = unsafe { Arena::new() };
 static LOCALS: [Local<Check>; SLOTS] = [const { Local::NEW }; SLOTS];
 /// Which threads have ended, where threads are mortal.
 static ENDED: [U8; SLOTS] = [const { U8::ZERO }; SLOTS];
@@ -106,7 +107,14 @@ fn fence(order: Ordering) {
     context::perform(&Op::Fence(order));
 }
 
-impl Platform for Check {
+fn node(index: u32) -> Option<&'static Waiter<Check>> {
+    let there = index > 0 && index < context::with(|execution| execution.config.waiters);
+    there.then(|| &NODES[index as usize])
+}
+
+// SAFETY: words behave as those of `core` may; a node is an entry of `NODES`, and `ARENA` alone
+// hands them out.
+unsafe impl Platform for Check {
     type U8 = U8;
     type U16 = U16;
     type U32 = U32;
@@ -114,12 +122,11 @@ impl Platform for Check {
 
     const WAITERS: u32 = WAITERS as u32;
 
-    fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
-        let there = index > 0 && index < context::with(|execution| execution.config.waiters);
-        there.then(|| &NODES[index as usize])
+    unsafe fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
+        node(index)
     }
 
-    fn arena() -> &'static Arena<Self> {
+    unsafe fn arena() -> &'static Arena<Self> {
         &ARENA
     }
 
@@ -254,7 +261,7 @@ impl Platform for Check {
     }
 
     fn unpark(waiter: WaiterRef) {
-        let Some(node) = Self::waiter(waiter.index) else { return };
+        let Some(node) = node(waiter.index) else { return };
         if node.generation.load(Ordering::Relaxed) == waiter.generation {
             // Release: pairs with the acquire with which `park` takes the token.
             node.token.swap(1, Ordering::Release);

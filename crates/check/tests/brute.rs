@@ -5,7 +5,13 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use antiphon_check::{Check, FailureKind, Mode, Model, Report, U8, U16, U32};
-use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, WaiterRef};
+use antiphon_platform::{Arena, Atomic, AtomicInteger, Budget, Platform, WaiterId, WaiterRef};
+
+/// The nodes.
+fn arena() -> &'static Arena<Check> {
+    // SAFETY: each writes to the nodes that it has taken, and to no others.
+    unsafe { Check::arena() }
+}
 
 #[derive(Clone, Copy, Debug)]
 enum Operation {
@@ -112,7 +118,9 @@ fn perform(operation: Operation, me: usize, shared: &Shared) -> u32 {
             0
         }
         Operation::Park => {
-            let node = Check::waiter(shared.waiters[me].index).expect("it was handed out");
+            let node = WaiterId::from_bits(shared.waiters[me].index)
+                .and_then(|id| arena().resolve_any(id))
+                .expect("it was handed out");
             let _ = Check::park(node, None);
             0
         }
@@ -146,8 +154,8 @@ fn run(
     let report = Model::new("random program").expiries(expiries).light(true).mode(mode).run(|s| {
         let waiters = (program.iter())
             .map(|_| {
-                let id = Check::arena().take().expect("there are nodes enough");
-                Check::arena().reference(id.index()).expect("it is in use")
+                let id = arena().take().expect("there are nodes enough");
+                arena().reference(id.index()).expect("it is in use")
             })
             .collect();
         let words = [const { U32::ZERO }; 2];

@@ -3,7 +3,13 @@
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use antiphon_check::{Check, Data, FailureKind, Mode, Model, Report, U32};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Arena, Atomic, Platform};
+
+/// The nodes.
+fn arena() -> &'static Arena<Check> {
+    // SAFETY: each writes to the nodes that it has taken, and to no others.
+    unsafe { Check::arena() }
+}
 
 /// A queue lock with a node a thread (Mellor-Crummey and Scott).
 struct Mcs {
@@ -119,8 +125,8 @@ impl Sleepy {
         if self.state.compare_exchange(0, 1, acquire, Relaxed).is_ok() {
             return;
         }
-        let id = Check::arena().take().expect("there are nodes enough");
-        let node = Check::waiter(id.index()).expect("it was handed out");
+        let id = arena().take().expect("there are nodes enough");
+        let node = arena().resolve_any(id).expect("it was handed out");
         self.sleepers[me].store(id.index(), Release);
         // AcqRel: whoever sees the 2 sees the node too.
         let order = if acquire == Relaxed { Release } else { AcqRel };
@@ -128,7 +134,7 @@ impl Sleepy {
             let _ = Check::park(node, None);
         }
         self.sleepers[me].store(0, Release);
-        Check::arena().give(id);
+        arena().give(id);
     }
 
     fn unlock(&self) {
@@ -136,7 +142,7 @@ impl Sleepy {
         if self.state.swap(0, order) == 2 && self.defect != SleepyDefect::WakeLost {
             for sleeper in &self.sleepers {
                 let index = sleeper.load(Acquire);
-                if let Some(waiter) = Check::arena().reference(index) {
+                if let Some(waiter) = arena().reference(index) {
                     Check::unpark(waiter);
                 }
             }
@@ -180,9 +186,9 @@ fn sleepy_defects_are_found() {
 fn event(fence: Ordering) -> Report {
     let report = Model::new("event").run(|s| {
         let (set, waits) = s.share((U32::ZERO, U32::ZERO));
-        let id = Check::arena().take().expect("there are nodes enough");
-        let node = Check::waiter(id.index()).expect("it was handed out");
-        let waiter = Check::arena().reference(id.index()).expect("it is in use");
+        let id = arena().take().expect("there are nodes enough");
+        let node = arena().resolve_any(id).expect("it was handed out");
+        let waiter = arena().reference(id.index()).expect("it is in use");
         s.spawn(move || {
             waits.store(1, Relaxed);
             Check::fence(fence);
@@ -281,9 +287,9 @@ fn condition(registers_late: bool) -> Report {
     let report = Model::new("condition").spurious(0).run(|s| {
         let (lock, waits) = s.share((U32::ZERO, U32::ZERO));
         let ready = s.share(Data::new(false));
-        let id = Check::arena().take().expect("there are nodes enough");
-        let node = Check::waiter(id.index()).expect("it was handed out");
-        let waiter = Check::arena().reference(id.index()).expect("it is in use");
+        let id = arena().take().expect("there are nodes enough");
+        let node = arena().resolve_any(id).expect("it was handed out");
+        let waiter = arena().reference(id.index()).expect("it is in use");
         let acquire = move || {
             while lock.swap(1, Acquire) == 1 {
                 lock.wait_while(Relaxed, |lock| lock == 1);

@@ -53,13 +53,16 @@ pub use moment::measure_ticks;
 pub use park::{FutexWait, park_begin, park_end};
 pub use tsc::ticks;
 
-static ARENA: Arena<Linux> = Arena::NEW;
+// SAFETY: the one of this platform.
+static ARENA: Arena<Linux> = unsafe { Arena::new() };
 
 /// The platform that users run on.
 #[derive(Clone, Copy, Debug)]
 pub struct Linux;
 
-impl Platform for Linux {
+// SAFETY: words are those of `core`; the node of an index is at its own place, and `ARENA` alone
+// hands them out.
+unsafe impl Platform for Linux {
     type U8 = U8;
     type U16 = U16;
     type U32 = U32;
@@ -68,12 +71,12 @@ impl Platform for Linux {
     const WAITERS: u32 = nodes::WAITERS;
 
     #[inline]
-    fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
+    unsafe fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
         nodes::node(index)
     }
 
     #[inline]
-    fn arena() -> &'static Arena<Self> {
+    unsafe fn arena() -> &'static Arena<Self> {
         &ARENA
     }
 

@@ -4,9 +4,7 @@ mod support;
 
 use std::thread;
 
-use antiphon_linux::Linux;
-use antiphon_platform::Platform;
-use support::Node;
+use support::{Node, arena};
 
 #[test]
 fn short_lived_threads_do_not_use_up_the_arena() {
@@ -28,5 +26,5 @@ fn short_lived_threads_do_not_use_up_the_arena() {
     // Each left two. The arena looks for them each time it has handed out a block of 1024 fresh
     // ones.
     let most = u32::try_from(2 * THREADS).expect("a small number");
-    assert!(Linux::arena().high_water() < most / 3, "{}", Linux::arena().high_water());
+    assert!(arena().high_water() < most / 3, "{}", arena().high_water());
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use antiphon_linux::light::enable_light;
 use antiphon_linux::{Linux, survey};
 use antiphon_platform::{Clock, Deadline, Hint, Parked, Platform};
-use support::{FORKS, in_child};
+use support::{FORKS, arena, in_child};
 
 /// Makes the kernel do `action` for each of `calls` from now on, in this thread and its children.
 fn filter(calls: &[libc::c_long], action: u32) -> bool {
@@ -42,13 +42,13 @@ fn lock_paths() -> bool {
         Linux::hint(Hint::SpinBegin);
         let crowded = Linux::crowded();
         Linux::hint(Hint::SpinEnd);
-        let Some(id) = Linux::arena().take() else { return false };
-        let Some(waiter) = Linux::arena().resolve(id) else { return false };
+        let Some(id) = arena().take() else { return false };
+        let Some(waiter) = arena().resolve(id) else { return false };
         let past = Some(Deadline { clock: Clock::Monotonic, ns: 1 });
         // Twice, since the wake below was for the node's last wait and is spurious in this one.
         let parked = [(); 2].map(|()| Linux::park(waiter, past));
-        let woken = Linux::arena().reference(id.index()).map(Linux::unpark);
-        Linux::arena().give(id);
+        let woken = arena().reference(id.index()).map(Linux::unpark);
+        arena().give(id);
         parked[1] == Parked::TimedOut
             && woken.is_some()
             && Linux::random() != 0
@@ -93,13 +93,12 @@ fn refused_questions_are_answered_by_guesses() {
 fn without_wiped_memory_there_are_no_nodes() {
     assert!(in_child(FORKS[0].1, || {
         filter(&[libc::SYS_madvise], REFUSE)
-            && Linux::arena().take().is_none()
+            && arena().take().is_none()
             && (1..=1023).contains(&Linux::epoch())
             && in_child(FORKS[0].1, || {
                 // Nothing is kept that the child would have to forget.
                 let parent = Linux::thread();
-                Linux::arena().take().is_none()
-                    && in_child(FORKS[2].1, || Linux::thread() != parent)
+                arena().take().is_none() && in_child(FORKS[2].1, || Linux::thread() != parent)
             })
     }));
 }

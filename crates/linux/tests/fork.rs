@@ -7,24 +7,24 @@ use std::thread;
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Atomic, Platform};
-use support::{FORKS, Node, in_child};
+use support::{FORKS, Node, arena, in_child};
 
 /// What a child must find, written so that it may run in a signal handler: no allocation.
 fn child_stands_alone(parent: (u32, u32, Node)) -> bool {
     let (epoch, thread, node) = parent;
     let own = Linux::epoch();
-    let high = Linux::arena().high_water();
+    let high = arena().high_water();
     (1..=1023).contains(&own)
         && own != epoch
         && own == Linux::epoch()
         && Linux::thread().0 != thread
         && Linux::alive(Linux::thread())
-        && Linux::arena().resolve(node.id).is_none()
-        && Linux::arena().resolve_index(node.id.index()).is_none()
+        && arena().resolve(node.id).is_none()
+        && arena().resolve_index(node.id.index()).is_none()
         && node.waiter.generation.load(Relaxed) == 0
         && node.waiter.wants.load(Relaxed) == 0
-        && Linux::arena().take().is_some_and(|id| {
-            id.index() > high && id.epoch() == own && Linux::arena().resolve(id).is_some()
+        && arena().take().is_some_and(|id| {
+            id.index() > high && id.epoch() == own && arena().resolve(id).is_some()
         })
 }
 
@@ -96,7 +96,7 @@ fn a_vfork_child_shares_everything() {
         let shared = Linux::epoch() == epoch
             && Linux::thread().0 == thread
             && Linux::alive(Linux::thread())
-            && Linux::arena().resolve(node.id).is_some();
+            && arena().resolve(node.id).is_some();
         i32::from(!shared)
     }
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;

@@ -3,8 +3,8 @@
 mod support;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Deadline, Parked, Platform, Waiter};
-use support::{FORKS, in_child};
+use antiphon_platform::{Clock, Deadline, Parked, Platform, Waiter, WaiterId};
+use support::{FORKS, arena, in_child};
 
 fn limit_address_space(bytes: u64) -> bool {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
@@ -17,14 +17,14 @@ fn without_nodes(limit: u64) -> bool {
     let waiter = Waiter::<Linux>::NEW;
     let past = Some(Deadline { clock: Clock::Monotonic, ns: 1 });
     limit_address_space(limit)
-        && Linux::arena().take().is_none()
-        && Linux::waiter(1).is_none()
-        && Linux::arena().take().is_none()
+        && arena().take().is_none()
+        && arena().resolve_any(WaiterId::new(1, 1)).is_none()
+        && arena().take().is_none()
         && (1..=1023).contains(&Linux::epoch())
         && Linux::epoch() == Linux::epoch()
         && Linux::thread() == Linux::thread()
         && Linux::park(&waiter, past) == Parked::TimedOut
-        && in_child(FORKS[0].1, || Linux::arena().take().is_none())
+        && in_child(FORKS[0].1, || arena().take().is_none())
 }
 
 /// What the program has already, in bytes.
@@ -45,7 +45,7 @@ fn no_room_for_the_nodes() {
 fn room_for_a_few_nodes_only() {
     let limit = used() + (8 << 20);
     assert!(in_child(FORKS[0].1, || {
-        limit_address_space(limit) && (0..5_000).all(|_| Linux::arena().take().is_some())
+        limit_address_space(limit) && (0..5_000).all(|_| arena().take().is_some())
     }));
 }
 

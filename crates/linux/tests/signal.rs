@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Atomic, Clock, Deadline, Parked, Platform};
-use support::{Node, errno, set_errno};
+use support::{Node, arena, errno, set_errno};
 
 static HANDLED: AtomicU32 = AtomicU32::new(0);
 static CLASHES: AtomicU32 = AtomicU32::new(0);
 
 /// A node that is one's own holds what one has written in it. Says whether it did.
 fn use_node(mark: u32) -> bool {
-    let Some(id) = Linux::arena().take() else { return false };
-    let Some(waiter) = Linux::arena().resolve(id) else { return false };
+    let Some(id) = arena().take() else { return false };
+    let Some(waiter) = arena().resolve(id) else { return false };
     let free = waiter.wants.swap(mark, Relaxed) == 0;
     let past = Some(Deadline { clock: Clock::Monotonic, ns: 1 });
     let parked = Linux::park(waiter, past) == Parked::TimedOut;
     let mine = waiter.wants.swap(0, Relaxed) == mark;
-    Linux::arena().give(id);
+    arena().give(id);
     free && parked && mine
 }
 

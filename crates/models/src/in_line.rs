@@ -9,6 +9,7 @@ use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflRwLock};
 use antiphon_sync::policy;
 
+use crate::arena::arena;
 use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::forms::Sleepy;
@@ -184,19 +185,19 @@ pub struct Line<'scope> {
 impl<'scope> Line<'scope> {
     /// Nodes for so many.
     pub fn new(scope: &'scope Scope<'scope, '_>, waiters: usize) -> Self {
-        let nodes = (0..waiters).filter_map(|_| Check::arena().take()).collect();
+        let nodes = (0..waiters).filter_map(|_| arena().take()).collect();
         Self { nodes, watch: watch(scope) }
     }
 
     /// The node of the waiter of that place.
     pub fn node(&self, place: usize) -> &'static Waiter<Check> {
-        Check::arena().resolve(self.nodes[place]).expect("it was handed out")
+        arena().resolve(self.nodes[place]).expect("it was handed out")
     }
 
     /// Waits until it is the caller's turn to join, who will do so with the node of that `place`.
     pub fn stand(&self, place: usize) {
         const HEAD: u32 = 2;
-        Check::arena().give(self.nodes[place]);
+        arena().give(self.nodes[place]);
         match place {
             0 => {}
             1 => {

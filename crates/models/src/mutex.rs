@@ -4,10 +4,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::HeavyFence::{Either, Granted, Refused};
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::Atomic;
 use antiphon_sync::lock::{Form, Published, ShflMutex, Standard};
 use antiphon_sync::policy::{None, Numa, Policy};
 
+use crate::arena::arena;
 use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::forms::{Backed, Insistent, Mutex, Sleepy, Spinning};
@@ -218,7 +219,7 @@ fn giving_up<Q: Policy, F: Form>(untimed: u32, timed: u32) -> Program {
 fn late(threads: u32, rounds: u32) -> Program {
     const PATIENCE: u64 = 1 << 20;
     Program::new(threads, threads * rounds, move |scope| {
-        Check::arena().lesson.store(PATIENCE << 32 | 1, Relaxed);
+        arena().lesson.store(PATIENCE << 32 | 1, Relaxed);
         contend::<Fair>(scope, threads, rounds);
     })
 }

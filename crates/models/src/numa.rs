@@ -3,11 +3,12 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::Check;
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, WaiterId};
 use antiphon_sync::lock::Lock;
 use antiphon_sync::lock::classic::{Ticket, Ttas};
 use antiphon_sync::lock::numa::{Ahmcs, Cna, Cohort, Hbo, Hclh, Hmcs, Malthusian};
 
+use crate::arena::arena;
 use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::program::{Program, contend, destruction, tries};
@@ -22,7 +23,10 @@ fn exclusion<L: Lock>(threads: u32, rounds: u32) -> Program {
         contend::<L>(scope, threads, rounds);
         scope.finally(|| {
             // Where there are few, the count of those that were asked for is above them.
-            for node in (1..=Check::arena().high_water()).filter_map(Check::waiter) {
+            for node in (1..=arena().high_water())
+                .filter_map(WaiterId::from_bits)
+                .filter_map(|id| arena().resolve_any(id))
+            {
                 let generation = node.generation.load(Relaxed);
                 assert!(generation.is_multiple_of(2), "a node was lost");
             }

@@ -47,13 +47,20 @@ const LOOKS: u32 = 64;
 
 impl<P: Platform> Arena<P> {
     /// An arena that has handed out nothing.
-    pub const NEW: Self = Self {
-        fresh: P::U32::ZERO,
-        free: P::U64::ZERO,
-        scavenged: P::U32::ZERO,
-        left_behind: P::U32::ZERO,
-        lesson: P::U64::ZERO,
-    };
+    ///
+    /// # Safety
+    ///
+    /// It is the one that [`Platform::arena`] returns: two would hand out the same nodes.
+    #[must_use]
+    pub const unsafe fn new() -> Self {
+        Self {
+            fresh: P::U32::ZERO,
+            free: P::U64::ZERO,
+            scavenged: P::U32::ZERO,
+            left_behind: P::U32::ZERO,
+            lesson: P::U64::ZERO,
+        }
+    }
 
     /// Takes a node for a wait of the caller: from its own cache, the free list or fresh memory.
     ///
@@ -102,7 +109,14 @@ impl<P: Platform> Arena<P> {
         if index == 0 || index >= P::WAITERS {
             return None;
         }
-        P::waiter(index).filter(|node| node.generation.load(Relaxed) != 0)
+        Self::node(index).filter(|node| node.generation.load(Relaxed) != 0)
+    }
+
+    /// As [`resolve`](Self::resolve), of a name that is known to be this process's, and of a node
+    /// that was handed out: neither is looked at.
+    #[must_use]
+    pub fn resolve_any(&self, id: WaiterId) -> Option<&'static Waiter<P>> {
+        Self::node(id.index())
     }
 
     /// The present user of `node`, to wake it later. `None` if the node is not in use.
@@ -165,14 +179,14 @@ impl<P: Platform> Arena<P> {
                 return None;
             }
             // Memory that can't be had costs no index.
-            P::waiter(seen + 1)?;
+            Self::node(seen + 1)?;
             // An addition and not an exchange: hundreds may come at once. It can overshoot the end
             // by as many as come at once, never wrap.
             let index = self.fresh.fetch_add(1, Relaxed) + 1;
             // Low 16 bits of zero stand for "nobody" in a lock's `head` field.
             if index < P::WAITERS && !index.is_multiple_of(1 << 16) {
                 // Zero is dead: the first generation of an idle node is 2.
-                P::waiter(index)?.generation.store(2, Relaxed);
+                Self::node(index)?.generation.store(2, Relaxed);
                 return Some(WaiterId::new(P::epoch(), index));
             }
         }
@@ -269,8 +283,9 @@ impl<P: Platform> Arena<P> {
         ((head >> 32) + 1) << 32 | u64::from(id)
     }
 
-    /// As `resolve`, but of a name that is known to be this epoch's.
-    fn resolve_any(&self, id: WaiterId) -> Option<&'static Waiter<P>> {
-        P::waiter(id.index())
+    fn node(index: u32) -> Option<&'static Waiter<P>> {
+        // SAFETY: the arena writes to nodes that nobody uses. Who asks it for others has promised
+        // what it does with them, when it came by the arena.
+        unsafe { P::waiter(index) }
     }
 }

@@ -40,7 +40,13 @@ use core::sync::atomic::Ordering;
 ///
 /// Functions take no `self`: a back end is a zero-sized type and finds its context in a
 /// thread-local. That is what lets a `static` lock hold nothing but its words.
-pub trait Platform: Sized + 'static {
+///
+/// # Safety
+///
+/// Locks rest on what the functions promise: the words are atomics as those of
+/// `core::sync::atomic`, [`waiter`](Self::waiter) gives each index a node of its own, and
+/// [`arena`](Self::arena) is the only one that hands them out.
+pub unsafe trait Platform: Sized + 'static {
     /// An atomic byte.
     type U8: AtomicInteger<u8>;
     /// An atomic half word.
@@ -57,10 +63,23 @@ pub trait Platform: Sized + 'static {
     /// until the arena hands the node out for the first time.
     ///
     /// `None` if the memory can't be had; callers then wait without a node.
-    fn waiter(index: u32) -> Option<&'static Waiter<Self>>;
+    ///
+    /// # Safety
+    ///
+    /// As of [`arena`](Self::arena), which is how to come by a node.
+    unsafe fn waiter(index: u32) -> Option<&'static Waiter<Self>>;
 
     /// Who hands the nodes out.
-    fn arena() -> &'static Arena<Self>;
+    ///
+    /// # Safety
+    ///
+    /// What stands in a node is followed, as a link, and written through, as an address. So the
+    /// nodes of others are written by the protocols of `antiphon-sync` only: the queues of its
+    /// `lock` (the ShflLock family, `classic`, `numa`, `cst`, `stock`, and the mailboxes and
+    /// sections of `delegation`), and the lists of its `wait`. A caller that is not one of these
+    /// looks at them and no more. It writes to a node that it has [taken](Arena::take), and gives
+    /// back that, once, when nobody else will write to it any more.
+    unsafe fn arena() -> &'static Arena<Self>;
 
     /// How many nodes the arena hands out before it begins to look for those of dead threads.
     fn arena_block() -> u32 {

@@ -11,7 +11,7 @@ use crate::{Atomic, Platform};
 pub struct Local<P: Platform> {
     /// Nodes ([`WaiterId`](crate::WaiterId) bits) that this thread has used and keeps for its next
     /// wait; 0 is none.
-    pub cache: [P::U32; 2],
+    pub(crate) cache: [P::U32; 2],
     /// Nodes that this thread has left behind in queues when its wait timed out: index and
     /// generation as [`WaiterRef`](crate::WaiterRef), packed; 0 is none. An entry whose node has
     /// changed hands is free again.

@@ -73,7 +73,13 @@ fn spins(change: impl FnOnce(u32) -> u32) -> u32 {
     })
 }
 
-impl Platform for Sim {
+fn arena() -> &'static Arena<Sim> {
+    &with(|world| world.process).arena.0
+}
+
+// SAFETY: words behave as those of `core`, one thread at a time; a node is an entry of the world's
+// `Nodes`, and its arena alone hands them out.
+unsafe impl Platform for Sim {
     type U8 = SimU8;
     type U16 = SimU16;
     type U32 = SimU32;
@@ -81,12 +87,12 @@ impl Platform for Sim {
 
     const WAITERS: u32 = NODES;
 
-    fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
+    unsafe fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
         Some(with(|world| world.nodes().get(index)))
     }
 
-    fn arena() -> &'static Arena<Self> {
-        &with(|world| world.process).arena.0
+    unsafe fn arena() -> &'static Arena<Self> {
+        arena()
     }
 
     fn local<R>(f: impl FnOnce(&Local<Self>) -> R) -> R {
@@ -225,7 +231,7 @@ impl Platform for Sim {
     }
 
     fn unpark(waiter: WaiterRef) {
-        let Some(node) = Self::arena().resolve_index(waiter.index) else { return };
+        let Some(node) = arena().resolve_index(waiter.index) else { return };
         if node.generation.load(Relaxed) != waiter.generation {
             return;
         }

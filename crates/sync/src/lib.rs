@@ -11,3 +11,12 @@ mod nap;
 pub mod policy;
 pub mod shared;
 pub mod wait;
+
+use antiphon_platform::{Arena, Platform};
+
+/// The nodes, as the protocols here use them.
+fn arena<P: Platform>() -> &'static Arena<P> {
+    // SAFETY: they are written here only: each file that asks says what it writes, when and why it
+    // may, and who pairs with that.
+    unsafe { P::arena() }
+}

@@ -6,11 +6,10 @@ mod common;
 mod support;
 
 use antiphon_linux::Linux;
-use antiphon_platform::Platform;
 use antiphon_sync::lock::Lock;
 use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
 use common::validate::{Guarded, exclusion};
-use support::{FORKS, in_child};
+use support::{FORKS, arena, in_child};
 
 /// As many threads as any machine has CPUs, and one more: those that spin get on by yielding.
 fn excludes<L: Lock>() {
@@ -48,14 +47,14 @@ fn they_have_the_sizes_that_are_stated() {
 #[test]
 fn a_thread_that_holds_one_at_a_time_needs_one_node() {
     fn nodes<L: Lock>() -> u32 {
-        let before = Linux::arena().high_water();
+        let before = arena().high_water();
         for _ in 0..1_000 {
             let lock = L::NEW;
             lock.lock();
             // SAFETY: locked above.
             unsafe { lock.unlock() };
         }
-        Linux::arena().high_water() - before
+        arena().high_water() - before
     }
     // In a process of its own: other tests take nodes too.
     let in_all = || nodes::<Mcs<Linux>>() + nodes::<McsStp<Linux>>() + nodes::<Clh<Linux>>() == 1;

@@ -11,7 +11,7 @@ use antiphon_sync::lock::Lock;
 use antiphon_sync::lock::cst::{CstForm, CstMutex, CstRwLock};
 use common::metal::{Metal, boot};
 use common::validate::{Guarded, exclusion};
-use support::{FORKS, in_child};
+use support::{FORKS, arena, in_child};
 
 /// All sleep at once, and a batch is short: a wake that does not come shows.
 struct Sleepy;
@@ -93,9 +93,9 @@ fn they_have_the_sizes_that_are_stated() {
 #[test]
 fn nothing_is_leaked() {
     let nodes = |work: fn()| {
-        let before = Linux::arena().high_water();
+        let before = arena().high_water();
         work();
-        Linux::arena().high_water() - before
+        arena().high_water() - before
     };
     // In a process of its own: other tests take nodes too.
     assert!(in_child(FORKS[0].1, || {

@@ -2,21 +2,25 @@
 //!
 //! A test of its own process: it counts on who else uses the arena.
 
+#[path = "../../linux/tests/support/mod.rs"]
+mod support;
+
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use antiphon_linux::Linux;
 use antiphon_platform::Platform;
+use support::arena;
 
 /// Leaves at least `nodes` nodes in the caches of threads that have ended.
 fn leave_behind(nodes: u32) {
     const AT_ONCE: usize = 64;
-    while Linux::arena().high_water() < nodes {
+    while arena().high_water() < nodes {
         let together = Barrier::new(AT_ONCE);
         thread::scope(|scope| {
             for _ in 0..AT_ONCE {
                 scope.spawn(|| {
-                    let arena = Linux::arena();
+                    let arena = arena();
                     let taken = [arena.take(), arena.take()];
                     together.wait();
                     taken.into_iter().flatten().for_each(|id| arena.give(id));
@@ -38,11 +42,11 @@ fn no_node_is_found_twice() {
             for _ in 0..TAKERS {
                 scope.spawn(|| {
                     together.wait();
-                    let taken: Vec<_> = (0..200).filter_map(|_| Linux::arena().take()).collect();
+                    let taken: Vec<_> = (0..200).filter_map(|_| arena().take()).collect();
                     all.lock().unwrap().extend_from_slice(&taken);
                     // Not before all have theirs: a node that is given back may be taken again.
                     together.wait();
-                    taken.into_iter().for_each(|id| Linux::arena().give(id));
+                    taken.into_iter().for_each(|id| arena().give(id));
                 });
             }
         });

@@ -13,9 +13,8 @@ use std::thread;
 use std::time::Duration;
 
 use antiphon_linux::Linux;
-use antiphon_platform::Platform;
 use antiphon_sync::lock::delegation::{DsmSynch, Rcl};
-use support::{FORKS, in_child};
+use support::{FORKS, arena, in_child};
 
 type Combining<T> = DsmSynch<T, Linux>;
 /// All sleep, none spins: a wake that does not come shows.
@@ -218,11 +217,11 @@ fn a_panic_ends_a_server_and_no_client() {
 #[test]
 fn nothing_is_leaked() {
     fn nodes(use_one: fn()) -> u32 {
-        let before = Linux::arena().high_water();
+        let before = arena().high_water();
         for _ in 0..4 {
             use_one();
         }
-        Linux::arena().high_water() - before
+        arena().high_water() - before
     }
     // In a process of its own: other tests take nodes too. Each thread that has ended keeps two.
     let few = |nodes: u32, threads: u32| nodes <= 4 * threads * 2 + 2;

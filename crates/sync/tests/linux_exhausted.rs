@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::thread;
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Clock, Platform};
+use antiphon_platform::Clock;
 use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
 use antiphon_sync::policy;
 use antiphon_sync::wait::{Barrier, Condvar, Once, Semaphore};
-use support::{FORKS, after, in_child};
+use support::{FORKS, after, arena, in_child};
 
 /// Asks for the first node while there is no address space to keep any, which is never tried again.
 fn refuse_nodes() -> bool {
@@ -20,9 +20,9 @@ fn refuse_nodes() -> bool {
     unsafe {
         libc::getrlimit(libc::RLIMIT_AS, &raw mut before) == 0
             && libc::setrlimit(libc::RLIMIT_AS, &libc::rlimit { rlim_cur: 4096, ..before }) == 0
-            && Linux::arena().take().is_none()
+            && arena().take().is_none()
             && libc::setrlimit(libc::RLIMIT_AS, &raw const before) == 0
-            && Linux::arena().take().is_none()
+            && arena().take().is_none()
     }
 }
 
@@ -45,7 +45,7 @@ fn excludes<L: Lock>(threads: usize, rounds: u64) -> bool {
             });
         }
     });
-    clashes.load(Relaxed) == 0 && Linux::arena().take().is_none()
+    clashes.load(Relaxed) == 0 && arena().take().is_none()
 }
 
 #[test]

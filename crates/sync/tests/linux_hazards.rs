@@ -3,6 +3,9 @@
 
 mod common;
 
+#[path = "../../linux/tests/support/mod.rs"]
+mod support;
+
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
@@ -16,6 +19,7 @@ use antiphon_platform::{Clock, Deadline, Platform};
 use antiphon_sync::lock::ShflMutex;
 use antiphon_sync::wait::Condvar;
 use common::page::Page;
+use support::arena;
 
 type Mutex = ShflMutex<Linux>;
 
@@ -133,7 +137,7 @@ fn timed_out_waits_leave_two_nodes_a_thread() {
     let lock = Mutex::NEW;
     lock.lock();
     let stop = AtomicBool::new(false);
-    let before = Linux::arena().high_water();
+    let before = arena().high_water();
     thread::scope(|scope| {
         // A live head, behind which the abandoned nodes pile up.
         scope.spawn(|| {
@@ -154,7 +158,7 @@ fn timed_out_waits_leave_two_nodes_a_thread() {
             worker.join().unwrap();
         }
         stop.store(true, Ordering::Relaxed);
-        let taken = Linux::arena().high_water() - before;
+        let taken = arena().high_water() - before;
         // Two abandoned and two in the cache for each; the other tests' threads take some too.
         assert!(taken < 4 * THREADS + 100, "{taken} nodes");
         unlock(&lock);

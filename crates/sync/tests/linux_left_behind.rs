@@ -2,12 +2,16 @@
 //!
 //! A test of its own process: it counts nodes.
 
+#[path = "../../linux/tests/support/mod.rs"]
+mod support;
+
 use std::thread;
 use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Deadline, Platform};
 use antiphon_sync::lock::ShflMutex;
+use support::arena;
 
 /// Threads that end leave their nodes behind too: there is a bound for all of them together, and
 /// the next owner reclaims what was left.
@@ -18,7 +22,7 @@ fn threads_that_come_and_give_up_leave_some_thousand_nodes() {
     const IN_ALL: i32 = 4096;
     static LOCK: ShflMutex<Linux> = ShflMutex::NEW;
     let soon = || Deadline { clock: Clock::Monotonic, ns: Linux::now(Clock::Monotonic) + 100_000 };
-    let left_behind = || Linux::arena().left_behind().cast_signed();
+    let left_behind = || arena().left_behind().cast_signed();
     LOCK.lock();
     let head = thread::spawn(|| {
         LOCK.lock();

@@ -2,6 +2,9 @@
 
 mod common;
 
+#[path = "../../linux/tests/support/mod.rs"]
+mod support;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,6 +15,7 @@ use antiphon_sync::lock::{Lock, Published, ShflMutex, ShflSpin};
 use antiphon_sync::policy::{None, Numa};
 use antiphon_sync::wait::Condvar;
 use common::validate::{Guarded, exclusion};
+use support::arena;
 
 type Mutex = ShflMutex<Linux>;
 
@@ -108,14 +112,14 @@ fn timed_and_untimed_waiters_mix() {
 fn a_lock_takes_no_node_until_it_contends() {
     assert_eq!(size_of::<Mutex>(), 8);
     assert_eq!(size_of::<ShflSpin<Linux>>(), 4);
-    let before = Linux::arena().high_water();
+    let before = arena().high_water();
     for _ in 0..10_000 {
         let lock = Mutex::NEW;
         lock.lock();
         // SAFETY: locked above.
         unsafe { lock.unlock() };
     }
-    let after = Linux::arena().high_water();
+    let after = arena().high_water();
     // Other tests run beside this one; they take a few dozen.
     assert!(after - before < 1_000, "{before} to {after}");
 }

@@ -4,6 +4,9 @@
 
 mod common;
 
+#[path = "../../linux/tests/support/mod.rs"]
+mod support;
+
 use std::sync::OnceLock;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -15,6 +18,7 @@ use antiphon_sync::lock::{Lock, ShflMutex};
 use antiphon_sync::policy::Numa;
 use common::sound::Sound;
 use common::validate::{Guarded, exclusion};
+use support::arena;
 
 type Mutex = ShflMutex<Linux, Numa, Sound>;
 
@@ -25,13 +29,13 @@ const NAMES: u32 = 1 << 16;
 /// Takes all nodes, once. All of them stay in use but those that a thread makes its own.
 fn take_all() {
     static TAKEN: OnceLock<()> = OnceLock::new();
-    TAKEN.get_or_init(|| while Linux::arena().take().is_some_and(|id| id.index() < NODES) {});
+    TAKEN.get_or_init(|| while arena().take().is_some_and(|id| id.index() < NODES) {});
 }
 
 /// Makes node `number` that of the calling thread's next wait. Once for each number.
 fn own(number: u32) {
     take_all();
-    Linux::arena().give(WaiterId::new(Linux::epoch(), number));
+    arena().give(WaiterId::new(Linux::epoch(), number));
 }
 
 fn unlock(lock: &impl Lock) {

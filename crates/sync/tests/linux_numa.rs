@@ -8,13 +8,12 @@ mod support;
 use std::thread;
 
 use antiphon_linux::Linux;
-use antiphon_platform::Platform;
 use antiphon_sync::lock::Lock;
 use antiphon_sync::lock::numa::{
     Ahmcs, CBoMcs, CTktMcs, Cna, CohortRw, Hbo, Hclh, Hmcs, Malthusian,
 };
 use common::validate::{Guarded, exclusion};
-use support::{FORKS, in_child};
+use support::{FORKS, arena, in_child};
 
 /// As many threads as any machine has CPUs, and one more: those that spin get on by yielding.
 fn excludes<L: Lock>() {
@@ -114,12 +113,12 @@ fn they_have_the_sizes_that_are_stated() {
 #[test]
 fn nothing_is_leaked() {
     fn nodes<L: Lock>() -> u32 {
-        let before = Linux::arena().high_water();
+        let before = arena().high_water();
         for _ in 0..4 {
             let guarded = Guarded::<L>::new();
             exclusion(&guarded, 3, 500, |_| {});
         }
-        Linux::arena().high_water() - before
+        arena().high_water() - before
     }
     // In a process of its own: other tests take nodes too. Each thread that has ended keeps two.
     let few = |nodes: u32| nodes <= 4 * 3 * 2 + 2;

@@ -2,6 +2,9 @@
 
 mod common;
 
+#[path = "../../linux/tests/support/mod.rs"]
+mod support;
+
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::thread;
@@ -17,6 +20,7 @@ use common::page::Page;
 use common::readers::{Inside, sharing};
 use common::sound::Sound;
 use common::validate::{Guarded, exclusion};
+use support::arena;
 
 type Lock<F = Standard, Q = Numa> = ShflRwLock<Linux, Q, F>;
 
@@ -388,7 +392,7 @@ fn the_child_of_a_fork_goes_on_with_what_it_holds() {
 
 #[test]
 fn a_lock_takes_no_node_until_it_contends() {
-    let before = Linux::arena().high_water();
+    let before = arena().high_water();
     for _ in 0..10_000 {
         let lock = Lock::<Standard>::NEW;
         read(&lock);
@@ -396,7 +400,7 @@ fn a_lock_takes_no_node_until_it_contends() {
         lock.write();
         unlock_write(&lock);
     }
-    let after = Linux::arena().high_water();
+    let after = arena().high_water();
     // Other tests run beside this one; they take a few dozen.
     assert!(after - before < 1_000, "{before} to {after}");
 }

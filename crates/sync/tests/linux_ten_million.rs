@@ -3,14 +3,17 @@
 //! Source: `004_…`, "Issues with NUMA-aware primitives": the locks of ten million inodes, which
 //! take gigabytes in other designs. A test of its own process: it counts each byte and each node.
 
+#[path = "../../linux/tests/support/mod.rs"]
+mod support;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
 use antiphon_linux::Linux;
-use antiphon_platform::Platform;
 use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
+use support::arena;
 
 const LOCKS: usize = 10_000_000;
 
@@ -67,7 +70,7 @@ fn fill<L: Lock>(locks: &mut Vec<L>) -> (u64, u64) {
         unsafe { lock.unlock() };
     }
     assert_eq!(ASKED.load(Relaxed) - asked_before, LOCKS * size_of::<L>(), "and not a byte more");
-    assert_eq!(Linux::arena().high_water(), 0, "nobody has contended, so there are no nodes");
+    assert_eq!(arena().high_water(), 0, "nobody has contended, so there are no nodes");
     (touched() - touched_before, mapped() - mapped_before)
 }
 
@@ -100,11 +103,11 @@ fn ten_million_locks_take_their_own_bytes() {
                 unsafe { lock.unlock() };
             });
         }
-        while Linux::arena().high_water() < 3 {
+        while arena().high_water() < 3 {
             thread::sleep(Duration::from_millis(1));
         }
         // SAFETY: locked above.
         unsafe { lock.unlock() };
     });
-    assert_eq!(Linux::arena().high_water(), 3);
+    assert_eq!(arena().high_water(), 3);
 }

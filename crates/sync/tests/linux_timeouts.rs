@@ -2,12 +2,16 @@
 //!
 //! A test of its own process: it counts nodes.
 
+#[path = "../../linux/tests/support/mod.rs"]
+mod support;
+
 use std::thread;
 use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Deadline, Platform};
 use antiphon_sync::lock::ShflMutex;
+use support::arena;
 
 /// What can't leave its place in a queue is left behind: two nodes a thread, whatever the number
 /// of waits.
@@ -25,14 +29,14 @@ fn a_million_timed_out_waits_leave_two_nodes_a_thread() {
             // SAFETY: locked above.
             unsafe { LOCK.unlock() };
         });
-        while Linux::arena().high_water() == 0 {
+        while arena().high_water() == 0 {
             thread::sleep(Duration::from_millis(1));
         }
         let waiters: Vec<_> = (0..THREADS)
             .map(|_| scope.spawn(|| (0..WAITS).filter(|_| LOCK.lock_until(past())).count()))
             .collect();
         let had: Vec<_> = waiters.into_iter().map(thread::ScopedJoinHandle::join).collect();
-        let nodes = Linux::arena().high_water() - 1;
+        let nodes = arena().high_water() - 1;
         // SAFETY: locked above.
         unsafe { LOCK.unlock() };
         assert!(had.iter().all(|had| matches!(had, Ok(0))), "the lock was held: {had:?}");

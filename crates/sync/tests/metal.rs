@@ -2,11 +2,10 @@
 
 mod common;
 
-use antiphon_platform::Platform;
 use antiphon_sync::lock::classic::{Clh, Futex, Mcs, McsStp, Tas, Ticket, Ttas};
 use antiphon_sync::lock::numa::{Ahmcs, CTktMcs, Cna, Hclh, Hmcs};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
-use common::metal::{CPUS, Metal, boot};
+use common::metal::{CPUS, Metal, arena, boot};
 use common::validate::{Guarded, exclusion};
 
 fn validate<L: Lock>(guarded: &Guarded<L>) {
@@ -40,5 +39,5 @@ fn statics_are_free_locks() {
     validate_sockets::<Hmcs<Metal, 2, 1>>();
     validate_sockets::<Ahmcs<Metal, 2, 1, 1>>();
     validate_sockets::<Hclh<Metal, 2>>();
-    assert!(Metal::arena().high_water() < 63);
+    assert!(arena().high_water() < 63);
 }

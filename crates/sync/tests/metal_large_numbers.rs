@@ -9,9 +9,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use antiphon_platform::Platform;
 use antiphon_sync::lock::ShflSpin;
-use common::metal::{CPUS, Metal, boot};
+use common::metal::{CPUS, Metal, arena, boot};
 
 /// `CPUS - 1` waiters come while the lock is held. Says when all have had it.
 fn contend(lock: &'static ShflSpin<Metal>) -> mpsc::Receiver<usize> {
@@ -34,8 +33,8 @@ fn waiters_with_large_numbers_are_served() {
     static LOCK: ShflSpin<Metal> = ShflSpin::NEW;
     boot(0);
     // All that would fit are in use, for good.
-    while Metal::arena().take().is_some_and(|id| id.index() < 1 << 16) {}
-    let first = Metal::arena().high_water() + 1;
+    while arena().take().is_some_and(|id| id.index() < 1 << 16) {}
+    let first = arena().high_water() + 1;
     for _ in 0..20 {
         LOCK.lock();
         let served = contend(&LOCK);
@@ -46,7 +45,7 @@ fn waiters_with_large_numbers_are_served() {
         for _ in 1..CPUS {
             assert!(served.recv_timeout(Duration::from_secs(30)).is_ok(), "a waiter hangs");
         }
-        assert!(Metal::arena().high_water() < first + CPUS as u32, "a node is lost each time");
+        assert!(arena().high_water() < first + CPUS as u32, "a node is lost each time");
     }
     assert!(LOCK.try_lock());
 }

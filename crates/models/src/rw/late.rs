@@ -7,6 +7,7 @@ use antiphon_platform::{Atomic, Platform};
 
 use super::preferred::words;
 use super::{Lock, assert_free, read, unlock_read, unlock_write};
+use crate::arena::arena;
 use crate::forms::Overtaken;
 use crate::program::Program;
 
@@ -67,7 +68,7 @@ pub fn keeping_for_late_head() -> Program {
             // Acquire: its node, as it was when it was named.
             let named = name(words.state.wait_while(Acquire, |state| name(state) == 0));
             // The clock of a model hardly moves: it was called long ago, and is due.
-            let head = Check::arena().resolve_index(named.into()).expect("a node that is in use");
+            let head = arena().resolve_index(named.into()).expect("a node that is in use");
             head.called.store(u32::MAX / 2, Relaxed);
             head.due.store(1, Relaxed);
             unlock_write(lock);

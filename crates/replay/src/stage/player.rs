@@ -13,6 +13,12 @@ use crate::step::Step;
 /// What is waited for, and where, in a simulated trace: a step does not know it.
 const UNTOLD: u32 = u32::MAX;
 
+/// The nodes, of which each actor takes one to sleep on.
+fn arena() -> &'static Arena<Sim> {
+    // SAFETY: a player takes one node and gives that back; it writes to none.
+    unsafe { Sim::arena() }
+}
+
 /// A lock that an actor has.
 struct Held {
     lock: u32,
@@ -35,7 +41,7 @@ pub(super) struct Player<'a> {
 
 impl<'a> Player<'a> {
     pub(super) fn new(stage: &'a Stage, actor: usize) -> Self {
-        let arena: &Arena<Sim> = Sim::arena();
+        let arena = arena();
         let id = arena.take().expect("a node for each thread");
         let node = arena.resolve(id).expect("a node that was taken");
         let name = arena.reference(id.index()).expect("a node in use");
@@ -71,7 +77,7 @@ impl<'a> Player<'a> {
         state.end_ns = state.end_ns.max(end_ns);
         state.waits[self.actor] = Waits::Over;
         drop(state);
-        Sim::arena().give(self.id);
+        arena().give(self.id);
     }
 
     fn next_piece(&self, pool: usize) -> Option<usize> {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use antiphon_platform::{Clock, Deadline, Platform};
 use antiphon_sim::{Idle, Machine, Model, Sim, Simulation, now, work};
 
-use crate::{small, time};
+use crate::{arena, small, time};
 
 fn balanced(machine: Machine) -> Simulation {
     Simulation::new(machine, 1).model(Model { balance: true, ..Model::default() })
@@ -47,8 +47,8 @@ fn who_is_woken_goes_to_the_nearest_core_that_is_idle() {
     let simulation = balanced(small())
         // Sleeps; meanwhile its core gets a thread that stays, and so do its neighbours.
         .thread(|| {
-            let id = Sim::arena().take().expect("a free node");
-            let node = Sim::arena().resolve(id).expect("just taken");
+            let id = arena().take().expect("a free node");
+            let node = arena().resolve(id).expect("just taken");
             let deadline = Deadline { clock: Clock::Monotonic, ns: 100_000 };
             let _ = Sim::park(node, Some(deadline));
             assert_eq!(Sim::cpu().0, 2);
@@ -66,8 +66,8 @@ fn oversleeps(ns: u64) -> u64 {
     let late = Rc::new(Cell::new(0));
     let told = Rc::clone(&late);
     let simulation = Simulation::new(machine, 1).thread(move || {
-        let id = Sim::arena().take().expect("a free node");
-        let node = Sim::arena().resolve(id).expect("just taken");
+        let id = arena().take().expect("a free node");
+        let node = arena().resolve(id).expect("just taken");
         let _ = Sim::park(node, Some(Deadline { clock: Clock::Monotonic, ns }));
         told.set(now() - ns);
     });

@@ -10,7 +10,7 @@ use antiphon_sim::{Arbitration, Machine, Model, Outcome, OwnLine, Sim, Simulatio
 use antiphon_sim::{count, finished, now, think, work};
 
 use crate::toys::{Lock, Mcs, Parking};
-use crate::{Word, small, word};
+use crate::{Word, arena, small, word};
 
 /// Something of everything: two locks, nodes, sleeping, preemption, migration, posted stores,
 /// randomness.
@@ -127,10 +127,10 @@ fn simulations_beside_each_other_share_nothing() {
 fn a_simulation_begins_with_nodes_that_were_never_used() {
     for _ in 0..3 {
         let simulation = Simulation::new(small(), 1).thread(|| {
-            assert_eq!(Sim::arena().high_water(), 0);
-            assert!(Sim::arena().resolve_index(1).is_none());
-            let id = Sim::arena().take().expect("a free node");
-            let node = Sim::arena().resolve(id).expect("just taken");
+            assert_eq!(arena().high_water(), 0);
+            assert!(arena().resolve_index(1).is_none());
+            let id = arena().take().expect("a free node");
+            let node = arena().resolve(id).expect("just taken");
             for word in [&node.next, &node.status, &node.wants, &node.token] {
                 assert_eq!(word.swap(9, Relaxed), 0);
             }

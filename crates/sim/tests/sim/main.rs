@@ -20,10 +20,16 @@ mod waiting;
 
 use std::rc::Rc;
 
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Arena, Atomic, Platform};
 use antiphon_sim::{Machine, Memory, Model, OwnLine, Sim, Simulation, now};
 
 type Word = <Sim as Platform>::U32;
+
+/// The nodes.
+fn arena() -> &'static Arena<Sim> {
+    // SAFETY: each writes to the nodes that it has taken, and to no others.
+    unsafe { Sim::arena() }
+}
 
 /// A word on a line of its own.
 fn word() -> Rc<OwnLine<Word>> {

@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use antiphon_platform::{Atomic, Clock, Deadline, Parked, Platform, Waiter, WaiterRef};
 use antiphon_sim::{Machine, Sim, Simulation, now, work};
 
-use crate::small;
+use crate::{arena, small};
 
 fn node() -> (&'static Waiter<Sim>, WaiterRef) {
-    let id = Sim::arena().take().expect("a free node");
-    let node = Sim::arena().resolve(id).expect("just taken");
-    (node, Sim::arena().reference(id.index()).expect("in use"))
+    let id = arena().take().expect("a free node");
+    let node = arena().resolve(id).expect("just taken");
+    (node, arena().reference(id.index()).expect("in use"))
 }
 
 fn at(clock: Clock, ns: u64) -> Option<Deadline> {

@@ -7,7 +7,7 @@ use antiphon_platform::{Atomic, Platform};
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, WaitsOn, Why, name_line, work};
 
 use crate::toys::{Lock, Ttas};
-use crate::{small, word};
+use crate::{arena, small, word};
 
 #[test]
 fn a_cycle_of_locks_is_reported() {
@@ -61,8 +61,8 @@ fn spinners_that_share_a_core_are_a_deadlock_too() {
 fn a_sleeper_that_nobody_wakes_is_reported() {
     let stuck = Simulation::new(small(), 1)
         .thread(|| {
-            let id = Sim::arena().take().expect("a free node");
-            let _ = Sim::park(Sim::arena().resolve(id).expect("just taken"), None);
+            let id = arena().take().expect("a free node");
+            let _ = Sim::park(arena().resolve(id).expect("just taken"), None);
         })
         .run(0)
         .expect_err("nobody wakes it");

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, WaiterId};
 use antiphon_sim::{OwnLine, Sim};
 
-use crate::Word;
+use crate::{Word, arena};
 
 pub trait Lock: 'static {
     const NEW: Self;
@@ -75,12 +75,12 @@ impl Lock for Mcs {
     const NEW: Self = Self { tail: Word::ZERO, holder: OwnLine(Word::ZERO) };
 
     fn lock(&self) {
-        let me = Sim::arena().take().expect("a free node");
-        let node = Sim::arena().resolve(me).expect("just taken");
+        let me = arena().take().expect("a free node");
+        let node = arena().resolve(me).expect("just taken");
         node.next.store(0, Relaxed);
         node.status.store(0, Relaxed);
         let ahead = self.tail.swap(me.bits(), AcqRel);
-        if let Some(ahead) = WaiterId::from_bits(ahead).and_then(|id| Sim::arena().resolve(id)) {
+        if let Some(ahead) = WaiterId::from_bits(ahead).and_then(|id| arena().resolve(id)) {
             ahead.next.store(me.bits(), Release);
             node.status.wait_while(Acquire, |status| status == 0);
         }
@@ -89,15 +89,15 @@ impl Lock for Mcs {
 
     fn unlock(&self) {
         let me = WaiterId::from_bits(self.holder.load(Relaxed)).expect("held");
-        let node = Sim::arena().resolve(me).expect("in use");
+        let node = arena().resolve(me).expect("in use");
         if node.next.load(Acquire) != 0
             || self.tail.compare_exchange(me.bits(), 0, Release, Relaxed).is_err()
         {
             let next = node.next.wait_while(Acquire, |next| next == 0);
-            let next = WaiterId::from_bits(next).and_then(|id| Sim::arena().resolve(id));
+            let next = WaiterId::from_bits(next).and_then(|id| arena().resolve(id));
             next.expect("in use").status.store(1, Release);
         }
-        Sim::arena().give(me);
+        arena().give(me);
     }
 }
 
@@ -121,10 +121,10 @@ impl Parking {
         let mut sleeper = None;
         let mut head = self.sleepers.load(Acquire);
         while let Some(id) = WaiterId::from_bits(head) {
-            let node = Sim::arena().resolve(id).expect("in use");
+            let node = arena().resolve(id).expect("in use");
             match self.sleepers.compare_exchange(head, node.next.load(Relaxed), Acquire, Acquire) {
                 Ok(_) => {
-                    sleeper = Some((node, Sim::arena().reference(id.index()).expect("in use")));
+                    sleeper = Some((node, arena().reference(id.index()).expect("in use")));
                     break;
                 }
                 Err(now) => head = now,
@@ -138,8 +138,8 @@ impl Parking {
     }
 
     fn sleep(&self) {
-        let me = Sim::arena().take().expect("a free node");
-        let node = Sim::arena().resolve(me).expect("just taken");
+        let me = arena().take().expect("a free node");
+        let node = arena().resolve(me).expect("just taken");
         node.status.store(0, Relaxed);
         let mut head = self.sleepers.load(Relaxed);
         loop {
@@ -153,7 +153,7 @@ impl Parking {
         while node.status.load(Acquire) == 0 {
             let _ = Sim::park(node, None);
         }
-        Sim::arena().give(me);
+        arena().give(me);
     }
 }
 

@@ -30,6 +30,7 @@ use core::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 use antiphon_platform::{Atomic, Platform, WaiterId};
 
 use super::together::{CrowdForm, Member, Told, let_go};
+use crate::arena;
 use crate::lock::Standard;
 use crate::nap;
 
@@ -193,7 +194,7 @@ impl<P: Platform, F: CrowdForm> Barrier<P, F> {
     /// The state without threads of another process: our parent's, before a fork.
     fn without_strangers(&self, seen: State) -> State {
         let waiters = seen.waiters();
-        if waiters == 0 || P::arena().resolve_index(waiters).is_some() {
+        if waiters == 0 || arena::<P>().resolve_index(waiters).is_some() {
             return seen;
         }
         seen.begun_anew(self.parties().into())

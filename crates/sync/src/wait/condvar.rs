@@ -34,7 +34,7 @@ use crate::lock::shfl::moved::{self, Chain, Look};
 use crate::lock::shfl::status::{LISTED, NOTIFIED};
 use crate::lock::{Form, Moved, ShflMutex, Standard};
 use crate::policy::Policy;
-use crate::{nap, policy};
+use crate::{arena, nap, policy};
 
 /// A condition variable, 16 bytes, all zero when nobody waits. It doesn't know a mutex: any kind
 /// will do, one at a time.
@@ -164,7 +164,7 @@ impl<P: Platform> Condvar<P> {
     }
 
     fn enlist(&self, invite: impl FnOnce(u32)) -> Entry {
-        let arena = P::arena();
+        let arena = arena::<P>();
         let Some((id, node)) = arena.take().and_then(|id| Some((id, arena.resolve(id)?))) else {
             return Entry(0);
         };
@@ -206,7 +206,7 @@ impl<P: Platform> Condvar<P> {
             Look::Notified => End::Notified,
             Look::Listed => End::GaveUp,
         };
-        P::arena().give(id);
+        arena::<P>().give(id);
         end
     }
 
@@ -262,7 +262,7 @@ impl<P: Platform> Condvar<P> {
 
     /// Marks a node that is off the list; its waiter may be gone as soon as that is seen.
     fn notify(bits: u32, node: &Waiter<P>) -> Option<WaiterRef> {
-        let target = P::arena().reference(WaiterId::from_bits(bits)?.index());
+        let target = arena::<P>().reference(WaiterId::from_bits(bits)?.index());
         // Release: pairs with the acquire in `look`.
         node.status.store(NOTIFIED, Release);
         target
@@ -281,7 +281,7 @@ impl<P: Platform> Condvar<P> {
     }
 
     fn node(bits: u32) -> Option<&'static Waiter<P>> {
-        P::arena().resolve(WaiterId::from_bits(bits)?)
+        arena::<P>().resolve(WaiterId::from_bits(bits)?)
     }
 
     fn with_list<R>(&self, f: impl FnOnce() -> R) -> R {

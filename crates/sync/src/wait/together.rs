@@ -25,6 +25,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Budget, Hint, Platform, Waiter, WaiterId};
 
+use crate::arena;
 use crate::lock::{Form, Standard};
 
 /// Numbers of what waits together (those of a lock's form, which mean the same).
@@ -60,8 +61,8 @@ pub(super) enum Told<W> {
 impl<P: Platform> Member<P> {
     /// A node for a wait of the caller. `None`: none is to be had.
     pub(super) fn take() -> Option<Self> {
-        let id = P::arena().take()?;
-        let node = P::arena().resolve(id)?;
+        let id = arena::<P>().take()?;
+        let node = arena::<P>().resolve(id)?;
         // Relaxed, all: published by the exchange that puts the node on a list.
         let generation = node.generation.load(Relaxed);
         // Even: a fork in a signal handler has wiped it just now.
@@ -102,7 +103,7 @@ impl<P: Platform> Member<P> {
     /// Gives the node back, which is on no list.
     pub(super) fn give(self) {
         if !self.is_lost() {
-            P::arena().give(self.id);
+            arena::<P>().give(self.id);
         }
     }
 
@@ -195,7 +196,7 @@ fn wake_in_turn<P: Platform>(first: u32, count: u32, gone: u32) {
     for _ in 0..count {
         let Some(node) = node::<P>(at) else { return };
         // Both before it is let go: the node may be another's after that.
-        let sleeper = P::arena().reference(at);
+        let sleeper = arena::<P>().reference(at);
         at = node.next.load(Relaxed);
         // Release: as in `let_spinners_go`.
         node.status.store(gone, Release);
@@ -207,7 +208,7 @@ fn wake_in_turn<P: Platform>(first: u32, count: u32, gone: u32) {
 
 /// The node of a list's name; `None` behind the last, and for what another process has left.
 fn node<P: Platform>(index: u32) -> Option<&'static Waiter<P>> {
-    P::arena().resolve_index(index)
+    arena::<P>().resolve_index(index)
 }
 
 fn node_behind<P: Platform>(index: u32) -> u32 {

@@ -19,7 +19,8 @@ pub const CPUS: usize = 4;
 const NODES: usize = if cfg!(miri) { 64 } else { (1 << 16) + 64 };
 
 static MEMORY: [Waiter<Metal>; NODES] = [const { Waiter::NEW }; NODES];
-static ARENA: Arena<Metal> = Arena::NEW;
+// SAFETY: the one of this platform.
+static ARENA: Arena<Metal> = unsafe { Arena::new() };
 static LOCAL: [Local<Metal>; CPUS] = [const { Local::NEW }; CPUS];
 static TICKS: AtomicU64 = AtomicU64::new(0);
 
@@ -30,6 +31,12 @@ thread_local! {
 /// The calling thread plays CPU `cpu` from now on.
 pub fn boot(cpu: usize) {
     CPU.set(cpu as u32);
+}
+
+/// The nodes.
+pub fn arena() -> &'static Arena<Metal> {
+    // SAFETY: as above, and tests only count nodes and use them up.
+    unsafe { Metal::arena() }
 }
 
 macro_rules! atomics {
@@ -109,7 +116,9 @@ atomics! {
     U64, AtomicU64, u64;
 }
 
-impl Platform for Metal {
+// SAFETY: words are those of `core`; a node is an entry of `MEMORY`, and `ARENA` alone hands them
+// out.
+unsafe impl Platform for Metal {
     type U8 = U8;
     type U16 = U16;
     type U32 = U32;
@@ -117,10 +126,10 @@ impl Platform for Metal {
 
     const WAITERS: u32 = NODES as u32;
 
-    fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
+    unsafe fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
         MEMORY.get(index as usize)
     }
-    fn arena() -> &'static Arena<Self> {
+    unsafe fn arena() -> &'static Arena<Self> {
         &ARENA
     }
     fn local<R>(f: impl FnOnce(&Local<Self>) -> R) -> R {
@@ -180,7 +189,7 @@ impl Platform for Metal {
         }
     }
     fn unpark(waiter: WaiterRef) {
-        if let Some(node) = Self::waiter(waiter.index)
+        if let Some(node) = MEMORY.get(waiter.index as usize)
             && node.generation.load(Ordering::Relaxed) == waiter.generation
         {
             node.token.store(1, Ordering::Release);

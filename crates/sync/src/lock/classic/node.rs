@@ -9,6 +9,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use antiphon_platform::{Atomic, Platform, Waiter, WaiterId, WaiterRef};
 
+use crate::arena;
 use crate::nap;
 
 /// A node and its name.
@@ -20,7 +21,7 @@ pub(in crate::lock) struct Node<P: Platform> {
 impl<P: Platform> Node<P> {
     /// A node of the caller's own, if one is to be had. What stands in it is of an earlier use.
     pub(in crate::lock) fn try_take() -> Option<Self> {
-        Self::at(P::arena().take()?.bits())
+        Self::at(arena::<P>().take()?.bits())
     }
 
     /// As [`try_take`](Self::try_take); naps until there is one.
@@ -56,7 +57,7 @@ impl<P: Platform> Node<P> {
     pub(in crate::lock) fn at(bits: u32) -> Option<Self> {
         let id = WaiterId::from_bits(bits)?;
         // The memory of a node that was handed out stays.
-        Some(Self { id, waiter: P::waiter(id.index())? })
+        Some(Self { id, waiter: arena::<P>().resolve_any(id)? })
     }
 
     /// A node of the caller's own that stands alone in the queue which ends at `tail`; `None` if
@@ -95,7 +96,7 @@ impl<P: Platform> Node<P> {
 
     /// Gives the node back: nobody else will touch it any more.
     pub(in crate::lock) fn give(self) {
-        P::arena().give(self.id);
+        arena::<P>().give(self.id);
     }
 
     /// Sleeps while the status of the caller's own node is `asleep`.
@@ -110,6 +111,6 @@ impl<P: Platform> Node<P> {
     /// Whom to wake, if the waiter sleeps. To be asked before it is told that it may go on: after
     /// that the node may change hands.
     pub(in crate::lock) fn reference(&self) -> Option<WaiterRef> {
-        P::arena().reference(self.id.index())
+        arena::<P>().reference(self.id.index())
     }
 }

@@ -20,6 +20,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Platform, WaiterId};
 
 use super::CstForm;
 use super::parking::{PW, Sleepers, sleep, spin};
+use crate::arena;
 use crate::lock::classic::node::Node;
 
 const CLOSED: u64 = 1;
@@ -82,7 +83,7 @@ impl<P: Platform> Readers<P> {
         // another's by now, and the name any number: then somebody wakes for nothing.
         P::fence(Acquire);
         let name = WaiterId::from_bits(self.0.waiter.due.load(Relaxed));
-        if let Some(writer) = name.and_then(|name| P::arena().reference(name.index())) {
+        if let Some(writer) = name.and_then(|name| arena::<P>().reference(name.index())) {
             P::unpark(writer);
         }
     }

@@ -25,6 +25,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use antiphon_platform::{Atomic, Platform, SocketId, WaiterId};
 
 use super::readers::Readers;
+use crate::arena;
 use crate::lock::classic::node::Node;
 
 /// What a lock has for one socket.
@@ -37,7 +38,7 @@ impl<P: Platform> Snode<P> {
     /// The structure of this name; `None` for 0, and for what a parent process has left.
     pub(super) fn at(bits: u32) -> Option<Self> {
         let id = WaiterId::from_bits(bits)?;
-        let front = Node { id, waiter: P::arena().resolve(id)? };
+        let front = Node { id, waiter: arena::<P>().resolve(id)? };
         // Relaxed: published with the name, and not written since.
         let back = Node::at(front.waiter.batch.load(Relaxed))?;
         Some(Self { front, back })

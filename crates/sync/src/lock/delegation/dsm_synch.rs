@@ -45,6 +45,7 @@ use antiphon_platform::{Atomic, Platform};
 
 use super::section::{Finally, Name, Section};
 use super::spin;
+use crate::arena;
 use crate::lock::classic::node::Node;
 
 /// Waits, and has a CPU or is not asleep.
@@ -184,7 +185,7 @@ impl<T, P: Platform, const BOUND: u32, const SPIN_NS: u32> DsmSynch<T, P, BOUND,
     fn run(&self, me: &Node<P>, node: &Node<P>, last: bool) -> Option<Node<P>> {
         let panics = Finally(|| {
             let _ = self.finish(me, node, true);
-            P::arena().give(me.id);
+            arena::<P>().give(me.id);
         });
         // Relaxed: acquired with the node's name.
         let section = Name::from_bits(node.waiter.queue.load(Relaxed));

@@ -22,6 +22,7 @@ use antiphon_platform::{Atomic, Platform, WaiterId};
 
 use super::section::Name;
 use super::spin;
+use crate::arena;
 use crate::lock::classic::node::Node;
 
 const ASLEEP: u64 = 1;
@@ -38,7 +39,7 @@ impl<P: Platform> Mailbox<P> {
 
     fn named(bits: u32) -> Option<Self> {
         let id = WaiterId::from_bits(bits)?;
-        Some(Self(Node { id, waiter: P::arena().resolve(id)? }))
+        Some(Self(Node { id, waiter: arena::<P>().resolve(id)? }))
     }
 
     /// The box that `word` names, which is made if there is none; `None` if no node is to be had.

@@ -39,6 +39,7 @@ use antiphon_platform::{Atomic, Budget, Clock, CpuId, Platform, WaiterRef};
 
 use super::mailbox::Mailbox;
 use super::section::{Finally, Section};
+use crate::arena;
 use crate::lock::classic::node::Node;
 
 const NOBODY: u32 = 0;
@@ -196,7 +197,7 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Server<'_, T, P, CPU
     /// If a section panics. Then nobody serves, until the next is lent.
     pub fn run(self) {
         let me = Node::<P>::take();
-        let back = Finally(|| P::arena().give(me.id));
+        let back = Finally(|| arena::<P>().give(me.id));
         // Relaxed: published with `ASLEEP`.
         self.lock.server.store(me.bits(), Relaxed);
         let mut idle_since = None;

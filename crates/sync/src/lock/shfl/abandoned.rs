@@ -10,6 +10,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
+use crate::arena;
 use antiphon_platform::{Atomic, Platform, WaiterRef};
 
 /// How many nodes all threads may leave behind, about: 256 KiB of them.
@@ -18,7 +19,7 @@ const IN_ALL: i32 = 4096;
 /// Whether the calling thread may begin a wait that it may have to give up.
 pub(super) fn may_leave_one<P: Platform>() -> bool {
     // Below zero for a moment, if a node is reclaimed before it is counted.
-    thread_may_leave_one::<P>() && P::arena().left_behind().cast_signed() < IN_ALL
+    thread_may_leave_one::<P>() && arena::<P>().left_behind().cast_signed() < IN_ALL
 }
 
 /// As [`may_leave_one`], for a wait that has no deadline and is given up only if the head of its
@@ -34,7 +35,7 @@ pub(super) fn thread_may_leave_one<P: Platform>() -> bool {
 
 /// Notes a node that was left behind.
 pub(super) fn note<P: Platform>(left: WaiterRef) {
-    P::arena().leave_behind();
+    arena::<P>().leave_behind();
     P::local(|local| {
         for slot in &local.abandoned {
             let packed = slot.load(Relaxed);
@@ -50,7 +51,7 @@ pub(super) fn note<P: Platform>(left: WaiterRef) {
 }
 
 fn still_there<P: Platform>(left: WaiterRef) -> bool {
-    P::arena()
+    arena::<P>()
         .resolve_index(left.index)
         .is_some_and(|node| node.generation.load(Relaxed) == left.generation)
 }

@@ -24,6 +24,7 @@ use super::queue::{Place, TailId};
 use super::shuffle;
 use super::sort::Sorted;
 use super::status::{self, Leave, Status};
+use crate::arena;
 use crate::nap;
 use crate::policy::Policy;
 
@@ -446,7 +447,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 && status::load(next.node).parked()
                 && !self.policy().wakes()
                 && self.leave_asleep(next);
-            let target = P::arena().reference(next.id.index());
+            let target = arena::<P>().reference(next.id.index());
             let was = status::grant(next.node);
             if was.abandoned() {
                 at = next;
@@ -468,7 +469,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         if let Some(next) = me.next()
             && status::load(next.node).parked()
             && (self.policy().wakes() || Self::lingers())
-            && let Some(next) = P::arena().reference(next.id.index())
+            && let Some(next) = arena::<P>().reference(next.id.index())
         {
             P::unpark(next);
         }

@@ -8,6 +8,7 @@ use super::contended::{Ask, Contended};
 use super::fair::Patience;
 use super::mutex::{FAIR, Form, LOCKED, ShflMutex, WAKE};
 use super::queue::{Place, TailId};
+use crate::arena;
 use crate::policy::Policy;
 
 impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> {
@@ -74,7 +75,7 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
         // Relaxed, both: they order nothing.
         self.locked.fetch_and(!FAIR, Relaxed);
         let head = u32::from(self.head.load(Relaxed));
-        if let Some(head) = P::arena().resolve_index(head) {
+        if let Some(head) = arena::<P>().resolve_index(head) {
             Patience::<F>::excuse(head);
         }
     }

@@ -25,6 +25,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use antiphon_platform::{Atomic, Clock, Platform, Waiter};
 
 use super::mutex::Form;
+use crate::arena;
 
 /// One part in so many of the time may be lost to fairness.
 const SHARE: u32 = 20;
@@ -102,7 +103,7 @@ impl<F: Form> Patience<F> {
     /// Whether the head of this name, which was called and which the caller overtakes, is due. Then
     /// the lock is to be kept for it: it may wait for the caller's CPU. Touches nodes only.
     pub(super) fn is_due<P: Platform>(name: u16) -> bool {
-        let head = P::arena().resolve_index(name.into());
+        let head = arena::<P>().resolve_index(name.into());
         head.is_some_and(|head| Self::keep_if(Self::is_over(head), head))
     }
 
@@ -117,7 +118,7 @@ impl<F: Form> Patience<F> {
             looked
         });
         let long = now.wrapping_sub(looked) >= LONG * F::LOOK;
-        P::arena().resolve_index(name.into()).filter(|head| long && Self::may_insist(head))
+        arena::<P>().resolve_index(name.into()).filter(|head| long && Self::may_insist(head))
     }
 
     /// Whether the lock is to be kept for a head that is late: it is due, and to keep the lock,
@@ -183,7 +184,7 @@ struct Lesson {
 
 impl Lesson {
     fn load<P: Platform>() -> Self {
-        let bits = P::arena().lesson.load(Relaxed);
+        let bits = arena::<P>().lesson.load(Relaxed);
         Self { patience: (bits >> 32) as u32, learnt: bits as u32 }
     }
 
@@ -201,7 +202,7 @@ impl Lesson {
     fn learn<P: Platform>(late: u32, now: u32) {
         let patience = late.saturating_mul(SHARE).min(LONGEST);
         if patience > Self::load::<P>().left(now) {
-            P::arena().lesson.store(u64::from(patience) << 32 | u64::from(now), Relaxed);
+            arena::<P>().lesson.store(u64::from(patience) << 32 | u64::from(now), Relaxed);
         }
     }
 }

@@ -31,6 +31,7 @@ use super::fair::Patience;
 use super::mutex::{Form, ShflMutex};
 use super::queue::{Place, Tail, TailId};
 use super::status;
+use crate::arena;
 use crate::policy::Policy;
 
 /// [`Waiter::queue`]: the last of those that were moved together. The rest is the address of the
@@ -106,7 +107,7 @@ impl<P: Platform> Chain<P> {
     /// Each is LISTED and can't get off its list before this returns.
     pub(crate) unsafe fn join(self) -> u32 {
         let Some((first, last)) = self.ends else { return 0 };
-        let references = [first, last].map(|place| P::arena().reference(place.id.index()));
+        let references = [first, last].map(|place| arena::<P>().reference(place.id.index()));
         last.node.queue.store(self.queue | REARGUARD, Relaxed);
         let tail = core::ptr::with_exposed_provenance::<TailId<P>>(self.queue as usize);
         // SAFETY: it was exposed by the waiters, which are on their way to lock the mutex: it is
@@ -146,7 +147,7 @@ pub(super) fn relieve<P: Platform>(node: &Waiter<P>) {
     if !is_rearguard(node) {
         return;
     }
-    let arena = P::arena();
+    let arena = arena::<P>();
     let queue = node.queue.load(Relaxed) & !REARGUARD;
     for index in 1..=arena.high_water() {
         let Some(other) = arena.resolve_index(index) else { continue };

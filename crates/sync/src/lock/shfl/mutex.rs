@@ -33,6 +33,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Budget, Deadline, Platform, Waite
 use super::contended::{Contended, Wait};
 use super::fair::Patience;
 use super::queue::TailId;
+use crate::arena;
 use crate::policy::{Chosen, Policy};
 
 /// Numbers of a lock's form, and whether its head may sleep.
@@ -257,7 +258,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         // Relaxed: a name that is not the newest misjudges the time, no more. Without one nobody is
         // left to keep the lock for.
         let head = u32::from(self.head.load(Relaxed));
-        let Some(head) = P::arena().resolve_index(head) else { return false };
+        let Some(head) = arena::<P>().resolve_index(head) else { return false };
         Patience::<F>::keep_if(seen & FAIR != 0 || Patience::<F>::is_over(head), head)
     }
 
@@ -269,7 +270,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn unlock_and_wake(&self) {
-        let arena = P::arena();
+        let arena = arena::<P>();
         let mut named = 0;
         let mut target = None;
         loop {
@@ -304,7 +305,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
 
     /// Wakes the waiters whose index ends as `named` does: `head` holds 16 bits of it.
     fn wake_namesakes(named: u32) {
-        let arena = P::arena();
+        let arena = arena::<P>();
         for index in (named..=arena.high_water()).step_by(1 << 16).skip(1) {
             if let Some(namesake) = arena.reference(index) {
                 P::unpark(namesake);

@@ -24,6 +24,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
 
 use super::status;
+use crate::arena;
 use crate::policy::Policy;
 
 /// `next` of a node whose waiter has left the queue ahead of a comer that has not linked itself: no
@@ -67,7 +68,7 @@ impl<P: Platform> Place<P> {
     /// The place that a word of this process's names; `None` for 0 and for strangers.
     pub(super) fn at(bits: u32) -> Option<Self> {
         let id = WaiterId::from_bits(bits)?;
-        Some(Self::of(id, P::arena().resolve(id)?))
+        Some(Self::of(id, arena::<P>().resolve(id)?))
     }
 
     fn of(id: WaiterId, node: &'static Waiter<P>) -> Self {
@@ -77,8 +78,8 @@ impl<P: Platform> Place<P> {
 
     /// A node for a wait of the caller. `None`: all are in use.
     pub(super) fn take<Q: Policy>(policy: Q) -> Option<Self> {
-        let id = P::arena().take()?;
-        let place = Self::of(id, P::arena().resolve(id)?);
+        let id = arena::<P>().take()?;
+        let place = Self::of(id, arena::<P>().resolve(id)?);
         // Even: a fork in a signal handler has wiped it just now.
         if place.generation.is_multiple_of(2) {
             return None;
@@ -108,9 +109,9 @@ impl<P: Platform> Place<P> {
             return;
         }
         if status::load(self.node).abandoned() {
-            P::arena().reclaim(self.id);
+            arena::<P>().reclaim(self.id);
         } else {
-            P::arena().give(self.id);
+            arena::<P>().give(self.id);
         }
     }
 
@@ -228,7 +229,7 @@ impl<P: Platform> Tail<P> for TailIndex<P> {
     fn join(&self, id: WaiterId) -> Option<Place<P>> {
         // Orderings as those of `TailId`.
         let index = u32::from(self.0.swap(Self::bits(id), AcqRel));
-        let node = P::arena().resolve_index(index)?;
+        let node = arena::<P>().resolve_index(index)?;
         Some(Place::of(WaiterId::new(P::epoch(), index), node))
     }
 

@@ -8,6 +8,7 @@ use super::fair::Patience;
 use super::mutex::Form;
 use super::queue::Place;
 use super::status;
+use crate::arena;
 
 /// How far behind a head one looks for who could come in.
 const REACH: usize = 8;
@@ -17,7 +18,7 @@ const REACH: usize = 8;
 #[cold]
 #[inline(never)]
 pub(super) fn call<P: Platform, F: Form>(name: u16, kept: bool) {
-    if let Some(head) = P::arena().resolve_index(name.into()) {
+    if let Some(head) = arena::<P>().resolve_index(name.into()) {
         if kept { Patience::<F>::keep(head) } else { Patience::<F>::call(head) }
     }
     wake::<P>(name);
@@ -32,7 +33,7 @@ pub(super) fn wake<P: Platform>(name: u16) {
     // Acquire: the sleeper's node, whose name the release has read; pairs with the release by which
     // it was written.
     P::fence(Acquire);
-    let arena = P::arena();
+    let arena = arena::<P>();
     let name = u32::from(name);
     if let Some(target) = arena.reference(name) {
         P::unpark(target);
@@ -53,7 +54,7 @@ pub(super) fn wake_behind<P: Platform>(head: &Waiter<P>) -> bool {
         let Some(place) = at else { return false };
         // Relaxed: written before its waiter joined the queue, whose links are acquired.
         if status::load(place.node).parked() && place.node.wants.load(Relaxed) == 0 {
-            return P::arena().reference(place.id.index()).map(P::unpark).is_some();
+            return arena::<P>().reference(place.id.index()).map(P::unpark).is_some();
         }
         at = place.next();
     }

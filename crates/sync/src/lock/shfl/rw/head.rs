@@ -16,6 +16,7 @@ use super::kind::Kind;
 use super::state::{Heed, State};
 use super::wake::wake;
 use super::{RwForm, ShflRwLock};
+use crate::arena;
 use crate::policy::Policy;
 
 /// What somebody waits for: to be in, in the way of `K`.
@@ -131,7 +132,7 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
         // Relaxed: orders nothing.
         let (Ok(seen) | Err(seen)) =
             self.lock.change(Relaxed, |seen| seen.changed(State::without_favour));
-        if let Some(head) = P::arena().resolve_index(u32::from(seen.name())) {
+        if let Some(head) = arena::<P>().resolve_index(u32::from(seen.name())) {
             Patience::<F>::excuse(head);
         }
         // RW-4: it may have come meanwhile, and asked.

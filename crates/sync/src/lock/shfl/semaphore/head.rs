@@ -14,6 +14,7 @@ use super::super::mutex::Form;
 use super::super::queue::{Place, TailId};
 use super::Semaphore;
 use super::state::{Heed, State};
+use crate::arena;
 use crate::policy::Policy;
 
 /// What somebody waits for: so many permits.
@@ -91,7 +92,7 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> 
         // Relaxed: orders nothing.
         let (Ok(seen) | Err(seen)) =
             self.semaphore.change(Relaxed, |seen| seen.changed(State::without_fair));
-        if let Some(head) = P::arena().resolve_index(u32::from(seen.name())) {
+        if let Some(head) = arena::<P>().resolve_index(u32::from(seen.name())) {
             Patience::<F>::excuse(head);
         }
     }
