@@ -40,17 +40,18 @@ impl Cond {
         // Whoever destroys it had the mutex later. Before the list, from which a broadcast may
         // count us out.
         let visit = self.inside.enter();
-        // SAFETY: who waits owns the mutex, and lets it be until the wait is over, which ends below.
+        // SAFETY: who waits owns the mutex, and lets it be until the wait is over: that is below.
         let entry = unsafe { self.waiters.prepare_with(&mutex.0) };
-        let napping = entry.node::<Linux>().is_none();
+        let napping = entry.naps();
         // SAFETY: who waits owns the mutex.
         unsafe { mutex.0.unlock() };
-        while !entry.sleep::<Linux>(deadline) {}
-        let end = match entry.moved::<Linux>() {
+        while !entry.sleep(deadline) {}
+        let end = match entry.moved() {
             // Counted out already: the object may be gone.
             Ok(moved) => End::Moved(moved),
             Err(entry) => {
-                let end = self.waiters.finish(entry);
+                // SAFETY: prepared above.
+                let end = unsafe { self.waiters.finish(entry) };
                 self.inside.leave(visit);
                 end
             }

@@ -156,7 +156,9 @@ fn cancelled<L: Lock>() -> Program {
             if shelf.items.get() == 0 {
                 let entry = shelf.filled.prepare();
                 unlock(&shelf.lock);
-                let notified = matches!(shelf.filled.finish(entry), wait::End::Notified);
+                // SAFETY: prepared above.
+                let end = unsafe { shelf.filled.finish(entry) };
+                let notified = matches!(end, wait::End::Notified);
                 shelf.lock.lock();
                 if notified {
                     antiphon_check::probe("cancelled after a notification");

@@ -86,7 +86,7 @@ impl<F: Form> Shelf<F> {
     }
 
     /// Begins a wait with the mutex held, and releases it.
-    fn begin(&self) -> wait::Entry {
+    fn begin(&self) -> wait::Entry<Check> {
         self.inside.fetch_add(1, Relaxed);
         // SAFETY: both are shared for the whole execution, and `end` ends the wait.
         let entry = unsafe { self.filled.prepare_with(&self.lock) };
@@ -95,12 +95,13 @@ impl<F: Form> Shelf<F> {
     }
 
     /// Ends a wait, with the mutex held again; returns whether it was notified.
-    fn end(&self, entry: wait::Entry, deadline: Option<Deadline>) -> bool {
-        while !entry.sleep::<Check>(deadline) {}
-        let (end, alone) = match entry.moved::<Check>() {
+    fn end(&self, entry: wait::Entry<Check>, deadline: Option<Deadline>) -> bool {
+        while !entry.sleep(deadline) {}
+        let (end, alone) = match entry.moved() {
             Ok(moved) => (End::Moved(moved), true),
             Err(entry) => {
-                let end = self.filled.finish(entry);
+                // SAFETY: prepared in `begin`.
+                let end = unsafe { self.filled.finish(entry) };
                 // Release: pairs with the acquire in `destruction`.
                 self.inside.fetch_sub(1, Release);
                 (end, false)
@@ -261,7 +262,8 @@ fn stuck(takers: u32) -> Program {
                 let entry = unsafe { shelf.filled.prepare_with(&shelf.lock) };
                 unlock(&shelf.lock);
                 through.wait_while(Relaxed, |through| through != takers - 1);
-                match shelf.filled.finish(entry) {
+                // SAFETY: prepared above.
+                match unsafe { shelf.filled.finish(entry) } {
                     End::Moved(moved) => {
                         antiphon_check::probe("passed");
                         shelf.lock.lock_moved(moved);

@@ -80,7 +80,7 @@ struct Private {
 /// Where the waiter stands.
 enum List {
     /// On the list of our condition variable.
-    Own(Entry),
+    Own(Entry<Linux>),
     /// Nowhere: it waits for the sequence of a shared one to leave this number.
     Shared(u32),
 }
@@ -208,11 +208,12 @@ unsafe extern "C" fn antiphon_cond_sleeps(wait: *mut Wait) -> c_int {
             return c_int::from(!shared::is_notified(cond, *seen));
         }
     };
-    let Some(node) = entry.node::<Linux>() else {
+    // SAFETY: for `park_begin`.
+    let Some(node) = (unsafe { entry.node() }) else {
         return wait.nap();
     };
     loop {
-        if entry.is_notified::<Linux>() {
+        if entry.is_notified() {
             return 0;
         }
         if let Some(sleep) = park_begin(node) {
@@ -268,7 +269,8 @@ unsafe extern "C" fn antiphon_cond_slept(wait: *mut Wait, code: c_int) {
 /// Takes back what the sleep has put into the waiter's node.
 fn woke(wait: &Wait) {
     if let List::Own(entry) = &wait.private.list
-        && let Some(node) = entry.node::<Linux>()
+        // SAFETY: for `park_end`.
+        && let Some(node) = unsafe { entry.node() }
     {
         // Whether a wake had come is told by the list.
         let _ = park_end(node);
@@ -326,7 +328,7 @@ fn leave(wait: &mut Wait, pass_on: bool) -> (c_int, bool) {
 fn get_off(wait: &mut Wait, pass_on: bool) -> End {
     let list = core::mem::replace(&mut wait.private.list, List::Shared(0));
     let end = match list {
-        List::Own(entry) => match entry.moved::<Linux>() {
+        List::Own(entry) => match entry.moved() {
             // It is out already, and the object may be gone.
             Ok(moved) => End::Moved(moved),
             Err(entry) => get_off_list(wait, entry, pass_on),
@@ -346,10 +348,11 @@ fn get_off(wait: &mut Wait, pass_on: bool) -> End {
     end
 }
 
-fn get_off_list(wait: &mut Wait, entry: Entry, pass_on: bool) -> End {
+fn get_off_list(wait: &mut Wait, entry: Entry<Linux>, pass_on: bool) -> End {
     // SAFETY: `inside` counts us, so the object is there.
     let cond = unsafe { &*wait.private.cond };
-    let end = cond.waiters.finish(entry);
+    // SAFETY: the wait was prepared by this object, which it names.
+    let end = unsafe { cond.waiters.finish(entry) };
     // Who was moved was notified by a broadcast, as all were: there is nothing to pass on.
     if pass_on && matches!(end, End::Notified) {
         cond.waiters.notify_one();

@@ -26,6 +26,7 @@
 //! CV-1 is what glibc's condition variable lost in BZ#25847 (a waiter could take a notification
 //! that was meant for an earlier group).
 
+use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
 use antiphon_platform::{Atomic, Budget, Deadline, Parked, Platform, Waiter, WaiterId, WaiterRef};
@@ -64,14 +65,14 @@ impl Form for Brief {
 /// A wait that was begun by [`Condvar::prepare`] and must be ended by [`Condvar::finish`].
 #[must_use]
 #[repr(transparent)]
-pub struct Entry(u32);
+pub struct Entry<P: Platform>(u32, PhantomData<fn() -> P>);
 
 /// How a wait ended.
 #[must_use]
 pub enum End {
     /// Nobody has notified the waiter.
     GaveUp,
-    /// Notified, or it had no node (see [`Entry::node`]): the caller locks its mutex.
+    /// Notified, or it had no node (see [`Entry::naps`]): the caller locks its mutex.
     Notified,
     /// Notified by a broadcast, which has put the waiter into the queue of its mutex: the caller
     /// acquires that by [`ShflMutex::lock_moved`].
@@ -123,21 +124,22 @@ impl<P: Platform> Condvar<P> {
     /// notified before the deadline.
     fn outlast(
         &self,
-        entry: Entry,
+        entry: Entry<P>,
         deadline: Option<Deadline>,
         unlock: impl FnOnce(),
     ) -> (End, bool) {
-        let napping = entry.node::<P>().is_none();
+        let napping = entry.naps();
         unlock();
-        while !entry.sleep::<P>(deadline) {}
-        let end = self.finish(entry);
+        while !entry.sleep(deadline) {}
+        // SAFETY: both callers have prepared it here.
+        let end = unsafe { self.finish(entry) };
         let in_time = !(napping && nap::passed::<P>(deadline));
         let notified = in_time && !matches!(end, End::GaveUp);
         (end, notified)
     }
 
     /// Puts the caller on the list. To be called with the mutex held.
-    pub fn prepare(&self) -> Entry {
+    pub fn prepare(&self) -> Entry<P> {
         self.enlist(|_| {})
     }
 
@@ -159,14 +161,14 @@ impl<P: Platform> Condvar<P> {
     ///   writes to it.
     /// - If the caller was moved, it acquires that mutex by [`ShflMutex::lock_moved`] before it
     ///   does anything else to it, and it stays where it is until then.
-    pub unsafe fn prepare_with<Q: Policy, F: Form>(&self, mutex: &ShflMutex<P, Q, F>) -> Entry {
+    pub unsafe fn prepare_with<Q: Policy, F: Form>(&self, mutex: &ShflMutex<P, Q, F>) -> Entry<P> {
         self.enlist(|bits| mutex.invite(bits))
     }
 
-    fn enlist(&self, invite: impl FnOnce(u32)) -> Entry {
+    fn enlist(&self, invite: impl FnOnce(u32)) -> Entry<P> {
         let arena = arena::<P>();
         let Some((id, node)) = arena.take().and_then(|id| Some((id, arena.resolve(id)?))) else {
-            return Entry(0);
+            return Entry(0, PhantomData);
         };
         // Relaxed: published by the list's lock.
         node.next.store(0, Relaxed);
@@ -183,11 +185,24 @@ impl<P: Platform> Condvar<P> {
                 None => self.first.store(id.bits(), Relaxed),
             }
         });
-        Entry(id.bits())
+        Entry(id.bits(), PhantomData)
     }
 
     /// Ends a wait: takes the caller off the list if it is still there.
-    pub fn finish(&self, entry: Entry) -> End {
+    ///
+    /// ```compile_fail,E0133
+    /// # use antiphon_linux::Linux;
+    /// # use antiphon_sync::wait::Condvar;
+    /// // The first would keep a waiter that has left.
+    /// static ONE: Condvar<Linux> = Condvar::NEW;
+    /// static OTHER: Condvar<Linux> = Condvar::NEW;
+    /// let _ = OTHER.finish(ONE.prepare());
+    /// ```
+    ///
+    /// # Safety
+    ///
+    /// It is this condition variable that has prepared the wait.
+    pub unsafe fn finish(&self, entry: Entry<P>) -> End {
         let Some((id, node)) = WaiterId::from_bits(entry.0).zip(Self::node(entry.0)) else {
             return End::Notified;
         };
@@ -293,23 +308,21 @@ impl<P: Platform> Condvar<P> {
     }
 }
 
-impl Entry {
+impl<P: Platform> Entry<P> {
     /// Sleeps until notified, the deadline, or for no reason; returns whether the wait is over.
-    pub fn sleep<P: Platform>(&self, deadline: Option<Deadline>) -> bool {
+    pub fn sleep(&self, deadline: Option<Deadline>) -> bool {
         const NAP_NS: u64 = 1_000_000;
-        let Some(node) = self.node::<P>() else {
+        let Some(node) = self.listed() else {
             let _ = P::park(&Waiter::<P>::NEW, Some(nap::earlier::<P>(deadline, NAP_NS)));
             return true;
         };
-        self.is_notified::<P>()
-            || P::park(node, deadline) == Parked::TimedOut
-            || self.is_notified::<P>()
+        self.is_notified() || P::park(node, deadline) == Parked::TimedOut || self.is_notified()
     }
 
     /// Whether a notification has come.
-    pub fn is_notified<P: Platform>(&self) -> bool {
+    pub fn is_notified(&self) -> bool {
         // Relaxed inside: `finish`, which must come yet, acquires it.
-        self.node::<P>().is_none_or(moved::is_notified)
+        self.listed().is_none_or(moved::is_notified)
     }
 
     /// Whether the waiter was moved in its sleep. If so the wait is over, without
@@ -319,18 +332,29 @@ impl Entry {
     /// # Errors
     ///
     /// The entry, to be finished.
-    pub fn moved<P: Platform>(self) -> Result<Moved, Self> {
-        match WaiterId::from_bits(self.0)
-            .zip(self.node::<P>())
-            .map(|(id, node)| moved::look(id, node))
+    pub fn moved(self) -> Result<Moved, Self> {
+        match WaiterId::from_bits(self.0).zip(self.listed()).map(|(id, node)| moved::look(id, node))
         {
             Some(Look::Moved(moved)) => Ok(moved),
             _ => Err(self),
         }
     }
 
+    /// Whether no node was to be had: then [`sleep`](Self::sleep) is a nap, and ends for no reason.
+    pub fn naps(&self) -> bool {
+        self.listed().is_none()
+    }
+
     /// The node that the wait sleeps on; `None` if none was to be had.
-    pub fn node<P: Platform>(&self) -> Option<&'static Waiter<P>> {
+    ///
+    /// # Safety
+    ///
+    /// The caller does no more with it than to have the platform park on it, before the wait ends.
+    pub unsafe fn node(&self) -> Option<&'static Waiter<P>> {
+        self.listed()
+    }
+
+    fn listed(&self) -> Option<&'static Waiter<P>> {
         Condvar::<P>::node(self.0)
     }
 }
