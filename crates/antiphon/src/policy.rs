@@ -15,10 +15,10 @@
 
 use antiphon_linux::Linux;
 pub use antiphon_linux::may_lend;
-pub use antiphon_platform::{Atomic, Platform, RANK, Waiter};
+pub use antiphon_platform::{Platform, RANK};
 use antiphon_sync::lock::ShflOwned;
 pub use antiphon_sync::policy::{
-    Boost, Chosen, Distance, None, Numa, Policy, Priority, Scl, Then, Unknown, WakeUp,
+    Boost, Chosen, Distance, None, Numa, Policy, Priority, Scl, Then, Unknown, Waiting, WakeUp,
 };
 use lock_api::GuardNoSend;
 

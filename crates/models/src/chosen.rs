@@ -7,9 +7,9 @@ use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, AtomicInteger, Platform, ThreadId, Waiter};
+use antiphon_platform::{Atomic, AtomicInteger, Platform, ThreadId};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflOwned, ShflSpin};
-use antiphon_sync::policy::{Boost, Chosen, Numa, Policy, Priority, set_priority};
+use antiphon_sync::policy::{Boost, Chosen, Numa, Policy, Priority, Waiting, set_priority};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -231,12 +231,13 @@ struct Changing(u8);
 
 impl Changing {
     /// A shuffler looks at a waiter behind it.
-    fn look<P: Platform>(shuffler: &Waiter<P>, candidate: &Waiter<P>) {
+    fn look<P: Platform>(shuffler: &Waiting<P>, candidate: &Waiting<P>) {
         const HEAD: u32 = 2;
         // INV-1.
         let shuffles = &watched().shuffler;
         shuffles.set(shuffles.get() + 1);
-        let status = candidate.status.load(Relaxed);
+        // SAFETY: looked at.
+        let status = unsafe { candidate.node() }.status.load(Relaxed);
         assert!(status & HEAD == 0, "INV-3: a shuffler looks at the head");
         assert!(!ptr::eq(shuffler, candidate), "INV-3: a shuffler moves itself");
     }
@@ -260,12 +261,12 @@ impl Policy for Changing {
         true
     }
 
-    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+    fn on_wait<P: Platform>(self, me: &Waiting<P>) {
         Numa.on_wait(me);
         Priority.on_wait(me);
     }
 
-    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool {
         if self.0 != GROUPS {
             return true;
         }
@@ -279,9 +280,9 @@ impl Policy for Changing {
 
     fn compare<P: Platform>(
         self,
-        shuffler: &Waiter<P>,
-        one: &Waiter<P>,
-        other: &Waiter<P>,
+        shuffler: &Waiting<P>,
+        one: &Waiting<P>,
+        other: &Waiting<P>,
     ) -> Ordering {
         Self::look(shuffler, one);
         Self::look(shuffler, other);

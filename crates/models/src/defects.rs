@@ -7,9 +7,9 @@ use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, Platform, Waiter};
+use antiphon_platform::{Atomic, Platform};
 use antiphon_sync::lock::{ShflMutex, ShflSpin};
-use antiphon_sync::policy::{self, Policy};
+use antiphon_sync::policy::{self, Policy, Waiting};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -99,7 +99,7 @@ impl Policy for Called {
         false
     }
 
-    fn groups<P: Platform>(self, _: &Waiter<P>, _: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, _: &Waiting<P>, _: &Waiting<P>) -> bool {
         false
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use antiphon_check::{Check, Data, Scope};
 use antiphon_platform::{Atomic, Platform, ThreadId, Waiter};
 use antiphon_sync::lock::Lock;
-use antiphon_sync::policy::{Numa, Policy};
+use antiphon_sync::policy::{Numa, Policy, Waiting};
 
 use crate::program::{Program, contend};
 
@@ -68,15 +68,17 @@ impl<const BY_WANTS: bool> Policy for Watched<BY_WANTS> {
         true
     }
 
-    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+    fn on_wait<P: Platform>(self, me: &Waiting<P>) {
         Numa.on_wait(me);
     }
 
-    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool {
         const HEAD: u32 = 2;
         const SHUFFLER: u32 = 8;
         antiphon_check::probe("shuffled");
         let watch = watched();
+        // SAFETY: looked at.
+        let [shuffler, candidate] = [shuffler, candidate].map(|of| unsafe { of.node() });
         let batch = shuffler.batch.load(Relaxed);
         let is_head = shuffler.status.load(Relaxed) & HEAD != 0;
         // INV-1: two shufflers at a time would touch the watch in no order: a data race.

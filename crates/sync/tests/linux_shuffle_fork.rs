@@ -13,9 +13,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Atomic, Platform, Waiter};
+use antiphon_platform::{Atomic, Platform};
 use antiphon_sync::lock::ShflMutex;
-use antiphon_sync::policy::Policy;
+use antiphon_sync::policy::{Policy, Waiting};
 use common::sound::Sound;
 use support::{FORKS, in_child};
 
@@ -36,13 +36,14 @@ impl Policy for Halting {
         true
     }
 
-    fn groups<P: Platform>(self, _: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, _: &Waiting<P>, candidate: &Waiting<P>) -> bool {
         INSIDE.store(true, Relaxed);
         while !GO_ON.load(Relaxed) {
             thread::yield_now();
         }
         // Relaxed: the arena has written it before the waiter joined the queue.
-        candidate.generation.load(Relaxed) % 4 == 1
+        // SAFETY: looked at.
+        unsafe { candidate.node() }.generation.load(Relaxed) % 4 == 1
     }
 }
 

@@ -5,11 +5,11 @@
 
 mod common;
 
-use antiphon_platform::{Platform, Waiter};
+use antiphon_platform::Platform;
 use antiphon_sim::{Counts, Machine, Outcome, Sim};
 use antiphon_sync::lock::classic::{Clh, Futex, Mcs, Tas, Ticket};
 use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
-use antiphon_sync::policy::{None, Numa, Policy};
+use antiphon_sync::policy::{None, Numa, Policy, Waiting};
 use common::contention::{Pace, contend};
 
 /// Sorts by socket, and notes each waiter that it looks at.
@@ -21,11 +21,11 @@ impl Policy for Noted {
         Numa.shuffles::<P>()
     }
 
-    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+    fn on_wait<P: Platform>(self, me: &Waiting<P>) {
         Numa.on_wait(me);
     }
 
-    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool {
         antiphon_sim::note();
         Numa.groups(shuffler, candidate)
     }

@@ -9,10 +9,10 @@ use std::ptr;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use antiphon_platform::{Atomic, Platform, Waiter};
+use antiphon_platform::{Atomic, Platform};
 use antiphon_sim::{Machine, Outcome, OwnLine, Sim, Simulation, count, finished, now, think, work};
 use antiphon_sync::lock::{Lock, Published, ShflMutex, ShflSpin};
-use antiphon_sync::policy::{None, Numa, Policy};
+use antiphon_sync::policy::{None, Numa, Policy, Waiting};
 use common::contention::{Pace, contend};
 
 fn unlock(lock: &impl Lock) {
@@ -166,14 +166,16 @@ impl Policy for Idle {
         true
     }
 
-    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+    fn on_wait<P: Platform>(self, me: &Waiting<P>) {
         Numa.on_wait(me);
     }
 
-    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool {
         const HEAD: u32 = 2;
         let held = HELD.with_borrow(Option::clone).expect("a simulation has set it");
-        let could_have_it = shuffler.status.load(Relaxed) & HEAD != 0 && !held();
+        // SAFETY: looked at.
+        let status = unsafe { shuffler.node() }.status.load(Relaxed);
+        let could_have_it = status & HEAD != 0 && !held();
         let last = (ptr::from_ref(shuffler).cast(), HAD.get());
         let mut looks = LOOKS.get();
         looks.row = match could_have_it {
@@ -183,7 +185,7 @@ impl Policy for Idle {
         };
         looks.most = looks.most.max(looks.row);
         LOOKS.set(Looks { last, ..looks });
-        shuffler.socket.load(Relaxed) == candidate.socket.load(Relaxed)
+        Numa.groups(shuffler, candidate)
     }
 }
 

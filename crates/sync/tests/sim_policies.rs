@@ -11,7 +11,7 @@ use antiphon_sim::{think, work};
 use antiphon_sync::lock::{Form, Lock, ShflMutex, ShflOwned, ShflSpin, Standard};
 use antiphon_sync::policy::set_priority;
 use antiphon_sync::policy::{
-    Boost, Chosen, Distance, None, Numa, Policy, Priority, Scl, Then, WakeUp,
+    Boost, Chosen, Distance, None, Numa, Policy, Priority, Scl, Then, Waiting, WakeUp,
 };
 
 fn unlock(lock: &impl Lock) {
@@ -121,10 +121,8 @@ fn a_thread_has_the_schedulers_rank_until_it_says_its_own() {
         for own in [Option::None, Some(7), Option::None] {
             set_priority::<Sim>(own);
             let node = antiphon_platform::Waiter::<Sim>::NEW;
-            Priority.on_wait(&node);
-            let rank =
-                antiphon_platform::Atomic::load(&node.rank, std::sync::atomic::Ordering::Relaxed);
-            seen.borrow_mut().push(rank);
+            Priority.on_wait(Waiting::of(&node));
+            seen.borrow_mut().push(Waiting::of(&node).rank());
         }
     };
     let done = Simulation::new(flat(), 1).thread(thread).run(0);

@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
-use antiphon_platform::{Budget, Platform, Waiter};
+use antiphon_platform::{Budget, Platform};
 use antiphon_replay::locks::SimLock;
 use antiphon_sim::Sim;
 use antiphon_sync::lock::numa::{CTktMcs, Cna, Hmcs, Malthusian};
 use antiphon_sync::lock::{Form, ShflMutex, ShflSpin, Standard};
-use antiphon_sync::policy::{self, Numa, Policy};
+use antiphon_sync::policy::{self, Numa, Policy, Waiting};
 use serde_json::Value;
 
 /// By socket; and nobody is passed more than `BYPASS` times, nor is a group larger.
@@ -19,7 +19,7 @@ impl<const BYPASS: u16> Policy for Bounded<BYPASS> {
         Numa.shuffles::<P>()
     }
 
-    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool {
         Numa.groups(shuffler, candidate)
     }
 

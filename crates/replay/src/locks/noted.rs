@@ -2,8 +2,8 @@
 
 use core::cmp::Ordering;
 
-use antiphon_platform::{Platform, Waiter};
-use antiphon_sync::policy::Policy;
+use antiphon_platform::Platform;
+use antiphon_sync::policy::{Policy, Waiting};
 
 /// As `Q`; and each waiter that a shuffler looks at is noted. That costs no simulated time.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -18,11 +18,11 @@ impl<Q: Policy> Policy for Noted<Q> {
         self.0.notes::<P>()
     }
 
-    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+    fn on_wait<P: Platform>(self, me: &Waiting<P>) {
         self.0.on_wait(me);
     }
 
-    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool {
         antiphon_sim::note();
         self.0.groups(shuffler, candidate)
     }
@@ -33,9 +33,9 @@ impl<Q: Policy> Policy for Noted<Q> {
 
     fn compare<P: Platform>(
         self,
-        shuffler: &Waiter<P>,
-        one: &Waiter<P>,
-        other: &Waiter<P>,
+        shuffler: &Waiting<P>,
+        one: &Waiting<P>,
+        other: &Waiting<P>,
     ) -> Ordering {
         antiphon_sim::note();
         self.0.compare(shuffler, one, other)

@@ -13,9 +13,9 @@
 use core::cmp::Ordering;
 use core::fmt;
 
-use antiphon_platform::{Platform, RANK, Waiter};
+use antiphon_platform::{Platform, RANK};
 
-use super::{Boost, Distance, None, Numa, Policy, Priority, Scl, WakeUp, priority};
+use super::{Boost, Distance, None, Numa, Policy, Priority, Scl, Waiting, WakeUp, priority};
 
 /// Whichever of the policies of this crate a lock was told to have.
 ///
@@ -210,7 +210,7 @@ impl Policy for Chosen {
 
     /// All that is cheap, whatever the policy: of one that is chosen later, waiters know all but
     /// what the scheduler would say of them.
-    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+    fn on_wait<P: Platform>(self, me: &Waiting<P>) {
         if self.has(SCL) {
             Scl.on_wait(me);
         } else {
@@ -225,7 +225,7 @@ impl Policy for Chosen {
         }
     }
 
-    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool {
         match self.nearness() {
             // Without a nearness, all see the others by their ranks, and alike.
             Nearness::None => self.has(PRIORITY | SCL),
@@ -240,9 +240,9 @@ impl Policy for Chosen {
 
     fn compare<P: Platform>(
         self,
-        shuffler: &Waiter<P>,
-        one: &Waiter<P>,
-        other: &Waiter<P>,
+        shuffler: &Waiting<P>,
+        one: &Waiting<P>,
+        other: &Waiting<P>,
     ) -> Ordering {
         let ranked = match (self.has_priority(), self.has(SCL)) {
             (true, _) => Priority.compare(shuffler, one, other),

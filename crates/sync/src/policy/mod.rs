@@ -21,9 +21,8 @@
 //! waits. A policy that **sorts** puts any two waiters in order; the head keeps the queue sorted.
 //!
 //! ```
-//! use antiphon_platform::{Atomic, Platform, Waiter};
-//! use antiphon_sync::policy::Policy;
-//! use core::sync::atomic::Ordering::Relaxed;
+//! use antiphon_platform::Platform;
+//! use antiphon_sync::policy::{Policy, Waiting};
 //!
 //! /// Waiters of the same parity of socket stand together.
 //! #[derive(Clone, Copy, Default, PartialEq)]
@@ -33,11 +32,11 @@
 //!     fn shuffles<P: Platform>(self) -> bool {
 //!         P::numa()
 //!     }
-//!     fn on_wait<P: Platform>(self, me: &Waiter<P>) {
-//!         me.rank.store(P::socket().0 as u16 % 2, Relaxed);
+//!     fn on_wait<P: Platform>(self, me: &Waiting<P>) {
+//!         me.set_rank(P::socket().0 as u16 % 2);
 //!     }
-//!     fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
-//!         shuffler.rank.load(Relaxed) == candidate.rank.load(Relaxed)
+//!     fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool {
+//!         shuffler.rank() == candidate.rank()
 //!     }
 //! }
 //! ```
@@ -47,23 +46,26 @@ mod near;
 mod owner;
 mod priority;
 mod then;
+mod waiting;
 mod wake_up;
 
 use core::cmp::Ordering;
 
-use antiphon_platform::{Platform, Waiter};
+use antiphon_platform::Platform;
 
 pub use chosen::{Chosen, Unknown};
 pub use near::{Distance, Numa};
 pub use owner::{Boost, Scl};
 pub use priority::{Priority, set_priority};
 pub use then::Then;
+pub use waiting::Waiting;
 pub use wake_up::WakeUp;
 
 /// What a shuffler wants the queue to look like.
 ///
-/// All answers are about order and none about exclusion, so guesses are good enough. They are given
-/// in the middle of a lock: none may wait, lock or panic.
+/// All answers are about order and none about exclusion, so guesses are good enough; of a waiter, a
+/// policy sees what it is about ([`Waiting`]). They are given in the middle of a lock: none may
+/// wait, lock or panic.
 pub trait Policy: Copy + Default + PartialEq + Send + Sync + 'static {
     /// The policy of a lock in which `byte` stands, the other way round than [`byte`](Self::byte).
     /// For policies that are chosen at run time; all others are what their type says. A new lock's
@@ -88,14 +90,14 @@ pub trait Policy: Copy + Default + PartialEq + Send + Sync + 'static {
     }
 
     /// Notes in the caller's own node, which is in no queue yet, what it will be sorted by:
-    /// [`rank`](Waiter::rank) is the policy's, [`socket`](Waiter::socket) and
-    /// [`cpu`](Waiter::cpu) are for where it runs. Called once a wait, if it
+    /// [`rank`](Waiting::rank) is the policy's, [`socket`](Waiting::socket) and
+    /// [`cpu`](Waiting::cpu) are for where it runs. Called once a wait, if it
     /// [`notes`](Self::notes).
-    fn on_wait<P: Platform>(self, _me: &Waiter<P>) {}
+    fn on_wait<P: Platform>(self, _me: &Waiting<P>) {}
 
     /// Whether `candidate` should be moved up behind the group that `shuffler` gathers. Of a policy
     /// that sorts: whether the two would put all others into the same order.
-    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool;
+    fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool;
 
     /// Whether the policy sorts: then [`compare`](Self::compare) decides, and no groups are
     /// gathered.
@@ -108,9 +110,9 @@ pub trait Policy: Copy + Default + PartialEq + Send + Sync + 'static {
     /// shuffler's group stands first.
     fn compare<P: Platform>(
         self,
-        shuffler: &Waiter<P>,
-        one: &Waiter<P>,
-        other: &Waiter<P>,
+        shuffler: &Waiting<P>,
+        one: &Waiting<P>,
+        other: &Waiting<P>,
     ) -> Ordering {
         self.groups(shuffler, other).cmp(&self.groups(shuffler, one))
     }
@@ -135,7 +137,7 @@ pub trait Policy: Copy + Default + PartialEq + Send + Sync + 'static {
         false
     }
 
-    /// Whether waiters lend the owner their [`rank`](Waiter::rank), in a lock that
+    /// Whether waiters lend the owner their [`rank`](Waiting::rank), in a lock that
     /// [knows it](crate::lock::ShflOwned).
     fn lends(self) -> bool {
         false
@@ -156,7 +158,7 @@ impl Policy for None {
         false
     }
 
-    fn groups<P: Platform>(self, _: &Waiter<P>, _: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, _: &Waiting<P>, _: &Waiting<P>) -> bool {
         false
     }
 }

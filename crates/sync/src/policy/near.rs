@@ -1,11 +1,10 @@
 //! Policies that keep the lock, and what it guards, near where it was.
 
 use core::cmp::Ordering;
-use core::sync::atomic::Ordering::Relaxed;
 
-use antiphon_platform::{Atomic, CpuId, Platform, Waiter};
+use antiphon_platform::Platform;
 
-use super::Policy;
+use super::{Policy, Waiting};
 
 /// Waiters of the same socket stand together, so that the lock and what it guards cross sockets
 /// seldom (`000_…`, "Sort waiters on the fly using socket ID"). Does nothing on one socket.
@@ -17,14 +16,12 @@ impl Policy for Numa {
         P::numa()
     }
 
-    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
-        // Relaxed, as in all policies: published with the node, by the exchange of the tail.
-        me.socket.store(P::socket().0 as u16, Relaxed);
+    fn on_wait<P: Platform>(self, me: &Waiting<P>) {
+        me.set_socket(P::socket());
     }
 
-    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
-        // Relaxed: written before the waiter joined the queue, whose links are acquired.
-        shuffler.socket.load(Relaxed) == candidate.socket.load(Relaxed)
+    fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool {
+        shuffler.socket() == candidate.socket()
     }
 }
 
@@ -40,12 +37,12 @@ impl Policy for Distance {
         P::tiered()
     }
 
-    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
-        me.cpu.store(P::cpu().0 as u16, Relaxed);
+    fn on_wait<P: Platform>(self, me: &Waiting<P>) {
+        me.set_cpu(P::cpu());
     }
 
     /// Who shares the nearest cache sees all others equally far away.
-    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool {
         distance(shuffler, candidate) == distance(shuffler, shuffler)
     }
 
@@ -55,16 +52,14 @@ impl Policy for Distance {
 
     fn compare<P: Platform>(
         self,
-        shuffler: &Waiter<P>,
-        one: &Waiter<P>,
-        other: &Waiter<P>,
+        shuffler: &Waiting<P>,
+        one: &Waiting<P>,
+        other: &Waiting<P>,
     ) -> Ordering {
         distance(shuffler, one).cmp(&distance(shuffler, other))
     }
 }
 
-fn distance<P: Platform>(from: &Waiter<P>, to: &Waiter<P>) -> u32 {
-    // Relaxed: as the sockets above.
-    let [from, to] = [from, to].map(|waiter| CpuId(waiter.cpu.load(Relaxed).into()));
-    P::distance(from, to)
+fn distance<P: Platform>(from: &Waiting<P>, to: &Waiting<P>) -> u32 {
+    P::distance(from.cpu(), to.cpu())
 }

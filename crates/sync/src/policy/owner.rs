@@ -2,11 +2,10 @@
 //! [`ShflOwned`](crate::lock::ShflOwned), and nothing in a lock that has no owner word.
 
 use core::cmp::Ordering;
-use core::sync::atomic::Ordering::Relaxed;
 
-use antiphon_platform::{Atomic, Platform, Waiter};
+use antiphon_platform::Platform;
 
-use super::{Policy, Priority};
+use super::{Policy, Priority, Waiting};
 use crate::lock::shfl::held;
 
 /// Waiters lend the owner their rank: it runs no later than they would (priority inheritance;
@@ -30,12 +29,12 @@ impl Policy for Boost {
         true
     }
 
-    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+    fn on_wait<P: Platform>(self, me: &Waiting<P>) {
         Priority.on_wait(me);
     }
 
     /// It makes no difference between them.
-    fn groups<P: Platform>(self, _: &Waiter<P>, _: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, _: &Waiting<P>, _: &Waiting<P>) -> bool {
         true
     }
 
@@ -53,13 +52,12 @@ impl Policy for Boost {
 pub struct Scl;
 
 impl Policy for Scl {
-    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
-        // Relaxed: as in all policies.
-        me.rank.store(u16::try_from(held::<P>()).unwrap_or(u16::MAX), Relaxed);
+    fn on_wait<P: Platform>(self, me: &Waiting<P>) {
+        me.set_rank(u16::try_from(held::<P>()).unwrap_or(u16::MAX));
     }
 
     /// The order is the same whoever looks.
-    fn groups<P: Platform>(self, _: &Waiter<P>, _: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, _: &Waiting<P>, _: &Waiting<P>) -> bool {
         true
     }
 
@@ -67,9 +65,13 @@ impl Policy for Scl {
         true
     }
 
-    fn compare<P: Platform>(self, _: &Waiter<P>, one: &Waiter<P>, other: &Waiter<P>) -> Ordering {
-        // Relaxed: written before the waiter joined the queue, whose links are acquired.
-        one.rank.load(Relaxed).cmp(&other.rank.load(Relaxed))
+    fn compare<P: Platform>(
+        self,
+        _: &Waiting<P>,
+        one: &Waiting<P>,
+        other: &Waiting<P>,
+    ) -> Ordering {
+        one.rank().cmp(&other.rank())
     }
 
     fn strict(self) -> bool {

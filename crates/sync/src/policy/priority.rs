@@ -3,9 +3,9 @@
 use core::cmp::Ordering;
 use core::sync::atomic::Ordering::Relaxed;
 
-use antiphon_platform::{Atomic, Platform, Waiter};
+use antiphon_platform::{Atomic, Platform};
 
-use super::Policy;
+use super::{Policy, Waiting};
 
 /// The most urgent waiter first, and those that are equally urgent as they came.
 ///
@@ -21,12 +21,12 @@ use super::Policy;
 pub struct Priority;
 
 impl Policy for Priority {
-    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+    fn on_wait<P: Platform>(self, me: &Waiting<P>) {
         note(me, P::rank);
     }
 
     /// The order is the same whoever looks.
-    fn groups<P: Platform>(self, _: &Waiter<P>, _: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, _: &Waiting<P>, _: &Waiting<P>) -> bool {
         true
     }
 
@@ -34,9 +34,13 @@ impl Policy for Priority {
         true
     }
 
-    fn compare<P: Platform>(self, _: &Waiter<P>, one: &Waiter<P>, other: &Waiter<P>) -> Ordering {
-        // Relaxed: written before the waiter joined the queue, whose links are acquired.
-        other.rank.load(Relaxed).cmp(&one.rank.load(Relaxed))
+    fn compare<P: Platform>(
+        self,
+        _: &Waiting<P>,
+        one: &Waiting<P>,
+        other: &Waiting<P>,
+    ) -> Ordering {
+        other.rank().cmp(&one.rank())
     }
 
     fn strict(self) -> bool {
@@ -49,11 +53,11 @@ impl Policy for Priority {
 }
 
 /// Notes the rank of the caller, whose node it is; what the scheduler says is `asked`.
-pub(super) fn note<P: Platform>(me: &Waiter<P>, asked: impl FnOnce() -> u8) {
-    // Relaxed: a word of the thread's own; and as in all policies.
+pub(super) fn note<P: Platform>(me: &Waiting<P>, asked: impl FnOnce() -> u8) {
+    // Relaxed: a word of the thread's own.
     let own = P::local(|local| local.rank.load(Relaxed));
     let rank = own.checked_sub(1).map_or_else(|| asked().into(), |own| own as u16);
-    me.rank.store(rank, Relaxed);
+    me.set_rank(rank);
 }
 
 /// Says how urgent the calling thread is where locks serve the most urgent first; larger goes

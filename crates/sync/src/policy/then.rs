@@ -2,13 +2,13 @@
 
 use core::cmp::Ordering;
 
-use antiphon_platform::{Platform, Waiter};
+use antiphon_platform::Platform;
 
-use super::Policy;
+use super::{Policy, Waiting};
 
 /// `A`, and `B` among those whom `A` holds equal: `Then<Priority, Numa>` serves the most urgent
 /// first and, of those, who is on the head's socket. Two that group gather those who are alike in
-/// both. Two that each note a [`rank`](Waiter::rank) don't go together, unless it is the same.
+/// both. Two that each note a [`rank`](Waiting::rank) don't go together, unless it is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Then<A, B>(pub A, pub B);
 
@@ -26,7 +26,7 @@ impl<A: Policy, B: Policy> Policy for Then<A, B> {
         self.0.notes::<P>() || self.1.notes::<P>()
     }
 
-    fn on_wait<P: Platform>(self, me: &Waiter<P>) {
+    fn on_wait<P: Platform>(self, me: &Waiting<P>) {
         if self.0.notes::<P>() {
             self.0.on_wait(me);
         }
@@ -35,7 +35,7 @@ impl<A: Policy, B: Policy> Policy for Then<A, B> {
         }
     }
 
-    fn groups<P: Platform>(self, shuffler: &Waiter<P>, candidate: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool {
         self.0.groups(shuffler, candidate) && self.1.groups(shuffler, candidate)
     }
 
@@ -45,9 +45,9 @@ impl<A: Policy, B: Policy> Policy for Then<A, B> {
 
     fn compare<P: Platform>(
         self,
-        shuffler: &Waiter<P>,
-        one: &Waiter<P>,
-        other: &Waiter<P>,
+        shuffler: &Waiting<P>,
+        one: &Waiting<P>,
+        other: &Waiting<P>,
     ) -> Ordering {
         let first = self.0.compare(shuffler, one, other);
         first.then_with(|| self.1.compare(shuffler, one, other))

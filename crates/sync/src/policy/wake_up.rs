@@ -1,8 +1,8 @@
 //! Awake in time.
 
-use antiphon_platform::{Platform, Waiter};
+use antiphon_platform::Platform;
 
-use super::Policy;
+use super::{Policy, Waiting};
 
 /// The next waiter is woken ahead of its turn: by the head, as it begins to wait in that place, or
 /// by the owner that makes it the head (`000_…`, "Blocking lock: wake up a nearby sleeping
@@ -22,7 +22,7 @@ impl Policy for WakeUp {
     }
 
     /// It makes no difference between them.
-    fn groups<P: Platform>(self, _: &Waiter<P>, _: &Waiter<P>) -> bool {
+    fn groups<P: Platform>(self, _: &Waiting<P>, _: &Waiting<P>) -> bool {
         true
     }
 

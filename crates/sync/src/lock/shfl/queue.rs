@@ -25,7 +25,7 @@ use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
 
 use super::status;
 use crate::arena;
-use crate::policy::Policy;
+use crate::policy::{Policy, Waiting};
 
 /// `next` of a node whose waiter has left the queue ahead of a comer that has not linked itself: no
 /// name, since no epoch is 0.
@@ -99,7 +99,7 @@ impl<P: Platform> Place<P> {
     pub(super) fn note<Q: Policy>(self, policy: Q) {
         if policy.notes::<P>() {
             self.node.passed.store(0, Relaxed);
-            policy.on_wait(self.node);
+            policy.on_wait(Waiting::of(self.node));
         }
     }
 

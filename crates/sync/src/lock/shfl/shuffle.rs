@@ -29,7 +29,7 @@ use super::moved;
 use super::queue::{Place, Tail};
 use super::sort;
 use super::status;
-use crate::policy::Policy;
+use crate::policy::{Policy, Waiting};
 
 /// Gathers waiters behind `me`, who has the role, while `stop` is false; then passes the role to
 /// the last of the group. Returns whether the caller keeps the role: nobody to pass it to was found
@@ -65,7 +65,7 @@ pub(super) fn shuffle<P: Platform, Q: Policy>(
         let Some(candidate) = seen.next().filter(|place| !tail.is(place.id)) else { break };
         // A rearguard stays behind its own (MOVE-2), wherever it would fit.
         let stays = seen != last && moved::is_rearguard(candidate.node);
-        if !stays && policy.groups(me.node, candidate.node) {
+        if !stays && policy.groups(Waiting::of(me.node), Waiting::of(candidate.node)) {
             if seen == last {
                 seen = candidate;
             } else if !move_up(last, seen, candidate) {

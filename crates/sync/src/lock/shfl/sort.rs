@@ -27,7 +27,7 @@ use antiphon_platform::{Atomic, Platform, Waiter};
 
 use super::moved;
 use super::queue::{Place, Tail};
-use crate::policy::Policy;
+use crate::policy::{Policy, Waiting};
 
 /// Puts waiters behind `me`, who has the role, in order while `stop` is false; looks at `most` of
 /// them at most.
@@ -50,7 +50,8 @@ pub(super) fn sort<P: Platform, Q: Policy>(
             break;
         }
         let passes = |other: Place<P>| {
-            let order = policy.compare(me.node, candidate.node, other.node);
+            let [me, candidate] = [me, candidate].map(|place| Waiting::of(place.node));
+            let order = policy.compare(me, candidate, Waiting::of(other.node));
             order == Ordering::Less && u32::from(other.node.passed.load(Relaxed)) < bypass
         };
         // A rearguard stays behind its own (MOVE-2). Who can't pass the last can't pass anybody.
@@ -122,7 +123,7 @@ impl Sorted {
         }
         // Who sees the queue differently sorts it anew; of itself there is nothing to tell. `from`
         // may have a new user by now: then this is a bad guess, no more.
-        if self.0 == next.id.bits() || !policy.groups(from, next.node) {
+        if self.0 == next.id.bits() || !policy.groups(Waiting::of(from), Waiting::of(next.node)) {
             *self = Self::NO;
             return;
         }

@@ -1,0 +1,75 @@
+//! A waiter, as policies see it.
+
+use core::ptr;
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{Atomic, CpuId, Platform, SocketId, Waiter};
+
+/// A waiter, as a [`Policy`](super::Policy) sees it: what it may be sorted by, and nothing that a
+/// lock follows.
+///
+/// ```compile_fail,E0609
+/// # use antiphon_platform::{Atomic, Platform};
+/// # use antiphon_sync::policy::Waiting;
+/// # use core::sync::atomic::Ordering::Relaxed;
+/// // A broadcast would write there.
+/// fn forge<P: Platform>(me: &Waiting<P>) {
+///     me.queue.store(0x1000, Relaxed);
+/// }
+/// ```
+#[repr(transparent)]
+pub struct Waiting<P: Platform>(Waiter<P>);
+
+// Relaxed, all: a waiter writes to its own node before it joins a queue, by a release of the tail
+// or of a list's lock; who looks at others has acquired the links to them.
+impl<P: Platform> Waiting<P> {
+    /// The waiter whose node this is.
+    pub fn of(node: &Waiter<P>) -> &Self {
+        // SAFETY: it is transparent.
+        unsafe { &*ptr::from_ref(node).cast() }
+    }
+
+    /// What the policy has noted; else what an earlier wait on this node has left.
+    pub fn rank(&self) -> u16 {
+        self.0.rank.load(Relaxed)
+    }
+
+    /// Notes what the policy sorts by, in its own words.
+    pub fn set_rank(&self, rank: u16) {
+        self.0.rank.store(rank, Relaxed);
+    }
+
+    /// The socket that was noted.
+    pub fn socket(&self) -> SocketId {
+        SocketId(self.0.socket.load(Relaxed).into())
+    }
+
+    /// Notes on which socket the caller waits; of its number, the lower 16 bits.
+    pub fn set_socket(&self, socket: SocketId) {
+        self.0.socket.store(socket.0 as u16, Relaxed);
+    }
+
+    /// The CPU that was noted.
+    pub fn cpu(&self) -> CpuId {
+        CpuId(self.0.cpu.load(Relaxed).into())
+    }
+
+    /// Notes on which CPU the caller waits; of its number, the lower 16 bits.
+    pub fn set_cpu(&self, cpu: CpuId) {
+        self.0.cpu.store(cpu.0 as u16, Relaxed);
+    }
+
+    /// How it wants what it waits for: a readers-writer lock, 0 to read and 1 to write.
+    pub fn wants(&self) -> u32 {
+        self.0.wants.load(Relaxed)
+    }
+
+    /// All of its node, for those that watch a lock at work.
+    ///
+    /// # Safety
+    ///
+    /// As of [`Platform::arena`]: the caller looks and no more.
+    pub unsafe fn node(&self) -> &Waiter<P> {
+        &self.0
+    }
+}
