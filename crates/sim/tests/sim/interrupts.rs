@@ -6,7 +6,7 @@ use std::rc::Rc;
 use antiphon_platform::{Parked, Platform, WaiterRef};
 use antiphon_sim::{Description, Interrupt, Machine, Sim, Simulation, Wakes, now, work};
 
-use crate::time;
+use crate::{arena, time};
 
 const WORK_NS: u64 = 1_000_000;
 
@@ -49,9 +49,9 @@ fn wake(wakes: Wakes, core: u32, busy: bool) -> Seen {
     let (told, began) = (Rc::clone(&name), Rc::clone(&begun));
     let mut simulation = Simulation::new(machine(wakes), 1)
         .thread_on(core, move || {
-            let id = Sim::arena().take().expect("a free node");
-            let node = Sim::arena().resolve(id).expect("just taken");
-            told.set(Sim::arena().reference(id.index()));
+            let id = arena().take().expect("a free node");
+            let node = arena().resolve(id).expect("just taken");
+            told.set(arena().reference(id.index()));
             assert_eq!(Sim::park(node, None), Parked::Woken);
             latency_was(now() - began.get());
         })
