@@ -12,7 +12,8 @@ use super::{Policy, Waiting};
 ///
 /// Where there are CPUs to spare, heads do so anyway ([`Form::LINGER`](crate::lock::Form::LINGER)).
 /// With this they do so on crowded CPUs too: for short critical sections where that waiters are
-/// served in turn matters more than the work they get done. Who is woken too early sleeps again. The queue is as they came; `Then<Numa, WakeUp>` sorts it too.
+/// served in turn matters more than the work they get done. Who is woken too early sleeps again.
+/// The queue is as they came; `Then<Numa, WakeUp>` sorts it too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WakeUp;
 

@@ -65,7 +65,7 @@ pub(super) enum Ask {
 /// as for some ten short critical sections.
 const COMER_IN_PEACE_NS: u32 = 300;
 /// The same for a head, who has looked in vain before. Where there are CPUs to spare it then looks
-/// as often as it can: that costs the owner one line each time that it writes to it, and a lock that
+/// as often as it can: that costs the owner a line each time that it writes to it, and a lock that
 /// is free until the next look is lost time for all.
 const HEAD_IN_PEACE_NS: u32 = 1_000;
 /// How long a comer looks where a head sleeps or was called: about as long as the system call takes
