@@ -103,6 +103,7 @@ fn what_is_no_trace_and_what_is_not_there_is_one_line() {
     let path = put("text", b"not one");
     for (arguments, says) in [
         (["--lock", "fast"], "no lock \"fast\": there are shfl-mutex"),
+        (["--lock", "dsm-synch"], "dsm-synch can't be replayed"),
         (["--threads", "0"], "number from 1"),
         (["--takes", "0"], "number from 1"),
         (["--data-lines", "65"], "up to 64"),

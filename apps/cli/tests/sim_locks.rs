@@ -170,6 +170,48 @@ fn pages_have_homes_that_do_not_depend_on_the_host() {
     assert!(traces.iter().all(alone), "{traces:?}");
 }
 
+/// A lock that sections are handed to is where a case has nothing but sections, and says why it is
+/// not elsewhere.
+#[test]
+fn a_lock_that_sections_are_handed_to_says_where_it_is_not() {
+    let command = ["sim", "locks", "--machine", "xeon-2s", "--ms", "0.05", "--threads", "1,4"];
+    let command = [&command[..], &["--case", "lock2,mail,nested"]].concat();
+    let command = [&command[..], &["--subject", "mcs,dsm-synch,rcl"]].concat();
+    let report = json(&[&command[..], &["--json"]].concat());
+    let mut not_here = Vec::new();
+    for row in rows(&report) {
+        let (subject, case, threads) = (&row["subject"], &row["case"], &row["threads"]);
+        match row["not_here"].as_str() {
+            Some(why) => {
+                assert!(row.get("ops_per_s").is_none() && !why.is_empty(), "{row}");
+                not_here.push(format!("{subject} {case} {threads}").replace('"', ""));
+            }
+            None => {
+                // One for each of the locks.
+                assert_eq!(row["servers"], 2 * u64::from(subject == "rcl"), "{row}");
+                assert!(row["ops_per_s"].as_f64().is_some_and(|figure| figure > 0.0), "{row}");
+            }
+        }
+    }
+    let wanted = [
+        "rcl lock2 1",
+        "dsm-synch nested 1",
+        "dsm-synch nested 4",
+        "rcl nested 1",
+        "rcl nested 4",
+        "rcl mail 1",
+        "rcl mail 4",
+    ];
+    assert_eq!((rows(&report).len(), &not_here[..]), (18, &wanted.map(String::from)[..]));
+
+    let said = output(&command);
+    assert!(said.status.success(), "{}", stderr(&said));
+    let text = String::from_utf8_lossy(&said.stdout);
+    for word in ["rcl  ", "not here", "each with a CPU of its own", "it needs a thread for each"] {
+        assert!(text.contains(word), "no {word} in {text}");
+    }
+}
+
 /// Parts of a table, made by several commands, are what one command makes of it.
 #[test]
 fn parts_are_put_together_to_the_whole() {

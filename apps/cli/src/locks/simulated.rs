@@ -28,7 +28,8 @@ fn run(subject: &SimLock, machine: &Machine, threads: usize) -> Result<Outcome, 
     let take = |lock: &Instance| lock.lock();
     // SAFETY: what is given back was taken.
     let give = |lock: &Instance| unsafe { lock.unlock() };
-    let (machine, lock) = (subject.on(machine), subject.instance());
+    let lock = subject.instance().expect("no lock of this list is delegated to");
+    let machine = subject.on(machine);
     contend(machine, threads, PACE, LIMIT_NS, lock, (take, give)).map_err(Failure::measured)
 }
 

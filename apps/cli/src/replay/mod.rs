@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use antiphon_replay::locks::SimLock;
 use antiphon_replay::{Evidence, GLIBC, IDEAL, Plan, Play, Subject, Work, middle, timeline};
 use antiphon_sim::{Arbitration, Machine};
 use antiphon_trace::{Error, Reader, Trace};
@@ -178,6 +179,11 @@ fn locks(list: &str) -> Result<Vec<Subject>, Failure> {
     let mut locks: Vec<Subject> = Vec::new();
     for name in [GLIBC].into_iter().chain(list.split(',').map(str::trim)).chain([IDEAL]) {
         let Some(lock) = Subject::named(name) else {
+            if SimLock::named(name).is_some_and(SimLock::delegates) {
+                let why = "critical sections are handed to it, and a recording takes locks and \
+                           gives them back; antiphon sim locks has it";
+                return Err(Failure::arguments(format!("{name} can't be replayed: {why}")));
+            }
             let known: Vec<_> = Subject::all().map(|subject| subject.name).collect();
             let known = known.join(", ");
             return Err(Failure::arguments(format!("no lock {name:?}: there are {known}")));

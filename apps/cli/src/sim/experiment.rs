@@ -6,12 +6,12 @@ use std::rc::Rc;
 use std::str::FromStr;
 
 use antiphon_record::Histogram;
-use antiphon_replay::locks::SimLock;
+use antiphon_replay::locks::{Sections, SimLock};
 use antiphon_sim::{Machine, Model, Outcome, Placement, Simulation, Stuck, finished};
 use antiphon_trace::Event;
 use clap::ValueEnum;
 
-use super::cases::{Case, Hand, Site};
+use super::cases::{Case, Hand, Operation, Site};
 
 /// Who has a contended line next. No manual says it, and how much NUMA-aware locks gain depends on
 /// it more than on anything else.
@@ -119,11 +119,24 @@ pub struct Measured {
     pub events: Vec<Vec<Event>>,
 }
 
-/// Simulates `case` with `threads` threads. Blocks meanwhile.
+/// Why a row has no figures.
+pub enum Missing {
+    /// The lock can't go on, which none may.
+    Stuck(Stuck),
+    /// The lock does not have what the case asks of it.
+    NotHere(&'static str),
+}
+
+const TAKES: &str = "it runs critical sections that are handed to it; this case takes a lock and \
+                     gives it back, within another or on trial";
+const SERVES: &str = "it needs a thread for each lock that does nothing else, on a CPU of its own, \
+                      and none is left for others";
+
+/// Simulates `case` with `threads` threads, servers among them. Blocks meanwhile.
 ///
 /// # Errors
 ///
-/// If the lock can't go on, which none may.
+/// If the lock can't go on, or can't do what the case asks of it.
 ///
 /// # Panics
 ///
@@ -133,22 +146,58 @@ pub fn carry_out(
     subject: &SimLock,
     case: &Case,
     threads: usize,
-) -> Result<Measured, Stuck> {
-    let machine = subject.on(&setting.machine);
-    let (locks, cpus) = ((case.locks)(&machine), machine.cores() as usize);
-    let site = Site::new(subject, locks, threads, cpus, setting.limit_ns, setting.records);
+) -> Result<Measured, Missing> {
+    let (locks, cpus) = ((case.locks)(&setting.machine), setting.machine.cores() as usize);
+    match case.operation {
+        Operation::Sections(_) if subject.servers * locks >= threads.min(cpus) => {
+            Err(Missing::NotHere(SERVES))
+        }
+        Operation::Sections(operation) => {
+            let locks = (0..locks).map(|_| subject.sections()).collect();
+            simulate(setting, subject, locks, operation, threads)
+        }
+        Operation::Locks(operation) => {
+            let locks: Option<Vec<_>> = (0..locks).map(|_| subject.instance()).collect();
+            let locks = locks.ok_or(Missing::NotHere(TAKES))?;
+            simulate(setting, subject, locks, operation, threads)
+        }
+    }
+}
+
+fn simulate<L: Sections + ?Sized + 'static>(
+    setting: &Setting,
+    subject: &SimLock,
+    locks: Vec<Box<L>>,
+    operation: fn(&Hand<L>),
+    threads: usize,
+) -> Result<Measured, Missing> {
+    let (machine, each) = (subject.on(&setting.machine), subject.servers);
+    let servers = each * locks.len();
+    let (topology, cpus) = (machine.topology.clone(), machine.cores() as usize);
+    let site = Site::new(locks, threads - servers, cpus, setting.limit_ns, setting.records);
     let site = Rc::new(site);
-    let (shared, operation) = (Rc::clone(&site), case.operation);
-    let outcome = Simulation::new(machine, setting.seed)
-        .model(setting.model())
-        .grace_ns(GRACE_NS)
-        .threads(threads, move |number| {
-            let hand = Hand::new(shared, number);
+    let mut simulation =
+        Simulation::new(machine, setting.seed).model(setting.model()).grace_ns(GRACE_NS);
+    for server in 0..servers {
+        let site = Rc::clone(&site);
+        simulation =
+            simulation.thread_on(topology.place(server), move || site.serve(server / each));
+    }
+    for number in 0..threads - servers {
+        let site = Rc::clone(&site);
+        let work = move || {
+            let hand = Hand::new(Rc::clone(&site), number);
             while !finished() {
                 operation(&hand);
             }
-        })
-        .run(setting.limit_ns)?;
+            site.leave();
+        };
+        // The model has threads stay where they begin. Nobody begins where a server is.
+        let place = topology.place(servers + number % (cpus - servers));
+        simulation = simulation.thread_on(place, work);
+    }
+    let mut outcome = simulation.run(setting.limit_ns).map_err(Missing::Stuck)?;
+    outcome.operations.drain(..servers);
     let tally = &site.tally;
     let lwss = lwss(&tally.admissions.borrow());
     Ok(Measured {

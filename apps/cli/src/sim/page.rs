@@ -31,6 +31,9 @@ pub fn page(machine: &str, heading: &str, rows: &[Value]) -> String {
         }
         body += "<p class=faint>Jain's index of the threads' operations</p>\n";
         body += &drawing(&curves(of_case, "jain"), |value| format!("{value:.2}"));
+        for note in tables::notes(of_case).lines() {
+            let _ = writeln!(body, "<p class=faint>{}</p>", escape(note));
+        }
     }
     let _ = writeln!(
         body,
@@ -49,7 +52,8 @@ fn curves(rows: &[Value], key: &str) -> Vec<Curve> {
             .collect(),
         dashed: false,
     };
-    rows.chunk_by(|one, next| one["subject"] == next["subject"]).map(of_lock).collect()
+    let curves = rows.chunk_by(|one, next| one["subject"] == next["subject"]).map(of_lock);
+    curves.filter(|curve| !curve.points.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -65,11 +69,15 @@ mod tests {
                 "jain": 1.0,
             })
         };
-        let rows = [row("mcs", 1, 1e6), row("mcs", 72, 2e6), row("cna", 1, 1e6)];
+        let absent = json!({
+            "case": "lock2", "subject": "rcl", "threads": 1, "servers": 1, "not_here": "a & b",
+        });
+        let rows = [row("mcs", 1, 1e6), row("mcs", 72, 2e6), row("cna", 1, 1e6), absent];
         let page = page("e7-8895v3-4s", "x < y", &rows);
         // Two locks twice, and two that others have measured.
         assert_eq!(page.matches("<polyline").count(), 6);
         assert_eq!(page.matches("class=\"curve dashed\"").count(), 2);
+        assert!(page.contains("<p class=faint>rcl is not here: a &amp; b</p>"));
         assert!(page.contains("x &lt; y") && page.contains("cna, measured"));
         assert!(!page.contains("NaN") && !page.contains("inf"));
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::experiment::{Measured, Setting, busier_half};
+use super::experiment::{Measured, Missing, Setting, busier_half};
 use super::sweep::{Cell, Row};
 
 /// One row of those that differ in their seeds only: that of the median of the work done, with the
@@ -13,8 +13,9 @@ use super::sweep::{Cell, Row};
 /// If there are none.
 pub fn of_seeds(setting: &Setting, rows: &[Row]) -> Value {
     let mut objects: Vec<_> = rows.iter().map(|row| object(setting, row)).collect();
-    if let Some(failed) = objects.iter().position(|object| object["failed"].is_string()) {
-        return objects.swap_remove(failed);
+    let missing = |object: &Value| object["failed"].is_string() || object["not_here"].is_string();
+    if let Some(place) = objects.iter().position(missing) {
+        return objects.swap_remove(place);
     }
     let work = |object: &Value| object["ops_per_s"].as_f64().unwrap_or_default();
     objects.sort_by(|one, other| work(one).total_cmp(&work(other)));
@@ -35,7 +36,8 @@ fn object(setting: &Setting, row: &Row) -> Value {
     });
     let figures = match &row.measured {
         Ok(measured) => figures(setting, row.cell, measured),
-        Err(stuck) => json!({ "failed": stuck.to_string() }),
+        Err(Missing::Stuck(stuck)) => json!({ "failed": stuck.to_string() }),
+        Err(Missing::NotHere(why)) => json!({ "not_here": why }),
     };
     for (key, value) in figures.as_object().into_iter().flatten() {
         object[key] = value.clone();
@@ -50,6 +52,7 @@ fn figures(setting: &Setting, cell: Cell, measured: &Measured) -> Value {
     let share = |(whole, part): (u64, u64)| (whole > 0).then(|| round(part as f64 / whole as f64));
     let (locks, total) = ((cell.case.locks)(&setting.machine), outcome.total_operations());
     json!({
+        "servers": cell.subject.servers * locks,
         "ops_per_s": total as f64 * 1e9 / setting.limit_ns as f64,
         "jain": (total > 0).then(|| round(outcome.fairness())),
         "busier_half": busier_half(&outcome.operations).map(round),

@@ -4,9 +4,9 @@
 use antiphon_replay::locks::{LOCKS, SimLock};
 use antiphon_sim::{Machine, Placement};
 
-use super::cases;
+use super::cases::{self, Operation};
 use super::experiment::{
-    self, Arbitration, Arbitration::Fifo, Arbitration::Near, Measured, Pages, Setting,
+    self, Arbitration, Arbitration::Fifo, Arbitration::Near, Measured, Missing, Pages, Setting,
 };
 use super::memory::{self, Counted};
 use super::published;
@@ -14,8 +14,11 @@ use super::published;
 fn measured(setting: &Setting, subject: &str, case: &str, threads: usize) -> Measured {
     let lock = SimLock::named(subject).expect("a subject");
     let case = cases::named(case).expect("a case");
-    let measured = experiment::carry_out(setting, lock, case, threads);
-    measured.unwrap_or_else(|stuck| panic!("{subject}: {stuck}"))
+    match experiment::carry_out(setting, lock, case, threads) {
+        Ok(measured) => measured,
+        Err(Missing::Stuck(stuck)) => panic!("{subject}: {stuck}"),
+        Err(Missing::NotHere(why)) => panic!("{subject}, {}: {why}", case.name),
+    }
 }
 
 fn setting(machine: Machine, limit_ns: u64) -> Setting {
@@ -24,17 +27,43 @@ fn setting(machine: Machine, limit_ns: u64) -> Setting {
 }
 
 /// Two sockets of two CPUs and three threads on each of these: they meet at every lock, and are
-/// preempted. `cases` looks whether a lock keeps others out.
+/// preempted. `cases` looks whether a lock keeps others out. A lock that sections are handed to is
+/// in the cases that have nothing else, and one with a server for each lock in those of few.
 #[test]
-fn every_lock_goes_on_in_every_case() {
+fn every_lock_goes_on_in_every_case_that_it_is_in() {
     let machine = Machine { slice_ns: 20_000, ..Machine::two_sockets() }.shape(2, 2);
     let setting = setting(machine, 60_000);
     for subject in &LOCKS {
         for case in cases::of(cases::family(subject)) {
-            let outcome = measured(&setting, subject.name, case.name, 12);
-            assert!(outcome.completed >= 12, "{}, {}", subject.name, case.name);
-            assert!(outcome.waits.count() > 0, "{}, {}", subject.name, case.name);
+            let row = experiment::carry_out(&setting, subject, case, 12);
+            let plain = matches!(case.operation, Operation::Sections(_));
+            let here = plain && (subject.servers == 0 || case.name != "mail");
+            let which = format!("{}, {}", subject.name, case.name);
+            match row {
+                Ok(row) => {
+                    let asking = 12 - subject.servers * (case.locks)(&setting.machine);
+                    assert_eq!(row.outcome.operations.len(), asking, "{which}");
+                    assert!(row.completed >= asking as u64 && row.waits.count() > 0, "{which}");
+                    assert!(here || !subject.delegates(), "{which}");
+                }
+                Err(Missing::NotHere(_)) => assert!(!here && subject.delegates(), "{which}"),
+                Err(Missing::Stuck(stuck)) => panic!("{which}: {stuck}"),
+            }
         }
+    }
+}
+
+/// Who serves has nobody to serve if it is alone.
+#[test]
+fn a_server_needs_somebody_who_asks() {
+    let setting = setting(Machine::two_sockets(), 50_000);
+    let rcl = SimLock::named("rcl").expect("a lock");
+    for (case, servers) in [("leveldb", 1), ("lock2", 2)] {
+        let case = cases::named(case).expect("a case");
+        let row = |threads| experiment::carry_out(&setting, rcl, case, threads);
+        assert!(matches!(row(servers), Err(Missing::NotHere(_))));
+        let more = row(servers + 1);
+        assert!(more.is_ok_and(|row| row.outcome.operations.len() == 1 && row.completed > 0));
     }
 }
 

@@ -6,10 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use antiphon_replay::locks::SimLock;
-use antiphon_sim::Stuck;
 
 use super::cases::Case;
-use super::experiment::{self, Measured, Setting};
+use super::experiment::{self, Measured, Missing, Setting};
 use crate::output::progress::Progress;
 
 /// A row to be.
@@ -24,7 +23,7 @@ pub struct Cell {
 /// A row.
 pub struct Row {
     pub cell: Cell,
-    pub measured: Result<Measured, Stuck>,
+    pub measured: Result<Measured, Missing>,
 }
 
 /// A row for each cell, in their order.

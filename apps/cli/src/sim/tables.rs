@@ -16,7 +16,9 @@ pub fn text(rows: &[Value], colour: bool) -> String {
         let most = threads.last().copied().unwrap_or(0);
         text += &format!("{name}: {about}\n{}", work(of_case, &threads).render(colour));
         let of_most = of_case.iter().filter(|row| row["threads"] == most);
-        text += &format!("\nWith {most} threads\n{}\n", more(of_most).render(colour));
+        text += &format!("\nWith {most} threads\n{}", more(of_most).render(colour));
+        text += &notes(of_case);
+        text.push('\n');
     }
     text + RULE
 }
@@ -40,6 +42,7 @@ fn work(rows: &[Value], threads: &[u64]) -> Table {
             let row = of_lock.iter().find(|row| row["threads"] == *count);
             let figure = row.map_or(String::new(), |row| match row["ops_per_s"].as_f64() {
                 Some(figure) => si(figure),
+                None if row["not_here"].is_string() => "not here".to_owned(),
                 None => "stuck".to_owned(),
             });
             line.push(Cell::number(figure));
@@ -93,6 +96,27 @@ fn more<'a>(rows: impl Iterator<Item = &'a Value>) -> Table {
         ]);
     }
     table
+}
+
+/// What is to be said of locks beside their figures, one line each: who serves, and why a figure is
+/// not there.
+pub fn notes(rows: &[Value]) -> String {
+    let mut notes = Vec::new();
+    for row in rows {
+        let lock = row["subject"].as_str().unwrap_or_default();
+        match (row["not_here"].as_str(), row["servers"].as_u64()) {
+            (Some(why), _) => notes.push(format!("{lock} is not here: {why}\n")),
+            (None, Some(1)) => notes.push(format!(
+                "{lock}: one of the threads is its server, which has a CPU of its own\n"
+            )),
+            (None, Some(servers @ 2..)) => notes.push(format!(
+                "{lock}: {servers} of the threads are its servers, each with a CPU of its own\n"
+            )),
+            _ => {}
+        }
+    }
+    notes.dedup();
+    notes.concat()
 }
 
 /// Half of how far the work of seeds differs, in hundredths of their median; `None` of one seed.

@@ -24,7 +24,7 @@ const fn at(year: u16, lock: &'static str, source: &'static str) -> Published {
 
 /// In the order of years. Where a lock's own file names several, the year is that of the form that
 /// is simulated.
-const HISTORY: [Published; 24] = [
+const HISTORY: [Published; 26] = [
     at(1964, "tas", "IBM System/360, the instruction Test and Set (recalled)"),
     at(1984, "ttas", "Rudolph, Segall, ISCA 1984; 004 has a backoff lock in 1989"),
     at(1991, "ticket", "Mellor-Crummey, Scott, ACM TOCS 9(1)"),
@@ -36,6 +36,8 @@ const HISTORY: [Published; 24] = [
     at(2006, "hclh", "Luchangco, Nussbaum, Shavit, Euro-Par 2006"),
     at(2012, "cohort-bo-mcs", "Dice, Marathe, Shavit, PPoPP 2012"),
     at(2012, "cohort-tkt-mcs", "Dice, Marathe, Shavit, PPoPP 2012"),
+    at(2012, "dsm-synch", "Fatourou, Kallimanis, PPoPP 2012: combining, in a queue"),
+    at(2012, "rcl", "Lozi, David, Thomas, Lawall, Muller, USENIX ATC 2012; one thread serves"),
     at(2013, "cohort-rw", "Calciu et al., PPoPP 2013"),
     at(2015, "qspinlock", "Long, Zijlstra, Linux 4.2"),
     at(2015, "hmcs", "Chabbi, Fagan, Mellor-Crummey, PPoPP 2015"),
@@ -52,12 +54,11 @@ const HISTORY: [Published; 24] = [
 ];
 
 /// What `004_…`, "Lock's research efforts", has beside them, and why there is no figure for it.
-const NOT_HERE: [Published; 5] = [
+const NOT_HERE: [Published; 4] = [
     at(1962, "Dekker's algorithm", "not simulated: for two threads"),
     at(1965, "semaphore", "not simulated: it leaves open how one waits"),
     at(1974, "bakery", "not simulated: a word for each thread that there may be"),
-    at(2011, "flat combining", "not simulated: the section goes to who has the lock"),
-    at(2012, "remote core locking", "not simulated: the section goes to a core"),
+    at(2011, "flat combining", "not simulated: dsm-synch has a queue for its list"),
 ];
 
 /// The locks of a family that have a year.
@@ -84,12 +85,7 @@ pub fn date(rows: &mut [Value]) {
 fn lines(rows: &[Value]) -> Vec<Bar> {
     let row = |lock: &str| rows.iter().find(|row| row["subject"] == lock);
     let simulated = HISTORY.iter().filter_map(|published| Some((published, row(published.lock)?)));
-    let bar = |(published, row): (&Published, &Value)| {
-        let value = row["ops_per_s"].as_f64();
-        let about = if value.is_some() { published.source } else { "does not end" };
-        (published.year, published.lock, value, about)
-    };
-    let mut lines: Vec<_> = simulated.map(bar).collect();
+    let mut lines: Vec<_> = simulated.map(|(published, row)| line(published, row)).collect();
     if row("tas").is_some() {
         lines.extend(NOT_HERE.iter().map(|it| (it.year, it.lock, None, it.source)));
     }
@@ -102,6 +98,16 @@ fn lines(rows: &[Value]) -> Vec<Bar> {
         about: about.to_owned(),
     };
     lines.into_iter().map(bar).collect()
+}
+
+/// A lock's year, its name, its work, and where that is from; or why there is none.
+fn line<'a>(published: &Published, row: &'a Value) -> (u16, &'a str, Option<f64>, &'a str) {
+    let about = match row["not_here"].as_str() {
+        Some(why) => why,
+        None if row["failed"].is_string() => "does not end",
+        None => published.source,
+    };
+    (published.year, published.lock, row["ops_per_s"].as_f64(), about)
 }
 
 /// For people: a table for each case.

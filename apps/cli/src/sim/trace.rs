@@ -7,7 +7,7 @@ use std::path::Path;
 use antiphon_replay::timeline;
 use antiphon_trace::{About, Lock, LockKind, Site, Thread, Trace};
 
-use super::experiment::{Measured, Setting};
+use super::experiment::{Measured, Missing, Setting};
 use super::sweep::{Cell, Row};
 use crate::failure::Failure;
 
@@ -15,12 +15,17 @@ use crate::failure::Failure;
 ///
 /// # Errors
 ///
-/// If the lock could not go on, or the file can't be written.
+/// If the lock could not go on or is not in the case, or the file can't be written.
 pub fn write(path: &Path, setting: &Setting, row: &Row) -> Result<(), Failure> {
     let fail =
         |error: &dyn std::fmt::Display| Failure::measured(format!("{}: {error}", path.display()));
-    let measured = row.measured.as_ref().map_err(|stuck| fail(stuck))?;
     let Cell { subject, case, .. } = row.cell;
+    let measured = row.measured.as_ref().map_err(|missing| match missing {
+        Missing::Stuck(stuck) => fail(stuck),
+        Missing::NotHere(why) => {
+            Failure::arguments(format!("--trace: {} is not in {}: {why}", subject.name, case.name))
+        }
+    })?;
     let called = format!("simulated: {}, {}, {}", setting.machine.name, subject.name, case.name);
     let trace = of(row.cell, (case.locks)(&setting.machine), measured);
     let written =

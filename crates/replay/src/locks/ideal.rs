@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use antiphon_sim::{Access, Aside, aside, call_back, step_aside};
 
-use super::instance::{Seat, Simulated, Way};
+use super::instance::{Guards, Seat, Simulated, Way};
 
 /// Who has it, and who waits.
 #[derive(Default)]
@@ -87,7 +87,9 @@ unsafe impl Simulated for Ideal {
         self.0.borrow_mut().readers -= 1;
         self.called();
     }
+}
 
-    /// It is on no line.
+/// It is on no line.
+impl Guards for Ideal {
     fn beside(&self, _access: Access) {}
 }

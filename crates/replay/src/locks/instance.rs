@@ -9,13 +9,22 @@ use antiphon_sync::lock::stock::LinuxRwSem;
 use antiphon_sync::lock::{Lock, PerSocket, RwForm, ShflRwLock};
 use antiphon_sync::policy::Policy;
 
-/// A lock of any kind, in a simulation.
+use super::delegated::Sections;
+
+/// What words are declared behind.
+pub trait Guards {
+    /// Accesses the six words that are declared behind it, which are on its line if it leaves
+    /// them room. Takes its time.
+    fn beside(&self, access: Access);
+}
+
+/// A lock of any kind that is taken and given back, in a simulation.
 ///
 /// # Safety
 ///
 /// What excludes what is the implementation's to keep: `unlock` and `unlock_read` release what
 /// `lock`, `try_lock` and `read` acquired, with the orderings that exclusion needs.
-pub unsafe trait Simulated {
+pub unsafe trait Simulated: Sections {
     /// Takes it for writing.
     fn lock(&self);
     /// Takes it for writing, if it is free.
@@ -34,9 +43,6 @@ pub unsafe trait Simulated {
     ///
     /// The caller came by this seat, from this lock.
     unsafe fn unlock_read(&self, seat: Seat);
-    /// Accesses the six words that are declared behind it, which are on its line if it leaves
-    /// them room. Takes its time.
-    fn beside(&self, access: Access);
 }
 
 /// One of a lock, on lines of its own.
@@ -68,13 +74,13 @@ pub(super) fn shared<L: ReadWrite>() -> Instance {
 /// A lock, and words behind it. Dropped as bytes: nodes that a lock has belong to the simulation,
 /// and go with that.
 #[repr(C)]
-struct Guarding<L> {
-    lock: L,
-    words: [u64; 6],
+pub(super) struct Guarding<L> {
+    pub(super) lock: L,
+    pub(super) words: [u64; 6],
 }
 
 impl<L> Guarding<L> {
-    fn new(lock: L) -> ManuallyDrop<OwnLine<Self>> {
+    pub(super) fn new(lock: L) -> ManuallyDrop<OwnLine<Self>> {
         ManuallyDrop::new(OwnLine(Self { lock, words: [0; 6] }))
     }
 }
@@ -105,7 +111,9 @@ unsafe impl<L: Lock> Simulated for Exclusive<L> {
         // SAFETY: `read` is `lock`.
         unsafe { self.0.lock.unlock() }
     }
+}
 
+impl<L> Guards for Exclusive<L> {
     fn beside(&self, access: Access) {
         touch(&self.0.words, access);
     }
@@ -157,7 +165,9 @@ unsafe impl<L: ReadWrite> Simulated for Shared<L> {
         // SAFETY: the caller's promise is the same.
         unsafe { self.0.lock.unlock_read(seat.0) }
     }
+}
 
+impl<L> Guards for Shared<L> {
     fn beside(&self, access: Access) {
         touch(&self.0.words, access);
     }

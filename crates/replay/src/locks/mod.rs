@@ -1,14 +1,17 @@
 //! The locks that can be simulated, by name: the one table of them, for cases and for replays.
 //!
 //! A case or a replay is written once for all of them: it sees a lock as [`Simulated`], and the way
-//! to it through a table of functions costs no simulated time.
+//! to it through a table of functions costs no simulated time. What has nothing but plain critical
+//! sections sees a lock as [`Sections`], which those that sections are handed to are as well.
 //!
 //! | module | has |
 //! |---|---|
-//! | `instance` | a lock in a simulation, whatever it is |
+//! | `instance` | a lock in a simulation that is taken and given back |
+//! | `delegated` | one that critical sections are handed to |
 //! | `ideal` | the one that costs nothing |
 //! | `noted` | policies whose steps are counted |
 
+mod delegated;
 mod ideal;
 mod instance;
 mod noted;
@@ -26,8 +29,10 @@ use antiphon_sync::lock::{
 };
 use antiphon_sync::policy::{self, Distance, Numa, Priority, Then, WakeUp};
 
+pub use delegated::Sections;
+use delegated::{Combining, Server, combining, served};
 use ideal::Ideal;
-pub use instance::{Instance, Seat, Simulated};
+pub use instance::{Guards, Instance, Seat, Simulated};
 use instance::{ReadWrite, exclusive, shared};
 use noted::Noted;
 
@@ -40,9 +45,21 @@ pub struct SimLock {
     pub shared: bool,
     /// In each place where the lock is.
     pub bytes: usize,
+    /// How many threads each of it needs that do nothing but run the sections of others, on a CPU
+    /// of their own.
+    pub servers: usize,
     /// Whether its threads use the light half of the asymmetric fence.
     light: bool,
-    make: fn() -> Instance,
+    make: Make,
+}
+
+/// How one is made.
+#[derive(Clone, Copy, Debug)]
+enum Make {
+    /// It is taken and given back.
+    Taken(fn() -> Instance),
+    /// Critical sections are handed to it.
+    Delegated(fn() -> Box<dyn Sections>),
 }
 
 impl SimLock {
@@ -55,21 +72,48 @@ impl SimLock {
     /// One that only one has at a time.
     #[must_use]
     pub const fn mutex<L: Lock>(name: &'static str) -> Self {
-        Self { name, shared: false, bytes: size_of::<L>(), light: false, make: exclusive::<L> }
+        Self::of(name, size_of::<L>(), Make::Taken(exclusive::<L>))
     }
 
     const fn rwlock<L: ReadWrite>(name: &'static str) -> Self {
-        Self { name, shared: true, bytes: size_of::<L>(), light: false, make: shared::<L> }
+        Self { shared: true, ..Self::of(name, size_of::<L>(), Make::Taken(shared::<L>)) }
+    }
+
+    const fn of(name: &'static str, bytes: usize, make: Make) -> Self {
+        Self { name, shared: false, bytes, servers: 0, light: false, make }
+    }
+
+    const fn served(self) -> Self {
+        Self { servers: 1, ..self }
     }
 
     const fn light(self) -> Self {
         Self { light: true, ..self }
     }
 
-    /// A free one.
+    /// A free one; `None` if it is not taken and given back, but critical sections are handed to
+    /// it: then there are only its [`sections`](Self::sections).
     #[must_use]
-    pub fn instance(&self) -> Instance {
-        (self.make)()
+    pub fn instance(&self) -> Option<Instance> {
+        match self.make {
+            Make::Taken(make) => Some(make()),
+            Make::Delegated(_) => None,
+        }
+    }
+
+    /// A free one, for critical sections.
+    #[must_use]
+    pub fn sections(&self) -> Box<dyn Sections> {
+        match self.make {
+            Make::Taken(make) => make(),
+            Make::Delegated(make) => make(),
+        }
+    }
+
+    /// Whether critical sections are handed to it.
+    #[must_use]
+    pub fn delegates(&self) -> bool {
+        matches!(self.make, Make::Delegated(_))
     }
 
     /// `machine`, with threads as this lock wants them.
@@ -82,7 +126,7 @@ impl SimLock {
 type Sorted = Noted<Numa>;
 
 /// All of them.
-pub const LOCKS: [SimLock; 34] = [
+pub const LOCKS: [SimLock; 36] = [
     SimLock::mutex::<ShflMutex<Sim, Sorted>>("shfl-mutex"),
     SimLock::mutex::<ShflMutex<Sim, Sorted>>("shfl-mutex+light").light(),
     SimLock::mutex::<ShflMutex<Sim, Sorted, Published>>("shfl-mutex+published"),
@@ -107,6 +151,8 @@ pub const LOCKS: [SimLock; 34] = [
     SimLock::mutex::<Ahmcs<Sim>>("ahmcs"),
     SimLock::mutex::<Cna<Sim>>("cna"),
     SimLock::mutex::<CstMutex<Sim>>("cst-mutex"),
+    SimLock::of("dsm-synch", size_of::<Combining>(), Make::Delegated(combining)),
+    SimLock::of("rcl", size_of::<Server>(), Make::Delegated(served)).served(),
     SimLock::mutex::<QSpinLock<Sim>>("qspinlock"),
     SimLock::mutex::<LinuxMutex<Sim>>("linux-mutex"),
     SimLock::rwlock::<ShflRwLock<Sim, Sorted>>("shfl-rwlock"),
@@ -123,13 +169,8 @@ pub const LOCKS: [SimLock; 34] = [
 pub const IDEAL: &str = "ideal";
 
 /// That lock. It is not among [`LOCKS`]: it is what is left to gain, and no lock.
-pub(crate) const FREE: SimLock = SimLock {
-    name: IDEAL,
-    shared: true,
-    bytes: 0,
-    light: false,
-    make: || Box::new(Ideal::default()),
-};
+pub(crate) const FREE: SimLock =
+    SimLock { shared: true, ..SimLock::of(IDEAL, 0, Make::Taken(|| Box::new(Ideal::default()))) };
 
 #[cfg(test)]
 mod tests {
@@ -144,5 +185,14 @@ mod tests {
         assert_eq!(SimLock::named("shfl-mutex").map(|lock| lock.bytes), Some(8));
         assert!(SimLock::named("cohort-rw").is_some_and(|lock| lock.shared));
         assert!(SimLock::named("fast").is_none());
+    }
+
+    #[test]
+    fn a_lock_is_taken_or_delegated_to() {
+        let delegated: Vec<_> = LOCKS.iter().filter(|lock| lock.delegates()).collect();
+        let named: Vec<_> = delegated.iter().map(|lock| (lock.name, lock.servers)).collect();
+        assert_eq!(named, [("dsm-synch", 0), ("rcl", 1)]);
+        assert!(LOCKS.iter().all(|lock| lock.instance().is_none() == lock.delegates()));
+        assert!(LOCKS.iter().all(|lock| lock.delegates() || lock.servers == 0));
     }
 }

@@ -15,6 +15,7 @@
 //! which three lines are looked at: its links, its owner, its range. The list's head is declared
 //! behind the lock's word.
 
+use antiphon_replay::locks::Sections;
 use antiphon_sim::Access;
 
 use super::hand::Hand;
@@ -32,27 +33,25 @@ const OF_CPU: std::ops::Range<usize> = 3..4;
 const SECTION_NS: u64 = 40;
 
 /// What a call of one thread takes beside the sections, so that it comes to the published 625 ns.
-fn away(hand: &Hand) {
+fn away<L: Sections + ?Sized>(hand: &Hand<L>) {
     hand.done();
     hand.away(280, 560);
 }
 
 /// Whether the descriptor still is the file's: of the table, one line is looked at.
-fn looks_up(hand: &Hand, table: usize) {
-    hand.take(table);
-    hand.looks(table, 1, 10);
-    hand.give(table);
+fn looks_up<L: Sections + ?Sized>(hand: &Hand<L>, table: usize) {
+    hand.under(table, || hand.looks(table, 1, 10));
 }
 
 /// Each thread has a file of its own; what they share is the table of descriptors.
-pub fn lock1(hand: &Hand) {
+pub fn lock1<L: Sections + ?Sized>(hand: &Hand<L>) {
     looks_up(hand, 0);
     away(hand);
     away(hand);
 }
 
 /// All have one file.
-pub fn lock2(hand: &Hand) {
+pub fn lock2<L: Sections + ?Sized>(hand: &Hand<L>) {
     locks(hand);
     looks_up(hand, LIST + 1);
     away(hand);
@@ -60,42 +59,42 @@ pub fn lock2(hand: &Hand) {
     away(hand);
 }
 
-fn locks(hand: &Hand) {
+fn locks<L: Sections + ?Sized>(hand: &Hand<L>) {
     readies(hand);
-    hand.take(LIST);
-    match hand.entry(LIST).get() {
-        Some(by) => {
-            hand.beside(LIST, Access::Read);
-            hand.brought(by, ENTRY, Access::Read);
+    hand.under(LIST, || {
+        match hand.entry(LIST).get() {
+            Some(by) => {
+                hand.beside(LIST, Access::Read);
+                hand.brought(by, ENTRY, Access::Read);
+            }
+            None => {
+                hand.beside(LIST, Access::Write);
+                hand.brought(hand.thread(), ENTRY, Access::Write);
+                hand.brought(hand.thread(), OF_CPU, Access::Write);
+                hand.entry(LIST).set(Some(hand.thread()));
+            }
         }
-        None => {
-            hand.beside(LIST, Access::Write);
-            hand.brought(hand.thread(), ENTRY, Access::Write);
-            hand.brought(hand.thread(), OF_CPU, Access::Write);
-            hand.entry(LIST).set(Some(hand.thread()));
-        }
-    }
-    hand.works(SECTION_NS);
-    hand.give(LIST);
+        hand.works(SECTION_NS);
+    });
 }
 
-fn unlocks(hand: &Hand) {
+fn unlocks<L: Sections + ?Sized>(hand: &Hand<L>) {
     readies(hand);
-    hand.take(LIST);
-    match hand.entry(LIST).take() {
-        Some(by) => {
-            hand.beside(LIST, Access::Write);
-            hand.brought(by, ENTRY, Access::Write);
-            hand.brought(by, OF_CPU, Access::Write);
+    hand.under(LIST, || {
+        match hand.entry(LIST).take() {
+            Some(by) => {
+                hand.beside(LIST, Access::Write);
+                hand.brought(by, ENTRY, Access::Write);
+                hand.brought(by, OF_CPU, Access::Write);
+            }
+            None => hand.beside(LIST, Access::Read),
         }
-        None => hand.beside(LIST, Access::Read),
-    }
-    hand.works(SECTION_NS);
-    hand.give(LIST);
+        hand.works(SECTION_NS);
+    });
 }
 
 /// Both calls have an entry ready before they take the lock. It is the thread's own here, where
 /// the kernel's allocator would give whoever took one out that one next.
-fn readies(hand: &Hand) {
+fn readies<L: Sections + ?Sized>(hand: &Hand<L>) {
     hand.brought(hand.thread(), ENTRY, Access::Write);
 }

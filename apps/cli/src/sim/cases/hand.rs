@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use antiphon_platform::Platform as _;
 use antiphon_record::Histogram;
-use antiphon_replay::locks::{Instance, SimLock};
+use antiphon_replay::locks::{Sections, Simulated};
 use antiphon_sim::{Access, OwnLine, Sim, count, now, think, touch, up_since, work};
 use antiphon_trace::{Event, What};
 
@@ -20,8 +20,8 @@ const WORDS: usize = 64 / size_of::<u64>();
 const BROUGHT: usize = 4;
 
 /// A lock and the data under it.
-struct Place {
-    lock: Instance,
+struct Place<L: ?Sized> {
+    lock: Box<L>,
     data: Box<OwnLine<[u64; LINES * WORDS]>>,
     written: Cell<bool>,
     readers: Cell<usize>,
@@ -64,27 +64,28 @@ pub struct Tally {
 }
 
 /// The locks of a case, with what all threads share.
-pub struct Site {
-    places: Vec<Place>,
+pub struct Site<L: ?Sized> {
+    places: Vec<Place<L>>,
     brought: Vec<OwnLine<[u64; BROUGHT * WORDS]>>,
     cpus: usize,
     limit_ns: u64,
+    /// Threads that are not over, but for servers.
+    at_work: Cell<usize>,
     pub tally: Tally,
 }
 
-impl Site {
-    /// `locks` locks of a subject, for `threads` threads on a machine of `cpus` CPUs, until
+impl<L: Sections + ?Sized> Site<L> {
+    /// `threads` threads at `locks`, servers not counted, on a machine of `cpus` CPUs, until
     /// `limit_ns`. `records`: what the threads do is written down event by event.
     pub fn new(
-        subject: &SimLock,
-        locks: usize,
+        locks: Vec<Box<L>>,
         threads: usize,
         cpus: usize,
         limit_ns: u64,
         records: bool,
     ) -> Self {
-        let place = |_| Place {
-            lock: subject.instance(),
+        let place = |lock| Place {
+            lock,
             data: Box::new(OwnLine([0; LINES * WORDS])),
             written: Cell::new(false),
             readers: Cell::new(0),
@@ -92,22 +93,36 @@ impl Site {
             last: Cell::new(None),
             entry: Cell::new(None),
         };
-        let places = (0..locks).map(place).collect();
+        let places = locks.into_iter().map(place).collect();
         let brought = (0..threads).map(|_| OwnLine([0; BROUGHT * WORDS])).collect();
         let events = records.then(|| RefCell::new(vec![Vec::new(); threads]));
-        Self { places, brought, cpus, limit_ns, tally: Tally { events, ..Tally::default() } }
+        let (at_work, tally) = (Cell::new(threads), Tally { events, ..Tally::default() });
+        Self { places, brought, cpus, limit_ns, at_work, tally }
+    }
+
+    /// Runs the sections of others under a lock, until all threads are over.
+    pub fn serve(&self, lock: usize) {
+        self.places[lock].lock.serve();
+    }
+
+    /// Says that a thread is over. The last one lets the servers go.
+    pub fn leave(&self) {
+        self.at_work.set(self.at_work.get() - 1);
+        if self.at_work.get() == 0 {
+            self.places.iter().for_each(|place| place.lock.dismiss());
+        }
     }
 }
 
 /// One thread.
-pub struct Hand {
-    site: Rc<Site>,
+pub struct Hand<L: ?Sized = dyn Simulated> {
+    site: Rc<Site<L>>,
     thread: u32,
 }
 
-impl Hand {
+impl<L: Sections + ?Sized> Hand<L> {
     /// Thread `thread` at `site`.
-    pub fn new(site: Rc<Site>, thread: usize) -> Self {
+    pub fn new(site: Rc<Site<L>>, thread: usize) -> Self {
         Self { site, thread: thread as u32 }
     }
 
@@ -121,55 +136,19 @@ impl Hand {
         self.site.places.len()
     }
 
-    /// Takes a lock.
-    pub fn take(&self, lock: usize) {
+    /// Has a critical section run under a lock, by whichever thread, and waits for that. This
+    /// thread is who has the lock meanwhile.
+    pub fn under(&self, lock: usize, section: impl Fn()) {
         let place = &self.site.places[lock];
         let since_ns = now();
         self.comes(lock, place.readers.get() > 0);
         add(&place.waiting, 1);
-        place.lock.lock();
-        place.waiting.set(place.waiting.get() - 1);
-        self.enters(lock, since_ns, false);
-    }
-
-    /// Takes a lock if it is free.
-    pub fn tries(&self, lock: usize) -> bool {
-        let since_ns = now();
-        let taken = self.site.places[lock].lock.try_lock();
-        if taken {
-            self.enters(lock, since_ns, true);
-        } else {
-            bump(&self.site.tally.failed, 1);
-        }
-        taken
-    }
-
-    /// Gives back what was taken.
-    pub fn give(&self, lock: usize) {
-        let place = &self.site.places[lock];
-        assert!(place.written.replace(false), "it was taken");
-        self.record(|| What::Releases { lock: lock as u32 });
-        let awaited = place.waiting.get() > 0;
-        place.last.set(Some(Release { at_ns: now(), socket: Sim::socket().0, awaited }));
-        // SAFETY: it was taken, as has just been seen; who has taken it is one thread.
-        unsafe { place.lock.unlock() };
-    }
-
-    /// Does `section` while others may read too.
-    pub fn reads(&self, lock: usize, section: impl Fn()) {
-        let place = &self.site.places[lock];
-        let since_ns = now();
-        self.comes(lock, false);
-        let seat = place.lock.read();
-        self.site.tally.waits.borrow_mut().count_one(now() - since_ns);
-        assert!(!place.written.get(), "a reader beside a writer");
-        add(&place.readers, 1);
-        self.record(|| takes(lock, true, false));
-        section();
-        self.record(|| What::Releases { lock: lock as u32 });
-        place.readers.set(place.readers.get() - 1);
-        // SAFETY: read-locked above, by this seat.
-        unsafe { place.lock.unlock_read(seat) };
+        place.lock.with(&mut || {
+            place.waiting.set(place.waiting.get() - 1);
+            self.enters(lock, since_ns, false);
+            section();
+            self.leaves(lock);
+        });
     }
 
     /// The critical section under a lock: it writes that many lines and computes. Takes its time.
@@ -262,6 +241,64 @@ impl Hand {
             tally.admissions.borrow_mut().push(self.thread);
         }
         self.record(|| takes(lock, false, tried));
+    }
+
+    fn leaves(&self, lock: usize) {
+        let place = &self.site.places[lock];
+        assert!(place.written.replace(false), "it was taken");
+        self.record(|| What::Releases { lock: lock as u32 });
+        let awaited = place.waiting.get() > 0;
+        place.last.set(Some(Release { at_ns: now(), socket: Sim::socket().0, awaited }));
+    }
+}
+
+/// What only a lock has that is taken and given back.
+impl Hand {
+    /// Takes a lock.
+    pub fn take(&self, lock: usize) {
+        let place = &self.site.places[lock];
+        let since_ns = now();
+        self.comes(lock, place.readers.get() > 0);
+        add(&place.waiting, 1);
+        place.lock.lock();
+        place.waiting.set(place.waiting.get() - 1);
+        self.enters(lock, since_ns, false);
+    }
+
+    /// Takes a lock if it is free.
+    pub fn tries(&self, lock: usize) -> bool {
+        let since_ns = now();
+        let taken = self.site.places[lock].lock.try_lock();
+        if taken {
+            self.enters(lock, since_ns, true);
+        } else {
+            bump(&self.site.tally.failed, 1);
+        }
+        taken
+    }
+
+    /// Gives back what was taken.
+    pub fn give(&self, lock: usize) {
+        self.leaves(lock);
+        // SAFETY: it was taken, as has just been seen; who has taken it is one thread.
+        unsafe { self.site.places[lock].lock.unlock() };
+    }
+
+    /// Does `section` while others may read too.
+    pub fn reads(&self, lock: usize, section: impl Fn()) {
+        let place = &self.site.places[lock];
+        let since_ns = now();
+        self.comes(lock, false);
+        let seat = place.lock.read();
+        self.site.tally.waits.borrow_mut().count_one(now() - since_ns);
+        assert!(!place.written.get(), "a reader beside a writer");
+        add(&place.readers, 1);
+        self.record(|| takes(lock, true, false));
+        section();
+        self.record(|| What::Releases { lock: lock as u32 });
+        place.readers.set(place.readers.get() - 1);
+        // SAFETY: read-locked above, by this seat.
+        unsafe { place.lock.unlock_read(seat) };
     }
 }
 

@@ -1,6 +1,7 @@
 //! Cases of many locks.
 
 use antiphon_platform::Platform as _;
+use antiphon_replay::locks::Sections;
 use antiphon_sim::{Machine, Sim};
 
 use super::hand::Hand;
@@ -12,22 +13,14 @@ const RESIZE: usize = 0;
 
 /// Who resizes has each part in turn, with all the others kept out of it.
 pub fn hash(hand: &Hand) {
+    let write = |bucket| hand.under(bucket, || hand.writes(bucket, 2, 50));
     match hand.any(100) {
         0 => {
             hand.take(RESIZE);
-            for bucket in 1..=BUCKETS {
-                hand.take(bucket);
-                hand.writes(bucket, 2, 50);
-                hand.give(bucket);
-            }
+            (1..=BUCKETS).for_each(write);
             hand.give(RESIZE);
         }
-        1..=10 => {
-            let bucket = 1 + hand.any(BUCKETS);
-            hand.take(bucket);
-            hand.writes(bucket, 2, 50);
-            hand.give(bucket);
-        }
+        1..=10 => write(1 + hand.any(BUCKETS)),
         _ => hand.looks(1 + hand.any(BUCKETS), 2, 50),
     }
     hand.done();
@@ -73,12 +66,10 @@ pub fn mail_locks(machine: &Machine) -> usize {
 /// A connection's process and its deliverer are forked and end; pages are had from the socket's
 /// memory; a message is three files that are made in a spool directory and removed; and four times
 /// somebody is woken on a CPU.
-pub fn mail(hand: &Hand) {
+pub fn mail<L: Sections + ?Sized>(hand: &Hand<L>) {
     let own = MEMORY + Sim::socket().0 as usize;
     let short = |lock: usize, lines: usize, ns: u64, away_ns: u64| {
-        hand.take(lock);
-        hand.writes(lock, lines, ns);
-        hand.give(lock);
+        hand.under(lock, || hand.writes(lock, lines, ns));
         hand.away(away_ns, away_ns);
     };
     for _ in 0..2 {

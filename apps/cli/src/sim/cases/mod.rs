@@ -16,10 +16,12 @@ mod hand;
 mod many;
 mod one;
 
-use antiphon_replay::locks::SimLock;
+use antiphon_replay::locks::{Sections, SimLock};
 use antiphon_sim::Machine;
 
 pub use hand::{Hand, Site};
+
+use Operation::{Locks, Sections as Plain};
 
 use crate::bench::Family;
 
@@ -35,7 +37,16 @@ pub struct Case {
     /// How many locks it has on a machine.
     pub locks: fn(&Machine) -> usize,
     /// One operation, or the few that make a round.
-    pub operation: fn(&Hand),
+    pub operation: Operation,
+}
+
+/// What an operation asks of locks.
+#[derive(Clone, Copy)]
+pub enum Operation {
+    /// That they run critical sections, none of which is within another.
+    Sections(fn(&Hand<dyn Sections>)),
+    /// That they are taken and given back: within one another, on trial, or with other readers.
+    Locks(fn(&Hand)),
 }
 
 const MUTEX: &[Family] = &[Family::Exclusive];
@@ -49,77 +60,77 @@ const CASES: [Case; 11] = [
         about: "creates a file in a directory that all share",
         families: BOTH,
         locks: |_| 1,
-        operation: one::create,
+        operation: Plain(one::create),
     },
     Case {
         name: "enumerate",
         about: "lists a directory that all share",
         families: SHARED,
         locks: |_| 1,
-        operation: one::enumerate,
+        operation: Locks(one::enumerate),
     },
     Case {
         name: "mixed",
         about: "lists a shared directory; one in ten creates a file in it",
         families: SHARED,
         locks: |_| 1,
-        operation: one::mixed,
+        operation: Locks(one::mixed),
     },
     Case {
         name: "mmap",
         about: "faults a page in; one in 32 maps or unmaps memory",
         families: SHARED,
         locks: |_| 1,
-        operation: one::mmap,
+        operation: Locks(one::mmap),
     },
     Case {
         name: "lock1",
         about: "locks or unlocks a byte of a file of its own: half a very short section",
         families: MUTEX,
         locks: |_| 1,
-        operation: file::lock1,
+        operation: Plain(file::lock1),
     },
     Case {
         name: "lock2",
         about: "locks or unlocks a byte of one file: a short section, and half a very short one",
         families: MUTEX,
         locks: |_| file::LOCK2,
-        operation: file::lock2,
+        operation: Plain(file::lock2),
     },
     Case {
         name: "leveldb",
         about: "reads a key: two short sections, and the search between them",
         families: MUTEX,
         locks: |_| 1,
-        operation: one::leveldb,
+        operation: Plain(one::leveldb),
     },
     Case {
         name: "trylock",
         about: "four of ten only try, and do something else if it is taken",
         families: MUTEX,
         locks: |_| 1,
-        operation: one::trylock,
+        operation: Locks(one::trylock),
     },
     Case {
         name: "hash",
         about: "a hash table of 64 locks: 89 % read without, 10 % write, 1 % resize under all",
         families: MUTEX,
         locks: |_| 1 + many::BUCKETS,
-        operation: many::hash,
+        operation: Locks(many::hash),
     },
     Case {
         name: "nested",
         about: "1 to 12 locks, one within the other; 4 on average",
         families: MUTEX,
         locks: |_| many::DEPTH * many::WIDTH,
-        operation: many::nested,
+        operation: Locks(many::nested),
     },
     Case {
         name: "mail",
         about: "delivers a message: processes, memory, spool directories, run queues",
         families: MUTEX,
         locks: many::mail_locks,
-        operation: many::mail,
+        operation: Plain(many::mail),
     },
 ];
 

@@ -3,6 +3,8 @@
 //! Times are in nanoseconds; a thread that is away is so for a time that is uniformly distributed,
 //! so it does not fall into step with others.
 
+use antiphon_replay::locks::Sections;
+
 use super::hand::Hand;
 
 const LOCK: usize = 0;
@@ -10,10 +12,8 @@ const LOCK: usize = 0;
 /// The directory's lock is held while the name is looked up and the inode is made and entered: the
 /// directory's inode, its list of entries and the file system's counters are written. Away: the
 /// call, the path up to the directory, the descriptor.
-pub fn create(hand: &Hand) {
-    hand.take(LOCK);
-    hand.writes(LOCK, 6, 1_500);
-    hand.give(LOCK);
+pub fn create<L: Sections + ?Sized>(hand: &Hand<L>) {
+    hand.under(LOCK, || hand.writes(LOCK, 6, 1_500));
     hand.done();
     hand.away(500, 1_000);
 }
@@ -33,9 +33,7 @@ pub fn mixed(hand: &Hand) {
 /// reads the map.
 pub fn mmap(hand: &Hand) {
     if hand.any(32) == 0 {
-        hand.take(LOCK);
-        hand.writes(LOCK, 4, 1_000);
-        hand.give(LOCK);
+        hand.under(LOCK, || hand.writes(LOCK, 4, 1_000));
     } else {
         hand.reads(LOCK, || hand.looks(LOCK, 4, 500));
     }
@@ -44,14 +42,10 @@ pub fn mmap(hand: &Hand) {
 }
 
 /// References to the tables and the version are taken, and given back after the search.
-pub fn leveldb(hand: &Hand) {
-    hand.take(LOCK);
-    hand.writes(LOCK, 3, 20);
-    hand.give(LOCK);
+pub fn leveldb<L: Sections + ?Sized>(hand: &Hand<L>) {
+    hand.under(LOCK, || hand.writes(LOCK, 3, 20));
     hand.away(1_250, 500);
-    hand.take(LOCK);
-    hand.writes(LOCK, 3, 20);
-    hand.give(LOCK);
+    hand.under(LOCK, || hand.writes(LOCK, 3, 20));
     hand.done();
     hand.away(100, 200);
 }
