@@ -2,9 +2,10 @@
 //! combiner's work is bounded; and that a server which sleeps leaves nobody waiting.
 
 use std::cell::Cell;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_check::{Check, Data, Scope};
-use antiphon_platform::Platform as _;
+use antiphon_platform::{Atomic, Platform};
 use antiphon_sync::lock::delegation::{DsmSynch, Rcl};
 
 use crate::bounds::Bounds;
@@ -51,8 +52,10 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("rcl/serves-3+1", serves::<Served<4>>(3, 2), PLAIN).by_lot(LOTS),
         // Two clients, and a mailbox for one.
         Entry::new("rcl/shares-a-box-2+1", serves::<Served<1>>(2, 1), PLAIN).by_lot(5_000),
+        Entry::new("rcl/reuses-1+1", reuses(), PLAIN),
         Entry::new("rcl/lends-3x1", lends(3), PLAIN).reaches(&["refused"]),
         Entry::new("rcl/stops-1+1", stops(), PLAIN),
+        Entry::new("rcl/lets-go-1+1", lets_go(), PLAIN),
         Entry::new("rcl/spurious-1+1", serves::<Served<2>>(1, 1), PLAIN.spurious(1)),
         Entry::new("rcl/watches-1+1", serves::<Watchful>(1, 1), crowded),
     ]
@@ -207,6 +210,24 @@ fn serves<L: Delegated + Serves>(clients: u32, rounds: u32) -> Program {
     })
 }
 
+/// A box is empty when the server finds it, whatever its node was before.
+fn reuses() -> Program {
+    Program::new(2, 2, |scope| {
+        let lock = scope.share(Served::<1>::new(Data::new(0)));
+        let mine = scope.share(Data::new(0));
+        scope.spawn(move || {
+            let id = Check::arena().take().expect("a node");
+            let node = Check::arena().resolve(id).expect("a node of this process");
+            // Relaxed: no section is there, and who takes that for one does not come far.
+            node.queue.store(1, Relaxed);
+            Check::arena().give(id);
+            section(lock, mine);
+            Serves::stop(lock);
+        });
+        scope.spawn(move || lock.serve());
+    })
+}
+
 /// RCL-1: of `threads` that want to serve, one does at a time. Has to reach `refused`.
 fn lends(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
@@ -234,6 +255,25 @@ fn stops() -> Program {
             assert!(Rcl::stop(lock), "it is there");
             first.run();
             lock.serve();
+        });
+    })
+}
+
+/// A server that sleeps is woken by who knows no more of it than that it is there.
+fn lets_go() -> Program {
+    Program::new(2, 2, |scope| {
+        let lock = scope.share(Served::<1>::new(Data::new(0)));
+        let lent = scope.share(<Check as Platform>::U32::ZERO);
+        scope.spawn(move || {
+            let server = lock.lend().expect("nobody else serves");
+            // Release: that it is lent; pairs with the acquire below.
+            lent.store(1, Release);
+            server.run();
+        });
+        scope.spawn(move || {
+            // Acquire: as above.
+            lent.wait_while(Acquire, |lent| lent == 0);
+            assert!(Rcl::stop(lock), "it is there");
         });
     })
 }

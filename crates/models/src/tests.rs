@@ -104,7 +104,8 @@ macro_rules! tests {
             works_as_shipped: ["dsm-synch/shipped-"],
             a_server_serves_all: ["rcl/serves-", "rcl/spurious-", "rcl/watches-"],
             clients_share_a_mailbox: ["rcl/shares-a-box-"],
-            servers_come_and_go: ["rcl/lends-", "rcl/stops-"],
+            a_mailbox_begins_empty: ["rcl/reuses-"],
+            servers_come_and_go: ["rcl/lends-", "rcl/stops-", "rcl/lets-go-"],
         }
     };
     (model_mutex: $then:ident) => {

@@ -112,8 +112,8 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Rcl<T, P, CPUS, SPIN
         };
         // RCL-2: pairs with the fence in `sleep`.
         P::fence(SeqCst);
-        // Acquire: pairs with the release in `sleep`: the name of the server's node.
-        if self.state.load(Acquire) == ASLEEP {
+        // Relaxed: the fence has it see what the server says before its own, and `wake` acquires.
+        if self.state.load(Relaxed) == ASLEEP {
             self.wake(SERVES);
         }
         posted.wait(name, section.sleeper(), SPIN_NS);
@@ -141,7 +141,8 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Rcl<T, P, CPUS, SPIN
     /// SERVES or ASLEEP → `then`, and wakes the server if it sleeps. Says whether there is a
     /// server.
     fn wake(&self, then: u32) -> bool {
-        // Acquire, here and where the exchange fails: as in `with`.
+        // Acquire, here and where the exchange fails: pairs with the release in `sleep`, for the
+        // name of the server's node.
         let mut seen = self.state.load(Acquire);
         loop {
             if seen == NOBODY {
@@ -243,8 +244,8 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Server<'_, T, P, CPU
     /// Sleeps until a client has posted, or the server is to leave.
     fn sleep(&self, me: &Node<P>) {
         let state = &self.lock.state;
-        // Release: the name of our node; pairs with the acquires in `with` and `wake`. Relaxed
-        // where it fails: we are to leave, which `run` sees next.
+        // Release: the name of our node; pairs with the acquires in `wake`. Relaxed where it fails:
+        // we are to leave, which `run` sees next.
         if state.compare_exchange(SERVES, ASLEEP, Release, Relaxed).is_err() {
             return;
         }
