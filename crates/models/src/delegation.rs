@@ -8,6 +8,7 @@ use antiphon_check::{Check, Data, Scope};
 use antiphon_platform::{Atomic, Platform};
 use antiphon_sync::lock::delegation::{DsmSynch, Rcl};
 
+use crate::arena::arena;
 use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::program::Program;
@@ -216,11 +217,11 @@ fn reuses() -> Program {
         let lock = scope.share(Served::<1>::new(Data::new(0)));
         let mine = scope.share(Data::new(0));
         scope.spawn(move || {
-            let id = Check::arena().take().expect("a node");
-            let node = Check::arena().resolve(id).expect("a node of this process");
+            let id = arena().take().expect("a node");
+            let node = arena().resolve(id).expect("a node of this process");
             // Relaxed: no section is there, and who takes that for one does not come far.
             node.queue.store(1, Relaxed);
-            Check::arena().give(id);
+            arena().give(id);
             section(lock, mine);
             Serves::stop(lock);
         });
