@@ -234,7 +234,7 @@ fn parts_are_put_together_to_the_whole() {
     }
     // What others have measured of that case is not a row of a model.
     let published = whole["published"].as_array().expect("a list");
-    assert_eq!(published.len(), 12);
+    assert_eq!(published.len(), 20);
     assert!(published.iter().all(|row| row.get("model").is_none()));
     let page = std::fs::read_to_string(&page).expect("a page");
     assert!(page.contains("a model, not a measurement") && page.contains("cna, measured"));
