@@ -10,7 +10,7 @@ use crate::output::table::{Cell, Table, Tone, count, duration, printable, shorte
 pub fn text(study: &Study, colour: bool) -> String {
     let mut out = format!(
         "{}: recorded in {} with {} threads, {} acquisitions; simulated on {}\n\n",
-        printable(&shell::line(&study.command)),
+        printable(&shortened(&shell::line(&study.command), 60)),
         duration(study.recorded_ns as f64),
         study.recorded_threads,
         count(study.takes),
