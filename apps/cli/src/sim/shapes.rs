@@ -145,6 +145,24 @@ fn the_order_of_locks_on_eight_sockets() {
     }
 }
 
+/// Sections that move to the data: on a socket, a combining queue is ahead of all that move the
+/// data. On eight, each section comes from another socket, whoever runs it, so both kinds are
+/// behind who keeps the lock on a socket.
+#[test]
+fn sections_that_move_gain_on_a_socket_and_lose_on_eight() {
+    for (arbitration, case) in
+        [(Fifo, "leveldb"), (Near, "leveldb"), (Fifo, "lock2"), (Near, "lock2")]
+    {
+        let eight = Eight::new(arbitration, case, 400_000);
+        let one = ["mcs", "cna", "hmcs"].map(|other| eight.ratio("dsm-synch", other, 24));
+        let all = ["dsm-synch", "rcl"].map(|lock| eight.ratio(lock, "hmcs", 192));
+        println!("simulated, {case}, {arbitration:?}: {one:.2?} on a socket; {all:.2?} on eight");
+        let least = if case == "leveldb" { 1.1 } else { 1.0 };
+        assert!(one.iter().all(|&ratio| ratio > least), "{case}, {arbitration:?}: {one:?}");
+        assert!(all.iter().all(|&ratio| ratio < 0.7), "{case}, {arbitration:?}: {all:?}");
+    }
+}
+
 /// `000_…`: no penalty when not contended; locks with a queue for each socket have one.
 #[test]
 fn one_thread_pays_for_no_sockets() {

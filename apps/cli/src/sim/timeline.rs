@@ -37,7 +37,7 @@ const HISTORY: [Published; 26] = [
     at(2012, "cohort-bo-mcs", "Dice, Marathe, Shavit, PPoPP 2012"),
     at(2012, "cohort-tkt-mcs", "Dice, Marathe, Shavit, PPoPP 2012"),
     at(2012, "dsm-synch", "Fatourou, Kallimanis, PPoPP 2012: combining, in a queue"),
-    at(2012, "rcl", "Lozi, David, Thomas, Lawall, Muller, USENIX ATC 2012; one thread serves"),
+    at(2012, "rcl", "Lozi, David, Thomas, Lawall, Muller, USENIX ATC 2012; a server each"),
     at(2013, "cohort-rw", "Calciu et al., PPoPP 2013"),
     at(2015, "qspinlock", "Long, Zijlstra, Linux 4.2"),
     at(2015, "hmcs", "Chabbi, Fagan, Mellor-Crummey, PPoPP 2015"),
