@@ -9,7 +9,7 @@ use antiphon_sync::lock::RwForm;
 use antiphon_sync::policy::{None, Policy};
 
 use super::{Lock, assert_free, read, unlock_read, unlock_write};
-use crate::forms::{Sleepy, Spinning};
+use crate::forms::Sleepy;
 use crate::program::Program;
 use crate::watched::{Watched, watch};
 
@@ -26,7 +26,7 @@ pub fn sharing<F: RwForm>(readers: u32, writers: u32, rounds: u32) -> Program {
 pub fn sorting_kinds(readers: u32, writers: u32) -> Program {
     Program::new(readers + writers, readers + writers, move |scope| {
         watch(scope).begun.store(1, Relaxed);
-        share::<Spinning, Watched<true>>(scope, readers, writers, 1);
+        share::<Sleepy, Watched<true>>(scope, readers, writers, 1);
     })
 }
 
