@@ -88,26 +88,36 @@ fn a_simulation_is_put_on_a_timeline() {
     let file = &folder.path("trace.json");
     let command = ["--machine", "xeon-2s", "--threads", "6", "--ms", "0.1", "--trace", file];
     assert!(refused(&command).contains("one row"));
-    json(&[&["sim", "locks", "--subject", "mcs", "--json"], &command[..]].concat());
-    let trace: Value =
-        serde_json::from_slice(&std::fs::read(file).expect("a timeline")).expect("JSON");
-    let events = trace["traceEvents"].as_array().expect("events");
-    let of = |what: &str| -> Vec<_> {
-        let mut spans: Vec<_> = events
-            .iter()
-            .filter(|event| event["cat"] == what)
-            .map(|event| (event["ts"].as_f64().expect("when"), event["dur"].as_f64().expect("for")))
-            .collect();
-        spans.sort_by(|one, other| one.0.total_cmp(&other.0));
-        spans
-    };
-    let holds = of("hold");
-    assert!(holds.len() > 20 && !of("wait").is_empty());
-    assert!(holds.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0 + 1e-6));
-    let tracks = events.iter().filter(|event| event["name"] == "thread_name").count();
-    assert_eq!(tracks, 6);
+    // A section is of who asked for it, whoever runs it; a server asks for none.
+    for (subject, asking) in [("mcs", 6), ("dsm-synch", 6), ("rcl", 5)] {
+        json(&[&["sim", "locks", "--subject", subject, "--json"], &command[..]].concat());
+        let trace: Value =
+            serde_json::from_slice(&std::fs::read(file).expect("a timeline")).expect("JSON");
+        let events = trace["traceEvents"].as_array().expect("events");
+        let of = |what: &str| -> Vec<_> {
+            let mut spans: Vec<_> = events
+                .iter()
+                .filter(|event| event["cat"] == what)
+                .map(|event| {
+                    (event["ts"].as_f64().expect("when"), event["dur"].as_f64().expect("for"))
+                })
+                .collect();
+            spans.sort_by(|one, other| one.0.total_cmp(&other.0));
+            spans
+        };
+        let holds = of("hold");
+        assert!(holds.len() > 20 && !of("wait").is_empty(), "{subject}");
+        assert!(
+            holds.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0 + 1e-6),
+            "{subject}"
+        );
+        let tracks = events.iter().filter(|event| event["name"] == "thread_name").count();
+        assert_eq!(tracks, asking, "{subject}");
+    }
     let nowhere = ["sim", "locks", "--subject", "mcs", "--threads", "2", "--trace", "/no/where"];
     assert!(stderr(&output(&nowhere)).contains("/no/where"));
+    let absent = [&command[..], &["--subject", "rcl", "--case", "nested"]].concat();
+    assert!(refused(&absent).contains("rcl is not in nested: "));
 }
 
 /// Two processes, whose memory is elsewhere each time, and as many host threads as there are CPUs.
