@@ -37,7 +37,7 @@ pub(crate) fn park(waiter: &Waiter<Linux>, deadline: Option<Deadline>) -> Parked
     if let Some((hooks, handle)) = fiber::current() {
         return fiber::park(hooks, handle, waiter, deadline);
     }
-    if !fall_asleep(waiter, THREAD) {
+    if !fall_asleep(waiter) {
         return Parked::Woken;
     }
     let slept = futex::wait(word(waiter), Whose::Private, THREAD, deadline);
@@ -52,7 +52,7 @@ pub(crate) fn unpark(waiter: WaiterRef) {
         return;
     }
     // Release: the waker's past; pairs with `wake_up` and `fall_asleep`. Acquire: `handle`, pairs
-    // with the release in `fall_asleep`.
+    // with the release in `suspended::commit`.
     match node.token.swap(DUE, AcqRel) {
         THREAD => futex::wake(word(node), Whose::Private, 1),
         FIBER => fiber::resume(node.handle.load(Relaxed)),
@@ -60,10 +60,10 @@ pub(crate) fn unpark(waiter: WaiterRef) {
     }
 }
 
-/// The first half of a park: `false` if a wake was due and is taken.
-fn fall_asleep(waiter: &Waiter<Linux>, sleeper: u32) -> bool {
-    // Release: `handle`, pairs with the acquire of the swap in `unpark`.
-    if waiter.token.compare_exchange(EMPTY, sleeper, Release, Relaxed).is_ok() {
+/// The first half of a thread's park: `false` if a wake was due and is taken.
+fn fall_asleep(waiter: &Waiter<Linux>) -> bool {
+    // Relaxed: who finds a thread asleep wakes the futex, and reads nothing that we have written.
+    if waiter.token.compare_exchange(EMPTY, THREAD, Relaxed, Relaxed).is_ok() {
         return true;
     }
     // It was `DUE`, since we are awake, and only we take that away. A swap and not a store: another
@@ -86,9 +86,11 @@ fn word(waiter: &Waiter<Linux>) -> &AtomicU32 {
 pub(crate) mod suspended {
     use super::*;
 
-    /// PARK-3: the fiber has left its stack. `false` if it must be resumed at once.
+    /// PARK-3: the fiber has left its stack. `false` if it must be resumed at once: a wake is due,
+    /// and stays so for [`finish`] to take. Its deadline may have passed by then.
     pub(crate) fn commit(waiter: &Waiter<Linux>) -> bool {
-        fall_asleep(waiter, FIBER)
+        // Release: `handle`, pairs with the acquire of the swap in `unpark`.
+        waiter.token.compare_exchange(EMPTY, FIBER, Release, Relaxed).is_ok()
     }
 
     /// Ends the suspension for want of a wake. `false` if a wake has ended it already.
@@ -121,8 +123,7 @@ pub struct FutexWait {
 /// sleep, a cancellation too, [`park_end`] must follow before the node is used again.
 #[must_use]
 pub fn park_begin(waiter: &Waiter<Linux>) -> Option<FutexWait> {
-    fall_asleep(waiter, THREAD)
-        .then(|| FutexWait { address: word(waiter).as_ptr(), expected: THREAD })
+    fall_asleep(waiter).then(|| FutexWait { address: word(waiter).as_ptr(), expected: THREAD })
 }
 
 /// Ends what [`park_begin`] began. `true` if a wake was due: it is taken, and a caller that was
@@ -147,6 +148,18 @@ mod tests {
         assert_eq!(waiter.token.swap(DUE, Relaxed), THREAD);
         assert!(park_end(&waiter));
         assert!(!park_end(&waiter));
+    }
+
+    /// However long it takes until the fiber runs again.
+    #[test]
+    fn a_wake_that_came_before_a_fiber_was_suspended_is_not_lost() {
+        let waiter = Waiter::<Linux>::NEW;
+        waiter.token.store(DUE, Relaxed);
+        assert!(!suspended::commit(&waiter));
+        assert!(suspended::finish(&waiter));
+        assert!(suspended::commit(&waiter));
+        assert!(suspended::expire(&waiter));
+        assert!(!suspended::finish(&waiter));
     }
 
     #[test]
