@@ -225,10 +225,12 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
 
     /// How long one spins who waits to be the head.
     fn patience() -> Budget {
-        match () {
-            () if Self::lingers() => F::LINGER,
-            () if P::crowded() => Budget::NONE,
-            () => F::QUEUE_SPIN,
+        if Self::lingers() {
+            F::LINGER
+        } else if P::crowded() {
+            Budget::NONE
+        } else {
+            F::QUEUE_SPIN
         }
     }
 
