@@ -35,7 +35,7 @@ pub fn compare(
     for _ in 0..extent.repetitions {
         for (setting, measured) in settings.iter().zip(measured.chunks_mut(LOCKS.len())) {
             // Each time: a CPU is not as fast in one minute as in the next.
-            let rates = native::Rates::measure(places)?;
+            let rates = native::Rates::measure(places, setting.case)?;
             for (&lock, measured) in LOCKS.iter().zip(measured) {
                 measured.extend(measure(
                     setting,

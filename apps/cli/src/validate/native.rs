@@ -14,7 +14,7 @@ use antiphon_linux::{Linux, ticks};
 use antiphon_sync::lock::Lock;
 
 use super::marks::{Mark, between, switches};
-use super::workload::{Case, Lines, Stage, Visitor, contend, hand_over};
+use super::workload::{Case, Lines, Stage, Visitor, alone, contend, hand_over};
 use crate::failure::Failure;
 use crate::pinned::{Figure, Stopwatch, Switches, on_each};
 
@@ -41,27 +41,59 @@ fn chain(turns: u32, start: u64) -> u64 {
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
     watch: Stopwatch,
-    /// Turns of the work's loop, in 65 536ths.
+    pace: Pace,
+}
+
+/// How the work's loop is run for so many nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// Turns of the loop, in 65 536ths.
     turns_per_ns: u64,
+    /// What a call takes beside its turns: the end of a loop of a length drawn by lot is
+    /// mispredicted, most of all. In 65 536ths of a nanosecond.
+    call: u64,
+}
+
+impl Pace {
+    #[inline]
+    fn work(self, ns: u32, start: u64) -> u64 {
+        let ns = (u64::from(ns) << 16).saturating_sub(self.call);
+        let turns = ((u128::from(ns) * u128::from(self.turns_per_ns)) >> 32) as u32;
+        black_box(chain(turns, start))
+    }
 }
 
 impl Rates {
-    /// Measures them on the first of `places`; takes some 50 ms.
+    /// Measures them on the first of `places`, for the work of `case`; takes some 50 ms.
     ///
     /// # Errors
     ///
     /// If that CPU can't be used, or is not had for long enough.
-    pub fn measure(places: &[usize]) -> Result<Self, Failure> {
+    pub fn measure(places: &[usize], case: Case) -> Result<Self, Failure> {
         const TURNS: u32 = 20_000;
         let watch = Stopwatch::new()?;
-        let windows = on_each(&places[..1], |_| {
-            let window = |_| watch.undisturbed(|| _ = black_box(chain(black_box(TURNS), 1)));
-            (0..400).map(window).collect::<Vec<_>>()
+        let figure = |body: &(dyn Fn() + Sync)| {
+            let windows = on_each(&places[..1], |_| {
+                (0..400).map(|_| watch.undisturbed(body)).collect::<Vec<_>>()
+            })?;
+            let what = "no CPU is to be had for long enough: try when the machine is idle";
+            Figure::of(&windows.concat()).ok_or_else(|| Failure::measured(what))
+        };
+        let whole = figure(&|| _ = black_box(chain(black_box(TURNS), 1)))?;
+        let turns_per_ns = (f64::from(TURNS) * 65_536.0 / whole.median) as u64;
+        let pace = Pace { turns_per_ns, call: 0 };
+        if case.away_ns == 0 {
+            return Ok(Self { watch, pace });
+        }
+        // What the case asks for, and what that takes.
+        let asked = alone(case, |_| {});
+        let took = figure(&|| {
+            let mut value = 0;
+            alone(case, |ns| value = pace.work(ns, value));
         })?;
-        let what = "no CPU is to be had for long enough: try when the machine is idle";
-        let figure = Figure::of(&windows.concat()).ok_or_else(|| Failure::measured(what))?;
-        let turns_per_ns = (f64::from(TURNS) * 65_536.0 / figure.median) as u64;
-        Ok(Self { watch, turns_per_ns })
+        let beside_ns = (took.median - asked.ns as f64) / asked.calls as f64;
+        let call = (beside_ns.max(0.0) * 65_536.0) as u64;
+        Ok(Self { watch, pace: Pace { call, ..pace } })
     }
 }
 
@@ -103,8 +135,7 @@ impl Stage for Thread<'_> {
 
     #[inline]
     fn work(&self, ns: u32, start: u64) -> u64 {
-        let turns = (u64::from(ns) * self.rates.turns_per_ns) >> 16;
-        black_box(chain(turns as u32, start))
+        self.rates.pace.work(ns, start)
     }
 }
 
@@ -293,7 +324,7 @@ mod tests {
     }
 
     fn run<'a>(places: &'a [usize], case: Case, crowded: bool) -> Run<'a> {
-        let Ok(rates) = Rates::measure(places) else { panic!("CPUs can be used") };
+        let Ok(rates) = Rates::measure(places, case) else { panic!("CPUs can be used") };
         Run { rates, places, case, ns: 2e7, crowded }
     }
 

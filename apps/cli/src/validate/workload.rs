@@ -118,6 +118,28 @@ pub fn hand_over<S: Stage, L: Lock>(
     }
 }
 
+/// So much work was asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked {
+    /// How often.
+    pub calls: u64,
+    /// In all, in nanoseconds.
+    pub ns: u64,
+}
+
+/// The work of some rounds of [`contend`], without the lock and the lines.
+pub fn alone(case: Case, mut work: impl FnMut(u32)) -> Asked {
+    const ROUNDS: usize = 200;
+    let (mut random, mut asked) = (lot(0), Asked::default());
+    for _ in 0..ROUNDS {
+        for ns in [case.section_ns, elsewhere(&mut random, case)] {
+            work(ns);
+            asked = Asked { calls: asked.calls + 1, ns: asked.ns + u64::from(ns) };
+        }
+    }
+    asked
+}
+
 fn lot(number: usize) -> Random {
     Random(number as u64 + 1)
 }
