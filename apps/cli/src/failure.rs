@@ -45,6 +45,12 @@ impl Failure {
         Self::new(127, message)
     }
 
+    /// The same, of a wrapper: 125.
+    #[must_use]
+    pub fn of_wrapper(self) -> Self {
+        Self { code: 125, ..self }
+    }
+
     fn new(code: u8, message: impl Display) -> Self {
         Self { code, message: message.to_string() }
     }

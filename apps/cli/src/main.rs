@@ -6,8 +6,8 @@
 //! | exit code | meaning |
 //! |---|---|
 //! | 0 | done |
-//! | 1 | the thing that was measured failed |
-//! | 2 | bad arguments |
+//! | 1 | the thing that was measured failed, or what came of it can't be written |
+//! | 2 | bad arguments, files among them that can't be written from the start |
 //! | 69 | a kernel feature, a privilege or a program is missing |
 //!
 //! `run` and `record` exit as the program under them does; their own failures are 125, 126 and
@@ -110,6 +110,9 @@ fn main() -> ExitCode {
     };
     if !matches!(cli.verb, Verb::Run(_) | Verb::Record(_)) {
         end_with_the_reader();
+        if let Err(failure) = output::check_stdout() {
+            return failure.report();
+        }
     }
     let done = match cli.verb {
         Verb::Run(arguments) => run::run(&arguments),

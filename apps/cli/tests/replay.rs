@@ -153,6 +153,11 @@ fn what_a_trace_calls_its_sites_is_text() {
     assert_eq!(text.matches(seen).count(), 2, "{text}");
     assert!(text.contains("what recording took is not in the trace"), "{text}");
     assert!(!read(&page).contains("<b>"));
+    for option in ["--html", "--export"] {
+        let refused = output(&[&arguments[..6], &[option, "/no/such/folder/F"]].concat());
+        let (said, code) = (stderr(&refused), refused.status.code());
+        assert!(code == Some(2) && said.contains(option) && refused.stdout.is_empty(), "{said}");
+    }
 }
 
 /// `indexer.c` finds what is there, is recorded, and replayed with locks of each kind.

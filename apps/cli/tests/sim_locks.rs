@@ -222,39 +222,6 @@ fn a_lock_that_sections_are_handed_to_says_where_it_is_not() {
     }
 }
 
-/// Parts of a table, made by several commands, are what one command makes of it.
-#[test]
-fn parts_are_put_together_to_the_whole() {
-    let command = ["sim", "locks", "--machine", "e7-8895v3-4s", "--ms", "0.02", "--threads", "1,4"];
-    let command = [&command[..], &["--case", "lock2,nested", "--json"]].concat();
-    let folder = Folder::new("sim-shards");
-    let part = |shard: &str, seed: &str| {
-        let file = folder.path(&format!("{}-{seed}.json", &shard[..1]));
-        let arguments = [&command[..], &["--shard", shard, "--seed", seed]].concat();
-        std::fs::write(&file, output(&arguments).stdout).expect("a file");
-        file
-    };
-    let (one, two, three) = (part("1/3", "1"), part("2/3", "1"), part("3/3", "1"));
-    let page = folder.path("curves.html");
-    let merge = ["sim", "locks", "--merge", &three, &one, &two];
-    let merged = json(&[&merge[..], &["--html", &page, "--json"]].concat());
-    let whole = json(&command);
-    for key in ["simulated", "rows", "sim", "published"] {
-        assert_eq!(merged[key], whole[key], "{key}");
-    }
-    // What others have measured of that case is not a row of a model.
-    let published = whole["published"].as_array().expect("a list");
-    assert_eq!(published.len(), 20);
-    assert!(published.iter().all(|row| row.get("model").is_none()));
-    let page = std::fs::read_to_string(&page).expect("a page");
-    assert!(page.contains("a model, not a measurement") && page.contains("cna, measured"));
-    assert!(refused(&["--merge", &one, &one]).contains("name each part once"));
-    let other = part("2/3", "2");
-    assert!(refused(&["--merge", &one, &other]).contains("different simulations"));
-    assert!(refused(&["--merge", &folder.path("curves.html")]).contains("sim locks --json"));
-    assert!(refused(&["--shard", "3/2"]).contains("write 1/4 to 4/4"));
-}
-
 #[test]
 fn a_search_marks_who_is_not_beaten() {
     let command = ["sim", "locks", "--machine", "xeon-2s", "--case", "lock2", "--ms", "0.1"];

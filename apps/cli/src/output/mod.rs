@@ -1,5 +1,6 @@
 //! What a person reads and what a script reads.
 
+pub mod file;
 pub mod page;
 pub mod progress;
 pub mod report;
@@ -10,6 +11,15 @@ use std::io::Write as _;
 
 use crate::failure::Failure;
 
+/// Fails if stdout can't be written at all, before anybody waits for what would be lost.
+///
+/// # Errors
+///
+/// Why it can't.
+pub fn check_stdout() -> Result<(), Failure> {
+    file::takes(std::io::stdout()).map(drop).map_err(stdout_failed)
+}
+
 /// Writes `text` to stdout, whole.
 ///
 /// # Errors
@@ -17,7 +27,9 @@ use crate::failure::Failure;
 /// If stdout can't be written: the disk is full, perhaps.
 pub fn say(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::measured(format!("stdout: {error}")))
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(stdout_failed)
+}
+
+fn stdout_failed(error: std::io::Error) -> Failure {
+    Failure::measured(format!("stdout: {error}"))
 }

@@ -6,7 +6,7 @@ use super::{say, shell};
 use crate::failure::Failure;
 
 /// Grows when a key is renamed or changes its meaning; not when one is added.
-const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 1;
 
 /// `schema`, `antiphon`, `machine` and `command`, with the keys of `body` beside them.
 #[must_use]

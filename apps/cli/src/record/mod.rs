@@ -134,10 +134,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let writer = Writer::new(BufWriter::new(file), &about).map_err(|error| fail(&error))?;
         Ok(Collector::start(recording, writer))
     })?;
-    let written = done.watcher.finish(&path).map_err(|error| fail(&error))?;
+    let written = done.watcher.finish(&path).map_err(|error| fail(&error));
     let mut report = done.report;
-    report.trace = Some(written);
-    tell(&report, files)?;
+    report.trace = written.as_ref().ok().cloned();
+    // Also without a trace: what there is to say of CMD is not lost with it.
+    let told = tell(&report, files);
+    written.and(told)?;
     Ok(done.ended.exit_code())
 }
 

@@ -12,9 +12,8 @@ mod rehearse;
 mod study;
 mod text;
 
-use std::fmt::Display;
 use std::fs::File;
-use std::io::{BufReader, BufWriter};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -27,6 +26,7 @@ use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
 use crate::list::Counts;
+use crate::output::file::OutputFile;
 use crate::output::{report, say, table};
 use crate::sim::machine;
 use study::Study;
@@ -117,10 +117,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::arguments(format!("{}: {what}", path.display())));
     }
     let threads = threads(arguments, &plan, &machine)?;
-    if let Some(to) = &arguments.export {
+    let html = OutputFile::of("--html", arguments.html.as_deref())?;
+    let exported = match OutputFile::of("--export", arguments.export.as_deref())? {
         // The first is glibc's.
-        export(to, arguments.data_lines, (&replayed, &plan), (&machine, locks[0]))?;
-    }
+        Some(to) => export(to, arguments.data_lines, (&replayed, &plan), (&machine, locks[0])),
+        None => Ok(()),
+    };
     let work = match arguments.work {
         Mode::Fixed => Work::Fixed,
         Mode::PerThread => Work::PerThread,
@@ -135,16 +137,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         is_part,
     };
     let study = Study::new(&replayed, &plan, asked);
-    if let Some(to) = &arguments.html {
-        let written = std::fs::write(to, html::page(&study));
-        written.map_err(|error| Failure::arguments(format!("{}: {error}", to.display())))?;
-    }
+    let written = html.map_or(Ok(()), |file| file.write(&html::page(&study)));
     if arguments.json {
         report::print(study.json())?;
     } else {
         say(&text::text(&study, table::colour_stdout()))?;
     }
-    Ok(ExitCode::SUCCESS)
+    exported.and(written).map(|()| ExitCode::SUCCESS)
 }
 
 fn read(path: &Path) -> Result<Trace, Failure> {
@@ -155,7 +154,7 @@ fn read(path: &Path) -> Result<Trace, Failure> {
 
 /// Writes the timeline of what is replayed, as it was recorded and as it is simulated.
 fn export(
-    to: &Path,
+    to: OutputFile,
     data_lines: usize,
     (recorded, plan): (&Trace, &Arc<Plan>),
     (machine, lock): (&Machine, Subject),
@@ -166,12 +165,11 @@ fn export(
         seed: study::SEEDS[0],
         data_lines,
     };
-    let fail = |error: &dyn Display| Failure::arguments(format!("{}: {error}", to.display()));
-    let simulated = play.trace(recorded, plan, lock).map_err(|stuck| fail(&stuck))?;
+    let simulated = play.trace(recorded, plan, lock);
+    let simulated = simulated.map_err(|stuck| Failure::measured(format!("--export: {stuck}")))?;
     let called = format!("simulated: {}, {}", machine.name, lock.name);
     let traces = [("recorded", recorded), (&*called, &simulated)];
-    let written = File::create(to).and_then(|file| timeline(&traces, BufWriter::new(file)));
-    written.map_err(|error| fail(&error))
+    to.write_by(|out| timeline(&traces, out))
 }
 
 /// The locks of the list, glibc's before them and the ideal one behind.

@@ -30,7 +30,6 @@ mod text;
 mod waits;
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,6 +38,7 @@ use antiphon_record::Scope;
 use clap::Args;
 
 use crate::failure::Failure;
+use crate::output::file::OutputFile;
 use crate::output::report;
 use crate::output::table::colour;
 use crate::{preload, sites};
@@ -104,11 +104,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// # Errors
 ///
 /// If one can't be written.
-pub fn tell(report: &Report, files: Vec<ReportFile<'_>>) -> Result<(), Failure> {
+pub fn tell(report: &Report, files: Vec<ReportFile>) -> Result<(), Failure> {
     let text = text::render(report, colour(&std::io::stderr()));
     // Whoever closed stderr does not want to know.
     let _ = std::io::stderr().write_all(text.as_bytes());
-    files.into_iter().try_for_each(|file| file.write(report))
+    // Each, whatever became of those before it.
+    let written: Vec<_> = files.into_iter().map(|file| file.write(report)).collect();
+    written.into_iter().collect()
 }
 
 /// What a report file is written as.
@@ -133,49 +135,42 @@ impl Format {
     }
 }
 
-/// A file of `--report` or `--html`, opened before CMD runs: a run of an hour should not end in "no
+/// A file of `--report` or `--html`, tried before CMD runs: a run of an hour should not end in "no
 /// such folder".
-pub struct ReportFile<'a> {
-    option: &'static str,
-    path: &'a Path,
-    file: File,
+pub struct ReportFile {
+    file: OutputFile,
     format: Format,
 }
 
-impl<'a> ReportFile<'a> {
+impl ReportFile {
     /// Those of `--report` and `--html`, as far as they were given.
     ///
     /// # Errors
     ///
-    /// If one can't be made, or its ending is unknown.
-    pub fn all(report: Option<&'a Path>, html: Option<&'a Path>) -> Result<Vec<Self>, Failure> {
+    /// If one can't be written, or its ending is unknown.
+    pub fn all(report: Option<&Path>, html: Option<&Path>) -> Result<Vec<Self>, Failure> {
         let mut files = Vec::new();
         if let Some(path) = report {
-            files.push(Self::create("--report", path, Format::of(path)?)?);
+            files.push(Self::open("--report", path, Format::of(path)?)?);
         }
         if let Some(path) = html {
-            files.push(Self::create("--html", path, Format::Html)?);
+            files.push(Self::open("--html", path, Format::Html)?);
         }
         Ok(files)
     }
 
-    fn create(option: &'static str, path: &'a Path, format: Format) -> Result<Self, Failure> {
-        let file = File::create(path).map_err(|error| Self::failure(option, path, &error))?;
-        Ok(Self { option, path, file, format })
+    fn open(option: &'static str, path: &Path, format: Format) -> Result<Self, Failure> {
+        let file = OutputFile::open(option, path).map_err(Failure::of_wrapper)?;
+        Ok(Self { file, format })
     }
 
-    fn write(mut self, report: &Report) -> Result<(), Failure> {
+    fn write(self, report: &Report) -> Result<(), Failure> {
         let text = match self.format {
             Format::Json => format!("{:#}\n", report::framed(report.json())),
             Format::Text => text::render(report, false),
             Format::Html => html::page(report),
         };
-        let written = self.file.write_all(text.as_bytes());
-        written.map_err(|error| Self::failure(self.option, self.path, &error))
-    }
-
-    fn failure(option: &str, path: &Path, error: &std::io::Error) -> Failure {
-        Failure::wrapper(format!("{option} {}: {error}", path.display()))
+        self.file.write(&text).map_err(Failure::of_wrapper)
     }
 }
 

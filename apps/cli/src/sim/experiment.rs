@@ -10,12 +10,14 @@ use antiphon_replay::locks::{Sections, SimLock};
 use antiphon_sim::{Machine, Model, Outcome, Placement, Simulation, Stuck, finished};
 use antiphon_trace::Event;
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
 use super::cases::{Case, Hand, Operation, Site};
 
 /// Who has a contended line next. No manual says it, and how much NUMA-aware locks gain depends on
 /// it more than on anything else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Arbitration {
     /// First come, first served
     Fifo,
@@ -41,7 +43,8 @@ impl Arbitration {
 }
 
 /// Where memory is: `near`, `first-touch`, `interleaved`, or the number of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Pages(pub Placement);
 
 impl FromStr for Pages {
@@ -56,6 +59,20 @@ impl FromStr for Pages {
                 format!("'{text}' is not near, first-touch, interleaved or a node, such as 0")
             })?),
         }))
+    }
+}
+
+impl TryFrom<String> for Pages {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Pages> for String {
+    fn from(pages: Pages) -> Self {
+        pages.to_string()
     }
 }
 

@@ -4,20 +4,21 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use antiphon_replay::locks::{LOCKS, SimLock};
-use antiphon_sim::Placement;
+use antiphon_sim::{Description, Machine, Placement};
+use antiphon_trace::Trace;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::cases::{self, Case};
 use super::experiment::{Arbitration, Pages, Setting};
-use super::search::{self, VARIANTS};
-use super::shard::{self, Shard};
+use super::merge::{Simulated, merge};
+use super::plan::{self, Plan};
+use super::shard::Shard;
 use super::sweep::{self, Cell};
-use super::{find, page, published, rows, tables, timeline, trace};
+use super::{cases, find, page, published, rows, search, tables, timeline, trace};
 use crate::bench::Family;
 use crate::failure::Failure;
 use crate::list::{Counts, names};
+use crate::output::file::OutputFile;
 use crate::output::table::{colour_stdout, duration, si};
 use crate::output::{report, say};
 
@@ -100,43 +101,66 @@ const MUTEXES: &str = "tas,ticket,mcs,mcs-stp,futex,cna,cohort-tkt-mcs,hmcs,cst-
 ///
 /// # Errors
 ///
-/// Bad arguments; a lock that can't go on; if the page or stdout can't be written.
+/// Bad arguments; a lock that can't go on; if a file or stdout can't be written.
 pub fn run(family: Family, arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let mut report = match &arguments.merge[..] {
+    let html = OutputFile::of("--html", arguments.html.as_deref())?;
+    let trace = OutputFile::of("--trace", arguments.trace.as_deref())?;
+    let (simulated, traced) = match &arguments.merge[..] {
         [] => simulate(family, arguments)?,
-        files => shard::merge(files)?,
+        files => (merge(family, files)?, None),
     };
-    if let (true, Some(rows)) = (arguments.search, report["rows"].as_array_mut()) {
-        search::mark(rows);
+    let Simulated { plan, rows, operations } = simulated;
+    if arguments.search && !plan.search {
+        let what = "--search: these are parts of no search; leave it out";
+        return Err(Failure::arguments(what));
     }
-    if let (true, Some(rows)) = (arguments.timeline, report["rows"].as_array_mut()) {
-        timeline::date(rows);
+    let rows = serde_json::to_value(rows).map_err(Failure::measured)?;
+    let Value::Array(mut rows) = rows else { unreachable!("a list is a list") };
+    // Of a part it can't be said who is beaten.
+    if plan.search && arguments.shard.is_none() {
+        search::mark(&mut rows);
     }
-    let rows = report["rows"].as_array().map_or(&[][..], Vec::as_slice);
-    let heading = heading(&report["simulated"]);
-    if let Some(path) = &arguments.html {
-        let machine = report["simulated"]["machine"].as_str().unwrap_or_default();
-        let page = if arguments.timeline {
-            timeline::page(&heading, rows)
-        } else {
-            page::page(machine, &heading, rows)
-        };
-        let written = std::fs::write(path, page);
-        written.map_err(|error| Failure::measured(format!("{}: {error}", path.display())))?;
+    if arguments.timeline {
+        timeline::date(&mut rows);
     }
+    let drawn = html.map_or(Ok(()), |file| {
+        let heading = plan.heading();
+        file.write(&match arguments.timeline {
+            true => timeline::page(&heading, &rows),
+            false => page::page(&plan.machine, &heading, &rows),
+        })
+    });
+    let traced = trace.zip(traced).map_or(Ok(()), |(file, (called, trace))| {
+        file.write_by(|out| antiphon_replay::timeline(&[(&*called, &trace)], out))
+    });
+    let failed = rows.iter().find(|row| row.get("failed").is_some()).map(trouble);
     if arguments.json {
-        report::print(report.clone())?;
+        report::print(object(&plan, arguments.shard, rows, operations))?;
     } else {
         let text = if arguments.timeline { timeline::text } else { tables::text };
-        say(&format!("{heading}\n\n{}", text(rows, colour_stdout())))?;
+        say(&format!("{}\n\n{}", plan.heading(), text(&rows, colour_stdout())))?;
     }
-    match rows.iter().find(|row| row.get("failed").is_some()) {
-        Some(row) => Err(Failure::measured(trouble(row))),
-        None => Ok(ExitCode::SUCCESS),
-    }
+    drawn.and(traced)?;
+    failed.map_or(Ok(ExitCode::SUCCESS), |trouble| Err(Failure::measured(trouble)))
 }
 
-fn simulate(family: Family, arguments: &Arguments) -> Result<Value, Failure> {
+/// For scripts.
+fn object(plan: &Plan, shard: Option<Shard>, rows: Vec<Value>, operations: u64) -> Value {
+    let published = published::rows(&plan.machine, &rows);
+    let mut object = json!({
+        "simulated": plan, "rows": rows, "sim": { "ops": operations }, "published": published,
+    });
+    if let Some(shard) = shard {
+        object["shard"] = json!(shard);
+    }
+    object
+}
+
+/// The rows that are wanted; and what each thread did in the only one, if that is.
+fn simulate(
+    family: Family,
+    arguments: &Arguments,
+) -> Result<(Simulated, Option<(String, Trace)>), Failure> {
     let described = find::machine(&arguments.machine)?.described;
     let limit_ns = limit_ns(arguments.ms)?;
     let Arguments { seed, seeds, arbitration, pages, .. } = *arguments;
@@ -150,59 +174,71 @@ fn simulate(family: Family, arguments: &Arguments) -> Result<Value, Failure> {
         let what = format!("--pages {node}: {} has {nodes} nodes, from 0", arguments.machine);
         return Err(Failure::arguments(what));
     }
-    let records = arguments.trace.is_some();
-    let setting =
-        Setting { machine: described.machine, arbitration, pages, seed, limit_ns, records };
-    let mut cells = cells(family, arguments, &setting)?;
+    let plan = plan(family, arguments, &described)?;
+    let mut cells = plan.cells(family).map_err(Failure::arguments)?;
     if let Some(shard) = arguments.shard {
         let mut places = 0..;
         cells.retain(|_| places.next().is_some_and(|place| shard.has(place)));
     }
-    if let (Some(_), 2..) = (&arguments.trace, cells.len() * usize::from(seeds)) {
+    let records = arguments.trace.is_some();
+    if let (true, 2..) = (records, cells.len() * usize::from(seeds)) {
         let what = "--trace writes down one row: name one --subject, --case and --threads";
         return Err(Failure::arguments(what));
     }
+    let machine = described.machine;
+    let setting = Setting { machine, arbitration, pages, seed, limit_ns, records };
     let of_seeds = |cell: Cell| {
         (0..seeds).map(move |more| Cell { seed: seed.wrapping_add(more.into()), ..cell })
     };
     let cells: Vec<_> = cells.into_iter().flat_map(of_seeds).collect();
     let begun = Instant::now();
-    let rows = sweep::rows(&setting, &cells);
-    let (took, operations) = (begun.elapsed(), rows::operations(&rows));
-    if let (Some(path), [row]) = (&arguments.trace, &rows[..]) {
-        trace::write(path, &setting, row)?;
-    }
-    let rows: Vec<_> =
-        rows.chunks(seeds.into()).map(|rows| rows::of_seeds(&setting, rows)).collect();
+    let swept = sweep::rows(&setting, &cells);
+    let (took, operations) = (begun.elapsed(), rows::operations(&swept));
+    let traced = swept.first().filter(|_| records).map(|row| trace::traced(&setting, row));
+    let traced = traced.transpose()?;
+    let rows = swept.chunks(seeds.into()).map(|rows| rows::of_seeds(&setting, rows)).collect();
     eprintln!(
         "antiphon: {} simulated memory operations in {}",
         si(operations as f64),
         duration(took.as_nanos() as f64)
     );
-    Ok(json!({
-        "simulated": {
-            "machine": setting.machine.name, "hash": format!("{:016x}", described.hash),
-            "seed": seed, "seeds": seeds, "ms": arguments.ms, "arbitration": arbitration.name(),
-            "pages": pages.to_string(),
-        },
-        "rows": rows, "sim": { "ops": operations },
-        "published": published::rows(&setting.machine.name, &rows),
-    }))
+    Ok((Simulated { plan, rows, operations }, traced))
 }
 
-fn heading(simulated: &Value) -> String {
-    let text = |key: &str| simulated[key].to_string().replace('"', "");
-    let seeds = match (simulated["seed"].as_u64(), simulated["seeds"].as_u64()) {
-        (Some(first), Some(seeds @ 2..)) => format!("{seeds} seeds from {first} on, medians"),
-        _ => format!("seed {}", text("seed")),
+/// What the arguments say, in the order of the tables of cases and locks, whatever theirs is.
+fn plan(family: Family, arguments: &Arguments, described: &Description) -> Result<Plan, Failure> {
+    let machine = &described.machine;
+    let Arguments { seed, seeds, ms, arbitration, pages, search, .. } = *arguments;
+    let known = plan::locks(family, search).map_err(Failure::arguments)?;
+    let known: Vec<_> = known.iter().map(|lock| lock.name).collect();
+    let subjects = match (&arguments.subject, family) {
+        _ if arguments.timeline => timeline::locks(family).iter().map(|lock| lock.name).collect(),
+        (Some(wanted), _) => some_or_all("lock", wanted, &known)?,
+        (None, Family::Exclusive) if !search => some_or_all("lock", MUTEXES, &known)?,
+        (None, _) => known,
     };
-    format!(
-        "Simulated (a model, not a measurement): {}, {} ms, {seeds}, arbitration {}, pages {}",
-        text("machine"),
-        text("ms"),
-        text("arbitration"),
-        text("pages")
-    )
+    let known: Vec<_> = cases::of(family).map(|case| case.name).collect();
+    let cases = some_or_all("case", &arguments.case, &known)?;
+    let threads = match &arguments.threads {
+        Some(Counts(threads)) => threads.clone(),
+        None if arguments.timeline => vec![machine.cores() as usize],
+        None => usual_threads(machine),
+    };
+    let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
+    Ok(Plan {
+        verb: plan::verb(family).to_owned(),
+        machine: machine.name.clone(),
+        hash: format!("{:016x}", described.hash),
+        seed,
+        seeds,
+        ms,
+        arbitration,
+        pages,
+        search,
+        cases: owned(cases),
+        subjects: owned(subjects),
+        threads,
+    })
 }
 
 fn trouble(row: &Value) -> String {
@@ -217,41 +253,6 @@ fn limit_ns(ms: f64) -> Result<u64, Failure> {
     } else {
         Err(Failure::arguments("--ms takes a time from 0.001 to 10000, such as 5"))
     }
-}
-
-/// All rows that are wanted: those of a case together, and in it those of a lock; in the order of
-/// the tables of both, whatever that of the arguments is.
-fn cells(family: Family, arguments: &Arguments, setting: &Setting) -> Result<Vec<Cell>, Failure> {
-    let locks = LOCKS.iter().filter(|lock| cases::family(lock) == family);
-    let locks: Vec<_> = locks.map(|lock| lock.name).collect();
-    let known: Vec<_> = cases::of(family).map(|case| case.name).collect();
-    let default = if family == Family::Exclusive { MUTEXES } else { "all" };
-    let wanted = arguments.subject.as_deref().unwrap_or(default);
-    let named = some_or_all("lock", wanted, &locks)?;
-    let cases = some_or_all("case", &arguments.case, &known)?;
-    let threads = match &arguments.threads {
-        Some(Counts(threads)) => threads.clone(),
-        None if arguments.timeline => vec![setting.machine.cores() as usize],
-        None => usual_threads(setting),
-    };
-    let subjects: Vec<&SimLock> = match (arguments.search, family) {
-        (false, _) if arguments.timeline => timeline::locks(family),
-        (false, _) => named.iter().filter_map(|name| SimLock::named(name)).collect(),
-        (true, Family::Exclusive) => VARIANTS.iter().collect(),
-        (true, Family::Shared) => {
-            let what = "--search: readers-writer locks have no parameters; search among sim locks";
-            return Err(Failure::arguments(what));
-        }
-    };
-    let cases: Vec<&Case> = cases.iter().filter_map(|name| cases::named(name)).collect();
-    let seed = setting.seed;
-    let mut cells = Vec::new();
-    for case in cases {
-        for &subject in &subjects {
-            cells.extend(threads.iter().map(|&threads| Cell { subject, case, threads, seed }));
-        }
-    }
-    Ok(cells)
 }
 
 fn some_or_all(
@@ -271,9 +272,9 @@ fn some_or_all(
 }
 
 /// One thread, a socket, two, half the machine, the machine, and twice as many as it has.
-fn usual_threads(setting: &Setting) -> Vec<usize> {
-    let cpus = setting.machine.cores() as usize;
-    let socket = cpus / setting.machine.topology.nodes() as usize;
+fn usual_threads(machine: &Machine) -> Vec<usize> {
+    let cpus = machine.cores() as usize;
+    let socket = cpus / machine.topology.nodes() as usize;
     let mut threads = vec![1, socket, (2 * socket).min(cpus), (cpus / 2).max(1), cpus, 2 * cpus];
     threads.sort_unstable();
     threads.dedup();

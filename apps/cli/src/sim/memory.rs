@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use super::find;
 use crate::failure::Failure;
 use crate::output;
+use crate::output::file::OutputFile;
 use crate::output::page::bars::{Bar, drawing};
 use crate::output::page::escape;
 use crate::output::table::{Cell as Field, Table, colour_stdout, count, si};
@@ -83,6 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::arguments("--visits takes a number up to 64, such as 8"));
     }
     let machine = find::machine(&arguments.machine)?.described.machine;
+    let html = OutputFile::of("--html", arguments.html.as_deref())?;
     let counted = Counted::on(&machine, visits, seed)?;
     let rows = rows(&machine, inodes, &counted);
     let heading = format!(
@@ -92,10 +94,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         count(inodes),
         count(counted.inodes as u64)
     );
-    if let Some(path) = &arguments.html {
-        let written = std::fs::write(path, page(&heading, &rows));
-        written.map_err(|error| Failure::measured(format!("{}: {error}", path.display())))?;
-    }
+    let written = html.map_or(Ok(()), |file| file.write(&page(&heading, &rows)));
     if arguments.json {
         report::print(json!({
             "simulated": {
@@ -107,7 +106,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     } else {
         say(&format!("{heading}\n\n{}", text(&rows, colour_stdout())))?;
     }
-    Ok(ExitCode::SUCCESS)
+    written.map(|()| ExitCode::SUCCESS)
 }
 
 /// What was counted in a simulation with CST.

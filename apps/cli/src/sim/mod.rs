@@ -10,8 +10,9 @@
 //! | [`cases`] | what threads do with the locks of [`antiphon_replay::locks`] |
 //! | [`experiment`] | one lock in one case |
 //! | [`sweep`] | many, on all CPUs |
+//! | [`plan`], [`row`] | what is simulated, and a row of it, as reports have them |
 //! | [`rows`], [`tables`], [`page`] | what came of it, for scripts and for people |
-//! | [`shard`] | a part of the rows, and parts together again |
+//! | [`shard`], [`merge`] | a part of the rows, and parts together again |
 //! | [`search`] | locks with other parameters, and which of them nothing beats |
 //! | [`memory`] | `sim memory`: what the locks of ten million inodes take |
 //! | [`timeline`] | locks by the year of their publication |
@@ -26,8 +27,11 @@ mod host;
 pub mod locks;
 pub mod machines;
 pub mod memory;
+mod merge;
 mod page;
+mod plan;
 mod published;
+mod row;
 mod rows;
 mod search;
 #[cfg(test)]

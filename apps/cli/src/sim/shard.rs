@@ -1,21 +1,20 @@
-//! A part of the rows here, the others elsewhere; and all of them together again.
+//! A part of the rows here, the others elsewhere.
 
-use std::path::{Path, PathBuf};
+use std::fmt;
 use std::str::FromStr;
 
-use antiphon_replay::locks::LOCKS;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
-use super::search::VARIANTS;
-use super::{cases, published};
-use crate::failure::Failure;
-
-/// `I/N`: of N parts, the I-th.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// `I/N`: of N parts, the I-th. The parts are dealt, row by row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Shard {
-    number: usize,
-    of: usize,
+    pub number: usize,
+    pub of: usize,
 }
+
+/// More parts than these are a typing error.
+const MOST: usize = 4096;
 
 impl FromStr for Shard {
     type Err = String;
@@ -24,83 +23,50 @@ impl FromStr for Shard {
         let parts = text.split_once('/');
         let parts = parts.and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         match parts {
-            Some((number, of)) if (1..=of).contains(&number) => Ok(Self { number, of }),
-            _ => Err(format!("'{text}' is not a part of a whole; write 1/4 to 4/4")),
+            Some((number, of)) if of <= MOST && (1..=of).contains(&number) => {
+                Ok(Self { number, of })
+            }
+            _ => {
+                let most = format!("of at most {MOST} parts");
+                Err(format!("'{text}' is not a part of a whole; write 1/4 to 4/4, {most}"))
+            }
         }
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl TryFrom<String> for Shard {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Shard> for String {
+    fn from(shard: Shard) -> Self {
+        shard.to_string()
     }
 }
 
 impl Shard {
+    /// All of it.
+    pub const WHOLE: Self = Self { number: 1, of: 1 };
+
+    /// How many of so many rows are in this part.
+    pub fn share(self, rows: usize) -> usize {
+        rows / self.of + usize::from(self.number <= rows % self.of)
+    }
+
     /// Whether the row at `place` among all is in this part.
     pub fn has(self, place: usize) -> bool {
         place % self.of == self.number - 1
     }
-}
-
-/// What parts have printed with `--json`, as one: what is common to them, and the rows in the order
-/// in which one command would have them.
-///
-/// # Errors
-///
-/// A file that can't be read or is no such report; parts of different simulations, or with the same
-/// row twice.
-pub fn merge(files: &[PathBuf]) -> Result<Value, Failure> {
-    let mut whole: Option<Value> = None;
-    let (mut rows, mut operations) = (Vec::new(), 0);
-    for file in files {
-        let part = read(file)?;
-        let Value::Array(more) = &part["rows"] else { return Err(foreign(file)) };
-        let Some(ops) = part["sim"]["ops"].as_u64() else { return Err(foreign(file)) };
-        if !part["simulated"].is_object() || more.iter().any(|row| place(row).is_none()) {
-            return Err(foreign(file));
-        }
-        rows.extend(more.iter().cloned());
-        operations += ops;
-        match &whole {
-            None => whole = Some(part["simulated"].clone()),
-            Some(whole) if *whole == part["simulated"] => {}
-            Some(whole) => {
-                let what = format!(
-                    "{}: simulated {}, and {} {whole}: parts of different simulations don't add up",
-                    file.display(),
-                    part["simulated"],
-                    files[0].display()
-                );
-                return Err(Failure::arguments(what));
-            }
-        }
-    }
-    rows.sort_by_key(place);
-    if let Some(pair) = rows.windows(2).find(|pair| place(&pair[0]) == place(&pair[1])) {
-        let text = |key: &str| pair[0][key].as_str().unwrap_or_default();
-        let (subject, case, threads) = (text("subject"), text("case"), &pair[0]["threads"]);
-        let what = format!("{subject}, {case}, threads: {threads} is there twice");
-        return Err(Failure::arguments(format!("{what}; name each part once")));
-    }
-    let whole = whole.unwrap_or_default();
-    let published = published::rows(whole["machine"].as_str().unwrap_or_default(), &rows);
-    Ok(json!({
-        "simulated": whole, "rows": rows, "sim": { "ops": operations }, "published": published,
-    }))
-}
-
-fn read(file: &Path) -> Result<Value, Failure> {
-    let read = std::fs::read(file);
-    let bytes = read.map_err(|error| Failure::arguments(format!("{}: {error}", file.display())))?;
-    serde_json::from_slice(&bytes).map_err(|_| foreign(file))
-}
-
-fn foreign(file: &Path) -> Failure {
-    let what = "not what antiphon sim locks --json has printed";
-    Failure::arguments(format!("{}: {what}", file.display()))
-}
-
-/// Where a row stands among all that there can be: by case, lock and threads.
-fn place(row: &Value) -> Option<(usize, usize, u64)> {
-    let case = cases::place(row["case"].as_str()?)?;
-    let mut subjects = LOCKS.iter().chain(&VARIANTS);
-    let subject = subjects.position(|subject| row["subject"] == subject.name)?;
-    Some((case, subject, row["threads"].as_u64()?))
 }
 
 #[cfg(test)]
@@ -114,7 +80,10 @@ mod tests {
         let in_one: Vec<_> = (0..7).filter(|&place| one.has(place)).collect();
         assert_eq!(in_one, [0, 3, 6]);
         assert!(three.has(2) && !three.has(3));
-        for wrong in ["", "1", "0/3", "4/3", "1/0", "a/b", "-1/2"] {
+        let (of_7, of_9) = (|part: Shard| part.share(7), |part: Shard| part.share(9));
+        assert_eq!((of_7(one), of_7(three), of_9(one), of_9(three)), (3, 2, 3, 3));
+        assert_eq!((one.to_string(), Shard::WHOLE.share(7)), ("1/3".to_owned(), 7));
+        for wrong in ["", "1", "0/3", "4/3", "1/0", "a/b", "-1/2", "1/4097"] {
             assert!(of(wrong).is_err(), "{wrong}");
         }
     }

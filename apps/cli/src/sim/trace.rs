@@ -1,36 +1,26 @@
 //! A simulation on a timeline, as recordings are shown.
 
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::Path;
-
-use antiphon_replay::timeline;
 use antiphon_trace::{About, Lock, LockKind, Site, Thread, Trace};
 
 use super::experiment::{Measured, Missing, Setting};
 use super::sweep::{Cell, Row};
 use crate::failure::Failure;
 
-/// Writes what each thread of a row did with its locks.
+/// What each thread of a row did with its locks, and what that is called.
 ///
 /// # Errors
 ///
-/// If the lock could not go on or is not in the case, or the file can't be written.
-pub fn write(path: &Path, setting: &Setting, row: &Row) -> Result<(), Failure> {
-    let fail =
-        |error: &dyn std::fmt::Display| Failure::measured(format!("{}: {error}", path.display()));
+/// If the lock could not go on or is not in the case.
+pub fn traced(setting: &Setting, row: &Row) -> Result<(String, Trace), Failure> {
     let Cell { subject, case, .. } = row.cell;
     let measured = row.measured.as_ref().map_err(|missing| match missing {
-        Missing::Stuck(stuck) => fail(stuck),
+        Missing::Stuck(stuck) => Failure::measured(format!("--trace: {stuck}")),
         Missing::NotHere(why) => {
             Failure::arguments(format!("--trace: {} is not in {}: {why}", subject.name, case.name))
         }
     })?;
     let called = format!("simulated: {}, {}, {}", setting.machine.name, subject.name, case.name);
-    let trace = of(row.cell, (case.locks)(&setting.machine), measured);
-    let written =
-        File::create(path).and_then(|file| timeline(&[(&*called, &trace)], BufWriter::new(file)));
-    written.map_err(|error| fail(&error))
+    Ok((called, of(row.cell, (case.locks)(&setting.machine), measured)))
 }
 
 fn of(cell: Cell, locks: usize, measured: &Measured) -> Trace {

@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 
 use super::host;
 use crate::failure::Failure;
+use crate::output::file::OutputFile;
 use crate::output::table::{Cell, Table, colour_stdout, duration};
 use crate::output::{report, say};
 use crate::pinned::{Figure, Stopwatch, usable};
@@ -89,22 +90,17 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(path) => path.clone(),
         None => host::kept_path()?,
     };
-    // Before anybody waits for a measurement that can't be kept.
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-        let what = format!("{}: no folder {}", path.display(), folder.display());
-        return Err(Failure::arguments(what));
-    }
+    let file = OutputFile::open("--out", &path)?;
     let calibrated = calibrate(arguments.quick)?;
     let described = calibrated.described()?;
-    let write = std::fs::write(&path, &calibrated.text);
-    write.map_err(|error| Failure::arguments(format!("{}: {error}", path.display())))?;
+    let written = file.write(&calibrated.text);
+    let path = written.is_ok().then(|| path.display().to_string());
     if arguments.json {
-        report::print(object(&calibrated, &described, &path.display().to_string()))?;
+        report::print(object(&calibrated, &described, path.as_deref()))?;
     } else {
-        say(&text(&calibrated, &described, &path.display().to_string()))?;
+        say(&text(&calibrated, &described, path.as_deref()))?;
     }
-    Ok(ExitCode::SUCCESS)
+    written.map(|()| ExitCode::SUCCESS)
 }
 
 /// Measures this machine.
@@ -270,7 +266,7 @@ fn agreement(what: &str, figure: &Figure) -> String {
     format!("{what}, {windows} windows, quartiles {p25:.1} and {p75:.1} ns")
 }
 
-fn object(calibrated: &Calibrated, described: &Description, path: &str) -> Value {
+fn object(calibrated: &Calibrated, described: &Description, path: Option<&str>) -> Value {
     let figures = calibrated.figures.iter().map(|(name, figure)| {
         json!({
             "name": name, "ns": figure.median, "p25": figure.p25, "p75": figure.p75,
@@ -287,7 +283,7 @@ fn object(calibrated: &Calibrated, described: &Description, path: &str) -> Value
     })
 }
 
-fn text(calibrated: &Calibrated, described: &Description, path: &str) -> String {
+fn text(calibrated: &Calibrated, described: &Description, path: Option<&str>) -> String {
     let mut table = Table::new(&["figure", ">median", ">quartiles", ">windows", ">dropped", ""]);
     for (name, figure) in &calibrated.figures {
         table.row(vec![
@@ -301,6 +297,7 @@ fn text(calibrated: &Calibrated, described: &Description, path: &str) -> String 
     }
     let (measured, all) = (described.count(Kind::Measured), described.numbers.len());
     let mut said = table.render(colour_stdout());
+    let path = path.unwrap_or("Not written");
     said.push_str(&format!("\n{path}: {measured} of {all} numbers measured.\n"));
     if !calibrated.missing.is_empty() {
         said.push_str(&format!("Not measured: {}.\n", calibrated.missing.join(", ")));

@@ -148,8 +148,3 @@ pub fn of(family: Family) -> impl Iterator<Item = &'static Case> {
 pub fn named(name: &str) -> Option<&'static Case> {
     CASES.iter().find(|case| case.name == name)
 }
-
-/// Where the case of that name stands among all.
-pub fn place(name: &str) -> Option<usize> {
-    CASES.iter().position(|case| case.name == name)
-}
