@@ -105,7 +105,7 @@ macro_rules! tests {
             a_server_serves_all: ["rcl/serves-", "rcl/spurious-", "rcl/watches-"],
             clients_share_a_mailbox: ["rcl/shares-a-box-"],
             a_mailbox_begins_empty: ["rcl/reuses-"],
-            servers_come_and_go: ["rcl/lends-", "rcl/stops-", "rcl/lets-go-"],
+            servers_come_and_go: ["rcl/lends-", "rcl/stops-", "rcl/lets-go-", "rcl/succeeds-"],
         }
     };
     (model_mutex: $then:ident) => {

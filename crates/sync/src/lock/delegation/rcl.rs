@@ -7,7 +7,7 @@
 //! | byte | field | meaning |
 //! |---|---|---|
 //! | 0–3 | `state` | one of the words below |
-//! | 4–7 | `server` | name of the server's node, while it sleeps |
+//! | 4–7 | `server` | name of the node of the server, or of the last if there is none |
 //! | 8– | `boxes` | for each CPU, the name of its mailbox; 0 until it is used |
 //! | | `data` | what the sections are about |
 //!
@@ -30,6 +30,10 @@
 //! - RCL-1: there is one server at most: it has taken `state` away from `NOBODY`.
 //! - RCL-2: nobody is left waiting by a server that sleeps. A client posts, fences and looks at
 //!   `state`; the server says `ASLEEP`, fences and goes round once more.
+//! - RCL-3: who takes `ASLEEP` away wakes the server that has said it. It reads the name after its
+//!   exchange, and so that server's or a later one's. There is a later one only if that server has
+//!   left and needs no wake; one wake too many does no harm. A name read before the exchange may be
+//!   an earlier server's: `ASLEEP` does not say who sleeps.
 
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -141,22 +145,18 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Rcl<T, P, CPUS, SPIN
     /// SERVES or ASLEEP → `then`, and wakes the server if it sleeps. Says whether there is a
     /// server.
     fn wake(&self, then: u32) -> bool {
-        // Acquire, here and where the exchange fails: pairs with the release in `sleep`, for the
-        // name of the server's node.
-        let mut seen = self.state.load(Acquire);
-        loop {
-            if seen == NOBODY {
-                return false;
-            }
-            if seen == LEAVES || seen == then {
-                return true;
-            }
-            let sleeper = (seen == ASLEEP).then(|| self.sleeper()).flatten();
-            // Relaxed where it succeeds: the server goes round after it has seen that, and fences
+        // Relaxed, here and where the exchange fails: no more is read by it than the state.
+        let mut seen = self.state.load(Relaxed);
+        while ![NOBODY, LEAVES, then].contains(&seen) {
+            // Acquire: pairs with the release in `sleep`, for the name of the server's node.
+            // Nothing is released: the server goes round after it has seen `SERVES`, and fences
             // before it sleeps again.
-            match self.state.compare_exchange(seen, then, Relaxed, Acquire) {
+            match self.state.compare_exchange(seen, then, Acquire, Relaxed) {
                 Ok(_) => {
-                    if let Some(sleeper) = sleeper {
+                    // RCL-3: not before the exchange.
+                    if seen == ASLEEP
+                        && let Some(sleeper) = self.sleeper()
+                    {
                         P::unpark(sleeper);
                     }
                     return true;
@@ -164,9 +164,10 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Rcl<T, P, CPUS, SPIN
                 Err(now) => seen = now,
             }
         }
+        seen != NOBODY
     }
 
-    /// The server's node, as whoever has seen that it sleeps may see it.
+    /// The server's node, as who has taken `ASLEEP` away sees it.
     fn sleeper(&self) -> Option<WaiterRef> {
         // Relaxed: acquired with `ASLEEP`.
         Node::<P>::at(self.server.load(Relaxed))?.reference()
@@ -244,7 +245,7 @@ impl<T, P: Platform, const CPUS: usize, const SPIN_NS: u32> Server<'_, T, P, CPU
     /// Sleeps until a client has posted, or the server is to leave.
     fn sleep(&self, me: &Node<P>) {
         let state = &self.lock.state;
-        // Release: the name of our node; pairs with the acquires in `wake`. Relaxed where it fails:
+        // Release: the name of our node; pairs with the acquire in `wake`. Relaxed where it fails:
         // we are to leave, which `run` sees next.
         if state.compare_exchange(SERVES, ASLEEP, Release, Relaxed).is_err() {
             return;

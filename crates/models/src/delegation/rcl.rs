@@ -1,0 +1,160 @@
+//! Servers: that one which sleeps leaves nobody waiting, and that they come and go.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_check::{Check, Data};
+use antiphon_platform::{Atomic, Platform};
+use antiphon_sync::lock::delegation::Rcl;
+
+use super::{Delegated, LOTS, PLAIN, Sum, contend, section};
+use crate::arena::arena;
+use crate::entry::Entry;
+use crate::program::Program;
+
+/// The server sleeps when a round finds nothing, and so does each that waits.
+type Served<const CPUS: usize> = Rcl<Sum, Check, CPUS, 0>;
+type Watchful = Rcl<Sum, Check, 2, 2>;
+
+pub fn entries() -> Vec<Entry> {
+    let crowded = PLAIN.crowded(1).expiries(1);
+    vec![
+        Entry::new("rcl/serves-1+1", serves::<Served<2>>(1, 1), PLAIN),
+        Entry::new("rcl/serves-2+1", serves::<Served<4>>(2, 1), PLAIN).by_lot(LOTS),
+        Entry::new("rcl/serves-3+1", serves::<Served<4>>(3, 2), PLAIN).by_lot(LOTS),
+        // Two clients, and a mailbox for one.
+        Entry::new("rcl/shares-a-box-2+1", serves::<Served<1>>(2, 1), PLAIN).by_lot(5_000),
+        Entry::new("rcl/reuses-1+1", reuses(), PLAIN),
+        Entry::new("rcl/lends-3x1", lends(3), PLAIN).reaches(&["refused"]),
+        Entry::new("rcl/stops-1+1", stops(), PLAIN),
+        Entry::new("rcl/lets-go-1+1", lets_go(), PLAIN),
+        Entry::new("rcl/succeeds-1+2", succeeds(), PLAIN),
+        Entry::new("rcl/spurious-1+1", serves::<Served<2>>(1, 1), PLAIN.spurious(1)),
+        Entry::new("rcl/watches-1+1", serves::<Watchful>(1, 1), crowded),
+    ]
+}
+
+/// `clients` clients, whose last stops the server; it may have served them all by then.
+fn serves<L: Delegated + Serves>(clients: u32, rounds: u32) -> Program {
+    Program::new(clients + 1, clients * rounds + 1, move |scope| {
+        let lock = scope.share(L::new());
+        contend(scope, lock, (clients, rounds), L::stop);
+        scope.spawn(move || lock.serve());
+    })
+}
+
+/// A box is empty when the server finds it, whatever its node was before.
+fn reuses() -> Program {
+    Program::new(2, 2, |scope| {
+        let lock = scope.share(Served::<1>::new(Data::new(0)));
+        let mine = scope.share(Data::new(0));
+        scope.spawn(move || {
+            let id = arena().take().expect("a node");
+            let node = arena().resolve(id).expect("a node of this process");
+            // Relaxed: no section is there, and who takes that for one does not come far.
+            node.queue.store(1, Relaxed);
+            arena().give(id);
+            section(lock, mine);
+            Serves::stop(lock);
+        });
+        scope.spawn(move || lock.serve());
+    })
+}
+
+/// RCL-1: of `threads` that want to serve, one does at a time. Has to reach `refused`.
+fn lends(threads: u32) -> Program {
+    Program::new(threads, threads, move |scope| {
+        let lock = scope.share(Served::<1>::new(Data::new(0)));
+        let times = scope.share(Data::new(0));
+        for _ in 0..threads {
+            scope.spawn(move || match lock.lend() {
+                Some(server) => {
+                    times.set(times.get() + 1);
+                    drop(server);
+                }
+                None => antiphon_check::probe("refused"),
+            });
+        }
+    })
+}
+
+/// Whom a server leaves behind, the next one serves.
+fn stops() -> Program {
+    Program::new(2, 3, |scope| {
+        let lock = scope.share(Served::<1>::new(Data::new(0)));
+        contend(scope, lock, (1, 1), Serves::stop);
+        scope.spawn(move || {
+            let first = lock.lend().expect("nobody else serves");
+            assert!(Rcl::stop(lock), "it is there");
+            first.run();
+            lock.serve();
+        });
+    })
+}
+
+/// A server that sleeps is woken by who knows no more of it than that it is there.
+fn lets_go() -> Program {
+    Program::new(2, 2, |scope| {
+        let lock = scope.share(Served::<1>::new(Data::new(0)));
+        let lent = scope.share(<Check as Platform>::U32::ZERO);
+        scope.spawn(move || {
+            let server = lock.lend().expect("nobody else serves");
+            // Release: that it is lent; pairs with the acquire below.
+            lent.store(1, Release);
+            server.run();
+        });
+        scope.spawn(move || {
+            // Acquire: as above.
+            lent.wait_while(Acquire, |lent| lent == 0);
+            assert!(Rcl::stop(lock), "it is there");
+        });
+    })
+}
+
+/// Who stops a server that sleeps wakes the one that does, and not the one before it.
+fn succeeds() -> Program {
+    Program::new(3, 3, |scope| {
+        let lock = scope.share(Served::<1>::new(Data::new(0)));
+        let lent = scope.share(<Check as Platform>::U32::ZERO);
+        scope.spawn(move || {
+            let serve = |time| {
+                let server = lock.lend().expect("nobody else serves");
+                // Release: that it is lent; pairs with the acquires below.
+                lent.store(time, Release);
+                server.run();
+            };
+            serve(1);
+            // The node that the first has slept by is not the second's.
+            let taken = arena().take().expect("a node");
+            serve(2);
+            arena().give(taken);
+        });
+        scope.spawn(move || {
+            for time in 1..=2 {
+                // Acquire: as above.
+                lent.wait_while(Acquire, |lent| lent < time);
+                // Whether it is there: somebody else may have stopped it.
+                let _ = Rcl::stop(lock);
+            }
+        });
+        scope.spawn(move || {
+            // Whichever it meets, if any.
+            let _ = Rcl::stop(lock);
+        });
+    })
+}
+
+/// A lock with a server.
+trait Serves {
+    fn serve(&self);
+    fn stop(&self);
+}
+
+impl<const CPUS: usize, const SPIN: u32> Serves for Rcl<Sum, Check, CPUS, SPIN> {
+    fn serve(&self) {
+        self.lend().expect("nobody else serves").run();
+    }
+
+    fn stop(&self) {
+        assert!(self.stop(), "who has served is there");
+    }
+}
