@@ -16,7 +16,7 @@ use crate::{Machine, Model};
 const STACK_BYTES: usize = 256 << 10;
 
 /// How long threads may go on behind the limit, in simulated nanoseconds, if nothing else is said.
-const GRACE_NS: u64 = 10_000_000_000;
+pub(crate) const GRACE_NS: u64 = 10_000_000_000;
 
 /// A thread to be.
 struct Body {

@@ -13,7 +13,7 @@ use antiphon_sim::{
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A machine of two nodes of two cores.
-const SMALL: &str = include_str!("small.toml");
+pub const SMALL: &str = include_str!("small.toml");
 
 fn small() -> Description {
     Description::parse(SMALL).expect("it is sound")
@@ -143,7 +143,7 @@ fn a_number_keeps_its_source_and_its_line() {
 }
 
 /// What is said of a file in which `from` has become `to`, and on which line.
-fn wrong(from: &str, to: &str) -> (String, String) {
+pub fn wrong(from: &str, to: &str) -> (String, String) {
     assert!(SMALL.contains(from), "{from}");
     let text = SMALL.replacen(from, to, 1);
     let wrong = Description::parse(&text).expect_err(to);
@@ -172,9 +172,13 @@ fn what_is_wrong_is_said_with_its_line_and_what_would_be_right() {
     );
     let two = "switch = { ns = 1, measured = \"x\", recalled = \"y\" }";
     check(switch, two, "switch", "two sources");
-    check(switch, "switch = { ns = -1, measured = \"x\" }", "switch", "0 to 10 s are possible");
-    check(switch, "switch = { ns = nan, measured = \"x\" }", "switch", "too large");
-    check(switch, "switch = { ms = 1e9, measured = \"x\" }", "switch", "0 to 10 s are possible");
+    check(switch, "switch = { ns = -1, measured = \"x\" }", "switch", "0 to 1 ms are possible");
+    for number in ["nan", "-inf", "1e999"] {
+        let to = format!("switch = {{ ns = {number}, measured = \"x\" }}");
+        let words = format!("os.switch.ns is {number}: a number like 45");
+        check(switch, &to, "switch", &words);
+    }
+    check(switch, "switch = { ms = 1e9, measured = \"x\" }", "switch", "0 to 1 ms are possible");
     check(
         switch,
         "switch = { ns = 1, us = 1, measured = \"x\" }",
@@ -190,7 +194,9 @@ fn what_is_wrong_is_said_with_its_line_and_what_would_be_right() {
     check(switch, "", "[os]", "os has no switch");
     check(switch, &format!("{switch}\n{switch}"), "switch", "duplicate key");
     check("load = { ns = 1.8", "load = { ns = 0", "load", "more than 0");
-    check("[clock]", "[clocks]", "name", "the file has no clock");
+    check("[clock]", "[clocks]", "[clocks]", "the file has no clock, but clocks");
+    check("slice =", "slcie =", "slcie", "os has no slice, but slcie");
+    check("park =", "stop =", "[os]", "os has no park");
     check("[os]", "[os]\nfoo = 1", "foo", "unknown key foo in os: there are slice, switch");
     check("name = \"small\"", "name = \"Small One\"", "name", "a to z, 0 to 9 and -");
     check(
@@ -211,7 +217,7 @@ fn interrupts_by_distance_are_as_many_as_hops_and_wakes_send_them_or_not() {
     };
     let hops = "hops = [[0, 1], [1, 0]]";
     let two = "interrupt = [{ ns = 1, measured = \"x\" }, { ns = 2, measured = \"x\" }]";
-    check(hops, two, "[[level]]", "interrupt of level machine has 2 costs, and needs 1");
+    check(hops, two, "[[level]]", "interrupt of level machine lists 2, and needs 1");
     let none = "interrupt = { ns = 0, measured = \"x\" }";
     check(hops, none, "interrupt", "level.machine.interrupt takes no time");
     let send = "send = { ns = 20, published = \"of a sender\" }";
@@ -252,8 +258,8 @@ fn offsets_of_counters_are_one_a_node_and_within_their_bound() {
         assert!(line.starts_with("offsets") || line.starts_with("tick"), "{line}");
         assert!(what.contains(words), "{listed}: {what}");
     };
-    check("offsets = [{ ns = 5, measured = \"x\" }]", "clock.offsets has 1 numbers, and needs 2");
-    check("offsets = []", "clock.offsets has 0 numbers, and needs 2: one a node");
+    check("offsets = [{ ns = 5, measured = \"x\" }]", "clock.offsets lists 1, and needs 2");
+    check("offsets = []", "clock.offsets lists 0, and needs 2: one a node");
     check(
         "offsets = [{ ns = 9, measured = \"x\" }, { ns = 4, measured = \"x\" }]",
         "up to 5 ns apart: clock.offset says 0 at most",
@@ -273,9 +279,9 @@ fn a_shape_that_does_not_fit_is_refused() {
     check("of = 4", "of = -2", "a whole number of 1 to 4096, not -2");
     check("of = 4", "of = 1.5", "a whole number of 1 to 4096, not of type float");
     check("of = 4", "of = 99999999999999999999999", "1 to 4096");
-    check("of = 4", "of = 4096", "a machine of 8192 CPUs: 1 to 4096 are possible");
+    check("of = 4", "of = 4096", "a machine has 1 to 4096 CPUs, not 8192");
     check("of = 4", "", "level socket has of = N, or groups");
-    check("of = 4", "groups = [\"0-3\"]", "level machine: 1 units below it don't make groups of 2");
+    check("of = 4", "groups = [\"0-3\"]", "groups of 2 can't be made of 1 of the level below");
     check("of = 4", "groups = [\"0-3\", \"3-7\"]", "CPU 3 in two groups");
     check("of = 4", "groups = [\"0-3\", \"5-7\"]", "leaves out CPU 4");
     check("of = 4", "groups = [\"0-x\"]", "no list of CPUs like \"0-3,8\"");
@@ -286,7 +292,7 @@ fn a_shape_that_does_not_fit_is_refused() {
     check("hops = [[0, 1], [1, 0]]", "hops = [[0, 2], [1, 0]]", "0 to socket 1 are 2, and back 1");
     check("hops = [[0, 1], [1, 0]]", "hops = [[0, 1]]", "2 rows of 2 numbers");
     check("hops = [[0, 1], [1, 0]]", "hops = [[1, 1], [1, 0]]", "0 to socket 0 can't be 1");
-    check("hops = [[0, 1], [1, 0]]", "hops = [[0, 2], [2, 0]]", "has 1 costs, and needs 2");
+    check("hops = [[0, 1], [1, 0]]", "hops = [[0, 2], [2, 0]]", "lists 1, and needs 2");
     check(
         "hops = [[0, 1], [1, 0]]",
         "cache = { ns = 3, recalled = \"x\" }\ninclusive = true",
@@ -411,7 +417,7 @@ fn a_shape_in_code_is_checked_too() {
     };
     let words = |levels: Vec<Level>| Topology::new(levels, vec![]).expect_err("bad").what;
     assert!(words(vec![]).contains("a level at least"));
-    assert!(words(vec![level(&[], &[9])]).contains("0 CPUs"));
+    assert!(words(vec![level(&[], &[9])]).contains("CPUs, not 0"));
     assert!(words(vec![level(&[0, 0], &[])]).contains("no memory"));
     assert!(words(vec![level(&[0, 1], &[9])]).contains("is one unit"));
     assert!(words(vec![level(&[1, 1], &[9])]).contains("unit 0 of level machine has no CPU"));

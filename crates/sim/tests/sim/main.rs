@@ -2,10 +2,12 @@
 
 mod arbitration;
 mod balance;
+mod bounds;
 mod buffers;
 mod clocks;
 mod costs;
 mod determinism;
+mod doubts;
 mod interconnect;
 mod interrupts;
 mod locks;

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use super::bound::Span;
 use super::table::{Table, Value};
 use super::{Reader, Wrong};
 use crate::machine::topology::{CPUS, Level, Topology};
@@ -32,7 +33,7 @@ impl Reader {
         let start = levels.place;
         let tables = levels.array()?;
         if tables.is_empty() || tables.len() > LEVELS {
-            let what = format!("{} levels: 1 to {LEVELS} are possible", tables.len());
+            let what = format!("a machine has 1 to {LEVELS} levels, not {}", tables.len());
             return Err(start.wrong(what));
         }
         let mut described = Vec::new();
@@ -82,16 +83,17 @@ impl Reader {
                 return Err(table.place.wrong(what));
             }
         };
-        let transfer_ns = self.times(table.required("transfer")?)?;
+        let transfer_ns = self.times(table.required("transfer")?, Span::Access)?;
         let memory_ns = match table.optional("memory") {
-            Some(value) => self.times(value)?,
+            Some(value) => self.times(value, Span::Access)?,
             None => Vec::new(),
         };
         let interrupt_ns = match table.optional("interrupt") {
-            Some(value) => self.times(value)?,
+            Some(value) => self.times(value, Span::System)?,
             None => Vec::new(),
         };
-        let cache_ns = table.optional("cache").map(|value| self.time(value)).transpose()?;
+        let cache_ns = table.optional("cache");
+        let cache_ns = cache_ns.map(|value| self.time(value, Span::Access)).transpose()?;
         let inclusive = match cache_ns {
             Some(_) => Some(table.required("inclusive")?.truth()?),
             None => None,
@@ -114,8 +116,8 @@ impl Reader {
         Ok(Described { level, groups, hops, inclusive, table })
     }
 
-    fn times(&mut self, value: Value<'_>) -> Result<Vec<u64>, Wrong> {
-        value.one_or_more().into_iter().map(|value| self.time(value)).collect()
+    fn times(&mut self, value: Value<'_>, span: Span) -> Result<Vec<u64>, Wrong> {
+        value.one_or_more().into_iter().map(|value| self.time(value, span)).collect()
     }
 
     /// `[[speed]]`: how long work takes on some CPUs, in thousandths of what it takes on others.
@@ -156,7 +158,7 @@ fn cpus(levels: &[Described<'_>]) -> Result<u32, Wrong> {
     };
     let cpus = listed.map_or_else(product, u64::from);
     if cpus > CPUS as u64 {
-        let what = format!("a machine of {cpus} CPUs: 1 to {CPUS} are possible");
+        let what = format!("a machine has 1 to {CPUS} CPUs, not {cpus}");
         return Err(levels[0].table.place.wrong(what));
     }
     Ok(cpus as u32)
@@ -171,7 +173,7 @@ fn units(level: &Described<'_>, below: &[u32]) -> Result<Vec<u32>, Wrong> {
             let inner = below.iter().max().map_or(0, |&last| last + 1);
             if !inner.is_multiple_of(*count) {
                 return wrong(format!(
-                    "level {name}: {inner} units below it don't make groups of {count}"
+                    "level {name}: groups of {count} can't be made of {inner} of the level below"
                 ));
             }
             Ok(below.iter().map(|&unit| unit / count).collect())

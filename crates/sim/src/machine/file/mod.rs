@@ -4,6 +4,8 @@
 //! has a default but what a machine may lack: a shared cache, hops, idle states, slower cores; and
 //! how a waiter spins, where nothing says how long it pauses.
 
+mod bound;
+mod doubts;
 mod levels;
 mod number;
 mod table;
@@ -11,6 +13,8 @@ mod table;
 use std::fmt;
 use std::path::Path;
 
+use bound::Span::{self, Access, Period, System};
+use doubts::doubts;
 pub use number::{Kind, Number, Unit};
 use table::{Table, Value};
 
@@ -25,6 +29,8 @@ pub struct Description {
     pub about: String,
     /// All numbers of the file, in its order.
     pub numbers: Vec<Number>,
+    /// What it may say, and seldom means to: costs that are less farther out.
+    pub doubts: Vec<Wrong>,
     /// Of the file's bytes: changes when the file does.
     pub hash: u64,
 }
@@ -54,8 +60,6 @@ impl fmt::Display for Wrong {
 
 impl std::error::Error for Wrong {}
 
-/// A machine file's bytes at most.
-const LONGEST: usize = 1 << 20;
 /// Characters of a name at most.
 const LONGEST_NAME: usize = 32;
 
@@ -66,14 +70,18 @@ struct Reader {
 }
 
 impl Description {
+    /// A machine file's bytes at most: the longest that is shipped has some thousand.
+    pub const MAX_BYTES: usize = 1 << 20;
+
     /// The machine that the text of a file describes.
     ///
     /// # Errors
     ///
     /// The first thing that is wrong.
     pub fn parse(text: &str) -> Result<Self, Wrong> {
-        if text.len() > LONGEST {
-            let what = format!("{} bytes: a machine file has {LONGEST} at most", text.len());
+        if text.len() > Self::MAX_BYTES {
+            let (long, most) = (text.len(), Self::MAX_BYTES);
+            let what = format!("{long} bytes: a machine file has {most} at most");
             return Err(Wrong { line: 1, what });
         }
         let mut file = Table::of_file(text)?;
@@ -84,7 +92,8 @@ impl Description {
         file.end()?;
         let mut numbers = reader.numbers;
         numbers.sort_by_key(|number| number.line);
-        Ok(Self { machine, about, numbers, hash: hash(text.as_bytes()) })
+        let doubts = doubts(&numbers);
+        Ok(Self { machine, about, numbers, doubts, hash: hash(text.as_bytes()) })
     }
 
     /// How many of its numbers are of a kind.
@@ -103,43 +112,43 @@ impl Reader {
         let mut interrupt = file.required("interrupt")?.table()?;
         let mut os = file.required("os")?.table()?;
         let (clock_offset_ns, clock_offsets_ns) = self.offsets(&mut clock, topology.nodes())?;
-        let (hit_ns, hit_rest_ps) = self.time_and_rest(core.required("load")?)?;
-        let (rmw_ns, rmw_rest_ps) = self.time_and_rest(core.required("atomic")?)?;
+        let (hit_ns, hit_rest_ps) = self.time_and_rest(core.required("load")?, Access)?;
+        let (rmw_ns, rmw_rest_ps) = self.time_and_rest(core.required("atomic")?, Access)?;
         let machine = Machine {
             name,
             topology,
             hit_ns,
             hit_rest_ps,
-            look_ns: self.time_or_nothing(core.optional("look"))?,
+            look_ns: self.time_or_nothing(core.optional("look"), Access)?,
             rmw_ns,
             rmw_rest_ps,
-            fence_ns: self.time(core.required("fence")?)?,
-            invalidate_ns: self.time_or_none(line.required("invalidate")?)?,
-            occupancy_ns: self.time_or_none(line.required("occupancy")?)?,
+            fence_ns: self.time(core.required("fence")?, Access)?,
+            invalidate_ns: self.time_or_none(line.required("invalidate")?, Access)?,
+            occupancy_ns: self.time_or_none(line.required("occupancy")?, Access)?,
             link: self.link(file)?,
-            shared_write_ns: self.time_or_nothing(line.optional("shared_write"))?,
-            clock_ns: self.time(clock.required("read")?)?,
+            shared_write_ns: self.time_or_nothing(line.optional("shared_write"), Access)?,
+            clock_ns: self.time(clock.required("read")?, System)?,
             clock_offset_ns,
             clock_offsets_ns,
-            clock_tick_ns: self.time_or_nothing(clock.optional("tick"))?,
+            clock_tick_ns: self.time_or_nothing(clock.optional("tick"), System)?,
             interrupt: Interrupt {
-                send_ns: self.time(interrupt.required("send")?)?,
-                deliver_ns: self.time(interrupt.required("deliver")?)?,
-                handle_ns: self.time(interrupt.required("handle")?)?,
+                send_ns: self.time(interrupt.required("send")?, System)?,
+                deliver_ns: self.time(interrupt.required("deliver")?, System)?,
+                handle_ns: self.time(interrupt.required("handle")?, System)?,
                 wakes: interrupt.optional("wakes").map_or(Ok(Wakes::Contained), wakes)?,
             },
-            heavy_fence_ns_per_cpu: self.time(interrupt.required("membarrier")?)?,
+            heavy_fence_ns_per_cpu: self.time(interrupt.required("membarrier")?, System)?,
             idle: self.idle(file)?,
-            slice_ns: self.time(os.required("slice")?)?,
-            switch_ns: self.time_or_none(os.required("switch")?)?,
-            yield_ns: self.time_or_nothing(os.optional("yield"))?,
-            park_ns: self.time_or_none(os.required("park")?)?,
-            wake_ns: self.time_or_none(os.required("wake")?)?,
-            wake_latency_ns: self.time_or_none(os.required("wake_latency")?)?,
-            wake_jitter_ns: self.time_or_none(os.required("wake_jitter")?)?,
-            start_jitter_ns: self.time_or_none(os.required("start_jitter")?)?,
-            migrate_ns: self.time_or_none(os.required("migrate")?)?,
-            balance_ns: self.time(os.required("balance")?)?,
+            slice_ns: self.time(os.required("slice")?, Period)?,
+            switch_ns: self.time_or_none(os.required("switch")?, System)?,
+            yield_ns: self.time_or_nothing(os.optional("yield"), System)?,
+            park_ns: self.time_or_none(os.required("park")?, System)?,
+            wake_ns: self.time_or_none(os.required("wake")?, System)?,
+            wake_latency_ns: self.time_or_none(os.required("wake_latency")?, System)?,
+            wake_jitter_ns: self.time_or_none(os.required("wake_jitter")?, System)?,
+            start_jitter_ns: self.time_or_none(os.required("start_jitter")?, System)?,
+            migrate_ns: self.time_or_none(os.required("migrate")?, System)?,
+            balance_ns: self.time(os.required("balance")?, Period)?,
             light: os.required("light")?.truth()?,
         };
         for table in [core, line, clock, interrupt, os] {
@@ -149,8 +158,8 @@ impl Reader {
     }
 
     /// A time in whole nanoseconds, and what they leave out in picoseconds.
-    fn time_and_rest(&mut self, value: Value<'_>) -> Result<(u64, i64), Wrong> {
-        let ns = self.time(value)?;
+    fn time_and_rest(&mut self, value: Value<'_>, span: Span) -> Result<(u64, i64), Wrong> {
+        let ns = self.time(value, span)?;
         let exact_ns = self.numbers.last().map_or(ns as f64, |number| number.value);
         Ok((ns, ((exact_ns - ns as f64) * 1e3).round() as i64))
     }
@@ -158,14 +167,14 @@ impl Reader {
     /// How far the counters of nodes are apart at most, and by how much each is ahead, if the file
     /// says so.
     fn offsets(&mut self, clock: &mut Table<'_>, nodes: u32) -> Result<(u64, Vec<u64>), Wrong> {
-        let most_ns = self.time_or_none(clock.required("offset")?)?;
+        let most_ns = self.time_or_none(clock.required("offset")?, System)?;
         let Some(listed) = clock.optional("offsets") else { return Ok((most_ns, Vec::new())) };
         let place = listed.place;
-        let offsets_ns = listed.array()?.into_iter().map(|value| self.time_or_none(value));
+        let offsets_ns = listed.array()?.into_iter().map(|value| self.time_or_none(value, System));
         let offsets_ns = offsets_ns.collect::<Result<Vec<_>, _>>()?;
         if offsets_ns.len() != nodes as usize {
             let found = offsets_ns.len();
-            let what = format!("clock.offsets has {found} numbers, and needs {nodes}: one a node");
+            let what = format!("clock.offsets lists {found}, and needs {nodes}: one a node");
             return Err(place.wrong(what));
         }
         let (least, last) = (offsets_ns.iter().min(), offsets_ns.iter().max());
@@ -180,14 +189,14 @@ impl Reader {
     }
 
     /// What need not be said is 0 then.
-    fn time_or_nothing(&mut self, value: Option<Value<'_>>) -> Result<u64, Wrong> {
-        value.map_or(Ok(0), |value| self.time(value))
+    fn time_or_nothing(&mut self, value: Option<Value<'_>>, span: Span) -> Result<u64, Wrong> {
+        value.map_or(Ok(0), |value| self.time(value, span))
     }
 
     fn link(&mut self, file: &mut Table<'_>) -> Result<Option<Link>, Wrong> {
         let Some(link) = file.optional("link") else { return Ok(None) };
         let mut link = link.table()?;
-        let line_ns = self.time(link.required("line")?)?;
+        let line_ns = self.time(link.required("line")?, Access)?;
         let transfers = self.count(link.required("transfers")?)?;
         link.end()?;
         Ok(Some(Link { line_ns, transfers }))
@@ -198,8 +207,8 @@ impl Reader {
         let mut idle: Vec<Idle> = Vec::new();
         for state in states.array()? {
             let mut state = state.table()?;
-            let after_ns = self.time_or_none(state.required("after")?)?;
-            let exit_ns = self.time(state.required("exit")?)?;
+            let after_ns = self.time_or_none(state.required("after")?, Period)?;
+            let exit_ns = self.time(state.required("exit")?, System)?;
             let deeper = |before: &Idle| before.after_ns < after_ns && before.exit_ns < exit_ns;
             if !idle.last().is_none_or(deeper) {
                 let what =

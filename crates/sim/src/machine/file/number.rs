@@ -1,5 +1,6 @@
 //! A number of a machine file and where it comes from.
 
+use super::bound::Span;
 use super::table::{Table, Value};
 use super::{Reader, Wrong};
 
@@ -60,8 +61,6 @@ pub struct Number {
     pub line: usize,
 }
 
-/// The longest time that a machine file may name: ten seconds.
-const LONGEST_NS: f64 = 1e10;
 /// The most that there may be of something that is counted.
 const MOST: u32 = 65_536;
 /// The most that work may take longer, in times.
@@ -69,17 +68,17 @@ const SLOWEST: f64 = 100.0;
 
 impl Reader {
     /// A time in whole nanoseconds, more than none.
-    pub(super) fn time(&mut self, value: Value<'_>) -> Result<u64, Wrong> {
+    pub(super) fn time(&mut self, value: Value<'_>, span: Span) -> Result<u64, Wrong> {
         let place = value.place;
         let name = value.name.clone();
-        match self.time_or_none(value)? {
+        match self.time_or_none(value, span)? {
             0 => Err(place.wrong(format!("{name} takes no time: more than 0 is possible"))),
             ns => Ok(ns),
         }
     }
 
     /// A time in whole nanoseconds; what is less than one is one, and what is nothing is 0.
-    pub(super) fn time_or_none(&mut self, value: Value<'_>) -> Result<u64, Wrong> {
+    pub(super) fn time_or_none(&mut self, value: Value<'_>, span: Span) -> Result<u64, Wrong> {
         let place = value.place;
         let name = value.name.clone();
         let mut table = sourced(value, "{ ns = 45")?;
@@ -90,8 +89,13 @@ impl Reader {
             _ => return Err(place.wrong(format!("{name} wants one of ns, us and ms"))),
         };
         let ns = value.number()? * ns;
-        if !(0.0..=LONGEST_NS).contains(&ns) {
-            return Err(place.wrong(format!("{name} is {ns} ns: 0 to 10 s are possible")));
+        if !(0.0..=span.most_ns() as f64).contains(&ns) {
+            let most = span.most();
+            let what = format!(
+                "{name} is {ns} ns: 0 to {most} are possible; with more, simulations are taken for \
+                 stuck"
+            );
+            return Err(place.wrong(what));
         }
         self.keep(name, ns, Unit::Ns, table)?;
         Ok(if ns > 0.0 { (ns.round() as u64).max(1) } else { 0 })

@@ -73,17 +73,23 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Any number.
+    /// Any number that can be counted with.
     pub(super) fn number(self) -> Result<f64, Wrong> {
-        let number = match &self.value {
+        let (number, written) = match &self.value {
             DeValue::Integer(digits) => {
-                i64::from_str_radix(digits.as_str(), digits.radix()).ok().map(|n| n as f64)
+                let number = i128::from_str_radix(digits.as_str(), digits.radix());
+                (number.ok().map(|number| number as f64), digits.as_str())
             }
-            DeValue::Float(digits) => digits.as_str().replace('_', "").parse().ok(),
+            DeValue::Float(digits) => {
+                (digits.as_str().replace('_', "").parse().ok(), digits.as_str())
+            }
             _ => return Err(self.expected("a number")),
         };
         let number = number.filter(|number: &f64| number.is_finite());
-        number.ok_or_else(|| self.place.wrong(format!("{} is too large", self.name)))
+        number.ok_or_else(|| {
+            let what = format!("{} is {written}: a number like 45 or 1.5 is possible", self.name);
+            self.place.wrong(what)
+        })
     }
 
     /// The values of an array, or the one value that is none.
@@ -145,7 +151,13 @@ impl<'a> Table<'a> {
     pub(super) fn required(&mut self, key: &'static str) -> Result<Value<'a>, Wrong> {
         self.optional(key).ok_or_else(|| {
             let table = if self.name.is_empty() { "the file" } else { &self.name };
-            self.place.wrong(format!("{table} has no {key}"))
+            match self.entries.keys().find(|there| is_like(there.get_ref(), key)) {
+                Some(there) => {
+                    let place = Place { at: there.span().start, ..self.place };
+                    place.wrong(format!("{table} has no {key}, but {}", there.get_ref()))
+                }
+                None => self.place.wrong(format!("{table} has no {key}")),
+            }
         })
     }
 
@@ -158,4 +170,17 @@ impl<'a> Table<'a> {
         let known = self.known.join(", ");
         Err(place.wrong(format!("unknown key {} in {table}: there are {known}", key.get_ref())))
     }
+}
+
+/// Whether `written` may be a slip of the pen for `meant`: a letter more, less or another, or two
+/// that have changed places.
+fn is_like(written: &str, meant: &str) -> bool {
+    let [written, meant]: [Vec<char>; 2] = [written, meant].map(|name| name.chars().collect());
+    let same = written.iter().zip(&meant).take_while(|(one, other)| one == other).count();
+    let (written, meant) = (&written[same..], &meant[same..]);
+    let rest = |of_written, of_meant| {
+        written.get(of_written..).is_some_and(|rest| meant.get(of_meant..) == Some(rest))
+    };
+    let swapped = matches!((written, meant), ([a, b, ..], [c, d, ..]) if a == d && b == c);
+    rest(1, 0) || rest(0, 1) || rest(1, 1) || (swapped && rest(2, 2))
 }

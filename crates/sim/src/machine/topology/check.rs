@@ -61,10 +61,10 @@ fn check_roles(number: usize, levels: &[Level]) -> Result<(), String> {
 fn check_units(level: &Level, cpus: usize) -> Result<(), String> {
     let Level { name, units, .. } = level;
     if units.is_empty() || units.len() > CPUS {
-        return Err(format!("a machine of {} CPUs: 1 to {CPUS} are possible", units.len()));
+        return Err(format!("a machine has 1 to {CPUS} CPUs, not {}", units.len()));
     }
     if units.len() != cpus {
-        return Err(format!("level {name} has {} CPUs, the first has {cpus}", units.len()));
+        return Err(format!("level {name} groups {} CPUs, and the first {cpus}", units.len()));
     }
     let mut there = vec![false; units.len()];
     for &unit in units {
@@ -97,7 +97,7 @@ fn check_costs(level: &Level, last: bool, hops: &[Vec<u32>]) -> Result<(), Strin
         let absent = what != "transfer" && costs.is_empty();
         if costs.len() != wanted && !absent {
             let found = costs.len();
-            return Err(format!("{what} of level {name} has {found} costs, and needs {wanted}"));
+            return Err(format!("{what} of level {name} lists {found}, and needs {wanted}"));
         }
         if costs.contains(&0) {
             return Err(format!("{what} of level {name} takes no time"));

@@ -1,0 +1,45 @@
+//! How long things may take on a machine.
+
+use crate::simulation::GRACE_NS;
+
+/// What a time is of. Each kind has a bound, by how many of them must fit, one after the other, in
+/// the [grace](crate::Simulation::grace_ns): threads that go on for longer are taken for stuck, and
+/// on a machine beyond these bounds threads that all get on would be. Real machines are a tenth or
+/// less of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Span {
+    /// A part of an access. A million: 4096 CPUs queue for a line, 200 times each.
+    Access,
+    /// Work of the system, or of an interrupt. Ten thousand: 4096 threads sleep twice, and each is
+    /// woken by the one before.
+    System,
+    /// A turn at a CPU, or another period. A hundred: so many threads share a CPU.
+    Period,
+}
+
+impl Span {
+    /// The longest.
+    pub(super) const fn most_ns(self) -> u64 {
+        GRACE_NS
+            / match self {
+                Self::Access => 1_000_000,
+                Self::System => 10_000,
+                Self::Period => 100,
+            }
+    }
+
+    /// The longest, as it stands in messages.
+    pub(super) const fn most(self) -> &'static str {
+        match self {
+            Self::Access => "10 us",
+            Self::System => "1 ms",
+            Self::Period => "100 ms",
+        }
+    }
+}
+
+const _: () = {
+    assert!(Span::Access.most_ns() == 10_000, "as `most` says");
+    assert!(Span::System.most_ns() == 1_000_000, "as `most` says");
+    assert!(Span::Period.most_ns() == 100_000_000, "as `most` says");
+};
