@@ -17,6 +17,7 @@ mod bench;
 mod cpu_time;
 mod failure;
 mod gdb;
+mod input;
 mod lab;
 mod list;
 mod locks;

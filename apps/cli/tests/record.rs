@@ -131,6 +131,18 @@ fn the_name_of_a_trace_is_that_of_the_program() {
     assert_eq!(read(&folder.path(name)).events(), 0);
 }
 
+#[test]
+fn what_a_command_is_called_is_text() {
+    let folder = Folder::new("record-text");
+    let trace = folder.path("a\u{1b}[2Jb.trace");
+    let ran = output(&["record", "--out", &trace, "--", "true", "\u{1b}]0;title\u{7}\u{202e}"]);
+    let said = stderr(&ran);
+    assert!(ran.status.success(), "{said}");
+    assert!(!said.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{said:?}");
+    assert!(said.contains(r"true '\u{1b}]0;title\u{7}\u{202e}'"), "{said}");
+    assert!(said.contains(r"a\u{1b}[2Jb.trace, 0 events, "), "{said}");
+}
+
 /// More processes than there are chunks, each with a lock of its own, and none gives its chunk
 /// back.
 #[test]

@@ -92,6 +92,7 @@ fn what_is_no_trace_and_what_is_not_there_is_one_line() {
         (put("older", &older), "xeon-2s", "a trace of version 1, and this program reads version 2"),
         (put("damaged", &damaged), "xeon-2s", "damaged: its checksum is wrong"),
         (folder.path("nothing"), "xeon-2s", "No such file"),
+        ("/dev/zero".to_owned(), "xeon-2s", "not a trace"),
         (put("text", b"not one"), "xeon-3s", "no machine \"xeon-3s\": there are 8s-192c"),
     ];
     for (path, machine, says) in wrong {
@@ -152,11 +153,47 @@ fn what_a_trace_calls_its_sites_is_text() {
     let seen = r"f\u{1b}]0;title\u{7}\u{9b}2J<b>\n\u{202e}";
     assert_eq!(text.matches(seen).count(), 2, "{text}");
     assert!(text.contains("what recording took is not in the trace"), "{text}");
+    assert!(text.contains("with 2 threads, 2.00 k acquisitions"), "{text}");
     assert!(!read(&page).contains("<b>"));
     for option in ["--html", "--export"] {
         let refused = output(&[&arguments[..6], &[option, "/no/such/folder/F"]].concat());
         let (said, code) = (stderr(&refused), refused.status.code());
         assert!(code == Some(2) && said.contains(option) && refused.stdout.is_empty(), "{said}");
+    }
+
+    // The trace has acquisitions; of the one in its middle, the end is not in the middle.
+    let few = output(&["replay", &path, "--machine", "xeon-2s", "--takes", "1"]);
+    let said = stderr(&few);
+    assert_eq!((few.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert!(said.starts_with("antiphon: --takes 1: ") && said.contains("say more"), "{said}");
+    assert!(!said.contains(&path), "{said}");
+}
+
+#[test]
+fn one_is_not_several() {
+    let folder = Folder::new("replay-one");
+    let path = folder.path("one.trace");
+    let file = std::fs::File::create(&path).expect("a file");
+    let mut writer = Writer::new(file, &About::default()).expect("a trace");
+    let take = What::Takes { lock: 0, site: 0, shared: false, tried: false };
+    let events = [(0, take), (100, What::Releases { lock: 0 }), (200, take)];
+    writer.events(0, &events.map(|(at_ns, what)| Event { at_ns, what })).expect("events");
+    let tables = Tables {
+        locks: vec![Lock { kind: LockKind::Mutex, address: 0, process: 0 }],
+        sites: vec![Site::default()],
+        threads: vec![Thread::default()],
+        dropped: 1,
+        ..Tables::default()
+    };
+    writer.finish(&tables).expect("a trace");
+    let said = output(&["replay", &path, "--machine", "xeon-2s"]);
+    let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    for words in [
+        "with 1 thread, 1 acquisition;",
+        "1 event found no room",
+        "left out: 1 acquisition never given back, 0 releases of what was not taken",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
     }
 }
 

@@ -54,6 +54,14 @@ fn every_row_says_that_it_is_a_model_and_where_it_is_from() {
     }
 }
 
+#[test]
+fn one_thread_is_not_several() {
+    let command = ["sim", "locks", "--machine", "xeon-2s", "--subject", "tas", "--case", "lock2"];
+    let said = output(&[&command[..], &["--threads", "1", "--ms", "0.05"]].concat());
+    let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.status.success() && text.contains("\nWith 1 thread\n"), "{text}");
+}
+
 /// Locks whose waiters sleep wake them on the critical path; those that spin don't.
 #[test]
 fn wakes_on_the_critical_path_are_told() {

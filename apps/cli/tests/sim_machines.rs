@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{FRAME, has_keys, json, output};
+use common::{FRAME, Folder, has_keys, json, output, stderr};
 
 fn text(arguments: &[&str]) -> String {
     let output = output(arguments);
@@ -79,5 +79,46 @@ fn a_file_is_checked_and_an_error_has_its_line() {
     assert!(refused(&["sim", "machines", name]).contains("not a text in UTF-8"));
     std::fs::remove_dir_all(&folder).expect("removed");
     assert!(refused(&["sim", "machines", name]).contains("No such file"));
+    assert!(refused(&["sim", "machines", "/dev/zero"]).contains("more than 1024 KiB"));
     assert!(refused(&["sim", "machines", "8s-193c"]).contains("there are 8s-192c, 8s-120c"));
+}
+
+/// A machine file of one CPU may come from anywhere, and a terminal obeys some letters.
+#[test]
+fn what_a_file_calls_its_machine_and_levels_is_text() {
+    let folder = Folder::new("machines-names");
+    let file = text(&["sim", "machines", "xeon-2s", "--toml"]);
+    let (levels, rest) = file.split_at(file.find("[core]").expect("a core"));
+    let about = levels.lines().find(|line| line.starts_with("about")).expect("it says");
+    let levels = levels
+        .replace(about, r#"about = "x\u001b]0;title\u0007\u009b2J\u202e""#)
+        .replace("name = \"socket\"", r#"name = "socket\u001b[2J""#)
+        .replace("of = 14", "of = 1")
+        .replace("of = 2\n", "of = 1\n");
+    let path = folder.path("mine.toml");
+    std::fs::write(&path, levels + rest).expect("written");
+    let whole = text(&["sim", "machines", &path]);
+    assert!(!whole.replace('\n', "").contains(|letter: char| letter.is_control()), "{whole:?}");
+    assert!(!whole.contains('\u{202e}'), "{whole:?}");
+    assert!(whole.contains(r"x\u{1b}]0;title\u{7}\u{9b}2J\u{202e}"), "{whole}");
+    assert!(whole.contains(r"socket\u{1b}[2J 45"), "{whole}");
+    assert!(
+        whole.contains(", 1 CPU, ") && whole.contains("; 1 shared cache, inclusive"),
+        "{whole}"
+    );
+}
+
+#[test]
+fn what_costs_less_farther_out_is_doubted_on_stderr_and_possible() {
+    let folder = Folder::new("machines-doubts");
+    let file = text(&["sim", "machines", "xeon-2s", "--toml"]);
+    let path = folder.path("mine.toml");
+    std::fs::write(&path, file.replace("{ ns = 45", "{ ns = 450")).expect("written");
+    let checked = output(&["sim", "machines", "--check", &path]);
+    let said = stderr(&checked);
+    assert!(checked.status.success() && said.lines().count() == 1, "{said}");
+    let words = "level.machine.transfer is 127 ns, and nearer in level.socket.transfer is 450 ns";
+    assert!(said.contains("mine.toml:") && said.contains(words), "{said}");
+    std::fs::write(&path, file).expect("written");
+    assert_eq!(stderr(&output(&["sim", "machines", "--check", &path])), "");
 }

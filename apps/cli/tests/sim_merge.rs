@@ -97,6 +97,7 @@ fn parts_that_are_not_each_there_once_are_refused_by_name() {
     assert!(said.contains("it is of sim locks: merge it by antiphon sim locks --merge"), "{said}");
     assert!(stderr(&output(&[&COMMAND[..], &["--shard", "3/2"]].concat())).contains("1/4 to 4/4"));
     assert!(stderr(&output(&["sim", "locks", "--search", "--merge", &one, &two])).contains("3/3"));
+    assert!(refused(&["/dev/zero"]).contains("more than 65536 KiB"));
 }
 
 /// Each of these is what a file says in its place, and what of it is refused.

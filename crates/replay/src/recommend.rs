@@ -152,7 +152,7 @@ fn doubt(evidence: Evidence) -> Option<String> {
 fn doubt_in(row: &Row) -> Option<String> {
     let takes = row.played.iter().map(|played| played.takes).min().unwrap_or(0);
     if takes < ENOUGH {
-        return Some(format!("{takes} acquisitions are too few to tell locks apart"));
+        return Some(format!("too few acquisitions to tell locks apart: {takes}"));
     }
     let share = |of: fn(&Played) -> f64| row.mean(of).unwrap_or(0.0);
     let fallbacks = share(Played::fallback_share);
@@ -192,6 +192,7 @@ fn compared(glibc: &Row, best: &Row, ideal: Option<f64>) -> Recommendation {
         (least(&theirs) / most(&ours), GLIBC)
     };
     let threads = best.threads;
+    let noun = if threads == 1 { "thread" } else { "threads" };
     let factor = ratio.max(1.0 / ratio);
     if factor < DIFFERENCE || apart <= 1.0 {
         let waits = glibc.wait_share().unwrap_or(0.0) * 100.0;
@@ -203,7 +204,7 @@ fn compared(glibc: &Row, best: &Row, ideal: Option<f64>) -> Recommendation {
             None => String::new(),
         };
         let why = format!(
-            "with {threads} threads, {waits:.1} % of whose time is waiting for locks, {} is {:+.1} \
+            "with {threads} {noun}, {waits:.1} % of whose time is waiting for locks, {} is {:+.1} \
              % from glibc's{left}",
             best.lock,
             (ratio - 1.0) * 100.0,
@@ -226,7 +227,7 @@ fn compared(glibc: &Row, best: &Row, ideal: Option<f64>) -> Recommendation {
     });
     let name = if lock == GLIBC { "glibc's" } else { lock };
     let why = format!(
-        "with {threads} threads the program is {factor:.2} times as fast with {name} as with \
+        "with {threads} {noun} the program is {factor:.2} times as fast with {name} as with \
          {than}, {apart:.2} times in the worst seed{left}"
     );
     Recommendation { verdict: Verdict::Use(lock), confidence: Some(confidence), why }

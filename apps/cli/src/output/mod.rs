@@ -6,10 +6,18 @@ pub mod progress;
 pub mod report;
 pub mod shell;
 pub mod table;
+pub mod words;
 
 use std::io::Write as _;
 
 use crate::failure::Failure;
+use table::printable;
+
+/// Says on stderr what is no failure, and may be one of whoever asked.
+pub fn doubt(what: &str) {
+    // Nobody reads stderr: then nobody wants to know.
+    let _ = writeln!(std::io::stderr(), "antiphon: {}", printable(what));
+}
 
 /// Fails if stdout can't be written at all, before anybody waits for what would be lost.
 ///

@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::output::table::{count, duration};
+use crate::output::words::noun;
 use crate::preload;
 use crate::run::{ReportFile, Session, tell};
 use collector::Collector;
@@ -88,8 +89,10 @@ impl Written {
 
 impl fmt::Display for Written {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (path, events) = (self.path.display(), count(self.events));
-        write!(out, "Trace: {path}, {events} events, {} bytes", count(self.bytes))?;
+        let path = self.path.display();
+        let of = |number, one| format!("{} {}", count(number), noun(number, one));
+        let (events, bytes) = (of(self.events, "event"), of(self.bytes, "byte"));
+        write!(out, "Trace: {path}, {events}, {bytes}")?;
         if let Some(ns) = self.recorder_ns {
             let (all, each) = (ns as f64, ns as f64 / self.events.max(1) as f64);
             write!(

@@ -113,8 +113,16 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let replayed = part.unwrap_or(trace);
     let plan = Arc::new(Plan::new(&replayed));
     if plan.takes() == 0 {
-        let what = "no thread takes a lock in it: there is nothing to replay";
-        return Err(Failure::arguments(format!("{}: {what}", path.display())));
+        return Err(Failure::arguments(if is_part {
+            format!(
+                "--takes {}: no lock that is taken in the middle of the recording is given back \
+                 there, so short is that; say more, or leave it out",
+                arguments.takes
+            )
+        } else {
+            let what = "no thread takes a lock in it: there is nothing to replay";
+            format!("{}: {what}", path.display())
+        }));
     }
     let threads = threads(arguments, &plan, &machine)?;
     let html = OutputFile::of("--html", arguments.html.as_deref())?;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use antiphon_replay::{Play, Played, Script, Subject};
 
 use crate::output::progress::Progress;
+use crate::output::words::several;
 
 /// One replay.
 pub struct Job {
@@ -25,7 +26,8 @@ pub fn all(jobs: &[Job]) -> Vec<Result<Played, String>> {
         while let Some((at, job)) = take(jobs, next.fetch_add(1, Relaxed)) {
             let played = job.play.play(&job.script, job.lock).map_err(|stuck| stuck.to_string());
             done.push((at, played));
-            let what = format!("{}, {} threads", job.lock.name, job.script.threads());
+            let what =
+                format!("{}, {}", job.lock.name, several(job.script.threads() as u64, "thread"));
             progress.lock().unwrap_or_else(PoisonError::into_inner).step(&what);
         }
         done

@@ -5,15 +5,17 @@ use antiphon_replay::{IDEAL, Row};
 use super::study::{Study, verdict};
 use crate::output::shell;
 use crate::output::table::{Cell, Table, Tone, count, duration, printable, shortened, si};
+use crate::output::words::{noun, several};
 
 /// The text.
 pub fn text(study: &Study, colour: bool) -> String {
     let mut out = format!(
-        "{}: recorded in {} with {} threads, {} acquisitions; simulated on {}\n\n",
+        "{}: recorded in {} with {}, {} {}; simulated on {}\n\n",
         printable(&shortened(&shell::line(&study.command), 60)),
         duration(study.recorded_ns as f64),
-        study.recorded_threads,
+        several(study.recorded_threads as u64, "thread"),
         count(study.takes),
+        noun(study.takes, "acquisition"),
         printable(&study.asked.machine.name),
     );
     out += &rows(study).render(colour);

@@ -7,7 +7,8 @@ use antiphon_record::Histogram;
 use super::order::Place;
 use super::summary::{LockRow, Report};
 use crate::output::shell;
-use crate::output::table::{Cell, Table, Tone, count, duration};
+use crate::output::table::{Cell, Table, Tone, count, duration, printable};
+use crate::output::words::several;
 
 /// So many call sites are shown; the others are in the JSON report.
 const SITES: usize = 20;
@@ -29,23 +30,22 @@ pub fn render(report: &Report, colour: bool) -> String {
     // Writing to a string does not fail, here and below.
     let _ = writeln!(
         out,
-        "\nantiphon: {} · {} · {} · {} thread{} seen · locks: {}, {seen}",
-        shell::line(&run.command),
+        "\nantiphon: {} · {} · {} · {} seen · locks: {}, {seen}",
+        printable(&shell::line(&run.command)),
         duration(run.wall.as_secs_f64() * SECOND_NS),
         run.ended,
-        report.threads,
-        if report.threads == 1 { "" } else { "s" },
+        several(report.threads as u64, "thread"),
         run.lock,
     );
     for note in &report.notes {
-        let _ = writeln!(out, "{note}");
+        let _ = writeln!(out, "{}", printable(note));
     }
     blocked(&mut out, report, colour);
     locks(&mut out, report, colour);
     order(&mut out, report);
     missing(&mut out, report);
     if let Some(trace) = &report.trace {
-        let _ = writeln!(out, "\n{trace}");
+        let _ = writeln!(out, "\n{}", printable(&trace.to_string()));
     }
     out
 }

@@ -7,6 +7,7 @@ use antiphon_sim::{Description, PRESETS};
 
 use super::host;
 use crate::failure::Failure;
+use crate::{input, output};
 
 /// A machine and the text of its file.
 pub struct Found {
@@ -37,18 +38,20 @@ pub fn machine(name: &str) -> Result<Found, Failure> {
     file(path)
 }
 
-/// The machine of a file.
+/// The machine of a file. What is doubtful in it is said on stderr.
 ///
 /// # Errors
 ///
 /// As [`machine`].
 pub fn file(path: &Path) -> Result<Found, Failure> {
     let name = path.display().to_string();
-    let read = std::fs::read(path);
-    let bytes = read.map_err(|error| Failure::arguments(format!("{name}: {error}")))?;
-    let text = String::from_utf8(bytes);
-    let text = text.map_err(|_| Failure::arguments(format!("{name}: not a text in UTF-8")))?;
-    parsed(&name, text.into())
+    let text = input::text(path, Description::MAX_BYTES);
+    let text = text.map_err(|error| Failure::arguments(format!("{name}: {error}")))?;
+    let found = parsed(&name, text.into())?;
+    for doubt in &found.described.doubts {
+        output::doubt(&doubt.of(path));
+    }
+    Ok(found)
 }
 
 fn parsed(path: &str, text: Cow<'static, str>) -> Result<Found, Failure> {

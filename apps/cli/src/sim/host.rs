@@ -10,7 +10,7 @@ use antiphon_linux::{Whereabouts, whereabouts};
 use antiphon_sim::{CPUS, Description, Topology, known};
 
 use crate::failure::Failure;
-use crate::preload;
+use crate::{input, preload};
 
 /// What it is called.
 pub const NAME: &str = "host";
@@ -25,7 +25,7 @@ const KEPT: &str = "host.toml";
 pub fn found() -> Result<(String, String), Failure> {
     let kept = preload::folders().into_iter().find_map(|folder| {
         let path = folder.join(KEPT);
-        let text = std::fs::read_to_string(&path).ok()?;
+        let text = input::text(&path, Description::MAX_BYTES).ok()?;
         // A home that several machines share has the file of one of them.
         text.starts_with(&mark()).then(|| (path.display().to_string(), text))
     });

@@ -19,7 +19,8 @@ use crate::bench::Family;
 use crate::failure::Failure;
 use crate::list::{Counts, names};
 use crate::output::file::OutputFile;
-use crate::output::table::{colour_stdout, duration, si};
+use crate::output::table::{colour_stdout, duration, printable, si};
+use crate::output::words::{noun, several};
 use crate::output::{report, say};
 
 /// What is simulated, and what is printed of it.
@@ -171,7 +172,11 @@ fn simulate(
     if let Pages(Placement::On(node)) = pages
         && node >= nodes
     {
-        let what = format!("--pages {node}: {} has {nodes} nodes, from 0", arguments.machine);
+        let what = format!(
+            "--pages {node}: {} has {}, from 0",
+            arguments.machine,
+            several(nodes.into(), "node")
+        );
         return Err(Failure::arguments(what));
     }
     let plan = plan(family, arguments, &described)?;
@@ -198,8 +203,9 @@ fn simulate(
     let traced = traced.transpose()?;
     let rows = swept.chunks(seeds.into()).map(|rows| rows::of_seeds(&setting, rows)).collect();
     eprintln!(
-        "antiphon: {} simulated memory operations in {}",
+        "antiphon: {} simulated memory {} in {}",
         si(operations as f64),
+        noun(operations, "operation"),
         duration(took.as_nanos() as f64)
     );
     Ok((Simulated { plan, rows, operations }, traced))
@@ -243,8 +249,8 @@ fn plan(family: Family, arguments: &Arguments, described: &Description) -> Resul
 
 fn trouble(row: &Value) -> String {
     let text = |key: &str| row[key].as_str().unwrap_or_default();
-    let threads = &row["threads"];
-    format!("{}, {}, {threads} threads: {}", text("subject"), text("case"), text("failed"))
+    let threads = several(row["threads"].as_u64().unwrap_or_default(), "thread");
+    format!("{}, {}, {threads}: {}", text("subject"), text("case"), text("failed"))
 }
 
 fn limit_ns(ms: f64) -> Result<u64, Failure> {

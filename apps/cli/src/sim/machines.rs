@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::find::{self, Found};
 use crate::failure::Failure;
-use crate::output::table::{Cell, Table, Tone, colour_stdout, duration};
+use crate::output::table::{Cell, Table, Tone, colour_stdout, duration, printable};
+use crate::output::words::several;
 use crate::output::{report, say};
 
 /// The simulated machines: their shape, what lines cost on them, and how well that is known
@@ -45,7 +46,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(path) = &arguments.check {
         let Found { described, .. } = find::file(path)?;
-        say(&format!("{}: {}\n", path.display(), summary(&described)))?;
+        let path = printable(&path.display().to_string());
+        say(&format!("{path}: {}\n", summary(&described)))?;
         return Ok(ExitCode::SUCCESS);
     }
     match &arguments.machine {
@@ -108,7 +110,8 @@ fn class_name(topology: &Topology, class: &Class) -> String {
 
 fn distances(topology: &Topology) -> String {
     let of = |class: &Class| format!("{} {}", class_name(topology, class), class.transfer_ns);
-    topology.classes().iter().map(of).collect::<Vec<_>>().join(" · ")
+    // Levels may be called anything.
+    printable(&topology.classes().iter().map(of).collect::<Vec<_>>().join(" · "))
 }
 
 fn summary(described: &Description) -> String {
@@ -117,7 +120,12 @@ fn summary(described: &Description) -> String {
         Kind::ALL.map(|kind| format!("{} {}", described.count(kind), kind.name())).into();
     let count = described.numbers.len();
     let name = &described.machine.name;
-    format!("{name}, {} CPUs, {count} numbers: {}", topology.cpus(), kinds.join(", "))
+    format!(
+        "{name}, {}, {}: {}",
+        several(topology.cpus().into(), "CPU"),
+        several(count as u64, "number"),
+        kinds.join(", ")
+    )
 }
 
 fn list(colour: bool) -> String {
@@ -163,15 +171,16 @@ fn whole(described: &Description, colour: bool) -> String {
             Cell::text(&number.source).tone(tone),
         ]);
     }
+    let caches = several(topology.caches().into(), "shared cache");
     let cache = match (topology.cache_ns(), topology.inclusive()) {
         (None, _) => "no shared cache".to_owned(),
-        (Some(_), true) => format!("{} shared caches, inclusive", topology.caches()),
-        (Some(_), false) => format!("{} shared caches, not inclusive", topology.caches()),
+        (Some(_), true) => format!("{caches}, inclusive"),
+        (Some(_), false) => format!("{caches}, not inclusive"),
     };
     format!(
         "{}\n{}\n{} sockets × cores; {cache}; file {:016x}\nA line from another core of the same \
          …, ns: {}\n\n{}",
-        described.about,
+        printable(&described.about),
         summary(described),
         shape(topology),
         described.hash,

@@ -27,6 +27,7 @@ use crate::output::file::OutputFile;
 use crate::output::page::bars::{Bar, drawing};
 use crate::output::page::escape;
 use crate::output::table::{Cell as Field, Table, colour_stdout, count, si};
+use crate::output::words::{noun, several};
 use crate::output::{report, say};
 
 /// What the locks of many inodes take: a lock with a part for each socket from the start, CST, the
@@ -88,11 +89,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let counted = Counted::on(&machine, visits, seed)?;
     let rows = rows(&machine, inodes, &counted);
     let heading = format!(
-        "Simulated (a model, not a measurement): {}, {} inodes, {visits} visits to each, seed \
-         {seed};\nstructures counted with {} inodes",
+        "Simulated (a model, not a measurement): {}, {} {}, {} to each, seed {seed};\n\
+         structures counted with {} {}",
         machine.name,
         count(inodes),
-        count(counted.inodes as u64)
+        noun(inodes, "inode"),
+        several(visits.into(), "visit"),
+        count(counted.inodes as u64),
+        noun(counted.inodes as u64, "inode")
     );
     let written = html.map_or(Ok(()), |file| file.write(&page(&heading, &rows)));
     if arguments.json {

@@ -14,7 +14,12 @@ use super::shard::Shard;
 use super::sweep::Cell;
 use crate::bench::Family;
 use crate::failure::Failure;
+use crate::input;
 use crate::output::report;
+
+/// A part's bytes at most: a row has some thousand, and there are some ten thousand rows if each
+/// lock is in each case.
+const MOST_BYTES: usize = 64 << 20;
 
 /// What was simulated, and what came of it.
 pub struct Simulated {
@@ -85,7 +90,7 @@ pub fn merge(family: Family, files: &[PathBuf]) -> Result<Simulated, Failure> {
 
 fn read<'a>(family: Family, file: &'a Path) -> Result<Part<'a>, Failure> {
     let fail = |why: &str| Failure::arguments(format!("{}: {why}", file.display()));
-    let bytes = std::fs::read(file).map_err(|error| fail(&error.to_string()))?;
+    let bytes = input::bytes(file, MOST_BYTES).map_err(|error| fail(&error.to_string()))?;
     let verb = plan::verb(family);
     let report: Report = serde_json::from_slice(&bytes)
         .map_err(|error| fail(&format!("not what antiphon sim {verb} --json prints: {error}")))?;

@@ -10,6 +10,7 @@ use antiphon_replay::locks::SimLock;
 use super::cases::Case;
 use super::experiment::{self, Measured, Missing, Setting};
 use crate::output::progress::Progress;
+use crate::output::words::several;
 
 /// A row to be.
 #[derive(Clone, Copy)]
@@ -40,8 +41,12 @@ pub fn rows(setting: &Setting, cells: &[Cell]) -> Vec<Row> {
         // of many threads are: they take the longest.
         while let Some(place) = cells.len().checked_sub(1 + next.fetch_add(1, Relaxed)) {
             let cell = cells[place];
-            let what =
-                format!("{}, {} threads: {}", cell.case.name, cell.threads, cell.subject.name);
+            let what = format!(
+                "{}, {}: {}",
+                cell.case.name,
+                several(cell.threads as u64, "thread"),
+                cell.subject.name
+            );
             progress.lock().unwrap_or_else(PoisonError::into_inner).step(&what);
             let Cell { subject, case, threads, seed } = cell;
             let setting = Setting { seed, ..setting.clone() };

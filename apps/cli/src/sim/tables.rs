@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::cases;
-use crate::output::table::{Cell, Table, duration, si};
+use crate::output::table::{Cell, Table, duration, printable, si};
+use crate::output::words::several;
 
 /// For each case, work by the number of threads; and more of the rows with the most threads. Rows
 /// of a case stand together, and in it those of a lock.
@@ -16,7 +17,7 @@ pub fn text(rows: &[Value], colour: bool) -> String {
         let most = threads.last().copied().unwrap_or(0);
         text += &format!("{name}: {about}\n{}", work(of_case, &threads).render(colour));
         let of_most = of_case.iter().filter(|row| row["threads"] == most);
-        text += &format!("\nWith {most} threads\n{}", more(of_most).render(colour));
+        text += &format!("\nWith {}\n{}", several(most, "thread"), more(of_most).render(colour));
         text += &notes(of_case);
         text.push('\n');
     }
@@ -105,7 +106,7 @@ pub fn notes(rows: &[Value]) -> String {
     for row in rows {
         let lock = row["subject"].as_str().unwrap_or_default();
         match (row["not_here"].as_str(), row["servers"].as_u64()) {
-            (Some(why), _) => notes.push(format!("{lock} is not here: {why}\n")),
+            (Some(why), _) => notes.push(format!("{lock} is not here: {}\n", printable(why))),
             (None, Some(1)) => notes.push(format!(
                 "{lock}: one of the threads is its server, which has a CPU of its own\n"
             )),

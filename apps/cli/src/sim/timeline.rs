@@ -10,6 +10,7 @@ use crate::output;
 use crate::output::page::bars::{Bar, drawing};
 use crate::output::page::escape;
 use crate::output::table::{Cell, Table, si};
+use crate::output::words::several;
 
 /// A lock's publication.
 struct Published {
@@ -146,7 +147,8 @@ pub fn page(about: &str, rows: &[Value]) -> String {
 fn heading(rows: &[Value]) -> String {
     let name = rows[0]["case"].as_str().unwrap_or_default();
     let about = cases::named(name).map_or("", |case| case.about);
-    format!("{name}: {about}; {} threads", rows[0]["threads"])
+    let threads = rows[0]["threads"].as_u64().unwrap_or_default();
+    format!("{name}: {about}; {}", several(threads, "thread"))
 }
 
 #[cfg(test)]

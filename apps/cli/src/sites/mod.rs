@@ -19,7 +19,11 @@ use std::path::Path;
 
 use antiphon_record::sites::{self, FILE_BYTES};
 
+use crate::input;
 use file::Entry;
+
+/// A file of sites has that many bytes at most: a place and a word a line.
+const MOST_BYTES: usize = 1 << 20;
 
 /// Of `--help`, after the rest.
 pub const HELP: &str = "\
@@ -60,7 +64,7 @@ impl Sites {
     /// One line that says what is wrong, and where in the file.
     pub fn read(path: &Path, program: &Path) -> Result<Self, String> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
+        let text = input::text(path, MOST_BYTES).map_err(|error| format!("{shown}: {error}"))?;
         let entries = file::parse(&text).map_err(|error| error.of(path))?;
         let mut modules = places::Modules::of(program);
         let (mut rules, mut entry_of) = (Vec::new(), Vec::new());

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::escape;
+use crate::output::words::several;
 
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 340.0;
@@ -92,10 +93,11 @@ fn draw(
     for &(at, value) in &curve.points {
         let _ = writeln!(
             svg,
-            "<circle style=\"fill:{colour}\" cx={:.1} cy={:.1} r=3><title>{name}, {at} threads: {}\
+            "<circle style=\"fill:{colour}\" cx={:.1} cy={:.1} r=3><title>{name}, {}: {}\
              </title></circle>",
             x(at),
             y(value),
+            several(at as u64, "thread"),
             words(value)
         );
     }

@@ -26,7 +26,8 @@ use serde_json::{Value, json};
 use super::host;
 use crate::failure::Failure;
 use crate::output::file::OutputFile;
-use crate::output::table::{Cell, Table, colour_stdout, duration};
+use crate::output::table::{Cell, Table, colour_stdout, duration, printable};
+use crate::output::words::several;
 use crate::output::{report, say};
 use crate::pinned::{Figure, Stopwatch, usable};
 use crate::stats::median;
@@ -298,7 +299,11 @@ fn text(calibrated: &Calibrated, described: &Description, path: Option<&str>) ->
     let (measured, all) = (described.count(Kind::Measured), described.numbers.len());
     let mut said = table.render(colour_stdout());
     let path = path.unwrap_or("Not written");
-    said.push_str(&format!("\n{path}: {measured} of {all} numbers measured.\n"));
+    said.push_str(&format!(
+        "\n{}: {measured} of {} measured.\n",
+        printable(path),
+        several(all as u64, "number")
+    ));
     if !calibrated.missing.is_empty() {
         said.push_str(&format!("Not measured: {}.\n", calibrated.missing.join(", ")));
     }

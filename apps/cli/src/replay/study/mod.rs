@@ -1,5 +1,7 @@
 //! What came of the replays.
 
+mod notes;
+
 use std::sync::Arc;
 
 use antiphon_replay::{
@@ -11,12 +13,10 @@ use antiphon_trace::Trace;
 use serde_json::{Value, json};
 
 use super::rehearse::{Job, all};
-use crate::output::table::duration;
+use crate::output::words::several;
 
 /// Each row is the median of these.
 pub const SEEDS: [u64; 3] = [1, 2, 3];
-/// Less of the recorded time than this is not told to be the recorder's.
-const NOTICEABLE: f64 = 0.01;
 /// So many call sites are looked at.
 const SITES: usize = 5;
 
@@ -94,54 +94,6 @@ impl Study {
         Some(row.ops_per_s()? / self.row(GLIBC, row.threads)?.ops_per_s()?)
     }
 
-    /// What one has to know to judge the figures.
-    fn note(&mut self, plan: &Plan) {
-        let Evidence { dropped, cut_off, .. } = self.asked.evidence;
-        let mut notes = Vec::new();
-        if self.asked.is_part {
-            notes.push(format!(
-                "the middle of the recording is replayed, {} acquisitions; more with --takes",
-                self.takes
-            ));
-        }
-        notes.extend(recorder(self.recorder_ns, plan.compute_ns()));
-        if dropped > 0 {
-            notes.push(format!("{dropped} events found no room in the recording"));
-        }
-        if cut_off {
-            notes.push("the recording has no end: its recorder was killed".to_owned());
-        }
-        if self.cleaned.total() > 0 {
-            let antiphon_replay::Cleaned {
-                taken_for_ever,
-                released_untaken,
-                unnamed,
-                woken_by_nobody,
-                joined_nothing,
-            } = self.cleaned;
-            notes.push(format!(
-                "left out: {taken_for_ever} acquisitions that are never given back, \
-                 {released_untaken} releases of what was not taken, {unnamed} acquisitions of \
-                 unnamed locks; {woken_by_nobody} wakes and {joined_nothing} joins by nobody known"
-            ));
-        }
-        if plan.locks.iter().any(antiphon_replay::Lock::is_readers_writer) {
-            notes.push(readers_writer(&self.asked.locks));
-        }
-        let fallbacks = self.rows.iter().filter_map(|row| row.mean(Played::fallback_share));
-        let fallbacks = fallbacks.fold(0.0, f64::max);
-        if fallbacks > 0.0 {
-            notes.push(format!(
-                "{:.2} % of the waits went otherwise than recorded, at most",
-                fallbacks * 100.0
-            ));
-        }
-        if self.asked.data_lines == 0 {
-            notes.push("what the program's own data costs is not simulated: --data-lines".into());
-        }
-        self.notes.append(&mut notes);
-    }
-
     /// For scripts.
     pub fn json(&self) -> Value {
         let row = |row: &Row| {
@@ -191,28 +143,6 @@ impl Study {
     }
 }
 
-/// What is to be said of the recorder's own time, if that is more than a detail.
-fn recorder(recorder_ns: Option<u64>, program_ns: u64) -> Option<String> {
-    let Some(recorder_ns) = recorder_ns else {
-        return Some("what recording took is not in the trace: it counts as the program's".into());
-    };
-    let share = recorder_ns as f64 / (recorder_ns + program_ns).max(1) as f64;
-    (share >= NOTICEABLE).then(|| {
-        format!(
-            "recording took {}, {:.0} % of the CPU time that was recorded: that is left out",
-            duration(recorder_ns as f64),
-            share * 100.0
-        )
-    })
-}
-
-/// What each lock has for readers-writer locks.
-fn readers_writer(locks: &[Subject]) -> String {
-    let of = |lock: &Subject| format!("{} under {}", lock.rwlock.name, lock.name);
-    let all: Vec<_> = locks.iter().map(of).collect();
-    format!("readers-writer locks are {}", all.join(", "))
-}
-
 /// A verdict in words, and the lock that it names; glibc's by that name.
 pub fn verdict(verdict: Verdict) -> (&'static str, Option<&'static str>) {
     match verdict {
@@ -257,7 +187,11 @@ fn rows(
             let seeds: Result<Vec<Played>, String> = seeds.into_iter().collect();
             let played = seeds.unwrap_or_else(|stuck| {
                 let what = stuck.lines().next().unwrap_or_default();
-                notes.push(format!("{} with {threads} threads does not end: {what}", lock.name));
+                notes.push(format!(
+                    "{} with {} does not end: {what}",
+                    lock.name,
+                    several(threads as u64, "thread")
+                ));
                 Vec::new()
             });
             rows.push(Row { lock: lock.name, threads, played });
