@@ -197,6 +197,36 @@ fn one_is_not_several() {
     }
 }
 
+/// Two workers, one after the other: a short part of the middle has only one of them.
+#[test]
+fn a_part_that_is_too_short_for_more_threads_is_the_arguments_fault() {
+    let folder = Folder::new("replay-short");
+    let path = folder.path("short.trace");
+    let file = std::fs::File::create(&path).expect("a file");
+    let mut writer = Writer::new(file, &About::default()).expect("a trace");
+    for (thread, rounds) in [(0, 0..100), (1, 100..110)] {
+        let take = What::Takes { lock: 0, site: 0, shared: false, tried: false };
+        let both =
+            |round: u64| [(round * 100, take), (round * 100 + 50, What::Releases { lock: 0 })];
+        let events: Vec<_> =
+            rounds.flat_map(both).map(|(at_ns, what)| Event { at_ns, what }).collect();
+        writer.events(thread, &events).expect("events");
+    }
+    let tables = Tables {
+        locks: vec![Lock { kind: LockKind::Mutex, address: 0, process: 0 }],
+        sites: vec![Site::default()],
+        threads: vec![Thread { role: 1, ..Thread::default() }; 2],
+        ..Tables::default()
+    };
+    writer.finish(&tables).expect("a trace");
+    let replay = ["replay", &path, "--machine", "xeon-2s", "--threads", "2"];
+    let short = output(&[&replay[..], &["--takes", "10"]].concat());
+    let said = stderr(&short);
+    assert_eq!(short.status.code(), Some(2), "{said}");
+    assert!(said.starts_with("antiphon: --takes 10: no two threads in that part"), "{said}");
+    assert!(output(&replay).status.success());
+}
+
 /// `indexer.c` finds what is there, is recorded, and replayed with locks of each kind.
 #[test]
 fn a_text_indexer_is_replayed_with_locks_that_know_sockets() {

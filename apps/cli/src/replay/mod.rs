@@ -124,7 +124,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             format!("{}: {what}", path.display())
         }));
     }
-    let threads = threads(arguments, &plan, &machine)?;
+    let threads = threads(arguments, &plan, &machine, is_part)?;
     let html = OutputFile::of("--html", arguments.html.as_deref())?;
     let exported = match OutputFile::of("--export", arguments.export.as_deref())? {
         // The first is glibc's.
@@ -203,7 +203,12 @@ fn locks(list: &str) -> Result<Vec<Subject>, Failure> {
 }
 
 /// The numbers of threads to replay with.
-fn threads(arguments: &Arguments, plan: &Plan, machine: &Machine) -> Result<Vec<usize>, Failure> {
+fn threads(
+    arguments: &Arguments,
+    plan: &Plan,
+    machine: &Machine,
+    is_part: bool,
+) -> Result<Vec<usize>, Failure> {
     let peak = plan.peak();
     let mut threads = match &arguments.threads {
         Some(Counts(threads)) => threads.clone(),
@@ -216,10 +221,13 @@ fn threads(arguments: &Arguments, plan: &Plan, machine: &Machine) -> Result<Vec<
     threads.sort_unstable();
     threads.dedup();
     if !plan.scales() && threads != [peak] {
-        return Err(Failure::arguments(format!(
-            "no two of its threads began in the same function, so nobody knows what more threads \
-             would do: leave --threads out, or say {peak}"
-        )));
+        let (takes, cure) = (arguments.takes, format!("leave --threads out, or say {peak}"));
+        let why = "began in the same function, so nobody knows what more threads would do";
+        return Err(Failure::arguments(if is_part {
+            format!("--takes {takes}: no two threads in that part {why}: say more, {cure}")
+        } else {
+            format!("no two of its threads {why}: {cure}")
+        }));
     }
     Ok(threads)
 }
