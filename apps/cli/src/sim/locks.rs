@@ -19,7 +19,7 @@ use crate::bench::Family;
 use crate::failure::Failure;
 use crate::list::{Counts, names};
 use crate::output::file::OutputFile;
-use crate::output::table::{colour_stdout, duration, printable, si};
+use crate::output::table::{colour_stdout, duration, si};
 use crate::output::words::{noun, several};
 use crate::output::{report, say};
 
