@@ -1,6 +1,6 @@
 //! Levels of nesting, and the distances that they make.
 
-/// What a level of nesting is and costs. See [`Topology::new`].
+/// What a level of nesting is and costs. See [`Topology::new`](super::Topology::new).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
     /// What its units are called: `core`, `cluster`, `socket`.
