@@ -43,6 +43,7 @@
 #[cfg(feature = "arc_lock")]
 mod arc;
 mod barrier;
+mod clock;
 mod condvar;
 mod once;
 pub mod policy;
@@ -53,7 +54,9 @@ mod semaphore;
 pub mod shared;
 
 pub use antiphon_linux::light::enable_light;
+pub use antiphon_linux::{Source, Why};
 pub use antiphon_platform::Unsupported;
+pub use antiphon_sync::clock::Order;
 pub use antiphon_sync::lock::Recursive;
 #[cfg(feature = "arc_lock")]
 pub use arc::{
@@ -61,6 +64,7 @@ pub use arc::{
     ArcRwLockWriteGuard,
 };
 pub use barrier::{Barrier, BarrierWaitResult};
+pub use clock::{Clock, NotMeasured, Timestamp};
 pub use condvar::RawCondvar;
 pub use lock_api;
 pub use once::{LazyLock, Once, OnceLock};
@@ -175,6 +179,7 @@ pub type RecursiveRwLock<T> = lock_api::RwLock<RawRwLock<Recursive>, T>;
 pub mod generic {
     pub use antiphon_linux::Linux;
     pub use antiphon_platform::Platform;
+    pub use antiphon_sync::clock::{Apart, Least, Meeting, Ordo, SharedCounter, Stamps, tl2};
     pub use antiphon_sync::lock::classic;
     pub use antiphon_sync::lock::delegation;
     pub use antiphon_sync::lock::numa;

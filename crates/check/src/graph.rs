@@ -23,6 +23,8 @@ pub(crate) enum What {
     Move,
     /// 0: granted; 1: refused.
     Heavy,
+    /// How far the CPU's counter is ahead.
+    Ahead,
     /// A choice of the model's own.
     Model,
 }

@@ -56,6 +56,7 @@ pub(crate) struct Config {
     pub(crate) crowded: u32,
     pub(crate) migrations: u32,
     pub(crate) sockets: u32,
+    pub(crate) apart: u32,
     pub(crate) waiters: u32,
     pub(crate) arena_block: u32,
     pub(crate) mortal: bool,
@@ -67,7 +68,8 @@ pub(crate) struct Config {
 /// A model to be checked: a name, bounds, a machine.
 ///
 /// The defaults: at most one spurious wake, one timeout, one expired spin and one `crowded()`
-/// answer a thread; one socket; 64 waiter nodes; no thread is known to have ended; no light mode;
+/// answer a thread; one socket; counters that agree; 64 waiter
+/// nodes; no thread is known to have ended; no light mode;
 /// 5 000 steps; exhaustive, without a limit in executions or time.
 #[derive(Clone, Debug)]
 #[must_use = "a model does nothing until it is run"]
@@ -89,6 +91,7 @@ impl Model {
             crowded: 1,
             migrations: 0,
             sockets: 1,
+            apart: 0,
             waiters: 64,
             arena_block: 1024,
             mortal: false,
@@ -142,6 +145,17 @@ impl Model {
     pub fn sockets(mut self, sockets: u32) -> Self {
         assert!(sockets > 0, "a machine has a socket");
         self.config.sockets = sockets;
+        self
+    }
+
+    /// By how many ticks the counters of two CPUs may differ: each thread has one of its own, and
+    /// it is explored that this is ahead by so much, and that it is not.
+    ///
+    /// Time has a tick for each reading, which is where it is, as a `SeqCst` fence would be. So
+    /// more is ordered than [`counter`](antiphon_platform::Platform::counter) promises: earlier
+    /// plain stores, too.
+    pub fn apart(mut self, ticks: u32) -> Self {
+        self.config.apart = ticks;
         self
     }
 

@@ -33,6 +33,12 @@ static ENDED: [U8; SLOTS] = [const { U8::ZERO }; SLOTS];
 /// How much each thread was lent and not given back.
 static LOANS: [U32; SLOTS] = [const { U32::ZERO }; SLOTS];
 
+/// How many ticks have passed since the model began, which only counters tell.
+static TICKS: U64 = U64::ZERO;
+
+/// Where counters begin: a stamp of zero is old, however far they are apart.
+const COUNTER_START: u64 = 1 << 20;
+
 /// Realtime is that much ahead of monotonic time.
 const REALTIME_AHEAD_NS: u64 = 1_000_000_000_000;
 
@@ -79,6 +85,9 @@ pub(crate) fn describe(address: usize) -> Option<String> {
     if (from..from + size_of_val(&ENDED)).contains(&address) {
         return Some(format!("thread{}.ended", (address - from) / size_of::<U8>()));
     }
+    if std::ptr::from_ref(&TICKS).addr() == address {
+        return Some("ticks".to_owned());
+    }
     let from = std::ptr::from_ref(&ARENA).addr();
     let inside = (from..from + size_of::<Arena<Check>>()).contains(&address);
     inside.then(|| format!("arena+{}", address - from))
@@ -105,6 +114,27 @@ fn choose(what: What, options: u64) -> u64 {
 fn fence(order: Ordering) {
     assert!(order != Ordering::Relaxed, "there is no relaxed fence");
     context::perform(&Op::Fence(order));
+}
+
+/// The counter of the current thread, `ticks` later.
+fn counter_in(ticks: u64) -> u64 {
+    // All readings are in one order, and others' accesses are before or behind them.
+    fence(Ordering::SeqCst);
+    let passed = TICKS.fetch_add(ticks, Ordering::Relaxed) + ticks;
+    fence(Ordering::SeqCst);
+    COUNTER_START + passed + ahead()
+}
+
+/// How far the current thread's counter is ahead: the one end or the other.
+fn ahead() -> u64 {
+    let (known, apart) = context::with(|execution| {
+        (execution.threads[execution.current].ahead, u64::from(execution.config.apart))
+    });
+    known.unwrap_or_else(|| {
+        let ahead = if apart > 0 { choose(What::Ahead, 2) * apart } else { 0 };
+        context::with(|execution| execution.threads[execution.current].ahead = Some(ahead));
+        ahead
+    })
 }
 
 fn node(index: u32) -> Option<&'static Waiter<Check>> {
@@ -218,6 +248,17 @@ unsafe impl Platform for Check {
             Clock::Monotonic => now,
             Clock::Realtime => now + REALTIME_AHEAD_NS,
         }
+    }
+
+    /// Of a CPU that is the thread's alone: see [`Model::apart`](crate::Model::apart).
+    fn counter() -> u64 {
+        counter_in(1)
+    }
+
+    /// As much time passes as is left.
+    fn counter_after(value: u64) -> u64 {
+        let now = counter_in(1);
+        if now > value { now } else { counter_in(value - now + 1) }
     }
 
     fn fence(order: Ordering) {

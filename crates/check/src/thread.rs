@@ -48,6 +48,8 @@ pub(crate) struct Thread {
     /// How often a wait was ended because nothing else could happen.
     pub(crate) forced: u32,
     pub(crate) socket: u32,
+    /// How far the counter of its CPU is ahead of time, once it was read.
+    pub(crate) ahead: Option<u64>,
     pub(crate) random: u32,
 }
 
@@ -71,6 +73,7 @@ impl Thread {
             moves: 0,
             forced: 0,
             socket,
+            ahead: None,
             random: (number + 1).wrapping_mul(0x9E37_79B9) | 1,
         }
     }

@@ -92,6 +92,7 @@ impl Execution {
                     What::Crowded => "crowded?",
                     What::Move => "socket moves by",
                     What::Heavy => "heavy fence refused?",
+                    What::Ahead => "counter ahead by",
                     What::Model => "choice",
                 });
                 row[3] = event.value.to_string();

@@ -13,7 +13,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::{cgroup, local, sys, topology};
+use crate::{cgroup, counter, local, sys, topology};
 
 /// 2048 CPUs; on a machine with more, the affinity is not looked at.
 const WORDS: usize = 32;
@@ -36,15 +36,17 @@ pub(crate) fn available() -> u32 {
     AFFINE.load(Relaxed).min(quota).max(1)
 }
 
-/// Looks at the machine now: NUMA nodes, the caller's affinity, the control group's quota.
+/// Looks at the machine now: NUMA nodes, the caller's affinity, the control group's quota, and
+/// whether counters can be clocks.
 ///
-/// All of that is otherwise looked at when a lock first needs it. Call this at the start of a
-/// program that is going to forbid itself to open files, or after a change of quota. Opens and
+/// All of that is otherwise looked at when a lock or a clock first needs it. Call this at the start
+/// of a program that is going to forbid itself to open files, or after a change of quota. Opens and
 /// reads a few files of `/proc` and `/sys`; what can't be read is taken as no limit and one node.
 pub fn survey() {
     count_own();
     read_quota();
     topology::count();
+    let _ = counter::source();
 }
 
 #[cold]

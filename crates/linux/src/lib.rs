@@ -8,9 +8,11 @@
 //! Each module is one facility of the kernel, translated; the crate's README lists them with the
 //! kernel versions that they need and what happens without.
 
+mod affinity;
 mod atomic;
 mod cgroup;
 mod clock;
+mod counter;
 mod cpus;
 mod crowd;
 mod distance;
@@ -44,7 +46,9 @@ use antiphon_platform::{
     Unsupported, Waiter, WaiterRef,
 };
 
+pub use affinity::{pin, usable};
 pub use atomic::{U8, U16, U32, U64};
+pub use counter::{Source, Why, source};
 pub use cpus::survey;
 pub use crowd::{Crowding, crowding};
 pub use distance::{Whereabouts, whereabouts};
@@ -137,6 +141,15 @@ unsafe impl Platform for Linux {
 
     fn now(clock: Clock) -> u64 {
         clock::now(clock)
+    }
+
+    #[inline]
+    fn counter() -> u64 {
+        counter::read()
+    }
+
+    fn counter_after(value: u64) -> u64 {
+        counter::read_after(value)
     }
 
     #[inline]

@@ -38,6 +38,7 @@ static ANCHOR_NS: AtomicU64 = AtomicU64::new(0);
 static RATE: AtomicU64 = AtomicU64::new(0);
 
 pub use counter::ticks;
+pub(crate) use counter::ticks_in_order;
 
 #[cfg(target_arch = "x86_64")]
 mod counter {
@@ -49,6 +50,20 @@ mod counter {
     pub fn ticks() -> u64 {
         // SAFETY: every x86-64 has it, and Linux lets user code read it.
         unsafe { core::arch::x86_64::_rdtsc() }
+    }
+
+    /// As [`ticks`], when all loads and read-modify-writes that come earlier in the program are
+    /// done, and before any later access begins. [`crate::counter`] says by which manuals.
+    #[inline]
+    pub(crate) fn ticks_in_order() -> u64 {
+        let (low, high): (u64, u64);
+        // SAFETY: as in `ticks`; the fences change nothing. That memory may be touched, for all
+        // that the compiler knows, keeps other accesses on their side.
+        unsafe {
+            core::arch::asm!("lfence", "rdtsc", "lfence", out("rax") low, out("rdx") high,
+                options(nostack, preserves_flags));
+        }
+        high << 32 | low
     }
 
     pub(super) fn guess() -> u64 {
@@ -72,6 +87,20 @@ mod counter {
         ticks
     }
 
+    /// As [`ticks`], when all accesses that come earlier in the program are done, and before any
+    /// later one begins. [`crate::counter`] says why these instructions.
+    #[inline]
+    pub(crate) fn ticks_in_order() -> u64 {
+        let ticks: u64;
+        // SAFETY: as in `ticks`; the barriers change nothing. That memory may be touched, for all
+        // that the compiler knows, keeps other accesses on their side.
+        unsafe {
+            core::arch::asm!("dsb ish", "isb", "mrs {}, cntvct_el0", "isb", out(reg) ticks,
+                options(nostack, preserves_flags));
+        }
+        ticks
+    }
+
     pub(super) fn guess() -> u64 {
         let hertz: u64;
         // SAFETY: reads a register that Linux makes readable to user code.
@@ -90,6 +119,14 @@ mod counter {
     #[must_use]
     pub fn ticks() -> u64 {
         crate::clock::now(antiphon_platform::Clock::Monotonic)
+    }
+
+    /// As [`ticks`]; a full fence keeps other accesses on their side.
+    pub(crate) fn ticks_in_order() -> u64 {
+        core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
+        let ticks = ticks();
+        core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
+        ticks
     }
 
     pub(super) fn guess() -> u64 {

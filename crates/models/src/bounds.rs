@@ -13,6 +13,7 @@ pub struct Bounds {
     expiries: u32,
     crowded: u32,
     sockets: u32,
+    apart: u32,
     nodes: Option<u32>,
     block: Option<u32>,
     light: bool,
@@ -28,6 +29,7 @@ impl Bounds {
         expiries: 0,
         crowded: 0,
         sockets: 1,
+        apart: 0,
         nodes: None,
         block: None,
         light: false,
@@ -64,6 +66,12 @@ impl Bounds {
         Self { sockets, ..self }
     }
 
+    /// The counters of CPUs may differ by so many ticks.
+    #[must_use]
+    pub const fn apart(self, apart: u32) -> Self {
+        Self { apart, ..self }
+    }
+
     /// So many waiter nodes can be had; without this, more than enough.
     #[must_use]
     pub const fn nodes(self, nodes: u32) -> Self {
@@ -91,6 +99,7 @@ impl Bounds {
             .expiries(self.expiries)
             .crowded(self.crowded)
             .sockets(self.sockets)
+            .apart(self.apart)
             .light(self.light)
             .heavy_fence(self.heavy_fence);
         // The checker counts number 0, which is nobody's.
@@ -114,6 +123,9 @@ impl fmt::Display for Bounds {
         .collect();
         if self.sockets > 1 {
             words.push(format!("{} sockets", self.sockets));
+        }
+        if self.apart > 0 {
+            words.push(format!("counters ≤ {} apart", self.apart));
         }
         if let Some(nodes) = self.nodes {
             words.push(match nodes {

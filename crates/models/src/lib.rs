@@ -34,6 +34,7 @@ mod bounds;
 mod chosen;
 mod chunks;
 mod classic;
+mod clock;
 mod condvar;
 mod cst;
 mod cst_rw;
@@ -101,6 +102,7 @@ pub fn all() -> Vec<Entry> {
         stock::entries(),
         chunks::entries(),
         delegation::entries(),
+        clock::entries(),
     ]
     .into_iter()
     .flatten()

@@ -48,6 +48,21 @@ macro_rules! tests {
             futex: ["futex/"],
         }
     };
+    (model_clock: $then:ident) => {
+        $then! {
+            model_clock:
+            what_was_measured_is_enough: ["ordo/measures-"],
+            a_later_stamp_is_not_less: ["ordo/orders-"],
+            a_new_time_is_after_the_old: ["ordo/waits-"],
+            transactions_see_one_time: ["tl2-counter/snapshot-", "tl2-ordo/snapshot-"],
+            transactions_are_one_after_the_other: [
+                "tl2-counter/skew-",
+                "tl2-counter/adds-",
+                "tl2-ordo/skew-",
+                "tl2-ordo/adds-",
+            ],
+        }
+    };
     (model_condvar: $then:ident) => {
         $then! {
             model_condvar:
@@ -273,11 +288,12 @@ macro_rules! table {
 }
 
 /// The tests, by program.
-pub const TESTS: [&[Test]; 16] = [
+pub const TESTS: [&[Test]; 17] = [
     tests!(model_arena: table),
     tests!(model_barrier: table),
     tests!(model_chunks: table),
     tests!(model_classic: table),
+    tests!(model_clock: table),
     tests!(model_condvar: table),
     tests!(model_cst: table),
     tests!(model_defects: table),

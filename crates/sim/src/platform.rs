@@ -177,6 +177,17 @@ unsafe impl Platform for Sim {
         with(|world| world.clocks.read_ns(world.machine.socket_of(world.my_core()), world.now_ns))
     }
 
+    /// Computes until then, which takes a look at the counter at either end.
+    fn counter_after(value: u64) -> u64 {
+        loop {
+            let now = Self::counter();
+            if now > value {
+                return now;
+            }
+            crate::work((value - now).max(1));
+        }
+    }
+
     fn fence(order: Ordering) {
         if order == Ordering::SeqCst && simulated() {
             drain();

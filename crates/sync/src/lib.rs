@@ -6,6 +6,7 @@
 //! filled in.
 #![no_std]
 
+pub mod clock;
 pub mod lock;
 mod nap;
 pub mod policy;

@@ -1,0 +1,236 @@
+//! The CPU's own counter as a clock: whether it may be believed, and read in its place.
+//!
+//! The counter may stand for time where it counts at one rate whatever the CPU's frequency and
+//! sleep state, and where the counters of all CPUs were started together. The processor promises
+//! the first. Nobody but the kernel has looked at the second: where it has found the counters
+//! apart, or the firmware or the hypervisor let it down, it keeps its own time by something else.
+//!
+//! | machine | the counter is believed if |
+//! |---|---|
+//! | x86-64 | the processor calls it invariant, and the kernel's clock source is `tsc` |
+//! | AArch64 | the clock source is `arch_sys_counter`: the architecture promises the rest |
+//! | others | never: the monotonic clock is read instead |
+//!
+//! Invariant is bit 8 of EDX in CPUID 80000007h, in AMD's and Intel's manuals.
+//!
+//! A hypervisor may move its guest to a machine whose counters began at another time. Guests that
+//! should be moved are given a clock source of the hypervisor's, so `tsc` is believed there too;
+//! but [`Source`] tells.
+//!
+//! **Order.** [`Platform::counter`](antiphon_platform::Platform::counter) promises that earlier
+//! loads are done when the counter is read, and that later accesses have not begun. `rdtsc` alone
+//! promises neither. Intel's manual (volume 2, RDTSC) gives an `lfence` before it for the one, and
+//! one behind it for the other; Linux has AMD's processors wait at an `lfence` too. `rdtscp` would
+//! replace the first only, and not every x86-64 has it. A read-modify-write is done once its store
+//! is seen by all; a plain store may wait in its buffer, and `mfence` for that would double the
+//! price. On AArch64, `dsb ish` waits for accesses, and an `isb` keeps the reading on its side.
+
+use core::fmt;
+use core::sync::atomic::AtomicU8;
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::Clock;
+
+use crate::{clock, sys, tsc};
+
+/// What [`Platform::counter`](antiphon_platform::Platform::counter) reads here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The CPU's counter.
+    Counter {
+        /// Whether this is a virtual machine, which may be moved.
+        guest: bool,
+    },
+    /// The monotonic clock, in nanoseconds.
+    Monotonic(Why),
+}
+
+/// Why the counters of CPUs are not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// No counter of this kind of processor is known here.
+    Architecture,
+    /// The processor's counter changes its rate.
+    NotInvariant,
+    /// The kernel does not keep its time by it.
+    Distrusted,
+    /// The kernel doesn't say what it keeps its time by.
+    Unknown,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Counter { guest: false } => f.write_str("the counters of the CPUs"),
+            Self::Counter { guest: true } => f.write_str(
+                "the counters of the CPUs of a virtual machine: if it is moved to \
+                             another host, measure again",
+            ),
+            Self::Monotonic(why) => write!(f, "the monotonic clock, because {why}"),
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Architecture => "this kind of processor has no counter that is known here",
+            Self::NotInvariant => "the processor's counter changes its rate (no invariant TSC)",
+            Self::Distrusted => {
+                "the kernel does not trust the CPUs' counters: see current_clocksource in \
+                 /sys/devices/system/clocksource/clocksource0"
+            }
+            Self::Unknown => {
+                "the kernel does not say whether it trusts the CPUs' counters: \
+                 /sys/devices/system/clocksource can't be read"
+            }
+        })
+    }
+}
+
+/// How [`SOURCE`] holds each answer, from 1 on; 0 is not asked yet. Those up to `GUEST` are
+/// counters.
+const ANSWERS: [Source; 6] = [
+    Source::Counter { guest: false },
+    Source::Counter { guest: true },
+    Source::Monotonic(Why::Architecture),
+    Source::Monotonic(Why::NotInvariant),
+    Source::Monotonic(Why::Distrusted),
+    Source::Monotonic(Why::Unknown),
+];
+const GUEST: u8 = 2;
+
+/// Relaxed throughout: all who look find the same.
+static SOURCE: AtomicU8 = AtomicU8::new(0);
+
+/// What the counter is on this machine. The first call of a process reads a file of `/sys`.
+#[must_use]
+pub fn source() -> Source {
+    match SOURCE.load(Relaxed) {
+        0 => find(),
+        answer => ANSWERS[usize::from(answer) - 1],
+    }
+}
+
+/// The counter, read in its place in the program.
+#[inline]
+pub(crate) fn read() -> u64 {
+    match SOURCE.load(Relaxed) {
+        1..=GUEST => tsc::ticks_in_order(),
+        0 => {
+            find();
+            read()
+        }
+        _ => clock_in_order(),
+    }
+}
+
+/// As `counter_after` of the platform.
+pub(crate) fn read_after(value: u64) -> u64 {
+    loop {
+        let now = read();
+        if now > value {
+            return now;
+        }
+        core::hint::spin_loop();
+    }
+}
+
+/// The monotonic clock, between accesses as the counter is.
+#[cold]
+fn clock_in_order() -> u64 {
+    tsc::ticks_in_order();
+    let ns = clock::now(Clock::Monotonic);
+    tsc::ticks_in_order();
+    ns
+}
+
+#[cold]
+#[inline(never)]
+fn find() -> Source {
+    let mut buffer = [0; 64];
+    let path = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let source = judged(&processor(), sys::read_file(path, &mut buffer).map(<[u8]>::trim_ascii));
+    let answer = (1..).zip(ANSWERS).find(|&(_, answer)| answer == source);
+    SOURCE.store(answer.map_or(0, |(number, _)| number), Relaxed);
+    source
+}
+
+/// What the processor says of its counter.
+struct Processor {
+    /// What the kernel calls it, if there is one.
+    name: Option<&'static [u8]>,
+    invariant: bool,
+    guest: bool,
+}
+
+fn judged(processor: &Processor, clock_source: Option<&[u8]>) -> Source {
+    match (processor.name, clock_source) {
+        (None, _) => Source::Monotonic(Why::Architecture),
+        _ if !processor.invariant => Source::Monotonic(Why::NotInvariant),
+        (_, None) => Source::Monotonic(Why::Unknown),
+        (name, used) if name != used => Source::Monotonic(Why::Distrusted),
+        _ => Source::Counter { guest: processor.guest },
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn processor() -> Processor {
+    use core::arch::x86_64::__cpuid;
+
+    let invariant =
+        __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & 1 << 8 != 0;
+    Processor { name: Some(b"tsc"), invariant, guest: __cpuid(1).ecx & 1 << 31 != 0 }
+}
+
+/// Its counter does not tell guests that they are.
+#[cfg(target_arch = "aarch64")]
+fn processor() -> Processor {
+    Processor { name: Some(b"arch_sys_counter"), invariant: true, guest: false }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn processor() -> Processor {
+    Processor { name: None, invariant: false, guest: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOUND: Processor = Processor { name: Some(b"tsc"), invariant: true, guest: false };
+
+    #[test]
+    fn a_counter_is_believed_if_the_processor_and_the_kernel_say_so() {
+        let guest = Processor { guest: true, ..SOUND };
+        assert_eq!(judged(&SOUND, Some(b"tsc")), Source::Counter { guest: false });
+        assert_eq!(judged(&guest, Some(b"tsc")), Source::Counter { guest: true });
+        let slows = Processor { invariant: false, ..SOUND };
+        let none = Processor { name: None, ..SOUND };
+        for (processor, clock_source, why) in [
+            (&guest, Some(&b"kvm-clock"[..]), Why::Distrusted),
+            (&SOUND, Some(b"hpet"), Why::Distrusted),
+            (&SOUND, None, Why::Unknown),
+            (&slows, Some(b"tsc"), Why::NotInvariant),
+            (&none, Some(b"tsc"), Why::Architecture),
+        ] {
+            assert_eq!(judged(processor, clock_source), Source::Monotonic(why));
+            assert!(ANSWERS.contains(&Source::Monotonic(why)));
+        }
+    }
+
+    #[test]
+    fn each_answer_is_told_in_its_own_words() {
+        let mut said = ANSWERS.map(|answer| answer.to_string());
+        said.sort();
+        assert!(said.windows(2).all(|pair| pair[0] != pair[1]), "{said:?}");
+        assert!(said.iter().all(|words| !words.contains("  ")), "{said:?}");
+    }
+
+    #[test]
+    fn it_goes_on_and_is_waited_for() {
+        let first = read();
+        assert!(read_after(first + 1_000) > first + 1_000);
+        assert_eq!(source(), source());
+    }
+}

@@ -1,0 +1,199 @@
+//! Clocks whose counters disagree, and the transactions that are ordered by them.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_check::{Check, U64};
+use antiphon_platform::{Atomic as _, AtomicInteger as _};
+use antiphon_sync::clock::tl2::{self, Abort, Transaction, Word};
+use antiphon_sync::clock::{Apart, Least, Meeting, Order, Ordo, SharedCounter, Stamps};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::Program;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+/// By how many ticks counters are apart. More than a few accesses take, so that it matters.
+const APART: u32 = 8;
+const CLOCK: Ordo<Check> = Ordo::new(APART as u64);
+
+pub fn entries() -> Vec<Entry> {
+    let apart = PLAIN.apart(APART);
+    vec![
+        Entry::new("ordo/measures-1+1", measured(), apart),
+        Entry::new("ordo/orders-1+1", ordered(), apart).reaches(&["uncertain"]),
+        Entry::new("ordo/waits-1+1", waited(), apart),
+        Entry::new("tl2-counter/snapshot-1+1", snapshot(counter), PLAIN).reaches(&["new"]),
+        Entry::new("tl2-counter/skew-1+1", skew(counter), PLAIN).reaches(&["one"]),
+        Entry::new("tl2-counter/adds-2x1", adds(counter), PLAIN).reaches(&["both"]),
+        Entry::new("tl2-ordo/snapshot-1+1", snapshot(ordo), apart),
+        Entry::new("tl2-ordo/skew-1+1", skew(ordo), apart).reaches(&["one"]),
+        Entry::new("tl2-ordo/adds-2x1", adds(ordo), apart),
+    ]
+}
+
+fn counter() -> SharedCounter<Check> {
+    SharedCounter::new()
+}
+
+fn ordo() -> Ordo<Check> {
+    CLOCK
+}
+
+/// CLOCK-1: what two have measured of each other is enough for their stamps.
+fn measured() -> Program {
+    Program::new(2, 2, |scope| {
+        let meeting = scope.share(Meeting::<Check>::new());
+        let ahead = scope.share([U64::ZERO, U64::ZERO]);
+        let note = |ahead: &U64, least: Least| ahead.store(least.ahead.cast_unsigned(), Relaxed);
+        let stamps = scope.share([U64::ZERO, U64::ZERO]);
+        scope.spawn(move || {
+            note(&ahead[0], meeting.lead(1, u64::MAX));
+            stamps[0].store(CLOCK.now(), Release);
+        });
+        scope.spawn(move || {
+            note(&ahead[1], meeting.follow());
+            stamps[0].wait_while(Acquire, |stamp| stamp == 0);
+            stamps[1].store(CLOCK.now(), Relaxed);
+        });
+        scope.finally(move || {
+            let [hub, other] = ahead
+                .each_ref()
+                .map(|ahead| Least { ahead: ahead.load(Relaxed).cast_signed(), step: 0 });
+            let mut apart = Apart::new();
+            apart.add(hub, other);
+            let [first, second] = stamps.each_ref().map(|stamp| stamp.load(Relaxed));
+            let order = Ordo::<Check>::new(apart.ticks()).cmp(first, second);
+            assert_ne!(order, Order::Greater, "{first}, {second}, {apart:?}");
+        });
+    })
+}
+
+/// CLOCK-2: a stamp that was passed on is not greater than those after it.
+fn ordered() -> Program {
+    passed_on(|first| {
+        let order = CLOCK.cmp(first, CLOCK.now());
+        assert_ne!(order, Order::Greater);
+        if order == Order::Uncertain {
+            antiphon_check::probe("uncertain");
+        }
+    })
+}
+
+/// A new time is certainly after the one that it was to follow.
+fn waited() -> Program {
+    passed_on(|first| {
+        let second = CLOCK.new_time(first);
+        assert_eq!(CLOCK.cmp(second, first), Order::Greater);
+        assert_eq!(CLOCK.cmp(first, second), Order::Less);
+    })
+}
+
+/// One takes a stamp and passes it on; the other does this with it.
+fn passed_on(then: impl Fn(u64) + Copy + Send + Sync + 'static) -> Program {
+    Program::new(2, 2, move |scope| {
+        let stamp = scope.share(U64::ZERO);
+        scope.spawn(move || stamp.store(CLOCK.now(), Release));
+        scope.spawn(move || then(stamp.wait_while(Acquire, |stamp| stamp == 0)));
+    })
+}
+
+type Transfer<'a, S> = Transaction<'a, Check, S, 2>;
+type Attempt<'a, R> = Result<R, Abort<'a, Check>>;
+
+/// Two words, and how often somebody has committed.
+struct Site<S> {
+    stamps: S,
+    words: [Word<Check>; 2],
+    committed: U64,
+}
+
+impl<S: Stamps> Site<S> {
+    /// Runs `body` once; says whether it has committed, and with what.
+    fn tries<'a, R>(
+        &'a self,
+        mut body: impl FnMut(&mut Transfer<'a, S>) -> Attempt<'a, R>,
+    ) -> Option<R> {
+        let begun = self.stamps.now();
+        let done = tl2::attempt(&self.stamps, begun, &mut body).ok()?;
+        self.committed.fetch_add(1, Relaxed);
+        Some(done)
+    }
+
+    fn values(&self) -> [u64; 2] {
+        self.words.each_ref().map(Word::get)
+    }
+}
+
+/// Threads that do these to a site, and what must be afterwards of its values and of how many have
+/// committed.
+fn site<S: Stamps + Send + Sync + 'static>(
+    stamps: fn() -> S,
+    threads: [fn(&Site<S>); 2],
+    sound: fn([u64; 2], u64),
+) -> Program {
+    Program::new(2, 2, move |scope| {
+        let words = [const { Word::new() }; 2];
+        let site = scope.share(Site { stamps: stamps(), words, committed: U64::ZERO });
+        for thread in threads {
+            scope.spawn(move || thread(site));
+        }
+        scope.finally(move || sound(site.values(), site.committed.load(Relaxed)));
+    })
+}
+
+/// TL2-1: a reader sees both writes of another, or none.
+fn snapshot<S: Stamps + Send + Sync + 'static>(stamps: fn() -> S) -> Program {
+    let writes = |site: &Site<S>| {
+        let done = site.tries(|transfer| {
+            site.words.iter().for_each(|word| transfer.write(word, 1));
+            Ok(())
+        });
+        assert!(done.is_some(), "it has read nothing, and nobody else locks");
+    };
+    let reads = |site: &Site<S>| {
+        let seen = site
+            .tries(|transfer| Ok([transfer.read(&site.words[0])?, transfer.read(&site.words[1])?]));
+        match seen {
+            Some([0, 0]) | None => {}
+            Some([1, 1]) => antiphon_check::probe("new"),
+            Some(seen) => panic!("{seen:?} was never there"),
+        }
+    };
+    site(stamps, [writes, reads], |values, _| assert_eq!(values, [1, 1]))
+}
+
+/// TL2-2: each writes one word if the other is 0. After each other, only one of them would.
+fn skew<S: Stamps + Send + Sync + 'static>(stamps: fn() -> S) -> Program {
+    fn takes<S: Stamps>(site: &Site<S>, mine: usize) {
+        site.tries(|transfer| {
+            if transfer.read(&site.words[1 - mine])? == 0 {
+                transfer.write(&site.words[mine], 1);
+            }
+            Ok(())
+        });
+    }
+    let threads: [fn(&Site<S>); 2] = [|site| takes(site, 0), |site| takes(site, 1)];
+    site(stamps, threads, |values, _| {
+        assert_ne!(values, [1, 1]);
+        if values != [0, 0] {
+            antiphon_check::probe("one");
+        }
+    })
+}
+
+/// TL2-2: nothing that was added is lost.
+fn adds<S: Stamps + Send + Sync + 'static>(stamps: fn() -> S) -> Program {
+    let adds = |site: &Site<S>| {
+        site.tries(|transfer| {
+            let before = transfer.read(&site.words[0])?;
+            transfer.write(&site.words[0], before + 1);
+            Ok(())
+        });
+    };
+    site(stamps, [adds, adds], |[sum, _], committed| {
+        assert_eq!(sum, committed);
+        if committed == 2 {
+            antiphon_check::probe("both");
+        }
+    })
+}

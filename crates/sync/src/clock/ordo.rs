@@ -1,0 +1,72 @@
+//! Stamps of CPUs' counters, and what is certain of their order.
+
+use core::marker::PhantomData;
+
+use antiphon_platform::Platform;
+
+/// What is known of the order of two stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Order {
+    /// The first was taken before the second.
+    Less,
+    /// The first was taken after the second.
+    Greater,
+    /// They were taken so soon after each other, or at the same time, that nobody can tell.
+    Uncertain,
+}
+
+/// A clock for threads on all CPUs that were [measured](super::Meeting). A stamp is what the
+/// counter under the caller says; taking one touches no memory that anybody writes to.
+#[derive(Debug)]
+pub struct Ordo<P> {
+    apart: u64,
+    machine: PhantomData<fn() -> P>,
+}
+
+impl<P: Platform> Ordo<P> {
+    /// A clock on a machine whose counters differ by `apart` ticks at most
+    /// ([`Apart::ticks`](super::Apart::ticks)): with less than that, orders come out wrong.
+    #[must_use]
+    pub const fn new(apart: u64) -> Self {
+        Self { apart, machine: PhantomData }
+    }
+
+    /// Stamps that are apart by no more than so many ticks have no certain order.
+    #[must_use]
+    pub const fn uncertainty(&self) -> u64 {
+        self.apart
+    }
+
+    /// A stamp of this moment.
+    #[must_use]
+    #[inline]
+    pub fn now(&self) -> u64 {
+        P::counter()
+    }
+
+    /// CLOCK-2: which of two stamps was taken first, if that is certain.
+    #[inline]
+    pub fn cmp(&self, one: u64, other: u64) -> Order {
+        match () {
+            () if one > other.saturating_add(self.apart) => Order::Greater,
+            () if other > one.saturating_add(self.apart) => Order::Less,
+            () => Order::Uncertain,
+        }
+    }
+
+    /// A stamp that is certainly after `stamp`. Spins for as long as stamps are uncertain, at most,
+    /// if that one was taken before.
+    #[must_use]
+    pub fn new_time(&self, stamp: u64) -> u64 {
+        P::counter_after(stamp.saturating_add(self.apart))
+    }
+}
+
+impl<P> Clone for Ordo<P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Ordo<P> {}

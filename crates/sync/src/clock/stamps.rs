@@ -1,0 +1,87 @@
+//! Where a protocol takes the times of its commits from.
+//!
+//! | rule | says |
+//! |---|---|
+//! | STAMP-1 | if a commit precedes a reader, that sees the read-modify-writes from before it |
+//! | STAMP-2 | a commit that took its stamp after the reader did not precede it |
+//!
+//! That is all which an optimistic protocol needs: no order between two commits that nobody has
+//! read, and no stamp that is nobody else's.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire};
+
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
+
+use super::{Order, Ordo};
+
+/// Allocates stamps.
+pub trait Stamps {
+    /// When a reader begins.
+    fn now(&self) -> u64;
+
+    /// When a commit takes effect; for who has locked what it is going to write.
+    fn next(&self) -> u64;
+
+    /// A reader's stamp that the commit at `stamp`, of which the caller has seen something,
+    /// certainly precedes. May spin until there is one.
+    fn after(&self, stamp: u64) -> u64;
+
+    /// Whether the commit at `commit` certainly took its stamp before the reader at `reader`.
+    fn precedes(&self, commit: u64, reader: u64) -> bool;
+}
+
+/// One counter for all: exact, and a line that each commit takes away from all others. All bits
+/// zero is a counter that nobody has used.
+#[repr(C, align(128))]
+pub struct SharedCounter<P: Platform> {
+    count: P::U64,
+}
+
+impl<P: Platform> SharedCounter<P> {
+    /// A counter that nobody has used.
+    #[allow(clippy::new_without_default)]
+    pub const fn new() -> Self {
+        Self { count: P::U64::ZERO }
+    }
+}
+
+impl<P: Platform> Stamps for SharedCounter<P> {
+    fn now(&self) -> u64 {
+        // Acquire: pairs with the release in `next`. STAMP-1.
+        self.count.load(Acquire)
+    }
+
+    fn next(&self) -> u64 {
+        // Release: pairs with the acquire in `now`, and acquire with the release of other commits:
+        // one that comes later sees what those had locked.
+        self.count.fetch_add(1, AcqRel) + 1
+    }
+
+    fn after(&self, _stamp: u64) -> u64 {
+        self.now()
+    }
+
+    fn precedes(&self, commit: u64, reader: u64) -> bool {
+        commit <= reader
+    }
+}
+
+/// Both rules are CLOCK-2 and the order that counters are read in. A commit does not wait; who
+/// reads what was just committed does, for as long as stamps are uncertain.
+impl<P: Platform> Stamps for Ordo<P> {
+    fn now(&self) -> u64 {
+        Ordo::now(self)
+    }
+
+    fn next(&self) -> u64 {
+        Ordo::now(self)
+    }
+
+    fn after(&self, stamp: u64) -> u64 {
+        self.new_time(stamp)
+    }
+
+    fn precedes(&self, commit: u64, reader: u64) -> bool {
+        self.cmp(commit, reader) == Order::Less
+    }
+}
