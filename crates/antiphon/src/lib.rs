@@ -187,5 +187,6 @@ pub mod generic {
     pub use antiphon_sync::lock::{GroupReaders, GroupWriters};
     pub use antiphon_sync::lock::{MAX_READERS, Recursive, Refused, RwForm, ShflRwLock};
     pub use antiphon_sync::policy;
-    pub use antiphon_sync::wait::{Barrier, Condvar, CrowdForm, Once, Semaphore};
+    pub use antiphon_sync::wait::{Barrier, Condvar, CrowdForm, Once, Semaphore, Unpolled};
+    pub use antiphon_sync::wait::{Event, EventCount, Key, Latch};
 }

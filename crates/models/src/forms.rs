@@ -35,6 +35,7 @@ impl<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32> CrowdForm
     for Small<SPIN, BACKSTOP_NS, PATIENCE_NS>
 {
     const ALONE: u32 = 1;
+    const EVENT_SPIN: Budget = Budget::ns(SPIN);
 }
 
 const FOR_EVER: u32 = u32::MAX;

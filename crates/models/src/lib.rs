@@ -41,10 +41,13 @@ mod cst_rw;
 mod defects;
 mod delegation;
 mod entry;
+mod event_counts;
+mod events;
 mod forms;
 mod in_line;
 mod inherited;
 mod inside;
+mod latches;
 mod linear;
 mod linear_waits;
 mod moved;
@@ -87,6 +90,9 @@ pub fn all() -> Vec<Entry> {
         semaphore::entries(),
         barrier::entries(),
         once::entries(),
+        events::entries(),
+        latches::entries(),
+        event_counts::entries(),
         shared::entries(),
         shared_barrier::entries(),
         shared_rw::entries(),

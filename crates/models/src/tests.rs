@@ -123,6 +123,28 @@ macro_rules! tests {
             servers_come_and_go: ["rcl/lends-", "rcl/stops-", "rcl/lets-go-", "rcl/succeeds-"],
         }
     };
+    (model_events: $then:ident) => {
+        $then! {
+            model_events:
+            a_set_has_one_taker: ["event/excludes-", "event/signals-", "event/coalesces-"],
+            a_waiter_that_gives_up_takes_no_set_with_it: ["event/gives-up-"],
+            a_try_is_honest: ["event/tries-"],
+            near_waiters_are_preferred_and_none_is_lost: ["event/sorts-"],
+            may_be_destroyed_once_all_are_back: ["event/destroyed-", "latch/destroyed-"],
+            survive_an_exhausted_arena: [
+                "event/exhausted-",
+                "latch/exhausted-",
+                "event-count/exhausted-",
+            ],
+            work_in_the_child_of_a_fork: ["event/inherited-", "latch/inherited-"],
+            a_latch_opens_when_all_is_done: ["latch/opens-"],
+            who_gives_up_leaves_a_latch_to_others: ["latch/gives-up-"],
+            a_notification_reaches_who_looks_for_nothing: ["event-count/notifies-"],
+            who_cancels_passes_its_notification_on: ["event-count/cancelled-"],
+            who_gives_up_takes_no_notification_with_it: ["event-count/gives-up-"],
+            work_as_shipped: ["event/shipped-", "latch/shipped-", "event-count/shipped-"],
+        }
+    };
     (model_mutex: $then:ident) => {
         $then! {
             model_mutex:
@@ -298,6 +320,7 @@ pub const TESTS: [&[Test]; 17] = [
     tests!(model_cst: table),
     tests!(model_defects: table),
     tests!(model_delegation: table),
+    tests!(model_events: table),
     tests!(model_mutex: table),
     tests!(model_numa: table),
     tests!(model_once: table),

@@ -4,8 +4,29 @@ use antiphon_platform::{Clock, Deadline, Platform, Waiter};
 
 /// Sleeps for `ns` nanoseconds, more or less.
 pub(crate) fn nap<P: Platform>(ns: u64) {
+    nap_until::<P>(after::<P>(ns));
+}
+
+/// Sleeps until `deadline`, more or less.
+pub(crate) fn nap_until<P: Platform>(deadline: Deadline) {
     // How it ended is of no matter: nobody knows this node.
-    let _ = P::park(&Waiter::<P>::NEW, Some(after::<P>(ns)));
+    let _ = P::park(&Waiter::<P>::NEW, Some(deadline));
+}
+
+/// Looks every `ns` nanoseconds, more or less, until `done` is true or the deadline has passed;
+/// says whether it is true.
+pub(crate) fn until_true<P: Platform>(
+    deadline: Option<Deadline>,
+    ns: u64,
+    done: impl Fn() -> bool,
+) -> bool {
+    while !done() {
+        if passed::<P>(deadline) {
+            return false;
+        }
+        nap_until::<P>(earlier::<P>(deadline, ns));
+    }
+    true
 }
 
 /// Whether there is a deadline and it has passed.
@@ -21,6 +42,7 @@ pub(crate) fn earlier<P: Platform>(deadline: Option<Deadline>, ns: u64) -> Deadl
     }
 }
 
-fn after<P: Platform>(ns: u64) -> Deadline {
+/// That many nanoseconds from now.
+pub(crate) fn after<P: Platform>(ns: u64) -> Deadline {
     Deadline { clock: Clock::Monotonic, ns: P::now(Clock::Monotonic).saturating_add(ns) }
 }

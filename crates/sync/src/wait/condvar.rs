@@ -1,10 +1,4 @@
-//! The condition variable: a list of waiters, in the order in which they came.
-//!
-//! | byte | field | meaning |
-//! |---|---|---|
-//! | 0–7 | `list` | the lock of the two words behind it |
-//! | 8–11 | `first` | name of the waiter to be notified next, 0 if nobody waits |
-//! | 12–15 | `last` | name of the waiter that came last |
+//! The condition variable: a list of waiters, in the order in which they came (`list.rs`).
 //!
 //! A wait is three steps, so that a C function can sleep in the middle and be cancelled there:
 //!
@@ -29,38 +23,19 @@
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
-use antiphon_platform::{Atomic, Budget, Deadline, Parked, Platform, Waiter, WaiterId, WaiterRef};
+use antiphon_platform::{Atomic, Deadline, Parked, Platform, Waiter, WaiterId, WaiterRef};
 
+use super::list::{List, named};
 use crate::lock::shfl::moved::{self, Chain, Look};
 use crate::lock::shfl::status::{LISTED, NOTIFIED};
-use crate::lock::{Form, Moved, ShflMutex, Standard};
+use crate::lock::{Form, Moved, ShflMutex};
 use crate::policy::Policy;
-use crate::{arena, nap, policy};
+use crate::{arena, nap};
 
 /// A condition variable, 16 bytes, all zero when nobody waits. It doesn't know a mutex: any kind
 /// will do, one at a time.
-#[repr(C)]
-pub struct Condvar<P: Platform> {
-    list: ShflMutex<P, policy::None, Brief>,
-    first: P::U32,
-    last: P::U32,
-}
-
-/// The form of the list's lock: as the standard one, but patient without end. It is held for a few
-/// instructions, so whoever overtakes a waiter is gone before fairness could be had.
-struct Brief;
-
-impl Form for Brief {
-    const HEAD_SLEEPS: bool = Standard::HEAD_SLEEPS;
-    const GROUP: u32 = Standard::GROUP;
-    const PATIENCE_NS: u32 = u32::MAX;
-    const LOOK: u32 = u32::MAX;
-    const SPIN: Budget = Standard::SPIN;
-    const QUEUE_SPIN: Budget = Standard::QUEUE_SPIN;
-    const HEAD_SPIN: Budget = Standard::HEAD_SPIN;
-    const LINGER: Budget = Standard::LINGER;
-    const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
-}
+#[repr(transparent)]
+pub struct Condvar<P: Platform>(List<P>);
 
 /// A wait that was begun by [`Condvar::prepare`] and must be ended by [`Condvar::finish`].
 #[must_use]
@@ -81,7 +56,7 @@ pub enum End {
 
 impl<P: Platform> Condvar<P> {
     /// A condition variable that nobody waits for.
-    pub const NEW: Self = Self { list: ShflMutex::NEW, first: P::U32::ZERO, last: P::U32::ZERO };
+    pub const NEW: Self = Self(List::NEW);
 
     /// Waits until notified, or `deadline`, or (seldom) for no reason. `unlock` and `lock` are the
     /// caller's mutex, which is held before and after. Returns whether it was notified before the
@@ -171,20 +146,11 @@ impl<P: Platform> Condvar<P> {
             return Entry(0, PhantomData);
         };
         // Relaxed: published by the list's lock.
-        node.next.store(0, Relaxed);
         node.status.store(LISTED, Relaxed);
         node.queue.store(0, Relaxed);
         invite(id.bits());
-        self.with_list(|| {
-            let last = self.last.load(Relaxed);
-            node.resume.store(last, Relaxed);
-            self.last.store(id.bits(), Relaxed);
-            match Self::node(last) {
-                Some(last) => last.next.store(id.bits(), Relaxed),
-                // Relaxed: a notifier that must see it has had the mutex after us.
-                None => self.first.store(id.bits(), Relaxed),
-            }
-        });
+        // A notifier that must see it has had the mutex after us.
+        self.0.with(|list| list.push(id, node));
         Entry(id.bits(), PhantomData)
     }
 
@@ -203,15 +169,15 @@ impl<P: Platform> Condvar<P> {
     ///
     /// It is this condition variable that has prepared the wait.
     pub unsafe fn finish(&self, entry: Entry<P>) -> End {
-        let Some((id, node)) = WaiterId::from_bits(entry.0).zip(Self::node(entry.0)) else {
+        let Some((id, node)) = named::<P>(entry.0) else {
             return End::Notified;
         };
         let mut look = moved::look(id, node);
         if let Look::Listed = look {
-            look = self.with_list(|| {
+            look = self.0.with(|list| {
                 let look = moved::look(id, node);
                 if let Look::Listed = look {
-                    self.unlink(node);
+                    list.remove(id, node);
                 }
                 look
             });
@@ -227,15 +193,14 @@ impl<P: Platform> Condvar<P> {
 
     /// Notifies the waiter that has waited longest, if any. Returns whether there was one.
     pub fn notify_one(&self) -> bool {
-        // Relaxed: see `prepare`.
-        if self.first.load(Relaxed) == 0 {
+        // It orders nothing: see `enlist`.
+        if self.0.seems_empty() {
             return false;
         }
-        let target = self.with_list(|| {
-            let first = self.first.load(Relaxed);
-            let node = Self::node(first)?;
-            self.unlink(node);
-            Self::notify(first, node)
+        let target = self.0.with(|list| {
+            let (id, node) = list.first()?;
+            list.remove(id, node);
+            Self::notify(id, node)
         });
         target.inspect(|&target| P::unpark(target)).is_some()
     }
@@ -243,22 +208,20 @@ impl<P: Platform> Condvar<P> {
     /// Notifies all that wait now. Returns how many of them will not touch the condition variable
     /// any more, though they have not returned: they were moved in their sleep (CV-4).
     pub fn notify_all(&self) -> u32 {
-        // Relaxed: see `prepare`.
-        if self.first.load(Relaxed) == 0 {
+        // It orders nothing: see `enlist`.
+        if self.0.seems_empty() {
             return 0;
         }
-        self.with_list(|| {
+        self.0.with(|list| {
             let mut chain = Chain::<P>::NEW;
-            let mut at = self.first.load(Relaxed);
             // One alone makes no herd, and may find the mutex free.
-            let alone = at == self.last.load(Relaxed);
-            self.first.store(0, Relaxed);
-            self.last.store(0, Relaxed);
-            while let Some(node) = Self::node(at) {
+            let alone = list.is_short();
+            let mut at = list.empty();
+            while let Some((id, node)) = named::<P>(at) {
                 // Before the waiter may go on and give its node back.
                 let next = node.next.load(Relaxed);
                 if (alone || !chain.push(at))
-                    && let Some(target) = Self::notify(at, node)
+                    && let Some(target) = Self::notify(id, node)
                 {
                     P::unpark(target);
                 }
@@ -272,39 +235,15 @@ impl<P: Platform> Condvar<P> {
 
     /// Whether anybody is on the list; may be stale at once.
     pub fn has_waiters(&self) -> bool {
-        self.first.load(Relaxed) != 0
+        !self.0.seems_empty()
     }
 
     /// Marks a node that is off the list; its waiter may be gone as soon as that is seen.
-    fn notify(bits: u32, node: &Waiter<P>) -> Option<WaiterRef> {
-        let target = arena::<P>().reference(WaiterId::from_bits(bits)?.index());
+    fn notify(id: WaiterId, node: &Waiter<P>) -> Option<WaiterRef> {
+        let target = arena::<P>().reference(id.index());
         // Release: pairs with the acquire in `look`.
         node.status.store(NOTIFIED, Release);
         target
-    }
-
-    fn unlink(&self, node: &Waiter<P>) {
-        let (before, behind) = (node.resume.load(Relaxed), node.next.load(Relaxed));
-        match Self::node(before) {
-            Some(node) => node.next.store(behind, Relaxed),
-            None => self.first.store(behind, Relaxed),
-        }
-        match Self::node(behind) {
-            Some(node) => node.resume.store(before, Relaxed),
-            None => self.last.store(before, Relaxed),
-        }
-    }
-
-    fn node(bits: u32) -> Option<&'static Waiter<P>> {
-        arena::<P>().resolve(WaiterId::from_bits(bits)?)
-    }
-
-    fn with_list<R>(&self, f: impl FnOnce() -> R) -> R {
-        self.list.lock();
-        let result = f();
-        // SAFETY: locked above.
-        unsafe { self.list.unlock() };
-        result
     }
 }
 
@@ -333,8 +272,7 @@ impl<P: Platform> Entry<P> {
     ///
     /// The entry, to be finished.
     pub fn moved(self) -> Result<Moved, Self> {
-        match WaiterId::from_bits(self.0).zip(self.listed()).map(|(id, node)| moved::look(id, node))
-        {
+        match named::<P>(self.0).map(|(id, node)| moved::look(id, node)) {
             Some(Look::Moved(moved)) => Ok(moved),
             _ => Err(self),
         }
@@ -355,6 +293,6 @@ impl<P: Platform> Entry<P> {
     }
 
     fn listed(&self) -> Option<&'static Waiter<P>> {
-        Condvar::<P>::node(self.0)
+        named(self.0).map(|(_, node)| node)
     }
 }

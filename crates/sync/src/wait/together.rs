@@ -23,18 +23,41 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, Budget, Hint, Platform, Waiter, WaiterId};
+use antiphon_platform::{Atomic, Budget, Deadline, Hint, Parked, Platform, Waiter, WaiterId};
 
+use super::spin;
 use crate::arena;
 use crate::lock::{Form, Standard};
+use crate::nap;
 
 /// Numbers of what waits together (those of a lock's form, which mean the same).
 pub trait CrowdForm: Form {
     /// Up to so many sleepers are all woken by who lets them go.
     const ALONE: u32 = 8;
+    /// How long who waits for an event spins, where CPUs suffice, before it sleeps: about what a
+    /// sleep and a wake cost, so that it never spends more than twice the least.
+    const EVENT_SPIN: Budget = Budget::ns(20_000);
 }
 
 impl CrowdForm for Standard {}
+
+/// Nobody polls: who has to wait sleeps at once. Costs a wake each time, and no CPU.
+pub struct Unpolled;
+
+impl Form for Unpolled {
+    const HEAD_SLEEPS: bool = Standard::HEAD_SLEEPS;
+    const GROUP: u32 = Standard::GROUP;
+    const PATIENCE_NS: u32 = Standard::PATIENCE_NS;
+    const LOOK: u32 = Standard::LOOK;
+    const SPIN: Budget = Budget::NONE;
+    const QUEUE_SPIN: Budget = Budget::NONE;
+    const HEAD_SPIN: Budget = Budget::NONE;
+    const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
+}
+
+impl CrowdForm for Unpolled {
+    const EVENT_SPIN: Budget = Budget::NONE;
+}
 
 /// Waits to be let go. A word of 0 is that of a node which was wiped, in the child of a fork.
 const WAITING: u32 = 1;
@@ -42,10 +65,13 @@ const PARKED: u32 = 2;
 /// Has been let go, and told a word of the primitive's: `GONE + word`.
 const GONE: u32 = 4;
 
+/// How long a waiter that was refused to leave sleeps before it asks again.
+const ON_THE_WAY_NS: u64 = 200_000;
+
 /// The caller's node, for one wait.
 pub(super) struct Member<P: Platform> {
     id: WaiterId,
-    node: &'static Waiter<P>,
+    pub(super) node: &'static Waiter<P>,
     generation: u32,
 }
 
@@ -72,6 +98,11 @@ impl<P: Platform> Member<P> {
         node.status.store(WAITING, Relaxed);
         node.batch.store(0, Relaxed);
         Some(Self { id, node, generation })
+    }
+
+    /// The node's name.
+    pub(super) fn id(&self) -> WaiterId {
+        self.id
     }
 
     /// The node's index, which is the name of a list that begins with it.
@@ -114,7 +145,14 @@ impl<P: Platform> Member<P> {
     /// Waits, spinning and then asleep, until the caller is let go; then lets go who was left to
     /// it.
     pub(super) fn wait<F: CrowdForm>(self) -> Told<u32> {
-        let status = self.sleep::<F>();
+        let _ = self.outlast::<F>(None);
+        self.end()
+    }
+
+    /// Ends a wait that is over. Lets go who was left to the caller.
+    pub(super) fn end(self) -> Told<u32> {
+        // Relaxed: whoever saw that it is over has acquired it.
+        let status = self.node.status.load(Relaxed);
         if status < GONE || self.is_lost() {
             return Told::Lost;
         }
@@ -125,29 +163,63 @@ impl<P: Platform> Member<P> {
         Told::Gone(status - GONE)
     }
 
-    /// Returns the status of a waiter that has to wait no more.
-    fn sleep<F: CrowdForm>(&self) -> u32 {
+    /// Waits, spinning and then asleep, until the wait is over or `deadline` has passed; says
+    /// whether it is over. If not, the node is on its list still, as far as the caller can see.
+    pub(super) fn outlast<F: CrowdForm>(&self, deadline: Option<Deadline>) -> bool {
         let status = &self.node.status;
         let budget = if P::crowded() { Budget::NONE } else { F::QUEUE_SPIN };
         P::hint(Hint::SpinBegin);
         // Acquire, here and below: what was done before we were let go; pairs with `let_go`.
-        let spun = status.spin_while(Acquire, budget, |status| status == WAITING);
+        let spun = status.spin_while(Acquire, budget, Self::waits);
         P::hint(Hint::SpinEnd);
-        if let Ok(gone) = spun {
-            return gone;
+        if spun.is_ok() {
+            return true;
         }
         // Relaxed where it succeeds: who finds us asleep looks at nothing that we have written.
-        if let Err(gone) = status.compare_exchange(WAITING, PARKED, Relaxed, Acquire) {
-            return gone;
+        if let Err(now) = status.compare_exchange(WAITING, PARKED, Relaxed, Acquire)
+            && !Self::waits(now)
+        {
+            return true;
         }
         loop {
-            // Whatever has ended the sleep: the status says whether it is over.
-            let _ = P::park(self.node, None);
+            // Whatever has ended the sleep: the status says whether the wait is over.
+            let parked = P::park(self.node, deadline);
             let now = status.load(Acquire);
             if now != PARKED || self.is_lost() {
-                return now;
+                return true;
+            }
+            if parked == Parked::TimedOut {
+                return false;
             }
         }
+    }
+
+    /// As [`outlast`](Self::outlast); but when the deadline has passed it asks `leave` to take the
+    /// caller off its list, and if that refuses, since whoever lets it go is on the way, waits on.
+    pub(super) fn outlast_unless<F: CrowdForm>(
+        &self,
+        deadline: Option<Deadline>,
+        leave: impl Fn() -> bool,
+    ) -> bool {
+        let mut until = deadline;
+        while !self.outlast::<F>(until) {
+            if leave() {
+                return false;
+            }
+            until = Some(nap::after::<P>(ON_THE_WAY_NS));
+        }
+        true
+    }
+
+    /// Spins as long as is worth it for who is to be let go soon; it is to
+    /// [outlast](Self::outlast) its wait after that.
+    pub(super) fn spin<F: CrowdForm>(&self, deadline: Option<Deadline>) {
+        // Whatever comes of it.
+        let _ = spin::spin::<P, F, _>(&self.node.status, deadline, Self::waits);
+    }
+
+    fn waits(status: u32) -> bool {
+        matches!(status, WAITING | PARKED)
     }
 }
 
@@ -196,7 +268,7 @@ fn wake_in_turn<P: Platform>(first: u32, count: u32, gone: u32) {
     for _ in 0..count {
         let Some(node) = node::<P>(at) else { return };
         // Both before it is let go: the node may be another's after that.
-        let sleeper = arena::<P>().reference(at);
+        let sleeper = index(at).and_then(|index| arena::<P>().reference(index));
         at = node.next.load(Relaxed);
         // Release: as in `let_spinners_go`.
         node.status.store(gone, Release);
@@ -207,10 +279,15 @@ fn wake_in_turn<P: Platform>(first: u32, count: u32, gone: u32) {
 }
 
 /// The node of a list's name; `None` behind the last, and for what another process has left.
-fn node<P: Platform>(index: u32) -> Option<&'static Waiter<P>> {
-    arena::<P>().resolve_index(index)
+fn node<P: Platform>(name: u32) -> Option<&'static Waiter<P>> {
+    arena::<P>().resolve_index(index(name)?)
 }
 
-fn node_behind<P: Platform>(index: u32) -> u32 {
-    node::<P>(index).map_or(0, |node| node.next.load(Relaxed))
+/// The index in a name, which has an epoch or, in a narrow word, none.
+fn index(name: u32) -> Option<u32> {
+    WaiterId::from_bits(name).map(WaiterId::index)
+}
+
+fn node_behind<P: Platform>(name: u32) -> u32 {
+    node::<P>(name).map_or(0, |node| node.next.load(Relaxed))
 }

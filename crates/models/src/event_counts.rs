@@ -1,0 +1,132 @@
+//! The event count: no notification is lost between a look and a wait, or with who does not want
+//! it any more.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, Data};
+use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
+use antiphon_sync::lock::Standard;
+use antiphon_sync::policy::None;
+use antiphon_sync::wait::{self, CrowdForm};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::forms::{Sleepy, Spinning};
+use crate::program::{Program, soon};
+
+type EventCount<F> = wait::EventCount<Check, None, F>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
+
+pub fn entries() -> Vec<Entry> {
+    let timed = PLAIN.timeouts(1);
+    let gave_up = &["gave up"];
+    let passed_on = &["cancelled"];
+    vec![
+        Entry::new("event-count/notifies-1+1", notifying::<Sleepy>(1, 1), PLAIN.spurious(1)),
+        Entry::new("event-count/notifies-2+1", notifying::<Sleepy>(2, 1), PLAIN).by_lot(5_000),
+        Entry::new("event-count/notifies-all-2+1", notifying::<Sleepy>(2, 2), PLAIN).by_lot(5_000),
+        Entry::new("event-count/notifies-all-5+1", notifying::<Sleepy>(5, 5), PLAIN.spurious(1))
+            .by_lot(1_000),
+        Entry::new("event-count/notifies-any-platform-1+1", notifying::<Spinning>(1, 1), ANY),
+        Entry::new("event-count/notifies-any-platform-3+1", notifying::<Spinning>(3, 1), ANY)
+            .by_lot(2_000),
+        Entry::new("event-count/cancelled-1+1+1", cancelling(), PLAIN)
+            .by_lot(5_000)
+            .reaches(passed_on),
+        Entry::new("event-count/gives-up-1+1+1", giving_up(), timed).by_lot(5_000).reaches(gave_up),
+        Entry::new("event-count/exhausted-2+1", notifying::<Sleepy>(2, 1), PLAIN.nodes(0)),
+        Entry::new("event-count/exhausted-but-one-2+1", notifying::<Sleepy>(2, 1), PLAIN.nodes(1)),
+        Entry::new("event-count/shipped-1+1", notifying::<Standard>(1, 1), ANY),
+        Entry::new("event-count/shipped-3+1", notifying::<Standard>(3, 1), ANY.timeouts(1))
+            .by_lot(1_500),
+    ]
+}
+
+/// How many items there are; orders nothing, as the event count has to do without.
+struct Shelf<F: CrowdForm> {
+    items: <Check as Platform>::U32,
+    filled: EventCount<F>,
+}
+
+impl<F: CrowdForm> Shelf<F> {
+    fn new() -> Self {
+        Self { items: <Check as Platform>::U32::ZERO, filled: EventCount::NEW }
+    }
+
+    fn put(&self, items: u32) {
+        self.items.fetch_add(items, Relaxed);
+        self.filled.notify(items);
+    }
+
+    fn try_take(&self) -> bool {
+        let mut seen = self.items.load(Relaxed);
+        while seen != 0 {
+            match self.items.compare_exchange(seen, seen - 1, Relaxed, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// Waits for an item and takes it; `false` if `deadline` came first.
+    fn take(&self, deadline: Option<Deadline>) -> bool {
+        let mut in_time = true;
+        while in_time {
+            let key = self.filled.prepare();
+            if self.try_take() {
+                key.cancel();
+                return true;
+            }
+            in_time = key.wait(deadline);
+        }
+        self.try_take()
+    }
+}
+
+/// Each item reaches a taker.
+fn notifying<F: CrowdForm>(takers: u32, step: u32) -> Program {
+    Program::new(takers + 1, takers + takers / step, move |scope| {
+        let shelf = scope.share(Shelf::<F>::new());
+        for _ in 0..takers {
+            scope.spawn(move || assert!(shelf.take(Option::None)));
+        }
+        scope.spawn(move || (0..takers / step).for_each(|_| shelf.put(step)));
+    })
+}
+
+/// EC-3: one prepares, and then does not want it. Has to reach `cancelled`.
+fn cancelling() -> Program {
+    Program::new(3, 3, |scope| {
+        let shelf = scope.share(Shelf::<Sleepy>::new());
+        scope.spawn(move || assert!(shelf.take(Option::None)));
+        scope.spawn(move || {
+            shelf.filled.prepare().cancel();
+            antiphon_check::probe("cancelled");
+        });
+        scope.spawn(move || shelf.put(1));
+    })
+}
+
+/// Of two that wait, one may give up; it gives back what it had. Has to reach `gave up`.
+fn giving_up() -> Program {
+    Program::new(3, 3, |scope| {
+        let shelf = scope.share(Shelf::<Sleepy>::new());
+        let seen = scope.share(Data::new(0));
+        scope.spawn(move || {
+            assert!(shelf.take(Option::None));
+            seen.set(1);
+        });
+        scope.spawn(move || {
+            if shelf.take(Some(soon())) {
+                shelf.put(1);
+            } else {
+                antiphon_check::probe("gave up");
+            }
+        });
+        scope.spawn(move || shelf.put(1));
+        scope.finally(move || assert_eq!(seen.get(), 1));
+    })
+}

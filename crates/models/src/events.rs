@@ -1,0 +1,300 @@
+//! The event: each set has one taker, none is lost, and it may go when all are back.
+
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+
+use antiphon_check::{Check, Data, Scope};
+use antiphon_platform::{Atomic, AtomicInteger, Platform, WaiterId};
+use antiphon_sync::lock::Standard;
+use antiphon_sync::policy::{Distance, None};
+use antiphon_sync::wait::{self, CrowdForm};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::forms::{Sleepy, Spinning};
+use crate::program::{Program, soon};
+
+type Event<F = Sleepy, Q = None> = wait::Event<Check, Q, F>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
+
+pub fn entries() -> Vec<Entry> {
+    [exclusive(), signalled(), impatient(), sorted(), hardened()].into_iter().flatten().collect()
+}
+
+/// A set as the right to touch something.
+fn exclusive() -> Vec<Entry> {
+    vec![
+        Entry::new("event/excludes-2x1", excluding::<Sleepy>(2, 1), PLAIN),
+        Entry::new("event/excludes-2x2", excluding::<Sleepy>(2, 2), PLAIN),
+        Entry::new("event/excludes-3x1", excluding::<Sleepy>(3, 1), PLAIN).by_lot(8_000),
+        Entry::new("event/excludes-4x2", excluding::<Sleepy>(4, 2), PLAIN.spurious(1))
+            .by_lot(3_000),
+        Entry::new("event/excludes-any-platform-2x1", excluding::<Spinning>(2, 1), ANY),
+        Entry::new("event/excludes-any-platform-3x2", excluding::<Spinning>(3, 2), ANY)
+            .by_lot(5_000),
+    ]
+}
+
+fn signalled() -> Vec<Entry> {
+    let both = &["one for both", "one each"];
+    vec![
+        Entry::new("event/signals-1+1", signalling(1), PLAIN.spurious(1)),
+        Entry::new("event/signals-2+1", signalling(2), PLAIN),
+        Entry::new("event/signals-3+1", signalling(3), PLAIN).by_lot(3_000),
+        Entry::new("event/coalesces-1+2", coalescing::<Sleepy>(), PLAIN).reaches(both),
+        Entry::new("event/coalesces-any-platform-1+2", coalescing::<Spinning>(), ANY)
+            .by_lot(5_000)
+            .reaches(both),
+        Entry::new("event/tries-1+1", trying(1), PLAIN.spurious(1)).reaches(&["not set"]),
+        Entry::new("event/tries-2+1", trying(2), PLAIN).reaches(&["not set"]),
+    ]
+}
+
+fn impatient() -> Vec<Entry> {
+    let timed = PLAIN.timeouts(1);
+    let gave_up = &["gave up"];
+    vec![
+        Entry::new("event/gives-up-alone-1+1", giving_up(0), timed).reaches(gave_up),
+        Entry::new("event/gives-up-beside-1+1+1", giving_up(1), timed)
+            .by_lot(8_000)
+            .reaches(gave_up),
+        Entry::new("event/gives-up-2+1+1", giving_up(2), timed.spurious(1))
+            .by_lot(3_000)
+            .reaches(gave_up),
+        Entry::new("event/destroyed-1+1", destroying(), PLAIN),
+        Entry::new("event/destroyed-timed-1+1", destroying(), timed),
+        Entry::new("event/destroyed-beside-2+1", destroying_beside(), timed)
+            .by_lot(8_000)
+            .reaches(gave_up),
+    ]
+}
+
+/// With a policy that has waiters to choose from.
+fn sorted() -> Vec<Entry> {
+    let two = PLAIN.sockets(2);
+    vec![
+        Entry::new("event/sorts-3x1", sorting(3, 1), two).by_lot(5_000),
+        Entry::new("event/sorts-4x2", sorting(4, 2), two.spurious(1)).by_lot(1_500),
+    ]
+}
+
+fn hardened() -> Vec<Entry> {
+    vec![
+        Entry::new("event/exhausted-3x1", excluding::<Sleepy>(3, 1), PLAIN.nodes(0)),
+        Entry::new("event/exhausted-but-one-3x1", excluding::<Sleepy>(3, 1), PLAIN.nodes(1)),
+        Entry::new("event/inherited-2x1", inherited(2), PLAIN),
+        Entry::new("event/inherited-3x1", inherited(3), PLAIN).by_lot(3_000),
+        Entry::new("event/shipped-2x1", excluding::<Standard>(2, 1), ANY),
+        Entry::new("event/shipped-3x2", excluding::<Standard>(3, 2), ANY.timeouts(1)).by_lot(3_000),
+    ]
+}
+
+/// A thread that has the event, touches plain data, and sets it again.
+fn sections<'scope, F: CrowdForm, Q: antiphon_sync::policy::Policy>(
+    scope: &'scope Scope<'scope, '_>,
+    event: &'scope Event<F, Q>,
+    threads: u32,
+    rounds: u32,
+) {
+    let data = scope.share(Data::new(0));
+    for _ in 0..threads {
+        scope.spawn(move || {
+            for _ in 0..rounds {
+                event.wait();
+                data.set(data.get() + 1);
+                event.set();
+            }
+        });
+    }
+    scope.finally(move || {
+        assert_eq!(data.get(), threads * rounds);
+        assert!(event.is_set() && event.try_wait(), "it was set last");
+        assert!(!event.try_wait(), "and once");
+    });
+}
+
+fn excluding<F: CrowdForm>(threads: u32, rounds: u32) -> Program {
+    Program::new(threads, threads * rounds, move |scope| {
+        let event = scope.share(Event::<F>::NEW);
+        event.set();
+        sections(scope, event, threads, rounds);
+    })
+}
+
+/// As [`excluding`], with waiters of two sockets.
+fn sorting(threads: u32, rounds: u32) -> Program {
+    Program::new(threads, threads * rounds, move |scope| {
+        let event = scope.share(Event::<Sleepy, Distance>::NEW);
+        event.set();
+        sections(scope, event, threads, rounds);
+    })
+}
+
+/// One sets; each of the waiters has it and passes it on.
+fn signalling(waiters: u32) -> Program {
+    Program::new(waiters + 1, waiters + 1, move |scope| {
+        let event = scope.share(Event::<Sleepy>::NEW);
+        let data = scope.share(Data::new(false));
+        for _ in 0..waiters {
+            scope.spawn(move || {
+                event.wait();
+                assert!(data.get(), "what came before the set");
+                event.set();
+            });
+        }
+        scope.spawn(move || {
+            data.set(true);
+            event.set();
+        });
+    })
+}
+
+/// EVENT-1: two set, and one waits once. It has seen both, or the event is set still. Has to reach
+/// `one for both` and `one each`.
+fn coalescing<F: CrowdForm>() -> Program {
+    type Word = <Check as Platform>::U32;
+    Program::new(3, 3, |scope| {
+        let event = scope.share(Event::<F>::NEW);
+        let parts = scope.share([Word::ZERO, Word::ZERO]);
+        let seen = scope.share(Data::new(false));
+        scope.spawn(move || {
+            event.wait();
+            // Relaxed: it is the event that orders.
+            seen.set(parts.iter().all(|part| part.load(Relaxed) == 1));
+        });
+        for part in parts {
+            scope.spawn(move || {
+                part.store(1, Relaxed);
+                event.set();
+            });
+        }
+        scope.finally(move || {
+            let again = event.try_wait();
+            antiphon_check::probe(if again { "one each" } else { "one for both" });
+            assert!(again || seen.get(), "what came before each set that was taken");
+            assert!(!event.try_wait(), "no set is there twice");
+        });
+    })
+}
+
+/// A try takes what is there, and nothing that is not. Has to reach `not set`.
+fn trying(others: u32) -> Program {
+    Program::new(others + 1, others + 1, move |scope| {
+        let event = scope.share(Event::<Sleepy>::NEW);
+        event.set();
+        let data = scope.share(Data::new(0));
+        for _ in 0..others {
+            scope.spawn(move || {
+                event.wait();
+                data.set(data.get() + 1);
+                event.set();
+            });
+        }
+        scope.spawn(move || {
+            if event.try_wait() {
+                data.set(data.get() + 1);
+                event.set();
+            } else {
+                antiphon_check::probe("not set");
+            }
+        });
+        scope.finally(move || {
+            event.reset();
+            assert!(!event.is_set() && !event.try_wait(), "it was reset");
+        });
+    })
+}
+
+/// `patient` threads wait, and so does one that may give up; each passes on what it had. Has to
+/// reach `gave up`.
+fn giving_up(patient: u32) -> Program {
+    Program::new(patient + 2, patient + 2, move |scope| {
+        let event = scope.share(Event::<Sleepy>::NEW);
+        for _ in 0..patient {
+            scope.spawn(move || {
+                event.wait();
+                event.set();
+            });
+        }
+        scope.spawn(move || {
+            if event.wait_until(Some(soon())) {
+                event.set();
+            } else {
+                antiphon_check::probe("gave up");
+            }
+        });
+        scope.spawn(move || event.set());
+        scope.finally(move || {
+            assert!(event.try_wait(), "none went with it");
+            assert!(!event.try_wait(), "and it was one");
+        });
+    })
+}
+
+/// EVENT-3, EVENT-4: who has waited frees the event.
+fn destroying() -> Program {
+    Program::new(2, 2, |scope| {
+        let event = scope.share(Event::<Sleepy>::NEW);
+        scope.spawn(move || event.set());
+        scope.spawn(move || {
+            if !event.wait_until(Some(soon())) {
+                event.wait();
+            }
+            antiphon_check::retire(event);
+        });
+    })
+}
+
+/// EVENT-4: as [`destroying`], with another that may give up; who is back last frees the event. Has
+/// to reach `gave up`.
+fn destroying_beside() -> Program {
+    Program::new(3, 3, |scope| {
+        let event = scope.share(Event::<Sleepy>::NEW);
+        let back = scope.share(<Check as Platform>::U32::ZERO);
+        scope.spawn(move || event.set());
+        let leave = move || {
+            if back.fetch_add(1, AcqRel) == 1 {
+                antiphon_check::retire(event);
+            }
+        };
+        scope.spawn(move || {
+            event.wait();
+            leave();
+        });
+        scope.spawn(move || {
+            if event.wait_until(Some(soon())) {
+                event.set();
+            } else {
+                antiphon_check::probe("gave up");
+            }
+            leave();
+        });
+    })
+}
+
+/// The words of an event's list.
+#[repr(C)]
+struct Words {
+    sets: <Check as Platform>::U64,
+    apart_and_taken: [u64; 16],
+    lock: u64,
+    first: <Check as Platform>::U32,
+    last: <Check as Platform>::U32,
+}
+
+/// In the child of a fork: a thread of the parent is on the list.
+fn inherited(threads: u32) -> Program {
+    Program::new(threads, threads, move |scope| {
+        let event = scope.share(Event::<Sleepy>::NEW);
+        // SAFETY: the words of an event, of the sizes and in the places that its file gives them;
+        // it lives as long as the borrow.
+        let words = unsafe { &*std::ptr::from_ref(event).cast::<Words>() };
+        let stranger = WaiterId::new(Check::epoch() + 1, 40).bits();
+        words.sets.store(1, Relaxed);
+        words.first.store(stranger, Relaxed);
+        words.last.store(stranger, Relaxed);
+        event.set();
+        sections(scope, event, threads, 1);
+    })
+}

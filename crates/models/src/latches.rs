@@ -1,0 +1,134 @@
+//! The latch: opens when all is done, for all, and for good.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, Data};
+use antiphon_platform::{Atomic, Platform, WaiterId};
+use antiphon_sync::lock::Standard;
+use antiphon_sync::wait::{self, CrowdForm};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::forms::{Sleepy, Spinning};
+use crate::program::{Program, soon};
+
+type Latch<F = Sleepy> = wait::Latch<Check, F>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
+
+pub fn entries() -> Vec<Entry> {
+    let timed = PLAIN.timeouts(1);
+    let gave_up = &["gave up"];
+    vec![
+        Entry::new("latch/opens-1+1", opening::<Sleepy>(1, 1, 1), PLAIN.spurious(1)),
+        Entry::new("latch/opens-1+2", opening::<Sleepy>(1, 2, 1), PLAIN),
+        Entry::new("latch/opens-2+1", opening::<Sleepy>(2, 1, 1), PLAIN),
+        Entry::new("latch/opens-beyond-1+2", opening::<Sleepy>(1, 2, 2), PLAIN),
+        Entry::new("latch/opens-5+2", opening::<Sleepy>(5, 2, 1), PLAIN.spurious(1)).by_lot(3_000),
+        Entry::new("latch/opens-any-platform-1+1", opening::<Spinning>(1, 1, 1), ANY),
+        Entry::new("latch/opens-any-platform-2+2", opening::<Spinning>(2, 2, 1), ANY).by_lot(5_000),
+        Entry::new("latch/gives-up-1+1+1", giving_up(), timed).by_lot(5_000).reaches(gave_up),
+        Entry::new("latch/destroyed-1+1", destroying(1), PLAIN),
+        Entry::new("latch/destroyed-timed-1+1", destroying(1), timed),
+        Entry::new("latch/destroyed-timed-1+2", destroying(2), timed).by_lot(5_000),
+        Entry::new("latch/exhausted-2+1", opening::<Sleepy>(2, 1, 1), PLAIN.nodes(0)),
+        Entry::new("latch/exhausted-but-one-2+1", opening::<Sleepy>(2, 1, 1), PLAIN.nodes(1)),
+        Entry::new("latch/inherited-1+1", inherited(1), PLAIN),
+        Entry::new("latch/inherited-2+1", inherited(2), PLAIN).by_lot(2_000),
+        Entry::new("latch/shipped-1+1", opening::<Standard>(1, 1, 1), ANY),
+        Entry::new("latch/shipped-4+3", opening::<Standard>(4, 3, 1), ANY).by_lot(2_000),
+    ]
+}
+
+/// Each of `doers` does its part and counts down by `step`, which may be more than is left.
+fn opening<F: CrowdForm>(waiters: u32, doers: u32, step: u32) -> Program {
+    Program::new(waiters + doers, waiters + doers, move |scope| {
+        let count = doers * step - (step - 1);
+        let latch = scope.share(Latch::<F>::new(count));
+        let parts = scope.share((0..doers).map(|_| Data::new(false)).collect::<Vec<_>>());
+        for _ in 0..waiters {
+            scope.spawn(move || {
+                latch.wait();
+                assert!(parts.iter().all(Data::get), "all is done");
+            });
+        }
+        for part in parts {
+            scope.spawn(move || {
+                part.set(true);
+                latch.count_down(step);
+            });
+        }
+        scope.finally(move || {
+            latch.count_down(1);
+            assert!(latch.is_open() && latch.left() == 0, "for good");
+        });
+    })
+}
+
+/// Of two that wait, one may give up. Has to reach `gave up`.
+fn giving_up() -> Program {
+    Program::new(3, 3, |scope| {
+        let latch = scope.share(Latch::<Sleepy>::new(1));
+        let data = scope.share(Data::new(false));
+        scope.spawn(move || latch.wait());
+        scope.spawn(move || {
+            if latch.wait_until(Some(soon())) {
+                assert!(data.get(), "it is done");
+            } else {
+                antiphon_check::probe("gave up");
+            }
+        });
+        scope.spawn(move || {
+            data.set(true);
+            latch.count_down(1);
+        });
+    })
+}
+
+/// LATCH-3, LATCH-4: who has waited frees the latch.
+fn destroying(doers: u32) -> Program {
+    Program::new(doers + 1, doers + 1, move |scope| {
+        let latch = scope.share(Latch::<Sleepy>::new(doers));
+        for _ in 0..doers {
+            scope.spawn(move || latch.count_down(1));
+        }
+        scope.spawn(move || {
+            if !latch.wait_until(Some(soon())) {
+                latch.wait();
+            }
+            antiphon_check::retire(latch);
+        });
+    })
+}
+
+/// The words of a latch.
+#[repr(C, align(8))]
+struct Words {
+    state: <Check as Platform>::U32,
+    beside: u32,
+    lock: u64,
+    first: <Check as Platform>::U32,
+    last: <Check as Platform>::U32,
+}
+
+const _: () = assert!(size_of::<Words>() == size_of::<Latch>());
+
+/// In the child of a fork: a thread of the parent is on the list.
+fn inherited(waiters: u32) -> Program {
+    Program::new(waiters + 1, waiters + 1, move |scope| {
+        let latch = scope.share(Latch::<Sleepy>::new(1));
+        // SAFETY: the words of a latch, of the sizes and in the places that its file gives them;
+        // it lives as long as the borrow.
+        let words = unsafe { &*std::ptr::from_ref(latch).cast::<Words>() };
+        let stranger = WaiterId::new(Check::epoch() + 1, 40).bits();
+        words.state.store(1, Relaxed);
+        words.first.store(stranger, Relaxed);
+        words.last.store(stranger, Relaxed);
+        for _ in 0..waiters {
+            scope.spawn(move || latch.wait());
+        }
+        scope.spawn(move || latch.count_down(1));
+        scope.finally(move || assert!(latch.is_open()));
+    })
+}

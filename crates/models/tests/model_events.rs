@@ -1,0 +1,6 @@
+//! The event, the latch and the event count.
+
+#[macro_use]
+mod common;
+
+antiphon_models::tests! { model_events: models }

@@ -1,0 +1,149 @@
+//! The event count: to wait for a condition that stands in other words, as of a queue without
+//! locks.
+//!
+//! | byte | field | meaning |
+//! |---|---|---|
+//! | 0–15 | `list` | those who have prepared to wait, in the order in which they did |
+//!
+//! ```text
+//!   waiter:    prepare ──► fence ──► look at the condition ──► wait, or cancel
+//!   notifier:  make it true ──► fence ──► look at the list ──► let some go
+//! ```
+//!
+//! - EC-1 (no lost wake): each says what it does, and then looks at the other. With a sequentially
+//!   consistent fence between the two on both sides, one of them sees the other. No weaker fence
+//!   keeps a store before a later load; a heavy one, which would make the notifier's free, would
+//!   interrupt all CPUs for each wait.
+//! - EC-2: each notification goes to as many waiters as it says, if so many had prepared; and to a
+//!   waiter once. The list's lock decides.
+//! - EC-3: who cancels and was notified already passes that on: it may have been meant for what the
+//!   canceller has not found.
+//! - EC-4: who notifies lets waiters go after it has unlocked the list, and touches nothing then.
+//!
+//! Waiters are nodes from the start, and none is let go by a count that it sees change: a
+//! notification to one would let all go that spin, and be gone with one that it was not for.
+
+use core::marker::PhantomData;
+use core::sync::atomic::Ordering::SeqCst;
+
+use antiphon_platform::{Deadline, Platform};
+
+use super::list::{List, note};
+use super::together::{CrowdForm, Member, Told, let_go};
+use crate::lock::Standard;
+use crate::nap;
+use crate::policy::{Distance, Policy};
+
+/// An event count, 16 bytes. All zero: nobody waits.
+#[repr(C)]
+pub struct EventCount<P: Platform, Q: Policy = Distance, F: CrowdForm = Standard> {
+    list: List<P>,
+    marker: PhantomData<(Q, F)>,
+}
+
+/// A wait that was prepared; cancels it when dropped.
+#[must_use = "a wait that was prepared is to be waited, or cancelled if there is no need any more"]
+pub struct Key<'a, P: Platform, Q: Policy = Distance, F: CrowdForm = Standard> {
+    count: &'a EventCount<P, Q, F>,
+    /// `None`: no node was to be had, or the wait is over.
+    me: Option<Member<P>>,
+}
+
+/// How long a waiter without a node sleeps before its caller looks again.
+const NAP_NS: u64 = 200_000;
+
+impl<P: Platform, Q: Policy, F: CrowdForm> EventCount<P, Q, F> {
+    /// Nobody waits.
+    pub const NEW: Self = Self { list: List::NEW, marker: PhantomData };
+
+    /// Begins a wait: notifications from now on may be for the caller, who looks at its condition
+    /// once more and then [waits](Key::wait), or [cancels](Key::cancel) if it is true.
+    pub fn prepare(&self) -> Key<'_, P, Q, F> {
+        let me = Member::<P>::take();
+        if let Some(me) = &me {
+            note::<P, Q>(me);
+            self.list.with(|list| list.push(me.id(), me.node));
+            // EC-1: pairs with the fence in `notify`.
+            P::fence(SeqCst);
+        }
+        Key { count: self, me }
+    }
+
+    /// Notifies one that has prepared, if any: of the first few, the one that the policy prefers.
+    #[inline]
+    pub fn notify_one(&self) {
+        self.notify(1);
+    }
+
+    /// Notifies all that have prepared.
+    #[inline]
+    pub fn notify_all(&self) {
+        self.notify(u32::MAX);
+    }
+
+    /// Notifies `count` that have prepared, or as many as there are, the first first. To be called
+    /// when the condition is true. Never blocks for longer than others hold the list; where nobody
+    /// waits, it is a fence and a load.
+    #[inline]
+    pub fn notify(&self, count: u32) {
+        // EC-1: pairs with the fence in `prepare`.
+        P::fence(SeqCst);
+        if !self.list.seems_empty() {
+            self.let_go(count);
+        }
+    }
+
+    #[cold]
+    fn let_go(&self, count: u32) {
+        let some = self.list.with(|list| list.take::<Q, F>(count));
+        let_go::<P, F>(some, 0);
+    }
+
+    /// Takes a waiter off the list, if it is there.
+    fn leave(&self, me: &Member<P>) -> bool {
+        self.list.with(|list| {
+            let there = list.holds(me.id(), me.node);
+            if there {
+                list.remove(me.id(), me.node);
+            }
+            there
+        })
+    }
+}
+
+impl<P: Platform, Q: Policy, F: CrowdForm> Key<'_, P, Q, F> {
+    /// Waits until notified, or until the deadline, or (seldom) for no reason; says whether it was
+    /// before the deadline. The caller looks at its condition whatever the answer.
+    pub fn wait(mut self, deadline: Option<Deadline>) -> bool {
+        let Some(me) = self.me.take() else {
+            nap::nap_until::<P>(nap::earlier::<P>(deadline, NAP_NS));
+            return !nap::passed::<P>(deadline);
+        };
+        me.spin::<F>(deadline);
+        if !me.outlast_unless::<F>(deadline, || self.count.leave(&me)) {
+            me.give();
+            return false;
+        }
+        // Gone, or the child of a fork: both look at their condition.
+        let (Told::Gone(_) | Told::Lost) = me.end();
+        true
+    }
+
+    /// Ends the wait before it has begun: the condition was true. A notification that has come
+    /// goes to another (EC-3).
+    pub fn cancel(self) {}
+}
+
+impl<P: Platform, Q: Policy, F: CrowdForm> Drop for Key<'_, P, Q, F> {
+    fn drop(&mut self) {
+        let Some(me) = self.me.take() else { return };
+        if self.count.leave(&me) {
+            return me.give();
+        }
+        // Who has taken it off lets it go at once.
+        let _ = me.outlast::<F>(None);
+        if let Told::Gone(_) = me.end() {
+            self.count.notify_one();
+        }
+    }
+}

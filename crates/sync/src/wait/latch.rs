@@ -1,0 +1,215 @@
+//! The latch: threads wait until so many things are done. One that waits for one is an event that
+//! is set once.
+//!
+//! | byte | field | meaning |
+//! |---|---|---|
+//! | 0–3 | `state` | bit 0, `QUEUED`: the list is not empty; above it, how much was done |
+//! | 4–7 | `beside` | how much is to be done, beside 1 |
+//! | 8–23 | `list` | those who sleep, or are about to |
+//!
+//! ```text
+//!             count_down                  count_down to zero
+//!   closed ◄────────────► closed ──────────────────────────────► open, for good
+//!                                  `QUEUED`: lets all of the list go
+//! ```
+//!
+//! - LATCH-1: nobody goes on before all was counted down, and what was done before each of these
+//!   happens before what is done then.
+//! - LATCH-2: `QUEUED` is on while somebody is on the list. Who opens the latch sees it in the
+//!   exchange by which it does, or the comer sees the latch open in the one that turns it on.
+//! - LATCH-3: who counts down touches nothing after its exchange, or, if that opened the latch and
+//!   found `QUEUED`, after it has unlocked the list; only then it lets those go.
+//! - LATCH-4: who gives up and is the last on the list turns `QUEUED` off while the latch is
+//!   closed, or waits on: whoever has opened it is on the way to the list then. So the memory may
+//!   be gone as soon as all waiters are back, though the `count_down` that let them go is not.
+
+use core::marker::PhantomData;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
+
+use super::list::List;
+use super::spin::spin;
+use super::together::{CrowdForm, Member, Told, let_go};
+use crate::lock::Standard;
+use crate::nap;
+use crate::policy;
+
+/// The most that a [`Latch`] can count down.
+pub const MAX_COUNT: u32 = u32::MAX >> 1;
+
+/// A latch, 24 bytes: opens once, when all is counted down. All zero: one that counts from 1.
+#[repr(C)]
+pub struct Latch<P: Platform, F: CrowdForm = Standard> {
+    state: P::U32,
+    beside: u32,
+    list: List<P>,
+    form: PhantomData<F>,
+}
+
+/// A value of the state.
+#[derive(Clone, Copy)]
+struct State(u32);
+
+impl State {
+    const QUEUED: u32 = 1;
+
+    fn queued(self) -> bool {
+        self.0 & Self::QUEUED != 0
+    }
+
+    fn done(self) -> u32 {
+        self.0 >> 1
+    }
+
+    /// After `more` was counted down.
+    fn after(self, more: u32) -> Self {
+        Self(self.0 + (more << 1))
+    }
+}
+
+/// How long a thread without a node sleeps between two looks.
+const NAP_NS: u64 = 200_000;
+
+impl<P: Platform, F: CrowdForm> Latch<P, F> {
+    /// A latch that opens when `count` was counted down; at once if that is 0.
+    ///
+    /// # Panics
+    ///
+    /// If it is more than [`MAX_COUNT`].
+    #[must_use]
+    pub const fn new(count: u32) -> Self {
+        assert!(count <= MAX_COUNT, "a latch can't count so far");
+        let beside = count.wrapping_sub(1);
+        Self { state: P::U32::ZERO, beside, list: List::NEW, form: PhantomData }
+    }
+
+    /// Counts down by `step`, or by what is left if that is less; as the last, lets all go that
+    /// wait. Never blocks for longer than others hold the list, and makes a system call only for
+    /// who sleeps.
+    #[inline]
+    pub fn count_down(&self, step: u32) {
+        let mut seen = State(self.state.load(Relaxed));
+        loop {
+            let left = self.count() - seen.done();
+            if left == 0 {
+                return;
+            }
+            let new = seen.after(step.min(left));
+            // Release: LATCH-1; pairs with the acquires of those who find it open. Acquire: for
+            // those whom we let go, what others have done before they counted down.
+            match self.state.compare_exchange(seen.0, new.0, AcqRel, Relaxed) {
+                Ok(_) if step >= left && seen.queued() => return self.open(),
+                Ok(_) => return,
+                Err(now) => seen = State(now),
+            }
+        }
+    }
+
+    /// Waits until the latch is open.
+    #[inline]
+    pub fn wait(&self) {
+        while !self.wait_until(None) {}
+    }
+
+    /// As [`wait`](Self::wait), but gives up when the deadline has passed; says whether the latch
+    /// is open.
+    #[inline]
+    pub fn wait_until(&self, deadline: Option<Deadline>) -> bool {
+        self.is_open() || self.wait_contended(deadline)
+    }
+
+    /// Whether all was counted down; if so, what was done before that happens before the return.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        // Acquire: LATCH-1; pairs with the release in `count_down`.
+        self.opened(State(self.state.load(Acquire)))
+    }
+
+    /// How much is to be counted down yet; may be stale at once.
+    pub fn left(&self) -> u32 {
+        self.count() - State(self.state.load(Relaxed)).done()
+    }
+
+    fn count(&self) -> u32 {
+        self.beside.wrapping_add(1)
+    }
+
+    fn opened(&self, seen: State) -> bool {
+        seen.done() == self.count()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_contended(&self, deadline: Option<Deadline>) -> bool {
+        if spin::<P, F, _>(&self.state, deadline, |seen| !self.opened(State(seen))).is_ok() {
+            return true;
+        }
+        loop {
+            let Some(me) = Member::<P>::take() else { return self.nap_until(deadline) };
+            if !self.enlist(&me) {
+                me.give();
+                return true;
+            }
+            if !me.outlast_unless::<F>(deadline, || self.leave(&me)) {
+                me.give();
+                return false;
+            }
+            if let Told::Gone(_) = me.end() {
+                return true;
+            }
+            // The child of a fork: nobody there knows that it waits.
+        }
+    }
+
+    /// Puts the caller on the list, unless the latch is open.
+    fn enlist(&self, me: &Member<P>) -> bool {
+        self.list.with(|list| {
+            // Acquire: as in `is_open`. LATCH-2.
+            let seen = State(self.state.fetch_or(State::QUEUED, Acquire));
+            let closed = !self.opened(seen);
+            if closed {
+                list.push(me.id(), me.node);
+            }
+            closed
+        })
+    }
+
+    /// Takes a caller that gives up off the list. `false`: it is to wait on, as it will be let go.
+    fn leave(&self, me: &Member<P>) -> bool {
+        self.list.with(|list| {
+            let stays = !list.holds(me.id(), me.node) || list.is_short() && !self.dequeue();
+            if !stays {
+                list.remove(me.id(), me.node);
+            }
+            !stays
+        })
+    }
+
+    /// LATCH-4: notes that the list is empty, unless the latch is open.
+    fn dequeue(&self) -> bool {
+        // Relaxed: LATCH-2 is about one word.
+        let mut seen = State(self.state.load(Relaxed));
+        while !self.opened(seen) {
+            let new = seen.0 & !State::QUEUED;
+            match self.state.compare_exchange(seen.0, new, Relaxed, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = State(now),
+            }
+        }
+        false
+    }
+
+    /// Lets all of the list go.
+    #[cold]
+    fn open(&self) {
+        let all = self.list.with(|list| list.take::<policy::None, F>(u32::MAX));
+        // LATCH-3.
+        let_go::<P, F>(all, 0);
+    }
+
+    /// Waits without a node.
+    fn nap_until(&self, deadline: Option<Deadline>) -> bool {
+        nap::until_true::<P>(deadline, NAP_NS, || self.is_open())
+    }
+}

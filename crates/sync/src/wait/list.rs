@@ -1,0 +1,198 @@
+//! A list of waiters, in the order in which they came, behind a lock of its own.
+//!
+//! | byte | field | meaning |
+//! |---|---|---|
+//! | 0–7 | `lock` | of the two words behind it, and of the links in the nodes |
+//! | 8–11 | `first` | name of the waiter that came first, 0 if nobody waits |
+//! | 12–15 | `last` | name of the waiter that came last |
+//!
+//! - LIST-1: a node is on one list at most. Its `resume` names the one before it, 0 if it is the
+//!   first, or the node itself when it was taken off: under the lock a waiter knows which.
+//! - LIST-2: who takes waiters off lets them go after it has unlocked, and touches nodes only from
+//!   then on ([`let_go`](super::together::let_go)). So what the list is part of may be gone as soon
+//!   as one of them is back.
+//! - LIST-3: a waiter that others are preferred to is passed over so often at most as the policy
+//!   and the form bear; then it goes first.
+
+use core::cmp::Ordering::Less;
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{Atomic, Budget, Platform, Waiter, WaiterId};
+
+use super::together::Member;
+use crate::arena;
+use crate::lock::{Form, ShflMutex, Standard};
+use crate::policy::{self, Policy, Waiting};
+
+/// The waiters, 16 bytes; all zero when nobody waits.
+#[repr(C)]
+pub(super) struct List<P: Platform> {
+    lock: ShflMutex<P, policy::None, Brief>,
+    first: P::U32,
+    last: P::U32,
+}
+
+/// The form of the list's lock: as the standard one, but patient without end. It is held for a few
+/// instructions, so whoever overtakes a waiter is gone before fairness could be had.
+struct Brief;
+
+impl Form for Brief {
+    const HEAD_SLEEPS: bool = Standard::HEAD_SLEEPS;
+    const GROUP: u32 = Standard::GROUP;
+    const PATIENCE_NS: u32 = u32::MAX;
+    const LOOK: u32 = u32::MAX;
+    const SPIN: Budget = Standard::SPIN;
+    const QUEUE_SPIN: Budget = Standard::QUEUE_SPIN;
+    const HEAD_SPIN: Budget = Standard::HEAD_SPIN;
+    const LINGER: Budget = Standard::LINGER;
+    const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
+}
+
+/// A list whose lock the caller holds.
+pub(super) struct Locked<'a, P: Platform>(&'a List<P>);
+
+/// A waiter.
+pub(super) type Named<P> = (WaiterId, &'static Waiter<P>);
+
+/// How many waiters are looked at for one that is near.
+const REACH: usize = 8;
+
+impl<P: Platform> List<P> {
+    pub(super) const NEW: Self =
+        Self { lock: ShflMutex::NEW, first: P::U32::ZERO, last: P::U32::ZERO };
+
+    /// Whether nobody is on the list; may be stale at once, and orders nothing.
+    pub(super) fn seems_empty(&self) -> bool {
+        self.first.load(Relaxed) == 0
+    }
+
+    /// Runs `f` with the list locked.
+    pub(super) fn with<R>(&self, f: impl FnOnce(&Locked<'_, P>) -> R) -> R {
+        self.lock.lock();
+        let result = f(&Locked(self));
+        // SAFETY: locked above.
+        unsafe { self.lock.unlock() };
+        result
+    }
+}
+
+// Relaxed, all: the lock orders what its holders do.
+impl<P: Platform> Locked<'_, P> {
+    /// The waiter that came first. `None` too if a parent process has left the list.
+    pub(super) fn first(&self) -> Option<Named<P>> {
+        named(self.0.first.load(Relaxed))
+    }
+
+    /// Whether the waiter, which was put on this list, is there still.
+    pub(super) fn holds(&self, id: WaiterId, node: &Waiter<P>) -> bool {
+        node.resume.load(Relaxed) != id.bits()
+    }
+
+    /// Whether there is one waiter at most.
+    pub(super) fn is_short(&self) -> bool {
+        self.0.first.load(Relaxed) == self.0.last.load(Relaxed)
+    }
+
+    /// Puts a waiter behind all others.
+    pub(super) fn push(&self, id: WaiterId, me: &Waiter<P>) {
+        let last = self.0.last.load(Relaxed);
+        me.next.store(0, Relaxed);
+        me.passed.store(0, Relaxed);
+        self.0.last.store(id.bits(), Relaxed);
+        match named::<P>(last) {
+            Some((_, before)) => {
+                before.next.store(id.bits(), Relaxed);
+                me.resume.store(last, Relaxed);
+            }
+            None => {
+                self.0.first.store(id.bits(), Relaxed);
+                me.resume.store(0, Relaxed);
+            }
+        }
+    }
+
+    /// Takes a waiter off, which is there.
+    pub(super) fn remove(&self, id: WaiterId, me: &Waiter<P>) {
+        let (before, behind) = (me.resume.load(Relaxed), me.next.load(Relaxed));
+        match named::<P>(before) {
+            Some((_, node)) => node.next.store(behind, Relaxed),
+            None => self.0.first.store(behind, Relaxed),
+        }
+        match named::<P>(behind) {
+            Some((_, node)) => node.resume.store(before, Relaxed),
+            None => self.0.last.store(before, Relaxed),
+        }
+        me.resume.store(id.bits(), Relaxed);
+    }
+
+    /// Forgets all waiters; those of this process are a list still. Returns the name of the first.
+    pub(super) fn empty(&self) -> u32 {
+        self.0.last.store(0, Relaxed);
+        let first = self.0.first.load(Relaxed);
+        self.0.first.store(0, Relaxed);
+        first
+    }
+
+    /// Takes the first `count` waiters off, or all; of one that is taken alone, the policy decides
+    /// which it is. Returns the name of the list that they make.
+    pub(super) fn take<Q: Policy, F: Form>(&self, count: u32) -> u32 {
+        let policy = Q::of(|| 0);
+        let sorts = count == 1 && !self.is_short() && policy.shuffles::<P>();
+        let (mut all, mut last) = (0, None::<&Waiter<P>>);
+        for _ in 0..count {
+            let Some(first) = self.first() else { break };
+            let (id, next) = if sorts { self.preferred::<Q, F>(policy, first) } else { first };
+            self.remove(id, next);
+            next.next.store(0, Relaxed);
+            match last {
+                Some(last) => last.next.store(id.bits(), Relaxed),
+                None => all = id.bits(),
+            }
+            last = Some(next);
+        }
+        if all == 0 {
+            // Whom a parent process has left.
+            self.empty();
+        }
+        all
+    }
+
+    /// The waiter that the policy would have next to the caller: one of the first few, or `first`
+    /// if that was passed over often enough (LIST-3).
+    fn preferred<Q: Policy, F: Form>(&self, policy: Q, first: Named<P>) -> Named<P> {
+        let passed = first.1.passed.load(Relaxed);
+        if u32::from(passed) >= F::GROUP.min(policy.bypass().into()) {
+            return first;
+        }
+        let caller = Waiter::<P>::NEW;
+        let caller = Waiting::of(&caller);
+        policy.on_wait(caller);
+        let mut best = first;
+        let mut at = first;
+        for _ in 1..REACH {
+            let Some(other) = named::<P>(at.1.next.load(Relaxed)) else { break };
+            if policy.compare(caller, Waiting::of(other.1), Waiting::of(best.1)) == Less {
+                best = other;
+            }
+            at = other;
+        }
+        if best.0 != first.0 {
+            first.1.passed.store(passed + 1, Relaxed);
+        }
+        best
+    }
+}
+
+/// The waiter of a name that this process has written.
+pub(super) fn named<P: Platform>(name: u32) -> Option<Named<P>> {
+    let id = WaiterId::from_bits(name)?;
+    Some((id, arena::<P>().resolve(id)?))
+}
+
+/// Notes in a waiter's node what the policy will sort it by.
+pub(super) fn note<P: Platform, Q: Policy>(me: &Member<P>) {
+    let policy = Q::of(|| 0);
+    if policy.notes::<P>() {
+        policy.on_wait(Waiting::of(me.node));
+    }
+}
