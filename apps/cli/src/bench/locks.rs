@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::lock_settings::LockSettings;
 use super::measure::Case;
 use super::plan::{self, Workload};
-use super::settings::Settings;
 use super::subjects::Family;
 use crate::failure::Failure;
 use crate::list::{Counts, names};
@@ -38,7 +38,7 @@ pub struct Arguments {
     #[arg(long, value_name = "LIST", default_value = "uncontended,short,5us")]
     case: String,
     #[command(flatten)]
-    settings: Settings,
+    settings: LockSettings,
 }
 
 /// Measures and prints.
@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let work: Vec<_> =
         cases.iter().flat_map(work).map(|case| Workload { case, reads: None }).collect();
     let settings = &arguments.settings;
-    let cells = plan::cells(&settings.load, &work, &arguments.threads.0);
+    let cells = plan::cells(&settings.settings.load, &work, &arguments.threads.0);
     let locks = (&arguments.subject[..], &arguments.against[..]);
     settings.carry_out(&settings.plan(Family::Exclusive, locks, cells)?)
 }

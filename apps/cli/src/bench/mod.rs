@@ -3,23 +3,27 @@
 //! | module | does |
 //! |---|---|
 //! | [`locks`], [`rwlocks`] | the verbs: what may be asked of each family of locks |
-//! | [`settings`] | what both may be asked |
-//! | [`survey`] | a small measurement of every lock |
-//! | [`plan`] | which cells, in which order: repetition by repetition, subjects shuffled |
-//! | [`repeat`] | one repetition in a process of its own, with an end to its time |
-//! | [`measure`] | what that process does |
-//! | [`subjects`] | the locks |
+//! | [`settings`], [`rounds`], [`repeat`], [`ratio`] | what all verbs share: what may be asked, who
+//!   takes turns, a repetition in a process of its own with an end to its time, paired ratios |
 //! | [`neighbours`], [`others`] | who else uses the machine: because we want it, or anyhow |
+//! | [`lock_settings`] | what both families may be asked |
+//! | [`survey`] | a small measurement of every lock |
+//! | [`plan`] | which cells |
+//! | [`measure`] | what a repetition does |
+//! | [`subjects`] | the locks |
 //! | [`rows`] | medians, quartiles and ratios of what came back |
 //! | [`waits`] | whether anybody waits too long for it |
 //! | [`tables`] | tables for people |
 
+mod lock_settings;
 pub mod locks;
 mod measure;
 mod neighbours;
 mod others;
 mod plan;
+mod ratio;
 mod repeat;
+mod rounds;
 mod rows;
 pub mod rwlocks;
 mod settings;
@@ -30,6 +34,8 @@ mod waits;
 
 use std::process::ExitCode;
 
+use serde::{Deserialize, Serialize};
+
 use crate::failure::Failure;
 pub use subjects::Family;
 
@@ -37,6 +43,14 @@ pub use subjects::Family;
 pub const REPETITION: &str = "__repetition";
 /// The hidden verb of a busy neighbour.
 pub const NEIGHBOUR: &str = neighbours::VERB;
+
+/// One repetition.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Order {
+    /// Of a lock.
+    Lock(measure::Order),
+}
 
 /// Carries out one repetition and prints its outcome.
 ///
@@ -46,8 +60,12 @@ pub const NEIGHBOUR: &str = neighbours::VERB;
 pub fn repetition(order: &str) -> Result<ExitCode, Failure> {
     neighbours::end_with_parent();
     let order = serde_json::from_str(order).map_err(Failure::arguments)?;
-    let outcome = measure::measure(&order).map_err(Failure::arguments)?;
-    let line = serde_json::to_string(&outcome).map_err(Failure::measured)?;
+    let line = match order {
+        Order::Lock(order) => {
+            measure::measure(&order).map(|outcome| serde_json::to_string(&outcome))
+        }
+    };
+    let line = line.map_err(Failure::arguments)?.map_err(Failure::measured)?;
     println!("{line}");
     Ok(ExitCode::SUCCESS)
 }

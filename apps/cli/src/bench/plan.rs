@@ -1,19 +1,14 @@
-//! Which cells are measured, and in which order.
-//!
-//! A cell is a load, a case and a number of threads. Within it, all subjects take turns: each
-//! repetition goes round all of them in a new order, so that whatever else happens on the machine
-//! meets all alike. The first repetition warms caches, frequencies and page tables; it is rejected.
+//! Which cells of locks are measured: a cell is a load, a case and a number of threads.
 
 use std::fmt;
 
-use super::measure::{Case, Order, Outcome, Ticks};
-use super::neighbours::{Load, Neighbours};
-use super::others::Moment;
+use super::measure::{Case, Figures, Order, Ticks};
+use super::neighbours::Load;
 use super::repeat::repeat;
+use super::rounds::{self, Rounds};
 use super::subjects::Family;
 use crate::failure::Failure;
 use crate::output::progress::Progress;
-use crate::stats::Random;
 
 /// Under what conditions something is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,42 +38,16 @@ pub struct Plan {
     pub family: Family,
     /// In this order.
     pub cells: Vec<Cell>,
-    /// Our locks.
-    pub subjects: Vec<&'static str>,
-    /// The locks beside them; ratios are to the first.
-    pub peers: Vec<&'static str>,
-    /// Repetitions that count.
-    pub repetitions: usize,
-    /// The length of each.
+    /// Who takes turns in each.
+    pub rounds: Rounds,
+    /// The length of a repetition.
     pub seconds: f64,
-    /// Of the order of subjects.
-    pub seed: u64,
     /// Of the counter that times waits.
     pub ticks: Ticks,
 }
 
 /// What was measured of one lock in one cell.
-pub struct Measured {
-    /// The conditions.
-    pub cell: Cell,
-    /// The lock.
-    pub subject: &'static str,
-    /// By repetition, the rejected one left out; shorter if there was trouble.
-    pub outcomes: Vec<Outcome>,
-    /// CPUs that others used meanwhile, by repetition.
-    pub others: Vec<f64>,
-    /// Why there is no more: missing, broken, without end.
-    pub trouble: Option<Trouble>,
-}
-
-/// Why a lock could not be measured.
-#[derive(Clone, Debug)]
-pub enum Trouble {
-    /// This machine can't have it.
-    Missing(String),
-    /// It failed.
-    Failed(String),
-}
+pub type Measured = rounds::Measured<Cell, Figures>;
 
 /// The cells of these loads, workloads and thread counts.
 pub fn cells(loads: &[Load], workloads: &[Workload], threads: &[usize]) -> Vec<Cell> {
@@ -109,15 +78,16 @@ impl fmt::Display for Cell {
     }
 }
 
-impl Plan {
-    /// Our locks and the peers.
-    pub fn all_subjects(&self) -> impl Iterator<Item = &'static str> {
-        self.subjects.iter().chain(&self.peers).copied()
+impl rounds::Cell for Cell {
+    fn load(&self) -> Load {
+        self.load
     }
+}
 
+impl Plan {
     /// How many repetitions there are in all.
     pub fn steps(&self) -> usize {
-        self.cells.len() * self.all_subjects().count() * (self.repetitions + 1)
+        self.rounds.steps(self.cells.len())
     }
 
     /// Measures everything. Takes the time that the plan asks for.
@@ -127,71 +97,18 @@ impl Plan {
     /// If this command can't start processes. A lock that fails is no error here, but trouble in
     /// its row.
     pub fn carry_out(&self, progress: &mut Progress) -> Result<Vec<Measured>, Failure> {
-        let mut random = Random(self.seed);
-        let mut all = Vec::new();
-        for &cell in &self.cells {
-            let neighbours = Neighbours::of(cell.load)
-                .map_err(|error| Failure::measured(format!("can't start a neighbour: {error}")))?;
-            all.extend(self.measure_cell(cell, &mut random, progress));
-            drop(neighbours);
-        }
-        Ok(all)
-    }
-
-    fn measure_cell(
-        &self,
-        cell: Cell,
-        random: &mut Random,
-        progress: &mut Progress,
-    ) -> Vec<Measured> {
-        let new = |subject| Measured {
-            cell,
-            subject,
-            outcomes: Vec::new(),
-            others: Vec::new(),
-            trouble: None,
-        };
-        let mut measured: Vec<_> = self.all_subjects().map(new).collect();
-        for repetition in 0..=self.repetitions {
-            let mut order: Vec<_> = (0..measured.len()).collect();
-            random.shuffle(&mut order);
-            for index in order {
-                let lock = &mut measured[index];
-                if lock.trouble.is_none() {
-                    self.repeat(lock, repetition > 0);
-                }
-                progress.step(&format!("{cell}: {}", lock.subject));
-            }
-        }
-        measured
-    }
-
-    fn repeat(&self, lock: &mut Measured, counts: bool) {
-        let order = Order {
-            family: self.family,
-            subject: lock.subject.to_owned(),
-            case: lock.cell.case,
-            reads: lock.cell.reads,
-            threads: lock.cell.threads,
-            seconds: self.seconds,
-            ticks: self.ticks,
-        };
-        let before = Moment::now();
-        let outcome = repeat(&order);
-        // The neighbours that we have started ourselves are no news.
-        if lock.cell.load == Load::Idle {
-            lock.others.extend(before.and_then(|moment| moment.others_since()));
-        }
-        match outcome {
-            Ok(Outcome::Missing(what)) => lock.trouble = Some(Trouble::Missing(what)),
-            Ok(Outcome::Violation(what)) => {
-                let what = format!("{} with {} threads: {what}", lock.subject, order.threads);
-                lock.trouble = Some(Trouble::Failed(what));
-            }
-            Ok(outcome) if counts => lock.outcomes.push(outcome),
-            Ok(_) => {}
-            Err(what) => lock.trouble = Some(Trouble::Failed(what)),
-        }
+        self.rounds.carry_out(&self.cells, progress, |cell, subject| {
+            let order = Order {
+                family: self.family,
+                subject: subject.to_owned(),
+                case: cell.case,
+                reads: cell.reads,
+                threads: cell.threads,
+                seconds: self.seconds,
+                ticks: self.ticks,
+            };
+            repeat(&super::Order::Lock(order), self.seconds)
+        })
     }
 }
 

@@ -5,18 +5,21 @@ use std::os::fd::AsRawFd as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::measure::{Order, Outcome};
+use serde::de::DeserializeOwned;
+
+use super::Order;
+use super::rounds::Outcome;
 
 /// How much longer than planned a repetition may take: threads that start, and waiters that get
 /// their turn one after the other on a crowded machine.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Carries out `order` in a new process.
+/// Carries out `order`, which is to take `seconds`, in a new process.
 ///
 /// # Errors
 ///
 /// One line, if the process can't be started, dies or does not come to an end; it is killed then.
-pub fn repeat(order: &Order) -> Result<Outcome, String> {
+pub fn repeat<F: DeserializeOwned>(order: &Order, seconds: f64) -> Result<Outcome<F>, String> {
     let json = serde_json::to_string(order).map_err(|error| error.to_string())?;
     let mut child = Command::new("/proc/self/exe")
         .args([super::REPETITION, &json])
@@ -24,20 +27,18 @@ pub fn repeat(order: &Order) -> Result<Outcome, String> {
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("can't start a repetition: {error}"))?;
-    let within = Duration::from_secs_f64(order.seconds * 2.0) + GRACE;
+    let within = Duration::from_secs_f64(seconds * 2.0) + GRACE;
     let answer = read_within(&mut child, within);
     if answer.is_err() {
         // Fails only if it has just ended.
         let _ = child.kill();
     }
     let status = child.wait().map_err(|error| error.to_string())?;
-    let answer = answer.map_err(|why| {
-        format!("{} with {} threads ({}): {why}", order.subject, order.threads, order.case.name())
-    })?;
+    let answer = answer?;
     if !status.success() {
-        return Err(format!("{}: the repetition ended with {status}", order.subject));
+        return Err(format!("the repetition ended with {status}"));
     }
-    serde_json::from_str(&answer).map_err(|error| format!("{}: {error}", order.subject))
+    serde_json::from_str(&answer).map_err(|error| error.to_string())
 }
 
 fn read_within(child: &mut Child, within: Duration) -> Result<String, String> {

@@ -8,8 +8,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::measure::{Contended, Outcome, Side};
-use super::plan::{Cell, Measured, Plan, Trouble};
+use super::measure::{Contended, Figures, Side};
+use super::plan::{Cell, Measured, Plan};
+use super::ratio::Ratio;
+use super::rounds::{Trouble, mean};
 use super::subjects::Family;
 use super::waits::{self, Verdict};
 use crate::stats::{Quartiles, geometric_mean, median, quartiles};
@@ -29,7 +31,7 @@ pub struct Row {
     /// The longest waits of all repetitions.
     pub worst: Worst,
     /// To the first peer.
-    pub ratio: Option<Quartiles>,
+    pub ratio: Option<Ratio>,
     /// To the best of the common mutexes, and which that is.
     pub ratio_best: Option<(f64, &'static str)>,
     /// Repetitions that count.
@@ -98,7 +100,7 @@ pub struct Report {
 
 /// Makes rows of what `plan` has measured.
 pub fn put_together(plan: &Plan, measured: &[Measured]) -> Report {
-    let reference = plan.peers.first().copied();
+    let reference = plan.rounds.peers.first().copied();
     let rows: Vec<_> = measured
         .iter()
         .map(|lock| {
@@ -107,34 +109,31 @@ pub fn put_together(plan: &Plan, measured: &[Measured]) -> Report {
         })
         .collect();
     let summaries = summaries(plan, &rows);
-    let waits = reference.map(|peer| waits::verdicts(&rows, &plan.subjects, peer));
+    let waits = reference.map(|peer| waits::verdicts(&rows, &plan.rounds.subjects, peer));
     let waits = waits.unwrap_or_default();
-    let Plan { family, seconds, seed, .. } = *plan;
+    let Plan { family, seconds, .. } = *plan;
+    let seed = plan.rounds.seed;
     Report { reference, rows, summaries, waits, family, seconds, seed }
 }
 
 fn row(plan: &Plan, lock: &Measured, cell: &[&Measured], reference: Option<&'static str>) -> Row {
     let named = |name: &str| cell.iter().find(|other| other.subject == name).copied();
     let leads = leads(lock);
-    let contended: Vec<_> = lock.outcomes.iter().filter_map(contended).collect();
+    let contended: Vec<_> = lock.figures.iter().filter_map(contended).collect();
     Row {
         subject: lock.subject,
-        ours: plan.subjects.contains(&lock.subject),
+        ours: plan.rounds.subjects.contains(&lock.subject),
         cell: lock.cell,
         worst: Worst::of(&contended),
         contended: Contended::medians(&contended),
-        ratio: reference.and_then(named).and_then(|peer| quartiles(ratios(lock, peer))),
+        ratio: reference.and_then(named).and_then(|peer| ratio(lock, peer)),
         ratio_best: best(plan.family, cell, lock.cell)
-            .and_then(|peer| Some((median(ratios(lock, peer))?, peer.subject))),
+            .and_then(|peer| Some((ratio(lock, peer)?.of.median, peer.subject))),
         lead: quartiles(leads),
-        repetitions: lock.outcomes.len(),
-        others_cpus: mean(&lock.others),
+        repetitions: lock.figures.len(),
+        others_cpus: lock.others_cpus(),
         trouble: lock.trouble.clone(),
     }
-}
-
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// The best of the common locks of a cell.
@@ -146,32 +145,30 @@ fn best<'a>(family: Family, cell: &[&'a Measured], of: Cell) -> Option<&'a Measu
     best.map(|(_, lock)| lock)
 }
 
-fn lead(outcome: &Outcome) -> Option<f64> {
-    match outcome {
-        Outcome::Uncontended { ns_per_op } => Some(*ns_per_op),
-        Outcome::Contended(contended) => Some(contended.all.ops_per_s),
-        Outcome::Missing(_) | Outcome::Violation(_) => None,
+fn lead(figures: &Figures) -> f64 {
+    match figures {
+        Figures::Uncontended { ns_per_op } => *ns_per_op,
+        Figures::Contended(contended) => contended.all.ops_per_s,
     }
 }
 
 fn leads(lock: &Measured) -> Vec<f64> {
-    lock.outcomes.iter().filter_map(lead).collect()
+    lock.figures.iter().map(lead).collect()
 }
 
-/// By repetition, as far as both have one and the peer got anything done.
-fn ratios(lock: &Measured, peer: &Measured) -> Vec<f64> {
-    let pairs = leads(lock).into_iter().zip(leads(peer));
-    pairs.filter(|&(_, theirs)| theirs > 0.0).map(|(ours, theirs)| ours / theirs).collect()
+fn ratio(lock: &Measured, peer: &Measured) -> Option<Ratio> {
+    Ratio::of(leads(lock).into_iter().zip(leads(peer)))
 }
 
-fn contended(outcome: &Outcome) -> Option<&Contended> {
-    if let Outcome::Contended(contended) = outcome { Some(contended) } else { None }
+fn contended(figures: &Figures) -> Option<&Contended> {
+    if let Figures::Contended(contended) = figures { Some(contended) } else { None }
 }
 
 fn summaries(plan: &Plan, rows: &[Row]) -> Vec<Summary> {
     let mut loads: Vec<_> = plan.cells.iter().map(|cell| cell.load).collect();
     loads.dedup();
-    let pairs = loads.iter().flat_map(|load| plan.subjects.iter().map(move |lock| (*load, *lock)));
+    let pairs =
+        loads.iter().flat_map(|load| plan.rounds.subjects.iter().map(move |lock| (*load, *lock)));
     pairs
         .map(|(load, subject)| {
             let cells = || {
@@ -181,7 +178,7 @@ fn summaries(plan: &Plan, rows: &[Row]) -> Vec<Summary> {
                 })
             };
             let ratios: Vec<_> =
-                cells().filter_map(|row| Some((row.ratio?.median, row.cell))).collect();
+                cells().filter_map(|row| Some((row.ratio?.of.median, row.cell))).collect();
             let best: Vec<_> = cells().filter_map(|row| Some(row.ratio_best?.0)).collect();
             let medians: Vec<_> = ratios.iter().map(|&(ratio, _)| ratio).collect();
             Summary {
@@ -200,20 +197,12 @@ fn summaries(plan: &Plan, rows: &[Row]) -> Vec<Summary> {
 impl Report {
     /// What went wrong, in one line; a lock that this machine can't have is not wrong.
     pub fn trouble(&self) -> Option<String> {
-        let failed: Vec<_> = self
-            .rows
-            .iter()
-            .filter_map(|row| match &row.trouble {
-                Some(Trouble::Failed(what)) => Some(what.as_str()),
-                _ => None,
-            })
-            .collect();
-        (!failed.is_empty()).then(|| failed.join("; "))
+        Trouble::failures(self.rows.iter().filter_map(|row| row.trouble.as_ref()))
     }
 
     /// CPUs that others used on average while the machine was meant to be idle.
     pub fn others_cpus(&self) -> Option<f64> {
-        mean(&self.rows.iter().filter_map(|row| row.others_cpus).collect::<Vec<_>>())
+        mean(self.rows.iter().filter_map(|row| row.others_cpus))
     }
 
     /// The body of the JSON report.
@@ -258,8 +247,11 @@ impl Report {
         put("load", json!(row.cell.load.name()));
         put("repetitions", json!(row.repetitions));
         match (&row.trouble, row.cell.case.contended()) {
-            (Some(Trouble::Missing(what)), _) => return skipped(object, "skipped", what),
-            (Some(Trouble::Failed(what)), _) => return skipped(object, "failed", what),
+            (Some(trouble), _) => {
+                let (key, what) = trouble.json();
+                put(key, json!(what));
+                return Value::Object(object);
+            }
             (None, false) => put("ns_per_op", json!(row.lead.map(|lead| lead.median))),
             (None, true) => {
                 if let Ok(Value::Object(figures)) = serde_json::to_value(&row.contended) {
@@ -279,16 +271,9 @@ impl Report {
         put("others_cpus", json!(row.others_cpus));
         put("p25", json!(row.lead.map(|lead| lead.p25)));
         put("p75", json!(row.lead.map(|lead| lead.p75)));
-        put("ratio", json!(row.ratio.map(|ratio| ratio.median)));
-        put("ratio_p25", json!(row.ratio.map(|ratio| ratio.p25)));
-        put("ratio_p75", json!(row.ratio.map(|ratio| ratio.p75)));
         put("ratio_best", json!(row.ratio_best.map(|(ratio, _)| ratio)));
         put("best", json!(row.ratio_best.map(|(_, name)| name)));
+        Ratio::put(row.ratio, "ratio", &mut object);
         Value::Object(object)
     }
-}
-
-fn skipped(mut object: Map<String, Value>, key: &str, what: &str) -> Value {
-    object.insert(key.to_owned(), json!(what));
-    Value::Object(object)
 }

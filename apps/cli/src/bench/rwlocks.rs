@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::lock_settings::LockSettings;
 use super::measure::Case;
 use super::plan::{self, Workload};
-use super::settings::Settings;
 use super::subjects::Family;
 use crate::failure::Failure;
 use crate::list::{Counts, Shares, names};
@@ -42,7 +42,7 @@ pub struct Arguments {
     #[arg(long, value_name = "LIST", default_value = CASES)]
     case: String,
     #[command(flatten)]
-    settings: Settings,
+    settings: LockSettings,
 }
 
 /// Measures and prints.
@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         })
         .collect();
     let settings = &arguments.settings;
-    let cells = plan::cells(&settings.load, &work, &arguments.threads.0);
+    let cells = plan::cells(&settings.settings.load, &work, &arguments.threads.0);
     let locks = (&arguments.subject[..], &arguments.against[..]);
     settings.carry_out(&settings.plan(Family::Shared, locks, cells)?)
 }

@@ -1,17 +1,15 @@
-//! What every family of locks may be asked, and the way from a plan to what is printed.
+//! What every verb of `bench` may be asked, and the way from what was measured to what is printed.
 
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::Value;
 
-use super::measure::Ticks;
 use super::neighbours::Load;
-use super::plan::{Cell, Plan};
-use super::subjects::Family;
-use super::{rows, tables};
+use super::rounds::Rounds;
 use crate::failure::Failure;
 use crate::list::names;
-use crate::output::{progress::Progress, report, say};
+use crate::output::{report, say};
 
 /// How to measure.
 #[derive(Args)]
@@ -19,9 +17,6 @@ pub struct Settings {
     /// An idle machine, or two busy neighbours beside us
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "idle")]
     pub load: Vec<Load>,
-    /// How long to measure in each repetition
-    #[arg(long, value_name = "S", default_value_t = 0.2, allow_negative_numbers = true)]
-    seconds: f64,
     /// Repetitions that count
     #[arg(long, value_name = "N", default_value_t = 11)]
     repetitions: usize,
@@ -33,60 +28,71 @@ pub struct Settings {
     json: bool,
 }
 
+/// What is printed of a run.
+pub struct Printed {
+    /// The body of the JSON report.
+    pub json: Value,
+    /// The tables.
+    pub text: String,
+    /// CPUs that others used on average while the machine was meant to be idle.
+    pub others_cpus: Option<f64>,
+    /// What went wrong, in one line.
+    pub trouble: Option<String>,
+}
+
 impl Settings {
-    /// The plan that measures these locks of a family in these cells.
+    /// Who takes turns: of `ours` and `peers`, each with the names that are known.
     ///
     /// # Errors
     ///
-    /// Bad arguments.
-    pub fn plan(
+    /// Bad arguments; `what` is what ours are.
+    pub fn rounds(
         &self,
-        family: Family,
-        (ours, peers): (&str, &str),
-        cells: Vec<Cell>,
-    ) -> Result<Plan, Failure> {
-        if !(self.seconds > 0.0 && self.seconds <= 3600.0) {
-            let wanted = "--seconds takes a time from 0.001 to 3600, such as 0.2";
-            return Err(Failure::arguments(wanted));
-        }
+        what: &str,
+        (ours, known): (&str, &[&'static str]),
+        (peers, known_peers): (&str, &[&'static str]),
+    ) -> Result<Rounds, Failure> {
         if self.repetitions == 0 {
             return Err(Failure::arguments("--repetitions takes a number from 1, such as 11"));
         }
-        let subjects = names("lock of ours", ours, family.ours()).map_err(Failure::arguments)?;
-        let peers = names("peer", peers, family.peers()).map_err(Failure::arguments)?;
+        let subjects =
+            names(&format!("{what} of ours"), ours, known).map_err(Failure::arguments)?;
+        let peers = names("peer", peers, known_peers).map_err(Failure::arguments)?;
         if subjects.is_empty() && peers.is_empty() {
-            return Err(Failure::arguments("nothing to measure; name a lock with --subject"));
-        }
-        if cells.is_empty() {
-            let wanted = "readers who never leave need a writer beside them: --threads 2 or more";
+            let wanted = format!("nothing to measure; name a {what} with --subject");
             return Err(Failure::arguments(wanted));
         }
-        let (repetitions, seconds, seed) = (self.repetitions, self.seconds, self.seed);
-        let ticks = Ticks::calibrate();
-        Ok(Plan { family, cells, subjects, peers, repetitions, seconds, seed, ticks })
+        Ok(Rounds { subjects, peers, repetitions: self.repetitions, seed: self.seed })
     }
 
-    /// Carries it out and prints what came of it.
+    /// Prints what came of it.
     ///
     /// # Errors
     ///
-    /// A lock that broke or never came to an end.
-    pub fn carry_out(&self, plan: &Plan) -> Result<ExitCode, Failure> {
-        let mut progress = Progress::new(plan.steps());
-        let measured = plan.carry_out(&mut progress)?;
-        drop(progress);
-        let report = rows::put_together(plan, &measured);
+    /// What went wrong with a subject.
+    pub fn print(&self, printed: Printed) -> Result<ExitCode, Failure> {
         if self.json {
-            report::print(report.json())?;
+            report::print(printed.json)?;
         } else {
-            say(&tables::text(&report))?;
+            say(&printed.text)?;
         }
-        if let Some(cpus) = report.others_cpus().filter(|&cpus| cpus > 0.1) {
+        if let Some(cpus) = printed.others_cpus.filter(|&cpus| cpus > 0.1) {
             eprintln!("antiphon: the machine was not idle: others used {cpus:.1} CPUs meanwhile");
         }
-        match report.trouble() {
+        match printed.trouble {
             Some(trouble) => Err(Failure::measured(trouble)),
             None => Ok(ExitCode::SUCCESS),
         }
     }
+}
+
+/// Checks a value of `--seconds`.
+///
+/// # Errors
+///
+/// It is no time to measure.
+pub fn check_seconds(seconds: f64) -> Result<(), Failure> {
+    let wanted = "--seconds takes a time from 0.001 to 3600, such as 0.2";
+    let good = seconds > 0.0 && seconds <= 3600.0;
+    if good { Ok(()) } else { Err(Failure::arguments(wanted)) }
 }

@@ -6,6 +6,7 @@ use super::measure::{Case, Ticks};
 use super::neighbours::Load;
 pub use super::plan::Plan;
 use super::plan::{Cell, Workload, cells};
+use super::rounds::Rounds;
 use super::rows;
 use super::subjects::Family;
 use crate::failure::Failure;
@@ -41,11 +42,13 @@ fn plan(family: Family, Extent { seconds, repetitions }: Extent) -> Plan {
     Plan {
         family,
         cells: cells(&[Load::Idle], &work, &[cpus(), CROWD * cpus()]),
-        subjects: family.ours().to_vec(),
-        peers: family.peers().to_vec(),
-        repetitions,
+        rounds: Rounds {
+            subjects: family.ours().to_vec(),
+            peers: family.peers().to_vec(),
+            repetitions,
+            seed: 1,
+        },
         seconds,
-        seed: 1,
         ticks: Ticks::calibrate(),
     }
 }
@@ -95,7 +98,8 @@ mod tests {
                 assert!(roles.contains(&wanted), "{wanted} of {:?}", plan.family);
             }
             assert!(
-                plan.all_subjects().count() == plan.family.ours().len() + plan.family.peers().len()
+                plan.rounds.all_subjects().count()
+                    == plan.family.ours().len() + plan.family.peers().len()
             );
         }
     }

@@ -1,7 +1,8 @@
 //! The tables of `bench`.
 
 use super::measure::{Case, Contended, Side};
-use super::plan::{Cell, Trouble};
+use super::plan::Cell;
+use super::rounds::Trouble;
 use super::rows::{Report, Row, Summary};
 use super::waits::Verdict;
 use crate::output::table::{Cell as Field, Table, Tone, colour_stdout, duration, si};
@@ -80,7 +81,7 @@ fn alone(rows: &[&Row], reference: &str) -> Table {
             Some(lead) => fields.extend([
                 Field::number(format!("{:.2}", lead.median)),
                 Field::number(format!("{:.2} – {:.2}", lead.p25, lead.p75)).tone(Tone::Faint),
-                share(row.ratio.map(|ratio| ratio.median), row, |ratio| 1.0 / ratio),
+                share(row.ratio.map(|ratio| ratio.of.median), row, |ratio| 1.0 / ratio),
                 share(row.ratio_best.map(|(ratio, _)| ratio), row, |ratio| 1.0 / ratio),
             ]),
         }
@@ -198,7 +199,7 @@ fn throughput(row: &Row, lead: Quartiles) -> [Field; 4] {
     [
         Field::number(si(lead.median)),
         Field::number(format!("{} – {}", si(lead.p25), si(lead.p75))).tone(Tone::Faint),
-        share(row.ratio.map(|ratio| ratio.median), row, |ratio| ratio),
+        share(row.ratio.map(|ratio| ratio.of.median), row, |ratio| ratio),
         share(row.ratio_best.map(|(ratio, _)| ratio), row, |ratio| ratio),
     ]
 }

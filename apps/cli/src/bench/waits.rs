@@ -174,7 +174,7 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::super::measure::Case;
-    use super::super::plan::Trouble;
+    use super::super::rounds::Trouble;
     use super::super::rows::Worst;
     use super::*;
 

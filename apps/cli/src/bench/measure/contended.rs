@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use super::tally::{Had, Tally};
 use super::usage::Usage;
-use super::{Case, Contended, Order, Outcome, ticks};
+use super::{Case, Contended, Figures, Order, Outcome, ticks};
 use crate::bench::subjects::{Family, Subject};
 use crate::stats::Random;
 
@@ -107,7 +107,7 @@ pub fn run<S: Subject>(lock: S, order: &Order) -> Outcome {
         return Outcome::Violation(violation);
     }
     let figures = Contended::of(&tallies, &usage, order.ticks, spent, &sides(order));
-    Outcome::Contended(Box::new(figures))
+    Outcome::Figures(Figures::Contended(Box::new(figures)))
 }
 
 /// The ways to have the lock that are told apart.
@@ -323,7 +323,9 @@ mod tests {
     fn a_thread_that_starves_from_beginning_to_end_is_seen() {
         let lock = Monopoly::new().unwrap_or_else(|missing| panic!("{missing}"));
         let seconds = 0.3;
-        let Outcome::Contended(seen) = run(lock, &order(seconds)) else { panic!("no figures") };
+        let Outcome::Figures(Figures::Contended(seen)) = run(lock, &order(seconds)) else {
+            panic!("no figures")
+        };
         // On a busy machine it may begin to wait late; not that late.
         let starved = seconds * 1e9 / 10.0;
         assert!(seen.all.longest_wait_ns >= starved, "{seen:?}");
@@ -393,7 +395,9 @@ mod tests {
         let sides = |case, reads, threads| {
             let (family, subject) = (Family::Shared, "std".to_owned());
             let order = Order { family, subject, case, reads, threads, ..order(0.02) };
-            let Ok(Outcome::Contended(seen)) = measure(&order) else { panic!("no figures") };
+            let Ok(Outcome::Figures(Figures::Contended(seen))) = measure(&order) else {
+                panic!("no figures")
+            };
             (seen.readers.is_some(), seen.writers.is_some())
         };
         assert_eq!(sides(Case::Short, Some(100), 2), (true, false));

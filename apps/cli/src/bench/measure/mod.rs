@@ -88,10 +88,10 @@ pub struct Order {
     pub ticks: Ticks,
 }
 
-/// What came of it.
+/// What was measured in it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum Figures {
     /// Nanoseconds of a lock and an unlock.
     Uncontended {
         /// The median of the batches of this repetition.
@@ -99,11 +99,10 @@ pub enum Outcome {
     },
     /// The figures of a contended repetition.
     Contended(Box<Contended>),
-    /// This machine can't have that lock: what is missing, and how to get it.
-    Missing(String),
-    /// Somebody was in beside a writer.
-    Violation(String),
 }
+
+/// What came of it. A violation is that somebody was in beside a writer.
+pub type Outcome = super::rounds::Outcome<Figures>;
 
 /// Carries out one repetition in this process.
 ///

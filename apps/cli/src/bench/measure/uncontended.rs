@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use super::{Order, Outcome};
+use super::{Figures, Order, Outcome};
 use crate::stats::median;
 
 /// Pairs of lock and unlock between two looks at the clock.
@@ -37,5 +37,6 @@ pub fn alone(order: &Order, pair: impl Fn()) -> Outcome {
             break;
         }
     }
-    Outcome::Uncontended { ns_per_op: median(batches).unwrap_or(f64::NAN) }
+    let ns_per_op = median(batches).unwrap_or(f64::NAN);
+    Outcome::Figures(Figures::Uncontended { ns_per_op })
 }
