@@ -51,6 +51,11 @@ impl Failure {
         Self { code: 125, ..self }
     }
 
+    /// What it says, for somebody who passes it on.
+    pub fn into_message(self) -> String {
+        self.message
+    }
+
     fn new(code: u8, message: impl Display) -> Self {
         Self { code, message: message.to_string() }
     }

@@ -84,6 +84,7 @@ enum Verb {
 enum Bench {
     Locks(bench::locks::Arguments),
     Rwlocks(bench::rwlocks::Arguments),
+    Events(bench::events::Arguments),
 }
 
 /// The same locks on simulated machines
@@ -123,6 +124,7 @@ fn main() -> ExitCode {
         Verb::Try(arguments) => trial::run(&arguments),
         Verb::Bench(Bench::Locks(arguments)) => bench::locks::run(&arguments),
         Verb::Bench(Bench::Rwlocks(arguments)) => bench::rwlocks::run(&arguments),
+        Verb::Bench(Bench::Events(arguments)) => bench::events::run(&arguments),
         Verb::Locks(arguments) => locks::run(&arguments),
         Verb::Sim(Sim::Locks(arguments)) => sim::locks::run(Family::Exclusive, &arguments),
         Verb::Sim(Sim::Rwlocks(arguments)) => sim::locks::run(Family::Shared, &arguments),

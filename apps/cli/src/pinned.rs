@@ -47,6 +47,9 @@ fn pin(place: usize) -> Result<(), Failure> {
     if done == 0 { Ok(()) } else { Err(refused()) }
 }
 
+/// What one thread does.
+pub type Task<'a, R> = Box<dyn FnOnce() -> R + Send + 'a>;
+
 /// Runs `body` once on each of `places` (a place may come twice), all at a time; it is told its
 /// number. Returns when all are done, with what they return.
 ///
@@ -57,13 +60,24 @@ pub fn on_each<R: Send>(
     places: &[usize],
     body: impl Fn(usize) -> R + Sync,
 ) -> Result<Vec<R>, Failure> {
+    let body = &body;
+    let task = |(number, &place)| (place, Box::new(move || body(number)) as Task<'_, R>);
+    all(places.iter().enumerate().map(task).collect())
+}
+
+/// Runs each task on its place, all at a time. Returns when all are done, with what they return.
+///
+/// # Errors
+///
+/// As [`on_each`].
+pub fn all<'a, R: Send>(tasks: Vec<(usize, Task<'a, R>)>) -> Result<Vec<R>, Failure> {
     use std::sync::Barrier;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-    let (pinned, all_pinned) = (Barrier::new(places.len()), AtomicBool::new(true));
+    let (pinned, all_pinned) = (Barrier::new(tasks.len()), AtomicBool::new(true));
     std::thread::scope(|scope| {
-        let start = |(number, &place): (usize, &usize)| {
-            let (pinned, all_pinned, body) = (&pinned, &all_pinned, &body);
+        let start = |(place, task): (usize, Task<'a, R>)| {
+            let (pinned, all_pinned) = (&pinned, &all_pinned);
             scope.spawn(move || {
                 let done = pin(place);
                 if done.is_err() {
@@ -74,11 +88,11 @@ pub fn on_each<R: Send>(
                 match done {
                     Err(failure) => Err(Some(failure)),
                     Ok(()) if !all_pinned.load(Relaxed) => Err(None),
-                    Ok(()) => Ok(body(number)),
+                    Ok(()) => Ok(task()),
                 }
             })
         };
-        let threads: Vec<_> = places.iter().enumerate().map(start).collect();
+        let threads: Vec<_> = tasks.into_iter().map(start).collect();
         let join = |thread: std::thread::ScopedJoinHandle<'_, Result<R, Option<Failure>>>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };

@@ -22,6 +22,13 @@ fn bad_arguments_are_2_and_one_line_that_says_what_would_be_right() {
         (&["bench", "rwlocks", "--case", "readers"], "continuous"),
         (&["bench", "rwlocks", "--seconds", "0"], "0.2"),
         (&["bench", "rwlocks", "--case", "continuous", "--threads", "1"], "--threads 2"),
+        (&["bench", "events", "--case", "awake"], "busy-target"),
+        (&["bench", "events", "--case", "broadcast-0"], "broadcast-N"),
+        (&["bench", "events", "--gap-us", "0"], "3,50,1000"),
+        (&["bench", "events", "--trials", "9"], "100"),
+        (&["bench", "events", "--subject", "futex"], "condvar"),
+        (&["bench", "events", "--against", "smoke"], "eventfd"),
+        (&["bench", "events", "--seconds", "0"], "0.2"),
         (&["try", "--pairs", "3", "--", "ls"], "6"),
         (&["try", "--pairs", "10"], "CMD"),
         (&["try", "--metric", "rate", "--", "ls"], "NAME=REGEX"),
@@ -62,13 +69,14 @@ fn a_program_needs_no_dashes_before_it() {
 
 #[test]
 fn every_help_has_an_example() {
-    let verbs: [&[&str]; 7] = [
+    let verbs: [&[&str]; 8] = [
         &["run"],
         &["record"],
         &["try"],
         &["locks"],
         &["bench", "locks"],
         &["bench", "rwlocks"],
+        &["bench", "events"],
         &["lab", "check"],
     ];
     for verb in verbs {

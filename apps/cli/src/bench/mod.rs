@@ -3,6 +3,7 @@
 //! | module | does |
 //! |---|---|
 //! | [`locks`], [`rwlocks`] | the verbs: what may be asked of each family of locks |
+//! | [`events`] | the verb of wake-ups, with all that is its own |
 //! | [`settings`], [`rounds`], [`repeat`], [`ratio`] | what all verbs share: what may be asked, who
 //!   takes turns, a repetition in a process of its own with an end to its time, paired ratios |
 //! | [`neighbours`], [`others`] | who else uses the machine: because we want it, or anyhow |
@@ -15,6 +16,7 @@
 //! | [`waits`] | whether anybody waits too long for it |
 //! | [`tables`] | tables for people |
 
+pub mod events;
 mod lock_settings;
 pub mod locks;
 mod measure;
@@ -50,6 +52,8 @@ pub const NEIGHBOUR: &str = neighbours::VERB;
 enum Order {
     /// Of a lock.
     Lock(measure::Order),
+    /// Of a way to wake.
+    Event(events::Order),
 }
 
 /// Carries out one repetition and prints its outcome.
@@ -60,13 +64,16 @@ enum Order {
 pub fn repetition(order: &str) -> Result<ExitCode, Failure> {
     neighbours::end_with_parent();
     let order = serde_json::from_str(order).map_err(Failure::arguments)?;
-    let line = match order {
-        Order::Lock(order) => {
-            measure::measure(&order).map(|outcome| serde_json::to_string(&outcome))
-        }
-    };
-    let line = line.map_err(Failure::arguments)?.map_err(Failure::measured)?;
-    println!("{line}");
+    match order {
+        Order::Lock(order) => answer(measure::measure(&order)),
+        Order::Event(order) => answer(events::measure(&order)),
+    }
+}
+
+/// Prints an outcome as [`repeat`] reads it.
+fn answer(outcome: Result<impl Serialize, String>) -> Result<ExitCode, Failure> {
+    let outcome = outcome.map_err(Failure::arguments)?;
+    println!("{}", serde_json::to_string(&outcome).map_err(Failure::measured)?);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -77,7 +77,7 @@ fn alone(rows: &[&Row], reference: &str) -> Table {
     for row in rows {
         let mut fields = vec![name(row)];
         match row.lead.filter(|_| row.trouble.is_none()) {
-            None => fields.push(trouble(row)),
+            None => fields.push(trouble(row.trouble.as_ref())),
             Some(lead) => fields.extend([
                 Field::number(format!("{:.2}", lead.median)),
                 Field::number(format!("{:.2} – {:.2}", lead.p25, lead.p75)).tone(Tone::Faint),
@@ -116,7 +116,7 @@ fn contended(rows: &[&Row], reference: &str) -> Table {
                 fields.extend(waits(Some(&one.all)));
                 fields.extend(price(one));
             }
-            _ => fields.push(trouble(row)),
+            _ => fields.push(trouble(row.trouble.as_ref())),
         }
         table.row(fields);
     }
@@ -152,7 +152,7 @@ fn mixed(rows: &[&Row], reference: &str) -> Table {
                 fields.extend(waits(one.writers.as_ref()));
                 fields.extend(price(one));
             }
-            _ => fields.push(trouble(row)),
+            _ => fields.push(trouble(row.trouble.as_ref())),
         }
         table.row(fields);
     }
@@ -187,7 +187,7 @@ fn sides(rows: &[&Row]) -> Table {
                 fields.push(work(readers));
                 fields.extend(waits(readers));
             }
-            _ => fields.push(trouble(row)),
+            _ => fields.push(trouble(row.trouble.as_ref())),
         }
         table.row(fields);
     }
@@ -264,8 +264,9 @@ fn name(row: &Row) -> Field {
     Field::text(row.subject).tone(if row.ours { Tone::Plain } else { Tone::Faint })
 }
 
-fn trouble(row: &Row) -> Field {
-    match &row.trouble {
+/// Why there are no figures.
+pub fn trouble(trouble: Option<&Trouble>) -> Field {
+    match trouble {
         Some(Trouble::Missing(what)) => Field::text(format!("skipped: {what}")).tone(Tone::Faint),
         Some(Trouble::Failed(what)) => Field::text(format!("failed: {what}")).tone(Tone::Bad),
         None => Field::text("-"),

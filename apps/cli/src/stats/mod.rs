@@ -9,5 +9,5 @@ mod random;
 pub use fairness::jain;
 pub use histogram::Histogram;
 pub use interval::Interval;
-pub use order::{Quartiles, geometric_mean, median, quartiles};
+pub use order::{Quartiles, deviation, geometric_mean, median, quantile, quartiles};
 pub use random::Random;

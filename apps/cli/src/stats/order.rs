@@ -11,17 +11,30 @@ pub struct Quartiles {
     pub p75: f64,
 }
 
-/// The quartiles of `values`, interpolated between neighbours. `None` if there are no values.
+/// The value below which a share of `sorted` is, interpolated between neighbours; from 0 to 1.
+/// `None` if there are no values.
+#[must_use]
+pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+    let place = share * sorted.len().checked_sub(1)? as f64;
+    let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    Some(low + (high - low) * place.fract())
+}
+
+/// The quartiles of `values`. `None` if there are no values.
 #[must_use]
 pub fn quartiles(mut values: Vec<f64>) -> Option<Quartiles> {
     values.sort_by(f64::total_cmp);
-    let last = values.len().checked_sub(1)?;
-    let at = |q: f64| {
-        let place = q * last as f64;
-        let (low, high) = (values[place.floor() as usize], values[place.ceil() as usize]);
-        low + (high - low) * place.fract()
-    };
-    Some(Quartiles { p25: at(0.25), median: at(0.5), p75: at(0.75) })
+    let at = |share| quantile(&values, share);
+    Some(Quartiles { p25: at(0.25)?, median: at(0.5)?, p75: at(0.75)? })
+}
+
+/// How far `values` are spread: the square root of their variance. `None` if there are no values.
+#[must_use]
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+    (!values.is_empty()).then(|| (squares / count).sqrt())
 }
 
 /// The median of `values`. `None` if there are no values.
@@ -51,6 +64,22 @@ mod tests {
             Some((2.0, 3.0, 4.0))
         );
         assert_eq!(median(vec![1.0, 2.0]), Some(1.5));
+    }
+
+    #[test]
+    fn a_quantile_is_between_the_least_and_the_most() {
+        let sorted: Vec<_> = (0..=100).map(f64::from).collect();
+        for share in [0.0, 0.1, 0.99, 1.0] {
+            assert_eq!(quantile(&sorted, share), Some(share * 100.0));
+        }
+        assert_eq!(quantile(&[], 0.5), None);
+    }
+
+    #[test]
+    fn a_deviation_is_that_of_all_values_and_not_of_a_sample() {
+        assert_eq!(deviation(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]), Some(2.0));
+        assert_eq!(deviation(&[3.0]), Some(0.0));
+        assert_eq!(deviation(&[]), None);
     }
 
     #[test]

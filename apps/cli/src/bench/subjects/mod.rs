@@ -90,18 +90,16 @@ impl Family {
     }
 }
 
+/// Lists of names, and the visit of the type of a name by a [`Visitor`], or another trait like it.
 macro_rules! subjects {
-    ($($list:ident: $($name:literal => $subject:ty,)+;)+) => {
+    ($visitor:path: $($list:ident: $($name:literal => $subject:ty,)+;)+) => {
         $(
             /// Names, as the command line has them.
             pub const $list: &[&str] = &[$($name),+];
         )+
 
         /// Calls `visitor` with the type of that name. `None` if there is no such lock.
-        pub fn visit<V: $crate::bench::subjects::Visitor>(
-            name: &str,
-            visitor: V,
-        ) -> Option<V::Output> {
+        pub fn visit<V: $visitor>(name: &str, visitor: V) -> Option<V::Output> {
             match name {
                 $($($name => Some(visitor.visit::<$subject>()),)+)+
                 _ => None,
@@ -109,7 +107,7 @@ macro_rules! subjects {
         }
     };
 }
-use subjects;
+pub(super) use subjects;
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@ mod pthread;
 mod rust;
 
 super::subjects! {
+    super::Visitor:
     OURS:
         "shfl-mutex" => ours::Mutex,
         "shfl-mutex+light" => ours::LightMutex,

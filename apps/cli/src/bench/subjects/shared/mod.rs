@@ -5,6 +5,7 @@ mod pthread;
 mod rust;
 
 super::subjects! {
+    super::Visitor:
     OURS:
         "shfl-rwlock" => ours::Preferred,
         "shfl-rwlock+recursive" => ours::Passing,

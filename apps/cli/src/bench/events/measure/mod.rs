@@ -1,0 +1,154 @@
+//! One repetition, in a process of its own.
+//!
+//! ```text
+//!   sender    ── waits until the receiver sleeps ── gap ── t0 ── signal ── t2 ──────── sees t1
+//!   receiver  ── wait: sleeps ─────────────────────────────────────── returns ── t1
+//! ```
+//!
+//! The latency of an event is t1 - t0, and what it costs the sender t2 - t0, by the time-stamp
+//! counters of their CPUs; the case `clock` says how far apart those are. Where both are awake they
+//! tell each other in turn, and a latency is half of a round trip, by one counter; so many of them
+//! are timed together that reading it does not count. The threads are pinned: the sender to the
+//! first CPU that may be used, a receiver to the next, several receivers to all in turn.
+//!
+//! A wake-up that is lost ends the repetition by the limit of its time, from outside.
+
+mod alone;
+mod awake;
+mod machine;
+mod many;
+mod parked;
+mod sleeper;
+mod thread;
+
+use serde::{Deserialize, Serialize};
+
+use super::cases::{Case, Cell};
+use super::subjects::{Broadcast, ManyVisitor, Mechanism, OneVisitor, many as for_many, one};
+use crate::bench::measure::Ticks;
+use crate::bench::rounds;
+use crate::pinned;
+use thread::Part;
+
+/// One repetition.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Order {
+    /// The mechanism's name.
+    pub subject: String,
+    /// What is done with it.
+    pub cell: Cell,
+    /// Trials that count, unless the time is up before.
+    pub trials: usize,
+    /// The time for all of them.
+    pub seconds: f64,
+    /// Of the counter that times them.
+    pub ticks: Ticks,
+}
+
+/// What was measured in it. Times are in nanoseconds, one for each trial.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Figures {
+    /// From the sender's side to the (last) receiver's.
+    pub latency_ns: Vec<f64>,
+    /// What an event costs the sender.
+    pub sender_ns: Vec<f64>,
+    /// How far the arrivals of a broadcast are spread.
+    pub sigma_ns: Vec<f64>,
+    /// CPU time for an event: all of the receivers', and the sender's while it tells.
+    pub cpu_ns_per_event: Option<f64>,
+    /// How often a receiver sleeps for an event.
+    pub sleeps_per_event: Option<f64>,
+    /// Round trips or signals that were timed together.
+    pub batch: usize,
+    /// How far the second CPU's counter is ahead, and how sure that is, in nanoseconds.
+    pub clock: Option<(f64, f64)>,
+}
+
+/// What came of it.
+pub type Outcome = rounds::Outcome<Figures>;
+
+/// Trials at the beginning that do not count.
+const WARM_UP: usize = 10;
+/// As many trials are made even if time is up: fewer are no figure.
+const LEAST: usize = 10;
+
+/// Carries out one repetition in this process.
+///
+/// # Errors
+///
+/// One line, if there is no such mechanism.
+pub fn measure(order: &Order) -> Result<Outcome, String> {
+    let places = pinned::usable();
+    let (subject, case) = (&order.subject[..], order.cell.case);
+    if places.len() < 2 && !matches!(case, Case::SenderAlone | Case::Noise) {
+        return Ok(Outcome::Missing(
+            "sender and receiver need a CPU each, and there is one".into(),
+        ));
+    }
+    let known = super::subjects::ours().contains(&subject)
+        || super::subjects::peers().contains(&subject)
+        || case.is_of_the_machine();
+    let measured = match case {
+        Case::Noise => Some(machine::noise(order, &places)),
+        Case::Clock => Some(machine::clock(order, &places)),
+        Case::Broadcast => for_many::visit(subject, Told { order, places: &places }),
+        _ => one::visit(subject, Told { order, places: &places }),
+    };
+    let only = if case == Case::Broadcast { "one thread at a time" } else { "all at once" };
+    match measured {
+        Some(Ok(figures)) => Ok(Outcome::Figures(figures)),
+        Some(Err(missing)) => Ok(Outcome::Missing(missing)),
+        None if known => Ok(Outcome::Missing(format!("it tells {only}"))),
+        None => Err(format!("no mechanism '{subject}'")),
+    }
+}
+
+struct Told<'a> {
+    order: &'a Order,
+    places: &'a [usize],
+}
+
+impl OneVisitor for Told<'_> {
+    type Output = Result<Figures, String>;
+
+    fn visit<M: Mechanism>(self) -> Self::Output {
+        match self.order.cell.case {
+            Case::Running => awake::measure::<M>(self.order, self.places),
+            Case::SenderAlone => alone::measure::<M>(self.order, self.places),
+            _ => parked::measure::<M>(self.order, self.places),
+        }
+    }
+}
+
+impl ManyVisitor for Told<'_> {
+    type Output = Result<Figures, String>;
+
+    fn visit<B: Broadcast>(self) -> Self::Output {
+        many::measure::<B>(self.order, self.places)
+    }
+}
+
+impl Figures {
+    /// What all threads together have seen.
+    fn of(parts: Vec<Part>) -> Self {
+        let mut figures = Self { batch: 1, ..Self::default() };
+        let (mut cpu_ns, mut sleeps, mut events) = (0.0, 0.0, 0.0);
+        for part in parts {
+            figures.latency_ns.extend(part.latency_ns);
+            figures.sender_ns.extend(part.sender_ns);
+            figures.sigma_ns.extend(part.sigma_ns);
+            figures.batch = figures.batch.max(part.batch);
+            cpu_ns += part.cpu_ns;
+            sleeps += part.sleeps as f64;
+            events += part.events as f64;
+        }
+        if events > 0.0 {
+            figures.cpu_ns_per_event = Some(cpu_ns / events);
+            figures.sleeps_per_event = Some(sleeps / events);
+        }
+        figures
+    }
+}
+
+#[cfg(test)]
+mod tests;

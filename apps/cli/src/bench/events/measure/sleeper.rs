@@ -1,0 +1,87 @@
+//! Whether another thread of this process sleeps.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::sync::atomic::AtomicI32;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// A thread, as others look at it: `/proc` says what it does.
+pub struct Sleeper(File);
+
+/// Whoever does not sleep by then has lost its CPU, or does not come to sleep.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+impl Sleeper {
+    /// The thread that has called [`introduce`] with `tid`, before the caller has met it.
+    ///
+    /// # Errors
+    ///
+    /// One line, if it can't be looked at.
+    pub fn of(tid: &AtomicI32) -> Result<Self, String> {
+        // Relaxed: the caller has met the thread since.
+        let path = format!("/proc/self/task/{}/stat", tid.load(Relaxed));
+        let missing = |error| format!("whether a thread sleeps is asked of /proc: {path}: {error}");
+        File::open(&path).map(Self).map_err(missing)
+    }
+
+    /// Waits until it sleeps. Returns sooner if it does not.
+    pub fn wait(&self) {
+        let end = Instant::now() + PATIENCE;
+        while !self.sleeps() && Instant::now() < end {}
+    }
+
+    fn sleeps(&self) -> bool {
+        let mut text = [0; 128];
+        let read = self.0.read_at(&mut text, 0).unwrap_or(0);
+        state(&text[..read]) == Some(b'S')
+    }
+}
+
+/// Tells others who the calling thread is.
+pub fn introduce(tid: &AtomicI32) {
+    // SAFETY: takes nothing.
+    tid.store(unsafe { libc::gettid() }, Relaxed);
+}
+
+/// The letter behind the name, which may have any letter in it but ends with the last bracket.
+fn state(stat: &[u8]) -> Option<u8> {
+    let bracket = stat.iter().rposition(|&letter| letter == b')')?;
+    stat.get(bracket + 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_is_behind_the_name() {
+        assert_eq!(state(b"12 (a) R b) S 1 2"), Some(b'S'));
+        assert_eq!(state(b"12 (a) R"), Some(b'R'));
+        assert_eq!(state(b"12 (a"), None);
+    }
+
+    #[test]
+    fn a_thread_that_waits_sleeps_and_one_that_looks_does_not() {
+        let tids = [const { AtomicI32::new(0) }; 2];
+        let (tell, told) = std::sync::mpsc::channel::<()>();
+        introduce(&tids[0]);
+        std::thread::scope(|scope| {
+            let other = &tids[1];
+            scope.spawn(move || {
+                introduce(other);
+                told.recv()
+            });
+            while tids[1].load(Relaxed) == 0 {
+                std::thread::yield_now();
+            }
+            let [me, other] = [0, 1].map(|index| Sleeper::of(&tids[index]));
+            let (Ok(me), Ok(other)) = (me, other) else { panic!("no /proc") };
+            while !other.sleeps() {
+                std::thread::yield_now();
+            }
+            assert!(!me.sleeps());
+            drop(tell);
+        });
+    }
+}

@@ -1,0 +1,328 @@
+//! From repetitions to rows: medians of what each has seen, quartiles of those, paired ratios, and
+//! the distribution of all trials together.
+//!
+//! | case | leading figure | second figure |
+//! |---|---|---|
+//! | `running`, `parked`, `parked-idle-1ms`, `busy-target` | `p50_ns` | `p99_ns` |
+//! | `sender-alone` | `sender_ns` | `sender_p99_ns` |
+//! | `broadcast-N` | `last_ns` | `sigma_ns` |
+//! | `noise`, `clock` | `p50_ns` | `p99_ns` |
+//!
+//! `ratio` is of the leading figure, `ratio_second` of the other one; `ratio_best` and
+//! `ratio_best_second` are the same against the best of the [common](subjects::COMMON) peers.
+
+use serde_json::{Map, Value, json};
+
+use super::cases::{Case, Cell};
+use super::measure::Figures;
+use super::{MACHINE, Measured, Plan, subjects};
+use crate::bench::ratio::Ratio;
+use crate::bench::rounds::{Trouble, mean};
+use crate::stats::{Quartiles, deviation, median, quantile, quartiles};
+
+/// What was measured of one mechanism in one cell.
+pub struct Row {
+    /// Its name.
+    pub subject: &'static str,
+    /// Whether it is one of ours.
+    pub ours: bool,
+    /// The conditions.
+    pub cell: Cell,
+    /// Repetitions that count.
+    pub repetitions: usize,
+    /// Trials in all of them.
+    pub trials: usize,
+    /// What was timed together.
+    pub batch: usize,
+    /// The leading figure and the second one.
+    pub leads: [Option<Quartiles>; 2],
+    /// Medians of the others.
+    pub sender_ns: Option<f64>,
+    /// How far the trials of a repetition, or the arrivals of a broadcast, are spread.
+    pub sigma_ns: Option<f64>,
+    /// CPU time of receivers and of the sender.
+    pub cpu_ns_per_event: Option<f64>,
+    /// How often a receiver has slept.
+    pub sleeps_per_event: Option<f64>,
+    /// How far the counters are apart, and how sure that is: of the surest repetition.
+    pub clock: Option<(f64, f64)>,
+    /// Of the leading figure's trials: a share of them, and what those are below.
+    pub cdf: Vec<(&'static str, f64)>,
+    /// To the first peer: of the leading figure and of the second.
+    pub ratios: [Option<Ratio>; 2],
+    /// To the best of the common peers, and which that is.
+    pub best: [Option<(Ratio, &'static str)>; 2],
+    /// CPUs that others used meanwhile.
+    pub others_cpus: Option<f64>,
+    /// Why there are no figures, or fewer.
+    pub trouble: Option<Trouble>,
+}
+
+/// Everything that is printed.
+pub struct Report {
+    /// The first peer, to which ratios are.
+    pub reference: Option<&'static str>,
+    /// In the order of cells.
+    pub rows: Vec<Row>,
+    seconds: f64,
+    seed: u64,
+}
+
+const SHARES: [(&str, f64); 11] = [
+    ("p10", 0.1),
+    ("p20", 0.2),
+    ("p30", 0.3),
+    ("p40", 0.4),
+    ("p50", 0.5),
+    ("p60", 0.6),
+    ("p70", 0.7),
+    ("p80", 0.8),
+    ("p90", 0.9),
+    ("p99", 0.99),
+    ("p999", 0.999),
+];
+
+/// Makes rows of what `plan` has measured.
+pub fn put_together(plan: &Plan, measured: &[Measured]) -> Report {
+    let reference = plan.rounds.peers.first().copied();
+    let row = |one: &Measured| {
+        let cell: Vec<_> = measured.iter().filter(|other| other.cell == one.cell).collect();
+        let ours = plan.rounds.subjects.contains(&one.subject);
+        Row { ours, ..row(one, &cell, reference) }
+    };
+    let rows = measured.iter().map(row).collect();
+    Report { reference, rows, seconds: plan.seconds, seed: plan.rounds.seed }
+}
+
+fn row(one: &Measured, cell: &[&Measured], reference: Option<&'static str>) -> Row {
+    let case = one.cell.case;
+    let named = |name: &str| cell.iter().find(|other| other.subject == name).copied();
+    let peer = reference.and_then(named);
+    let medians = |of: &dyn Fn(&Figures) -> Option<f64>| {
+        median(one.figures.iter().filter_map(of).collect::<Vec<_>>())
+    };
+    let all = || one.figures.iter().flat_map(|figures| leading(case, figures));
+    let mut sorted: Vec<_> = all().copied().collect();
+    sorted.sort_by(f64::total_cmp);
+    let share = |(name, share)| Some((name, quantile(&sorted, share)?));
+    Row {
+        subject: one.subject,
+        ours: false,
+        cell: one.cell,
+        repetitions: one.figures.len(),
+        trials: sorted.len(),
+        batch: one.figures.iter().map(|figures| figures.batch).max().unwrap_or(1),
+        leads: [lead, second].map(|of| quartiles(values(one, of))),
+        sender_ns: medians(&|figures| median(figures.sender_ns.clone())),
+        sigma_ns: medians(&|figures| sigma(case, figures)),
+        cpu_ns_per_event: medians(&|figures| figures.cpu_ns_per_event),
+        sleeps_per_event: medians(&|figures| figures.sleeps_per_event),
+        clock: one.figures.iter().filter_map(|figures| figures.clock).reduce(surer),
+        cdf: SHARES.into_iter().filter_map(share).collect(),
+        ratios: [lead, second].map(|of| peer.and_then(|peer| ratio(one, peer, of))),
+        best: [lead, second].map(|of| {
+            let best = best(cell, of)?;
+            Some((ratio(one, best, of)?, best.subject))
+        }),
+        others_cpus: one.others_cpus(),
+        trouble: one.trouble.clone(),
+    }
+}
+
+/// A figure of a repetition, by its case.
+type Figure = fn(Case, &Figures) -> Option<f64>;
+
+/// The trials that a case is about.
+fn leading(case: Case, figures: &Figures) -> &[f64] {
+    if case == Case::SenderAlone { &figures.sender_ns } else { &figures.latency_ns }
+}
+
+fn lead(case: Case, figures: &Figures) -> Option<f64> {
+    median(leading(case, figures).to_vec())
+}
+
+fn second(case: Case, figures: &Figures) -> Option<f64> {
+    if case == Case::Broadcast {
+        return sigma(case, figures);
+    }
+    let mut sorted = leading(case, figures).to_vec();
+    sorted.sort_by(f64::total_cmp);
+    quantile(&sorted, 0.99)
+}
+
+fn sigma(case: Case, figures: &Figures) -> Option<f64> {
+    if case == Case::Broadcast {
+        median(figures.sigma_ns.clone())
+    } else {
+        deviation(leading(case, figures))
+    }
+}
+
+fn surer(one: (f64, f64), other: (f64, f64)) -> (f64, f64) {
+    if other.1 < one.1 { other } else { one }
+}
+
+fn values(one: &Measured, of: Figure) -> Vec<f64> {
+    one.figures.iter().filter_map(|figures| of(one.cell.case, figures)).collect()
+}
+
+fn ratio(one: &Measured, peer: &Measured, of: Figure) -> Option<Ratio> {
+    Ratio::of(values(one, of).into_iter().zip(values(peer, of)))
+}
+
+/// The best of the common peers of a cell.
+fn best<'a>(cell: &[&'a Measured], of: Figure) -> Option<&'a Measured> {
+    let common = cell.iter().filter(|one| subjects::COMMON.contains(&one.subject));
+    let judged = common.filter_map(|one| Some((median(values(one, of))?, *one)));
+    judged.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, one)| one)
+}
+
+impl Report {
+    /// What went wrong, in one line; what this machine can't have is not wrong.
+    pub fn trouble(&self) -> Option<String> {
+        Trouble::failures(self.rows.iter().filter_map(|row| row.trouble.as_ref()))
+    }
+
+    /// CPUs that others used on average while the machine was meant to be idle.
+    pub fn others_cpus(&self) -> Option<f64> {
+        mean(self.rows.iter().filter_map(|row| row.others_cpus))
+    }
+
+    /// The body of the JSON report.
+    pub fn json(&self) -> Value {
+        let rows: Vec<_> = self.rows.iter().map(|row| self.row(row)).collect();
+        json!({
+            "rows": rows, "seconds": self.seconds, "seed": self.seed,
+            "best_of": subjects::COMMON,
+        })
+    }
+
+    fn row(&self, row: &Row) -> Value {
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
+        put("subject", json!(row.subject));
+        put("peer", json!(self.reference.filter(|_| row.subject != MACHINE)));
+        put("ours", json!(row.ours));
+        put("case", json!(row.cell.name()));
+        put("load", json!(row.cell.load.name()));
+        put("threads", json!(threads(&row.cell)));
+        if row.cell.gap_us > 0 {
+            put("gap_us", json!(row.cell.gap_us));
+        }
+        put("repetitions", json!(row.repetitions));
+        if let Some(trouble) = &row.trouble {
+            let (key, what) = trouble.json();
+            put(key, json!(what));
+            return Value::Object(object);
+        }
+        put("trials", json!(row.trials));
+        put("batch", json!(row.batch));
+        let [lead, second] = row.leads.map(|lead| lead.map(|lead| lead.median));
+        let (first_key, second_key) = keys(row.cell.case);
+        put(first_key, json!(lead));
+        put(second_key, json!(second));
+        if row.cell.case != Case::SenderAlone {
+            put("sender_ns", json!(row.sender_ns));
+        }
+        put("sigma_ns", json!(row.sigma_ns));
+        put("cpu_ns_per_event", json!(row.cpu_ns_per_event));
+        put("sleeps_per_event", json!(row.sleeps_per_event));
+        if let Some((offset, doubt)) = row.clock {
+            put("offset_ns", json!(offset));
+            put("doubt_ns", json!(doubt));
+        }
+        let cdf: Map<_, _> =
+            row.cdf.iter().map(|&(name, ns)| (name.to_owned(), json!(ns))).collect();
+        put("cdf_ns", Value::Object(cdf));
+        put("p25", json!(row.leads[0].map(|lead| lead.p25)));
+        put("p75", json!(row.leads[0].map(|lead| lead.p75)));
+        put("others_cpus", json!(row.others_cpus));
+        put("best", json!(row.best[0].map(|(_, name)| name)));
+        put("best_second", json!(row.best[1].map(|(_, name)| name)));
+        Ratio::put(row.ratios[0], "ratio", &mut object);
+        Ratio::put(row.ratios[1], "ratio_second", &mut object);
+        Ratio::put(row.best[0].map(|(ratio, _)| ratio), "ratio_best", &mut object);
+        Ratio::put(row.best[1].map(|(ratio, _)| ratio), "ratio_best_second", &mut object);
+        Value::Object(object)
+    }
+}
+
+/// What the leading figure and the second one are called.
+fn keys(case: Case) -> (&'static str, &'static str) {
+    match case {
+        Case::SenderAlone => ("sender_ns", "sender_p99_ns"),
+        Case::Broadcast => ("last_ns", "sigma_ns"),
+        _ => ("p50_ns", "p99_ns"),
+    }
+}
+
+/// Threads that have a part in it.
+fn threads(cell: &Cell) -> usize {
+    match cell.case {
+        Case::Noise | Case::SenderAlone => 1,
+        Case::BusyTarget => 3,
+        Case::Broadcast => cell.waiters + 1,
+        _ => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::neighbours::Load;
+
+    fn measured(subject: &'static str, case: Case, medians: &[f64]) -> Measured {
+        let figures = |&ns: &f64| Figures {
+            latency_ns: vec![ns - 1.0, ns, ns + 1.0],
+            sender_ns: vec![ns * 10.0],
+            sigma_ns: vec![ns / 10.0],
+            batch: 1,
+            ..Figures::default()
+        };
+        Measured {
+            cell: Cell { load: Load::Idle, case, gap_us: 0, waiters: 2 },
+            subject,
+            figures: medians.iter().map(figures).collect(),
+            others: Vec::new(),
+            trouble: None,
+        }
+    }
+
+    fn rows(case: Case) -> Vec<Row> {
+        let all = [
+            measured("condvar", case, &[30.0, 20.0, 40.0]),
+            measured("futex", case, &[10.0, 10.0, 20.0]),
+            measured("spin", case, &[1.0, 1.0, 1.0]),
+            measured("parking_lot", case, &[5.0, 5.0, 8.0]),
+        ];
+        let cell: Vec<_> = all.iter().collect();
+        all.iter().map(|one| row(one, &cell, Some("futex"))).collect()
+    }
+
+    #[test]
+    fn a_row_has_medians_of_repetitions_and_the_distribution_of_all_trials() {
+        let row = &rows(Case::Parked)[0];
+        assert_eq!(row.leads[0].map(|lead| (lead.p25, lead.median)), Some((25.0, 30.0)));
+        assert_eq!((row.trials, row.repetitions, row.sender_ns), (9, 3, Some(300.0)));
+        assert!(row.leads[1].is_some_and(|p99| p99.median > 30.9 && p99.median < 31.0));
+        let cdf = |name: &str| row.cdf.iter().find(|(known, _)| *known == name).map(|one| one.1);
+        assert_eq!(cdf("p50"), Some(30.0));
+        assert!(cdf("p10") < cdf("p90") && cdf("p90") < cdf("p999"));
+    }
+
+    #[test]
+    fn ratios_are_paired_and_the_best_is_a_common_peer() {
+        let row = &rows(Case::Parked)[0];
+        assert_eq!(row.ratios[0].map(|ratio| ratio.of.median), Some(2.0));
+        let best = row.best[0].map(|(ratio, name)| (ratio.of.median, name));
+        assert_eq!(best, Some((5.0, "parking_lot")));
+    }
+
+    #[test]
+    fn each_case_leads_with_what_it_is_about() {
+        let lead = |case| rows(case)[1].leads.map(|lead| lead.map(|lead| lead.median));
+        assert_eq!(lead(Case::Broadcast), [Some(10.0), Some(1.0)]);
+        assert_eq!(lead(Case::SenderAlone), [Some(100.0), Some(100.0)]);
+        assert_eq!(keys(Case::Broadcast), ("last_ns", "sigma_ns"));
+    }
+}

@@ -1,0 +1,35 @@
+//! A word on a cache line, and a loop that looks at it: the least that a hand-over can cost.
+
+use std::hint::spin_loop;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use super::Mechanism;
+
+/// Two lines of most machines' caches, so that a neighbour is not fetched along.
+#[repr(align(128))]
+pub struct Spin(AtomicU32);
+
+impl Mechanism for Spin {
+    const SLEEPS: bool = false;
+
+    fn new() -> Result<Self, String> {
+        Ok(Self(AtomicU32::new(0)))
+    }
+
+    #[inline]
+    fn signal(&self) {
+        // Release: pairs with the acquire of who waits.
+        self.0.store(1, Release);
+    }
+
+    #[inline]
+    fn wait(&self) {
+        // Acquire: pairs with the release of who tells.
+        while self.0.load(Acquire) == 0 {
+            spin_loop();
+        }
+        // Relaxed: who tells next has heard from us in another way.
+        self.0.store(0, Relaxed);
+    }
+}

@@ -1,0 +1,238 @@
+//! Ways to tell another thread that something has happened, behind two small traits.
+//!
+//! Each is used as its users are told to use it: with the flag, mutex or loop that it needs around
+//! it, and without a system call where it can do without one.
+
+mod futex;
+mod kernel;
+mod line;
+mod ours;
+mod pthread;
+mod ring;
+mod runtime;
+mod rust;
+mod serial;
+mod signals;
+
+pub mod one {
+    //! From one thread to another.
+
+    use super::{futex, kernel, line, ours, pthread, ring, runtime, rust, signals};
+
+    crate::bench::subjects::subjects! {
+        super::OneVisitor:
+        OURS:
+            "condvar" => ours::Condvar,
+        ;
+        PEERS:
+            "spin" => line::Spin,
+            "futex" => futex::One,
+            "pthread-cond" => pthread::One,
+            "std" => rust::StdOne,
+            "parking_lot" => rust::ParkingLotOne,
+            "eventfd" => kernel::EventFd,
+            "pipe" => kernel::Pipe,
+            "io_uring" => ring::Ring,
+            "signal" => signals::Handler,
+            "sigwait" => signals::Waiting,
+            "tokio" => runtime::Tokio,
+        ;
+    }
+}
+
+pub mod many {
+    //! From one thread to several.
+
+    use super::{futex, ours, pthread, rust, serial};
+
+    crate::bench::subjects::subjects! {
+        super::ManyVisitor:
+        OURS:
+            "condvar" => ours::CondvarBroadcast,
+        ;
+        PEERS:
+            "futex" => futex::All,
+            "pthread-cond" => pthread::All,
+            "std" => rust::StdAll,
+            "parking_lot" => rust::ParkingLotAll,
+            "serial-futex" => serial::Serial<futex::One>,
+        ;
+    }
+}
+
+/// Tells one thread. It is waited for by one thread at a time, and not told again before that has
+/// returned.
+pub trait Mechanism: Sized + Sync {
+    /// Whether who waits comes to sleep in the end.
+    const SLEEPS: bool = true;
+
+    /// Nobody was told, nobody waits.
+    ///
+    /// # Errors
+    ///
+    /// One line, if this machine can't have it: what is missing and how to get it.
+    fn new() -> Result<Self, String>;
+
+    /// Called once by the thread that will wait, before anybody tells it.
+    fn enter(&self) {}
+
+    /// Tells the thread that waits, or the next that will.
+    fn signal(&self);
+
+    /// Returns when told; each [`signal`](Self::signal) ends one wait.
+    fn wait(&self);
+}
+
+/// Tells several threads at once, in rounds that count from 1.
+pub trait Broadcast: Sized + Sync {
+    /// For so many threads, before the first round.
+    ///
+    /// # Errors
+    ///
+    /// As [`Mechanism::new`].
+    fn new(waiters: usize) -> Result<Self, String>;
+
+    /// Called once by each thread that will wait, with its number.
+    fn enter(&self, _waiter: usize) {}
+
+    /// Tells all that `round` has begun; called by one thread, round after round, when all wait.
+    fn tell(&self, round: u32);
+
+    /// Returns when `round` has begun.
+    fn wait(&self, waiter: usize, round: u32);
+}
+
+/// Something to be done with a mechanism whose name is known only when the program runs.
+pub trait OneVisitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn visit<M: Mechanism>(self) -> Self::Output;
+}
+
+/// The same for several threads.
+pub trait ManyVisitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn visit<B: Broadcast>(self) -> Self::Output;
+}
+
+/// Those of a family, be it for one thread or for several.
+fn both(one: &[&'static str], many: &[&'static str]) -> Vec<&'static str> {
+    let more = many.iter().filter(|name| !one.contains(name));
+    one.iter().chain(more).copied().collect()
+}
+
+/// Ours, as the command line has them.
+pub fn ours() -> Vec<&'static str> {
+    both(one::OURS, many::OURS)
+}
+
+/// Those of others.
+pub fn peers() -> Vec<&'static str> {
+    both(one::PEERS, many::PEERS)
+}
+
+/// What programs sleep and wake by without asking; the others are there to be seen.
+pub const COMMON: [&str; 3] = ["futex", "pthread-cond", "parking_lot"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU32;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    const ROUNDS: u32 = 50;
+
+    struct Alternate;
+
+    impl OneVisitor for Alternate {
+        type Output = Result<(u32, u32), String>;
+
+        /// Two threads in turn, and then one alone that was told before it waits.
+        fn visit<M: Mechanism>(self) -> Self::Output {
+            let (there, back, seen) = (M::new()?, M::new()?, AtomicU32::new(0));
+            let mine = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    there.enter();
+                    for _ in 0..ROUNDS {
+                        there.wait();
+                        seen.fetch_add(1, Relaxed);
+                        back.signal();
+                    }
+                });
+                back.enter();
+                // Who waits has to be known before it is told, to those who tell a thread by name.
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                (0..ROUNDS)
+                    .map(|_| {
+                        there.signal();
+                        back.wait();
+                        1
+                    })
+                    .sum()
+            });
+            let alone = M::new()?;
+            alone.enter();
+            alone.signal();
+            alone.wait();
+            Ok((mine, seen.into_inner()))
+        }
+    }
+
+    struct Rounds;
+
+    impl ManyVisitor for Rounds {
+        type Output = Result<u32, String>;
+
+        fn visit<B: Broadcast>(self) -> Self::Output {
+            let waiters = 3;
+            let all = B::new(waiters)?;
+            let (seen, ready) = (AtomicU32::new(0), std::sync::Barrier::new(waiters + 1));
+            std::thread::scope(|scope| {
+                for waiter in 0..waiters {
+                    let (all, seen, ready) = (&all, &seen, &ready);
+                    scope.spawn(move || {
+                        all.enter(waiter);
+                        for round in 1..=ROUNDS {
+                            ready.wait();
+                            all.wait(waiter, round);
+                            seen.fetch_add(1, Relaxed);
+                            ready.wait();
+                        }
+                    });
+                }
+                for round in 1..=ROUNDS {
+                    ready.wait();
+                    all.tell(round);
+                    ready.wait();
+                }
+            });
+            Ok(seen.into_inner())
+        }
+    }
+
+    #[test]
+    fn each_signal_ends_one_wait() {
+        for name in one::OURS.iter().chain(one::PEERS) {
+            match one::visit(name, Alternate) {
+                Some(Ok(seen)) => assert_eq!(seen, (ROUNDS, ROUNDS), "{name}"),
+                // A kernel that refuses io_uring says so.
+                Some(Err(missing)) => assert_eq!(*name, "io_uring", "{missing}"),
+                None => panic!("{name} has no type"),
+            }
+        }
+        assert!(one::visit("no such mechanism", Alternate).is_none());
+    }
+
+    #[test]
+    fn each_broadcast_ends_the_wait_of_all() {
+        for name in many::OURS.iter().chain(many::PEERS) {
+            assert_eq!(many::visit(name, Rounds), Some(Ok(3 * ROUNDS)), "{name}");
+        }
+        assert!(COMMON.iter().all(|name| one::PEERS.contains(name) && many::PEERS.contains(name)));
+    }
+}

@@ -1,0 +1,190 @@
+//! The tables of `bench events`.
+
+use super::cases::{Case, Cell};
+use super::rows::{Report, Row};
+use crate::bench::ratio::Ratio;
+use crate::bench::tables::trouble;
+use crate::output::table::{Cell as Field, Table, Tone, colour_stdout, duration};
+
+/// All of them.
+pub fn text(report: &Report) -> String {
+    let mut text = String::new();
+    let colour = colour_stdout();
+    let same = |a: &Row, b: &Row| group(&a.cell) == group(&b.cell);
+    for rows in report.rows.chunk_by(same) {
+        let cell = rows[0].cell;
+        let table = match cell.case {
+            Case::Noise | Case::Clock => machine(rows),
+            Case::SenderAlone => alone(rows, report),
+            Case::Broadcast => broadcast(rows, report),
+            _ => latency(rows, report),
+        };
+        text += &format!("{}\n{}\n", heading(&cell), table.render(colour));
+    }
+    text + "Medians of repetitions; a ratio is the median of paired ratios, with the interval that \
+            holds\nthe true one in 95 of 100 cases. CPU: of all receivers, and of the sender while \
+            it tells. Sleeps:\nof a receiver for an event.\n"
+}
+
+/// Cells of one table.
+fn group(cell: &Cell) -> (crate::bench::neighbours::Load, Case, u32) {
+    (cell.load, cell.case, cell.gap_us)
+}
+
+fn heading(cell: &Cell) -> String {
+    let (load, gap) = (cell.load.name(), cell.gap_us);
+    match cell.case {
+        Case::Running => format!("Both threads awake, in turn: half a round trip, {load} machine"),
+        Case::Parked | Case::ParkedIdle => {
+            format!("A receiver that has slept for {gap} µs, {load} machine")
+        }
+        Case::BusyTarget => format!("A sleeper whose CPU another thread has, {load} machine"),
+        Case::SenderAlone => format!("What telling costs when nobody waits, {load} machine"),
+        Case::Broadcast => format!("Several sleepers told at once, {load} machine"),
+        Case::Noise => format!("The same work again and again, without any event, {load} machine"),
+        Case::Clock => format!("How far the counters of both CPUs are apart, {load} machine"),
+    }
+}
+
+fn latency(rows: &[Row], report: &Report) -> Table {
+    let to = to(report);
+    let heads = [
+        "mechanism",
+        ">p50",
+        ">quartiles",
+        ">p99",
+        &to,
+        ">95 %",
+        ">best",
+        ">95 %",
+        ">p99 to best",
+        ">sender",
+        ">CPU",
+        ">sleeps",
+    ];
+    let mut table = Table::new(&heads);
+    for row in rows {
+        let mut fields = vec![name(row)];
+        if row.trouble.is_some() {
+            fields.push(trouble(row.trouble.as_ref()));
+        } else {
+            fields.extend(lead(row));
+            fields.push(maybe(row.leads[1].map(|lead| lead.median)));
+            fields.extend(share(row.ratios[0], row));
+            fields.extend(share(row.best[0].map(|(ratio, _)| ratio), row));
+            let [second, _] = share(row.best[1].map(|(ratio, _)| ratio), row);
+            fields.push(second);
+            fields.extend([row.sender_ns, row.cpu_ns_per_event].map(maybe));
+            fields.push(number(row.sleeps_per_event));
+        }
+        table.row(fields);
+    }
+    table
+}
+
+fn alone(rows: &[Row], report: &Report) -> Table {
+    let to = to(report);
+    let mut table = Table::new(&["mechanism", ">sender", ">quartiles", ">p99", &to, ">95 %"]);
+    for row in rows {
+        let mut fields = vec![name(row)];
+        if row.trouble.is_some() {
+            fields.push(trouble(row.trouble.as_ref()));
+        } else {
+            fields.extend(lead(row));
+            fields.push(maybe(row.leads[1].map(|lead| lead.median)));
+            fields.extend(share(row.ratios[0], row));
+        }
+        table.row(fields);
+    }
+    table
+}
+
+fn broadcast(rows: &[Row], report: &Report) -> Table {
+    let to = to(report);
+    let heads = [
+        ">waiters",
+        "mechanism",
+        ">last",
+        ">quartiles",
+        ">σ",
+        &to,
+        ">95 %",
+        ">σ",
+        ">95 %",
+        ">sender",
+        ">CPU",
+    ];
+    let mut table = Table::new(&heads);
+    for row in rows {
+        let mut fields = vec![Field::number(row.cell.waiters.to_string()), name(row)];
+        if row.trouble.is_some() {
+            fields.push(trouble(row.trouble.as_ref()));
+        } else {
+            fields.extend(lead(row));
+            fields.push(maybe(row.sigma_ns));
+            fields.extend(share(row.ratios[0], row));
+            fields.extend(share(row.ratios[1], row));
+            fields.extend([row.sender_ns, row.cpu_ns_per_event].map(maybe));
+        }
+        table.row(fields);
+    }
+    table
+}
+
+fn machine(rows: &[Row]) -> Table {
+    let mut table = Table::new(&["", ">p50", ">quartiles", ">p99", ">σ", ">ahead", ">at most by"]);
+    for row in rows {
+        let mut fields = vec![name(row)];
+        if row.trouble.is_some() {
+            fields.push(trouble(row.trouble.as_ref()));
+        } else {
+            fields.extend(lead(row));
+            fields.extend([row.leads[1].map(|lead| lead.median), row.sigma_ns].map(maybe));
+            let (offset, doubt) = row.clock.unzip();
+            fields.extend([offset, doubt].map(maybe));
+        }
+        table.row(fields);
+    }
+    table
+}
+
+fn to(report: &Report) -> String {
+    format!(">to {}", report.reference.unwrap_or("nothing"))
+}
+
+fn name(row: &Row) -> Field {
+    Field::text(row.subject).tone(if row.ours { Tone::Plain } else { Tone::Faint })
+}
+
+fn lead(row: &Row) -> [Field; 2] {
+    let quartiles = row.leads[0]
+        .map_or("-".to_owned(), |lead| format!("{} – {}", duration(lead.p25), duration(lead.p75)));
+    let median = maybe(row.leads[0].map(|lead| lead.median));
+    [median, Field::number(quartiles).tone(Tone::Faint)]
+}
+
+fn maybe(ns: Option<f64>) -> Field {
+    Field::number(ns.map_or("-".to_owned(), duration))
+}
+
+fn number(value: Option<f64>) -> Field {
+    Field::number(value.map_or("-".to_owned(), |value| format!("{value:.2}")))
+}
+
+/// A ratio and its interval; of ours, coloured if that is on one side of 1.
+fn share(ratio: Option<Ratio>, row: &Row) -> [Field; 2] {
+    let Some(ratio) = ratio else { return ["-", ""].map(Field::number) };
+    let tone = match ratio.interval {
+        Some(interval) if row.ours && interval.high95 < 1.0 => Tone::Good,
+        Some(interval) if row.ours && interval.low95 > 1.0 => Tone::Bad,
+        _ if row.ours => Tone::Plain,
+        _ => Tone::Faint,
+    };
+    let interval = ratio.interval.map_or(String::new(), |interval| {
+        format!("{:.2} – {:.2}", interval.low95, interval.high95)
+    });
+    [
+        Field::number(format!("{:.2}×", ratio.of.median)).tone(tone),
+        Field::number(interval).tone(Tone::Faint),
+    ]
+}

@@ -1,0 +1,109 @@
+//! `bench events`, in settings that are too small to mean anything but its keys.
+
+mod common;
+
+use common::{FRAME, has_keys, json, output};
+use serde_json::Value;
+
+const SMALL: [&str; 8] =
+    ["bench", "events", "--trials", "10", "--repetitions", "2", "--seconds", "0.05"];
+
+fn rows(arguments: &[&str]) -> Vec<Value> {
+    let report = json(&[&SMALL, arguments, &["--json"]].concat());
+    has_keys(&report, &FRAME);
+    report["rows"].as_array().expect("a list").clone()
+}
+
+/// Whether a row has figures; one without says why.
+fn is_measured(row: &Value) -> bool {
+    let skipped = row.get("skipped").map(|why| why.as_str().expect("a reason"));
+    assert!(skipped.is_none_or(|why| !why.is_empty()), "{row:#}");
+    skipped.is_none()
+}
+
+#[test]
+fn latencies_have_their_figures() {
+    let rows = rows(&[
+        "--case",
+        "running,parked,parked-idle-1ms,busy-target",
+        "--gap-us",
+        "3,20",
+        "--subject",
+        "condvar",
+        "--against",
+        "futex,spin,io_uring",
+    ]);
+    assert_eq!(rows.len(), 5 * 4);
+    for row in rows.iter().filter(|row| is_measured(row)) {
+        has_keys(row, &["subject", "peer", "case", "threads", "load", "p25", "p75", "ratio"]);
+        has_keys(row, &["p50_ns", "p99_ns", "sender_ns", "cpu_ns_per_event", "sleeps_per_event"]);
+        has_keys(row, &["sigma_ns", "trials", "ratio_low95", "ratio_second", "ratio_best", "best"]);
+        has_keys(&row["cdf_ns"], &["p10", "p50", "p90", "p99", "p999"]);
+        assert!(row["trials"].as_u64() >= Some(20), "{row:#}");
+        assert!(row["p25"].as_f64() <= row["p75"].as_f64());
+        assert_eq!(row["peer"], "futex");
+        if row["subject"] == "futex" {
+            assert_eq!((&row["ratio"], &row["ratio_second"]), (&1.0.into(), &1.0.into()));
+        }
+    }
+    let gaps: Vec<_> = rows.iter().filter(|row| row["case"] == "parked").collect();
+    assert!(gaps.iter().filter(|row| is_measured(row)).all(|row| row["gap_us"].is_u64()));
+}
+
+#[test]
+fn a_sender_alone_has_a_cost_and_no_latency() {
+    for row in rows(&["--case", "sender-alone", "--subject", "condvar", "--against", "pipe,signal"])
+    {
+        assert!(row["sender_ns"].as_f64().is_some_and(|ns| ns > 0.0), "{row:#}");
+        assert!(row.get("p50_ns").is_none());
+    }
+}
+
+#[test]
+fn broadcasts_have_a_last_arrival_and_a_spread() {
+    let rows = rows(&[
+        "--case",
+        "broadcast-1,broadcast-3",
+        "--against",
+        "pthread-cond,serial-futex,eventfd",
+        "--load",
+        "idle,noisy",
+    ]);
+    assert_eq!(rows.len(), 2 * 2 * 4);
+    for row in &rows {
+        assert_eq!(row.get("skipped").is_some(), !is_measured(row));
+        if row["subject"] == "eventfd" {
+            assert!(!is_measured(row), "it tells one thread at a time: {row:#}");
+        } else if is_measured(row) {
+            has_keys(row, &["last_ns", "sigma_ns", "sender_ns", "cpu_ns_per_event", "ratio"]);
+            let single = row["case"] == "broadcast-1";
+            assert_eq!(single, row["sigma_ns"].as_f64() == Some(0.0), "{row:#}");
+        }
+    }
+}
+
+#[test]
+fn the_machine_has_rows_of_its_own() {
+    for row in rows(&["--case", "noise,clock"]) {
+        assert_eq!((&row["subject"], &row["peer"]), (&"machine".into(), &Value::Null));
+        if is_measured(&row) {
+            has_keys(&row, &["p50_ns", "p99_ns", "sigma_ns"]);
+            if row["case"] == "clock" {
+                assert!(row["doubt_ns"].as_f64().is_some_and(|ns| ns >= 0.0), "{row:#}");
+                has_keys(&row, &["offset_ns"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_names_each_mechanism_and_why_one_is_missing() {
+    let cases = ["--case", "parked,sender-alone,broadcast-2", "--gap-us", "3"];
+    let output = output(&[&SMALL[..], &cases].concat());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    for word in ["condvar", "parking_lot", "tokio", "slept for 3 µs", "σ", "nobody waits"] {
+        assert!(text.contains(word), "no {word} in {text}");
+    }
+    assert!(text.contains("skipped: "), "spin tells no more than one: {text}");
+}
