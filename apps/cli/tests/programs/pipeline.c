@@ -1,5 +1,6 @@
 /* One producer, two workers that take from it in turn, joined at the end; then a child that does
- * the same. Each of 40 000 items is put and taken under one mutex. */
+ * the same. Each of 40 000 items is put and taken under one mutex. A few are there at most: any
+ * long part of it has a worker in it, however seldom the machine lets each run. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -7,7 +8,10 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t room = PTHREAD_COND_INITIALIZER;
 static int items, over;
+
+enum { MOST = 64 };
 
 void *worker(void *unused)
 {
@@ -17,7 +21,8 @@ void *worker(void *unused)
 			pthread_cond_wait(&more, &mutex);
 		if (!items)
 			break;
-		items--;
+		if (items-- == MOST)
+			pthread_cond_signal(&room);
 		pthread_mutex_unlock(&mutex);
 		pthread_mutex_lock(&mutex);
 	}
@@ -34,6 +39,8 @@ static void work(void)
 			abort();
 	for (int i = 0; i < 40000; i++) {
 		pthread_mutex_lock(&mutex);
+		while (items == MOST)
+			pthread_cond_wait(&room, &mutex);
 		items++;
 		pthread_cond_signal(&more);
 		pthread_mutex_unlock(&mutex);
