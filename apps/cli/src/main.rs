@@ -14,6 +14,7 @@
 //! 127, as `env`'s.
 
 mod bench;
+mod clocks;
 mod cpu_time;
 mod failure;
 mod gdb;
@@ -85,6 +86,7 @@ enum Bench {
     Locks(bench::locks::Arguments),
     Rwlocks(bench::rwlocks::Arguments),
     Events(bench::events::Arguments),
+    Clock(bench::clock::Arguments),
 }
 
 /// The same locks on simulated machines
@@ -94,6 +96,7 @@ enum Sim {
     Locks(sim::locks::Arguments),
     /// Readers-writer locks
     Rwlocks(sim::locks::Arguments),
+    Clock(sim::clock::Arguments),
     Memory(sim::memory::Arguments),
     Machines(sim::machines::Arguments),
     Calibrate(sim::calibrate::Arguments),
@@ -125,9 +128,11 @@ fn main() -> ExitCode {
         Verb::Bench(Bench::Locks(arguments)) => bench::locks::run(&arguments),
         Verb::Bench(Bench::Rwlocks(arguments)) => bench::rwlocks::run(&arguments),
         Verb::Bench(Bench::Events(arguments)) => bench::events::run(&arguments),
+        Verb::Bench(Bench::Clock(arguments)) => bench::clock::run(&arguments),
         Verb::Locks(arguments) => locks::run(&arguments),
         Verb::Sim(Sim::Locks(arguments)) => sim::locks::run(Family::Exclusive, &arguments),
         Verb::Sim(Sim::Rwlocks(arguments)) => sim::locks::run(Family::Shared, &arguments),
+        Verb::Sim(Sim::Clock(arguments)) => sim::clock::run(&arguments),
         Verb::Sim(Sim::Memory(arguments)) => sim::memory::run(&arguments),
         Verb::Sim(Sim::Machines(arguments)) => sim::machines::run(&arguments),
         Verb::Sim(Sim::Calibrate(arguments)) => sim::calibrate::run(&arguments),

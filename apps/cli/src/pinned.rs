@@ -1,5 +1,7 @@
 //! Threads that stay on their CPUs, and how a measurement tells that it was disturbed.
 
+use std::sync::OnceLock;
+
 use antiphon_linux::{ticks, whereabouts};
 use antiphon_sim::CPUS;
 
@@ -8,11 +10,13 @@ use crate::stats::quartiles;
 
 /// The CPUs of this machine as the kernel numbers them. Their places in this list are the numbers
 /// that the simulator gives them.
-pub fn online() -> Vec<u32> {
-    (0..CPUS as u32).filter(|&cpu| whereabouts(cpu).is_some()).collect()
+fn online() -> &'static [u32] {
+    // A file of /sys for each number that there may be: looked at once.
+    static ONLINE: OnceLock<Vec<u32>> = OnceLock::new();
+    ONLINE.get_or_init(|| (0..CPUS as u32).filter(|&cpu| whereabouts(cpu).is_some()).collect())
 }
 
-/// Those of them that this process may use, by their places in [`online`].
+/// Those of them that this process may use, by their places in that list.
 pub fn usable() -> Vec<usize> {
     let mut set = empty();
     // SAFETY: the set is ours to write, and as large as it is said to be.
@@ -21,7 +25,7 @@ pub fn usable() -> Vec<usize> {
         // SAFETY: the set is ours, and the CPU within it.
         failed || cpu < libc::CPU_SETSIZE as u32 && unsafe { libc::CPU_ISSET(cpu as usize, &set) }
     };
-    let online: Vec<_> = online().into_iter().enumerate().filter(may).collect();
+    let online: Vec<_> = online().iter().copied().enumerate().filter(may).collect();
     online.into_iter().map(|(place, _)| place).collect()
 }
 
@@ -32,19 +36,11 @@ fn empty() -> libc::cpu_set_t {
 
 /// Puts the calling thread on a CPU, by its place in [`online`].
 fn pin(place: usize) -> Result<(), Failure> {
-    let cpu = online().get(place).copied().filter(|&cpu| cpu < libc::CPU_SETSIZE as u32);
-    let refused = || {
+    let pinned = online().get(place).map(|&cpu| antiphon_linux::pin(cpu));
+    pinned.and_then(Result::ok).ok_or_else(|| {
         let what = format!("CPU {place} can't be used: see taskset -p $$, and the cgroup's cpuset");
         Failure::missing(what)
-    };
-    let cpu = cpu.ok_or_else(refused)?;
-    let mut set = empty();
-    // SAFETY: the CPU is within the set, which is as large as it is said to be.
-    let done = unsafe {
-        libc::CPU_SET(cpu as usize, &mut set);
-        libc::sched_setaffinity(0, size_of_val(&set), &raw const set)
-    };
-    if done == 0 { Ok(()) } else { Err(refused()) }
+    })
 }
 
 /// What one thread does.

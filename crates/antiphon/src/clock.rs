@@ -10,7 +10,7 @@ use crate::Mutex;
 
 /// Rounds of a meeting of two CPUs, if there is time: on an idle machine a tenth of a millisecond.
 const ROUNDS: u32 = 256;
-/// All meetings together, unless each has one round only.
+/// All meetings together, unless each has its least number of rounds only.
 const WITHIN_NS: u64 = 30_000_000;
 /// How long ticks are counted, to tell them in nanoseconds.
 const RATE_NS: u64 = 1_000_000;
@@ -119,7 +119,9 @@ impl Clock {
 
     /// Measures how far the counters of all CPUs that this process may use are apart. Blocks, while
     /// two threads of its own pass a word to and fro: a few milliseconds on two idle CPUs, and some
-    /// 30 ms more at most, or one exchange with each CPU where those take longer.
+    /// 30 ms more at most, or 16 exchanges with each CPU where those take longer. On a busy machine
+    /// the clock may come out less certain than it could; [`uncertainty_ns`](Self::uncertainty_ns)
+    /// says how certain it is.
     ///
     /// # Errors
     ///

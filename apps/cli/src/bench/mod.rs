@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`locks`], [`rwlocks`] | the verbs: what may be asked of each family of locks |
 //! | [`events`] | the verb of wake-ups, with all that is its own |
+//! | [`clock`] | the verb for timestamps, with a way of its own to measure |
 //! | [`settings`], [`rounds`], [`repeat`], [`ratio`] | what all verbs share: what may be asked, who
 //!   takes turns, a repetition in a process of its own with an end to its time, paired ratios |
 //! | [`neighbours`], [`others`] | who else uses the machine: because we want it, or anyhow |
@@ -16,6 +17,7 @@
 //! | [`waits`] | whether anybody waits too long for it |
 //! | [`tables`] | tables for people |
 
+pub mod clock;
 pub mod events;
 mod lock_settings;
 pub mod locks;

@@ -7,6 +7,7 @@
 //! | [`host`] | this machine as a machine file |
 //! | [`machines`] | `sim machines`: the list, and one of them whole |
 //! | [`locks`] | `sim locks`, `sim rwlocks` |
+//! | [`clock`] | `sim clock`: timestamps |
 //! | [`cases`] | what threads do with the locks of [`antiphon_replay::locks`] |
 //! | [`experiment`] | one lock in one case |
 //! | [`sweep`] | many, on all CPUs |
@@ -21,6 +22,7 @@
 
 pub mod calibrate;
 mod cases;
+pub mod clock;
 mod experiment;
 pub mod find;
 mod host;

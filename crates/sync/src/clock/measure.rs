@@ -36,6 +36,8 @@ use antiphon_platform::{Atomic, Clock, Platform};
 
 const DONE: u64 = u64::MAX;
 const LEADERS: u64 = 1;
+/// Rounds that are made whatever time they take: in the first the other may not have its CPU yet.
+const LEAST_ROUNDS: u32 = 16;
 
 /// Where a leader and a follower meet, once. All bits zero: nobody has come. On a line of its own,
 /// with the next, which CPUs fetch along.
@@ -60,13 +62,13 @@ impl<P: Platform> Meeting<P> {
         Self { word: P::U64::ZERO }
     }
 
-    /// Meets a follower for `rounds` rounds, or until `within_ns` nanoseconds have passed, but for
-    /// one round at least. Waits for the follower by spinning.
+    /// Meets a follower for `rounds` rounds (one, if 0), or until `within_ns` nanoseconds have
+    /// passed and there were 16. Waits for the follower by spinning.
     pub fn lead(&self, rounds: u32, within_ns: u64) -> Least {
         let end_ns = P::now(Clock::Monotonic).saturating_add(within_ns);
         let mut samples = Samples::begin::<P>();
         for round in 0..rounds.max(1) {
-            if round > 0 && P::now(Clock::Monotonic) > end_ns {
+            if round >= LEAST_ROUNDS && P::now(Clock::Monotonic) > end_ns {
                 break;
             }
             self.word.store(P::counter() << 1 | LEADERS, Relaxed);

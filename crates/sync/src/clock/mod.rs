@@ -20,13 +20,15 @@
 //!
 //! CLOCK-1 rests on the order that [`Platform::counter`] promises. It holds whatever happens to the
 //! two threads: a delay between a reading and its arrival makes a sample larger, and the least is
-//! taken. So one round would do, and all others only make the bound tighter.
+//! taken. So one round would do, and all others only make the bound tighter; on a busy machine it
+//! takes some until both threads have their CPUs at one time.
 //!
-//! A thread on a CPU that was not measured (one that came online later) is outside of
-//! what is known, and so is a virtual machine that was moved to another host.
+//! A thread on a CPU that was not measured (one that came online later) is outside of what is
+//! known, and so is a virtual machine that was moved to another host.
 //!
 //! [`Platform::counter`]: antiphon_platform::Platform::counter
 
+mod log;
 mod measure;
 mod ordo;
 mod stamps;

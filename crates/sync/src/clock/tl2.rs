@@ -31,13 +31,12 @@
 //! Nobody is protected from starving, and a thread that loses its CPU while it commits holds up
 //! those who want the same words.
 
-use core::iter::Flatten;
-use core::slice::IterMut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Budget, Platform};
 
 use super::Stamps;
+use super::log::Log;
 
 /// A number that transactions read and write. All bits zero: 0, and no commit yet.
 #[repr(C, align(16))]
@@ -190,7 +189,7 @@ impl<'a, P: Platform, S: Stamps, const N: usize> Transaction<'a, P, S, N> {
     }
 
     fn commit(mut self) -> Result<(), Abort<'a, P>> {
-        if self.writes.len == 0 {
+        if self.writes.len() == 0 {
             // TL2-1 is all that it needs.
             return Ok(());
         }
@@ -199,7 +198,7 @@ impl<'a, P: Platform, S: Stamps, const N: usize> Transaction<'a, P, S, N> {
         self.lock()?;
         let stamp = self.stamps.next();
         if let Err(abort) = self.validate() {
-            self.unlock_first(self.writes.len);
+            self.unlock_first(self.writes.len());
             return Err(abort);
         }
         for write in self.writes.iter() {
@@ -211,7 +210,7 @@ impl<'a, P: Platform, S: Stamps, const N: usize> Transaction<'a, P, S, N> {
     }
 
     fn lock(&mut self) -> Result<(), Abort<'a, P>> {
-        for index in 0..self.writes.len {
+        for index in 0..self.writes.len() {
             let Some(write) = self.writes.iter_mut().nth(index) else { break };
             let word = write.word;
             write.found = Version(word.version.load(Relaxed));
@@ -271,35 +270,5 @@ pub fn atomically<'a, P: Platform, S: Stamps, R, const N: usize>(
             Err(abort) => begun = abort.wait(stamps),
         }
         aborted += 1;
-    }
-}
-
-/// A few things in a row.
-struct Log<T, const N: usize> {
-    things: [Option<T>; N],
-    len: usize,
-}
-
-impl<T, const N: usize> Log<T, N> {
-    fn new() -> Self {
-        Self { things: [const { None }; N], len: 0 }
-    }
-
-    fn push(&mut self, thing: T) {
-        assert!(self.len < N, "a transaction of more than {N} words");
-        self.things[self.len] = Some(thing);
-        self.len += 1;
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &T> {
-        self.things[..self.len].iter().flatten()
-    }
-
-    fn iter_mut(&mut self) -> Flatten<IterMut<'_, Option<T>>> {
-        self.things[..self.len].iter_mut().flatten()
-    }
-
-    fn sort_by_key(&mut self, key: impl Fn(&T) -> usize) {
-        self.things[..self.len].sort_unstable_by_key(|thing| thing.as_ref().map(&key));
     }
 }
