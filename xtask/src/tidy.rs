@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`lines`] | 100 columns; a file of more than 600 lines says `Long because …` at its top |
 //! | [`words`] | no unfinished work, no ignored test or error, no path of one machine |
-//! | [`orderings`] | in `sync` and `platform`, sequential consistency only in fences |
+//! | [`orderings`] | in `sync`, `runtime` and `platform`, sequential consistency only in fences |
 //! | [`unsafety`] | each `unsafe impl` says why it is sound |
 //! | [`modules`] | each file under `src` is some module's |
 //! | [`crates`] | each crate says what it is; no workspace dependency is unused |

@@ -50,6 +50,7 @@ mod inside;
 mod latches;
 mod linear;
 mod linear_waits;
+mod message;
 mod moved;
 mod mutex;
 mod numa;
@@ -109,6 +110,7 @@ pub fn all() -> Vec<Entry> {
         chunks::entries(),
         delegation::entries(),
         clock::entries(),
+        message::entries(),
     ]
     .into_iter()
     .flatten()

@@ -145,6 +145,19 @@ macro_rules! tests {
             work_as_shipped: ["event/shipped-", "latch/shipped-", "event-count/shipped-"],
         }
     };
+    (model_message: $then:ident) => {
+        $then! {
+            model_message:
+            each_message_is_delivered_once: ["message/delivers-", "message/laps-"],
+            posters_wait_for_room: ["message/waits-for-room-", "message/full-"],
+            who_gives_up_has_its_message_back: ["message/gives-up-"],
+            signals_coalesce_and_are_not_lost: ["message/signals-"],
+            an_action_that_is_unregistered_is_not_run: ["message/unregisters-"],
+            what_is_not_delivered_at_the_end_comes_back: ["message/closes-"],
+            survives_an_exhausted_arena: ["message/exhausted-"],
+            works_as_shipped: ["message/shipped-"],
+        }
+    };
     (model_mutex: $then:ident) => {
         $then! {
             model_mutex:
@@ -310,7 +323,7 @@ macro_rules! table {
 }
 
 /// The tests, by program.
-pub const TESTS: [&[Test]; 17] = [
+pub const TESTS: [&[Test]; 19] = [
     tests!(model_arena: table),
     tests!(model_barrier: table),
     tests!(model_chunks: table),
@@ -321,6 +334,7 @@ pub const TESTS: [&[Test]; 17] = [
     tests!(model_defects: table),
     tests!(model_delegation: table),
     tests!(model_events: table),
+    tests!(model_message: table),
     tests!(model_mutex: table),
     tests!(model_numa: table),
     tests!(model_once: table),

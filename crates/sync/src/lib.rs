@@ -8,7 +8,7 @@
 
 pub mod clock;
 pub mod lock;
-mod nap;
+pub mod nap;
 pub mod policy;
 pub mod shared;
 pub mod wait;

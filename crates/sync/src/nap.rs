@@ -3,7 +3,7 @@
 use antiphon_platform::{Clock, Deadline, Platform, Waiter};
 
 /// Sleeps for `ns` nanoseconds, more or less.
-pub(crate) fn nap<P: Platform>(ns: u64) {
+pub fn nap<P: Platform>(ns: u64) {
     nap_until::<P>(after::<P>(ns));
 }
 
@@ -30,12 +30,12 @@ pub(crate) fn until_true<P: Platform>(
 }
 
 /// Whether there is a deadline and it has passed.
-pub(crate) fn passed<P: Platform>(deadline: Option<Deadline>) -> bool {
+pub fn passed<P: Platform>(deadline: Option<Deadline>) -> bool {
     deadline.is_some_and(|deadline| P::now(deadline.clock) >= deadline.ns)
 }
 
 /// `deadline`, or `ns` nanoseconds from now if that is earlier.
-pub(crate) fn earlier<P: Platform>(deadline: Option<Deadline>, ns: u64) -> Deadline {
+pub fn earlier<P: Platform>(deadline: Option<Deadline>, ns: u64) -> Deadline {
     match deadline {
         Some(deadline) if deadline.ns < P::now(deadline.clock).saturating_add(ns) => deadline,
         _ => after::<P>(ns),

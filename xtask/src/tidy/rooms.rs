@@ -58,7 +58,7 @@ const ROOMS: [Room; 17] = [
     room(LINUX, &[PLATFORM], &[]),
     room(CHECK, &[PLATFORM], &[]),
     room(SIM, &[PLATFORM], &[]),
-    room(MODELS, &[SYNC, PLATFORM, CHECK, RECORD], &[]),
+    room(MODELS, &[RUNTIME, SYNC, PLATFORM, CHECK, RECORD], &[]),
     room(RECORD, &[], &[]),
     room(TRACE, &[], &[]),
     room(REPLAY, &[SYNC, PLATFORM, SIM, TRACE], &[]),

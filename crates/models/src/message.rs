@@ -1,0 +1,304 @@
+//! Active messages: posted and delivered once, no wake lost on either side, actions that are
+//! withdrawn while messages for them are under way.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, Data, probe};
+use antiphon_platform::{Atomic, Notify, Platform};
+use antiphon_runtime::message::{self, Message, NotPosted, NotSignalled, Payload, Refused};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::{Program, soon};
+
+type Actions = message::Actions<Check>;
+type Mailbox<N = Park> = message::Mailbox<Check, N>;
+type Park = message::Park<Check>;
+type Spin = message::Spin<Check>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+const ANY: Bounds = PLAIN.spurious(1).expiries(1).crowded(1);
+
+pub fn entries() -> Vec<Entry> {
+    let full = &["full"];
+    vec![
+        Entry::new("message/delivers-1+1", delivering::<Park>(1, 2, 4, 0), PLAIN.spurious(1)),
+        Entry::new("message/delivers-2+1", delivering::<Park>(2, 1, 4, 0), PLAIN),
+        Entry::new("message/delivers-spinning-1+1", delivering::<Spin>(1, 2, 2, 1), ANY),
+        Entry::new("message/delivers-any-2+1", delivering::<Park>(2, 2, 2, 1), ANY).by_lot(1_000),
+        Entry::new("message/waits-for-room-1+1", delivering::<Park>(1, 2, 1, 0), PLAIN.spurious(1)),
+        Entry::new("message/waits-for-room-2+1", delivering::<Park>(2, 1, 1, 0), PLAIN),
+        Entry::new("message/laps-2+1", delivering::<Park>(2, 2, 2, 0), PLAIN).by_lot(3_000),
+        Entry::new("message/exhausted-1+1", delivering::<Park>(1, 2, 1, 0), PLAIN.nodes(0))
+            .by_lot(1_000),
+        Entry::new("message/shipped-2+1", delivering::<Park>(2, 2, 2, 20_000), ANY).by_lot(1_000),
+        Entry::new("message/full-1+1", refusing(), PLAIN).reaches(full),
+        Entry::new("message/gives-up-1+1", giving_up(), PLAIN.timeouts(1)).reaches(full),
+        Entry::new("message/signals-1+1", signalling(1), PLAIN.spurious(1)),
+        Entry::new("message/signals-2+1", signalling(2), PLAIN),
+        Entry::new("message/unregisters-1+1", unregistering(0), PLAIN).reaches(&["ran", "stray"]),
+        Entry::new("message/unregisters-2+1", unregistering(1), PLAIN).reaches(&["ran", "stray"]),
+        Entry::new("message/closes-1+1", closing(1, 2, 2), PLAIN).reaches(&["returned", "closed"]),
+        Entry::new("message/closes-2+1", closing(2, 1, 2), PLAIN).reaches(&["returned", "closed"]),
+        Entry::new("message/closes-full-2+1", closing(2, 1, 1), PLAIN)
+            .reaches(&["returned", "closed"]),
+    ]
+}
+
+/// Captured by actions, which may run on any thread.
+struct Anywhere<T>(T);
+
+// SAFETY: threads of a model run one at a time, on one OS thread.
+unsafe impl<T> Send for Anywhere<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Anywhere<T> {}
+
+/// What was posted, and what was delivered.
+struct Log {
+    /// Set before a message is posted.
+    posted: Vec<Data<bool>>,
+    /// The messages that were delivered, in order.
+    delivered: Data<Vec<u64>>,
+}
+
+impl Log {
+    fn new(messages: u32) -> Arc<Anywhere<Self>> {
+        let posted = (0..messages).map(|_| Data::new(false)).collect();
+        Arc::new(Anywhere(Self { posted, delivered: Data::new(Vec::new()) }))
+    }
+
+    /// The payload of message `number`, which is about to be posted.
+    fn post(&self, number: u64) -> Payload {
+        self.posted[number as usize].set(true);
+        [number, !number, number << 32]
+    }
+
+    fn deliver(&self, payload: Payload) {
+        let number = payload[0];
+        assert_eq!(payload, [number, !number, number << 32], "one message");
+        assert!(self.posted[number as usize].get(), "what came before the post");
+        self.delivered.with_mut(|delivered| {
+            assert!(!delivered.contains(&number), "delivered twice");
+            delivered.push(number);
+        });
+    }
+
+    fn count(&self) -> usize {
+        self.delivered.with(Vec::len)
+    }
+}
+
+/// A table whose one action notes what it is given.
+fn logging(log: &Arc<Anywhere<Log>>) -> (Actions, message::ActionId) {
+    let actions = Actions::new(1);
+    let log = log.clone();
+    let id = actions.register(move |payload| log.0.deliver(payload)).expect("room for one");
+    (actions, id)
+}
+
+/// Posters post `each` messages, waiting for room, and the owner waits until it has them all. A
+/// poster's own come in their order.
+fn delivering<N: Notify + Default>(posters: u32, each: u32, room: usize, spin_ns: u32) -> Program {
+    Program::new(posters + 1, posters * (each + 1), move |scope| {
+        let log = Log::new(posters * each);
+        let (actions, action) = logging(&log);
+        let mut mailbox = Mailbox::<N>::new(&actions, room).spinning(spin_ns);
+        for poster in 0..posters {
+            let (sender, log) = (mailbox.sender(), log.clone());
+            scope.spawn(move || {
+                for number in poster * each..(poster + 1) * each {
+                    let payload = log.0.post(number.into());
+                    sender.post_wait(Message { action, payload }, None).expect("open");
+                }
+            });
+        }
+        scope.spawn(move || {
+            while log.0.count() < (posters * each) as usize {
+                let delivered = mailbox.wait(None);
+                assert_eq!((delivered.signals, delivered.strays), (0, 0));
+            }
+            let order = log.0.delivered.with(Clone::clone);
+            for poster in 0..posters {
+                let own = |number: &&u64| **number / u64::from(each) == u64::from(poster);
+                assert!(order.iter().filter(own).is_sorted(), "out of order");
+            }
+        });
+    })
+}
+
+/// What finds no room comes back, and goes in later. Has to reach `full`.
+fn refusing() -> Program {
+    Program::new(2, 4, |scope| {
+        let log = Log::new(2);
+        let (actions, action) = logging(&log);
+        let mut mailbox = Mailbox::<Park>::new(&actions, 1).spinning(0);
+        let (sender, posted) = (mailbox.sender(), log.clone());
+        scope.spawn(move || {
+            for number in 0..2 {
+                let message = Message { action, payload: posted.0.post(number) };
+                if let Err(refused) = sender.post(message) {
+                    assert_eq!(refused, NotPosted::Full(message));
+                    probe("full");
+                    sender.post_wait(message, None).expect("open");
+                }
+            }
+        });
+        scope.spawn(move || {
+            while log.0.count() < 2 {
+                let _ = mailbox.wait(None);
+            }
+        });
+    })
+}
+
+/// Both sides have deadlines: what was not posted comes back, what was is delivered. Has to reach
+/// `full`.
+fn giving_up() -> Program {
+    Program::new(2, 4, |scope| {
+        let log = Log::new(2);
+        let (actions, action) = logging(&log);
+        let mut mailbox = Mailbox::<Park>::new(&actions, 1).spinning(0);
+        let (sender, posted) = (mailbox.sender(), log.clone());
+        let refused = scope.share(Data::new(0));
+        scope.spawn(move || {
+            for number in 0..2 {
+                let message = Message { action, payload: posted.0.post(number) };
+                if let Err(back) = sender.post_wait(message, Some(soon())) {
+                    assert_eq!(back, NotPosted::Full(message));
+                    probe("full");
+                    refused.set(refused.get() + 1);
+                }
+            }
+        });
+        let rest = scope.share(Data::new(None));
+        let seen = log.clone();
+        scope.spawn(move || {
+            let _ = mailbox.wait(Some(soon()));
+            rest.set(Some(mailbox));
+        });
+        scope.finally(move || {
+            rest.with_mut(|mailbox| while !mailbox.as_mut().expect("kept").poll().is_empty() {});
+            assert_eq!(seen.0.count() + refused.get(), 2);
+        });
+    })
+}
+
+/// Several signal the same action: the last time that it runs, it sees what came before each.
+fn signalling(signallers: u32) -> Program {
+    Program::new(signallers + 1, signallers * 2, move |scope| {
+        type Flag = <Check as Platform>::U32;
+        let flags: Vec<Flag> = (0..signallers).map(|_| Flag::ZERO).collect();
+        let flags = Arc::new(Anywhere(flags));
+        let all = Arc::new(Anywhere(Data::new(false)));
+        let actions = Actions::new(0);
+        let (looked, found) = (flags.clone(), all.clone());
+        let look = move || {
+            let seen = looked.0.iter().filter(|flag| flag.load(Relaxed) == 1).count();
+            found.0.set(seen == looked.0.len());
+        };
+        let id = actions.register_signal(look).expect("room");
+        let mut mailbox = Mailbox::<Park>::new(&actions, 1).spinning(0);
+        for signaller in 0..signallers {
+            let (sender, flags) = (mailbox.sender(), flags.clone());
+            scope.spawn(move || {
+                flags.0[signaller as usize].store(1, Relaxed);
+                // The owner may have seen the flag, and gone.
+                assert!(matches!(sender.signal(id), Ok(()) | Err(NotSignalled::Closed)));
+            });
+        }
+        scope.spawn(move || {
+            let mut runs = 0;
+            while !all.0.get() {
+                let delivered = mailbox.wait(None);
+                runs += delivered.signals;
+            }
+            assert!(runs >= 1 && runs <= signallers);
+        });
+    })
+}
+
+/// An action is withdrawn, and what it uses is changed, and another takes its entry, while messages
+/// for it are under way: one that is there, and one of each poster. Has to reach `ran` and `stray`.
+fn unregistering(posters: u32) -> Program {
+    /// Touched by whoever runs or drops it.
+    struct Context(Arc<Anywhere<Data<u32>>>);
+
+    impl Drop for Context {
+        fn drop(&mut self) {
+            self.0.0.set(0);
+        }
+    }
+    Program::new(2 + posters, 3, move |scope| {
+        let used = Arc::new(Anywhere(Data::new(7)));
+        let context = Context(used.clone());
+        let actions = Actions::new(1);
+        let id = actions.register(move |_| {
+            assert_eq!(context.0.0.get(), 7, "not dropped");
+            probe("ran");
+        });
+        let action = id.expect("room");
+        let mut mailbox = Mailbox::<Park>::new(&actions, 2).spinning(0);
+        let sender = mailbox.sender();
+        let post = move || sender.post(Message { action, payload: [0; 3] }).expect("room");
+        post();
+        (0..posters).for_each(|_| scope.spawn(post.clone()));
+        scope.spawn(move || {
+            let mut delivered = 0;
+            while delivered < 1 + posters {
+                let batch = mailbox.wait(None);
+                delivered += batch.messages + batch.strays;
+                if batch.strays > 0 {
+                    probe("stray");
+                }
+            }
+        });
+        scope.spawn(move || {
+            actions.unregister(action).expect("registered");
+            assert_eq!(used.0.get(), 0, "dropped");
+            used.0.set(1);
+            assert_eq!(actions.unregister(action), Err(Refused::Unknown));
+            let other = actions.register(|_| panic!("a message of another")).expect("room");
+            assert_ne!(other, action);
+        });
+    })
+}
+
+/// The owner closes in the middle of it: each message was delivered, returned or refused. Has to
+/// reach `returned` and `closed`.
+fn closing(posters: u32, each: u32, room: usize) -> Program {
+    Program::new(posters + 1, posters * each + 1, move |scope| {
+        let log = Log::new(posters * each);
+        let (actions, action) = logging(&log);
+        let mut mailbox = Mailbox::<Park>::new(&actions, room).spinning(0);
+        let refused = scope.share((0..posters).map(|_| Data::new(0)).collect::<Vec<_>>());
+        for poster in 0..posters {
+            let (sender, log) = (mailbox.sender(), log.clone());
+            scope.spawn(move || {
+                for number in poster * each..(poster + 1) * each {
+                    let message = Message { action, payload: log.0.post(number.into()) };
+                    if let Err(back) = sender.post_wait(message, None) {
+                        assert_eq!(back, NotPosted::Closed(message));
+                        probe("closed");
+                        let refused = &refused[poster as usize];
+                        refused.set(refused.get() + 1);
+                    }
+                }
+            });
+        }
+        let returned = scope.share(Data::new(0));
+        let seen = log.clone();
+        scope.spawn(move || {
+            let _ = mailbox.poll();
+            for message in mailbox.close() {
+                probe("returned");
+                seen.0.deliver(message.payload);
+                returned.set(returned.get() + 1);
+            }
+        });
+        scope.finally(move || {
+            let refused: usize = refused.iter().map(Data::get).sum();
+            assert_eq!(log.0.count() + refused, (posters * each) as usize);
+        });
+    })
+}

@@ -1,0 +1,10 @@
+//! What runtimes on many cores are made of, generic over the machine that they run on.
+//!
+//! Nothing here knows that Linux exists. [`message`] has active messages: a sender names an action,
+//! and the thread whose mailbox it is runs it. Users import the `antiphon` crate, where the machine
+//! is filled in.
+#![no_std]
+
+extern crate alloc;
+
+pub mod message;

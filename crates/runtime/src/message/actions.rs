@@ -1,0 +1,339 @@
+//! The table of actions: what a message may have run.
+//!
+//! | bits of an entry's `state` | field | meaning |
+//! |---|---|---|
+//! | 0–1 | phase | `FREE`, `FILLING`, `LIVE`, `LEAVING` |
+//! | 2–23 | generation | how many actions have had the entry before, modulo 2^22 |
+//!
+//! ```text
+//!            register           it is written              unregister
+//!   FREE ───────────────► FILLING ───────────► LIVE ─────────────────────► LEAVING
+//!    ▲                                                                        │
+//!    └─────── generation + 1: no batch runs it any more, and it is dropped ───┘
+//! ```
+//!
+//! - ACTION-1: what is in an entry is written and dropped by one thread, the one that has made it
+//!   `FILLING` or `LEAVING`, and read by batches that have seen it `LIVE` with the generation of
+//!   their message.
+//! - ACTION-2: after `unregister`, no batch runs the action: those that began before are over, and
+//!   those that begin later see that it is not live (PULSE-1).
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use antiphon_platform::{Atomic, Platform};
+use antiphon_sync::lock::ShflMutex;
+
+use super::Payload;
+use super::pulse::Pulse;
+
+/// How many actions of a table can be [signalled](super::Sender::signal).
+pub const SIGNALS: usize = 63;
+
+type Action = Box<dyn Fn(Payload) + Send + Sync>;
+
+/// A table of actions, shared by all mailboxes that were made with it. A clone is the same table.
+pub struct Actions<P: Platform>(Arc<Table<P>>);
+
+struct Table<P: Platform> {
+    entries: Box<[Entry<P>]>,
+    pulses: Pulses<P>,
+}
+
+struct Entry<P: Platform> {
+    state: P::U32,
+    action: UnsafeCell<Option<Action>>,
+}
+
+// SAFETY: ACTION-1; an action may be run, and dropped, by any thread, and by several at a time.
+unsafe impl<P: Platform> Send for Entry<P> {}
+// SAFETY: as above.
+unsafe impl<P: Platform> Sync for Entry<P> {}
+
+/// The pulses of all mailboxes.
+struct Pulses<P: Platform> {
+    lock: ShflMutex<P>,
+    list: UnsafeCell<Vec<Arc<Pulse<P>>>>,
+}
+
+// SAFETY: the list is touched by who holds the lock; pulses are atomics.
+unsafe impl<P: Platform> Send for Pulses<P> {}
+// SAFETY: as above.
+unsafe impl<P: Platform> Sync for Pulses<P> {}
+
+/// Names an action that messages run: its entry, and which of those that have had it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ActionId(u32);
+
+/// Names an action that signals run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SignalId(ActionId);
+
+/// The table has no free entry: make a larger one, or unregister what is not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableFull;
+
+/// Why an action was not unregistered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It is not registered: never was in this table, or somebody has unregistered it.
+    Unknown,
+    /// The caller is an action, and would wait for itself or for another that does the same. Have a
+    /// thread do it that is not running one.
+    FromAction,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct State(u32);
+
+impl State {
+    const FREE: u32 = 0;
+    const FILLING: u32 = 1;
+    const LIVE: u32 = 2;
+    const LEAVING: u32 = 3;
+
+    const fn new(generation: u32, phase: u32) -> Self {
+        Self((generation & ActionId::GENERATIONS) << 2 | phase)
+    }
+
+    const fn generation(self) -> u32 {
+        self.0 >> 2
+    }
+
+    const fn phase(self) -> u32 {
+        self.0 & 3
+    }
+}
+
+impl ActionId {
+    const INDEX_BITS: u32 = 10;
+    const GENERATIONS: u32 = u32::MAX >> Self::INDEX_BITS;
+
+    const fn new(index: usize, generation: u32) -> Self {
+        Self(generation << Self::INDEX_BITS | index as u32)
+    }
+
+    const fn index(self) -> usize {
+        (self.0 & ((1 << Self::INDEX_BITS) - 1)) as usize
+    }
+
+    const fn live(self) -> State {
+        State::new(self.0 >> Self::INDEX_BITS, State::LIVE)
+    }
+
+    /// As one word, to be sent along.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// What [`bits`](Self::bits) returned. A word of another origin names an action that may not be
+    /// there; messages for it run nothing.
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+}
+
+impl SignalId {
+    /// The bit of a mailbox's word that stands for it.
+    pub(super) const fn bit(self) -> u64 {
+        1 << self.0.index()
+    }
+
+    /// What runs it, for [`Actions::unregister`].
+    #[must_use]
+    pub const fn action(self) -> ActionId {
+        self.0
+    }
+}
+
+impl<P: Platform> Actions<P> {
+    /// How many actions that messages run a table can hold at most.
+    pub const MOST: usize = (1 << ActionId::INDEX_BITS) - SIGNALS;
+
+    /// A table for so many actions that messages run, [`MOST`](Self::MOST) at most, beside
+    /// [`SIGNALS`] that signals run.
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
+        let entry = |_| Entry { state: P::U32::ZERO, action: UnsafeCell::new(None) };
+        let pulses = Pulses { lock: ShflMutex::NEW, list: UnsafeCell::default() };
+        let entries = (0..SIGNALS + capacity.min(Self::MOST)).map(entry).collect();
+        Self(Arc::new(Table { entries, pulses }))
+    }
+
+    /// Has messages run `action`, on the thread whose mailbox they are posted to. Does not block.
+    ///
+    /// # Errors
+    ///
+    /// [`TableFull`].
+    pub fn register(
+        &self,
+        action: impl Fn(Payload) + Send + Sync + 'static,
+    ) -> Result<ActionId, TableFull> {
+        self.fill(SIGNALS..self.0.entries.len(), Box::new(action))
+    }
+
+    /// Has signals run `action`. It must bear being run for no reason: a signal of an action that
+    /// was unregistered may still be pending when another takes its place.
+    ///
+    /// # Errors
+    ///
+    /// [`TableFull`].
+    pub fn register_signal(
+        &self,
+        action: impl Fn() + Send + Sync + 'static,
+    ) -> Result<SignalId, TableFull> {
+        self.fill(0..SIGNALS, Box::new(move |_| action())).map(SignalId)
+    }
+
+    fn fill(&self, range: core::ops::Range<usize>, action: Action) -> Result<ActionId, TableFull> {
+        for index in range {
+            let entry = &self.0.entries[index];
+            // Relaxed: the exchange decides.
+            let seen = State(entry.state.load(Relaxed));
+            let filling = State::new(seen.generation(), State::FILLING);
+            if seen.phase() != State::FREE {
+                continue;
+            }
+            // Acquire: ACTION-1, the entry as it was left; pairs with the release in `unregister`.
+            if entry.state.compare_exchange(seen.0, filling.0, Acquire, Relaxed).is_err() {
+                continue;
+            }
+            // SAFETY: ACTION-1: we have made it `FILLING`.
+            unsafe { *entry.action.get() = Some(action) };
+            let id = ActionId::new(index, seen.generation());
+            // Release: ACTION-1; pairs with the acquire in `run`.
+            entry.state.store(id.live().0, Release);
+            return Ok(id);
+        }
+        Err(TableFull)
+    }
+
+    /// Has messages run `id` no more: when this returns, no thread is running it, none will, and it
+    /// was dropped. Messages for it that are still under way are delivered as
+    /// [strays](super::Delivered::strays).
+    ///
+    /// Blocks until all batches are over that owners were running when it was called, whatever
+    /// actions those ran: spins for a moment, and then sleeps and looks.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::FromAction`] if the caller is an action of this table, and [`Refused::Unknown`].
+    /// Then nothing was done.
+    pub fn unregister(&self, id: ActionId) -> Result<(), Refused> {
+        if self.0.pulses.with(|list| list.iter().any(|pulse| pulse.is_callers())) {
+            return Err(Refused::FromAction);
+        }
+        let entry = self.0.entries.get(id.index()).ok_or(Refused::Unknown)?;
+        let generation = id.live().generation();
+        let leaving = State::new(generation, State::LEAVING);
+        // Relaxed: the fence orders. Who comes second finds it leaving.
+        let exchanged = entry.state.compare_exchange(id.live().0, leaving.0, Acquire, Relaxed);
+        exchanged.map_err(|_| Refused::Unknown)?;
+        // PULSE-1: pairs with the fence in `Pulse::begin`.
+        P::fence(SeqCst);
+        // Mailboxes that are made later see it by the list's lock.
+        for pulse in self.0.pulses.with(|list| list.clone()) {
+            pulse.wait();
+        }
+        // SAFETY: ACTION-1: we have made it `LEAVING`, and ACTION-2.
+        drop(unsafe { (*entry.action.get()).take() });
+        // Release: ACTION-1; pairs with the acquire in `fill`.
+        entry.state.store(State::new(generation + 1, State::FREE).0, Release);
+        Ok(())
+    }
+
+    /// Whether the action is registered; may be stale at once.
+    pub(super) fn knows(&self, id: ActionId) -> bool {
+        // Relaxed: nothing of the entry is used.
+        let entry = self.0.entries.get(id.index());
+        entry.is_some_and(|entry| entry.state.load(Relaxed) == id.live().0)
+    }
+
+    /// Runs an action of a message; `false` if there is none of that name.
+    ///
+    /// # Safety
+    ///
+    /// The caller is in a batch of a mailbox of this table.
+    pub(super) unsafe fn run(&self, id: ActionId, payload: Payload) -> bool {
+        let Some(entry) = self.0.entries.get(id.index()) else { return false };
+        // Acquire: ACTION-1; pairs with the release in `fill`.
+        if entry.state.load(Acquire) != id.live().0 {
+            return false;
+        }
+        // SAFETY: ACTION-1; ACTION-2 keeps it until our batch is over.
+        let Some(action) = (unsafe { &*entry.action.get() }) else { return false };
+        action(payload);
+        true
+    }
+
+    /// As [`run`](Self::run), the action that signals of this index run.
+    ///
+    /// # Safety
+    ///
+    /// As of `run`.
+    pub(super) unsafe fn run_signal(&self, index: usize) -> bool {
+        // Relaxed: which action it is; `run` looks again.
+        let state = State(self.0.entries[index].state.load(Relaxed));
+        // SAFETY: the caller's promise.
+        unsafe { self.run(ActionId::new(index, state.generation()), [0; 3]) }
+    }
+
+    /// Counts a mailbox in.
+    pub(super) fn join(&self) -> Arc<Pulse<P>> {
+        let pulse = Arc::new(Pulse::NEW);
+        self.0.pulses.with(|list| list.push(pulse.clone()));
+        pulse
+    }
+
+    /// Counts a mailbox out.
+    pub(super) fn leave(&self, pulse: &Arc<Pulse<P>>) {
+        self.0.pulses.with(|list| list.retain(|other| !Arc::ptr_eq(other, pulse)));
+    }
+}
+
+impl<P: Platform> Pulses<P> {
+    fn with<R>(&self, f: impl FnOnce(&mut Vec<Arc<Pulse<P>>>) -> R) -> R {
+        self.lock.lock();
+        // SAFETY: locked, and `f` has no way to come here again.
+        let result = f(unsafe { &mut *self.list.get() });
+        // SAFETY: locked above.
+        unsafe { self.lock.unlock() };
+        result
+    }
+}
+
+impl<P: Platform> Clone for Actions<P> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<P: Platform> fmt::Debug for Actions<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Actions").field("capacity", &self.0.entries.len()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for TableFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the table of actions is full: make a larger one, or unregister some")
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unknown => "no such action is registered",
+            Self::FromAction => "an action can't unregister one: have another thread do it",
+        })
+    }
+}
+
+impl core::error::Error for TableFull {}
+impl core::error::Error for Refused {}

@@ -1,0 +1,56 @@
+//! The bell of a mailbox: who has put something in wakes the owner if it sleeps, and only then.
+//!
+//! | `ticket` | meaning |
+//! |---|---|
+//! | 0 | the owner is awake and looks by itself, or is being woken |
+//! | other | the owner sleeps, or is about to: what to tell its [`Notify`] |
+//!
+//! - BELL-1 (no lost wake): who puts something in, and then looks for a ticket, and who leaves a
+//!   ticket, and then looks for something: one of them sees the other.
+//! - BELL-2 (one notification): who takes a ticket away notifies, and nobody else. So however much
+//!   is put in while the owner sleeps, it is told once.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use antiphon_platform::{Atomic, Notify, Platform, Ticket};
+
+/// The word where the owner and posters meet.
+pub(super) struct Bell<P: Platform>(P::U64);
+
+impl<P: Platform> Bell<P> {
+    pub(super) const NEW: Self = Self(P::U64::ZERO);
+
+    /// Something was put in: wakes the owner if it sleeps.
+    #[inline]
+    pub(super) fn ring(&self, notify: &impl Notify) {
+        // BELL-1: pairs with the fence in `arm`.
+        P::fence(SeqCst);
+        // Relaxed: whether there is one. What was put in is acquired where it is taken out.
+        if self.0.load(Relaxed) != 0 {
+            self.wake(notify);
+        }
+    }
+
+    #[cold]
+    fn wake(&self, notify: &impl Notify) {
+        // BELL-2. Acquire: what the ticket names, as the owner has made it; pairs with the release in
+        // `arm`.
+        if let Some(ticket) = Ticket::new(self.0.swap(0, Acquire)) {
+            notify.notify(ticket);
+        }
+    }
+
+    /// The owner is going to sleep, unless it finds something now.
+    pub(super) fn arm(&self, ticket: Ticket) {
+        // Release: pairs with the acquire in `wake`.
+        self.0.store(ticket.get(), Release);
+        // BELL-1: pairs with the fence in `ring`.
+        P::fence(SeqCst);
+    }
+
+    /// The owner is awake.
+    pub(super) fn disarm(&self) {
+        // Relaxed: who has taken the ticket before may be late, and who looks now finds none.
+        self.0.store(0, Relaxed);
+    }
+}

@@ -1,0 +1,85 @@
+//! Several mailboxes, each with the socket that its owner is on.
+
+use alloc::vec::Vec;
+
+use antiphon_platform::{Notify, Platform, SocketId};
+
+use super::{Message, NotPosted, Park, Sender};
+
+/// Senders of several mailboxes, by socket.
+///
+/// A broadcast is a post to each, one socket after the other, so that no member gets it twice and
+/// the sender knows who did not get it. *Turned down:* a head for each socket that posts to the
+/// others there: its action would have to wait, or to lose a message, where one of those is full.
+#[derive(Clone, Debug)]
+pub struct Group<P: Platform, N: Notify = Park<P>> {
+    /// By socket; within one, as they came.
+    members: Vec<(SocketId, Sender<P, N>)>,
+}
+
+/// A member that a message was not posted to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missed {
+    /// Which one: the place in [`Group::members`].
+    pub member: usize,
+    /// Why, and the message.
+    pub why: NotPosted,
+}
+
+impl<P: Platform, N: Notify> Group<P, N> {
+    /// Nobody yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { members: Vec::new() }
+    }
+
+    /// Adds a mailbox whose owner is on `socket`. It stands behind those of its socket; members of
+    /// larger sockets have a place more from then on.
+    pub fn add(&mut self, socket: SocketId, sender: Sender<P, N>) {
+        let at = self.members.partition_point(|(other, _)| other.0 <= socket.0);
+        self.members.insert(at, (socket, sender));
+    }
+
+    /// All members, by socket.
+    pub fn members(&self) -> impl Iterator<Item = &Sender<P, N>> {
+        self.members.iter().map(|(_, sender)| sender)
+    }
+
+    /// Posts a message to each member, once. Does not block.
+    ///
+    /// # Errors
+    ///
+    /// Those that it was not posted to. All others have it.
+    pub fn broadcast(&self, message: Message) -> Result<(), Vec<Missed>> {
+        self.post_if(message, |_| true)
+    }
+
+    /// As [`broadcast`](Self::broadcast), to the members on one socket.
+    ///
+    /// # Errors
+    ///
+    /// As of `broadcast`.
+    pub fn multicast(&self, socket: SocketId, message: Message) -> Result<(), Vec<Missed>> {
+        self.post_if(message, |of| of == socket)
+    }
+
+    fn post_if(
+        &self,
+        message: Message,
+        wanted: impl Fn(SocketId) -> bool,
+    ) -> Result<(), Vec<Missed>> {
+        let members = self.members.iter().enumerate().filter(|(_, (socket, _))| wanted(*socket));
+        let missed: Vec<_> = members
+            .filter_map(|(member, (_, sender))| {
+                sender.post(message).err().map(|why| Missed { member, why })
+            })
+            .collect();
+        if missed.is_empty() { Ok(()) } else { Err(missed) }
+    }
+}
+
+impl<P: Platform, N: Notify> Default for Group<P, N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

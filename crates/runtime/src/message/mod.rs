@@ -1,0 +1,68 @@
+//! Active messages: a sender names an action and gives it a few words, and the thread whose mailbox
+//! it is runs the action when it next looks.
+//!
+//! After von Eicken, Culler, Goldstein and Schauser, "Active Messages", ISCA 1992; and Hale and
+//! Dinda, "An Evaluation of Asynchronous Software Events on Modern Hardware", MASCOTS 2018, whose
+//! Nemo has the table of actions, and one slot a core that a second sender overwrites.
+//!
+//! | | [message](Sender::post) | [signal](Sender::signal) |
+//! |---|---|---|
+//! | carries | an action and three words | an action |
+//! | runs it | once for each message | once or more after the last signal: signals coalesce |
+//! | when the mailbox is full | is handed back, or [waits](Sender::post_wait) | is never refused |
+//! | order | as they were posted, a sender's own | none |
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `actions` | the table of actions; withdrawing one while messages for it are under way |
+//! | `pulse` | whether an owner is running actions now |
+//! | `ring` | the messages of a mailbox |
+//! | `bell` | who wakes the owner, and when nobody does |
+//! | `notify` | how an owner sleeps: parked, or spinning |
+//! | `mailbox`, `sender` | both ends |
+//! | `group` | several mailboxes, by socket |
+//!
+//! Actions run at the owner's safe points and nowhere else: where it calls [`Mailbox::poll`], in its
+//! event loop or between two tasks, or [`Mailbox::wait`], as a thread does that has nothing else to
+//! do. Nothing is interrupted.
+//!
+//! # What to know
+//!
+//! - **An action should be short** and must not wait for messages of its own mailbox, which nobody
+//!   delivers meanwhile: it posts by [`Sender::post`], and keeps for later what is refused.
+//! - **An action that panics** unwinds through the owner's `poll`. Its message was delivered; what
+//!   is behind it is there for the next one.
+//! - **A poster that is stopped** in the middle of a post keeps back what was posted after it. What
+//!   it has claimed is a slot of the ring, no lock.
+//! - **A mailbox is its process's**: what a `fork` has in the child is of no use there.
+
+mod actions;
+mod bell;
+mod group;
+mod mailbox;
+mod notify;
+mod pulse;
+mod ring;
+mod sender;
+
+pub use actions::{ActionId, Actions, Refused, SIGNALS, SignalId, TableFull};
+pub use group::{Group, Missed};
+pub use mailbox::{BATCH, Delivered, Mailbox};
+pub use notify::{Park, Spin};
+pub use sender::{NotPosted, NotSignalled, Sender};
+
+/// What a message carries to its action.
+pub type Payload = [u64; 3];
+
+/// An action to be run, and what with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// What to run.
+    pub action: ActionId,
+    /// What it is given.
+    pub payload: Payload,
+}
+
+/// Something on cache lines of its own.
+#[repr(C, align(64))]
+struct Line<T>(T);

@@ -1,0 +1,129 @@
+//! How the owner of a mailbox sleeps, on any platform: parked, or spinning.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{
+    Arena, Atomic, Budget, Deadline, Notify, Parked, Platform, Ticket, Waiter, WaiterId, WaiterRef,
+};
+use antiphon_sync::nap;
+
+/// Sleeps as the waiters of locks do: [`Platform::park`]. On Linux that is a futex for a thread,
+/// and a suspension for a fiber.
+///
+/// | bits of a ticket | meaning |
+/// |---|---|
+/// | 0–31 | index of the owner's node, 0 if none was to be had: then it naps |
+/// | 32–63 | the node's generation, or 1 |
+pub struct Park<P: Platform>(PhantomData<fn() -> P>);
+
+/// How long an owner without a node sleeps between two looks.
+const NAP_NS: u64 = 200_000;
+const NO_NODE: Ticket = Ticket::MIN.saturating_add(u32::MAX as u64);
+
+impl<P: Platform> Park<P> {
+    /// A way to sleep.
+    pub const NEW: Self = Self(PhantomData);
+
+    fn arena() -> &'static Arena<P> {
+        // SAFETY: of a node that was taken here, the generation is looked at; and it is parked on,
+        // and given back.
+        unsafe { P::arena() }
+    }
+}
+
+fn reference(ticket: Ticket) -> Option<WaiterRef> {
+    let bits = ticket.get();
+    (ticket != NO_NODE)
+        .then_some(WaiterRef { index: bits as u32, generation: (bits >> u32::BITS) as u32 })
+}
+
+impl<P: Platform> Notify for Park<P> {
+    fn begin(&self) -> Ticket {
+        let arena = Self::arena();
+        let seen = arena.take().and_then(|id| arena.reference(id.index()));
+        seen.map(|seen| u64::from(seen.generation) << u32::BITS | u64::from(seen.index))
+            .and_then(Ticket::new)
+            .unwrap_or(NO_NODE)
+    }
+
+    fn sleep(&self, ticket: Ticket, deadline: Option<Deadline>) -> Parked {
+        let seen = reference(ticket);
+        if let Some(node) = seen.and_then(|seen| Self::arena().resolve_index(seen.index)) {
+            return P::park(node, deadline);
+        }
+        // How it ended is of no matter: nobody knows this node, and its end is not the deadline's.
+        let _ = P::park(&Waiter::NEW, Some(nap::earlier::<P>(deadline, NAP_NS)));
+        Parked::Woken
+    }
+
+    fn end(&self, ticket: Ticket) {
+        if let Some(seen) = reference(ticket) {
+            Self::arena().give(WaiterId::new(P::epoch(), seen.index));
+        }
+    }
+
+    fn notify(&self, ticket: Ticket) {
+        if let Some(seen) = reference(ticket) {
+            P::unpark(seen);
+        }
+    }
+}
+
+impl<P: Platform> Default for Park<P> {
+    fn default() -> Self {
+        Self::NEW
+    }
+}
+
+impl<P: Platform> fmt::Debug for Park<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Park")
+    }
+}
+
+/// Does not sleep: spins, without an end, on a CPU that the owner has for itself. No system call is
+/// made by either side.
+pub struct Spin<P: Platform> {
+    /// Not zero: notified.
+    told: P::U32,
+}
+
+impl<P: Platform> Spin<P> {
+    /// A way to spin.
+    pub const NEW: Self = Self { told: P::U32::ZERO };
+}
+
+impl<P: Platform> Notify for Spin<P> {
+    fn begin(&self) -> Ticket {
+        // Relaxed, all: the owner looks by itself at what it is told of.
+        self.told.store(0, Relaxed);
+        Ticket::MIN
+    }
+
+    fn sleep(&self, _: Ticket, deadline: Option<Deadline>) -> Parked {
+        const PIECE: Budget = Budget::ns(2_000);
+        let told = self.told.spin_while(Relaxed, PIECE, |told| told == 0);
+        let passed = told.is_err() && nap::passed::<P>(deadline);
+        if passed { Parked::TimedOut } else { Parked::Woken }
+    }
+
+    fn end(&self, _: Ticket) {}
+
+    fn notify(&self, _: Ticket) {
+        self.told.store(1, Relaxed);
+    }
+}
+
+impl<P: Platform> Default for Spin<P> {
+    fn default() -> Self {
+        Self::NEW
+    }
+}
+
+impl<P: Platform> fmt::Debug for Spin<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Spin")
+    }
+}

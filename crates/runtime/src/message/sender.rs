@@ -1,0 +1,144 @@
+//! The end of a mailbox that others have.
+
+use alloc::sync::Arc;
+use core::fmt;
+use core::sync::atomic::Ordering::{Release, SeqCst};
+
+use antiphon_platform::{AtomicInteger, Deadline, Notify, Platform};
+use antiphon_sync::nap;
+use antiphon_sync::wait::{End, Entry};
+
+use super::mailbox::{CLOSED, Shared};
+use super::ring::Refusal;
+use super::{Message, Park, SignalId};
+
+/// Posts to one mailbox. A clone posts to the same.
+pub struct Sender<P: Platform, N: Notify = Park<P>>(pub(super) Arc<Shared<P, N>>);
+
+/// Why a message was not posted; here it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotPosted {
+    /// There was no room, until the deadline if there was one.
+    Full(Message),
+    /// The mailbox was closed, or its owner is gone.
+    Closed(Message),
+}
+
+/// Why a signal was not given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotSignalled {
+    /// The action is not registered any more.
+    Unregistered,
+    /// The mailbox was closed, or its owner is gone.
+    Closed,
+}
+
+impl<P: Platform, N: Notify> Sender<P, N> {
+    /// Posts a message. Does not block; makes a system call if the owner sleeps, to wake it.
+    ///
+    /// What the caller did before happens before the action.
+    ///
+    /// # Errors
+    ///
+    /// [`NotPosted`], with the message.
+    #[inline]
+    pub fn post(&self, message: Message) -> Result<(), NotPosted> {
+        match self.0.ring.push(&message) {
+            Ok(()) => {
+                self.0.bell.0.ring(&self.0.notify);
+                Ok(())
+            }
+            Err(Refusal::Full) => Err(NotPosted::Full(message)),
+            Err(Refusal::Closed) => Err(NotPosted::Closed(message)),
+        }
+    }
+
+    /// Posts a message; blocks while there is no room, asleep, until the owner's next poll that
+    /// makes some. Not to be called by an action: if the mailbox is that of the caller, or of
+    /// somebody who waits for the caller in turn, nobody makes room.
+    ///
+    /// # Errors
+    ///
+    /// [`NotPosted::Full`] when the deadline has passed, and [`NotPosted::Closed`].
+    pub fn post_wait(&self, message: Message, deadline: Option<Deadline>) -> Result<(), NotPosted> {
+        let mut last = false;
+        loop {
+            let tried = self.post(message);
+            if last || !matches!(tried, Err(NotPosted::Full(_))) {
+                return tried;
+            }
+            let entry = self.0.room.prepare();
+            // ROOM: pairs with the fence in `Mailbox::poll`, and with the one in `close`.
+            P::fence(SeqCst);
+            let tried = self.post(message);
+            if !matches!(tried, Err(NotPosted::Full(_))) {
+                // Whether it was notified too is of no matter: it has taken a place.
+                let _ = self.finish(entry);
+                return tried;
+            }
+            while !entry.sleep(deadline) {}
+            last = self.finish(entry) || nap::passed::<P>(deadline);
+        }
+    }
+
+    /// Ends a wait for room; returns whether nobody has ended it before.
+    fn finish(&self, entry: Entry<P>) -> bool {
+        // SAFETY: prepared by the same condition variable.
+        matches!(unsafe { self.0.room.finish(entry) }, End::GaveUp)
+    }
+
+    /// Has the owner run the action of `id` at least once from now on. Signals of one action that
+    /// the owner has not seen yet are one. Does not block; makes a system call if the owner sleeps.
+    ///
+    /// What the caller did before happens before the action.
+    ///
+    /// # Errors
+    ///
+    /// [`NotSignalled`].
+    pub fn signal(&self, id: SignalId) -> Result<(), NotSignalled> {
+        if !self.0.actions.knows(id.action()) {
+            return Err(NotSignalled::Unregistered);
+        }
+        // An exchange though the bit may be set: whoever takes it must come after us. Release: what
+        // the caller did; pairs with the acquire in `Mailbox::run_signals`.
+        if self.0.signals.0.fetch_or(id.bit(), Release) & CLOSED != 0 {
+            return Err(NotSignalled::Closed);
+        }
+        // Though others were pending: who has set those may have been stopped before this.
+        self.0.bell.0.ring(&self.0.notify);
+        Ok(())
+    }
+}
+
+impl<P: Platform, N: Notify> Clone for Sender<P, N> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<P: Platform, N: Notify> fmt::Debug for Sender<P, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for NotPosted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "the mailbox is full: post again later, or wait",
+            Self::Closed(_) => "the mailbox is closed",
+        })
+    }
+}
+
+impl fmt::Display for NotSignalled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unregistered => "the action was unregistered",
+            Self::Closed => "the mailbox is closed",
+        })
+    }
+}
+
+impl core::error::Error for NotPosted {}
+impl core::error::Error for NotSignalled {}
