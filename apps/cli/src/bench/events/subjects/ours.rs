@@ -19,8 +19,9 @@ struct Guarded {
 unsafe impl Sync for Guarded {}
 
 impl Guarded {
-    const NEW: Self =
-        Self { mutex: ShflMutex::NEW, changed: wait::Condvar::NEW, number: UnsafeCell::new(0) };
+    fn new() -> Self {
+        Self { mutex: ShflMutex::NEW, changed: wait::Condvar::NEW, number: UnsafeCell::new(0) }
+    }
 
     #[inline]
     fn put(&self, number: u32) {
@@ -52,7 +53,7 @@ pub struct Condvar(Guarded);
 
 impl Mechanism for Condvar {
     fn new() -> Result<Self, String> {
-        Ok(Self(Guarded::NEW))
+        Ok(Self(Guarded::new()))
     }
 
     #[inline]
@@ -72,7 +73,7 @@ pub struct CondvarBroadcast(Guarded);
 
 impl Broadcast for CondvarBroadcast {
     fn new(_: usize) -> Result<Self, String> {
-        Ok(Self(Guarded::NEW))
+        Ok(Self(Guarded::new()))
     }
 
     fn tell(&self, round: u32) {
