@@ -19,6 +19,7 @@
 //! [`Semaphore`], [`Once`], [`OnceLock`] and [`LazyLock`] wait as the locks do.
 //! [`enable_light`] makes unlocking a [`Mutex`] cheaper, where the machine can do it; off at first.
 //! Waiters are sorted by socket; [`policy`] has other orders, for each lock and at any time.
+//! [`message`] has active messages: mailboxes whose owners run what others post.
 //! [`shared`] has types for memory that several processes share.
 //! [`generic`] has the same locks for other machines than this one: a model checker, a simulator.
 //!
@@ -45,6 +46,7 @@ mod arc;
 mod barrier;
 mod clock;
 mod condvar;
+pub mod message;
 mod once;
 pub mod policy;
 mod raw;
@@ -179,6 +181,7 @@ pub type RecursiveRwLock<T> = lock_api::RwLock<RawRwLock<Recursive>, T>;
 pub mod generic {
     pub use antiphon_linux::Linux;
     pub use antiphon_platform::Platform;
+    pub use antiphon_runtime::message;
     pub use antiphon_sync::clock::{Apart, Least, Meeting, Ordo, SharedCounter, Stamps, tl2};
     pub use antiphon_sync::lock::classic;
     pub use antiphon_sync::lock::delegation;

@@ -73,7 +73,8 @@ unsafe impl<Q: Policy> lock_api::RawMutexTimed for RawMutex<Q> {
 }
 
 /// The time `timeout` from now. What is too far to be counted is for ever.
-pub(crate) fn deadline_after(timeout: Duration) -> Deadline {
+#[must_use]
+pub fn deadline_after(timeout: Duration) -> Deadline {
     let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
     let ns = Linux::now(Clock::Monotonic).saturating_add(timeout);
     Deadline { clock: Clock::Monotonic, ns }

@@ -26,6 +26,7 @@ mod local;
 mod membarrier;
 mod moment;
 mod nodes;
+pub mod notify;
 mod pages;
 mod park;
 mod probe;

@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, Notify, Platform};
-use antiphon_runtime::message::{self, Message, NotPosted, NotSignalled, Payload, Refused};
+use antiphon_runtime::message::{
+    self, ActionId, Message, NotPosted, NotSignalled, Payload, Refused,
+};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -39,6 +41,8 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("message/signals-2+1", signalling(2), PLAIN),
         Entry::new("message/unregisters-1+1", unregistering(0), PLAIN).reaches(&["ran", "stray"]),
         Entry::new("message/unregisters-2+1", unregistering(1), PLAIN).reaches(&["ran", "stray"]),
+        Entry::new("message/registers-1+1", registering(), PLAIN).reaches(&["ran", "stray"]),
+        Entry::new("message/takes-over-1+1", taking_over(), PLAIN).reaches(&["took over"]),
         Entry::new("message/closes-1+1", closing(1, 2, 2), PLAIN).reaches(&["returned", "closed"]),
         Entry::new("message/closes-2+1", closing(2, 1, 2), PLAIN).reaches(&["returned", "closed"]),
         Entry::new("message/closes-full-2+1", closing(2, 1, 1), PLAIN)
@@ -218,17 +222,71 @@ fn signalling(signallers: u32) -> Program {
     })
 }
 
+/// What an action uses: touched by whoever runs or drops it.
+struct Context(Arc<Anywhere<Data<u32>>>);
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        self.0.0.set(0);
+    }
+}
+
+/// The name of the first action of a table, known before it is registered.
+fn first() -> ActionId {
+    ActionId::from_bits(message::SIGNALS as u32)
+}
+
+/// A message is there for an action that is just being registered. Has to reach `ran` and `stray`.
+fn registering() -> Program {
+    Program::new(2, 2, |scope| {
+        let used = Arc::new(Anywhere(Data::new(0)));
+        // Dropped when both threads have ended.
+        let actions = scope.share(Actions::new(1));
+        let mut mailbox = Mailbox::<Park>::new(actions, 1).spinning(0);
+        let message = Message { action: first(), payload: [0; 3] };
+        mailbox.sender().post(message).expect("room");
+        scope.spawn(move || {
+            used.0.set(7);
+            let context = Context(used);
+            let id = actions.register(move |_| assert_eq!(context.0.0.get(), 7));
+            assert_eq!(id, Ok(first()));
+        });
+        scope.spawn(move || {
+            let delivered = mailbox.poll();
+            probe(if delivered.messages == 1 { "ran" } else { "stray" });
+        });
+    })
+}
+
+/// An action is unregistered by a thread that knows its name by other means, and its place taken
+/// by the thread that had it registered. Has to reach `took over`.
+fn taking_over() -> Program {
+    Program::new(2, 3, |scope| {
+        let used = Arc::new(Anywhere(Data::new(0)));
+        // Dropped when both threads have ended.
+        let actions = scope.share(Actions::new(1));
+        let seen = used.clone();
+        scope.spawn(move || {
+            used.0.set(7);
+            let context = Context(used.clone());
+            let id = actions.register(move |_| assert_eq!(context.0.0.get(), 7));
+            assert_eq!(id, Ok(first()));
+            if actions.register(|_| {}).is_ok() {
+                probe("took over");
+                assert_eq!(used.0.get(), 0, "dropped before");
+            }
+        });
+        scope.spawn(move || {
+            if actions.unregister(first()).is_ok() {
+                assert_eq!(seen.0.get(), 0, "dropped");
+            }
+        });
+    })
+}
+
 /// An action is withdrawn, and what it uses is changed, and another takes its entry, while messages
 /// for it are under way: one that is there, and one of each poster. Has to reach `ran` and `stray`.
 fn unregistering(posters: u32) -> Program {
-    /// Touched by whoever runs or drops it.
-    struct Context(Arc<Anywhere<Data<u32>>>);
-
-    impl Drop for Context {
-        fn drop(&mut self) {
-            self.0.0.set(0);
-        }
-    }
     Program::new(2 + posters, 3, move |scope| {
         let used = Arc::new(Anywhere(Data::new(7)));
         let context = Context(used.clone());

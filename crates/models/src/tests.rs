@@ -153,6 +153,7 @@ macro_rules! tests {
             who_gives_up_has_its_message_back: ["message/gives-up-"],
             signals_coalesce_and_are_not_lost: ["message/signals-"],
             an_action_that_is_unregistered_is_not_run: ["message/unregisters-"],
+            an_entry_is_one_actions_at_a_time: ["message/registers-", "message/takes-over-"],
             what_is_not_delivered_at_the_end_comes_back: ["message/closes-"],
             survives_an_exhausted_arena: ["message/exhausted-"],
             works_as_shipped: ["message/shipped-"],

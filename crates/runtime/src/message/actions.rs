@@ -1,10 +1,5 @@
 //! The table of actions: what a message may have run.
 //!
-//! | bits of an entry's `state` | field | meaning |
-//! |---|---|---|
-//! | 0–1 | phase | `FREE`, `FILLING`, `LIVE`, `LEAVING` |
-//! | 2–23 | generation | how many actions have had the entry before, modulo 2^22 |
-//!
 //! ```text
 //!            register           it is written              unregister
 //!   FREE ───────────────► FILLING ───────────► LIVE ─────────────────────► LEAVING
@@ -28,8 +23,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use antiphon_platform::{Atomic, Platform};
 use antiphon_sync::lock::ShflMutex;
 
-use super::Payload;
+use super::id::State;
 use super::pulse::Pulse;
+use super::{ActionId, Payload, SignalId};
 
 /// How many actions of a table can be [signalled](super::Sender::signal).
 pub const SIGNALS: usize = 63;
@@ -65,14 +61,6 @@ unsafe impl<P: Platform> Send for Pulses<P> {}
 // SAFETY: as above.
 unsafe impl<P: Platform> Sync for Pulses<P> {}
 
-/// Names an action that messages run: its entry, and which of those that have had it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ActionId(u32);
-
-/// Names an action that signals run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SignalId(ActionId);
-
 /// The table has no free entry: make a larger one, or unregister what is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableFull;
@@ -85,71 +73,6 @@ pub enum Refused {
     /// The caller is an action, and would wait for itself or for another that does the same. Have a
     /// thread do it that is not running one.
     FromAction,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct State(u32);
-
-impl State {
-    const FREE: u32 = 0;
-    const FILLING: u32 = 1;
-    const LIVE: u32 = 2;
-    const LEAVING: u32 = 3;
-
-    const fn new(generation: u32, phase: u32) -> Self {
-        Self((generation & ActionId::GENERATIONS) << 2 | phase)
-    }
-
-    const fn generation(self) -> u32 {
-        self.0 >> 2
-    }
-
-    const fn phase(self) -> u32 {
-        self.0 & 3
-    }
-}
-
-impl ActionId {
-    const INDEX_BITS: u32 = 10;
-    const GENERATIONS: u32 = u32::MAX >> Self::INDEX_BITS;
-
-    const fn new(index: usize, generation: u32) -> Self {
-        Self(generation << Self::INDEX_BITS | index as u32)
-    }
-
-    const fn index(self) -> usize {
-        (self.0 & ((1 << Self::INDEX_BITS) - 1)) as usize
-    }
-
-    const fn live(self) -> State {
-        State::new(self.0 >> Self::INDEX_BITS, State::LIVE)
-    }
-
-    /// As one word, to be sent along.
-    #[must_use]
-    pub const fn bits(self) -> u32 {
-        self.0
-    }
-
-    /// What [`bits`](Self::bits) returned. A word of another origin names an action that may not be
-    /// there; messages for it run nothing.
-    #[must_use]
-    pub const fn from_bits(bits: u32) -> Self {
-        Self(bits)
-    }
-}
-
-impl SignalId {
-    /// The bit of a mailbox's word that stands for it.
-    pub(super) const fn bit(self) -> u64 {
-        1 << self.0.index()
-    }
-
-    /// What runs it, for [`Actions::unregister`].
-    #[must_use]
-    pub const fn action(self) -> ActionId {
-        self.0
-    }
 }
 
 impl<P: Platform> Actions<P> {
@@ -232,7 +155,8 @@ impl<P: Platform> Actions<P> {
         let entry = self.0.entries.get(id.index()).ok_or(Refused::Unknown)?;
         let generation = id.live().generation();
         let leaving = State::new(generation, State::LEAVING);
-        // Relaxed: the fence orders. Who comes second finds it leaving.
+        // Acquire: the action, which we drop; pairs with the release in `fill`. Who comes second
+        // finds it leaving.
         let exchanged = entry.state.compare_exchange(id.live().0, leaving.0, Acquire, Relaxed);
         exchanged.map_err(|_| Refused::Unknown)?;
         // PULSE-1: pairs with the fence in `Pulse::begin`.

@@ -33,8 +33,8 @@ impl<P: Platform> Bell<P> {
 
     #[cold]
     fn wake(&self, notify: &impl Notify) {
-        // BELL-2. Acquire: what the ticket names, as the owner has made it; pairs with the release in
-        // `arm`.
+        // BELL-2. Acquire: what the ticket names, as the owner has made it; pairs with the release
+        // in `arm`.
         if let Some(ticket) = Ticket::new(self.0.swap(0, Acquire)) {
             notify.notify(ticket);
         }

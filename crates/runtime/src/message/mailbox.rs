@@ -11,15 +11,17 @@
 //!   makes room, and then looks at the list, when it polls next. For each slot it makes free it
 //!   notifies one.
 //!
-//! The look at the list is left to the next poll, found empty or not, because each batch begins with
-//! a fence anyway.
+//! The look at the list is left to the next poll, found empty or not, because each batch begins
+//! with a fence anyway.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
-use antiphon_platform::{Atomic, AtomicInteger, Budget, Deadline, Hint, Notify, Parked, Platform};
+use antiphon_platform::{
+    Atomic, AtomicInteger, Budget, Deadline, Hint, Notify, Parked, Platform, Ticket,
+};
 use antiphon_sync::nap;
 use antiphon_sync::wait::Condvar;
 
@@ -133,8 +135,8 @@ impl<P: Platform, N: Notify> Mailbox<P, N> {
         &self.shared.notify
     }
 
-    /// Delivers what is there: signals, and [`BATCH`] messages at most. Does not block, but for what
-    /// the actions do.
+    /// Delivers what is there: signals, and [`BATCH`] messages at most. Does not block, but for
+    /// what the actions do.
     pub fn poll(&mut self) -> Delivered {
         let mut delivered = Delivered::default();
         if !self.is_pending() && self.freed == 0 {
@@ -203,13 +205,19 @@ impl<P: Platform, N: Notify> Mailbox<P, N> {
 
     /// Sleeps, unless something is there, until something may be.
     fn sleep(&self, deadline: Option<Deadline>) -> Parked {
-        let Shared { bell, notify, .. } = &*self.shared;
-        let ticket = notify.begin();
-        bell.0.arm(ticket);
-        let slept = if self.is_pending() { Parked::Woken } else { notify.sleep(ticket, deadline) };
-        bell.0.disarm();
-        notify.end(ticket);
-        slept
+        self.doze().map_or(Parked::Woken, |doze| doze.sleep(deadline))
+    }
+
+    /// For owners that sleep in a call of their own, such as the `epoll_wait` of an event loop:
+    /// until what this returns is dropped, the [notifier](Self::notifier) is told of what is put
+    /// in. `None` if something is there already: poll, and do not sleep.
+    #[must_use]
+    pub fn doze(&self) -> Option<Doze<'_, P, N>> {
+        let ticket = self.shared.notify.begin();
+        self.shared.bell.0.arm(ticket);
+        let doze = Doze { shared: &self.shared, ticket };
+        // Only now: BELL-1.
+        (!self.is_pending()).then_some(doze)
     }
 
     /// Closes the mailbox, and returns the messages that were not delivered, in their order. Posts
@@ -254,6 +262,27 @@ impl<P: Platform, N: Notify> Shared<P, N> {
             delivered.count(ran, |delivered| &mut delivered.signals);
             pending &= pending - 1;
         }
+    }
+}
+
+/// An owner that sleeps, or is about to; it is awake when this is dropped.
+#[must_use]
+pub struct Doze<'a, P: Platform, N: Notify> {
+    shared: &'a Shared<P, N>,
+    ticket: Ticket,
+}
+
+impl<P: Platform, N: Notify> Doze<'_, P, N> {
+    /// Sleeps as the notifier does; see [`Notify::sleep`].
+    fn sleep(&self, deadline: Option<Deadline>) -> Parked {
+        self.shared.notify.sleep(self.ticket, deadline)
+    }
+}
+
+impl<P: Platform, N: Notify> Drop for Doze<'_, P, N> {
+    fn drop(&mut self) {
+        self.shared.bell.0.disarm();
+        self.shared.notify.end(self.ticket);
     }
 }
 

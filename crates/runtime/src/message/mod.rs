@@ -14,7 +14,7 @@
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `actions` | the table of actions; withdrawing one while messages for it are under way |
+//! | `actions`, `id` | the table of actions; withdrawing one while messages for it are under way |
 //! | `pulse` | whether an owner is running actions now |
 //! | `ring` | the messages of a mailbox |
 //! | `bell` | who wakes the owner, and when nobody does |
@@ -22,9 +22,9 @@
 //! | `mailbox`, `sender` | both ends |
 //! | `group` | several mailboxes, by socket |
 //!
-//! Actions run at the owner's safe points and nowhere else: where it calls [`Mailbox::poll`], in its
-//! event loop or between two tasks, or [`Mailbox::wait`], as a thread does that has nothing else to
-//! do. Nothing is interrupted.
+//! Actions run at the owner's safe points and nowhere else: where it calls [`Mailbox::poll`], in
+//! its event loop or between two tasks, or [`Mailbox::wait`], as a thread does that has nothing else
+//! to do. Nothing is interrupted.
 //!
 //! # What to know
 //!
@@ -39,15 +39,17 @@
 mod actions;
 mod bell;
 mod group;
+mod id;
 mod mailbox;
 mod notify;
 mod pulse;
 mod ring;
 mod sender;
 
-pub use actions::{ActionId, Actions, Refused, SIGNALS, SignalId, TableFull};
+pub use actions::{Actions, Refused, SIGNALS, TableFull};
 pub use group::{Group, Missed};
-pub use mailbox::{BATCH, Delivered, Mailbox};
+pub use id::{ActionId, SignalId};
+pub use mailbox::{BATCH, Delivered, Doze, Mailbox};
 pub use notify::{Park, Spin};
 pub use sender::{NotPosted, NotSignalled, Sender};
 

@@ -36,8 +36,8 @@ impl<P: Platform> Pulse<P> {
         let number = self.0.load(Relaxed) & !THREAD;
         // Release: the batch before, if who waits sees this one; pairs with the acquire in `wait`.
         self.0.store(number | u64::from(P::thread().0), Release);
-        // PULSE-1: either we see that an action was withdrawn, or who did that sees our batch. Pairs
-        // with the fence in `Actions::unregister`.
+        // PULSE-1: either we see that an action was withdrawn, or who did that sees our batch.
+        // Pairs with the fence in `Actions::unregister`.
         P::fence(SeqCst);
         Beat(self)
     }

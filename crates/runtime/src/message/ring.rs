@@ -25,8 +25,8 @@
 //! # Turned down, as measured
 //!
 //! Two CPUs, gaps of nothing, 256 slots, messages of three words; medians of seven interleaved
-//! rounds, 2026-11-22, one way and posted by one thread to another. A bare hand-off by spinning took
-//! 135 ns.
+//! rounds, 2026-11-22, on a shared and noisy host: take the order. A sketch of each layout, one thread
+//! to another; a bare hand-off by spinning took 135 ns one way.
 //!
 //! | layout | latency | millions a second |
 //! |---|---|---|
@@ -37,8 +37,8 @@
 //! | … slots of 32 bytes | 250 ns | 11.8 |
 //! | room counted down, and `tail` added to: no exchange to repeat | 331 ns | 6.3 |
 //!
-//! Freeing by a stamp has the owner write to each line that it has just been sent. Counting room has
-//! posters and the owner share a line for each message.
+//! Freeing by a stamp has the owner write to each line that it has just been sent. Counting room
+//! has posters and the owner share a line for each message.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -136,8 +136,8 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// RING-1: whether the slot of position `tail` is free. `tail` may be behind `head` by now: then
-    /// the exchange fails.
+    /// RING-1: whether the slot of position `tail` is free. `tail` may be behind `head` by now:
+    /// then the exchange fails.
     fn has_room(&self, tail: u64) -> bool {
         let capacity = self.slots.len() as u64;
         let seen = &self.ends.0.head_seen;

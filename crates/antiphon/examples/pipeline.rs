@@ -1,0 +1,106 @@
+//! A latency-critical pipeline by active messages: a source, three stages and a sink, each a thread
+//! with a mailbox. Each item is a message; a stage does its work in the action and posts the result
+//! to the next. When all is through, the sink signals the main thread, which signals all to stop.
+//!
+//! `cargo run --release -p antiphon --example pipeline`
+
+use std::error::Error;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use antiphon::message::{ActionId, Actions, Mailbox, Message, Sender};
+
+/// Items, and the time between two of them.
+const ITEMS: u64 = 3_000;
+const GAP: Duration = Duration::from_micros(100);
+
+/// What the stages do to an item, one after the other.
+const STAGES: [(&str, fn(u64) -> u64); 3] =
+    [("decode", |item| item ^ 0x5a), ("scale", |item| item * 3), ("clip", |item| item.min(5_000))];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let actions = Actions::new(STAGES.len() + 1);
+    let begin = Instant::now();
+
+    // The main thread's mailbox: the sink signals it when all is through.
+    let mut main = Mailbox::new(&actions, 1);
+    let all_through = actions.register_signal(|| {})?;
+
+    // The sink: what an item is in the end, and how long it was on its way.
+    let (times, sum) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicU64::new(0)));
+    let (noted, summed, supervisor) = (times.clone(), sum.clone(), main.sender());
+    let sink = actions.register(move |[item, posted_ns, _]| {
+        summed.fetch_add(item, Relaxed);
+        let mut times = noted.lock().unwrap();
+        times.push(begin.elapsed().as_nanos() as u64 - posted_ns);
+        if times.len() as u64 == ITEMS {
+            supervisor.signal(all_through).expect("the main thread waits");
+        }
+    })?;
+
+    // What stops a thread: a flag, and a signal that has it look.
+    let stopped = AtomicBool::new(false);
+    let stop = actions.register_signal(|| {})?;
+
+    // Stages are made from the end, as each posts to the one behind it.
+    let mut mailboxes = vec![("sink", Mailbox::new(&actions, 256))];
+    let mut next = (mailboxes[0].1.sender(), sink);
+    for (name, work) in STAGES.into_iter().rev() {
+        let (sender, action) = next;
+        let stage = actions.register(move |[item, posted_ns, _]| {
+            let message = Message { action, payload: [work(item), posted_ns, 0] };
+            // The source is slow enough that there is room: it would be lost with the stage.
+            sender.post(message).expect("room in the next stage");
+        })?;
+        mailboxes.push((name, Mailbox::new(&actions, 256)));
+        next = (mailboxes[mailboxes.len() - 1].1.sender(), stage);
+    }
+    let (first, entry) = next;
+
+    let senders: Vec<_> = mailboxes.iter().map(|(_, mailbox)| mailbox.sender()).collect();
+    thread::scope(|scope| -> Result<(), Box<dyn Error>> {
+        for (name, mailbox) in mailboxes {
+            let stopped = &stopped;
+            let named = thread::Builder::new().name(name.to_owned());
+            named.spawn_scoped(scope, move || run(mailbox, stopped))?;
+        }
+        feed(&first, entry, begin);
+        let _ = main.wait(None);
+        stopped.store(true, Relaxed);
+        senders.iter().try_for_each(|sender| sender.signal(stop))?;
+        Ok(())
+    })?;
+
+    let expected: u64 = (0..ITEMS).map(|item| STAGES.iter().fold(item, |v, (_, f)| f(v))).sum();
+    assert_eq!(sum.load(Relaxed), expected, "each item once, and through each stage");
+    actions.unregister(entry)?;
+
+    let mut times = times.lock().unwrap();
+    times.sort_unstable();
+    let at = |percent: usize| times[(times.len() - 1) * percent / 100] as f64 / 1e3;
+    println!("{} items through {} threads, one each {GAP:?}", times.len(), STAGES.len() + 1);
+    println!("on its way: median {:.1} µs, 90 % {:.1} µs, 99 % {:.1} µs", at(50), at(90), at(99));
+    Ok(())
+}
+
+/// What each thread does: runs what comes, until it is told to stop.
+fn run(mut mailbox: Mailbox, stopped: &AtomicBool) {
+    while !stopped.load(Relaxed) {
+        // Spins for a while, and then sleeps.
+        let _ = mailbox.wait(None);
+    }
+    assert!(mailbox.close().is_empty(), "nothing is left behind");
+}
+
+/// Posts an item after each gap, with the time at which it was posted.
+fn feed(first: &Sender, entry: ActionId, begin: Instant) {
+    for item in 0..ITEMS {
+        let due = GAP * item as u32;
+        thread::sleep(due.saturating_sub(begin.elapsed()));
+        let posted_ns = begin.elapsed().as_nanos() as u64;
+        let message = Message { action: entry, payload: [item, posted_ns, 0] };
+        first.post_wait(message, None).expect("the first stage is there");
+    }
+}

@@ -1,0 +1,84 @@
+//! `eventfd(2)`: a notification makes a file readable.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use antiphon_platform::{Deadline, Notify, Parked, Ticket};
+
+use super::{left, timed_out};
+use crate::sys;
+
+/// A file that is readable once its owner was notified. An event loop that waits for it too does so
+/// between dozing off and waking up; [`Notify::sleep`] waits for it alone.
+#[derive(Debug)]
+pub struct EventFd(OwnedFd);
+
+impl EventFd {
+    /// A new file, that is closed on `exec`.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says: too many files are open.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: takes two numbers.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if fd == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: opened above, and nobody else's.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    fn raw(&self) -> usize {
+        self.0.as_raw_fd() as usize
+    }
+}
+
+impl AsFd for EventFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Notify for EventFd {
+    fn begin(&self) -> Ticket {
+        Ticket::MIN
+    }
+
+    fn sleep(&self, _: Ticket, deadline: Option<Deadline>) -> Parked {
+        let mut file = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let mut left = left(deadline);
+        let left = left.as_mut().map_or(0, |left| core::ptr::from_mut(left) as usize);
+        // SAFETY: one `pollfd` and a time, both ours to write; no mask.
+        let ready = unsafe {
+            sys::call(libc::SYS_ppoll, [core::ptr::from_mut(&mut file) as usize, 1, left, 0, 0])
+        };
+        match ready {
+            Ok(0) => timed_out(deadline),
+            Ok(_) | Err(sys::Errno(libc::EINTR)) => Parked::Woken,
+            // Refused by a filter: what calls us is then a loop that lets others run.
+            Err(_) => {
+                sys::yield_now();
+                timed_out(deadline)
+            }
+        }
+    }
+
+    fn end(&self, _: Ticket) {
+        let mut count = 0_u64;
+        // SAFETY: `count` is ours to write, and of that size. If nothing was written yet there is
+        // nothing to read, which is as good.
+        let _ = unsafe {
+            sys::call(libc::SYS_read, [self.raw(), core::ptr::from_mut(&mut count) as usize, 8])
+        };
+    }
+
+    fn notify(&self, _: Ticket) {
+        let one = 1_u64;
+        // SAFETY: `one` is there to read. It is refused only if the file has been written to 2^64
+        // times and is readable in any case.
+        let _ = unsafe {
+            sys::call(libc::SYS_write, [self.raw(), core::ptr::from_ref(&one) as usize, 8])
+        };
+    }
+}

@@ -1,0 +1,35 @@
+//! Ways to sleep and be told, other than being parked: for owners of mailboxes that wait in system
+//! calls of their own.
+//!
+//! | way | a notification is | the owner may wait in |
+//! |---|---|---|
+//! | [`EventFd`] | a write | `poll`, `epoll_wait`, io_uring, beside other files |
+//! | [`Signal`] | a signal to its thread | any call that takes a mask, and ends with `EINTR` |
+//! | [`UserInterrupts`] | an instruction | nothing: it keeps its CPU |
+//!
+//! Each is one system call, made when the owner sleeps and not otherwise.
+
+mod eventfd;
+mod signal;
+mod uintr;
+
+pub use eventfd::EventFd;
+pub use signal::Signal;
+pub use uintr::UserInterrupts;
+
+use antiphon_platform::{Deadline, Parked};
+
+use crate::clock;
+
+/// How long until the deadline, as the kernel takes it.
+fn left(deadline: Option<Deadline>) -> Option<libc::timespec> {
+    deadline.map(|deadline| clock::timespec(deadline.ns.saturating_sub(clock::now(deadline.clock))))
+}
+
+/// What a sleep is that ended when its time was over: a clock that was set is no deadline.
+fn timed_out(deadline: Option<Deadline>) -> Parked {
+    match deadline {
+        Some(deadline) if clock::now(deadline.clock) >= deadline.ns => Parked::TimedOut,
+        _ => Parked::Woken,
+    }
+}

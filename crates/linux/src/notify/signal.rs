@@ -1,0 +1,114 @@
+//! A signal to the owner's thread: for owners that wait in a system call which nothing else ends.
+//!
+//! The signal is blocked in threads that have slept here, so it ends a sleep and interrupts nothing
+//! else. A thread that waits in a call of its own lets it through by that call's mask (`ppoll`,
+//! `epoll_pwait`, `pselect`), between dozing off and waking up; the call then fails with `EINTR`.
+//! The signal has a handler that does nothing: a late notification that meets a thread in which it
+//! is not blocked, or another thread of the same number, is harmless.
+
+use core::mem::MaybeUninit;
+use core::ptr;
+use std::io;
+
+use antiphon_platform::{Deadline, Notify, Parked, Ticket};
+
+use super::{left, timed_out};
+use crate::{sys, thread};
+
+/// Bytes of the kernel's signal sets.
+const SET: usize = 8;
+
+/// Sleeps in `rt_sigtimedwait`, and is told by a real-time signal.
+#[derive(Debug)]
+pub struct Signal {
+    number: i32,
+}
+
+extern "C" fn nothing(_: i32) {}
+
+impl Signal {
+    /// A real-time signal, counted from 0 as the C library leaves them to programs. Any number of
+    /// mailboxes may have the same.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if there are not that many, `AlreadyExists` if the program has a handler for
+    /// it: take another one.
+    pub fn new(real_time: u32) -> io::Result<Self> {
+        let number = libc::SIGRTMIN().saturating_add_unsigned(real_time);
+        if number > libc::SIGRTMAX() {
+            let what = "there are not so many real-time signals: take a smaller number";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let mut old = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: asks, and writes `old`.
+        if unsafe { libc::sigaction(number, ptr::null(), old.as_mut_ptr()) } == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: written above; all zero is one too.
+        let mut action = unsafe { old.assume_init() };
+        let ours = nothing as extern "C" fn(i32) as usize;
+        if action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != ours {
+            let what = "the program has a handler for this signal: take another number";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+        }
+        action.sa_sigaction = ours;
+        action.sa_flags = 0;
+        // SAFETY: a handler that does nothing may run anywhere.
+        if unsafe { libc::sigaction(number, &raw const action, ptr::null_mut()) } == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { number })
+    }
+
+    /// The signal, to let it through a mask.
+    #[must_use]
+    pub fn number(&self) -> i32 {
+        self.number
+    }
+
+    fn set(&self) -> u64 {
+        1 << (self.number - 1)
+    }
+}
+
+impl Notify for Signal {
+    /// The ticket is the calling thread.
+    fn begin(&self) -> Ticket {
+        let set = self.set();
+        let args = [libc::SIG_BLOCK as usize, ptr::from_ref(&set) as usize, 0, SET];
+        // SAFETY: a set of that size. It can't be refused but by a filter; then the handler runs,
+        // and a wait ends at its deadline or by the next notification.
+        let _ = unsafe { sys::call(libc::SYS_rt_sigprocmask, args) };
+        Ticket::MIN.saturating_add(u64::from(thread::current().0) - 1)
+    }
+
+    fn sleep(&self, _: Ticket, deadline: Option<Deadline>) -> Parked {
+        let (set, left) = (self.set(), left(deadline));
+        let left = left.as_ref().map_or(0, |left| ptr::from_ref(left) as usize);
+        let args = [ptr::from_ref(&set) as usize, 0, left, SET];
+        // SAFETY: a set of that size and a time, both there to read.
+        match unsafe { sys::call(libc::SYS_rt_sigtimedwait, args) } {
+            Err(sys::Errno(libc::EAGAIN)) => timed_out(deadline),
+            Ok(_) | Err(sys::Errno(libc::EINTR)) => Parked::Woken,
+            // As of `EventFd`.
+            Err(_) => {
+                sys::yield_now();
+                timed_out(deadline)
+            }
+        }
+    }
+
+    fn end(&self, _: Ticket) {}
+
+    fn notify(&self, ticket: Ticket) {
+        // SAFETY: takes nothing.
+        let process = unsafe { libc::getpid() } as usize;
+        let args = [process, ticket.get() as usize, self.number as usize];
+        // SAFETY: takes numbers. A thread that has ended needs no notification.
+        while unsafe { sys::call(libc::SYS_tgkill, args) } == Err(sys::Errno(libc::EAGAIN)) {
+            // Too many signals of this user are pending, somewhere: this one must not be lost.
+            sys::yield_now();
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Sleeping in other calls than the futex, and being told.
+
+use std::os::fd::AsFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use antiphon_linux::Linux;
+use antiphon_linux::notify::{EventFd, Signal, UserInterrupts};
+use antiphon_platform::{Clock, Deadline, Notify, Parked, Platform, Ticket, Unsupported};
+
+fn ns_from_now(ns: u64) -> Option<Deadline> {
+    Some(Deadline { clock: Clock::Monotonic, ns: Linux::now(Clock::Monotonic) + ns })
+}
+
+/// What both must do: be told before and during a sleep, and not be told.
+fn tells(way: &impl Notify) {
+    let ticket = way.begin();
+    way.notify(ticket);
+    assert_eq!(way.sleep(ticket, None), Parked::Woken);
+    way.end(ticket);
+
+    let ticket = way.begin();
+    let early = Instant::now();
+    assert_eq!(way.sleep(ticket, ns_from_now(2_000_000)), Parked::TimedOut, "told once, not twice");
+    assert!(early.elapsed() >= Duration::from_millis(2));
+    thread::scope(|scope| {
+        scope.spawn(|| way.notify(ticket));
+        while way.sleep(ticket, None) != Parked::Woken {}
+    });
+    way.end(ticket);
+}
+
+#[test]
+fn an_eventfd_ends_a_sleep() {
+    let way = EventFd::new().expect("a file");
+    tells(&way);
+    let ticket = way.begin();
+    way.notify(ticket);
+    way.end(ticket);
+    let ticket = way.begin();
+    assert_eq!(way.sleep(ticket, ns_from_now(0)), Parked::TimedOut, "the end makes it unreadable");
+    assert!(way.as_fd().try_clone_to_owned().is_ok());
+}
+
+#[test]
+fn a_signal_ends_a_sleep() {
+    let way = Signal::new(5).expect("a signal");
+    tells(&way);
+    // Also of one that comes when nobody sleeps, and to a thread that is gone.
+    way.notify(Ticket::MIN.saturating_add(u64::from(u32::MAX >> 1)));
+    let gone = thread::spawn(|| Linux::thread().0).join().expect("no panic");
+    way.notify(Ticket::new(gone.into()).expect("threads are not 0"));
+    assert!(Signal::new(5).is_ok(), "shared by mailboxes");
+    assert!(Signal::new(1 << 20).is_err());
+}
+
+#[test]
+fn user_interrupts_are_refused_where_there_are_none() {
+    // SAFETY: nobody notifies.
+    let made = unsafe { UserInterrupts::new(0) };
+    let flags = std::fs::read_to_string("/proc/cpuinfo").expect("procfs");
+    if !flags.split_whitespace().any(|flag| flag == "uintr") {
+        assert_eq!(made.map(|_| ()), Err(Unsupported));
+    }
+}

@@ -1,0 +1,84 @@
+//! What an action is called, and what its entry of the table is.
+//!
+//! | bits of an entry's `state` | field | meaning |
+//! |---|---|---|
+//! | 0–1 | phase | `FREE`, `FILLING`, `LIVE`, `LEAVING` |
+//! | 2–23 | generation | how many actions have had the entry before, modulo 2^22 |
+//!
+//! | bits of an [`ActionId`] | field |
+//! |---|---|
+//! | 0–9 | index of the entry |
+//! | 10–31 | generation |
+
+/// Names an action that messages run: its entry, and which of those that have had it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ActionId(u32);
+
+/// Names an action that signals run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SignalId(pub(super) ActionId);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct State(pub(super) u32);
+
+impl State {
+    pub(super) const FREE: u32 = 0;
+    pub(super) const FILLING: u32 = 1;
+    pub(super) const LIVE: u32 = 2;
+    pub(super) const LEAVING: u32 = 3;
+
+    pub(super) const fn new(generation: u32, phase: u32) -> Self {
+        Self((generation & ActionId::GENERATIONS) << 2 | phase)
+    }
+
+    pub(super) const fn generation(self) -> u32 {
+        self.0 >> 2
+    }
+
+    pub(super) const fn phase(self) -> u32 {
+        self.0 & 3
+    }
+}
+
+impl ActionId {
+    pub(super) const INDEX_BITS: u32 = 10;
+    const GENERATIONS: u32 = u32::MAX >> Self::INDEX_BITS;
+
+    pub(super) const fn new(index: usize, generation: u32) -> Self {
+        Self(generation << Self::INDEX_BITS | index as u32)
+    }
+
+    pub(super) const fn index(self) -> usize {
+        (self.0 & ((1 << Self::INDEX_BITS) - 1)) as usize
+    }
+
+    pub(super) const fn live(self) -> State {
+        State::new(self.0 >> Self::INDEX_BITS, State::LIVE)
+    }
+
+    /// As one word, to be sent along.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// What [`bits`](Self::bits) returned. A word of another origin names an action that may not be
+    /// there; messages for it run nothing.
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+}
+
+impl SignalId {
+    /// The bit of a mailbox's word that stands for it.
+    pub(super) const fn bit(self) -> u64 {
+        1 << self.0.index()
+    }
+
+    /// What runs it, for [`Actions::unregister`].
+    #[must_use]
+    pub const fn action(self) -> ActionId {
+        self.0
+    }
+}

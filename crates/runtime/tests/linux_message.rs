@@ -1,0 +1,174 @@
+//! Active messages on real threads.
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use antiphon_linux::Linux;
+use antiphon_linux::notify::{EventFd, Signal};
+use antiphon_platform::{Clock, Deadline, Notify, Platform, SocketId};
+use antiphon_runtime::message::{
+    Actions, BATCH, Group, Mailbox, Message, NotPosted, NotSignalled, Park, Refused, Spin,
+    TableFull,
+};
+
+type Parking = Mailbox<Linux, Park<Linux>>;
+
+fn soon() -> Option<Deadline> {
+    Some(Deadline { clock: Clock::Monotonic, ns: Linux::now(Clock::Monotonic) + 5_000_000 })
+}
+
+#[test]
+fn all_to_all_each_message_is_delivered_once_and_in_order() {
+    for (threads, capacity) in [(2, 64), (4, 2), (7, 256)] {
+        let tally = common::all_to_all(threads, 5_000, capacity);
+        assert_eq!(tally.delivered, (threads * threads) as u64 * 5_000);
+        assert_eq!(tally.out_of_order, 0);
+    }
+}
+
+/// Posters that wait for room, and an owner that sleeps in its own way.
+fn delivers(notify: impl Notify) {
+    const EACH: u64 = 2_000;
+    let actions = Actions::<Linux>::new(1);
+    let sum = Arc::new(AtomicU64::new(0));
+    let added = sum.clone();
+    let add = move |[number, _, _]: [u64; 3]| {
+        added.fetch_add(number, Relaxed);
+    };
+    let action = actions.register(add).expect("room");
+    let mut mailbox = Mailbox::with_notify(&actions, 8, notify).spinning(1_000);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            let sender = mailbox.sender();
+            scope.spawn(move || {
+                for number in 0..EACH {
+                    let message = Message { action, payload: [number, 0, 0] };
+                    sender.post_wait(message, None).expect("open");
+                }
+            });
+        }
+        let mut came = 0;
+        while came < 2 * EACH {
+            came += u64::from(mailbox.wait(None).messages);
+        }
+    });
+    assert!(mailbox.wait(soon()).is_empty());
+    assert_eq!(sum.load(Relaxed), EACH * (EACH - 1));
+}
+
+#[test]
+fn owners_sleep_in_any_way() {
+    delivers(Park::<Linux>::NEW);
+    delivers(Spin::<Linux>::NEW);
+    delivers(EventFd::new().expect("a file"));
+    delivers(Signal::new(6).expect("a signal"));
+}
+
+#[test]
+fn what_finds_no_room_comes_back_and_so_does_what_is_not_delivered() {
+    let actions = Actions::<Linux>::new(1);
+    let action = actions.register(|_| {}).expect("room");
+    let mailbox = Parking::new(&actions, 2);
+    let sender = mailbox.sender();
+    let message = move |number| Message { action, payload: [number, 0, 0] };
+    assert_eq!(sender.post(message(1)), Ok(()));
+    assert_eq!(sender.post(message(2)), Ok(()));
+    assert_eq!(sender.post(message(3)), Err(NotPosted::Full(message(3))));
+    assert_eq!(sender.post_wait(message(3), soon()), Err(NotPosted::Full(message(3))));
+    let signal = actions.register_signal(|| {}).expect("room");
+    assert_eq!(sender.signal(signal), Ok(()));
+    let blocked = thread::spawn({
+        let sender = sender.clone();
+        move || sender.post_wait(message(4), None)
+    });
+    assert_eq!(mailbox.close(), [message(1), message(2)]);
+    assert_eq!(blocked.join().expect("no panic"), Err(NotPosted::Closed(message(4))));
+    assert_eq!(sender.post(message(5)), Err(NotPosted::Closed(message(5))));
+    assert_eq!(sender.signal(signal), Err(NotSignalled::Closed));
+}
+
+#[test]
+fn a_batch_is_bounded_and_signals_are_one() {
+    let actions = Actions::<Linux>::new(1);
+    let action = actions.register(|_| {}).expect("room");
+    let signal = actions.register_signal(|| {}).expect("room");
+    let mut mailbox = Parking::new(&actions, 2 * BATCH as usize);
+    let sender = mailbox.sender();
+    for _ in 0..BATCH + 1 {
+        sender.post(Message { action, payload: [0; 3] }).expect("room");
+        sender.signal(signal).expect("open");
+    }
+    let first = mailbox.poll();
+    assert_eq!((first.messages, first.signals, first.strays), (BATCH, 1, 0));
+    assert_eq!(mailbox.poll().messages, 1);
+    assert!(mailbox.poll().is_empty() && mailbox.wait(soon()).is_empty());
+    let doze = mailbox.doze();
+    assert!(doze.is_some());
+    drop(doze);
+    sender.signal(signal).expect("open");
+    assert!(mailbox.doze().is_none(), "not with something there");
+}
+
+#[test]
+fn an_action_that_unregisters_is_refused_and_a_table_can_be_full() {
+    let actions = Actions::<Linux>::new(1);
+    let (table, seen) = (actions.clone(), Arc::new(Mutex::new(None)));
+    let noted = seen.clone();
+    let own = Arc::new(AtomicU64::new(0));
+    let named = own.clone();
+    let unregister = move |_| {
+        let id = antiphon_runtime::message::ActionId::from_bits(named.load(Relaxed) as u32);
+        *noted.lock().unwrap() = Some(table.unregister(id));
+    };
+    let action = actions.register(unregister).expect("room");
+    own.store(action.bits().into(), Relaxed);
+    assert_eq!(actions.register(|_| {}), Err(TableFull));
+    let mut mailbox = Parking::new(&actions, 1);
+    let sender = mailbox.sender();
+    sender.post(Message { action, payload: [0; 3] }).expect("room");
+    assert_eq!(mailbox.poll().messages, 1);
+    assert_eq!(*seen.lock().unwrap(), Some(Err(Refused::FromAction)));
+    assert_eq!(actions.unregister(action), Ok(()));
+    assert_eq!(actions.unregister(action), Err(Refused::Unknown));
+    sender.post(Message { action, payload: [0; 3] }).expect("room");
+    assert_eq!(mailbox.poll().strays, 1);
+    let signal = actions.register_signal(|| {}).expect("room");
+    assert_eq!(actions.unregister(signal.action()), Ok(()));
+    assert_eq!(sender.signal(signal), Err(NotSignalled::Unregistered));
+}
+
+#[test]
+fn an_action_that_panics_was_delivered_and_the_next_is() {
+    let actions = Actions::<Linux>::new(1);
+    let action = actions.register(|[number, ..]| assert_ne!(number, 1, "meant")).expect("room");
+    let mut mailbox = Parking::new(&actions, 2);
+    let sender = mailbox.sender();
+    for number in 1..3 {
+        sender.post(Message { action, payload: [number, 0, 0] }).expect("room");
+    }
+    assert!(catch_unwind(AssertUnwindSafe(|| mailbox.poll())).is_err());
+    assert_eq!(mailbox.poll().messages, 1);
+    assert_eq!(actions.unregister(action), Ok(()), "the batch is over");
+}
+
+#[test]
+fn a_group_posts_to_each_member_once() {
+    let actions = Actions::<Linux>::new(1);
+    let action = actions.register(|_| {}).expect("room");
+    let mut mailboxes: Vec<_> = (0..4).map(|_| Parking::new(&actions, 1)).collect();
+    let mut group = Group::new();
+    for (number, mailbox) in mailboxes.iter().enumerate() {
+        group.add(SocketId(number as u32 % 2), mailbox.sender());
+    }
+    let message = Message { action, payload: [0; 3] };
+    assert_eq!(group.multicast(SocketId(1), message), Ok(()));
+    let missed = group.broadcast(message).expect_err("two are full");
+    let full: Vec<_> = missed.iter().map(|missed| (missed.member, missed.why)).collect();
+    assert_eq!(full, [(2, NotPosted::Full(message)), (3, NotPosted::Full(message))]);
+    assert_eq!(group.members().count(), 4);
+    assert!(mailboxes.iter_mut().all(|mailbox| mailbox.poll().messages == 1));
+}
