@@ -32,12 +32,15 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use antiphon_platform::{Atomic, Clock, Platform};
+use antiphon_platform::{Atomic, Budget, Clock, Platform};
 
 const DONE: u64 = u64::MAX;
 const LEADERS: u64 = 1;
 /// Rounds that are made whatever time they take: in the first the other may not have its CPU yet.
 const LEAST_ROUNDS: u32 = 16;
+/// How long a thread keeps its CPU for an answer before it lets others run: as long as a time
+/// slice, so that on a busy machine, too, both have their CPUs at one time now and then.
+const SPIN: Budget = Budget::ns(4_000_000);
 
 /// Where a leader and a follower meet, once. All bits zero: nobody has come. On a line of its own,
 /// with the next, which CPUs fetch along.
@@ -72,7 +75,7 @@ impl<P: Platform> Meeting<P> {
                 break;
             }
             self.word.store(P::counter() << 1 | LEADERS, Relaxed);
-            let word = self.word.wait_while(Relaxed, |word| word & LEADERS != 0);
+            let word = self.wait_while(|word| word & LEADERS != 0);
             samples.add(word, P::counter());
         }
         self.word.store(DONE, Relaxed);
@@ -83,13 +86,18 @@ impl<P: Platform> Meeting<P> {
     pub fn follow(&self) -> Least {
         let mut samples = Samples::begin::<P>();
         loop {
-            let word = self.word.wait_while(Relaxed, |word| word & LEADERS == 0);
+            let word = self.wait_while(|word| word & LEADERS == 0);
             if word == DONE {
                 return samples.least();
             }
             samples.add(word, P::counter());
             self.word.store(P::counter() << 1, Relaxed);
         }
+    }
+
+    fn wait_while(&self, keep: impl Fn(u64) -> bool) -> u64 {
+        let word = self.word.spin_while(Relaxed, SPIN, &keep);
+        word.unwrap_or_else(|_| self.word.wait_while(Relaxed, keep))
     }
 }
 
