@@ -16,7 +16,8 @@
 //! [`Mutex`] is 8 bytes beside its value, [`SpinMutex`] 4, [`RwLock`] 16; a free lock owns nothing
 //! else, and none is ever poisoned. All are [`lock_api`] types, so what is written for those works:
 //! timed locks, mapped guards, downgrade and upgrade. All constructors are `const`. [`Barrier`],
-//! [`Semaphore`], [`Once`], [`OnceLock`] and [`LazyLock`] wait as the locks do.
+//! [`Semaphore`], [`Once`], [`OnceLock`] and [`LazyLock`] wait as the locks do. [`Event`],
+//! [`Latch`] and [`EventCount`] tell other threads that something has happened.
 //! [`enable_light`] makes unlocking a [`Mutex`] cheaper, where the machine can do it; off at first.
 //! Waiters are sorted by socket; [`policy`] has other orders, for each lock and at any time.
 //! [`message`] has active messages: mailboxes whose owners run what others post.
@@ -46,6 +47,7 @@ mod arc;
 mod barrier;
 mod clock;
 mod condvar;
+mod event;
 pub mod message;
 mod once;
 pub mod policy;
@@ -68,6 +70,7 @@ pub use arc::{
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use clock::{Clock, NotMeasured, Timestamp};
 pub use condvar::RawCondvar;
+pub use event::{Event, EventCount, EventKey, Latch, MAX_COUNT};
 pub use lock_api;
 pub use once::{LazyLock, Once, OnceLock};
 pub use raw::{RawMutex, RawSpin};

@@ -198,14 +198,15 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
             // Acquire: EVENT-1; pairs with `set`. From now on who sets comes for the list.
             let sets = Sets(self.sets.fetch_or(Sets::QUEUED, Acquire));
             if list.first().is_none() {
-                // Comers that have seen it before we did may take it still.
-                let mut taken = self.taken.load(Acquire);
+                // Comers that have seen it before we did may take it still. Relaxed, both: what is
+                // not the latest is not to be had.
+                let mut taken = self.taken.load(Relaxed);
                 while sets.count() != taken {
                     if self.take(sets, taken) {
                         self.dequeue(list);
                         return false;
                     }
-                    taken = self.taken.load(Acquire);
+                    taken = self.taken.load(Relaxed);
                 }
             }
             list.push(me.id(), me.node);

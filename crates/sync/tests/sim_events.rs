@@ -1,0 +1,81 @@
+//! Who sets an event wakes who is near, and passes nobody over for ever.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+use antiphon_platform::Platform;
+use antiphon_sim::{Machine, OwnLine, Sim, Simulation, work};
+use antiphon_sync::policy::{Distance, None, Policy, Waiting};
+use antiphon_sync::wait::Event;
+
+/// Far more than it takes to wait and to fall asleep.
+const LONG_NS: u64 = 200_000;
+
+/// As [`Distance`], but passes nobody over more than twice.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Twice;
+
+impl Policy for Twice {
+    fn shuffles<P: Platform>(self) -> bool {
+        Distance.shuffles::<P>()
+    }
+    fn on_wait<P: Platform>(self, me: &Waiting<P>) {
+        Distance.on_wait(me);
+    }
+    fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool {
+        Distance.groups(shuffler, candidate)
+    }
+    fn compare<P: Platform>(
+        self,
+        shuffler: &Waiting<P>,
+        one: &Waiting<P>,
+        other: &Waiting<P>,
+    ) -> Ordering {
+        Distance.compare(shuffler, one, other)
+    }
+    fn bypass(self) -> u16 {
+        2
+    }
+}
+
+/// Waiters on these cores come one after the other and sleep; one on core 0 then sets the event for
+/// each. Returns in which order they are back.
+fn woken<Q: Policy>(cores: [u32; 6]) -> Vec<u32> {
+    let event = Rc::new(OwnLine(Event::<Sim, Q>::NEW));
+    let order = Rc::new(RefCell::new(Vec::new()));
+    let mut simulation = Simulation::new(Machine::two_sockets().shape(2, 8), 1);
+    for (nth, core) in (1..).zip(cores) {
+        let (event, order) = (Rc::clone(&event), Rc::clone(&order));
+        simulation = simulation.thread_on(core, move || {
+            work(nth * LONG_NS);
+            event.0.wait();
+            order.borrow_mut().push(core);
+        });
+    }
+    let outcome = simulation
+        .thread_on(0, move || {
+            work(10 * LONG_NS);
+            for _ in cores {
+                event.0.set();
+                work(LONG_NS);
+            }
+        })
+        .run(0)
+        .unwrap_or_else(|stuck| panic!("{stuck}"));
+    assert_eq!(outcome.counts.wakes, 6, "each sleeper is woken, and once");
+    order.take()
+}
+
+#[test]
+fn a_set_is_for_the_nearest_waiter() {
+    let cores = [8, 9, 1, 2, 10, 3];
+    assert_eq!(woken::<Distance>(cores), [1, 2, 3, 8, 9, 10]);
+    assert_eq!(woken::<None>(cores), cores);
+}
+
+/// LIST-3.
+#[test]
+fn a_far_waiter_is_passed_over_so_often_and_no_more() {
+    assert_eq!(woken::<Twice>([8, 9, 1, 2, 10, 3]), [1, 2, 8, 3, 9, 10]);
+}
