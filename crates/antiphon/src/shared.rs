@@ -1,4 +1,5 @@
-//! Locks, a condition variable, a semaphore and a barrier for memory that several processes share.
+//! Locks, a condition variable, a semaphore, a barrier and an event for memory that several
+//! processes share.
 //!
 //! The other types of this crate know threads of their own process only. These are a word or two
 //! each, without pointers, and wait in the kernel: a little slower under contention, and comers go
@@ -29,6 +30,7 @@
 //! ```
 
 mod barrier;
+mod event;
 mod rwlock;
 
 use std::cell::UnsafeCell;
@@ -43,6 +45,7 @@ use antiphon_sync::shared::{Acquired, SharedCondvar, SharedMutex, SharedSemaphor
 use crate::TooManyPermits;
 use crate::raw::deadline_after;
 pub use barrier::Barrier;
+pub use event::Event;
 pub use rwlock::{ReadGuard, RwLock, WriteGuard, WriterDied};
 
 mod sealed {
@@ -52,6 +55,7 @@ mod sealed {
     impl Sealed for super::Semaphore {}
     impl<T> Sealed for super::RwLock<T> {}
     impl Sealed for super::Barrier {}
+    impl Sealed for super::Event {}
 }
 
 /// What may be used in memory that processes share.

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use antiphon_check::{Check, Data, Scope};
-use antiphon_platform::{Atomic, AtomicInteger, Platform, WaiterId};
+use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform, WaiterId};
 use antiphon_sync::lock::Standard;
-use antiphon_sync::policy::{Distance, None};
+use antiphon_sync::policy::{Distance, None, Policy};
 use antiphon_sync::wait::{self, CrowdForm};
 
 use crate::bounds::Bounds;
@@ -25,13 +25,12 @@ pub fn entries() -> Vec<Entry> {
 /// A set as the right to touch something.
 fn exclusive() -> Vec<Entry> {
     vec![
-        Entry::new("event/excludes-2x1", excluding::<Sleepy>(2, 1), PLAIN),
-        Entry::new("event/excludes-2x2", excluding::<Sleepy>(2, 2), PLAIN),
-        Entry::new("event/excludes-3x1", excluding::<Sleepy>(3, 1), PLAIN).by_lot(8_000),
-        Entry::new("event/excludes-4x2", excluding::<Sleepy>(4, 2), PLAIN.spurious(1))
-            .by_lot(3_000),
-        Entry::new("event/excludes-any-platform-2x1", excluding::<Spinning>(2, 1), ANY),
-        Entry::new("event/excludes-any-platform-3x2", excluding::<Spinning>(3, 2), ANY)
+        Entry::new("event/excludes-2x1", excluding::<Event>(2, 1), PLAIN),
+        Entry::new("event/excludes-2x2", excluding::<Event>(2, 2), PLAIN),
+        Entry::new("event/excludes-3x1", excluding::<Event>(3, 1), PLAIN).by_lot(8_000),
+        Entry::new("event/excludes-4x2", excluding::<Event>(4, 2), PLAIN.spurious(1)).by_lot(3_000),
+        Entry::new("event/excludes-any-platform-2x1", excluding::<Event<Spinning>>(2, 1), ANY),
+        Entry::new("event/excludes-any-platform-3x2", excluding::<Event<Spinning>>(3, 2), ANY)
             .by_lot(5_000),
     ]
 }
@@ -42,8 +41,8 @@ fn signalled() -> Vec<Entry> {
         Entry::new("event/signals-1+1", signalling(1), PLAIN.spurious(1)),
         Entry::new("event/signals-2+1", signalling(2), PLAIN),
         Entry::new("event/signals-3+1", signalling(3), PLAIN).by_lot(3_000),
-        Entry::new("event/coalesces-1+2", coalescing::<Sleepy>(), PLAIN).reaches(both),
-        Entry::new("event/coalesces-any-platform-1+2", coalescing::<Spinning>(), ANY)
+        Entry::new("event/coalesces-1+2", coalescing::<Event>(), PLAIN).reaches(both),
+        Entry::new("event/coalesces-any-platform-1+2", coalescing::<Event<Spinning>>(), ANY)
             .by_lot(5_000)
             .reaches(both),
         Entry::new("event/tries-1+1", trying(1), PLAIN.spurious(1)).reaches(&["not set"]),
@@ -55,15 +54,15 @@ fn impatient() -> Vec<Entry> {
     let timed = PLAIN.timeouts(1);
     let gave_up = &["gave up"];
     vec![
-        Entry::new("event/gives-up-alone-1+1", giving_up(0), timed).reaches(gave_up),
-        Entry::new("event/gives-up-beside-1+1+1", giving_up(1), timed)
+        Entry::new("event/gives-up-alone-1+1", giving_up::<Event>(0), timed).reaches(gave_up),
+        Entry::new("event/gives-up-beside-1+1+1", giving_up::<Event>(1), timed)
             .by_lot(8_000)
             .reaches(gave_up),
-        Entry::new("event/gives-up-2+1+1", giving_up(2), timed.spurious(1))
+        Entry::new("event/gives-up-2+1+1", giving_up::<Event>(2), timed.spurious(1))
             .by_lot(3_000)
             .reaches(gave_up),
-        Entry::new("event/destroyed-1+1", destroying(), PLAIN),
-        Entry::new("event/destroyed-timed-1+1", destroying(), timed),
+        Entry::new("event/destroyed-1+1", destroying::<Event>(), PLAIN),
+        Entry::new("event/destroyed-timed-1+1", destroying::<Event>(), timed),
         Entry::new("event/destroyed-beside-2+1", destroying_beside(), timed)
             .by_lot(8_000)
             .reaches(gave_up),
@@ -74,26 +73,65 @@ fn impatient() -> Vec<Entry> {
 fn sorted() -> Vec<Entry> {
     let two = PLAIN.sockets(2);
     vec![
-        Entry::new("event/sorts-3x1", sorting(3, 1), two).by_lot(5_000),
-        Entry::new("event/sorts-4x2", sorting(4, 2), two.spurious(1)).by_lot(1_500),
+        Entry::new("event/sorts-3x1", excluding::<Event<Sleepy, Distance>>(3, 1), two)
+            .by_lot(5_000),
+        Entry::new("event/sorts-4x2", excluding::<Event<Sleepy, Distance>>(4, 2), two.spurious(1))
+            .by_lot(1_500),
     ]
 }
 
 fn hardened() -> Vec<Entry> {
     vec![
-        Entry::new("event/exhausted-3x1", excluding::<Sleepy>(3, 1), PLAIN.nodes(0)),
-        Entry::new("event/exhausted-but-one-3x1", excluding::<Sleepy>(3, 1), PLAIN.nodes(1)),
+        Entry::new("event/exhausted-3x1", excluding::<Event>(3, 1), PLAIN.nodes(0)),
+        Entry::new("event/exhausted-but-one-3x1", excluding::<Event>(3, 1), PLAIN.nodes(1)),
         Entry::new("event/inherited-2x1", inherited(2), PLAIN),
         Entry::new("event/inherited-3x1", inherited(3), PLAIN).by_lot(3_000),
-        Entry::new("event/shipped-2x1", excluding::<Standard>(2, 1), ANY),
-        Entry::new("event/shipped-3x2", excluding::<Standard>(3, 2), ANY.timeouts(1)).by_lot(3_000),
+        Entry::new("event/shipped-2x1", excluding::<Event<Standard>>(2, 1), ANY),
+        Entry::new("event/shipped-3x2", excluding::<Event<Standard>>(3, 2), ANY.timeouts(1))
+            .by_lot(3_000),
     ]
 }
 
-/// A thread that has the event, touches plain data, and sets it again.
-fn sections<'scope, F: CrowdForm, Q: antiphon_sync::policy::Policy>(
+/// An event of whatever kind.
+pub trait AutoReset: Sync + 'static {
+    /// One that is not set.
+    const NEW: Self;
+
+    /// Sets it.
+    fn set(&self);
+
+    /// Waits for it until the deadline; says whether it was set.
+    fn wait_until(&self, deadline: Option<Deadline>) -> bool;
+
+    /// Takes it if it is set.
+    fn try_wait(&self) -> bool;
+
+    /// Waits for it.
+    fn wait(&self) {
+        while !self.wait_until(Option::None) {}
+    }
+}
+
+impl<F: CrowdForm, Q: Policy> AutoReset for Event<F, Q> {
+    const NEW: Self = Self::NEW;
+
+    fn set(&self) {
+        self.set();
+    }
+
+    fn wait_until(&self, deadline: Option<Deadline>) -> bool {
+        self.wait_until(deadline)
+    }
+
+    fn try_wait(&self) -> bool {
+        self.try_wait()
+    }
+}
+
+/// Threads that have the event, touch plain data, and set it again.
+fn sections<'scope, E: AutoReset>(
     scope: &'scope Scope<'scope, '_>,
-    event: &'scope Event<F, Q>,
+    event: &'scope E,
     threads: u32,
     rounds: u32,
 ) {
@@ -109,23 +147,15 @@ fn sections<'scope, F: CrowdForm, Q: antiphon_sync::policy::Policy>(
     }
     scope.finally(move || {
         assert_eq!(data.get(), threads * rounds);
-        assert!(event.is_set() && event.try_wait(), "it was set last");
+        assert!(event.try_wait(), "it was set last");
         assert!(!event.try_wait(), "and once");
     });
 }
 
-fn excluding<F: CrowdForm>(threads: u32, rounds: u32) -> Program {
+/// EVENT-1: each set has one taker.
+pub fn excluding<E: AutoReset>(threads: u32, rounds: u32) -> Program {
     Program::new(threads, threads * rounds, move |scope| {
-        let event = scope.share(Event::<F>::NEW);
-        event.set();
-        sections(scope, event, threads, rounds);
-    })
-}
-
-/// As [`excluding`], with waiters of two sockets.
-fn sorting(threads: u32, rounds: u32) -> Program {
-    Program::new(threads, threads * rounds, move |scope| {
-        let event = scope.share(Event::<Sleepy, Distance>::NEW);
+        let event = scope.share(E::NEW);
         event.set();
         sections(scope, event, threads, rounds);
     })
@@ -152,10 +182,10 @@ fn signalling(waiters: u32) -> Program {
 
 /// EVENT-1: two set, and one waits once. It has seen both, or the event is set still. Has to reach
 /// `one for both` and `one each`.
-fn coalescing<F: CrowdForm>() -> Program {
+pub fn coalescing<E: AutoReset>() -> Program {
     type Word = <Check as Platform>::U32;
     Program::new(3, 3, |scope| {
-        let event = scope.share(Event::<F>::NEW);
+        let event = scope.share(E::NEW);
         let parts = scope.share([Word::ZERO, Word::ZERO]);
         let seen = scope.share(Data::new(false));
         scope.spawn(move || {
@@ -208,9 +238,9 @@ fn trying(others: u32) -> Program {
 
 /// `patient` threads wait, and so does one that may give up; each passes on what it had. Has to
 /// reach `gave up`.
-fn giving_up(patient: u32) -> Program {
+pub fn giving_up<E: AutoReset>(patient: u32) -> Program {
     Program::new(patient + 2, patient + 2, move |scope| {
-        let event = scope.share(Event::<Sleepy>::NEW);
+        let event = scope.share(E::NEW);
         for _ in 0..patient {
             scope.spawn(move || {
                 event.wait();
@@ -233,9 +263,9 @@ fn giving_up(patient: u32) -> Program {
 }
 
 /// EVENT-3, EVENT-4: who has waited frees the event.
-fn destroying() -> Program {
+pub fn destroying<E: AutoReset>() -> Program {
     Program::new(2, 2, |scope| {
-        let event = scope.share(Event::<Sleepy>::NEW);
+        let event = scope.share(E::NEW);
         scope.spawn(move || event.set());
         scope.spawn(move || {
             if !event.wait_until(Some(soon())) {

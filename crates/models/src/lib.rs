@@ -63,6 +63,7 @@ mod scavenging;
 mod semaphore;
 mod shared;
 mod shared_barrier;
+mod shared_event;
 mod shared_rw;
 mod spin;
 mod stock;
@@ -96,6 +97,7 @@ pub fn all() -> Vec<Entry> {
         event_counts::entries(),
         shared::entries(),
         shared_barrier::entries(),
+        shared_event::entries(),
         shared_rw::entries(),
         arena::entries(),
         scavenging::entries(),

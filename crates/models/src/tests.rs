@@ -271,6 +271,7 @@ macro_rules! tests {
             a_notification_reaches_who_waits: ["shared-condvar/"],
             permits_are_had_and_not_lost: ["shared-semaphore/"],
             a_barrier_lets_all_go_or_nobody: ["shared-barrier/"],
+            a_set_has_one_taker: ["shared-event/"],
             a_writer_is_alone: ["shared-rwlock/excludes-", "shared-rwlock/shares-"],
             a_writer_that_waits_comes_first: ["shared-rwlock/prefers-", "shared-rwlock/left-"],
             a_free_lock_is_had_by_a_try: ["shared-rwlock/tried-"],

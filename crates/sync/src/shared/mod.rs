@@ -12,7 +12,8 @@
 //!   told so, and so is each owner after it until one says that what the lock guards is whole.
 //! - SHARED-2: a sleeper has its word marked, or a wake coming, or one on its way that was woken
 //!   and marks the word.
-//! - SHARED-3: nothing of a lock or semaphore is touched after the exchange that releases it.
+//! - SHARED-3: nothing of a lock, semaphore or event is touched after the exchange that releases or
+//!   sets it.
 //!
 //! Those of the barrier and the readers-writer lock, 4 to 7, are in their files.
 //!
@@ -23,12 +24,14 @@
 
 mod barrier;
 mod condvar;
+mod event;
 mod mutex;
 mod rwlock;
 mod semaphore;
 
 pub use barrier::{MAX_PARTIES, SharedBarrier};
 pub use condvar::SharedCondvar;
+pub use event::SharedEvent;
 pub use mutex::{Acquired, SharedMutex};
 pub use rwlock::SharedRwLock;
 pub use semaphore::SharedSemaphore;

@@ -1,0 +1,115 @@
+//! The process-shared event: one word.
+//!
+//! | bits | field | meaning |
+//! |---|---|---|
+//! | 0 | `SET` | it was set, and nobody has taken that |
+//! | 31 | `SLEEPERS` | somebody may sleep: who sets must wake one |
+//!
+//! ```text
+//!         set: one swap, which clears `SLEEPERS`, and a wake if that was on
+//!     0 ◄──────────────────────────────────────────────────────────────────► SET
+//!         a waiter takes it, and marks `SLEEPERS` again if it has slept
+//! ```
+
+use core::marker::PhantomData;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Deadline, SharedWait};
+
+use super::{SLEEPERS, sleep};
+use crate::lock::{Form, Standard};
+use crate::nap;
+
+const SET: u32 = 1;
+
+/// An event that resets itself, in memory that processes share, 4 bytes. All zero: not set. Comers
+/// take it ahead of those that sleep. What a process had taken that is killed is lost.
+#[repr(transparent)]
+pub struct SharedEvent<P: SharedWait, F: Form = Standard> {
+    word: P::U32,
+    form: PhantomData<F>,
+}
+
+impl<P: SharedWait, F: Form> SharedEvent<P, F> {
+    /// Not set.
+    pub const NEW: Self = Self { word: P::U32::ZERO, form: PhantomData };
+
+    /// Lets one waiter go, or leaves the event set for the next; sets that nobody has taken are
+    /// one. Never blocks.
+    #[inline]
+    pub fn set(&self) {
+        let word = &raw const self.word;
+        // Release: pairs with the acquire in `take`. SHARED-3.
+        if self.word.swap(SET, Release) & SLEEPERS != 0 {
+            P::wake_shared(word, 1);
+        }
+    }
+
+    /// Waits until the event is set, and takes that.
+    #[inline]
+    pub fn wait(&self) {
+        while !self.wait_until(None) {}
+    }
+
+    /// As [`wait`](Self::wait), but gives up when the deadline has passed; says whether it was set.
+    #[inline]
+    pub fn wait_until(&self, deadline: Option<Deadline>) -> bool {
+        self.try_wait() || self.wait_contended(deadline)
+    }
+
+    /// Takes it if the event is set; never blocks.
+    #[inline]
+    pub fn try_wait(&self) -> bool {
+        let mut seen = self.word.load(Relaxed);
+        while seen & SET != 0 {
+            match self.take(seen, 0) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// Whether the event is set; may be stale at once.
+    pub fn is_set(&self) -> bool {
+        self.word.load(Relaxed) & SET != 0
+    }
+
+    /// Takes it, which was seen to be set.
+    fn take(&self, seen: u32, marks: u32) -> Result<u32, u32> {
+        // Acquire: what came before each set; pairs with the release in `set`.
+        self.word.compare_exchange(seen, seen & !SET | marks, Acquire, Relaxed)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_contended(&self, deadline: Option<Deadline>) -> bool {
+        // Relaxed: looked at again. Whatever comes of it.
+        let _ = self.word.spin_while(Relaxed, F::SPIN.backing_off(0), |word| word & SET == 0);
+        let mut marks = 0;
+        let mut seen = self.word.load(Relaxed);
+        loop {
+            if seen & SET != 0 {
+                match self.take(seen, marks) {
+                    Ok(_) => return true,
+                    Err(now) => seen = now,
+                }
+                continue;
+            }
+            // SHARED-2: who was woken marks the word again, also if it gives up.
+            if seen & SLEEPERS == 0
+                && let Err(now) =
+                    self.word.compare_exchange(seen, seen | SLEEPERS, Relaxed, Relaxed)
+            {
+                seen = now;
+                continue;
+            }
+            if marks != 0 && nap::passed::<P>(deadline) {
+                return false;
+            }
+            marks = SLEEPERS;
+            let _ = sleep::<P, F>(&self.word, SLEEPERS, deadline);
+            seen = self.word.load(Relaxed);
+        }
+    }
+}
