@@ -29,9 +29,9 @@ fn latencies_have_their_figures() {
         "--gap-us",
         "3,20",
         "--subject",
-        "condvar",
+        "event,event+nospin",
         "--against",
-        "futex,spin,io_uring",
+        "futex,io_uring",
     ]);
     assert_eq!(rows.len(), 5 * 4);
     for row in rows.iter().filter(|row| is_measured(row)) {

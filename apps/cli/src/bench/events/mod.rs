@@ -6,9 +6,10 @@
 //! | [`subjects`] | the ways to tell |
 //! | [`measure`] | what a repetition does |
 //! | [`rows`] | medians, quartiles and ratios of what came back |
-//! | [`tables`] | tables for people |
+//! | [`json`], [`tables`] | rows for scripts, tables for people |
 
 mod cases;
+mod json;
 mod measure;
 mod rows;
 mod subjects;
@@ -28,7 +29,7 @@ use crate::failure::Failure;
 use crate::output::progress::Progress;
 use cases::{Cases, Cell, Gaps};
 
-const SUBJECTS: &str = "condvar";
+const SUBJECTS: &str = "event,event+nospin,condvar,eventcount,eventcount+nospin,latch,latch+nospin";
 const AGAINST: &str = "futex,pthread-cond,std,parking_lot,spin,eventfd,pipe,io_uring,signal,\
                        sigwait,tokio,serial-futex";
 const CASES: &str = "running,parked,parked-idle-1ms,busy-target,sender-alone,broadcast,noise,clock";
@@ -45,7 +46,8 @@ paired repetitions, with its 95 % interval; less is better.
 Example:
   antiphon bench events --case running,parked --gap-us 3,50,1000 --against futex,pthread-cond")]
 pub struct Arguments {
-    /// Ours: condvar
+    /// Ours: event (several told one after the other), condvar, eventcount; for several at once,
+    /// latch; without spinning, event+nospin, eventcount+nospin, latch+nospin
     #[arg(long, value_name = "LIST", default_value = SUBJECTS)]
     subject: String,
     /// Peers; ratios are to the first
@@ -90,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let measured = plan.carry_out()?;
     let report = rows::put_together(&plan, &measured);
     arguments.settings.print(Printed {
-        json: report.json(),
+        json: json::body(&report),
         text: tables::text(&report),
         others_cpus: report.others_cpus(),
         trouble: report.trouble(),

@@ -1,21 +1,11 @@
 //! From repetitions to rows: medians of what each has seen, quartiles of those, paired ratios, and
 //! the distribution of all trials together.
 //!
-//! | case | leading figure | second figure |
-//! |---|---|---|
-//! | `running`, `parked`, `parked-idle-1ms`, `busy-target` | `p50_ns` | `p99_ns` |
-//! | `sender-alone` | `sender_ns` | `sender_p99_ns` |
-//! | `broadcast-N` | `last_ns` | `sigma_ns` |
-//! | `noise`, `clock` | `p50_ns` | `p99_ns` |
-//!
-//! `ratio` is of the leading figure, `ratio_second` of the other one; `ratio_best` and
-//! `ratio_best_second` are the same against the best of the [common](subjects::COMMON) peers.
-
-use serde_json::{Map, Value, json};
+//! Each case has a leading figure and a second one ([`json`](super::json) names them).
 
 use super::cases::{Case, Cell};
 use super::measure::Figures;
-use super::{MACHINE, Measured, Plan, subjects};
+use super::{Measured, Plan, subjects};
 use crate::bench::ratio::Ratio;
 use crate::bench::rounds::{Trouble, mean};
 use crate::stats::{Quartiles, deviation, median, quantile, quartiles};
@@ -64,8 +54,10 @@ pub struct Report {
     pub reference: Option<&'static str>,
     /// In the order of cells.
     pub rows: Vec<Row>,
-    seconds: f64,
-    seed: u64,
+    /// When a repetition ends.
+    pub seconds: f64,
+    /// Of the order of subjects.
+    pub seed: u64,
 }
 
 const SHARES: [(&str, f64); 11] = [
@@ -187,83 +179,6 @@ impl Report {
     pub fn others_cpus(&self) -> Option<f64> {
         mean(self.rows.iter().filter_map(|row| row.others_cpus))
     }
-
-    /// The body of the JSON report.
-    pub fn json(&self) -> Value {
-        let rows: Vec<_> = self.rows.iter().map(|row| self.row(row)).collect();
-        json!({
-            "rows": rows, "seconds": self.seconds, "seed": self.seed,
-            "best_of": subjects::COMMON,
-        })
-    }
-
-    fn row(&self, row: &Row) -> Value {
-        let mut object = Map::new();
-        let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
-        put("subject", json!(row.subject));
-        put("peer", json!(self.reference.filter(|_| row.subject != MACHINE)));
-        put("ours", json!(row.ours));
-        put("case", json!(row.cell.name()));
-        put("load", json!(row.cell.load.name()));
-        put("threads", json!(threads(&row.cell)));
-        if row.cell.gap_us > 0 {
-            put("gap_us", json!(row.cell.gap_us));
-        }
-        put("repetitions", json!(row.repetitions));
-        if let Some(trouble) = &row.trouble {
-            let (key, what) = trouble.json();
-            put(key, json!(what));
-            return Value::Object(object);
-        }
-        put("trials", json!(row.trials));
-        put("batch", json!(row.batch));
-        let [lead, second] = row.leads.map(|lead| lead.map(|lead| lead.median));
-        let (first_key, second_key) = keys(row.cell.case);
-        put(first_key, json!(lead));
-        put(second_key, json!(second));
-        if row.cell.case != Case::SenderAlone {
-            put("sender_ns", json!(row.sender_ns));
-        }
-        put("sigma_ns", json!(row.sigma_ns));
-        put("cpu_ns_per_event", json!(row.cpu_ns_per_event));
-        put("sleeps_per_event", json!(row.sleeps_per_event));
-        if let Some((offset, doubt)) = row.clock {
-            put("offset_ns", json!(offset));
-            put("doubt_ns", json!(doubt));
-        }
-        let cdf: Map<_, _> =
-            row.cdf.iter().map(|&(name, ns)| (name.to_owned(), json!(ns))).collect();
-        put("cdf_ns", Value::Object(cdf));
-        put("p25", json!(row.leads[0].map(|lead| lead.p25)));
-        put("p75", json!(row.leads[0].map(|lead| lead.p75)));
-        put("others_cpus", json!(row.others_cpus));
-        put("best", json!(row.best[0].map(|(_, name)| name)));
-        put("best_second", json!(row.best[1].map(|(_, name)| name)));
-        Ratio::put(row.ratios[0], "ratio", &mut object);
-        Ratio::put(row.ratios[1], "ratio_second", &mut object);
-        Ratio::put(row.best[0].map(|(ratio, _)| ratio), "ratio_best", &mut object);
-        Ratio::put(row.best[1].map(|(ratio, _)| ratio), "ratio_best_second", &mut object);
-        Value::Object(object)
-    }
-}
-
-/// What the leading figure and the second one are called.
-fn keys(case: Case) -> (&'static str, &'static str) {
-    match case {
-        Case::SenderAlone => ("sender_ns", "sender_p99_ns"),
-        Case::Broadcast => ("last_ns", "sigma_ns"),
-        _ => ("p50_ns", "p99_ns"),
-    }
-}
-
-/// Threads that have a part in it.
-fn threads(cell: &Cell) -> usize {
-    match cell.case {
-        Case::Noise | Case::SenderAlone => 1,
-        Case::BusyTarget => 3,
-        Case::Broadcast => cell.waiters + 1,
-        _ => 2,
-    }
 }
 
 #[cfg(test)]
@@ -323,6 +238,5 @@ mod tests {
         let lead = |case| rows(case)[1].leads.map(|lead| lead.map(|lead| lead.median));
         assert_eq!(lead(Case::Broadcast), [Some(10.0), Some(1.0)]);
         assert_eq!(lead(Case::SenderAlone), [Some(100.0), Some(100.0)]);
-        assert_eq!(keys(Case::Broadcast), ("last_ns", "sigma_ns"));
     }
 }

@@ -16,6 +16,8 @@ const WARM_UP: Duration = Duration::from_millis(10);
 /// Round trips that are timed together take as long as this, or are one.
 const BATCH_NS: f64 = 10_000.0;
 const MOST: f64 = 4_096.0;
+/// Round trips between two looks at the clock: on a CPU that is shared, each may take time slices.
+const LOOK: usize = 64;
 
 /// Measures half round trips.
 pub fn measure<M: Mechanism>(order: &Order, places: &[usize]) -> Result<Figures, String> {
@@ -26,23 +28,27 @@ pub fn measure<M: Mechanism>(order: &Order, places: &[usize]) -> Result<Figures,
         ready.wait();
         let usage = Usage::now();
         let mut events = 0;
-        let mut times = |count: usize| {
+        let mut times = |batch: usize, end: Instant| {
             let begin = stamp();
-            for _ in 0..count {
+            let mut turns = 0;
+            while turns < batch && (turns % LOOK > 0 || turns == 0 || Instant::now() < end) {
                 there.signal();
                 back.wait();
+                turns += 1;
             }
-            events += count as u64;
-            between(order.ticks, begin, stamp()) / (2.0 * count as f64)
+            let spent = between(order.ticks, begin, stamp());
+            events += turns as u64;
+            spent / (2 * turns) as f64
         };
         let warm = Instant::now() + WARM_UP;
-        let mut half = times(1);
+        let mut half = times(1, warm);
         while Instant::now() < warm {
-            half = times(1).min(half);
+            half = times(1, warm).min(half);
         }
         let batch = (BATCH_NS / (2.0 * half.max(1.0))).clamp(1.0, MOST) as usize;
         let trials = Trials::of(order);
-        let counted = trials.map(|counts| (counts, times(batch))).filter(|&(counts, _)| counts);
+        let end = trials.end;
+        let counted = trials.map(|counts| (counts, times(batch, end))).filter(|one| one.0);
         let latency_ns = counted.map(|(_, half)| half).collect();
         let part = usage.part(events);
         // Relaxed: the signal orders it.

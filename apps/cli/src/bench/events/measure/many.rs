@@ -62,7 +62,7 @@ fn send<B: Broadcast>(shared: &Shared<B>, order: &Order) -> Result<Part, String>
         waiters.iter().map(|waiter| Sleeper::of(&waiter.0.tid)).collect();
     let (mut part, mut round) = (Part::default(), 0);
     for counts in Trials::of(order).take_while(|_| sleepers.is_ok()) {
-        sleepers.iter().flatten().for_each(Sleeper::wait);
+        sleepers.iter().for_each(|all| Sleeper::wait_for(all));
         spin(order.ticks, f64::from(order.cell.gap_us) * 1e3);
         round += 1;
         // Relaxed: the broadcast orders it.

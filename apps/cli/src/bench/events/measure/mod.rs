@@ -69,8 +69,6 @@ pub type Outcome = rounds::Outcome<Figures>;
 
 /// Trials at the beginning that do not count.
 const WARM_UP: usize = 10;
-/// As many trials are made even if time is up: fewer are no figure.
-const LEAST: usize = 10;
 
 /// Carries out one repetition in this process.
 ///

@@ -48,12 +48,12 @@ pub fn measure<M: Mechanism>(order: &Order, places: &[usize]) -> Result<Figures,
 fn send<M: Mechanism>(shared: &Shared<M>, order: &Order) -> Result<Part, String> {
     let Shared { mechanism: Line(mechanism), arrived: Line(arrived), .. } = shared;
     shared.ready.wait();
-    let receiver = Sleeper::of(&shared.receiver);
+    let receiver = Sleeper::of(&shared.receiver).map(|one| [one]);
     let mut part = Part::default();
     let gap_ns = f64::from(order.cell.gap_us) * 1e3;
     for counts in Trials::of(order).take_while(|_| receiver.is_ok()) {
         if let (true, Ok(receiver)) = (M::SLEEPS, &receiver) {
-            receiver.wait();
+            Sleeper::wait_for(receiver);
         }
         spin(order.ticks, gap_ns);
         let begin = stamp();

@@ -25,10 +25,12 @@ impl Sleeper {
         File::open(&path).map(Self).map_err(missing)
     }
 
-    /// Waits until it sleeps. Returns sooner if it does not.
-    pub fn wait(&self) {
+    /// Waits until all of them sleep. Returns sooner if they do not.
+    pub fn wait_for(all: &[Self]) {
         let end = Instant::now() + PATIENCE;
-        while !self.sleeps() && Instant::now() < end {}
+        for one in all {
+            while !one.sleeps() && Instant::now() < end {}
+        }
     }
 
     fn sleeps(&self) -> bool {

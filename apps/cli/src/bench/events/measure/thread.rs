@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use antiphon_linux::ticks;
 
-use super::{LEAST, Order, WARM_UP};
+use super::{Order, WARM_UP};
 use crate::bench::measure::Ticks;
 use crate::pinned::Switches;
 
@@ -90,18 +90,21 @@ impl Usage {
     }
 }
 
-/// The trials of a repetition, one after the other: first those that warm up.
+/// The trials of a repetition, one after the other: first those that warm up. When the time is up
+/// there is one more at most, so that there is one that counts.
 pub struct Trials {
-    next: usize,
+    made: usize,
+    warm_up: usize,
     wanted: usize,
-    end: Instant,
+    /// When the time is up.
+    pub end: Instant,
 }
 
 impl Trials {
     /// None was made.
     pub fn of(order: &Order) -> Self {
         let end = Instant::now() + Duration::from_secs_f64(order.seconds);
-        Self { next: 0, wanted: order.trials, end }
+        Self { made: 0, warm_up: WARM_UP, wanted: order.trials, end }
     }
 }
 
@@ -110,12 +113,13 @@ impl Iterator for Trials {
     type Item = bool;
 
     fn next(&mut self) -> Option<bool> {
-        let made = self.next.saturating_sub(WARM_UP);
-        let late = || made >= LEAST && Instant::now() >= self.end;
-        if made >= self.wanted || late() {
-            return None;
+        let late = Instant::now() >= self.end;
+        if self.warm_up > 0 && !late {
+            self.warm_up -= 1;
+            return Some(false);
         }
-        self.next += 1;
-        Some(self.next > WARM_UP)
+        let next = self.made == 0 || self.made < self.wanted && !late;
+        self.made += 1;
+        next.then_some(true)
     }
 }

@@ -3,10 +3,11 @@
 //! Each is used as its users are told to use it: with the flag, mutex or loop that it needs around
 //! it, and without a system call where it can do without one.
 
+mod condvar;
+mod event;
 mod futex;
 mod kernel;
 mod line;
-mod ours;
 mod pthread;
 mod ring;
 mod runtime;
@@ -17,12 +18,16 @@ mod signals;
 pub mod one {
     //! From one thread to another.
 
-    use super::{futex, kernel, line, ours, pthread, ring, runtime, rust, signals};
+    use super::{condvar, event, futex, kernel, line, pthread, ring, runtime, rust, signals};
 
     crate::bench::subjects::subjects! {
         super::OneVisitor:
         OURS:
-            "condvar" => ours::Condvar,
+            "event" => event::Event,
+            "event+nospin" => event::UnpolledEvent,
+            "condvar" => condvar::One,
+            "eventcount" => event::EventCount,
+            "eventcount+nospin" => event::UnpolledEventCount,
         ;
         PEERS:
             "spin" => line::Spin,
@@ -43,12 +48,18 @@ pub mod one {
 pub mod many {
     //! From one thread to several.
 
-    use super::{futex, ours, pthread, rust, serial};
+    use super::{condvar, event, futex, pthread, rust, serial};
 
     crate::bench::subjects::subjects! {
         super::ManyVisitor:
         OURS:
-            "condvar" => ours::CondvarBroadcast,
+            "event" => serial::Serial<event::Event>,
+            "event+nospin" => serial::Serial<event::UnpolledEvent>,
+            "condvar" => condvar::All,
+            "eventcount" => event::EventCount,
+            "eventcount+nospin" => event::UnpolledEventCount,
+            "latch" => event::Latch,
+            "latch+nospin" => event::UnpolledLatch,
         ;
         PEERS:
             "futex" => futex::All,

@@ -1,4 +1,4 @@
-//! Our own, on the Linux back end.
+//! Our condition variable, on the Linux back end.
 
 use std::cell::UnsafeCell;
 
@@ -49,9 +49,9 @@ impl Guarded {
 }
 
 /// The condition variable and a flag.
-pub struct Condvar(Guarded);
+pub struct One(Guarded);
 
-impl Mechanism for Condvar {
+impl Mechanism for One {
     fn new() -> Result<Self, String> {
         Ok(Self(Guarded::new()))
     }
@@ -69,9 +69,9 @@ impl Mechanism for Condvar {
 }
 
 /// The condition variable and the round.
-pub struct CondvarBroadcast(Guarded);
+pub struct All(Guarded);
 
-impl Broadcast for CondvarBroadcast {
+impl Broadcast for All {
     fn new(_: usize) -> Result<Self, String> {
         Ok(Self(Guarded::new()))
     }
