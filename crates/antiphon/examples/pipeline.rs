@@ -16,8 +16,11 @@ use antiphon::message::{ActionId, Actions, Mailbox, Message, Sender};
 const ITEMS: u64 = 3_000;
 const GAP: Duration = Duration::from_micros(100);
 
+/// What is done to an item.
+type Stage = fn(u64) -> u64;
+
 /// What the stages do to an item, one after the other.
-const STAGES: [(&str, fn(u64) -> u64); 3] =
+const STAGES: [(&str, Stage); 3] =
     [("decode", |item| item ^ 0x5a), ("scale", |item| item * 3), ("clip", |item| item.min(5_000))];
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,5 +1,6 @@
 //! How fast messages are: `rates`, on CPUs 0 and 1. Posts a second into one mailbox, and one way to
-//! an owner that polls, beside a bare hand-off by spinning; rounds in turn, medians and their ratio.
+//! an owner that polls, beside a bare hand-off by spinning; rounds in turn, medians and their
+//! ratio.
 
 use std::sync::atomic::{
     AtomicU64,

@@ -23,8 +23,8 @@
 //! | `group` | several mailboxes, by socket |
 //!
 //! Actions run at the owner's safe points and nowhere else: where it calls [`Mailbox::poll`], in
-//! its event loop or between two tasks, or [`Mailbox::wait`], as a thread does that has nothing else
-//! to do. Nothing is interrupted.
+//! its event loop or between two tasks, or [`Mailbox::wait`], as a thread does that has nothing
+//! else to do. Nothing is interrupted.
 //!
 //! # What to know
 //!

@@ -47,7 +47,9 @@ pub struct Counted<F: CrowdForm> {
 }
 
 impl<F: CrowdForm> Counted<F> {
-    const NEW: Self = Self { count: wait::EventCount::NEW, number: AtomicU32::new(0) };
+    fn unset() -> Self {
+        Self { count: wait::EventCount::NEW, number: AtomicU32::new(0) }
+    }
 
     /// Waits until `done`.
     #[inline]
@@ -64,7 +66,7 @@ impl<F: CrowdForm> Counted<F> {
 
 impl<F: CrowdForm + Sync> Mechanism for Counted<F> {
     fn new() -> Result<Self, String> {
-        Ok(Self::NEW)
+        Ok(Self::unset())
     }
 
     #[inline]
@@ -83,7 +85,7 @@ impl<F: CrowdForm + Sync> Mechanism for Counted<F> {
 
 impl<F: CrowdForm + Sync> Broadcast for Counted<F> {
     fn new(_: usize) -> Result<Self, String> {
-        Ok(Self::NEW)
+        Ok(Self::unset())
     }
 
     fn tell(&self, round: u32) {
