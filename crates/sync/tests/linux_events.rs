@@ -88,7 +88,8 @@ fn a_notification_reaches_who_looks_for_nothing() {
                     while !take() {
                         let key = filled.prepare();
                         if take() {
-                            break key.cancel();
+                            key.cancel();
+                            break;
                         }
                         let _ = key.wait(None);
                     }
