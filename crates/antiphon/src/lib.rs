@@ -45,6 +45,7 @@
 #[cfg(feature = "arc_lock")]
 mod arc;
 mod barrier;
+mod broadcast;
 mod clock;
 mod condvar;
 mod event;
@@ -68,6 +69,7 @@ pub use arc::{
     ArcRwLockWriteGuard,
 };
 pub use barrier::{Barrier, BarrierWaitResult};
+pub use broadcast::{Broadcast, Generation};
 pub use clock::{Clock, NotMeasured, Timestamp};
 pub use condvar::RawCondvar;
 pub use event::{Event, EventCount, EventKey, Latch, MAX_COUNT};
@@ -193,6 +195,8 @@ pub mod generic {
     pub use antiphon_sync::lock::{GroupReaders, GroupWriters};
     pub use antiphon_sync::lock::{MAX_READERS, Recursive, Refused, RwForm, ShflRwLock};
     pub use antiphon_sync::policy;
-    pub use antiphon_sync::wait::{Barrier, Condvar, CrowdForm, Once, Semaphore, Unpolled};
+    pub use antiphon_sync::wait::{
+        Barrier, Broadcast, Condvar, CrowdForm, Once, Semaphore, Unpolled,
+    };
     pub use antiphon_sync::wait::{Event, EventCount, Key, Latch};
 }

@@ -31,6 +31,7 @@
 mod arena;
 mod barrier;
 mod bounds;
+mod broadcasts;
 mod chosen;
 mod chunks;
 mod classic;
@@ -94,6 +95,7 @@ pub fn all() -> Vec<Entry> {
         once::entries(),
         events::entries(),
         latches::entries(),
+        broadcasts::entries(),
         event_counts::entries(),
         shared::entries(),
         shared_barrier::entries(),

@@ -142,7 +142,19 @@ macro_rules! tests {
             a_notification_reaches_who_looks_for_nothing: ["event-count/notifies-"],
             who_cancels_passes_its_notification_on: ["event-count/cancelled-"],
             who_gives_up_takes_no_notification_with_it: ["event-count/gives-up-"],
-            work_as_shipped: ["event/shipped-", "latch/shipped-", "event-count/shipped-"],
+            a_broadcast_reaches_all_that_wait: ["broadcast/sends-", "broadcast/chases-"],
+            who_gives_up_leaves_a_broadcast_to_others: ["broadcast/gives-up-"],
+            a_broadcast_may_be_destroyed_once_all_are_back: ["broadcast/destroyed-"],
+            a_broadcast_survives_exhaustion_and_forks: [
+                "broadcast/exhausted-",
+                "broadcast/inherited-",
+            ],
+            work_as_shipped: [
+                "event/shipped-",
+                "latch/shipped-",
+                "event-count/shipped-",
+                "broadcast/shipped-",
+            ],
         }
     };
     (model_message: $then:ident) => {

@@ -157,6 +157,36 @@ impl<P: Platform> Locked<'_, P> {
         all
     }
 
+    /// Takes the first `count` waiters off that want this, or as many as there are. Those that want
+    /// the same stand in a row. Returns the name of the list that they make.
+    pub(super) fn take_who_want(&self, wanted: u32, count: u32) -> u32 {
+        let wants = |of: &Named<P>| of.1.wants.load(Relaxed) == wanted;
+        let mut at = self.first();
+        while let Some(other) = at.filter(|other| !wants(other)) {
+            at = named(other.1.next.load(Relaxed));
+        }
+        let (mut all, mut last) = (0, None::<&Waiter<P>>);
+        for _ in 0..count {
+            let Some((id, next)) = at.filter(wants) else { break };
+            at = named(next.next.load(Relaxed));
+            self.remove(id, next);
+            next.next.store(0, Relaxed);
+            match last {
+                Some(last) => last.next.store(id.bits(), Relaxed),
+                None => all = id.bits(),
+            }
+            last = Some(next);
+        }
+        all
+    }
+
+    /// Whether no other waiter wants what this one does, which is on the list.
+    pub(super) fn wants_alone(&self, me: &Waiter<P>) -> bool {
+        let wants = |of: &Waiter<P>| of.wants.load(Relaxed);
+        let beside = [&me.resume, &me.next].map(|name| named::<P>(name.load(Relaxed)));
+        beside.into_iter().flatten().all(|(_, other)| wants(other) != wants(me))
+    }
+
     /// The waiter that the policy would have next to the caller: one of the first few, or `first`
     /// if that was passed over often enough (LIST-3).
     fn preferred<Q: Policy, F: Form>(&self, policy: Q, first: Named<P>) -> Named<P> {

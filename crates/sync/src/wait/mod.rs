@@ -1,6 +1,7 @@
 //! Waiting for something else than a lock.
 
 mod barrier;
+mod broadcast;
 mod condvar;
 mod event;
 mod event_count;
@@ -12,6 +13,7 @@ mod spin;
 mod together;
 
 pub use barrier::Barrier;
+pub use broadcast::{Broadcast, Generation};
 pub use condvar::{Condvar, End, Entry};
 pub use event::Event;
 pub use event_count::{EventCount, Key};

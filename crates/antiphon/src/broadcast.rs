@@ -1,0 +1,87 @@
+//! The broadcast.
+
+use std::fmt;
+use std::time::Duration;
+
+use antiphon_linux::Linux;
+use antiphon_sync::wait;
+pub use antiphon_sync::wait::Generation;
+
+use crate::raw::deadline_after;
+
+/// Tells all threads that wait that something has happened; those woken wake others, so that many
+/// are back together and the sender is not held up. 1152 bytes.
+///
+/// A thread asks [`now`](Self::now), looks whether it has to wait, and waits with what it was told:
+/// what is sent in between is not lost. Threads that need a mutex next want a
+/// [`Condvar`](crate::Condvar), which hands them the mutex one after the other.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+///
+/// static WORK: antiphon::Broadcast = antiphon::Broadcast::new();
+/// static TASKS: AtomicU32 = AtomicU32::new(0);
+///
+/// std::thread::scope(|scope| {
+///     for _ in 0..2 {
+///         scope.spawn(|| loop {
+///             let seen = WORK.now();
+///             if TASKS.load(Relaxed) > 0 {
+///                 break;
+///             }
+///             WORK.wait(seen);
+///         });
+///     }
+///     TASKS.store(1, Relaxed);
+///     WORK.send();
+/// });
+/// ```
+#[repr(transparent)]
+pub struct Broadcast(wait::Broadcast<Linux>);
+
+impl Broadcast {
+    /// Nothing was sent, and nobody waits.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(wait::Broadcast::NEW)
+    }
+
+    /// The present generation, to [wait](Self::wait) with. What was done before each send so far
+    /// happens before the return.
+    #[inline]
+    #[must_use]
+    pub fn now(&self) -> Generation {
+        self.0.now()
+    }
+
+    /// Ends the waits of all that wait with the present generation. Makes system calls only if
+    /// threads sleep, and then for a few of them.
+    #[inline]
+    pub fn send(&self) {
+        self.0.send();
+    }
+
+    /// Blocks until something was sent that `seen` does not count; returns the generation by then.
+    /// Spins for a while, and then sleeps. `seen` is of this broadcast.
+    #[inline]
+    pub fn wait(&self, seen: Generation) -> Generation {
+        self.0.wait(seen)
+    }
+
+    /// As [`wait`](Self::wait), but gives up after `timeout`: `None`.
+    pub fn wait_for(&self, seen: Generation, timeout: Duration) -> Option<Generation> {
+        self.0.wait_until(seen, Some(deadline_after(timeout)))
+    }
+}
+
+impl Default for Broadcast {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Broadcast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Broadcast").field("now", &self.now()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,174 @@
+//! The broadcast: nobody sleeps through a send, and it may go when all are back.
+
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+
+use antiphon_check::{Check, Data, Scope};
+use antiphon_platform::{Atomic, AtomicInteger, Platform, WaiterId};
+use antiphon_sync::lock::Standard;
+use antiphon_sync::wait::{self, CrowdForm};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::forms::{Sleepy, Spinning};
+use crate::program::{Program, soon};
+
+type Broadcast<F = Sleepy> = wait::Broadcast<Check, F, 2>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
+
+pub fn entries() -> Vec<Entry> {
+    let (timed, two) = (PLAIN.timeouts(1), PLAIN.sockets(2));
+    let gave_up = &["gave up"];
+    vec![
+        Entry::new("broadcast/sends-1+1", sending::<Sleepy>(1, 1), PLAIN.spurious(1)),
+        Entry::new("broadcast/sends-2+1", sending::<Sleepy>(2, 1), PLAIN),
+        Entry::new("broadcast/sends-1+2", sending::<Sleepy>(1, 2), PLAIN),
+        Entry::new("broadcast/sends-3+1", sending::<Sleepy>(3, 1), PLAIN).by_lot(5_000),
+        Entry::new("broadcast/sends-6+2", sending::<Sleepy>(6, 2), two.spurious(1)).by_lot(2_000),
+        Entry::new("broadcast/sends-any-platform-1+1", sending::<Spinning>(1, 1), ANY),
+        Entry::new("broadcast/sends-any-platform-3+2", sending::<Spinning>(3, 2), ANY)
+            .by_lot(3_000),
+        Entry::new("broadcast/chases-1+1", chasing(1, 2), PLAIN),
+        Entry::new("broadcast/chases-2+2", chasing(2, 2), two).by_lot(5_000),
+        Entry::new("broadcast/gives-up-1+1+1", giving_up(1, 1), timed).reaches(gave_up),
+        Entry::new("broadcast/gives-up-2+1+2", giving_up(2, 2), timed.sockets(2))
+            .by_lot(5_000)
+            .reaches(gave_up),
+        Entry::new("broadcast/destroyed-1+1", destroying(1, 1), timed),
+        Entry::new("broadcast/destroyed-2+1", destroying(2, 1), timed).by_lot(10_000),
+        Entry::new("broadcast/destroyed-3+2", destroying(3, 2), timed.sockets(2)).by_lot(10_000),
+        Entry::new("broadcast/exhausted-2+1", sending::<Sleepy>(2, 1), PLAIN.nodes(0)),
+        Entry::new("broadcast/exhausted-but-one-2+1", sending::<Sleepy>(2, 1), PLAIN.nodes(1)),
+        Entry::new("broadcast/inherited-1+1", inherited(1), PLAIN),
+        Entry::new("broadcast/inherited-2+1", inherited(2), PLAIN).by_lot(3_000),
+        Entry::new("broadcast/shipped-1+1", sending::<Standard>(1, 1), ANY),
+        Entry::new("broadcast/shipped-4+2", sending::<Standard>(4, 2), ANY.sockets(2))
+            .by_lot(1_000),
+    ]
+}
+
+/// Each of `senders` does its part and sends; waiters go on when they find all parts done.
+fn sending<F: CrowdForm>(waiters: u32, senders: u32) -> Program {
+    Program::new(waiters + senders, waiters + senders, move |scope| {
+        send(scope, scope.share(Broadcast::<F>::NEW), waiters, senders);
+    })
+}
+
+/// CAST-1: a generation that has grown by `senders` has all of what they have done before.
+fn send<'scope, F: CrowdForm>(
+    scope: &'scope Scope<'scope, '_>,
+    broadcast: &'scope Broadcast<F>,
+    waiters: u32,
+    senders: u32,
+) {
+    let parts = scope.share((0..senders).map(|_| Data::new(false)).collect::<Vec<_>>());
+    let first = broadcast.now();
+    for _ in 0..waiters {
+        scope.spawn(move || {
+            let mut now = first;
+            while now.since(first) < u64::from(senders) {
+                now = broadcast.wait(now);
+            }
+            assert!(parts.iter().all(Data::get), "all is done");
+        });
+    }
+    for part in parts {
+        scope.spawn(move || {
+            part.set(true);
+            broadcast.send();
+        });
+    }
+}
+
+/// Waiters follow one sender, who sends `sends` times, each with a new datum.
+fn chasing(waiters: u32, sends: u32) -> Program {
+    type Word = <Check as Platform>::U32;
+    Program::new(waiters + 1, waiters + sends, move |scope| {
+        let broadcast = scope.share(Broadcast::<Sleepy>::NEW);
+        let sent = scope.share(Word::ZERO);
+        for _ in 0..waiters {
+            scope.spawn(move || {
+                let mut now = broadcast.now();
+                // Relaxed: it is the broadcast that orders.
+                while sent.load(Relaxed) != sends {
+                    now = broadcast.wait(now);
+                }
+            });
+        }
+        scope.spawn(move || {
+            for number in 1..=sends {
+                sent.store(number, Relaxed);
+                broadcast.send();
+            }
+        });
+    })
+}
+
+/// `patient` threads wait, and so does one that may give up. Has to reach `gave up`.
+fn giving_up(patient: u32, senders: u32) -> Program {
+    Program::new(patient + 1 + senders, patient + 1 + senders, move |scope| {
+        let broadcast = scope.share(Broadcast::<Sleepy>::NEW);
+        let first = broadcast.now();
+        for _ in 0..patient {
+            scope.spawn(move || assert!(broadcast.wait(first) != first, "it was sent"));
+        }
+        scope.spawn(move || {
+            if broadcast.wait_until(first, Some(soon())).is_none() {
+                antiphon_check::probe("gave up");
+            }
+        });
+        for _ in 0..senders {
+            scope.spawn(move || broadcast.send());
+        }
+    })
+}
+
+/// CAST-4: who is back last frees the broadcast, though one sends still. Waiters may give up, and
+/// wait again; the last has seen as many sends as there are.
+fn destroying(waiters: u32, senders: u32) -> Program {
+    Program::new(waiters + senders, waiters + senders, move |scope| {
+        let broadcast = scope.share(Broadcast::<Sleepy>::NEW);
+        let back = scope.share(<Check as Platform>::U32::ZERO);
+        let first = broadcast.now();
+        for _ in 0..waiters {
+            scope.spawn(move || {
+                let mut now = first;
+                while now.since(first) < u64::from(senders) {
+                    now = broadcast.wait_until(now, Some(soon())).unwrap_or(now);
+                }
+                if back.fetch_add(1, AcqRel) + 1 == waiters {
+                    antiphon_check::retire(broadcast);
+                }
+            });
+        }
+        for _ in 0..senders {
+            scope.spawn(move || broadcast.send());
+        }
+    })
+}
+
+/// The words of a broadcast's first node.
+#[repr(C)]
+struct Words {
+    state: <Check as Platform>::U64,
+    fill: [u64; 15],
+    lock: u64,
+    first: <Check as Platform>::U32,
+    last: <Check as Platform>::U32,
+}
+
+/// In the child of a fork: a thread of the parent is on the list.
+fn inherited(waiters: u32) -> Program {
+    Program::new(waiters + 1, waiters + 1, move |scope| {
+        let broadcast = scope.share(Broadcast::<Sleepy>::NEW);
+        // SAFETY: the words of a broadcast, of the sizes and in the places that its file gives
+        // them; it lives as long as the borrow.
+        let words = unsafe { &*std::ptr::from_ref(broadcast).cast::<Words>() };
+        let stranger = WaiterId::new(Check::epoch() + 1, 40).bits();
+        words.state.store(1, Relaxed);
+        words.first.store(stranger, Relaxed);
+        words.last.store(stranger, Relaxed);
+        send(scope, broadcast, waiters, 1);
+    })
+}

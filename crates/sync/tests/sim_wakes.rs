@@ -1,0 +1,208 @@
+//! What it takes until all that wait are back, by simulated machine and by who wakes them. `cargo
+//! test --release -p antiphon-sync --test sim_wakes -- --nocapture` prints the figures.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use antiphon_platform::{Atomic, Budget};
+use antiphon_sim::{Machine, OwnLine, Sim, Simulation, known, now, work};
+use antiphon_sync::lock::{Form, ShflMutex, Standard};
+use antiphon_sync::wait::{Broadcast, Condvar, CrowdForm, Latch, Unpolled};
+
+/// Far more than it takes all to begin a wait, one after the other, and to fall asleep.
+const LONG_NS: u64 = 600_000;
+
+/// Waits spin for longer than the test takes.
+struct Polling;
+
+/// As [`Unpolled`] and [`Polling`], but who lets others go wakes all of them itself.
+struct Alone;
+
+macro_rules! form {
+    ($form:ty, $alone:expr, $spin:expr) => {
+        impl Form for $form {
+            const HEAD_SLEEPS: bool = Standard::HEAD_SLEEPS;
+            const GROUP: u32 = Standard::GROUP;
+            const PATIENCE_NS: u32 = Standard::PATIENCE_NS;
+            const LOOK: u32 = Standard::LOOK;
+            const SPIN: Budget = $spin;
+            const QUEUE_SPIN: Budget = $spin;
+            const HEAD_SPIN: Budget = Standard::HEAD_SPIN;
+            const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
+        }
+
+        impl CrowdForm for $form {
+            const ALONE: u32 = $alone;
+            const EVENT_SPIN: Budget = $spin;
+        }
+    };
+}
+
+form!(Polling, Standard::ALONE, Budget::ns(10_000_000));
+form!(Alone, u32::MAX, Budget::NONE);
+
+/// What a waiter waits on, and how all are let go.
+trait Wakes: 'static {
+    fn new(waiters: usize) -> Self;
+    fn wait(&self, number: usize);
+    fn wake(&self);
+}
+
+impl<F: CrowdForm> Wakes for Broadcast<Sim, F> {
+    fn new(_: usize) -> Self {
+        Self::NEW
+    }
+
+    fn wait(&self, _: usize) {
+        // The first generation: nothing was sent before.
+        self.wait(Self::NEW.now());
+    }
+
+    fn wake(&self) {
+        self.send();
+    }
+}
+
+/// One thread wakes all, as a kernel does in a loop.
+impl Wakes for (ShflMutex<Sim>, Condvar<Sim>) {
+    fn new(_: usize) -> Self {
+        (ShflMutex::NEW, Condvar::NEW)
+    }
+
+    fn wait(&self, _: usize) {
+        self.1.wait(None, || {}, || {});
+    }
+
+    fn wake(&self) {
+        self.1.notify_all();
+    }
+}
+
+impl<F: CrowdForm> Wakes for Latch<Sim, F> {
+    fn new(_: usize) -> Self {
+        Self::new(1)
+    }
+
+    fn wait(&self, _: usize) {
+        self.wait();
+    }
+
+    fn wake(&self) {
+        self.count_down(1);
+    }
+}
+
+/// A word for each waiter, which spins on it; one thread writes to one after the other.
+impl Wakes for Vec<OwnLine<<Sim as antiphon_platform::Platform>::U32>> {
+    fn new(waiters: usize) -> Self {
+        (0..waiters).map(|_| OwnLine(Atomic::ZERO)).collect()
+    }
+
+    fn wait(&self, number: usize) {
+        self[number].0.wait_while(core::sync::atomic::Ordering::Acquire, |word| word == 0);
+    }
+
+    fn wake(&self) {
+        for word in self {
+            word.0.store(1, core::sync::atomic::Ordering::Release);
+        }
+    }
+}
+
+/// In nanoseconds from the instant before the wake.
+#[derive(Debug)]
+struct Arrivals {
+    last: f64,
+    deviation: f64,
+    /// When who wakes goes on.
+    sender: f64,
+}
+
+/// A waiter on each CPU but the sender's.
+fn arrivals<W: Wakes>(machine: &Machine, seed: u64) -> Arrivals {
+    let waiters = machine.cores() as usize - 1;
+    let event = Rc::new(OwnLine(W::new(waiters)));
+    let times = Rc::new(RefCell::new((0, Vec::new(), 0)));
+    let noted = Rc::clone(&times);
+    let simulation = Simulation::new(machine.clone(), seed).threads(waiters + 1, move |number| {
+        if number == 0 {
+            work(LONG_NS);
+            let began = now();
+            event.0.wake();
+            let mut noted = noted.borrow_mut();
+            (noted.0, noted.2) = (began, now());
+        } else {
+            work(number as u64 * 2_000);
+            event.0.wait(number - 1);
+            noted.borrow_mut().1.push(now());
+        }
+    });
+    let _ = simulation.run(0).unwrap_or_else(|stuck| panic!("{stuck}"));
+    let (began, back, sent) = &*times.borrow();
+    let back: Vec<f64> = back.iter().map(|back| (back - began) as f64).collect();
+    assert_eq!(back.len(), waiters);
+    let mean = back.iter().sum::<f64>() / waiters as f64;
+    let square = back.iter().map(|back| (back - mean).powi(2)).sum::<f64>();
+    Arrivals {
+        last: back.iter().copied().fold(0.0, f64::max),
+        deviation: (square / waiters as f64).sqrt(),
+        sender: (sent - began) as f64,
+    }
+}
+
+/// Means of a few seeds.
+fn of<W: Wakes>(name: &str, machine: &Machine) -> Arrivals {
+    const SEEDS: u64 = 3;
+    let all: Vec<_> = (1..=SEEDS).map(|seed| arrivals::<W>(machine, seed)).collect();
+    let mean = |of: fn(&Arrivals) -> f64| all.iter().map(of).sum::<f64>() / SEEDS as f64;
+    let mean = Arrivals {
+        last: mean(|a| a.last),
+        deviation: mean(|a| a.deviation),
+        sender: mean(|a| a.sender),
+    };
+    println!(
+        "simulated {:14} {name:22} last {:9.0} ns, deviation {:8.0} ns, sender {:9.0} ns",
+        machine.name, mean.last, mean.deviation, mean.sender
+    );
+    mean
+}
+
+/// CPUs sleep lightly. Where it takes a CPU far longer to come up than to wake another, whoever
+/// wakes all is as good as any.
+fn machine(name: &str) -> Machine {
+    let mut machine = known(name).expect("it is shipped").machine.clone();
+    machine.idle.truncate(1);
+    machine
+}
+
+type Serial = (ShflMutex<Sim>, Condvar<Sim>);
+type Words = Vec<OwnLine<<Sim as antiphon_platform::Platform>::U32>>;
+
+#[test]
+fn sleepers_that_wake_each_other_are_back_sooner_and_together() {
+    let mut all = Vec::new();
+    for name in ["opteron-64c", "8s-192c", "phi-228t"] {
+        let machine = machine(name);
+        let serial = of::<Serial>("one wakes all", &machine);
+        let square = of::<Latch<Sim, Unpolled>>("square root", &machine);
+        let shared = of::<Broadcast<Sim, Unpolled>>("broadcast", &machine);
+        let alone = of::<Broadcast<Sim, Alone>>("broadcast, sender alone", &machine);
+        all.push((name, serial, square, shared, alone));
+    }
+    for (name, serial, square, shared, alone) in all {
+        assert!(2.0 * shared.last < serial.last, "{name}");
+        assert!(3.0 * shared.deviation < serial.deviation, "{name}");
+        assert!(shared.last < square.last && 2.0 * shared.last < alone.last, "{name}");
+        assert!(5.0 * shared.sender < serial.sender, "{name}");
+    }
+}
+
+#[test]
+fn spinners_are_back_ten_times_as_soon_as_by_a_loop() {
+    for name in ["opteron-64c", "8s-192c", "phi-228t"] {
+        let machine = machine(name);
+        let serial = of::<Words>("a word each", &machine);
+        let shared = of::<Broadcast<Sim, Polling>>("broadcast, spinning", &machine);
+        assert!(10.0 * shared.last < serial.last && 10.0 * shared.deviation < serial.deviation);
+    }
+}
