@@ -55,7 +55,8 @@ impl<F: CrowdForm> Wakes for Broadcast<Sim, F> {
 
     fn wait(&self, _: usize) {
         // The first generation: nothing was sent before.
-        self.wait(Self::NEW.now());
+        let fresh = Self::NEW;
+        self.wait(fresh.now());
     }
 
     fn wake(&self) {

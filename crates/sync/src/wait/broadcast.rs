@@ -8,8 +8,8 @@
 //! ```text
 //!                      send                               send
 //!   generation g ───────────────► generation g + 1 ───────────────► …
-//!   spinners look at `state`      sleepers of g: some of each node are woken by who sends; the first
-//!                                 of them that is up lets the others of its node go
+//!   spinners look at `state`      sleepers of g: some of each node are woken by who sends; the
+//!                                 first of them that is up lets the others there go
 //! ```
 //!
 //! - CAST-1: who waits with generation g is back after the first send behind that, and what was
@@ -38,7 +38,7 @@
 //! | **broadcast** | 28 500, 4 000 | 38 300, 5 000 | 46 200, 5 300 |
 //! | each that is up takes four at a time | 28 400, 4 000 | 36 000, 4 700 | 498 000, 127 000 |
 //! | … one at a time | 28 600, 4 000 | 262 000, 54 700 | not measured |
-//! | one list, and the square root of all (`Latch`) | 33 700, 2 800 | 73 300, 5 100 | 106 900, 6 500 |
+//! | one list, the square root of all (`Latch`) | 33 700, 2 800 | 73 300, 5 100 | 106 900, 6 500 |
 //! | who sends wakes all, from lists by node | 71 400, 19 300 | 203 000, 58 000 | 265 000, 75 000 |
 //! | one list, and one wakes all (`Condvar`) | 73 000, 19 800 | 221 000, 63 800 | 298 000, 84 900 |
 //!
