@@ -76,7 +76,7 @@ impl SignalId {
         1 << self.0.index()
     }
 
-    /// What runs it, for [`Actions::unregister`].
+    /// What runs it, for [`Actions::unregister`](super::Actions::unregister).
     #[must_use]
     pub const fn action(self) -> ActionId {
         self.0
