@@ -30,7 +30,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("broadcast/sends-any-platform-3+2", sending::<Spinning>(3, 2), ANY)
             .by_lot(3_000),
         Entry::new("broadcast/chases-1+1", chasing(1, 2), PLAIN),
-        Entry::new("broadcast/chases-2+2", chasing(2, 2), two).by_lot(5_000),
+        Entry::new("broadcast/chases-2+1", chasing(2, 2), two).by_lot(5_000),
         Entry::new("broadcast/gives-up-1+1+1", giving_up(1, 1), timed).reaches(gave_up),
         Entry::new("broadcast/gives-up-2+1+2", giving_up(2, 2), timed.sockets(2))
             .by_lot(5_000)
