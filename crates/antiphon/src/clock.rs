@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use antiphon_linux::{Linux, Source, pin, source, usable};
+use antiphon_linux::{ClockSource, Linux, pin, source, usable};
 use antiphon_sync::clock::{Apart, Least, Meeting, Order, Ordo};
 
 use crate::Mutex;
@@ -184,7 +184,7 @@ impl Clock {
 
     /// What stamps are made of: the counters of CPUs, or the monotonic clock and why.
     #[must_use]
-    pub fn source(&self) -> Source {
+    pub fn source(&self) -> ClockSource {
         source()
     }
 
@@ -232,8 +232,8 @@ fn follow(cpus: &[u32], meetings: &[Meeting<Linux>]) -> Result<Vec<Least>, NotMe
 
 fn ticks_per_ns() -> Result<f64, NotMeasured> {
     match source() {
-        Source::Monotonic(_) => Ok(1.0),
-        Source::Counter { .. } => {
+        ClockSource::Monotonic(_) => Ok(1.0),
+        ClockSource::Counter { .. } => {
             let counted = (0..5).find_map(|_| antiphon_linux::measure_ticks(RATE_NS));
             let (ticks, ns) = counted.ok_or(NotMeasured::Disturbed)?;
             Ok(ticks as f64 / ns as f64)

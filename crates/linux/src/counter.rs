@@ -15,7 +15,7 @@
 //!
 //! A hypervisor may move its guest to a machine whose counters began at another time. Guests that
 //! should be moved are given a clock source of the hypervisor's, so `tsc` is believed there too;
-//! but [`Source`] tells.
+//! but [`ClockSource`] tells.
 //!
 //! **Order.** [`Platform::counter`](antiphon_platform::Platform::counter) promises that earlier
 //! loads are done when the counter is read, and that later accesses have not begun. `rdtsc` alone
@@ -35,30 +35,30 @@ use crate::{clock, sys, tsc};
 
 /// What [`Platform::counter`](antiphon_platform::Platform::counter) reads here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum ClockSource {
     /// The CPU's counter.
     Counter {
         /// Whether this is a virtual machine, which may be moved.
         guest: bool,
     },
     /// The monotonic clock, in nanoseconds.
-    Monotonic(Why),
+    Monotonic(Distrust),
 }
 
 /// Why the counters of CPUs are not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum Distrust {
     /// No counter of this kind of processor is known here.
     Architecture,
     /// The processor's counter changes its rate.
     NotInvariant,
     /// The kernel does not keep its time by it.
-    Distrusted,
+    ByKernel,
     /// The kernel doesn't say what it keeps its time by.
     Unknown,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for ClockSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Counter { guest: false } => f.write_str("the counters of the CPUs"),
@@ -71,12 +71,12 @@ impl fmt::Display for Source {
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for Distrust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Architecture => "this kind of processor has no counter that is known here",
             Self::NotInvariant => "the processor's counter changes its rate (no invariant TSC)",
-            Self::Distrusted => {
+            Self::ByKernel => {
                 "the kernel does not trust the CPUs' counters: see current_clocksource in \
                  /sys/devices/system/clocksource/clocksource0"
             }
@@ -90,13 +90,13 @@ impl fmt::Display for Why {
 
 /// How [`SOURCE`] holds each answer, from 1 on; 0 is not asked yet. Those up to `GUEST` are
 /// counters.
-const ANSWERS: [Source; 6] = [
-    Source::Counter { guest: false },
-    Source::Counter { guest: true },
-    Source::Monotonic(Why::Architecture),
-    Source::Monotonic(Why::NotInvariant),
-    Source::Monotonic(Why::Distrusted),
-    Source::Monotonic(Why::Unknown),
+const ANSWERS: [ClockSource; 6] = [
+    ClockSource::Counter { guest: false },
+    ClockSource::Counter { guest: true },
+    ClockSource::Monotonic(Distrust::Architecture),
+    ClockSource::Monotonic(Distrust::NotInvariant),
+    ClockSource::Monotonic(Distrust::ByKernel),
+    ClockSource::Monotonic(Distrust::Unknown),
 ];
 const GUEST: u8 = 2;
 
@@ -105,7 +105,7 @@ static SOURCE: AtomicU8 = AtomicU8::new(0);
 
 /// What the counter is on this machine. The first call of a process reads a file of `/sys`.
 #[must_use]
-pub fn source() -> Source {
+pub fn source() -> ClockSource {
     match SOURCE.load(Relaxed) {
         0 => find(),
         answer => ANSWERS[usize::from(answer) - 1],
@@ -125,17 +125,6 @@ pub(crate) fn read() -> u64 {
     }
 }
 
-/// As `counter_after` of the platform.
-pub(crate) fn read_after(value: u64) -> u64 {
-    loop {
-        let now = read();
-        if now > value {
-            return now;
-        }
-        core::hint::spin_loop();
-    }
-}
-
 /// The monotonic clock, between accesses as the counter is.
 #[cold]
 fn clock_in_order() -> u64 {
@@ -147,7 +136,7 @@ fn clock_in_order() -> u64 {
 
 #[cold]
 #[inline(never)]
-fn find() -> Source {
+fn find() -> ClockSource {
     let mut buffer = [0; 64];
     let path = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let source = judged(&processor(), sys::read_file(path, &mut buffer).map(<[u8]>::trim_ascii));
@@ -164,13 +153,13 @@ struct Processor {
     guest: bool,
 }
 
-fn judged(processor: &Processor, clock_source: Option<&[u8]>) -> Source {
+fn judged(processor: &Processor, clock_source: Option<&[u8]>) -> ClockSource {
     match (processor.name, clock_source) {
-        (None, _) => Source::Monotonic(Why::Architecture),
-        _ if !processor.invariant => Source::Monotonic(Why::NotInvariant),
-        (_, None) => Source::Monotonic(Why::Unknown),
-        (name, used) if name != used => Source::Monotonic(Why::Distrusted),
-        _ => Source::Counter { guest: processor.guest },
+        (None, _) => ClockSource::Monotonic(Distrust::Architecture),
+        _ if !processor.invariant => ClockSource::Monotonic(Distrust::NotInvariant),
+        (_, None) => ClockSource::Monotonic(Distrust::Unknown),
+        (name, used) if name != used => ClockSource::Monotonic(Distrust::ByKernel),
+        _ => ClockSource::Counter { guest: processor.guest },
     }
 }
 
@@ -197,25 +186,27 @@ fn processor() -> Processor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Linux;
+    use antiphon_platform::Platform as _;
 
     const SOUND: Processor = Processor { name: Some(b"tsc"), invariant: true, guest: false };
 
     #[test]
     fn a_counter_is_believed_if_the_processor_and_the_kernel_say_so() {
         let guest = Processor { guest: true, ..SOUND };
-        assert_eq!(judged(&SOUND, Some(b"tsc")), Source::Counter { guest: false });
-        assert_eq!(judged(&guest, Some(b"tsc")), Source::Counter { guest: true });
+        assert_eq!(judged(&SOUND, Some(b"tsc")), ClockSource::Counter { guest: false });
+        assert_eq!(judged(&guest, Some(b"tsc")), ClockSource::Counter { guest: true });
         let slows = Processor { invariant: false, ..SOUND };
         let none = Processor { name: None, ..SOUND };
         for (processor, clock_source, why) in [
-            (&guest, Some(&b"kvm-clock"[..]), Why::Distrusted),
-            (&SOUND, Some(b"hpet"), Why::Distrusted),
-            (&SOUND, None, Why::Unknown),
-            (&slows, Some(b"tsc"), Why::NotInvariant),
-            (&none, Some(b"tsc"), Why::Architecture),
+            (&guest, Some(&b"kvm-clock"[..]), Distrust::ByKernel),
+            (&SOUND, Some(b"hpet"), Distrust::ByKernel),
+            (&SOUND, None, Distrust::Unknown),
+            (&slows, Some(b"tsc"), Distrust::NotInvariant),
+            (&none, Some(b"tsc"), Distrust::Architecture),
         ] {
-            assert_eq!(judged(processor, clock_source), Source::Monotonic(why));
-            assert!(ANSWERS.contains(&Source::Monotonic(why)));
+            assert_eq!(judged(processor, clock_source), ClockSource::Monotonic(why));
+            assert!(ANSWERS.contains(&ClockSource::Monotonic(why)));
         }
     }
 
@@ -230,7 +221,7 @@ mod tests {
     #[test]
     fn it_goes_on_and_is_waited_for() {
         let first = read();
-        assert!(read_after(first + 1_000) > first + 1_000);
+        assert!(Linux::counter_after(first + 1_000) > first + 1_000);
         assert_eq!(source(), source());
     }
 }

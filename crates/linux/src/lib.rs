@@ -49,7 +49,7 @@ use antiphon_platform::{
 
 pub use affinity::{pin, usable};
 pub use atomic::{U8, U16, U32, U64};
-pub use counter::{Source, Why, source};
+pub use counter::{ClockSource, Distrust, source};
 pub use cpus::survey;
 pub use crowd::{Crowding, crowding};
 pub use distance::{Whereabouts, whereabouts};
@@ -147,10 +147,6 @@ unsafe impl Platform for Linux {
     #[inline]
     fn counter() -> u64 {
         counter::read()
-    }
-
-    fn counter_after(value: u64) -> u64 {
-        counter::read_after(value)
     }
 
     #[inline]

@@ -16,9 +16,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Deadline, SharedWait};
 
-use super::{SLEEPERS, sleep};
+use super::{SLEEPERS, mark_and_sleep};
 use crate::lock::{Form, Standard};
-use crate::nap;
 
 const SET: u32 = 1;
 
@@ -96,20 +95,9 @@ impl<P: SharedWait, F: Form> SharedEvent<P, F> {
                 }
                 continue;
             }
-            // SHARED-2: who was woken marks the word again, also if it gives up.
-            if seen & SLEEPERS == 0
-                && let Err(now) =
-                    self.word.compare_exchange(seen, seen | SLEEPERS, Relaxed, Relaxed)
-            {
-                seen = now;
-                continue;
-            }
-            if marks != 0 && nap::passed::<P>(deadline) {
-                return false;
-            }
-            marks = SLEEPERS;
-            let _ = sleep::<P, F>(&self.word, SLEEPERS, deadline);
-            seen = self.word.load(Relaxed);
+            let slept = mark_and_sleep::<P, F>(&self.word, seen, &mut marks, deadline);
+            let Some(now) = slept else { return false };
+            seen = now;
         }
     }
 }

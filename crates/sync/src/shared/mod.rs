@@ -36,7 +36,9 @@ pub use mutex::{Acquired, SharedMutex};
 pub use rwlock::SharedRwLock;
 pub use semaphore::SharedSemaphore;
 
-use antiphon_platform::{Deadline, Parked, SharedWait};
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{Atomic, Deadline, Parked, SharedWait};
 
 use crate::lock::Form;
 use crate::nap;
@@ -52,4 +54,30 @@ fn sleep<P: SharedWait, F: Form>(word: &P::U32, seen: u32, deadline: Option<Dead
         ns => Some(nap::earlier::<P>(deadline, ns)),
     };
     P::wait_shared(word, seen, until) == Parked::TimedOut
+}
+
+/// One turn of who waits for a word that is not as it wants: marks it and sleeps. Returns what the
+/// word is then, or, if it had changed, is now; `None` if the deadline has passed after a sleep.
+/// `marks` is 0 before the first sleep, and from then on what the caller takes the word with, as
+/// the wake that it had may have been another's.
+fn mark_and_sleep<P: SharedWait, F: Form>(
+    word: &P::U32,
+    seen: u32,
+    marks: &mut u32,
+    deadline: Option<Deadline>,
+) -> Option<u32> {
+    // SHARED-2: marked before we sleep, and when we give up: a wake that was for us may have been
+    // another's. Relaxed, all: looked at again.
+    if seen & SLEEPERS == 0
+        && let Err(now) = word.compare_exchange(seen, seen | SLEEPERS, Relaxed, Relaxed)
+    {
+        return Some(now);
+    }
+    if *marks != 0 && nap::passed::<P>(deadline) {
+        return None;
+    }
+    *marks = SLEEPERS;
+    // Whatever has ended it.
+    let _ = sleep::<P, F>(word, seen | SLEEPERS, deadline);
+    Some(word.load(Relaxed))
 }

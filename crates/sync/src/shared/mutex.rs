@@ -21,9 +21,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Deadline, SharedWait, ThreadId};
 
-use super::{SLEEPERS, sleep};
+use super::{SLEEPERS, mark_and_sleep};
 use crate::lock::{Form, Standard};
-use crate::nap;
 
 /// A mutex in memory that processes share, 4 bytes.
 #[repr(C)]
@@ -135,21 +134,7 @@ impl<P: SharedWait, F: Form> SharedMutex<P, F> {
                 }
                 continue;
             }
-            // SHARED-2: marked before we sleep, and when we give up: a wake that was for us may
-            // have been another's.
-            if seen & SLEEPERS == 0
-                && let Err(now) =
-                    self.word.compare_exchange(seen, seen | SLEEPERS, Relaxed, Relaxed)
-            {
-                seen = now;
-                continue;
-            }
-            if marks != 0 && nap::passed::<P>(deadline) {
-                return None;
-            }
-            marks = SLEEPERS;
-            let _ = sleep::<P, F>(&self.word, seen | SLEEPERS, deadline);
-            seen = self.word.load(Relaxed);
+            seen = mark_and_sleep::<P, F>(&self.word, seen, &mut marks, deadline)?;
         }
     }
 }

@@ -13,9 +13,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Deadline, SharedWait};
 
-use super::{SLEEPERS, sleep};
+use super::{SLEEPERS, mark_and_sleep};
 use crate::lock::{Form, Standard};
-use crate::nap;
 use crate::wait::{MAX_PERMITS, TooManyPermits};
 
 /// A counting semaphore in memory that processes share, 8 bytes. Comers take permits ahead of those
@@ -135,20 +134,9 @@ impl<P: SharedWait, F: Form> SharedSemaphore<P, F> {
                 }
                 continue;
             }
-            // SHARED-2: as in the mutex.
-            if seen & SLEEPERS == 0
-                && let Err(now) =
-                    self.word.compare_exchange(seen, seen | SLEEPERS, Relaxed, Relaxed)
-            {
-                seen = now;
-                continue;
-            }
-            if marks != 0 && nap::passed::<P>(deadline) {
-                return false;
-            }
-            marks = SLEEPERS;
-            let _ = sleep::<P, F>(&self.word, seen | SLEEPERS, deadline);
-            seen = self.word.load(Relaxed);
+            let slept = mark_and_sleep::<P, F>(&self.word, seen, &mut marks, deadline);
+            let Some(now) = slept else { return false };
+            seen = now;
         }
     }
 }

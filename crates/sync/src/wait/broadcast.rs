@@ -70,7 +70,7 @@ use antiphon_platform::{Atomic, Deadline, Platform};
 
 use super::list::List;
 use super::spin::spin;
-use super::together::{CrowdForm, Member, Told, let_go};
+use super::together::{CrowdForm, Listed, Member, let_go, wait_listed};
 use crate::lock::Standard;
 use crate::nap;
 
@@ -201,24 +201,13 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
         if let Ok(now) = spin::<P, F, _>(&self.state.0, deadline, keep) {
             return Some(State(now).generation());
         }
-        while self.newer(seen).is_none() {
-            let Some(me) = Member::<P>::take() else {
-                nap::until_true::<P>(deadline, NAP_NS, || self.newer(seen).is_some());
-                break;
-            };
-            let here = Self::here();
-            if !self.enlist(&me, here, seen) {
-                me.give();
-                break;
-            }
-            if !me.outlast_unless::<F>(deadline, || self.leave(&me, here, seen)) {
-                me.give();
-                return None;
-            }
-            // Else it is the child of a fork: nobody there knows that it waits.
-            if let Told::Gone(_) = me.end() {
-                self.pass_on(here, seen);
-            }
+        let here = Self::here();
+        let enlist = |me: &_| self.enlist(me, here, seen);
+        match wait_listed::<P, F>(deadline, enlist, |me| self.leave(me, here, seen)) {
+            Some(Listed::LetGo) => self.pass_on(here, seen),
+            Some(Listed::GaveUp) => return None,
+            Some(Listed::Refused) => {}
+            None => _ = nap::until_true::<P>(deadline, NAP_NS, || self.newer(seen).is_some()),
         }
         self.newer(seen)
     }

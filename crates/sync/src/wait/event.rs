@@ -48,7 +48,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
 
 use super::list::{List, Locked, note};
 use super::spin::spin;
-use super::together::{CrowdForm, Member, Told, let_go};
+use super::together::{CrowdForm, Listed, Member, let_go, wait_listed};
 use crate::lock::Standard;
 use crate::nap;
 use crate::policy::{Distance, Policy};
@@ -173,27 +173,16 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
         {
             return true;
         }
-        loop {
-            let Some(me) = Member::<P>::take() else { return self.nap_until(deadline) };
-            note::<P, Q>(&me);
-            if !self.enlist(&me) {
-                me.give();
-                return true;
-            }
-            if !me.outlast_unless::<F>(deadline, || self.leave(&me)) {
-                me.give();
-                return false;
-            }
-            if let Told::Gone(_) = me.end() {
-                return true;
-            }
-            // The child of a fork: nobody there knows that it waits.
+        match wait_listed::<P, F>(deadline, |me| self.enlist(me), |me| self.leave(me)) {
+            Some(ended) => ended != Listed::GaveUp,
+            None => nap::until_true::<P>(deadline, NAP_NS, || self.try_wait()),
         }
     }
 
     /// Puts the caller on the list, unless the event was set meanwhile: then takes that, and says
     /// `false`.
     fn enlist(&self, me: &Member<P>) -> bool {
+        note::<P, Q>(me);
         self.list.with(|list| {
             // Acquire: EVENT-1; pairs with `set`. From now on who sets comes for the list.
             let sets = Sets(self.sets.fetch_or(Sets::QUEUED, Acquire));
@@ -263,10 +252,5 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
         });
         // EVENT-3.
         let_go::<P, F>(next, 0);
-    }
-
-    /// Waits without a node.
-    fn nap_until(&self, deadline: Option<Deadline>) -> bool {
-        nap::until_true::<P>(deadline, NAP_NS, || self.try_wait())
     }
 }

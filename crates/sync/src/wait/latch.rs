@@ -30,7 +30,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
 
 use super::list::List;
 use super::spin::spin;
-use super::together::{CrowdForm, Member, Told, let_go};
+use super::together::{CrowdForm, Listed, Member, let_go, wait_listed};
 use crate::lock::Standard;
 use crate::nap;
 use crate::policy;
@@ -145,20 +145,9 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
         if spin::<P, F, _>(&self.state, deadline, |seen| !self.opened(State(seen))).is_ok() {
             return true;
         }
-        loop {
-            let Some(me) = Member::<P>::take() else { return self.nap_until(deadline) };
-            if !self.enlist(&me) {
-                me.give();
-                return true;
-            }
-            if !me.outlast_unless::<F>(deadline, || self.leave(&me)) {
-                me.give();
-                return false;
-            }
-            if let Told::Gone(_) = me.end() {
-                return true;
-            }
-            // The child of a fork: nobody there knows that it waits.
+        match wait_listed::<P, F>(deadline, |me| self.enlist(me), |me| self.leave(me)) {
+            Some(ended) => ended != Listed::GaveUp,
+            None => nap::until_true::<P>(deadline, NAP_NS, || self.is_open()),
         }
     }
 
@@ -206,10 +195,5 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
         let all = self.list.with(|list| list.take::<policy::None, F>(u32::MAX));
         // LATCH-3.
         let_go::<P, F>(all, 0);
-    }
-
-    /// Waits without a node.
-    fn nap_until(&self, deadline: Option<Deadline>) -> bool {
-        nap::until_true::<P>(deadline, NAP_NS, || self.is_open())
     }
 }

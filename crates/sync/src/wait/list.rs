@@ -138,18 +138,10 @@ impl<P: Platform> Locked<'_, P> {
     pub(super) fn take<Q: Policy, F: Form>(&self, count: u32) -> u32 {
         let policy = Q::of(|| 0);
         let sorts = count == 1 && !self.is_short() && policy.shuffles::<P>();
-        let (mut all, mut last) = (0, None::<&Waiter<P>>);
-        for _ in 0..count {
-            let Some(first) = self.first() else { break };
-            let (id, next) = if sorts { self.preferred::<Q, F>(policy, first) } else { first };
-            self.remove(id, next);
-            next.next.store(0, Relaxed);
-            match last {
-                Some(last) => last.next.store(id.bits(), Relaxed),
-                None => all = id.bits(),
-            }
-            last = Some(next);
-        }
+        let all = self.take_each(count, || {
+            let first = self.first()?;
+            Some(if sorts { self.preferred::<Q, F>(policy, first) } else { first })
+        });
         if all == 0 {
             // Whom a parent process has left.
             self.empty();
@@ -165,17 +157,26 @@ impl<P: Platform> Locked<'_, P> {
         while let Some(other) = at.filter(|other| !wants(other)) {
             at = named(other.1.next.load(Relaxed));
         }
+        self.take_each(count, || {
+            let found = at.filter(wants)?;
+            at = named(found.1.next.load(Relaxed));
+            Some(found)
+        })
+    }
+
+    /// Takes those off that `next` finds, one after the other, `count` at most. Returns the name of
+    /// the list that they make.
+    fn take_each(&self, count: u32, mut next: impl FnMut() -> Option<Named<P>>) -> u32 {
         let (mut all, mut last) = (0, None::<&Waiter<P>>);
         for _ in 0..count {
-            let Some((id, next)) = at.filter(wants) else { break };
-            at = named(next.next.load(Relaxed));
-            self.remove(id, next);
-            next.next.store(0, Relaxed);
+            let Some((id, taken)) = next() else { break };
+            self.remove(id, taken);
+            taken.next.store(0, Relaxed);
             match last {
                 Some(last) => last.next.store(id.bits(), Relaxed),
                 None => all = id.bits(),
             }
-            last = Some(next);
+            last = Some(taken);
         }
         all
     }

@@ -223,6 +223,43 @@ impl<P: Platform> Member<P> {
     }
 }
 
+/// How a wait on a list ended.
+#[derive(PartialEq)]
+#[must_use]
+pub(super) enum Listed {
+    /// There was nothing to wait for.
+    Refused,
+    /// Let go.
+    LetGo,
+    /// Off the list, when the deadline had passed.
+    GaveUp,
+}
+
+/// A wait of the caller on a list: `enlist` puts it there, unless there is nothing to wait for, and
+/// `leave` takes it off when the deadline has passed, as of [`Member::outlast_unless`]. `None`: no
+/// node was to be had.
+pub(super) fn wait_listed<P: Platform, F: CrowdForm>(
+    deadline: Option<Deadline>,
+    enlist: impl Fn(&Member<P>) -> bool,
+    leave: impl Fn(&Member<P>) -> bool,
+) -> Option<Listed> {
+    loop {
+        let me = Member::<P>::take()?;
+        if !enlist(&me) {
+            me.give();
+            return Some(Listed::Refused);
+        }
+        if !me.outlast_unless::<F>(deadline, || leave(&me)) {
+            me.give();
+            return Some(Listed::GaveUp);
+        }
+        if let Told::Gone(_) = me.end() {
+            return Some(Listed::LetGo);
+        }
+        // The child of a fork: nobody there knows that it waits.
+    }
+}
+
 /// Lets go all of the list `first`, and tells them `word`. The caller has taken the list by an
 /// acquiring exchange, and does not touch the primitive after that (TOGETHER-2).
 pub(super) fn let_go<P: Platform, F: CrowdForm>(first: u32, word: u32) {

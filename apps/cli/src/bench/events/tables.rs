@@ -62,41 +62,23 @@ fn latency(rows: &[Row], report: &Report) -> Table {
         ">CPU",
         ">sleeps",
     ];
-    let mut table = Table::new(&heads);
-    for row in rows {
-        let mut fields = vec![name(row)];
-        if row.trouble.is_some() {
-            fields.push(trouble(row.trouble.as_ref()));
-        } else {
-            fields.extend(lead(row));
-            fields.push(maybe(row.leads[1].map(|lead| lead.median)));
-            fields.extend(share(row.ratios[0], row));
-            fields.extend(share(row.best[0].map(|(ratio, _)| ratio), row));
-            let [second, _] = share(row.best[1].map(|(ratio, _)| ratio), row);
-            fields.push(second);
-            fields.extend([row.sender_ns, row.cpu_ns_per_event].map(maybe));
-            fields.push(number(row.sleeps_per_event));
-        }
-        table.row(fields);
-    }
-    table
+    table(&heads, rows, |row| {
+        let [best, second] = row.best.map(|best| share(best.map(|(ratio, _)| ratio), row));
+        let mut fields = vec![p99(row)];
+        fields.extend(share(row.ratios[0], row).into_iter().chain(best));
+        fields.extend(second.into_iter().take(1));
+        fields.extend([row.sender_ns, row.cpu_ns_per_event].map(maybe));
+        fields.push(number(row.sleeps_per_event));
+        fields
+    })
 }
 
 fn alone(rows: &[Row], report: &Report) -> Table {
     let to = to(report);
-    let mut table = Table::new(&["mechanism", ">sender", ">quartiles", ">p99", &to, ">95 %"]);
-    for row in rows {
-        let mut fields = vec![name(row)];
-        if row.trouble.is_some() {
-            fields.push(trouble(row.trouble.as_ref()));
-        } else {
-            fields.extend(lead(row));
-            fields.push(maybe(row.leads[1].map(|lead| lead.median)));
-            fields.extend(share(row.ratios[0], row));
-        }
-        table.row(fields);
-    }
-    table
+    table(&["mechanism", ">sender", ">quartiles", ">p99", &to, ">95 %"], rows, |row| {
+        let [ratio, interval] = share(row.ratios[0], row);
+        vec![p99(row), ratio, interval]
+    })
 }
 
 fn broadcast(rows: &[Row], report: &Report) -> Table {
@@ -114,34 +96,37 @@ fn broadcast(rows: &[Row], report: &Report) -> Table {
         ">sender",
         ">CPU",
     ];
-    let mut table = Table::new(&heads);
-    for row in rows {
-        let mut fields = vec![Field::number(row.cell.waiters.to_string()), name(row)];
-        if row.trouble.is_some() {
-            fields.push(trouble(row.trouble.as_ref()));
-        } else {
-            fields.extend(lead(row));
-            fields.push(maybe(row.sigma_ns));
-            fields.extend(share(row.ratios[0], row));
-            fields.extend(share(row.ratios[1], row));
-            fields.extend([row.sender_ns, row.cpu_ns_per_event].map(maybe));
-        }
-        table.row(fields);
-    }
-    table
+    table(&heads, rows, |row| {
+        let mut fields = vec![maybe(row.sigma_ns)];
+        fields.extend(row.ratios.into_iter().flat_map(|ratio| share(ratio, row)));
+        fields.extend([row.sender_ns, row.cpu_ns_per_event].map(maybe));
+        fields
+    })
 }
 
 fn machine(rows: &[Row]) -> Table {
-    let mut table = Table::new(&["", ">p50", ">quartiles", ">p99", ">σ", ">ahead", ">at most by"]);
+    let heads = ["", ">p50", ">quartiles", ">p99", ">σ", ">ahead", ">at most by"];
+    table(&heads, rows, |row| {
+        let (offset, doubt) = row.clock.unzip();
+        let [sigma, offset, doubt] = [row.sigma_ns, offset, doubt].map(maybe);
+        vec![p99(row), sigma, offset, doubt]
+    })
+}
+
+/// A line for each row: its name, its leading figure and the others, or why there are none.
+fn table(heads: &[&str], rows: &[Row], others: impl Fn(&Row) -> Vec<Field>) -> Table {
+    let mut table = Table::new(heads);
     for row in rows {
-        let mut fields = vec![name(row)];
+        let mut fields = Vec::new();
+        if row.cell.case == Case::Broadcast {
+            fields.push(Field::number(row.cell.waiters.to_string()));
+        }
+        fields.push(name(row));
         if row.trouble.is_some() {
             fields.push(trouble(row.trouble.as_ref()));
         } else {
             fields.extend(lead(row));
-            fields.extend([row.leads[1].map(|lead| lead.median), row.sigma_ns].map(maybe));
-            let (offset, doubt) = row.clock.unzip();
-            fields.extend([offset, doubt].map(maybe));
+            fields.extend(others(row));
         }
         table.row(fields);
     }
@@ -161,6 +146,11 @@ fn lead(row: &Row) -> [Field; 2] {
         .map_or("-".to_owned(), |lead| format!("{} – {}", duration(lead.p25), duration(lead.p75)));
     let median = maybe(row.leads[0].map(|lead| lead.median));
     [median, Field::number(quartiles).tone(Tone::Faint)]
+}
+
+/// The second figure, where it is a percentile.
+fn p99(row: &Row) -> Field {
+    maybe(row.leads[1].map(|lead| lead.median))
 }
 
 fn maybe(ns: Option<f64>) -> Field {

@@ -6,6 +6,7 @@
 mod condvar;
 mod event;
 mod futex;
+mod guarded;
 mod kernel;
 mod line;
 mod pthread;
@@ -18,6 +19,7 @@ mod signals;
 pub mod one {
     //! From one thread to another.
 
+    use super::guarded::One;
     use super::{condvar, event, futex, kernel, line, pthread, ring, runtime, rust, signals};
 
     crate::bench::subjects::subjects! {
@@ -25,16 +27,16 @@ pub mod one {
         OURS:
             "event" => event::Event,
             "event+nospin" => event::UnpolledEvent,
-            "condvar" => condvar::One,
+            "condvar" => One<condvar::Condvar>,
             "eventcount" => event::EventCount,
             "eventcount+nospin" => event::UnpolledEventCount,
         ;
         PEERS:
             "spin" => line::Spin,
             "futex" => futex::One,
-            "pthread-cond" => pthread::One,
-            "std" => rust::StdOne,
-            "parking_lot" => rust::ParkingLotOne,
+            "pthread-cond" => One<pthread::Pthread>,
+            "std" => One<rust::Std>,
+            "parking_lot" => One<rust::ParkingLot>,
             "eventfd" => kernel::EventFd,
             "pipe" => kernel::Pipe,
             "io_uring" => ring::Ring,
@@ -48,6 +50,7 @@ pub mod one {
 pub mod many {
     //! From one thread to several.
 
+    use super::guarded::All;
     use super::{condvar, event, futex, pthread, rust, serial};
 
     crate::bench::subjects::subjects! {
@@ -55,7 +58,7 @@ pub mod many {
         OURS:
             "event" => serial::Serial<event::Event>,
             "event+nospin" => serial::Serial<event::UnpolledEvent>,
-            "condvar" => condvar::All,
+            "condvar" => All<condvar::Condvar>,
             "eventcount" => event::EventCount,
             "eventcount+nospin" => event::UnpolledEventCount,
             "latch" => event::Latch,
@@ -63,9 +66,9 @@ pub mod many {
         ;
         PEERS:
             "futex" => futex::All,
-            "pthread-cond" => pthread::All,
-            "std" => rust::StdAll,
-            "parking_lot" => rust::ParkingLotAll,
+            "pthread-cond" => All<pthread::Pthread>,
+            "std" => All<rust::Std>,
+            "parking_lot" => All<rust::ParkingLot>,
             "serial-futex" => serial::Serial<futex::One>,
         ;
     }

@@ -2,10 +2,10 @@
 
 use std::cell::UnsafeCell;
 
-use super::{Broadcast, Mechanism};
+use super::guarded::Guarded;
 
 /// A number under a mutex, with a condition variable.
-struct Guarded {
+pub struct Pthread {
     mutex: UnsafeCell<libc::pthread_mutex_t>,
     cond: UnsafeCell<libc::pthread_cond_t>,
     number: UnsafeCell<u32>,
@@ -13,9 +13,9 @@ struct Guarded {
 
 // SAFETY: the mutex and the condition variable are made for several threads at a time; the number
 // is touched under the mutex only.
-unsafe impl Sync for Guarded {}
+unsafe impl Sync for Pthread {}
 
-impl Guarded {
+impl Guarded for Pthread {
     fn new() -> Self {
         Self {
             mutex: UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER),
@@ -34,7 +34,17 @@ impl Guarded {
         unsafe { libc::pthread_mutex_unlock(self.mutex.get()) };
     }
 
-    /// Waits for a number that is enough, and lets `then` have it.
+    #[inline]
+    fn notify_one(&self) {
+        // SAFETY: a condition variable that does not move while it is borrowed.
+        unsafe { libc::pthread_cond_signal(self.cond.get()) };
+    }
+
+    fn notify_all(&self) {
+        // SAFETY: as in `notify_one`.
+        unsafe { libc::pthread_cond_broadcast(self.cond.get()) };
+    }
+
     #[inline]
     fn wait(&self, enough: u32, then: impl FnOnce(&mut u32)) {
         // SAFETY: as in `put`.
@@ -48,45 +58,5 @@ impl Guarded {
         then(unsafe { &mut *self.number.get() });
         // SAFETY: locked by this thread above.
         unsafe { libc::pthread_mutex_unlock(self.mutex.get()) };
-    }
-}
-
-/// One flag.
-pub struct One(Guarded);
-
-impl Mechanism for One {
-    fn new() -> Result<Self, String> {
-        Ok(Self(Guarded::new()))
-    }
-
-    #[inline]
-    fn signal(&self) {
-        self.0.put(1);
-        // SAFETY: a condition variable that does not move while it is borrowed.
-        unsafe { libc::pthread_cond_signal(self.0.cond.get()) };
-    }
-
-    #[inline]
-    fn wait(&self) {
-        self.0.wait(1, |flag| *flag = 0);
-    }
-}
-
-/// The round.
-pub struct All(Guarded);
-
-impl Broadcast for All {
-    fn new(_: usize) -> Result<Self, String> {
-        Ok(Self(Guarded::new()))
-    }
-
-    fn tell(&self, round: u32) {
-        self.0.put(round);
-        // SAFETY: a condition variable that does not move while it is borrowed.
-        unsafe { libc::pthread_cond_broadcast(self.0.cond.get()) };
-    }
-
-    fn wait(&self, _: usize, round: u32) {
-        self.0.wait(round, |_| ());
     }
 }

@@ -2,102 +2,72 @@
 
 use std::sync::PoisonError;
 
-use super::{Broadcast, Mechanism};
+use super::guarded::Guarded;
 
-/// `std::sync::Condvar` and a flag.
+/// `std::sync::Condvar`.
 #[derive(Default)]
-pub struct StdOne {
-    flag: std::sync::Mutex<bool>,
+pub struct Std {
+    number: std::sync::Mutex<u32>,
     changed: std::sync::Condvar,
 }
 
-impl Mechanism for StdOne {
-    fn new() -> Result<Self, String> {
-        Ok(Self::default())
+impl Guarded for Std {
+    fn new() -> Self {
+        Self::default()
     }
 
     #[inline]
-    fn signal(&self) {
-        *self.flag.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    fn put(&self, number: u32) {
+        *self.number.lock().unwrap_or_else(PoisonError::into_inner) = number;
+    }
+
+    #[inline]
+    fn notify_one(&self) {
         self.changed.notify_one();
     }
 
-    #[inline]
-    fn wait(&self) {
-        let flag = self.flag.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = self.changed.wait_while(flag, |flag| !*flag);
-        *told.unwrap_or_else(PoisonError::into_inner) = false;
-    }
-}
-
-/// `std::sync::Condvar` and the round.
-#[derive(Default)]
-pub struct StdAll {
-    round: std::sync::Mutex<u32>,
-    changed: std::sync::Condvar,
-}
-
-impl Broadcast for StdAll {
-    fn new(_: usize) -> Result<Self, String> {
-        Ok(Self::default())
-    }
-
-    fn tell(&self, round: u32) {
-        *self.round.lock().unwrap_or_else(PoisonError::into_inner) = round;
+    fn notify_all(&self) {
         self.changed.notify_all();
     }
 
-    fn wait(&self, _: usize, round: u32) {
-        let now = self.round.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.changed.wait_while(now, |now| *now < round));
+    #[inline]
+    fn wait(&self, enough: u32, then: impl FnOnce(&mut u32)) {
+        let number = self.number.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = self.changed.wait_while(number, |number| *number < enough);
+        then(&mut told.unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-/// `parking_lot::Condvar` and a flag.
+/// `parking_lot::Condvar`.
 #[derive(Default)]
-pub struct ParkingLotOne {
-    flag: parking_lot::Mutex<bool>,
+pub struct ParkingLot {
+    number: parking_lot::Mutex<u32>,
     changed: parking_lot::Condvar,
 }
 
-impl Mechanism for ParkingLotOne {
-    fn new() -> Result<Self, String> {
-        Ok(Self::default())
+impl Guarded for ParkingLot {
+    fn new() -> Self {
+        Self::default()
     }
 
     #[inline]
-    fn signal(&self) {
-        *self.flag.lock() = true;
+    fn put(&self, number: u32) {
+        *self.number.lock() = number;
+    }
+
+    #[inline]
+    fn notify_one(&self) {
         self.changed.notify_one();
     }
 
-    #[inline]
-    fn wait(&self) {
-        let mut flag = self.flag.lock();
-        self.changed.wait_while(&mut flag, |flag| !*flag);
-        *flag = false;
-    }
-}
-
-/// `parking_lot::Condvar` and the round.
-#[derive(Default)]
-pub struct ParkingLotAll {
-    round: parking_lot::Mutex<u32>,
-    changed: parking_lot::Condvar,
-}
-
-impl Broadcast for ParkingLotAll {
-    fn new(_: usize) -> Result<Self, String> {
-        Ok(Self::default())
-    }
-
-    fn tell(&self, round: u32) {
-        *self.round.lock() = round;
+    fn notify_all(&self) {
         self.changed.notify_all();
     }
 
-    fn wait(&self, _: usize, round: u32) {
-        let mut now = self.round.lock();
-        self.changed.wait_while(&mut now, |now| *now < round);
+    #[inline]
+    fn wait(&self, enough: u32, then: impl FnOnce(&mut u32)) {
+        let mut number = self.number.lock();
+        self.changed.wait_while(&mut number, |number| *number < enough);
+        then(&mut number);
     }
 }
