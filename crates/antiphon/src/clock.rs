@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use antiphon_linux::{ClockSource, Linux, pin, source, usable};
+use antiphon_linux::{Changed, ClockSource, Linux, Pace, pin, source, usable};
 use antiphon_sync::clock::{Apart, Least, Meeting, Order, Ordo};
 
 use crate::Mutex;
@@ -38,13 +38,15 @@ const TRIES: u32 = 4;
 /// # Ok::<(), antiphon::NotMeasured>(())
 /// ```
 ///
-/// It knows the CPUs that the process could use when it was measured. A program that goes on while
-/// CPUs come online, or the virtual machine it is in is moved to another host, measures again.
+/// It knows the CPUs that the process could use when it was measured, whatever those of the calling
+/// thread were. A program that goes on while CPUs come online, or while the virtual machine it is
+/// in is moved to another host, or suspended, measures again; [`verify`](Self::verify) says whether
+/// it was.
 #[derive(Clone, Debug)]
 pub struct Clock {
     ordo: Ordo<Linux>,
     cpus: usize,
-    ticks_per_ns: f64,
+    pace: Pace,
 }
 
 /// When something happened, by one [`Clock`]. As good on all threads of this machine, for that
@@ -59,8 +61,9 @@ impl Timestamp {
         Self(bits)
     }
 
-    /// As a number, for an atomic word, say. Never the same as before on one CPU, nor less; 0 is a
-    /// stamp that is certainly before all others.
+    /// As a number, for an atomic word, say. Never less than before on one CPU, nor the same where
+    /// the counter is faster than the reading of it, as on x86-64; 0 is a stamp that is certainly
+    /// before all others.
     #[must_use]
     pub const fn to_bits(self) -> u64 {
         self.0
@@ -164,7 +167,9 @@ impl Clock {
         self.ordo.cmp(one.0, other.0)
     }
 
-    /// A stamp that is certainly after another. Spins for as long as stamps are uncertain, at most.
+    /// A stamp that is certainly after another, of this clock. Spins for as long as stamps are
+    /// uncertain, at most; but if the other is of no moment that was (it was made from bits), until
+    /// that has come.
     #[must_use]
     pub fn new_time(&self, after: Timestamp) -> Timestamp {
         Timestamp(self.ordo.new_time(after.0))
@@ -173,7 +178,7 @@ impl Clock {
     /// Stamps that were taken within so many nanoseconds may have no certain order.
     #[must_use]
     pub fn uncertainty_ns(&self) -> u64 {
-        (self.ordo.uncertainty() as f64 / self.ticks_per_ns).ceil() as u64
+        (self.ordo.uncertainty() as f64 / self.ticks_per_ns()).ceil() as u64
     }
 
     /// How many CPUs were measured.
@@ -186,6 +191,25 @@ impl Clock {
     #[must_use]
     pub fn source(&self) -> ClockSource {
         source()
+    }
+
+    fn ticks_per_ns(&self) -> f64 {
+        match self.source() {
+            ClockSource::Monotonic(_) => 1.0,
+            ClockSource::Counter { .. } => self.pace.ticks_per_ns(),
+        }
+    }
+
+    /// Looks whether what was measured still holds, as far as that can be told afterwards: whether
+    /// the kernel trusts the counters as it did, and whether they have neither jumped nor changed
+    /// their rate. Some microseconds; reads a file of `/sys`. A jump of less than a millisecond, or
+    /// of a thousandth of the time since, is not seen.
+    ///
+    /// # Errors
+    ///
+    /// What has changed. This clock is of no use any more, then.
+    pub fn verify(&self) -> Result<(), Changed> {
+        self.pace.verify()
     }
 
     /// The clock in ticks, for what is generic over the machine.
@@ -215,7 +239,8 @@ fn measure_from_a_hub() -> Result<Clock, NotMeasured> {
     })?;
     let mut apart = Apart::new();
     from_hub.into_iter().zip(from_others).for_each(|(hub, other)| apart.add(hub, other));
-    Ok(Clock { ordo: Ordo::new(apart.ticks()), cpus: cpus.len(), ticks_per_ns: ticks_per_ns()? })
+    let pace = (0..5).find_map(|_| Pace::measure(RATE_NS)).ok_or(NotMeasured::Disturbed)?;
+    Ok(Clock { ordo: Ordo::new(apart.ticks()), cpus: cpus.len(), pace })
 }
 
 /// Meets the hub on each of these CPUs. Where a CPU has gone, it meets it elsewhere, because it
@@ -228,17 +253,6 @@ fn follow(cpus: &[u32], meetings: &[Meeting<Linux>]) -> Result<Vec<Least>, NotMe
     };
     let all: Vec<_> = cpus.iter().zip(meetings).map(follow).collect();
     all.into_iter().collect()
-}
-
-fn ticks_per_ns() -> Result<f64, NotMeasured> {
-    match source() {
-        ClockSource::Monotonic(_) => Ok(1.0),
-        ClockSource::Counter { .. } => {
-            let counted = (0..5).find_map(|_| antiphon_linux::measure_ticks(RATE_NS));
-            let (ticks, ns) = counted.ok_or(NotMeasured::Disturbed)?;
-            Ok(ticks as f64 / ns as f64)
-        }
-    }
 }
 
 #[cfg(test)]
@@ -271,6 +285,7 @@ mod tests {
         assert!(clock.cpus() > 0);
         // Two counters are apart by what a line takes at the least, if there are two.
         assert!(clock.cpus() == 1 || clock.uncertainty_ns() > 0);
+        assert_eq!(clock.verify(), Ok(()));
         Ok(())
     }
 

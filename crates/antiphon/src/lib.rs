@@ -59,7 +59,7 @@ mod semaphore;
 pub mod shared;
 
 pub use antiphon_linux::light::enable_light;
-pub use antiphon_linux::{ClockSource, Distrust};
+pub use antiphon_linux::{Changed as ClockChanged, ClockSource, Distrust};
 pub use antiphon_platform::Unsupported;
 pub use antiphon_sync::clock::Order;
 pub use antiphon_sync::lock::Recursive;

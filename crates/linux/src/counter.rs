@@ -15,7 +15,7 @@
 //!
 //! A hypervisor may move its guest to a machine whose counters began at another time. Guests that
 //! should be moved are given a clock source of the hypervisor's, so `tsc` is believed there too;
-//! but [`ClockSource`] tells.
+//! but [`ClockSource`] tells, and [`Pace`](crate::Pace) sees it afterwards.
 //!
 //! **Order.** [`Platform::counter`](antiphon_platform::Platform::counter) promises that earlier
 //! loads are done when the counter is read, and that later accesses have not begun. `rdtsc` alone
@@ -137,12 +137,17 @@ fn clock_in_order() -> u64 {
 #[cold]
 #[inline(never)]
 fn find() -> ClockSource {
-    let mut buffer = [0; 64];
-    let path = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    let source = judged(&processor(), sys::read_file(path, &mut buffer).map(<[u8]>::trim_ascii));
+    let source = ask();
     let answer = (1..).zip(ANSWERS).find(|&(_, answer)| answer == source);
     SOURCE.store(answer.map_or(0, |(number, _)| number), Relaxed);
     source
+}
+
+/// What the processor and the kernel say now.
+pub(crate) fn ask() -> ClockSource {
+    let mut buffer = [0; 64];
+    let path = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    judged(&processor(), sys::read_file(path, &mut buffer).map(<[u8]>::trim_ascii))
 }
 
 /// What the processor says of its counter.

@@ -27,6 +27,7 @@ mod membarrier;
 mod moment;
 mod nodes;
 pub mod notify;
+mod pace;
 mod pages;
 mod park;
 mod probe;
@@ -55,6 +56,7 @@ pub use crowd::{Crowding, crowding};
 pub use distance::{Whereabouts, whereabouts};
 pub use lending::may_lend;
 pub use moment::measure_ticks;
+pub use pace::{Changed, Pace};
 pub use park::{FutexWait, park_begin, park_end};
 pub use tsc::ticks;
 

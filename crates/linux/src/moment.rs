@@ -62,10 +62,12 @@ impl Moment {
 /// some 50 ns. `None` if both clocks can't be read so closely one after the other.
 #[must_use]
 pub fn measure_ticks(least_ns: u64) -> Option<(u64, u64)> {
-    measure(least_ns, Moment::now)
+    let (begin, end) = measure(least_ns, Moment::now)?;
+    begin.until(&end)
 }
 
-fn measure(least_ns: u64, mut look: impl FnMut() -> Moment) -> Option<(u64, u64)> {
+/// Two moments, `least_ns` nanoseconds or more apart, that [belong together](Moment::until).
+pub(crate) fn measure(least_ns: u64, mut look: impl FnMut() -> Moment) -> Option<(Moment, Moment)> {
     let mut begin = look();
     for _ in 1..LOOKS {
         let again = look();
@@ -77,8 +79,8 @@ fn measure(least_ns: u64, mut look: impl FnMut() -> Moment) -> Option<(u64, u64)
     while looks < LOOKS {
         let end = look();
         if end.ns.saturating_sub(begin.ns) >= least_ns {
-            if let Some(seen) = begin.until(&end) {
-                return Some(seen);
+            if begin.until(&end).is_some() {
+                return Some((begin, end));
             }
             looks += 1;
         }
@@ -103,7 +105,9 @@ mod tests {
     impl<F: Fn(u64) -> u64> Machine<F> {
         fn measure(lost: F) -> Option<(u64, u64)> {
             let machine = Self { ns: Cell::new(1 << 30), readings: Cell::new(0), lost };
-            measure(500_000, || Moment::read(|| 3 * machine.read(), || machine.read()))
+            let look = || Moment::read(|| 3 * machine.read(), || machine.read());
+            let (begin, end) = measure(500_000, look)?;
+            begin.until(&end)
         }
 
         fn read(&self) -> u64 {

@@ -140,12 +140,12 @@ fn common_divisor(mut one: u64, mut other: u64) -> u64 {
 /// How far the counters of a hub and of all CPUs that it has met can be apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Apart {
-    /// Any two of them.
-    bound: i64,
-    /// Any of them ahead of the hub: at least by 0, which is the hub itself.
-    ahead: i64,
-    /// The hub ahead of any of them.
-    behind: i64,
+    /// The hub and any of them.
+    direct: i64,
+    /// Any two of them, by way of the hub; if it has met two.
+    around: Option<i64>,
+    /// The furthest that any of them was ahead of the hub, and the hub of any of them.
+    furthest: Option<(i64, i64)>,
     step: u64,
 }
 
@@ -153,22 +153,30 @@ impl Apart {
     /// Of a hub alone.
     #[must_use]
     pub const fn new() -> Self {
-        Self { bound: 0, ahead: 0, behind: 0, step: 0 }
+        Self { direct: 0, around: None, furthest: None, step: 0 }
     }
 
     /// With a further CPU: what the hub, as the leader, and that one have found.
     pub fn add(&mut self, hub: Least, other: Least) {
-        let [to, from] = [other.ahead + self.behind, hub.ahead + self.ahead];
-        self.bound = self.bound.max(to).max(from);
-        self.ahead = self.ahead.max(other.ahead);
-        self.behind = self.behind.max(hub.ahead);
+        self.direct = self.direct.max(other.ahead).max(hub.ahead);
+        let (mut ahead, mut behind) = (other.ahead, hub.ahead);
+        if let Some((others_ahead, hub_ahead)) = self.furthest {
+            let both = (other.ahead + hub_ahead).max(hub.ahead + others_ahead);
+            self.around = self.around.max(Some(both));
+            (ahead, behind) = (ahead.max(others_ahead), behind.max(hub_ahead));
+        }
+        self.furthest = Some((ahead, behind));
         self.step = self.step.max(hub.step).max(other.step);
     }
 
-    /// In ticks, rounded up: what is between two steps of a counter goes unseen.
+    /// In ticks, rounded up: what is between two steps of a counter goes unseen, and does so twice
+    /// by way of the hub.
     #[must_use]
-    pub const fn ticks(&self) -> u64 {
-        self.bound.cast_unsigned().saturating_add(self.step)
+    pub fn ticks(&self) -> u64 {
+        let with = |bound: i64, steps: u64| {
+            bound.max(0).cast_unsigned().saturating_add(self.step.saturating_mul(steps))
+        };
+        self.around.map_or(0, |around| with(around, 2)).max(with(self.direct, 1))
     }
 }
 
@@ -221,7 +229,17 @@ mod tests {
         assert_eq!(apart.ticks(), 161);
         // 800 behind: that is what matters.
         apart.add(least(950), least(-650));
-        assert_eq!(apart.ticks(), 950 + 160 + 1);
+        assert_eq!(apart.ticks(), 950 + 160 + 2);
+    }
+
+    #[test]
+    fn coarse_counters_are_rounded_twice_by_way_of_the_hub() {
+        let coarse = |ahead| Least { ahead, step: 40 };
+        let mut apart = Apart::new();
+        apart.add(coarse(0), coarse(0));
+        assert_eq!(apart.ticks(), 40);
+        apart.add(coarse(0), coarse(0));
+        assert_eq!(apart.ticks(), 80);
     }
 
     #[test]

@@ -1,0 +1,146 @@
+//! Whether the CPUs' counter still goes as it went when it was measured.
+//!
+//! A kernel may find later that it can't keep its time by the counter. A hypervisor may move its
+//! guest to a host whose counter stands elsewhere, or goes at another rate, and a machine that was
+//! suspended may begin to count anew. None of them tells a program. But each shows beside the
+//! monotonic clock, which the kernel keeps right through all of that.
+
+use core::fmt;
+
+use crate::counter::{self, ClockSource, source};
+use crate::moment::{Moment, measure};
+
+/// The counter's rate, and where it stood beside the monotonic clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    begun: Moment,
+    /// So many ticks, of which so many are in doubt, in so many nanoseconds.
+    ticks: u64,
+    doubt: u64,
+    ns: u64,
+}
+
+/// How a counter is found to have changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// The kernel does not keep its time by it any more.
+    Source,
+    /// It has jumped, or goes at another rate.
+    Pace,
+}
+
+impl fmt::Display for Changed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Source => {
+                "the kernel does not keep its time by the CPUs' counters any more (see dmesg): \
+                 programs that are started now use the monotonic clock"
+            }
+            Self::Pace => {
+                "the CPUs' counters have jumped, or go at another rate: the machine was suspended, \
+                 or moved to another host; stamps from before can't be compared with later ones"
+            }
+        })
+    }
+}
+
+/// The share of the time since the measurement by which the two clocks may differ: the monotonic
+/// clock is slewed by half of that at most.
+const SLEW: u64 = 1_000;
+/// What they may differ by however short the time is.
+const SLACK_NS: u64 = 1_000_000;
+
+impl Pace {
+    /// Counts ticks over `least_ns` nanoseconds or more, and keeps the CPU busy for so long. `None`
+    /// if the CPU is lost too often, as of [`measure_ticks`](crate::measure_ticks).
+    #[must_use]
+    pub fn measure(least_ns: u64) -> Option<Self> {
+        let (begun, end) = measure(least_ns, Moment::now)?;
+        let (ticks, ns) = begun.until(&end)?;
+        Some(Self { begun, ticks, doubt: begun.doubt + end.doubt, ns })
+    }
+
+    /// Ticks a nanosecond.
+    #[must_use]
+    pub fn ticks_per_ns(&self) -> f64 {
+        self.ticks as f64 / self.ns as f64
+    }
+
+    /// Looks whether the counter has kept this pace so far. Reads a file of `/sys` and both clocks.
+    /// What is less than a millisecond, or a thousandth of the time that has gone by, is not seen.
+    ///
+    /// # Errors
+    ///
+    /// What has changed.
+    pub fn verify(&self) -> Result<(), Changed> {
+        match source() {
+            ClockSource::Monotonic(_) => Ok(()),
+            ClockSource::Counter { .. } if counter::ask() != source() => Err(Changed::Source),
+            ClockSource::Counter { .. } if self.is_kept(&Moment::now()) => Ok(()),
+            ClockSource::Counter { .. } => Err(Changed::Pace),
+        }
+    }
+
+    fn is_kept(&self, now: &Moment) -> bool {
+        let Some(ns) = now.ns.checked_sub(self.begun.ns) else { return false };
+        let [ticks, doubt] = [self.ticks, self.doubt].map(u128::from);
+        let of = |ns: u64| u128::from(ns) * ticks / u128::from(self.ns.max(1));
+        let due = of(ns);
+        // A counter that went back comes out as far ahead.
+        let seen = u128::from(now.ticks.wrapping_sub(self.begun.ticks));
+        let unsure = u128::from(self.begun.doubt) + u128::from(now.doubt);
+        let slack = of(SLACK_NS) + due / u128::from(SLEW) + due * doubt / ticks.max(1);
+        seen.abs_diff(due) <= slack + unsure
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three ticks a nanosecond, measured over a millisecond.
+    const PACE: Pace = Pace {
+        begun: Moment { ticks: 1 << 40, doubt: 50, ns: 1 << 30 },
+        ticks: 3_000_000,
+        doubt: 100,
+        ns: 1_000_000,
+    };
+
+    fn later(ns: u64, ticks: u64) -> Moment {
+        let Moment { ticks: first, ns: begun, .. } = PACE.begun;
+        Moment { ticks: first.wrapping_add(ticks), doubt: 50, ns: begun + ns }
+    }
+
+    #[test]
+    fn a_counter_that_goes_on_has_kept_its_pace() {
+        for s in [0, 1, 60, 3_600, 86_400 * 365] {
+            let ns = s * 1_000_000_000;
+            assert!(PACE.is_kept(&later(ns, 3 * ns)));
+            assert!(PACE.is_kept(&later(ns, 3 * ns + 3 * ns / 2_000)), "slewed for {s} s");
+        }
+    }
+
+    #[test]
+    fn a_jump_and_another_rate_are_seen() {
+        let hour = 3_600_000_000_000;
+        assert!(!PACE.is_kept(&later(hour, 5 * hour / 2)));
+        assert!(!PACE.is_kept(&later(1_000_000_000, 3_100_000_000)));
+        assert!(!PACE.is_kept(&later(1_000_000_000, 0)), "begun anew where it was");
+        assert!(!PACE.is_kept(&later(1_000_000_000, 0_u64.wrapping_sub(1 << 40))));
+        assert!(!PACE.is_kept(&Moment { ns: 0, ..PACE.begun }), "the clock went back");
+    }
+
+    #[test]
+    fn this_machine_keeps_its_pace() {
+        let pace = (0..5).find_map(|_| Pace::measure(2_000_000));
+        assert_eq!(pace.map(|pace| pace.verify()), Some(Ok(())));
+    }
+
+    #[test]
+    fn what_has_changed_is_said() {
+        for changed in [Changed::Source, Changed::Pace] {
+            let said = changed.to_string();
+            assert!(said.contains(':') && !said.contains("  "), "{said}");
+        }
+    }
+}
