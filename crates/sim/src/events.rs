@@ -17,6 +17,8 @@ pub(crate) enum Event {
     Stored { thread: u32 },
     /// A thread wants its core: it starts, or was woken.
     Arrive { thread: u32 },
+    /// An interrupt that a program has sent comes to a core.
+    Interrupt { core: u32 },
     /// A wait of a thread ends by its deadline, if it is still this wait.
     Expire { thread: u32, wait: u32 },
     /// The slice of a core's present thread ends, if it is still this slice.

@@ -1,4 +1,4 @@
-//! Interrupts between CPUs.
+//! Interrupts that the system sends from one CPU to another.
 //!
 //! ```text
 //!   sender:    send │ goes on
@@ -15,8 +15,8 @@ use crate::os::State;
 use crate::world::World;
 
 impl World {
-    /// Interrupts each core but the caller's that has a thread; returns how many.
-    pub(crate) fn interrupt_others(&mut self) -> u64 {
+    /// Interrupts each core but the caller's that has a thread, for a fence; returns how many.
+    pub(crate) fn fence_others(&mut self) -> u64 {
         let mine = self.my_core() as usize;
         let mut interrupted = 0;
         for core in 0..self.cores.len() {
@@ -70,7 +70,11 @@ impl World {
                 self.resume_at(thread, at_ns);
             }
             State::Step => self.threads[thread].stolen_ns += ns,
-            State::Watching(_) | State::Rereading(_) | State::Asleep(_) | State::Finished => {}
+            State::Watching(_)
+            | State::Rereading(_)
+            | State::Asleep(_)
+            | State::Awaiting
+            | State::Finished => {}
         }
     }
 }

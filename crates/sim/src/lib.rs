@@ -41,6 +41,7 @@ mod contention;
 mod costs;
 mod distance;
 mod events;
+mod handler;
 mod interrupt;
 mod line;
 mod lines;
@@ -67,9 +68,10 @@ mod world;
 pub use aside::{Aside, aside, call_back, step_aside};
 pub use atomic::{SimU8, SimU16, SimU32, SimU64};
 pub use contention::{Contention, Pace, Use, contend};
+pub use handler::{await_interrupt, interrupt, interrupt_others};
 pub use machine::{
-    BadShape, CPUS, Class, Description, Idle, Interrupt, Kind, Known, Level, Link, Machine, Number,
-    PRESETS, Topology, Unit, Wakes, Wrong, known,
+    BadShape, CPUS, Class, Description, Idle, Interrupt, Kernel, Kind, Known, Level, Link, Machine,
+    Number, PRESETS, Topology, Unit, Wakes, Wrong, known,
 };
 pub use model::{Arbitration, Memory, Model, Placement};
 pub use outcome::{Counts, Outcome, Stuck, Wait, WaitsOn, Why, jain};

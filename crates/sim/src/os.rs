@@ -24,6 +24,7 @@ use corosensei::Yielder;
 
 use crate::buffer::Buffer;
 use crate::events::Event;
+use crate::handler::Handles;
 use crate::line::By;
 use crate::random::Random;
 use crate::spin::Spin;
@@ -45,6 +46,8 @@ pub(crate) enum State {
     Rereading(Watch),
     /// Sleeps, or has not started.
     Asleep(Option<Sleep>),
+    /// Handles interrupts, and there is none.
+    Awaiting,
     /// Is over.
     Finished,
 }
@@ -158,6 +161,7 @@ pub(crate) struct Core {
     /// Who ran here last: going back to it is no switch.
     last: Option<usize>,
     pub(crate) queue: VecDeque<usize>,
+    pub(crate) handles: Handles,
     /// Counts dispatches; voids the ends of earlier slices.
     slice: u32,
     pub(crate) slice_began_ns: u64,
@@ -208,6 +212,7 @@ impl World {
                 },
                 Event::Stored { thread } => self.stored(thread as usize),
                 Event::Arrive { thread } => self.arrive(thread as usize),
+                Event::Interrupt { core } => self.interrupted(core),
                 Event::Expire { thread, wait } if self.threads[thread as usize].wait == wait => {
                     self.expire(thread as usize);
                 }
@@ -235,10 +240,11 @@ impl World {
     /// core would preempt each other for ever.
     pub(crate) fn waits_for_ever(&self) -> bool {
         self.posted == 0
+            && self.interrupts_under_way == 0
             && self.threads.iter().all(|thread| match thread.state {
                 State::Watching(watch) => watch.deadline_ns.is_none() && !self.has_changed(watch),
                 State::Asleep(Some(sleep)) => sleep.deadline_ns.is_none(),
-                State::Finished => true,
+                State::Awaiting | State::Finished => true,
                 State::Step
                 | State::Computing { .. }
                 | State::Rereading(_)
@@ -268,12 +274,9 @@ impl World {
         core.slice = core.slice.wrapping_add(1);
         core.slice_foreseen = false;
         core.slice_over = false;
-        let ranks = core.queue.iter().map(|&thread| self.threads[thread].effective_rank());
-        // The first of those that are equally urgent.
-        let first = ranks.enumerate().max_by_key(|&(place, rank)| (rank, Reverse(place)));
         let was_idle = core.current.is_none();
-        let first = first.and_then(|(place, _)| core.queue.remove(place));
-        let next = first.or_else(|| self.pull(number));
+        let due = core.handles.due.take();
+        let next = due.or_else(|| self.first_in_queue(number)).or_else(|| self.pull(number));
         let core = &mut self.cores[number as usize];
         core.current = next;
         let Some(thread) = next else {
@@ -286,7 +289,9 @@ impl World {
             let state = self.machine.idle.iter().rfind(|state| state.after_ns <= idle_ns);
             core.slice_began_ns += state.map_or(0, |state| state.exit_ns);
         }
-        if core.last.replace(thread) != Some(thread) {
+        if due.is_some() {
+            core.slice_began_ns += self.machine.interrupt.handle_ns;
+        } else if core.last.replace(thread) != Some(thread) {
             core.slice_began_ns += self.machine.switch_ns;
             self.counts.switches += 1;
         }
@@ -302,6 +307,14 @@ impl World {
         self.spins_again(thread, at_ns);
         self.resume_at(thread, at_ns);
         self.foresee_slice(number);
+    }
+
+    /// Takes the most urgent thread that waits for a core, the first of those that are equally so.
+    fn first_in_queue(&mut self, number: u32) -> Option<usize> {
+        let queue = &mut self.cores[number as usize].queue;
+        let ranks = queue.iter().map(|&thread| self.threads[thread].effective_rank());
+        let first = ranks.enumerate().max_by_key(|&(place, rank)| (rank, Reverse(place)));
+        first.and_then(|(place, _)| queue.remove(place))
     }
 
     fn foresee_slice(&mut self, number: u32) {
@@ -330,7 +343,7 @@ impl World {
         self.cores[self.threads[thread].core as usize].current == Some(thread)
     }
 
-    fn slice_over(&mut self, number: u32) {
+    pub(crate) fn slice_over(&mut self, number: u32) {
         let core = &mut self.cores[number as usize];
         let Some(thread) = core.current else { return };
         if matches!(self.threads[thread].state, State::Step | State::Rereading(_)) {
@@ -401,9 +414,9 @@ impl World {
         due
     }
 
-    /// Moves the thread that has its core to the end of the queue, or to an idle core.
+    /// Moves the thread that has its core to the end of the queue, or to an idle core; to the front
+    /// if it goes on as soon as an interrupt has been handled.
     pub(crate) fn preempt(&mut self, thread: usize) {
-        self.counts.preemptions += 1;
         self.record(thread, 10, 0);
         let now_ns = self.now_ns;
         let preempted = &mut self.threads[thread];
@@ -414,6 +427,11 @@ impl World {
             *until_ns = until_ns.saturating_sub(now_ns);
         }
         let core = preempted.core;
+        if self.cores[core as usize].handles.due.is_some() {
+            self.cores[core as usize].queue.push_front(thread);
+            return self.dispatch(core);
+        }
+        self.counts.preemptions += 1;
         let to = self.place(thread);
         self.cores[to as usize].queue.push_back(thread);
         if to != core {
@@ -435,7 +453,11 @@ impl World {
         match self.threads[thread].state {
             State::Watching(_) => self.resume_if_current(thread),
             State::Asleep(_) => self.wake(thread, 0),
-            State::Step | State::Rereading(_) | State::Computing { .. } | State::Finished => {}
+            State::Step
+            | State::Rereading(_)
+            | State::Computing { .. }
+            | State::Awaiting
+            | State::Finished => {}
         }
     }
 

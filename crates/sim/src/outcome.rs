@@ -28,7 +28,8 @@ pub struct Counts {
     pub yields: u64,
     /// Times that a thread went to another core.
     pub migrations: u64,
-    /// Interrupts that CPUs sent to others: heavy fences' and, if the machine says so, wakes'.
+    /// Interrupts that CPUs sent to others: programs', heavy fences' and, if the machine says so,
+    /// wakes'.
     pub interrupts: u64,
     /// Heavy fences.
     pub heavy_fences: u64,
@@ -135,6 +136,8 @@ pub enum WaitsOn {
     },
     /// That its waiter node is unparked.
     Unpark,
+    /// An interrupt of its core.
+    Interrupt,
     /// Its core, or the end of what it does.
     Nothing,
 }
@@ -155,6 +158,7 @@ impl fmt::Display for Wait {
                 }
             }
             WaitsOn::Unpark => write!(f, "is parked"),
+            WaitsOn::Interrupt => write!(f, "awaits an interrupt"),
             WaitsOn::Nothing => write!(f, "can run"),
         }
     }

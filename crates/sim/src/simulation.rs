@@ -205,6 +205,7 @@ impl World {
                 writer: self.lines.get(watch.line).writer,
             },
             State::Asleep(Some(_)) => WaitsOn::Unpark,
+            State::Awaiting => WaitsOn::Interrupt,
             State::Step | State::Computing { .. } | State::Asleep(None) => WaitsOn::Nothing,
         };
         Some(Wait { thread: number, core: thread.core, on })

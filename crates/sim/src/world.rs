@@ -61,7 +61,9 @@ pub(crate) struct World {
     pub(crate) sleepers: HashMap<usize, usize, BuildHasherDefault<AddressHasher>>,
     /// Stores that are under way.
     pub(crate) posted: u64,
-    /// Heavy fences that wait for some of them.
+    /// Interrupts that programs have sent and that have not come.
+    pub(crate) interrupts_under_way: u32,
+    /// Heavy fences that wait for some of the stores.
     pub(crate) fences: Vec<Fence>,
     /// When the last heavy fence is done.
     fences_until_ns: u64,
@@ -107,6 +109,7 @@ impl World {
             handed: None,
             sleepers: HashMap::default(),
             posted: 0,
+            interrupts_under_way: 0,
             fences: Vec::new(),
             fences_until_ns: 0,
             nodes: Some(Nodes::take()),
@@ -205,7 +208,7 @@ impl World {
     /// Interrupts each running core in turn; returns when the last has answered.
     pub(crate) fn issue_heavy_fence(&mut self) -> u64 {
         self.counts.heavy_fences += 1;
-        let running = self.interrupt_others() + 1;
+        let running = self.fence_others() + 1;
         let begin_ns = self.now_ns.max(self.fences_until_ns);
         self.fences_until_ns = begin_ns + running * self.machine.heavy_fence_ns_per_cpu;
         self.fences_until_ns

@@ -12,10 +12,12 @@
 //! access that hits the rest is kept: it is a large part of so short a time.
 
 mod file;
+mod kernel;
 mod presets;
 mod topology;
 
 pub use file::{Description, Kind, Number, Unit, Wrong};
+pub use kernel::Kernel;
 pub use presets::{Known, PRESETS, known};
 pub use topology::{BadShape, CPUS, Class, Level, Topology};
 
@@ -60,6 +62,8 @@ pub struct Machine {
     pub heavy_fence_ns_per_cpu: u64,
     /// An interrupt that one CPU sends to another.
     pub interrupt: Interrupt,
+    /// What threads cost a program that is the kernel, if that is known.
+    pub kernel: Option<Kernel>,
     /// Reading the clock, or the counter of a CPU.
     pub clock_ns: u64,
     /// The counters of two nodes differ by that much at most.

@@ -11,7 +11,7 @@ use crate::{arena, time};
 const WORK_NS: u64 = 1_000_000;
 
 /// Two sockets of four cores, between which interrupts take longer.
-fn machine(wakes: Wakes) -> Machine {
+pub fn machine(wakes: Wakes) -> Machine {
     let text = include_str!("small.toml")
         .replacen("cache = {", "interrupt = { ns = 100, measured = \"near\" }\ncache = {", 1)
         .replacen("hops = [", "interrupt = { ns = 300, measured = \"far\" }\nhops = [", 1);

@@ -8,6 +8,7 @@ mod clocks;
 mod costs;
 mod determinism;
 mod doubts;
+mod handlers;
 mod interconnect;
 mod interrupts;
 mod locks;

@@ -18,7 +18,7 @@ use doubts::doubts;
 pub use number::{Kind, Number, Unit};
 use table::{Table, Value};
 
-use super::{Idle, Interrupt, Link, Machine, Wakes};
+use super::{Idle, Interrupt, Kernel, Link, Machine, Wakes};
 
 /// A machine as its file describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,6 +138,7 @@ impl Reader {
                 wakes: interrupt.optional("wakes").map_or(Ok(Wakes::Contained), wakes)?,
             },
             heavy_fence_ns_per_cpu: self.time(interrupt.required("membarrier")?, System)?,
+            kernel: self.kernel(file)?,
             idle: self.idle(file)?,
             slice_ns: self.time(os.required("slice")?, Period)?,
             switch_ns: self.time_or_none(os.required("switch")?, System)?,
@@ -200,6 +201,16 @@ impl Reader {
         let transfers = self.count(link.required("transfers")?)?;
         link.end()?;
         Ok(Some(Link { line_ns, transfers }))
+    }
+
+    fn kernel(&mut self, file: &mut Table<'_>) -> Result<Option<Kernel>, Wrong> {
+        let Some(kernel) = file.optional("kernel") else { return Ok(None) };
+        let mut kernel = kernel.table()?;
+        let wake_ns = self.time(kernel.required("wake")?, System)?;
+        let switch_ns = self.time(kernel.required("switch")?, System)?;
+        let background_ns = self.time(kernel.required("background")?, System)?;
+        kernel.end()?;
+        Ok(Some(Kernel { wake_ns, switch_ns, background_ns }))
     }
 
     fn idle(&mut self, file: &mut Table<'_>) -> Result<Vec<Idle>, Wrong> {
