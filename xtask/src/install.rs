@@ -1,7 +1,7 @@
 //! `install`: builds the library for C and C++ and puts it where compilers look.
 //!
 //! ```text
-//!   PREFIX/include/antiphon.h, antiphon.hpp
+//!   PREFIX/include/                        all of crates/capi/include
 //!   PREFIX/lib/libantiphon.so.VERSION      and the links .so.ABI (its soname) and .so
 //!   PREFIX/lib/libantiphon.a
 //!   PREFIX/lib/pkgconfig/antiphon.pc
@@ -77,8 +77,9 @@ fn place(of_crate: &Path, built: &Path, prefix: &Path, at: &Path) -> Result<(), 
         fs::create_dir_all(directory)
             .map_err(|error| format!("{}: {error}", directory.display()))?;
     }
-    for header in ["antiphon.h", "antiphon.hpp"] {
-        put(&of_crate.join("include").join(header), &include.join(header), 0o644)?;
+    for header in fs::read_dir(of_crate.join("include"))? {
+        let header = header?;
+        put(&header.path(), &include.join(header.file_name()), 0o644)?;
     }
     let shared = format!("libantiphon.so.{VERSION}");
     put(&built.join("libantiphon_capi.so"), &lib.join(&shared), 0o755)?;

@@ -6,7 +6,11 @@
  *	…
  *	antiphon_mutex_unlock(&lock);
  *
- * Link with `pkg-config --cflags --libs antiphon`. For C++ there is antiphon.hpp.
+ * Link with `pkg-config --cflags --libs antiphon`. For C++ there is antiphon.hpp. Beside these:
+ *
+ *	antiphon_event.h	to tell other threads that something has happened
+ *	antiphon_message.h	to have other threads run something: active messages
+ *	antiphon_clock.h	timestamps that no shared counter is needed for
  *
  * All types: all bytes zero is the free object, so static and calloc'ed ones need no initialiser.
  * Nothing is allocated for one, and nothing has to be destroyed. A free lock that nobody waits for
@@ -47,6 +51,15 @@
 #define ANTIPHON_MUST_USE __attribute__((__warn_unused_result__))
 #else
 #define ANTIPHON_MUST_USE
+#endif
+
+/* Before the first member of what the library has on cache lines of its own. */
+#if defined(__cplusplus)
+#define ANTIPHON_ALIGNED(bytes) alignas(bytes)
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define ANTIPHON_ALIGNED(bytes) _Alignas(bytes)
+#else
+#define ANTIPHON_ALIGNED(bytes) __attribute__((__aligned__(bytes)))
 #endif
 
 struct timespec;
@@ -131,7 +144,16 @@ enum antiphon_type {
 	ANTIPHON_TYPE_SEM = 6,
 	ANTIPHON_TYPE_ONCE = 7,
 	ANTIPHON_TYPE_PSHARED_RWLOCK = 8,
-	ANTIPHON_TYPE_PSHARED_BARRIER = 9
+	ANTIPHON_TYPE_PSHARED_BARRIER = 9,
+	ANTIPHON_TYPE_EVENT = 10,
+	ANTIPHON_TYPE_LATCH = 11,
+	ANTIPHON_TYPE_EVENT_COUNT = 12,
+	ANTIPHON_TYPE_EVENT_KEY = 13,
+	ANTIPHON_TYPE_BROADCAST = 14,
+	ANTIPHON_TYPE_PSHARED_EVENT = 15,
+	ANTIPHON_TYPE_CLOCK = 16,
+	ANTIPHON_TYPE_MESSAGE = 17,
+	ANTIPHON_TYPE_DELIVERED = 18
 };
 
 /* The size and alignment of a type in bytes, for languages that can't read this header.
@@ -418,7 +440,7 @@ int antiphon_set_priority(int rank) ANTIPHON_NOEXCEPT;
 }
 #endif
 
-/* The ABI: the library asserts the same. */
+/* The ABI: the library asserts the same. For the other headers too. */
 #if defined(__cplusplus)
 #define ANTIPHON_ASSERT_LAYOUT(type, size, align) \
 	static_assert(sizeof(type) == (size) && alignof(type) == (align), #type)
@@ -438,6 +460,5 @@ ANTIPHON_ASSERT_LAYOUT(antiphon_sem_t, 16, 8);
 ANTIPHON_ASSERT_LAYOUT(antiphon_once_t, 4, 4);
 ANTIPHON_ASSERT_LAYOUT(antiphon_pshared_rwlock_t, 4, 4);
 ANTIPHON_ASSERT_LAYOUT(antiphon_pshared_barrier_t, 8, 4);
-#undef ANTIPHON_ASSERT_LAYOUT
 
 #endif

@@ -2,13 +2,18 @@
 
 use core::ffi::c_int;
 
+use crate::broadcast::Broadcast;
+use crate::clock::Clock;
 use crate::cond::Cond;
+use crate::event::{Event, Latch};
+use crate::event_count::{EventCount, EventKey};
 use crate::export::exports;
+use crate::message::{Delivered, Message};
 use crate::mutex::Mutex;
-use crate::pshared;
 use crate::rw::RwLock;
 use crate::spin::Spin;
 use crate::waits::{Barrier, Once, Semaphore};
+use crate::{pshared, pshared_event};
 
 /// Asserts the types' sizes and alignments, and finds them by the header's number of the type.
 macro_rules! layout {
@@ -34,6 +39,15 @@ layout! {
     7 Once: 4, 4;
     8 pshared::RwLock: 4, 4;
     9 pshared::Barrier: 8, 4;
+    10 Event: 192, 64;
+    11 Latch: 24, 8;
+    12 EventCount: 16, 8;
+    13 EventKey: 32, 8;
+    14 Broadcast: 1152, 128;
+    15 pshared_event::Event: 4, 4;
+    16 Clock: 32, 8;
+    17 Message: 32, 8;
+    18 Delivered: 16, 4;
 }
 
 exports! {

@@ -10,6 +10,20 @@ pub(crate) fn unless(done: bool, error: c_int) -> c_int {
     if done { 0 } else { error }
 }
 
+/// Puts a value into the caller's memory; `EINVAL` if that is not aligned for it.
+///
+/// # Safety
+///
+/// It is memory for one.
+pub(crate) unsafe fn make<T>(at: *mut T, value: T) -> c_int {
+    let aligned = at.is_aligned();
+    if aligned {
+        // SAFETY: the caller's promise, and aligned.
+        unsafe { at.write(value) }
+    }
+    unless(aligned, libc::EINVAL)
+}
+
 /// The code of a read lock, which `busy` if it was not to be had in time.
 pub(crate) fn read(had: Result<(), Refused>, busy: c_int) -> c_int {
     match had {

@@ -1,7 +1,7 @@
-//! Antiphon's locks for C and C++: what `include/antiphon.h` declares.
+//! Antiphon for C and C++: what the headers in `include` declare.
 //!
 //! `README.md` beside this crate has the ABI; the headers say what each function does. Here each is
-//! a line or two that calls the lock which Rust users have.
+//! a line or two that calls what Rust users have.
 //!
 //! | file | what |
 //! |---|---|
@@ -9,19 +9,29 @@
 //! | `abi` | sizes and alignments, the same as in the header |
 //! | `mutex`, `spin`, `rw`, `cond` | a type each |
 //! | `waits` | barrier, semaphore, once |
+//! | `event`, `event_count`, `broadcast` | to tell threads that something has happened |
+//! | `message/` | active messages |
+//! | `clock` | timestamps without a shared counter |
 //! | `policy` | which waiter is served next |
 //! | `pshared` | a readers-writer lock and a barrier for memory that processes share |
+//! | `pshared_event` | an event for such memory |
 //! | `code` | error numbers and deadlines |
 //!
 //! An `extern "C"` function that panics aborts, in every profile; nothing unwinds into C.
 
 mod abi;
+mod broadcast;
+mod clock;
 mod code;
 mod cond;
+mod event;
+mod event_count;
 mod export;
+mod message;
 mod mutex;
 mod policy;
 mod pshared;
+mod pshared_event;
 mod rw;
 mod spin;
 mod waits;

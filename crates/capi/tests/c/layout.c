@@ -1,7 +1,9 @@
 /* The header and the library agree about the types; zeroes are free objects. */
 #include "check.h"
 
-#include <antiphon.h>
+#include <antiphon_clock.h>
+#include <antiphon_event.h>
+#include <antiphon_message.h>
 
 struct apart {
 	char before_mutex;
@@ -22,6 +24,24 @@ struct apart {
 	antiphon_pshared_rwlock_t pshared_rwlock;
 	char before_pshared_barrier;
 	antiphon_pshared_barrier_t pshared_barrier;
+	char before_event;
+	antiphon_event_t event;
+	char before_latch;
+	antiphon_latch_t latch;
+	char before_event_count;
+	antiphon_event_count_t event_count;
+	char before_event_key;
+	antiphon_event_key_t event_key;
+	char before_broadcast;
+	antiphon_broadcast_t broadcast;
+	char before_pshared_event;
+	antiphon_pshared_event_t pshared_event;
+	char before_clock;
+	antiphon_clock_t clock;
+	char before_message;
+	antiphon_message_t message;
+	char before_delivered;
+	antiphon_delivered_t delivered;
 };
 
 static void check(int type, size_t size, size_t offset)
@@ -43,7 +63,12 @@ int main(void)
 	static const antiphon_sem_t sem = ANTIPHON_SEM_INIT(3);
 	static const antiphon_once_t once = ANTIPHON_ONCE_INIT;
 	static const antiphon_pshared_rwlock_t pshared = ANTIPHON_PSHARED_RWLOCK_INIT;
-	static const char zero[64];
+	static const antiphon_event_t event = ANTIPHON_EVENT_INIT;
+	static const antiphon_latch_t latch = ANTIPHON_LATCH_INIT(1), three = ANTIPHON_LATCH_INIT(3);
+	static const antiphon_event_count_t count = ANTIPHON_EVENT_COUNT_INIT;
+	static const antiphon_broadcast_t broadcast = ANTIPHON_BROADCAST_INIT;
+	static const antiphon_pshared_event_t pshared_event = ANTIPHON_PSHARED_EVENT_INIT;
+	static const char zero[2048];
 	struct apart made;
 	size_t size = 1, align = 1;
 
@@ -58,6 +83,20 @@ int main(void)
 	      offsetof(struct apart, pshared_rwlock));
 	check(ANTIPHON_TYPE_PSHARED_BARRIER, sizeof(antiphon_pshared_barrier_t),
 	      offsetof(struct apart, pshared_barrier));
+	check(ANTIPHON_TYPE_EVENT, sizeof(antiphon_event_t), offsetof(struct apart, event));
+	check(ANTIPHON_TYPE_LATCH, sizeof(antiphon_latch_t), offsetof(struct apart, latch));
+	check(ANTIPHON_TYPE_EVENT_COUNT, sizeof(antiphon_event_count_t),
+	      offsetof(struct apart, event_count));
+	check(ANTIPHON_TYPE_EVENT_KEY, sizeof(antiphon_event_key_t),
+	      offsetof(struct apart, event_key));
+	check(ANTIPHON_TYPE_BROADCAST, sizeof(antiphon_broadcast_t),
+	      offsetof(struct apart, broadcast));
+	check(ANTIPHON_TYPE_PSHARED_EVENT, sizeof(antiphon_pshared_event_t),
+	      offsetof(struct apart, pshared_event));
+	check(ANTIPHON_TYPE_CLOCK, sizeof(antiphon_clock_t), offsetof(struct apart, clock));
+	check(ANTIPHON_TYPE_MESSAGE, sizeof(antiphon_message_t), offsetof(struct apart, message));
+	check(ANTIPHON_TYPE_DELIVERED, sizeof(antiphon_delivered_t),
+	      offsetof(struct apart, delivered));
 	IS(antiphon_layout(0, &size, &align), EINVAL);
 	IS(antiphon_layout(1000, &size, &align), EINVAL);
 	IS(size, 1);
@@ -79,6 +118,21 @@ int main(void)
 	IS(memcmp(&made.spin, zero, sizeof spin), 0);
 	IS(memcmp(&made.cond, zero, sizeof cond), 0);
 	IS(memcmp(&once, zero, sizeof once), 0);
+	IS(memcmp(&event, zero, sizeof event), 0);
+	IS(memcmp(&latch, zero, sizeof latch), 0);
+	IS(memcmp(&count, zero, sizeof count), 0);
+	IS(memcmp(&broadcast, zero, sizeof broadcast), 0);
+	IS(memcmp(&pshared_event, zero, sizeof pshared_event), 0);
+	IS(antiphon_event_init(&made.event), 0);
+	IS(antiphon_latch_init(&made.latch, 3), 0);
+	antiphon_event_count_init(&made.event_count);
+	IS(antiphon_broadcast_init(&made.broadcast), 0);
+	antiphon_pshared_event_init(&made.pshared_event);
+	IS(memcmp(&made.event, zero, sizeof event), 0);
+	IS(memcmp(&made.latch, &three, sizeof three), 0);
+	IS(memcmp(&made.event_count, zero, sizeof count), 0);
+	IS(memcmp(&made.broadcast, zero, sizeof broadcast), 0);
+	IS(memcmp(&made.pshared_event, zero, sizeof pshared_event), 0);
 	/* What the initialisers write is what the library does. */
 	IS(antiphon_barrier_init(&made.barrier, 3), 0);
 	IS(antiphon_sem_init(&made.sem, 3), 0);

@@ -5,11 +5,13 @@ use std::path::Path;
 use crate::support::{Linked, compile, here, pkg_config, prefix, run, scratch};
 
 /// What each example prints.
-const EXAMPLES: [(&str, &str); 6] = [
+const EXAMPLES: [(&str, &str); 8] = [
     ("counter.c", "400000\n"),
     ("queue.c", "500500, then nothing\n"),
     ("processes.c", "1000000 in all, repaired 1 time, 0 failed\n"),
     ("table.c", "63 computed, 0 wrong\n"),
+    ("work_notification.c", "100 tasks by 8 workers, each by one\n"),
+    ("pipeline.c", "1000 items through 3 threads, sum 1457083\n"),
     ("guards.cpp", "300 lines, all in time\n"),
     ("any.cpp", "21\n"),
 ];
@@ -38,7 +40,7 @@ fn linked_to_the_archive() {
 
 #[test]
 fn linked_statically() {
-    check(Linked::Static, &["queue.c", "guards.cpp"]);
+    check(Linked::Static, &["queue.c", "pipeline.c", "guards.cpp"]);
 }
 
 #[test]

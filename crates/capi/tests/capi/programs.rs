@@ -37,6 +37,31 @@ fn barriers_semaphores_and_once() {
 }
 
 #[test]
+fn events_and_latches() {
+    check("event.c");
+}
+
+#[test]
+fn event_counts_and_broadcasts() {
+    check("broadcast.c");
+}
+
+#[test]
+fn clocks_know_what_they_do_not_know() {
+    check("clock.c");
+}
+
+#[test]
+fn active_messages() {
+    check("message.c");
+}
+
+#[test]
+fn events_and_messages_of_the_cpp_headers() {
+    check("wakes.cpp");
+}
+
+#[test]
 fn policies_are_chosen_by_name_while_threads_wait() {
     check("policy.c");
 }
@@ -44,6 +69,11 @@ fn policies_are_chosen_by_name_while_threads_wait() {
 #[test]
 fn locks_that_processes_share() {
     check("pshared.c");
+}
+
+#[test]
+fn events_that_processes_share() {
+    check("pshared_event.c");
 }
 
 #[test]

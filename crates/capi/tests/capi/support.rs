@@ -23,6 +23,14 @@ pub fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// The names of the headers that end so.
+pub fn headers(extension: &str) -> Vec<String> {
+    let files = std::fs::read_dir(here().join("include")).expect("a directory");
+    let names =
+        files.map(|file| file.expect("an entry").file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.rsplit('.').next() == Some(extension)).collect()
+}
+
 /// The prefix under which the library is installed for these tests.
 pub fn prefix() -> &'static Path {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();

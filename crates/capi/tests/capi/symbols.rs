@@ -4,11 +4,17 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use crate::elf;
-use crate::support::{here, prefix, succeeds};
+use crate::support::{headers, here, prefix, succeeds};
 
-/// The functions that the header declares: names before a bracket, in declarations.
+/// The functions that the C headers declare.
 fn declared() -> BTreeSet<String> {
-    let header = std::fs::read_to_string(here().join("include/antiphon.h")).expect("the header");
+    headers("h").iter().flat_map(|header| declared_in(header)).collect()
+}
+
+/// Names before a bracket, in declarations.
+fn declared_in(header: &str) -> BTreeSet<String> {
+    let file = here().join("include").join(header);
+    let header = std::fs::read_to_string(file).expect("the header");
     let code: String = header
         .split("/*")
         .flat_map(|part| part.split_once("*/").map_or(Some(part), |(_, code)| Some(code)))
@@ -21,7 +27,7 @@ fn declared() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_shared_library_offers_what_the_header_declares_and_nothing_else() {
+fn the_shared_library_offers_what_the_headers_declare_and_nothing_else() {
     let file = std::fs::read(prefix().join("lib/libantiphon.so")).expect("the library");
     let symbols = elf::read(&file).expect("an ELF file").symbols;
     let offered: BTreeSet<_> =

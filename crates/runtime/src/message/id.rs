@@ -10,6 +10,8 @@
 //! | 0–9 | index of the entry |
 //! | 10–31 | generation |
 
+use super::SIGNALS;
+
 /// Names an action that messages run: its entry, and which of those that have had it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ActionId(u32);
@@ -74,6 +76,12 @@ impl SignalId {
     /// The bit of a mailbox's word that stands for it.
     pub(super) const fn bit(self) -> u64 {
         1 << self.0.index()
+    }
+
+    /// The signal whose [`action`](Self::action) this is; `None` if messages run it.
+    #[must_use]
+    pub const fn from_action(action: ActionId) -> Option<Self> {
+        if action.index() < SIGNALS { Some(Self(action)) } else { None }
     }
 
     /// What runs it, for [`Actions::unregister`](super::Actions::unregister).

@@ -128,6 +128,19 @@ impl Generation {
         (self.0.wrapping_sub(earlier.0)) & (u64::MAX >> State::NODE_BITS)
     }
 
+    /// As a number, to be kept where this type is not known.
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// What [`to_bits`](Self::to_bits) returned. A number of another origin is a generation that
+    /// has ended.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
     /// What sleepers have in their nodes. Repeats after 2³² sends, which no sleeper sleeps through.
     fn tag(self) -> u32 {
         self.0 as u32
@@ -188,6 +201,11 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
     #[inline]
     pub fn wait_until(&self, seen: Generation, deadline: Option<Deadline>) -> Option<Generation> {
         self.newer(seen).or_else(|| self.wait_contended(seen, deadline))
+    }
+
+    /// Whether somebody sleeps with the present generation; may be stale at once.
+    pub fn has_waiters(&self) -> bool {
+        State(self.state.0.load(Relaxed)).nodes() != 0
     }
 
     fn newer(&self, seen: Generation) -> Option<Generation> {

@@ -148,6 +148,11 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
         sets.is_free(taken)
     }
 
+    /// Whether somebody sleeps for it, or is about to; may be stale at once.
+    pub fn has_waiters(&self) -> bool {
+        Sets(self.sets.load(Relaxed)).queued()
+    }
+
     fn look(&self) -> (Sets, u64) {
         // Acquire: so `sets` is seen as who has taken last has seen it, or newer, and never taken
         // back; pairs with the releases in `take` and `hand_over`.

@@ -93,6 +93,11 @@ impl<P: Platform, Q: Policy, F: CrowdForm> EventCount<P, Q, F> {
         }
     }
 
+    /// Whether somebody has prepared, and was not notified; may be stale at once.
+    pub fn has_waiters(&self) -> bool {
+        !self.list.seems_empty()
+    }
+
     #[cold]
     fn let_go(&self, count: u32) {
         let some = self.list.with(|list| list.take::<Q, F>(count));

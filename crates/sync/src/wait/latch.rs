@@ -131,6 +131,12 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
         self.count() - State(self.state.load(Relaxed)).done()
     }
 
+    /// Whether somebody sleeps for it, or is about to; may be stale at once.
+    pub fn has_waiters(&self) -> bool {
+        let seen = State(self.state.load(Relaxed));
+        seen.queued() && !self.opened(seen)
+    }
+
     fn count(&self) -> u32 {
         self.beside.wrapping_add(1)
     }

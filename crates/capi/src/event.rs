@@ -1,0 +1,100 @@
+//! `antiphon_event_t`, `antiphon_latch_t`.
+
+use core::ffi::c_int;
+
+use antiphon_linux::Linux;
+use antiphon_sync::wait::{self, MAX_COUNT};
+use libc::{EBUSY, EINVAL, ETIMEDOUT, timespec};
+
+use crate::code::{make, timed, unless};
+use crate::export::exports;
+
+/// `antiphon_event_t`.
+#[repr(transparent)]
+pub struct Event(wait::Event<Linux>);
+
+/// `antiphon_latch_t`.
+#[repr(transparent)]
+pub struct Latch(wait::Latch<Linux>);
+
+exports! {
+    /// Makes an event that is not set.
+    fn antiphon_event_init(event: *mut Event) -> c_int {
+        // SAFETY: the caller's memory for one.
+        unsafe { make(event, Event(wait::Event::NEW)) }
+    }
+
+    /// Says whether the event may go.
+    fn antiphon_event_destroy(event: &Event) -> c_int {
+        unless(!event.0.has_waiters(), EBUSY)
+    }
+
+    /// Lets one waiter go, or the next that comes.
+    fn antiphon_event_set(event: &Event) {
+        event.0.set();
+    }
+
+    /// Takes back what was set.
+    fn antiphon_event_reset(event: &Event) {
+        event.0.reset();
+    }
+
+    /// Waits until the event is set, and resets it.
+    fn antiphon_event_wait(event: &Event) {
+        event.0.wait();
+    }
+
+    /// Resets the event if it is set.
+    fn antiphon_event_trywait(event: &Event) -> c_int {
+        unless(event.0.try_wait(), EBUSY)
+    }
+
+    /// Waits until the event is set, or gives up.
+    fn antiphon_event_timedwait(event: &Event, clock: c_int, until: &timespec) -> c_int {
+        timed(clock, until, |deadline| unless(event.0.wait_until(Some(deadline)), ETIMEDOUT))
+    }
+
+    /// Whether the event is set.
+    fn antiphon_event_is_set(event: &Event) -> c_int {
+        c_int::from(event.0.is_set())
+    }
+
+    /// Makes a latch that counts down from so many.
+    fn antiphon_latch_init(latch: *mut Latch, count: u32) -> c_int {
+        if count > MAX_COUNT {
+            return EINVAL;
+        }
+        // SAFETY: the caller's memory for one.
+        unsafe { make(latch, Latch(wait::Latch::new(count))) }
+    }
+
+    /// Says whether the latch may go.
+    fn antiphon_latch_destroy(latch: &Latch) -> c_int {
+        unless(!latch.0.has_waiters(), EBUSY)
+    }
+
+    /// Counts down.
+    fn antiphon_latch_count_down(latch: &Latch, step: u32) {
+        latch.0.count_down(step);
+    }
+
+    /// Waits until the latch is open.
+    fn antiphon_latch_wait(latch: &Latch) {
+        latch.0.wait();
+    }
+
+    /// Says whether the latch is open.
+    fn antiphon_latch_trywait(latch: &Latch) -> c_int {
+        unless(latch.0.is_open(), EBUSY)
+    }
+
+    /// Waits until the latch is open, or gives up.
+    fn antiphon_latch_timedwait(latch: &Latch, clock: c_int, until: &timespec) -> c_int {
+        timed(clock, until, |deadline| unless(latch.0.wait_until(Some(deadline)), ETIMEDOUT))
+    }
+
+    /// How much is to be counted down yet.
+    fn antiphon_latch_left(latch: &Latch) -> u32 {
+        latch.0.left()
+    }
+}

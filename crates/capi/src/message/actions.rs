@@ -1,0 +1,99 @@
+//! `antiphon_actions_t`: the table of actions.
+
+use core::ffi::{c_int, c_void};
+
+use antiphon_linux::Linux;
+use antiphon_runtime::message::{self, ActionId, Refused};
+use libc::{EDEADLK, EINVAL, ENOENT, ENOSPC};
+
+use crate::export::exports;
+
+/// `antiphon_actions_t`.
+pub struct Actions(pub(super) message::Actions<Linux>);
+
+// As `antiphon_message.h` says.
+const _: () = assert!(message::Actions::<Linux>::MOST == 961 && message::SIGNALS == 63);
+
+type Run = unsafe extern "C" fn(*mut c_void, *const u64);
+type RunSignal = unsafe extern "C" fn(*mut c_void);
+
+/// What the caller's function is called with first.
+#[derive(Clone, Copy)]
+struct Context(*mut c_void);
+
+// SAFETY: it is passed on, and not followed here. That the function may be called by any thread,
+// and by several at a time, is what the header asks for.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Context {
+    fn get(&self) -> *mut c_void {
+        self.0
+    }
+}
+
+/// Hands out the name of what was registered.
+fn name(made: Option<ActionId>, id: &mut u32) -> c_int {
+    match made {
+        Some(made) => {
+            *id = made.bits();
+            0
+        }
+        None => ENOSPC,
+    }
+}
+
+exports! {
+    /// Makes a table.
+    fn antiphon_actions_create(actions: &mut *mut Actions, capacity: usize) -> c_int {
+        if capacity > message::Actions::<Linux>::MOST {
+            return EINVAL;
+        }
+        *actions = Box::into_raw(Box::new(Actions(message::Actions::new(capacity))));
+        0
+    }
+
+    /// Lets go of a table.
+    fn antiphon_actions_destroy(actions: *mut Actions) {
+        // SAFETY: made above, and not used from now on.
+        drop(unsafe { Box::from_raw(actions) });
+    }
+
+    /// Has messages run a function.
+    fn antiphon_actions_register(
+        actions: &Actions,
+        run: Run,
+        context: *mut c_void,
+        id: &mut u32,
+    ) -> c_int {
+        let context = Context(context);
+        // SAFETY: the caller's function, with the context that it is to have and three words.
+        let action = move |payload: message::Payload| unsafe {
+            run(context.get(), payload.as_ptr());
+        };
+        name(actions.0.register(action).ok(), id)
+    }
+
+    /// Has signals run a function.
+    fn antiphon_actions_register_signal(
+        actions: &Actions,
+        run: RunSignal,
+        context: *mut c_void,
+        id: &mut u32,
+    ) -> c_int {
+        let context = Context(context);
+        // SAFETY: as above.
+        let action = move || unsafe { run(context.get()) };
+        name(actions.0.register_signal(action).ok().map(message::SignalId::action), id)
+    }
+
+    /// Has nobody run it any more.
+    fn antiphon_actions_unregister(actions: &Actions, id: u32) -> c_int {
+        match actions.0.unregister(ActionId::from_bits(id)) {
+            Ok(()) => 0,
+            Err(Refused::Unknown) => ENOENT,
+            Err(Refused::FromAction) => EDEADLK,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! `antiphon_group_t`: several mailboxes, by socket.
+
+use core::ffi::{c_int, c_void};
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Platform as _, SocketId};
+use antiphon_runtime::message::{self, Missed};
+
+use super::mailbox::Sleep;
+use super::sender::Sender;
+use super::{Message, posted};
+use crate::export::exports;
+
+/// `antiphon_group_t`.
+pub struct Group(message::Group<Linux, Sleep>);
+
+type Tell = Option<unsafe extern "C" fn(*mut c_void, usize, c_int)>;
+
+/// Tells who was missed, and how many they are.
+///
+/// # Safety
+///
+/// `tell` may be called with the context.
+unsafe fn missed(result: Result<(), Vec<Missed>>, tell: Tell, context: *mut c_void) -> usize {
+    let missed = result.err().unwrap_or_default();
+    if let Some(tell) = tell {
+        for Missed { member, why } in &missed {
+            // SAFETY: the caller's promise.
+            unsafe { tell(context, *member, posted(Err(*why))) }
+        }
+    }
+    missed.len()
+}
+
+exports! {
+    /// Makes a group of nobody.
+    fn antiphon_group_create() -> *mut Group {
+        Box::into_raw(Box::new(Group(message::Group::new())))
+    }
+
+    /// Lets go of a group.
+    fn antiphon_group_destroy(group: *mut Group) {
+        // SAFETY: made above, and not used from now on.
+        drop(unsafe { Box::from_raw(group) });
+    }
+
+    /// Adds a mailbox.
+    fn antiphon_group_add(group: &mut Group, socket: u32, sender: &Sender) {
+        group.0.add(SocketId(socket), sender.0.clone());
+    }
+
+    /// Posts a message to all.
+    fn antiphon_group_broadcast(
+        group: &Group,
+        message: &Message,
+        tell: Tell,
+        context: *mut c_void,
+    ) -> usize {
+        // SAFETY: the caller's function, with the context that it is to have.
+        unsafe { missed(group.0.broadcast(message.get()), tell, context) }
+    }
+
+    /// Posts a message to all on a socket.
+    fn antiphon_group_multicast(
+        group: &Group,
+        socket: u32,
+        message: &Message,
+        tell: Tell,
+        context: *mut c_void,
+    ) -> usize {
+        // SAFETY: as above.
+        unsafe { missed(group.0.multicast(SocketId(socket), message.get()), tell, context) }
+    }
+
+    /// The socket of the CPU under the caller.
+    fn antiphon_current_socket() -> u32 {
+        Linux::socket().0
+    }
+}

@@ -1,0 +1,225 @@
+//! `antiphon_mailbox_t`: the owner's end.
+
+use core::ffi::{c_int, c_void};
+use core::ptr;
+use std::os::fd::{AsFd, AsRawFd};
+
+use antiphon::Mutex;
+use antiphon_linux::Linux;
+use antiphon_linux::notify::EventFd;
+use antiphon_platform::{Deadline, Notify, Parked, Ticket};
+use antiphon_runtime::message::{self, Doze, Park, Spin};
+use libc::{EAGAIN, EBUSY, EINVAL, EIO, ETIMEDOUT, timespec};
+
+use super::Message;
+use super::actions::Actions;
+use super::sender::Sender;
+use crate::code::{timed, unless};
+use crate::export::exports;
+
+/// `antiphon_mailbox_t`.
+pub struct Mailbox {
+    owner: Mutex<Owner>,
+    sender: Sender,
+    /// What an event loop waits for, or -1.
+    file: c_int,
+}
+
+/// What only the owner touches.
+struct Owner {
+    dozing: Option<Doze<'static, Linux, Sleep>>,
+    mailbox: message::Mailbox<Linux, Sleep>,
+}
+
+/// `ANTIPHON_MAILBOX_MAX`.
+const MOST: usize = 1 << 20;
+
+/// How the owner sleeps: `enum antiphon_mailbox_kind`, in its order.
+pub(super) enum Sleep {
+    Parks(Park<Linux>),
+    File(EventFd),
+    Spins(Spin<Linux>),
+}
+
+impl Sleep {
+    /// The one of that number, or an error number.
+    fn of(kind: c_int) -> Result<Self, c_int> {
+        match kind {
+            0 => Ok(Self::Parks(Park::NEW)),
+            1 => EventFd::new().map(Self::File).map_err(|e| e.raw_os_error().unwrap_or(EIO)),
+            2 => Ok(Self::Spins(Spin::NEW)),
+            _ => Err(EINVAL),
+        }
+    }
+
+    fn file(&self) -> c_int {
+        match self {
+            Self::File(file) => file.as_fd().as_raw_fd(),
+            Self::Parks(_) | Self::Spins(_) => -1,
+        }
+    }
+}
+
+/// Calls the way's own method.
+macro_rules! by_its_way {
+    ($self:ident, $way:ident => $call:expr) => {
+        match $self {
+            Sleep::Parks($way) => $call,
+            Sleep::File($way) => $call,
+            Sleep::Spins($way) => $call,
+        }
+    };
+}
+
+impl Notify for Sleep {
+    fn begin(&self) -> Ticket {
+        by_its_way!(self, way => way.begin())
+    }
+
+    fn sleep(&self, ticket: Ticket, deadline: Option<Deadline>) -> Parked {
+        by_its_way!(self, way => way.sleep(ticket, deadline))
+    }
+
+    fn end(&self, ticket: Ticket) {
+        by_its_way!(self, way => way.end(ticket));
+    }
+
+    fn notify(&self, ticket: Ticket) {
+        by_its_way!(self, way => way.notify(ticket));
+    }
+}
+
+/// `antiphon_delivered_t`.
+#[repr(C)]
+pub struct Delivered {
+    messages: u32,
+    signals: u32,
+    strays: u32,
+    kept: u32,
+}
+
+impl Owner {
+    /// The mailbox, of an owner that is awake.
+    fn awake(&mut self) -> &mut message::Mailbox<Linux, Sleep> {
+        self.dozing = None;
+        &mut self.mailbox
+    }
+
+    fn doze(&mut self) -> c_int {
+        // SAFETY: what is borrowed is shared with the senders, stays where it is while the mailbox
+        // is there, and is let go of before anything is done to that.
+        let mailbox: &'static message::Mailbox<_, _> = unsafe { &*ptr::from_mut(self.awake()) };
+        self.dozing = mailbox.doze();
+        unless(self.dozing.is_some(), EAGAIN)
+    }
+}
+
+impl Mailbox {
+    /// Does something as the owner, unless somebody does.
+    fn own(&self, act: impl FnOnce(&mut Owner) -> c_int) -> c_int {
+        self.owner.try_lock().map_or(EBUSY, |mut owner| act(&mut owner))
+    }
+
+    /// Delivers; `nothing` is the code if there was none.
+    fn deliver(
+        &self,
+        delivered: &mut Delivered,
+        nothing: c_int,
+        how: impl FnOnce(&mut message::Mailbox<Linux, Sleep>) -> message::Delivered,
+    ) -> c_int {
+        self.own(|owner| {
+            let found = how(owner.awake());
+            let message::Delivered { messages, signals, strays } = found;
+            *delivered = Delivered { messages, signals, strays, kept: 0 };
+            unless(!found.is_empty(), nothing)
+        })
+    }
+}
+
+exports! {
+    /// Makes a mailbox.
+    fn antiphon_mailbox_create(
+        mailbox: &mut *mut Mailbox,
+        actions: &Actions,
+        capacity: usize,
+        kind: c_int,
+    ) -> c_int {
+        if capacity == 0 || capacity > MOST {
+            return EINVAL;
+        }
+        let sleep = match Sleep::of(kind) {
+            Ok(sleep) => sleep,
+            Err(code) => return code,
+        };
+        let file = sleep.file();
+        let made = message::Mailbox::with_notify(&actions.0, capacity, sleep);
+        let sender = Sender(made.sender());
+        let owner = Mutex::new(Owner { dozing: None, mailbox: made });
+        *mailbox = Box::into_raw(Box::new(Mailbox { owner, sender, file }));
+        0
+    }
+
+    /// Closes a mailbox.
+    fn antiphon_mailbox_close(
+        mailbox: *mut Mailbox,
+        left: Option<unsafe extern "C" fn(*mut c_void, *const Message)>,
+        context: *mut c_void,
+    ) -> c_int {
+        // SAFETY: made above, and not closed yet.
+        if unsafe { (*mailbox).owner.is_locked() } {
+            return EBUSY;
+        }
+        // SAFETY: as above, and nobody uses it from now on.
+        let Mailbox { owner, .. } = *unsafe { Box::from_raw(mailbox) };
+        let Owner { dozing, mailbox } = owner.into_inner();
+        drop(dozing);
+        let messages = mailbox.close();
+        if let Some(left) = left {
+            for message in messages {
+                // SAFETY: the caller's function, with the context that it is to have.
+                unsafe { left(context, &Message::of(message)) }
+            }
+        }
+        0
+    }
+
+    /// What posts to the mailbox.
+    fn antiphon_mailbox_sender(mailbox: &Mailbox) -> *mut Sender {
+        Box::into_raw(Box::new(Sender(mailbox.sender.0.clone())))
+    }
+
+    /// Delivers what is there.
+    fn antiphon_mailbox_poll(mailbox: &Mailbox, delivered: &mut Delivered) -> c_int {
+        mailbox.deliver(delivered, EAGAIN, |owned| owned.poll())
+    }
+
+    /// Delivers what is there, or waits for it.
+    fn antiphon_mailbox_wait(mailbox: &Mailbox, delivered: &mut Delivered) -> c_int {
+        mailbox.deliver(delivered, EAGAIN, |owned| owned.wait(None))
+    }
+
+    /// Delivers what is there, or waits for it, or gives up.
+    fn antiphon_mailbox_timedwait(
+        mailbox: &Mailbox,
+        delivered: &mut Delivered,
+        clock: c_int,
+        until: &timespec,
+    ) -> c_int {
+        timed(clock, until, |deadline| {
+            mailbox.deliver(delivered, ETIMEDOUT, |owned| owned.wait(Some(deadline)))
+        })
+    }
+
+    /// The file that is readable when the owner was notified.
+    fn antiphon_mailbox_fd(mailbox: &Mailbox) -> c_int {
+        mailbox.file
+    }
+
+    /// Has the file tell of what is posted from now on.
+    fn antiphon_mailbox_doze(mailbox: &Mailbox) -> c_int {
+        if mailbox.file == -1 {
+            return EINVAL;
+        }
+        mailbox.own(Owner::doze)
+    }
+}

@@ -1,0 +1,53 @@
+//! Active messages: tables of actions, mailboxes, their senders, and groups of those.
+//!
+//! | file | type | behind the pointer |
+//! |---|---|---|
+//! | `actions` | `antiphon_actions_t` | the table; it stays while a mailbox has it |
+//! | `mailbox` | `antiphon_mailbox_t` | the owner's end, behind a mutex that nobody waits for |
+//! | `sender` | `antiphon_sender_t` | the others' end; it outlives the mailbox |
+//! | `group` | `antiphon_group_t` | senders, by socket |
+//!
+//! What Rust's borrows would refuse is told by codes: two threads that poll one mailbox, and an
+//! action that polls the mailbox it runs for, find the mutex locked.
+
+mod actions;
+mod group;
+mod mailbox;
+mod sender;
+
+use antiphon_runtime::message::{ActionId, NotPosted};
+use libc::{EAGAIN, EPIPE};
+
+pub(crate) use mailbox::Delivered;
+
+/// `antiphon_message_t`.
+#[repr(C)]
+pub struct Message {
+    action: u32,
+    kept: u32,
+    payload: [u64; 3],
+}
+
+impl Message {
+    fn of(message: antiphon_runtime::message::Message) -> Self {
+        Self { action: message.action.bits(), kept: 0, payload: message.payload }
+    }
+
+    fn get(&self) -> antiphon_runtime::message::Message {
+        let action = ActionId::from_bits(self.action);
+        antiphon_runtime::message::Message { action, payload: self.payload }
+    }
+}
+
+/// The code of what was not posted, which `full` if there was no room.
+fn refused(why: NotPosted, full: core::ffi::c_int) -> core::ffi::c_int {
+    match why {
+        NotPosted::Full(_) => full,
+        NotPosted::Closed(_) => EPIPE,
+    }
+}
+
+/// The code of a post that does not wait.
+fn posted(posted: Result<(), NotPosted>) -> core::ffi::c_int {
+    posted.map_or_else(|why| refused(why, EAGAIN), |()| 0)
+}
