@@ -1,5 +1,6 @@
 //! LIST arguments: `2,4,8-11`, and names with commas between.
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// Thread counts, as given: `2,4,8-11`.
@@ -13,26 +14,47 @@ impl FromStr for Counts {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = |text: &str| {
-            text.trim().parse().ok().filter(|count| (1..=MOST).contains(count)).ok_or_else(|| {
-                format!("'{text}' is not a number from 1 to {MOST}; write 2,4,8 or 2-8")
-            })
-        };
-        let mut counts = Vec::new();
-        for part in text.split(',') {
-            match part.split_once('-') {
-                None => counts.push(number(part)?),
-                Some((from, to)) => {
-                    let (from, to): (usize, usize) = (number(from)?, number(to)?);
-                    if from > to {
-                        return Err(format!("'{part}' runs backwards; write {to}-{from}"));
-                    }
-                    counts.extend(from..=to);
+        numbers(text, 1..=MOST, "2,4,8 or 2-8").map(Self)
+    }
+}
+
+/// CPUs as the kernel numbers them, each once: `0,2-5`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cpus(pub Vec<usize>);
+
+impl FromStr for Cpus {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut cpus = numbers(text, 0..=MOST - 1, "1 or 0,2-5")?;
+        cpus.sort_unstable();
+        cpus.dedup();
+        Ok(Self(cpus))
+    }
+}
+
+/// The numbers and ranges in `text`, each of which must be `within` bounds.
+fn numbers(text: &str, within: RangeInclusive<usize>, example: &str) -> Result<Vec<usize>, String> {
+    let (least, most) = (within.start(), within.end());
+    let number = |text: &str| {
+        text.trim().parse().ok().filter(|number| within.contains(number)).ok_or_else(|| {
+            format!("'{text}' is not a number from {least} to {most}; write {example}")
+        })
+    };
+    let mut numbers = Vec::new();
+    for part in text.split(',') {
+        match part.split_once('-') {
+            None => numbers.push(number(part)?),
+            Some((from, to)) => {
+                let (from, to): (usize, usize) = (number(from)?, number(to)?);
+                if from > to {
+                    return Err(format!("'{part}' runs backwards; write {to}-{from}"));
                 }
+                numbers.extend(from..=to);
             }
         }
-        Ok(Self(counts))
     }
+    Ok(numbers)
 }
 
 /// Shares of reads, in hundredths: `100,90,50`.
@@ -81,6 +103,15 @@ mod tests {
         assert_eq!(of("2, 4,8-11"), Ok(vec![2, 4, 8, 9, 10, 11]));
         for wrong in ["", "0", "x", "4-2", "2,,3", "-3", "2-", "99999"] {
             assert!(of(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn cpus_begin_with_0_and_are_there_once() {
+        let of = |text: &str| text.parse().map(|Cpus(cpus)| cpus);
+        assert_eq!(of("5,0,2-3,2"), Ok(vec![0, 2, 3, 5]));
+        for wrong in ["", "-1", "x", "3-2", "4096", "all"] {
+            assert!(of(wrong).is_err_and(|why: String| why.contains("write")), "{wrong}");
         }
     }
 

@@ -29,6 +29,11 @@ pub fn usable() -> Vec<usize> {
     online.into_iter().map(|(place, _)| place).collect()
 }
 
+/// The number that the kernel has given the CPU at a place.
+pub fn number(place: usize) -> Option<u32> {
+    online().get(place).copied()
+}
+
 fn empty() -> libc::cpu_set_t {
     // SAFETY: it is an array of bits, of which none is a value.
     unsafe { std::mem::zeroed() }
@@ -36,7 +41,7 @@ fn empty() -> libc::cpu_set_t {
 
 /// Puts the calling thread on a CPU, by its place in [`online`].
 fn pin(place: usize) -> Result<(), Failure> {
-    let pinned = online().get(place).map(|&cpu| antiphon_linux::pin(cpu));
+    let pinned = number(place).map(antiphon_linux::pin);
     pinned.and_then(Result::ok).ok_or_else(|| {
         let what = format!("CPU {place} can't be used: see taskset -p $$, and the cgroup's cpuset");
         Failure::missing(what)

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{FRAME, has_keys, json, output};
+use common::{FRAME, Folder, has_keys, json, output};
 use serde_json::Value;
 
 const SMALL: [&str; 8] =
@@ -29,16 +29,16 @@ fn latencies_have_their_figures() {
         "--gap-us",
         "3,20",
         "--subject",
-        "event,event+nospin",
+        "event,condvar+nospin,message",
         "--against",
         "futex,io_uring",
     ]);
-    assert_eq!(rows.len(), 5 * 4);
+    assert_eq!(rows.len(), 5 * 5);
     for row in rows.iter().filter(|row| is_measured(row)) {
         has_keys(row, &["subject", "peer", "case", "threads", "load", "p25", "p75", "ratio"]);
         has_keys(row, &["p50_ns", "p99_ns", "sender_ns", "cpu_ns_per_event", "sleeps_per_event"]);
         has_keys(row, &["sigma_ns", "trials", "ratio_low95", "ratio_second", "ratio_best", "best"]);
-        has_keys(&row["cdf_ns"], &["p10", "p50", "p90", "p99", "p999"]);
+        has_keys(&row["cdf_ns"], &["p10", "p25", "p50", "p75", "p90", "p99", "p999"]);
         // Fewer than were asked for where the time was over before.
         assert!((1..=20).contains(&row["trials"].as_u64().expect("a count")), "{row:#}");
         assert!(row["p25"].as_f64() <= row["p75"].as_f64());
@@ -49,6 +49,53 @@ fn latencies_have_their_figures() {
     }
     let gaps: Vec<_> = rows.iter().filter(|row| row["case"] == "parked").collect();
     assert!(gaps.iter().filter(|row| is_measured(row)).all(|row| row["gap_us"].is_u64()));
+    assert!(rows.iter().all(|row| row["target"].is_u64()));
+}
+
+/// The CPUs that this process may use.
+fn usable() -> Vec<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").expect("/proc");
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let range = |part: &str| {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let [from, to] = [from, to].map(|number| number.trim().parse().expect("a number"));
+        from..=to
+    };
+    list.expect("a list of CPUs").split(',').flat_map(range).collect()
+}
+
+#[test]
+fn each_target_has_a_row_of_its_own() {
+    let few = ["--case", "parked,sender-alone", "--gap-us", "3"];
+    let names = ["--subject", "message+nospin", "--against", "futex"];
+    let cpus = usable();
+    let list = cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+    let rows = rows(&[&few[..], &names, &["--target", &list]].concat());
+    let targets = |case: &str| {
+        let rows = rows.iter().filter(|row| row["case"] == case && row["subject"] == "futex");
+        rows.map(|row| row.get("target").and_then(Value::as_u64)).collect::<Vec<_>>()
+    };
+    assert_eq!(targets("parked"), cpus.iter().map(|&cpu| Some(cpu as u64)).collect::<Vec<_>>());
+    assert_eq!(targets("sender-alone"), [None]);
+
+    let other = (0..).find(|cpu| !cpus.contains(cpu)).expect("not all CPUs there may be");
+    let refused = output(&["bench", "events", "--target", &other.to_string()]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = common::stderr(&refused);
+    assert!(said.contains(&format!("CPU {other}")) && said.contains(&list), "{said}");
+}
+
+#[test]
+fn a_page_has_a_curve_for_each_mechanism() {
+    let folder = Folder::new("bench-events");
+    let file = folder.path("events.html");
+    let few = ["--case", "sender-alone", "--subject", "event", "--against", "futex,pipe"];
+    let output = output(&[&SMALL[..], &few, &["--html", &file]].concat());
+    assert!(output.status.success(), "{}", common::stderr(&output));
+    let page = std::fs::read_to_string(file).expect("a page");
+    assert_eq!((page.matches("<svg").count(), page.matches("<polyline").count()), (1, 3));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("nobody waits") && page.contains("nobody waits"));
 }
 
 #[test]
@@ -66,13 +113,13 @@ fn broadcasts_have_a_last_arrival_and_a_spread() {
         "--case",
         "broadcast-1,broadcast-3",
         "--subject",
-        "condvar",
+        "broadcast,message",
         "--against",
         "pthread-cond,serial-futex,eventfd",
         "--load",
         "idle,noisy",
     ]);
-    assert_eq!(rows.len(), 2 * 2 * 4);
+    assert_eq!(rows.len(), 2 * 2 * 5);
     for row in &rows {
         assert_eq!(row.get("skipped").is_some(), !is_measured(row));
         if row["subject"] == "eventfd" {

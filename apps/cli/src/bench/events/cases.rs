@@ -35,6 +35,11 @@ impl Case {
     pub fn is_of_the_machine(self) -> bool {
         matches!(self, Self::Noise | Self::Clock)
     }
+
+    /// Whether it has one receiver, whose CPU may be chosen.
+    fn has_target(self) -> bool {
+        !matches!(self, Self::SenderAlone | Self::Broadcast)
+    }
 }
 
 /// A case, and what there is to choose in it.
@@ -48,6 +53,8 @@ pub struct Cell {
     pub gap_us: u32,
     /// Threads that are told at once.
     pub waiters: usize,
+    /// The receiver's CPU, where it is one that can be chosen.
+    pub target: Option<usize>,
 }
 
 /// How long a receiver sleeps where `--gap-us` has no say.
@@ -55,8 +62,9 @@ const GAP_US: u32 = 50;
 const IDLE_GAP_US: u32 = 1_000;
 
 impl Cell {
-    /// The cells of a wanted case; those of the case `parked` by `gaps`.
-    pub fn of(load: Load, wanted: Wanted, gaps: &[u32]) -> Vec<Self> {
+    /// The cells of a wanted case; those of the case `parked` by `gaps`, of one receiver by
+    /// `targets`.
+    pub fn of(load: Load, wanted: Wanted, gaps: &[u32], targets: &[usize]) -> Vec<Self> {
         let Wanted { case, waiters } = wanted;
         let gaps = match case {
             Case::Parked => gaps,
@@ -64,7 +72,13 @@ impl Cell {
             Case::BusyTarget | Case::Broadcast => &[GAP_US],
             Case::Running | Case::SenderAlone | Case::Noise | Case::Clock => &[0],
         };
-        gaps.iter().map(|&gap_us| Self { load, case, gap_us, waiters }).collect()
+        let targets = match case.has_target() {
+            true => targets.iter().copied().map(Some).collect(),
+            false => vec![None],
+        };
+        let cell = |target, gap_us| Self { load, case, gap_us, waiters, target };
+        let cells = |target| gaps.iter().map(move |&gap_us| cell(target, gap_us));
+        targets.into_iter().flat_map(cells).collect()
     }
 
     /// Its case, as reports and the command line have it.
@@ -80,13 +94,13 @@ impl rounds::Cell for Cell {
 }
 
 impl fmt::Display for Cell {
-    /// `noisy parked, 50 µs asleep`.
+    /// `noisy parked, 50 µs asleep, to CPU 1`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.load.name(), self.name())?;
-        match self.case {
-            Case::Parked => write!(f, ", {} µs asleep", self.gap_us),
-            _ => Ok(()),
+        if self.case == Case::Parked {
+            write!(f, ", {} µs asleep", self.gap_us)?;
         }
+        self.target.map_or(Ok(()), |cpu| write!(f, ", to CPU {cpu}"))
     }
 }
 
@@ -213,22 +227,25 @@ mod tests {
     }
 
     #[test]
-    fn a_parked_cell_has_a_gap_of_those_asked_for() {
+    fn a_parked_cell_has_a_gap_and_a_target_of_those_asked_for() {
         let cells = |name: &str| {
             let Ok(Cases(all)) = name.parse() else { panic!("a case") };
-            let of = |&wanted: &Wanted| Cell::of(Load::Noisy, wanted, &[3, 1000]);
+            let of = |&wanted: &Wanted| Cell::of(Load::Noisy, wanted, &[3, 1000], &[1, 2]);
             all.iter().flat_map(of).collect::<Vec<_>>()
         };
-        let names: Vec<_> = cells("parked,parked-idle-1ms,broadcast-2,running")
+        let names: Vec<_> = cells("parked,parked-idle-1ms,broadcast-2,sender-alone")
             .iter()
             .map(|cell| (cell.to_string(), cell.gap_us))
             .collect();
         let expected = [
-            ("noisy parked, 3 µs asleep", 3),
-            ("noisy parked, 1000 µs asleep", 1000),
-            ("noisy parked-idle-1ms", 1000),
+            ("noisy parked, 3 µs asleep, to CPU 1", 3),
+            ("noisy parked, 1000 µs asleep, to CPU 1", 1000),
+            ("noisy parked, 3 µs asleep, to CPU 2", 3),
+            ("noisy parked, 1000 µs asleep, to CPU 2", 1000),
+            ("noisy parked-idle-1ms, to CPU 1", 1000),
+            ("noisy parked-idle-1ms, to CPU 2", 1000),
             ("noisy broadcast-2", 50),
-            ("noisy running", 0),
+            ("noisy sender-alone", 0),
         ];
         assert_eq!(names, expected.map(|(name, gap)| (name.to_owned(), gap)));
     }

@@ -38,6 +38,9 @@ fn of_row(row: &Row, reference: Option<&str>) -> Value {
     if row.cell.gap_us > 0 {
         put("gap_us", json!(row.cell.gap_us));
     }
+    if let Some(cpu) = row.cell.target {
+        put("target", json!(cpu));
+    }
     put("repetitions", json!(row.repetitions));
     if let Some(trouble) = &row.trouble {
         let (key, what) = trouble.json();
@@ -60,7 +63,7 @@ fn of_row(row: &Row, reference: Option<&str>) -> Value {
         put("offset_ns", json!(offset));
         put("doubt_ns", json!(doubt));
     }
-    let cdf: Map<_, _> = row.cdf.iter().map(|&(name, ns)| (name.to_owned(), json!(ns))).collect();
+    let cdf: Map<_, _> = row.cdf.iter().map(|one| (one.name.to_owned(), json!(one.ns))).collect();
     put("cdf_ns", Value::Object(cdf));
     put("p25", json!(row.leads[0].map(|lead| lead.p25)));
     put("p75", json!(row.leads[0].map(|lead| lead.p75)));

@@ -6,15 +6,17 @@
 //! | [`subjects`] | the ways to tell |
 //! | [`measure`] | what a repetition does |
 //! | [`rows`] | medians, quartiles and ratios of what came back |
-//! | [`json`], [`tables`] | rows for scripts, tables for people |
+//! | [`json`], [`tables`], [`page`] | rows for scripts, tables for people, distributions as a page |
 
 mod cases;
 mod json;
 mod measure;
+mod page;
 mod rows;
 mod subjects;
 mod tables;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -26,10 +28,15 @@ use super::repeat::repeat;
 use super::rounds::Rounds;
 use super::settings::{Printed, Settings, check_seconds};
 use crate::failure::Failure;
+use crate::list::Cpus;
+use crate::output::file::OutputFile;
 use crate::output::progress::Progress;
+use crate::output::table::colour_stdout;
+use crate::pinned;
 use cases::{Cases, Cell, Gaps};
 
-const SUBJECTS: &str = "event,event+nospin,condvar,eventcount,eventcount+nospin,latch,latch+nospin";
+const SUBJECTS: &str = "event,event+nospin,condvar,condvar+nospin,eventcount,eventcount+nospin,\
+                        message,message+nospin,broadcast,broadcast+nospin,latch,latch+nospin";
 const AGAINST: &str = "futex,pthread-cond,std,parking_lot,spin,eventfd,pipe,io_uring,signal,\
                        sigwait,tokio,serial-futex";
 const CASES: &str = "running,parked,parked-idle-1ms,busy-target,sender-alone,broadcast,noise,clock";
@@ -46,8 +53,8 @@ paired repetitions, with its 95 % interval; less is better.
 Example:
   antiphon bench events --case running,parked --gap-us 3,50,1000 --against futex,pthread-cond")]
 pub struct Arguments {
-    /// Ours: event (several told one after the other), condvar, eventcount; for several at once,
-    /// latch; without spinning, event+nospin, eventcount+nospin, latch+nospin
+    /// Ours: event and message (several told one after the other), condvar, eventcount; for several
+    /// at once only, broadcast and latch; without spinning, event+nospin and so on
     #[arg(long, value_name = "LIST", default_value = SUBJECTS)]
     subject: String,
     /// Peers; ratios are to the first
@@ -60,12 +67,19 @@ pub struct Arguments {
     /// How long a receiver sleeps before it is told, in the case parked
     #[arg(long, value_name = "LIST", default_value = "3,50,150")]
     gap_us: Gaps,
+    /// The receiver's CPUs, as the kernel numbers them, one after the other; the sender is on the
+    /// first other one. The second that may be used, if not said
+    #[arg(long, value_name = "LIST")]
+    target: Option<Cpus>,
     /// Trials of each repetition
     #[arg(long, value_name = "N", default_value_t = 100)]
     trials: usize,
     /// When to end a repetition that has not made all its trials
     #[arg(long, value_name = "S", default_value_t = 1.0, allow_negative_numbers = true)]
     seconds: f64,
+    /// Write the distributions to a page, too
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
 }
@@ -86,17 +100,22 @@ type Measured = super::rounds::Measured<Cell, measure::Figures>;
 ///
 /// # Errors
 ///
-/// Bad arguments, or a mechanism that never came to an end.
+/// Bad arguments, a mechanism that never came to an end, or a page that could not be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let plan = plan(arguments)?;
+    let html = OutputFile::of("--html", arguments.html.as_deref())?;
     let measured = plan.carry_out()?;
-    let report = rows::put_together(&plan, &measured);
-    arguments.settings.print(Printed {
-        json: json::body(&report),
-        text: tables::text(&report),
-        others_cpus: report.others_cpus(),
-        trouble: report.trouble(),
-    })
+    let report = rows::put_together(&plan.rounds, plan.seconds, &measured);
+    let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&report)));
+    arguments
+        .settings
+        .print(Printed {
+            json: json::body(&report),
+            text: tables::text(&report, colour_stdout()),
+            others_cpus: report.others_cpus(),
+            trouble: report.trouble(),
+        })
+        .and_then(|code| drawn.map(|()| code))
 }
 
 fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
@@ -108,9 +127,25 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     let (ours, peers) = (subjects::ours(), subjects::peers());
     let rounds = settings.rounds("mechanism", (subject, &ours), (against, &peers))?;
     let (Cases(wanted), Gaps(gaps)) = (&arguments.case, &arguments.gap_us);
-    let cells = |load| wanted.iter().flat_map(move |&wanted| Cell::of(load, wanted, gaps));
+    let targets = &targets(arguments.target.as_ref())?;
+    let cells = |load| wanted.iter().flat_map(move |&wanted| Cell::of(load, wanted, gaps, targets));
     let cells = settings.load.iter().flat_map(|&load| cells(load)).collect();
     Ok(Plan { cells, rounds, trials: *trials, seconds: *seconds, ticks: Ticks::calibrate() })
+}
+
+/// The CPUs that were asked for, or the second that may be used.
+fn targets(asked: Option<&Cpus>) -> Result<Vec<usize>, Failure> {
+    let usable: Vec<_> =
+        pinned::usable().into_iter().filter_map(pinned::number).map(|cpu| cpu as usize).collect();
+    let Some(Cpus(asked)) = asked else {
+        return Ok(usable.get(1).or(usable.first()).copied().into_iter().collect());
+    };
+    if let Some(other) = asked.iter().find(|cpu| !usable.contains(cpu)) {
+        let usable = usable.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        let what = format!("--target: this process may not use CPU {other}, but {usable}");
+        return Err(Failure::arguments(what));
+    }
+    Ok(asked.clone())
 }
 
 impl Plan {

@@ -5,9 +5,9 @@
 
 use super::cases::{Case, Cell};
 use super::measure::Figures;
-use super::{Measured, Plan, subjects};
+use super::{Measured, subjects};
 use crate::bench::ratio::Ratio;
-use crate::bench::rounds::{Trouble, mean};
+use crate::bench::rounds::{Rounds, Trouble, mean};
 use crate::stats::{Quartiles, deviation, median, quantile, quartiles};
 
 /// What was measured of one mechanism in one cell.
@@ -36,8 +36,8 @@ pub struct Row {
     pub sleeps_per_event: Option<f64>,
     /// How far the counters are apart, and how sure that is: of the surest repetition.
     pub clock: Option<(f64, f64)>,
-    /// Of the leading figure's trials: a share of them, and what those are below.
-    pub cdf: Vec<(&'static str, f64)>,
+    /// Of all trials of the leading figure.
+    pub cdf: Vec<Below>,
     /// To the first peer: of the leading figure and of the second.
     pub ratios: [Option<Ratio>; 2],
     /// To the best of the common peers, and which that is.
@@ -46,6 +46,16 @@ pub struct Row {
     pub others_cpus: Option<f64>,
     /// Why there are no figures, or fewer.
     pub trouble: Option<Trouble>,
+}
+
+/// A share of trials, and what those are below.
+pub struct Below {
+    /// As reports have it.
+    pub name: &'static str,
+    /// The share.
+    pub share: f64,
+    /// The figure.
+    pub ns: f64,
 }
 
 /// Everything that is printed.
@@ -60,30 +70,32 @@ pub struct Report {
     pub seed: u64,
 }
 
-const SHARES: [(&str, f64); 11] = [
+const SHARES: [(&str, f64); 13] = [
     ("p10", 0.1),
     ("p20", 0.2),
+    ("p25", 0.25),
     ("p30", 0.3),
     ("p40", 0.4),
     ("p50", 0.5),
     ("p60", 0.6),
     ("p70", 0.7),
+    ("p75", 0.75),
     ("p80", 0.8),
     ("p90", 0.9),
     ("p99", 0.99),
     ("p999", 0.999),
 ];
 
-/// Makes rows of what `plan` has measured.
-pub fn put_together(plan: &Plan, measured: &[Measured]) -> Report {
-    let reference = plan.rounds.peers.first().copied();
+/// Makes rows of what was measured in `rounds`, of which a repetition takes `seconds`.
+pub fn put_together(rounds: &Rounds, seconds: f64, measured: &[Measured]) -> Report {
+    let reference = rounds.peers.first().copied();
     let row = |one: &Measured| {
         let cell: Vec<_> = measured.iter().filter(|other| other.cell == one.cell).collect();
-        let ours = plan.rounds.subjects.contains(&one.subject);
+        let ours = rounds.subjects.contains(&one.subject);
         Row { ours, ..row(one, &cell, reference) }
     };
     let rows = measured.iter().map(row).collect();
-    Report { reference, rows, seconds: plan.seconds, seed: plan.rounds.seed }
+    Report { reference, rows, seconds, seed: rounds.seed }
 }
 
 fn row(one: &Measured, cell: &[&Measured], reference: Option<&'static str>) -> Row {
@@ -96,7 +108,7 @@ fn row(one: &Measured, cell: &[&Measured], reference: Option<&'static str>) -> R
     let all = || one.figures.iter().flat_map(|figures| leading(case, figures));
     let mut sorted: Vec<_> = all().copied().collect();
     sorted.sort_by(f64::total_cmp);
-    let share = |(name, share)| Some((name, quantile(&sorted, share)?));
+    let below = |(name, share)| Some(Below { name, share, ns: quantile(&sorted, share)? });
     Row {
         subject: one.subject,
         ours: false,
@@ -110,7 +122,7 @@ fn row(one: &Measured, cell: &[&Measured], reference: Option<&'static str>) -> R
         cpu_ns_per_event: medians(&|figures| figures.cpu_ns_per_event),
         sleeps_per_event: medians(&|figures| figures.sleeps_per_event),
         clock: one.figures.iter().filter_map(|figures| figures.clock).reduce(surer),
-        cdf: SHARES.into_iter().filter_map(share).collect(),
+        cdf: SHARES.into_iter().filter_map(below).collect(),
         ratios: [lead, second].map(|of| peer.and_then(|peer| ratio(one, peer, of))),
         best: [lead, second].map(|of| {
             let best = best(cell, of)?;
@@ -195,7 +207,7 @@ mod tests {
             ..Figures::default()
         };
         Measured {
-            cell: Cell { load: Load::Idle, case, gap_us: 0, waiters: 2 },
+            cell: Cell { load: Load::Idle, case, gap_us: 0, waiters: 2, target: None },
             subject,
             figures: medians.iter().map(figures).collect(),
             others: Vec::new(),
@@ -220,7 +232,7 @@ mod tests {
         assert_eq!(row.leads[0].map(|lead| (lead.p25, lead.median)), Some((25.0, 30.0)));
         assert_eq!((row.trials, row.repetitions, row.sender_ns), (9, 3, Some(300.0)));
         assert!(row.leads[1].is_some_and(|p99| p99.median > 30.9 && p99.median < 31.0));
-        let cdf = |name: &str| row.cdf.iter().find(|(known, _)| *known == name).map(|one| one.1);
+        let cdf = |name: &str| row.cdf.iter().find(|one| one.name == name).map(|one| one.ns);
         assert_eq!(cdf("p50"), Some(30.0));
         assert!(cdf("p10") < cdf("p90") && cdf("p90") < cdf("p999"));
     }

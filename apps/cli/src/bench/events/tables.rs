@@ -2,14 +2,14 @@
 
 use super::cases::{Case, Cell};
 use super::rows::{Report, Row};
+use crate::bench::neighbours::Load;
 use crate::bench::ratio::Ratio;
 use crate::bench::tables::trouble;
-use crate::output::table::{Cell as Field, Table, Tone, colour_stdout, duration};
+use crate::output::table::{Cell as Field, Table, Tone, duration};
 
 /// All of them.
-pub fn text(report: &Report) -> String {
+pub fn text(report: &Report, colour: bool) -> String {
     let mut text = String::new();
-    let colour = colour_stdout();
     let same = |a: &Row, b: &Row| group(&a.cell) == group(&b.cell);
     for rows in report.rows.chunk_by(same) {
         let cell = rows[0].cell;
@@ -27,23 +27,24 @@ pub fn text(report: &Report) -> String {
 }
 
 /// Cells of one table.
-fn group(cell: &Cell) -> (crate::bench::neighbours::Load, Case, u32) {
-    (cell.load, cell.case, cell.gap_us)
+fn group(cell: &Cell) -> (Load, Case, u32, Option<usize>) {
+    (cell.load, cell.case, cell.gap_us, cell.target)
 }
 
-fn heading(cell: &Cell) -> String {
+/// What stands over a table.
+pub fn heading(cell: &Cell) -> String {
     let (load, gap) = (cell.load.name(), cell.gap_us);
-    match cell.case {
-        Case::Running => format!("Both threads awake, in turn: half a round trip, {load} machine"),
-        Case::Parked | Case::ParkedIdle => {
-            format!("A receiver that has slept for {gap} µs, {load} machine")
-        }
-        Case::BusyTarget => format!("A sleeper whose CPU another thread has, {load} machine"),
-        Case::SenderAlone => format!("What telling costs when nobody waits, {load} machine"),
-        Case::Broadcast => format!("Several sleepers told at once, {load} machine"),
-        Case::Noise => format!("The same work again and again, without any event, {load} machine"),
-        Case::Clock => format!("How far the counters of both CPUs are apart, {load} machine"),
-    }
+    let what = match cell.case {
+        Case::Running => "Both threads awake, in turn: half a round trip".to_owned(),
+        Case::Parked | Case::ParkedIdle => format!("A receiver that has slept for {gap} µs"),
+        Case::BusyTarget => "A sleeper whose CPU another thread has".to_owned(),
+        Case::SenderAlone => "What telling costs when nobody waits".to_owned(),
+        Case::Broadcast => "Several sleepers told at once".to_owned(),
+        Case::Noise => "The same work again and again, without any event".to_owned(),
+        Case::Clock => "How far the counters of both CPUs are apart".to_owned(),
+    };
+    let target = cell.target.map_or(String::new(), |cpu| format!(", CPU {cpu}"));
+    format!("{what}, {load} machine{target}")
 }
 
 fn latency(rows: &[Row], report: &Report) -> Table {

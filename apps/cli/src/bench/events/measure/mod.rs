@@ -8,8 +8,8 @@
 //! The latency of an event is t1 - t0, and what it costs the sender t2 - t0, by the time-stamp
 //! counters of their CPUs; the case `clock` says how far apart those are. Where both are awake they
 //! tell each other in turn, and a latency is half of a round trip, by one counter; so many of them
-//! are timed together that reading it does not count. The threads are pinned: the sender to the
-//! first CPU that may be used, a receiver to the next, several receivers to all in turn.
+//! are timed together that reading it does not count. The threads are pinned: a receiver to the
+//! target, the sender to the first other CPU that may be used; several receivers to all in turn.
 //!
 //! A wake-up that is lost ends the repetition by the limit of its time, from outside.
 
@@ -76,7 +76,7 @@ const WARM_UP: usize = 10;
 ///
 /// One line, if there is no such mechanism.
 pub fn measure(order: &Order) -> Result<Outcome, String> {
-    let places = pinned::usable();
+    let places = places(order.cell.target);
     let (subject, case) = (&order.subject[..], order.cell.case);
     if places.len() < 2 && !matches!(case, Case::SenderAlone | Case::Noise) {
         return Ok(Outcome::Missing(
@@ -99,6 +99,20 @@ pub fn measure(order: &Order) -> Result<Outcome, String> {
         None if known => Ok(Outcome::Missing(format!("it tells {only}"))),
         None => Err(format!("no mechanism '{subject}'")),
     }
+}
+
+/// The places of all CPUs that this process may use: the sender's, that of the target, if there is
+/// one, and the others.
+fn places(target: Option<usize>) -> Vec<usize> {
+    let mut places = pinned::usable();
+    let is_target = |&place: &usize| pinned::number(place).map(|cpu| cpu as usize) == target;
+    if let Some(at) = places.iter().position(is_target)
+        && places.len() > 1
+    {
+        let target = places.remove(at);
+        places.insert(1, target);
+    }
+    places
 }
 
 struct Told<'a> {

@@ -5,7 +5,7 @@ use crate::bench::neighbours::Load;
 fn order(subject: &str, case: &str) -> Order {
     let Ok(Cases(wanted)) = case.parse() else { panic!("{case} is a case") };
     let Wanted { case, waiters } = wanted[0];
-    let cell = Cell { load: Load::Idle, case, gap_us: 1, waiters };
+    let cell = Cell { load: Load::Idle, case, gap_us: 1, waiters, target: None };
     let ticks = Ticks::calibrate();
     Order { subject: subject.to_owned(), cell, trials: 15, seconds: 10.0, ticks }
 }
@@ -54,6 +54,19 @@ fn the_machine_has_figures_of_its_own() {
     let half = clock.latency_ns.iter().copied().fold(f64::MAX, f64::min);
     // A round trip is both ways, of which each may have been faster in another trial.
     assert!(clock.clock.is_some_and(|(_, doubt)| doubt <= half + 1e-6), "{clock:?}");
+}
+
+#[test]
+fn the_sender_is_on_another_cpu_than_the_target() {
+    let usable = pinned::usable();
+    assert_eq!(places(None), usable);
+    let [first, second, ..] = usable[..] else { return };
+    for target in [first, second] {
+        let cpu = pinned::number(target).expect("a CPU that may be used");
+        let places = places(Some(cpu as usize));
+        assert_eq!((places[0], places[1]), (first + second - target, target));
+        assert_eq!(places.len(), usable.len());
+    }
 }
 
 #[test]

@@ -3,22 +3,24 @@
 use std::cell::UnsafeCell;
 
 use antiphon_linux::Linux;
-use antiphon_sync::lock::ShflMutex;
+use antiphon_sync::lock::{Form, ShflMutex};
+use antiphon_sync::policy::Chosen;
 use antiphon_sync::wait;
 
 use super::guarded::Guarded;
 
-/// A number under the mutex, with the condition variable.
-pub struct Condvar {
-    mutex: ShflMutex<Linux>,
+/// A number under the mutex, with the condition variable. Its waiters sleep at once; those of the
+/// mutex spin before that, if it is of form `F`.
+pub struct Condvar<F: Form> {
+    mutex: ShflMutex<Linux, Chosen, F>,
     changed: wait::Condvar<Linux>,
     number: UnsafeCell<u32>,
 }
 
 // SAFETY: the number is touched under the mutex only.
-unsafe impl Sync for Condvar {}
+unsafe impl<F: Form> Sync for Condvar<F> {}
 
-impl Guarded for Condvar {
+impl<F: Form> Guarded for Condvar<F> {
     fn new() -> Self {
         Self { mutex: ShflMutex::NEW, changed: wait::Condvar::NEW, number: UnsafeCell::new(0) }
     }

@@ -1,20 +1,15 @@
-//! Our events, on the Linux back end; each also in a form that never spins.
+//! Our events, on the Linux back end, each in a form that spins before it sleeps, or in one that
+//! never does.
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_linux::Linux;
-use antiphon_sync::lock::Standard;
 use antiphon_sync::policy::Distance;
-use antiphon_sync::wait::{self, CrowdForm, Unpolled};
+use antiphon_sync::wait::{self, CrowdForm};
 
 use super::{Broadcast, Mechanism};
-
-/// The event, whose waiters spin before they sleep.
-pub type Event = Events<Standard>;
-/// The event whose waiters sleep at once.
-pub type UnpolledEvent = Events<Unpolled>;
 
 /// An event in form `F`.
 pub struct Events<F: CrowdForm>(wait::Event<Linux, Distance, F>);
@@ -35,12 +30,7 @@ impl<F: CrowdForm + Sync> Mechanism for Events<F> {
     }
 }
 
-/// The event count with a flag, or with the round.
-pub type EventCount = Counted<Standard>;
-/// The same, and who waits sleeps at once.
-pub type UnpolledEventCount = Counted<Unpolled>;
-
-/// An event count in form `F`, and what is waited for.
+/// An event count in form `F`, and what is waited for: a flag, or the round.
 pub struct Counted<F: CrowdForm> {
     count: wait::EventCount<Linux, Distance, F>,
     number: AtomicU32,
@@ -100,12 +90,8 @@ impl<F: CrowdForm + Sync> Broadcast for Counted<F> {
     }
 }
 
-/// Latches, whose waiters spin before they sleep.
-pub type Latch = Latches<Standard>;
-/// Latches whose waiters sleep at once.
-pub type UnpolledLatch = Latches<Unpolled>;
-
-/// A latch for each round, as it opens once: in chunks that are made when they are first used.
+/// Latches in form `F`, one for each round, as it opens once: in chunks that are made when they are
+/// first used.
 pub struct Latches<F: CrowdForm>(Box<[OnceLock<Chunk<F>>]>);
 
 type Chunk<F> = Box<[wait::Latch<Linux, F>]>;

@@ -3,12 +3,14 @@
 //! Each is used as its users are told to use it: with the flag, mutex or loop that it needs around
 //! it, and without a system call where it can do without one.
 
+mod broadcast;
 mod condvar;
 mod event;
 mod futex;
 mod guarded;
 mod kernel;
 mod line;
+mod message;
 mod pthread;
 mod ring;
 mod runtime;
@@ -19,17 +21,24 @@ mod signals;
 pub mod one {
     //! From one thread to another.
 
+    use antiphon_sync::lock::Standard;
+    use antiphon_sync::wait::Unpolled;
+
     use super::guarded::One;
-    use super::{condvar, event, futex, kernel, line, pthread, ring, runtime, rust, signals};
+    use super::{condvar, event, futex, kernel, line, message};
+    use super::{pthread, ring, runtime, rust, signals};
 
     crate::bench::subjects::subjects! {
         super::OneVisitor:
         OURS:
-            "event" => event::Event,
-            "event+nospin" => event::UnpolledEvent,
-            "condvar" => One<condvar::Condvar>,
-            "eventcount" => event::EventCount,
-            "eventcount+nospin" => event::UnpolledEventCount,
+            "event" => event::Events<Standard>,
+            "event+nospin" => event::Events<Unpolled>,
+            "condvar" => One<condvar::Condvar<Standard>>,
+            "condvar+nospin" => One<condvar::Condvar<Unpolled>>,
+            "eventcount" => event::Counted<Standard>,
+            "eventcount+nospin" => event::Counted<Unpolled>,
+            "message" => message::Post<true>,
+            "message+nospin" => message::Post<false>,
         ;
         PEERS:
             "spin" => line::Spin,
@@ -50,26 +59,35 @@ pub mod one {
 pub mod many {
     //! From one thread to several.
 
+    use antiphon_sync::lock::Standard;
+    use antiphon_sync::wait::Unpolled;
+
     use super::guarded::All;
-    use super::{condvar, event, futex, pthread, rust, serial};
+    use super::serial::Serial;
+    use super::{broadcast, condvar, event, futex, message, pthread, rust};
 
     crate::bench::subjects::subjects! {
         super::ManyVisitor:
         OURS:
-            "event" => serial::Serial<event::Event>,
-            "event+nospin" => serial::Serial<event::UnpolledEvent>,
-            "condvar" => All<condvar::Condvar>,
-            "eventcount" => event::EventCount,
-            "eventcount+nospin" => event::UnpolledEventCount,
-            "latch" => event::Latch,
-            "latch+nospin" => event::UnpolledLatch,
+            "broadcast" => broadcast::Cast<Standard>,
+            "broadcast+nospin" => broadcast::Cast<Unpolled>,
+            "event" => Serial<event::Events<Standard>>,
+            "event+nospin" => Serial<event::Events<Unpolled>>,
+            "condvar" => All<condvar::Condvar<Standard>>,
+            "condvar+nospin" => All<condvar::Condvar<Unpolled>>,
+            "eventcount" => event::Counted<Standard>,
+            "eventcount+nospin" => event::Counted<Unpolled>,
+            "latch" => event::Latches<Standard>,
+            "latch+nospin" => event::Latches<Unpolled>,
+            "message" => Serial<message::Post<true>>,
+            "message+nospin" => Serial<message::Post<false>>,
         ;
         PEERS:
             "futex" => futex::All,
             "pthread-cond" => All<pthread::Pthread>,
             "std" => All<rust::Std>,
             "parking_lot" => All<rust::ParkingLot>,
-            "serial-futex" => serial::Serial<futex::One>,
+            "serial-futex" => Serial<futex::One>,
         ;
     }
 }
