@@ -53,11 +53,12 @@ macro_rules! words {
                 }
                 let mut patience = Patience::new();
                 loop {
-                    patience.pause();
+                    patience.watch(&self.0);
                     let now = self.0.load(order);
                     if !keep(now) {
                         return now;
                     }
+                    patience.pause();
                 }
             }
 
@@ -75,9 +76,9 @@ macro_rules! words {
                 if budget.ns == 0 {
                     return Err(first);
                 }
-                let mut spin = Spin::new(budget);
+                let (mut spin, mut more) = (Spin::new(budget), true);
                 loop {
-                    let more = spin.pause();
+                    spin.watch(&self.0);
                     let now = self.0.load(order);
                     if !keep(now) {
                         return Ok(now);
@@ -85,6 +86,7 @@ macro_rules! words {
                     if !more {
                         return Err(now);
                     }
+                    more = spin.pause();
                 }
             }
         }

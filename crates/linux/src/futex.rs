@@ -9,7 +9,9 @@ use crate::{clock, sys};
 /// Why a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slept {
-    /// Woken, interrupted by a signal, or the word held something else to begin with.
+    /// Woken from a sleep, seldom for no reason.
+    Woken,
+    /// Interrupted by a signal, or the word held something else to begin with.
     Maybe,
     /// The deadline has passed.
     TimedOut,
@@ -55,7 +57,8 @@ pub(crate) fn wait(
     // SAFETY: the word and the time outlive the call, which writes neither.
     match unsafe { sys::call(libc::SYS_futex, args) } {
         Err(sys::Errno(libc::ETIMEDOUT)) => Slept::TimedOut,
-        Ok(_) | Err(sys::Errno(libc::EAGAIN | libc::EINTR)) => Slept::Maybe,
+        Ok(_) => Slept::Woken,
+        Err(sys::Errno(libc::EAGAIN | libc::EINTR)) => Slept::Maybe,
         // No futex here (a filter refuses it): what calls us is then a loop that lets others run.
         Err(_) => {
             sys::yield_now();

@@ -35,11 +35,13 @@ mod random;
 mod rank;
 mod rseq;
 mod shared;
+mod sleep;
 mod spin;
 mod sys;
 mod thread;
 mod topology;
 mod tsc;
+mod umwait;
 
 use core::sync::atomic::Ordering;
 
@@ -200,5 +202,9 @@ unsafe impl Platform for Linux {
 
     fn roomy() -> bool {
         crowd::roomy()
+    }
+
+    fn sleep_cost_ns() -> u32 {
+        sleep::cost_ns()
     }
 }

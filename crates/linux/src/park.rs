@@ -15,6 +15,8 @@
 //!   scheduler that switched away from it ([`crate::fiber`]). So a fiber may be resumed on any
 //!   thread the moment that its token leaves `FIBER`.
 //!
+//! Above `DUE` stands when the wake was given, by which [`crate::sleep`] learns what sleeps cost.
+//!
 //! The releasing swap of `unpark` and the acquiring ones of the waiter make what happened before
 //! the wake happen before the return. A token that is left `DUE` when a node changes hands is a
 //! spurious wake for its next owner, which every caller of `park` must bear anyway.
@@ -24,13 +26,17 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Deadline, Parked, Waiter, WaiterRef};
 
-use crate::futex::Whose;
-use crate::{Linux, fiber, futex, nodes};
+use crate::futex::{Slept, Whose};
+use crate::{Linux, fiber, futex, nodes, sleep, tsc};
 
 const EMPTY: u32 = 0;
 const DUE: u32 = 1;
 const THREAD: u32 = 2;
 const FIBER: u32 = 3;
+/// The bits of these; above them is the time of a wake, in units of 16 ticks.
+const STATE_BITS: u32 = 2;
+const STATE: u32 = (1 << STATE_BITS) - 1;
+const STAMP_SHIFT: u32 = 4;
 
 /// See [`Platform::park`](antiphon_platform::Platform::park).
 pub(crate) fn park(waiter: &Waiter<Linux>, deadline: Option<Deadline>) -> Parked {
@@ -41,7 +47,11 @@ pub(crate) fn park(waiter: &Waiter<Linux>, deadline: Option<Deadline>) -> Parked
         return Parked::Woken;
     }
     let slept = futex::wait(word(waiter), Whose::Private, THREAD, deadline);
-    if wake_up(waiter) || slept == futex::Slept::Maybe { Parked::Woken } else { Parked::TimedOut }
+    let due = wake_up(waiter);
+    if let (Some(stamp), Slept::Woken) = (due, slept) {
+        sleep::took(since(stamp));
+    }
+    if due.is_some() || slept != Slept::TimedOut { Parked::Woken } else { Parked::TimedOut }
 }
 
 /// See [`Platform::unpark`](antiphon_platform::Platform::unpark).
@@ -53,7 +63,7 @@ pub(crate) fn unpark(waiter: WaiterRef) {
     }
     // Release: the waker's past; pairs with `wake_up` and `fall_asleep`. Acquire: `handle`, pairs
     // with the release in `suspended::commit`.
-    match node.token.swap(DUE, AcqRel) {
+    match node.token.swap(DUE | stamp() << STATE_BITS, AcqRel) {
         THREAD => futex::wake(word(node), Whose::Private, 1),
         FIBER => fiber::resume(node.handle.load(Relaxed)),
         _ => {}
@@ -72,10 +82,22 @@ fn fall_asleep(waiter: &Waiter<Linux>) -> bool {
     false
 }
 
-/// The last half of a park: `true` if a wake was due and is taken.
-fn wake_up(waiter: &Waiter<Linux>) -> bool {
+/// The last half of a park: if a wake was due, it is taken; the time when it was given.
+fn wake_up(waiter: &Waiter<Linux>) -> Option<u32> {
     // Acquire: the waker's past, pairs with the swap in `unpark`.
-    waiter.token.swap(EMPTY, Acquire) == DUE
+    let token = waiter.token.swap(EMPTY, Acquire);
+    (token & STATE == DUE).then_some(token >> STATE_BITS)
+}
+
+/// The time, as it stands in tokens: 30 bits, which repeat after some seconds.
+fn stamp() -> u32 {
+    (tsc::ticks() >> STAMP_SHIFT) as u32 & (u32::MAX >> STATE_BITS)
+}
+
+/// Ticks from a stamp until now; 0 if that is another CPU's, whose counter is ahead.
+fn since(then: u32) -> u64 {
+    let units = stamp().wrapping_sub(then) & (u32::MAX >> STATE_BITS);
+    if units > u32::MAX >> (STATE_BITS + 1) { 0 } else { u64::from(units) << STAMP_SHIFT }
 }
 
 fn word(waiter: &Waiter<Linux>) -> &AtomicU32 {
@@ -101,7 +123,7 @@ pub(crate) mod suspended {
 
     /// Whether a wake was due; the fiber runs again.
     pub(crate) fn finish(waiter: &Waiter<Linux>) -> bool {
-        wake_up(waiter)
+        wake_up(waiter).is_some()
     }
 }
 
@@ -130,7 +152,7 @@ pub fn park_begin(waiter: &Waiter<Linux>) -> Option<FutexWait> {
 /// cancelled must pass it on. `false` after a timeout, a cancellation or a spurious wake.
 #[must_use]
 pub fn park_end(waiter: &Waiter<Linux>) -> bool {
-    wake_up(waiter)
+    wake_up(waiter).is_some()
 }
 
 #[cfg(test)]
@@ -160,6 +182,15 @@ mod tests {
         assert!(suspended::commit(&waiter));
         assert!(suspended::expire(&waiter));
         assert!(!suspended::finish(&waiter));
+    }
+
+    #[test]
+    fn a_stamp_is_as_old_as_the_counter_says_and_one_that_is_ahead_is_not() {
+        let before = tsc::ticks();
+        let old = since(stamp().wrapping_sub(1_000));
+        assert!(old >= 1_000 << STAMP_SHIFT);
+        assert!(old <= (1_002 << STAMP_SHIFT) + tsc::since(before, tsc::ticks()));
+        assert_eq!(since(stamp().wrapping_add(1 << 28) & (u32::MAX >> STATE_BITS)), 0);
     }
 
     #[test]

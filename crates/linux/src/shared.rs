@@ -8,7 +8,7 @@ use crate::{Linux, U32, thread};
 impl SharedWait for Linux {
     fn wait_shared(word: &U32, expected: u32, deadline: Option<Deadline>) -> Parked {
         match futex::wait(word.as_atomic(), Whose::Shared, expected, deadline) {
-            Slept::Maybe => Parked::Woken,
+            Slept::Woken | Slept::Maybe => Parked::Woken,
             Slept::TimedOut => Parked::TimedOut,
         }
     }

@@ -4,18 +4,24 @@
 //! readings should be tens of nanoseconds apart; a gap of more than [`GAP_NS`] means that the
 //! waiter lost its CPU in between. Then somebody else wants to run, the thread that we wait for
 //! perhaps, so the spin ends whatever is left of its budget, and [`crate::crowd`] hears of it.
+//!
+//! A CPU that can rest until a line is written to ([`crate::umwait`]) does so in place of pausing,
+//! but not where looks are to become fewer: what such a word's owner writes ends each rest.
 
 use core::hint::spin_loop;
 
 use antiphon_platform::Budget;
 
-use crate::{crowd, sys, tsc};
+use crate::{crowd, sys, tsc, umwait};
 
 /// A gap between two looks that an interrupt or a kernel thread does not explain; [`crate::crowd`]
 /// has the figures.
 const GAP_NS: u32 = 500_000;
 /// Pauses between two looks. One is 10 to 50 ns, depending on the processor.
 const PAUSES: u32 = 2;
+/// The longest rest between two looks: no gap yet.
+const REST_NS: u32 = 100_000;
+const _: () = assert!(REST_NS < GAP_NS / 2);
 
 /// A spin in progress.
 #[derive(Debug)]
@@ -26,6 +32,8 @@ pub(crate) struct Spin {
     gap: u64,
     /// The first gap between two looks, if they are to become fewer.
     backoff: Option<u64>,
+    /// How long a rest is at most, if there are rests.
+    rest: Option<u64>,
 }
 
 impl Spin {
@@ -33,6 +41,7 @@ impl Spin {
     #[cold]
     pub(crate) fn new(budget: Budget) -> Self {
         tsc::refine();
+        let rests = budget.backoff.is_none() && umwait::supported();
         let now = tsc::ticks();
         Self {
             begin: now,
@@ -40,6 +49,33 @@ impl Spin {
             budget: tsc::from_ns(budget.ns),
             gap: tsc::from_ns(GAP_NS),
             backoff: budget.backoff.map(tsc::from_ns),
+            rest: rests.then(|| tsc::from_ns(REST_NS)),
+        }
+    }
+
+    /// To be called before each look at the word.
+    #[inline]
+    pub(crate) fn watch<W>(&self, word: &W) {
+        #[cfg(target_arch = "x86_64")]
+        if self.rest.is_some() {
+            // SAFETY: there are rests where they are supported; the word is borrowed.
+            unsafe { umwait::watch(core::ptr::from_ref(word).cast()) }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = word;
+    }
+
+    /// The least that passes between two looks.
+    #[inline]
+    fn relax(&self) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(rest) = self.rest {
+            let end = self.begin.wrapping_add(self.budget);
+            // SAFETY: as in `watch`.
+            return unsafe { umwait::rest(end.min(self.last.wrapping_add(rest))) };
+        }
+        for _ in 0..PAUSES {
+            spin_loop();
         }
     }
 
@@ -50,9 +86,7 @@ impl Spin {
         let until = self.backoff.map_or(0, |first| tsc::since(self.begin, self.last).max(first));
         let looked = self.last;
         loop {
-            for _ in 0..PAUSES {
-                spin_loop();
-            }
+            self.relax();
             let now = tsc::ticks();
             let gap = tsc::since(self.last, now);
             self.last = now;
@@ -78,6 +112,12 @@ impl Patience {
     #[cold]
     pub(crate) fn new() -> Self {
         Self(Spin::new(Budget::PATIENCE))
+    }
+
+    /// As [`Spin::watch`].
+    #[inline]
+    pub(crate) fn watch<W>(&self, word: &W) {
+        self.0.watch(word);
     }
 
     #[inline]

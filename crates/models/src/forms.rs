@@ -1,7 +1,7 @@
 //! Forms of the mutex with small numbers.
 
 use antiphon_check::Check;
-use antiphon_platform::Budget;
+use antiphon_platform::{Budget, Platform};
 use antiphon_sync::lock::{Form, RwForm, ShflMutex};
 use antiphon_sync::policy;
 use antiphon_sync::wait::CrowdForm;
@@ -35,7 +35,10 @@ impl<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32> CrowdForm
     for Small<SPIN, BACKSTOP_NS, PATIENCE_NS>
 {
     const ALONE: u32 = 1;
-    const EVENT_SPIN: Budget = Budget::ns(SPIN);
+
+    fn event_spin_ns<P: Platform>() -> u32 {
+        SPIN
+    }
 }
 
 const FOR_EVER: u32 = u32::MAX;

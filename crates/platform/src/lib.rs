@@ -234,6 +234,13 @@ pub unsafe trait Platform: Sized + 'static {
         !Self::crowded()
     }
 
+    /// What a sleep costs: how long a woken thread takes to be back, in nanoseconds, from the call
+    /// of [`unpark`](Self::unpark) to the return of [`park`](Self::park), where a CPU is free for
+    /// it. A guess, as [`crowded`](Self::crowded) is: it decides how long to spin.
+    fn sleep_cost_ns() -> u32 {
+        20_000
+    }
+
     /// How long the caller keeps its CPU if it goes on, in nanoseconds: what is left of its time
     /// slice, or [`u32::MAX`] while nobody else wants that CPU. A guess, as
     /// [`crowded`](Self::crowded) is; where the platform can't tell, it is one end or the other by

@@ -285,6 +285,12 @@ unsafe impl Platform for Sim {
         leaves_cores(2)
     }
 
+    /// What the machine says of a wake; its CPUs may sleep deeper.
+    fn sleep_cost_ns() -> u32 {
+        let ns = with(|world| world.machine.wake_ns + world.machine.wake_latency_ns);
+        u32::try_from(ns).unwrap_or(u32::MAX)
+    }
+
     /// Exact, as a kernel knows it of its own CPU.
     fn slice_left_ns() -> u32 {
         with(|world| world.slice_left_ns())

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use antiphon_platform::{Atomic, Budget};
+use antiphon_platform::{Atomic, Budget, Platform};
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, known, now, work};
 use antiphon_sync::lock::{Form, ShflMutex, Standard};
 use antiphon_sync::wait::{Broadcast, Condvar, CrowdForm, Latch, Unpolled};
@@ -33,7 +33,10 @@ macro_rules! form {
 
         impl CrowdForm for $form {
             const ALONE: u32 = $alone;
-            const EVENT_SPIN: Budget = $spin;
+
+            fn event_spin_ns<P: Platform>() -> u32 {
+                $spin.ns
+            }
         }
     };
 }

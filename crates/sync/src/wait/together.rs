@@ -34,9 +34,13 @@ use crate::nap;
 pub trait CrowdForm: Form {
     /// Up to so many sleepers are all woken by who lets them go.
     const ALONE: u32 = 8;
-    /// How long who waits for an event spins, where CPUs suffice, before it sleeps: about what a
-    /// sleep and a wake cost, so that it never spends more than twice the least.
-    const EVENT_SPIN: Budget = Budget::ns(20_000);
+
+    /// How long who waits for an event spins, where CPUs suffice, before it sleeps, in nanoseconds:
+    /// what a sleep costs, so that it never spends more than twice the least (Karlin et al., SOSP
+    /// 1991).
+    fn event_spin_ns<P: Platform>() -> u32 {
+        P::sleep_cost_ns()
+    }
 }
 
 impl CrowdForm for Standard {}
@@ -56,7 +60,9 @@ impl Form for Unpolled {
 }
 
 impl CrowdForm for Unpolled {
-    const EVENT_SPIN: Budget = Budget::NONE;
+    fn event_spin_ns<P: Platform>() -> u32 {
+        0
+    }
 }
 
 /// Waits to be let go. A word of 0 is that of a node which was wiped, in the child of a fork.
