@@ -6,7 +6,8 @@
 //! | [`subjects`] | the ways to tell |
 //! | [`measure`] | what a repetition does |
 //! | [`rows`] | medians, quartiles and ratios of what came back |
-//! | [`json`], [`tables`], [`page`] | rows for scripts, tables for people, distributions as a page |
+//! | [`json`], [`tables`] | rows for scripts, tables for people |
+//! | [`page`] | the distributions, drawn |
 
 mod cases;
 mod json;
