@@ -6,7 +6,8 @@
 //! perhaps, so the spin ends whatever is left of its budget, and [`crate::crowd`] hears of it.
 //!
 //! A CPU that can rest until a line is written to ([`crate::umwait`]) does so in place of pausing,
-//! but not where looks are to become fewer: what such a word's owner writes ends each rest.
+//! but not at first, as it takes longer to be back than from a pause, nor where looks are to become
+//! fewer: what such a word's owner writes ends each rest.
 
 use core::hint::spin_loop;
 
@@ -21,6 +22,8 @@ const GAP_NS: u32 = 500_000;
 const PAUSES: u32 = 2;
 /// The longest rest between two looks: no gap yet.
 const REST_NS: u32 = 100_000;
+/// What ends before that is had by pausing: several times what it takes to come back from a rest.
+const AWAKE_NS: u32 = 1_000;
 const _: () = assert!(REST_NS < GAP_NS / 2);
 
 /// A spin in progress.
@@ -32,8 +35,8 @@ pub(crate) struct Spin {
     gap: u64,
     /// The first gap between two looks, if they are to become fewer.
     backoff: Option<u64>,
-    /// How long a rest is at most, if there are rests.
-    rest: Option<u64>,
+    /// How long a rest is at most, if there are rests, and when the first begins.
+    rest: Option<(u64, u64)>,
 }
 
 impl Spin {
@@ -49,7 +52,7 @@ impl Spin {
             budget: tsc::from_ns(budget.ns),
             gap: tsc::from_ns(GAP_NS),
             backoff: budget.backoff.map(tsc::from_ns),
-            rest: rests.then(|| tsc::from_ns(REST_NS)),
+            rest: rests.then(|| (tsc::from_ns(REST_NS), now.wrapping_add(tsc::from_ns(AWAKE_NS)))),
         }
     }
 
@@ -69,7 +72,9 @@ impl Spin {
     #[inline]
     fn relax(&self) {
         #[cfg(target_arch = "x86_64")]
-        if let Some(rest) = self.rest {
+        if let Some((rest, first)) = self.rest
+            && self.last >= first
+        {
             let end = self.begin.wrapping_add(self.budget);
             // SAFETY: as in `watch`.
             return unsafe { umwait::rest(end.min(self.last.wrapping_add(rest))) };
