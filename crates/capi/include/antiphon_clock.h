@@ -27,9 +27,9 @@
 extern "C" {
 #endif
 
-/* A clock, 32 bytes. */
+/* A clock, 72 bytes. */
 typedef struct antiphon_clock {
-	uint64_t antiphon_private[4];
+	uint64_t antiphon_private[9];
 } antiphon_clock_t;
 
 /* What antiphon_clock_compare returns: the first stamp was taken … the second. */
@@ -86,6 +86,6 @@ size_t antiphon_clock_source(char *text, size_t size) ANTIPHON_NOEXCEPT;
 }
 #endif
 
-ANTIPHON_ASSERT_LAYOUT(antiphon_clock_t, 32, 8);
+ANTIPHON_ASSERT_LAYOUT(antiphon_clock_t, 72, 8);
 
 #endif

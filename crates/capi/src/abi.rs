@@ -45,7 +45,7 @@ layout! {
     13 EventKey: 32, 8;
     14 Broadcast: 1152, 128;
     15 pshared_event::Event: 4, 4;
-    16 Clock: 32, 8;
+    16 Clock: 72, 8;
     17 Message: 32, 8;
     18 Delivered: 16, 4;
 }
