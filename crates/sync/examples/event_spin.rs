@@ -125,7 +125,8 @@ fn main() -> ExitCode {
         }
         print!("{gap_us:>6}");
         for form in 0..turns.len() {
-            let [latency, cpu] = [&mut latency[form], &mut cpu[form]].map(median_us);
+            let [latency, cpu] =
+                [&mut latency[form], &mut cpu[form]].map(|all_ns| median_us(all_ns));
             print!("{latency:>10.2}{cpu:>8.2}");
         }
         println!("{:>12.2}", f64::from(Linux::sleep_cost_ns()) / 1e3);
@@ -133,7 +134,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn median_us(all_ns: &mut Vec<u64>) -> f64 {
+fn median_us(all_ns: &mut [u64]) -> f64 {
     all_ns.sort_unstable();
     all_ns[all_ns.len() / 2] as f64 / 1e3
 }
