@@ -259,6 +259,13 @@ mod tests {
         let points = (1..=64).map(|threads| (f64::from(threads), 1.0)).collect();
         let svg =
             drawing(&[Curve { name: String::new(), points, dashed: false }], |v| v.to_string());
-        assert!(svg.contains(">64<") && svg.contains(">32<") && !svg.contains(">63<"), "{svg}");
+        let middle = |line: &str| {
+            let (_, rest) = line.split_once("<text class=faint x=")?;
+            rest.split_once(' ').filter(|(_, rest)| rest.contains("middle"))?.0.parse::<f64>().ok()
+        };
+        let marks: Vec<_> = svg.lines().filter_map(middle).collect();
+        // From the right, as far as 1.
+        assert!(marks.len() > 5 && marks.windows(2).all(|pair| pair[0] - pair[1] >= MARK), "{svg}");
+        assert!(svg.contains(">64<") && svg.contains(">1<") && !svg.contains(">63<"), "{svg}");
     }
 }
