@@ -56,6 +56,7 @@ pub(crate) struct Config {
     pub(crate) crowded: u32,
     pub(crate) migrations: u32,
     pub(crate) sockets: u32,
+    pub(crate) fibers: u32,
     pub(crate) apart: u32,
     pub(crate) waiters: u32,
     pub(crate) arena_block: u32,
@@ -91,6 +92,7 @@ impl Model {
             crowded: 1,
             migrations: 0,
             sockets: 1,
+            fibers: 0,
             apart: 0,
             waiters: 64,
             arena_block: 1024,
@@ -145,6 +147,13 @@ impl Model {
     pub fn sockets(mut self, sockets: u32) -> Self {
         assert!(sockets > 0, "a machine has a socket");
         self.config.sockets = sockets;
+        self
+    }
+
+    /// How many of the threads, the first ones, are fibers, which may not sleep on words
+    /// ([`waits_on_words`](antiphon_platform::Platform::waits_on_words)).
+    pub fn fibers(mut self, fibers: u32) -> Self {
+        self.config.fibers = fibers;
         self
     }
 

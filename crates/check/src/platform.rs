@@ -14,6 +14,7 @@ use crate::context;
 use crate::graph::What;
 use crate::model::HeavyFence;
 use crate::op::Op;
+use crate::shared;
 
 /// The machine on which everything that can happen does happen, one execution at a time.
 ///
@@ -307,6 +308,19 @@ unsafe impl Platform for Check {
             // Release: pairs with the acquire with which `park` takes the token.
             node.token.swap(1, Ordering::Release);
         }
+    }
+
+    fn waits_on_words() -> bool {
+        context::with(|execution| execution.current > execution.config.fibers as usize)
+    }
+
+    fn wait_on(word: &U64, low: u32, place: u32, deadline: Option<Deadline>) -> Parked {
+        let address = std::ptr::from_ref(word).addr();
+        shared::wait((address, place), deadline, || word.load(Ordering::Relaxed) as u32 == low)
+    }
+
+    fn wake_on(word: *const U64, places: u32, count: u32) -> u32 {
+        shared::wake(word.addr(), places, count)
     }
 
     fn hint(_hint: Hint) {}

@@ -1,4 +1,4 @@
-//! Waiting across processes, as the kernel's futex does it.
+//! Waiting on words, of one process or of several, as the kernel's futex does it.
 //!
 //! A thread that waits says so in a word of its own and looks at the word that it waits on; who
 //! wakes has written that word and looks who waits. A fence on both sides is what the kernel's lock
@@ -14,52 +14,72 @@ use crate::clock::SLOTS;
 use crate::context;
 use crate::platform::{Way, take, way_of};
 
-/// What a thread waits on, by address; 0 is nothing. And its wake.
+/// What a thread waits on: an address, and behind it 5 bits of a place; 0 is nothing. And its wake.
 struct Sleeper {
     address: U64,
     token: U32,
 }
 
+const PLACE_BITS: u32 = 5;
+
 static SLEEPERS: [Sleeper; SLOTS] =
     [const { Sleeper { address: U64::ZERO, token: U32::ZERO } }; SLOTS];
 
+/// Waits at `address` in `place` if the thread `sleeps`, which is asked once it can be found.
+pub(crate) fn wait(
+    (address, place): (usize, u32),
+    deadline: Option<Deadline>,
+    sleeps: impl FnOnce() -> bool,
+) -> Parked {
+    let way = way_of(deadline);
+    if let Way::Spurious = way {
+        return Parked::Woken;
+    }
+    let me = &SLEEPERS[context::with(|execution| execution.current)];
+    me.address.store((address as u64) << PLACE_BITS | u64::from(place), Relaxed);
+    Check::fence(SeqCst);
+    let sleeps = sleeps();
+    if sleeps && matches!(way, Way::Wait) && take(&me.token, deadline) {
+        return Parked::Woken;
+    }
+    // Who has found us has spent a wake on us, which is not for our next wait.
+    let found = me.address.swap(0, Relaxed) == 0;
+    if found {
+        take(&me.token, None);
+    }
+    if sleeps && !found { Parked::TimedOut } else { Parked::Woken }
+}
+
+/// Wakes up to `count` of those that wait at `address` in one of the `places`; says how many.
+pub(crate) fn wake(address: usize, places: u32, count: u32) -> u32 {
+    Check::fence(SeqCst);
+    let threads = context::with(|execution| execution.threads.len());
+    let mut woken = 0;
+    for sleeper in &SLEEPERS[..threads] {
+        if woken == count {
+            break;
+        }
+        let at = sleeper.address.load(Relaxed);
+        let place = 1 << (at & ((1 << PLACE_BITS) - 1));
+        let waits = at >> PLACE_BITS == address as u64
+            && places & place != 0
+            && sleeper.address.compare_exchange(at, 0, Relaxed, Relaxed).is_ok();
+        if waits {
+            woken += 1;
+            // An exchange: it comes after the one that took the last wake.
+            sleeper.token.swap(1, Relaxed);
+        }
+    }
+    woken
+}
+
 impl SharedWait for Check {
     fn wait_shared(word: &U32, expected: u32, deadline: Option<Deadline>) -> Parked {
-        let way = way_of(deadline);
-        if let Way::Spurious = way {
-            return Parked::Woken;
-        }
-        let me = &SLEEPERS[context::with(|execution| execution.current)];
-        me.address.store(std::ptr::from_ref(word).addr() as u64, Relaxed);
-        Self::fence(SeqCst);
-        let sleeps = word.load(Relaxed) == expected;
-        if sleeps && matches!(way, Way::Wait) && take(&me.token, deadline) {
-            return Parked::Woken;
-        }
-        // Who has found us has spent a wake on us, which is not for our next wait.
-        let found = me.address.swap(0, Relaxed) == 0;
-        if found {
-            take(&me.token, None);
-        }
-        if sleeps && !found { Parked::TimedOut } else { Parked::Woken }
+        let address = std::ptr::from_ref(word).addr();
+        wait((address, 0), deadline, || word.load(Relaxed) == expected)
     }
 
     fn wake_shared(word: *const U32, count: u32) {
-        Self::fence(SeqCst);
-        let address = word.addr() as u64;
-        let threads = context::with(|execution| execution.threads.len());
-        let mut left = count;
-        for sleeper in &SLEEPERS[..threads] {
-            if left == 0 {
-                return;
-            }
-            let waits = sleeper.address.load(Relaxed) == address
-                && sleeper.address.compare_exchange(address, 0, Relaxed, Relaxed).is_ok();
-            if waits {
-                left -= 1;
-                // An exchange: it comes after the one that took the last wake.
-                sleeper.token.swap(1, Relaxed);
-            }
-        }
+        wake(word.addr(), 1, count);
     }
 }

@@ -36,13 +36,17 @@ impl Whose {
     }
 }
 
-/// Sleeps while `word` holds `expected`, until a [`wake`] or the deadline.
+/// All places of a word.
+pub(crate) const ALL: u32 = u32::MAX;
+
+/// Sleeps while `word` holds `expected`, until a [`wake`] of one of the `places` (bits) or the
+/// deadline.
 ///
 /// The deadline is absolute, so a spurious wake costs no accuracy, and one in the realtime clock
 /// follows that clock when it is set.
 pub(crate) fn wait(
-    word: &AtomicU32,
-    whose: Whose,
+    word: *const AtomicU32,
+    (whose, places): (Whose, u32),
     expected: u32,
     deadline: Option<Deadline>,
 ) -> Slept {
@@ -52,9 +56,8 @@ pub(crate) fn wait(
     }
     let until = deadline.map(|deadline| clock::timespec(deadline.ns));
     let until = until.as_ref().map_or(0, |until| core::ptr::from_ref(until) as usize);
-    let any = libc::FUTEX_BITSET_MATCH_ANY as u32 as usize;
-    let args = [word.as_ptr() as usize, operation as usize, expected as usize, until, 0, any];
-    // SAFETY: the word and the time outlive the call, which writes neither.
+    let args = [word.addr(), operation as usize, expected as usize, until, 0, places as usize];
+    // SAFETY: the call writes nothing, and reads the word, if there is one, and the time.
     match unsafe { sys::call(libc::SYS_futex, args) } {
         Err(sys::Errno(libc::ETIMEDOUT)) => Slept::TimedOut,
         Ok(_) => Slept::Woken,
@@ -67,14 +70,14 @@ pub(crate) fn wait(
     }
 }
 
-/// Wakes up to `count` sleepers on `word`, which may be gone.
-pub(crate) fn wake(word: *const AtomicU32, whose: Whose, count: u32) {
-    let operation = libc::FUTEX_WAKE | whose.flag();
+/// Wakes up to `count` sleepers in the `places` of `word`, which may be gone; says how many.
+pub(crate) fn wake(word: *const AtomicU32, (whose, places): (Whose, u32), count: u32) -> u32 {
+    let operation = libc::FUTEX_WAKE_BITSET | whose.flag();
     let count = count.min(i32::MAX as u32);
+    let args = [word.addr(), operation as usize, count as usize, 0, 0, places as usize];
     // SAFETY: the kernel uses the address as a name only. It can't fail in a way that we could
     // answer: where futexes are refused, nobody sleeps; where the memory is gone, nobody is left.
-    let _ =
-        unsafe { sys::call(libc::SYS_futex, [word.addr(), operation as usize, count as usize]) };
+    unsafe { sys::call(libc::SYS_futex, args) }.map_or(0, |woken| woken as u32)
 }
 
 #[cfg(test)]
@@ -84,10 +87,10 @@ mod tests {
     #[test]
     fn another_value_and_a_past_deadline_return_at_once() {
         let word = AtomicU32::new(5);
-        assert_eq!(wait(&word, Whose::Private, 6, None), Slept::Maybe);
+        assert_eq!(wait(&word, (Whose::Private, ALL), 6, None), Slept::Maybe);
         for clock in [Clock::Monotonic, Clock::Realtime] {
             assert_eq!(
-                wait(&word, Whose::Shared, 5, Some(Deadline { clock, ns: 0 })),
+                wait(&word, (Whose::Shared, ALL), 5, Some(Deadline { clock, ns: 0 })),
                 Slept::TimedOut
             );
         }

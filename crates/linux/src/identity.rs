@@ -40,6 +40,8 @@ pub(crate) struct Process {
     _line_too: [u32; 15],
     /// When a spinning thread last lost its CPU, in ticks; 0 is never.
     pub(crate) preempted: AtomicU64,
+    /// Until when those that were woken together come up.
+    pub(crate) coming_up: AtomicU64,
 }
 
 const ADOPTING: u32 = u32::MAX;
@@ -56,6 +58,7 @@ static WITHOUT_PAGE: Process = Process {
     spinners: AtomicI32::new(0),
     _line_too: [0; 15],
     preempted: AtomicU64::new(0),
+    coming_up: AtomicU64::new(0),
 };
 /// The epochs that this process has had and those before it, back to where they were all used; in
 /// ordinary memory, so a child finds its parent's here.
@@ -145,7 +148,7 @@ fn adopt(process: &Process) -> u32 {
         // Nobody wakes us: the adopter needs a microsecond, unless it has lost its CPU.
         let ns = clock::now(Clock::Monotonic) + 100_000;
         let until = Some(Deadline { clock: Clock::Monotonic, ns });
-        let _ = futex::wait(&process.epoch, Whose::Private, ADOPTING, until);
+        let _ = futex::wait(&process.epoch, (Whose::Private, futex::ALL), ADOPTING, until);
     }
 }
 

@@ -42,6 +42,7 @@ mod thread;
 mod topology;
 mod tsc;
 mod umwait;
+mod words;
 
 use core::sync::atomic::Ordering;
 
@@ -185,6 +186,18 @@ unsafe impl Platform for Linux {
 
     fn unpark(waiter: WaiterRef) {
         park::unpark(waiter);
+    }
+
+    fn waits_on_words() -> bool {
+        fiber::current().is_none()
+    }
+
+    fn wait_on(word: &U64, low: u32, place: u32, deadline: Option<Deadline>) -> Parked {
+        words::wait(word, low, place, deadline)
+    }
+
+    fn wake_on(word: *const U64, places: u32, count: u32) -> u32 {
+        words::wake(word, places, count)
     }
 
     fn hint(hint: Hint) {

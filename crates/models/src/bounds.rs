@@ -13,6 +13,7 @@ pub struct Bounds {
     expiries: u32,
     crowded: u32,
     sockets: u32,
+    fibers: u32,
     apart: u32,
     nodes: Option<u32>,
     block: Option<u32>,
@@ -29,6 +30,7 @@ impl Bounds {
         expiries: 0,
         crowded: 0,
         sockets: 1,
+        fibers: 0,
         apart: 0,
         nodes: None,
         block: None,
@@ -66,6 +68,12 @@ impl Bounds {
         Self { sockets, ..self }
     }
 
+    /// The first so many threads are fibers: they may not sleep on words.
+    #[must_use]
+    pub const fn fibers(self, fibers: u32) -> Self {
+        Self { fibers, ..self }
+    }
+
     /// The counters of CPUs may differ by so many ticks.
     #[must_use]
     pub const fn apart(self, apart: u32) -> Self {
@@ -99,6 +107,7 @@ impl Bounds {
             .expiries(self.expiries)
             .crowded(self.crowded)
             .sockets(self.sockets)
+            .fibers(self.fibers)
             .apart(self.apart)
             .light(self.light)
             .heavy_fence(self.heavy_fence);
@@ -123,6 +132,11 @@ impl fmt::Display for Bounds {
         .collect();
         if self.sockets > 1 {
             words.push(format!("{} sockets", self.sockets));
+        }
+        match self.fibers {
+            0 => {}
+            1 => words.push("1 fiber".to_owned()),
+            fibers => words.push(format!("{fibers} fibers")),
         }
         if self.apart > 0 {
             words.push(format!("counters ≤ {} apart", self.apart));

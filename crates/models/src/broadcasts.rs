@@ -19,6 +19,8 @@ const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
 
 pub fn entries() -> Vec<Entry> {
     let (timed, two) = (PLAIN.timeouts(1), PLAIN.sockets(2));
+    let both = timed.sockets(2);
+    let (no_node, one_node) = (PLAIN.nodes(0), PLAIN.nodes(1));
     let gave_up = &["gave up"];
     vec![
         Entry::new("broadcast/sends-1+1", sending::<Sleepy>(1, 1), PLAIN.spurious(1)),
@@ -29,19 +31,43 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("broadcast/sends-any-platform-1+1", sending::<Spinning>(1, 1), ANY),
         Entry::new("broadcast/sends-any-platform-3+2", sending::<Spinning>(3, 2), ANY)
             .by_lot(3_000),
-        Entry::new("broadcast/chases-1+1", chasing(1, 2), PLAIN),
-        Entry::new("broadcast/chases-2+1", chasing(2, 2), two).by_lot(5_000),
-        Entry::new("broadcast/gives-up-1+1+1", giving_up(1, 1), timed).reaches(gave_up),
-        Entry::new("broadcast/gives-up-2+1+2", giving_up(2, 2), timed.sockets(2))
+        Entry::new("broadcast/chases-1+1", chasing::<Sleepy>(1, 2), PLAIN),
+        Entry::new("broadcast/chases-2+1", chasing::<Sleepy>(2, 2), two).by_lot(5_000),
+        Entry::new("broadcast/gives-up-1+1+1", giving_up::<Sleepy>(1, 1), timed).reaches(gave_up),
+        Entry::new("broadcast/gives-up-2+1+2", giving_up::<Sleepy>(2, 2), timed.sockets(2))
             .by_lot(5_000)
             .reaches(gave_up),
-        Entry::new("broadcast/destroyed-1+1", destroying(1, 1), timed),
-        Entry::new("broadcast/destroyed-2+1", destroying(2, 1), timed).by_lot(10_000),
-        Entry::new("broadcast/destroyed-3+2", destroying(3, 2), timed.sockets(2)).by_lot(10_000),
-        Entry::new("broadcast/exhausted-2+1", sending::<Sleepy>(2, 1), PLAIN.nodes(0)),
-        Entry::new("broadcast/exhausted-but-one-2+1", sending::<Sleepy>(2, 1), PLAIN.nodes(1)),
-        Entry::new("broadcast/inherited-1+1", inherited(1), PLAIN),
-        Entry::new("broadcast/inherited-2+1", inherited(2), PLAIN).by_lot(3_000),
+        Entry::new("broadcast/destroyed-1+1", destroying::<Sleepy>(1, 1), timed),
+        Entry::new("broadcast/destroyed-2+1", destroying::<Sleepy>(2, 1), timed).by_lot(10_000),
+        Entry::new("broadcast/destroyed-3+2", destroying::<Sleepy>(3, 2), timed.sockets(2))
+            .by_lot(10_000),
+        Entry::new("broadcast/heads-2+1", sending::<Sleepy>(2, 1), two),
+        Entry::new("broadcast/heads-3+1", sending::<Sleepy>(3, 1), two).by_lot(5_000),
+        Entry::new("broadcast/heads-6+2", sending::<Sleepy>(6, 2), two.spurious(1)).by_lot(3_000),
+        Entry::new("broadcast/heads-chase-2+1", chasing::<Sleepy>(2, 2), two).by_lot(5_000),
+        Entry::new("broadcast/heads-give-up-2+1+1", giving_up::<Sleepy>(2, 1), timed.sockets(2))
+            .by_lot(5_000)
+            .reaches(gave_up),
+        Entry::new("broadcast/heads-destroyed-3+1", destroying::<Sleepy>(3, 1), timed.sockets(2))
+            .by_lot(10_000),
+        Entry::new("broadcast/fibers-1+1", sending::<Sleepy>(1, 1), PLAIN.spurious(1).fibers(1)),
+        Entry::new("broadcast/fibers-2+1", sending::<Sleepy>(2, 1), PLAIN.fibers(2)),
+        Entry::new("broadcast/fibers-6+2", sending::<Sleepy>(6, 2), two.spurious(1).fibers(6))
+            .by_lot(2_000),
+        Entry::new("broadcast/fibers-chase-2+1", chasing::<Sleepy>(2, 2), two.fibers(2))
+            .by_lot(5_000),
+        Entry::new("broadcast/fibers-give-up-1+1+1", giving_up::<Sleepy>(1, 1), timed.fibers(2))
+            .reaches(gave_up),
+        Entry::new("broadcast/fibers-destroyed-1+1", destroying::<Sleepy>(1, 1), timed.fibers(1)),
+        Entry::new("broadcast/fibers-destroyed-3+2", destroying::<Sleepy>(3, 2), both.fibers(3))
+            .by_lot(10_000),
+        Entry::new("broadcast/mixed-2+1", sending::<Sleepy>(2, 1), PLAIN.fibers(1)),
+        Entry::new("broadcast/mixed-destroyed-2+1", destroying::<Sleepy>(2, 1), timed.fibers(1))
+            .by_lot(10_000),
+        Entry::new("broadcast/exhausted-2+1", sending::<Sleepy>(2, 1), no_node.fibers(2)),
+        Entry::new("broadcast/exhausted-but-one-2+1", sending::<Sleepy>(2, 1), one_node.fibers(2)),
+        Entry::new("broadcast/inherited-1+1", inherited(1), PLAIN.fibers(1)),
+        Entry::new("broadcast/inherited-2+1", inherited(2), PLAIN.fibers(2)).by_lot(3_000),
         Entry::new("broadcast/shipped-1+1", sending::<Standard>(1, 1), ANY),
         Entry::new("broadcast/shipped-4+2", sending::<Standard>(4, 2), ANY.sockets(2))
             .by_lot(1_000),
@@ -82,10 +108,10 @@ fn send<'scope, F: CrowdForm>(
 }
 
 /// Waiters follow one sender, who sends `sends` times, each with a new datum.
-fn chasing(waiters: u32, sends: u32) -> Program {
+fn chasing<F: CrowdForm>(waiters: u32, sends: u32) -> Program {
     type Word = <Check as Platform>::U32;
     Program::new(waiters + 1, waiters + sends, move |scope| {
-        let broadcast = scope.share(Broadcast::<Sleepy>::NEW);
+        let broadcast = scope.share(Broadcast::<F>::NEW);
         let sent = scope.share(Word::ZERO);
         for _ in 0..waiters {
             scope.spawn(move || {
@@ -106,9 +132,9 @@ fn chasing(waiters: u32, sends: u32) -> Program {
 }
 
 /// `patient` threads wait, and so does one that may give up. Has to reach `gave up`.
-fn giving_up(patient: u32, senders: u32) -> Program {
+fn giving_up<F: CrowdForm>(patient: u32, senders: u32) -> Program {
     Program::new(patient + 1 + senders, patient + 1 + senders, move |scope| {
-        let broadcast = scope.share(Broadcast::<Sleepy>::NEW);
+        let broadcast = scope.share(Broadcast::<F>::NEW);
         let first = broadcast.now();
         for _ in 0..patient {
             scope.spawn(move || assert!(broadcast.wait(first) != first, "it was sent"));
@@ -126,9 +152,9 @@ fn giving_up(patient: u32, senders: u32) -> Program {
 
 /// CAST-4: who is back last frees the broadcast, though one sends still. Waiters may give up, and
 /// wait again; the last has seen as many sends as there are.
-fn destroying(waiters: u32, senders: u32) -> Program {
+fn destroying<F: CrowdForm>(waiters: u32, senders: u32) -> Program {
     Program::new(waiters + senders, waiters + senders, move |scope| {
-        let broadcast = scope.share(Broadcast::<Sleepy>::NEW);
+        let broadcast = scope.share(Broadcast::<F>::NEW);
         let back = scope.share(<Check as Platform>::U32::ZERO);
         let first = broadcast.now();
         for _ in 0..waiters {
@@ -166,7 +192,7 @@ fn inherited(waiters: u32) -> Program {
         // them; it lives as long as the borrow.
         let words = unsafe { &*std::ptr::from_ref(broadcast).cast::<Words>() };
         let stranger = WaiterId::new(Check::epoch() + 1, 40).bits();
-        words.state.store(1, Relaxed);
+        words.state.store(1 << 32, Relaxed);
         words.first.store(stranger, Relaxed);
         words.last.store(stranger, Relaxed);
         send(scope, broadcast, waiters, 1);

@@ -215,6 +215,30 @@ pub unsafe trait Platform: Sized + 'static {
     /// one for the node's next owner, no more.
     fn unpark(waiter: WaiterRef);
 
+    /// Whether the caller may sleep on a word ([`wait_on`](Self::wait_on)): many such sleepers are
+    /// woken by one call, and need no node. A fiber may not: it would block the thread under it.
+    fn waits_on_words() -> bool {
+        false
+    }
+
+    /// Blocks the caller, in a place of 0 to 31, while the low half of `word` holds `low`: until a
+    /// [`wake_on`](Self::wake_on) that has chosen it, the deadline has passed, or for no reason.
+    /// Who was chosen is not told [`Parked::TimedOut`]. A thread that changes that half and then
+    /// wakes the place wakes who does not see the change. A wake orders nothing else: who needs to
+    /// see what was done reads it from a word.
+    ///
+    /// Only for who was told that it [may](Self::waits_on_words).
+    fn wait_on(_word: &Self::U64, _low: u32, _place: u32, _deadline: Option<Deadline>) -> Parked {
+        Parked::Woken
+    }
+
+    /// Wakes up to `count` of those that wait on the word at this address in one of the `places`, a
+    /// bit for each; says how many these were. The address is used as a name only: the word may be
+    /// gone.
+    fn wake_on(_word: *const Self::U64, _places: u32, _count: u32) -> u32 {
+        0
+    }
+
     /// Tells the scheduler something about the caller. Doing nothing is a legal answer.
     fn hint(hint: Hint);
 

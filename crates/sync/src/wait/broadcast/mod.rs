@@ -2,8 +2,8 @@
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
-//! | 0–7 | `state` | 16 bits, a bit for each node with sleepers; above them the generation |
-//! | 128 n … | `nodes` | for each node, from n = 1, the list of those who sleep there |
+//! | 0–7 | `state` | the generation, and a bit for each node with sleepers: [`state`] |
+//! | 128 n … | `nodes` | for each node, from n = 1: who sleeps there on a list, and who has woken |
 //!
 //! ```text
 //!                      send                               send
@@ -12,26 +12,32 @@
 //!                                 first of them that is up lets the others there go
 //! ```
 //!
+//! Threads sleep on `state`, if the machine can do that: one call wakes many. Fibers, and threads
+//! of other machines, sleep on lists of nodes.
+//!
 //! - CAST-1: who waits with generation g is back after the first send behind that, and what was
 //!   done before each send so far happens before.
-//! - CAST-2: a node's bit is on while somebody sleeps there with the present generation, and only
-//!   then: under the list's lock the first such turns it on, and the last that gives up turns it
-//!   off, each while the generation is that. So who sends finds its sleepers where the bits are.
+//! - CAST-2: a node's bit of lists is on while somebody sleeps there with the present generation,
+//!   and only then: under the list's lock the first such turns it on, and the last that gives up
+//!   turns it off, each while the generation is that. So who sends finds its sleepers where the
+//!   bits are.
 //! - CAST-3: sleepers of a generation are let go by who has ended it, and by those that it has let
-//!   go; by nobody else. The first of these that is up takes the rest of its node, and lets them go
+//!   go; by nobody else. The first of these that is up takes the rest of its list, and lets them go
 //!   as `together.rs` does, in a tree if they are many, before it is back.
-//! - CAST-4: who has found the generation ended does not give up. So each node that who sends comes
-//!   to has a waiter that is not back; it touches nothing after it has unlocked the last of their
-//!   lists, and nothing but `state` if nobody sleeps. The memory may be gone as soon as all waiters
-//!   are back, though the `send` that let them go is not.
+//! - CAST-4: who has found the generation ended does not give up. So each list that who sends comes
+//!   to has a waiter that is not back; it touches nothing after it has unlocked the last of them,
+//!   and nothing but `state` if nobody sleeps on a list: the word on which others sleep it knows by
+//!   name. The memory may be gone as soon as all waiters are back, though the `send` that let them
+//!   go is not.
+//! - CAST-5, of those that sleep on `state`: [`places`].
 //!
 //! A node is a NUMA node or, on a machine of one, a share of the CPUs: what a list costs grows with
 //! how many CPUs use it.
 //!
 //! # What it takes
 //!
-//! Simulated, in ns from before the send, with a waiter on each CPU but the sender's, and CPUs in
-//! their first idle state (`tests/sim_wakes.rs` prints the figures):
+//! On lists, simulated, in ns from before the send, with a waiter on each CPU but the sender's, and
+//! CPUs in their first idle state (`tests/sim_wakes.rs` prints the figures):
 //!
 //! | sleepers | `opteron-64c` last, σ | `8s-192c` last, σ | `phi-228t` last, σ |
 //! |---|---|---|---|
@@ -63,89 +69,41 @@
 //! they would wait for the mutex next, so it moves them into the mutex's queue, and they are woken
 //! one by one. Those that go on for themselves, or race for one of many things, want this.
 
+mod places;
+mod state;
+
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Deadline, Platform};
 
+use self::state::{MOST_NODES, State};
 use super::list::List;
 use super::spin::spin;
 use super::together::{CrowdForm, Listed, Member, let_go, wait_listed};
 use crate::lock::Standard;
 use crate::nap;
 
+pub use self::state::Generation;
+
 /// A broadcast, 1152 bytes with the usual eight nodes. All zero: nothing was sent, nobody waits.
 #[repr(C)]
 pub struct Broadcast<P: Platform, F: CrowdForm = Standard, const NODES: usize = 8> {
     state: Lines<P::U64>,
-    nodes: [Lines<List<P>>; NODES],
+    nodes: [Lines<Node<P>>; NODES],
     form: PhantomData<F>,
+}
+
+#[repr(C)]
+struct Node<P: Platform> {
+    list: List<P>,
+    /// The last generation of which somebody woke those that slept on the state, plus 1.
+    woken: P::U64,
 }
 
 /// On two cache lines of its own: prefetchers take neighbours for one.
 #[repr(C, align(128))]
 struct Lines<T>(T);
-
-/// How often was sent; to be compared with others of the same broadcast.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Generation(u64);
-
-/// A value of the state.
-#[derive(Clone, Copy)]
-struct State(u64);
-
-impl State {
-    const NODE_BITS: u32 = 16;
-
-    fn generation(self) -> Generation {
-        Generation(self.0 >> Self::NODE_BITS)
-    }
-
-    /// The bits of nodes that somebody sleeps on.
-    fn nodes(self) -> u16 {
-        self.0 as u16
-    }
-
-    /// After a send.
-    fn next(self) -> Self {
-        // Begins anew at the end.
-        Self((self.generation().0 + 1) << Self::NODE_BITS)
-    }
-
-    fn with(self, node: usize) -> Self {
-        Self(self.0 | 1 << node)
-    }
-
-    fn without(self, node: usize) -> Self {
-        Self(self.0 & !(1 << node))
-    }
-}
-
-impl Generation {
-    /// How often was sent from `earlier` to here.
-    #[must_use]
-    pub fn since(self, earlier: Self) -> u64 {
-        (self.0.wrapping_sub(earlier.0)) & (u64::MAX >> State::NODE_BITS)
-    }
-
-    /// As a number, to be kept where this type is not known.
-    #[must_use]
-    pub const fn to_bits(self) -> u64 {
-        self.0
-    }
-
-    /// What [`to_bits`](Self::to_bits) returned. A number of another origin is a generation that
-    /// has ended.
-    #[must_use]
-    pub const fn from_bits(bits: u64) -> Self {
-        Self(bits)
-    }
-
-    /// What sleepers have in their nodes. Repeats after 2³² sends, which no sleeper sleeps through.
-    fn tag(self) -> u32 {
-        self.0 as u32
-    }
-}
 
 /// How long a thread without a node sleeps between two looks.
 const NAP_NS: u64 = 200_000;
@@ -153,10 +111,10 @@ const NAP_NS: u64 = 200_000;
 impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
     /// Nothing was sent, and nobody waits.
     pub const NEW: Self = {
-        assert!(NODES > 0 && NODES <= State::NODE_BITS as usize, "1 to 16 nodes");
+        assert!(NODES > 0 && NODES <= MOST_NODES, "1 to 15 nodes");
         Self {
             state: Lines(P::U64::ZERO),
-            nodes: [const { Lines(List::NEW) }; NODES],
+            nodes: [const { Lines(Node { list: List::NEW, woken: P::U64::ZERO }) }; NODES],
             form: PhantomData,
         }
     };
@@ -175,6 +133,7 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
     /// more, and these the others. Never blocks for longer than others hold a list.
     #[inline]
     pub fn send(&self) {
+        let word = &raw const self.state.0;
         let mut seen = State(self.state.0.load(Relaxed));
         // Release: CAST-1; pairs with the acquires of those who see the next generation. Those of
         // earlier sends are carried on: nothing but exchanges changes the state.
@@ -182,8 +141,11 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
         {
             seen = State(now);
         }
-        if seen.nodes() != 0 {
-            self.wake(seen);
+        if seen.places() != 0 {
+            Self::wake_places(word, seen.places());
+        }
+        if seen.lists() != 0 {
+            self.wake_lists(seen);
         }
     }
 
@@ -205,7 +167,8 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
 
     /// Whether somebody sleeps with the present generation; may be stale at once.
     pub fn has_waiters(&self) -> bool {
-        State(self.state.0.load(Relaxed)).nodes() != 0
+        let state = State(self.state.0.load(Relaxed));
+        state.lists() != 0 || state.places() != 0
     }
 
     fn newer(&self, seen: Generation) -> Option<Generation> {
@@ -216,8 +179,14 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
     #[inline(never)]
     fn wait_contended(&self, seen: Generation, deadline: Option<Deadline>) -> Option<Generation> {
         let keep = |state| State(state).generation() == seen;
-        if let Ok(now) = spin::<P, F, _>(&self.state.0, deadline, keep) {
+        // Where others have gone to sleep for want of CPUs, not even a moment's spin.
+        if !(self.has_waiters() && P::crowded())
+            && let Ok(now) = spin::<P, F, _>(&self.state.0, deadline, keep)
+        {
             return Some(State(now).generation());
+        }
+        if P::waits_on_words() {
+            return self.sleep(Self::place(), seen, deadline);
         }
         let here = Self::here();
         let enlist = |me: &_| self.enlist(me, here, seen);
@@ -230,7 +199,7 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
         self.newer(seen)
     }
 
-    /// Where the caller sleeps.
+    /// On which list the caller sleeps.
     fn here() -> usize {
         let here = if P::numa() { P::socket().0 } else { P::cpu().0 };
         here as usize % NODES
@@ -240,8 +209,8 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
     fn enlist(&self, me: &Member<P>, here: usize, seen: Generation) -> bool {
         // Relaxed: published by the list's lock.
         me.node.wants.store(seen.tag(), Relaxed);
-        self.nodes[here].0.with(|list| {
-            let on = self.turn(seen, |state| state.with(here));
+        self.nodes[here].0.list.with(|list| {
+            let on = self.turn(seen, |state| state.with_list(here));
             if on {
                 list.push(me.id(), me.node);
             }
@@ -251,10 +220,10 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
 
     /// Takes a caller that gives up off the list. `false`: it is to wait on, as it will be let go.
     fn leave(&self, me: &Member<P>, here: usize, seen: Generation) -> bool {
-        self.nodes[here].0.with(|list| {
+        self.nodes[here].0.list.with(|list| {
             let last = || list.wants_alone(me.node);
             let leaves = list.holds(me.id(), me.node)
-                && self.turn(seen, |state| if last() { state.without(here) } else { state });
+                && self.turn(seen, |state| if last() { state.without_list(here) } else { state });
             if leaves {
                 list.remove(me.id(), me.node);
             }
@@ -269,7 +238,7 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
         let mut state = State(self.state.0.load(Relaxed));
         while state.generation() == seen {
             let new = change(state);
-            if new.0 == state.0 {
+            if new == state {
                 return true;
             }
             match self.state.0.compare_exchange(state.0, new.0, Relaxed, Relaxed) {
@@ -280,24 +249,26 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
         false
     }
 
-    /// Wakes the first sleepers of each node, of the generation that has ended.
+    /// Wakes the first on each list, of the generation that has ended.
     #[cold]
-    fn wake(&self, ended: State) {
-        let share = (F::ALONE / ended.nodes().count_ones()).max(1);
+    fn wake_lists(&self, ended: State) {
+        let share = (F::ALONE / ended.lists().count_ones()).max(1);
         for (number, node) in self.nodes.iter().enumerate() {
-            if ended.nodes() & 1 << number != 0 {
-                let some = node.0.with(|list| list.take_who_want(ended.generation().tag(), share));
+            if ended.lists() & 1 << number != 0 {
+                let tag = ended.generation().tag();
+                let some = node.0.list.with(|list| list.take_who_want(tag, share));
                 // CAST-4.
                 let_go::<P, F>(some, 0);
             }
         }
     }
 
-    /// CAST-3: lets the rest of the node go, if nobody has yet.
+    /// CAST-3: lets the rest of the list go, if nobody has yet.
     fn pass_on(&self, here: usize, ended: Generation) {
+        let list = &self.nodes[here].0.list;
         // Relaxed inside: who has taken us off has left the others there, and it is seen.
-        if !self.nodes[here].0.seems_empty() {
-            let rest = self.nodes[here].0.with(|list| list.take_who_want(ended.tag(), u32::MAX));
+        if !list.seems_empty() {
+            let rest = list.with(|list| list.take_who_want(ended.tag(), u32::MAX));
             let_go::<P, F>(rest, 0);
         }
     }

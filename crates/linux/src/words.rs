@@ -1,0 +1,72 @@
+//! Many that sleep on one word, in places that can be woken by themselves: the futex on the low
+//! half of a word of 64 bits, with a bit for each place.
+
+use core::sync::atomic::AtomicU32;
+
+use antiphon_platform::{Deadline, Parked};
+
+use crate::futex::{self, Slept, Whose};
+use crate::{U64, crowd};
+
+/// Which half is the low one.
+const LOW: usize = if cfg!(target_endian = "big") { 1 } else { 0 };
+
+/// See [`Platform::wait_on`](antiphon_platform::Platform::wait_on).
+pub(crate) fn wait(word: &U64, low: u32, place: u32, deadline: Option<Deadline>) -> Parked {
+    match futex::wait(half(word), (Whose::Private, 1 << place), low, deadline) {
+        Slept::Woken | Slept::Maybe => Parked::Woken,
+        Slept::TimedOut => Parked::TimedOut,
+    }
+}
+
+/// See [`Platform::wake_on`](antiphon_platform::Platform::wake_on).
+pub(crate) fn wake(word: *const U64, places: u32, count: u32) -> u32 {
+    let wake = |count| futex::wake(half(word), (Whose::Private, places), count);
+    crowd::wake_many(count, wake)
+}
+
+fn half(word: *const U64) -> *const AtomicU32 {
+    word.cast::<AtomicU32>().wrapping_add(LOW)
+}
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::Ordering::Relaxed;
+    use std::thread;
+
+    use antiphon_platform::{Atomic, Clock};
+
+    use super::*;
+
+    #[test]
+    fn places_are_woken_by_themselves_and_counted() {
+        let word = U64::ZERO;
+        word.store(7 << 32 | 5, Relaxed);
+        let late = Some(Deadline { clock: Clock::Monotonic, ns: 0 });
+        assert_eq!(wait(&word, 6, 0, None), Parked::Woken, "it is not 6");
+        assert_eq!(wait(&word, 5, 31, late), Parked::TimedOut);
+        // Until so many were woken, who look and sleep again.
+        let wake_all = |places, count| {
+            let mut woken = 0;
+            while woken < count {
+                woken += wake(&word, places, count - woken);
+                thread::yield_now();
+            }
+        };
+        thread::scope(|scope| {
+            for place in [0, 31, 31] {
+                let word = &word;
+                scope.spawn(move || {
+                    while word.load(Relaxed) as u32 == 5 {
+                        let _ = wait(word, 5, place, None);
+                    }
+                });
+            }
+            wake_all(1 << 31, 2);
+            wake_all(1, 1);
+            assert_eq!(wake(&word, 1 << 7, u32::MAX), 0, "nobody is there");
+            word.store(6, Relaxed);
+            wake(&word, 1 << 31 | 1, u32::MAX);
+        });
+    }
+}

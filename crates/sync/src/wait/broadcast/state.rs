@@ -1,0 +1,97 @@
+//! The word of a broadcast.
+//!
+//! | bits | field | meaning |
+//! |---|---|---|
+//! | 0–31 | generation | how often was sent; begins anew at the end |
+//! | 32–46 | lists | the nodes with a list that somebody sleeps on |
+//! | 48–62 | places | the nodes of which somebody may sleep on this word |
+//! | 63 | heads | when the generation began, there was more than one such place |
+//!
+//! Who sleeps on the word has the kernel compare the low half, which changes with each generation
+//! and by nothing else.
+
+/// The most nodes that a broadcast may have.
+pub(super) const MOST_NODES: usize = 15;
+
+/// A value of it.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct State(pub(super) u64);
+
+/// How often was sent; to be compared with others of the same broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Generation(u64);
+
+const LISTS: usize = 32;
+const PLACES: usize = 48;
+const HEADS: u64 = 1 << 63;
+const NODES: u32 = (1 << MOST_NODES) - 1;
+
+impl State {
+    pub(super) fn generation(self) -> Generation {
+        Generation(self.0 & u64::from(u32::MAX))
+    }
+
+    /// The bits of nodes that somebody sleeps at.
+    pub(super) fn lists(self) -> u32 {
+        (self.0 >> LISTS) as u32 & NODES
+    }
+
+    /// The bits of nodes of which somebody may sleep on the word.
+    pub(super) fn places(self) -> u32 {
+        (self.0 >> PLACES) as u32 & NODES
+    }
+
+    /// Whether who sleeps on the word with the generation `ended` is to be let go by the first of
+    /// its place. May be `true` though it is not so, once that is longer ago.
+    pub(super) fn by_heads(self, ended: Generation) -> bool {
+        self.generation() != ended.next() || self.0 & HEADS != 0
+    }
+
+    /// After a send.
+    pub(super) fn next(self) -> Self {
+        let heads = if self.places().count_ones() > 1 { HEADS } else { 0 };
+        Self(self.generation().next().0 | heads)
+    }
+
+    pub(super) fn with_list(self, node: usize) -> Self {
+        Self(self.0 | 1 << (LISTS + node))
+    }
+
+    pub(super) fn without_list(self, node: usize) -> Self {
+        Self(self.0 & !(1 << (LISTS + node)))
+    }
+
+    pub(super) fn with_place(self, node: usize) -> Self {
+        Self(self.0 | 1 << (PLACES + node))
+    }
+}
+
+impl Generation {
+    /// How often was sent from `earlier` to here, modulo 2³².
+    #[must_use]
+    pub fn since(self, earlier: Self) -> u64 {
+        u64::from((self.0 as u32).wrapping_sub(earlier.0 as u32))
+    }
+
+    /// As a number, to be kept where this type is not known.
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// What [`to_bits`](Self::to_bits) returned. A number of another origin is a generation that
+    /// has ended.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// What sleepers have in their nodes and on the word.
+    pub(super) fn tag(self) -> u32 {
+        self.0 as u32
+    }
+
+    fn next(self) -> Self {
+        Self(u64::from(self.tag().wrapping_add(1)))
+    }
+}
