@@ -35,8 +35,87 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`generic`](crate::generic) has the same for other machines, and [`MailboxWith`] for owners that
-//! sleep in other ways: beside files, in an event loop, with an [`EventFd`].
+//! [`generic`](crate::generic) has the same for other machines.
+//!
+//! # Where the owner looks
+//!
+//! Above, a thread does nothing else: [`Mailbox::wait`]. A worker looks between two pieces of work,
+//! by [`Mailbox::poll`]:
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+//! # use antiphon::message::{Actions, Mailbox};
+//! let actions = Actions::new(16);
+//! let cancelled = Arc::new(AtomicBool::new(false));
+//! let told = cancelled.clone();
+//! let cancel = actions.register_signal(move || told.store(true, Relaxed))?;
+//!
+//! let mut mailbox = Mailbox::new(&actions, 64);
+//! let sender = mailbox.sender();
+//! let worker = std::thread::spawn(move || {
+//!     let mut pieces = 0_u64;
+//!     while !cancelled.load(Relaxed) {
+//!         pieces += 1;
+//!         let _ = mailbox.poll();
+//!     }
+//!     pieces
+//! });
+//! sender.signal(cancel)?;
+//! assert_ne!(worker.join().unwrap(), 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! An event loop sleeps beside its files, with a [`MailboxWith`] that notifies by an [`EventFd`]:
+//!
+//! ```
+//! # use std::os::fd::{AsFd, AsRawFd};
+//! # use antiphon::message::{Actions, EventFd, MailboxWith, Message};
+//! # let actions = Actions::new(16);
+//! # let action = actions.register(|_| {})?;
+//! let mut mailbox = MailboxWith::with_notify(&actions, 64, EventFd::new()?);
+//! let sender = mailbox.sender();
+//! std::thread::spawn(move || sender.post(Message { action, payload: [0; 3] }));
+//! let mut messages = 0;
+//! while messages == 0 {
+//!     // Unless something is there: then it does not sleep.
+//!     if let Some(doze) = mailbox.doze() {
+//!         let fd = doze.notifier().as_fd().as_raw_fd();
+//!         let mut files = [libc::pollfd { fd, events: libc::POLLIN, revents: 0 }];
+//!         // SAFETY: so many files.
+//!         unsafe { libc::poll(files.as_mut_ptr(), files.len() as _, -1) };
+//!     }
+//!     messages += mailbox.poll().messages;
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # To many at once, and to one that is full
+//!
+//! A [`Group`] knows on which socket (NUMA node) each of its mailboxes is read:
+//!
+//! ```
+//! # use std::time::Duration;
+//! # use antiphon::message::{Actions, Group, Mailbox, Message, Missed, NotPosted, SocketId};
+//! # use antiphon::message::deadline_after;
+//! # let actions = Actions::new(16);
+//! # let action = actions.register(|_| {})?;
+//! let mut mailboxes = [Mailbox::new(&actions, 1), Mailbox::new(&actions, 1)];
+//! let mut group = Group::new();
+//! group.add(SocketId(0), mailboxes[0].sender());
+//! group.add(SocketId(1), mailboxes[1].sender());
+//!
+//! let message = Message { action, payload: [0; 3] };
+//! assert_eq!(group.multicast(SocketId(1), message), Ok(()));
+//! // Who is not full has it; who is, is named.
+//! let why = NotPosted::Full(message);
+//! assert_eq!(group.broadcast(message), Err(vec![Missed { member: 1, why }]));
+//! // Or somebody waits for room, for so long.
+//! let soon = deadline_after(Duration::from_millis(1));
+//! assert_eq!(mailboxes[1].sender().post_wait(message, Some(soon)), Err(why));
+//! assert!(mailboxes.iter_mut().all(|mailbox| mailbox.poll().messages == 1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use antiphon_linux::Linux;
 use antiphon_runtime::message;

@@ -40,8 +40,9 @@ use crate::{Linux, clock};
 /// be dropped where that unwinds it, but be resumed until its wait is over.
 #[derive(Clone, Copy, Debug)]
 pub struct Hooks {
-    /// A handle of the fiber that the caller runs on; `None` on a plain thread. Called in slow
-    /// paths of locks: it must not lock, allocate or suspend.
+    /// A handle of the fiber that the caller runs on; `None` on a plain thread. No two fibers that
+    /// live have the same, and it is below 2^63, as addresses and counts are. Called in slow paths
+    /// of locks: it must not lock, allocate or suspend.
     pub current: fn() -> Option<u64>,
     /// Suspends the fiber `handle`, which is the caller, as the module's page shows. Returns when
     /// the fiber runs again: after a commit that failed, a `resume`, or an expiry that succeeded.
@@ -112,6 +113,7 @@ pub fn install(hooks: &'static Hooks) -> Result<(), AlreadyInstalled> {
     }
 }
 
+#[inline]
 fn hooks() -> Option<&'static Hooks> {
     // Acquire: pairs with the release in `install`.
     let hooks = HOOKS.load(Acquire);
@@ -120,9 +122,16 @@ fn hooks() -> Option<&'static Hooks> {
 }
 
 /// The fiber that the caller runs on, if it does.
+#[inline]
 pub(crate) fn current() -> Option<(&'static Hooks, u64)> {
     let hooks = hooks()?;
     Some((hooks, to_the_end(hooks.current)?))
+}
+
+/// A number of the fiber that the caller runs on, if it does. No thread has it.
+#[inline]
+pub(crate) fn number() -> Option<u64> {
+    current().map(|(_, handle)| !handle)
 }
 
 /// Calls a hook. If it unwinds the process is aborted.

@@ -100,6 +100,11 @@ unsafe impl Platform for Linux {
         thread::current()
     }
 
+    #[inline]
+    fn task() -> u64 {
+        fiber::number().unwrap_or_else(|| Self::thread().0.into())
+    }
+
     fn alive(thread: ThreadId) -> bool {
         thread::alive(thread)
     }

@@ -1,14 +1,15 @@
-//! Active messages: posted and delivered once, no wake lost on either side, actions that are
-//! withdrawn while messages for them are under way.
+//! Active messages: posted and delivered once, and no wake lost on either side. Their actions are
+//! in `actions`, owners that sleep in ways of their own in `idle`.
+
+mod actions;
+mod idle;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, Notify, Platform};
-use antiphon_runtime::message::{
-    self, ActionId, Message, NotPosted, NotSignalled, Payload, Refused,
-};
+use antiphon_runtime::message::{self, Message, NotPosted, NotSignalled, Payload};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -24,7 +25,7 @@ const ANY: Bounds = PLAIN.spurious(1).expiries(1).crowded(1);
 
 pub fn entries() -> Vec<Entry> {
     let full = &["full"];
-    vec![
+    let mut entries = vec![
         Entry::new("message/delivers-1+1", delivering::<Park>(1, 2, 4, 0), PLAIN.spurious(1)),
         Entry::new("message/delivers-2+1", delivering::<Park>(2, 1, 4, 0), PLAIN),
         Entry::new("message/delivers-spinning-1+1", delivering::<Spin>(1, 2, 2, 1), ANY),
@@ -39,15 +40,14 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("message/gives-up-1+1", giving_up(), PLAIN.timeouts(1)).reaches(full),
         Entry::new("message/signals-1+1", signalling(1), PLAIN.spurious(1)),
         Entry::new("message/signals-2+1", signalling(2), PLAIN),
-        Entry::new("message/unregisters-1+1", unregistering(0), PLAIN).reaches(&["ran", "stray"]),
-        Entry::new("message/unregisters-2+1", unregistering(1), PLAIN).reaches(&["ran", "stray"]),
-        Entry::new("message/registers-1+1", registering(), PLAIN).reaches(&["ran", "stray"]),
-        Entry::new("message/takes-over-1+1", taking_over(), PLAIN).reaches(&["took over"]),
         Entry::new("message/closes-1+1", closing(1, 2, 2), PLAIN).reaches(&["returned", "closed"]),
         Entry::new("message/closes-2+1", closing(2, 1, 2), PLAIN).reaches(&["returned", "closed"]),
         Entry::new("message/closes-full-2+1", closing(2, 1, 1), PLAIN)
             .reaches(&["returned", "closed"]),
-    ]
+    ];
+    entries.extend(actions::entries());
+    entries.extend(idle::entries());
+    entries
 }
 
 /// Captured by actions, which may run on any thread.
@@ -218,106 +218,6 @@ fn signalling(signallers: u32) -> Program {
                 runs += delivered.signals;
             }
             assert!(runs >= 1 && runs <= signallers);
-        });
-    })
-}
-
-/// What an action uses: touched by whoever runs or drops it.
-struct Context(Arc<Anywhere<Data<u32>>>);
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        self.0.0.set(0);
-    }
-}
-
-/// The name of the first action of a table, known before it is registered.
-fn first() -> ActionId {
-    ActionId::from_bits(message::SIGNALS as u32)
-}
-
-/// A message is there for an action that is just being registered. Has to reach `ran` and `stray`.
-fn registering() -> Program {
-    Program::new(2, 2, |scope| {
-        let used = Arc::new(Anywhere(Data::new(0)));
-        // Dropped when both threads have ended.
-        let actions = scope.share(Actions::new(1));
-        let mut mailbox = Mailbox::<Park>::new(actions, 1).spinning(0);
-        let message = Message { action: first(), payload: [0; 3] };
-        mailbox.sender().post(message).expect("room");
-        scope.spawn(move || {
-            used.0.set(7);
-            let context = Context(used);
-            let id = actions.register(move |_| assert_eq!(context.0.0.get(), 7));
-            assert_eq!(id, Ok(first()));
-        });
-        scope.spawn(move || {
-            let delivered = mailbox.poll();
-            probe(if delivered.messages == 1 { "ran" } else { "stray" });
-        });
-    })
-}
-
-/// An action is unregistered by a thread that knows its name by other means, and its place taken
-/// by the thread that had it registered. Has to reach `took over`.
-fn taking_over() -> Program {
-    Program::new(2, 3, |scope| {
-        let used = Arc::new(Anywhere(Data::new(0)));
-        // Dropped when both threads have ended.
-        let actions = scope.share(Actions::new(1));
-        let seen = used.clone();
-        scope.spawn(move || {
-            used.0.set(7);
-            let context = Context(used.clone());
-            let id = actions.register(move |_| assert_eq!(context.0.0.get(), 7));
-            assert_eq!(id, Ok(first()));
-            if actions.register(|_| {}).is_ok() {
-                probe("took over");
-                assert_eq!(used.0.get(), 0, "dropped before");
-            }
-        });
-        scope.spawn(move || {
-            if actions.unregister(first()).is_ok() {
-                assert_eq!(seen.0.get(), 0, "dropped");
-            }
-        });
-    })
-}
-
-/// An action is withdrawn, and what it uses is changed, and another takes its entry, while messages
-/// for it are under way: one that is there, and one of each poster. Has to reach `ran` and `stray`.
-fn unregistering(posters: u32) -> Program {
-    Program::new(2 + posters, 3, move |scope| {
-        let used = Arc::new(Anywhere(Data::new(7)));
-        let context = Context(used.clone());
-        let actions = Actions::new(1);
-        let id = actions.register(move |_| {
-            assert_eq!(context.0.0.get(), 7, "not dropped");
-            probe("ran");
-        });
-        let action = id.expect("room");
-        let mut mailbox = Mailbox::<Park>::new(&actions, 2).spinning(0);
-        let sender = mailbox.sender();
-        let post = move || sender.post(Message { action, payload: [0; 3] }).expect("room");
-        post();
-        (0..posters).for_each(|_| scope.spawn(post.clone()));
-        scope.spawn(move || {
-            let mut delivered = 0;
-            while delivered < 1 + posters {
-                let batch = mailbox.wait(None);
-                delivered += batch.messages + batch.strays;
-                if batch.strays > 0 {
-                    probe("stray");
-                }
-            }
-        });
-        scope.spawn(move || {
-            actions.unregister(action).expect("registered");
-            assert_eq!(used.0.get(), 0, "dropped");
-            used.0.set(1);
-            assert_eq!(actions.unregister(action), Err(Refused::Unknown));
-            let other = actions.register(|_| panic!("a message of another")).expect("room");
-            assert_ne!(other, action);
         });
     })
 }

@@ -164,6 +164,8 @@ macro_rules! tests {
         $then! {
             model_message:
             each_message_is_delivered_once: ["message/delivers-", "message/laps-"],
+            the_owner_is_told_once: ["message/tells-once-"],
+            an_owner_sleeps_in_its_own_call: ["message/dozes-"],
             posters_wait_for_room: ["message/waits-for-room-", "message/full-"],
             who_gives_up_has_its_message_back: ["message/gives-up-"],
             signals_coalesce_and_are_not_lost: ["message/signals-"],

@@ -95,6 +95,12 @@ pub unsafe trait Platform: Sized + 'static {
     /// The calling thread. Never zero; may be reused after the thread has ended.
     fn thread() -> ThreadId;
 
+    /// What the caller runs as: a number of its fiber if it is on one, which moves from thread to
+    /// thread with it, and of its thread otherwise. Never zero; two that live have two.
+    fn task() -> u64 {
+        Self::thread().0.into()
+    }
+
     /// Whether `thread` may still run. `true` is always a safe answer; `false` orders nothing: what
     /// the thread did need not have happened before.
     fn alive(thread: ThreadId) -> bool;

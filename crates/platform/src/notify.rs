@@ -28,10 +28,20 @@ pub trait Notify: Send + Sync + 'static {
 
     /// Blocks the caller until [`notify`](Self::notify), which may have come first, until the
     /// deadline, or for no reason.
-    fn sleep(&self, ticket: Ticket, deadline: Option<Deadline>) -> Parked;
+    ///
+    /// # Safety
+    ///
+    /// The caller has the ticket of [`begin`](Self::begin), and has not ended with it.
+    unsafe fn sleep(&self, ticket: Ticket, deadline: Option<Deadline>) -> Parked;
 
-    /// The caller is awake, and has taken the ticket back if nobody else had.
-    fn end(&self, ticket: Ticket);
+    /// The caller is awake, and has taken the ticket back if nobody else had. In the child of a
+    /// `fork` it may be a ticket of the parent's.
+    ///
+    /// # Safety
+    ///
+    /// As of [`sleep`](Self::sleep); it may do so once. What the ticket names is somebody else's
+    /// from now on.
+    unsafe fn end(&self, ticket: Ticket);
 
     /// Ends the present or next [`sleep`](Self::sleep) with that ticket. May come late, when that
     /// has ended already: then it may end a later one, for no reason, and does nothing else.

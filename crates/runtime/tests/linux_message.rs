@@ -11,8 +11,8 @@ use antiphon_linux::Linux;
 use antiphon_linux::notify::{EventFd, Signal};
 use antiphon_platform::{Clock, Deadline, Notify, Platform, SocketId};
 use antiphon_runtime::message::{
-    Actions, BATCH, Group, Mailbox, Message, NotPosted, NotSignalled, Park, Refused, Spin,
-    TableFull,
+    ActionId, Actions, BATCH, Group, Mailbox, Message, NotPosted, NotSignalled, Park, Refused,
+    Sender, Spin, TableFull,
 };
 
 type Parking = Mailbox<Linux, Park<Linux>>;
@@ -65,7 +65,7 @@ fn owners_sleep_in_any_way() {
     delivers(Park::<Linux>::NEW);
     delivers(Spin::<Linux>::NEW);
     delivers(EventFd::new().expect("a file"));
-    delivers(Signal::new(6).expect("a signal"));
+    delivers(Signal::new(libc::SIGUSR2).expect("a signal"));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn an_action_that_unregisters_is_refused_and_a_table_can_be_full() {
     let own = Arc::new(AtomicU64::new(0));
     let named = own.clone();
     let unregister = move |_| {
-        let id = antiphon_runtime::message::ActionId::from_bits(named.load(Relaxed) as u32);
+        let id = ActionId::from_bits(named.load(Relaxed) as u32);
         *noted.lock().unwrap() = Some(table.unregister(id));
     };
     let action = actions.register(unregister).expect("room");
@@ -153,6 +153,88 @@ fn an_action_that_panics_was_delivered_and_the_next_is() {
     assert!(catch_unwind(AssertUnwindSafe(|| mailbox.poll())).is_err());
     assert_eq!(mailbox.poll().messages, 1);
     assert_eq!(actions.unregister(action), Ok(()), "the batch is over");
+}
+
+#[test]
+fn signals_behind_one_that_panics_are_run_by_the_next_poll() {
+    let actions = Actions::<Linux>::new(0);
+    let first = actions.register_signal(|| panic!("meant")).expect("room");
+    let second = actions.register_signal(|| {}).expect("room");
+    let mut mailbox = Parking::new(&actions, 1);
+    let sender = mailbox.sender();
+    for signal in [first, second] {
+        sender.signal(signal).expect("open");
+    }
+    assert!(catch_unwind(AssertUnwindSafe(|| mailbox.poll())).is_err());
+    assert!(mailbox.is_pending() && mailbox.doze().is_none());
+    assert_eq!(mailbox.poll().signals, 1);
+    assert!(mailbox.poll().is_empty());
+}
+
+#[test]
+fn an_action_that_panics_when_it_is_dropped_leaves_its_entry_free() {
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("meant");
+        }
+    }
+    let actions = Actions::<Linux>::new(1);
+    let owned = Panics;
+    let keeps = move |_| {
+        let _ = &owned;
+    };
+    let action = actions.register(keeps).expect("room");
+    assert!(catch_unwind(AssertUnwindSafe(|| actions.unregister(action))).is_err());
+    assert_eq!(actions.unregister(action), Err(Refused::Unknown));
+    assert!(actions.register(|_| {}).is_ok());
+}
+
+#[test]
+fn an_action_does_not_wait_for_room_in_its_own_mailbox() {
+    let actions = Actions::<Linux>::new(1);
+    let (own, seen) = (Arc::new(Mutex::new(None::<Sender<Linux>>)), Arc::new(Mutex::new(None)));
+    let (to, noted) = (own.clone(), seen.clone());
+    let again = move |[action, ..]: [u64; 3]| {
+        let message = Message { action: ActionId::from_bits(action as u32), payload: [7; 3] };
+        let posted = to.lock().unwrap().as_ref().map(|to| to.post_wait(message, None));
+        *noted.lock().unwrap() = posted;
+    };
+    let action = actions.register(again).expect("room");
+    let mut mailbox = Parking::new(&actions, 1);
+    *own.lock().unwrap() = Some(mailbox.sender());
+    let message = Message { action, payload: [action.bits().into(), 0, 0] };
+    mailbox.sender().post(message).expect("room");
+    assert_eq!(mailbox.poll().messages, 1);
+    let refused = NotPosted::Full(Message { action, payload: [7; 3] });
+    assert_eq!(*seen.lock().unwrap(), Some(Err(refused)));
+}
+
+#[test]
+fn a_sender_may_outlive_the_mailbox() {
+    let actions = Actions::<Linux>::new(1);
+    let action = actions.register(|_| {}).expect("room");
+    let message = Message { action, payload: [0; 3] };
+    // Dropped in the middle of posts.
+    let mailbox = Parking::new(&actions, 2);
+    let poster = thread::spawn({
+        let sender = mailbox.sender();
+        move || while sender.post_wait(message, None).is_ok() {}
+    });
+    while !mailbox.is_pending() {
+        thread::yield_now();
+    }
+    let sender = mailbox.sender();
+    drop(mailbox);
+    poster.join().expect("no panic");
+    assert_eq!(sender.post(message), Err(NotPosted::Closed(message)));
+    assert_eq!(sender.post_wait(message, None), Err(NotPosted::Closed(message)));
+}
+
+#[test]
+#[should_panic = "2147483648 at most"]
+fn a_mailbox_has_a_largest_size() {
+    let _ = Parking::new(&Actions::new(1), usize::MAX);
 }
 
 #[test]

@@ -76,12 +76,14 @@ impl Notify for Sleep {
         by_its_way!(self, way => way.begin())
     }
 
-    fn sleep(&self, ticket: Ticket, deadline: Option<Deadline>) -> Parked {
-        by_its_way!(self, way => way.sleep(ticket, deadline))
+    unsafe fn sleep(&self, ticket: Ticket, deadline: Option<Deadline>) -> Parked {
+        // SAFETY: the caller's promise; the way of a mailbox stays the same.
+        by_its_way!(self, way => unsafe { way.sleep(ticket, deadline) })
     }
 
-    fn end(&self, ticket: Ticket) {
-        by_its_way!(self, way => way.end(ticket));
+    unsafe fn end(&self, ticket: Ticket) {
+        // SAFETY: as above.
+        by_its_way!(self, way => unsafe { way.end(ticket) });
     }
 
     fn notify(&self, ticket: Ticket) {
@@ -108,7 +110,8 @@ impl Owner {
     fn doze(&mut self) -> c_int {
         // SAFETY: what is borrowed is shared with the senders, stays where it is while the mailbox
         // is there, and is let go of before anything is done to that.
-        let mailbox: &'static message::Mailbox<_, _> = unsafe { &*ptr::from_mut(self.awake()) };
+        let mailbox: &'static mut message::Mailbox<_, _> =
+            unsafe { &mut *ptr::from_mut(self.awake()) };
         self.dozing = mailbox.doze();
         unless(self.dozing.is_some(), EAGAIN)
     }

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use antiphon_platform::{Deadline, Notify, Parked, Ticket};
 
 use super::{left, timed_out};
-use crate::sys;
+use crate::{identity, sys};
 
 /// A file that is readable once its owner was notified. An event loop that waits for it too does so
 /// between dozing off and waking up; [`Notify::sleep`] waits for it alone.
@@ -41,11 +41,12 @@ impl AsFd for EventFd {
 }
 
 impl Notify for EventFd {
+    /// The ticket is the process: its children have the same file.
     fn begin(&self) -> Ticket {
-        Ticket::MIN
+        Ticket::MIN.saturating_add(identity::epoch().into())
     }
 
-    fn sleep(&self, _: Ticket, deadline: Option<Deadline>) -> Parked {
+    unsafe fn sleep(&self, _: Ticket, deadline: Option<Deadline>) -> Parked {
         let mut file = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let mut left = left(deadline);
         let left = left.as_mut().map_or(0, |left| core::ptr::from_mut(left) as usize);
@@ -64,7 +65,10 @@ impl Notify for EventFd {
         }
     }
 
-    fn end(&self, _: Ticket) {
+    unsafe fn end(&self, ticket: Ticket) {
+        if ticket != self.begin() {
+            return;
+        }
         let mut count = 0_u64;
         // SAFETY: `count` is ours to write, and of that size. If nothing was written yet there is
         // nothing to read, which is as good.

@@ -17,13 +17,22 @@ pub use eventfd::EventFd;
 pub use signal::Signal;
 pub use uintr::UserInterrupts;
 
-use antiphon_platform::{Deadline, Parked};
+use antiphon_platform::{Clock, Deadline, Parked};
 
 use crate::clock;
 
-/// How long until the deadline, as the kernel takes it.
+/// How long a sleep is at most whose deadline is a time of day.
+const LOOK_NS: u64 = 100_000_000;
+
+/// How long until the deadline, as the kernel takes it: in time that passes. So who sleeps until a
+/// time of day wakes up now and then, for no reason, to see whether the clock was set.
 fn left(deadline: Option<Deadline>) -> Option<libc::timespec> {
-    deadline.map(|deadline| clock::timespec(deadline.ns.saturating_sub(clock::now(deadline.clock))))
+    let deadline = deadline?;
+    let left = deadline.ns.saturating_sub(clock::now(deadline.clock));
+    Some(clock::timespec(match deadline.clock {
+        Clock::Monotonic => left,
+        Clock::Realtime => left.min(LOOK_NS),
+    }))
 }
 
 /// What a sleep is that ended when its time was over: a clock that was set is no deadline.

@@ -5,6 +5,11 @@
 //! `epoll_pwait`, `pselect`), between dozing off and waking up; the call then fails with `EINTR`.
 //! The signal has a handler that does nothing: a late notification that meets a thread in which it
 //! is not blocked, or another thread of the same number, is harmless.
+//!
+//! It is a standard signal: of those one at a time is pending for a thread, and none is refused. A
+//! real-time signal is queued each time, and refused when the user has too many in his queues
+//! (`RLIMIT_SIGPENDING`; signal(7), "Queueing and delivery semantics", and tgkill(2), `EAGAIN`): a
+//! notifier would have to wait until somebody takes one.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -18,7 +23,10 @@ use crate::{sys, thread};
 /// Bytes of the kernel's signal sets.
 const SET: usize = 8;
 
-/// Sleeps in `rt_sigtimedwait`, and is told by a real-time signal.
+/// Those that programs may use as they like.
+const USABLE: [i32; 3] = [libc::SIGUSR1, libc::SIGUSR2, libc::SIGURG];
+
+/// Sleeps in `rt_sigtimedwait`, and is told by a signal.
 #[derive(Debug)]
 pub struct Signal {
     number: i32,
@@ -27,17 +35,16 @@ pub struct Signal {
 extern "C" fn nothing(_: i32) {}
 
 impl Signal {
-    /// A real-time signal, counted from 0 as the C library leaves them to programs. Any number of
-    /// mailboxes may have the same.
+    /// Is told by `SIGUSR1`, `SIGUSR2` or `SIGURG`. Any number of mailboxes may have the same; a
+    /// thread that owns several of them looks at all when it is woken.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if there are not that many, `AlreadyExists` if the program has a handler for
-    /// it: take another one.
-    pub fn new(real_time: u32) -> io::Result<Self> {
-        let number = libc::SIGRTMIN().saturating_add_unsigned(real_time);
-        if number > libc::SIGRTMAX() {
-            let what = "there are not so many real-time signals: take a smaller number";
+    /// `InvalidInput` if it is another signal, `AlreadyExists` if the program has a handler for it:
+    /// take another one.
+    pub fn new(number: i32) -> io::Result<Self> {
+        if !USABLE.contains(&number) {
+            let what = "not a signal to be told by: take SIGUSR1, SIGUSR2 or SIGURG";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         let mut old = MaybeUninit::<libc::sigaction>::zeroed();
@@ -83,7 +90,7 @@ impl Notify for Signal {
         Ticket::MIN.saturating_add(u64::from(thread::current().0) - 1)
     }
 
-    fn sleep(&self, _: Ticket, deadline: Option<Deadline>) -> Parked {
+    unsafe fn sleep(&self, _: Ticket, deadline: Option<Deadline>) -> Parked {
         let (set, left) = (self.set(), left(deadline));
         let left = left.as_ref().map_or(0, |left| ptr::from_ref(left) as usize);
         let args = [ptr::from_ref(&set) as usize, 0, left, SET];
@@ -99,16 +106,14 @@ impl Notify for Signal {
         }
     }
 
-    fn end(&self, _: Ticket) {}
+    unsafe fn end(&self, _: Ticket) {}
 
     fn notify(&self, ticket: Ticket) {
         // SAFETY: takes nothing.
         let process = unsafe { libc::getpid() } as usize;
         let args = [process, ticket.get() as usize, self.number as usize];
-        // SAFETY: takes numbers. A thread that has ended needs no notification.
-        while unsafe { sys::call(libc::SYS_tgkill, args) } == Err(sys::Errno(libc::EAGAIN)) {
-            // Too many signals of this user are pending, somewhere: this one must not be lost.
-            sys::yield_now();
-        }
+        // SAFETY: takes numbers. A thread that has ended needs no notification, and one for which
+        // the signal is pending no other.
+        let _ = unsafe { sys::call(libc::SYS_tgkill, args) };
     }
 }

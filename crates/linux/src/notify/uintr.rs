@@ -43,14 +43,14 @@ impl Notify for UserInterrupts {
         Ticket::MIN
     }
 
-    fn sleep(&self, _: Ticket, deadline: Option<Deadline>) -> Parked {
+    unsafe fn sleep(&self, _: Ticket, deadline: Option<Deadline>) -> Parked {
         const PIECE: Budget = Budget::ns(2_000);
         // Relaxed: a delay, which an interrupt may end before its time only by what it runs.
         let _ = self.idle.spin_while(Relaxed, PIECE, |word| word == 0);
         timed_out(deadline)
     }
 
-    fn end(&self, _: Ticket) {}
+    unsafe fn end(&self, _: Ticket) {}
 
     fn notify(&self, _: Ticket) {
         send(self.index);

@@ -4,7 +4,7 @@
 //!            register           it is written              unregister
 //!   FREE ───────────────► FILLING ───────────► LIVE ─────────────────────► LEAVING
 //!    ▲                                                                        │
-//!    └─────── generation + 1: no batch runs it any more, and it is dropped ───┘
+//!    └─────── generation + 1: no batch runs it any more, and it is dropped ───┘ until the last
 //! ```
 //!
 //! - ACTION-1: what is in an entry is written and dropped by one thread, the one that has made it
@@ -70,8 +70,8 @@ pub struct TableFull;
 pub enum Refused {
     /// It is not registered: never was in this table, or somebody has unregistered it.
     Unknown,
-    /// The caller is an action, and would wait for itself or for another that does the same. Have a
-    /// thread do it that is not running one.
+    /// The caller is in an action, and would wait for itself or for another that does the same.
+    /// Have a thread, or a fiber, do it that is not running one.
     FromAction,
 }
 
@@ -90,6 +90,8 @@ impl<P: Platform> Actions<P> {
     }
 
     /// Has messages run `action`, on the thread whose mailbox they are posted to. Does not block.
+    ///
+    /// No two actions of a table have one name, so an entry is used up after 4 194 304 of them.
     ///
     /// # Errors
     ///
@@ -130,7 +132,7 @@ impl<P: Platform> Actions<P> {
             // SAFETY: ACTION-1: we have made it `FILLING`.
             unsafe { *entry.action.get() = Some(action) };
             let id = ActionId::new(index, seen.generation());
-            // Release: ACTION-1; pairs with the acquire in `run`.
+            // Release: ACTION-1; pairs with the acquire in `run`, and the fence in `unregister`.
             entry.state.store(id.live().0, Release);
             return Ok(id);
         }
@@ -142,33 +144,36 @@ impl<P: Platform> Actions<P> {
     /// [strays](super::Delivered::strays).
     ///
     /// Blocks until all batches are over that owners were running when it was called, whatever
-    /// actions those ran: spins for a moment, and then sleeps and looks.
+    /// actions those ran: spins for a moment, and then sleeps and looks. So the caller must not
+    /// hold what an action waits for, nor be an action of another table that somebody unregisters
+    /// from one of this: nobody can tell, and both wait for ever.
     ///
     /// # Errors
     ///
     /// [`Refused::FromAction`] if the caller is an action of this table, and [`Refused::Unknown`].
     /// Then nothing was done.
     pub fn unregister(&self, id: ActionId) -> Result<(), Refused> {
-        if self.0.pulses.with(|list| list.iter().any(|pulse| pulse.is_callers())) {
+        let caller = P::task();
+        if self.0.pulses.with(|list| list.iter().any(|pulse| pulse.is_of(caller))) {
             return Err(Refused::FromAction);
         }
         let entry = self.0.entries.get(id.index()).ok_or(Refused::Unknown)?;
         let generation = id.live().generation();
         let leaving = State::new(generation, State::LEAVING);
-        // Acquire: the action, which we drop; pairs with the release in `fill`. Who comes second
-        // finds it leaving.
-        let exchanged = entry.state.compare_exchange(id.live().0, leaving.0, Acquire, Relaxed);
+        // Relaxed: the fence acquires the action, which we drop. Who comes second finds it leaving.
+        let exchanged = entry.state.compare_exchange(id.live().0, leaving.0, Relaxed, Relaxed);
         exchanged.map_err(|_| Refused::Unknown)?;
         // PULSE-1: pairs with the fence in `Pulse::begin`.
+        // And ACTION-1: with the release in `fill`.
         P::fence(SeqCst);
         // Mailboxes that are made later see it by the list's lock.
         for pulse in self.0.pulses.with(|list| list.clone()) {
             pulse.wait();
         }
+        let emptied = Emptied { entry, left: State::left(generation) };
         // SAFETY: ACTION-1: we have made it `LEAVING`, and ACTION-2.
         drop(unsafe { (*entry.action.get()).take() });
-        // Release: ACTION-1; pairs with the acquire in `fill`.
-        entry.state.store(State::new(generation + 1, State::FREE).0, Release);
+        drop(emptied);
         Ok(())
     }
 
@@ -218,6 +223,20 @@ impl<P: Platform> Actions<P> {
     /// Counts a mailbox out.
     pub(super) fn leave(&self, pulse: &Arc<Pulse<P>>) {
         self.0.pulses.with(|list| list.retain(|other| !Arc::ptr_eq(other, pulse)));
+    }
+}
+
+/// An entry that is `LEAVING`; it is free when this is dropped, also because what its action owned
+/// panics in being dropped.
+struct Emptied<'a, P: Platform> {
+    entry: &'a Entry<P>,
+    left: State,
+}
+
+impl<P: Platform> Drop for Emptied<'_, P> {
+    fn drop(&mut self) {
+        // Release: ACTION-1; pairs with the acquire in `fill`.
+        self.entry.state.store(self.left.0, Release);
     }
 }
 

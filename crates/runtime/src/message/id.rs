@@ -3,7 +3,7 @@
 //! | bits of an entry's `state` | field | meaning |
 //! |---|---|---|
 //! | 0–1 | phase | `FREE`, `FILLING`, `LIVE`, `LEAVING` |
-//! | 2–23 | generation | how many actions have had the entry before, modulo 2^22 |
+//! | 2–23 | generation | how many actions have had the entry before |
 //!
 //! | bits of an [`ActionId`] | field |
 //! |---|---|
@@ -31,6 +31,16 @@ impl State {
 
     pub(super) const fn new(generation: u32, phase: u32) -> Self {
         Self((generation & ActionId::GENERATIONS) << 2 | phase)
+    }
+
+    /// An entry that the action of a generation has left: free for the next. After the last one it
+    /// is `LEAVING` for good, as an old name would mean a new action.
+    pub(super) const fn left(generation: u32) -> Self {
+        if generation == ActionId::GENERATIONS {
+            Self::new(generation, Self::LEAVING)
+        } else {
+            Self::new(generation + 1, Self::FREE)
+        }
     }
 
     pub(super) const fn generation(self) -> u32 {
@@ -88,5 +98,19 @@ impl SignalId {
     #[must_use]
     pub const fn action(self) -> ActionId {
         self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_actions_have_one_name() {
+        let last = ActionId::GENERATIONS;
+        let before = State::left(last - 1);
+        assert_eq!((before.generation(), before.phase()), (last, State::FREE));
+        assert_eq!(ActionId::new(7, last).live().generation(), last);
+        assert_eq!(State::left(last).phase(), State::LEAVING);
     }
 }

@@ -20,6 +20,7 @@
 //! | `bell` | who wakes the owner, and when nobody does |
 //! | `notify` | how an owner sleeps: parked, or spinning |
 //! | `mailbox`, `sender` | both ends |
+//! | `idle` | what an owner does that has nothing to run |
 //! | `group` | several mailboxes, by socket |
 //!
 //! Actions run at the owner's safe points and nowhere else: where it calls [`Mailbox::poll`], in
@@ -32,6 +33,10 @@
 //!   delivers meanwhile: it posts by [`Sender::post`], and keeps for later what is refused.
 //! - **An action that panics** unwinds through the owner's `poll`. Its message was delivered; what
 //!   is behind it is there for the next one.
+//!   The same holds for signals.
+//! - **An action that keeps a sender** keeps the mailbox, whose table keeps the action: it is gone
+//!   when it is unregistered, and not with the last mailbox. A [`SignalId`] or [`ActionId`] means
+//!   something to its own table only; elsewhere it runs another action, or none.
 //! - **A poster that is stopped** in the middle of a post keeps back what was posted after it. What
 //!   it has claimed is a slot of the ring, no lock.
 //! - **A mailbox is its process's**: what a `fork` has in the child is of no use there.
@@ -40,6 +45,7 @@ mod actions;
 mod bell;
 mod group;
 mod id;
+mod idle;
 mod mailbox;
 mod notify;
 mod pulse;
@@ -49,7 +55,8 @@ mod sender;
 pub use actions::{Actions, Refused, SIGNALS, TableFull};
 pub use group::{Group, Missed};
 pub use id::{ActionId, SignalId};
-pub use mailbox::{BATCH, Delivered, Doze, Mailbox};
+pub use idle::Doze;
+pub use mailbox::{BATCH, Delivered, Mailbox};
 pub use notify::{Park, Spin};
 pub use sender::{NotPosted, NotSignalled, Sender};
 
@@ -65,6 +72,6 @@ pub struct Message {
     pub payload: Payload,
 }
 
-/// Something on cache lines of its own.
-#[repr(C, align(64))]
+/// Something on two cache lines of its own: prefetchers take neighbours for one.
+#[repr(C, align(128))]
 struct Line<T>(T);

@@ -48,7 +48,7 @@ impl<P: Platform> Notify for Park<P> {
             .unwrap_or(NO_NODE)
     }
 
-    fn sleep(&self, ticket: Ticket, deadline: Option<Deadline>) -> Parked {
+    unsafe fn sleep(&self, ticket: Ticket, deadline: Option<Deadline>) -> Parked {
         let seen = reference(ticket);
         if let Some(node) = seen.and_then(|seen| Self::arena().resolve_index(seen.index)) {
             return P::park(node, deadline);
@@ -58,9 +58,12 @@ impl<P: Platform> Notify for Park<P> {
         Parked::Woken
     }
 
-    fn end(&self, ticket: Ticket) {
-        if let Some(seen) = reference(ticket) {
-            Self::arena().give(WaiterId::new(P::epoch(), seen.index));
+    unsafe fn end(&self, ticket: Ticket) {
+        let arena = Self::arena();
+        // Unless a parent process had it: then the node is nobody's here.
+        let is_own = |seen: &WaiterRef| arena.reference(seen.index) == Some(*seen);
+        if let Some(seen) = reference(ticket).filter(is_own) {
+            arena.give(WaiterId::new(P::epoch(), seen.index));
         }
     }
 
@@ -102,14 +105,14 @@ impl<P: Platform> Notify for Spin<P> {
         Ticket::MIN
     }
 
-    fn sleep(&self, _: Ticket, deadline: Option<Deadline>) -> Parked {
+    unsafe fn sleep(&self, _: Ticket, deadline: Option<Deadline>) -> Parked {
         const PIECE: Budget = Budget::ns(2_000);
         let told = self.told.spin_while(Relaxed, PIECE, |told| told == 0);
         let passed = told.is_err() && nap::passed::<P>(deadline);
         if passed { Parked::TimedOut } else { Parked::Woken }
     }
 
-    fn end(&self, _: Ticket) {}
+    unsafe fn end(&self, _: Ticket) {}
 
     fn notify(&self, _: Ticket) {
         self.told.store(1, Relaxed);

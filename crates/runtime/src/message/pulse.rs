@@ -1,14 +1,16 @@
 //! The pulse of a mailbox: whether its owner is running actions, and who that is.
 //!
-//! | bits | field | meaning |
+//! | byte | field | meaning |
 //! |---|---|---|
-//! | 0–31 | `thread` | who runs a batch of actions, 0 if nobody does |
-//! | 32–63 | `batch` | the number of the batch |
+//! | 0–7 | `batch` | how many batches of actions were begun and ended: odd while one is under way |
+//! | 8–15 | `task` | who runs the batch, as [`Platform::task`] has it; 0 if nobody does |
 //!
 //! - PULSE-1: who has withdrawn an action, and then [waited](Pulse::wait), comes after all batches
 //!   that may have seen the action; those that begin later see that it was withdrawn.
+//! - PULSE-2: `task` names the caller if and only if the caller is in a batch: it alone writes its
+//!   name, and takes it away. A fiber may go on with its batch on another thread.
 //!
-//! That is an epoch a mailbox, on a line of its own: to run an action writes to no line that others
+//! That is an epoch a mailbox, on lines of its own: to run an action writes to no line that others
 //! write to. A count in the action's entry would, and counts of many mailboxes' deliveries would
 //! meet there.
 
@@ -18,46 +20,58 @@ use antiphon_platform::{Atomic, Budget, Platform};
 use antiphon_sync::nap;
 
 /// One mailbox's.
-#[repr(C, align(64))]
-pub(super) struct Pulse<P: Platform>(P::U64);
+#[repr(C, align(128))]
+pub(super) struct Pulse<P: Platform> {
+    batch: P::U64,
+    task: P::U64,
+}
 
-const THREAD: u64 = u32::MAX as u64;
-const NUMBER: u64 = 1 << 32;
 /// How long who waits spins first, and then sleeps between two looks.
 const SPIN: Budget = Budget::ns(2_000);
 const NAP_NS: u64 = 100_000;
 
+fn is_under_way(batch: u64) -> bool {
+    batch % 2 == 1
+}
+
 impl<P: Platform> Pulse<P> {
-    pub(super) const NEW: Self = Self(P::U64::ZERO);
+    pub(super) const NEW: Self = Self { batch: P::U64::ZERO, task: P::U64::ZERO };
 
     /// The owner begins a batch.
     pub(super) fn begin(&self) -> Beat<'_, P> {
-        // Relaxed: only the owner writes it.
-        let number = self.0.load(Relaxed) & !THREAD;
-        // Release: the batch before, if who waits sees this one; pairs with the acquire in `wait`.
-        self.0.store(number | u64::from(P::thread().0), Release);
+        // Relaxed: PULSE-2.
+        self.task.store(P::task(), Relaxed);
+        self.step();
         // PULSE-1: either we see that an action was withdrawn, or who did that sees our batch.
         // Pairs with the fence in `Actions::unregister`.
         P::fence(SeqCst);
         Beat(self)
     }
 
-    /// Whether the caller is running a batch.
-    pub(super) fn is_callers(&self) -> bool {
-        // Relaxed: if it is so, the caller has written it.
-        self.0.load(Relaxed) & THREAD == u64::from(P::thread().0)
+    /// A batch begins, or ends.
+    fn step(&self) {
+        // Relaxed: only the owner writes it.
+        let next = self.batch.load(Relaxed).wrapping_add(1);
+        // Release: what the actions of the batch that ends did, or of the one before, if who waits
+        // sees this one; pairs with the acquires in `wait`.
+        self.batch.store(next, Release);
+    }
+
+    /// Whether that task, the caller's, is running a batch.
+    pub(super) fn is_of(&self, task: u64) -> bool {
+        // Relaxed: PULSE-2.
+        self.task.load(Relaxed) == task
     }
 
     /// PULSE-1: waits until the batch is over that is under way. Spins for a moment and then sleeps
     /// and looks.
     pub(super) fn wait(&self) {
-        // Acquire, here and below: what the batch did; pairs with the releases of `begin` and of
-        // the end of a beat.
-        let seen = self.0.load(Acquire);
-        if seen & THREAD == 0 {
+        // Acquire, here and below: what the batch did; pairs with the release in `step`.
+        let seen = self.batch.load(Acquire);
+        if !is_under_way(seen) {
             return;
         }
-        while self.0.spin_while(Acquire, SPIN, |now| now == seen).is_err() {
+        while self.batch.spin_while(Acquire, SPIN, |now| now == seen).is_err() {
             nap::nap::<P>(NAP_NS);
         }
     }
@@ -68,9 +82,8 @@ pub(super) struct Beat<'a, P: Platform>(&'a Pulse<P>);
 
 impl<P: Platform> Drop for Beat<'_, P> {
     fn drop(&mut self) {
-        // Relaxed: only the owner writes it.
-        let next = (self.0.0.load(Relaxed) & !THREAD).wrapping_add(NUMBER);
-        // Release: what the actions did; pairs with the acquire in `wait`.
-        self.0.0.store(next, Release);
+        // Relaxed: PULSE-2.
+        self.0.task.store(0, Relaxed);
+        self.0.step();
     }
 }

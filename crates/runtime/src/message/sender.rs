@@ -54,31 +54,34 @@ impl<P: Platform, N: Notify> Sender<P, N> {
     }
 
     /// Posts a message; blocks while there is no room, asleep, until the owner's next poll that
-    /// makes some. Not to be called by an action: if the mailbox is that of the caller, or of
-    /// somebody who waits for the caller in turn, nobody makes room.
+    /// makes some. An action should not call it: where the owners of two mailboxes post to each
+    /// other so, and both are full, nobody makes room.
     ///
     /// # Errors
     ///
-    /// [`NotPosted::Full`] when the deadline has passed, and [`NotPosted::Closed`].
+    /// [`NotPosted::Full`] when the deadline has passed, or at once if the caller is an action that
+    /// this mailbox runs, and would wait for itself; and [`NotPosted::Closed`].
     pub fn post_wait(&self, message: Message, deadline: Option<Deadline>) -> Result<(), NotPosted> {
+        let mut tried = self.post(message);
+        if is_full(&tried) && self.0.pulse.is_of(P::task()) {
+            return tried;
+        }
         let mut last = false;
-        loop {
-            let tried = self.post(message);
-            if last || !matches!(tried, Err(NotPosted::Full(_))) {
-                return tried;
-            }
+        while is_full(&tried) && !last {
             let entry = self.0.room.prepare();
             // ROOM: pairs with the fence in `Mailbox::poll`, and with the one in `close`.
             P::fence(SeqCst);
-            let tried = self.post(message);
-            if !matches!(tried, Err(NotPosted::Full(_))) {
+            tried = self.post(message);
+            if is_full(&tried) {
+                while !entry.sleep(deadline) {}
+                last = self.finish(entry) || nap::passed::<P>(deadline);
+                tried = self.post(message);
+            } else {
                 // Whether it was notified too is of no matter: it has taken a place.
                 let _ = self.finish(entry);
-                return tried;
             }
-            while !entry.sleep(deadline) {}
-            last = self.finish(entry) || nap::passed::<P>(deadline);
         }
+        tried
     }
 
     /// Ends a wait for room; returns whether nobody has ended it before.
@@ -108,6 +111,10 @@ impl<P: Platform, N: Notify> Sender<P, N> {
         self.0.bell.0.ring(&self.0.notify);
         Ok(())
     }
+}
+
+fn is_full(tried: &Result<(), NotPosted>) -> bool {
+    matches!(tried, Err(NotPosted::Full(_)))
 }
 
 impl<P: Platform, N: Notify> Clone for Sender<P, N> {

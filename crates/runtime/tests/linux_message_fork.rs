@@ -1,0 +1,41 @@
+//! A child of a `fork` has its parent's doze, and lets go of it.
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Deadline, Notify, Parked, Platform};
+use antiphon_runtime::message::{Actions, Mailbox, Park};
+
+#[test]
+fn a_parents_doze_takes_no_node_of_its_child() {
+    let actions = Actions::<Linux>::new(1);
+    let mut mailbox: Mailbox<Linux> = Mailbox::new(&actions, 1);
+    let doze = mailbox.doze().expect("nothing there");
+    // SAFETY: the child waits and allocates, which the C library bears after a fork, and ends.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: takes a number. Ends a child that hangs.
+        unsafe { libc::alarm(20) };
+        drop(doze);
+        let right = waits();
+        // SAFETY: ends the process, with no handler that is the parent's.
+        unsafe { libc::_exit(i32::from(!right)) };
+    }
+    drop(doze);
+    let mut status = -1;
+    // SAFETY: `status` is ours to write.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0, "the child's waits have nodes of their own");
+}
+
+/// Whether who waits has a node, and so sleeps until its deadline: without one it naps.
+fn waits() -> bool {
+    let park = Park::<Linux>::NEW;
+    let tickets: [_; 3] = std::array::from_fn(|_| park.begin());
+    tickets.into_iter().all(|ticket| {
+        let ns = Linux::now(Clock::Monotonic) + 5_000_000;
+        // SAFETY: ours, and not ended.
+        let parked = unsafe { park.sleep(ticket, Some(Deadline { clock: Clock::Monotonic, ns })) };
+        // SAFETY: as above; each ends once.
+        unsafe { park.end(ticket) };
+        parked == Parked::TimedOut
+    })
+}
