@@ -1,6 +1,6 @@
 //! How fast messages are: `rates`, on CPUs 0 and 1. Posts a second into one mailbox, and one way to
-//! an owner that polls, beside a bare hand-off by spinning; rounds in turn, medians and their
-//! ratio.
+//! an owner that polls, or waits, beside a bare hand-off by spinning; rounds in turn, medians and
+//! their ratios.
 
 use std::sync::atomic::{
     AtomicU64,
@@ -23,18 +23,37 @@ const POSTS: u64 = 1_000_000;
 struct Line(AtomicU64);
 
 fn main() {
-    let (mut bare, mut message, mut ratio, mut posts) = (vec![], vec![], vec![], vec![]);
+    let (mut bare, mut posts) = (vec![], vec![]);
+    let (mut polled, mut waited) = ((vec![], vec![]), (vec![], vec![]));
     for _ in 0..ROUNDS {
-        let (spun, sent) = (spin_ns(), message_ns());
+        let spun = spin_ns();
         bare.push(spun);
-        message.push(sent);
-        ratio.push(sent / spun);
+        for (owner, (ns, ratios)) in [(poll as Owner, &mut polled), (wait, &mut waited)] {
+            let sent = message_ns(owner);
+            ns.push(sent);
+            ratios.push(sent / spun);
+        }
         posts.push(posts_a_second() / 1e6);
     }
     println!("bare hand-off by spinning   {:6.0} ns one way", median(&mut bare));
-    println!("message to a polling owner  {:6.0} ns one way", median(&mut message));
-    println!("ratio, round by round       {:6.2}", median(&mut ratio));
+    for (owner, (ns, ratios)) in [("polls", &mut polled), ("waits", &mut waited)] {
+        let (ns, ratio) = (median(ns), median(ratios));
+        println!("message, the owner {owner}    {ns:6.0} ns one way, {ratio:.2} of that");
+    }
     println!("posts by one into another   {:6.1} million a second", median(&mut posts));
+}
+
+/// How an owner looks, until a message has come.
+type Owner = fn(&mut Parking);
+
+fn poll(mailbox: &mut Parking) {
+    while mailbox.poll().is_empty() {
+        std::hint::spin_loop();
+    }
+}
+
+fn wait(mailbox: &mut Parking) {
+    while mailbox.wait(None).is_empty() {}
 }
 
 /// Runs both, each on its CPU, begun together; returns the nanoseconds that the first took.
@@ -76,7 +95,7 @@ fn spin_ns() -> f64 {
     timed(there, back) / HAND_OFFS as f64 / 2.0
 }
 
-fn message_ns() -> f64 {
+fn message_ns(owner: Owner) -> f64 {
     let actions = Actions::<Linux>::new(1);
     let action = actions.register(|_| {}).expect("room");
     let message = Message { action, payload: [0; 3] };
@@ -86,16 +105,12 @@ fn message_ns() -> f64 {
     let there = || {
         for _ in 0..HAND_OFFS {
             senders[1].post(message).expect("room");
-            while one.poll().is_empty() {
-                std::hint::spin_loop();
-            }
+            owner(one);
         }
     };
     let back = || {
         for _ in 0..HAND_OFFS {
-            while other.poll().is_empty() {
-                std::hint::spin_loop();
-            }
+            owner(other);
             senders[0].post(message).expect("room");
         }
     };
