@@ -36,6 +36,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("message/exhausted-1+1", delivering::<Park>(1, 2, 1, 0), PLAIN.nodes(0))
             .by_lot(1_000),
         Entry::new("message/shipped-2+1", delivering::<Park>(2, 2, 2, 20_000), ANY).by_lot(1_000),
+        Entry::new("message/full-passed-on-2+1", passing_on(), PLAIN).reaches(&["posted"]),
         Entry::new("message/full-1+1", refusing(), PLAIN).reaches(full),
         Entry::new("message/gives-up-1+1", giving_up(), PLAIN.timeouts(1)).reaches(full),
         Entry::new("message/signals-1+1", signalling(1), PLAIN.spurious(1)),
@@ -152,6 +153,39 @@ fn refusing() -> Program {
             while log.0.count() < 2 {
                 let _ = mailbox.wait(None);
             }
+        });
+    })
+}
+
+/// What room one poster has seen is enough for another to fill a slot of a third again, here the
+/// owner's. Has to reach `posted`.
+fn passing_on() -> Program {
+    Program::new(3, 6, |scope| {
+        let log = Log::new(4);
+        let (actions, action) = logging(&log);
+        let mut mailbox = Mailbox::<Park>::new(&actions, 2).spinning(0);
+        let (sender, posted) = (mailbox.sender(), log.clone());
+        let refused = scope.share([const { Data::new(false) }; 4]);
+        let post = move |number: usize| {
+            let message = Message { action, payload: posted.0.post(number as u64) };
+            refused[number].set(sender.post(message).is_err());
+        };
+        for number in 2..4 {
+            let post = post.clone();
+            scope.spawn(move || post(number));
+        }
+        let rest = scope.share(Data::new(None));
+        scope.spawn(move || {
+            let _ = (post(0), post(1), mailbox.poll(), mailbox.poll());
+            rest.set(Some(mailbox));
+        });
+        scope.finally(move || {
+            rest.with_mut(|mailbox| while !mailbox.as_mut().expect("kept").poll().is_empty() {});
+            let refused = refused.iter().filter(|refused| refused.get()).count();
+            if refused == 0 {
+                probe("posted");
+            }
+            assert_eq!(log.0.count() + refused, 4);
         });
     })
 }
