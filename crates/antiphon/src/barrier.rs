@@ -1,11 +1,14 @@
 //! The barrier as the standard library has it.
 
 use std::fmt;
+use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_sync::wait;
 
-/// Lets threads go on when so many have come; to be used any number of times. 16 bytes.
+use crate::raw::deadline_after;
+
+/// Lets threads go on when so many have come; to be used any number of times. 32 bytes.
 ///
 /// ```
 /// static ALL: antiphon::Barrier = antiphon::Barrier::new(3);
@@ -43,6 +46,12 @@ impl Barrier {
     /// did before happens before what any of them does afterwards.
     pub fn wait(&self) -> BarrierWaitResult {
         BarrierWaitResult(self.0.wait())
+    }
+
+    /// As [`wait`](Self::wait), but gives up after `timeout`: then it is as if the caller had not
+    /// come.
+    pub fn wait_for(&self, timeout: Duration) -> Option<BarrierWaitResult> {
+        self.0.wait_until(deadline_after(timeout)).map(BarrierWaitResult)
     }
 }
 

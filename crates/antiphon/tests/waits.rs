@@ -12,7 +12,7 @@ use antiphon::{
 
 #[test]
 fn sizes_are_as_promised() {
-    assert_eq!((size_of::<Barrier>(), size_of::<Semaphore>(), size_of::<Once>()), (16, 16, 4));
+    assert_eq!((size_of::<Barrier>(), size_of::<Semaphore>(), size_of::<Once>()), (32, 16, 4));
     assert_eq!(size_of::<OnceLock<u32>>(), 8);
 }
 
@@ -30,6 +30,21 @@ fn a_barrier_is_used_again_and_has_one_leader() {
         }
     });
     assert_eq!(leaders.load(Relaxed), 100);
+}
+
+#[test]
+fn who_gives_up_at_a_barrier_has_not_come() {
+    let barrier = Barrier::new(2);
+    assert!(barrier.wait_for(Duration::from_millis(1)).is_none());
+    let in_time = || loop {
+        if let Some(result) = barrier.wait_for(Duration::from_millis(1)) {
+            break result.is_leader();
+        }
+    };
+    thread::scope(|scope| {
+        let other = scope.spawn(|| barrier.wait().is_leader());
+        assert_ne!(in_time(), other.join().expect("it does not panic"));
+    });
 }
 
 #[test]

@@ -92,6 +92,7 @@ typedef struct antiphon_cond {
 typedef struct antiphon_barrier {
 	uint64_t antiphon_private[1];
 	uint32_t antiphon_parties[2];
+	uint64_t antiphon_list[2];
 } antiphon_barrier_t;
 
 /* A counting semaphore. */
@@ -124,7 +125,7 @@ typedef struct antiphon_pshared_barrier {
 #define ANTIPHON_ONCE_INIT   { { 0 } }
 #define ANTIPHON_PSHARED_RWLOCK_INIT { { 0 } }
 /* For so many threads, 1 or more; with so many permits, ANTIPHON_SEM_MAX at most. */
-#define ANTIPHON_BARRIER_INIT(parties) { { 0 }, { 0, (parties) } }
+#define ANTIPHON_BARRIER_INIT(parties) { { 0 }, { 0, (parties) }, { 0 } }
 #define ANTIPHON_SEM_INIT(permits)     { { 0 }, { 0, (permits) } }
 /* clang-format on */
 
@@ -310,7 +311,7 @@ void antiphon_cond_signal(antiphon_cond_t *cond) ANTIPHON_NOEXCEPT;
 /* Notifies all that wait. */
 void antiphon_cond_broadcast(antiphon_cond_t *cond) ANTIPHON_NOEXCEPT;
 
-/* --- barrier: 16 bytes, for any number of rounds. All zero: for one thread. --- */
+/* --- barrier: 32 bytes, for any number of rounds. All zero: for one thread. --- */
 
 /* EINVAL: for 0 threads. */
 ANTIPHON_MUST_USE
@@ -322,6 +323,11 @@ void antiphon_barrier_destroy(antiphon_barrier_t *barrier) ANTIPHON_NOEXCEPT;
 
 /* Waits until so many threads have come. 1 for one of them, whichever; 0 for the others. */
 int antiphon_barrier_wait(antiphon_barrier_t *barrier) ANTIPHON_NOEXCEPT;
+
+/* As wait. ETIMEDOUT: as if the caller had not come. EINVAL: it has not. */
+ANTIPHON_MUST_USE
+int antiphon_barrier_timedwait(antiphon_barrier_t *barrier, int clock,
+			       const struct timespec *until) ANTIPHON_NOEXCEPT;
 
 /* --- semaphore: 16 bytes. All zero: no permits. Any thread may give, whoever took. --- */
 
@@ -455,7 +461,7 @@ ANTIPHON_ASSERT_LAYOUT(antiphon_mutex_t, 8, 8);
 ANTIPHON_ASSERT_LAYOUT(antiphon_rwlock_t, 16, 8);
 ANTIPHON_ASSERT_LAYOUT(antiphon_spin_t, 4, 4);
 ANTIPHON_ASSERT_LAYOUT(antiphon_cond_t, 32, 8);
-ANTIPHON_ASSERT_LAYOUT(antiphon_barrier_t, 16, 8);
+ANTIPHON_ASSERT_LAYOUT(antiphon_barrier_t, 32, 8);
 ANTIPHON_ASSERT_LAYOUT(antiphon_sem_t, 16, 8);
 ANTIPHON_ASSERT_LAYOUT(antiphon_once_t, 4, 4);
 ANTIPHON_ASSERT_LAYOUT(antiphon_pshared_rwlock_t, 4, 4);

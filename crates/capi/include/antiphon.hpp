@@ -432,7 +432,7 @@ private:
 	antiphon_sem_t object_;
 };
 
-// A barrier, 16 bytes, for any number of rounds.
+// A barrier, 32 bytes, for any number of rounds.
 class barrier {
 public:
 	using native_handle_type = antiphon_barrier_t *;

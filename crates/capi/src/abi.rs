@@ -34,7 +34,7 @@ layout! {
     2 RwLock: 16, 8;
     3 Spin: 4, 4;
     4 Cond: 32, 8;
-    5 Barrier: 16, 8;
+    5 Barrier: 32, 8;
     6 Semaphore: 16, 8;
     7 Once: 4, 4;
     8 pshared::RwLock: 4, 4;

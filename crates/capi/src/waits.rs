@@ -45,6 +45,13 @@ exports! {
         c_int::from(barrier.0.wait())
     }
 
+    /// Waits until so many have come, or gives up.
+    fn antiphon_barrier_timedwait(barrier: &Barrier, clock: c_int, until: &timespec) -> c_int {
+        timed(clock, until, |deadline| {
+            barrier.0.wait_until(deadline).map_or(ETIMEDOUT, c_int::from)
+        })
+    }
+
     /// Makes a semaphore that has so many permits.
     fn antiphon_sem_init(sem: *mut Semaphore, permits: u32) -> c_int {
         if permits > MAX_PERMITS {

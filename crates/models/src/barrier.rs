@@ -3,14 +3,14 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Platform, WaiterId};
 use antiphon_sync::lock::Standard;
 use antiphon_sync::wait::{self, CrowdForm};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
 use crate::forms::{Sleepy, Spinning};
-use crate::program::Program;
+use crate::program::{Program, soon};
 
 type Barrier<F> = wait::Barrier<Check, F>;
 
@@ -20,6 +20,7 @@ const ANY: Bounds = PLAIN.spurious(1).crowded(1).expiries(1);
 pub fn entries() -> Vec<Entry> {
     let gone = &["retired by one that waited"];
     let none = PLAIN.nodes(0);
+    let (timed, gave_up) = (PLAIN.timeouts(1), &["gave up"]);
     vec![
         Entry::new("barrier/meets-2x1", meeting::<Barrier<Sleepy>>(2, 2, 1), PLAIN),
         Entry::new("barrier/meets-2x2", meeting::<Barrier<Sleepy>>(2, 2, 2), PLAIN.spurious(1)),
@@ -33,6 +34,22 @@ pub fn entries() -> Vec<Entry> {
         // More threads than it waits for: rounds overlap.
         Entry::new("barrier/meets-overlapping-4x1", meeting::<Barrier<Sleepy>>(4, 2, 1), PLAIN)
             .by_lot(10_000),
+        Entry::new("barrier/gives-up-1+1", trying(1, 1, 2), timed).reaches(gave_up),
+        Entry::new("barrier/gives-up-2+0", trying(2, 0, 2), timed).by_lot(5_000).reaches(gave_up),
+        Entry::new("barrier/gives-up-1+2", trying(1, 2, 3), timed).by_lot(5_000).reaches(gave_up),
+        Entry::new("barrier/gives-up-3+0", trying(3, 0, 3), PLAIN.timeouts(2))
+            .by_lot(5_000)
+            .reaches(gave_up),
+        Entry::new("barrier/gives-up-spuriously-1+1", trying(1, 1, 2), timed.spurious(1)),
+        Entry::new("barrier/gives-up-overlapping-2+2", trying(2, 2, 2), timed)
+            .by_lot(5_000)
+            .reaches(gave_up),
+        Entry::new("barrier/gives-up-overlapping-4+0", trying(4, 0, 2), timed)
+            .by_lot(5_000)
+            .reaches(gave_up),
+        Entry::new("barrier/gives-up-without-node-1+1", trying(1, 1, 2), timed.nodes(0))
+            .reaches(gave_up),
+        Entry::new("barrier/gives-up-with-one-node-1+1", trying(1, 1, 2), timed.nodes(1)),
         Entry::new("barrier/exhausted-2x1", meeting::<Barrier<Sleepy>>(2, 2, 1), none),
         Entry::new("barrier/exhausted-3x1", meeting::<Barrier<Sleepy>>(3, 3, 1), none),
         Entry::new(
@@ -51,8 +68,11 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("barrier/destroyed-without-node-2x1", destroying(2), none).reaches(gone),
         Entry::new("barrier/destroyed-with-one-node-3x1", destroying(3), PLAIN.nodes(1))
             .reaches(gone),
-        Entry::new("barrier/inherited-2x1", inherited(2), PLAIN),
-        Entry::new("barrier/inherited-3x1", inherited(3), PLAIN).by_lot(3_000),
+        Entry::new("barrier/destroyed-timed-1+1", destroying_timed(), timed).reaches(gone),
+        Entry::new("barrier/inherited-2x1", inherited(2, false), PLAIN),
+        Entry::new("barrier/inherited-3x1", inherited(3, false), PLAIN).by_lot(3_000),
+        Entry::new("barrier/inherited-timed-2x1", inherited(2, true), PLAIN),
+        Entry::new("barrier/inherited-timed-3x1", inherited(3, true), PLAIN).by_lot(3_000),
         Entry::new("barrier/shipped-2x2", meeting::<Barrier<Standard>>(2, 2, 2), ANY),
         Entry::new("barrier/shipped-5x2", meeting::<Barrier<Standard>>(5, 5, 2), ANY).by_lot(2_000),
     ]
@@ -104,6 +124,55 @@ pub fn meeting<B: Meet>(threads: u32, parties: u32, rounds: u32) -> Program {
     })
 }
 
+/// BARRIER-4: some may give up, and come again then. Of threads as many as `parties`, each sees what
+/// all have done. Has to reach `gave up`.
+fn trying(timed: u32, patient: u32, parties: u32) -> Program {
+    let threads = timed + patient;
+    Program::new(threads, threads + timed, move |scope| {
+        let barrier = scope.share(Barrier::<Sleepy>::new(parties));
+        let each = || (0..threads).map(|_| Data::new(false)).collect::<Vec<_>>();
+        let (parts, leaders) = (scope.share(each()), scope.share(each()));
+        for me in 0..threads as usize {
+            scope.spawn(move || {
+                parts[me].set(true);
+                let told = (me < timed as usize).then(|| barrier.wait_until(soon()));
+                if told == Some(None) {
+                    antiphon_check::probe("gave up");
+                }
+                leaders[me].set(told.flatten().unwrap_or_else(|| barrier.wait()));
+                if parties == threads {
+                    assert!(parts.iter().all(Data::get), "all have come");
+                }
+            });
+        }
+        scope.finally(move || {
+            let leaders = leaders.iter().filter(|leader| leader.get()).count();
+            assert_eq!(leaders as u32, threads / parties, "one leader a round");
+        });
+    })
+}
+
+/// BARRIER-3, of one that waits with a deadline: the other frees it. Has to reach `retired by one
+/// that waited`.
+fn destroying_timed() -> Program {
+    Program::new(2, 3, |scope| {
+        let barrier = scope.share(Barrier::<Sleepy>::new(2));
+        scope.spawn(move || {
+            if barrier.wait_until(soon()).is_none() {
+                barrier.wait();
+            }
+        });
+        scope.spawn(move || {
+            let leads = barrier.wait();
+            barrier.retire();
+            antiphon_check::retire(barrier);
+            if !leads {
+                antiphon_check::probe("retired by one that waited");
+            }
+        });
+    })
+}
+
 /// BARRIER-3: one that is back frees it. Has to reach `retired by one that waited`.
 fn destroying(threads: u32) -> Program {
     Program::new(threads, threads, move |scope| {
@@ -127,28 +196,43 @@ fn destroying(threads: u32) -> Program {
 #[repr(C, align(8))]
 struct Words {
     state: <Check as Platform>::U64,
-    nappers: <Check as Platform>::U32,
+    lookers: <Check as Platform>::U32,
     parties: u32,
+    lock: u64,
+    first: <Check as Platform>::U32,
+    last: <Check as Platform>::U32,
 }
 
 const _: () = assert!(size_of::<Words>() == size_of::<Barrier<Sleepy>>());
 
 /// In the child of a fork: threads of the parent wait in the middle of a round, with nodes and
-/// without. Those of the child meet all the same.
-fn inherited(threads: u32) -> Program {
+/// without, or all with a deadline. Those of the child meet all the same; if `timed`, one of them
+/// with a deadline.
+fn inherited(threads: u32, timed: bool) -> Program {
     /// An index that the parent has used, and that the child's arena will not hand out.
-    const STALE: u64 = 40;
+    const STALE: u32 = 40;
+    const LISTED: u64 = 1 << 22;
     Program::new(threads, threads, move |scope| {
         let barrier = scope.share(Barrier::<Sleepy>::new(threads));
         let came = scope.share(Data::new(0));
         // SAFETY: the words of a barrier, of the sizes and in the places that its file gives them;
         // it lives as long as the borrow.
         let words = unsafe { &*std::ptr::from_ref(barrier).cast::<Words>() };
-        words.state.store((u64::from(threads) * 3 + 1) << 22 | STALE, Relaxed);
-        words.nappers.store((Check::epoch() + 1) << 22 | 1, Relaxed);
-        for _ in 0..threads {
+        let waiters = if timed { LISTED } else { STALE.into() };
+        words.state.store((u64::from(threads) * 3 + 1) << 23 | waiters, Relaxed);
+        words.lookers.store((Check::epoch() + 1) << 22 | 1, Relaxed);
+        if timed {
+            let stranger = WaiterId::new(Check::epoch() + 1, STALE).bits();
+            words.first.store(stranger, Relaxed);
+            words.last.store(stranger, Relaxed);
+        }
+        for me in 0..threads {
             scope.spawn(move || {
-                if barrier.wait() {
+                let leads = match timed && me == 0 {
+                    true => barrier.wait_until(soon()) == Some(true),
+                    false => barrier.wait(),
+                };
+                if leads {
                     came.set(threads);
                 }
                 barrier.retire();

@@ -18,6 +18,7 @@ macro_rules! tests {
         $then! {
             model_barrier:
             nobody_goes_on_before_all_have_come: ["barrier/meets-"],
+            who_gives_up_has_not_come: ["barrier/gives-up-"],
             survives_an_exhausted_arena: ["barrier/exhausted-"],
             works_in_the_child_of_a_fork: ["barrier/inherited-"],
             what_threads_are_told_is_one_story: ["barrier/linearizable-"],

@@ -1,9 +1,7 @@
-//! Barrier, semaphore and once with real threads: crowds, forks, panics, and memory that goes away
+//! Barrier, semaphore and once with real threads: crowds, panics, and memory that goes away
 //! as soon as it may.
 
 mod common;
-#[path = "../../linux/tests/support/mod.rs"]
-mod support;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -17,7 +15,6 @@ use antiphon_sync::policy::None;
 use antiphon_sync::wait::{self, CrowdForm, MAX_PERMITS, TooManyPermits};
 use common::page::Page;
 use common::sound::Sound;
-use support::{FORKS, in_child};
 
 type Barrier<F = Standard> = wait::Barrier<Linux, F>;
 type Semaphore<F = Standard> = wait::Semaphore<Linux, None, F>;
@@ -28,16 +25,23 @@ fn in_us(us: u64) -> Deadline {
 }
 
 /// Each thread counts in the round's word before it waits; behind the barrier the word is full.
-fn meet<F: CrowdForm>(threads: u32, rounds: usize) {
+/// Every other thread gives up again and again, and comes again.
+fn meet<F: CrowdForm>(threads: u32, rounds: usize, give_up: bool) {
     let barrier = Barrier::<F>::new(threads);
     let came: Vec<_> = (0..rounds).map(|_| AtomicU32::new(0)).collect();
     let leaders = AtomicU64::new(0);
     thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                for round in &came {
+        for thread in 0..threads {
+            let (barrier, came, leaders) = (&barrier, &came, &leaders);
+            let until = move |us| barrier.wait_until(in_us(us));
+            scope.spawn(move || {
+                for round in came {
                     round.fetch_add(1, Relaxed);
-                    leaders.fetch_add(barrier.wait().into(), Relaxed);
+                    let leads = match give_up && thread % 2 == 1 {
+                        true => (1..).find_map(until) == Some(true),
+                        false => barrier.wait(),
+                    };
+                    leaders.fetch_add(leads.into(), Relaxed);
                     assert_eq!(round.load(Relaxed), threads, "somebody went on before all came");
                 }
             });
@@ -48,13 +52,21 @@ fn meet<F: CrowdForm>(threads: u32, rounds: usize) {
 
 #[test]
 fn nobody_passes_a_barrier_before_all_have_come() {
-    meet::<Standard>(2, 3_000);
-    meet::<Standard>(60, 60);
-    meet::<Sound>(2, 3_000);
-    meet::<Sound>(3, 1_000);
-    meet::<Sound>(60, 60);
+    meet::<Standard>(2, 3_000, false);
+    meet::<Standard>(60, 60, false);
+    meet::<Sound>(2, 3_000, false);
+    meet::<Sound>(3, 1_000, false);
+    meet::<Sound>(60, 60, false);
     let alone = Barrier::<Standard>::new(0);
     assert!(alone.wait() && alone.wait() && alone.parties() == 1);
+}
+
+#[test]
+fn who_gives_up_at_a_barrier_has_not_come() {
+    meet::<Standard>(2, 1_000, true);
+    meet::<Sound>(2, 1_000, true);
+    meet::<Sound>(3, 1_000, true);
+    meet::<Sound>(20, 60, true);
 }
 
 /// BARRIER-3: whoever is back first unmaps the barrier, and all others with it on their way.
@@ -251,55 +263,4 @@ fn once_is_run_by_one_and_by_the_next_if_that_one_panics() {
     }
     check::<Standard>(60);
     check::<Sound>(60);
-}
-
-/// In the child of a fork, nobody waits for threads of the parent.
-#[test]
-fn what_a_parent_was_waiting_for_is_done_anew_in_its_child() {
-    fn check(fork: support::Fork) -> bool {
-        let (once, begun, end) = (Once::<Standard>::NEW, AtomicU32::new(0), AtomicBool::new(false));
-        let barrier = Barrier::<Standard>::new(3);
-        let semaphore = Semaphore::<Standard>::new(0);
-        thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    once.call_once(|| {
-                        begun.store(1, Relaxed);
-                        while !end.load(Relaxed) {
-                            thread::sleep(Duration::from_millis(1));
-                        }
-                    });
-                });
-            }
-            scope.spawn(|| barrier.wait());
-            scope.spawn(|| semaphore.acquire());
-            // Till all of them wait.
-            while begun.load(Relaxed) == 0 || !semaphore.has_waiters() {
-                thread::sleep(Duration::from_millis(1));
-            }
-            thread::sleep(Duration::from_millis(20));
-            let fine = in_child(fork, || {
-                let mut ran = false;
-                once.call_once(|| ran = true);
-                let met = thread::scope(|scope| {
-                    scope.spawn(|| semaphore.acquire());
-                    let others = [(); 2].map(|()| scope.spawn(|| barrier.wait()));
-                    let leads = barrier.wait();
-                    let leaders = others.map(|other| other.join().unwrap_or(false));
-                    barrier.retire();
-                    semaphore.release(1) == Ok(())
-                        && u32::from(leads) + leaders.map(u32::from).iter().sum::<u32>() == 1
-                });
-                ran && once.is_completed() && met && semaphore.permits() == 0
-            });
-            end.store(true, Relaxed);
-            let _ = semaphore.release(1);
-            scope.spawn(|| barrier.wait());
-            barrier.wait();
-            fine
-        })
-    }
-    for (name, fork) in FORKS {
-        assert!(check(fork), "after {name}");
-    }
 }

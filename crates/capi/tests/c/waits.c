@@ -54,10 +54,16 @@ static void in_threads(void *(*run)(void *), char *arguments, size_t size)
 static void barriers(void)
 {
 	antiphon_barrier_t alone = ANTIPHON_BARRIER_INIT(1), made;
+	const struct timespec past = { 1, 0 }, odd = { 1, -1 };
 	int round;
 	memset(&made, 0, sizeof made);
 	IS(antiphon_barrier_wait(&made), 1);
 	IS(antiphon_barrier_wait(&alone), 1);
+	IS(antiphon_barrier_timedwait(&alone, CLOCK_REALTIME, &past), 1);
+	IS(antiphon_barrier_init(&made, 2), 0);
+	IS(antiphon_barrier_timedwait(&made, CLOCK_REALTIME, &past), ETIMEDOUT);
+	IS(antiphon_barrier_timedwait(&made, CLOCK_REALTIME, &odd), EINVAL);
+	antiphon_barrier_destroy(&made);
 	IS(antiphon_barrier_init(&made, 0), EINVAL);
 	in_threads(meet, (char *)came, sizeof *came);
 	IS(leaders, ROUNDS);

@@ -66,6 +66,12 @@ impl<P: Platform> List<P> {
         self.first.load(Relaxed) == 0
     }
 
+    /// Whether a parent process has left the list; may be stale at once.
+    pub(super) fn is_inherited(&self) -> bool {
+        let first = self.first.load(Relaxed);
+        first != 0 && named::<P>(first).is_none()
+    }
+
     /// Runs `f` with the list locked.
     pub(super) fn with<R>(&self, f: impl FnOnce(&Locked<'_, P>) -> R) -> R {
         self.lock.lock();
