@@ -29,6 +29,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("event-count/notifies-all-2+1", notifying::<Sleepy>(2, 2), PLAIN).by_lot(5_000),
         Entry::new("event-count/notifies-all-5+1", notifying::<Sleepy>(5, 5), PLAIN.spurious(1))
             .by_lot(1_000),
+        Entry::new("event-count/notifies-nobody-1+1", notifying_nobody(), PLAIN),
         Entry::new("event-count/notifies-any-platform-1+1", notifying::<Spinning>(1, 1), ANY),
         Entry::new("event-count/notifies-any-platform-3+1", notifying::<Spinning>(3, 1), ANY)
             .by_lot(2_000),
@@ -94,6 +95,15 @@ fn notifying<F: CrowdForm>(takers: u32, step: u32) -> Program {
             scope.spawn(move || assert!(shelf.take(Option::None)));
         }
         scope.spawn(move || (0..takers / step).for_each(|_| shelf.put(step)));
+    })
+}
+
+/// EC-2: to notify nobody forgets nobody.
+fn notifying_nobody() -> Program {
+    Program::new(2, 3, |scope| {
+        let shelf = scope.share(Shelf::<Sleepy>::new());
+        scope.spawn(move || assert!(shelf.take(Option::None)));
+        scope.spawn(move || [0, 1].into_iter().for_each(|items| shelf.put(items)));
     })
 }
 

@@ -101,6 +101,16 @@ fn a_notification_reaches_who_looks_for_nothing() {
 }
 
 #[test]
+fn to_notify_nobody_forgets_nobody() {
+    let count = EventCount::<Standard>::NEW;
+    let waiter = count.prepare();
+    count.notify(0);
+    assert!(count.has_waiters());
+    count.notify_one();
+    assert!(waiter.wait(in_us(5_000_000)));
+}
+
+#[test]
 fn a_latch_lets_all_go() {
     for waiters in [1, 4, 40] {
         let latch = wait::Latch::<Linux>::new(3);

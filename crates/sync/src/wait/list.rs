@@ -148,8 +148,8 @@ impl<P: Platform> Locked<'_, P> {
             let first = self.first()?;
             Some(if sorts { self.preferred::<Q, F>(policy, first) } else { first })
         });
-        if all == 0 {
-            // Whom a parent process has left.
+        if self.first().is_none() {
+            // Nobody is there, or whom a parent process has left.
             self.empty();
         }
         all
