@@ -25,9 +25,11 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("tl2-counter/snapshot-1+1", snapshot(counter), PLAIN).reaches(&["new"]),
         Entry::new("tl2-counter/skew-1+1", skew(counter), PLAIN).reaches(&["one"]),
         Entry::new("tl2-counter/adds-2x1", adds(counter), PLAIN).reaches(&["both"]),
+        Entry::new("tl2-counter/blind-2x1", blind(counter), PLAIN).reaches(&["both"]),
         Entry::new("tl2-ordo/snapshot-1+1", snapshot(ordo), apart),
         Entry::new("tl2-ordo/skew-1+1", skew(ordo), apart).reaches(&["one"]),
         Entry::new("tl2-ordo/adds-2x1", adds(ordo), apart),
+        Entry::new("tl2-ordo/blind-2x1", blind(ordo), apart).reaches(&["both"]),
     ]
 }
 
@@ -192,6 +194,23 @@ fn adds<S: Stamps + Send + Sync + 'static>(stamps: fn() -> S) -> Program {
     };
     site(stamps, [adds, adds], |[sum, _], committed| {
         assert_eq!(sum, committed);
+        if committed == 2 {
+            antiphon_check::probe("both");
+        }
+    })
+}
+
+/// TL2-2: of two that write the same words, and read none, one is the last at both.
+fn blind<S: Stamps + Send + Sync + 'static>(stamps: fn() -> S) -> Program {
+    fn writes<S: Stamps>(site: &Site<S>, value: u64) {
+        site.tries(|transfer| {
+            site.words.iter().for_each(|word| transfer.write(word, value));
+            Ok(())
+        });
+    }
+    let threads: [fn(&Site<S>); 2] = [|site| writes(site, 1), |site| writes(site, 2)];
+    site(stamps, threads, |[one, other], committed| {
+        assert_eq!(one, other);
         if committed == 2 {
             antiphon_check::probe("both");
         }

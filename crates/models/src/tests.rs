@@ -59,8 +59,10 @@ macro_rules! tests {
             transactions_are_one_after_the_other: [
                 "tl2-counter/skew-",
                 "tl2-counter/adds-",
+                "tl2-counter/blind-",
                 "tl2-ordo/skew-",
                 "tl2-ordo/adds-",
+                "tl2-ordo/blind-",
             ],
         }
     };
