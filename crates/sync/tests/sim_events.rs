@@ -41,10 +41,10 @@ impl Policy for Twice {
 
 /// Waiters on these cores come one after the other and sleep; one on core 0 then sets the event for
 /// each. Returns in which order they are back.
-fn woken<Q: Policy>(cores: [u32; 6]) -> Vec<u32> {
+fn woken_on<Q: Policy>(machine: Machine, cores: [u32; 6]) -> Vec<u32> {
     let event = Rc::new(OwnLine(Event::<Sim, Q>::NEW));
     let order = Rc::new(RefCell::new(Vec::new()));
-    let mut simulation = Simulation::new(Machine::two_sockets().shape(2, 8), 1);
+    let mut simulation = Simulation::new(machine, 1);
     for (nth, core) in (1..).zip(cores) {
         let (event, order) = (Rc::clone(&event), Rc::clone(&order));
         simulation = simulation.thread_on(core, move || {
@@ -65,6 +65,37 @@ fn woken<Q: Policy>(cores: [u32; 6]) -> Vec<u32> {
         .unwrap_or_else(|stuck| panic!("{stuck}"));
     assert_eq!(outcome.counts.wakes, 6, "each sleeper is woken, and once");
     order.take()
+}
+
+fn woken<Q: Policy>(cores: [u32; 6]) -> Vec<u32> {
+    woken_on::<Q>(Machine::two_sockets().shape(2, 8), cores)
+}
+
+/// Those who share a cache with the one that sets go before others of its socket.
+#[test]
+fn a_waiter_of_the_same_cache_is_nearer_than_one_of_the_same_socket() {
+    let machine = Machine::two_sockets().nested(&[("cache", 2), ("socket", 2), ("machine", 2)]);
+    let cores = [4, 2, 6, 1, 3, 5];
+    assert_eq!(woken_on::<Distance>(machine.clone(), cores), [1, 2, 3, 4, 6, 5]);
+    assert_eq!(woken_on::<None>(machine, cores), cores);
+}
+
+/// A waiter spins as long as a sleep costs on its machine, and no longer.
+#[test]
+fn a_wait_spins_for_what_a_sleep_costs() {
+    let parks = |wake_latency_ns: u64, after_ns: u64| {
+        let event = Rc::new(OwnLine(Event::<Sim>::NEW));
+        let other = Rc::clone(&event);
+        let machine = Machine { wake_latency_ns, ..Machine::two_sockets().shape(1, 4) };
+        let waits = Simulation::new(machine, 1).thread_on(0, move || event.0.wait());
+        let outcome = waits.thread_on(1, move || {
+            work(after_ns);
+            other.0.set();
+        });
+        outcome.run(0).unwrap_or_else(|stuck| panic!("{stuck}")).counts.parks
+    };
+    assert_eq!([parks(3_000, 2_000), parks(3_000, 9_000)], [0, 1]);
+    assert_eq!([parks(20_000, 15_000), parks(20_000, 30_000)], [0, 1]);
 }
 
 #[test]
