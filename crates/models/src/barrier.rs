@@ -124,8 +124,8 @@ pub fn meeting<B: Meet>(threads: u32, parties: u32, rounds: u32) -> Program {
     })
 }
 
-/// BARRIER-4: some may give up, and come again then. Of threads as many as `parties`, each sees what
-/// all have done. Has to reach `gave up`.
+/// BARRIER-4: some may give up, and come again then. Of threads as many as `parties`, each sees
+/// what all have done. Has to reach `gave up`.
 fn trying(timed: u32, patient: u32, parties: u32) -> Program {
     let threads = timed + patient;
     Program::new(threads, threads + timed, move |scope| {

@@ -2,8 +2,8 @@
 //!
 //! | byte | field | meaning |
 //! |---|---|---|
-//! | 0–7 | `state` | who waits, 22 bits; bit 22, `LISTED`; above, how many came since the beginning |
-//! | 8–11 | `lookers` | how many look at it till they are back, 22 bits; above, the process's epoch |
+//! | 0–7 | `state` | who waits, 22 bits; bit 22, `LISTED`; above, how many have come so far |
+//! | 8–11 | `lookers` | how many look at it till they are back, 22 bits; above, the epoch |
 //! | 12–15 | `parties` | for how many it waits; 0 is 1 |
 //! | 16–31 | `list` | those who wait with a deadline |
 //!
