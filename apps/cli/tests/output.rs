@@ -12,6 +12,7 @@ use common::{Folder, antiphon, output, stderr};
 const SIM: [&str; 9] =
     ["sim", "locks", "--machine", "xeon-2s", "--subject", "mcs", "--threads", "4", "--ms=0.05"];
 const MEMORY: [&str; 6] = ["sim", "memory", "--machine", "xeon-2s", "--inodes", "1000"];
+const EVENTS: [&str; 6] = ["sim", "events", "--threads", "2", "--rounds", "1"];
 const CALIBRATE: [&str; 3] = ["sim", "calibrate", "--quick"];
 const RECORD: [&str; 4] = ["record", "--out", "/dev/null", "--report"];
 
@@ -45,6 +46,7 @@ fn what_cannot_be_written_is_refused_before_the_work() {
         &[&SIM[..], &["--html"]].concat()[..],
         &[&SIM[..], &["--trace"]].concat(),
         &[&MEMORY[..], &["--html"]].concat(),
+        &[&EVENTS[..], &["--html"]].concat(),
         &[&CALIBRATE[..], &["--out"]].concat(),
     ] {
         for file in ["/no/such/folder/F", "/dev/full", &here, ""] {

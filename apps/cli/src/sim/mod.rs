@@ -8,6 +8,7 @@
 //! | [`machines`] | `sim machines`: the list, and one of them whole |
 //! | [`locks`] | `sim locks`, `sim rwlocks` |
 //! | [`clock`] | `sim clock`: timestamps |
+//! | [`events`] | `sim events`: wake-ups |
 //! | [`cases`] | what threads do with the locks of [`antiphon_replay::locks`] |
 //! | [`experiment`] | one lock in one case |
 //! | [`sweep`] | many, on all CPUs |
@@ -23,6 +24,7 @@
 pub mod calibrate;
 mod cases;
 pub mod clock;
+pub mod events;
 mod experiment;
 pub mod find;
 mod host;

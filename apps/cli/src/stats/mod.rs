@@ -1,11 +1,13 @@
 //! The arithmetic of measuring, apart from what is measured and how it is printed.
 
+mod distribution;
 mod fairness;
 mod histogram;
 mod interval;
 mod order;
 mod random;
 
+pub use distribution::{Below, distribution};
 pub use fairness::jain;
 pub use histogram::Histogram;
 pub use interval::Interval;

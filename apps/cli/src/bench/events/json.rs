@@ -16,6 +16,7 @@ use super::cases::{Case, Cell};
 use super::rows::{Report, Row};
 use super::{MACHINE, subjects};
 use crate::bench::ratio::Ratio;
+use crate::stats::Below;
 
 /// The body of the JSON report.
 pub fn body(report: &Report) -> Value {
@@ -63,8 +64,7 @@ fn of_row(row: &Row, reference: Option<&str>) -> Value {
         put("offset_ns", json!(offset));
         put("doubt_ns", json!(doubt));
     }
-    let cdf: Map<_, _> = row.cdf.iter().map(|one| (one.name.to_owned(), json!(one.ns))).collect();
-    put("cdf_ns", Value::Object(cdf));
+    put("cdf_ns", Below::object(&row.cdf));
     put("p25", json!(row.leads[0].map(|lead| lead.p25)));
     put("p75", json!(row.leads[0].map(|lead| lead.p75)));
     put("others_cpus", json!(row.others_cpus));

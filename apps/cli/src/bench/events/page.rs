@@ -7,7 +7,7 @@ use super::cases::{Case, Cell};
 use super::rows::{Report, Row};
 use super::tables;
 use crate::output;
-use crate::output::page::curves::{Curve, distribution, rarity};
+use crate::output::page::curves::{Curve, distribution};
 use crate::output::page::escape;
 use crate::output::table::duration;
 
@@ -41,8 +41,7 @@ pub fn page(report: &Report) -> String {
 }
 
 fn curve(row: &Row) -> Curve {
-    let points = row.cdf.iter().map(|one| (rarity(one.share), one.ns)).collect();
-    Curve { name: row.subject.to_owned(), points, dashed: !row.ours }
+    Curve::of_distribution(row.subject, &row.cdf, !row.ours)
 }
 
 /// What is distributed.

@@ -8,7 +8,7 @@ use super::measure::Figures;
 use super::{Measured, subjects};
 use crate::bench::ratio::Ratio;
 use crate::bench::rounds::{Rounds, Trouble, mean};
-use crate::stats::{Quartiles, deviation, median, quantile, quartiles};
+use crate::stats::{Below, Quartiles, deviation, distribution, median, quantile, quartiles};
 
 /// What was measured of one mechanism in one cell.
 pub struct Row {
@@ -48,16 +48,6 @@ pub struct Row {
     pub trouble: Option<Trouble>,
 }
 
-/// A share of trials, and what those are below.
-pub struct Below {
-    /// As reports have it.
-    pub name: &'static str,
-    /// The share.
-    pub share: f64,
-    /// The figure.
-    pub ns: f64,
-}
-
 /// Everything that is printed.
 pub struct Report {
     /// The first peer, to which ratios are.
@@ -69,22 +59,6 @@ pub struct Report {
     /// Of the order of subjects.
     pub seed: u64,
 }
-
-const SHARES: [(&str, f64); 13] = [
-    ("p10", 0.1),
-    ("p20", 0.2),
-    ("p25", 0.25),
-    ("p30", 0.3),
-    ("p40", 0.4),
-    ("p50", 0.5),
-    ("p60", 0.6),
-    ("p70", 0.7),
-    ("p75", 0.75),
-    ("p80", 0.8),
-    ("p90", 0.9),
-    ("p99", 0.99),
-    ("p999", 0.999),
-];
 
 /// Makes rows of what was measured in `rounds`, of which a repetition takes `seconds`.
 pub fn put_together(rounds: &Rounds, seconds: f64, measured: &[Measured]) -> Report {
@@ -108,7 +82,6 @@ fn row(one: &Measured, cell: &[&Measured], reference: Option<&'static str>) -> R
     let all = || one.figures.iter().flat_map(|figures| leading(case, figures));
     let mut sorted: Vec<_> = all().copied().collect();
     sorted.sort_by(f64::total_cmp);
-    let below = |(name, share)| Some(Below { name, share, ns: quantile(&sorted, share)? });
     Row {
         subject: one.subject,
         ours: false,
@@ -122,7 +95,7 @@ fn row(one: &Measured, cell: &[&Measured], reference: Option<&'static str>) -> R
         cpu_ns_per_event: medians(&|figures| figures.cpu_ns_per_event),
         sleeps_per_event: medians(&|figures| figures.sleeps_per_event),
         clock: one.figures.iter().filter_map(|figures| figures.clock).reduce(surer),
-        cdf: SHARES.into_iter().filter_map(below).collect(),
+        cdf: distribution(&sorted),
         ratios: [lead, second].map(|of| peer.and_then(|peer| ratio(one, peer, of))),
         best: [lead, second].map(|of| {
             let best = best(cell, of)?;
@@ -232,7 +205,7 @@ mod tests {
         assert_eq!(row.leads[0].map(|lead| (lead.p25, lead.median)), Some((25.0, 30.0)));
         assert_eq!((row.trials, row.repetitions, row.sender_ns), (9, 3, Some(300.0)));
         assert!(row.leads[1].is_some_and(|p99| p99.median > 30.9 && p99.median < 31.0));
-        let cdf = |name: &str| row.cdf.iter().find(|one| one.name == name).map(|one| one.ns);
+        let cdf = |name: &str| row.cdf.iter().find(|one| one.name == name).map(|one| one.value);
         assert_eq!(cdf("p50"), Some(30.0));
         assert!(cdf("p10") < cdf("p90") && cdf("p90") < cdf("p999"));
     }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::escape;
 use crate::output::words::several;
+use crate::stats::Below;
 
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 340.0;
@@ -28,6 +29,14 @@ pub struct Curve {
     pub dashed: bool,
 }
 
+impl Curve {
+    /// Of a [`distribution`].
+    pub fn of_distribution(name: &str, cdf: &[Below], dashed: bool) -> Self {
+        let points = cdf.iter().map(|one| (rarity(one.share), one.value)).collect();
+        Self { name: name.to_owned(), points, dashed }
+    }
+}
+
 /// Threads across, each doubling as wide as the next; figures from 0 up, said by `words`.
 pub fn drawing(curves: &[Curve], words: impl Fn(f64) -> String) -> String {
     let across = Across {
@@ -46,7 +55,7 @@ pub fn distribution(curves: &[Curve], words: impl Fn(f64) -> String) -> String {
 }
 
 /// Where a share of trials stands in a [`distribution`]: one in how many is not among them.
-pub fn rarity(share: f64) -> f64 {
+fn rarity(share: f64) -> f64 {
     1.0 / (1.0 - share)
 }
 

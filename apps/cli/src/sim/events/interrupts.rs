@@ -1,0 +1,137 @@
+//! What waiters wait on where the program is the kernel: interrupts, and active messages that an
+//! interrupt announces.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{Deadline, Notify, Parked, Platform, Ticket};
+use antiphon_runtime::message::{ActionId, Actions, Mailbox, Message, Sender};
+use antiphon_sim::{Sim, await_interrupt, interrupt, interrupt_others, now};
+
+use super::wakes::Wakes;
+
+/// The CPUs of waiters, as these say when they begin to wait.
+struct Cpus(Vec<Cell<u32>>);
+
+impl Cpus {
+    fn new(waiters: usize) -> Self {
+        Self((0..waiters).map(|_| Cell::default()).collect())
+    }
+
+    /// The calling waiter handles the next interrupt of its CPU; returns when that began.
+    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
+        self.0[waiter].set(Sim::cpu().0);
+        ready();
+        await_interrupt();
+        now()
+    }
+
+    fn interrupt_each(&self) {
+        self.0.iter().for_each(|cpu| interrupt(cpu.get()));
+    }
+}
+
+/// An interrupt to each; to more than one, by the shorthand for all CPUs.
+pub struct Ipi(Cpus);
+
+impl Wakes for Ipi {
+    fn new(waiters: usize) -> Self {
+        Self(Cpus::new(waiters))
+    }
+
+    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
+        self.0.wait(waiter, ready)
+    }
+
+    fn wake(&self) {
+        match &*self.0.0 {
+            [_] => self.0.interrupt_each(),
+            _ => interrupt_others(),
+        }
+    }
+}
+
+/// An interrupt to one after the other.
+pub struct IpiLoop(Cpus);
+
+impl Wakes for IpiLoop {
+    fn new(waiters: usize) -> Self {
+        Self(Cpus::new(waiters))
+    }
+
+    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
+        self.0.wait(waiter, ready)
+    }
+
+    fn wake(&self) {
+        self.0.interrupt_each();
+    }
+}
+
+/// An owner of a mailbox that handles the interrupts of its CPU.
+#[derive(Default)]
+struct Handler(AtomicU32);
+
+impl Notify for Handler {
+    fn begin(&self) -> Ticket {
+        self.0.store(Sim::cpu().0, Relaxed);
+        Ticket::MIN
+    }
+
+    fn sleep(&self, _: Ticket, _: Option<Deadline>) -> Parked {
+        await_interrupt();
+        Parked::Woken
+    }
+
+    fn end(&self, _: Ticket) {}
+
+    fn notify(&self, _: Ticket) {
+        interrupt(self.0.load(Relaxed));
+    }
+}
+
+/// A message to the mailbox of each, which is posted to one after the other.
+pub struct Messages {
+    /// Each its owner's alone.
+    mailboxes: Vec<RefCell<Mailbox<Sim, Handler>>>,
+    senders: Vec<Sender<Sim, Handler>>,
+    action: ActionId,
+    /// When each waiter's action has begun.
+    begun_ns: Arc<[AtomicU64]>,
+}
+
+impl Wakes for Messages {
+    fn new(waiters: usize) -> Self {
+        let actions = Actions::<Sim>::new(1);
+        let begun_ns: Arc<[AtomicU64]> = (0..waiters).map(|_| AtomicU64::new(0)).collect();
+        let begins = Arc::clone(&begun_ns);
+        let action = actions.register(move |[waiter, ..]| {
+            begins[waiter as usize].store(now(), Relaxed);
+        });
+        let mailbox = |_| Mailbox::with_notify(&actions, 8, Handler::default()).spinning(0);
+        let mailboxes: Vec<_> = (0..waiters).map(mailbox).collect();
+        Self {
+            senders: mailboxes.iter().map(Mailbox::sender).collect(),
+            mailboxes: mailboxes.into_iter().map(RefCell::new).collect(),
+            action: action.expect("a table of one entry has room for one"),
+            begun_ns,
+        }
+    }
+
+    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
+        ready();
+        let delivered = self.mailboxes[waiter].borrow_mut().wait(None);
+        assert_eq!((delivered.messages, delivered.strays), (1, 0), "one message a round");
+        self.begun_ns[waiter].load(Relaxed)
+    }
+
+    fn wake(&self) {
+        for (waiter, sender) in (0..).zip(&self.senders) {
+            let message = Message { action: self.action, payload: [waiter, 0, 0] };
+            sender.post(message).expect("room for the one message of a round");
+        }
+    }
+}

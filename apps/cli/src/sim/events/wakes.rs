@@ -1,0 +1,149 @@
+//! What waiters wait on, and how they are told: the code that runs on Linux.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_sim::{OwnLine, Sim, now};
+use antiphon_sync::lock::ShflMutex;
+use antiphon_sync::policy::Distance;
+use antiphon_sync::wait::{Broadcast, Condvar, CrowdForm, Event, EventCount};
+
+/// A mechanism with its waiters.
+pub trait Wakes: 'static {
+    /// For so many waiters.
+    fn new(waiters: usize) -> Self;
+
+    /// Waits until the waiter is told, and returns when that was. Calls `ready` when a
+    /// [`wake`](Self::wake) from then on is not missed.
+    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64;
+
+    /// Tells all waiters, each of which is ready.
+    fn wake(&self);
+}
+
+/// One event for each, set one after the other.
+impl<F: CrowdForm> Wakes for Vec<OwnLine<Event<Sim, Distance, F>>> {
+    fn new(waiters: usize) -> Self {
+        (0..waiters).map(|_| OwnLine(Event::NEW)).collect()
+    }
+
+    fn wait(&self, waiter: usize, ready: impl FnOnce()) -> u64 {
+        ready();
+        self[waiter].0.wait();
+        now()
+    }
+
+    fn wake(&self) {
+        self.iter().for_each(|event| event.0.set());
+    }
+}
+
+impl<F: CrowdForm> Wakes for Broadcast<Sim, F> {
+    fn new(_: usize) -> Self {
+        Self::NEW
+    }
+
+    fn wait(&self, _: usize, ready: impl FnOnce()) -> u64 {
+        let seen = self.now();
+        ready();
+        self.wait(seen);
+        now()
+    }
+
+    fn wake(&self) {
+        self.send();
+    }
+}
+
+/// A list of waiters, and who tells them does it in a loop.
+impl Wakes for Condvar<Sim> {
+    fn new(_: usize) -> Self {
+        Self::NEW
+    }
+
+    fn wait(&self, _: usize, ready: impl FnOnce()) -> u64 {
+        self.wait(None, ready, || {});
+        now()
+    }
+
+    fn wake(&self) {
+        self.notify_all();
+    }
+}
+
+/// What a condition is about: how often the waiters were told.
+type Told = OwnLine<<Sim as Platform>::U32>;
+
+/// A condition variable as programs use it: who is back has the mutex.
+pub struct WithMutex {
+    mutex: OwnLine<ShflMutex<Sim>>,
+    changed: OwnLine<Condvar<Sim>>,
+    told: Told,
+}
+
+impl Wakes for WithMutex {
+    fn new(_: usize) -> Self {
+        Self {
+            mutex: OwnLine(ShflMutex::NEW),
+            changed: OwnLine(Condvar::NEW),
+            told: OwnLine(Atomic::ZERO),
+        }
+    }
+
+    fn wait(&self, _: usize, ready: impl FnOnce()) -> u64 {
+        // Relaxed, here and below: under the mutex.
+        self.mutex.lock();
+        let seen = self.told.load(Relaxed);
+        ready();
+        while self.told.load(Relaxed) == seen {
+            // SAFETY: locked above.
+            unsafe { self.changed.wait_with(&self.mutex, None) };
+        }
+        let told_ns = now();
+        // SAFETY: locked above, and again by the wait.
+        unsafe { self.mutex.unlock() };
+        told_ns
+    }
+
+    fn wake(&self) {
+        self.mutex.lock();
+        self.told.fetch_add(1, Relaxed);
+        // SAFETY: locked above.
+        unsafe { self.mutex.unlock() };
+        self.changed.notify_all();
+    }
+}
+
+/// An event count, and the condition that its waiters look at.
+pub struct Counted {
+    count: OwnLine<EventCount<Sim>>,
+    told: Told,
+}
+
+impl Wakes for Counted {
+    fn new(_: usize) -> Self {
+        Self { count: OwnLine(EventCount::NEW), told: OwnLine(Atomic::ZERO) }
+    }
+
+    fn wait(&self, _: usize, ready: impl FnOnce()) -> u64 {
+        // Relaxed: one's own wait has ended by that.
+        let seen = self.told.load(Relaxed);
+        ready();
+        // Acquire, here and below: pairs with the release in `wake`.
+        while self.told.load(Acquire) == seen {
+            let key = self.count.prepare();
+            if self.told.load(Acquire) != seen {
+                key.cancel();
+                break;
+            }
+            key.wait(None);
+        }
+        now()
+    }
+
+    fn wake(&self) {
+        // Release: what came before; pairs with the acquire in `wait`.
+        self.told.fetch_add(1, Release);
+        self.count.notify_all();
+    }
+}

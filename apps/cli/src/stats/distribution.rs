@@ -1,0 +1,46 @@
+//! A distribution, told by the values that some shares of it are below.
+
+use serde_json::{Map, Value, json};
+
+use super::quantile;
+
+/// A share of values, and what those are below.
+pub struct Below {
+    /// As reports have it.
+    pub name: &'static str,
+    /// The share.
+    pub share: f64,
+    /// The value.
+    pub value: f64,
+}
+
+const SHARES: [(&str, f64); 13] = [
+    ("p10", 0.1),
+    ("p20", 0.2),
+    ("p25", 0.25),
+    ("p30", 0.3),
+    ("p40", 0.4),
+    ("p50", 0.5),
+    ("p60", 0.6),
+    ("p70", 0.7),
+    ("p75", 0.75),
+    ("p80", 0.8),
+    ("p90", 0.9),
+    ("p99", 0.99),
+    ("p999", 0.999),
+];
+
+/// Shares of `sorted`, the least first; none if there are no values.
+#[must_use]
+pub fn distribution(sorted: &[f64]) -> Vec<Below> {
+    let below = |(name, share)| Some(Below { name, share, value: quantile(sorted, share)? });
+    SHARES.into_iter().filter_map(below).collect()
+}
+
+impl Below {
+    /// As reports have all of them.
+    #[must_use]
+    pub fn object(all: &[Self]) -> Value {
+        all.iter().map(|one| (one.name.to_owned(), json!(one.value))).collect::<Map<_, _>>().into()
+    }
+}
