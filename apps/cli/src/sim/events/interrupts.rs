@@ -81,12 +81,13 @@ impl Notify for Handler {
         Ticket::MIN
     }
 
-    fn sleep(&self, _: Ticket, _: Option<Deadline>) -> Parked {
+    // Asks nothing of the ticket, nor does `end`.
+    unsafe fn sleep(&self, _: Ticket, _: Option<Deadline>) -> Parked {
         await_interrupt();
         Parked::Woken
     }
 
-    fn end(&self, _: Ticket) {}
+    unsafe fn end(&self, _: Ticket) {}
 
     fn notify(&self, _: Ticket) {
         interrupt(self.0.load(Relaxed));
