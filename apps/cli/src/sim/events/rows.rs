@@ -1,11 +1,13 @@
 //! Rows: figures of a mechanism in a case, for scripts.
 //!
+//! Of all, and in each of `targets`, from before the send until a waiter is told: `min_ns`,
+//! `p25_ns`, `p50_ns`, `p75_ns`, `p99_ns`, `mean_ns`, `cdf_ns`. And of all:
+//!
 //! | key | in | what |
 //! |---|---|---|
-//! | `min_ns`, `p25_ns`, `p50_ns`, `p75_ns`, `p99_ns`, `mean_ns`, `cdf_ns` | all, and each of `targets` | from before the send until a waiter is told |
 //! | `sender_ns` | all | what telling takes the sender, the median |
 //! | `last_ns` | broadcasts | until the last is told, the median of rounds |
-//! | `sigma_ns`, `sigma_cdf_ns` | broadcasts | how far waiters of a round are apart, the median of rounds |
+//! | `sigma_ns`, `sigma_cdf_ns` | broadcasts | how far waiters of a round are apart, the median |
 
 use antiphon_sim::Machine;
 use serde_json::{Map, Value, json};
