@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{FRAME, Folder, has_keys, json, output};
+use common::{FRAME, Folder, has_keys, json, output, stderr};
 use serde_json::Value;
 
 const SMALL: [&str; 8] =
@@ -50,6 +50,15 @@ fn latencies_have_their_figures() {
     let gaps: Vec<_> = rows.iter().filter(|row| row["case"] == "parked").collect();
     assert!(gaps.iter().filter(|row| is_measured(row)).all(|row| row["gap_us"].is_u64()));
     assert!(rows.iter().all(|row| row["target"].is_u64()));
+}
+
+#[test]
+fn who_measures_nothing_has_failed() {
+    let tells_all =
+        ["--case", "sender-alone", "--subject", "broadcast", "--against", "serial-futex"];
+    let output = output(&[&SMALL[..], &tells_all].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("nothing was measured"), "{}", stderr(&output));
 }
 
 /// The CPUs that this process may use.

@@ -155,9 +155,14 @@ fn best<'a>(cell: &[&'a Measured], of: Figure) -> Option<&'a Measured> {
 }
 
 impl Report {
-    /// What went wrong, in one line; what this machine can't have is not wrong.
+    /// What went wrong, in one line; what this machine can't have is not wrong, if there is
+    /// anything else.
     pub fn trouble(&self) -> Option<String> {
-        Trouble::failures(self.rows.iter().filter_map(|row| row.trouble.as_ref()))
+        let nothing = self.rows.iter().all(|row| row.leads[0].is_none());
+        Trouble::failures(self.rows.iter().filter_map(|row| row.trouble.as_ref())).or_else(|| {
+            nothing
+                .then(|| "nothing was measured: no mechanism asked for has such a case".to_owned())
+        })
     }
 
     /// CPUs that others used on average while the machine was meant to be idle.
