@@ -4,10 +4,6 @@ use antiphon_platform::Unsupported;
 
 use crate::sys;
 
-/// CPUs that can be named.
-const CPUS: u32 = 2048;
-const WORDS: usize = CPUS as usize / 64;
-
 /// Has the calling thread run on CPU `cpu` only, from now on. A system call.
 ///
 /// # Errors
@@ -15,12 +11,10 @@ const WORDS: usize = CPUS as usize / 64;
 /// [`Unsupported`] if there is no such CPU, it is offline or not in the control group's set, or a
 /// filter of system calls forbids it.
 pub fn pin(cpu: u32) -> Result<(), Unsupported> {
-    if cpu >= CPUS {
-        return Err(Unsupported);
-    }
-    let mut set = [0_u64; WORDS];
+    // Bits that the kernel has and we do not are zero to it, and those beyond its own are nothing.
+    let mut set = vec![0_u64; cpu as usize / 64 + 1];
     set[cpu as usize / 64] = 1 << (cpu % 64);
-    let args = [0, size_of_val(&set), set.as_ptr() as usize];
+    let args = [0, size_of_val(&*set), set.as_ptr() as usize];
     // SAFETY: the set is ours, and as long as we say.
     let done = unsafe { sys::call(libc::SYS_sched_setaffinity, args) };
     done.map(drop).map_err(|_| Unsupported)
@@ -31,7 +25,24 @@ pub fn pin(cpu: u32) -> Result<(), Unsupported> {
 /// nothing else to do.
 #[must_use]
 pub fn usable() -> Vec<u32> {
-    (0..CPUS).filter(|&cpu| pin(cpu).is_ok()).collect()
+    let words = words_that_do(|set| {
+        let args = [0, size_of_val(set), set.as_mut_ptr() as usize];
+        // SAFETY: the set is ours, and as long as we say.
+        unsafe { sys::call(libc::SYS_sched_getaffinity, args) }.is_ok()
+    });
+    (0..words * 64).filter(|&cpu| pin(cpu).is_ok()).collect()
+}
+
+/// How many words a set of CPUs needs: the kernel refuses one in which not all of them can be
+/// named.
+fn words_that_do(accepts: impl Fn(&mut [u64]) -> bool) -> u32 {
+    /// 65 536 CPUs, which no kernel can have: a filter refuses whatever we ask.
+    const MOST: u32 = 1024;
+    let mut words = 16;
+    while words < MOST && !accepts(&mut vec![0; words as usize]) {
+        words *= 2;
+    }
+    words
 }
 
 #[cfg(test)]
@@ -48,8 +59,15 @@ mod tests {
                 // SAFETY: takes nothing.
                 assert_eq!(unsafe { libc::sched_getcpu() }, cpu as i32);
             }
-            assert_eq!(pin(CPUS), Err(Unsupported));
+            assert_eq!(pin(1 << 20), Err(Unsupported));
         });
         thread.join().expect("it has not panicked");
+    }
+
+    #[test]
+    fn a_set_is_as_long_as_the_kernel_wants_it() {
+        assert_eq!(words_that_do(|_| true), 16);
+        assert_eq!(words_that_do(|set| set.len() * 64 >= 8192), 128);
+        assert_eq!(words_that_do(|_| false), 1024);
     }
 }
