@@ -14,7 +14,9 @@ use crate::raw::deadline_after;
 ///
 /// A thread asks [`now`](Self::now), looks whether it has to wait, and waits with what it was told:
 /// what is sent in between is not lost. Threads that need a mutex next want a
-/// [`Condvar`](crate::Condvar), which hands them the mutex one after the other.
+/// [`Condvar`](crate::Condvar), which hands them the mutex one after the other. Of signal handlers
+/// and forks [`Event`](crate::Event) says more; there is a
+/// [`shared::Broadcast`](crate::shared::Broadcast) without a lock.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

@@ -127,7 +127,9 @@ impl Clock {
     /// two threads of its own pass a word to and fro: a few milliseconds on two idle CPUs, and some
     /// 30 ms more at most, or 16 exchanges with each CPU where those take longer. On a busy machine
     /// it does so up to four times, and all the same the clock may come out less certain than it
-    /// could: [`uncertainty_ns`](Self::uncertainty_ns) says how certain it is.
+    /// could: [`uncertainty_ns`](Self::uncertainty_ns) says how certain it is. The two wait for
+    /// their turn on each CPU: where a real-time thread (`SCHED_FIFO`) has one, for as long as that
+    /// runs, or until the kernel throttles it.
     ///
     /// # Errors
     ///

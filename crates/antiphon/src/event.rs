@@ -34,6 +34,15 @@ use crate::raw::deadline_after;
 /// });
 /// assert_eq!(NUMBER.load(Relaxed), 42);
 /// ```
+///
+/// # Signal handlers and forks
+///
+/// Sleepers are listed under a lock. So no method may be called **in a signal handler**: if that
+/// has interrupted the lock's owner, it waits without end. [`shared::Event`](crate::shared::Event)
+/// has no lock, and may be set there. And if a thread was in a call while another one **forked**,
+/// the next call in the child may wait without end: the child makes a new event, or the parent
+/// forks when nobody is in a call. The same holds of [`Latch`], [`EventCount`] and
+/// [`Broadcast`](crate::Broadcast).
 #[repr(transparent)]
 pub struct Event(wait::Event<Linux>);
 
@@ -94,7 +103,8 @@ impl fmt::Debug for Event {
 }
 
 /// Opens when so many things are done, once and for all that wait. 24 bytes. One that counts from 1
-/// is an event that is set once.
+/// is an event that is set once. Of signal handlers and forks [`Event`] says more; there is a
+/// [`shared::Latch`](crate::shared::Latch) without a lock.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -161,7 +171,9 @@ impl fmt::Debug for Latch {
 /// To wait for a condition that stands elsewhere, as in a queue without locks. 16 bytes.
 ///
 /// Who waits prepares, looks at the condition once more, and waits or cancels. Who makes the
-/// condition true notifies after that; where nobody waits, this is a fence and a load.
+/// condition true notifies after that; where nobody waits, this is a fence and a load. Of signal
+/// handlers and forks [`Event`] says more; [`shared::Broadcast`](crate::shared::Broadcast) serves
+/// for conditions too, and has no lock.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -186,7 +198,8 @@ impl fmt::Debug for Latch {
 #[repr(transparent)]
 pub struct EventCount(wait::EventCount<Linux>);
 
-/// A wait that was prepared at an [`EventCount`]; cancels it when dropped.
+/// A wait that was prepared at an [`EventCount`]; cancels it when dropped. One that is forgotten
+/// ([`std::mem::forget`]) stays prepared for ever, and takes a notification from others.
 #[must_use = "a wait that was prepared is to be waited, or cancelled if there is no need any more"]
 pub struct EventKey<'a>(wait::Key<'a, Linux>);
 

@@ -1,12 +1,19 @@
-//! Locks, a condition variable, a semaphore, a barrier and an event for memory that several
-//! processes share.
+//! Locks, a condition variable, a semaphore, a barrier, an event, a latch and a broadcast for
+//! memory that several processes share.
 //!
 //! The other types of this crate know threads of their own process only. These are a word or two
 //! each, without pointers, and wait in the kernel: a little slower under contention, and comers go
 //! ahead of sleepers. They block threads, not fibers.
 //!
+//! **In signal handlers** all may be called that doesn't wait, since none of it takes a lock:
+//! [`Event::set`] and [`try_wait`](Event::try_wait), [`Latch::count_down`], [`Broadcast::send`],
+//! [`Semaphore::release`] and [`try_acquire`](Semaphore::try_acquire), [`Condvar::notify_one`]. Of
+//! the types for one process, [`Event`](crate::Event) and its like may not: a `static` of these
+//! serves instead. A `fork` in the midst of such a call leaves nothing locked.
+//!
 //! Memory that is all zero holds a free mutex or readers-writer lock of zeros, a condition
-//! variable, a semaphore without permits, and a barrier for one. Who maps it says so by
+//! variable, a semaphore without permits, a barrier for one, an event that is not set, a latch that
+//! counts from 1, and a broadcast of which nothing was sent. Who maps it says so by
 //! [`Shared::from_ptr`]:
 //!
 //! ```
@@ -30,7 +37,9 @@
 //! ```
 
 mod barrier;
+mod broadcast;
 mod event;
+mod latch;
 mod rwlock;
 
 use std::cell::UnsafeCell;
@@ -45,7 +54,9 @@ use antiphon_sync::shared::{Acquired, SharedCondvar, SharedMutex, SharedSemaphor
 use crate::TooManyPermits;
 use crate::raw::deadline_after;
 pub use barrier::Barrier;
+pub use broadcast::{Broadcast, Generation};
 pub use event::Event;
+pub use latch::Latch;
 pub use rwlock::{ReadGuard, RwLock, WriteGuard, WriterDied};
 
 mod sealed {
@@ -56,6 +67,8 @@ mod sealed {
     impl<T> Sealed for super::RwLock<T> {}
     impl Sealed for super::Barrier {}
     impl Sealed for super::Event {}
+    impl Sealed for super::Latch {}
+    impl Sealed for super::Broadcast {}
 }
 
 /// What may be used in memory that processes share.

@@ -9,6 +9,7 @@
  * Link with `pkg-config --cflags --libs antiphon`. For C++ there is antiphon.hpp. Beside these:
  *
  *	antiphon_event.h	to tell other threads that something has happened
+ *	antiphon_pshared_event.h	and those of other processes
  *	antiphon_message.h	to have other threads run something: active messages
  *	antiphon_clock.h	timestamps that no shared counter is needed for
  *
@@ -129,8 +130,9 @@ typedef struct antiphon_pshared_barrier {
 #define ANTIPHON_SEM_INIT(permits)     { { 0 }, { 0, (permits) } }
 /* clang-format on */
 
-/* How many permits a semaphore may have. */
+/* How many permits a semaphore may have; from how many a latch can count down. */
 #define ANTIPHON_SEM_MAX 2147483647u
+#define ANTIPHON_LATCH_MAX 2147483647u
 
 /* The version of the library that was found at run time, as ANTIPHON_VERSION. */
 const char *antiphon_version(void) ANTIPHON_NOEXCEPT;
@@ -154,7 +156,9 @@ enum antiphon_type {
 	ANTIPHON_TYPE_PSHARED_EVENT = 15,
 	ANTIPHON_TYPE_CLOCK = 16,
 	ANTIPHON_TYPE_MESSAGE = 17,
-	ANTIPHON_TYPE_DELIVERED = 18
+	ANTIPHON_TYPE_DELIVERED = 18,
+	ANTIPHON_TYPE_PSHARED_LATCH = 19,
+	ANTIPHON_TYPE_PSHARED_BROADCAST = 20
 };
 
 /* The size and alignment of a type in bytes, for languages that can't read this header.

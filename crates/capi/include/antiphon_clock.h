@@ -13,7 +13,8 @@
  *
  * A clock may be copied as bytes, and used by any number of threads. All zero: it was not measured,
  * and no order is certain. It knows the CPUs that the process could use when it was measured: a
- * program measures again when CPUs come online, or its virtual machine was moved to another host.
+ * program measures again when CPUs come online, or its virtual machine was moved to another host,
+ * or suspended, which antiphon_clock_verify finds out.
  *
  * As antiphon.h says of all functions; but to measure, and to ask for the source, allocates, and
  * may not be done in signal handlers. */
@@ -48,6 +49,7 @@ int antiphon_clock_shared(antiphon_clock_t *clock) ANTIPHON_NOEXCEPT;
 /* Measures how far the counters of all CPUs that this process may use are apart: two threads of
  * its own pass a word to and fro, for a few milliseconds on two idle CPUs, and some 30 ms more at
  * most, or 16 exchanges with each CPU where those take longer; on a busy machine, up to four times.
+ * It waits for its turn on each CPU, which may be long where a real-time thread has one.
  * EAGAIN: no thread could be made. EPERM: sched_setaffinity is refused. EBUSY: a CPU was taken
  * away, or the machine has too much to do: measure again. Nothing was written then. */
 ANTIPHON_MUST_USE
@@ -66,6 +68,15 @@ int antiphon_clock_compare(const antiphon_clock_t *clock, uint64_t one,
 ANTIPHON_MUST_USE
 int antiphon_clock_new_time(const antiphon_clock_t *clock, uint64_t after,
 			    uint64_t *later) ANTIPHON_NOEXCEPT;
+
+/* Looks whether what was measured still holds: whether the kernel trusts the counters as it did,
+ * and whether they have neither jumped nor changed their rate. A few us; reads a file of /sys. A
+ * jump of less than a millisecond, or of a thousandth of the time since, is not seen.
+ * ESTALE: it does not; stamps from before can't be compared with later ones. Measure again; but if
+ * antiphon_clock_source named counters and the kernel has given up on these, only a program that is
+ * started now has a clock. EINVAL: the clock was not measured. */
+ANTIPHON_MUST_USE
+int antiphon_clock_verify(const antiphon_clock_t *clock) ANTIPHON_NOEXCEPT;
 
 /* Stamps that were taken within so many nanoseconds may have no certain order. UINT64_MAX: the
  * clock was not measured. */

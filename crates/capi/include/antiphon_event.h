@@ -5,22 +5,26 @@
  *	antiphon_event_set(&ready);		one thread
  *	antiphon_event_wait(&ready);		another
  *
- * | type                     | tells                                | bytes, alignment |
- * |--------------------------|--------------------------------------|------------------|
- * | antiphon_event_t         | one thread, and resets itself        | 192, 64          |
- * | antiphon_latch_t         | all, once so many things are done    | 24, 8            |
- * | antiphon_event_count_t   | some, of a condition in other words  | 16, 8            |
- * | antiphon_broadcast_t     | all that wait, as often as you like  | 1152, 128        |
- * | antiphon_pshared_event_t | one thread of any process            | 4, 4             |
+ * | type                   | tells                                | bytes, alignment |
+ * |------------------------|--------------------------------------|------------------|
+ * | antiphon_event_t       | one thread, and resets itself        | 192, 64          |
+ * | antiphon_latch_t       | all, once so many things are done    | 24, 8            |
+ * | antiphon_event_count_t | some, of a condition in other words  | 16, 8            |
+ * | antiphon_broadcast_t   | all that wait, as often as you like  | 1152, 128        |
  *
- * As antiphon.h says of all types and functions, but: they may not be called in signal handlers
- * (those of antiphon_pshared_event_t may); memory of malloc is not aligned enough for events and
- * broadcasts, aligned_alloc's is; and a fork while another thread is in a call on an object may
- * leave that locked in the child, which has to init it again then.
+ * As antiphon.h says of all types and functions, but:
+ *
+ * - They may not be called in signal handlers: sleepers are listed under a lock, for which the
+ *   handler waits without end if it has interrupted its owner. A handler may set, count down and
+ *   send what antiphon_pshared_event.h has, for the threads of one process too.
+ * - A fork while another thread is in a call on an object may leave that locked in the child: its
+ *   next call there may wait without end. The child inits the object again, or forks when nobody is
+ *   in a call.
+ * - Memory of malloc is not aligned enough for events and broadcasts; aligned_alloc's is.
  *
  * What was done before a set, count down, notification or send happens before what is done by who
- * was told. Who waits spins for some 20 us, if there are CPUs enough, and sleeps then; who tells
- * makes a system call only if somebody sleeps.
+ * was told. Who waits spins for what a sleep costs, if there are CPUs enough, and sleeps then;
+ * who tells makes a system call only if somebody sleeps.
  *
  * Memory may be used otherwise once all that have waited are back, though the call that told them
  * is not. */
@@ -60,23 +64,14 @@ typedef struct antiphon_broadcast {
 	ANTIPHON_ALIGNED(128) uint64_t antiphon_private[144];
 } antiphon_broadcast_t;
 
-/* An event in memory that several processes share. */
-typedef struct antiphon_pshared_event {
-	uint32_t antiphon_private[1];
-} antiphon_pshared_event_t;
-
 /* clang-format off */
 #define ANTIPHON_EVENT_INIT         { { 0 } }
 #define ANTIPHON_EVENT_COUNT_INIT   { { 0, 0 } }
 #define ANTIPHON_EVENT_KEY_INIT     { { 0, 0, 0, 0 } }
 #define ANTIPHON_BROADCAST_INIT     { { 0 } }
-#define ANTIPHON_PSHARED_EVENT_INIT { { 0 } }
 /* Counts down from so many, ANTIPHON_LATCH_MAX at most. */
 #define ANTIPHON_LATCH_INIT(count)  { { 0, (count) - 1u }, { 0, 0 } }
 /* clang-format on */
-
-/* From how many a latch can count down. */
-#define ANTIPHON_LATCH_MAX 2147483647u
 
 /* --- event. A set lets one waiter go, the nearest of the first few, or, if nobody waits, the next
  * one that comes. Several that nobody has waited for are one. --- */
@@ -211,26 +206,6 @@ ANTIPHON_MUST_USE
 int antiphon_broadcast_timedwait(antiphon_broadcast_t *broadcast, uint64_t seen, int clock,
 				 const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* --- event for processes, in memory that they share, at any address. As the event; comers take it
- * ahead of those that sleep. What a process had taken that was killed is lost. A process may unmap
- * it when its own threads have returned. --- */
-
-void antiphon_pshared_event_init(antiphon_pshared_event_t *event) ANTIPHON_NOEXCEPT;
-
-/* Not touched after another thread could have taken it. */
-void antiphon_pshared_event_set(antiphon_pshared_event_t *event) ANTIPHON_NOEXCEPT;
-
-void antiphon_pshared_event_wait(antiphon_pshared_event_t *event) ANTIPHON_NOEXCEPT;
-
-/* EBUSY: it is not set. */
-ANTIPHON_MUST_USE
-int antiphon_pshared_event_trywait(antiphon_pshared_event_t *event) ANTIPHON_NOEXCEPT;
-
-/* ETIMEDOUT, EINVAL. */
-ANTIPHON_MUST_USE
-int antiphon_pshared_event_timedwait(antiphon_pshared_event_t *event, int clock,
-				     const struct timespec *until) ANTIPHON_NOEXCEPT;
-
 #if defined(__cplusplus)
 }
 #endif
@@ -240,6 +215,5 @@ ANTIPHON_ASSERT_LAYOUT(antiphon_latch_t, 24, 8);
 ANTIPHON_ASSERT_LAYOUT(antiphon_event_count_t, 16, 8);
 ANTIPHON_ASSERT_LAYOUT(antiphon_event_key_t, 32, 8);
 ANTIPHON_ASSERT_LAYOUT(antiphon_broadcast_t, 1152, 128);
-ANTIPHON_ASSERT_LAYOUT(antiphon_pshared_event_t, 4, 4);
 
 #endif

@@ -4,13 +4,12 @@
 //	ready.set();		// one thread
 //	ready.wait();		// another
 //
-// | type                     | as, in C++                                     |
-// |--------------------------|------------------------------------------------|
-// | antiphon::event          | std::binary_semaphore that may be set again    |
-// | antiphon::latch          | std::latch, with deadlines                     |
-// | antiphon::event_count    | a condition variable without a mutex           |
-// | antiphon::broadcast      | std::atomic::wait and notify_all, in a tree    |
-// | antiphon::pshared::event | the event, in memory that processes share      |
+// | type                  | as, in C++                                     |
+// |-----------------------|------------------------------------------------|
+// | antiphon::event       | std::binary_semaphore that may be set again    |
+// | antiphon::latch       | std::latch, with deadlines                     |
+// | antiphon::event_count | a condition variable without a mutex           |
+// | antiphon::broadcast   | std::atomic::wait and notify_all, in a tree    |
 //
 // Constructors are constexpr. Each type is laid out as the C type in it, which native_handle()
 // gives; antiphon_event.h says what each does. Who waited must be back before an object is
@@ -307,65 +306,12 @@ private:
 	antiphon_broadcast_t object_ = ANTIPHON_BROADCAST_INIT;
 };
 
-namespace pshared {
-
-// The event in memory that processes share; 4 bytes.
-class event {
-public:
-	using native_handle_type = antiphon_pshared_event_t *;
-
-	constexpr event() noexcept = default;
-	event(const event &) = delete;
-	event &operator=(const event &) = delete;
-
-	void set() noexcept
-	{
-		antiphon_pshared_event_set(&object_);
-	}
-
-	void wait() noexcept
-	{
-		antiphon_pshared_event_wait(&object_);
-	}
-
-	[[nodiscard]] bool try_wait() noexcept
-	{
-		return antiphon_pshared_event_trywait(&object_) == 0;
-	}
-
-	template <class Rep, class Period>
-	[[nodiscard]] bool try_wait_for(const std::chrono::duration<Rep, Period> &span)
-	{
-		return try_wait_until(detail::after(span));
-	}
-
-	template <class Clock, class Duration>
-	[[nodiscard]] bool try_wait_until(const std::chrono::time_point<Clock, Duration> &when)
-	{
-		return detail::until(when, [this](int clock, const timespec *time) {
-			return antiphon_pshared_event_timedwait(&object_, clock, time) == 0;
-		});
-	}
-
-	native_handle_type native_handle() noexcept
-	{
-		return &object_;
-	}
-
-private:
-	antiphon_pshared_event_t object_ = ANTIPHON_PSHARED_EVENT_INIT;
-};
-
-} // namespace pshared
-
 static_assert(sizeof(event) == sizeof(antiphon_event_t) && std::is_standard_layout_v<event>);
 static_assert(sizeof(latch) == sizeof(antiphon_latch_t) && std::is_standard_layout_v<latch>);
 static_assert(sizeof(event_count) == sizeof(antiphon_event_count_t) &&
 	      std::is_standard_layout_v<event_count>);
 static_assert(sizeof(broadcast) == sizeof(antiphon_broadcast_t) &&
 	      std::is_standard_layout_v<broadcast>);
-static_assert(sizeof(pshared::event) == sizeof(antiphon_pshared_event_t) &&
-	      std::is_standard_layout_v<pshared::event>);
 
 } // namespace antiphon
 

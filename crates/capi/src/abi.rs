@@ -48,6 +48,8 @@ layout! {
     16 Clock: 72, 8;
     17 Message: 32, 8;
     18 Delivered: 16, 4;
+    19 pshared_event::Latch: 8, 4;
+    20 pshared_event::Broadcast: 4, 4;
 }
 
 exports! {

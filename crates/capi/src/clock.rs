@@ -7,8 +7,9 @@ use core::mem::MaybeUninit;
 use antiphon::{Clock as Measured, ClockSource, NotMeasured, Order, Timestamp};
 use antiphon_linux::Linux;
 use antiphon_platform::Platform as _;
-use libc::{EAGAIN, EBUSY, EINVAL, EPERM};
+use libc::{EAGAIN, EBUSY, EINVAL, EPERM, ESTALE};
 
+use crate::code::unless;
 use crate::export::exports;
 
 /// `antiphon_clock_t`. All zero: it was not measured, and is certain of nothing.
@@ -77,6 +78,12 @@ exports! {
         let Some(clock) = clock.get().filter(taken) else { return EINVAL };
         *later = clock.new_time(after).to_bits();
         0
+    }
+
+    /// Looks whether what was measured still holds.
+    fn antiphon_clock_verify(clock: &Clock) -> c_int {
+        let Some(clock) = clock.get() else { return EINVAL };
+        unless(clock.verify().is_ok(), ESTALE)
     }
 
     /// How many nanoseconds stamps may be apart without a certain order.

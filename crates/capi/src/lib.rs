@@ -14,7 +14,7 @@
 //! | `clock` | timestamps without a shared counter |
 //! | `policy` | which waiter is served next |
 //! | `pshared` | a readers-writer lock and a barrier for memory that processes share |
-//! | `pshared_event` | an event for such memory |
+//! | `pshared_event` | an event, a latch and a broadcast for such memory |
 //! | `code` | error numbers and deadlines |
 //!
 //! An `extern "C"` function that panics aborts, in every profile; nothing unwinds into C.

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use antiphon_check::{Check, Data, Scope};
-use antiphon_platform::{Atomic, AtomicInteger, Platform, WaiterId};
+use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform, WaiterId};
 use antiphon_sync::lock::Standard;
 use antiphon_sync::wait::{self, CrowdForm};
 
@@ -23,68 +23,129 @@ pub fn entries() -> Vec<Entry> {
     let (no_node, one_node) = (PLAIN.nodes(0), PLAIN.nodes(1));
     let gave_up = &["gave up"];
     vec![
-        Entry::new("broadcast/sends-1+1", sending::<Sleepy>(1, 1), PLAIN.spurious(1)),
-        Entry::new("broadcast/sends-2+1", sending::<Sleepy>(2, 1), PLAIN),
-        Entry::new("broadcast/sends-1+2", sending::<Sleepy>(1, 2), PLAIN),
-        Entry::new("broadcast/sends-3+1", sending::<Sleepy>(3, 1), PLAIN).by_lot(5_000),
-        Entry::new("broadcast/sends-6+2", sending::<Sleepy>(6, 2), two.spurious(1)).by_lot(2_000),
-        Entry::new("broadcast/sends-any-platform-1+1", sending::<Spinning>(1, 1), ANY),
-        Entry::new("broadcast/sends-any-platform-3+2", sending::<Spinning>(3, 2), ANY)
-            .by_lot(3_000),
-        Entry::new("broadcast/chases-1+1", chasing::<Sleepy>(1, 2), PLAIN),
-        Entry::new("broadcast/chases-2+1", chasing::<Sleepy>(2, 2), two).by_lot(5_000),
-        Entry::new("broadcast/gives-up-1+1+1", giving_up::<Sleepy>(1, 1), timed).reaches(gave_up),
-        Entry::new("broadcast/gives-up-2+1+2", giving_up::<Sleepy>(2, 2), timed.sockets(2))
-            .by_lot(5_000)
-            .reaches(gave_up),
-        Entry::new("broadcast/destroyed-1+1", destroying::<Sleepy>(1, 1), timed),
-        Entry::new("broadcast/destroyed-2+1", destroying::<Sleepy>(2, 1), timed).by_lot(10_000),
-        Entry::new("broadcast/destroyed-3+2", destroying::<Sleepy>(3, 2), timed.sockets(2))
-            .by_lot(10_000),
-        Entry::new("broadcast/heads-2+1", sending::<Sleepy>(2, 1), two),
-        Entry::new("broadcast/heads-3+1", sending::<Sleepy>(3, 1), two).by_lot(5_000),
-        Entry::new("broadcast/heads-6+2", sending::<Sleepy>(6, 2), two.spurious(1)).by_lot(3_000),
-        Entry::new("broadcast/heads-chase-2+1", chasing::<Sleepy>(2, 2), two).by_lot(5_000),
-        Entry::new("broadcast/heads-give-up-2+1+1", giving_up::<Sleepy>(2, 1), timed.sockets(2))
-            .by_lot(5_000)
-            .reaches(gave_up),
-        Entry::new("broadcast/heads-destroyed-3+1", destroying::<Sleepy>(3, 1), timed.sockets(2))
-            .by_lot(10_000),
-        Entry::new("broadcast/fibers-1+1", sending::<Sleepy>(1, 1), PLAIN.spurious(1).fibers(1)),
-        Entry::new("broadcast/fibers-2+1", sending::<Sleepy>(2, 1), PLAIN.fibers(2)),
-        Entry::new("broadcast/fibers-6+2", sending::<Sleepy>(6, 2), two.spurious(1).fibers(6))
+        Entry::new("broadcast/sends-1+1", sending::<Broadcast>(1, 1), PLAIN.spurious(1)),
+        Entry::new("broadcast/sends-2+1", sending::<Broadcast>(2, 1), PLAIN),
+        Entry::new("broadcast/sends-1+2", sending::<Broadcast>(1, 2), PLAIN),
+        Entry::new("broadcast/sends-3+1", sending::<Broadcast>(3, 1), PLAIN).by_lot(5_000),
+        Entry::new("broadcast/sends-6+2", sending::<Broadcast>(6, 2), two.spurious(1))
             .by_lot(2_000),
-        Entry::new("broadcast/fibers-chase-2+1", chasing::<Sleepy>(2, 2), two.fibers(2))
-            .by_lot(5_000),
-        Entry::new("broadcast/fibers-give-up-1+1+1", giving_up::<Sleepy>(1, 1), timed.fibers(2))
+        Entry::new("broadcast/sends-any-platform-1+1", sending::<Broadcast<Spinning>>(1, 1), ANY),
+        Entry::new("broadcast/sends-any-platform-3+2", sending::<Broadcast<Spinning>>(3, 2), ANY)
+            .by_lot(3_000),
+        Entry::new("broadcast/chases-1+1", chasing::<Broadcast>(1, 2), PLAIN),
+        Entry::new("broadcast/chases-2+1", chasing::<Broadcast>(2, 2), two).by_lot(5_000),
+        Entry::new("broadcast/gives-up-1+1+1", giving_up::<Broadcast>(1, 1), timed).reaches(gave_up),
+        Entry::new("broadcast/gives-up-2+1+2", giving_up::<Broadcast>(2, 2), timed.sockets(2))
+            .by_lot(5_000)
             .reaches(gave_up),
-        Entry::new("broadcast/fibers-destroyed-1+1", destroying::<Sleepy>(1, 1), timed.fibers(1)),
-        Entry::new("broadcast/fibers-destroyed-3+2", destroying::<Sleepy>(3, 2), both.fibers(3))
+        Entry::new("broadcast/destroyed-1+1", destroying::<Broadcast>(1, 1), timed),
+        Entry::new("broadcast/destroyed-2+1", destroying::<Broadcast>(2, 1), timed).by_lot(10_000),
+        Entry::new("broadcast/destroyed-3+2", destroying::<Broadcast>(3, 2), timed.sockets(2))
             .by_lot(10_000),
-        Entry::new("broadcast/mixed-2+1", sending::<Sleepy>(2, 1), PLAIN.fibers(1)),
-        Entry::new("broadcast/mixed-destroyed-2+1", destroying::<Sleepy>(2, 1), timed.fibers(1))
+        Entry::new("broadcast/heads-2+1", sending::<Broadcast>(2, 1), two),
+        Entry::new("broadcast/heads-3+1", sending::<Broadcast>(3, 1), two).by_lot(5_000),
+        Entry::new("broadcast/heads-6+2", sending::<Broadcast>(6, 2), two.spurious(1)).by_lot(3_000),
+        Entry::new("broadcast/heads-chase-2+1", chasing::<Broadcast>(2, 2), two).by_lot(5_000),
+        Entry::new("broadcast/heads-give-up-2+1+1", giving_up::<Broadcast>(2, 1), timed.sockets(2))
+            .by_lot(5_000)
+            .reaches(gave_up),
+        Entry::new("broadcast/heads-destroyed-3+1", destroying::<Broadcast>(3, 1), timed.sockets(2))
             .by_lot(10_000),
-        Entry::new("broadcast/exhausted-2+1", sending::<Sleepy>(2, 1), no_node.fibers(2)),
-        Entry::new("broadcast/exhausted-but-one-2+1", sending::<Sleepy>(2, 1), one_node.fibers(2)),
+        Entry::new("broadcast/fibers-1+1", sending::<Broadcast>(1, 1), PLAIN.spurious(1).fibers(1)),
+        Entry::new("broadcast/fibers-2+1", sending::<Broadcast>(2, 1), PLAIN.fibers(2)),
+        Entry::new("broadcast/fibers-6+2", sending::<Broadcast>(6, 2), two.spurious(1).fibers(6))
+            .by_lot(2_000),
+        Entry::new("broadcast/fibers-chase-2+1", chasing::<Broadcast>(2, 2), two.fibers(2))
+            .by_lot(5_000),
+        Entry::new("broadcast/fibers-give-up-1+1+1", giving_up::<Broadcast>(1, 1), timed.fibers(2))
+            .reaches(gave_up),
+        Entry::new("broadcast/fibers-destroyed-1+1", destroying::<Broadcast>(1, 1), timed.fibers(1)),
+        Entry::new("broadcast/fibers-destroyed-3+2", destroying::<Broadcast>(3, 2), both.fibers(3))
+            .by_lot(10_000),
+        Entry::new("broadcast/mixed-2+1", sending::<Broadcast>(2, 1), PLAIN.fibers(1)),
+        Entry::new("broadcast/mixed-destroyed-2+1", destroying::<Broadcast>(2, 1), timed.fibers(1))
+            .by_lot(10_000),
+        Entry::new("broadcast/exhausted-2+1", sending::<Broadcast>(2, 1), no_node.fibers(2)),
+        Entry::new("broadcast/exhausted-but-one-2+1", sending::<Broadcast>(2, 1), one_node.fibers(2)),
         Entry::new("broadcast/inherited-1+1", inherited(1), PLAIN.fibers(1)),
         Entry::new("broadcast/inherited-2+1", inherited(2), PLAIN.fibers(2)).by_lot(3_000),
-        Entry::new("broadcast/shipped-1+1", sending::<Standard>(1, 1), ANY),
-        Entry::new("broadcast/shipped-4+2", sending::<Standard>(4, 2), ANY.sockets(2))
+        Entry::new("broadcast/shipped-1+1", sending::<Broadcast<Standard>>(1, 1), ANY),
+        Entry::new("broadcast/shipped-4+2", sending::<Broadcast<Standard>>(4, 2), ANY.sockets(2))
             .by_lot(1_000),
     ]
 }
 
+/// A broadcast of whatever kind.
+pub trait Casts: Sync + 'static {
+    /// How often was sent.
+    type Generation: Copy + PartialEq + Send + Sync + 'static;
+
+    /// One of which nothing was sent.
+    const NEW: Self;
+
+    /// The present generation.
+    fn now(&self) -> Self::Generation;
+
+    /// Ends the waits with it.
+    fn send(&self);
+
+    /// Waits until the generation is another than `seen`, or until the deadline.
+    fn wait_until(
+        &self,
+        seen: Self::Generation,
+        deadline: Option<Deadline>,
+    ) -> Option<Self::Generation>;
+
+    /// How often was sent from `earlier` to `now`.
+    fn since(now: Self::Generation, earlier: Self::Generation) -> u32;
+
+    /// Waits until the generation is another than `seen`.
+    fn wait(&self, seen: Self::Generation) -> Self::Generation {
+        loop {
+            if let Some(now) = self.wait_until(seen, None) {
+                return now;
+            }
+        }
+    }
+}
+
+impl<F: CrowdForm> Casts for Broadcast<F> {
+    type Generation = wait::Generation;
+
+    const NEW: Self = Self::NEW;
+
+    fn now(&self) -> wait::Generation {
+        self.now()
+    }
+
+    fn send(&self) {
+        self.send();
+    }
+
+    fn wait_until(
+        &self,
+        seen: wait::Generation,
+        deadline: Option<Deadline>,
+    ) -> Option<wait::Generation> {
+        self.wait_until(seen, deadline)
+    }
+
+    fn since(now: wait::Generation, earlier: wait::Generation) -> u32 {
+        now.since(earlier) as u32
+    }
+}
+
 /// Each of `senders` does its part and sends; waiters go on when they find all parts done.
-fn sending<F: CrowdForm>(waiters: u32, senders: u32) -> Program {
+pub fn sending<B: Casts>(waiters: u32, senders: u32) -> Program {
     Program::new(waiters + senders, waiters + senders, move |scope| {
-        send(scope, scope.share(Broadcast::<F>::NEW), waiters, senders);
+        send(scope, scope.share(B::NEW), waiters, senders);
     })
 }
 
 /// CAST-1: a generation that has grown by `senders` has all of what they have done before.
-fn send<'scope, F: CrowdForm>(
+fn send<'scope, B: Casts>(
     scope: &'scope Scope<'scope, '_>,
-    broadcast: &'scope Broadcast<F>,
+    broadcast: &'scope B,
     waiters: u32,
     senders: u32,
 ) {
@@ -93,7 +154,7 @@ fn send<'scope, F: CrowdForm>(
     for _ in 0..waiters {
         scope.spawn(move || {
             let mut now = first;
-            while now.since(first) < u64::from(senders) {
+            while B::since(now, first) < senders {
                 now = broadcast.wait(now);
             }
             assert!(parts.iter().all(Data::get), "all is done");
@@ -108,10 +169,17 @@ fn send<'scope, F: CrowdForm>(
 }
 
 /// Waiters follow one sender, who sends `sends` times, each with a new datum.
+<<<<<<< HEAD
 fn chasing<F: CrowdForm>(waiters: u32, sends: u32) -> Program {
     type Word = <Check as Platform>::U32;
     Program::new(waiters + 1, waiters + sends, move |scope| {
         let broadcast = scope.share(Broadcast::<F>::NEW);
+=======
+pub fn chasing<B: Casts>(waiters: u32, sends: u32) -> Program {
+    type Word = <Check as Platform>::U32;
+    Program::new(waiters + 1, waiters + sends, move |scope| {
+        let broadcast = scope.share(B::NEW);
+>>>>>>> 50558bc (Latches and broadcasts for memory that processes share, in Rust and C)
         let sent = scope.share(Word::ZERO);
         for _ in 0..waiters {
             scope.spawn(move || {
@@ -132,9 +200,15 @@ fn chasing<F: CrowdForm>(waiters: u32, sends: u32) -> Program {
 }
 
 /// `patient` threads wait, and so does one that may give up. Has to reach `gave up`.
+<<<<<<< HEAD
 fn giving_up<F: CrowdForm>(patient: u32, senders: u32) -> Program {
     Program::new(patient + 1 + senders, patient + 1 + senders, move |scope| {
         let broadcast = scope.share(Broadcast::<F>::NEW);
+=======
+pub fn giving_up<B: Casts>(patient: u32, senders: u32) -> Program {
+    Program::new(patient + 1 + senders, patient + 1 + senders, move |scope| {
+        let broadcast = scope.share(B::NEW);
+>>>>>>> 50558bc (Latches and broadcasts for memory that processes share, in Rust and C)
         let first = broadcast.now();
         for _ in 0..patient {
             scope.spawn(move || assert!(broadcast.wait(first) != first, "it was sent"));
@@ -152,15 +226,21 @@ fn giving_up<F: CrowdForm>(patient: u32, senders: u32) -> Program {
 
 /// CAST-4: who is back last frees the broadcast, though one sends still. Waiters may give up, and
 /// wait again; the last has seen as many sends as there are.
+<<<<<<< HEAD
 fn destroying<F: CrowdForm>(waiters: u32, senders: u32) -> Program {
     Program::new(waiters + senders, waiters + senders, move |scope| {
         let broadcast = scope.share(Broadcast::<F>::NEW);
+=======
+pub fn destroying<B: Casts>(waiters: u32, senders: u32) -> Program {
+    Program::new(waiters + senders, waiters + senders, move |scope| {
+        let broadcast = scope.share(B::NEW);
+>>>>>>> 50558bc (Latches and broadcasts for memory that processes share, in Rust and C)
         let back = scope.share(<Check as Platform>::U32::ZERO);
         let first = broadcast.now();
         for _ in 0..waiters {
             scope.spawn(move || {
                 let mut now = first;
-                while now.since(first) < u64::from(senders) {
+                while B::since(now, first) < senders {
                     now = broadcast.wait_until(now, Some(soon())).unwrap_or(now);
                 }
                 if back.fetch_add(1, AcqRel) + 1 == waiters {

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, Data};
-use antiphon_platform::{Atomic, Platform, WaiterId};
+use antiphon_platform::{Atomic, Deadline, Platform, WaiterId};
 use antiphon_sync::lock::Standard;
 use antiphon_sync::wait::{self, CrowdForm};
 
@@ -21,31 +21,79 @@ pub fn entries() -> Vec<Entry> {
     let timed = PLAIN.timeouts(1);
     let gave_up = &["gave up"];
     vec![
-        Entry::new("latch/opens-1+1", opening::<Sleepy>(1, 1, 1), PLAIN.spurious(1)),
-        Entry::new("latch/opens-1+2", opening::<Sleepy>(1, 2, 1), PLAIN),
-        Entry::new("latch/opens-2+1", opening::<Sleepy>(2, 1, 1), PLAIN),
-        Entry::new("latch/opens-beyond-1+2", opening::<Sleepy>(1, 2, 2), PLAIN),
-        Entry::new("latch/opens-5+2", opening::<Sleepy>(5, 2, 1), PLAIN.spurious(1)).by_lot(3_000),
-        Entry::new("latch/opens-any-platform-1+1", opening::<Spinning>(1, 1, 1), ANY),
-        Entry::new("latch/opens-any-platform-2+2", opening::<Spinning>(2, 2, 1), ANY).by_lot(5_000),
-        Entry::new("latch/gives-up-1+1+1", giving_up(), timed).by_lot(5_000).reaches(gave_up),
-        Entry::new("latch/destroyed-1+1", destroying(1), PLAIN),
-        Entry::new("latch/destroyed-timed-1+1", destroying(1), timed),
-        Entry::new("latch/destroyed-timed-1+2", destroying(2), timed).by_lot(5_000),
-        Entry::new("latch/exhausted-2+1", opening::<Sleepy>(2, 1, 1), PLAIN.nodes(0)),
-        Entry::new("latch/exhausted-but-one-2+1", opening::<Sleepy>(2, 1, 1), PLAIN.nodes(1)),
+        Entry::new("latch/opens-1+1", opening::<Latch>(1, 1, 1), PLAIN.spurious(1)),
+        Entry::new("latch/opens-1+2", opening::<Latch>(1, 2, 1), PLAIN),
+        Entry::new("latch/opens-2+1", opening::<Latch>(2, 1, 1), PLAIN),
+        Entry::new("latch/opens-beyond-1+2", opening::<Latch>(1, 2, 2), PLAIN),
+        Entry::new("latch/opens-5+2", opening::<Latch>(5, 2, 1), PLAIN.spurious(1)).by_lot(3_000),
+        Entry::new("latch/opens-any-platform-1+1", opening::<Latch<Spinning>>(1, 1, 1), ANY),
+        Entry::new("latch/opens-any-platform-2+2", opening::<Latch<Spinning>>(2, 2, 1), ANY)
+            .by_lot(5_000),
+        Entry::new("latch/gives-up-1+1+1", giving_up::<Latch>(), timed)
+            .by_lot(5_000)
+            .reaches(gave_up),
+        Entry::new("latch/destroyed-1+1", destroying::<Latch>(1), PLAIN),
+        Entry::new("latch/destroyed-timed-1+1", destroying::<Latch>(1), timed),
+        Entry::new("latch/destroyed-timed-1+2", destroying::<Latch>(2), timed).by_lot(5_000),
+        Entry::new("latch/exhausted-2+1", opening::<Latch>(2, 1, 1), PLAIN.nodes(0)),
+        Entry::new("latch/exhausted-but-one-2+1", opening::<Latch>(2, 1, 1), PLAIN.nodes(1)),
         Entry::new("latch/inherited-1+1", inherited(1), PLAIN),
         Entry::new("latch/inherited-2+1", inherited(2), PLAIN).by_lot(2_000),
-        Entry::new("latch/shipped-1+1", opening::<Standard>(1, 1, 1), ANY),
-        Entry::new("latch/shipped-4+3", opening::<Standard>(4, 3, 1), ANY).by_lot(2_000),
+        Entry::new("latch/shipped-1+1", opening::<Latch<Standard>>(1, 1, 1), ANY),
+        Entry::new("latch/shipped-4+3", opening::<Latch<Standard>>(4, 3, 1), ANY).by_lot(2_000),
     ]
 }
 
+/// A latch of whatever kind.
+pub trait Opens: Sync + 'static {
+    /// One that counts from `count`.
+    fn of(count: u32) -> Self;
+
+    /// Counts down.
+    fn count_down(&self, step: u32);
+
+    /// Waits for it until the deadline; says whether it is open.
+    fn wait_until(&self, deadline: Option<Deadline>) -> bool;
+
+    /// Whether it is open.
+    fn is_open(&self) -> bool;
+
+    /// How much is to be counted down.
+    fn left(&self) -> u32;
+
+    /// Waits for it.
+    fn wait(&self) {
+        while !self.wait_until(None) {}
+    }
+}
+
+impl<F: CrowdForm> Opens for Latch<F> {
+    fn of(count: u32) -> Self {
+        Self::new(count)
+    }
+
+    fn count_down(&self, step: u32) {
+        self.count_down(step);
+    }
+
+    fn wait_until(&self, deadline: Option<Deadline>) -> bool {
+        self.wait_until(deadline)
+    }
+
+    fn is_open(&self) -> bool {
+        self.is_open()
+    }
+
+    fn left(&self) -> u32 {
+        self.left()
+    }
+}
+
 /// Each of `doers` does its part and counts down by `step`, which may be more than is left.
-fn opening<F: CrowdForm>(waiters: u32, doers: u32, step: u32) -> Program {
+pub fn opening<L: Opens>(waiters: u32, doers: u32, step: u32) -> Program {
     Program::new(waiters + doers, waiters + doers, move |scope| {
         let count = doers * step - (step - 1);
-        let latch = scope.share(Latch::<F>::new(count));
+        let latch = scope.share(L::of(count));
         let parts = scope.share((0..doers).map(|_| Data::new(false)).collect::<Vec<_>>());
         for _ in 0..waiters {
             scope.spawn(move || {
@@ -67,9 +115,9 @@ fn opening<F: CrowdForm>(waiters: u32, doers: u32, step: u32) -> Program {
 }
 
 /// Of two that wait, one may give up. Has to reach `gave up`.
-fn giving_up() -> Program {
+pub fn giving_up<L: Opens>() -> Program {
     Program::new(3, 3, |scope| {
-        let latch = scope.share(Latch::<Sleepy>::new(1));
+        let latch = scope.share(L::of(1));
         let data = scope.share(Data::new(false));
         scope.spawn(move || latch.wait());
         scope.spawn(move || {
@@ -87,9 +135,9 @@ fn giving_up() -> Program {
 }
 
 /// LATCH-3, LATCH-4: who has waited frees the latch.
-fn destroying(doers: u32) -> Program {
+pub fn destroying<L: Opens>(doers: u32) -> Program {
     Program::new(doers + 1, doers + 1, move |scope| {
-        let latch = scope.share(Latch::<Sleepy>::new(doers));
+        let latch = scope.share(L::of(doers));
         for _ in 0..doers {
             scope.spawn(move || latch.count_down(1));
         }

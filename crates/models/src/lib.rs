@@ -64,7 +64,9 @@ mod scavenging;
 mod semaphore;
 mod shared;
 mod shared_barrier;
+mod shared_broadcast;
 mod shared_event;
+mod shared_latch;
 mod shared_rw;
 mod spin;
 mod stock;
@@ -100,6 +102,8 @@ pub fn all() -> Vec<Entry> {
         shared::entries(),
         shared_barrier::entries(),
         shared_event::entries(),
+        shared_latch::entries(),
+        shared_broadcast::entries(),
         shared_rw::entries(),
         arena::entries(),
         scavenging::entries(),

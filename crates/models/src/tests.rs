@@ -292,6 +292,8 @@ macro_rules! tests {
             permits_are_had_and_not_lost: ["shared-semaphore/"],
             a_barrier_lets_all_go_or_nobody: ["shared-barrier/"],
             a_set_has_one_taker: ["shared-event/"],
+            a_latch_opens_for_all: ["shared-latch/"],
+            what_is_sent_reaches_all: ["shared-broadcast/"],
             a_writer_is_alone: ["shared-rwlock/excludes-", "shared-rwlock/shares-"],
             a_writer_that_waits_comes_first: ["shared-rwlock/prefers-", "shared-rwlock/left-"],
             a_free_lock_is_had_by_a_try: ["shared-rwlock/tried-"],

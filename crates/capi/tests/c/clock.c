@@ -44,6 +44,8 @@ static void measured(void)
 	IS(antiphon_clock_compare(&timer, later, first), ANTIPHON_AFTER);
 	/* Nobody waits for a stamp that is not from here. */
 	IS(antiphon_clock_new_time(&timer, UINT64_MAX, &later), EINVAL);
+	IS(antiphon_clock_verify(&timer), 0);
+	IS(antiphon_clock_verify(&again), 0);
 	thread = start(pass_back, NULL);
 	for (pass = 0; pass < PASSES; pass++) {
 		__atomic_store_n(&passed_on, antiphon_clock_now() << 1 | 1, __ATOMIC_RELEASE);
@@ -68,6 +70,7 @@ static void not_measured(void)
 	IS(antiphon_clock_new_time(&none, 1, &later), EINVAL);
 	IS(later, 7);
 	IS(antiphon_clock_cpus(&none), 0);
+	IS(antiphon_clock_verify(&none), EINVAL);
 	YES(antiphon_clock_uncertainty_ns(&none) == UINT64_MAX);
 }
 

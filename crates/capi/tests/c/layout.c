@@ -4,6 +4,7 @@
 #include <antiphon_clock.h>
 #include <antiphon_event.h>
 #include <antiphon_message.h>
+#include <antiphon_pshared_event.h>
 
 struct apart {
 	char before_mutex;
@@ -42,6 +43,10 @@ struct apart {
 	antiphon_message_t message;
 	char before_delivered;
 	antiphon_delivered_t delivered;
+	char before_pshared_latch;
+	antiphon_pshared_latch_t pshared_latch;
+	char before_pshared_broadcast;
+	antiphon_pshared_broadcast_t pshared_broadcast;
 };
 
 static void check(int type, size_t size, size_t offset)
@@ -68,6 +73,8 @@ int main(void)
 	static const antiphon_event_count_t count = ANTIPHON_EVENT_COUNT_INIT;
 	static const antiphon_broadcast_t broadcast = ANTIPHON_BROADCAST_INIT;
 	static const antiphon_pshared_event_t pshared_event = ANTIPHON_PSHARED_EVENT_INIT;
+	static const antiphon_pshared_latch_t pshared_latch = ANTIPHON_PSHARED_LATCH_INIT(3);
+	static const antiphon_pshared_broadcast_t pshared_broadcast = ANTIPHON_PSHARED_BROADCAST_INIT;
 	static const char zero[2048];
 	struct apart made;
 	size_t size = 1, align = 1;
@@ -97,6 +104,10 @@ int main(void)
 	check(ANTIPHON_TYPE_MESSAGE, sizeof(antiphon_message_t), offsetof(struct apart, message));
 	check(ANTIPHON_TYPE_DELIVERED, sizeof(antiphon_delivered_t),
 	      offsetof(struct apart, delivered));
+	check(ANTIPHON_TYPE_PSHARED_LATCH, sizeof(antiphon_pshared_latch_t),
+	      offsetof(struct apart, pshared_latch));
+	check(ANTIPHON_TYPE_PSHARED_BROADCAST, sizeof(antiphon_pshared_broadcast_t),
+	      offsetof(struct apart, pshared_broadcast));
 	IS(antiphon_layout(0, &size, &align), EINVAL);
 	IS(antiphon_layout(1000, &size, &align), EINVAL);
 	IS(size, 1);
@@ -128,11 +139,16 @@ int main(void)
 	antiphon_event_count_init(&made.event_count);
 	IS(antiphon_broadcast_init(&made.broadcast), 0);
 	antiphon_pshared_event_init(&made.pshared_event);
+	IS(antiphon_pshared_latch_init(&made.pshared_latch, 3), 0);
+	antiphon_pshared_broadcast_init(&made.pshared_broadcast);
 	IS(memcmp(&made.event, zero, sizeof event), 0);
 	IS(memcmp(&made.latch, &three, sizeof three), 0);
 	IS(memcmp(&made.event_count, zero, sizeof count), 0);
 	IS(memcmp(&made.broadcast, zero, sizeof broadcast), 0);
 	IS(memcmp(&made.pshared_event, zero, sizeof pshared_event), 0);
+	IS(memcmp(&made.pshared_latch, &pshared_latch, sizeof pshared_latch), 0);
+	IS(memcmp(&made.pshared_broadcast, zero, sizeof pshared_broadcast), 0);
+	IS(memcmp(&pshared_broadcast, zero, sizeof pshared_broadcast), 0);
 	/* What the initialisers write is what the library does. */
 	IS(antiphon_barrier_init(&made.barrier, 3), 0);
 	IS(antiphon_sem_init(&made.sem, 3), 0);

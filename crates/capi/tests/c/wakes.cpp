@@ -1,6 +1,7 @@
 // Events, broadcasts and messages of the C++ headers.
 #include <antiphon_event.hpp>
 #include <antiphon_message.hpp>
+#include <antiphon_pshared_event.hpp>
 
 #include <atomic>
 #include <cstdio>
@@ -36,6 +37,8 @@ constexpr antiphon::latch constant_latch(3);
 constexpr antiphon::event_count constant_count;
 constexpr antiphon::broadcast constant_broadcast;
 constexpr antiphon::pshared::event constant_shared;
+constexpr antiphon::pshared::latch constant_shared_latch(3);
+constexpr antiphon::pshared::broadcast constant_shared_broadcast;
 
 template <class T>
 constexpr bool stays = !std::is_copy_constructible_v<T> && !std::is_move_constructible_v<T> &&
@@ -66,9 +69,10 @@ static void events()
 	YES(answered.try_wait_for(-1s));
 }
 
+template <class Latch>
 static void latches()
 {
-	antiphon::latch done(3);
+	Latch done(3);
 	std::atomic<int> parts{ 0 };
 	std::vector<std::thread> threads;
 	for (int part = 0; part < 2; part++)
@@ -111,9 +115,10 @@ static void counts()
 	key.wait();
 }
 
+template <class Broadcast>
 static void broadcasts()
 {
-	antiphon::broadcast work;
+	Broadcast work;
 	std::atomic<bool> ready{ false };
 	std::vector<std::thread> threads;
 	for (int at = 0; at < 3; at++)
@@ -182,9 +187,11 @@ int main()
 	alarm(120);
 	events<antiphon::event>();
 	events<antiphon::pshared::event>();
-	latches();
+	latches<antiphon::latch>();
+	latches<antiphon::pshared::latch>();
 	counts();
-	broadcasts();
+	broadcasts<antiphon::broadcast>();
+	broadcasts<antiphon::pshared::broadcast>();
 	messages();
 	return failures != 0;
 }

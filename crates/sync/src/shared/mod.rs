@@ -12,10 +12,11 @@
 //!   told so, and so is each owner after it until one says that what the lock guards is whole.
 //! - SHARED-2: a sleeper has its word marked, or a wake coming, or one on its way that was woken
 //!   and marks the word.
-//! - SHARED-3: nothing of a lock, semaphore or event is touched after the exchange that releases or
-//!   sets it.
+//! - SHARED-3: nothing of a lock, semaphore, event, latch or broadcast is touched after the
+//!   exchange that releases, sets, opens or sends it.
 //!
-//! Those of the barrier and the readers-writer lock, 4 to 7, are in their files.
+//! Those of the barrier, the readers-writer lock, the broadcast and the latch, 4 to 9, are in their
+//! files.
 //!
 //! The processes must see the same thread numbers: one PID namespace. A number that was given to
 //! another thread since stands for its former owner: then its death is not seen while that lives.
@@ -23,15 +24,19 @@
 //! is to arrange.
 
 mod barrier;
+mod broadcast;
 mod condvar;
 mod event;
+mod latch;
 mod mutex;
 mod rwlock;
 mod semaphore;
 
 pub use barrier::{MAX_PARTIES, SharedBarrier};
+pub use broadcast::{SharedBroadcast, SharedGeneration};
 pub use condvar::SharedCondvar;
 pub use event::SharedEvent;
+pub use latch::SharedLatch;
 pub use mutex::{Acquired, SharedMutex};
 pub use rwlock::SharedRwLock;
 pub use semaphore::SharedSemaphore;
@@ -43,7 +48,7 @@ use antiphon_platform::{Atomic, Deadline, Parked, SharedWait};
 use crate::lock::Form;
 use crate::nap;
 
-/// In the word of a lock or a semaphore: somebody may sleep.
+/// In the word of what is not a barrier or a condition variable: somebody may sleep.
 const SLEEPERS: u32 = 1 << 31;
 
 /// Sleeps while `word` is `seen`, for as long as the form lets anybody sleep without a look.

@@ -41,7 +41,8 @@ pub struct EventCount<P: Platform, Q: Policy = Distance, F: CrowdForm = Standard
     marker: PhantomData<(Q, F)>,
 }
 
-/// A wait that was prepared; cancels it when dropped.
+/// A wait that was prepared; cancels it when dropped. One that is forgotten stays on the list, and
+/// takes a notification from others.
 #[must_use = "a wait that was prepared is to be waited, or cancelled if there is no need any more"]
 pub struct Key<'a, P: Platform, Q: Policy = Distance, F: CrowdForm = Standard> {
     count: &'a EventCount<P, Q, F>,
