@@ -34,7 +34,8 @@ pub fn entries() -> Vec<Entry> {
             .by_lot(3_000),
         Entry::new("broadcast/chases-1+1", chasing::<Broadcast>(1, 2), PLAIN),
         Entry::new("broadcast/chases-2+1", chasing::<Broadcast>(2, 2), two).by_lot(5_000),
-        Entry::new("broadcast/gives-up-1+1+1", giving_up::<Broadcast>(1, 1), timed).reaches(gave_up),
+        Entry::new("broadcast/gives-up-1+1+1", giving_up::<Broadcast>(1, 1), timed)
+            .reaches(gave_up),
         Entry::new("broadcast/gives-up-2+1+2", giving_up::<Broadcast>(2, 2), timed.sockets(2))
             .by_lot(5_000)
             .reaches(gave_up),
@@ -44,13 +45,21 @@ pub fn entries() -> Vec<Entry> {
             .by_lot(10_000),
         Entry::new("broadcast/heads-2+1", sending::<Broadcast>(2, 1), two),
         Entry::new("broadcast/heads-3+1", sending::<Broadcast>(3, 1), two).by_lot(5_000),
-        Entry::new("broadcast/heads-6+2", sending::<Broadcast>(6, 2), two.spurious(1)).by_lot(3_000),
+        Entry::new("broadcast/heads-6+2", sending::<Broadcast>(6, 2), two.spurious(1))
+            .by_lot(3_000),
+        Entry::new("broadcast/heads-late-5+2", late(), timed.sockets(2))
+            .by_lot(8_000)
+            .reaches(&["slept later"]),
         Entry::new("broadcast/heads-chase-2+1", chasing::<Broadcast>(2, 2), two).by_lot(5_000),
         Entry::new("broadcast/heads-give-up-2+1+1", giving_up::<Broadcast>(2, 1), timed.sockets(2))
             .by_lot(5_000)
             .reaches(gave_up),
-        Entry::new("broadcast/heads-destroyed-3+1", destroying::<Broadcast>(3, 1), timed.sockets(2))
-            .by_lot(10_000),
+        Entry::new(
+            "broadcast/heads-destroyed-3+1",
+            destroying::<Broadcast>(3, 1),
+            timed.sockets(2),
+        )
+        .by_lot(10_000),
         Entry::new("broadcast/fibers-1+1", sending::<Broadcast>(1, 1), PLAIN.spurious(1).fibers(1)),
         Entry::new("broadcast/fibers-2+1", sending::<Broadcast>(2, 1), PLAIN.fibers(2)),
         Entry::new("broadcast/fibers-6+2", sending::<Broadcast>(6, 2), two.spurious(1).fibers(6))
@@ -59,14 +68,22 @@ pub fn entries() -> Vec<Entry> {
             .by_lot(5_000),
         Entry::new("broadcast/fibers-give-up-1+1+1", giving_up::<Broadcast>(1, 1), timed.fibers(2))
             .reaches(gave_up),
-        Entry::new("broadcast/fibers-destroyed-1+1", destroying::<Broadcast>(1, 1), timed.fibers(1)),
+        Entry::new(
+            "broadcast/fibers-destroyed-1+1",
+            destroying::<Broadcast>(1, 1),
+            timed.fibers(1),
+        ),
         Entry::new("broadcast/fibers-destroyed-3+2", destroying::<Broadcast>(3, 2), both.fibers(3))
             .by_lot(10_000),
         Entry::new("broadcast/mixed-2+1", sending::<Broadcast>(2, 1), PLAIN.fibers(1)),
         Entry::new("broadcast/mixed-destroyed-2+1", destroying::<Broadcast>(2, 1), timed.fibers(1))
             .by_lot(10_000),
         Entry::new("broadcast/exhausted-2+1", sending::<Broadcast>(2, 1), no_node.fibers(2)),
-        Entry::new("broadcast/exhausted-but-one-2+1", sending::<Broadcast>(2, 1), one_node.fibers(2)),
+        Entry::new(
+            "broadcast/exhausted-but-one-2+1",
+            sending::<Broadcast>(2, 1),
+            one_node.fibers(2),
+        ),
         Entry::new("broadcast/inherited-1+1", inherited(1), PLAIN.fibers(1)),
         Entry::new("broadcast/inherited-2+1", inherited(2), PLAIN.fibers(2)).by_lot(3_000),
         Entry::new("broadcast/shipped-1+1", sending::<Broadcast<Standard>>(1, 1), ANY),
@@ -169,17 +186,10 @@ fn send<'scope, B: Casts>(
 }
 
 /// Waiters follow one sender, who sends `sends` times, each with a new datum.
-<<<<<<< HEAD
-fn chasing<F: CrowdForm>(waiters: u32, sends: u32) -> Program {
-    type Word = <Check as Platform>::U32;
-    Program::new(waiters + 1, waiters + sends, move |scope| {
-        let broadcast = scope.share(Broadcast::<F>::NEW);
-=======
 pub fn chasing<B: Casts>(waiters: u32, sends: u32) -> Program {
     type Word = <Check as Platform>::U32;
     Program::new(waiters + 1, waiters + sends, move |scope| {
         let broadcast = scope.share(B::NEW);
->>>>>>> 50558bc (Latches and broadcasts for memory that processes share, in Rust and C)
         let sent = scope.share(Word::ZERO);
         for _ in 0..waiters {
             scope.spawn(move || {
@@ -200,15 +210,9 @@ pub fn chasing<B: Casts>(waiters: u32, sends: u32) -> Program {
 }
 
 /// `patient` threads wait, and so does one that may give up. Has to reach `gave up`.
-<<<<<<< HEAD
-fn giving_up<F: CrowdForm>(patient: u32, senders: u32) -> Program {
-    Program::new(patient + 1 + senders, patient + 1 + senders, move |scope| {
-        let broadcast = scope.share(Broadcast::<F>::NEW);
-=======
 pub fn giving_up<B: Casts>(patient: u32, senders: u32) -> Program {
     Program::new(patient + 1 + senders, patient + 1 + senders, move |scope| {
         let broadcast = scope.share(B::NEW);
->>>>>>> 50558bc (Latches and broadcasts for memory that processes share, in Rust and C)
         let first = broadcast.now();
         for _ in 0..patient {
             scope.spawn(move || assert!(broadcast.wait(first) != first, "it was sent"));
@@ -224,17 +228,35 @@ pub fn giving_up<B: Casts>(patient: u32, senders: u32) -> Program {
     })
 }
 
+/// CAST-6: on each socket somebody sleeps with the first generation, and on one also two that do so
+/// with the third, who may be chosen by a send that has ended the first. Has to reach `slept later`.
+fn late() -> Program {
+    Program::new(7, 7, |scope| {
+        let broadcast = scope.share(Broadcast::<Sleepy>::NEW);
+        let first = broadcast.now();
+        // On the sockets in turn.
+        for is_late in [true, false, true, false, false] {
+            scope.spawn(move || {
+                let mut now = broadcast.wait(first);
+                while is_late && now.since(first) < 2 {
+                    now = broadcast.wait(now);
+                }
+                if is_late && broadcast.wait_until(now, Some(soon())).is_none() {
+                    antiphon_check::probe("slept later");
+                }
+            });
+        }
+        for _ in 0..2 {
+            scope.spawn(move || broadcast.send());
+        }
+    })
+}
+
 /// CAST-4: who is back last frees the broadcast, though one sends still. Waiters may give up, and
 /// wait again; the last has seen as many sends as there are.
-<<<<<<< HEAD
-fn destroying<F: CrowdForm>(waiters: u32, senders: u32) -> Program {
-    Program::new(waiters + senders, waiters + senders, move |scope| {
-        let broadcast = scope.share(Broadcast::<F>::NEW);
-=======
 pub fn destroying<B: Casts>(waiters: u32, senders: u32) -> Program {
     Program::new(waiters + senders, waiters + senders, move |scope| {
         let broadcast = scope.share(B::NEW);
->>>>>>> 50558bc (Latches and broadcasts for memory that processes share, in Rust and C)
         let back = scope.share(<Check as Platform>::U32::ZERO);
         let first = broadcast.now();
         for _ in 0..waiters {

@@ -141,8 +141,8 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
         {
             seen = State(now);
         }
-        if seen.places() != 0 {
-            Self::wake_places(word, seen.places());
+        if seen.sleepers() != 0 || seen.heads() {
+            Self::wake_sleepers(word, seen);
         }
         if seen.lists() != 0 {
             self.wake_lists(seen);
@@ -168,7 +168,7 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
     /// Whether somebody sleeps with the present generation; may be stale at once.
     pub fn has_waiters(&self) -> bool {
         let state = State(self.state.0.load(Relaxed));
-        state.lists() != 0 || state.places() != 0
+        state.lists() != 0 || state.sleepers() != 0
     }
 
     fn newer(&self, seen: Generation) -> Option<Generation> {
@@ -186,7 +186,7 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
             return Some(State(now).generation());
         }
         if P::waits_on_words() {
-            return self.sleep(Self::place(), seen, deadline);
+            return self.sleep(Self::node(), seen, deadline);
         }
         let here = Self::here();
         let enlist = |me: &_| self.enlist(me, here, seen);

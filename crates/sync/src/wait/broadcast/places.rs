@@ -1,44 +1,48 @@
 //! Threads that sleep on the word of a broadcast, each in a place: many are woken by one call.
 //!
-//! - CAST-5: who sleeps on `state` has turned its node's bit of places on first, with the
-//!   generation with which it sleeps; nobody but the next send turns it off. Of one place a send
-//!   wakes all. Of several it wakes [`CrowdForm::ALONE`], and if there were so many, one in each;
-//!   each sleeper of such a place that finds the generation ended looks whether another has said
-//!   that it wakes the rest of the place, and if not says so and does. Who was chosen by a wake
-//!   does not give up, so somebody does.
+//! - CAST-5: who sleeps on `state` has turned its node's bit on first, with the generation with
+//!   which it sleeps, and it sleeps in a place of its node and of whether that is even. Of one node a
+//!   send wakes all. Of several it wakes [`CrowdForm::ALONE`], and if there were so many, one in
+//!   each; each sleeper of such a node that finds the generation ended looks whether another has
+//!   said that it wakes the rest, and if not says so and does. Who was chosen by a wake does not
+//!   give up.
+//! - CAST-6: who was chosen may sleep with a later generation, if a send has woken so late that two
+//!   others have come between. So a send wakes all that still sleep with the generation before the
+//!   one that it ends, if these were let go one in each node: without that one, nobody can be
+//!   chosen in their place.
 //!
-//! A place is a NUMA node or, on a machine of one, 16 CPUs: to wake so many takes about as long as
+//! A node is a NUMA node or, on a machine of one, 16 CPUs: to wake so many takes about as long as
 //! the first of them takes to come up.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use antiphon_platform::{Atomic, Deadline, Parked, Platform};
 
-use super::state::State;
+use super::state::{NODES as ALL, State};
 use super::{Broadcast, Generation};
 use crate::wait::CrowdForm;
 
-/// So many CPUs of a machine of one NUMA node are a place.
+/// So many CPUs of a machine of one NUMA node are a node.
 const CPUS: u32 = 16;
 
 impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
-    /// Where the caller sleeps on the state.
-    pub(super) fn place() -> usize {
-        let place = if P::numa() { P::socket().0 } else { P::cpu().0 / CPUS };
-        place as usize % NODES
+    /// Of which node the caller is when it sleeps on the state.
+    pub(super) fn node() -> usize {
+        let node = if P::numa() { P::socket().0 } else { P::cpu().0 / CPUS };
+        node as usize % NODES
     }
 
     /// Sleeps on the state until the generation has ended; then wakes others if it is the first of
-    /// its place.
+    /// its node.
     pub(super) fn sleep(
         &self,
-        place: usize,
+        node: usize,
         seen: Generation,
         deadline: Option<Deadline>,
     ) -> Option<Generation> {
         // CAST-5.
-        while self.turn(seen, |state| state.with_place(place)) {
-            let parked = P::wait_on(&self.state.0, seen.tag(), place as u32, deadline);
+        while self.turn(seen, |state| state.with_sleeper(node)) {
+            let parked = P::wait_on(&self.state.0, seen.tag(), seen.place(node), deadline);
             if parked == Parked::TimedOut && self.newer(seen).is_none() {
                 return None;
             }
@@ -46,22 +50,26 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
         // Acquire: CAST-1.
         let now = State(self.state.0.load(Acquire));
         // Relaxed, both: of those that ask, one sees nobody before it; and nothing is read by it.
-        let (woken, mark) = (&self.nodes[place].0.woken, u64::from(seen.tag()) + 1);
+        let (woken, mark) = (&self.nodes[node].0.woken, u64::from(seen.tag()) + 1);
         if now.by_heads(seen) && woken.load(Relaxed) != mark && woken.swap(mark, Relaxed) != mark {
-            P::wake_on(&raw const self.state.0, 1 << place, u32::MAX);
+            P::wake_on(&raw const self.state.0, seen.places(1 << node), u32::MAX);
         }
         Some(now.generation())
     }
 
-    /// CAST-5: wakes who sleeps on the word of that name with the generation that has ended: all of
-    /// one place; of several, if there are many, one in each.
+    /// Wakes who sleeps on the word of that name with the generation that has `ended`, all or the
+    /// first of each node (CAST-5), and who still does with the one before (CAST-6).
     #[cold]
-    pub(super) fn wake_places(word: *const P::U64, places: u32) {
-        if places.is_power_of_two() {
-            P::wake_on(word, places, u32::MAX);
-        } else if P::wake_on(word, places, F::ALONE) == F::ALONE {
-            for place in (0..NODES).map(|node| 1 << node).filter(|place| places & place != 0) {
-                P::wake_on(word, place, 1);
+    pub(super) fn wake_sleepers(word: *const P::U64, ended: State) {
+        let (generation, nodes) = (ended.generation(), ended.sleepers());
+        if ended.heads() {
+            P::wake_on(word, generation.before().places(ALL), u32::MAX);
+        }
+        if nodes.is_power_of_two() {
+            P::wake_on(word, generation.places(nodes), u32::MAX);
+        } else if nodes != 0 && P::wake_on(word, generation.places(nodes), F::ALONE) == F::ALONE {
+            for node in (0..NODES).map(|node| 1 << node).filter(|node| nodes & node != 0) {
+                P::wake_on(word, generation.places(node), 1);
             }
         }
     }

@@ -4,8 +4,8 @@
 //! |---|---|---|
 //! | 0–31 | generation | how often was sent; begins anew at the end |
 //! | 32–46 | lists | the nodes with a list that somebody sleeps on |
-//! | 48–62 | places | the nodes of which somebody may sleep on this word |
-//! | 63 | heads | when the generation began, there was more than one such place |
+//! | 48–62 | sleepers | the nodes of which somebody may sleep on this word |
+//! | 63 | heads | sleepers of more than one place waited for the generation to begin |
 //!
 //! Who sleeps on the word has the kernel compare the low half, which changes with each generation
 //! and by nothing else.
@@ -22,9 +22,10 @@ pub(super) struct State(pub(super) u64);
 pub struct Generation(u64);
 
 const LISTS: usize = 32;
-const PLACES: usize = 48;
+const SLEEPERS: usize = 48;
 const HEADS: u64 = 1 << 63;
-const NODES: u32 = (1 << MOST_NODES) - 1;
+/// The bits of all nodes.
+pub(super) const NODES: u32 = (1 << MOST_NODES) - 1;
 
 impl State {
     pub(super) fn generation(self) -> Generation {
@@ -37,19 +38,25 @@ impl State {
     }
 
     /// The bits of nodes of which somebody may sleep on the word.
-    pub(super) fn places(self) -> u32 {
-        (self.0 >> PLACES) as u32 & NODES
+    pub(super) fn sleepers(self) -> u32 {
+        (self.0 >> SLEEPERS) as u32 & NODES
     }
 
-    /// Whether who sleeps on the word with the generation `ended` is to be let go by the first of
-    /// its place. May be `true` though it is not so, once that is longer ago.
+    /// Whether who slept on the word with the generation before was let go by the first of its
+    /// place.
+    pub(super) fn heads(self) -> bool {
+        self.0 & HEADS != 0
+    }
+
+    /// … or with the generation `ended`. May be `true` though it is not so, once that is longer
+    /// ago.
     pub(super) fn by_heads(self, ended: Generation) -> bool {
-        self.generation() != ended.next() || self.0 & HEADS != 0
+        self.generation() != ended.next() || self.heads()
     }
 
     /// After a send.
     pub(super) fn next(self) -> Self {
-        let heads = if self.places().count_ones() > 1 { HEADS } else { 0 };
+        let heads = if self.sleepers().count_ones() > 1 { HEADS } else { 0 };
         Self(self.generation().next().0 | heads)
     }
 
@@ -61,8 +68,8 @@ impl State {
         Self(self.0 & !(1 << (LISTS + node)))
     }
 
-    pub(super) fn with_place(self, node: usize) -> Self {
-        Self(self.0 | 1 << (PLACES + node))
+    pub(super) fn with_sleeper(self, node: usize) -> Self {
+        Self(self.0 | 1 << (SLEEPERS + node))
     }
 }
 
@@ -89,6 +96,22 @@ impl Generation {
     /// What sleepers have in their nodes and on the word.
     pub(super) fn tag(self) -> u32 {
         self.0 as u32
+    }
+
+    /// The one before.
+    pub(super) fn before(self) -> Self {
+        Self(u64::from(self.tag().wrapping_sub(1)))
+    }
+
+    /// Where who sleeps on the word with this generation, in a node, is for who wakes it: not where
+    /// those of the next generation are, but where those of the one behind that are.
+    pub(super) fn place(self, node: usize) -> u32 {
+        node as u32 + MOST_NODES as u32 * (self.tag() & 1)
+    }
+
+    /// The bits of these places, of the nodes with these bits.
+    pub(super) fn places(self, nodes: u32) -> u32 {
+        nodes << self.place(0)
     }
 
     fn next(self) -> Self {
