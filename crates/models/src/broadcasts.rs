@@ -228,8 +228,8 @@ pub fn giving_up<B: Casts>(patient: u32, senders: u32) -> Program {
     })
 }
 
-/// CAST-6: on each socket somebody sleeps with the first generation, and on one also two that do so
-/// with the third, who may be chosen by a send that has ended the first. Has to reach `slept later`.
+/// CAST-6: on each socket somebody sleeps with the first generation, and on one two others with the
+/// third, who may be chosen by a send that has ended the first. Has to reach `slept later`.
 fn late() -> Program {
     Program::new(7, 7, |scope| {
         let broadcast = scope.share(Broadcast::<Sleepy>::NEW);

@@ -1,11 +1,11 @@
 //! Threads that sleep on the word of a broadcast, each in a place: many are woken by one call.
 //!
 //! - CAST-5: who sleeps on `state` has turned its node's bit on first, with the generation with
-//!   which it sleeps, and it sleeps in a place of its node and of whether that is even. Of one node a
-//!   send wakes all. Of several it wakes [`CrowdForm::ALONE`], and if there were so many, one in
-//!   each; each sleeper of such a node that finds the generation ended looks whether another has
-//!   said that it wakes the rest, and if not says so and does. Who was chosen by a wake does not
-//!   give up.
+//!   which it sleeps, and sleeps in a place for its node and for generations that are even, or odd.
+//!   Of one node a send wakes all. Of several it wakes [`CrowdForm::ALONE`], and if there were so
+//!   many, one in each; each sleeper of such a node that finds the generation ended looks whether
+//!   another has said that it wakes the rest, and if not says so and does. Who was chosen by a wake
+//!   does not give up.
 //! - CAST-6: who was chosen may sleep with a later generation, if a send has woken so late that two
 //!   others have come between. So a send wakes all that still sleep with the generation before the
 //!   one that it ends, if these were let go one in each node: without that one, nobody can be
