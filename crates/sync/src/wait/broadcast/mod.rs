@@ -111,7 +111,7 @@ const NAP_NS: u64 = 200_000;
 impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
     /// Nothing was sent, and nobody waits.
     pub const NEW: Self = {
-        assert!(NODES > 0 && NODES <= MOST_NODES, "1 to 15 nodes");
+        assert!(NODES > 0 && NODES <= MOST_NODES, "1 to 8 nodes");
         Self {
             state: Lines(P::U64::ZERO),
             nodes: [const { Lines(Node { list: List::NEW, woken: P::U64::ZERO }) }; NODES],

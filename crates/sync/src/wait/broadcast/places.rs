@@ -1,7 +1,8 @@
 //! Threads that sleep on the word of a broadcast, each in a place: many are woken by one call.
 //!
 //! - CAST-5: who sleeps on `state` has turned its node's bit on first, with the generation with
-//!   which it sleeps, and sleeps in a place for its node and for generations that are even, or odd.
+//!   which it sleeps, and sleeps in a place for its node and for generations that are even, or odd;
+//!   the bits are on until the next send, or until the last of all sleepers gives up.
 //!   Of one node a send wakes all. Of several it wakes [`CrowdForm::ALONE`], and if there were so
 //!   many, one in each; each sleeper of such a node that finds the generation ended looks whether
 //!   another has said that it wakes the rest, and if not says so and does. Who was chosen by a wake
@@ -41,9 +42,11 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
         deadline: Option<Deadline>,
     ) -> Option<Generation> {
         // CAST-5.
-        while self.turn(seen, |state| state.with_sleeper(node)) {
+        let mut lasts = self.turn(seen, |state| state.with_sleeper(node));
+        while lasts {
             let parked = P::wait_on(&self.state.0, seen.tag(), seen.place(node), deadline);
-            if parked == Parked::TimedOut && self.newer(seen).is_none() {
+            lasts = self.newer(seen).is_none();
+            if lasts && parked == Parked::TimedOut && self.turn(seen, State::without_sleeper) {
                 return None;
             }
         }

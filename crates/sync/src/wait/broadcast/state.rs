@@ -3,15 +3,16 @@
 //! | bits | field | meaning |
 //! |---|---|---|
 //! | 0–31 | generation | how often was sent; begins anew at the end |
-//! | 32–46 | lists | the nodes with a list that somebody sleeps on |
-//! | 48–62 | sleepers | the nodes of which somebody may sleep on this word |
+//! | 32–39 | lists | the nodes with a list that somebody sleeps on |
+//! | 40–47 | sleepers | the nodes of which somebody sleeps, or did, on this word |
+//! | 48–62 | count | how many do; the largest number is that or more, until the next send |
 //! | 63 | heads | sleepers of more than one place waited for the generation to begin |
 //!
 //! Who sleeps on the word has the kernel compare the low half, which changes with each generation
 //! and by nothing else.
 
 /// The most nodes that a broadcast may have.
-pub(super) const MOST_NODES: usize = 15;
+pub(super) const MOST_NODES: usize = 8;
 
 /// A value of it.
 #[derive(Clone, Copy, PartialEq)]
@@ -22,7 +23,9 @@ pub(super) struct State(pub(super) u64);
 pub struct Generation(u64);
 
 const LISTS: usize = 32;
-const SLEEPERS: usize = 48;
+const SLEEPERS: usize = 40;
+const ONE: u64 = 1 << 48;
+const COUNT: u64 = HEADS - ONE;
 const HEADS: u64 = 1 << 63;
 /// The bits of all nodes.
 pub(super) const NODES: u32 = (1 << MOST_NODES) - 1;
@@ -37,7 +40,7 @@ impl State {
         (self.0 >> LISTS) as u32 & NODES
     }
 
-    /// The bits of nodes of which somebody may sleep on the word.
+    /// The bits of nodes of which somebody sleeps, or did, on the word; none if nobody does.
     pub(super) fn sleepers(self) -> u32 {
         (self.0 >> SLEEPERS) as u32 & NODES
     }
@@ -68,8 +71,24 @@ impl State {
         Self(self.0 & !(1 << (LISTS + node)))
     }
 
+    /// With one sleeper more on the word, of a node.
     pub(super) fn with_sleeper(self, node: usize) -> Self {
-        Self(self.0 | 1 << (SLEEPERS + node))
+        let more = if self.is_full() { 0 } else { ONE };
+        Self((self.0 | 1 << (SLEEPERS + node)) + more)
+    }
+
+    /// With one less.
+    pub(super) fn without_sleeper(self) -> Self {
+        match self.0 & COUNT {
+            _ if self.is_full() => self,
+            ONE => Self((self.0 - ONE) & !(u64::from(NODES) << SLEEPERS)),
+            _ => Self(self.0 - ONE),
+        }
+    }
+
+    /// Whether there are more sleepers than can be counted.
+    fn is_full(self) -> bool {
+        self.0 & COUNT == COUNT
     }
 }
 
@@ -116,5 +135,37 @@ impl Generation {
 
     fn next(self) -> Self {
         Self(u64::from(self.tag().wrapping_add(1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_sleeper_takes_the_bits_with_it() {
+        let two = State(7).with_list(1).with_sleeper(0).with_sleeper(7);
+        assert_eq!((two.sleepers(), two.lists()), (0b1000_0001, 0b10));
+        let one = two.without_sleeper();
+        assert_eq!(one.sleepers(), 0b1000_0001);
+        assert!(one.without_sleeper() == State(7).with_list(1));
+    }
+
+    #[test]
+    fn more_than_can_be_counted_are_there_until_the_next_send() {
+        let full = State(COUNT - ONE).with_sleeper(3);
+        let more = full.with_sleeper(2).without_sleeper().without_sleeper();
+        assert_eq!(more.sleepers(), 0b1100);
+        assert!(!more.heads() && more.next() == State(HEADS | 1));
+    }
+
+    #[test]
+    fn generations_begin_anew() {
+        let last = State(u64::from(u32::MAX));
+        assert_eq!(last.next().generation(), Generation::from_bits(0));
+        assert_eq!(last.next().generation().since(last.generation()), 1);
+        assert_eq!(last.next().generation().before(), last.generation());
+        let [odd, even] = [last, last.next()].map(|state| state.generation().places(NODES));
+        assert_eq!(odd & even, 0);
     }
 }
