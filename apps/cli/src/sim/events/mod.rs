@@ -142,7 +142,7 @@ fn threads(asked: Option<&Counts>, machine: &Machine) -> Result<Vec<usize>, Fail
     let threads = asked.map_or_else(|| vec![cpus], |Counts(threads)| threads.clone());
     match threads.iter().find(|count| !(2..=cpus).contains(count)) {
         Some(count) => Err(Failure::arguments(format!(
-            "--threads {count}: {} has {cpus} CPUs, one thread each; give 2 to {cpus}",
+            "--threads {count}: {} has {cpus} CPUs, one thread each: from 2 to {cpus}",
             machine.name
         ))),
         None => Ok(threads),
