@@ -119,18 +119,18 @@ pub(crate) fn preempted(now: u64) {
     process().preempted.store(now, Relaxed);
 }
 
-/// Wakes as many as `wake` can, which takes how many at most and returns how many it has woken. If
-/// these are more than there are CPUs, it is known from then on.
+/// Wakes up to `count` by `wake`, which takes how many and returns how many it has woken. If these
+/// are more than there are CPUs, it is known until they can be up.
 pub(crate) fn wake_many(count: u32, wake: impl Fn(u32) -> u32) -> u32 {
     let cpus = cpus::available();
-    let first = wake(count.min(cpus));
-    if first < cpus || count == first {
-        return first;
+    if count <= cpus {
+        return wake(count);
     }
-    // Those that are up may wait again before the others have been woken.
+    // Those that are up may wait again before the others have been woken. By one call: who is woken
+    // by a second comes so much later.
     let coming_up = &process().coming_up;
     coming_up.store(tsc::ticks() + tsc::from_ns(RECENT_NS), Relaxed);
-    let woken = first + wake(count - first);
+    let woken = wake(count);
     // Each is up for as long as it took to come up, before the next on its CPU is.
     let each_ns = 2 * sleep::cost_ns();
     let longest_ns = (woken / cpus).saturating_mul(each_ns).min(RECENT_NS);
