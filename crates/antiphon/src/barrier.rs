@@ -8,7 +8,9 @@ use antiphon_sync::wait;
 
 use crate::raw::deadline_after;
 
-/// Lets threads go on when so many have come; to be used any number of times. 32 bytes.
+/// Lets threads go on when so many have come; to be used any number of times. 32 bytes. If a thread
+/// was in a call while another one forked, the child makes a new barrier, as of an
+/// [`Event`](crate::Event).
 ///
 /// ```
 /// static ALL: antiphon::Barrier = antiphon::Barrier::new(3);

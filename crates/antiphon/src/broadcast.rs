@@ -9,8 +9,9 @@ pub use antiphon_sync::wait::Generation;
 
 use crate::raw::deadline_after;
 
-/// Tells all threads that wait that something has happened; those woken wake others, so that many
-/// are back together and the sender is not held up. 1152 bytes.
+/// Tells all threads that wait that something has happened. Sleepers of one NUMA node are woken by
+/// one system call; where they are on several, the sender wakes a few of each node, and these the
+/// others there, so that many are back together. 1152 bytes.
 ///
 /// A thread asks [`now`](Self::now), looks whether it has to wait, and waits with what it was told:
 /// what is sent in between is not lost. Threads that need a mutex next want a
@@ -57,14 +58,15 @@ impl Broadcast {
     }
 
     /// Ends the waits of all that wait with the present generation. Makes system calls only if
-    /// threads sleep, and then for a few of them.
+    /// threads sleep, or did with the generation before: one, or one a NUMA node.
     #[inline]
     pub fn send(&self) {
         self.0.send();
     }
 
     /// Blocks until something was sent that `seen` does not count; returns the generation by then.
-    /// Spins for a while, and then sleeps. `seen` is of this broadcast.
+    /// Spins for a while, and then sleeps. `seen` is of this broadcast; 2³² sends between two looks
+    /// are none.
     #[inline]
     pub fn wait(&self, seen: Generation) -> Generation {
         self.0.wait(seen)

@@ -41,8 +41,8 @@ use crate::raw::deadline_after;
 /// has interrupted the lock's owner, it waits without end. [`shared::Event`](crate::shared::Event)
 /// has no lock, and may be set there. And if a thread was in a call while another one **forked**,
 /// the next call in the child may wait without end: the child makes a new event, or the parent
-/// forks when nobody is in a call. The same holds of [`Latch`], [`EventCount`] and
-/// [`Broadcast`](crate::Broadcast).
+/// forks when nobody is in a call. The same holds of [`Latch`], [`EventCount`],
+/// [`Broadcast`](crate::Broadcast) and [`Barrier`](crate::Barrier).
 #[repr(transparent)]
 pub struct Event(wait::Event<Linux>);
 

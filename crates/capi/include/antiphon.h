@@ -17,7 +17,8 @@
  * Nothing is allocated for one, and nothing has to be destroyed. A free lock that nobody waits for
  * may be copied and moved as bytes. All but the antiphon_pshared_ types are for the threads of one
  * process; a forked child may go on with what it has inherited, and owns what the thread that
- * forked owned.
+ * forked owned. But a barrier, event, latch, event count or broadcast that another thread was
+ * calling at that moment it makes anew: the next call may wait without end (README.md, "fork").
  *
  * All functions: arguments are valid pointers, never null. Those that return an int return 0 or an
  * error number of <errno.h>, and never EINTR; the others can't fail. Who unlocks must own the lock,

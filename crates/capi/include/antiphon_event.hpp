@@ -9,7 +9,7 @@
 // | antiphon::event       | std::binary_semaphore that may be set again    |
 // | antiphon::latch       | std::latch, with deadlines                     |
 // | antiphon::event_count | a condition variable without a mutex           |
-// | antiphon::broadcast   | std::atomic::wait and notify_all, in a tree    |
+// | antiphon::broadcast   | std::atomic::wait and notify_all               |
 //
 // Constructors are constexpr. Each type is laid out as the C type in it, which native_handle()
 // gives; antiphon_event.h says what each does. Who waited must be back before an object is

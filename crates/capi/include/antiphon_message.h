@@ -170,8 +170,10 @@ ANTIPHON_MUST_USE
 int antiphon_sender_post(const antiphon_sender_t *sender,
 			 const antiphon_message_t *message) ANTIPHON_NOEXCEPT;
 
-/* As post; but waits while there is no room, asleep, until the owner's next poll that makes some.
- * By an action, nobody makes room where each waits for the other. EPIPE. */
+/* As post; but waits while there is no room, asleep, until the owner's poll has made some and the
+ * owner polls again, dozes or waits. By an action, nobody makes room where each waits for the
+ * other. An action of the same mailbox does not wait: EAGAIN, and ETIMEDOUT at once of the timed
+ * form. EPIPE. */
 ANTIPHON_MUST_USE
 int antiphon_sender_post_wait(const antiphon_sender_t *sender,
 			      const antiphon_message_t *message) ANTIPHON_NOEXCEPT;

@@ -147,7 +147,10 @@ private:
 		detail::check(antiphon_actions_unregister(table_.get(), id));
 		std::lock_guard guard(lock_);
 		auto is_it = [id](const entry &kept) { return kept.first == id; };
-		kept_.erase(std::find_if(kept_.begin(), kept_.end(), is_it));
+		// One that was registered by the native handle is not there.
+		const auto at = std::find_if(kept_.begin(), kept_.end(), is_it);
+		if (at != kept_.end())
+			kept_.erase(at);
 	}
 
 	std::unique_ptr<antiphon_actions_t, detail::destroyed_by<antiphon_actions_destroy>> table_;

@@ -133,14 +133,17 @@ pub(crate) fn wake_many(count: u32, wake: impl Fn(u32) -> u32) -> u32 {
     let woken = wake(count);
     // Each is up for as long as it took to come up, before the next on its CPU is.
     let each_ns = 2 * sleep::cost_ns();
-    let longest_ns = (woken / cpus).saturating_mul(each_ns).min(RECENT_NS);
+    let rounds = if woken > cpus { woken / cpus } else { 0 };
+    let longest_ns = rounds.saturating_mul(each_ns).min(RECENT_NS);
     coming_up.store(tsc::ticks() + tsc::from_ns(longest_ns), Relaxed);
     woken
 }
 
 fn many_come_up() -> bool {
     let until = process().coming_up.load(Relaxed);
-    until != 0 && tsc::since(tsc::ticks(), until) > 0
+    // Not if the counter has gone back.
+    let left = if until == 0 { 0 } else { tsc::since(tsc::ticks(), until) };
+    left > 0 && left <= tsc::from_ns(RECENT_NS)
 }
 
 /// Whether the CPUs don't suffice for the spinners, the caller among them, and `more` threads that
@@ -247,7 +250,8 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(wake_many(u32::MAX, |_| 0), 0, "nobody sleeps");
-        assert_eq!(wake_many(1, |count| count), 1);
+        assert_eq!(wake_many(u32::MAX, |_| cpus::available()), cpus::available());
+        assert!(!crowding().coming_up, "each has a CPU");
     }
 
     #[test]

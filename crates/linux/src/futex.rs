@@ -72,6 +72,10 @@ pub(crate) fn wait(
 
 /// Wakes up to `count` sleepers in the `places` of `word`, which may be gone; says how many.
 pub(crate) fn wake(word: *const AtomicU32, (whose, places): (Whose, u32), count: u32) -> u32 {
+    // The kernel takes none for one.
+    if count == 0 {
+        return 0;
+    }
     let operation = libc::FUTEX_WAKE_BITSET | whose.flag();
     let count = count.min(i32::MAX as u32);
     let args = [word.addr(), operation as usize, count as usize, 0, 0, places as usize];
@@ -82,7 +86,24 @@ pub(crate) fn wake(word: *const AtomicU32, (whose, places): (Whose, u32), count:
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn nobody_is_woken_if_that_is_asked_for() {
+        let (word, mine) = (AtomicU32::new(0), (Whose::Private, ALL));
+        std::thread::scope(|scope| {
+            let sleeper = scope.spawn(|| wait(&word, mine, 0, None));
+            // Time to fall asleep; if it does later, this test finds nothing.
+            std::thread::sleep(Duration::from_millis(20));
+            assert_eq!(wake(&word, mine, 0), 0);
+            while wake(&word, mine, 1) == 0 {
+                std::thread::yield_now();
+            }
+            assert_eq!(sleeper.join().expect("it ends"), Slept::Woken);
+        });
+    }
 
     #[test]
     fn another_value_and_a_past_deadline_return_at_once() {

@@ -128,9 +128,11 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
         State(self.state.0.load(Acquire)).generation()
     }
 
-    /// Ends the waits of all that wait with the present generation. Where nobody sleeps this is one
-    /// exchange; otherwise it wakes [`CrowdForm::ALONE`] sleepers or one a node, whichever are
-    /// more, and these the others. Never blocks for longer than others hold a list.
+    /// Ends the waits of all that wait with the present generation. Where nobody sleeps, nor did in
+    /// several nodes with the generation before, this is one exchange. Sleepers on the word it
+    /// wakes by one call if they are of one node; otherwise [`CrowdForm::ALONE`] of them or one a
+    /// node, whichever are more, and these the others. Of those on lists, so many in any case.
+    /// Never blocks for longer than others hold a list.
     #[inline]
     pub fn send(&self) {
         let word = &raw const self.state.0;

@@ -41,6 +41,12 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
         seen: Generation,
         deadline: Option<Deadline>,
     ) -> Option<Generation> {
+        // Relaxed, all: of those that ask below, one sees nobody before it; nothing is read by it.
+        let (woken, mark) = (&self.nodes[node].0.woken, u64::from(seen.tag()) + 1);
+        // From 2³² sends ago; or new, and then two wake the rest.
+        if woken.load(Relaxed) == mark {
+            woken.store(0, Relaxed);
+        }
         // CAST-5.
         let mut lasts = self.turn(seen, |state| state.with_sleeper(node));
         while lasts {
@@ -52,8 +58,6 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
         }
         // Acquire: CAST-1.
         let now = State(self.state.0.load(Acquire));
-        // Relaxed, both: of those that ask, one sees nobody before it; and nothing is read by it.
-        let (woken, mark) = (&self.nodes[node].0.woken, u64::from(seen.tag()) + 1);
         if now.by_heads(seen) && woken.load(Relaxed) != mark && woken.swap(mark, Relaxed) != mark {
             P::wake_on(&raw const self.state.0, seen.places(1 << node), u32::MAX);
         }
