@@ -171,6 +171,11 @@ static void messages()
 	actions.remove(add);
 	YES(counted.use_count() == 1);
 	YES(thrown([&] { actions.remove(add); }) == ENOENT);
+	/* One that C has registered. */
+	std::uint32_t id = 0;
+	auto nothing = [](void *, const std::uint64_t *) {};
+	YES(antiphon_actions_register(actions.native_handle(), nothing, nullptr, &id) == 0);
+	actions.remove(antiphon::action_id{ id });
 	YES(sender.try_post(add, { 1, 1, 1 }));
 	YES(moved.wait().strays == 1 && sum == 1003);
 	{
