@@ -119,30 +119,36 @@ pub(crate) fn preempted(now: u64) {
     process().preempted.store(now, Relaxed);
 }
 
-/// Wakes up to `count` by `wake`, which takes how many and returns how many it has woken. If these
-/// are more than there are CPUs, it is known until they can be up.
-pub(crate) fn wake_many(count: u32, wake: impl Fn(u32) -> u32) -> u32 {
+/// Has `wake` wake up to `count` threads at once, and returns how many it has. If these are more
+/// than there are CPUs, it is known until they can be up.
+pub(crate) fn wake_many(count: u32, wake: impl FnOnce() -> u32) -> u32 {
     let cpus = cpus::available();
     if count <= cpus {
-        return wake(count);
+        return wake();
     }
-    // Those that are up may wait again before the others have been woken. By one call: who is woken
-    // by a second comes so much later.
-    let coming_up = &process().coming_up;
-    coming_up.store(tsc::ticks() + tsc::from_ns(RECENT_NS), Relaxed);
-    let woken = wake(count);
-    // Each is up for as long as it took to come up, before the next on its CPU is.
-    let each_ns = 2 * sleep::cost_ns();
-    let rounds = if woken > cpus { woken / cpus } else { 0 };
-    let longest_ns = rounds.saturating_mul(each_ns).min(RECENT_NS);
-    coming_up.store(tsc::ticks() + tsc::from_ns(longest_ns), Relaxed);
+    let coming_up = |ns| process().coming_up.store(tsc::ticks() + tsc::from_ns(ns), Relaxed);
+    // Those that are up may wait again before the others have been woken.
+    coming_up(RECENT_NS);
+    let woken = wake();
+    coming_up(up_within(woken, cpus, sleep::cost_ns()));
     woken
 }
 
+/// In how many nanoseconds so many threads are up that were woken at once, if it takes one of them
+/// `cost_ns`; 0 if each has a CPU of its own.
+fn up_within(woken: u32, cpus: u32, cost_ns: u32) -> u32 {
+    // Each is up for as long as it took to come up, before the next on its CPU is.
+    let rounds = if woken > cpus { woken / cpus } else { 0 };
+    rounds.saturating_mul(2 * cost_ns).min(RECENT_NS)
+}
+
 fn many_come_up() -> bool {
-    let until = process().coming_up.load(Relaxed);
-    // Not if the counter has gone back.
-    let left = if until == 0 { 0 } else { tsc::since(tsc::ticks(), until) };
+    is_ahead(process().coming_up.load(Relaxed), tsc::ticks())
+}
+
+/// Whether `until`, 0 for never, has yet to come, and is no relic of a counter that went back.
+fn is_ahead(until: u64, now: u64) -> bool {
+    let left = if until == 0 { 0 } else { tsc::since(now, until) };
     left > 0 && left <= tsc::from_ns(RECENT_NS)
 }
 
@@ -242,16 +248,25 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_are_cpus_for_are_a_crowd_until_they_can_be_up() {
+    fn more_than_there_are_cpus_for_come_up_in_turns() {
+        assert_eq!([0, 1, 2].map(|woken| up_within(woken, 2, 5_000)), [0, 0, 0]);
+        assert_eq!(up_within(8, 2, 5_000), 40_000);
+        assert_eq!(up_within(u32::MAX, 1, 20_000), RECENT_NS);
+    }
+
+    #[test]
+    fn what_is_to_come_is_ahead_for_a_while() {
+        let window = tsc::from_ns(RECENT_NS);
+        assert!(is_ahead(9 + window, 9) && is_ahead(10, 9));
+        assert!(!is_ahead(9, 9) && !is_ahead(9, 10));
+        assert!(!is_ahead(10 + window, 9), "the counter went back");
+        assert!(!is_ahead(0, u64::MAX), "never is not ahead");
+    }
+
+    #[test]
+    fn whoever_is_woken_is_counted() {
         let many = 100 * cpus::available();
-        assert_eq!(wake_many(many, |count| count), many);
-        assert!(crowding().coming_up && crowded());
-        while many_come_up() {
-            std::thread::yield_now();
-        }
-        assert_eq!(wake_many(u32::MAX, |_| 0), 0, "nobody sleeps");
-        assert_eq!(wake_many(u32::MAX, |_| cpus::available()), cpus::available());
-        assert!(!crowding().coming_up, "each has a CPU");
+        assert_eq!([1, many].map(|count| wake_many(count, || count)), [1, many]);
     }
 
     #[test]

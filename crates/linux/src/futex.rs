@@ -2,7 +2,7 @@
 
 use core::sync::atomic::AtomicU32;
 
-use antiphon_platform::{Clock, Deadline};
+use antiphon_platform::{Clock, Deadline, Parked};
 
 use crate::{clock, sys};
 
@@ -36,8 +36,20 @@ impl Whose {
     }
 }
 
-/// All places of a word.
-pub(crate) const ALL: u32 = u32::MAX;
+/// Of this process, all places of a word.
+pub(crate) const PRIVATE: (Whose, u32) = (Whose::Private, u32::MAX);
+/// Of all processes that have the memory, all places of a word.
+pub(crate) const SHARED: (Whose, u32) = (Whose::Shared, u32::MAX);
+
+impl Slept {
+    /// What [`park`](antiphon_platform::Platform::park) and its like return.
+    pub(crate) fn parked(self) -> Parked {
+        match self {
+            Self::Woken | Self::Maybe => Parked::Woken,
+            Self::TimedOut => Parked::TimedOut,
+        }
+    }
+}
 
 /// Sleeps while `word` holds `expected`, until a [`wake`] of one of the `places` (bits) or the
 /// deadline.
@@ -92,13 +104,13 @@ mod tests {
 
     #[test]
     fn nobody_is_woken_if_that_is_asked_for() {
-        let (word, mine) = (AtomicU32::new(0), (Whose::Private, ALL));
+        let word = AtomicU32::new(0);
         std::thread::scope(|scope| {
-            let sleeper = scope.spawn(|| wait(&word, mine, 0, None));
+            let sleeper = scope.spawn(|| wait(&word, PRIVATE, 0, None));
             // Time to fall asleep; if it does later, this test finds nothing.
             std::thread::sleep(Duration::from_millis(20));
-            assert_eq!(wake(&word, mine, 0), 0);
-            while wake(&word, mine, 1) == 0 {
+            assert_eq!(wake(&word, PRIVATE, 0), 0);
+            while wake(&word, PRIVATE, 1) == 0 {
                 std::thread::yield_now();
             }
             assert_eq!(sleeper.join().expect("it ends"), Slept::Woken);
@@ -108,12 +120,9 @@ mod tests {
     #[test]
     fn another_value_and_a_past_deadline_return_at_once() {
         let word = AtomicU32::new(5);
-        assert_eq!(wait(&word, (Whose::Private, ALL), 6, None), Slept::Maybe);
+        assert_eq!(wait(&word, PRIVATE, 6, None), Slept::Maybe);
         for clock in [Clock::Monotonic, Clock::Realtime] {
-            assert_eq!(
-                wait(&word, (Whose::Shared, ALL), 5, Some(Deadline { clock, ns: 0 })),
-                Slept::TimedOut
-            );
+            assert_eq!(wait(&word, SHARED, 5, Some(Deadline { clock, ns: 0 })), Slept::TimedOut);
         }
     }
 }

@@ -27,7 +27,6 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 
 use antiphon_platform::{Clock, Deadline};
 
-use crate::futex::Whose;
 use crate::{ARENA, clock, futex, pages, sys, tsc};
 
 /// What a process knows of itself and its child must not: all of it is zero after a fork.
@@ -148,7 +147,7 @@ fn adopt(process: &Process) -> u32 {
         // Nobody wakes us: the adopter needs a microsecond, unless it has lost its CPU.
         let ns = clock::now(Clock::Monotonic) + 100_000;
         let until = Some(Deadline { clock: Clock::Monotonic, ns });
-        let _ = futex::wait(&process.epoch, (Whose::Private, futex::ALL), ADOPTING, until);
+        let _ = futex::wait(&process.epoch, futex::PRIVATE, ADOPTING, until);
     }
 }
 

@@ -26,7 +26,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Deadline, Parked, Waiter, WaiterRef};
 
-use crate::futex::{Slept, Whose};
+use crate::futex::Slept;
 use crate::{Linux, fiber, futex, nodes, sleep, tsc};
 
 const EMPTY: u32 = 0;
@@ -37,8 +37,6 @@ const FIBER: u32 = 3;
 const STATE_BITS: u32 = 2;
 const STATE: u32 = (1 << STATE_BITS) - 1;
 const STAMP_SHIFT: u32 = 4;
-/// A node's word is one thread's.
-const MINE: (Whose, u32) = (Whose::Private, futex::ALL);
 
 /// See [`Platform::park`](antiphon_platform::Platform::park).
 pub(crate) fn park(waiter: &Waiter<Linux>, deadline: Option<Deadline>) -> Parked {
@@ -48,7 +46,7 @@ pub(crate) fn park(waiter: &Waiter<Linux>, deadline: Option<Deadline>) -> Parked
     if !fall_asleep(waiter) {
         return Parked::Woken;
     }
-    let slept = futex::wait(word(waiter), MINE, THREAD, deadline);
+    let slept = futex::wait(word(waiter), futex::PRIVATE, THREAD, deadline);
     let due = wake_up(waiter);
     if let (Some(stamp), Slept::Woken) = (due, slept) {
         sleep::took(since(stamp));
@@ -66,7 +64,7 @@ pub(crate) fn unpark(waiter: WaiterRef) {
     // Release: the waker's past; pairs with `wake_up` and `fall_asleep`. Acquire: `handle`, pairs
     // with the release in `suspended::commit`.
     match node.token.swap(DUE | stamp() << STATE_BITS, AcqRel) {
-        THREAD => _ = futex::wake(word(node), MINE, 1),
+        THREAD => _ = futex::wake(word(node), futex::PRIVATE, 1),
         FIBER => fiber::resume(node.handle.load(Relaxed)),
         _ => {}
     }

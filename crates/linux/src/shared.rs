@@ -2,17 +2,11 @@
 
 use antiphon_platform::{Deadline, Parked, SharedWait, ThreadId};
 
-use crate::futex::{self, Slept, Whose};
-use crate::{Linux, U32, thread};
-
-const ALL: (Whose, u32) = (Whose::Shared, futex::ALL);
+use crate::{Linux, U32, futex, thread};
 
 impl SharedWait for Linux {
     fn wait_shared(word: &U32, expected: u32, deadline: Option<Deadline>) -> Parked {
-        match futex::wait(word.as_atomic(), ALL, expected, deadline) {
-            Slept::Woken | Slept::Maybe => Parked::Woken,
-            Slept::TimedOut => Parked::TimedOut,
-        }
+        futex::wait(word.as_atomic(), futex::SHARED, expected, deadline).parked()
     }
 
     fn ended(thread: ThreadId) -> bool {
@@ -20,6 +14,6 @@ impl SharedWait for Linux {
     }
 
     fn wake_shared(word: *const U32, count: u32) {
-        futex::wake(word.cast(), ALL, count);
+        futex::wake(word.cast(), futex::SHARED, count);
     }
 }

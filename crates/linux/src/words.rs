@@ -5,7 +5,7 @@ use core::sync::atomic::AtomicU32;
 
 use antiphon_platform::{Deadline, Parked};
 
-use crate::futex::{self, Slept, Whose};
+use crate::futex::{self, Whose};
 use crate::{U64, crowd};
 
 /// Which half is the low one.
@@ -13,16 +13,12 @@ const LOW: usize = if cfg!(target_endian = "big") { 1 } else { 0 };
 
 /// See [`Platform::wait_on`](antiphon_platform::Platform::wait_on).
 pub(crate) fn wait(word: &U64, low: u32, place: u32, deadline: Option<Deadline>) -> Parked {
-    match futex::wait(half(word), (Whose::Private, 1 << place), low, deadline) {
-        Slept::Woken | Slept::Maybe => Parked::Woken,
-        Slept::TimedOut => Parked::TimedOut,
-    }
+    futex::wait(half(word), (Whose::Private, 1 << place), low, deadline).parked()
 }
 
 /// See [`Platform::wake_on`](antiphon_platform::Platform::wake_on).
 pub(crate) fn wake(word: *const U64, places: u32, count: u32) -> u32 {
-    let wake = |count| futex::wake(half(word), (Whose::Private, places), count);
-    crowd::wake_many(count, wake)
+    crowd::wake_many(count, || futex::wake(half(word), (Whose::Private, places), count))
 }
 
 fn half(word: *const U64) -> *const AtomicU32 {
