@@ -45,6 +45,7 @@ typedef struct antiphon_group antiphon_group_t;
 
 /* An action to be run, and what with. */
 typedef struct antiphon_message {
+	/* What antiphon_actions_register has named; never 0, so a message of zeros is refused. */
 	uint32_t action;
 	/* 0: kept for kinds to come. */
 	uint32_t antiphon_kept;
@@ -164,8 +165,9 @@ int antiphon_mailbox_doze(antiphon_mailbox_t *mailbox) ANTIPHON_NOEXCEPT;
 void antiphon_sender_destroy(antiphon_sender_t *sender) ANTIPHON_NOEXCEPT;
 
 /* Never waits; makes a system call if the owner sleeps, to wake it. What the caller did before
- * happens before the action. EAGAIN: there is no room. EPIPE: the mailbox was closed. An action
- * that is not registered is told to the owner, as a stray. */
+ * happens before the action. EAGAIN: there is no room. EPIPE: the mailbox was closed. EINVAL: the
+ * message names an action that signals run, or none: it is 0. Another that is not registered is
+ * told to the owner, as a stray. */
 ANTIPHON_MUST_USE
 int antiphon_sender_post(const antiphon_sender_t *sender,
 			 const antiphon_message_t *message) ANTIPHON_NOEXCEPT;
@@ -173,7 +175,7 @@ int antiphon_sender_post(const antiphon_sender_t *sender,
 /* As post; but waits while there is no room, asleep, until the owner's poll has made some and the
  * owner polls again, dozes or waits. By an action, nobody makes room where each waits for the
  * other. An action of the same mailbox does not wait: EAGAIN, and ETIMEDOUT at once of the timed
- * form. EPIPE. */
+ * form. EPIPE, EINVAL. */
 ANTIPHON_MUST_USE
 int antiphon_sender_post_wait(const antiphon_sender_t *sender,
 			      const antiphon_message_t *message) ANTIPHON_NOEXCEPT;
@@ -186,7 +188,7 @@ int antiphon_sender_post_timedwait(const antiphon_sender_t *sender,
 
 /* Has the owner run the action at least once from now on. Signals of one action that the owner has
  * not seen yet are one. Never waits. EPIPE: the mailbox was closed. ENOENT: the action was
- * unregistered. EINVAL: messages run it, and not signals. */
+ * unregistered, or the id is 0. EINVAL: messages run it, and not signals. */
 ANTIPHON_MUST_USE
 int antiphon_sender_signal(const antiphon_sender_t *sender, uint32_t id) ANTIPHON_NOEXCEPT;
 
@@ -203,8 +205,8 @@ void antiphon_group_add(antiphon_group_t *group, uint32_t socket,
 			const antiphon_sender_t *sender) ANTIPHON_NOEXCEPT;
 
 /* Posts to each member, once; never waits. Returns how many it was not posted to, and calls
- * missed(context, member, code) for each of them: its place in the group, and EAGAIN or EPIPE.
- * `missed` may be null. */
+ * missed(context, member, code) for each of them: its place in the group, and EAGAIN, EPIPE or
+ * EINVAL. `missed` may be null. */
 size_t antiphon_group_broadcast(const antiphon_group_t *group, const antiphon_message_t *message,
 				void (*missed)(void *context, size_t member, int code),
 				void *context) ANTIPHON_NOEXCEPT;

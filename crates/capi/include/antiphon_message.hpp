@@ -33,6 +33,7 @@ using payload = std::array<std::uint64_t, 3>;
 // What a poll has delivered.
 using delivered = antiphon_delivered_t;
 
+// Names of actions. One that is zero is nobody's: to post it is an invalid_argument.
 enum class action_id : std::uint32_t {};
 enum class signal_id : std::uint32_t {};
 

@@ -12,7 +12,7 @@ use antiphon_linux::notify::{EventFd, Signal};
 use antiphon_platform::{Clock, Deadline, Notify, Platform, SocketId};
 use antiphon_runtime::message::{
     ActionId, Actions, BATCH, Group, Mailbox, Message, NotPosted, NotSignalled, Park, Refused,
-    Sender, Spin, TableFull,
+    Sender, SignalId, Spin, TableFull,
 };
 
 type Parking = Mailbox<Linux, Park<Linux>>;
@@ -89,6 +89,23 @@ fn what_finds_no_room_comes_back_and_so_does_what_is_not_delivered() {
     assert_eq!(blocked.join().expect("no panic"), Err(NotPosted::Closed(message(4))));
     assert_eq!(sender.post(message(5)), Err(NotPosted::Closed(message(5))));
     assert_eq!(sender.signal(signal), Err(NotSignalled::Closed));
+}
+
+#[test]
+fn a_message_has_an_action_that_messages_run() {
+    let actions = Actions::<Linux>::new(1);
+    let signal = actions.register_signal(|| panic!("by a message")).expect("room");
+    let mut mailbox = Parking::new(&actions, 1);
+    let sender = mailbox.sender();
+    for action in [ActionId::from_bits(0), signal.action()] {
+        let message = Message { action, payload: [0; 3] };
+        assert_eq!(sender.post(message), Err(NotPosted::ForSignals(message)));
+        assert_eq!(sender.post_wait(message, None), Err(NotPosted::ForSignals(message)));
+    }
+    let none = SignalId::from_action(ActionId::from_bits(0)).expect("of an index of signals");
+    assert_eq!(sender.signal(none), Err(NotSignalled::Unregistered));
+    assert_eq!(actions.unregister(none.action()), Err(Refused::Unknown));
+    assert!(mailbox.poll().is_empty());
 }
 
 #[test]

@@ -16,7 +16,7 @@ mod mailbox;
 mod sender;
 
 use antiphon_runtime::message::{ActionId, NotPosted};
-use libc::{EAGAIN, EPIPE};
+use libc::{EAGAIN, EINVAL, EPIPE};
 
 pub(crate) use mailbox::Delivered;
 
@@ -44,6 +44,7 @@ fn refused(why: NotPosted, full: core::ffi::c_int) -> core::ffi::c_int {
     match why {
         NotPosted::Full(_) => full,
         NotPosted::Closed(_) => EPIPE,
+        NotPosted::ForSignals(_) => EINVAL,
     }
 }
 

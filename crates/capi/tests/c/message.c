@@ -39,6 +39,11 @@ static void run_meddle(void *context, const uint64_t *words)
 	codes[3] = antiphon_mailbox_doze(mailbox);
 }
 
+static void run_nothing(void *unused, const uint64_t *words)
+{
+	(void)unused, (void)words;
+}
+
 static antiphon_message_t message(uint32_t action, uint64_t a, uint64_t b, uint64_t c)
 {
 	antiphon_message_t made = { 0, 0, { 0, 0, 0 } };
@@ -148,6 +153,23 @@ static void *wait_message(void *unused)
 	return NULL;
 }
 
+/* A message of zeros names no action, though a signal's is the table's first; nor does that one. */
+static void unnamed(void)
+{
+	const struct timespec late = in_ms(CLOCK_MONOTONIC, 60000);
+	antiphon_message_t one = message(0, 0, 0, 0);
+	const int before = touched;
+	IS(antiphon_sender_post(sender, &one), EINVAL);
+	IS(antiphon_sender_post_wait(sender, &one), EINVAL);
+	IS(antiphon_sender_post_timedwait(sender, &one, CLOCK_MONOTONIC, &late), EINVAL);
+	one.action = touch;
+	IS(antiphon_sender_post(sender, &one), EINVAL);
+	IS(antiphon_sender_signal(sender, 0), ENOENT);
+	IS(antiphon_actions_unregister(actions, 0), ENOENT);
+	IS(antiphon_mailbox_poll(mailbox, &delivered), EAGAIN);
+	IS(touched, before);
+}
+
 static void misuse(void)
 {
 	antiphon_delivered_t mine;
@@ -176,6 +198,7 @@ static void misuse(void)
 	IS(antiphon_sender_post(sender, &one), 0);
 	join(thread);
 	IS(delivered.strays, 1);
+	unnamed();
 	thread = start(wait_closed, NULL);
 	settle();
 	IS(antiphon_mailbox_close(mailbox, NULL, NULL), 0);
@@ -253,14 +276,24 @@ static void tell_missed(void *context, size_t member, int code)
 	missed++;
 }
 
+static void tell_unnamed(void *unused, size_t member, int code)
+{
+	(void)unused, (void)member;
+	IS(code, EINVAL);
+	missed++;
+}
+
 static void groups(void)
 {
 	antiphon_group_t *group = antiphon_group_create();
-	antiphon_message_t one = message(touch, 0, 0, 0);
+	antiphon_message_t one;
 	antiphon_mailbox_t *boxes[3];
 	antiphon_sender_t *senders[3];
 	size_t full = 1;
+	uint32_t id = 0;
 	int at;
+	IS(antiphon_actions_register(actions, run_nothing, NULL, &id), 0);
+	one = message(id, 0, 0, 0);
 	for (at = 0; at < 3; at++) {
 		IS(antiphon_mailbox_create(&boxes[at], actions, 1, ANTIPHON_MAILBOX_PARKS), 0);
 		senders[at] = antiphon_mailbox_sender(boxes[at]);
@@ -275,6 +308,9 @@ static void groups(void)
 	/* The second has had no look. */
 	IS(antiphon_group_broadcast(group, &one, tell_missed, &full), 1);
 	IS(missed, 1);
+	one.action = 0;
+	IS(antiphon_group_broadcast(group, &one, tell_unnamed, NULL), 3);
+	IS(missed, 4);
 	antiphon_group_destroy(group);
 	for (at = 0; at < 3; at++)
 		IS(antiphon_mailbox_close(boxes[at], NULL, NULL), 0);

@@ -182,6 +182,7 @@ static void messages()
 		antiphon::mailbox closed = std::move(moved);
 	}
 	YES(thrown([&] { sender.post(add, { 1, 1, 1 }); }) == EPIPE);
+	YES(thrown([&] { (void)sender.try_post({}, { 1, 1, 1 }); }) == EINVAL);
 	YES(thrown([&] { sender.signal(bell); }) == EPIPE);
 	YES(thrown([&] { antiphon::mailbox none(actions, 0); }) == EINVAL);
 	YES(thrown([] { antiphon::actions many(1000); }) == EINVAL);

@@ -31,7 +31,7 @@ impl Drop for Context {
 
 /// The name of the first action of a table, known before it is registered.
 fn first() -> ActionId {
-    ActionId::from_bits(message::SIGNALS as u32)
+    ActionId::from_bits(1 << 10 | message::SIGNALS as u32)
 }
 
 /// A message is there for an action that is just being registered. Has to reach `ran` and `stray`.

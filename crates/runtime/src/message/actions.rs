@@ -3,8 +3,8 @@
 //! ```text
 //!            register           it is written              unregister
 //!   FREE ───────────────► FILLING ───────────► LIVE ─────────────────────► LEAVING
-//!    ▲                                                                        │
-//!    └─────── generation + 1: no batch runs it any more, and it is dropped ───┘ until the last
+//!    ▲    generation + 1                                                      │
+//!    └─────────────── no batch runs it any more, and it is dropped ───────────┘ until the last
 //! ```
 //!
 //! - ACTION-1: what is in an entry is written and dropped by one thread, the one that has made it
@@ -91,7 +91,7 @@ impl<P: Platform> Actions<P> {
 
     /// Has messages run `action`, on the thread whose mailbox they are posted to. Does not block.
     ///
-    /// No two actions of a table have one name, so an entry is used up after 4 194 304 of them.
+    /// No two actions of a table have one name, so an entry is used up after 4 194 303 of them.
     ///
     /// # Errors
     ///
@@ -121,17 +121,18 @@ impl<P: Platform> Actions<P> {
             let entry = &self.0.entries[index];
             // Relaxed: the exchange decides.
             let seen = State(entry.state.load(Relaxed));
-            let filling = State::new(seen.generation(), State::FILLING);
             if seen.phase() != State::FREE {
                 continue;
             }
+            let generation = seen.generation() + 1;
+            let filling = State::new(generation, State::FILLING);
             // Acquire: ACTION-1, the entry as it was left; pairs with the release in `unregister`.
             if entry.state.compare_exchange(seen.0, filling.0, Acquire, Relaxed).is_err() {
                 continue;
             }
             // SAFETY: ACTION-1: we have made it `FILLING`.
             unsafe { *entry.action.get() = Some(action) };
-            let id = ActionId::new(index, seen.generation());
+            let id = ActionId::new(index, generation);
             // Release: ACTION-1; pairs with the acquire in `run`, and the fence in `unregister`.
             entry.state.store(id.live().0, Release);
             return Ok(id);

@@ -3,12 +3,12 @@
 //! | bits of an entry's `state` | field | meaning |
 //! |---|---|---|
 //! | 0–1 | phase | `FREE`, `FILLING`, `LIVE`, `LEAVING` |
-//! | 2–23 | generation | how many actions have had the entry before |
+//! | 2–23 | generation | how many actions have had the entry, with the one that has it now |
 //!
 //! | bits of an [`ActionId`] | field |
 //! |---|---|
 //! | 0–9 | index of the entry |
-//! | 10–31 | generation |
+//! | 10–31 | generation, from 1 on: a name that is zero is nobody's |
 
 use super::SIGNALS;
 
@@ -36,11 +36,8 @@ impl State {
     /// An entry that the action of a generation has left: free for the next. After the last one it
     /// is `LEAVING` for good, as an old name would mean a new action.
     pub(super) const fn left(generation: u32) -> Self {
-        if generation == ActionId::GENERATIONS {
-            Self::new(generation, Self::LEAVING)
-        } else {
-            Self::new(generation + 1, Self::FREE)
-        }
+        let last = generation == ActionId::GENERATIONS;
+        Self::new(generation, if last { Self::LEAVING } else { Self::FREE })
     }
 
     pub(super) const fn generation(self) -> u32 {
@@ -74,8 +71,13 @@ impl ActionId {
         self.0
     }
 
-    /// What [`bits`](Self::bits) returned. A word of another origin names an action that may not be
-    /// there; messages for it run nothing.
+    /// Whether signals run what it names; so they do by the index of a name that is zero.
+    pub(super) const fn is_of_signals(self) -> bool {
+        self.index() < SIGNALS
+    }
+
+    /// What [`bits`](Self::bits) returned, which is never 0. A word of another origin names an
+    /// action that may not be there; messages for it run nothing.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
@@ -91,7 +93,7 @@ impl SignalId {
     /// The signal whose [`action`](Self::action) this is; `None` if messages run it.
     #[must_use]
     pub const fn from_action(action: ActionId) -> Option<Self> {
-        if action.index() < SIGNALS { Some(Self(action)) } else { None }
+        if action.is_of_signals() { Some(Self(action)) } else { None }
     }
 
     /// What runs it, for [`Actions::unregister`](super::Actions::unregister).
@@ -109,7 +111,7 @@ mod tests {
     fn no_two_actions_have_one_name() {
         let last = ActionId::GENERATIONS;
         let before = State::left(last - 1);
-        assert_eq!((before.generation(), before.phase()), (last, State::FREE));
+        assert_eq!((before.generation(), before.phase()), (last - 1, State::FREE));
         assert_eq!(ActionId::new(7, last).live().generation(), last);
         assert_eq!(State::left(last).phase(), State::LEAVING);
     }

@@ -22,6 +22,8 @@ pub enum NotPosted {
     Full(Message),
     /// The mailbox was closed, or its owner is gone.
     Closed(Message),
+    /// Its action is one that signals run, or the word zero was taken for a name.
+    ForSignals(Message),
 }
 
 /// Why a signal was not given.
@@ -43,6 +45,9 @@ impl<P: Platform, N: Notify> Sender<P, N> {
     /// [`NotPosted`], with the message.
     #[inline]
     pub fn post(&self, message: Message) -> Result<(), NotPosted> {
+        if message.action.is_of_signals() {
+            return Err(NotPosted::ForSignals(message));
+        }
         match self.0.ring.push(&message) {
             Ok(()) => {
                 self.0.bell.0.ring(&self.0.notify);
@@ -60,7 +65,8 @@ impl<P: Platform, N: Notify> Sender<P, N> {
     /// # Errors
     ///
     /// [`NotPosted::Full`] when the deadline has passed, or at once if the caller is an action that
-    /// this mailbox runs, and would wait for itself; and [`NotPosted::Closed`].
+    /// this mailbox runs, and would wait for itself; [`NotPosted::Closed`], and
+    /// [`NotPosted::ForSignals`].
     pub fn post_wait(&self, message: Message, deadline: Option<Deadline>) -> Result<(), NotPosted> {
         let mut tried = self.post(message);
         if is_full(&tried) && self.0.pulse.is_of(P::task()) {
@@ -134,6 +140,7 @@ impl fmt::Display for NotPosted {
         f.write_str(match self {
             Self::Full(_) => "the mailbox is full: post again later, or wait",
             Self::Closed(_) => "the mailbox is closed",
+            Self::ForSignals(_) => "no message runs that: name an action that `register` has named",
         })
     }
 }
