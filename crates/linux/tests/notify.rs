@@ -74,6 +74,23 @@ fn a_signal_ends_a_sleep() {
 }
 
 #[test]
+fn a_signal_that_the_program_uses_or_ignores_is_refused() {
+    extern "C" fn own(_: i32) {}
+    let refused = |action: libc::sighandler_t| {
+        // SAFETY: a handler that does nothing, or none; no other test has this signal.
+        unsafe { libc::signal(libc::SIGURG, action) };
+        let refused = Signal::new(libc::SIGURG).expect_err("it is taken");
+        assert_eq!(refused.kind(), std::io::ErrorKind::AlreadyExists);
+        refused.to_string()
+    };
+    assert!(refused(own as extern "C" fn(i32) as libc::sighandler_t).contains("has a handler"));
+    assert!(refused(libc::SIG_IGN).contains("ignores this signal"));
+    // SAFETY: as above.
+    unsafe { libc::signal(libc::SIGURG, libc::SIG_DFL) };
+    assert!(Signal::new(libc::SIGURG).is_ok());
+}
+
+#[test]
 fn user_interrupts_are_refused_where_there_are_none() {
     // SAFETY: nobody notifies.
     let made = unsafe { UserInterrupts::new(0) };

@@ -40,8 +40,9 @@ impl Signal {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if it is another signal, `AlreadyExists` if the program has a handler for it:
-    /// take another one.
+    /// `InvalidInput` if it is another signal, `AlreadyExists` if the program has a handler for it
+    /// or ignores it: take another one. Programs that are started by one that ignores a signal do
+    /// so too. A handler of ours would let it end system calls, and children that `exec` die of it.
     pub fn new(number: i32) -> io::Result<Self> {
         if !USABLE.contains(&number) {
             let what = "not a signal to be told by: take SIGUSR1, SIGUSR2 or SIGURG";
@@ -55,9 +56,15 @@ impl Signal {
         // SAFETY: written above; all zero is one too.
         let mut action = unsafe { old.assume_init() };
         let ours = nothing as extern "C" fn(i32) as usize;
-        if action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != ours {
-            let what = "the program has a handler for this signal: take another number";
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+        let taken = |what| Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+        match action.sa_sigaction {
+            libc::SIG_IGN => {
+                return taken("the program ignores this signal: take another, or reset it first");
+            }
+            old if old != libc::SIG_DFL && old != ours => {
+                return taken("the program has a handler for this signal: take another number");
+            }
+            _ => {}
         }
         action.sa_sigaction = ours;
         action.sa_flags = 0;
