@@ -25,6 +25,8 @@ pub(crate) enum What {
     Heavy,
     /// How far the CPU's counter is ahead.
     Ahead,
+    /// Who of those that sleep on a word, and were not chosen yet, is woken.
+    Wake,
     /// A choice of the model's own.
     Model,
 }

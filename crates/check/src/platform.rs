@@ -108,7 +108,7 @@ pub(crate) fn end_thread() {
     }
 }
 
-fn choose(what: What, options: u64) -> u64 {
+pub(crate) fn choose(what: What, options: u64) -> u64 {
     context::perform(&Op::Choice { what, options }).value
 }
 

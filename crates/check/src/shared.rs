@@ -2,7 +2,9 @@
 //!
 //! A thread that waits says so in a word of its own and looks at the word that it waits on; who
 //! wakes has written that word and looks who waits. A fence on both sides is what the kernel's lock
-//! of the address amounts to: one of the two sees the other. Threads are woken by number.
+//! of the address amounts to: one of the two sees the other. Which of them are woken, where more
+//! sleep, is a choice: who waits for a futex is promised to be woken neither by arrival nor by
+//! priority (futex(2), `FUTEX_WAKE`).
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -12,7 +14,8 @@ use crate::Check;
 use crate::atomic::{U32, U64};
 use crate::clock::SLOTS;
 use crate::context;
-use crate::platform::{Way, take, way_of};
+use crate::graph::What;
+use crate::platform::{Way, choose, take, way_of};
 
 /// What a thread waits on: an address, and behind it 5 bits of a place; 0 is nothing. And its wake.
 struct Sleeper {
@@ -54,17 +57,18 @@ pub(crate) fn wait(
 pub(crate) fn wake(address: usize, places: u32, count: u32) -> u32 {
     Check::fence(SeqCst);
     let threads = context::with(|execution| execution.threads.len());
-    let mut woken = 0;
-    for sleeper in &SLEEPERS[..threads] {
-        if woken == count {
-            break;
-        }
-        let at = sleeper.address.load(Relaxed);
+    let is_meant = |at: u64| {
         let place = 1 << (at & ((1 << PLACE_BITS) - 1));
-        let waits = at >> PLACE_BITS == address as u64
-            && places & place != 0
-            && sleeper.address.compare_exchange(at, 0, Relaxed, Relaxed).is_ok();
-        if waits {
+        at >> PLACE_BITS == address as u64 && places & place != 0
+    };
+    let seen = SLEEPERS[..threads].iter().map(|sleeper| (sleeper, sleeper.address.load(Relaxed)));
+    let mut meant: Vec<_> = seen.filter(|(_, at)| is_meant(*at)).collect();
+    let mut woken = 0;
+    while woken < count && !meant.is_empty() {
+        let all = meant.len() as u64 <= u64::from(count - woken);
+        let which = if all { 0 } else { choose(What::Wake, meant.len() as u64) };
+        let (sleeper, at) = meant.remove(which as usize);
+        if sleeper.address.compare_exchange(at, 0, Relaxed, Relaxed).is_ok() {
             woken += 1;
             // An exchange: it comes after the one that took the last wake.
             sleeper.token.swap(1, Relaxed);

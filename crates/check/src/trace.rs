@@ -93,6 +93,7 @@ impl Execution {
                     What::Move => "socket moves by",
                     What::Heavy => "heavy fence refused?",
                     What::Ahead => "counter ahead by",
+                    What::Wake => "wakes one, of those left",
                     What::Model => "choice",
                 });
                 row[3] = event.value.to_string();

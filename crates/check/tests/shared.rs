@@ -42,6 +42,33 @@ fn a_sleeper_that_nobody_wakes_sleeps_on() {
     }
 }
 
+/// One of two is woken, and the one that wakes the other may be the one that is not.
+#[test]
+fn any_of_several_sleepers_is_woken() {
+    for helper in 0..2 {
+        let model = Model::new("one of two").spurious(0);
+        let report = model.run(|scope| {
+            let word = scope.share(U32::ZERO);
+            for sleeper in 0..2 {
+                scope.spawn(move || {
+                    while word.load(Relaxed) == 0 {
+                        let _ = Check::wait_shared(word, 0, None);
+                    }
+                    if sleeper == helper {
+                        Check::wake_shared(word, u32::MAX);
+                    }
+                });
+            }
+            scope.spawn(move || {
+                word.store(1, Relaxed);
+                Check::wake_shared(word, 1);
+            });
+        });
+        let failure = report.failure.expect("the other is woken");
+        assert_eq!(failure.kind, FailureKind::Deadlock, "{helper}");
+    }
+}
+
 /// A wake that has found its sleeper at the deadline is not left over for that one's next sleep.
 #[test]
 fn a_wake_is_for_one_sleep() {
