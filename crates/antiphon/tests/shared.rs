@@ -1,7 +1,8 @@
 //! Several processes and one mapping: exclusion, notifications, permits, and processes that are
 //! killed in the middle.
 
-use std::ptr;
+mod processes;
+
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,8 +10,7 @@ use std::time::{Duration, Instant};
 use antiphon::TooManyPermits;
 use antiphon::shared::{Barrier, Condvar, Mutex, RwLock, Semaphore, Shared};
 
-/// Longer than it takes to find out that an owner is dead, on a busy machine too.
-const LONG: Duration = Duration::from_secs(20);
+use processes::{LONG, child, exits_well, kill, wait_for};
 
 /// What the processes share. All zero at first.
 #[repr(C)]
@@ -22,59 +22,9 @@ struct Common {
     note: AtomicU32,
 }
 
-/// A mapping that children have too.
 fn map() -> &'static Common {
-    // SAFETY: a fresh mapping of zeros, which is never unmapped.
-    unsafe {
-        let page = libc::mmap(
-            ptr::null_mut(),
-            size_of::<Common>(),
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-            -1,
-            0,
-        );
-        assert_ne!(page, libc::MAP_FAILED);
-        &*page.cast()
-    }
-}
-
-/// Runs `body` in a child process, which then exits without a word if it is false.
-fn child(body: impl FnOnce() -> bool) -> libc::pid_t {
-    // SAFETY: the child runs what may be run between `fork` and `_exit`: system calls, and our own
-    // types, which allocate nothing.
-    match unsafe { libc::fork() } {
-        0 => {
-            let fine = body();
-            // SAFETY: ends the child.
-            unsafe { libc::_exit(i32::from(!fine)) }
-        }
-        pid => {
-            assert!(pid > 0);
-            pid
-        }
-    }
-}
-
-fn exits_well(pid: libc::pid_t) -> bool {
-    let mut status = 0;
-    // SAFETY: the word is ours.
-    assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
-    libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
-}
-
-fn kill(pid: libc::pid_t) {
-    // SAFETY: a child of ours that was not waited for.
-    assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
-    assert!(!exits_well(pid));
-}
-
-fn wait_for(note: &AtomicU32, value: u32) {
-    let begun = Instant::now();
-    while note.load(Relaxed) != value {
-        assert!(begun.elapsed() < LONG, "the child has not come so far");
-        thread::sleep(Duration::from_millis(1));
-    }
+    // SAFETY: as `Shared` promises of each of them.
+    unsafe { processes::map() }
 }
 
 #[test]
@@ -301,14 +251,8 @@ fn who_waits_at_a_barrier_for_a_killed_process_may_give_up() {
     assert!(exits_well(partner));
 }
 
-/// A barrier in a mapping that children have too.
 fn share_barrier(threads: u32) -> &'static Barrier {
-    let place = ptr::from_ref(map()).cast_mut().cast::<Barrier>();
-    // SAFETY: a mapping of its own, large enough and never unmapped, that nobody uses yet.
-    unsafe {
-        place.write(Barrier::new(threads));
-        Shared::from_ptr(place)
-    }
+    processes::place(Barrier::new(threads))
 }
 
 #[test]

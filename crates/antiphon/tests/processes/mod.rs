@@ -1,0 +1,83 @@
+//! Child processes, and memory that they have in common with their parent.
+
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longer than it takes to find out that an owner is dead, on a busy machine too.
+pub const LONG: Duration = Duration::from_secs(20);
+
+/// A mapping that children have too.
+///
+/// # Safety
+///
+/// Zeros are a `T`, which bears it that other processes use it.
+pub unsafe fn map<T>() -> &'static T {
+    // SAFETY: a fresh mapping of zeros, which is never unmapped.
+    unsafe { &*fresh::<T>() }
+}
+
+/// `value`, in a mapping that children have too.
+pub fn place<T: antiphon::shared::Shared>(value: T) -> &'static T {
+    let place = fresh::<T>();
+    // SAFETY: a mapping of its own, large enough and never unmapped, that nobody uses yet.
+    unsafe {
+        place.write(value);
+        T::from_ptr(place)
+    }
+}
+
+fn fresh<T>() -> *mut T {
+    // SAFETY: asks for a mapping, wherever there is room.
+    let page = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            size_of::<T>(),
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    assert_ne!(page, libc::MAP_FAILED);
+    page.cast()
+}
+
+/// Runs `body` in a child process, which then exits without a word if it is false.
+pub fn child(body: impl FnOnce() -> bool) -> libc::pid_t {
+    // SAFETY: the child runs what may be run between `fork` and `_exit`: system calls, and our own
+    // types, which allocate nothing.
+    match unsafe { libc::fork() } {
+        0 => {
+            let fine = body();
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(i32::from(!fine)) }
+        }
+        pid => {
+            assert!(pid > 0);
+            pid
+        }
+    }
+}
+
+pub fn exits_well(pid: libc::pid_t) -> bool {
+    let mut status = 0;
+    // SAFETY: the word is ours.
+    assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+    libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
+}
+
+pub fn kill(pid: libc::pid_t) {
+    // SAFETY: a child of ours that was not waited for.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
+    assert!(!exits_well(pid));
+}
+
+pub fn wait_for(note: &AtomicU32, value: u32) {
+    let begun = Instant::now();
+    while note.load(Relaxed) != value {
+        assert!(begun.elapsed() < LONG, "the child has not come so far");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
