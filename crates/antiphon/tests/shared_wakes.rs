@@ -1,4 +1,7 @@
 //! Several processes and one mapping: events, latches and broadcasts, and a waiter that is killed.
+//!
+//! Sleepers look again by themselves now and then, so a wake that is lost between processes makes
+//! these tests take minutes; that none is lost is what `crates/models` has checked.
 
 mod processes;
 

@@ -11,7 +11,7 @@
 // | antiphon::condition_variable | std::condition_variable   | with unique_lock<antiphon::mutex> |
 // | antiphon::counting_semaphore | std::counting_semaphore   |                                   |
 // | antiphon::once_flag          | std::once_flag            | antiphon::call_once               |
-// | antiphon::barrier            | (pthread_barrier_t)       |                                   |
+// | antiphon::barrier            | (pthread_barrier_t)       | try_wait_for, try_wait_until      |
 // | antiphon::pshared::shared_mutex, pshared::barrier | in memory that processes share | as those above |
 //
 // std::condition_variable_any works with all that are Lockable. Constructors are constexpr: objects of static
@@ -43,6 +43,7 @@
 #include <functional>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -115,6 +116,41 @@ bool until(const std::chrono::time_point<Clock, Duration> &when, Attempt attempt
 		}
 	}
 }
+
+// Whether a wait has ended because of what it was for.
+inline bool has_come(int code) noexcept
+{
+	return code == 0;
+}
+
+// Whether a wait at a barrier was the one that leads the round; nothing if it gave up.
+inline std::optional<bool> leads(int code) noexcept
+{
+	return code == 0 || code == 1 ? std::optional(code == 1) : std::nullopt;
+}
+
+// The waits with a deadline of an object whose function of C is `TimedWait`; `Outcome` says what
+// its code means. Nothing is in here, so that the object is laid out as C has it.
+template <class Object, auto TimedWait, auto Outcome = has_come>
+class timed_waits {
+public:
+	template <class Rep, class Period>
+	[[nodiscard]] auto try_wait_for(const std::chrono::duration<Rep, Period> &span)
+	{
+		return try_wait_until(detail::after(span));
+	}
+
+	template <class Clock, class Duration>
+	[[nodiscard]] auto try_wait_until(const std::chrono::time_point<Clock, Duration> &when)
+	{
+		int code = ETIMEDOUT;
+		detail::until(when, [&](int clock, const timespec *time) {
+			code = TimedWait(static_cast<Object *>(this)->native_handle(), clock, time);
+			return code != ETIMEDOUT;
+		});
+		return Outcome(code);
+	}
+};
 
 inline void check(int code)
 {
@@ -432,8 +468,9 @@ private:
 	antiphon_sem_t object_;
 };
 
-// A barrier, 32 bytes, for any number of rounds.
-class barrier {
+// A barrier, 32 bytes, for any number of rounds. try_wait_for() and try_wait_until() return nothing
+// (std::nullopt) if they have given up, as if they had not come; otherwise what wait() does.
+class barrier : public detail::timed_waits<barrier, antiphon_barrier_timedwait, detail::leads> {
 public:
 	using native_handle_type = antiphon_barrier_t *;
 
@@ -582,8 +619,9 @@ private:
 	antiphon_pshared_rwlock_t object_ = ANTIPHON_PSHARED_RWLOCK_INIT;
 };
 
-// A barrier, 8 bytes, for any number of rounds.
-class barrier {
+// A barrier, 8 bytes, for any number of rounds; with the waits of antiphon::barrier.
+class barrier
+	: public detail::timed_waits<barrier, antiphon_pshared_barrier_timedwait, detail::leads> {
 public:
 	using native_handle_type = antiphon_pshared_barrier_t *;
 

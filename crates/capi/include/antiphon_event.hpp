@@ -13,7 +13,8 @@
 //
 // Constructors are constexpr. Each type is laid out as the C type in it, which native_handle()
 // gives; antiphon_event.h says what each does. Who waited must be back before an object is
-// destroyed, and who told need not be.
+// destroyed, and who told need not be. Events and latches have try_wait_for() and try_wait_until()
+// too, which are false if they have given up.
 
 #ifndef ANTIPHON_EVENT_HPP
 #define ANTIPHON_EVENT_HPP
@@ -24,7 +25,7 @@
 namespace antiphon {
 
 // Tells one thread, and resets itself; 192 bytes.
-class event {
+class event : public detail::timed_waits<event, antiphon_event_timedwait> {
 public:
 	using native_handle_type = antiphon_event_t *;
 
@@ -52,20 +53,6 @@ public:
 		return antiphon_event_trywait(&object_) == 0;
 	}
 
-	template <class Rep, class Period>
-	[[nodiscard]] bool try_wait_for(const std::chrono::duration<Rep, Period> &span)
-	{
-		return try_wait_until(detail::after(span));
-	}
-
-	template <class Clock, class Duration>
-	[[nodiscard]] bool try_wait_until(const std::chrono::time_point<Clock, Duration> &when)
-	{
-		return detail::until(when, [this](int clock, const timespec *time) {
-			return antiphon_event_timedwait(&object_, clock, time) == 0;
-		});
-	}
-
 	[[nodiscard]] bool is_set() const noexcept
 	{
 		return antiphon_event_is_set(&object_) != 0;
@@ -81,7 +68,7 @@ private:
 };
 
 // Opens once and for all, when so many things are done; 24 bytes.
-class latch {
+class latch : public detail::timed_waits<latch, antiphon_latch_timedwait> {
 public:
 	using native_handle_type = antiphon_latch_t *;
 
@@ -118,20 +105,6 @@ public:
 	[[nodiscard]] bool try_wait() noexcept
 	{
 		return antiphon_latch_trywait(&object_) == 0;
-	}
-
-	template <class Rep, class Period>
-	[[nodiscard]] bool try_wait_for(const std::chrono::duration<Rep, Period> &span)
-	{
-		return try_wait_until(detail::after(span));
-	}
-
-	template <class Clock, class Duration>
-	[[nodiscard]] bool try_wait_until(const std::chrono::time_point<Clock, Duration> &when)
-	{
-		return detail::until(when, [this](int clock, const timespec *time) {
-			return antiphon_latch_timedwait(&object_, clock, time) == 0;
-		});
 	}
 
 	native_handle_type native_handle() noexcept

@@ -9,7 +9,8 @@
 //
 // Constructors are constexpr; all zero is the object that the default constructor makes, and a
 // latch that counts from 1. Each type is laid out as the C type in it, which native_handle() gives;
-// antiphon_pshared_event.h says what each does.
+// antiphon_pshared_event.h says what each does. Events and latches have try_wait_for() and
+// try_wait_until() too, which are false if they have given up.
 
 #ifndef ANTIPHON_PSHARED_EVENT_HPP
 #define ANTIPHON_PSHARED_EVENT_HPP
@@ -21,7 +22,7 @@ namespace antiphon {
 namespace pshared {
 
 // Tells one thread, and resets itself; 4 bytes.
-class event {
+class event : public detail::timed_waits<event, antiphon_pshared_event_timedwait> {
 public:
 	using native_handle_type = antiphon_pshared_event_t *;
 
@@ -44,20 +45,6 @@ public:
 		return antiphon_pshared_event_trywait(&object_) == 0;
 	}
 
-	template <class Rep, class Period>
-	[[nodiscard]] bool try_wait_for(const std::chrono::duration<Rep, Period> &span)
-	{
-		return try_wait_until(detail::after(span));
-	}
-
-	template <class Clock, class Duration>
-	[[nodiscard]] bool try_wait_until(const std::chrono::time_point<Clock, Duration> &when)
-	{
-		return detail::until(when, [this](int clock, const timespec *time) {
-			return antiphon_pshared_event_timedwait(&object_, clock, time) == 0;
-		});
-	}
-
 	native_handle_type native_handle() noexcept
 	{
 		return &object_;
@@ -68,7 +55,7 @@ private:
 };
 
 // Opens once and for all, when so many things are done; 8 bytes.
-class latch {
+class latch : public detail::timed_waits<latch, antiphon_pshared_latch_timedwait> {
 public:
 	using native_handle_type = antiphon_pshared_latch_t *;
 
@@ -105,20 +92,6 @@ public:
 	[[nodiscard]] bool try_wait() noexcept
 	{
 		return antiphon_pshared_latch_trywait(&object_) == 0;
-	}
-
-	template <class Rep, class Period>
-	[[nodiscard]] bool try_wait_for(const std::chrono::duration<Rep, Period> &span)
-	{
-		return try_wait_until(detail::after(span));
-	}
-
-	template <class Clock, class Duration>
-	[[nodiscard]] bool try_wait_until(const std::chrono::time_point<Clock, Duration> &when)
-	{
-		return detail::until(when, [this](int clock, const timespec *time) {
-			return antiphon_pshared_latch_timedwait(&object_, clock, time) == 0;
-		});
 	}
 
 	native_handle_type native_handle() noexcept

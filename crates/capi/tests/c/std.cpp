@@ -1,8 +1,9 @@
 // The C++ types are what the standard calls them, and work with its guards.
+#include "check.hpp"
+
 #include <antiphon.hpp>
 
 #include <atomic>
-#include <cstdio>
 #include <memory>
 #include <new>
 #include <shared_mutex>
@@ -14,15 +15,6 @@
 #include <vector>
 
 using namespace std::chrono_literals;
-
-static int failures;
-#define YES(condition)                                                                             \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			std::fprintf(stderr, "%s:%d: not %s\n", __FILE__, __LINE__, #condition);   \
-			failures++;                                                                \
-		}                                                                                  \
-	} while (0)
 
 // Requirements of [thread.req.lockable] and [thread.sharedtimedmutex.requirements], by name.
 template <class L>
@@ -280,7 +272,7 @@ static void semaphore_barrier_once()
 	antiphon::counting_semaphore semaphore(1);
 	antiphon::barrier barrier(2);
 	antiphon::once_flag flag;
-	std::atomic<int> runs = 0, thrown = 0, leaders = 0;
+	std::atomic<int> runs = 0, failed = 0, leaders = 0;
 	auto run = [&](int argument) {
 		YES(argument == 5);
 		if (++runs == 1)
@@ -291,7 +283,7 @@ static void semaphore_barrier_once()
 		try {
 			antiphon::call_once(flag, run, 5);
 		} catch (const std::runtime_error &) {
-			thrown++;
+			failed++;
 		}
 		leaders += barrier.wait();
 		antiphon::call_once(flag, run, 5);
@@ -299,7 +291,7 @@ static void semaphore_barrier_once()
 	std::thread other(both);
 	both();
 	other.join();
-	YES(runs == 2 && thrown == 1 && leaders == 2);
+	YES(runs == 2 && failed == 1 && leaders == 2);
 
 	YES(semaphore.try_acquire() && !semaphore.try_acquire());
 	gives_up_in_time([&] { YES(!semaphore.try_acquire_for(5ms)); });
@@ -309,12 +301,31 @@ static void semaphore_barrier_once()
 	YES(semaphore.try_acquire_for(60s));
 	giver.join();
 	semaphore.release(semaphore.max());
-	try {
-		semaphore.release();
-		YES(false);
-	} catch (const std::system_error &error) {
-		YES(error.code() == std::errc::value_too_large);
-	}
+	YES(thrown([&] { semaphore.release(); }) == EOVERFLOW);
+}
+
+// Who gives up has not come, by whatever clock; who comes is told who leads.
+template <class Barrier>
+static void rounds_with_deadlines()
+{
+	Barrier barrier(2);
+	gives_up_in_time([&] { YES(!barrier.try_wait_for(5ms)); });
+	gives_up_in_time([&] { YES(!barrier.try_wait_until(ahead::now() + 6ms)); });
+	YES(!barrier.try_wait_until(std::chrono::system_clock::now() + 5ms));
+	std::atomic<int> leaders = 0, came = 0;
+	auto wait = [&] {
+		for (int round = 0; round < 200; round++) {
+			const std::optional<bool> led =
+				round % 2 ? barrier.try_wait_for(60s)
+					  : barrier.try_wait_until(ahead::now() + 60s);
+			came += led.has_value();
+			leaders += led.value_or(false);
+		}
+	};
+	std::thread other(wait);
+	wait();
+	other.join();
+	YES(came == 400 && leaders == 200);
 }
 
 static void between_processes()
@@ -346,12 +357,7 @@ static void between_processes()
 	guard.unlock();
 	YES(shared->lock.try_lock_shared());
 	shared->lock.unlock_shared();
-	try {
-		antiphon::pshared::barrier none(0);
-		YES(false);
-	} catch (const std::system_error &error) {
-		YES(error.code() == std::errc::invalid_argument);
-	}
+	YES(thrown([] { antiphon::pshared::barrier none(0); }) == EINVAL);
 }
 
 int main()
@@ -359,6 +365,8 @@ int main()
 	alarm(120);
 	between_processes();
 	semaphore_barrier_once();
+	rounds_with_deadlines<antiphon::barrier>();
+	rounds_with_deadlines<antiphon::pshared::barrier>();
 	counts<antiphon::mutex>();
 	counts<antiphon::spin_mutex>();
 	counts<antiphon::shared_mutex>();

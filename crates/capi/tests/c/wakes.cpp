@@ -1,36 +1,16 @@
 // Events, broadcasts and messages of the C++ headers.
+#include "check.hpp"
+
 #include <antiphon_event.hpp>
 #include <antiphon_message.hpp>
 #include <antiphon_pshared_event.hpp>
 
 #include <atomic>
-#include <cstdio>
 #include <thread>
 #include <unistd.h>
 #include <vector>
 
 using namespace std::chrono_literals;
-
-static int failures;
-#define YES(condition)                                                                             \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			std::fprintf(stderr, "%s:%d: not %s\n", __FILE__, __LINE__, #condition);   \
-			failures++;                                                                \
-		}                                                                                  \
-	} while (0)
-
-// The code that a call throws, 0 if it throws nothing.
-template <class Call>
-static int thrown(Call call)
-{
-	try {
-		call();
-	} catch (const std::system_error &error) {
-		return error.code().value();
-	}
-	return 0;
-}
 
 constexpr antiphon::event constant_event;
 constexpr antiphon::latch constant_latch(3);

@@ -1,8 +1,9 @@
 // The C++ library's locks, over whatever pthread functions there are.
+#include "check.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstdio>
 #include <future>
 #include <mutex>
 #include <pthread.h>
@@ -12,15 +13,6 @@
 #include <unistd.h>
 
 using namespace std::chrono_literals;
-
-static int failures;
-#define YES(condition)                                                                             \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			std::fprintf(stderr, "%s:%d: not %s\n", __FILE__, __LINE__, #condition);   \
-			failures++;                                                                \
-		}                                                                                  \
-	} while (0)
 
 static void timed_mutex()
 {
