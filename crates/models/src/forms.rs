@@ -14,13 +14,13 @@ pub struct Small<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32
 impl<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32> Form
     for Small<SPIN, BACKSTOP_NS, PATIENCE_NS>
 {
-    const HEAD_SLEEPS: bool = true;
     const GROUP: u32 = 3;
     const PATIENCE_NS: u32 = PATIENCE_NS;
     const LOOK: u32 = 1;
     const SPIN: Budget = Budget::NONE;
     const QUEUE_SPIN: Budget = Budget::ns(SPIN);
     const HEAD_SPIN: Budget = Budget::ns(SPIN);
+    const LINGER: Budget = Budget::NONE;
     const BACKSTOP_NS: u64 = BACKSTOP_NS;
 }
 

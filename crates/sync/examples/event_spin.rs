@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
 use antiphon_linux::{Linux, pin, survey, usable};
-use antiphon_platform::{Budget, Platform};
+use antiphon_platform::Platform;
 use antiphon_sync::lock::{Form, Standard};
 use antiphon_sync::policy::Distance;
 use antiphon_sync::wait::{CrowdForm, Event, Unpolled};
@@ -26,16 +26,7 @@ const TURN: Duration = Duration::from_millis(15);
 /// As the standard form, but spins for 20 µs whatever a sleep costs.
 struct Fixed;
 
-impl Form for Fixed {
-    const HEAD_SLEEPS: bool = Standard::HEAD_SLEEPS;
-    const GROUP: u32 = Standard::GROUP;
-    const PATIENCE_NS: u32 = Standard::PATIENCE_NS;
-    const LOOK: u32 = Standard::LOOK;
-    const SPIN: Budget = Standard::SPIN;
-    const QUEUE_SPIN: Budget = Standard::QUEUE_SPIN;
-    const HEAD_SPIN: Budget = Standard::HEAD_SPIN;
-    const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
-}
+impl Form for Fixed {}
 
 impl CrowdForm for Fixed {
     fn event_spin_ns<P: Platform>() -> u32 {

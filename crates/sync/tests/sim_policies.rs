@@ -8,7 +8,7 @@ use std::rc::Rc;
 use antiphon_platform::Budget;
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, effective_rank, finished, now, set_rank};
 use antiphon_sim::{think, work};
-use antiphon_sync::lock::{Form, Lock, ShflMutex, ShflOwned, ShflSpin, Standard};
+use antiphon_sync::lock::{Form, Lock, ShflMutex, ShflOwned, ShflSpin};
 use antiphon_sync::policy::set_priority;
 use antiphon_sync::policy::{
     Boost, Chosen, Distance, None, Numa, Policy, Priority, Scl, Then, Waiting, WakeUp,
@@ -205,14 +205,8 @@ const NEAREST: [usize; 10] = [0, 1, 5, 2, 4, 7, 3, 8, 6, 9];
 struct Drowsy;
 
 impl Form for Drowsy {
-    const HEAD_SLEEPS: bool = Standard::HEAD_SLEEPS;
-    const GROUP: u32 = Standard::GROUP;
-    const PATIENCE_NS: u32 = Standard::PATIENCE_NS;
-    const LOOK: u32 = Standard::LOOK;
-    const SPIN: Budget = Standard::SPIN;
     const QUEUE_SPIN: Budget = Budget::ns(2_000);
-    const HEAD_SPIN: Budget = Standard::HEAD_SPIN;
-    const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
+    const LINGER: Budget = Budget::NONE;
 }
 
 #[test]

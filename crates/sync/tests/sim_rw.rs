@@ -167,14 +167,11 @@ fn an_idle_lock_costs_two_locked_accesses() {
 struct Awake<const GROUP: u32>;
 
 impl<const GROUP: u32> Form for Awake<GROUP> {
-    const HEAD_SLEEPS: bool = true;
     const GROUP: u32 = GROUP;
-    const PATIENCE_NS: u32 = Standard::PATIENCE_NS;
-    const LOOK: u32 = Standard::LOOK;
     const SPIN: Budget = Budget::NONE;
     const QUEUE_SPIN: Budget = Budget::ns(10_000_000);
     const HEAD_SPIN: Budget = Budget::ns(10_000_000);
-    const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
+    const LINGER: Budget = Budget::NONE;
 }
 
 impl<const GROUP: u32> RwForm for Awake<GROUP> {}

@@ -3,7 +3,6 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use antiphon_platform::Budget;
 use antiphon_sim::{Machine, Outcome, OwnLine, Sim, Simulation, count, finished, now, work};
 use antiphon_sync::lock::{Form, Standard};
 use antiphon_sync::policy::None;
@@ -15,16 +14,7 @@ const LONG_NS: u64 = 100_000;
 /// As the standard form, but who lets others go wakes all of them itself.
 struct Alone;
 
-impl Form for Alone {
-    const HEAD_SLEEPS: bool = Standard::HEAD_SLEEPS;
-    const GROUP: u32 = Standard::GROUP;
-    const PATIENCE_NS: u32 = Standard::PATIENCE_NS;
-    const LOOK: u32 = Standard::LOOK;
-    const SPIN: Budget = Standard::SPIN;
-    const QUEUE_SPIN: Budget = Standard::QUEUE_SPIN;
-    const HEAD_SPIN: Budget = Standard::HEAD_SPIN;
-    const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
-}
+impl Form for Alone {}
 
 impl CrowdForm for Alone {
     const ALONE: u32 = u32::MAX;

@@ -21,14 +21,9 @@ struct Alone;
 macro_rules! form {
     ($form:ty, $alone:expr, $spin:expr) => {
         impl Form for $form {
-            const HEAD_SLEEPS: bool = Standard::HEAD_SLEEPS;
-            const GROUP: u32 = Standard::GROUP;
-            const PATIENCE_NS: u32 = Standard::PATIENCE_NS;
-            const LOOK: u32 = Standard::LOOK;
             const SPIN: Budget = $spin;
             const QUEUE_SPIN: Budget = $spin;
-            const HEAD_SPIN: Budget = Standard::HEAD_SPIN;
-            const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
+            const LINGER: Budget = Budget::NONE;
         }
 
         impl CrowdForm for $form {

@@ -6,7 +6,7 @@ use antiphon_platform::{Budget, Platform};
 use antiphon_replay::locks::SimLock;
 use antiphon_sim::Sim;
 use antiphon_sync::lock::numa::{CTktMcs, Cna, Hmcs, Malthusian};
-use antiphon_sync::lock::{Form, ShflMutex, ShflSpin, Standard};
+use antiphon_sync::lock::{Form, ShflMutex, ShflSpin};
 use antiphon_sync::policy::{self, Numa, Policy, Waiting};
 use serde_json::Value;
 
@@ -32,15 +32,7 @@ impl<const BYPASS: u16> Policy for Bounded<BYPASS> {
 struct Spinning<const NS: u32>;
 
 impl<const NS: u32> Form for Spinning<NS> {
-    const HEAD_SLEEPS: bool = Standard::HEAD_SLEEPS;
-    const GROUP: u32 = Standard::GROUP;
-    const PATIENCE_NS: u32 = Standard::PATIENCE_NS;
-    const LOOK: u32 = Standard::LOOK;
-    const SPIN: Budget = Standard::SPIN;
-    const QUEUE_SPIN: Budget = Standard::QUEUE_SPIN;
-    const HEAD_SPIN: Budget = Standard::HEAD_SPIN;
     const LINGER: Budget = Budget::ns(NS);
-    const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
 }
 
 /// Each parameter at some values: the shuffle bound, how long waiters spin, the budget of a socket,

@@ -17,11 +17,11 @@
 use core::cmp::Ordering::Less;
 use core::sync::atomic::Ordering::Relaxed;
 
-use antiphon_platform::{Atomic, Budget, Platform, Waiter, WaiterId};
+use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
 
 use super::together::Member;
 use crate::arena;
-use crate::lock::{Form, ShflMutex, Standard};
+use crate::lock::{Form, ShflMutex};
 use crate::policy::{self, Policy, Waiting};
 
 /// The waiters, 16 bytes; all zero when nobody waits.
@@ -37,15 +37,8 @@ pub(super) struct List<P: Platform> {
 struct Brief;
 
 impl Form for Brief {
-    const HEAD_SLEEPS: bool = Standard::HEAD_SLEEPS;
-    const GROUP: u32 = Standard::GROUP;
     const PATIENCE_NS: u32 = u32::MAX;
     const LOOK: u32 = u32::MAX;
-    const SPIN: Budget = Standard::SPIN;
-    const QUEUE_SPIN: Budget = Standard::QUEUE_SPIN;
-    const HEAD_SPIN: Budget = Standard::HEAD_SPIN;
-    const LINGER: Budget = Standard::LINGER;
-    const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
 }
 
 /// A list whose lock the caller holds.

@@ -49,14 +49,10 @@ impl CrowdForm for Standard {}
 pub struct Unpolled;
 
 impl Form for Unpolled {
-    const HEAD_SLEEPS: bool = Standard::HEAD_SLEEPS;
-    const GROUP: u32 = Standard::GROUP;
-    const PATIENCE_NS: u32 = Standard::PATIENCE_NS;
-    const LOOK: u32 = Standard::LOOK;
     const SPIN: Budget = Budget::NONE;
     const QUEUE_SPIN: Budget = Budget::NONE;
     const HEAD_SPIN: Budget = Budget::NONE;
-    const BACKSTOP_NS: u64 = Standard::BACKSTOP_NS;
+    const LINGER: Budget = Budget::NONE;
 }
 
 impl CrowdForm for Unpolled {

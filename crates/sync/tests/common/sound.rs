@@ -8,13 +8,11 @@ use antiphon_sync::wait::CrowdForm;
 pub struct Sound;
 
 impl Form for Sound {
-    const HEAD_SLEEPS: bool = true;
-    const GROUP: u32 = 1024;
     const PATIENCE_NS: u32 = 200_000;
-    const LOOK: u32 = 16;
     const SPIN: Budget = Budget::NONE;
     const QUEUE_SPIN: Budget = Budget::NONE;
     const HEAD_SPIN: Budget = Budget::NONE;
+    const LINGER: Budget = Budget::NONE;
     const BACKSTOP_NS: u64 = 0;
 }
 

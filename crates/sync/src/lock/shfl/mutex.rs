@@ -36,59 +36,50 @@ use super::queue::TailId;
 use crate::arena;
 use crate::policy::{Chosen, Policy};
 
-/// Numbers of a lock's form, and whether its head may sleep.
+/// Numbers of a lock's form, and whether its head may sleep: those of [`Standard`], where a form
+/// says nothing else.
 pub trait Form: Send + Sync + 'static {
     /// Whether the head of the queue may sleep. In the published form it may not; unlock is then a
     /// plain store.
-    const HEAD_SLEEPS: bool;
+    const HEAD_SLEEPS: bool = true;
     /// How many waiters a shuffler gathers at most, and looks at in one go (INV-5).
-    const GROUP: u32;
+    const GROUP: u32 = 1024;
     /// For how long a head that was called may be overtaken at least, in nanoseconds;
     /// `u32::MAX` is for ever.
-    const PATIENCE_NS: u32;
+    const PATIENCE_NS: u32 = 50_000;
     /// How often a thread overtakes called heads between two looks at the clock.
-    const LOOK: u32;
+    const LOOK: u32 = 16;
     /// How long a comer spins before it joins the queue.
-    const SPIN: Budget;
+    const SPIN: Budget = Budget::ns(1_000);
     /// How long a waiter spins in the queue before it sleeps.
-    const QUEUE_SPIN: Budget;
+    const QUEUE_SPIN: Budget = Budget::ns(2_000);
     /// How long the head spins before it sleeps.
-    const HEAD_SPIN: Budget;
+    const HEAD_SPIN: Budget = Budget::ns(5_000);
     /// How long either spins where there are CPUs to spare: about what a sleep and a wake cost. A
     /// head then wakes the waiter behind it, too, so that this one is up when its turn comes. 0: no
     /// longer than elsewhere, and it wakes nobody.
-    const LINGER: Budget = Budget::NONE;
+    const LINGER: Budget = Budget::ns(100_000);
     /// How long a waiter sleeps at first, in nanoseconds, before it looks whether the lock is free
     /// and nobody takes it: the head may be stuck in a signal handler, or stopped. 0 is for ever.
-    const BACKSTOP_NS: u64;
+    const BACKSTOP_NS: u64 = 50_000_000;
 }
 
 /// Every waiter may sleep: the form to use.
 pub struct Standard;
 
-impl Form for Standard {
-    const HEAD_SLEEPS: bool = true;
-    const GROUP: u32 = 1024;
-    const PATIENCE_NS: u32 = 50_000;
-    const LOOK: u32 = 16;
-    const SPIN: Budget = Budget::ns(1_000);
-    const QUEUE_SPIN: Budget = Budget::ns(2_000);
-    const HEAD_SPIN: Budget = Budget::ns(5_000);
-    const LINGER: Budget = Budget::ns(100_000);
-    const BACKSTOP_NS: u64 = 50_000_000;
-}
+impl Form for Standard {}
 
 /// The published form: the head never sleeps, so it is never called. For comparison.
 pub struct Published;
 
 impl Form for Published {
     const HEAD_SLEEPS: bool = false;
-    const GROUP: u32 = 1024;
     const PATIENCE_NS: u32 = u32::MAX;
     const LOOK: u32 = u32::MAX;
     const SPIN: Budget = Budget::NONE;
     const QUEUE_SPIN: Budget = Budget::ns(9_000);
     const HEAD_SPIN: Budget = Budget::ns(9_000);
+    const LINGER: Budget = Budget::NONE;
     const BACKSTOP_NS: u64 = 0;
 }
 

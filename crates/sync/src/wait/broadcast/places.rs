@@ -19,7 +19,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use antiphon_platform::{Atomic, Deadline, Parked, Platform};
 
-use super::state::{NODES as ALL, State};
+use super::state::{ALL_NODES, State};
 use super::{Broadcast, Generation};
 use crate::wait::CrowdForm;
 
@@ -70,7 +70,7 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
     pub(super) fn wake_sleepers(word: *const P::U64, ended: State) {
         let (generation, nodes) = (ended.generation(), ended.sleepers());
         if ended.heads() {
-            P::wake_on(word, generation.before().places(ALL), u32::MAX);
+            P::wake_on(word, generation.before().places(ALL_NODES), u32::MAX);
         }
         if nodes.is_power_of_two() {
             P::wake_on(word, generation.places(nodes), u32::MAX);

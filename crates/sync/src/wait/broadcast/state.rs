@@ -6,7 +6,7 @@
 //! | 32–39 | lists | the nodes with a list that somebody sleeps on |
 //! | 40–47 | sleepers | the nodes of which somebody sleeps, or did, on this word |
 //! | 48–62 | count | how many do; the largest number is that or more, until the next send |
-//! | 63 | heads | sleepers of more than one place waited for the generation to begin |
+//! | 63 | heads | sleepers of more than one node waited for the generation to begin |
 //!
 //! Who sleeps on the word has the kernel compare the low half, which changes with each generation
 //! and by nothing else.
@@ -28,7 +28,7 @@ const ONE: u64 = 1 << 48;
 const COUNT: u64 = HEADS - ONE;
 const HEADS: u64 = 1 << 63;
 /// The bits of all nodes.
-pub(super) const NODES: u32 = (1 << MOST_NODES) - 1;
+pub(super) const ALL_NODES: u32 = (1 << MOST_NODES) - 1;
 
 impl State {
     pub(super) fn generation(self) -> Generation {
@@ -37,16 +37,16 @@ impl State {
 
     /// The bits of nodes that somebody sleeps at.
     pub(super) fn lists(self) -> u32 {
-        (self.0 >> LISTS) as u32 & NODES
+        (self.0 >> LISTS) as u32 & ALL_NODES
     }
 
     /// The bits of nodes of which somebody sleeps, or did, on the word; none if nobody does.
     pub(super) fn sleepers(self) -> u32 {
-        (self.0 >> SLEEPERS) as u32 & NODES
+        (self.0 >> SLEEPERS) as u32 & ALL_NODES
     }
 
     /// Whether who slept on the word with the generation before was let go by the first of its
-    /// place.
+    /// node.
     pub(super) fn heads(self) -> bool {
         self.0 & HEADS != 0
     }
@@ -81,7 +81,7 @@ impl State {
     pub(super) fn without_sleeper(self) -> Self {
         match self.0 & COUNT {
             _ if self.is_full() => self,
-            ONE => Self((self.0 - ONE) & !(u64::from(NODES) << SLEEPERS)),
+            ONE => Self((self.0 - ONE) & !(u64::from(ALL_NODES) << SLEEPERS)),
             _ => Self(self.0 - ONE),
         }
     }
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(last.next().generation(), Generation::from_bits(0));
         assert_eq!(last.next().generation().since(last.generation()), 1);
         assert_eq!(last.next().generation().before(), last.generation());
-        let [odd, even] = [last, last.next()].map(|state| state.generation().places(NODES));
+        let [odd, even] = [last, last.next()].map(|state| state.generation().places(ALL_NODES));
         assert_eq!(odd & even, 0);
     }
 }
