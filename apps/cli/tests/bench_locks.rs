@@ -4,17 +4,13 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use common::{FRAME, has_keys, json, output};
+use common::{FRAME, has_keys, json, output, rows};
 use serde_json::Value;
 
 const SMALL: [&str; 6] = ["bench", "locks", "--seconds", "0.02", "--repetitions", "2"];
 
 fn bench(arguments: &[&str]) -> Value {
     json(&[&SMALL, arguments, &["--json"]].concat())
-}
-
-fn rows(report: &Value) -> &[Value] {
-    report["rows"].as_array().expect("a list")
 }
 
 #[test]

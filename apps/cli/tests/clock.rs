@@ -3,23 +3,10 @@
 
 mod common;
 
-use common::{FRAME, has_keys, json, output, stderr};
+use common::{FRAME, has_keys, json, refused, rows};
 use serde_json::Value;
 
 const BIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/machines/numa-2048c.toml");
-
-fn rows(report: &Value) -> &Vec<Value> {
-    report["rows"].as_array().expect("rows")
-}
-
-/// What is said of bad input: one line, and 2.
-fn refused(arguments: &[&str]) -> String {
-    let output = output(arguments);
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
-    said
-}
 
 #[test]
 fn a_row_for_each_subject_and_number_of_threads() {

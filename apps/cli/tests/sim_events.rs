@@ -3,8 +3,7 @@
 
 mod common;
 
-use common::{FRAME, Folder, has_keys, json, output, stderr};
-use serde_json::Value;
+use common::{FRAME, Folder, has_keys, json, output, refused, rows, stderr};
 
 const SMALL: [&str; 8] =
     ["sim", "events", "--machine", "opteron-64c", "--rounds", "3", "--threads", "4"];
@@ -15,19 +14,6 @@ fn with(more: &[&str]) -> Vec<String> {
 
 fn borrowed(words: &[String]) -> Vec<&str> {
     words.iter().map(String::as_str).collect()
-}
-
-fn rows(report: &Value) -> &Vec<Value> {
-    report["rows"].as_array().expect("rows")
-}
-
-/// What is said of bad input: one line, and 2.
-fn refused(arguments: &[&str]) -> String {
-    let output = output(arguments);
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
-    said
 }
 
 #[test]

@@ -2,20 +2,11 @@
 
 mod common;
 
-use common::{FRAME, Folder, has_keys, json, output, stderr};
+use common::{FRAME, Folder, has_keys, json, output, rows, stderr};
 use serde_json::Value;
 
-fn rows(report: &Value) -> &Vec<Value> {
-    report["rows"].as_array().expect("rows")
-}
-
-/// What is said of bad input: one line, and 2.
 fn refused(arguments: &[&str]) -> String {
-    let output = output(&[&["sim", "locks"], arguments].concat());
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
-    said
+    common::refused(&[&["sim", "locks"], arguments].concat())
 }
 
 const FIGURES: [&str; 17] = [
@@ -81,7 +72,7 @@ fn several_seeds_have_a_median_and_a_range() {
     let mut alone = ["4", "5", "6"].map(work);
     alone.sort_by(f64::total_cmp);
     let report = with(&["--seed", "4", "--seeds", "3"]);
-    let [row] = &rows(&report)[..] else { panic!("one row: {report}") };
+    let [row] = rows(&report) else { panic!("one row: {report}") };
     assert_eq!(row["ops_per_s"].as_f64(), Some(alone[1]));
     let range = &row["ops_per_s_of_seeds"];
     assert_eq!(range["least"].as_f64(), Some(alone[0]));

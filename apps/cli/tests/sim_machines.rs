@@ -2,21 +2,12 @@
 
 mod common;
 
-use common::{FRAME, Folder, has_keys, json, output, stderr};
+use common::{FRAME, Folder, has_keys, json, output, refused, stderr};
 
 fn text(arguments: &[&str]) -> String {
     let output = output(arguments);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("it is UTF-8")
-}
-
-/// What is said of bad input: one line, and 2.
-fn refused(arguments: &[&str]) -> String {
-    let output = output(arguments);
-    let said = String::from_utf8(output.stderr).expect("it is UTF-8");
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
-    said
 }
 
 #[test]

@@ -32,6 +32,20 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// The rows of a report.
+pub fn rows(report: &Value) -> &[Value] {
+    report["rows"].as_array().expect("rows")
+}
+
+/// What is said of bad input: one line, and 2.
+pub fn refused(arguments: &[&str]) -> String {
+    let output = output(arguments);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    said
+}
+
 /// Says that a test did not run, and why, past what the test harness captures.
 pub fn skipped(why: &str) {
     let said = writeln!(std::io::stderr(), "skipped: {why}");
