@@ -10,8 +10,8 @@ pub use antiphon_sync::wait::Generation;
 use crate::raw::deadline_after;
 
 /// Tells all threads that wait that something has happened. Sleepers of one NUMA node are woken by
-/// one system call; where they are on several, the sender wakes a few of each node, and these the
-/// others there, so that many are back together. 1152 bytes.
+/// one system call; where more than eight are on several, the sender wakes eight, and each of these
+/// as many, so that all are back together. 1152 bytes.
 ///
 /// A thread asks [`now`](Self::now), looks whether it has to wait, and waits with what it was told:
 /// what is sent in between is not lost. Threads that need a mutex next want a

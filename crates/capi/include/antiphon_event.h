@@ -173,8 +173,8 @@ void antiphon_event_count_notify(antiphon_event_count_t *count, uint32_t waiters
 /* Notifies all that have prepared. */
 void antiphon_event_count_notify_all(antiphon_event_count_t *count) ANTIPHON_NOEXCEPT;
 
-/* --- broadcast: sleepers of one NUMA node are woken by one system call; where they are on several,
- * who sends wakes a few of each node, and these the others there. Generations are counted modulo
+/* --- broadcast: sleepers of one NUMA node are woken by one system call; where more than eight are
+ * on several, who sends wakes eight, and each of these as many. Generations are counted modulo
  * 2^32: so many sends between two looks are none.
  *
  *	for (;;) {

@@ -43,19 +43,22 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("broadcast/destroyed-2+1", destroying::<Broadcast>(2, 1), timed).by_lot(10_000),
         Entry::new("broadcast/destroyed-3+2", destroying::<Broadcast>(3, 2), timed.sockets(2))
             .by_lot(10_000),
-        Entry::new("broadcast/heads-2+1", sending::<Broadcast>(2, 1), two),
-        Entry::new("broadcast/heads-3+1", sending::<Broadcast>(3, 1), two).by_lot(5_000),
-        Entry::new("broadcast/heads-6+2", sending::<Broadcast>(6, 2), two.spurious(1))
+        Entry::new("broadcast/crowd-2+1", sending::<Broadcast>(2, 1), two),
+        Entry::new("broadcast/crowd-3+1", sending::<Broadcast>(3, 1), two).by_lot(5_000),
+        Entry::new("broadcast/crowd-6+2", sending::<Broadcast>(6, 2), two.spurious(1))
             .by_lot(3_000),
-        Entry::new("broadcast/heads-late-5+2", late(), timed.sockets(2))
+        Entry::new("broadcast/crowd-late-5+2", late(5, 2), timed.sockets(2))
             .by_lot(8_000)
             .reaches(&["slept later"]),
-        Entry::new("broadcast/heads-chase-2+1", chasing::<Broadcast>(2, 2), two).by_lot(5_000),
-        Entry::new("broadcast/heads-give-up-2+1+1", giving_up::<Broadcast>(2, 1), timed.sockets(2))
+        Entry::new("broadcast/crowd-late-3+1", late(3, 1), timed.sockets(2))
+            .by_lot(4_000)
+            .reaches(&["slept later"]),
+        Entry::new("broadcast/crowd-chase-2+1", chasing::<Broadcast>(2, 2), two).by_lot(5_000),
+        Entry::new("broadcast/crowd-give-up-2+1+1", giving_up::<Broadcast>(2, 1), timed.sockets(2))
             .by_lot(5_000)
             .reaches(gave_up),
         Entry::new(
-            "broadcast/heads-destroyed-3+1",
+            "broadcast/crowd-destroyed-3+1",
             destroying::<Broadcast>(3, 1),
             timed.sockets(2),
         )
@@ -228,17 +231,19 @@ pub fn giving_up<B: Casts>(patient: u32, senders: u32) -> Program {
     })
 }
 
-/// CAST-6: on each socket somebody sleeps with the first generation, and on one two others with the
-/// third, who may be chosen by a send that has ended the first. Has to reach `slept later`.
-fn late() -> Program {
-    Program::new(7, 7, |scope| {
+/// CAST-5 and 6: on each socket somebody sleeps with the first generation, and on one others with
+/// that behind `sends`, who may be chosen by a send that has ended the first. Has to reach `slept
+/// later`.
+fn late(waiters: u32, sends: u32) -> Program {
+    Program::new(waiters + sends, waiters + sends, move |scope| {
         let broadcast = scope.share(Broadcast::<Sleepy>::NEW);
         let first = broadcast.now();
         // On the sockets in turn.
-        for is_late in [true, false, true, false, false] {
+        for number in 0..waiters {
+            let is_late = number % 2 == 0 && number + 1 < waiters;
             scope.spawn(move || {
                 let mut now = broadcast.wait(first);
-                while is_late && now.since(first) < 2 {
+                while is_late && now.since(first) < u64::from(sends) {
                     now = broadcast.wait(now);
                 }
                 if is_late && broadcast.wait_until(now, Some(soon())).is_none() {
@@ -246,7 +251,7 @@ fn late() -> Program {
                 }
             });
         }
-        for _ in 0..2 {
+        for _ in 0..sends {
             scope.spawn(move || broadcast.send());
         }
     })

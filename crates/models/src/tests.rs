@@ -148,7 +148,7 @@ macro_rules! tests {
             a_broadcast_reaches_all_that_wait: ["broadcast/sends-", "broadcast/chases-"],
             who_gives_up_leaves_a_broadcast_to_others: ["broadcast/gives-up-"],
             a_broadcast_may_be_destroyed_once_all_are_back: ["broadcast/destroyed-"],
-            the_first_of_each_place_wakes_the_others: ["broadcast/heads-"],
+            those_of_a_crowd_wake_each_other: ["broadcast/crowd-"],
             fibers_wait_for_broadcasts_on_lists: ["broadcast/fibers-"],
             fibers_and_threads_wait_for_one_broadcast: ["broadcast/mixed-"],
             a_broadcast_survives_exhaustion_and_forks: [

@@ -3,17 +3,18 @@
 //! | byte | field | meaning |
 //! |---|---|---|
 //! | 0–7 | `state` | the generation, and a bit for each node with sleepers: [`state`] |
-//! | 128 n … | `nodes` | for each node, from n = 1: who sleeps there on a list, and who has woken |
+//! | 8–15 | `woken` | the last generation of which all that slept on `state` were woken, plus 1 |
+//! | 128 n … | `nodes` | for each node, from n = 1: who sleeps there on a list |
 //!
 //! ```text
 //!                      send                               send
 //!   generation g ───────────────► generation g + 1 ───────────────► …
-//!   spinners look at `state`      sleepers of g: some of each node are woken by who sends; the
-//!                                 first of them that is up lets the others there go
+//!   spinners look at `state`      sleepers of g: some are woken by who sends; those that are up
+//!                                 let others go
 //! ```
 //!
-//! Threads sleep on `state`, if the machine can do that: one call wakes many. Fibers, and threads
-//! of other machines, sleep on lists of nodes.
+//! Threads sleep on `state`, if the machine can do that and they are not too many: one call wakes
+//! several. Others, and fibers, sleep on lists of nodes.
 //!
 //! - CAST-1: who waits with generation g is back after the first send behind that, and what was
 //!   done before each send so far happens before.
@@ -89,15 +90,14 @@ pub use self::state::Generation;
 /// A broadcast, 1152 bytes with the usual eight nodes. All zero: nothing was sent, nobody waits.
 #[repr(C)]
 pub struct Broadcast<P: Platform, F: CrowdForm = Standard, const NODES: usize = 8> {
-    state: Lines<P::U64>,
-    nodes: [Lines<Node<P>>; NODES],
+    head: Lines<Head<P>>,
+    nodes: [Lines<List<P>>; NODES],
     form: PhantomData<F>,
 }
 
 #[repr(C)]
-struct Node<P: Platform> {
-    list: List<P>,
-    /// The last generation of which somebody woke those that slept on the state, plus 1.
+struct Head<P: Platform> {
+    state: P::U64,
     woken: P::U64,
 }
 
@@ -113,8 +113,8 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
     pub const NEW: Self = {
         assert!(NODES > 0 && NODES <= MOST_NODES, "1 to 8 nodes");
         Self {
-            state: Lines(P::U64::ZERO),
-            nodes: [const { Lines(Node { list: List::NEW, woken: P::U64::ZERO }) }; NODES],
+            head: Lines(Head { state: P::U64::ZERO, woken: P::U64::ZERO }),
+            nodes: [const { Lines(List::NEW) }; NODES],
             form: PhantomData,
         }
     };
@@ -125,26 +125,29 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
     #[inline]
     pub fn now(&self) -> Generation {
         // Acquire: CAST-1; pairs with the release in `send`.
-        State(self.state.0.load(Acquire)).generation()
+        State(self.head.0.state.load(Acquire)).generation()
     }
 
-    /// Ends the waits of all that wait with the present generation. Where nobody sleeps, nor did in
-    /// several nodes with the generation before, this is one exchange. Sleepers on the word it
-    /// wakes by one call if they are of one node; otherwise [`CrowdForm::ALONE`] of them or one a
-    /// node, whichever are more, and these the others. Of those on lists, so many in any case.
+    /// Ends the waits of all that wait with the present generation. Where nobody sleeps, nor did a
+    /// crowd with the generation before, this is one exchange. Sleepers on the word it wakes by one
+    /// call: all, or of more than [`CrowdForm::ALONE`] of several nodes so many, and these the
+    /// others. Of those on lists, so many or one a list, whichever are more, in any case.
     /// Never blocks for longer than others hold a list.
     #[inline]
     pub fn send(&self) {
-        let word = &raw const self.state.0;
-        let mut seen = State(self.state.0.load(Relaxed));
+        let word = &raw const self.head.0.state;
+        let mut seen = State(self.head.0.state.load(Relaxed));
+        let mut late = self.sleeps_late(seen);
         // Release: CAST-1; pairs with the acquires of those who see the next generation. Those of
         // earlier sends are carried on: nothing but exchanges changes the state.
-        while let Err(now) = self.state.0.compare_exchange(seen.0, seen.next().0, Release, Relaxed)
+        while let Err(now) =
+            self.head.0.state.compare_exchange(seen.0, seen.next(F::ALONE).0, Release, Relaxed)
         {
             seen = State(now);
+            late = self.sleeps_late(seen);
         }
-        if seen.sleepers() != 0 || seen.heads() {
-            Self::wake_sleepers(word, seen);
+        if seen.sleepers() != 0 || late {
+            Self::wake_sleepers(word, seen, late);
         }
         if seen.lists() != 0 {
             self.wake_lists(seen);
@@ -169,7 +172,7 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
 
     /// Whether somebody sleeps with the present generation; may be stale at once.
     pub fn has_waiters(&self) -> bool {
-        let state = State(self.state.0.load(Relaxed));
+        let state = State(self.head.0.state.load(Relaxed));
         state.lists() != 0 || state.sleepers() != 0
     }
 
@@ -183,12 +186,14 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
         let keep = |state| State(state).generation() == seen;
         // Where others have gone to sleep for want of CPUs, not even a moment's spin.
         if !(self.has_waiters() && P::crowded())
-            && let Ok(now) = spin::<P, F, _>(&self.state.0, deadline, keep)
+            && let Ok(now) = spin::<P, F, _>(&self.head.0.state, deadline, keep)
         {
             return Some(State(now).generation());
         }
-        if P::waits_on_words() {
-            return self.sleep(Self::node(), seen, deadline);
+        if P::waits_on_words()
+            && let Ok(now) = self.sleep(seen, deadline)
+        {
+            return now;
         }
         let here = Self::here();
         let enlist = |me: &_| self.enlist(me, here, seen);
@@ -211,7 +216,7 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
     fn enlist(&self, me: &Member<P>, here: usize, seen: Generation) -> bool {
         // Relaxed: published by the list's lock.
         me.node.wants.store(seen.tag(), Relaxed);
-        self.nodes[here].0.list.with(|list| {
+        self.nodes[here].0.with(|list| {
             let on = self.turn(seen, |state| state.with_list(here));
             if on {
                 list.push(me.id(), me.node);
@@ -222,7 +227,7 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
 
     /// Takes a caller that gives up off the list. `false`: it is to wait on, as it will be let go.
     fn leave(&self, me: &Member<P>, here: usize, seen: Generation) -> bool {
-        self.nodes[here].0.list.with(|list| {
+        self.nodes[here].0.with(|list| {
             let last = || list.wants_alone(me.node);
             let leaves = list.holds(me.id(), me.node)
                 && self.turn(seen, |state| if last() { state.without_list(here) } else { state });
@@ -234,16 +239,16 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
     }
 
     /// Changes the nodes' bits, unless the generation has ended.
-    fn turn(&self, seen: Generation, change: impl Fn(State) -> State) -> bool {
+    fn turn(&self, seen: Generation, mut change: impl FnMut(State) -> State) -> bool {
         // Relaxed, all: CAST-2 is about one word. Who has ended the generation comes to the list
         // after us; had it been there before us, its lock would show us the end.
-        let mut state = State(self.state.0.load(Relaxed));
+        let mut state = State(self.head.0.state.load(Relaxed));
         while state.generation() == seen {
             let new = change(state);
             if new == state {
                 return true;
             }
-            match self.state.0.compare_exchange(state.0, new.0, Relaxed, Relaxed) {
+            match self.head.0.state.compare_exchange(state.0, new.0, Relaxed, Relaxed) {
                 Ok(_) => return true,
                 Err(now) => state = State(now),
             }
@@ -255,10 +260,10 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
     #[cold]
     fn wake_lists(&self, ended: State) {
         let share = (F::ALONE / ended.lists().count_ones()).max(1);
-        for (number, node) in self.nodes.iter().enumerate() {
+        for (number, list) in self.nodes.iter().enumerate() {
             if ended.lists() & 1 << number != 0 {
                 let tag = ended.generation().tag();
-                let some = node.0.list.with(|list| list.take_who_want(tag, share));
+                let some = list.0.with(|list| list.take_who_want(tag, share));
                 // CAST-4.
                 let_go::<P, F>(some, 0);
             }
@@ -267,7 +272,7 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
 
     /// CAST-3: lets the rest of the list go, if nobody has yet.
     fn pass_on(&self, here: usize, ended: Generation) {
-        let list = &self.nodes[here].0.list;
+        let list = &self.nodes[here].0;
         // Relaxed inside: who has taken us off has left the others there, and it is seen.
         if !list.seems_empty() {
             let rest = list.with(|list| list.take_who_want(ended.tag(), u32::MAX));

@@ -6,7 +6,7 @@
 //! | 32–39 | lists | the nodes with a list that somebody sleeps on |
 //! | 40–47 | sleepers | the nodes of which somebody sleeps, or did, on this word |
 //! | 48–62 | count | how many do; the largest number is that or more, until the next send |
-//! | 63 | heads | sleepers of more than one node waited for the generation to begin |
+//! | 63 | crowd before | a crowd slept on this word until the generation began |
 //!
 //! Who sleeps on the word has the kernel compare the low half, which changes with each generation
 //! and by nothing else.
@@ -25,10 +25,10 @@ pub struct Generation(u64);
 const LISTS: usize = 32;
 const SLEEPERS: usize = 40;
 const ONE: u64 = 1 << 48;
-const COUNT: u64 = HEADS - ONE;
-const HEADS: u64 = 1 << 63;
+const COUNT: u64 = CROWD_BEFORE - ONE;
+const CROWD_BEFORE: u64 = 1 << 63;
 /// The bits of all nodes.
-pub(super) const ALL_NODES: u32 = (1 << MOST_NODES) - 1;
+const NODES: u32 = (1 << MOST_NODES) - 1;
 
 impl State {
     pub(super) fn generation(self) -> Generation {
@@ -37,30 +37,41 @@ impl State {
 
     /// The bits of nodes that somebody sleeps at.
     pub(super) fn lists(self) -> u32 {
-        (self.0 >> LISTS) as u32 & ALL_NODES
+        (self.0 >> LISTS) as u32 & NODES
     }
 
     /// The bits of nodes of which somebody sleeps, or did, on the word; none if nobody does.
     pub(super) fn sleepers(self) -> u32 {
-        (self.0 >> SLEEPERS) as u32 & ALL_NODES
+        (self.0 >> SLEEPERS) as u32 & NODES
     }
 
-    /// Whether who slept on the word with the generation before was let go by the first of its
-    /// node.
-    pub(super) fn heads(self) -> bool {
-        self.0 & HEADS != 0
+    /// Whether more than `alone` sleep on the word, of several nodes: they wake each other.
+    pub(super) fn is_crowd(self, alone: u32) -> bool {
+        self.sleepers().count_ones() > 1 && self.count() > u64::from(alone)
+    }
+
+    /// Whether one more may sleep on the word: of several nodes, as many as who sends and those
+    /// that it wakes are to wake.
+    pub(super) fn has_room(self, alone: u32) -> bool {
+        let most = u64::from(alone) * (u64::from(alone) + 1);
+        self.sleepers().count_ones() <= 1 || self.count() < most
+    }
+
+    /// Whether those who slept on the word with the generation before were a crowd.
+    pub(super) fn crowd_before(self) -> bool {
+        self.0 & CROWD_BEFORE != 0
     }
 
     /// … or with the generation `ended`. May be `true` though it is not so, once that is longer
     /// ago.
-    pub(super) fn by_heads(self, ended: Generation) -> bool {
-        self.generation() != ended.next() || self.heads()
+    pub(super) fn by_crowd(self, ended: Generation) -> bool {
+        self.generation() != ended.next() || self.crowd_before()
     }
 
-    /// After a send.
-    pub(super) fn next(self) -> Self {
-        let heads = if self.sleepers().count_ones() > 1 { HEADS } else { 0 };
-        Self(self.generation().next().0 | heads)
+    /// After a send of who wakes so many alone.
+    pub(super) fn next(self, alone: u32) -> Self {
+        let crowd = if self.is_crowd(alone) { CROWD_BEFORE } else { 0 };
+        Self(self.generation().next().0 | crowd)
     }
 
     pub(super) fn with_list(self, node: usize) -> Self {
@@ -81,9 +92,14 @@ impl State {
     pub(super) fn without_sleeper(self) -> Self {
         match self.0 & COUNT {
             _ if self.is_full() => self,
-            ONE => Self((self.0 - ONE) & !(u64::from(ALL_NODES) << SLEEPERS)),
+            ONE => Self((self.0 - ONE) & !(u64::from(NODES) << SLEEPERS)),
             _ => Self(self.0 - ONE),
         }
+    }
+
+    /// How many sleep on the word, at most; of too many, the most that can be counted.
+    fn count(self) -> u64 {
+        (self.0 & COUNT) / ONE
     }
 
     /// Whether there are more sleepers than can be counted.
@@ -122,15 +138,15 @@ impl Generation {
         Self(u64::from(self.tag().wrapping_sub(1)))
     }
 
-    /// Where who sleeps on the word with this generation, in a node, is for who wakes it: not where
-    /// those of the next generation are, but where those of the one behind that are.
-    pub(super) fn place(self, node: usize) -> u32 {
-        node as u32 + MOST_NODES as u32 * (self.tag() & 1)
+    /// What says in `woken` that all of it were woken.
+    pub(super) fn mark(self) -> u64 {
+        self.0 + 1
     }
 
-    /// The bits of these places, of the nodes with these bits.
-    pub(super) fn places(self, nodes: u32) -> u32 {
-        nodes << self.place(0)
+    /// Where who sleeps on the word with this generation is for who wakes it: not where those of
+    /// the next generation are, but where those of the one behind that are.
+    pub(super) fn place(self) -> u32 {
+        self.tag() & 1
     }
 
     fn next(self) -> Self {
@@ -156,16 +172,29 @@ mod tests {
         let full = State(COUNT - ONE).with_sleeper(3);
         let more = full.with_sleeper(2).without_sleeper().without_sleeper();
         assert_eq!(more.sleepers(), 0b1100);
-        assert!(!more.heads() && more.next() == State(HEADS | 1));
+        assert!(!more.crowd_before() && more.next(8) == State(CROWD_BEFORE | 1));
     }
 
     #[test]
     fn generations_begin_anew() {
         let last = State(u64::from(u32::MAX));
-        assert_eq!(last.next().generation(), Generation::from_bits(0));
-        assert_eq!(last.next().generation().since(last.generation()), 1);
-        assert_eq!(last.next().generation().before(), last.generation());
-        let [odd, even] = [last, last.next()].map(|state| state.generation().places(ALL_NODES));
-        assert_eq!(odd & even, 0);
+        assert_eq!(last.next(8).generation(), Generation::from_bits(0));
+        assert_eq!(last.next(8).generation().since(last.generation()), 1);
+        assert_eq!(last.next(8).generation().before(), last.generation());
+        assert_ne!(last.generation().place(), last.next(8).generation().place());
+    }
+
+    #[test]
+    fn a_crowd_is_of_several_nodes_and_more_than_one_wakes_alone() {
+        let of = |nodes: usize, sleepers| {
+            (0..sleepers).fold(State(0), |state, sleeper| state.with_sleeper(sleeper % nodes))
+        };
+        assert!(!of(1, 500).is_crowd(8) && of(1, 500).has_room(8));
+        assert!(!of(2, 8).is_crowd(8) && of(2, 9).is_crowd(8));
+        assert!(of(2, 71).has_room(8) && !of(2, 72).has_room(8));
+        assert!(of(2, 500).has_room(u32::MAX), "who wakes all alone has room for all");
+        assert!(
+            of(2, 9).next(8).by_crowd(Generation(0)) && !of(2, 8).next(8).by_crowd(Generation(0))
+        );
     }
 }
