@@ -2,7 +2,8 @@
 //! lock is free. Programs sleep by [`Platform::park`](antiphon_platform::Platform::park).
 
 use crate::events::Event;
-use crate::os::{Sleep, State};
+use crate::sleep::{Sleep, SleepsOn};
+use crate::thread::State;
 use crate::world::{World, suspend, with};
 
 /// A thread of the running simulation.
@@ -18,10 +19,7 @@ pub fn aside() -> Aside {
 /// The calling thread gives its core to others at once, until it is [called back](call_back). Costs
 /// nothing, but what it costs the core to go to another thread.
 pub fn step_aside() {
-    with(|world| {
-        let node = key(world.me());
-        world.fall_asleep(Sleep { node, deadline_ns: None });
-    });
+    with(|world| world.fall_asleep(ASIDE));
     suspend();
 }
 
@@ -31,14 +29,11 @@ pub fn call_back(thread: Aside) {
     with(|world| world.call_back(thread.0));
 }
 
-/// Names the sleep: no node has such an address.
-fn key(thread: usize) -> usize {
-    usize::MAX - thread
-}
+const ASIDE: Sleep = Sleep { on: SleepsOn::Nothing, deadline_ns: None };
 
 impl World {
     fn call_back(&mut self, thread: usize) {
-        if self.sleepers.remove(&key(thread)).is_some() {
+        if self.threads[thread].state == State::Asleep(Some(ASIDE)) {
             self.counts.wakes += 1;
             self.threads[thread].state = State::Asleep(None);
             // A core that was idle meanwhile is as one that was not.

@@ -12,7 +12,7 @@ impl World {
     /// The core for a thread that wants to run: its own, or an idle one if it may have that.
     pub(crate) fn place(&mut self, thread: usize) -> u32 {
         let own = self.threads[thread].core;
-        let stays = !self.balance || self.threads[thread].pinned;
+        let stays = !self.model.balance || self.threads[thread].pinned;
         if stays || self.cores[own as usize].current.is_none() {
             return own;
         }
@@ -26,7 +26,7 @@ impl World {
 
     /// Takes a thread that waits for another core; for a core that has nothing to do.
     pub(crate) fn pull(&mut self, to: u32) -> Option<usize> {
-        if !self.balance {
+        if !self.model.balance {
             return None;
         }
         let movable = |&thread: &usize| !self.threads[thread].pinned;

@@ -69,7 +69,7 @@ pub(crate) enum Posting {
 impl World {
     /// The running thread stores to the word at `address`, which holds `before` in memory.
     pub(crate) fn post(&mut self, address: usize, before: u64, value: u64) -> Posting {
-        if self.memory == Memory::Sc {
+        if self.model.memory == Memory::Sc {
             return Posting::Blocks;
         }
         let me = self.me();

@@ -16,8 +16,8 @@ use std::mem::take;
 
 use crate::buffer::drain;
 use crate::events::Event;
-use crate::os::State;
 use crate::step::{call, step};
+use crate::thread::State;
 use crate::world::{World, suspend, with};
 
 /// What a core has to do with interrupts.

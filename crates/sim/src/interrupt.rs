@@ -11,7 +11,7 @@
 //! idle state besides, as for any wake.
 
 use crate::Wakes;
-use crate::os::State;
+use crate::thread::State;
 use crate::world::World;
 
 impl World {

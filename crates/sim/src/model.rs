@@ -65,4 +65,7 @@ pub struct Model {
     /// Whether the scheduler moves threads that were not put on a core to cores that are idle. If
     /// not, all stay where they are, as benchmarks pin their threads.
     pub balance: bool,
+    /// Whether threads wait as fibers do: none may sleep on a word, for that would block the thread
+    /// under it.
+    pub fibers: bool,
 }

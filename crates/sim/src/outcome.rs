@@ -136,6 +136,15 @@ pub enum WaitsOn {
     },
     /// That its waiter node is unparked.
     Unpark,
+    /// That it is woken of a word on which it sleeps.
+    Wake {
+        /// As of [`Word`](Self::Word).
+        line: u32,
+        /// 〃
+        name: Option<&'static str>,
+        /// 〃
+        offset: u8,
+    },
     /// An interrupt of its core.
     Interrupt,
     /// Its core, or the end of what it does.
@@ -147,21 +156,36 @@ impl fmt::Display for Wait {
         write!(f, "thread {} on core {} ", self.thread, self.core)?;
         match &self.on {
             WaitsOn::Word { line, name, offset, value, writer } => {
-                write!(f, "spins on line {line}")?;
-                if let Some(name) = name {
-                    write!(f, " ({name})")?;
-                }
-                write!(f, " + {offset}, where it saw {value:#x}")?;
+                write!(f, "spins on ")?;
+                write_word(f, *line, *name, *offset)?;
+                write!(f, ", where it saw {value:#x}")?;
                 match writer {
                     Some(writer) => write!(f, "; thread {writer} wrote that line last"),
                     None => write!(f, "; nobody has written that line"),
                 }
             }
             WaitsOn::Unpark => write!(f, "is parked"),
+            WaitsOn::Wake { line, name, offset } => {
+                write!(f, "sleeps on ")?;
+                write_word(f, *line, *name, *offset)
+            }
             WaitsOn::Interrupt => write!(f, "awaits an interrupt"),
             WaitsOn::Nothing => write!(f, "can run"),
         }
     }
+}
+
+fn write_word(
+    f: &mut fmt::Formatter<'_>,
+    line: u32,
+    name: Option<&'static str>,
+    offset: u8,
+) -> fmt::Result {
+    write!(f, "line {line}")?;
+    if let Some(name) = name {
+        write!(f, " ({name})")?;
+    }
+    write!(f, " + {offset}")
 }
 
 impl fmt::Display for Stuck {

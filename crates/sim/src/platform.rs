@@ -10,9 +10,11 @@ use antiphon_platform::{
 use crate::atomic::{SimU8, SimU16, SimU32, SimU64};
 use crate::buffer::drain;
 use crate::nodes::NODES;
-use crate::os::{Sleep, State, sleep};
+use crate::parking;
 use crate::step::{call, heavy_fence, step};
+use crate::thread::State;
 use crate::word;
+use crate::words;
 use crate::workload::{Owns, owns};
 use crate::world::{local, simulated, with};
 
@@ -23,13 +25,6 @@ use crate::world::{local, simulated, with};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sim;
 
-/// Nobody has woken the waiter, and it is not asleep.
-const AWAKE: u32 = 0;
-/// A wake is due.
-const WOKEN: u32 = 1;
-/// The waiter sleeps or is about to.
-const ASLEEP: u32 = 2;
-
 /// The simulated time of day at which a simulation starts: apart from the monotonic clock, so that
 /// a deadline in the wrong clock shows.
 const REALTIME_START_NS: u64 = 1_000_000_000_000_000_000;
@@ -39,14 +34,6 @@ fn monotonic_ns(deadline: Deadline) -> u64 {
         Clock::Monotonic => deadline.ns,
         Clock::Realtime => deadline.ns.saturating_sub(REALTIME_START_NS),
     }
-}
-
-/// Says that the calling thread is about to wake another, or no longer.
-fn wakes(wakes: bool) {
-    with(|world| {
-        let me = world.me();
-        world.threads[me].wakes = wakes;
-    });
 }
 
 /// Read-modify-writes of the platform itself: they take their time, and are not the lock's.
@@ -227,35 +214,25 @@ unsafe impl Platform for Sim {
     }
 
     fn park(waiter: &Waiter<Self>, deadline: Option<Deadline>) -> Parked {
-        let token = &waiter.token;
-        if token.compare_exchange(AWAKE, ASLEEP, Relaxed, Relaxed) == Err(WOKEN) {
-            token.store(AWAKE, Relaxed);
-            return Parked::Woken;
-        }
-        let deadline_ns = deadline.map(monotonic_ns);
-        // The node's address names the sleep, as a futex word's does; the raw look at the token is
-        // the kernel's, under its lock.
-        let node = core::ptr::from_ref(waiter).addr();
-        sleep(Sleep { node, deadline_ns }, || token.peek() != ASLEEP);
-        with(|world| world.comes_up());
-        if token.swap(AWAKE, Relaxed) == WOKEN { Parked::Woken } else { Parked::TimedOut }
+        parking::park(waiter, deadline.map(monotonic_ns))
     }
 
     fn unpark(waiter: WaiterRef) {
-        let Some(node) = arena().resolve_index(waiter.index) else { return };
-        if node.generation.load(Relaxed) != waiter.generation {
-            return;
+        if let Some(node) = arena().resolve_index(waiter.index) {
+            parking::unpark(node, waiter.generation);
         }
-        wakes(true);
-        let before = node.token.swap(WOKEN, Relaxed);
-        wakes(false);
-        if before == ASLEEP {
-            call(|world| world.machine.wake_ns);
-            let send_ns = with(|world| world.wake_node(core::ptr::from_ref(node).addr()));
-            if send_ns > 0 {
-                step(|_| send_ns);
-            }
-        }
+    }
+
+    fn waits_on_words() -> bool {
+        with(|world| !world.model.fibers)
+    }
+
+    fn wait_on(word: &SimU64, low: u32, place: u32, deadline: Option<Deadline>) -> Parked {
+        words::wait(word, low, place, deadline.map(monotonic_ns))
+    }
+
+    fn wake_on(word: *const SimU64, places: u32, count: u32) -> u32 {
+        words::wake(word.addr(), places, count)
     }
 
     /// Spins are counted as on Linux: in a word that all threads share, which costs what it costs.

@@ -95,9 +95,9 @@ impl World {
     }
 
     fn pick(&mut self, label: LineId) -> Option<Request> {
-        let Self { arbitration, random, lines, machine, .. } = self;
+        let Self { model, random, lines, machine, .. } = self;
         let line = lines.get_mut(label);
-        let place = match *arbitration {
+        let place = match model.arbitration {
             Arbitration::Fifo => 0,
             Arbitration::Random => any(line.queue.len(), random),
             Arbitration::Nearest { bypass } => {

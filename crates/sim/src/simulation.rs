@@ -5,9 +5,10 @@ use corosensei::{Coroutine, CoroutineResult};
 
 use crate::buffer::drain;
 use crate::events::Event;
-use crate::os::{State, Thread};
 use crate::outcome::{Outcome, Stuck, Wait, WaitsOn, Why};
 use crate::random::Random;
+use crate::sleep::SleepsOn;
+use crate::thread::{State, Thread};
 use crate::world::{Installed, World, with};
 use crate::{Machine, Model};
 
@@ -204,7 +205,12 @@ impl World {
                 value: watch.value,
                 writer: self.lines.get(watch.line).writer,
             },
-            State::Asleep(Some(_)) => WaitsOn::Unpark,
+            State::Asleep(Some(sleep)) => match sleep.on {
+                SleepsOn::Node(_) | SleepsOn::Nothing => WaitsOn::Unpark,
+                SleepsOn::Word { line, offset, .. } => {
+                    WaitsOn::Wake { line: line.0, name: self.lines.name(line), offset }
+                }
+            },
             State::Awaiting => WaitsOn::Interrupt,
             State::Step | State::Computing { .. } | State::Asleep(None) => WaitsOn::Nothing,
         };

@@ -20,7 +20,7 @@
 use antiphon_platform::Budget;
 
 use crate::events::Event;
-use crate::os::State;
+use crate::thread::State;
 use crate::watch::Watch;
 use crate::world::World;
 

@@ -10,9 +10,9 @@ use std::thread::panicking;
 use crate::buffer::drain;
 use crate::events::Event;
 use crate::line::{By, Kind, LINE, LineId};
-use crate::os::State;
 use crate::requests::Issued;
 use crate::shadow;
+use crate::thread::State;
 use crate::world::{World, suspend, with};
 
 /// Lines of one [`access_range`] that are under way at a time: the line fill buffers of a core are
@@ -171,6 +171,11 @@ pub(crate) fn step(ns: impl FnOnce(&mut World) -> u64) {
     preemption_point();
     let done_ns = with(|world| world.now_ns + ns(world));
     wait_until(done_ns);
+}
+
+/// As [`step`], of who has a lock of the system, and therefore keeps its core until it is over.
+pub(crate) fn hold(ns: u64) {
+    wait_until(with(|world| world.now_ns + ns));
 }
 
 /// A call of the system that takes `ns`.

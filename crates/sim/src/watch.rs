@@ -9,9 +9,9 @@ use std::ptr::NonNull;
 
 use crate::events::Event;
 use crate::line::{By, Kind, LineId};
-use crate::os::State;
 use crate::requests::Issued;
 use crate::spin::Spin;
+use crate::thread::State;
 use crate::world::{World, suspend, with};
 
 /// A wait for a line to change.

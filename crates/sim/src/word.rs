@@ -82,7 +82,7 @@ fn access(
 /// Stores, unless `refuses` says otherwise in the instant in which the store is posted or done.
 /// Returns whether it did.
 pub(crate) fn store(word: &impl Native, value: u64, refuses: impl Fn(&mut World) -> bool) -> bool {
-    if with(|world| world.memory == Memory::Tso) {
+    if with(|world| world.model.memory == Memory::Tso) {
         step(|world| world.hit_ns(world.me(), Kind::Store));
         loop {
             let posting = with(|world| {

@@ -24,11 +24,13 @@ use crate::line::{Kind, Line, LineId};
 use crate::lines::{AddressHasher, Lines};
 use crate::links::Links;
 use crate::nodes::{Nodes, Process};
-use crate::os::{Core, Thread};
+use crate::os::Core;
 use crate::outcome::Counts;
 use crate::pages::Pages;
 use crate::random::{Random, mix};
-use crate::{Arbitration, Machine, Memory, Model, OwnLine, Owns, Sim};
+use crate::thread::Thread;
+use crate::words::Words;
+use crate::{Machine, Model, OwnLine, Owns, Sim};
 
 thread_local! {
     static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
@@ -37,9 +39,7 @@ thread_local! {
 /// Everything that one simulation consists of, but for its coroutines.
 pub(crate) struct World {
     pub(crate) machine: Machine,
-    pub(crate) memory: Memory,
-    pub(crate) arbitration: Arbitration,
-    pub(crate) balance: bool,
+    pub(crate) model: Model,
     pub(crate) distances: Distances,
     pub(crate) links: Links,
     pub(crate) now_ns: u64,
@@ -57,8 +57,9 @@ pub(crate) struct World {
     pub(crate) running: Option<usize>,
     /// Who runs next, or that nobody does, if the coroutine that suspended has found out.
     pub(crate) handed: Option<Option<usize>>,
-    /// Who sleeps, by the address of the node. Looked up only, never iterated.
+    /// Who sleeps on a node, by its address. Looked up only, never iterated.
     pub(crate) sleepers: HashMap<usize, usize, BuildHasherDefault<AddressHasher>>,
+    pub(crate) words: Words,
     /// Stores that are under way.
     pub(crate) posted: u64,
     /// Interrupts that programs have sent and that have not come.
@@ -91,9 +92,7 @@ impl World {
         let clocks = Clocks::new(&machine, seed);
         Self {
             machine,
-            memory: model.memory,
-            arbitration: model.arbitration,
-            balance: model.balance,
+            model,
             distances,
             links,
             now_ns: 0,
@@ -108,6 +107,7 @@ impl World {
             running: None,
             handed: None,
             sleepers: HashMap::default(),
+            words: Words::default(),
             posted: 0,
             interrupts_under_way: 0,
             fences: Vec::new(),

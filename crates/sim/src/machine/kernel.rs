@@ -28,6 +28,7 @@ impl Machine {
                 wakes: if kicks { Wakes::All } else { wakes },
                 ..self.interrupt
             },
+            call_ns: 0,
             park_ns: switch_ns,
             wake_ns,
             wake_latency_ns: switch_ns,

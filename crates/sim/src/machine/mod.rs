@@ -80,6 +80,9 @@ pub struct Machine {
     pub switch_ns: u64,
     /// What a yield costs if nobody else wants the core; if somebody does, it is a switch.
     pub yield_ns: u64,
+    /// A call of the system by itself: what going to sleep and waking contain of it. One that wakes
+    /// several pays that once.
+    pub call_ns: u64,
     /// What going to sleep costs the sleeper, before its core is free.
     pub park_ns: u64,
     /// What waking a sleeping thread costs the waker.

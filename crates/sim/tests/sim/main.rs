@@ -20,6 +20,7 @@ mod scheduling;
 mod stuck;
 mod toys;
 mod waiting;
+mod words;
 
 use std::rc::Rc;
 

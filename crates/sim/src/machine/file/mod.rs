@@ -143,6 +143,7 @@ impl Reader {
             slice_ns: self.time(os.required("slice")?, Period)?,
             switch_ns: self.time_or_none(os.required("switch")?, System)?,
             yield_ns: self.time_or_nothing(os.optional("yield"), System)?,
+            call_ns: self.time_or_nothing(os.optional("call"), System)?,
             park_ns: self.time_or_none(os.required("park")?, System)?,
             wake_ns: self.time_or_none(os.required("wake")?, System)?,
             wake_latency_ns: self.time_or_none(os.required("wake_latency")?, System)?,
@@ -152,6 +153,12 @@ impl Reader {
             balance_ns: self.time(os.required("balance")?, Period)?,
             light: os.required("light")?.truth()?,
         };
+        let (call_ns, place) = (machine.call_ns, os.place);
+        if call_ns > machine.park_ns.min(machine.wake_ns) {
+            return Err(place.wrong(format!(
+                "os.call is {call_ns} ns, more than os.park or os.wake, which contain it"
+            )));
+        }
         for table in [core, line, clock, interrupt, os] {
             table.end()?;
         }

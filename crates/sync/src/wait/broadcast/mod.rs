@@ -37,24 +37,30 @@
 //!
 //! # What it takes
 //!
-//! On lists, simulated, in ns from before the send, with a waiter on each CPU but the sender's, and
-//! CPUs in their first idle state (`tests/sim_wakes.rs` prints the figures):
+//! Simulated, in ns from before the send, with a waiter on each CPU but the sender's, and CPUs in
+//! their first idle state (`tests/sim_wakes.rs` prints the figures):
 //!
 //! | sleepers | `opteron-64c` last, σ | `8s-192c` last, σ | `phi-228t` last, σ |
 //! |---|---|---|---|
-//! | **broadcast** | 28 500, 4 000 | 38 300, 5 000 | 46 200, 5 300 |
-//! | each that is up takes four at a time | 28 400, 4 000 | 36 000, 4 700 | 498 000, 127 000 |
-//! | … one at a time | 28 600, 4 000 | 262 000, 54 700 | not measured |
-//! | one list, the square root of all (`Latch`) | 33 700, 2 800 | 73 300, 5 100 | 106 900, 6 500 |
-//! | who sends wakes all, from lists by node | 71 400, 19 300 | 203 000, 58 000 | 265 000, 75 000 |
+//! | **broadcast** of threads | 22 000, 2 400 | 40 000, 7 200 | 49 200, 7 000 |
+//! | **broadcast** of fibers | 28 500, 4 000 | 38 200, 5 000 | 46 500, 5 400 |
+//! | one list, the square root (`Latch`) | 33 700, 2 800 | 73 300, 5 100 | 106 900, 6 500 |
+//! | who sends wakes all, by one call | 55 200, 12 600 | 165 000, 37 400 | 191 000, 38 500 |
 //! | one list, and one wakes all (`Condvar`) | 73 000, 19 800 | 221 000, 63 800 | 298 000, 84 900 |
 //!
-//! The losers meet at the lock of their list. Against one that wakes all, the last sleeper is back
-//! 2.6, 5.8 and 6.5 times as soon, and σ is 5, 13 and 16 times less. Ten times as soon is not to be
-//! had of sleepers on 64 CPUs: a wake takes its waker 1.1 µs there and the woken 4.2 µs. If each
-//! that is up woke others at once, and finding them cost nothing, 63 would be up after some 19 µs,
-//! a fourth of the serial loop's time. And where CPUs sleep so deep that it takes them far longer
-//! to come up than all wakes take, one that wakes all is the best there is.
+//! Threads beyond the 72nd, and fibers, sleep on lists. Against the last row, the serial loop, the
+//! last thread is back 3.3, 5.5 and 6.1 times as soon, and σ is 8, 9 and 12 times less. Ten times
+//! as soon is not to be had of sleepers on 64 CPUs: there a wake takes its waker 0.8 µs and the
+//! woken 4.2 µs. If each that is up woke others at once, and no two of them met, 63 would be up
+//! after 16 µs, more than a fifth of the loop's time; so no deeper tree comes near. And where CPUs
+//! sleep so deep that it takes them far longer to come up than all wakes take, one that wakes all
+//! is the best there is.
+//!
+//! What was tried and dropped, in the same order: on the word, of each node one wakes the others of
+//! it (48 300, 141 000 and 282 000: it looks at all that sleep to find them, under one lock); all
+//! on the word, however many (22 000, 59 800 and 112 000). On lists, each that is up takes four at
+//! a time (28 400, 36 000 and 498 000) or one (28 600 and 262 000): they meet at the lock of their
+//! list.
 //!
 //! | spinners | `opteron-64c` last, σ | `8s-192c` last, σ | `phi-228t` last, σ |
 //! |---|---|---|---|

@@ -1,0 +1,64 @@
+//! Who is how urgent: ranks, and those that are lent.
+
+use std::cmp::Reverse;
+
+use crate::thread::{State, Thread};
+use crate::world::World;
+
+impl Thread {
+    /// How urgent it is, with what it was lent.
+    pub(crate) fn effective_rank(&self) -> u8 {
+        self.rank.max(if self.loans > 0 { self.lent } else { 0 })
+    }
+}
+
+impl World {
+    /// Takes the most urgent thread that waits for a core, the first of those that are equally so.
+    pub(crate) fn first_in_queue(&mut self, number: u32) -> Option<usize> {
+        let queue = &mut self.cores[number as usize].queue;
+        let ranks = queue.iter().map(|&thread| self.threads[thread].effective_rank());
+        let first = ranks.enumerate().max_by_key(|&(place, rank)| (rank, Reverse(place)));
+        first.and_then(|(place, _)| queue.remove(place))
+    }
+
+    /// Ends the slice of a thread that keeps its core from a more urgent one.
+    pub(crate) fn prefer_the_urgent(&mut self, number: u32) {
+        let core = &self.cores[number as usize];
+        let rank = |&thread: &usize| self.threads[thread].effective_rank();
+        let (current, waiting) =
+            (core.current.as_ref().map(rank), core.queue.iter().map(rank).max());
+        if current.is_some() && current < waiting {
+            self.slice_over(number);
+        }
+    }
+
+    /// The rank of a thread has changed, or what it was lent.
+    fn reconsider(&mut self, thread: usize) {
+        if self.threads[thread].state != State::Finished {
+            self.prefer_the_urgent(self.threads[thread].core);
+        }
+    }
+
+    /// A thread is lent a rank once more.
+    pub(crate) fn lend(&mut self, thread: usize, rank: u8) {
+        let to = &mut self.threads[thread];
+        to.lent = if to.loans > 0 { to.lent.max(rank) } else { rank };
+        to.loans += 1;
+        self.reconsider(thread);
+    }
+
+    /// A loan to a thread has ended.
+    pub(crate) fn reclaim(&mut self, thread: usize) {
+        let to = &mut self.threads[thread];
+        assert!(to.loans > 0, "what was not lent is given back");
+        to.loans -= 1;
+        self.reconsider(thread);
+    }
+
+    /// The running thread is as urgent as that from now on.
+    pub(crate) fn set_rank(&mut self, rank: u8) {
+        let me = self.me();
+        self.threads[me].rank = rank;
+        self.reconsider(me);
+    }
+}

@@ -1,0 +1,119 @@
+//! Sleeping and waking: what costs what, and when who was woken is back.
+
+use crate::events::Event;
+use crate::line::LineId;
+use crate::step::call;
+use crate::thread::State;
+use crate::world::{World, suspend, with};
+
+/// A sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sleep {
+    pub(crate) on: SleepsOn,
+    pub(crate) deadline_ns: Option<u64>,
+}
+
+/// Who ends a sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SleepsOn {
+    /// Who unparks the node at this address. Compared only: its value is the host's.
+    Node(usize),
+    /// Who wakes those of a word; and which of all such sleeps this is.
+    Word { line: LineId, offset: u8, number: u64 },
+    /// Who knows the thread.
+    Nothing,
+}
+
+/// Sleeps until woken or until the deadline comes, once the thread has spent `ns` on it; not at all
+/// if `awake` says so then.
+pub(crate) fn sleep(
+    sleep: Sleep,
+    ns: impl FnOnce(&mut World) -> u64,
+    awake: impl FnOnce() -> bool,
+) {
+    call(ns);
+    if !awake() {
+        with(|world| world.fall_asleep(sleep));
+        suspend();
+    }
+    with(World::comes_up);
+}
+
+impl World {
+    pub(crate) fn foresee_expiry(&mut self, thread: usize, deadline_ns: Option<u64>) {
+        self.threads[thread].wait = self.threads[thread].wait.wrapping_add(1);
+        if let Some(deadline_ns) = deadline_ns {
+            let wait = self.threads[thread].wait;
+            let event = Event::Expire { thread: thread as u32, wait };
+            self.events.push(deadline_ns.max(self.now_ns), event);
+        }
+    }
+
+    pub(crate) fn expire(&mut self, thread: usize) {
+        match self.threads[thread].state {
+            State::Watching(_) => self.resume_if_current(thread),
+            State::Asleep(_) => self.wake(thread, 0),
+            State::Step
+            | State::Rereading(_)
+            | State::Computing { .. }
+            | State::Awaiting
+            | State::Finished => {}
+        }
+    }
+
+    pub(crate) fn fall_asleep(&mut self, sleep: Sleep) {
+        let me = self.me();
+        self.counts.parks += 1;
+        self.record(me, 11, 0);
+        self.threads[me].state = State::Asleep(Some(sleep));
+        if let SleepsOn::Node(node) = sleep.on {
+            let before = self.sleepers.insert(node, me);
+            assert_eq!(before, None, "a node belongs to one waiter");
+        }
+        self.foresee_expiry(me, sleep.deadline_ns);
+        let core = self.threads[me].core;
+        self.dispatch(core);
+    }
+
+    /// Makes a sleeping thread want its core, some time from now; so much later at least.
+    fn wake(&mut self, thread: usize, later_ns: u64) {
+        let sleeper = &mut self.threads[thread];
+        let State::Asleep(Some(sleep)) = sleeper.state else { return };
+        sleeper.wait = sleeper.wait.wrapping_add(1);
+        sleeper.state = State::Asleep(None);
+        if let SleepsOn::Node(node) = sleep.on {
+            self.sleepers.remove(&node);
+        }
+        self.counts.wakes += 1;
+        let jitter_ns = self.random.up_to(self.machine.wake_jitter_ns);
+        let at_ns = self.now_ns + later_ns + self.machine.wake_latency_ns + jitter_ns;
+        self.events.push(at_ns, Event::Arrive { thread: thread as u32 });
+    }
+
+    /// Wakes who sleeps on a node, if somebody does. Returns what an interrupt takes the waker.
+    pub(crate) fn wake_node(&mut self, node: usize) -> u64 {
+        let sleeper = self.sleepers.get(&node).copied();
+        sleeper.map_or(0, |thread| self.wake_from(thread, SleepsOn::Node(node)))
+    }
+
+    /// Wakes a thread if it sleeps so. Returns what an interrupt takes the waker.
+    pub(crate) fn wake_from(&mut self, thread: usize, on: SleepsOn) -> u64 {
+        if !matches!(self.threads[thread].state, State::Asleep(Some(sleep)) if sleep.on == on) {
+            return 0;
+        }
+        let (send_ns, later_ns) = self.interrupt_to_wake(thread).unwrap_or((0, 0));
+        self.wake(thread, later_ns);
+        send_ns
+    }
+
+    /// The caller runs again after a sleep.
+    fn comes_up(&mut self) {
+        let me = self.me();
+        self.threads[me].up_ns = self.now_ns;
+    }
+
+    /// When the caller last ran again after a sleep.
+    pub(crate) fn up_ns(&self) -> u64 {
+        self.threads[self.me()].up_ns
+    }
+}
