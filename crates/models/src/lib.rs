@@ -41,6 +41,7 @@ mod cst;
 mod cst_rw;
 mod defects;
 mod delegation;
+mod deques;
 mod entry;
 mod event_counts;
 mod events;
@@ -49,6 +50,7 @@ mod in_line;
 mod inherited;
 mod inside;
 mod latches;
+mod ledger;
 mod linear;
 mod linear_waits;
 mod message;
@@ -59,6 +61,7 @@ mod numa_rw;
 mod once;
 mod outcome;
 mod program;
+mod queues;
 mod rw;
 mod scavenging;
 mod semaphore;
@@ -95,6 +98,8 @@ pub fn all() -> Vec<Entry> {
         semaphore::entries(),
         barrier::entries(),
         once::entries(),
+        deques::entries(),
+        queues::entries(),
         events::entries(),
         latches::entries(),
         broadcasts::entries(),

@@ -233,6 +233,16 @@ macro_rules! tests {
             works_as_shipped: ["once/shipped-"],
         }
     };
+    (model_queue: $then:ident) => {
+        $then! {
+            model_queue:
+            a_deque_is_one_story: ["deque/back-", "deque/front-", "deque/grows-", "deque/laps-"],
+            what_is_stolen_by_halves_is_had_once: ["deque/half-", "blocks/"],
+            a_relaxed_queue_is_a_bag: ["relaxed-queue/bag-", "relaxed-queue/laps-"],
+            nobody_waits_for_one_that_was_stopped: ["relaxed-queue/passes-"],
+            an_inbox_is_a_queue: ["inbox/in-order-", "inbox/again-"],
+        }
+    };
     (model_rw: $then:ident) => {
         $then! {
             model_rw:
@@ -347,7 +357,7 @@ macro_rules! table {
 }
 
 /// The tests, by program.
-pub const TESTS: [&[Test]; 19] = [
+pub const TESTS: [&[Test]; 20] = [
     tests!(model_arena: table),
     tests!(model_barrier: table),
     tests!(model_chunks: table),
@@ -362,6 +372,7 @@ pub const TESTS: [&[Test]; 19] = [
     tests!(model_mutex: table),
     tests!(model_numa: table),
     tests!(model_once: table),
+    tests!(model_queue: table),
     tests!(model_rw: table),
     tests!(model_semaphore: table),
     tests!(model_shared: table),

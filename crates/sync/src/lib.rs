@@ -2,14 +2,17 @@
 //!
 //! Nothing here knows that Linux exists. [`lock`] holds the locks, a file each; [`policy`] says who
 //! may stand beside whom in their queues; [`wait`] holds what waits for something else than a lock;
-//! [`shared`] what several processes share. Users import the `antiphon` crate, where the machine is
-//! filled in.
+//! [`queue`] queues of tasks; [`shared`] what several processes share. Users import the `antiphon`
+//! crate, where the machine is filled in.
 #![no_std]
+
+extern crate alloc;
 
 pub mod clock;
 pub mod lock;
 pub mod nap;
 pub mod policy;
+pub mod queue;
 pub mod shared;
 pub mod wait;
 

@@ -11,12 +11,13 @@
 //! operations or two.
 //!
 //! [`History`](crate::History) records the operations of a model, where the order is
-//! happens-before; [`Tape`] those of real threads, where it is time. [`objects`] and [`waits`] have
-//! what locks, and what else is waited for, look like to one thread.
+//! happens-before; [`Tape`] those of real threads, where it is time. [`objects`], [`queues`] and
+//! [`waits`] have what locks, queues, and what else is waited for, look like to one thread.
 
 mod tape;
 
 pub mod objects;
+pub mod queues;
 pub mod waits;
 
 use std::collections::HashSet;

@@ -1,0 +1,131 @@
+//! Queues as one thread sees them.
+
+use std::collections::VecDeque;
+
+use super::Sequential;
+
+/// A queue with two ends, of words.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Queue {
+    items: VecDeque<u64>,
+    order: Order,
+    room: usize,
+}
+
+/// In which order a [`Queue`] gives what it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// In that of its ends.
+    Exact,
+    /// In any.
+    None,
+}
+
+/// What is done to a [`Queue`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueCall {
+    /// Puts an item in at the back.
+    Push(u64),
+    /// Takes that at the front.
+    Front,
+    /// Takes that at the back.
+    Back,
+}
+
+/// What a [`Queue`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueAnswer {
+    /// It is in.
+    Pushed,
+    /// There is no room.
+    Full,
+    /// This was there.
+    Got(u64),
+    /// There is nothing.
+    Empty,
+    /// It says nothing: another was in the way. Always right.
+    Nothing,
+}
+
+impl Queue {
+    /// An empty one, with room for so many.
+    #[must_use]
+    pub fn new(order: Order, room: usize) -> Self {
+        Self { items: VecDeque::new(), order, room }
+    }
+
+    /// Takes that item, if it is there to be taken at that end.
+    fn take(&mut self, call: QueueCall, item: u64) -> bool {
+        if self.order == Order::None {
+            let place = self.items.iter().position(|&other| other == item);
+            return place.and_then(|place| self.items.remove(place)).is_some();
+        }
+        let end = match call {
+            QueueCall::Back => self.items.pop_back(),
+            _ => self.items.pop_front(),
+        };
+        end == Some(item)
+    }
+
+    fn push(&mut self, item: u64) {
+        self.items.push_back(item);
+        if self.order == Order::None {
+            // What is the same is to look the same.
+            self.items.make_contiguous().sort_unstable();
+        }
+    }
+}
+
+impl Sequential for Queue {
+    type Operation = QueueCall;
+    type Answer = QueueAnswer;
+
+    fn step(&mut self, &call: &QueueCall, &answer: &QueueAnswer) -> bool {
+        match (call, answer) {
+            (_, QueueAnswer::Nothing) => true,
+            (QueueCall::Push(_), QueueAnswer::Full) => self.items.len() >= self.room,
+            (QueueCall::Push(item), QueueAnswer::Pushed) => {
+                self.push(item);
+                self.items.len() <= self.room
+            }
+            (QueueCall::Push(_), _) => false,
+            (_, QueueAnswer::Empty) => self.items.is_empty(),
+            (_, QueueAnswer::Got(item)) => self.take(call, item),
+            (_, QueueAnswer::Pushed | QueueAnswer::Full) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::QueueAnswer::{Empty, Full, Got, Pushed};
+    use super::QueueCall::{Back, Front, Push};
+    use super::*;
+
+    fn tells(mut queue: Queue, story: &[(QueueCall, QueueAnswer)]) -> bool {
+        story.iter().all(|(call, answer)| queue.step(call, answer))
+    }
+
+    #[test]
+    fn an_exact_queue_gives_what_is_at_its_ends() {
+        let queue = || Queue::new(Order::Exact, 3);
+        let three = [(Push(1), Pushed), (Push(2), Pushed), (Push(3), Pushed)];
+        let then = |more: &[_]| tells(queue(), &[&three, more].concat());
+        assert!(then(&[(Front, Got(1)), (Back, Got(3)), (Front, Got(2)), (Back, Empty)]));
+        assert!(then(&[(Push(4), Full)]));
+        assert!(!then(&[(Push(4), Pushed)]));
+        assert!(!then(&[(Front, Got(2))]));
+        assert!(!then(&[(Front, Empty)]));
+        assert!(!tells(queue(), &[(Push(1), Full)]));
+    }
+
+    #[test]
+    fn one_without_order_gives_each_item_once() {
+        let queue = || Queue::new(Order::None, 3);
+        let two = [(Push(1), Pushed), (Push(2), Pushed)];
+        let then = |more: &[_]| tells(queue(), &[&two, more].concat());
+        assert!(then(&[(Front, Got(2)), (Front, Got(1)), (Front, Empty)]));
+        assert!(!then(&[(Front, Got(2)), (Front, Got(2))]));
+        assert!(!then(&[(Front, Empty)]));
+    }
+}

@@ -1,0 +1,181 @@
+//! The deque of a worker: what is put in is taken out once, by one who sees what was done before;
+//! each answer is one that a queue of one thread would give.
+
+use antiphon_check::linearizability::queues::QueueAnswer::{Empty, Full, Got, Nothing, Pushed};
+use antiphon_check::linearizability::queues::QueueCall::{self, Back, Front, Push};
+use antiphon_check::linearizability::queues::{Order, Queue, QueueAnswer};
+use antiphon_check::{Check, History};
+use antiphon_sync::queue::{self, Stolen, WorkQueue};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::ledger::{Ledger, found, settle};
+use crate::program::Program;
+
+type Deque = queue::Deque<Check>;
+/// Of small blocks.
+type Blocks = queue::Blocks<Check, 2>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+pub fn entries() -> Vec<Entry> {
+    vec![
+        Entry::new("deque/back-1+1", stealing(LAST_OUT, 2, 4, &[2]), PLAIN),
+        Entry::new("deque/back-1+2", stealing(LAST_OUT, 2, 4, &[1, 1]), PLAIN),
+        Entry::new("deque/front-1+1", stealing(FIRST_OUT, 2, 4, &[2]), PLAIN),
+        Entry::new("deque/grows-1+1", stealing(GROWS, 2, 8, &[2]), PLAIN),
+        Entry::new("deque/laps-1+1", stealing(LAPS, 2, 2, &[2]), PLAIN),
+        Entry::new("deque/laps-1+2", stealing(LAPS, 2, 2, &[2, 2]), PLAIN).by_lot(5_000),
+        Entry::new("deque/half-1+1", halving(four, LAST_OUT, &[2]), PLAIN),
+        Entry::new("deque/half-1+2", halving(four, LAST_OUT, &[1, 1]), PLAIN),
+        Entry::new("deque/half-both-ends-1+2", halving(four, BOTH, &[2, 1]), PLAIN).by_lot(10_000),
+        Entry::new("deque/half-refilled-1+2", halving(four, REFILLED, &[2, 2]), PLAIN)
+            .by_lot(10_000),
+        Entry::new("blocks/half-1+1", halving(blocks, BLOCKS, &[2]), PLAIN),
+        Entry::new("blocks/half-1+2", halving(blocks, BLOCKS, &[1, 1]), PLAIN),
+        Entry::new("blocks/half-both-ends-1+2", halving(blocks, BLOCKS_BOTH, &[2, 1]), PLAIN),
+        Entry::new("blocks/full-1+1", halving(blocks, FILLS, &[1]), PLAIN),
+    ]
+}
+
+fn four() -> Deque {
+    Deque::new(4, 4)
+}
+
+fn blocks() -> Blocks {
+    Blocks::new(2)
+}
+
+/// A step of a deque's owner.
+#[derive(Clone, Copy)]
+enum Step {
+    In,
+    Last,
+    First,
+    Share,
+}
+
+use Step::{First, In, Last, Share};
+
+const LAST_OUT: &[Step] = &[In, In, In, Last, Last];
+const FIRST_OUT: &[Step] = &[In, In, First, First];
+const GROWS: &[Step] = &[In, In, In, Last];
+const LAPS: &[Step] = &[In, In, Last, In, First, In];
+const BOTH: &[Step] = &[In, In, In, In, First, Last, Last];
+const BLOCKS: &[Step] = &[In, In, In, In, Share, Last, Last, In];
+const BLOCKS_BOTH: &[Step] = &[In, In, In, In, In, First, Last, Last, First];
+const FILLS: &[Step] = &[In, In, In, In, In, In, In, Last];
+const REFILLED: &[Step] = &[In, In, In, In, Last, Last, Last, In, In, Last];
+
+fn told(stolen: Stolen) -> QueueAnswer {
+    match stolen {
+        Stolen::Got(item) => Got(item.word()),
+        Stolen::Empty => Empty,
+        Stolen::Retry => Nothing,
+    }
+}
+
+/// How many items a script puts in.
+fn items(script: &[Step]) -> usize {
+    script.iter().filter(|step| matches!(step, In)).count()
+}
+
+/// Does the steps of the owner; `note` records a call.
+fn own(
+    deque: &impl WorkQueue,
+    ledger: &Ledger,
+    script: &[Step],
+    note: impl Fn(QueueCall, &dyn Fn() -> QueueAnswer) -> QueueAnswer,
+) {
+    let mut number = 0;
+    for step in script {
+        // SAFETY: one thread of the model is the owner.
+        let answer = unsafe {
+            match step {
+                In => {
+                    let item = ledger.make(number);
+                    let push = || deque.push(item).map_or(Full, |()| Pushed);
+                    let answer = note(Push(item.word()), &push);
+                    if answer == Full {
+                        ledger.made[number].set(false);
+                    }
+                    number += 1;
+                    answer
+                }
+                Last => note(Back, &|| found(deque.pop_back())),
+                First => note(Front, &|| found(deque.pop_front())),
+                Share => {
+                    deque.share();
+                    Nothing
+                }
+            }
+        };
+        settle(ledger, answer);
+    }
+}
+
+/// An owner does its script, thieves steal so often each, one at a time; all is one story.
+fn stealing(
+    script: &'static [Step],
+    capacity: usize,
+    most: usize,
+    thieves: &'static [u32],
+) -> Program {
+    let operations = script.len() as u32 + thieves.iter().sum::<u32>();
+    Program::new(1 + thieves.len() as u32, operations, move |scope| {
+        let deque = scope.share(Deque::new(capacity, most));
+        let ledger = scope.share(Ledger::new(items(script)));
+        let history = scope.share(History::new());
+        scope.spawn(move || own(deque, ledger, script, |call, how| history.record(call, how)));
+        for &times in thieves {
+            scope.spawn(move || {
+                for _ in 0..times {
+                    settle(ledger, history.record(Front, || told(deque.steal())));
+                }
+            });
+        }
+        scope.finally(move || {
+            drain(deque, ledger);
+            history.assert_linearizable(&Queue::new(Order::Exact, most));
+        });
+    })
+}
+
+/// As [`stealing`], but thieves take half, and nobody asks for the order.
+fn halving<Q: WorkQueue + 'static>(
+    new: fn() -> Q,
+    script: &'static [Step],
+    thieves: &'static [u32],
+) -> Program {
+    let operations = script.len() as u32 + thieves.iter().sum::<u32>();
+    Program::new(1 + thieves.len() as u32, operations, move |scope| {
+        let queue = scope.share(new());
+        let ledger = scope.share(Ledger::new(items(script)));
+        scope.spawn(move || own(queue, ledger, script, |_, how| how()));
+        for &times in thieves {
+            scope.spawn(move || {
+                let mine = new();
+                for _ in 0..times {
+                    // SAFETY: ours, and taken out of below.
+                    let stolen = unsafe { queue.steal_into(&mine, |size| size) };
+                    settle(ledger, told(stolen));
+                    drain_own(&mine, ledger);
+                }
+            });
+        }
+        scope.finally(move || drain(queue, ledger));
+    })
+}
+
+/// Takes out what is left: all others have ended.
+fn drain(deque: &impl WorkQueue, ledger: &Ledger) {
+    drain_own(deque, ledger);
+    ledger.assert_all_taken();
+}
+
+fn drain_own(deque: &impl WorkQueue, ledger: &Ledger) {
+    // SAFETY: of the caller, who is the only owner.
+    while let Some(item) = unsafe { deque.pop_back() } {
+        ledger.take(item);
+    }
+}

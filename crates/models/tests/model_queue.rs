@@ -1,0 +1,6 @@
+//! Queues.
+
+#[macro_use]
+mod common;
+
+antiphon_models::tests! { model_queue: models }

@@ -1,0 +1,128 @@
+//! Queues of things that a word names: of tasks, above all.
+//!
+//! | queue | who puts in | who takes out | order |
+//! |---|---|---|---|
+//! | [`Deque`] | its owner | its owner at both ends, thieves up to half at the front | exact |
+//! | [`Blocks`] | its owner, at no cost | its owner at both ends, thieves by blocks | exact |
+//! | [`RelaxedQueue`] | all | all | nearly first in, first out |
+//! | [`Inbox`] | all | its owner | exact, by poster |
+//!
+//! What is put in is taken out once. A queue never blocks: one that is full says so and hands the
+//! [`Item`] back, one that is empty says so.
+
+mod array;
+mod blocks;
+mod deque;
+mod inbox;
+mod relaxed;
+
+pub use blocks::Blocks;
+pub use deque::Deque;
+pub use inbox::{Inbox, Link};
+pub use relaxed::RelaxedQueue;
+
+use core::num::NonZeroU64;
+
+/// What a queue holds: a word that names something, such as an address.
+///
+/// A multiple of eight that is not among the first 4096: what is left of the words is the queues'.
+/// Each address of something that is aligned to eight bytes is such a word on Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Item(NonZeroU64);
+
+/// The queue is full: what was to be put in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full(pub Item);
+
+impl Item {
+    const ALIGN: u64 = 8;
+    const LEAST: u64 = 4096;
+
+    /// The item of that word, if it may be one.
+    #[must_use]
+    pub const fn new(word: u64) -> Option<Self> {
+        if word < Self::LEAST || !word.is_multiple_of(Self::ALIGN) {
+            return None;
+        }
+        match NonZeroU64::new(word) {
+            Some(word) => Some(Self(word)),
+            None => None,
+        }
+    }
+
+    /// The word.
+    #[must_use]
+    pub const fn word(self) -> u64 {
+        self.0.get()
+    }
+}
+
+/// The queue of a worker, which alone puts in, and which thieves take from. Nothing here blocks.
+///
+/// # Safety
+///
+/// Of `push`, `pop_back`, `pop_front` and `share`: the caller is the owner. That is one thread at a
+/// time, and what it has done to the queue happens before what the next owner does.
+pub trait WorkQueue {
+    /// Puts an item in at the back.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner.
+    unsafe fn push(&self, item: Item) -> Result<(), Full>;
+
+    /// Takes the item at the back, the last that was put in.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner.
+    unsafe fn pop_back(&self) -> Option<Item>;
+
+    /// Takes the item at the front, the first that was put in.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner.
+    unsafe fn pop_front(&self) -> Option<Item>;
+
+    /// Lets thieves have what was put in so far; `false` if there is no room for that.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner.
+    unsafe fn share(&self) -> bool;
+
+    /// Takes as many at the front as `share` says of how many there are, half of them at most,
+    /// rounded up: returns the first item and puts the others into `mine`, as many as there is room
+    /// for.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner of `mine`, which is another queue and has nothing.
+    unsafe fn steal_into(&self, mine: &Self, share: impl FnOnce(u64) -> u64) -> Stolen
+    where
+        Self: Sized;
+
+    /// Whether thieves seem to find nothing; may be stale at once.
+    fn is_empty(&self) -> bool;
+}
+
+/// What came of a theft.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Stolen {
+    /// The first item; others are in the thief's queue.
+    Got(Item),
+    /// There is none.
+    Empty,
+    /// Somebody was quicker. There may be more.
+    Retry,
+}
+
+/// On two cache lines of its own: prefetchers take neighbours for one.
+#[repr(C, align(128))]
+struct Lines<T>(T);

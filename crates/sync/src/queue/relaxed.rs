@@ -1,0 +1,223 @@
+//! The relaxed queue: everybody puts in and takes out, each by one addition and one exchange.
+//!
+//! | lines | field | meaning |
+//! |---|---|---|
+//! | 0–1 | `head` | how many positions were drawn by those who take out |
+//! | 2–3 | `tail` | how many were drawn by those who put in |
+//! | | `cells` | a word each; a position's cell is the same each lap |
+//!
+//! Whoever comes draws a position, and does what it came for in its cell: puts in if that is free,
+//! takes out if it is filled. As often as a cell is filled it is emptied, so who finds it the other
+//! way round need but wait; and who does not want to (the partner may have been stopped between its
+//! draw and its cell) leaves a debt there, and draws anew. The partner finds the debt, settles it,
+//! and draws anew as well.
+//!
+//! | a cell's word | meaning |
+//! |---|---|
+//! | 0 | free |
+//! | an item, and in its lowest 3 bits `s` | filled; `s` took their leave who were to put in |
+//! | 1 … 2047 | free; so many took their leave who were to take out |
+//! | 4096 - `s` | free; `s` who were to put in |
+//!
+//! ```text
+//!                    put in                       leave (who puts in)
+//!       0 ◄────────────────────────► item, s = 0 ─────────────────────► item, s + 1
+//!       │           take out                                                │ take out
+//!       │ leave (who takes out)                                             ▼
+//!       ▼             put in: go elsewhere            take out: go elsewhere
+//!     1, 2 … ─────────────────────────────► 0 ◄──────────────────────── 4096 - s
+//! ```
+//!
+//! - RLX-1: an item is in a cell from the exchange of who puts it in to that of who takes it out.
+//! - RLX-2: of a cell, positions drawn to put in less those drawn to take out are as many as its
+//!   items and its debts of the first kind less those of the second, and less who is on the way.
+//!   So where as many were drawn to take out as to put in, each item has a taker on its way.
+//! - RLX-3: nobody waits longer than `PATIENCE` for one that was stopped; but for who finds a cell
+//!   with as many debts as there is room for.
+//!
+//! The additions are those of Kappes and Anastasiadis, "A lock-free relaxed concurrent queue for
+//! fast work distribution" (PPoPP 2021), which the dissertation uses: there who overshoots rolls
+//! the index back, and who is stopped between its draw and its cell stops its partner with it.
+//!
+//! The order is first in, first out but for who is between its draw and its cell: two that put in
+//! on different laps of one cell may change places.
+
+use alloc::boxed::Box;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform};
+
+use super::{Full, Item, Lines};
+
+/// A bounded queue of many producers and many consumers.
+pub struct RelaxedQueue<P: Platform> {
+    head: Lines<P::U64>,
+    tail: Lines<P::U64>,
+    cells: Box<[P::U64]>,
+}
+
+/// How long one waits in its cell for the other side.
+const PATIENCE: Budget = Budget::ns(2_000);
+
+impl<P: Platform> RelaxedQueue<P> {
+    /// An empty one with room for `capacity` items, rounded up to a power of two.
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            head: Lines(P::U64::ZERO),
+            tail: Lines(P::U64::ZERO),
+            cells: (0..capacity.max(1).next_power_of_two()).map(|_| P::U64::ZERO).collect(),
+        }
+    }
+
+    /// How many there are, but for those on the way; may be stale at once.
+    pub fn len(&self) -> u64 {
+        self.drawn().max(0) as u64
+    }
+
+    /// Whether there seems to be none; may be stale at once.
+    pub fn is_empty(&self) -> bool {
+        self.drawn() <= 0
+    }
+
+    /// By how many positions those who put in are ahead.
+    fn drawn(&self) -> i64 {
+        // Relaxed, both: a guess, but that neither goes back.
+        let head = self.head.0.load(Relaxed);
+        self.tail.0.load(Relaxed).wrapping_sub(head) as i64
+    }
+
+    /// Puts an item in.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room, or others on the way have taken what there is.
+    pub fn push(&self, item: Item) -> Result<(), Full> {
+        while self.drawn() < self.cells.len() as i64 {
+            // Relaxed: RLX-2 is about how many.
+            if fill::<P>(self.cell(self.tail.0.fetch_add(1, Relaxed)), item) {
+                return Ok(());
+            }
+        }
+        Err(Full(item))
+    }
+
+    /// Takes an item out, if there is one that nobody else is about to take.
+    pub fn pop(&self) -> Option<Item> {
+        while self.drawn() > 0 {
+            // Relaxed, both: as in `push`.
+            let position = self.head.0.fetch_add(1, Relaxed);
+            let overshot = position >= self.tail.0.load(Relaxed);
+            let patience = if overshot { Budget::NONE } else { PATIENCE };
+            if let Some(item) = empty::<P>(self.cell(position), patience) {
+                return Some(item);
+            }
+        }
+        None
+    }
+
+    /// Positions that follow each other are in different lines, where there are enough.
+    fn cell(&self, position: u64) -> &P::U64 {
+        const A_LINE: usize = 8;
+        let (position, cells) = (position as usize, self.cells.len());
+        let lines = cells / A_LINE;
+        let spread =
+            if lines > 1 { position % lines * A_LINE + position / lines } else { position };
+        &self.cells[spread & (cells - 1)]
+    }
+}
+
+/// A cell's word.
+#[derive(Clone, Copy)]
+enum State {
+    /// With how many debts of who was to put in.
+    Filled(Item, u64),
+    /// The same.
+    Free(u64),
+    /// With how many debts of who was to take out; one at least.
+    Left(u64),
+}
+
+/// How many debts stand beside an item, at most.
+const BESIDE: u64 = Item::ALIGN - 1;
+/// How many of who was to take out, at most.
+const MOST_LEFT: u64 = Item::LEAST / 2 - 1;
+
+impl State {
+    const fn of(word: u64) -> Self {
+        match Item::new(word & !BESIDE) {
+            Some(item) => Self::Filled(item, word & BESIDE),
+            None if word == 0 => Self::Free(0),
+            None if word <= MOST_LEFT => Self::Left(word),
+            None => Self::Free(Item::LEAST - word),
+        }
+    }
+
+    const fn word(self) -> u64 {
+        match self {
+            Self::Filled(item, debts) => item.word() + debts,
+            Self::Free(0) | Self::Left(0) => 0,
+            Self::Free(debts) => Item::LEAST - debts,
+            Self::Left(debts) => debts,
+        }
+    }
+}
+
+/// Puts an item into the cell that was drawn; `false`: go elsewhere.
+fn fill<P: Platform>(cell: &P::U64, item: Item) -> bool {
+    // Relaxed, here and below: who takes the item acquires it.
+    let mut seen = cell.load(Relaxed);
+    loop {
+        let (then, done) = match State::of(seen) {
+            State::Free(debts) => (State::Filled(item, debts), true),
+            State::Left(debts) => (State::Left(debts - 1), false),
+            State::Filled(there, debts) => {
+                if let Some(now) = wait::<P>(cell, seen, PATIENCE, debts < BESIDE) {
+                    seen = now;
+                    continue;
+                }
+                (State::Filled(there, debts + 1), false)
+            }
+        };
+        // Release: the item; pairs with the acquire in `empty`.
+        match cell.compare_exchange(seen, then.word(), Release, Relaxed) {
+            Ok(_) => return done,
+            Err(now) => seen = now,
+        }
+    }
+}
+
+/// Takes an item out of the cell that was drawn; `None`: go elsewhere.
+fn empty<P: Platform>(cell: &P::U64, patience: Budget) -> Option<Item> {
+    // Relaxed: the exchange acquires it.
+    let mut seen = cell.load(Relaxed);
+    loop {
+        let (then, item) = match State::of(seen) {
+            State::Filled(item, debts) => (State::Free(debts), Some(item)),
+            State::Free(debts @ 1..) => (State::Free(debts - 1), None),
+            State::Free(0) | State::Left(_) => {
+                if let Some(now) = wait::<P>(cell, seen, patience, seen < MOST_LEFT) {
+                    seen = now;
+                    continue;
+                }
+                (State::Left(seen + 1), None)
+            }
+        };
+        // Acquire: RLX-1; pairs with the release in `fill`.
+        match cell.compare_exchange(seen, then.word(), Acquire, Relaxed) {
+            Ok(_) => return item,
+            Err(now) => seen = now,
+        }
+    }
+}
+
+/// Waits until the cell has another word than `seen`; `None`: the caller may leave a debt.
+fn wait<P: Platform>(cell: &P::U64, seen: u64, patience: Budget, may_leave: bool) -> Option<u64> {
+    let keep = |word| word == seen;
+    // Relaxed, both: the exchange that follows acquires.
+    if may_leave {
+        cell.spin_while(Relaxed, patience, keep).ok()
+    } else {
+        Some(cell.wait_while(Relaxed, keep))
+    }
+}

@@ -1,0 +1,167 @@
+//! Queues between real threads: everything comes out once.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::thread;
+
+use antiphon_linux::Linux;
+use antiphon_sync::queue::{self, Full, Item, Link, Stolen, WorkQueue};
+
+const ITEMS: u64 = 100_000;
+
+/// How often each item was taken.
+struct Taken(Vec<AtomicU8>);
+
+impl Taken {
+    fn new(items: u64) -> Self {
+        Self((0..items).map(|_| AtomicU8::new(0)).collect())
+    }
+
+    fn note(&self, item: Item) {
+        self.0[(item.word() / 8 - 512) as usize].fetch_add(1, Relaxed);
+    }
+
+    fn assert_once(&self) {
+        for (number, times) in self.0.iter().enumerate() {
+            assert_eq!(times.load(Relaxed), 1, "item {number}");
+        }
+    }
+}
+
+fn item(number: u64) -> Item {
+    Item::new(8 * (512 + number)).expect("a word for an item")
+}
+
+type Deque = queue::Deque<Linux>;
+
+/// The owner puts in and takes out at both ends, two thieves take half of what is there.
+fn owner_and_thieves<Q: WorkQueue + Sync>(deque: &Q, new: fn() -> Q) {
+    let (taken, done) = (Taken::new(ITEMS), AtomicBool::new(false));
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mine = new();
+                loop {
+                    let last = done.load(Relaxed);
+                    // SAFETY: `mine` is this thread's.
+                    let stolen = unsafe { deque.steal_into(&mine, |size| size) };
+                    if let Stolen::Got(first) = stolen {
+                        taken.note(first);
+                    }
+                    // SAFETY: as above.
+                    while let Some(other) = unsafe { mine.pop_front() } {
+                        taken.note(other);
+                    }
+                    if last && stolen == Stolen::Empty {
+                        break;
+                    }
+                }
+            });
+        }
+        for number in 0..ITEMS {
+            // SAFETY: this thread is the owner.
+            unsafe {
+                while let Err(Full(_)) = deque.push(item(number)) {
+                    deque.pop_back().into_iter().for_each(|item| taken.note(item));
+                }
+                if number % 3 == 0 {
+                    deque.pop_back().into_iter().for_each(|item| taken.note(item));
+                }
+                if number % 7 == 0 {
+                    deque.pop_front().into_iter().for_each(|item| taken.note(item));
+                }
+            }
+        }
+        // SAFETY: as above.
+        while !unsafe { deque.share() } {
+            thread::yield_now();
+        }
+        done.store(true, Relaxed);
+    });
+    // SAFETY: this thread is the owner.
+    while let Some(item) = unsafe { deque.pop_back() } {
+        taken.note(item);
+    }
+    taken.assert_once();
+}
+
+#[test]
+fn a_deque_gives_each_item_once() {
+    owner_and_thieves(&Deque::new(64, 64), || Deque::new(32, 32));
+}
+
+#[test]
+fn a_deque_that_grows_gives_each_item_once() {
+    owner_and_thieves(&Deque::new(2, 1 << 16), || Deque::new(2, 32));
+}
+
+#[test]
+fn a_deque_of_blocks_gives_each_item_once() {
+    let new = || queue::Blocks::<Linux, 4>::new(64);
+    owner_and_thieves(&new(), new);
+}
+
+#[test]
+fn a_relaxed_queue_gives_each_item_once() {
+    let queue = queue::RelaxedQueue::<Linux>::new(16);
+    let (taken, done) = (Taken::new(2 * ITEMS), AtomicBool::new(false));
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let last = done.load(Relaxed);
+                    match queue.pop() {
+                        Some(item) => taken.note(item),
+                        None if last => break,
+                        None => thread::yield_now(),
+                    }
+                }
+            });
+        }
+        let put = |first| {
+            for number in first..first + ITEMS {
+                while queue.push(item(number)).is_err() {
+                    thread::yield_now();
+                }
+            }
+        };
+        let other = scope.spawn(move || put(ITEMS));
+        put(0);
+        other.join().expect("the other puts in");
+        done.store(true, Relaxed);
+    });
+    assert!(queue.is_empty());
+    taken.assert_once();
+}
+
+#[test]
+fn an_inbox_keeps_the_order_of_each_poster() {
+    const EACH: usize = 50_000;
+    let inbox = queue::Inbox::<Linux>::NEW;
+    let links: Vec<_> = (0..2 * EACH).map(|_| Link::<Linux>::NEW).collect();
+    let base = links.as_ptr().expose_provenance();
+    thread::scope(|scope| {
+        for first in [0, EACH] {
+            let (inbox, links) = (&inbox, &links);
+            scope.spawn(move || {
+                for link in &links[first..first + EACH] {
+                    let address = std::ptr::from_ref(link).expose_provenance() as u64;
+                    // SAFETY: a link of its own, which is there until all have ended.
+                    unsafe { inbox.push(Item::new(address).expect("an aligned address")) };
+                }
+            });
+        }
+        let mut next = [0, EACH];
+        while next != [EACH, 2 * EACH] {
+            // SAFETY: this thread is the owner.
+            let Some(item) = (unsafe { inbox.pop() }) else {
+                thread::yield_now();
+                continue;
+            };
+            let number = (item.word() as usize - base) / size_of::<Link<Linux>>();
+            let poster = &mut next[number / EACH];
+            assert_eq!(*poster, number, "in order, and each once");
+            *poster += 1;
+        }
+    });
+    assert!(inbox.is_empty());
+}
