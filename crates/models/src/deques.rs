@@ -12,6 +12,7 @@ use crate::entry::Entry;
 use crate::ledger::{Ledger, found, settle};
 use crate::program::Program;
 
+type ChaseLev = queue::ChaseLev<Check>;
 type Deque = queue::Deque<Check>;
 /// Of small blocks.
 type Blocks = queue::Blocks<Check, 2>;
@@ -26,6 +27,10 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("deque/grows-1+1", stealing(GROWS, 2, 8, &[2]), PLAIN),
         Entry::new("deque/laps-1+1", stealing(LAPS, 2, 2, &[2]), PLAIN),
         Entry::new("deque/laps-1+2", stealing(LAPS, 2, 2, &[2, 2]), PLAIN).by_lot(5_000),
+        Entry::new("chase-lev/back-1+1", stealing_one(LAST_OUT, 2, 4, &[2]), PLAIN),
+        Entry::new("chase-lev/back-1+2", stealing_one(LAST_OUT, 2, 4, &[1, 1]), PLAIN),
+        Entry::new("chase-lev/front-1+1", stealing_one(FIRST_OUT, 2, 4, &[2]), PLAIN),
+        Entry::new("chase-lev/laps-1+1", stealing_one(LAPS, 2, 2, &[2]), PLAIN),
         Entry::new("deque/half-1+1", halving(four, LAST_OUT, &[2]), PLAIN),
         Entry::new("deque/half-1+2", halving(four, LAST_OUT, &[1, 1]), PLAIN),
         Entry::new("deque/half-both-ends-1+2", halving(four, BOTH, &[2, 1]), PLAIN).by_lot(10_000),
@@ -114,29 +119,49 @@ fn own(
     }
 }
 
-/// An owner does its script, thieves steal so often each, one at a time; all is one story.
 fn stealing(
     script: &'static [Step],
     capacity: usize,
     most: usize,
     thieves: &'static [u32],
 ) -> Program {
+    telling(move || Deque::new(capacity, most), Deque::steal, most, script, thieves)
+}
+
+fn stealing_one(
+    script: &'static [Step],
+    capacity: usize,
+    most: usize,
+    thieves: &'static [u32],
+) -> Program {
+    telling(move || ChaseLev::new(capacity, most), ChaseLev::steal, most, script, thieves)
+}
+
+/// An owner does its script, thieves steal so often each, one at a time; all is one story, of a
+/// queue with so much room.
+fn telling<Q: WorkQueue + 'static>(
+    new: impl Fn() -> Q + Send + Sync + 'static,
+    steal: fn(&Q) -> Stolen,
+    room: usize,
+    script: &'static [Step],
+    thieves: &'static [u32],
+) -> Program {
     let operations = script.len() as u32 + thieves.iter().sum::<u32>();
     Program::new(1 + thieves.len() as u32, operations, move |scope| {
-        let deque = scope.share(Deque::new(capacity, most));
+        let deque = scope.share(new());
         let ledger = scope.share(Ledger::new(items(script)));
         let history = scope.share(History::new());
         scope.spawn(move || own(deque, ledger, script, |call, how| history.record(call, how)));
         for &times in thieves {
             scope.spawn(move || {
                 for _ in 0..times {
-                    settle(ledger, history.record(Front, || told(deque.steal())));
+                    settle(ledger, history.record(Front, || told(steal(deque))));
                 }
             });
         }
         scope.finally(move || {
             drain(deque, ledger);
-            history.assert_linearizable(&Queue::new(Order::Exact, most));
+            history.assert_linearizable(&Queue::new(Order::Exact, room));
         });
     })
 }

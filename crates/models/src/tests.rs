@@ -237,6 +237,7 @@ macro_rules! tests {
         $then! {
             model_queue:
             a_deque_is_one_story: ["deque/back-", "deque/front-", "deque/grows-", "deque/laps-"],
+            a_deque_of_chase_and_lev_is_one_story: ["chase-lev/"],
             what_is_stolen_by_halves_is_had_once: ["deque/half-", "blocks/"],
             a_relaxed_queue_is_a_bag: ["relaxed-queue/bag-", "relaxed-queue/laps-"],
             nobody_waits_for_one_that_was_stopped: ["relaxed-queue/passes-"],

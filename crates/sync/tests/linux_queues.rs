@@ -95,6 +95,11 @@ fn a_deque_that_grows_gives_each_item_once() {
 }
 
 #[test]
+fn a_deque_of_chase_and_lev_gives_each_item_once() {
+    owner_and_thieves(&queue::ChaseLev::<Linux>::new(2, 1 << 16), || queue::ChaseLev::new(2, 32));
+}
+
+#[test]
 fn a_deque_of_blocks_gives_each_item_once() {
     let new = || queue::Blocks::<Linux, 4>::new(64);
     owner_and_thieves(&new(), new);
@@ -131,6 +136,23 @@ fn a_relaxed_queue_gives_each_item_once() {
     });
     assert!(queue.is_empty());
     taken.assert_once();
+}
+
+/// Each position of a lap has a cell of its own, on each lap.
+#[test]
+fn a_relaxed_queue_of_one_thread_is_a_queue() {
+    for capacity in [1, 2, 8, 16, 64] {
+        let queue = queue::RelaxedQueue::<Linux>::new(capacity);
+        for number in 0..capacity as u64 {
+            assert_eq!(queue.push(item(number)), Ok(()));
+        }
+        for number in 0..1_000 {
+            let next = item(number + capacity as u64);
+            assert_eq!(queue.push(next), Err(Full(next)));
+            assert_eq!(queue.pop(), Some(item(number)));
+            assert_eq!(queue.push(next), Ok(()), "room for one, of {capacity}");
+        }
+    }
 }
 
 #[test]

@@ -54,7 +54,7 @@ impl<P: Platform> Inbox<P> {
         loop {
             // Relaxed: published by the exchange.
             link::<P>(item.word()).0.store(last, Relaxed);
-            // Release: INBOX-1; pairs with the acquire in `pop`.
+            // Release: INBOX-1; pairs with the acquire in `sort`.
             match self.posted.0.compare_exchange(last, item.word(), Release, Relaxed) {
                 Ok(_) => return last == 0,
                 Err(now) => last = now,

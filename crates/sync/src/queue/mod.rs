@@ -3,6 +3,7 @@
 //! | queue | who puts in | who takes out | order |
 //! |---|---|---|---|
 //! | [`Deque`] | its owner | its owner at both ends, thieves up to half at the front | exact |
+//! | [`ChaseLev`] | its owner | its owner at both ends, thieves one at the front | exact |
 //! | [`Blocks`] | its owner, at no cost | its owner at both ends, thieves by blocks | exact |
 //! | [`RelaxedQueue`] | all | all | nearly first in, first out |
 //! | [`Inbox`] | all | its owner | exact, by poster |
@@ -10,13 +11,16 @@
 //! What is put in is taken out once. A queue never blocks: one that is full says so and hands the
 //! [`Item`] back, one that is empty says so.
 
-mod array;
 mod blocks;
+mod chase_lev;
 mod deque;
+mod ends;
 mod inbox;
 mod relaxed;
+mod slots;
 
 pub use blocks::Blocks;
+pub use chase_lev::ChaseLev;
 pub use deque::Deque;
 pub use inbox::{Inbox, Link};
 pub use relaxed::RelaxedQueue;
@@ -98,7 +102,7 @@ pub trait WorkQueue {
 
     /// Takes as many at the front as `share` says of how many there are, half of them at most,
     /// rounded up: returns the first item and puts the others into `mine`, as many as there is room
-    /// for.
+    /// for. One at the least; and at the most, if the queue's thieves take one at a time.
     ///
     /// # Safety
     ///

@@ -61,8 +61,13 @@ const PATIENCE: Budget = Budget::ns(2_000);
 
 impl<P: Platform> RelaxedQueue<P> {
     /// An empty one with room for `capacity` items, rounded up to a power of two.
+    ///
+    /// # Panics
+    ///
+    /// If `capacity` is above 2³¹.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
+        assert!(capacity <= 1 << 31, "{capacity} items");
         Self {
             head: Lines(P::U64::ZERO),
             tail: Lines(P::U64::ZERO),
@@ -119,11 +124,9 @@ impl<P: Platform> RelaxedQueue<P> {
     /// Positions that follow each other are in different lines, where there are enough.
     fn cell(&self, position: u64) -> &P::U64 {
         const A_LINE: usize = 8;
-        let (position, cells) = (position as usize, self.cells.len());
-        let lines = cells / A_LINE;
-        let spread =
-            if lines > 1 { position % lines * A_LINE + position / lines } else { position };
-        &self.cells[spread & (cells - 1)]
+        let place = position as usize & (self.cells.len() - 1);
+        let lines = self.cells.len() / A_LINE;
+        &self.cells[if lines > 1 { place % lines * A_LINE + place / lines } else { place }]
     }
 }
 

@@ -1,0 +1,164 @@
+//! What a worker's deques have in common: two ends, from one of which thieves take.
+//!
+//! | lines | field | written by | read by |
+//! |---|---|---|---|
+//! | 0–1 | `head`: the position of the first item | the owner, thieves | all |
+//! | 2–3 | `tail`: the position behind the last | the owner | all |
+//! | 4 | `slots` | the owner, when it grows | all |
+//!
+//! That of position `n` is the slot `n` modulo the capacity. Positions are 64 bits, `head` never
+//! goes back, and all that is asked of them is how far they are apart: should one ever pass 2⁶⁴,
+//! only a thief that has slept since they were the same could tell.
+//!
+//! - ENDS-1: whoever moves `head` from `h` on to `h + n` by an exchange, `n` below the capacity,
+//!   has the items of these positions; nobody else has, and no slot of them is written before that.
+//! - ENDS-2: the owner lowers `tail` first and looks at `head` then, with a fence between; a thief
+//!   the other way round. So one of the two sees the other.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use antiphon_platform::{Atomic, Platform};
+
+use super::slots::{Array, Slots};
+use super::{Full, Item, Lines, Stolen};
+
+/// The ends of a deque, and its slots.
+pub(super) struct Ends<P: Platform> {
+    pub(super) head: Lines<P::U64>,
+    pub(super) tail: Lines<P::U64>,
+    pub(super) slots: Slots<P>,
+}
+
+/// What a thief has seen.
+pub(super) struct There<'a, P: Platform> {
+    pub(super) head: u64,
+    pub(super) size: u64,
+    pub(super) array: &'a Array<P>,
+}
+
+/// By how much one position is ahead of another.
+pub(super) fn ahead(one: u64, other: u64) -> i64 {
+    one.wrapping_sub(other) as i64
+}
+
+impl<P: Platform> Ends<P> {
+    pub(super) fn new(capacity: usize, most: usize) -> Self {
+        let zero = || Lines(P::U64::ZERO);
+        Self { head: zero(), tail: zero(), slots: Slots::new(capacity, most) }
+    }
+
+    /// How many seem to be there; may be stale at once.
+    pub(super) fn len(&self) -> u64 {
+        // Relaxed, both: a guess. Below zero: taken since.
+        let head = self.head.0.load(Relaxed);
+        ahead(self.tail.0.load(Relaxed), head).max(0) as u64
+    }
+
+    /// The owner's: writes an item behind the last, where nobody looks yet; returns the tail that
+    /// is to be.
+    pub(super) fn write(&self, item: Item) -> Result<u64, Full> {
+        let tail = self.tail.0.load(Relaxed);
+        let mut array = self.slots.array();
+        if self.used(tail) >= array.capacity() {
+            array = self.slots.grow(tail).ok_or(Full(item))?;
+        }
+        // Relaxed: published by `tail`.
+        array.slot(tail).store(item.word(), Relaxed);
+        Ok(tail.wrapping_add(1))
+    }
+
+    /// The owner's: where it puts in next, and for how many there is room without growing.
+    pub(super) fn room(&self) -> (u64, u64) {
+        let tail = self.tail.0.load(Relaxed);
+        (tail, self.slots.array().capacity() - self.used(tail))
+    }
+
+    /// How many slots below `tail` are not to be written to.
+    fn used(&self, tail: u64) -> u64 {
+        // Acquire: ENDS-1; pairs with the releases of those who take from the front.
+        // mutant: only a load that reads what depends on it would tell, of which models have none.
+        tail.wrapping_sub(self.head.0.load(Acquire))
+    }
+
+    /// The owner's: takes the item at the front.
+    pub(super) fn pop_front(&self) -> Option<Item> {
+        let tail = self.tail.0.load(Relaxed);
+        let mut head = self.head.0.load(Relaxed);
+        while head != tail {
+            let first = self.slots.array().item(head);
+            let next = head.wrapping_add(1);
+            // Release: `tail` as it is; pairs with the acquire in `look`, to which the queue could
+            // seem empty.
+            match self.head.0.compare_exchange(head, next, Release, Relaxed) {
+                Ok(_) => return first,
+                Err(now) => head = now,
+            }
+        }
+        None
+    }
+
+    /// The owner's: takes the item at the back away from the tail, and looks at the head then.
+    /// `None`: there is no item.
+    pub(super) fn lower(&self) -> Option<(u64, u64)> {
+        let tail = self.tail.0.load(Relaxed);
+        if tail == self.head.0.load(Relaxed) {
+            return None;
+        }
+        let last = tail.wrapping_sub(1);
+        // Release: who sees this sees the items below; pairs with the acquire in `look`.
+        self.tail.0.store(last, Release);
+        // ENDS-2; pairs with the fence in `look`.
+        P::fence(SeqCst);
+        Some((self.head.0.load(Relaxed), last))
+    }
+
+    /// The owner's, after [`lower`](Self::lower): takes the item `last` at the back if there is
+    /// still one, which is the only one then and which a thief may be about to take.
+    pub(super) fn pop_only(&self, head: u64, last: u64) -> Option<Item> {
+        let tail = last.wrapping_add(1);
+        // Relaxed: the fence in `lower` releases what is below it.
+        self.tail.0.store(tail, Relaxed);
+        // Relaxed: it is empty then.
+        if head == tail || self.head.0.compare_exchange(head, tail, Relaxed, Relaxed).is_err() {
+            return None;
+        }
+        self.slots.array().item(last)
+    }
+
+    /// What is there to be taken, by a thief.
+    pub(super) fn look(&self) -> Result<There<'_, P>, Stolen> {
+        // Relaxed: the fence acquires; pairs with the releases of the owner, so that `tail` is not
+        // of before that.
+        let head = self.head.0.load(Relaxed);
+        // ENDS-2; pairs with the fence in `lower`.
+        P::fence(SeqCst);
+        // Acquire: the items below it, and their array; pairs with the releases of the owner.
+        let size = ahead(self.tail.0.load(Acquire), head);
+        if size <= 0 {
+            return Err(Stolen::Empty);
+        }
+        let (size, array) = (size as u64, self.slots.array());
+        // `head` is of long ago, or the owner says to come back.
+        if size > array.capacity() {
+            return Err(Stolen::Retry);
+        }
+        Ok(There { head, size, array })
+    }
+
+    /// ENDS-1: takes so many, and returns the first.
+    pub(super) fn take(&self, there: &There<'_, P>, count: u64) -> Stolen {
+        let head = there.head;
+        let first = there.array.item(head);
+        // Release: we have read the slots; pairs with the acquire in `used`.
+        // mutant: only a load that reads what depends on it would tell, of which models have none.
+        match self.head.0.compare_exchange(head, head.wrapping_add(count), Release, Relaxed) {
+            Ok(_) => first.map_or(Stolen::Retry, Stolen::Got),
+            Err(_) => Stolen::Retry,
+        }
+    }
+
+    /// Takes the item at the front, as a thief.
+    pub(super) fn steal(&self) -> Stolen {
+        self.look().map_or_else(|told| told, |there| self.take(&there, 1))
+    }
+}

@@ -1,0 +1,101 @@
+//! The slots of a deque, which grow.
+//!
+//! - SLOTS-1: a larger array has what the one before had; that is never written to again, nor freed
+//!   before the deque is.
+
+use alloc::boxed::Box;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Platform};
+
+use super::Item;
+
+/// A deque's arrays, each twice as large as the one before. The newest is in use.
+pub(super) struct Slots<P: Platform> {
+    /// Its address, 0 while that is the first.
+    newest: P::U64,
+    first: Array<P>,
+    most: u64,
+}
+
+/// A power of two of slots.
+pub(super) struct Array<P: Platform> {
+    slots: Box<[P::U64]>,
+    /// The address of the one before, 0 if that is the first.
+    older: u64,
+}
+
+impl<P: Platform> Slots<P> {
+    /// So many, that grow to `most`; both rounded up to powers of two.
+    pub(super) fn new(capacity: usize, most: usize) -> Self {
+        assert!(capacity <= most && most <= 1 << 31, "{capacity} to {most} items");
+        Self {
+            newest: P::U64::ZERO,
+            first: Array::new(capacity.max(2).next_power_of_two(), 0),
+            most: most.max(2).next_power_of_two() as u64,
+        }
+    }
+
+    pub(super) fn array(&self) -> &Array<P> {
+        // Acquire: what is in it; pairs with the release in `grow`.
+        let address = self.newest.load(Acquire);
+        if address == 0 {
+            return &self.first;
+        }
+        // SAFETY: `grow` has stored it, and it is freed with the deque.
+        unsafe { &*core::ptr::with_exposed_provenance(address as usize) }
+    }
+
+    /// An array with more than the newest, which is full up to `tail`; if there may be one. The
+    /// owner's.
+    #[cold]
+    pub(super) fn grow(&self, tail: u64) -> Option<&Array<P>> {
+        let old = self.array();
+        let capacity = old.capacity();
+        if capacity >= self.most {
+            return None;
+        }
+        let new = Array::<P>::new(2 * capacity as usize, self.newest.load(Relaxed));
+        // SLOTS-1. Those that were taken meanwhile as well: nobody looks there.
+        for below in 1..=capacity {
+            let position = tail.wrapping_sub(below);
+            new.slot(position).store(old.slot(position).load(Relaxed), Relaxed);
+        }
+        let new = Box::into_raw(Box::new(new)).expose_provenance() as u64;
+        // Release: what is in it; pairs with the acquire in `array`.
+        self.newest.store(new, Release);
+        Some(self.array())
+    }
+}
+
+impl<P: Platform> Drop for Slots<P> {
+    fn drop(&mut self) {
+        let mut address = self.newest.load(Relaxed);
+        while address != 0 {
+            let array: *mut Array<P> = core::ptr::with_exposed_provenance_mut(address as usize);
+            // SAFETY: `grow` made it of a box, each is on the list once, and nobody else is left
+            // who could look at it.
+            address = unsafe { Box::from_raw(array) }.older;
+        }
+    }
+}
+
+impl<P: Platform> Array<P> {
+    fn new(capacity: usize, older: u64) -> Self {
+        Self { slots: (0..capacity).map(|_| P::U64::ZERO).collect(), older }
+    }
+
+    pub(super) fn capacity(&self) -> u64 {
+        self.slots.len() as u64
+    }
+
+    pub(super) fn slot(&self, position: u64) -> &P::U64 {
+        &self.slots[position as usize & (self.slots.len() - 1)]
+    }
+
+    /// What is in the slot of a position; `None` if nothing was ever.
+    pub(super) fn item(&self, position: u64) -> Option<Item> {
+        // Relaxed: acquired with the deque's tail, or the owner's own.
+        Item::new(self.slot(position).load(Relaxed))
+    }
+}
