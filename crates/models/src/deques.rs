@@ -36,6 +36,8 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("deque/half-both-ends-1+2", halving(four, BOTH, &[2, 1]), PLAIN).by_lot(10_000),
         Entry::new("deque/half-refilled-1+2", halving(four, REFILLED, &[2, 2]), PLAIN)
             .by_lot(10_000),
+        Entry::new("blocks/in-order-1+1", in_blocks_of_one(FIRST_OUT, &[2]), PLAIN),
+        Entry::new("blocks/in-order-both-ends-1+1", in_blocks_of_one(LAPS, &[2]), PLAIN),
         Entry::new("blocks/half-1+1", halving(blocks, BLOCKS, &[2]), PLAIN),
         Entry::new("blocks/half-1+2", halving(blocks, BLOCKS, &[1, 1]), PLAIN),
         Entry::new("blocks/half-both-ends-1+2", halving(blocks, BLOCKS_BOTH, &[2, 1]), PLAIN),
@@ -137,11 +139,24 @@ fn stealing_one(
     telling(move || ChaseLev::new(capacity, most), ChaseLev::steal, most, script, thieves)
 }
 
+/// In blocks of one item, so that a thief takes one. What is not shared is not there for it.
+fn in_blocks_of_one(script: &'static [Step], thieves: &'static [u32]) -> Program {
+    let new = || queue::Blocks::<Check, 1>::new(2);
+    let steal = move |blocks: &_| {
+        // SAFETY: a queue of its own.
+        match unsafe { WorkQueue::steal_into(blocks, &new(), |_| 1) } {
+            Stolen::Empty => Stolen::Retry,
+            other => other,
+        }
+    };
+    telling(new, steal, items(script), script, thieves)
+}
+
 /// An owner does its script, thieves steal so often each, one at a time; all is one story, of a
 /// queue with so much room.
 fn telling<Q: WorkQueue + 'static>(
     new: impl Fn() -> Q + Send + Sync + 'static,
-    steal: fn(&Q) -> Stolen,
+    steal: impl Fn(&Q) -> Stolen + Copy + Send + Sync + 'static,
     room: usize,
     script: &'static [Step],
     thieves: &'static [u32],

@@ -5,7 +5,7 @@ use antiphon_check::linearizability::queues::QueueAnswer::{Empty, Got, Nothing, 
 use antiphon_check::linearizability::queues::QueueCall::{self, Front, Push};
 use antiphon_check::linearizability::queues::{Order, Queue, QueueAnswer};
 use antiphon_check::{Check, History, probe};
-use antiphon_sync::queue::{self, Item, Link};
+use antiphon_sync::queue::{self, Full, Item, Link, Lot};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -13,6 +13,8 @@ use crate::ledger::{Ledger, found, settle};
 use crate::program::Program;
 
 type RelaxedQueue = queue::RelaxedQueue<Check>;
+type MultiQueue = queue::MultiQueue<Check>;
+type KFifo = queue::KFifo<Check>;
 type Inbox = queue::Inbox<Check>;
 
 const PLAIN: Bounds = Bounds::PLAIN;
@@ -20,57 +22,187 @@ const PLAIN: Bounds = Bounds::PLAIN;
 pub fn entries() -> Vec<Entry> {
     let impatient = PLAIN.expiries(1);
     vec![
-        Entry::new("relaxed-queue/bag-1+1", passing(4, &[2], &[2]), PLAIN),
-        Entry::new("relaxed-queue/bag-2+1", passing(2, &[1, 1], &[2]), PLAIN),
-        Entry::new("relaxed-queue/bag-1+2", passing(2, &[2], &[1, 1]), PLAIN),
-        Entry::new("relaxed-queue/laps-1+1", passing(1, &[2], &[2]), impatient),
-        Entry::new("relaxed-queue/laps-2+2", passing(1, &[2, 1], &[2, 1]), impatient)
-            .by_lot(10_000),
+        Entry::new("relaxed-queue/bag-1+1", bag(relaxed::<4>, &[TWICE_IN, TWICE_OUT]), PLAIN),
+        Entry::new("relaxed-queue/bag-2+1", bag(relaxed::<2>, &[IN, IN, TWICE_OUT]), PLAIN),
+        Entry::new("relaxed-queue/bag-1+2", bag(relaxed::<2>, &[TWICE_IN, OUT, OUT]), PLAIN),
+        Entry::new("relaxed-queue/bag-both-2", bag(relaxed::<2>, &[IN_OUT, IN_OUT]), PLAIN),
+        Entry::new("relaxed-queue/laps-1+1", bag(relaxed::<1>, &[TWICE_IN, TWICE_OUT]), impatient),
+        Entry::new("relaxed-queue/laps-2+2", bag(relaxed::<1>, FOUR), impatient).by_lot(10_000),
         Entry::new("relaxed-queue/passes-the-stopped-1+1", stopped(), impatient)
             .reaches(&["passed"]),
+        Entry::new("multi-queue/bag-1+1", bag(multi::<2>, &[TWICE_IN, TWICE_OUT]), PLAIN),
+        Entry::new("multi-queue/bag-both-2", bag(multi::<2>, &[IN_OUT, IN_OUT]), PLAIN),
+        Entry::new("multi-queue/bag-2+1", bag(multi::<1>, &[IN, IN, TWICE_OUT]), PLAIN),
+        Entry::new("k-fifo/queue-1+1", fifo::<1>(1, &[TWICE_IN, TWICE_OUT]), PLAIN),
+        Entry::new("k-fifo/queue-both-2", fifo::<1>(1, &[IN_OUT, IN_OUT]), PLAIN),
+        Entry::new("k-fifo/queue-2+1", fifo::<1>(1, &[IN, IN, TWICE_OUT]), PLAIN),
+        Entry::new("k-fifo/queue-burnt-2+1", fifo::<1>(1, &[IN, IN, TWICE_OUT]), impatient)
+            .by_lot(20_000),
+        Entry::new("k-fifo/queue-1+2", fifo::<1>(1, &[TWICE_IN, OUT, OUT]), PLAIN),
+        Entry::new("k-fifo/bounded-1+1", fifo::<2>(2, &[THRICE_IN, THRICE_OUT]), impatient),
+        Entry::new("k-fifo/bounded-2+1", fifo::<2>(2, &[TWICE_IN, IN, TWICE_OUT]), PLAIN),
+        Entry::new("k-fifo/bounded-both-2", fifo::<2>(2, &[IN_OUT, IN_OUT]), impatient),
+        Entry::new("k-fifo/bounded-2+2", fifo::<2>(2, FOUR), impatient).by_lot(10_000),
+        Entry::new("k-fifo/passes-the-stopped-1+1", burnt(), impatient).reaches(&["passed"]),
         Entry::new("inbox/in-order-1+1", posting(&[2], 3), PLAIN),
         Entry::new("inbox/in-order-2+1", posting(&[1, 1], 2), PLAIN),
         Entry::new("inbox/again-2+1", posting(&[2, 1], 3), PLAIN),
     ]
 }
 
-/// Threads put in and take out, so often each. Nothing is lost, and who finds nothing is right.
-fn passing(capacity: usize, puts: &'static [u32], takes: &'static [u32]) -> Program {
-    let count = |times: &[u32]| times.iter().sum::<u32>();
-    let threads = (puts.len() + takes.len()) as u32;
-    Program::new(threads, count(puts) + count(takes), move |scope| {
-        let queue = scope.share(RelaxedQueue::new(capacity));
-        let ledger = scope.share(Ledger::new(count(puts) as usize));
+/// A queue of many.
+trait Many: Send + Sync + 'static {
+    fn put(&self, item: Item, lot: &mut Lot) -> Result<(), Full>;
+    fn get(&self, lot: &mut Lot) -> Option<Item>;
+}
+
+impl Many for RelaxedQueue {
+    fn put(&self, item: Item, _: &mut Lot) -> Result<(), Full> {
+        self.push(item)
+    }
+    fn get(&self, _: &mut Lot) -> Option<Item> {
+        self.pop()
+    }
+}
+
+impl Many for MultiQueue {
+    fn put(&self, item: Item, lot: &mut Lot) -> Result<(), Full> {
+        self.push(item, lot)
+    }
+    fn get(&self, lot: &mut Lot) -> Option<Item> {
+        self.pop(lot)
+    }
+}
+
+impl Many for KFifo {
+    fn put(&self, item: Item, lot: &mut Lot) -> Result<(), Full> {
+        self.push(item, lot)
+    }
+    fn get(&self, lot: &mut Lot) -> Option<Item> {
+        self.pop(lot)
+    }
+}
+
+fn relaxed<const CAPACITY: usize>() -> RelaxedQueue {
+    RelaxedQueue::new(CAPACITY)
+}
+
+/// Two shards.
+fn multi<const CAPACITY: usize>() -> MultiQueue {
+    MultiQueue::new(2, CAPACITY)
+}
+
+/// A step of a thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Put,
+    Take,
+}
+
+use Step::{Put, Take};
+
+const IN: &[Step] = &[Put];
+const TWICE_IN: &[Step] = &[Put, Put];
+const THRICE_IN: &[Step] = &[Put, Put, Put];
+const OUT: &[Step] = &[Take];
+const TWICE_OUT: &[Step] = &[Take, Take];
+const THRICE_OUT: &[Step] = &[Take, Take, Take];
+const IN_OUT: &[Step] = &[Put, Take];
+const FOUR: &[&[Step]] = &[TWICE_IN, IN, TWICE_OUT, OUT];
+
+fn bag<Q: Many>(new: fn() -> Q, scripts: &'static [&'static [Step]]) -> Program {
+    passing(new, Order::None, scripts)
+}
+
+/// A queue within `K`, which is a queue if that is one.
+fn fifo<const K: usize>(capacity: usize, scripts: &'static [&'static [Step]]) -> Program {
+    passing(move || KFifo::new(capacity, K), Order::Within(K), scripts)
+}
+
+/// Threads put in and take out. Nothing is lost, who finds nothing is right, and what is found was
+/// to be had in that order.
+fn passing<Q: Many>(
+    new: impl Fn() -> Q + Send + Sync + 'static,
+    order: Order,
+    scripts: &'static [&'static [Step]],
+) -> Program {
+    let steps = || scripts.iter().copied().flatten();
+    let items = steps().filter(|step| **step == Put).count();
+    Program::new(scripts.len() as u32, steps().count() as u32, move |scope| {
+        let queue = scope.share(new());
+        let ledger = scope.share(Ledger::new(items));
         let history = scope.share(History::new());
-        let mut first = 0;
-        for &times in puts {
-            let mine = first..first + times as usize;
-            first = mine.end;
+        let mut number = 0;
+        for (thread, &script) in scripts.iter().enumerate() {
+            let mut lot = Lot::new(thread as u64);
+            let first = number;
+            number += script.iter().filter(|step| **step == Put).count();
             scope.spawn(move || {
-                for number in mine {
-                    let item = ledger.make(number);
-                    // Full is no answer of a bag: others on the way may have the room.
-                    let put = || queue.push(item).map_or(Nothing, |()| Pushed);
-                    if history.record(Push(item.word()), put) == Nothing {
-                        ledger.made[number].set(false);
+                let mut numbers = first..;
+                for step in script {
+                    match step {
+                        Put => put(queue, ledger, history, &mut lot, numbers.next().unwrap_or(0)),
+                        Take => {
+                            let answer = history.record(Front, || found(queue.get(&mut lot)));
+                            settle(ledger, answer);
+                        }
                     }
                 }
             });
         }
-        for &times in takes {
-            scope.spawn(move || {
-                for _ in 0..times {
-                    settle(ledger, history.record(Front, || found(queue.pop())));
-                }
-            });
-        }
         scope.finally(move || {
-            while let Some(item) = queue.pop() {
+            let mut lot = Lot::new(0);
+            while let Some(item) = queue.get(&mut lot) {
                 history.record(Front, || Got(item.word()));
                 ledger.take(item);
             }
             ledger.assert_all_taken();
-            history.assert_linearizable(&Queue::new(Order::None, usize::MAX));
+            history.assert_linearizable(&Queue::new(order, usize::MAX));
+        });
+    })
+}
+
+/// Full is no answer of a bag: others on the way may have the room.
+fn put(
+    queue: &impl Many,
+    ledger: &Ledger,
+    history: &History<QueueCall, QueueAnswer>,
+    lot: &mut Lot,
+    number: usize,
+) {
+    let item = ledger.make(number);
+    let put = || queue.put(item, lot).map_or(Nothing, |()| Pushed);
+    if history.record(Push(item.word()), put) == Nothing {
+        ledger.made[number].set(false);
+    }
+}
+
+/// KF-5: one seems to be stopped in a cell that it has claimed, the first of two. Another finds room
+/// for an item and no more, and takes that. Has to reach `passed`.
+fn burnt() -> Program {
+    Program::new(2, 4, |scope| {
+        let queue = scope.share(KFifo::new(1, 1));
+        let ledger = scope.share(Ledger::new(3));
+        scope.spawn(move || {
+            if queue.push(ledger.make(0), &mut Lot::new(0)).is_err() {
+                ledger.made[0].set(false);
+            }
+        });
+        scope.spawn(move || {
+            let lot = &mut Lot::new(0);
+            let [second, third] = [1, 2].map(|number| ledger.make(number));
+            let [had, more] = [second, third].map(|item| queue.push(item, lot).is_ok());
+            ledger.made[1].set(had);
+            ledger.made[2].set(more);
+            let taken = queue.pop(lot);
+            taken.into_iter().for_each(|item| ledger.take(item));
+            if had && !more && taken == Some(second) {
+                probe("passed");
+            }
+        });
+        scope.finally(move || {
+            std::iter::from_fn(|| queue.pop(&mut Lot::new(0))).for_each(|item| ledger.take(item));
+            ledger.assert_all_taken();
         });
     })
 }

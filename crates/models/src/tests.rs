@@ -238,9 +238,13 @@ macro_rules! tests {
             model_queue:
             a_deque_is_one_story: ["deque/back-", "deque/front-", "deque/grows-", "deque/laps-"],
             a_deque_of_chase_and_lev_is_one_story: ["chase-lev/"],
-            what_is_stolen_by_halves_is_had_once: ["deque/half-", "blocks/"],
+            a_deque_of_blocks_keeps_the_order: ["blocks/in-order-"],
+            what_is_stolen_by_halves_is_had_once: ["deque/half-", "blocks/half-", "blocks/full-"],
             a_relaxed_queue_is_a_bag: ["relaxed-queue/bag-", "relaxed-queue/laps-"],
-            nobody_waits_for_one_that_was_stopped: ["relaxed-queue/passes-"],
+            a_multi_queue_is_a_bag: ["multi-queue/"],
+            a_k_fifo_of_one_is_a_queue: ["k-fifo/queue-"],
+            a_k_fifo_keeps_its_bound: ["k-fifo/bounded-"],
+            nobody_waits_for_one_that_was_stopped: ["relaxed-queue/passes-", "k-fifo/passes-"],
             an_inbox_is_a_queue: ["inbox/in-order-", "inbox/again-"],
         }
     };

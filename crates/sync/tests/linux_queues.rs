@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::thread;
 
 use antiphon_linux::Linux;
-use antiphon_sync::queue::{self, Full, Item, Link, Stolen, WorkQueue};
+use antiphon_sync::queue::{self, Full, Item, Link, Lot, Stolen, WorkQueue};
 
 const ITEMS: u64 = 100_000;
 
@@ -105,16 +105,20 @@ fn a_deque_of_blocks_gives_each_item_once() {
     owner_and_thieves(&new(), new);
 }
 
-#[test]
-fn a_relaxed_queue_gives_each_item_once() {
-    let queue = queue::RelaxedQueue::<Linux>::new(16);
+/// Two threads put in and two take out.
+fn many(
+    push: impl Fn(Item, &mut Lot) -> Result<(), Full> + Sync,
+    pop: impl Fn(&mut Lot) -> Option<Item> + Sync,
+) {
     let (taken, done) = (Taken::new(2 * ITEMS), AtomicBool::new(false));
     thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
+        for seed in 0..2 {
+            let (taken, done, pop) = (&taken, &done, &pop);
+            scope.spawn(move || {
+                let mut lot = Lot::new(seed);
                 loop {
                     let last = done.load(Relaxed);
-                    match queue.pop() {
+                    match pop(&mut lot) {
                         Some(item) => taken.note(item),
                         None if last => break,
                         None => thread::yield_now(),
@@ -123,8 +127,9 @@ fn a_relaxed_queue_gives_each_item_once() {
             });
         }
         let put = |first| {
+            let mut lot = Lot::new(first);
             for number in first..first + ITEMS {
-                while queue.push(item(number)).is_err() {
+                while push(item(number), &mut lot).is_err() {
                     thread::yield_now();
                 }
             }
@@ -134,8 +139,50 @@ fn a_relaxed_queue_gives_each_item_once() {
         other.join().expect("the other puts in");
         done.store(true, Relaxed);
     });
-    assert!(queue.is_empty());
     taken.assert_once();
+}
+
+#[test]
+fn a_relaxed_queue_gives_each_item_once() {
+    let queue = queue::RelaxedQueue::<Linux>::new(16);
+    many(|item, _| queue.push(item), |_| queue.pop());
+    assert!(queue.is_empty());
+}
+
+#[test]
+fn a_multi_queue_gives_each_item_once() {
+    let queue = queue::MultiQueue::<Linux>::new(3, 16);
+    many(|item, lot| queue.push(item, lot), |lot| queue.pop(lot));
+    assert!(queue.is_empty());
+}
+
+#[test]
+fn a_k_fifo_gives_each_item_once() {
+    for k in [1, 4] {
+        let queue = queue::KFifo::<Linux>::new(16, k);
+        many(|item, lot| queue.push(item, lot), |lot| queue.pop(lot));
+        assert!(queue.is_empty());
+    }
+}
+
+#[test]
+fn a_k_fifo_has_its_room_and_keeps_its_bound() {
+    for (capacity, k) in [(1, 1), (8, 1), (8, 3), (16, 8), (1, 8)] {
+        let queue = queue::KFifo::<Linux>::new(capacity, k);
+        let mut lot = Lot::new(capacity as u64);
+        let mut there: Vec<u64> = (0..capacity as u64).collect();
+        for &number in &there {
+            assert_eq!(queue.push(item(number), &mut lot), Ok(()));
+        }
+        for number in there.len() as u64..1_000 {
+            let taken = queue.pop(&mut lot).expect("one of them").word();
+            let place = there.iter().position(|&other| item(other).word() == taken);
+            assert!(place.expect("there") < k, "{there:?}");
+            there.remove(place.expect("there"));
+            assert_eq!(queue.push(item(number), &mut lot), Ok(()), "room for one of {capacity}");
+            there.push(number);
+        }
+    }
 }
 
 /// Each position of a lap has a cell of its own, on each lap.

@@ -7,9 +7,16 @@ use super::Sequential;
 /// A queue with two ends, of words.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Queue {
-    items: VecDeque<u64>,
+    items: VecDeque<Waiting>,
     order: Order,
     room: usize,
+}
+
+/// An item, and how many later ones were taken before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Waiting {
+    item: u64,
+    overtaken: usize,
 }
 
 /// In which order a [`Queue`] gives what it has.
@@ -17,6 +24,9 @@ pub struct Queue {
 pub enum Order {
     /// In that of its ends.
     Exact,
+    /// At the front: one of the `k` oldest, so that no item is overtaken by more than `k - 1`. It
+    /// has no back.
+    Within(usize),
     /// In any.
     None,
 }
@@ -56,19 +66,25 @@ impl Queue {
 
     /// Takes that item, if it is there to be taken at that end.
     fn take(&mut self, call: QueueCall, item: u64) -> bool {
-        if self.order == Order::None {
-            let place = self.items.iter().position(|&other| other == item);
-            return place.and_then(|place| self.items.remove(place)).is_some();
-        }
-        let end = match call {
-            QueueCall::Back => self.items.pop_back(),
-            _ => self.items.pop_front(),
+        let Some(place) = self.items.iter().position(|waiting| waiting.item == item) else {
+            return false;
         };
-        end == Some(item)
+        self.items.remove(place);
+        match self.order {
+            Order::None => true,
+            Order::Exact => place == if call == QueueCall::Back { self.items.len() } else { 0 },
+            Order::Within(k) => {
+                let mut older = self.items.iter_mut().take(place);
+                older.all(|waiting| {
+                    waiting.overtaken += 1;
+                    waiting.overtaken < k
+                }) && place < k
+            }
+        }
     }
 
     fn push(&mut self, item: u64) {
-        self.items.push_back(item);
+        self.items.push_back(Waiting { item, overtaken: 0 });
         if self.order == Order::None {
             // What is the same is to look the same.
             self.items.make_contiguous().sort_unstable();
@@ -117,6 +133,17 @@ mod tests {
         assert!(!then(&[(Front, Got(2))]));
         assert!(!then(&[(Front, Empty)]));
         assert!(!tells(queue(), &[(Push(1), Full)]));
+    }
+
+    #[test]
+    fn one_within_bounds_gives_one_of_the_oldest_and_leaves_none_behind() {
+        let queue = || Queue::new(Order::Within(2), 4);
+        let four = [1, 2, 3, 4].map(|item| (Push(item), Pushed));
+        let then = |more: &[_]| tells(queue(), &[&four, more].concat());
+        assert!(then(&[(Front, Got(2)), (Front, Got(1)), (Front, Got(4)), (Front, Got(3))]));
+        assert!(!then(&[(Front, Got(3))]));
+        assert!(!then(&[(Front, Got(2)), (Front, Got(3))]));
+        assert!(!then(&[(Front, Empty)]));
     }
 
     #[test]

@@ -6,6 +6,8 @@
 //! | [`ChaseLev`] | its owner | its owner at both ends, thieves one at the front | exact |
 //! | [`Blocks`] | its owner, at no cost | its owner at both ends, thieves by blocks | exact |
 //! | [`RelaxedQueue`] | all | all | nearly first in, first out |
+//! | [`KFifo`] | all | all | first in, first out, but for `k - 1` |
+//! | [`MultiQueue`] | all | all | about that |
 //! | [`Inbox`] | all | its owner | exact, by poster |
 //!
 //! What is put in is taken out once. A queue never blocks: one that is full says so and hands the
@@ -16,6 +18,9 @@ mod chase_lev;
 mod deque;
 mod ends;
 mod inbox;
+mod kfifo;
+mod lot;
+mod multi;
 mod relaxed;
 mod slots;
 
@@ -23,6 +28,9 @@ pub use blocks::Blocks;
 pub use chase_lev::ChaseLev;
 pub use deque::Deque;
 pub use inbox::{Inbox, Link};
+pub use kfifo::KFifo;
+pub use lot::Lot;
+pub use multi::MultiQueue;
 pub use relaxed::RelaxedQueue;
 
 use core::num::NonZeroU64;

@@ -34,6 +34,8 @@
 //!   So where as many were drawn to take out as to put in, each item has a taker on its way.
 //! - RLX-3: nobody waits longer than `PATIENCE` for one that was stopped; but for who finds a cell
 //!   with as many debts as there is room for.
+//! - RLX-4: who takes note of a position that was drawn to take out sees all that was put in before
+//!   by who drew it. So what says that nothing is there is right: there was a moment.
 //!
 //! The additions are those of Kappes and Anastasiadis, "A lock-free relaxed concurrent queue for
 //! fast work distribution" (PPoPP 2021), which the dissertation uses: there who overshoots rolls
@@ -85,10 +87,16 @@ impl<P: Platform> RelaxedQueue<P> {
         self.drawn() <= 0
     }
 
+    /// How many positions were drawn to put in.
+    pub(super) fn put(&self) -> u64 {
+        // Relaxed: who has seen heads in `drawn` has seen tails.
+        self.tail.0.load(Relaxed)
+    }
+
     /// By how many positions those who put in are ahead.
     fn drawn(&self) -> i64 {
-        // Relaxed, both: a guess, but that neither goes back.
-        let head = self.head.0.load(Relaxed);
+        // Acquire: RLX-4; pairs with the release in `pop`. Relaxed, the tail: it is not older then.
+        let head = self.head.0.load(Acquire);
         self.tail.0.load(Relaxed).wrapping_sub(head) as i64
     }
 
@@ -110,8 +118,9 @@ impl<P: Platform> RelaxedQueue<P> {
     /// Takes an item out, if there is one that nobody else is about to take.
     pub fn pop(&self) -> Option<Item> {
         while self.drawn() > 0 {
-            // Relaxed, both: as in `push`.
-            let position = self.head.0.fetch_add(1, Relaxed);
+            // Release: RLX-4; pairs with the acquire in `drawn`.
+            let position = self.head.0.fetch_add(1, Release);
+            // Relaxed: a guess; who is wrong waits, or need not have.
             let overshot = position >= self.tail.0.load(Relaxed);
             let patience = if overshot { Budget::NONE } else { PATIENCE };
             if let Some(item) = empty::<P>(self.cell(position), patience) {

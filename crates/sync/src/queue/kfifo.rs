@@ -1,0 +1,290 @@
+//! The k-FIFO queue: everybody puts in and takes out, and what is taken is one of the `k` oldest.
+//!
+//! | lines | field | meaning |
+//! |---|---|---|
+//! | 0–1 | `head` | the number of the segment that is taken from |
+//! | 2–3 | `tail` | the number of that which is put into |
+//! | | `cells` | `k` of each segment; segment `n` has the place of `n + segments` too |
+//!
+//! A cell has a word and an item. The word is the number of a segment, and in its lowest 2 bits:
+//!
+//! | bits | the cell is | next |
+//! |---|---|---|
+//! | 0 | free in segment `n` and in later ones | claimed, by who puts in |
+//! | 1 | claimed in `n` | filled, by the same; burnt, by who would pass it |
+//! | 2 | filled in `n` | free in `n + 1`, by who takes out |
+//! | 3 | burnt in `n` | burnt in a later one, by who finds it; free in `n + 1`, by who had it |
+//!
+//! Numbers are never used again (2⁶² of them last for longer than machines do), so a word tells for
+//! good what is meant. All zero is free.
+//!
+//! - KF-1: a cell's word only grows. Who has claimed it writes the item, and nobody else before it
+//!   is free again.
+//! - KF-2: `tail` moves on from `n` when no cell is free for that nor will be. So who puts into `n`
+//!   has claimed its cell before, and each of them once: there are never more than `k` items.
+//! - KF-3: `head` moves on from `n` to what is put into, or was, when no cell is filled or claimed
+//!   in `n`. So nothing is left there, nor comes.
+//! - KF-4: what is taken is in the segment `head`: at most `k - 1` older ones are there still, and
+//!   those who overtake an item are `k - 1` at most. With `k = 1` it is a queue.
+//! - KF-5: nobody waits longer than `PATIENCE` for one that was stopped: its cell is burnt, and it
+//!   puts its item elsewhere.
+//! - KF-6: two looks at all cells in which the words have the same sum have seen the same words.
+//!   So it is empty between the two, if that is what both saw and the head is the tail.
+//!
+//! Segments, and the bound by them, are those of Kirsch, Lippautz and Payer, "Fast and scalable,
+//! lock-free k-FIFO queues" (PaCT 2013). There an item is put in by one exchange, and who finds then
+//! that its segment was passed takes it out again; here it claims the cell before, for which
+//! segments are never passed.
+
+use alloc::boxed::Box;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Budget, Platform};
+
+use super::{Full, Item, Lines, Lot};
+
+/// A bounded queue of many producers and many consumers, of which each item is overtaken by `k - 1`
+/// others at most.
+pub struct KFifo<P: Platform> {
+    head: Lines<P::U64>,
+    tail: Lines<P::U64>,
+    cells: Box<[Cell<P>]>,
+    k: usize,
+}
+
+/// On a line of its own, as others are at its neighbours.
+#[repr(C, align(64))]
+struct Cell<P: Platform> {
+    state: P::U64,
+    item: P::U64,
+}
+
+/// How long one waits for who has claimed a cell.
+const PATIENCE: Budget = Budget::ns(2_000);
+
+/// A cell's word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Free(u64),
+    Claimed(u64),
+    Filled(u64),
+    Burnt(u64),
+}
+
+impl State {
+    const fn of(word: u64) -> Self {
+        match word & 3 {
+            0 => Self::Free(word >> 2),
+            1 => Self::Claimed(word >> 2),
+            2 => Self::Filled(word >> 2),
+            _ => Self::Burnt(word >> 2),
+        }
+    }
+
+    const fn word(self) -> u64 {
+        match self {
+            Self::Free(number) => number << 2,
+            Self::Claimed(number) => number << 2 | 1,
+            Self::Filled(number) => number << 2 | 2,
+            Self::Burnt(number) => number << 2 | 3,
+        }
+    }
+}
+
+impl<P: Platform> KFifo<P> {
+    /// An empty one with room for `capacity` items at the least, in segments of `k`.
+    ///
+    /// # Panics
+    ///
+    /// If `k` is zero, or either is above 2²⁰.
+    #[must_use]
+    pub fn new(capacity: usize, k: usize) -> Self {
+        assert!(k > 0 && k.max(capacity) <= 1 << 20, "{capacity} items in segments of {k}");
+        let segments = (capacity.div_ceil(k) + 1).max(2).next_power_of_two();
+        let cell = |_| Cell { state: P::U64::ZERO, item: P::U64::ZERO };
+        Self {
+            head: Lines(P::U64::ZERO),
+            tail: Lines(P::U64::ZERO),
+            cells: (0..segments * k).map(cell).collect(),
+            k,
+        }
+    }
+
+    /// Puts an item in, in a cell of the segment by lot.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room: items are in as many segments as there are.
+    pub fn push(&self, item: Item, lot: &mut Lot) -> Result<(), Full> {
+        loop {
+            // Acquire: KF-2, for `pass`; pairs with the release in `moves_on`.
+            let tail = self.tail.0.load(Acquire);
+            if self.cells(tail, lot).any(|cell| cell.claim(tail) && cell.fill(tail, item)) {
+                return Ok(());
+            }
+            if !self.moves_on(tail) {
+                return Err(Full(item));
+            }
+        }
+    }
+
+    /// Takes an item out, of a cell of the segment by lot. `None`: there was a moment at which none
+    /// was there, but for those on the way.
+    pub fn pop(&self, lot: &mut Lot) -> Option<Item> {
+        loop {
+            // Acquire: what its mover has seen of the tail; pairs with the release in `pass`.
+            let head = self.head.0.load(Acquire);
+            let mut sum = 0_u64;
+            for cell in self.cells(head, lot) {
+                match cell.take(head) {
+                    Ok(item) => return Some(item),
+                    Err(word) => sum = sum.wrapping_add(word),
+                }
+            }
+            // Acquire: KF-2, for `pass`; pairs with the release in `moves_on`.
+            if self.tail.0.load(Acquire) > head {
+                self.pass(head);
+            } else if self.cells(head, lot).map(Cell::word).fold(0, u64::wrapping_add) == sum {
+                // KF-6
+                return None;
+            }
+        }
+    }
+
+    /// Whether there seems to be nothing; may be stale at once.
+    pub fn is_empty(&self) -> bool {
+        // Relaxed, all: a guess.
+        let (head, tail) = (self.head.0.load(Relaxed), self.tail.0.load(Relaxed));
+        let filled = |cell: &Cell<P>| State::of(cell.state.load(Relaxed)) == State::Filled(head);
+        head == tail && !self.segment(head).iter().any(filled)
+    }
+
+    fn segments(&self) -> u64 {
+        (self.cells.len() / self.k) as u64
+    }
+
+    fn segment(&self, number: u64) -> &[Cell<P>] {
+        let place = (number & (self.segments() - 1)) as usize;
+        &self.cells[place * self.k..][..self.k]
+    }
+
+    /// The cells of a segment, from one by lot on.
+    fn cells(&self, number: u64, lot: &mut Lot) -> impl Iterator<Item = &Cell<P>> {
+        let (before, from) = self.segment(number).split_at(lot.below(self.k));
+        from.iter().chain(before)
+    }
+
+    /// Moves the tail on, of whose segment no cell is free; `false`: there is no room.
+    fn moves_on(&self, tail: u64) -> bool {
+        // Acquire: as in `pop`.
+        let head = self.head.0.load(Acquire);
+        if tail + 1 == head + self.segments() && !self.pass(head) {
+            return false;
+        }
+        // Release: that no cell is free; pairs with the acquires in `push` and `pop`. If it fails,
+        // somebody else has moved it.
+        let _ = self.tail.0.compare_exchange(tail, tail + 1, Release, Relaxed);
+        true
+    }
+
+    /// KF-3: moves the head on, which is not the tail; `false`: something is there.
+    fn pass(&self, head: u64) -> bool {
+        if !self.segment(head).iter().all(|cell| cell.is_over(head)) {
+            return false;
+        }
+        // Release: the tail that we have seen; pairs with the acquires in `pop` and `moves_on`. If
+        // it fails, somebody else has moved it.
+        let _ = self.head.0.compare_exchange(head, head + 1, Release, Relaxed);
+        true
+    }
+}
+
+impl<P: Platform> Cell<P> {
+    fn word(&self) -> u64 {
+        // Acquire: KF-6, what was done before a cell became so; pairs with the releases below.
+        self.state.load(Acquire)
+    }
+
+    /// KF-1: whether it was free for a segment, and is ours. If not, it will not be again (KF-2).
+    fn claim(&self, number: u64) -> bool {
+        // Relaxed, here and below: as an exchange finds it.
+        let mut word = self.state.load(Relaxed);
+        loop {
+            let (then, is_ours) = match State::of(word) {
+                State::Free(from) if from <= number => (State::Claimed(number), true),
+                State::Burnt(from) if from < number => (State::Burnt(number), false),
+                _ => return false,
+            };
+            // Acquire: the item is no longer read or written; pairs with the releases below.
+            match self.state.compare_exchange(word, then.word(), Acquire, Relaxed) {
+                Ok(_) => return is_ours,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Fills the cell that is ours; `false`: it was burnt, and is free again.
+    fn fill(&self, number: u64, item: Item) -> bool {
+        let [claimed, filled] = [State::Claimed(number), State::Filled(number)].map(State::word);
+        // Relaxed: published by the exchange.
+        self.item.store(item.word(), Relaxed);
+        // Release: the item; pairs with the acquire in `take`.
+        match self.state.compare_exchange(claimed, filled, Release, Relaxed) {
+            Ok(_) => return true,
+            Err(burnt) => self.give_back(burnt),
+        }
+        false
+    }
+
+    /// Frees the cell that is burnt, and ours still.
+    fn give_back(&self, mut word: u64) {
+        while let State::Burnt(number) = State::of(word) {
+            let free = State::Free(number + 1).word();
+            // Release: the item is written; pairs with the acquire in `claim`.
+            match self.state.compare_exchange(word, free, Release, Relaxed) {
+                Ok(_) => return,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Takes the item, if it is filled in a segment; else what its word is.
+    fn take(&self, number: u64) -> Result<Item, u64> {
+        // Acquire, by `word`: the item.
+        let word = self.word();
+        if word != State::Filled(number).word() {
+            return Err(word);
+        }
+        // Relaxed: it was acquired.
+        let item = Item::new(self.item.load(Relaxed));
+        let free = State::Free(number + 1).word();
+        // Release: the item is read; pairs with the acquire in `claim`. And what came before, for
+        // `word`. Acquire, if it fails: as in `word`.
+        self.state.compare_exchange(word, free, Release, Acquire)?;
+        item.ok_or(free)
+    }
+
+    /// Whether nothing is in it in a segment, and nothing comes.
+    fn is_over(&self, number: u64) -> bool {
+        let claimed = State::Claimed(number).word();
+        // Relaxed, all: KF-2 was acquired with the tail.
+        let mut word = self.state.load(Relaxed);
+        while word == claimed {
+            word = match self.state.spin_while(Relaxed, PATIENCE, |now| now == claimed) {
+                Ok(now) => now,
+                // KF-5
+                Err(_) => self.burn(number),
+            };
+        }
+        word != State::Filled(number).word()
+    }
+
+    /// Takes the cell from who has claimed it; returns what its word is.
+    fn burn(&self, number: u64) -> u64 {
+        let [claimed, burnt] = [State::Claimed(number), State::Burnt(number)].map(State::word);
+        // Relaxed: nothing was done to it.
+        self.state
+            .compare_exchange(claimed, burnt, Relaxed, Relaxed)
+            .map_or_else(|now| now, |_| burnt)
+    }
+}

@@ -1,0 +1,25 @@
+//! Lots that are drawn where any of several places would do.
+
+/// A sequence of numbers that look random, of one thread: who draws from its own meets others
+/// nowhere.
+#[derive(Clone, Debug)]
+pub struct Lot(u64);
+
+impl Lot {
+    /// A sequence for each seed.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A number below `bound`, which is not zero.
+    pub(super) fn below(&mut self, bound: usize) -> usize {
+        // SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators"
+        // (OOPSLA 2014).
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        // The upper half is spread over the bound without a division.
+        (((mixed >> 32) * bound as u64) >> 32) as usize
+    }
+}
