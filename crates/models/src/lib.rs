@@ -47,6 +47,7 @@ mod event_counts;
 mod events;
 mod forms;
 mod in_line;
+mod inboxes;
 mod inherited;
 mod inside;
 mod latches;
@@ -100,6 +101,7 @@ pub fn all() -> Vec<Entry> {
         once::entries(),
         deques::entries(),
         queues::entries(),
+        inboxes::entries(),
         events::entries(),
         latches::entries(),
         broadcasts::entries(),

@@ -1,11 +1,11 @@
 //! Queues of many: what is put in is taken out once, by one who sees what was done before; each
 //! answer is one that the queue, or the bag, of one thread would give.
 
-use antiphon_check::linearizability::queues::QueueAnswer::{Empty, Got, Nothing, Pushed};
+use antiphon_check::linearizability::queues::QueueAnswer::{Got, Nothing, Pushed};
 use antiphon_check::linearizability::queues::QueueCall::{self, Front, Push};
 use antiphon_check::linearizability::queues::{Order, Queue, QueueAnswer};
 use antiphon_check::{Check, History, probe};
-use antiphon_sync::queue::{self, Full, Item, Link, Lot};
+use antiphon_sync::queue::{self, Full, Item, Lot};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -15,7 +15,6 @@ use crate::program::Program;
 type RelaxedQueue = queue::RelaxedQueue<Check>;
 type MultiQueue = queue::MultiQueue<Check>;
 type KFifo = queue::KFifo<Check>;
-type Inbox = queue::Inbox<Check>;
 
 const PLAIN: Bounds = Bounds::PLAIN;
 
@@ -39,14 +38,16 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("k-fifo/queue-burnt-2+1", fifo::<1>(1, &[IN, IN, TWICE_OUT]), impatient)
             .by_lot(20_000),
         Entry::new("k-fifo/queue-1+2", fifo::<1>(1, &[TWICE_IN, OUT, OUT]), PLAIN),
+        Entry::new("k-fifo/queue-laps-1+1", fifo::<1>(1, &[AROUND, OUT]), PLAIN),
+        Entry::new("k-fifo/queue-laps-both-2", fifo::<1>(1, &[IN_OUT, IN_OUT_IN]), PLAIN),
         Entry::new("k-fifo/bounded-1+1", fifo::<2>(2, &[THRICE_IN, THRICE_OUT]), impatient),
         Entry::new("k-fifo/bounded-2+1", fifo::<2>(2, &[TWICE_IN, IN, TWICE_OUT]), PLAIN),
         Entry::new("k-fifo/bounded-both-2", fifo::<2>(2, &[IN_OUT, IN_OUT]), impatient),
         Entry::new("k-fifo/bounded-2+2", fifo::<2>(2, FOUR), impatient).by_lot(10_000),
-        Entry::new("k-fifo/passes-the-stopped-1+1", burnt(), impatient).reaches(&["passed"]),
-        Entry::new("inbox/in-order-1+1", posting(&[2], 3), PLAIN),
-        Entry::new("inbox/in-order-2+1", posting(&[1, 1], 2), PLAIN),
-        Entry::new("inbox/again-2+1", posting(&[2, 1], 3), PLAIN),
+        Entry::new("k-fifo/passes-the-stopped-1+1", burnt(), impatient)
+            .reaches(&["passed"])
+            .by_lot(20_000),
+        Entry::new("k-fifo/passes-the-stopped-all-1+1", burnt(), impatient).long(),
     ]
 }
 
@@ -101,6 +102,9 @@ enum Step {
 
 use Step::{Put, Take};
 
+/// The first seed, of one who draws the one shard, then the other for a while; others do not.
+const LOTS: u64 = 16;
+
 const IN: &[Step] = &[Put];
 const TWICE_IN: &[Step] = &[Put, Put];
 const THRICE_IN: &[Step] = &[Put, Put, Put];
@@ -108,6 +112,8 @@ const OUT: &[Step] = &[Take];
 const TWICE_OUT: &[Step] = &[Take, Take];
 const THRICE_OUT: &[Step] = &[Take, Take, Take];
 const IN_OUT: &[Step] = &[Put, Take];
+const IN_OUT_IN: &[Step] = &[Put, Take, Put];
+const AROUND: &[Step] = &[Put, Put, Take, Put];
 const FOUR: &[&[Step]] = &[TWICE_IN, IN, TWICE_OUT, OUT];
 
 fn bag<Q: Many>(new: fn() -> Q, scripts: &'static [&'static [Step]]) -> Program {
@@ -134,7 +140,7 @@ fn passing<Q: Many>(
         let history = scope.share(History::new());
         let mut number = 0;
         for (thread, &script) in scripts.iter().enumerate() {
-            let mut lot = Lot::new(thread as u64);
+            let mut lot = Lot::new(LOTS + thread as u64);
             let first = number;
             number += script.iter().filter(|step| **step == Put).count();
             scope.spawn(move || {
@@ -177,31 +183,32 @@ fn put(
     }
 }
 
-/// KF-5: one seems to be stopped in a cell that it has claimed, the first of two. Another finds room
-/// for an item and no more, and takes that. Has to reach `passed`.
+/// KF-5: one seems to be stopped in a cell that it has claimed, one of two. So another finds no
+/// room for its second item, but takes all else that it has put in. Has to reach `passed`.
 fn burnt() -> Program {
-    Program::new(2, 4, |scope| {
+    Program::new(2, 6, |scope| {
         let queue = scope.share(KFifo::new(1, 1));
-        let ledger = scope.share(Ledger::new(3));
-        scope.spawn(move || {
-            if queue.push(ledger.make(0), &mut Lot::new(0)).is_err() {
-                ledger.made[0].set(false);
+        let ledger = scope.share(Ledger::new(4));
+        let push = move |number: usize| {
+            let item = ledger.make(number);
+            let pushed = queue.push(item, &mut Lot::new(0));
+            if pushed.is_err() {
+                ledger.made[number].set(false);
             }
-        });
+            pushed.ok().map(|()| item)
+        };
+        let pop = move || queue.pop(&mut Lot::new(0)).inspect(|&item| ledger.take(item));
+        scope.spawn(move || drop(push(0)));
         scope.spawn(move || {
-            let lot = &mut Lot::new(0);
-            let [second, third] = [1, 2].map(|number| ledger.make(number));
-            let [had, more] = [second, third].map(|item| queue.push(item, lot).is_ok());
-            ledger.made[1].set(had);
-            ledger.made[2].set(more);
-            let taken = queue.pop(lot);
-            taken.into_iter().for_each(|item| ledger.take(item));
-            if had && !more && taken == Some(second) {
+            let (first, _) = (push(1), push(2));
+            let taken = pop();
+            let third = push(3);
+            if (taken, pop()) == (first, third) && third.is_some() {
                 probe("passed");
             }
         });
         scope.finally(move || {
-            std::iter::from_fn(|| queue.pop(&mut Lot::new(0))).for_each(|item| ledger.take(item));
+            while pop().is_some() {}
             ledger.assert_all_taken();
         });
     })
@@ -227,70 +234,6 @@ fn stopped() -> Program {
         scope.finally(move || {
             std::iter::from_fn(|| queue.pop()).for_each(|item| ledger.take(item));
             ledger.assert_all_taken();
-        });
-    })
-}
-
-/// An inbox, and what is posted to it.
-struct Posts {
-    inbox: Inbox,
-    links: Vec<Link<Check>>,
-    ledger: Ledger,
-    history: History<QueueCall, QueueAnswer>,
-}
-
-impl Posts {
-    fn new(count: usize) -> Self {
-        let links = (0..count).map(|_| Link::NEW).collect();
-        Self { inbox: Inbox::NEW, links, ledger: Ledger::new(count), history: History::new() }
-    }
-
-    fn item(&self, number: usize) -> Item {
-        let address = std::ptr::from_ref(&self.links[number]).expose_provenance();
-        Item::new(address as u64).expect("an aligned address")
-    }
-
-    fn post(&self, number: usize) {
-        self.ledger.make(number);
-        self.history.record(Push(number as u64), || {
-            // SAFETY: a link of its own, that is there for as long as the model.
-            unsafe { self.inbox.push(self.item(number)) };
-            Pushed
-        });
-    }
-
-    /// The owner looks so often.
-    fn look(&self, times: usize) {
-        for _ in 0..times {
-            let look = || {
-                // SAFETY: one thread after the other.
-                let item = unsafe { self.inbox.pop() };
-                let number = |item| (0..self.links.len()).find(|&other| self.item(other) == item);
-                item.map_or(Empty, |item| Got(number(item).expect("one of them") as u64))
-            };
-            if let Got(number) = self.history.record(Front, look) {
-                self.ledger.take_number(number as usize);
-            }
-        }
-    }
-}
-
-/// Threads post, so many each, and the owner looks so often: one story, in order.
-fn posting(each: &'static [usize], looks: usize) -> Program {
-    let count = each.iter().sum::<usize>();
-    Program::new(each.len() as u32 + 1, (count + looks) as u32, move |scope| {
-        let posts = scope.share(Posts::new(count));
-        let mut first = 0;
-        for &times in each {
-            let mine = first..first + times;
-            first = mine.end;
-            scope.spawn(move || mine.for_each(|number| posts.post(number)));
-        }
-        scope.spawn(move || posts.look(looks));
-        scope.finally(move || {
-            posts.look(count);
-            posts.ledger.assert_all_taken();
-            posts.history.assert_linearizable(&Queue::new(Order::Exact, usize::MAX));
         });
     })
 }

@@ -31,10 +31,9 @@
 //! - KF-6: two looks at all cells in which the words have the same sum have seen the same words.
 //!   So it is empty between the two, if that is what both saw and the head is the tail.
 //!
-//! Segments, and the bound by them, are those of Kirsch, Lippautz and Payer, "Fast and scalable,
-//! lock-free k-FIFO queues" (PaCT 2013). There an item is put in by one exchange, and who finds then
-//! that its segment was passed takes it out again; here it claims the cell before, for which
-//! segments are never passed.
+//! Segments and the bound by them are those of Kirsch, Lippautz and Payer, "Fast and scalable,
+//! lock-free k-FIFO queues" (PaCT 2013). There an item is put in by one exchange, and who finds
+//! then that its segment was passed takes it out again; here a cell is claimed before.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -176,9 +175,9 @@ impl<P: Platform> KFifo<P> {
 
     /// Moves the tail on, of whose segment no cell is free; `false`: there is no room.
     fn moves_on(&self, tail: u64) -> bool {
-        // Acquire: as in `pop`.
+        // Acquire: the cells of `tail + 1` as they were passed; pairs with the release in `pass`.
         let head = self.head.0.load(Acquire);
-        if tail + 1 == head + self.segments() && !self.pass(head) {
+        if tail + 1 >= head + self.segments() && !self.pass(head) {
             return false;
         }
         // Release: that no cell is free; pairs with the acquires in `push` and `pop`. If it fails,
@@ -192,8 +191,8 @@ impl<P: Platform> KFifo<P> {
         if !self.segment(head).iter().all(|cell| cell.is_over(head)) {
             return false;
         }
-        // Release: the tail that we have seen; pairs with the acquires in `pop` and `moves_on`. If
-        // it fails, somebody else has moved it.
+        // Release: the tail and the cells that we have seen; pairs with the acquires in `pop` and
+        // `moves_on`. If it fails, somebody else has moved it.
         let _ = self.head.0.compare_exchange(head, head + 1, Release, Relaxed);
         true
     }
@@ -205,7 +204,8 @@ impl<P: Platform> Cell<P> {
         self.state.load(Acquire)
     }
 
-    /// KF-1: whether it was free for a segment, and is ours. If not, it will not be again (KF-2).
+    /// KF-1: whether it was free for a segment, and is ours. If not, it will not be again (KF-2):
+    /// that it was passed in an older one has been acquired with the tail.
     fn claim(&self, number: u64) -> bool {
         // Relaxed, here and below: as an exchange finds it.
         let mut word = self.state.load(Relaxed);

@@ -9,7 +9,7 @@
 //! nothing bounds how many may overtake an item. Contention is shared out over all of them.
 //!
 //! - MULTI-1: an item is in one shard, from when it is put in until it is taken out.
-//! - MULTI-2: who finds the two empty looks at all of them, and says that nothing is there if nobody
+//! - MULTI-2: who finds none there looks at all of them, and says that nothing is there if nobody
 //!   has drawn a position to put in meanwhile: then there was a moment at which all were empty.
 //!
 //! The dissertation's sharded queue puts in at one that it draws, and looks for an item at all from
