@@ -40,6 +40,8 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("k-fifo/queue-1+2", fifo::<1>(1, &[TWICE_IN, OUT, OUT]), PLAIN),
         Entry::new("k-fifo/queue-laps-1+1", fifo::<1>(1, &[AROUND, OUT]), PLAIN),
         Entry::new("k-fifo/queue-laps-both-2", fifo::<1>(1, &[IN_OUT, IN_OUT_IN]), PLAIN),
+        Entry::new("k-fifo/queue-passed-both-2", fifo::<1>(1, &[TWO_LAPS, IN_OUT]), PLAIN)
+            .by_lot(20_000),
         Entry::new("k-fifo/bounded-1+1", fifo::<2>(2, &[THRICE_IN, THRICE_OUT]), impatient),
         Entry::new("k-fifo/bounded-2+1", fifo::<2>(2, &[TWICE_IN, IN, TWICE_OUT]), PLAIN),
         Entry::new("k-fifo/bounded-both-2", fifo::<2>(2, &[IN_OUT, IN_OUT]), impatient),
@@ -102,8 +104,10 @@ enum Step {
 
 use Step::{Put, Take};
 
-/// The first seed, of one who draws the one shard, then the other for a while; others do not.
-const LOTS: u64 = 16;
+/// The first thread's seed. It puts in at the one shard, and looks at the other first when it takes
+/// out; the second thread the other way round. So do they with cells, by the other seed.
+const SHARDS: u64 = 16;
+const CELLS: u64 = 17;
 
 const IN: &[Step] = &[Put];
 const TWICE_IN: &[Step] = &[Put, Put];
@@ -113,16 +117,17 @@ const TWICE_OUT: &[Step] = &[Take, Take];
 const THRICE_OUT: &[Step] = &[Take, Take, Take];
 const IN_OUT: &[Step] = &[Put, Take];
 const IN_OUT_IN: &[Step] = &[Put, Take, Put];
+const TWO_LAPS: &[Step] = &[Put, Put, Take, Put, Take, Take, Put];
 const AROUND: &[Step] = &[Put, Put, Take, Put];
 const FOUR: &[&[Step]] = &[TWICE_IN, IN, TWICE_OUT, OUT];
 
 fn bag<Q: Many>(new: fn() -> Q, scripts: &'static [&'static [Step]]) -> Program {
-    passing(new, Order::None, scripts)
+    passing(new, Order::None, SHARDS, scripts)
 }
 
 /// A queue within `K`, which is a queue if that is one.
 fn fifo<const K: usize>(capacity: usize, scripts: &'static [&'static [Step]]) -> Program {
-    passing(move || KFifo::new(capacity, K), Order::Within(K), scripts)
+    passing(move || KFifo::new(capacity, K), Order::Within(K), CELLS, scripts)
 }
 
 /// Threads put in and take out. Nothing is lost, who finds nothing is right, and what is found was
@@ -130,6 +135,7 @@ fn fifo<const K: usize>(capacity: usize, scripts: &'static [&'static [Step]]) ->
 fn passing<Q: Many>(
     new: impl Fn() -> Q + Send + Sync + 'static,
     order: Order,
+    seed: u64,
     scripts: &'static [&'static [Step]],
 ) -> Program {
     let steps = || scripts.iter().copied().flatten();
@@ -140,7 +146,7 @@ fn passing<Q: Many>(
         let history = scope.share(History::new());
         let mut number = 0;
         for (thread, &script) in scripts.iter().enumerate() {
-            let mut lot = Lot::new(LOTS + thread as u64);
+            let mut lot = Lot::new(seed + thread as u64);
             let first = number;
             number += script.iter().filter(|step| **step == Put).count();
             scope.spawn(move || {
