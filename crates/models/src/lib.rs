@@ -46,6 +46,7 @@ mod entry;
 mod event_counts;
 mod events;
 mod forms;
+mod idlers;
 mod in_line;
 mod inboxes;
 mod inherited;
@@ -126,6 +127,7 @@ pub fn all() -> Vec<Entry> {
         delegation::entries(),
         clock::entries(),
         message::entries(),
+        idlers::entries(),
     ]
     .into_iter()
     .flatten()

@@ -279,6 +279,12 @@ macro_rules! tests {
             readers_sit_by_socket: ["shfl-rw+per-socket/"],
         }
     };
+    (model_sched: $then:ident) => {
+        $then! {
+            model_sched:
+            no_worker_rests_while_there_is_work: ["idlers/"],
+        }
+    };
     (model_semaphore: $then:ident) => {
         $then! {
             model_semaphore:
@@ -362,7 +368,7 @@ macro_rules! table {
 }
 
 /// The tests, by program.
-pub const TESTS: [&[Test]; 20] = [
+pub const TESTS: [&[Test]; 21] = [
     tests!(model_arena: table),
     tests!(model_barrier: table),
     tests!(model_chunks: table),
@@ -379,6 +385,7 @@ pub const TESTS: [&[Test]; 20] = [
     tests!(model_once: table),
     tests!(model_queue: table),
     tests!(model_rw: table),
+    tests!(model_sched: table),
     tests!(model_semaphore: table),
     tests!(model_shared: table),
     tests!(model_spin: table),

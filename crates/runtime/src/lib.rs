@@ -7,4 +7,7 @@
 
 extern crate alloc;
 
+mod lines;
 pub mod message;
+pub mod sched;
+mod sleep;

@@ -2,7 +2,7 @@
 //!
 //! First it spins for a moment, which is worth neither a look at how crowded the machine is nor
 //! being counted among those who spin: whoever waits for an answer of a thread that runs has it
-//! then. What it leaves and looks at before it sleeps is in [`bell`](super::bell).
+//! then. What it leaves and looks at before it sleeps is in [`bell`](crate::sleep).
 
 use core::sync::atomic::Ordering::Relaxed;
 

@@ -26,10 +26,11 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use antiphon_platform::{Atomic, AtomicInteger, Notify, Platform};
 use antiphon_sync::wait::Condvar;
 
-use super::bell::Bell;
 use super::pulse::Pulse;
 use super::ring::{Cursor, Ring};
-use super::{Actions, Line, Message, Park, Sender};
+use super::{Actions, Message, Sender};
+use crate::lines::Lines;
+use crate::sleep::{Bell, Park};
 
 /// How many messages a [`Mailbox::poll`] delivers at most.
 pub const BATCH: u32 = 64;
@@ -40,8 +41,8 @@ pub(super) const CLOSED: u64 = 1 << 63;
 /// What both ends share.
 pub(super) struct Shared<P: Platform, N: Notify> {
     pub(super) ring: Ring<P>,
-    pub(super) signals: Line<P::U64>,
-    pub(super) bell: Line<Bell<P>>,
+    pub(super) signals: Lines<P::U64>,
+    pub(super) bell: Lines<Bell<P>>,
     pub(super) room: Condvar<P>,
     pub(super) notify: N,
     pub(super) actions: Actions<P>,
@@ -111,8 +112,8 @@ impl<P: Platform, N: Notify> Mailbox<P, N> {
     pub fn with_notify(actions: &Actions<P>, capacity: usize, notify: N) -> Self {
         let shared = Shared {
             ring: Ring::new(capacity),
-            signals: Line(P::U64::ZERO),
-            bell: Line(Bell::NEW),
+            signals: Lines(P::U64::ZERO),
+            bell: Lines(Bell::NEW),
             room: Condvar::NEW,
             notify,
             actions: actions.clone(),

@@ -17,8 +17,6 @@
 //! | `actions`, `id` | the table of actions; withdrawing one while messages for it are under way |
 //! | `pulse` | whether an owner is running actions now |
 //! | `ring` | the messages of a mailbox |
-//! | `bell` | who wakes the owner, and when nobody does |
-//! | `notify` | how an owner sleeps: parked, or spinning |
 //! | `mailbox`, `sender` | both ends |
 //! | `idle` | what an owner does that has nothing to run |
 //! | `group` | several mailboxes, by socket |
@@ -42,22 +40,20 @@
 //! - **A mailbox is its process's**: what a `fork` has in the child is of no use there.
 
 mod actions;
-mod bell;
 mod group;
 mod id;
 mod idle;
 mod mailbox;
-mod notify;
 mod pulse;
 mod ring;
 mod sender;
 
+pub use crate::sleep::{Park, Spin};
 pub use actions::{Actions, Refused, SIGNALS, TableFull};
 pub use group::{Group, Missed};
 pub use id::{ActionId, SignalId};
 pub use idle::Doze;
 pub use mailbox::{BATCH, Delivered, Mailbox};
-pub use notify::{Park, Spin};
 pub use sender::{NotPosted, NotSignalled, Sender};
 
 /// What a message carries to its action.
@@ -71,7 +67,3 @@ pub struct Message {
     /// What it is given.
     pub payload: Payload,
 }
-
-/// Something on two cache lines of its own: prefetchers take neighbours for one.
-#[repr(C, align(128))]
-struct Line<T>(T);

@@ -62,7 +62,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform};
 
-use super::{ActionId, Line, Message};
+use super::{ActionId, Message};
+use crate::lines::Lines;
 
 /// Why a message was not taken.
 #[derive(Debug)]
@@ -73,8 +74,8 @@ pub(super) enum Refusal {
 
 /// A bounded queue with many producers; its one consumer is whoever holds the [`Cursor`].
 pub(super) struct Ring<P: Platform> {
-    ends: Line<Ends<P>>,
-    head: Line<P::U64>,
+    ends: Lines<Ends<P>>,
+    head: Lines<P::U64>,
     slots: Box<[Slot<P>]>,
 }
 
@@ -114,8 +115,8 @@ impl<P: Platform> Ring<P> {
             payload: [const { P::U64::ZERO }; 3],
         };
         Self {
-            ends: Line(Ends { tail: P::U64::ZERO, head_seen: P::U64::ZERO }),
-            head: Line(P::U64::ZERO),
+            ends: Lines(Ends { tail: P::U64::ZERO, head_seen: P::U64::ZERO }),
+            head: Lines(P::U64::ZERO),
             slots: (0..capacity.max(1).next_power_of_two()).map(slot).collect(),
         }
     }

@@ -1,4 +1,5 @@
-//! The bell of a mailbox: who has put something in wakes the owner if it sleeps, and only then.
+//! A bell: who has put something in, for an owner to find, wakes the owner if it sleeps, and only
+//! then.
 //!
 //! | `ticket` | meaning |
 //! |---|---|
@@ -15,14 +16,14 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use antiphon_platform::{Atomic, Notify, Platform, Ticket};
 
 /// The word where the owner and posters meet.
-pub(super) struct Bell<P: Platform>(P::U64);
+pub(crate) struct Bell<P: Platform>(P::U64);
 
 impl<P: Platform> Bell<P> {
-    pub(super) const NEW: Self = Self(P::U64::ZERO);
+    pub(crate) const NEW: Self = Self(P::U64::ZERO);
 
     /// Something was put in: wakes the owner if it sleeps.
     #[inline]
-    pub(super) fn ring(&self, notify: &impl Notify) {
+    pub(crate) fn ring(&self, notify: &impl Notify) {
         // BELL-1: pairs with the fence in `arm`.
         P::fence(SeqCst);
         // Relaxed: whether there is one. What was put in is acquired where it is taken out.
@@ -41,7 +42,7 @@ impl<P: Platform> Bell<P> {
     }
 
     /// The owner is going to sleep, unless it finds something now.
-    pub(super) fn arm(&self, ticket: Ticket) {
+    pub(crate) fn arm(&self, ticket: Ticket) {
         // Release: pairs with the acquire in `wake`.
         self.0.store(ticket.get(), Release);
         // BELL-1: pairs with the fence in `ring`.
@@ -49,7 +50,7 @@ impl<P: Platform> Bell<P> {
     }
 
     /// The owner is awake.
-    pub(super) fn disarm(&self) {
+    pub(crate) fn disarm(&self) {
         // Relaxed: who has taken the ticket before may be late, and who looks now finds none.
         self.0.store(0, Relaxed);
     }

@@ -1,0 +1,194 @@
+//! Workers that rest: nothing that was put in stays while all of them sleep. A lost wake is a
+//! deadlock.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::Check;
+use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform};
+use antiphon_runtime::sched;
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::Program;
+
+type Idlers = sched::Idlers<Check>;
+type U32 = <Check as Platform>::U32;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+pub fn entries() -> Vec<Entry> {
+    vec![
+        Entry::new("idlers/one-each-1+1", one_each(1, NOT, false), PLAIN.spurious(1))
+            .reaches(RESTS),
+        Entry::new("idlers/one-each-2", one_each(2, BRIEF, true), PLAIN.expiries(1)).reaches(RESTS),
+        Entry::new("idlers/one-each-2+1", one_each(2, NOT, false), PLAIN).by_lot(5_000),
+        Entry::new("idlers/one-each-3+1", one_each(3, NOT, false), PLAIN.expiries(1)).by_lot(5_000),
+        Entry::new("idlers/again-1+1", working(1, 2, 0, NOT), PLAIN).reaches(RESTS),
+        Entry::new("idlers/again-2+1", working(2, 2, 1, NOT), PLAIN).by_lot(5_000).reaches(RESTS),
+        Entry::new("idlers/again-3+1", working(3, 1, 2, NOT), PLAIN).by_lot(5_000).reaches(RESTS),
+        Entry::new("idlers/all-2+1", all(2), PLAIN).reaches(RESTS),
+    ]
+}
+
+const RESTS: &[&str] = &["rests"];
+const BRIEF: Budget = Budget::ns(100);
+const NOT: Budget = Budget::NONE;
+
+/// What there is to do, and who does it.
+struct Crew {
+    idlers: Idlers,
+    /// How many items there are.
+    ready: U32,
+    /// How many items put in another one when they are done, still.
+    more: U32,
+    done: U32,
+    all: u32,
+}
+
+impl Crew {
+    /// With so many items to be done.
+    fn new(workers: usize, all: u32) -> Self {
+        Self {
+            idlers: Idlers::new(workers),
+            ready: U32::ZERO,
+            more: U32::ZERO,
+            done: U32::ZERO,
+            all,
+        }
+    }
+
+    fn put(&self, near: usize) {
+        self.ready.fetch_add(1, Relaxed);
+        self.idlers.notify(near);
+    }
+
+    fn is_over(&self) -> bool {
+        self.done.load(Relaxed) == self.all
+    }
+
+    fn is_seen(&self) -> bool {
+        self.ready.load(Relaxed) > 0 || self.is_over()
+    }
+
+    /// Takes items until all are done.
+    fn work(&self, me: usize, spin: Budget) {
+        let mut searches = false;
+        while !self.is_over() {
+            if take_one(&self.ready) {
+                if core::mem::take(&mut searches) {
+                    self.idlers.found(me, || self.is_seen());
+                }
+                self.run(me);
+            } else if !searches && self.idlers.search() {
+                searches = true;
+            } else {
+                self.idlers.rest(me, searches, spin, || looked(self.is_seen()));
+                searches = true;
+            }
+        }
+    }
+
+    fn run(&self, me: usize) {
+        while take_one(&self.more) {
+            self.put(me);
+        }
+        if self.done.fetch_add(1, Relaxed) + 1 == self.all {
+            self.idlers.notify_all();
+        }
+    }
+}
+
+/// What a worker has seen that is about to sleep.
+fn looked(seen: bool) -> bool {
+    if !seen {
+        antiphon_check::probe("rests");
+    }
+    seen
+}
+
+fn take_one(count: &U32) -> bool {
+    let mut seen = count.load(Relaxed);
+    while seen > 0 {
+        match count.compare_exchange(seen, seen - 1, Relaxed, Relaxed) {
+            Ok(_) => return true,
+            Err(now) => seen = now,
+        }
+    }
+    false
+}
+
+/// So many workers do what one from outside puts in, and what that puts in when it is done.
+fn working(workers: usize, outside: u32, inside: u32, spin: Budget) -> Program {
+    Program::new(workers as u32 + 1, outside + inside, move |scope| {
+        let crew = scope.share(Crew::new(workers, outside + inside));
+        crew.more.store(inside, Relaxed);
+        for me in 0..workers {
+            scope.spawn(move || crew.work(me, spin));
+        }
+        scope.spawn(move || {
+            for _ in 0..outside {
+                crew.put(0);
+            }
+        });
+    })
+}
+
+/// So many workers take one item each, of as many, and search no more. A worker puts them in, or
+/// one from outside.
+fn one_each(workers: usize, spin: Budget, inside: bool) -> Program {
+    let threads = workers as u32 + u32::from(!inside);
+    Program::new(threads, 2 * workers as u32, move |scope| {
+        let idlers = scope.share(Idlers::new(workers));
+        let ready = scope.share(U32::ZERO);
+        let put = move || {
+            for _ in 0..workers {
+                ready.fetch_add(1, Relaxed);
+                idlers.notify(0);
+            }
+        };
+        for me in 0..workers {
+            scope.spawn(move || {
+                if inside && me == 0 {
+                    put();
+                }
+                take_mine(idlers, me, ready, spin);
+            });
+        }
+        if !inside {
+            scope.spawn(put);
+        }
+    })
+}
+
+fn take_mine(idlers: &Idlers, me: usize, ready: &U32, spin: Budget) {
+    let is_seen = || ready.load(Relaxed) > 0;
+    let mut searches = idlers.search();
+    while !take_one(ready) {
+        idlers.rest(me, searches, spin, || looked(is_seen()));
+        searches = true;
+    }
+    if searches {
+        idlers.found(me, is_seen);
+    }
+}
+
+/// All that rest are told that there is nothing to come.
+fn all(workers: usize) -> Program {
+    Program::new(workers as u32 + 1, workers as u32 + 1, move |scope| {
+        let idlers = scope.share(Idlers::new(workers));
+        let over = scope.share(U32::ZERO);
+        for me in 0..workers {
+            scope.spawn(move || {
+                let is_over = || over.load(Relaxed) > 0;
+                while !is_over() {
+                    idlers.rest(me, false, BRIEF, || looked(is_over()));
+                    idlers.found(me, || false);
+                }
+            });
+        }
+        scope.spawn(move || {
+            over.store(1, Relaxed);
+            idlers.notify_all();
+        });
+    })
+}

@@ -1,0 +1,6 @@
+//! Workers.
+
+#[macro_use]
+mod common;
+
+antiphon_models::tests! { model_sched: models }

@@ -1,0 +1,253 @@
+//! Workers that have nothing to do: who looks for work, who rests, and who wakes one.
+//!
+//! | lines | field | written by | meaning |
+//! |---|---|---|---|
+//! | 0–1 | `counts`, bits 0–31 | all | how many search: look into the queues of all, or are woken to |
+//! | | bits 32–63 | all | how many rest |
+//! | each 2 | `sets` | those who rest | a bit for each worker: it rests, or has just ended |
+//! | each 2 | `seats` | its worker; who wakes it | whether it is to rest, and what it sleeps by |
+//!
+//! ```text
+//!             search                    rest
+//!   ┌──────┐ ───────► ┌───────────┐ ───────────────► ┌────────┐
+//!   │ runs │          │ searches  │                  │ rests  │
+//!   └──────┘ ◄─────── └───────────┘ ◄─────────────── └────────┘
+//!             found                  told, or sees work
+//! ```
+//!
+//! Who makes something to do wakes a worker if none searches. A worker that searches takes what it
+//! finds, whoever has put it there; the last one that finds something, and so searches no more,
+//! looks whether there is more, and then wakes the next. So workers come as work does, one after
+//! the other, and where there is none nobody is woken for it. That is how the schedulers of Go and
+//! Tokio do it; there the last searcher wakes the next whether there is work or not.
+//!
+//! - IDLE-1 (no lost wake): who makes something to do, and then looks whether somebody searches or
+//!   rests; who stops to search or begins to rest, and then looks for something to do: one of them
+//!   sees the other.
+//! - IDLE-2 (one wake): only who moves the searchers from none to one wakes, and a worker that is
+//!   told is that searcher, until it stops. So no more are being woken than work was seen for.
+//! - IDLE-3: who ends its rest by itself is counted as a searcher first, and gives up its seat
+//!   then. So where nobody searches and one rests, it is to be had by who wants to wake it.
+//! - IDLE-4: who has counted a searcher and finds none to wake takes it back, and looks again: who
+//!   has made something to do meanwhile has relied on it.
+
+use alloc::boxed::Box;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use antiphon_platform::{Atomic, AtomicInteger, Budget, Notify, Parked, Platform};
+
+use crate::lines::Lines;
+use crate::sleep::{Bell, Park};
+
+/// Workers, by their numbers from 0 on, as they run, search and rest.
+pub struct Idlers<P: Platform> {
+    counts: Lines<P::U64>,
+    sets: Box<[Lines<P::U64>]>,
+    seats: Box<[Lines<Seat<P>>]>,
+    notify: Park<P>,
+}
+
+struct Seat<P: Platform> {
+    /// [`RUNS`], [`RESTS`] or [`TOLD`].
+    state: P::U32,
+    bell: Bell<P>,
+}
+
+const RUNS: u32 = 0;
+const RESTS: u32 = 1;
+const TOLD: u32 = 2;
+
+const SEARCHER: u64 = 1;
+const RESTER: u64 = 1 << 32;
+
+const fn searchers(counts: u64) -> u64 {
+    counts % RESTER
+}
+
+/// Whether one is to be woken: nobody searches, and somebody rests.
+const fn is_wanted(counts: u64) -> bool {
+    searchers(counts) == 0 && counts >= RESTER
+}
+
+impl<P: Platform> Idlers<P> {
+    /// So many workers, all running.
+    #[must_use]
+    pub fn new(workers: usize) -> Self {
+        let seat = || Seat { state: P::U32::ZERO, bell: Bell::NEW };
+        let sets = workers.div_ceil(u64::BITS as usize);
+        Self {
+            counts: Lines(P::U64::ZERO),
+            sets: (0..sets).map(|_| Lines(P::U64::ZERO)).collect(),
+            seats: (0..workers).map(|_| Lines(seat())).collect(),
+            notify: Park::NEW,
+        }
+    }
+
+    /// Something was put where workers look: wakes one of them, the nearest to worker `near` by
+    /// number, unless one searches already or all run.
+    #[inline]
+    pub fn notify(&self, near: usize) {
+        // IDLE-1; pairs with the fences in `rest` and `found`.
+        P::fence(SeqCst);
+        // Relaxed: `wake` acquires.
+        if is_wanted(self.counts.0.load(Relaxed)) {
+            self.wake(near);
+        }
+    }
+
+    /// A worker that has nothing begins to search, unless enough do: `false`.
+    #[must_use]
+    pub fn search(&self) -> bool {
+        // Relaxed, both: a bound that may be missed by a few, and IDLE-1 is about the end.
+        let enough = self.seats.len().div_ceil(2) as u64;
+        if searchers(self.counts.0.load(Relaxed)) >= enough {
+            return false;
+        }
+        self.counts.0.fetch_add(SEARCHER, Relaxed);
+        true
+    }
+
+    /// Worker `me` has searched, and found something: wakes the next if it was the last to search,
+    /// and there is more to be `seen`.
+    pub fn found(&self, me: usize, seen: impl FnOnce() -> bool) {
+        // Relaxed: ordered by the fence.
+        if searchers(self.counts.0.fetch_sub(SEARCHER, Relaxed)) == 1 {
+            // IDLE-1; pairs with the fence in `notify`.
+            P::fence(SeqCst);
+            if seen() {
+                self.wake(me);
+            }
+        }
+    }
+
+    /// Worker `me`, which may be a searcher, has nothing to do: rests until it is told, or at once
+    /// if something is to be `seen`. It searches when this returns.
+    ///
+    /// Spins for as long as `spin` says first, and then sleeps.
+    pub fn rest(&self, me: usize, searcher: bool, spin: Budget, seen: impl FnOnce() -> bool) {
+        let (seat, (set, bit)) = (&self.seats[me].0, self.bit(me));
+        // Relaxed: published with the count.
+        seat.state.store(RESTS, Relaxed);
+        set.fetch_or(bit, Relaxed);
+        // Release: the seat and the bit; pairs with the acquire in `wake`.
+        self.counts.0.fetch_add(RESTER - u64::from(searcher), Release);
+        // IDLE-1; pairs with the fence in `notify`.
+        P::fence(SeqCst);
+        if seen() {
+            self.rise(seat);
+        } else {
+            self.sleep(seat, spin);
+            // Relaxed: IDLE-2, we are counted as a searcher.
+            self.counts.0.fetch_sub(RESTER, Relaxed);
+        }
+        set.fetch_and(!bit, Relaxed);
+    }
+
+    /// Tells all that rest.
+    pub fn notify_all(&self) {
+        // IDLE-1; pairs with the fence in `rest`.
+        P::fence(SeqCst);
+        for (group, set) in self.sets.iter().enumerate() {
+            // Relaxed: who is not there yet sees what we are about to tell.
+            for at in ones(set.0.load(Relaxed)) {
+                // IDLE-2, and Acquire: as in `wake`.
+                self.counts.0.fetch_add(SEARCHER, Acquire);
+                if !self.tell(&self.seats[group * u64::BITS as usize + at].0) {
+                    self.counts.0.fetch_sub(SEARCHER, Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Waits until the seat's worker is told.
+    fn sleep(&self, seat: &Seat<P>, spin: Budget) {
+        let rests = |state| state == RESTS;
+        // Relaxed, here and below: a worker that is told looks into queues, which acquire.
+        if seat.state.spin_while(Relaxed, spin, rests).is_ok() {
+            return;
+        }
+        let ticket = self.notify.begin();
+        loop {
+            // Each time: who was late to wake us from an earlier rest may have taken the ticket.
+            seat.bell.arm(ticket);
+            if !rests(seat.state.load(Relaxed)) {
+                break;
+            }
+            // SAFETY: ours, until the end below.
+            let _: Parked = unsafe { self.notify.sleep(ticket, None) };
+        }
+        seat.bell.disarm();
+        // SAFETY: ours, and this is the end.
+        unsafe { self.notify.end(ticket) };
+    }
+
+    /// A worker ends its rest by itself.
+    fn rise(&self, seat: &Seat<P>) {
+        // IDLE-3. Release: the exchange below is later; pairs with the acquire in `wake`.
+        self.counts.0.fetch_add(SEARCHER.wrapping_sub(RESTER), Release);
+        // Relaxed: nothing is handed over.
+        if seat.state.compare_exchange(RESTS, RUNS, Relaxed, Relaxed).is_err() {
+            // Told meanwhile: counted twice.
+            self.counts.0.fetch_sub(SEARCHER, Relaxed);
+        }
+    }
+
+    /// Wakes one, if nobody searches and one rests.
+    #[cold]
+    fn wake(&self, near: usize) {
+        let mut counts = self.counts.0.load(Relaxed);
+        while is_wanted(counts) {
+            // Acquire: seats and bits of those who rest; pairs with the releases in `rest`.
+            match self.counts.0.compare_exchange(counts, counts + SEARCHER, Acquire, Relaxed) {
+                Err(now) => counts = now,
+                Ok(_) if self.tell_one(near) => return,
+                Ok(_) => {
+                    // IDLE-4. Relaxed: ordered by the fence.
+                    self.counts.0.fetch_sub(SEARCHER, Relaxed);
+                    // Pairs with the fence in `notify`.
+                    P::fence(SeqCst);
+                    counts = self.counts.0.load(Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Tells the first from `near` on that rests; `false` if none does any more.
+    fn tell_one(&self, near: usize) -> bool {
+        let (groups, bits) = (self.sets.len(), u64::BITS as usize);
+        let (home, from) = (near / bits % groups, near % bits);
+        (0..groups).map(|step| (home + step) % groups).any(|group| {
+            // Relaxed: acquired with the count.
+            let turned = self.sets[group].0.load(Relaxed).rotate_right(from as u32);
+            ones(turned)
+                .map(|at| group * bits + (at + from) % bits)
+                .any(|worker| self.tell(&self.seats[worker].0))
+        })
+    }
+
+    /// Tells the worker of the seat to search, if it still rests.
+    fn tell(&self, seat: &Seat<P>) -> bool {
+        // Relaxed, both: nothing is handed over but the count.
+        let told = seat.state.compare_exchange(RESTS, TOLD, Relaxed, Relaxed).is_ok();
+        if told {
+            seat.bell.ring(&self.notify);
+        }
+        told
+    }
+
+    fn bit(&self, worker: usize) -> (&P::U64, u64) {
+        let bits = u64::BITS as usize;
+        (&self.sets[worker / bits].0, 1 << (worker % bits))
+    }
+}
+
+/// The places of the ones of a word.
+fn ones(mut word: u64) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let place = word.trailing_zeros();
+        (word != 0).then(|| {
+            word &= word - 1;
+            place as usize
+        })
+    })
+}

@@ -1,0 +1,5 @@
+//! Who runs what next.
+
+mod idlers;
+
+pub use idlers::Idlers;
