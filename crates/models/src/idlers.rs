@@ -20,7 +20,8 @@ pub fn entries() -> Vec<Entry> {
     vec![
         Entry::new("idlers/one-each-1+1", one_each(1, NOT, false), PLAIN.spurious(1))
             .reaches(RESTS),
-        Entry::new("idlers/one-each-2", one_each(2, BRIEF, true), PLAIN.expiries(1)).reaches(RESTS),
+        Entry::new("idlers/one-each-inside-2", one_each(2, BRIEF, true), PLAIN.expiries(1))
+            .reaches(RESTS),
         Entry::new("idlers/one-each-2+1", one_each(2, NOT, false), PLAIN).by_lot(5_000),
         Entry::new("idlers/one-each-3+1", one_each(3, NOT, false), PLAIN.expiries(1)).by_lot(5_000),
         Entry::new("idlers/again-1+1", working(1, 2, 0, NOT), PLAIN).reaches(RESTS),
@@ -119,7 +120,7 @@ fn take_one(count: &U32) -> bool {
 
 /// So many workers do what one from outside puts in, and what that puts in when it is done.
 fn working(workers: usize, outside: u32, inside: u32, spin: Budget) -> Program {
-    Program::new(workers as u32 + 1, outside + inside, move |scope| {
+    Program::new(workers as u32 + 1, 2 * (outside + inside), move |scope| {
         let crew = scope.share(Crew::new(workers, outside + inside));
         crew.more.store(inside, Relaxed);
         for me in 0..workers {

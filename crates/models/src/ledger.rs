@@ -23,7 +23,11 @@ impl Ledger {
     }
 
     pub fn take(&self, item: Item) {
-        self.take_number((item.word() / 8 - 512) as usize);
+        self.take_number(self.number(item));
+    }
+
+    pub fn number(&self, item: Item) -> usize {
+        (item.word() / 8 - 512) as usize
     }
 
     /// Two who take one item are a data race, or see each other.

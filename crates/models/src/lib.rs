@@ -37,6 +37,7 @@ mod chunks;
 mod classic;
 mod clock;
 mod condvar;
+mod crews;
 mod cst;
 mod cst_rw;
 mod defects;
@@ -128,6 +129,7 @@ pub fn all() -> Vec<Entry> {
         clock::entries(),
         message::entries(),
         idlers::entries(),
+        crews::entries(),
     ]
     .into_iter()
     .flatten()

@@ -283,6 +283,7 @@ macro_rules! tests {
         $then! {
             model_sched:
             no_worker_rests_while_there_is_work: ["idlers/"],
+            each_task_is_handed_out_once: ["crew/"],
         }
     };
     (model_semaphore: $then:ident) => {

@@ -1,8 +1,8 @@
 //! What runtimes on many cores are made of, generic over the machine that they run on.
 //!
 //! Nothing here knows that Linux exists. [`message`] has active messages: a sender names an action,
-//! and the thread whose mailbox it is runs it. Users import the `antiphon` crate, where the machine
-//! is filled in.
+//! and the thread whose mailbox it is runs it. [`sched`] has workers that share tasks, by a policy
+//! that is a value. Users import the `antiphon` crate, where the machine is filled in.
 #![no_std]
 
 extern crate alloc;

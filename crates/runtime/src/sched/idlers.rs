@@ -2,7 +2,7 @@
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
-//! | 0–1 | `counts`, bits 0–31 | all | how many search: look into the queues of all, or are woken to |
+//! | 0–1 | `counts`, bits 0–31 | all | how many search: look into all queues, or are woken to |
 //! | | bits 32–63 | all | how many rest |
 //! | each 2 | `sets` | those who rest | a bit for each worker: it rests, or has just ended |
 //! | each 2 | `seats` | its worker; who wakes it | whether it is to rest, and what it sleeps by |

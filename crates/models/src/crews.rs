@@ -1,0 +1,73 @@
+//! Crews: each task is handed out once, by one who sees what was done before, and none stays while
+//! all workers rest, which would be a deadlock.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::Check;
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_runtime::sched::{self, Fifo, Lifo, Order, Scheme, Share, Steal, Worker};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::ledger::Ledger;
+use crate::program::Program;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+pub fn entries() -> Vec<Entry> {
+    vec![
+        Entry::new("crew/outside-1+1", working(Fifo, 1, 2, 0), PLAIN).by_lot(800),
+        Entry::new("crew/outside-2+1", working(Lifo, 2, 2, 0), PLAIN).by_lot(800),
+        Entry::new("crew/inside-2+1", working(Lifo, 2, 1, 3), PLAIN).by_lot(800),
+        Entry::new("crew/inside-3+1", working(Fifo, 3, 1, 4), PLAIN.expiries(1)).by_lot(800),
+    ]
+}
+
+type Policy<O> = Scheme<O, Steal>;
+type Crew<O> = sched::Crew<Check, Policy<O>>;
+type U32 = <Check as Platform>::U32;
+
+/// So many workers run what one from outside submits; the first task makes `inside` others.
+fn working<O>(order: O, workers: usize, outside: usize, inside: usize) -> Program
+where
+    O: Order + Copy + 'static,
+{
+    Program::new(workers as u32 + 1, 2 * (outside + inside) as u32, move |scope| {
+        let policy = Scheme::new(order, Steal { share: Share::Half }).capacity(4, 4);
+        let crew = scope.share(sched::Crew::new(policy, workers, 4));
+        let ledger = scope.share(Ledger::new(outside + inside));
+        let left = scope.share(U32::ZERO);
+        left.store((outside + inside) as u32, Relaxed);
+        for me in 0..workers {
+            scope.spawn(move || run(crew, me, ledger, left, outside..outside + inside));
+        }
+        scope.spawn(move || {
+            for number in 0..outside {
+                crew.submit(ledger.make(number)).expect("there is room");
+            }
+        });
+        scope.finally(move || ledger.assert_all_taken());
+    })
+}
+
+/// Runs tasks until all are done; the first of them makes others.
+fn run<O: Order>(
+    crew: &Crew<O>,
+    me: usize,
+    ledger: &Ledger,
+    left: &U32,
+    others: core::ops::Range<usize>,
+) {
+    let mut worker: Worker<'_, Check, Policy<O>> = crew.worker(me).expect("a seat");
+    while let Some(task) = worker.next_task() {
+        ledger.take(task);
+        if ledger.number(task) == 0 {
+            for number in others.clone() {
+                worker.push(ledger.make(number)).expect("there is room");
+            }
+        }
+        if left.fetch_sub(1, Relaxed) == 1 {
+            crew.close();
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The workers of a pool: their queues, the one that tasks from outside come in by, and who rests.
+//!
+//! - CREW-1: a task is in one queue, or has been handed out by [`Worker::next_task`], once.
+//! - CREW-2: a worker rests only when it has seen all queues empty since it was counted among those
+//!   that rest; and who puts in looks for one that rests then. So no task stays while all rest.
+//! - CREW-3: [`Worker::next_task`] is `None` only when the crew is closed and all queues were seen
+//!   empty. What a worker makes ready after that it runs itself before it ends.
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Platform};
+use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen, WorkQueue};
+
+use super::idlers::Idlers;
+use super::policy::{Others, Own, Policy};
+use crate::lines::Lines;
+
+/// Workers that share tasks, by a policy. Tasks are [items](Item): what they are, who runs them
+/// knows.
+pub struct Crew<P: Platform, Y: Policy<P>> {
+    policy: Y,
+    queues: Box<[Lines<Y::Queue>]>,
+    shared: RelaxedQueue<P>,
+    idlers: Idlers<P>,
+    /// Not 0: has a worker.
+    seats: Box<[P::U32]>,
+    /// Not 0: no worker rests any more.
+    closed: P::U32,
+}
+
+/// A worker of a [`Crew`], on the thread that runs it.
+pub struct Worker<'a, P: Platform, Y: Policy<P>> {
+    crew: &'a Crew<P, Y>,
+    me: usize,
+    state: Y::State,
+    /// How many tasks it was handed.
+    taken: u32,
+}
+
+/// A worker looks at the tasks from outside first each so many tasks, so that its own can't keep
+/// these out. Go's number.
+const OUTSIDE_EVERY: u32 = 61;
+/// How often a searcher looks through all queues before it rests.
+const ROUNDS: u32 = 2;
+
+impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
+    /// A crew of so many workers, none of which is there yet; `outside` tasks from outside have
+    /// room, rounded up to a power of two.
+    ///
+    /// # Panics
+    ///
+    /// If it is to be of no workers, or of more than 2³¹.
+    #[must_use]
+    pub fn new(policy: Y, workers: usize, outside: usize) -> Self {
+        assert!(workers > 0 && workers < 1 << 31, "a crew of {workers}");
+        Self {
+            queues: (0..workers).map(|_| Lines(policy.queue())).collect(),
+            shared: RelaxedQueue::new(outside),
+            idlers: Idlers::new(workers),
+            seats: (0..workers).map(|_| P::U32::ZERO).collect(),
+            closed: P::U32::ZERO,
+            policy,
+        }
+    }
+
+    /// Puts a task in from outside. Does not block.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room: the task.
+    pub fn submit(&self, task: Item) -> Result<(), Full> {
+        self.shared.push(task)?;
+        self.idlers.notify(0);
+        Ok(())
+    }
+
+    /// The worker of seat `me`, from 0 on: `None` if there is no such seat, or it is taken.
+    pub fn worker(&self, me: usize) -> Option<Worker<'_, P, Y>> {
+        // Acquire: the queue, as its last owner left it; pairs with the release in `drop`.
+        let free = self.seats.get(me)?.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
+        free.then(|| Worker { crew: self, me, state: Y::State::default(), taken: 0 })
+    }
+
+    /// Has workers end that find nothing more to do.
+    pub fn close(&self) {
+        // Relaxed: ordered by the fence of `notify_all`.
+        self.closed.store(1, Relaxed);
+        self.idlers.notify_all();
+    }
+
+    /// How many workers there may be.
+    pub fn workers(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// Takes a task out that nobody has run, when all workers have ended.
+    pub fn take_left(&mut self) -> Option<Item> {
+        // SAFETY: no worker is there, each of which borrows the crew.
+        let own = |queue: &Lines<Y::Queue>| unsafe { queue.0.pop_front() };
+        self.shared.pop().or_else(|| self.queues.iter().find_map(own))
+    }
+
+    fn is_closed(&self) -> bool {
+        // Relaxed: as in `close`.
+        self.closed.load(Relaxed) != 0
+    }
+
+    /// Whether a task is to be seen somewhere.
+    fn has_tasks(&self) -> bool {
+        !self.shared.is_empty() || self.queues.iter().any(|queue| !queue.0.is_empty())
+    }
+}
+
+impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
+    /// Puts a task in that the worker has made ready. Does not block.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room: the task.
+    #[inline]
+    pub fn push(&mut self, task: Item) -> Result<(), Full> {
+        let own = own(self.crew, self.me);
+        if let Err(Full(task)) = self.crew.policy.push(&own, &mut self.state, task) {
+            self.crew.policy.overflow(&self.crew.shared, task)?;
+        }
+        self.crew.idlers.notify(self.me);
+        Ok(())
+    }
+
+    /// The task to be run next; waits until there is one. `None` when the crew is closed, and there
+    /// is nothing to do.
+    #[inline]
+    pub fn next_task(&mut self) -> Option<Item> {
+        self.try_next_task().or_else(|| self.search())
+    }
+
+    /// As [`next_task`](Self::next_task), of what the worker has, or comes from outside. Does not
+    /// wait.
+    #[inline]
+    pub fn try_next_task(&mut self) -> Option<Item> {
+        self.taken = self.taken.wrapping_add(1);
+        if self.taken.is_multiple_of(OUTSIDE_EVERY)
+            && let Some(task) = self.crew.shared.pop()
+        {
+            return Some(task);
+        }
+        self.crew.policy.pop(&own(self.crew, self.me), &mut self.state)
+    }
+
+    /// Looks for tasks of others, and rests when there are none.
+    #[cold]
+    fn search(&mut self) -> Option<Item> {
+        let crew = self.crew;
+        let mut searches = crew.idlers.search();
+        loop {
+            if searches && let Some(task) = (0..ROUNDS).find_map(|_| self.look()) {
+                crew.idlers.found(self.me, || crew.has_tasks());
+                return Some(task);
+            }
+            if crew.is_closed() && !crew.has_tasks() {
+                if searches {
+                    crew.idlers.found(self.me, || false);
+                }
+                return None;
+            }
+            let seen = || crew.has_tasks() || crew.is_closed();
+            crew.idlers.rest(self.me, searches, crew.policy.idle(), seen);
+            searches = true;
+        }
+    }
+
+    /// Looks into the queues of all, once.
+    fn look(&mut self) -> Option<Item> {
+        let crew = self.crew;
+        if let Some(task) = crew.shared.pop() {
+            return Some(task);
+        }
+        let others = Others::new(&crew.queues, self.me);
+        match crew.policy.steal(&own(crew, self.me), &mut self.state, &others) {
+            Stolen::Got(task) => Some(task),
+            Stolen::Empty | Stolen::Retry => None,
+        }
+    }
+
+    /// Which seat it has.
+    pub fn seat(&self) -> usize {
+        self.me
+    }
+}
+
+/// The queue of a worker that is here.
+fn own<P: Platform, Y: Policy<P>>(crew: &Crew<P, Y>, me: usize) -> Own<'_, Y::Queue> {
+    // SAFETY: called by the worker of that seat only, of which there is one, and it is borrowed
+    // meanwhile.
+    unsafe { Own::new(&crew.queues[me].0) }
+}
+
+impl<P: Platform, Y: Policy<P>> Drop for Worker<'_, P, Y> {
+    fn drop(&mut self) {
+        // Release: what we have done to the queue; pairs with the acquire in `worker`.
+        self.crew.seats[self.me].store(0, Release);
+        if self.crew.has_tasks() {
+            self.crew.idlers.notify(self.me);
+        }
+    }
+}
+
+impl<P: Platform, Y: Policy<P>> fmt::Debug for Crew<P, Y> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Crew").field("workers", &self.workers()).finish_non_exhaustive()
+    }
+}
+
+impl<P: Platform, Y: Policy<P>> fmt::Debug for Worker<'_, P, Y> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").field("seat", &self.me).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,196 @@
+//! Which task a worker runs next, whose it takes, and where it puts what it has no room for.
+
+use core::marker::PhantomData;
+
+use antiphon_platform::{Budget, Platform};
+use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen, WorkQueue};
+
+use crate::lines::Lines;
+
+/// A policy is a value, and its type is known where the workers are: asking it costs nothing.
+///
+/// ```
+/// use antiphon_platform::Platform;
+/// use antiphon_runtime::sched::{Others, Own, Policy};
+/// use antiphon_sync::queue::{Deque, Item, Stolen};
+///
+/// /// The last first, and every eighth time the first.
+/// struct Mostly;
+///
+/// impl<P: Platform> Policy<P> for Mostly {
+///     type Queue = Deque<P>;
+///     type State = u32;
+///
+///     fn queue(&self) -> Deque<P> {
+///         Deque::new(128, 1 << 20)
+///     }
+///
+///     fn pop(&self, own: &Own<'_, Deque<P>>, taken: &mut u32) -> Option<Item> {
+///         *taken += 1;
+///         if taken.is_multiple_of(8) { own.pop_front() } else { own.pop_back() }
+///     }
+///
+///     fn steal(
+///         &self,
+///         own: &Own<'_, Deque<P>>,
+///         _: &mut u32,
+///         others: &Others<'_, Deque<P>>,
+///     ) -> Stolen {
+///         others.try_each(0..others.count(), |victim| own.steal(victim, |there| there / 2))
+///     }
+/// }
+/// ```
+pub trait Policy<P: Platform>: Send + Sync {
+    /// What each worker has its tasks in.
+    type Queue: WorkQueue + Send + Sync;
+    /// What each worker remembers from one decision to the next.
+    type State: Default + Send;
+
+    /// An empty queue.
+    fn queue(&self) -> Self::Queue;
+
+    /// Puts a task in that is ready now.
+    ///
+    /// # Errors
+    ///
+    /// If the worker has no room for it; [`overflow`](Self::overflow) is next.
+    fn push(
+        &self,
+        own: &Own<'_, Self::Queue>,
+        _state: &mut Self::State,
+        task: Item,
+    ) -> Result<(), Full> {
+        own.push(task)
+    }
+
+    /// The task to be run next, of the worker's own.
+    fn pop(&self, own: &Own<'_, Self::Queue>, state: &mut Self::State) -> Option<Item>;
+
+    /// Takes tasks of others, for a worker that has none: the first to be run, and others, if there
+    /// are, into its own queue. [`Stolen::Retry`]: there is something, and the worker comes back.
+    fn steal(
+        &self,
+        own: &Own<'_, Self::Queue>,
+        state: &mut Self::State,
+        others: &Others<'_, Self::Queue>,
+    ) -> Stolen;
+
+    /// Puts a task elsewhere that the worker had no room for: by default into the queue that tasks
+    /// from outside come in by, where all find it.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room there either; then whoever made the task decides.
+    fn overflow(&self, shared: &RelaxedQueue<P>, task: Item) -> Result<(), Full> {
+        shared.push(task)
+    }
+
+    /// How long a worker that has found nothing spins before it sleeps.
+    fn idle(&self) -> Budget {
+        Budget::ns(P::sleep_cost_ns())
+    }
+}
+
+/// The queue of the worker that asks.
+pub struct Own<'a, Q> {
+    queue: &'a Q,
+    /// Of one thread.
+    owner: PhantomData<*const ()>,
+}
+
+/// The queues of the other workers.
+pub struct Others<'a, Q> {
+    queues: &'a [Lines<Q>],
+    me: usize,
+}
+
+/// The queue of another worker.
+#[derive(Debug)]
+pub struct Victim<'a, Q>(&'a Q);
+
+impl<'a, Q: WorkQueue> Own<'a, Q> {
+    /// # Safety
+    ///
+    /// The caller owns the queue, for as long as this is used.
+    pub(super) unsafe fn new(queue: &'a Q) -> Self {
+        Self { queue, owner: PhantomData }
+    }
+
+    /// Puts a task in, behind all others.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room.
+    pub fn push(&self, task: Item) -> Result<(), Full> {
+        // SAFETY: `new`; so too below.
+        unsafe { self.queue.push(task) }
+    }
+
+    /// Takes the last that was put in.
+    #[must_use]
+    pub fn pop_back(&self) -> Option<Item> {
+        // SAFETY: as in `push`.
+        unsafe { self.queue.pop_back() }
+    }
+
+    /// Takes the first that was put in.
+    #[must_use]
+    pub fn pop_front(&self) -> Option<Item> {
+        // SAFETY: as in `push`.
+        unsafe { self.queue.pop_front() }
+    }
+
+    /// Takes as many of the victim's first tasks as `share` says of how many there are, one at
+    /// least and half at most, rounded up. A worker that has tasks itself takes the first of those.
+    pub fn steal(&self, victim: Victim<'_, Q>, share: impl FnOnce(u64) -> u64) -> Stolen {
+        if let Some(task) = self.pop_front() {
+            return Stolen::Got(task);
+        }
+        // SAFETY: as in `push`. It has nothing, and is another queue: `Others` leaves it out.
+        unsafe { victim.0.steal_into(self.queue, share) }
+    }
+}
+
+impl<'a, Q: WorkQueue> Others<'a, Q> {
+    pub(super) fn new(queues: &'a [Lines<Q>], me: usize) -> Self {
+        Self { queues, me }
+    }
+
+    /// How many others there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.queues.len() - 1
+    }
+
+    /// The other worker that is `rank`th by distance: of numbers one above, one below, two above
+    /// and so on, in a ring. Workers are numbered as their CPUs are near each other.
+    ///
+    /// # Panics
+    ///
+    /// Unless `rank` is below [`count`](Self::count).
+    #[must_use]
+    pub fn nearest(&self, rank: usize) -> Victim<'a, Q> {
+        assert!(rank < self.count(), "{rank} of {} others", self.count());
+        let (step, all) = (rank / 2 + 1, self.queues.len());
+        let number = if rank.is_multiple_of(2) { self.me + step } else { self.me + all - step };
+        Victim(&self.queues[number % all].0)
+    }
+
+    /// Has `steal` try the others of these ranks until one has something. [`Stolen::Retry`] if none
+    /// had, but one might.
+    pub fn try_each(
+        &self,
+        ranks: impl Iterator<Item = usize>,
+        mut steal: impl FnMut(Victim<'a, Q>) -> Stolen,
+    ) -> Stolen {
+        let mut told = Stolen::Empty;
+        for rank in ranks {
+            match steal(self.nearest(rank)) {
+                Stolen::Empty => {}
+                Stolen::Retry => told = Stolen::Retry,
+                got @ Stolen::Got(_) => return got,
+            }
+        }
+        told
+    }
+}

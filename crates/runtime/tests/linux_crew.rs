@@ -1,0 +1,146 @@
+//! Crews of threads: each task is run once, whatever the policy, and whoever makes it.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::thread;
+
+use antiphon_linux::Linux;
+use antiphon_runtime::sched::{
+    Crew, Fifo, Lifo, Neighbours, Policy, Reverse, Scheme, Share, Steal, Stochastic, Switch,
+};
+use antiphon_sync::queue::{Full, Item};
+
+/// How often each task was run. A task's number is that of a node in a binary tree: it makes its
+/// two children ready.
+struct Tree {
+    runs: Vec<AtomicU8>,
+    left: AtomicU64,
+}
+
+impl Tree {
+    fn new(nodes: u64) -> Self {
+        Self { runs: (0..nodes).map(|_| AtomicU8::new(0)).collect(), left: AtomicU64::new(nodes) }
+    }
+
+    fn nodes(&self) -> u64 {
+        self.runs.len() as u64
+    }
+
+    /// Runs a task; returns its children, and whether it was the last.
+    fn run(&self, node: u64) -> (impl Iterator<Item = u64>, bool) {
+        self.runs[node as usize].fetch_add(1, Relaxed);
+        let nodes = self.nodes();
+        let children = (2 * node + 1..2 * node + 3).filter(move |&child| child < nodes);
+        (children, self.left.fetch_sub(1, Relaxed) == 1)
+    }
+
+    fn assert_done(&self) {
+        assert!(self.runs.iter().all(|runs| runs.load(Relaxed) == 1), "each task once");
+    }
+}
+
+fn item(node: u64) -> Item {
+    Item::new((node + 512) * 8).expect("a multiple of eight")
+}
+
+fn node(item: Item) -> u64 {
+    item.word() / 8 - 512
+}
+
+/// Runs a node, and what there is no room for after it.
+fn run<P: Policy<Linux>>(crew: &Crew<Linux, P>, tree: &Tree, seat: usize) {
+    let mut worker = crew.worker(seat).expect("a free seat");
+    let mut refused = Vec::new();
+    while let Some(task) = worker.next_task() {
+        refused.push(node(task));
+        while let Some(node) = refused.pop() {
+            let (children, last) = tree.run(node);
+            for child in children {
+                refused.extend(worker.push(item(child)).err().map(|Full(task)| self::node(task)));
+            }
+            if last {
+                crew.close();
+            }
+        }
+    }
+}
+
+fn check<P: Policy<Linux>>(policy: P, workers: usize, nodes: u64) {
+    let tree = Tree::new(nodes);
+    let mut crew = Crew::<Linux, P>::new(policy, workers, 4);
+    thread::scope(|scope| {
+        for seat in 0..workers {
+            let (crew, tree) = (&crew, &tree);
+            scope.spawn(move || run(crew, tree, seat));
+        }
+        crew.submit(item(0)).expect("there is room");
+    });
+    tree.assert_done();
+    assert_eq!(crew.take_left(), None);
+}
+
+const HALF: Steal = Steal { share: Share::Half };
+
+#[test]
+fn each_task_is_run_once_by_each_policy() {
+    for workers in [1, 2, 3, 8] {
+        check(Scheme::new(Fifo, HALF), workers, 20_000);
+        check(Scheme::new(Lifo, HALF), workers, 20_000);
+        check(Scheme::new(Stochastic { first: 100 }, HALF), workers, 20_000);
+        check(Scheme::new(Switch { every: 7 }, HALF), workers, 20_000);
+        check(Scheme::new(Reverse { every: 5 }, Steal { share: Share::One }), workers, 20_000);
+        let near = Neighbours { range: 2, share: Share::Half };
+        check(Scheme::new(Lifo, near), workers, 20_000);
+    }
+}
+
+/// Queues that are full have workers run what they make themselves: nothing is lost.
+#[test]
+fn what_there_is_no_room_for_comes_back() {
+    check(Scheme::new(Fifo, HALF).capacity(2, 2), 3, 20_000);
+}
+
+/// Workers sleep and are woken for each of them.
+#[test]
+fn a_task_at_a_time_from_outside_is_run() {
+    const TASKS: u64 = 2_000;
+    let ran = AtomicU64::new(0);
+    let crew = Crew::<Linux, _>::new(Scheme::new(Fifo, HALF), 3, 64);
+    thread::scope(|scope| {
+        for seat in 0..3 {
+            let mut worker = crew.worker(seat).expect("a free seat");
+            let ran = &ran;
+            scope.spawn(move || {
+                while worker.next_task().is_some() {
+                    ran.fetch_add(1, Relaxed);
+                }
+            });
+        }
+        for task in 0..TASKS {
+            crew.submit(item(task)).expect("there is room");
+            while ran.load(Relaxed) <= task {
+                thread::yield_now();
+            }
+        }
+        crew.close();
+    });
+    assert_eq!(ran.load(Relaxed), TASKS);
+}
+
+#[test]
+fn a_seat_is_taken_once_and_free_again() {
+    let crew = Crew::<Linux, _>::new(Scheme::new(Fifo, HALF), 1, 4);
+    let worker = crew.worker(0).expect("a free seat");
+    assert!(crew.worker(0).is_none() && crew.worker(1).is_none());
+    drop(worker);
+    assert!(crew.worker(0).is_some());
+}
+
+#[test]
+fn what_nobody_has_run_is_there_at_the_end() {
+    let mut crew = Crew::<Linux, _>::new(Scheme::new(Lifo, HALF), 2, 4);
+    crew.submit(item(1)).expect("there is room");
+    crew.worker(1).expect("a free seat").push(item(2)).expect("there is room");
+    let mut left = [crew.take_left(), crew.take_left()].map(|left| left.map(node));
+    left.sort_unstable();
+    assert_eq!((left, crew.take_left()), ([Some(1), Some(2)], None));
+}
