@@ -204,7 +204,9 @@ fn burnt() -> Program {
             pushed.ok().map(|()| item)
         };
         let pop = move || queue.pop(&mut Lot::new(0)).inspect(|&item| ledger.take(item));
-        scope.spawn(move || drop(push(0)));
+        scope.spawn(move || {
+            let _: Option<Item> = push(0);
+        });
         scope.spawn(move || {
             let (first, _) = (push(1), push(2));
             let taken = pop();
