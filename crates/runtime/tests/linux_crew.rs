@@ -1,13 +1,17 @@
 //! Crews of threads: each task is run once, whatever the policy, and whoever makes it.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_runtime::sched::{
-    Crew, Fifo, Lifo, Neighbours, Policy, Reverse, Scheme, Share, Steal, Stochastic, Switch,
+    Crew, Fifo, Lifo, Neighbours, Others, Own, Policy, Reverse, Scheme, Share, Steal, Stochastic,
+    Switch,
 };
-use antiphon_sync::queue::{Full, Item};
+use antiphon_sync::queue::{Deque, Full, Item, Stolen};
 
 /// How often each task was run. A task's number is that of a node in a binary tree: it makes its
 /// two children ready.
@@ -143,4 +147,58 @@ fn what_nobody_has_run_is_there_at_the_end() {
     let mut left = [crew.take_left(), crew.take_left()].map(|left| left.map(node));
     left.sort_unstable();
     assert_eq!((left, crew.take_left()), ([Some(1), Some(2)], None));
+}
+
+/// First in, first out; the first theft panics.
+struct Panics(AtomicBool);
+
+impl Policy<Linux> for Panics {
+    type Queue = Deque<Linux>;
+    type State = ();
+
+    fn queue(&self) -> Deque<Linux> {
+        Deque::new(4, 4)
+    }
+
+    fn pop(&self, own: &Own<'_, Deque<Linux>>, (): &mut ()) -> Option<Item> {
+        own.pop_front()
+    }
+
+    fn steal(
+        &self,
+        own: &Own<'_, Deque<Linux>>,
+        (): &mut (),
+        others: &Others<'_, Deque<Linux>>,
+    ) -> Stolen {
+        assert!(self.0.swap(true, Relaxed), "the first theft");
+        others.try_each(0..others.count(), |victim| own.steal(victim, |there| there))
+    }
+}
+
+/// Who searches when the policy panics is no searcher any more: others are woken as before.
+#[test]
+fn a_policy_that_panics_loses_no_wake() {
+    let crew = Crew::<Linux, _>::new(Panics(AtomicBool::new(false)), 2, 4);
+    let mut first = crew.worker(0).expect("a free seat");
+    let panicked = panic::catch_unwind(AssertUnwindSafe(|| first.next_task()));
+    assert!(panicked.is_err());
+    drop(first);
+    let (ran, runs) = mpsc::channel();
+    thread::scope(|scope| {
+        let mut second = crew.worker(1).expect("a free seat");
+        scope.spawn(move || {
+            while let Some(task) = second.next_task() {
+                ran.send(node(task)).expect("somebody waits for it");
+            }
+        });
+        for task in 0..100 {
+            crew.submit(item(task)).expect("there is room");
+            let run = runs.recv_timeout(Duration::from_secs(20));
+            if run != Ok(task) {
+                crew.close();
+                panic!("task {task}: {run:?}");
+            }
+        }
+        crew.close();
+    });
 }

@@ -37,6 +37,9 @@ pub struct Worker<'a, P: Platform, Y: Policy<P>> {
     state: Y::State,
     /// How many tasks it was handed.
     taken: u32,
+    /// Whether it is counted among those who search: between two tasks, and after a panic of the
+    /// policy's.
+    searches: bool,
 }
 
 /// A worker looks at the tasks from outside first each so many tasks, so that its own can't keep
@@ -80,7 +83,13 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     pub fn worker(&self, me: usize) -> Option<Worker<'_, P, Y>> {
         // Acquire: the queue, as its last owner left it; pairs with the release in `drop`.
         let free = self.seats.get(me)?.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
-        free.then(|| Worker { crew: self, me, state: Y::State::default(), taken: 0 })
+        free.then(|| Worker {
+            crew: self,
+            me,
+            state: Y::State::default(),
+            taken: 0,
+            searches: false,
+        })
     }
 
     /// Has workers end that find nothing more to do.
@@ -153,21 +162,28 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
     #[cold]
     fn search(&mut self) -> Option<Item> {
         let crew = self.crew;
-        let mut searches = crew.idlers.search();
+        self.searches = self.searches || crew.idlers.search();
         loop {
-            if searches && let Some(task) = (0..ROUNDS).find_map(|_| self.look()) {
-                crew.idlers.found(self.me, || crew.has_tasks());
+            if self.searches
+                && let Some(task) = (0..ROUNDS).find_map(|_| self.look())
+            {
+                self.end_search();
                 return Some(task);
             }
             if crew.is_closed() && !crew.has_tasks() {
-                if searches {
-                    crew.idlers.found(self.me, || false);
-                }
+                self.end_search();
                 return None;
             }
-            let seen = || crew.has_tasks() || crew.is_closed();
-            crew.idlers.rest(self.me, searches, crew.policy.idle(), seen);
-            searches = true;
+            let spin = crew.policy.idle();
+            let searcher = core::mem::replace(&mut self.searches, true);
+            crew.idlers.rest(self.me, searcher, spin, || crew.has_tasks() || crew.is_closed());
+        }
+    }
+
+    /// Is no searcher any more, if it was one.
+    fn end_search(&mut self) {
+        if core::mem::take(&mut self.searches) {
+            self.crew.idlers.found(self.me, || self.crew.has_tasks());
         }
     }
 
@@ -199,6 +215,7 @@ fn own<P: Platform, Y: Policy<P>>(crew: &Crew<P, Y>, me: usize) -> Own<'_, Y::Qu
 
 impl<P: Platform, Y: Policy<P>> Drop for Worker<'_, P, Y> {
     fn drop(&mut self) {
+        self.end_search();
         // Release: what we have done to the queue; pairs with the acquire in `worker`.
         self.crew.seats[self.me].store(0, Release);
         if self.crew.has_tasks() {

@@ -131,16 +131,13 @@ impl<P: Platform> Idlers<P> {
         set.fetch_or(bit, Relaxed);
         // Release: the seat and the bit; pairs with the acquire in `wake`.
         self.counts.0.fetch_add(RESTER - u64::from(searcher), Release);
+        // Ends the rest when it is dropped: `seen` may panic.
+        let _rest = Rest { idlers: self, me };
         // IDLE-1; pairs with the fence in `notify`.
         P::fence(SeqCst);
-        if seen() {
-            self.rise(seat);
-        } else {
+        if !seen() {
             self.sleep(seat, spin);
-            // Relaxed: IDLE-2, we are counted as a searcher.
-            self.counts.0.fetch_sub(RESTER, Relaxed);
         }
-        set.fetch_and(!bit, Relaxed);
     }
 
     /// Tells all that rest.
@@ -179,17 +176,6 @@ impl<P: Platform> Idlers<P> {
         seat.bell.disarm();
         // SAFETY: ours, and this is the end.
         unsafe { self.notify.end(ticket) };
-    }
-
-    /// A worker ends its rest by itself.
-    fn rise(&self, seat: &Seat<P>) {
-        // IDLE-3. Release: the exchange below is later; pairs with the acquire in `wake`.
-        self.counts.0.fetch_add(SEARCHER.wrapping_sub(RESTER), Release);
-        // Relaxed: nothing is handed over.
-        if seat.state.compare_exchange(RESTS, RUNS, Relaxed, Relaxed).is_err() {
-            // Told meanwhile: counted twice.
-            self.counts.0.fetch_sub(SEARCHER, Relaxed);
-        }
     }
 
     /// Wakes one, if nobody searches and one rests.
@@ -238,6 +224,32 @@ impl<P: Platform> Idlers<P> {
     fn bit(&self, worker: usize) -> (&P::U64, u64) {
         let bits = u64::BITS as usize;
         (&self.sets[worker / bits].0, 1 << (worker % bits))
+    }
+}
+
+/// A worker's rest, until this is dropped.
+struct Rest<'a, P: Platform> {
+    idlers: &'a Idlers<P>,
+    me: usize,
+}
+
+impl<P: Platform> Drop for Rest<'_, P> {
+    fn drop(&mut self) {
+        let (counts, seat) = (&self.idlers.counts.0, &self.idlers.seats[self.me].0);
+        // Relaxed: IDLE-2, who is told is counted as a searcher.
+        if seat.state.load(Relaxed) == TOLD {
+            counts.fetch_sub(RESTER, Relaxed);
+        } else {
+            // IDLE-3. Release: the exchange below is later; pairs with the acquire in `wake`.
+            counts.fetch_add(SEARCHER.wrapping_sub(RESTER), Release);
+            // Relaxed: nothing is handed over.
+            if seat.state.compare_exchange(RESTS, RUNS, Relaxed, Relaxed).is_err() {
+                // Told meanwhile: counted twice.
+                counts.fetch_sub(SEARCHER, Relaxed);
+            }
+        }
+        let (set, bit) = self.idlers.bit(self.me);
+        set.fetch_and(!bit, Relaxed);
     }
 }
 
