@@ -52,6 +52,7 @@ mod event;
 pub mod message;
 mod once;
 pub mod policy;
+pub mod pool;
 mod raw;
 mod reentrant;
 mod rw;

@@ -11,3 +11,4 @@ mod lines;
 pub mod message;
 pub mod sched;
 mod sleep;
+pub mod task;

@@ -16,6 +16,7 @@ use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen, WorkQueue};
 use super::idlers::Idlers;
 use super::policy::{Others, Own, Policy};
 use crate::lines::Lines;
+use crate::task::Awaited;
 
 /// Workers that share tasks, by a policy. Tasks are [items](Item): what they are, who runs them
 /// knows.
@@ -142,7 +143,16 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
     /// is nothing to do.
     #[inline]
     pub fn next_task(&mut self) -> Option<Item> {
-        self.try_next_task().or_else(|| self.search())
+        self.try_next_task().or_else(|| self.search(None))
+    }
+
+    /// As [`next_task`](Self::next_task), for a worker that waits for something, and closed or not:
+    /// `None` when that is over.
+    pub fn next_until(&mut self, awaited: &Awaited<'_, P>) -> Option<Item> {
+        if awaited.is_over() {
+            return None;
+        }
+        self.try_next_task().or_else(|| self.search(Some(awaited)))
     }
 
     /// As [`next_task`](Self::next_task), of what the worker has, or comes from outside. Does not
@@ -160,8 +170,12 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
 
     /// Looks for tasks of others, and rests when there are none.
     #[cold]
-    fn search(&mut self) -> Option<Item> {
+    fn search(&mut self, awaited: Option<&Awaited<'_, P>>) -> Option<Item> {
         let crew = self.crew;
+        let is_over = || match awaited {
+            Some(awaited) => awaited.is_over(),
+            None => crew.is_closed() && !crew.has_tasks(),
+        };
         self.searches = self.searches || crew.idlers.search();
         loop {
             if self.searches
@@ -170,13 +184,14 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
                 self.end_search();
                 return Some(task);
             }
-            if crew.is_closed() && !crew.has_tasks() {
+            if is_over() {
                 self.end_search();
                 return None;
             }
             let spin = crew.policy.idle();
             let searcher = core::mem::replace(&mut self.searches, true);
-            crew.idlers.rest(self.me, searcher, spin, || crew.has_tasks() || crew.is_closed());
+            let seen = || crew.has_tasks() || awaited.is_none() && crew.is_closed() || is_over();
+            crew.idlers.rest_until(self.me, searcher, spin, awaited, seen);
         }
     }
 

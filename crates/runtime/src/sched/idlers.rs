@@ -38,6 +38,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Budget, Notify, Parked, Platform}
 
 use crate::lines::Lines;
 use crate::sleep::{Bell, Park};
+use crate::task::Awaited;
 
 /// Workers, by their numbers from 0 on, as they run, search and rest.
 pub struct Idlers<P: Platform> {
@@ -52,6 +53,9 @@ struct Seat<P: Platform> {
     state: P::U32,
     bell: Bell<P>,
 }
+
+/// How long what is awaited may go unseen while a worker spins for work, in nanoseconds.
+const SLICE_NS: u32 = 500;
 
 const RUNS: u32 = 0;
 const RESTS: u32 = 1;
@@ -125,6 +129,18 @@ impl<P: Platform> Idlers<P> {
     ///
     /// Spins for as long as `spin` says first, and then sleeps.
     pub fn rest(&self, me: usize, searcher: bool, spin: Budget, seen: impl FnOnce() -> bool) {
+        self.rest_until(me, searcher, spin, None, seen);
+    }
+
+    /// As [`rest`](Self::rest), and no longer than until what is awaited is over.
+    pub(super) fn rest_until(
+        &self,
+        me: usize,
+        searcher: bool,
+        spin: Budget,
+        awaited: Option<&Awaited<'_, P>>,
+        seen: impl FnOnce() -> bool,
+    ) {
         let (seat, (set, bit)) = (&self.seats[me].0, self.bit(me));
         // Relaxed: published with the count.
         seat.state.store(RESTS, Relaxed);
@@ -136,7 +152,7 @@ impl<P: Platform> Idlers<P> {
         // IDLE-1; pairs with the fence in `notify`.
         P::fence(SeqCst);
         if !seen() {
-            self.sleep(seat, spin);
+            self.sleep(seat, spin, awaited);
         }
     }
 
@@ -156,24 +172,35 @@ impl<P: Platform> Idlers<P> {
         }
     }
 
-    /// Waits until the seat's worker is told.
-    fn sleep(&self, seat: &Seat<P>, spin: Budget) {
-        let rests = |state| state == RESTS;
-        // Relaxed, here and below: a worker that is told looks into queues, which acquire.
-        if seat.state.spin_while(Relaxed, spin, rests).is_ok() {
-            return;
+    /// Waits until the seat's worker is told, or what is awaited is over.
+    fn sleep(&self, seat: &Seat<P>, spin: Budget, awaited: Option<&Awaited<'_, P>>) {
+        let over = || awaited.is_some_and(Awaited::is_over);
+        let mut left = spin.ns;
+        loop {
+            let slice = if awaited.is_some() { left.min(SLICE_NS) } else { left };
+            // Relaxed, here and below: a worker that is told looks into queues, which acquire.
+            let told = seat.state.spin_while(Relaxed, Budget::ns(slice), |state| state == RESTS);
+            if told.is_ok() || over() {
+                return;
+            }
+            left -= slice;
+            if left == 0 {
+                break;
+            }
         }
+        let lasts = || seat.state.load(Relaxed) == RESTS && !over();
+        let bells = || awaited.map(|awaited| awaited.bell).into_iter().chain([&seat.bell]);
         let ticket = self.notify.begin();
         loop {
             // Each time: who was late to wake us from an earlier rest may have taken the ticket.
-            seat.bell.arm(ticket);
-            if !rests(seat.state.load(Relaxed)) {
+            bells().for_each(|bell| bell.arm(ticket));
+            if !lasts() {
                 break;
             }
             // SAFETY: ours, until the end below.
             let _: Parked = unsafe { self.notify.sleep(ticket, None) };
         }
-        seat.bell.disarm();
+        bells().for_each(Bell::disarm);
         // SAFETY: ours, and this is the end.
         unsafe { self.notify.end(ticket) };
     }

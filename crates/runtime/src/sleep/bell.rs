@@ -24,28 +24,30 @@ impl<P: Platform> Bell<P> {
     /// Something was put in: wakes the owner if it sleeps.
     #[inline]
     pub(crate) fn ring(&self, notify: &impl Notify) {
-        // BELL-1: pairs with the fence in `arm`.
-        P::fence(SeqCst);
-        // Relaxed: whether there is one. What was put in is acquired where it is taken out.
-        if self.0.load(Relaxed) != 0 {
-            self.wake(notify);
-        }
-    }
-
-    #[cold]
-    fn wake(&self, notify: &impl Notify) {
-        // BELL-2. Acquire: what the ticket names, as the owner has made it; pairs with the release
-        // in `arm`.
-        if let Some(ticket) = Ticket::new(self.0.swap(0, Acquire)) {
+        if let Some(ticket) = self.take() {
             notify.notify(ticket);
         }
     }
 
+    /// Something was put in: whom the caller is to notify, if the owner sleeps.
+    #[inline]
+    pub(crate) fn take(&self) -> Option<Ticket> {
+        // BELL-1: pairs with the fence in `arm`.
+        P::fence(SeqCst);
+        // Relaxed: whether there is one. What was put in is acquired where it is taken out.
+        if self.0.load(Relaxed) == 0 {
+            return None;
+        }
+        // BELL-2. Acquire: what the ticket names, as the owner has made it; pairs with the release
+        // in `arm`.
+        Ticket::new(self.0.swap(0, Acquire))
+    }
+
     /// The owner is going to sleep, unless it finds something now.
     pub(crate) fn arm(&self, ticket: Ticket) {
-        // Release: pairs with the acquire in `wake`.
+        // Release: pairs with the acquire in `take`.
         self.0.store(ticket.get(), Release);
-        // BELL-1: pairs with the fence in `ring`.
+        // BELL-1: pairs with the fence in `take`.
         P::fence(SeqCst);
     }
 

@@ -1,0 +1,106 @@
+//! Who the calling thread is: a worker of some pool, or none.
+
+use std::cell::{Cell, RefCell};
+use std::mem::forget;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use antiphon_linux::Linux;
+use antiphon_runtime::sched::{Crew, Policy, Worker};
+use antiphon_runtime::task::{Awaited, Task};
+use antiphon_sync::queue::Item;
+
+/// What the calling thread is while it is a worker: on its stack.
+pub(super) struct Here<'a, Y: Policy<Linux>> {
+    /// Borrowed while the policy is asked, and not while a task runs.
+    pub(super) worker: RefCell<Worker<'a, Linux, Y>>,
+}
+
+/// The same without a type.
+#[derive(Clone, Copy)]
+struct Known {
+    crew: *const (),
+    here: *const (),
+    help: unsafe fn(*const (), &Awaited<'_, Linux>),
+}
+
+thread_local! {
+    static HERE: Cell<Option<Known>> = const { Cell::new(None) };
+}
+
+/// Is the worker of a seat until the crew is closed and there is nothing to do.
+pub(super) fn work<Y: Policy<Linux>>(crew: &Crew<Linux, Y>, seat: usize) {
+    let worker = RefCell::new(crew.worker(seat).expect("a seat for each thread"));
+    let here = Here { worker };
+    let known = Known {
+        crew: ptr::from_ref(crew).cast(),
+        here: ptr::from_ref(&here).cast(),
+        help: help::<Y>,
+    };
+    HERE.set(Some(known));
+    // Ends it though the policy panics.
+    let _gone = Gone;
+    while here.run_one(Worker::next_task) {}
+}
+
+struct Gone;
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        HERE.set(None);
+    }
+}
+
+/// Has `ask` ask the calling thread, if it is a worker of this crew.
+pub(super) fn ask<Y: Policy<Linux>, R>(
+    crew: &Crew<Linux, Y>,
+    ask: impl FnOnce(Option<&Here<'_, Y>>) -> R,
+) -> R {
+    let ours = HERE.get().filter(|known| ptr::eq(known.crew, ptr::from_ref(crew).cast()));
+    // SAFETY: `work` has set it, of this crew and so of this type, and is on the stack below us.
+    ask(ours.map(|known| unsafe { &*known.here.cast::<Here<'_, Y>>() }))
+}
+
+/// Waits; a worker, of whichever pool, runs other tasks of its own pool meanwhile. Though the
+/// policy of that panics, what is awaited is over when this is back.
+pub(super) fn wait_for(awaited: &Awaited<'_, Linux>) {
+    let _waits = Waits(awaited);
+    if let Some(known) = HERE.get() {
+        // SAFETY: as in `ask`, and `help` is that of the type.
+        unsafe { (known.help)(known.here, awaited) };
+    }
+}
+
+struct Waits<'a, 'b>(&'a Awaited<'b, Linux>);
+
+impl Drop for Waits<'_, '_> {
+    fn drop(&mut self) {
+        self.0.wait();
+    }
+}
+
+/// # Safety
+///
+/// `here` is a `Here<Y>` on this thread's stack.
+unsafe fn help<Y: Policy<Linux>>(here: *const (), awaited: &Awaited<'_, Linux>) {
+    // SAFETY: the caller's.
+    let here = unsafe { &*here.cast::<Here<'_, Y>>() };
+    while here.run_one(|worker| worker.next_until(awaited)) {}
+}
+
+impl<'a, Y: Policy<Linux>> Here<'a, Y> {
+    /// Runs the task that `next` has; `false` if it has none, or the policy is being asked.
+    fn run_one(&self, next: impl FnOnce(&mut Worker<'a, Linux, Y>) -> Option<Item>) -> bool {
+        let Some(item) = self.worker.try_borrow_mut().ok().and_then(|mut worker| next(&mut worker))
+        else {
+            return false;
+        };
+        // SAFETY: all items of the crew are of `Shared::put`, and it hands each out once.
+        let task = unsafe { Task::<Linux>::from_item(item) };
+        // Panics were caught, but for one of what the task has to drop.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task.run())) {
+            forget(panic);
+        }
+        true
+    }
+}

@@ -1,0 +1,180 @@
+//! Pools of threads that run tasks, by a policy that is a value.
+//!
+//! ```
+//! use antiphon::pool::Pool;
+//!
+//! let pool = Pool::new(4)?;
+//! let answer = pool.spawn(|| 6 * 7);
+//! let mut squares = [0; 100];
+//! pool.scope(|scope| {
+//!     for (number, square) in squares.iter_mut().enumerate() {
+//!         scope.spawn(move || *square = number * number);
+//!     }
+//! });
+//! assert_eq!(squares[9], 81);
+//! assert_eq!(answer.join().unwrap(), 42);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! A task is run by one thread, from its beginning to its end. A worker that waits for a task, its
+//! pool's or another's, or at the end of a scope, runs others of its pool meanwhile; any other
+//! thread sleeps. A task that waits for something else keeps its worker from others.
+//!
+//! # What to know
+//!
+//! - **Where there is no room**, for a task of a worker's in its own queue and the shared one, or
+//!   for one from outside in the shared one, whoever makes the task runs it at once. So nothing is
+//!   lost, and who makes tasks faster than they are run is slowed down.
+//! - **A panic** stays in its task: [`JoinHandle::join`] returns it, and a scope goes on with it
+//!   when all its tasks are done. That of a task whose handle was dropped is lost but for the
+//!   message of the panic hook.
+//! - **A dropped pool** runs what is there, what these tasks make too, and then its threads end.
+
+mod here;
+mod scope;
+mod shared;
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+
+use antiphon_linux::Linux;
+use antiphon_runtime::task::{Handle, Task};
+
+pub use antiphon_runtime::sched::{
+    End, Fifo, Lifo, Neighbours, Order, Others, Own, Policy, Reverse, Scheme, Share, Spread, Steal,
+    Stochastic, Switch, Victim,
+};
+pub use scope::Scope;
+
+use shared::Shared;
+
+/// What a [`Pool`] does if nothing else is said: the last task first, whose data is in the cache,
+/// and others take half of what a worker has, the first ones.
+pub type Standard = Scheme<Lifo, Steal>;
+
+/// Threads that run tasks.
+pub struct Pool<Y: Policy<Linux> + 'static = Standard> {
+    shared: Arc<Shared<Y>>,
+    threads: Vec<thread::JoinHandle<()>>,
+}
+
+/// What to wait for a task by. Dropped, the task goes on.
+pub struct JoinHandle<T>(Handle<Linux, thread::Result<T>>);
+
+/// How many tasks from outside have room.
+const OUTSIDE: usize = 1 << 12;
+
+impl Pool {
+    /// So many threads; see [`Standard`] for the policy.
+    ///
+    /// # Errors
+    ///
+    /// If a thread can't be started.
+    ///
+    /// # Panics
+    ///
+    /// If there are to be none, or more than 2³¹.
+    pub fn new(threads: usize) -> io::Result<Self> {
+        Self::with_policy(threads, Scheme::new(Lifo, Steal { share: Share::Half }))
+    }
+}
+
+impl<Y: Policy<Linux> + 'static> Pool<Y> {
+    /// So many threads that follow a policy.
+    ///
+    /// ```
+    /// use antiphon::pool::{Fifo, Pool, Scheme, Share, Steal};
+    ///
+    /// let policy = Scheme::new(Fifo, Steal { share: Share::Half }).capacity(128, 128);
+    /// let pool = Pool::with_policy(2, policy)?;
+    /// assert_eq!(pool.spawn(|| 1).join().unwrap(), 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If a thread can't be started; those that were started have ended.
+    ///
+    /// # Panics
+    ///
+    /// If there are to be none, or more than 2³¹.
+    pub fn with_policy(threads: usize, policy: Y) -> io::Result<Self> {
+        let shared = Arc::new(Shared::new(policy, threads, OUTSIDE));
+        let mut pool = Self { shared, threads: Vec::with_capacity(threads) };
+        for seat in 0..threads {
+            let shared = pool.shared.clone();
+            let name = format!("antiphon-{seat}");
+            pool.threads.push(thread::Builder::new().name(name).spawn(move || shared.work(seat))?);
+        }
+        Ok(pool)
+    }
+
+    /// Has a worker run `work` some time. Runs it at once if there is no room.
+    pub fn spawn<F, T>(&self, work: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let (task, handle) = Task::new(move || catch_unwind(AssertUnwindSafe(work)));
+        self.shared.put_or_run(task);
+        JoinHandle(handle)
+    }
+
+    /// How many threads there are.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.threads.len()
+    }
+}
+
+impl<Y: Policy<Linux> + 'static> Drop for Pool<Y> {
+    fn drop(&mut self) {
+        self.shared.close();
+        let me = thread::current().id();
+        for thread in self.threads.drain(..) {
+            // A worker that drops its own pool can't wait for itself; it ends by itself.
+            if thread.thread().id() != me {
+                // If the policy has panicked there, the panic hook has said so.
+                let _: thread::Result<()> = thread.join();
+            }
+        }
+    }
+}
+
+impl<T> JoinHandle<T> {
+    /// Waits until the task is done, and returns what it has returned. A worker, of this pool or of
+    /// another, runs other tasks of its own pool meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// What the task has panicked with.
+    pub fn join(mut self) -> thread::Result<T> {
+        here::wait_for(&self.0.awaited());
+        let lost = || Err(Box::new("the task was dropped") as Box<dyn Any + Send>);
+        self.0.take().unwrap_or_else(lost)
+    }
+
+    /// Whether the task is done: [`join`](Self::join) does not wait then.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.0.is_done()
+    }
+}
+
+impl<Y: Policy<Linux> + 'static> fmt::Debug for Pool<Y> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("threads", &self.threads()).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle")
+            .field("is_finished", &self.is_finished())
+            .finish_non_exhaustive()
+    }
+}

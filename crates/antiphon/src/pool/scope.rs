@@ -1,0 +1,100 @@
+//! Tasks that borrow: a scope ends when all of its tasks have.
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use antiphon_linux::Linux;
+use antiphon_runtime::task::{Countdown, Task};
+
+use super::here::wait_for;
+use super::shared::Shared;
+use super::{Policy, Pool, Standard};
+
+/// Where tasks are spawned that may borrow what outlives it: see [`Pool::scope`].
+pub struct Scope<'scope, 'env: 'scope, Y: Policy<Linux> + 'static = Standard> {
+    shared: &'scope Shared<Y>,
+    left: Countdown<Linux>,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    /// Invariant, as those of [`std::thread::scope`].
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+impl<Y: Policy<Linux> + 'static> Pool<Y> {
+    /// Runs `work`, which may spawn tasks that borrow, and waits until all of them are done, and
+    /// those that they have spawned. A worker of the pool runs tasks meanwhile.
+    ///
+    /// # Panics
+    ///
+    /// If `work` panics, with that; or one of the tasks, with what the first has panicked with.
+    pub fn scope<'env, W, R>(&self, work: W) -> R
+    where
+        W: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Y>) -> R,
+    {
+        let scope = Scope {
+            shared: &self.shared,
+            left: Countdown::new(),
+            panic: Mutex::new(None),
+            scope: PhantomData,
+            env: PhantomData,
+        };
+        let worked = catch_unwind(AssertUnwindSafe(|| work(&scope)));
+        if let Some(awaited) = scope.left.close() {
+            let _leaves = Leaves(&scope.left);
+            wait_for(&awaited);
+        }
+        let panicked = scope.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match (worked, panicked) {
+            (Ok(done), None) => done,
+            (Err(panic), _) | (Ok(_), Some(panic)) => resume_unwind(panic),
+        }
+    }
+}
+
+impl<'scope, Y: Policy<Linux> + 'static> Scope<'scope, '_, Y> {
+    /// Has a worker run `work` before the scope ends. Runs it at once if there is no room.
+    pub fn spawn<F>(&'scope self, work: F)
+    where
+        F: FnOnce() + Send + 'scope,
+    {
+        self.left.add();
+        let run = move || {
+            // Dropped last, and whatever happens.
+            let _done = Done(&self.left);
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+                let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert(panic);
+            }
+        };
+        // SAFETY: `Pool::scope` waits for it, whatever happens.
+        self.shared.put_or_run(unsafe { Task::borrowing(run) });
+    }
+}
+
+/// The maker of the tasks goes on when this is dropped, though its policy panics.
+struct Leaves<'a>(&'a Countdown<Linux>);
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
+/// A task is done when this is dropped.
+struct Done<'a>(&'a Countdown<Linux>);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.done();
+    }
+}
+
+impl<Y: Policy<Linux> + 'static> fmt::Debug for Scope<'_, '_, Y> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scope")
+    }
+}

@@ -1,0 +1,56 @@
+//! What the threads of a pool share: its crew, and the tasks in that.
+
+use antiphon_linux::Linux;
+use antiphon_runtime::sched::{Crew, Policy};
+use antiphon_runtime::task::Task;
+use antiphon_sync::queue::Full;
+
+use super::here::{self, ask};
+
+/// A crew whose items are all tasks.
+pub(super) struct Shared<Y: Policy<Linux>>(Crew<Linux, Y>);
+
+impl<Y: Policy<Linux>> Shared<Y> {
+    pub(super) fn new(policy: Y, workers: usize, outside: usize) -> Self {
+        Self(Crew::new(policy, workers, outside))
+    }
+
+    pub(super) fn close(&self) {
+        self.0.close();
+    }
+
+    /// Is the worker of a seat until the crew is closed and there is nothing to do.
+    pub(super) fn work(&self, seat: usize) {
+        here::work(&self.0, seat);
+    }
+
+    /// Puts a task in, of a worker into its own queue. Hands it back if there is no room.
+    pub(super) fn put(&self, task: Task<Linux>) -> Result<(), Task<Linux>> {
+        let item = task.into_item();
+        let put = ask(&self.0, |here| match here.map(|here| here.worker.try_borrow_mut()) {
+            Some(Ok(mut worker)) => worker.push(item),
+            // From outside, or by the policy itself.
+            Some(Err(_)) | None => self.0.submit(item),
+        });
+        // SAFETY: made above, and it is back.
+        put.map_err(|Full(item)| unsafe { Task::from_item(item) })
+    }
+
+    /// Puts a task in, or runs it if there is no room.
+    pub(super) fn put_or_run(&self, task: Task<Linux>) {
+        if let Err(task) = self.put(task) {
+            task.run();
+        }
+    }
+}
+
+impl<Y: Policy<Linux>> Drop for Shared<Y> {
+    /// Drops what nobody has run: there is something only where workers ended early, by a panic of
+    /// the policy's.
+    fn drop(&mut self) {
+        while let Some(item) = self.0.take_left() {
+            // SAFETY: all items of the crew are of `put`, and it hands each out once.
+            drop(unsafe { Task::<Linux>::from_item(item) });
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Pools: what was spawned is run once, and who waits for it goes on.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use antiphon::pool::{Fifo, Lifo, Policy, Pool, Scheme, Share, Steal};
+
+const HALF: Steal = Steal { share: Share::Half };
+
+fn small() -> Scheme<Fifo, Steal> {
+    Scheme::new(Fifo, HALF).capacity(4, 4)
+}
+
+#[test]
+fn what_is_spawned_from_outside_is_run_once() {
+    for threads in [1, 2, 8] {
+        let pool = Pool::new(threads).unwrap();
+        let handles: Vec<_> = (0..20_000_u64).map(|number| pool.spawn(move || number)).collect();
+        let sum: u64 = handles.into_iter().map(|handle| handle.join().unwrap()).sum();
+        assert_eq!(sum, 20_000 * 19_999 / 2);
+    }
+}
+
+/// 64-bit: the sum of what tasks and theirs return.
+fn fibonacci<Y: Policy<antiphon::generic::Linux>>(pool: &'static Pool<Y>, n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let other = pool.spawn(move || fibonacci(pool, n - 2));
+    fibonacci(pool, n - 1) + other.join().unwrap()
+}
+
+#[test]
+fn workers_that_wait_run_others() {
+    let pool: &'static Pool = Box::leak(Box::new(Pool::new(2).unwrap()));
+    assert_eq!(pool.spawn(move || fibonacci(pool, 16)).join().unwrap(), 987);
+    assert_eq!(fibonacci(pool, 14), 377);
+}
+
+/// Full queues have who spawns run it: nothing waits for room.
+#[test]
+fn full_queues_slow_down_who_spawns() {
+    let pool: &'static _ = Box::leak(Box::new(Pool::with_policy(2, small()).unwrap()));
+    assert_eq!(pool.spawn(move || fibonacci(pool, 15)).join().unwrap(), 610);
+    let handles: Vec<_> = (0..10_000_u64).map(|number| pool.spawn(move || number)).collect();
+    assert_eq!(handles.into_iter().map(|handle| handle.join().unwrap()).sum::<u64>(), 49_995_000);
+}
+
+#[test]
+fn a_scope_borrows_and_waits_for_what_its_tasks_spawn() {
+    let pool = Pool::new(3).unwrap();
+    for _ in 0..200 {
+        let mut leaves = vec![0; 64];
+        pool.scope(|scope| {
+            for quarter in leaves.chunks_mut(16) {
+                scope.spawn(move || {
+                    for leaf in quarter {
+                        scope.spawn(move || *leaf += 1);
+                    }
+                });
+            }
+        });
+        assert!(leaves.iter().all(|&leaf| leaf == 1));
+    }
+}
+
+#[test]
+fn scopes_nest_in_tasks() {
+    let pool = Pool::with_policy(2, Scheme::new(Lifo, HALF)).unwrap();
+    let leaves = AtomicU64::new(0);
+    fn tree(pool: &Pool<Scheme<Lifo, Steal>>, leaves: &AtomicU64, depth: u32) {
+        if depth == 0 {
+            leaves.fetch_add(1, Relaxed);
+        } else {
+            pool.scope(|scope| {
+                scope.spawn(|| tree(pool, leaves, depth - 1));
+                tree(pool, leaves, depth - 1);
+            });
+        }
+    }
+    tree(&pool, &leaves, 11);
+    assert_eq!(leaves.load(Relaxed), 2048);
+}
+
+#[test]
+fn a_panic_reaches_who_waits() {
+    let pool = Pool::new(2).unwrap();
+    let told = pool.spawn(|| panic!("of the task")).join().unwrap_err();
+    assert_eq!(told.downcast_ref(), Some(&"of the task"));
+    let ran = AtomicU64::new(0);
+    let scoped = catch_unwind(AssertUnwindSafe(|| {
+        pool.scope(|scope| {
+            scope.spawn(|| panic!("of the scope's"));
+            for _ in 0..100 {
+                scope.spawn(|| {
+                    ran.fetch_add(1, Relaxed);
+                });
+            }
+        });
+    }));
+    assert_eq!(scoped.unwrap_err().downcast_ref(), Some(&"of the scope's"));
+    assert_eq!(ran.load(Relaxed), 100, "the others are run all the same");
+    assert_eq!(pool.spawn(|| 1).join().unwrap(), 1, "and so are later ones");
+}
+
+#[test]
+fn a_scope_whose_own_work_panics_waits_for_its_tasks() {
+    let pool = Pool::new(2).unwrap();
+    let ran = AtomicU64::new(0);
+    let scoped = catch_unwind(AssertUnwindSafe(|| {
+        pool.scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(20));
+                ran.fetch_add(1, Relaxed);
+            });
+            panic!("of the work");
+        });
+    }));
+    assert_eq!(scoped.unwrap_err().downcast_ref(), Some(&"of the work"));
+    assert_eq!(ran.load(Relaxed), 1);
+}
+
+#[test]
+fn a_dropped_pool_runs_what_is_there() {
+    let ran = Arc::new(AtomicU64::new(0));
+    let pool = Pool::new(2).unwrap();
+    for _ in 0..10_000 {
+        let ran = ran.clone();
+        drop(pool.spawn(move || ran.fetch_add(1, Relaxed)));
+    }
+    drop(pool);
+    assert_eq!(ran.load(Relaxed), 10_000);
+    assert_eq!(Arc::strong_count(&ran), 1, "no task is left");
+}
+
+/// The last reference to a pool may be a task's.
+#[test]
+fn a_worker_may_drop_its_own_pool() {
+    let pool = Arc::new(Pool::new(2).unwrap());
+    let own = pool.clone();
+    let task = pool.spawn(move || {
+        std::thread::sleep(Duration::from_millis(20));
+        drop(own);
+        7
+    });
+    drop(pool);
+    assert_eq!(task.join().unwrap(), 7);
+}
+
+/// Two pools of one worker each, whose tasks wait for each other's.
+#[test]
+fn a_worker_that_waits_for_another_pool_runs_its_own() {
+    let (here, there) = (Arc::new(Pool::new(1).unwrap()), Arc::new(Pool::new(1).unwrap()));
+    let back = here.clone();
+    let answer = here.spawn(move || {
+        let asked = there.spawn(move || back.spawn(|| 20).join().unwrap() + 1);
+        2 * asked.join().unwrap()
+    });
+    assert_eq!(answer.join().unwrap(), 42);
+}
+
+#[test]
+fn a_task_that_nobody_waits_for_drops_what_it_returns() {
+    let (pool, seen) = (Pool::new(1).unwrap(), Arc::new(()));
+    let returned = seen.clone();
+    drop(pool.spawn(move || returned));
+    let kept = seen.clone();
+    let finished = pool.spawn(move || kept);
+    while !finished.is_finished() {
+        std::thread::yield_now();
+    }
+    drop(finished);
+    drop(pool);
+    assert_eq!(Arc::strong_count(&seen), 1);
+}

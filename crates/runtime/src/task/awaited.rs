@@ -1,0 +1,50 @@
+//! Something that one waits for: until a word says that it is over, and a bell is rung then.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use antiphon_platform::{Atomic, Budget, Notify, Parked, Platform};
+
+use crate::sleep::{Bell, Park};
+
+/// What the caller, and nobody else, waits for: by [`wait`](Self::wait), or as a worker that runs
+/// other tasks meanwhile, by [`Worker::next_until`](crate::sched::Worker::next_until).
+pub struct Awaited<'a, P: Platform> {
+    pub(super) word: &'a P::U32,
+    /// Whether it is not over, by the word.
+    pub(super) lasts: fn(u32) -> bool,
+    pub(crate) bell: &'a Bell<P>,
+}
+
+impl<P: Platform> Awaited<'_, P> {
+    /// Whether it is over.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        // Acquire: what was done until then; pairs with the releases of those who change the word.
+        !(self.lasts)(self.word.load(Acquire))
+    }
+
+    /// Blocks until it is over: spins, and then sleeps.
+    pub fn wait(&self) {
+        let spin = if P::crowded() { Budget::NONE } else { Budget::ns(P::sleep_cost_ns()) };
+        // Acquire: as in `is_over`.
+        if self.word.spin_while(Acquire, spin, self.lasts).is_ok() {
+            return;
+        }
+        let notify = Park::<P>::NEW;
+        let ticket = notify.begin();
+        loop {
+            self.bell.arm(ticket);
+            // Relaxed: acquired below.
+            if !(self.lasts)(self.word.load(Relaxed)) {
+                break;
+            }
+            // SAFETY: ours, until the end below.
+            let _: Parked = unsafe { notify.sleep(ticket, None) };
+        }
+        self.bell.disarm();
+        // SAFETY: ours, and this is the end.
+        unsafe { notify.end(ticket) };
+        // Acquire: as above; it is over for good.
+        self.word.load(Acquire);
+    }
+}

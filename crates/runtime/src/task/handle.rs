@@ -1,0 +1,83 @@
+//! The other end of a task: who waits for what it returns.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
+
+use super::{AWAITED, Act, Awaited, DONE, EMPTY, Header, OWED, free};
+
+/// What to wait for a task by, and to have what it returns. Dropped, the task goes on.
+pub struct Handle<P: Platform, T> {
+    header: NonNull<Header<P>>,
+    returned: PhantomData<T>,
+}
+
+// SAFETY: it hands out the `T`, which is `Send`; the rest are atomics.
+unsafe impl<P: Platform, T: Send> Send for Handle<P, T> {}
+// SAFETY: shared, it says whether the task is done, and no more.
+unsafe impl<P: Platform, T: Send> Sync for Handle<P, T> {}
+
+impl<P: Platform, T> Handle<P, T> {
+    /// # Safety
+    ///
+    /// `AWAITED` of this task, which returns `T`, is the caller's.
+    pub(super) unsafe fn new(header: NonNull<Header<P>>) -> Self {
+        Self { header, returned: PhantomData }
+    }
+
+    fn header(&self) -> &Header<P> {
+        // SAFETY: not freed while it is awaited.
+        unsafe { self.header.as_ref() }
+    }
+
+    /// Whether the task was run, or dropped.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        // Acquire: TASK-1; pairs with the release of who has run it.
+        self.header().state.load(Acquire) & DONE != 0
+    }
+
+    /// That it is done; then [`take`](Self::take) does not block.
+    pub fn awaited(&mut self) -> Awaited<'_, P> {
+        let Header { state, bell, .. } = self.header();
+        Awaited { word: state, lasts: |state| state & DONE == 0, bell }
+    }
+
+    /// What the task has returned; `None` if it has panicked, or was dropped. Blocks until it is
+    /// done.
+    #[must_use]
+    pub fn take(mut self) -> Option<T> {
+        self.awaited().wait();
+        // Relaxed: acquired by the wait; what we leave is released by `drop`.
+        if self.header().state.fetch_or(EMPTY, Relaxed) & EMPTY != 0 {
+            return None;
+        }
+        let mut returned = MaybeUninit::<T>::uninit();
+        let into = NonNull::from(&mut returned).cast();
+        // SAFETY: TASK-1, the slot is ours, and was not empty.
+        unsafe { (self.header().act)(self.header, Act::Take { into }) };
+        // SAFETY: written by that.
+        Some(unsafe { returned.assume_init() })
+    }
+}
+
+impl<P: Platform, T> Drop for Handle<P, T> {
+    fn drop(&mut self) {
+        // Release: TASK-2, so that we are done with it; pairs with the acquires in the end of the
+        // task. Acquire: so that it is; pairs with the release there.
+        if self.header().state.fetch_and(!AWAITED, AcqRel) & OWED == 0 {
+            // SAFETY: TASK-2.
+            unsafe { free(self.header) };
+        }
+    }
+}
+
+impl<P: Platform, T> fmt::Debug for Handle<P, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").field("is_done", &self.is_done()).finish_non_exhaustive()
+    }
+}

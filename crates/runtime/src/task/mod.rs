@@ -1,0 +1,255 @@
+//! A task: a closure, and then what it returned, in one allocation that two share: who runs it, and
+//! who waits for it.
+//!
+//! | byte | field | written by | meaning |
+//! |---|---|---|---|
+//! | 0–7 | `act` | – | how to run, drop and free what only the closure's type knows |
+//! | 8–11 | `state` | both | [`OWED`], [`AWAITED`], [`DONE`], [`EMPTY`] |
+//! | 16–23 | `bell` | both | how the one who waits sleeps |
+//! | 24 … | `slot` | who runs it, who waits | the closure, and then what it returned |
+//!
+//! | state | meaning |
+//! |---|---|
+//! | `OWED` | somebody has the [`Task`] |
+//! | `AWAITED` | somebody has the [`Handle`] |
+//! | `DONE` | the task was run, or dropped |
+//! | `EMPTY` | it has returned nothing: it has panicked or was dropped; or that was taken |
+//!
+//! - TASK-1: who has the [`Task`] takes the closure out of the slot, once, and writes what it
+//!   returned into it; then it adds `DONE`. From then on the slot is the [`Handle`]'s.
+//! - TASK-2: who lets go of the allocation last frees it, with what is in the slot.
+
+mod awaited;
+mod countdown;
+mod handle;
+
+use alloc::boxed::Box;
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::mem::{ManuallyDrop, forget};
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_sync::queue::Item;
+
+use crate::sleep::{Bell, Park};
+
+pub use awaited::Awaited;
+pub use countdown::Countdown;
+pub use handle::Handle;
+
+const OWED: u32 = 1;
+const AWAITED: u32 = 2;
+const DONE: u32 = 4;
+const EMPTY: u32 = 8;
+
+/// Something to be run, once; dropped without, it is done with nothing returned.
+pub struct Task<P: Platform>(NonNull<Header<P>>);
+
+/// What the allocation begins with, whatever the closure.
+#[repr(C)]
+struct Header<P: Platform> {
+    act: unsafe fn(NonNull<Self>, Act),
+    state: P::U32,
+    bell: Bell<P>,
+}
+
+/// What to do with the slot.
+enum Act {
+    /// Run the closure, and keep what it returns.
+    Run,
+    /// Drop the closure.
+    Drop,
+    /// Move what it has returned there.
+    Take { into: NonNull<()> },
+    /// Free the allocation, and drop what the closure returned unless that is not there.
+    Free { empty: bool },
+}
+
+#[repr(C)]
+struct Body<P: Platform, F, T> {
+    header: Header<P>,
+    slot: UnsafeCell<Slot<F, T>>,
+}
+
+union Slot<F, T> {
+    work: ManuallyDrop<F>,
+    returned: ManuallyDrop<T>,
+}
+
+// SAFETY: what is in it is `Send`: `new` asks for that; the rest are atomics.
+unsafe impl<P: Platform> Send for Task<P> {}
+
+impl<P: Platform> Task<P> {
+    /// A task that nobody waits for.
+    pub fn detached<F>(work: F) -> Self
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        // SAFETY: `'static`.
+        Self(unsafe { allocate(work, OWED) })
+    }
+
+    /// A task, and what to wait for it by.
+    pub fn new<F, T>(work: F) -> (Self, Handle<P, T>)
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        // SAFETY: `'static`.
+        let header = unsafe { allocate(work, OWED | AWAITED) };
+        // SAFETY: of a task that returns `T`, and `AWAITED` is ours.
+        (Self(header), unsafe { Handle::new(header) })
+    }
+
+    /// As [`detached`](Self::detached), of what may borrow.
+    ///
+    /// # Safety
+    ///
+    /// The task is run or dropped before what the closure borrows is gone.
+    pub unsafe fn borrowing<F>(work: F) -> Self
+    where
+        F: FnOnce() + Send,
+    {
+        // SAFETY: the caller's.
+        Self(unsafe { allocate(work, OWED) })
+    }
+
+    /// Runs it. If the closure panics, so does this, and the task has returned nothing.
+    pub fn run(self) {
+        let mut end = End { header: self.0, empty: true };
+        forget(self);
+        // SAFETY: TASK-1, we had the task.
+        unsafe { (end.header().act)(end.header, Act::Run) };
+        end.empty = false;
+    }
+
+    /// A word that names it, for queues. Lost, so is the task.
+    #[must_use]
+    pub fn into_item(self) -> Item {
+        let address = self.0.as_ptr().expose_provenance() as u64;
+        forget(self);
+        Item::new(address).expect("an allocation that is aligned to eight")
+    }
+
+    /// The task that the word names.
+    ///
+    /// # Safety
+    ///
+    /// The item is of [`into_item`](Self::into_item), with this platform, and is used once.
+    #[must_use]
+    pub unsafe fn from_item(item: Item) -> Self {
+        let header = core::ptr::with_exposed_provenance_mut(item.word() as usize);
+        // SAFETY: not null, as items aren't.
+        Self(unsafe { NonNull::new_unchecked(header) })
+    }
+}
+
+impl<P: Platform> Drop for Task<P> {
+    fn drop(&mut self) {
+        let end = End { header: self.0, empty: true };
+        // SAFETY: TASK-1, we have the task.
+        unsafe { (end.header().act)(end.header, Act::Drop) };
+    }
+}
+
+impl<P: Platform> fmt::Debug for Task<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Task")
+    }
+}
+
+/// The task is done when this is dropped.
+struct End<P: Platform> {
+    header: NonNull<Header<P>>,
+    empty: bool,
+}
+
+impl<P: Platform> End<P> {
+    fn header(&self) -> &Header<P> {
+        // SAFETY: not freed while it is owed, until we are dropped.
+        unsafe { self.header.as_ref() }
+    }
+}
+
+impl<P: Platform> Drop for End<P> {
+    fn drop(&mut self) {
+        let state = &self.header().state;
+        let empty = if self.empty { EMPTY } else { 0 };
+        // Acquire: TASK-2, who waited has let go; pairs with the release in `Handle::drop`.
+        if state.load(Acquire) & AWAITED != 0 {
+            // Release: TASK-1; pairs with the acquire in `Handle::is_done`.
+            state.fetch_or(DONE | empty, Release);
+            self.header().bell.ring(&Park::<P>::NEW);
+            // Release: TASK-2, so that we are done with it; pairs with the acquire in
+            // `Handle::drop`. Acquire: as above.
+            if state.fetch_and(!OWED, AcqRel) & AWAITED != 0 {
+                return;
+            }
+            // SAFETY: TASK-2. What was returned may have been taken meanwhile.
+            return unsafe { free(self.header) };
+        }
+        // SAFETY: TASK-2.
+        unsafe { (self.header().act)(self.header, Act::Free { empty: self.empty }) };
+    }
+}
+
+/// TASK-2: frees what nobody has any more.
+///
+/// # Safety
+///
+/// The caller is the last that had it.
+unsafe fn free<P: Platform>(header: NonNull<Header<P>>) {
+    // SAFETY: the caller's.
+    let (act, state) = unsafe { (header.as_ref().act, &header.as_ref().state) };
+    // Relaxed: the caller has acquired it.
+    let empty = state.load(Relaxed) & EMPTY != 0;
+    // SAFETY: the caller's.
+    unsafe { act(header, Act::Free { empty }) };
+}
+
+/// # Safety
+///
+/// What the closure borrows outlives the task.
+unsafe fn allocate<P: Platform, F, T>(work: F, state: u32) -> NonNull<Header<P>>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let slot = UnsafeCell::new(Slot::<F, T> { work: ManuallyDrop::new(work) });
+    let header = Header { act: act::<P, F, T>, state: P::U32::ZERO, bell: Bell::NEW };
+    // Relaxed: nobody else has it yet.
+    header.state.store(state, Relaxed);
+    NonNull::from(Box::leak(Box::new(Body { header, slot }))).cast()
+}
+
+/// # Safety
+///
+/// The header is that of a `Body<P, F, T>`; and the slot, and for `Free` all of it, is the
+/// caller's, and is as the act says.
+unsafe fn act<P: Platform, F, T>(header: NonNull<Header<P>>, act: Act)
+where
+    F: FnOnce() -> T,
+{
+    let body: NonNull<Body<P, F, T>> = header.cast();
+    // SAFETY: the caller's.
+    let slot = unsafe { body.as_ref().slot.get() };
+    // SAFETY: the caller's: the closure is there for `Run` and `Drop`, and is taken once.
+    unsafe {
+        match act {
+            Act::Run => {
+                let returned = ManuallyDrop::take(&mut (*slot).work)();
+                (*slot).returned = ManuallyDrop::new(returned);
+            }
+            Act::Drop => ManuallyDrop::drop(&mut (*slot).work),
+            Act::Take { into } => into.cast().write(ManuallyDrop::take(&mut (*slot).returned)),
+            Act::Free { empty } => {
+                let mut body = Box::from_raw(body.as_ptr());
+                if !empty {
+                    ManuallyDrop::drop(&mut body.slot.get_mut().returned);
+                }
+            }
+        }
+    }
+}
