@@ -205,7 +205,7 @@ fn burnt() -> Program {
         };
         let pop = move || queue.pop(&mut Lot::new(0)).inspect(|&item| ledger.take(item));
         scope.spawn(move || {
-            let _: Option<Item> = push(0);
+            push(0);
         });
         scope.spawn(move || {
             let (first, _) = (push(1), push(2));

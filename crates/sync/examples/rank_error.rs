@@ -6,7 +6,9 @@
 //! are stopped, and the others at least as many as are said here.
 //!
 //! Two columns are real threads, two a simulated machine of 8 sockets and 192 cores, and the same
-//! source. `cargo run --release -p antiphon-sync --example rank_error`
+//! source; of the latter also what an item costs, in simulated nanoseconds of all threads together.
+//!
+//! `cargo run --release -p antiphon-sync --example rank_error`
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -133,8 +135,8 @@ fn real(queue: &(dyn Many + Sync), threads: u64) -> (f64, u64) {
     errors(did, THERE + threads * REAL)
 }
 
-/// On simulated threads.
-fn simulated(queue: Queue, threads: u64) -> (f64, u64) {
+/// On simulated threads: mean, maximum, and nanoseconds an item.
+fn simulated(queue: Queue, threads: u64) -> (f64, u64, f64) {
     let (queue, did) = (Rc::new(queue), Rc::new(RefCell::new(Vec::new())));
     let mine = (Rc::clone(&queue), Rc::clone(&did));
     let filled = Rc::clone(&queue);
@@ -148,7 +150,9 @@ fn simulated(queue: Queue, threads: u64) -> (f64, u64) {
     };
     let _ = simulation.threads(threads as usize, body).run(u64::MAX / 4).expect("it ends");
     let did = did.take();
-    errors(did, THERE + threads * SIMULATED)
+    let took = did.iter().map(|(.., [_, end])| end - THERE).max().unwrap_or(0) as f64;
+    let (mean, most) = errors(did, THERE + threads * SIMULATED);
+    (mean, most, took / (threads * SIMULATED) as f64)
 }
 
 /// Of each item that was taken, how many it has overtaken: mean and maximum.
@@ -213,8 +217,8 @@ impl Counts {
 
 fn main() {
     println!("rank errors, mean and maximum; {THERE} items there from the beginning");
-    println!("{:20}{:>32}{:>32}", "", "threads here", "simulated, 192 cores");
-    println!("{:20}{:>16}{:>16}{:>16}{:>16}", "", 2, 8, 8, 64);
+    println!("{:20}{:>32}{:>52}", "", "threads here", "simulated, 192 cores");
+    println!("{:20}{:>16}{:>16}{:>26}{:>26}", "", 2, 8, 8, 64);
     for (name, new) in ROWS {
         print!("{name:20}");
         for threads in [2, 8] {
@@ -223,8 +227,8 @@ fn main() {
         }
         for threads in [8, 64] {
             let [_, queue] = new();
-            let (mean, most) = simulated(queue, threads);
-            print!("{mean:>9.2}{most:>7}");
+            let (mean, most, ns) = simulated(queue, threads);
+            print!("{mean:>9.2}{most:>7}{ns:>7.0} ns");
         }
         println!();
     }

@@ -185,6 +185,35 @@ fn a_k_fifo_has_its_room_and_keeps_its_bound() {
     }
 }
 
+/// Four threads put in and take out in turn: there are four items at most, and room for 16.
+fn in_turn(
+    push: impl Fn(Item, &mut Lot) -> Result<(), Full> + Sync,
+    pop: impl Fn(&mut Lot) -> Option<Item> + Sync,
+) {
+    thread::scope(|scope| {
+        for seed in 0..4 {
+            let (push, pop) = (&push, &pop);
+            scope.spawn(move || {
+                let mut lot = Lot::new(seed);
+                for number in 0..ITEMS / 4 {
+                    assert_eq!(push(item(number), &mut lot), Ok(()));
+                    pop(&mut lot);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn who_takes_out_what_it_puts_in_finds_room() {
+    let relaxed = queue::RelaxedQueue::<Linux>::new(16);
+    in_turn(|item, _| relaxed.push(item), |_| relaxed.pop());
+    let multi = queue::MultiQueue::<Linux>::new(4, 4);
+    in_turn(|item, lot| multi.push(item, lot), |lot| multi.pop(lot));
+    let fifo = queue::KFifo::<Linux>::new(16, 4);
+    in_turn(|item, lot| fifo.push(item, lot), |lot| fifo.pop(lot));
+}
+
 /// Each position of a lap has a cell of its own, on each lap.
 #[test]
 fn a_relaxed_queue_of_one_thread_is_a_queue() {

@@ -7,11 +7,12 @@
 //! | [`Blocks`] | its owner, at no cost | its owner at both ends, thieves by blocks | exact |
 //! | [`RelaxedQueue`] | all | all | nearly first in, first out |
 //! | [`KFifo`] | all | all | first in, first out, but for `k - 1` |
-//! | [`MultiQueue`] | all | all | about that |
+//! | [`MultiQueue`] | all | all | first in, first out, but for some that nothing bounds |
 //! | [`Inbox`] | all | its owner | exact, by poster |
 //!
 //! What is put in is taken out once. A queue never blocks: one that is full says so and hands the
-//! [`Item`] back, one that is empty says so.
+//! [`Item`] back, one that is empty says so. What an item costs and by how many it is
+//! overtaken: `docs/queues.md`.
 
 mod blocks;
 mod chase_lev;

@@ -100,13 +100,22 @@ impl<P: Platform> RelaxedQueue<P> {
         self.tail.0.load(Relaxed).wrapping_sub(head) as i64
     }
 
+    /// Whether those who put in are ahead by as many positions as there are cells, or were at some
+    /// moment of this.
+    fn is_full(&self) -> bool {
+        // Relaxed, both: who is wrong waits in its cell. The tail first: whoever is stopped between
+        // the two is to find room then, and not that all have moved on.
+        let tail = self.tail.0.load(Relaxed);
+        tail.wrapping_sub(self.head.0.load(Relaxed)) as i64 >= self.cells.len() as i64
+    }
+
     /// Puts an item in.
     ///
     /// # Errors
     ///
     /// If there is no room, or others on the way have taken what there is.
     pub fn push(&self, item: Item) -> Result<(), Full> {
-        while self.drawn() < self.cells.len() as i64 {
+        while !self.is_full() {
             // Relaxed: RLX-2 is about how many.
             if fill::<P>(self.cell(self.tail.0.fetch_add(1, Relaxed)), item) {
                 return Ok(());
