@@ -76,6 +76,7 @@ mod shared_latch;
 mod shared_rw;
 mod spin;
 mod stock;
+mod tasks;
 mod tests;
 mod watched;
 
@@ -130,6 +131,7 @@ pub fn all() -> Vec<Entry> {
         message::entries(),
         idlers::entries(),
         crews::entries(),
+        tasks::entries(),
     ]
     .into_iter()
     .flatten()

@@ -13,7 +13,7 @@ use antiphon_runtime::message::{self, Message, NotPosted, NotSignalled, Payload}
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
-use crate::program::{Program, soon};
+use crate::program::{Anywhere, Program, soon};
 
 type Actions = message::Actions<Check>;
 type Mailbox<N = Park> = message::Mailbox<Check, N>;
@@ -50,14 +50,6 @@ pub fn entries() -> Vec<Entry> {
     entries.extend(idle::entries());
     entries
 }
-
-/// Captured by actions, which may run on any thread.
-struct Anywhere<T>(T);
-
-// SAFETY: threads of a model run one at a time, on one OS thread.
-unsafe impl<T> Send for Anywhere<T> {}
-// SAFETY: as above.
-unsafe impl<T> Sync for Anywhere<T> {}
 
 /// What was posted, and what was delivered.
 struct Log {

@@ -6,6 +6,14 @@ use antiphon_sync::lock::Lock;
 
 type Body = Box<dyn for<'scope> Fn(&'scope Scope<'scope, 'static>) + Send + Sync>;
 
+/// Captured by actions and tasks, which may run on any thread.
+pub struct Anywhere<T>(pub T);
+
+// SAFETY: threads of a model run one at a time, on one OS thread.
+unsafe impl<T> Send for Anywhere<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Anywhere<T> {}
+
 /// A program, and how large it is.
 pub struct Program {
     /// How many threads it spawns.

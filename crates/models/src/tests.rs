@@ -284,6 +284,8 @@ macro_rules! tests {
             model_sched:
             no_worker_rests_while_there_is_work: ["idlers/"],
             each_task_is_handed_out_once: ["crew/"],
+            who_waits_for_a_task_has_what_it_returns: ["task/"],
+            who_waits_for_several_goes_on_when_all_are_done: ["countdown/"],
         }
     };
     (model_semaphore: $then:ident) => {

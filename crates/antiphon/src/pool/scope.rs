@@ -37,7 +37,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     {
         let scope = Scope {
             shared: &self.shared,
-            left: Countdown::new(),
+            left: Countdown::NEW,
             panic: Mutex::new(None),
             scope: PhantomData,
             env: PhantomData,

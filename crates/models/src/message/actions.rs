@@ -5,9 +5,9 @@ use std::sync::Arc;
 use antiphon_check::{Data, probe};
 use antiphon_runtime::message::{self, ActionId, Message, Refused};
 
-use super::{Actions, Anywhere, Mailbox, PLAIN, Park};
+use super::{Actions, Mailbox, PLAIN, Park};
 use crate::entry::Entry;
-use crate::program::Program;
+use crate::program::{Anywhere, Program};
 
 pub fn entries() -> Vec<Entry> {
     let both = &["ran", "stray"];

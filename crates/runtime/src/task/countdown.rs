@@ -2,11 +2,11 @@
 //!
 //! | byte | field | written by | meaning |
 //! |---|---|---|---|
-//! | 0–3 | `left` | all | the tasks that are not done, and 1 until their maker waits |
+//! | 0–3 | `left` | all | the tasks that are not done; less 1 when their maker waits |
 //! | 4–7 | `let_go` | the last task | 1: it touches this no more |
 //! | 8–15 | `bell` | the maker, the last task | how the maker sleeps |
 //!
-//! - COUNT-1: who takes the last of `left` away sees what was done by all that took one away before.
+//! - COUNT-1: who takes `left` below 0 is the last, and sees what was done by all that took one away before.
 //! - COUNT-2: the maker goes on, and this may be gone, when nothing is left, and the last task, if
 //!   that was not the maker, has let go: it has taken the ticket that it will notify, then.
 
@@ -17,7 +17,8 @@ use antiphon_platform::{Atomic, AtomicInteger, Notify, Platform};
 use super::Awaited;
 use crate::sleep::{Bell, Park};
 
-/// Tasks that their maker waits for. All that is in it is done when [`wait`](Self::wait) is back.
+/// Tasks that their maker waits for: all are done when [`wait`](Self::wait) is back. All zero: no
+/// tasks yet.
 #[repr(C)]
 pub struct Countdown<P: Platform> {
     left: P::U32,
@@ -25,15 +26,12 @@ pub struct Countdown<P: Platform> {
     bell: Bell<P>,
 }
 
+/// One below 0.
+const ALL_DONE: u32 = u32::MAX;
+
 impl<P: Platform> Countdown<P> {
-    /// Of no tasks yet, and its maker.
-    #[must_use]
-    pub fn new() -> Self {
-        let new = Self { left: P::U32::ZERO, let_go: P::U32::ZERO, bell: Bell::NEW };
-        // Relaxed: nobody else has it yet.
-        new.left.store(1, Relaxed);
-        new
-    }
+    /// Of no tasks yet.
+    pub const NEW: Self = Self { left: P::U32::ZERO, let_go: P::U32::ZERO, bell: Bell::NEW };
 
     /// One more task. The caller is the maker, or one of the tasks.
     pub fn add(&self) {
@@ -44,7 +42,7 @@ impl<P: Platform> Countdown<P> {
     /// A task is done. The caller touches this no more.
     pub fn done(&self) {
         // Release, Acquire: COUNT-1.
-        if self.left.fetch_sub(1, AcqRel) == 1 {
+        if self.left.fetch_sub(1, AcqRel) == 0 {
             let ticket = self.bell.take();
             // Release: COUNT-2; pairs with the acquire in `leave`.
             self.let_go.store(1, Release);
@@ -58,8 +56,9 @@ impl<P: Platform> Countdown<P> {
     /// [leaves](Self::leave). Once.
     pub fn close(&self) -> Option<Awaited<'_, P>> {
         // Acquire: COUNT-1.
-        let last = self.left.fetch_sub(1, AcqRel) == 1;
-        (!last).then_some(Awaited { word: &self.left, lasts: |left| left > 0, bell: &self.bell })
+        let last = self.left.fetch_sub(1, AcqRel) == 0;
+        let lasts = |left| left != ALL_DONE;
+        (!last).then_some(Awaited { word: &self.left, lasts, bell: &self.bell })
     }
 
     /// Waits until the last task has let go, which it is about to when what is awaited is over.
@@ -79,6 +78,6 @@ impl<P: Platform> Countdown<P> {
 
 impl<P: Platform> Default for Countdown<P> {
     fn default() -> Self {
-        Self::new()
+        Self::NEW
     }
 }

@@ -219,9 +219,10 @@ where
 {
     let slot = UnsafeCell::new(Slot::<F, T> { work: ManuallyDrop::new(work) });
     let header = Header { act: act::<P, F, T>, state: P::U32::ZERO, bell: Bell::NEW };
+    let body = Box::leak(Box::new(Body { header, slot }));
     // Relaxed: nobody else has it yet.
-    header.state.store(state, Relaxed);
-    NonNull::from(Box::leak(Box::new(Body { header, slot }))).cast()
+    body.header.state.store(state, Relaxed);
+    NonNull::from(body).cast()
 }
 
 /// # Safety
