@@ -20,8 +20,8 @@
 //! [`Latch`] and [`EventCount`] tell other threads that something has happened.
 //! [`enable_light`] makes unlocking a [`Mutex`] cheaper, where the machine can do it; off at first.
 //! Waiters are sorted by socket; [`policy`] has other orders, for each lock and at any time.
-//! [`message`] has active messages: mailboxes whose owners run what others post. [`pool`] has threads
-//! that run tasks, in the order that you want.
+//! [`message`] has active messages: mailboxes whose owners run what others post.
+//! [`pool`] has threads that run tasks, in the order that you want.
 //! [`shared`] has types for memory that several processes share.
 //! [`generic`] has the same locks for other machines than this one: a model checker, a simulator.
 //!

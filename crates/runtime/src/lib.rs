@@ -2,7 +2,8 @@
 //!
 //! Nothing here knows that Linux exists. [`message`] has active messages: a sender names an action,
 //! and the thread whose mailbox it is runs it. [`sched`] has workers that share tasks, by a policy
-//! that is a value; [`task`] has tasks. Users import the `antiphon` crate, where the machine is filled in.
+//! that is a value; [`task`] has tasks. Users import the `antiphon` crate, where the machine is
+//! filled in.
 #![no_std]
 
 extern crate alloc;

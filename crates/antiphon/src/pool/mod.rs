@@ -16,6 +16,45 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
+//! [`Scheme`] has the policies that are there, made of an [`Order`] and a [`Spread`]; one of your
+//! own is a type:
+//!
+//! ```
+//! use antiphon::generic::Linux;
+//! use antiphon::pool::{Deque, Item, Others, Own, Policy, Pool, Stolen};
+//!
+//! /// The last first, and every eighth time the first.
+//! struct Mostly;
+//!
+//! impl Policy<Linux> for Mostly {
+//!     type Queue = Deque<Linux>;
+//!     /// How many tasks the worker has taken.
+//!     type State = u32;
+//!
+//!     fn queue(&self) -> Deque<Linux> {
+//!         Deque::new(128, 1 << 20)
+//!     }
+//!
+//!     fn pop(&self, own: &Own<'_, Deque<Linux>>, taken: &mut u32) -> Option<Item> {
+//!         *taken = taken.wrapping_add(1);
+//!         if taken.is_multiple_of(8) { own.pop_front() } else { own.pop_back() }
+//!     }
+//!
+//!     fn steal(
+//!         &self,
+//!         own: &Own<'_, Deque<Linux>>,
+//!         _: &mut u32,
+//!         others: &Others<'_, Deque<Linux>>,
+//!     ) -> Stolen {
+//!         others.try_each(0..others.count(), |victim| own.steal(victim, |there| there / 2))
+//!     }
+//! }
+//!
+//! let pool = Pool::with_policy(2, Mostly)?;
+//! assert_eq!(pool.spawn(|| "run").join().unwrap(), "run");
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
 //! A task is run by one thread, from its beginning to its end. A worker that waits for a task, its
 //! pool's or another's, or at the end of a scope, runs others of its pool meanwhile; any other
 //! thread sleeps. A task that waits for something else keeps its worker from others.
@@ -48,6 +87,7 @@ pub use antiphon_runtime::sched::{
     End, Fifo, Lifo, Neighbours, Order, Others, Own, Policy, Reverse, Scheme, Share, Spread, Steal,
     Stochastic, Switch, Victim,
 };
+pub use antiphon_sync::queue::{ChaseLev, Deque, Full, Item, RelaxedQueue, Stolen, WorkQueue};
 pub use scope::Scope;
 
 use shared::Shared;

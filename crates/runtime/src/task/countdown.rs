@@ -6,7 +6,8 @@
 //! | 4–7 | `let_go` | the last task | 1: it touches this no more |
 //! | 8–15 | `bell` | the maker, the last task | how the maker sleeps |
 //!
-//! - COUNT-1: who takes `left` below 0 is the last, and sees what was done by all that took one away before.
+//! - COUNT-1: who takes `left` below 0 is the last, and sees what was done by all that took one
+//!   away before.
 //! - COUNT-2: the maker goes on, and this may be gone, when nothing is left, and the last task, if
 //!   that was not the maker, has let go: it has taken the ticket that it will notify, then.
 
