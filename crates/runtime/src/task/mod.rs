@@ -4,7 +4,7 @@
 //! | byte | field | written by | meaning |
 //! |---|---|---|---|
 //! | 0–7 | `act` | – | how to run, drop and free what only the closure's type knows |
-//! | 8–11 | `state` | both | [`OWED`], [`AWAITED`], [`DONE`], [`EMPTY`] |
+//! | 8–11 | `state` | both | `OWED`, `AWAITED`, `DONE`, `EMPTY` |
 //! | 16–23 | `bell` | both | how the one who waits sleeps |
 //! | 24 … | `slot` | who runs it, who waits | the closure, and then what it returned |
 //!
