@@ -18,6 +18,7 @@ pub fn entries() -> Vec<Entry> {
     vec![
         Entry::new("crew/outside-1+1", working(Fifo, 1, 2, 0), PLAIN).by_lot(800),
         Entry::new("crew/outside-2+1", working(Lifo, 2, 2, 0), PLAIN).by_lot(800),
+        Entry::new("crew/closed-1+1", closed(1), PLAIN),
         Entry::new("crew/inside-2+1", working(Lifo, 2, 1, 3), PLAIN).by_lot(800),
         Entry::new("crew/inside-3+1", working(Fifo, 3, 1, 4), PLAIN.expiries(1)).by_lot(800),
     ]
@@ -70,4 +71,26 @@ fn run<O: Order>(
             crew.close();
         }
     }
+}
+
+/// What is submitted before a crew is closed is run.
+fn closed(workers: usize) -> Program {
+    Program::new(workers as u32 + 1, 2, move |scope| {
+        let policy = Scheme::new(Fifo, Steal { share: Share::Half }).capacity(4, 4);
+        let crew = scope.share(Crew::new(policy, workers, 4));
+        let ledger = scope.share(Ledger::new(1));
+        for me in 0..workers {
+            scope.spawn(move || {
+                let mut worker = crew.worker(me).expect("a seat");
+                while let Some(task) = worker.next_task() {
+                    ledger.take(task);
+                }
+            });
+        }
+        scope.spawn(move || {
+            crew.submit(ledger.make(0)).expect("there is room");
+            crew.close();
+        });
+        scope.finally(move || ledger.assert_all_taken());
+    })
 }

@@ -36,6 +36,8 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("deque/half-both-ends-1+2", halving(four, BOTH, &[2, 1]), PLAIN).by_lot(10_000),
         Entry::new("deque/half-refilled-1+2", halving(four, REFILLED, &[2, 2]), PLAIN)
             .by_lot(10_000),
+        Entry::new("deque/seen-laps-1+1", seen(4, 4, 3, &[Last, Last]), PLAIN),
+        Entry::new("deque/seen-grows-1+1", seen(2, 4, 2, &[In, In]), PLAIN),
         Entry::new("blocks/in-order-1+1", in_blocks_of_one(FIRST_OUT, &[2]), PLAIN),
         Entry::new("blocks/in-order-both-ends-1+1", in_blocks_of_one(LAPS, &[2]), PLAIN),
         Entry::new("blocks/half-1+1", halving(blocks, BLOCKS, &[2]), PLAIN),
@@ -218,4 +220,32 @@ fn drain_own(deque: &impl WorkQueue, ledger: &Ledger) {
     while let Some(item) = unsafe { deque.pop_back() } {
         ledger.take(item);
     }
+}
+
+/// Whoever looks at a deque that is never empty sees that: `there` items are put in first.
+fn seen(capacity: usize, most: usize, there: usize, script: &'static [Step]) -> Program {
+    Program::new(2, script.len() as u32 + 1, move |scope| {
+        let deque = scope.share(Deque::new(capacity, most));
+        let ledger = scope.share(Ledger::new(there + items(script)));
+        for number in 0..there {
+            // SAFETY: there is nobody else yet.
+            unsafe { deque.push(ledger.make(number)) }.expect("room");
+        }
+        scope.spawn(move || {
+            let mut number = there;
+            for step in script {
+                // SAFETY: one thread of the model is the owner.
+                unsafe {
+                    if matches!(step, In) {
+                        deque.push(ledger.make(number)).expect("room");
+                        number += 1;
+                    } else {
+                        ledger.take(deque.pop_back().expect("an item"));
+                    }
+                }
+            }
+        });
+        scope.spawn(move || assert!(!deque.is_empty(), "an item is there throughout"));
+        scope.finally(move || drain(deque, ledger));
+    })
 }

@@ -28,6 +28,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("idlers/again-2+1", working(2, 2, 1, NOT), PLAIN).by_lot(5_000).reaches(RESTS),
         Entry::new("idlers/again-3+1", working(3, 1, 2, NOT), PLAIN).by_lot(5_000).reaches(RESTS),
         Entry::new("idlers/all-2+1", all(2), PLAIN).reaches(RESTS),
+        Entry::new("idlers/all-and-one-2+2", all_and_one(), PLAIN).by_lot(20_000),
     ]
 }
 
@@ -191,5 +192,37 @@ fn all(workers: usize) -> Program {
             over.store(1, Relaxed);
             idlers.notify_all();
         });
+    })
+}
+
+/// All that rest are told, of nothing that is there to be seen, while one item is put in: one of
+/// two workers takes it, and tells the other.
+fn all_and_one() -> Program {
+    Program::new(4, 6, move |scope| {
+        let idlers = scope.share(Idlers::new(2));
+        let [ready, brief, over] = [(); 3].map(|()| scope.share(U32::ZERO));
+        brief.store(1, Relaxed);
+        for me in 0..2 {
+            scope.spawn(move || {
+                let is_over = || over.load(Relaxed) > 0;
+                // Something that worker 0 alone sees, once.
+                let is_seen = || ready.load(Relaxed) > 0 || is_over();
+                while !is_over() {
+                    let mine = me == 0 && brief.swap(0, Relaxed) > 0;
+                    idlers.rest(me, false, NOT, || mine || looked(is_seen()));
+                    let took = take_one(ready);
+                    idlers.found(me, is_seen);
+                    if took {
+                        over.store(1, Relaxed);
+                        idlers.notify_all();
+                    }
+                }
+            });
+        }
+        scope.spawn(move || {
+            ready.fetch_add(1, Relaxed);
+            idlers.notify(0);
+        });
+        scope.spawn(move || idlers.notify_all());
     })
 }

@@ -239,6 +239,7 @@ macro_rules! tests {
             a_deque_is_one_story: ["deque/back-", "deque/front-", "deque/grows-", "deque/laps-"],
             a_deque_of_chase_and_lev_is_one_story: ["chase-lev/"],
             a_deque_of_blocks_keeps_the_order: ["blocks/in-order-"],
+            what_is_there_is_seen: ["deque/seen-"],
             what_is_stolen_by_halves_is_had_once: ["deque/half-", "blocks/half-", "blocks/full-"],
             a_relaxed_queue_is_a_bag: ["relaxed-queue/bag-", "relaxed-queue/laps-"],
             a_multi_queue_is_a_bag: ["multi-queue/"],

@@ -11,7 +11,7 @@ use antiphon_runtime::sched::{
     Crew, Fifo, Lifo, Neighbours, Others, Own, Policy, Reverse, Scheme, Share, Steal, Stochastic,
     Switch,
 };
-use antiphon_sync::queue::{Deque, Full, Item, Stolen};
+use antiphon_sync::queue::{Blocks, Deque, Full, Item, Stolen};
 
 /// How often each task was run. A task's number is that of a node in a binary tree: it makes its
 /// two children ready.
@@ -201,4 +201,37 @@ fn a_policy_that_panics_loses_no_wake() {
         }
         crew.close();
     });
+}
+
+/// Blocks of items, of which thieves see those that were shared.
+struct Keeps;
+
+impl Policy<Linux> for Keeps {
+    type Queue = Blocks<Linux, 2>;
+    type State = ();
+
+    fn queue(&self) -> Blocks<Linux, 2> {
+        Blocks::new(8)
+    }
+
+    fn pop(&self, own: &Own<'_, Self::Queue>, (): &mut ()) -> Option<Item> {
+        own.pop_back()
+    }
+
+    fn steal(
+        &self,
+        own: &Own<'_, Self::Queue>,
+        (): &mut (),
+        others: &Others<'_, Self::Queue>,
+    ) -> Stolen {
+        own.steal(others.nearest(0), |_| 1)
+    }
+}
+
+#[test]
+fn what_a_worker_has_kept_to_itself_is_found_when_it_is_gone() {
+    let crew = Crew::<Linux, _>::new(Keeps, 2, 4);
+    crew.worker(0).expect("a free seat").push(item(7)).expect("there is room");
+    crew.close();
+    assert_eq!(crew.worker(1).expect("a free seat").next_task(), Some(item(7)));
 }

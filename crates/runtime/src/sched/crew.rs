@@ -69,15 +69,17 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         }
     }
 
-    /// Puts a task in from outside. Does not block.
+    /// Puts a task in from outside. Does not block. Once the crew is [closed](Self::close), perhaps
+    /// nobody runs it any more: [`take_left`](Self::take_left) has it then.
     ///
     /// # Errors
     ///
     /// If there is no room: the task.
     pub fn submit(&self, task: Item) -> Result<(), Full> {
-        self.shared.push(task)?;
+        let pushed = self.shared.push(task);
+        // If it was refused, too: perhaps for a debt, which is settled by who looks for tasks.
         self.idlers.notify(0);
-        Ok(())
+        pushed
     }
 
     /// The worker of seat `me`, from 0 on: `None` if there is no such seat, or it is taken.
@@ -95,8 +97,9 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
 
     /// Has workers end that find nothing more to do.
     pub fn close(&self) {
-        // Relaxed: ordered by the fence of `notify_all`.
-        self.closed.store(1, Relaxed);
+        // Release: what was put in before; pairs with the acquire in `is_closed`. Who rests sees it
+        // by the fence of `notify_all`.
+        self.closed.store(1, Release);
         self.idlers.notify_all();
     }
 
@@ -113,8 +116,9 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     }
 
     fn is_closed(&self) -> bool {
-        // Relaxed: as in `close`.
-        self.closed.load(Relaxed) != 0
+        // Acquire: CREW-3, who looks into the queues then sees what was put in before; pairs with
+        // the release in `close`.
+        self.closed.load(Acquire) != 0
     }
 
     /// Whether a task is to be seen somewhere.
@@ -131,12 +135,14 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
     /// If there is no room: the task.
     #[inline]
     pub fn push(&mut self, task: Item) -> Result<(), Full> {
-        let own = own(self.crew, self.me);
-        if let Err(Full(task)) = self.crew.policy.push(&own, &mut self.state, task) {
-            self.crew.policy.overflow(&self.crew.shared, task)?;
-        }
-        self.crew.idlers.notify(self.me);
-        Ok(())
+        let (crew, own) = (self.crew, own(self.crew, self.me));
+        let pushed = match crew.policy.push(&own, &mut self.state, task) {
+            Err(Full(task)) => crew.policy.overflow(&crew.shared, task),
+            Ok(()) => Ok(()),
+        };
+        // If it was refused, too: as in `submit`.
+        crew.idlers.notify(self.me);
+        pushed
     }
 
     /// The task to be run next; waits until there is one. `None` when the crew is closed, and there
@@ -231,6 +237,8 @@ fn own<P: Platform, Y: Policy<P>>(crew: &Crew<P, Y>, me: usize) -> Own<'_, Y::Qu
 impl<P: Platform, Y: Policy<P>> Drop for Worker<'_, P, Y> {
     fn drop(&mut self) {
         self.end_search();
+        // What it has kept to itself nobody else would find.
+        own(self.crew, self.me).share();
         // Release: what we have done to the queue; pairs with the acquire in `worker`.
         self.crew.seats[self.me].store(0, Release);
         if self.crew.has_tasks() {

@@ -160,6 +160,7 @@ impl<P: Platform> Idlers<P> {
     pub fn notify_all(&self) {
         // IDLE-1; pairs with the fence in `rest`.
         P::fence(SeqCst);
+        let mut missed = false;
         for (group, set) in self.sets.iter().enumerate() {
             // Relaxed: who is not there yet sees what we are about to tell.
             for at in ones(set.0.load(Relaxed)) {
@@ -167,8 +168,13 @@ impl<P: Platform> Idlers<P> {
                 self.counts.0.fetch_add(SEARCHER, Acquire);
                 if !self.tell(&self.seats[group * u64::BITS as usize + at].0) {
                     self.counts.0.fetch_sub(SEARCHER, Relaxed);
+                    missed = true;
                 }
             }
+        }
+        if missed {
+            // IDLE-4: looks again.
+            self.notify(0);
         }
     }
 

@@ -68,6 +68,8 @@ pub trait Policy<P: Platform>: Send + Sync {
 
     /// Takes tasks of others, for a worker that has none: the first to be run, and others, if there
     /// are, into its own queue. [`Stolen::Retry`]: there is something, and the worker comes back.
+    ///
+    /// To be short: nobody else is woken meanwhile.
     fn steal(
         &self,
         own: &Own<'_, Self::Queue>,
@@ -126,6 +128,13 @@ impl<'a, Q: WorkQueue> Own<'a, Q> {
         unsafe { self.queue.push(task) }
     }
 
+    /// Lets others have what was put in so far, of a queue that keeps some for its worker; `false`
+    /// if there is no room for that.
+    pub fn share(&self) -> bool {
+        // SAFETY: as in `push`.
+        unsafe { self.queue.share() }
+    }
+
     /// Takes the last that was put in.
     #[must_use]
     pub fn pop_back(&self) -> Option<Item> {
@@ -142,11 +151,14 @@ impl<'a, Q: WorkQueue> Own<'a, Q> {
 
     /// Takes as many of the victim's first tasks as `share` says of how many there are, one at
     /// least and half at most, rounded up. A worker that has tasks itself takes the first of those.
-    pub fn steal(&self, victim: Victim<'_, Q>, share: impl FnOnce(u64) -> u64) -> Stolen {
+    ///
+    /// `share` is `'static`, so that it can't hold this queue, and put in meanwhile.
+    pub fn steal(&self, victim: Victim<'_, Q>, share: impl FnOnce(u64) -> u64 + 'static) -> Stolen {
         if let Some(task) = self.pop_front() {
             return Stolen::Got(task);
         }
         // SAFETY: as in `push`. It has nothing, and is another queue: `Others` leaves it out.
+        // `share` has no `Own`, each of which is borrowed from a worker that runs a policy.
         unsafe { victim.0.steal_into(self.queue, share) }
     }
 }

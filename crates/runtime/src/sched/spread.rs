@@ -52,7 +52,8 @@ impl Spread for Steal {
         random: impl FnOnce() -> u32,
     ) -> Stolen {
         let ranks = shuffled(others.count(), random());
-        others.try_each(ranks, |victim| own.steal(victim, |there| self.share.of(there)))
+        let share = self.share;
+        others.try_each(ranks, |victim| own.steal(victim, move |there| share.of(there)))
     }
 }
 
@@ -79,7 +80,8 @@ impl Spread for Neighbours {
         let near = self.range.min(all);
         let far = shuffled(all - near, random).map(|rank| rank + near);
         let ranks = shuffled(near, random).chain(far);
-        others.try_each(ranks, |victim| own.steal(victim, |there| self.share.of(there)))
+        let share = self.share;
+        others.try_each(ranks, |victim| own.steal(victim, move |there| share.of(there)))
     }
 }
 

@@ -49,9 +49,10 @@ impl<P: Platform> Ends<P> {
 
     /// How many seem to be there; may be stale at once.
     pub(super) fn len(&self) -> u64 {
-        // Relaxed, both: a guess. Below zero: taken since.
-        let head = self.head.0.load(Relaxed);
-        ahead(self.tail.0.load(Relaxed), head).max(0) as u64
+        // Acquire, both: the tail is not of before the head, nor the array of before the tail. What
+        // is there is seen. Below zero: taken since.
+        let head = self.head.0.load(Acquire);
+        ahead(self.tail.0.load(Acquire), head).max(0) as u64
     }
 
     /// The owner's: writes an item behind the last, where nobody looks yet; returns the tail that

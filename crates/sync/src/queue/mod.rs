@@ -10,9 +10,9 @@
 //! | [`MultiQueue`] | all | all | first in, first out, but for some that nothing bounds |
 //! | [`Inbox`] | all | its owner | exact, by poster |
 //!
-//! What is put in is taken out once. A queue never blocks: one that is full says so and hands the
-//! [`Item`] back, one that is empty says so. What an item costs and by how many it is
-//! overtaken: `docs/queues.md`.
+//! What is put in is taken out once. A queue does not block, but for a [`RelaxedQueue`] in which
+//! seven threads were stopped at one place: one that is full says so and hands the [`Item`] back,
+//! one that is empty says so. What an item costs and by how many it is overtaken: `docs/queues.md`.
 
 mod blocks;
 mod chase_lev;
@@ -115,7 +115,8 @@ pub trait WorkQueue {
     ///
     /// # Safety
     ///
-    /// The caller is the owner of `mine`, which is another queue and has nothing.
+    /// The caller is the owner of `mine`, which is another queue and has nothing. `share` does
+    /// nothing to it.
     unsafe fn steal_into(&self, mine: &Self, share: impl FnOnce(u64) -> u64) -> Stolen
     where
         Self: Sized;

@@ -118,6 +118,7 @@ impl<P: Platform, F: CrowdForm, const NODES: usize> Broadcast<P, F, NODES> {
     /// Nothing was sent, and nobody waits.
     pub const NEW: Self = {
         assert!(NODES > 0 && NODES <= MOST_NODES, "1 to 8 nodes");
+        assert!(F::ALONE > 0, "one is woken at least");
         Self {
             head: Lines(Head { state: P::U64::ZERO, woken: P::U64::ZERO }),
             nodes: [const { Lines(List::NEW) }; NODES],
