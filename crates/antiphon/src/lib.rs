@@ -17,7 +17,8 @@
 //! else, and none is ever poisoned. All are [`lock_api`] types, so what is written for those works:
 //! timed locks, mapped guards, downgrade and upgrade. All constructors are `const`. [`Barrier`],
 //! [`Semaphore`], [`Once`], [`OnceLock`] and [`LazyLock`] wait as the locks do. [`Event`],
-//! [`Latch`] and [`EventCount`] tell other threads that something has happened.
+//! [`Latch`], [`EventCount`] and [`Broadcast`] tell other threads that something has happened.
+//! [`Clock`] gives timestamps without a shared counter, with a measured uncertainty.
 //! [`enable_light`] makes unlocking a [`Mutex`] cheaper, where the machine can do it; off at first.
 //! Waiters are sorted by socket; [`policy`] has other orders, for each lock and at any time.
 //! [`message`] has active messages: mailboxes whose owners run what others post.
