@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{FRAME, has_keys, json, refused, rows};
+use common::{FRAME, has_keys, json, refused, rows, skipped};
 use serde_json::Value;
 
 const BIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/machines/numa-2048c.toml");
@@ -28,13 +28,14 @@ fn a_row_for_each_subject_and_number_of_threads() {
 
 #[test]
 fn no_stamp_comes_from_the_future() {
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
+        return skipped("stamps are passed from CPU to CPU, and there is one");
+    }
     let report = json(&["bench", "clock", "--check", "2", "--json"]);
     let check = &report["check"];
     has_keys(check, &["seconds", "cpus", "stamps", "certain", "ahead_ticks", "uncertainty_ticks"]);
     assert_eq!(check["violations"], 0, "{check}");
-    if check["cpus"].as_u64().is_some_and(|cpus| cpus > 1) {
-        assert!(check["stamps"].as_u64().is_some_and(|stamps| stamps > 0), "{check}");
-    }
+    assert!(check["stamps"].as_u64().is_some_and(|stamps| stamps > 0), "{check}");
 }
 
 /// Stamps share no line: what one costs is the same on all CPUs of any machine. The bounds are
