@@ -190,7 +190,7 @@ impl FromStr for Gaps {
     fn from_str(text: &str) -> Result<Self, String> {
         let gap = |text: &str| {
             text.trim().parse().ok().filter(|gap| (1..=LONGEST_US).contains(gap)).ok_or_else(|| {
-                format!("'{text}' is no number of microseconds up to {LONGEST_US}; write 3,50,1000")
+                format!("'{text}' is not a number from 1 to {LONGEST_US}; write 3,50,1000")
             })
         };
         text.split(',').map(gap).collect::<Result<_, _>>().map(Self)

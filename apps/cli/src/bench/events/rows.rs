@@ -159,9 +159,11 @@ impl Report {
     /// anything else.
     pub fn trouble(&self) -> Option<String> {
         let nothing = self.rows.iter().all(|row| row.leads[0].is_none());
-        Trouble::failures(self.rows.iter().filter_map(|row| row.trouble.as_ref())).or_else(|| {
-            nothing
-                .then(|| "nothing was measured: no mechanism asked for has such a case".to_owned())
+        let troubles = || self.rows.iter().filter_map(|row| Some((row, row.trouble.as_ref()?)));
+        Trouble::failures(troubles().map(|(_, trouble)| trouble)).or_else(|| {
+            let (row, trouble) = troubles().next().filter(|_| nothing)?;
+            let (how, why) = trouble.json();
+            Some(format!("nothing was measured: {} {how}: {why}", row.subject))
         })
     }
 

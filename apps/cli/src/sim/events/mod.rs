@@ -59,7 +59,7 @@ pub struct Arguments {
     /// Threads, each on a CPU: one tells the others; all CPUs, if not said
     #[arg(long, value_name = "LIST")]
     threads: Option<Counts>,
-    /// unicast, broadcast, broadcast-N to N of them
+    /// unicast, broadcast; broadcast-N to N waiters, whatever --threads says
     #[arg(long, value_name = "LIST", default_value = "unicast,broadcast")]
     case: Cases,
     /// Mechanisms, or all that the machine's file has costs for
