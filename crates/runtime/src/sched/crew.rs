@@ -5,15 +5,19 @@
 //!   that rest; and who puts in looks for one that rests then. So no task stays while all rest.
 //! - CREW-3: [`Worker::next_task`] is `None` only when the crew is closed and all queues were seen
 //!   empty. What a worker makes ready after that it runs itself before it ends.
+//! - CREW-4: a worker that sees tasks and can't have them (their owner was stopped while it moved
+//!   them, or the policy leaves them to it) rests for a while all the same: it is to be had by who
+//!   puts others in, and takes no CPU from the owner.
 
 use alloc::boxed::Box;
 use core::fmt;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Platform};
+use antiphon_sync::nap;
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen, WorkQueue};
 
-use super::idlers::Idlers;
+use super::idlers::{Idlers, Until};
 use super::policy::{Others, Own, Policy};
 use crate::lines::Lines;
 use crate::task::Awaited;
@@ -48,6 +52,10 @@ pub struct Worker<'a, P: Platform, Y: Policy<P>> {
 const OUTSIDE_EVERY: u32 = 61;
 /// How often a searcher looks through all queues before it rests.
 const ROUNDS: u32 = 2;
+/// How often it searches in vain, though there are tasks, before it lets go of them.
+const FUTILE: u32 = 4;
+/// For how long, in nanoseconds.
+const NAP_NS: u64 = 50_000;
 
 impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     /// A crew of so many workers, none of which is there yet; `outside` tasks from outside have
@@ -183,6 +191,7 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
             None => crew.is_closed() && !crew.has_tasks(),
         };
         self.searches = self.searches || crew.idlers.search();
+        let mut futile = 0;
         loop {
             if self.searches
                 && let Some(task) = (0..ROUNDS).find_map(|_| self.look())
@@ -194,10 +203,16 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
                 self.end_search();
                 return None;
             }
-            let spin = crew.policy.idle();
+            // CREW-4.
+            let gives_up = futile == FUTILE;
+            futile = if gives_up { 0 } else { futile + 1 };
+            let deadline = gives_up.then(|| nap::earlier::<P>(None, NAP_NS));
+            let until = Until { spin: crew.policy.idle(), awaited, deadline };
             let searcher = core::mem::replace(&mut self.searches, true);
-            let seen = || crew.has_tasks() || awaited.is_none() && crew.is_closed() || is_over();
-            crew.idlers.rest_until(self.me, searcher, spin, awaited, seen);
+            crew.idlers.rest_until(self.me, searcher, until, || {
+                let closed = awaited.is_none() && crew.is_closed();
+                !gives_up && (crew.has_tasks() || closed) || is_over()
+            });
         }
     }
 

@@ -34,7 +34,7 @@
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use antiphon_platform::{Atomic, AtomicInteger, Budget, Notify, Parked, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Budget, Deadline, Notify, Parked, Platform};
 
 use crate::lines::Lines;
 use crate::sleep::{Bell, Park};
@@ -129,16 +129,15 @@ impl<P: Platform> Idlers<P> {
     ///
     /// Spins for as long as `spin` says first, and then sleeps.
     pub fn rest(&self, me: usize, searcher: bool, spin: Budget, seen: impl FnOnce() -> bool) {
-        self.rest_until(me, searcher, spin, None, seen);
+        self.rest_until(me, searcher, Until { spin, awaited: None, deadline: None }, seen);
     }
 
-    /// As [`rest`](Self::rest), and no longer than until what is awaited is over.
+    /// As [`rest`](Self::rest), with other ends.
     pub(super) fn rest_until(
         &self,
         me: usize,
         searcher: bool,
-        spin: Budget,
-        awaited: Option<&Awaited<'_, P>>,
+        until: Until<'_, P>,
         seen: impl FnOnce() -> bool,
     ) {
         let (seat, (set, bit)) = (&self.seats[me].0, self.bit(me));
@@ -152,7 +151,7 @@ impl<P: Platform> Idlers<P> {
         // IDLE-1; pairs with the fence in `notify`.
         P::fence(SeqCst);
         if !seen() {
-            self.sleep(seat, spin, awaited);
+            self.sleep(seat, &until);
         }
     }
 
@@ -178,8 +177,9 @@ impl<P: Platform> Idlers<P> {
         }
     }
 
-    /// Waits until the seat's worker is told, or what is awaited is over.
-    fn sleep(&self, seat: &Seat<P>, spin: Budget, awaited: Option<&Awaited<'_, P>>) {
+    /// Waits until the seat's worker is told, or something else has ended its rest.
+    fn sleep(&self, seat: &Seat<P>, until: &Until<'_, P>) {
+        let Until { spin, awaited, deadline } = *until;
         let over = || awaited.is_some_and(Awaited::is_over);
         let mut left = spin.ns;
         loop {
@@ -204,7 +204,9 @@ impl<P: Platform> Idlers<P> {
                 break;
             }
             // SAFETY: ours, until the end below.
-            let _: Parked = unsafe { self.notify.sleep(ticket, None) };
+            if unsafe { self.notify.sleep(ticket, deadline) } == Parked::TimedOut {
+                break;
+            }
         }
         bells().for_each(Bell::disarm);
         // SAFETY: ours, and this is the end.
@@ -258,6 +260,14 @@ impl<P: Platform> Idlers<P> {
         let bits = u64::BITS as usize;
         (&self.sets[worker / bits].0, 1 << (worker % bits))
     }
+}
+
+/// What ends a rest, beside being told.
+pub(super) struct Until<'a, P: Platform> {
+    /// How long the worker spins before it sleeps.
+    pub(super) spin: Budget,
+    pub(super) awaited: Option<&'a Awaited<'a, P>>,
+    pub(super) deadline: Option<Deadline>,
 }
 
 /// A worker's rest, until this is dropped.
