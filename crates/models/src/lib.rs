@@ -46,6 +46,7 @@ mod deques;
 mod entry;
 mod event_counts;
 mod events;
+mod forks;
 mod forms;
 mod idlers;
 mod in_line;
@@ -106,6 +107,7 @@ pub fn all() -> Vec<Entry> {
         queues::entries(),
         inboxes::entries(),
         events::entries(),
+        forks::entries(),
         latches::entries(),
         broadcasts::entries(),
         event_counts::entries(),

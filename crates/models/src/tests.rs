@@ -287,6 +287,7 @@ macro_rules! tests {
             each_task_is_handed_out_once: ["crew/"],
             who_waits_for_a_task_has_what_it_returns: ["task/"],
             who_waits_for_several_goes_on_when_all_are_done: ["countdown/"],
+            what_is_forked_is_run_once_and_seen: ["fork/"],
         }
     };
     (model_semaphore: $then:ident) => {

@@ -2,13 +2,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::mem::forget;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
+use std::thread;
 
 use antiphon_linux::Linux;
+use antiphon_runtime::fork::{Forker, Forks};
 use antiphon_runtime::sched::{Crew, Policy, Worker};
 use antiphon_runtime::task::{Awaited, Task};
-use antiphon_sync::queue::Item;
+use antiphon_sync::queue::{Full, Item};
 
 /// What the calling thread is while it is a worker: on its stack.
 pub(super) struct Here<'a, Y: Policy<Linux>> {
@@ -22,10 +24,13 @@ struct Known {
     crew: *const (),
     here: *const (),
     help: unsafe fn(*const (), &Awaited<'_, Linux>),
+    put: unsafe fn(*const (), Item) -> Result<(), Full>,
+    has_idle: unsafe fn(*const ()) -> bool,
 }
 
 thread_local! {
     static HERE: Cell<Option<Known>> = const { Cell::new(None) };
+    static FORKS: Forks<Linux> = const { Forks::new() };
 }
 
 /// Is the worker of a seat until the crew is closed and there is nothing to do.
@@ -36,8 +41,11 @@ pub(super) fn work<Y: Policy<Linux>>(crew: &Crew<Linux, Y>, seat: usize) {
         crew: ptr::from_ref(crew).cast(),
         here: ptr::from_ref(&here).cast(),
         help: help::<Y>,
+        put: put::<Y>,
+        has_idle: has_idle::<Y>,
     };
     HERE.set(Some(known));
+    FORKS.with(Forks::begin);
     // Ends it though the policy panics.
     let _gone = Gone;
     while here.run_one(Worker::next_task) {}
@@ -86,6 +94,73 @@ unsafe fn help<Y: Policy<Linux>>(here: *const (), awaited: &Awaited<'_, Linux>) 
     // SAFETY: the caller's.
     let here = unsafe { &*here.cast::<Here<'_, Y>>() };
     while here.run_one(|worker| worker.next_until(awaited)) {}
+}
+
+/// # Safety
+///
+/// `here` is a `Here<Y>` on this thread's stack, and the item is of a task.
+unsafe fn put<Y: Policy<Linux>>(here: *const (), item: Item) -> Result<(), Full> {
+    // SAFETY: the caller's.
+    let here = unsafe { &*here.cast::<Here<'_, Y>>() };
+    // The policy that is being asked can't be asked.
+    here.worker.try_borrow_mut().map_or(Err(Full(item)), |mut worker| worker.push(item))
+}
+
+/// # Safety
+///
+/// `crew` is a `Crew<Linux, Y>` of which this thread is a worker.
+unsafe fn has_idle<Y: Policy<Linux>>(crew: *const ()) -> bool {
+    // SAFETY: the caller's.
+    unsafe { &*crew.cast::<Crew<Linux, Y>>() }.has_idle()
+}
+
+/// The calling thread, of whichever pool it is a worker, as those who fork know it.
+pub(super) struct Forking;
+
+impl Forker for Forking {
+    type Platform = Linux;
+    type Outcome<T: Send> = thread::Result<T>;
+
+    #[inline]
+    fn forks<R>(ask: impl FnOnce(&Forks<Linux>) -> R) -> R {
+        FORKS.with(ask)
+    }
+
+    fn is_worker() -> bool {
+        HERE.get().is_some()
+    }
+
+    fn is_wanted() -> bool {
+        // SAFETY: as in `ask`, and `has_idle` is that of the type.
+        HERE.get().is_some_and(|known| unsafe { (known.has_idle)(known.crew) })
+    }
+
+    fn put(task: Task<Linux>) -> Result<(), Task<Linux>> {
+        let Some(known) = HERE.get() else {
+            return Err(task);
+        };
+        // SAFETY: as in `ask`, `put` is that of the type, and the item is back if it is an error.
+        unsafe {
+            let put = (known.put)(known.here, task.into_item());
+            put.map_err(|Full(item)| Task::from_item(item))
+        }
+    }
+
+    fn wait(awaited: &Awaited<'_, Linux>) {
+        wait_for(awaited);
+    }
+
+    fn run<T: Send>(work: impl FnOnce() -> T) -> thread::Result<T> {
+        catch_unwind(AssertUnwindSafe(work))
+    }
+
+    fn unwrap<T: Send>(outcome: Option<thread::Result<T>>) -> T {
+        match outcome {
+            Some(Ok(returned)) => returned,
+            Some(Err(panic)) => resume_unwind(panic),
+            None => panic!("the pool's policy has panicked, and with it went what was forked"),
+        }
+    }
 }
 
 impl<'a, Y: Policy<Linux>> Here<'a, Y> {

@@ -70,6 +70,7 @@
 //! - **A dropped pool** runs what is there, what these tasks make too, and then its threads end.
 
 mod here;
+mod join;
 mod scope;
 mod shared;
 
@@ -88,6 +89,7 @@ pub use antiphon_runtime::sched::{
     Stochastic, Switch, Victim,
 };
 pub use antiphon_sync::queue::{ChaseLev, Deque, Full, Item, RelaxedQueue, Stolen, WorkQueue};
+pub use join::join;
 pub use scope::Scope;
 
 use shared::Shared;

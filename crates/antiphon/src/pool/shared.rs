@@ -8,7 +8,7 @@ use antiphon_sync::queue::Full;
 use super::here::{self, ask};
 
 /// A crew whose items are all tasks.
-pub(super) struct Shared<Y: Policy<Linux>>(Crew<Linux, Y>);
+pub(super) struct Shared<Y: Policy<Linux>>(pub(super) Crew<Linux, Y>);
 
 impl<Y: Policy<Linux>> Shared<Y> {
     pub(super) fn new(policy: Y, workers: usize, outside: usize) -> Self {

@@ -111,6 +111,11 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         self.idlers.notify_all();
     }
 
+    /// Whether a worker has nothing to do; may be stale at once.
+    pub fn has_idle(&self) -> bool {
+        self.idlers.are_any()
+    }
+
     /// How many workers there may be.
     pub fn workers(&self) -> usize {
         self.queues.len()

@@ -99,6 +99,13 @@ impl<P: Platform> Idlers<P> {
         }
     }
 
+    /// Whether one searches or rests; may be stale at once.
+    #[must_use]
+    pub fn are_any(&self) -> bool {
+        // Relaxed: a hint.
+        self.counts.0.load(Relaxed) != 0
+    }
+
     /// A worker that has nothing begins to search, unless enough do: `false`.
     #[must_use]
     pub fn search(&self) -> bool {

@@ -98,6 +98,21 @@ impl<P: Platform> Task<P> {
         T: Send + 'static,
     {
         // SAFETY: `'static`.
+        unsafe { Self::borrowing_new(work) }
+    }
+
+    /// As [`new`](Self::new), of what may borrow.
+    ///
+    /// # Safety
+    ///
+    /// The task is run or dropped, and the handle taken or dropped, before what the closure and
+    /// what it returns borrow is gone.
+    pub unsafe fn borrowing_new<F, T>(work: F) -> (Self, Handle<P, T>)
+    where
+        F: FnOnce() -> T + Send,
+        T: Send,
+    {
+        // SAFETY: the caller's.
         let header = unsafe { allocate(work, OWED | AWAITED) };
         // SAFETY: of a task that returns `T`, and `AWAITED` is ours.
         (Self(header), unsafe { Handle::new(header) })

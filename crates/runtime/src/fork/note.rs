@@ -1,0 +1,124 @@
+//! A note: what a fork runs second, on the stack of the thread that forks.
+//!
+//! | what became of it | `work` | `handle` | `task` |
+//! |---|---|---|---|
+//! | nothing yet | some | none | none |
+//! | a task that others find | none | some | none |
+//! | a task for which there was no room | none | some | some |
+
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+use super::Forker;
+use super::forks::Link;
+use crate::task::{Handle, Task};
+
+#[repr(C)]
+pub(super) struct Note<F: Forker, B, R: Send> {
+    link: Link,
+    work: Cell<Option<B>>,
+    handle: Cell<Option<Awaits<F, R>>>,
+    task: Cell<Option<Task<F::Platform>>>,
+}
+
+/// What to wait by for the task that a note was made.
+type Awaits<F, R> = Handle<<F as Forker>::Platform, <F as Forker>::Outcome<R>>;
+
+/// A note that was left: dropped, what is to be run second is dropped, or done.
+pub(super) struct Left<'a, F: Forker, B, R: Send>(&'a Note<F, B, R>);
+
+impl<F, B, R> Note<F, B, R>
+where
+    F: Forker,
+    B: FnOnce() -> R + Send,
+    R: Send,
+{
+    pub(super) fn new(work: B) -> Self {
+        Self {
+            link: Link::new(promote::<F, B, R>),
+            work: Cell::new(Some(work)),
+            handle: Cell::new(None),
+            task: Cell::new(None),
+        }
+    }
+
+    /// Leaves it among those of the thread.
+    ///
+    /// # Safety
+    ///
+    /// What is returned is settled or dropped, before that of any note that was left earlier.
+    pub(super) unsafe fn leave(&self) -> Left<'_, F, B, R> {
+        // The address of all of it: `promote` goes back to that from its link.
+        let link = NonNull::from(self).cast();
+        // SAFETY: borrowed by what is returned, which takes it away; the caller's.
+        F::forks(|forks| unsafe { forks.push(link) });
+        Left(self)
+    }
+}
+
+impl<F, B, R> Left<'_, F, B, R>
+where
+    F: Forker,
+    B: FnOnce() -> R + Send,
+    R: Send,
+{
+    /// The first is done: runs the second, or waits for who does; returns what it returns.
+    pub(super) fn settle(self) -> R {
+        let note = self.0;
+        if F::forks(|forks| forks.pop(&note.link)) {
+            core::mem::forget(self);
+            F::forks(super::Forks::tick::<F>);
+            let work = note.work.take().expect("nobody else has it");
+            return work();
+        }
+        self.wait();
+        let handle = note.handle.take().expect("it was made a task");
+        F::unwrap(handle.take())
+    }
+}
+
+impl<F: Forker, B, R: Send> Left<'_, F, B, R> {
+    /// Waits until the task that the note was made is done.
+    fn wait(&self) {
+        let note = self.0;
+        if let Some(task) = note.task.take() {
+            task.run();
+        }
+        if let Some(mut handle) = note.handle.take() {
+            F::wait(&handle.awaited());
+            note.handle.set(Some(handle));
+        }
+    }
+}
+
+impl<F: Forker, B, R: Send> Drop for Left<'_, F, B, R> {
+    fn drop(&mut self) {
+        let note = self.0;
+        if !F::forks(|forks| forks.pop(&note.link)) {
+            // Not begun by anybody: nobody is going to.
+            drop(note.task.take());
+            self.wait();
+        }
+    }
+}
+
+/// Makes a note a task.
+///
+/// # Safety
+///
+/// The link is that of a `Note<F, B, R>` of the calling thread, which is there until the task is
+/// done, and was not made one before.
+unsafe fn promote<F, B, R>(link: NonNull<Link>)
+where
+    F: Forker,
+    B: FnOnce() -> R + Send,
+    R: Send,
+{
+    // SAFETY: the caller's; the link is the first field.
+    let note = unsafe { link.cast::<Note<F, B, R>>().as_ref() };
+    let work = note.work.take().expect("the first time");
+    // SAFETY: the fork waits for it, whatever happens.
+    let (task, handle) = unsafe { Task::borrowing_new(move || F::run(work)) };
+    note.handle.set(Some(handle));
+    note.task.set(F::put(task).err());
+}
