@@ -19,6 +19,8 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("crew/outside-1+1", working(Fifo, 1, 2, 0), PLAIN).by_lot(800),
         Entry::new("crew/outside-2+1", working(Lifo, 2, 2, 0), PLAIN).by_lot(800),
         Entry::new("crew/closed-1+1", closed(1), PLAIN),
+        Entry::new("crew/spilled-1+2", spilled(1, 2, 2), PLAIN).by_lot(800),
+        Entry::new("crew/spilled-2+1", spilled(2, 1, 4), PLAIN).by_lot(800),
         Entry::new("crew/inside-2+1", working(Lifo, 2, 1, 3), PLAIN).by_lot(800),
         Entry::new("crew/inside-3+1", working(Fifo, 3, 1, 4), PLAIN.expiries(1)).by_lot(800),
     ]
@@ -71,6 +73,29 @@ fn run<O: Order>(
             crew.close();
         }
     }
+}
+
+/// So many workers run what so many others submit, each as many, where there is room for one.
+fn spilled(workers: usize, others: usize, each: usize) -> Program {
+    let tasks = others * each;
+    Program::new((workers + others) as u32, 2 * tasks as u32, move |scope| {
+        let policy = Scheme::new(Fifo, Steal { share: Share::Half }).capacity(2, 2);
+        let crew = scope.share(sched::Crew::new(policy, workers, 1));
+        let ledger = scope.share(Ledger::new(tasks));
+        let left = scope.share(U32::ZERO);
+        left.store(tasks as u32, Relaxed);
+        for me in 0..workers {
+            scope.spawn(move || run(crew, me, ledger, left, 0..0));
+        }
+        for other in 0..others {
+            scope.spawn(move || {
+                for number in other * each..(other + 1) * each {
+                    crew.submit_always(ledger.make(number));
+                }
+            });
+        }
+        scope.finally(move || ledger.assert_all_taken());
+    })
 }
 
 /// What is submitted before a crew is closed is run.

@@ -15,10 +15,11 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Platform};
 use antiphon_sync::nap;
-use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen, WorkQueue};
+use antiphon_sync::queue::{Full, Item, RelaxedQueue, WorkQueue};
 
 use super::idlers::{Idlers, Until};
 use super::policy::{Others, Own, Policy};
+use super::spill::Spill;
 use crate::lines::Lines;
 use crate::task::Awaited;
 
@@ -28,6 +29,7 @@ pub struct Crew<P: Platform, Y: Policy<P>> {
     policy: Y,
     queues: Box<[Lines<Y::Queue>]>,
     shared: RelaxedQueue<P>,
+    spill: Spill<P>,
     idlers: Idlers<P>,
     /// Not 0: has a worker.
     seats: Box<[P::U32]>,
@@ -70,6 +72,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         Self {
             queues: (0..workers).map(|_| Lines(policy.queue())).collect(),
             shared: RelaxedQueue::new(outside),
+            spill: Spill::new(),
             idlers: Idlers::new(workers),
             seats: (0..workers).map(|_| P::U32::ZERO).collect(),
             closed: P::U32::ZERO,
@@ -88,6 +91,15 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         // If it was refused, too: perhaps for a debt, which is settled by who looks for tasks.
         self.idlers.notify(0);
         pushed
+    }
+
+    /// As [`submit`](Self::submit), of a task that must not be refused: where there is no room, room
+    /// is made.
+    pub fn submit_always(&self, task: Item) {
+        if let Err(Full(task)) = self.shared.push(task) {
+            self.spill.push(task);
+        }
+        self.idlers.notify(0);
     }
 
     /// The worker of seat `me`, from 0 on: `None` if there is no such seat, or it is taken.
@@ -125,7 +137,8 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     pub fn take_left(&mut self) -> Option<Item> {
         // SAFETY: no worker is there, each of which borrows the crew.
         let own = |queue: &Lines<Y::Queue>| unsafe { queue.0.pop_front() };
-        self.shared.pop().or_else(|| self.queues.iter().find_map(own))
+        let spilled = || self.spill.take(|task| Err(Full(task))).got();
+        self.shared.pop().or_else(spilled).or_else(|| self.queues.iter().find_map(own))
     }
 
     fn is_closed(&self) -> bool {
@@ -136,7 +149,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
 
     /// Whether a task is to be seen somewhere.
     fn has_tasks(&self) -> bool {
-        !self.shared.is_empty() || self.queues.iter().any(|queue| !queue.0.is_empty())
+        !self.shared.is_empty() || !self.spill.is_empty() || self.queues.iter().any(|queue| !queue.0.is_empty())
     }
 }
 
@@ -156,6 +169,15 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
         // If it was refused, too: as in `submit`.
         crew.idlers.notify(self.me);
         pushed
+    }
+
+    /// As [`push`](Self::push), of a task that must not be refused: where there is no room, room is
+    /// made.
+    pub fn push_always(&mut self, task: Item) {
+        if let Err(Full(task)) = self.push(task) {
+            self.crew.spill.push(task);
+            self.crew.idlers.notify(self.me);
+        }
     }
 
     /// The task to be run next; waits until there is one. `None` when the crew is closed, and there
@@ -180,7 +202,7 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
     pub fn try_next_task(&mut self) -> Option<Item> {
         self.taken = self.taken.wrapping_add(1);
         if self.taken.is_multiple_of(OUTSIDE_EVERY)
-            && let Some(task) = self.crew.shared.pop()
+            && let Some(task) = self.outside()
         {
             return Some(task);
         }
@@ -231,14 +253,23 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
     /// Looks into the queues of all, once.
     fn look(&mut self) -> Option<Item> {
         let crew = self.crew;
-        if let Some(task) = crew.shared.pop() {
+        if let Some(task) = self.outside() {
             return Some(task);
         }
         let others = Others::new(&crew.queues, self.me);
-        match crew.policy.steal(&own(crew, self.me), &mut self.state, &others) {
-            Stolen::Got(task) => Some(task),
-            Stolen::Empty | Stolen::Retry => None,
+        crew.policy.steal(&own(crew, self.me), &mut self.state, &others).got()
+    }
+
+    /// Takes a task from outside, or one that was spilled; of these several, as there is room.
+    fn outside(&mut self) -> Option<Item> {
+        let (crew, own) = (self.crew, own(self.crew, self.me));
+        if let Some(task) = crew.shared.pop() {
+            return Some(task);
         }
+        let task = crew.spill.take(|task| crew.policy.push(&own, &mut self.state, task)).got()?;
+        // The others are where they were not seen before.
+        crew.idlers.notify(self.me);
+        Some(task)
     }
 
     /// Which seat it has.

@@ -7,6 +7,7 @@
 //! | `policy` | what a policy decides, and what it may touch |
 //! | `scheme` | policies made of an order and a spread |
 //! | `order` | in which order a worker runs its tasks |
+//! | `spill` | where tasks go that must not be refused |
 //! | `spread` | how tasks come to workers that have none |
 //!
 //! Nothing here knows what a task is: it is a word that names something. So the same lines schedule
@@ -20,6 +21,7 @@ mod idlers;
 mod order;
 mod policy;
 mod scheme;
+mod spill;
 mod spread;
 
 pub use crew::{Crew, Worker};

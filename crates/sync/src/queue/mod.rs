@@ -137,6 +137,17 @@ pub enum Stolen {
     Retry,
 }
 
+impl Stolen {
+    /// The first item, if there is one.
+    #[must_use]
+    pub fn got(self) -> Option<Item> {
+        match self {
+            Self::Got(item) => Some(item),
+            Self::Empty | Self::Retry => None,
+        }
+    }
+}
+
 /// On two cache lines of its own: prefetchers take neighbours for one.
 #[repr(C, align(128))]
 struct Lines<T>(T);

@@ -1,0 +1,161 @@
+//! Where a task goes that must not be refused, when there is no room elsewhere: a queue that grows.
+//!
+//! | lines | field | written by | meaning |
+//! |---|---|---|---|
+//! | 0–1 | `top` | who puts in | the address of the node that was put in last, 0 without |
+//! | 2–3 | `count` | all | how many there are, or are about to be, but for one that is being taken |
+//! | | `busy` | who takes out | whether somebody does |
+//! | | `first` | who takes out | the address of the first of those that are in order |
+//!
+//! - SPILL-1: who puts in links its node to the top, by an exchange of that; who takes out takes
+//!   all from the top at once. So nobody follows the link of a node that somebody else has.
+//! - SPILL-2: one takes out at a time, in the order in which they were put in; who finds another at
+//!   it comes back.
+
+use alloc::boxed::Box;
+use core::ptr::with_exposed_provenance_mut;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_sync::queue::{Full, Item, Stolen};
+
+use crate::lines::Lines;
+
+/// A queue that has room as long as there is memory.
+pub(super) struct Spill<P: Platform> {
+    top: Lines<P::U64>,
+    taken: Lines<Taken<P>>,
+}
+
+struct Taken<P: Platform> {
+    count: P::U64,
+    busy: P::U32,
+    first: P::U64,
+}
+
+struct Node<P: Platform> {
+    item: P::U64,
+    next: P::U64,
+}
+
+/// How many are taken at once, at most.
+const BATCH: usize = 32;
+
+impl<P: Platform> Spill<P> {
+    /// An empty one.
+    pub(super) const fn new() -> Self {
+        let taken = Taken { count: P::U64::ZERO, busy: P::U32::ZERO, first: P::U64::ZERO };
+        Self { top: Lines(P::U64::ZERO), taken: Lines(taken) }
+    }
+
+    /// Puts an item in.
+    pub(super) fn push(&self, item: Item) {
+        let node = Box::leak(Box::new(Node::<P> { item: P::U64::ZERO, next: P::U64::ZERO }));
+        let address = (&raw mut *node).expose_provenance() as u64;
+        // Relaxed: who takes it looks for it, and who rests sees this by the fence of `notify`.
+        self.taken.0.count.fetch_add(1, Relaxed);
+        // Relaxed, both: published by the exchange.
+        node.item.store(item.word(), Relaxed);
+        let mut top = self.top.0.load(Relaxed);
+        loop {
+            node.next.store(top, Relaxed);
+            // Release: the node; pairs with the acquire in `pop_if`.
+            match self.top.0.compare_exchange(top, address, Release, Relaxed) {
+                Ok(_) => return,
+                Err(now) => top = now,
+            }
+        }
+    }
+
+    /// Takes the first, and gives the next ones to `more` while that has room.
+    pub(super) fn take(&self, mut more: impl FnMut(Item) -> Result<(), Full>) -> Stolen {
+        if self.is_empty() {
+            return Stolen::Empty;
+        }
+        // Acquire: the nodes, as they were left; pairs with the release in the guard's drop.
+        if self.taken.0.busy.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+            return Stolen::Retry;
+        }
+        // `more` may panic.
+        let _busy = Busy::<P>(&self.taken.0.busy);
+        let Some(item) = self.pop_if(|_| Ok(())) else {
+            return Stolen::Retry;
+        };
+        for _ in 1..BATCH {
+            if self.pop_if(&mut more).is_none() {
+                break;
+            }
+        }
+        Stolen::Got(item)
+    }
+
+    /// Whether there is nothing; may be stale at once.
+    pub(super) fn is_empty(&self) -> bool {
+        // Relaxed: as in `push`.
+        self.taken.0.count.load(Relaxed) == 0
+    }
+
+    /// Takes the first if there is one, and `take` takes it. The caller is the one that is busy.
+    ///
+    /// What `take` has refused stays, or what it has given back for it.
+    fn pop_if(&self, take: impl FnOnce(Item) -> Result<(), Full>) -> Option<Item> {
+        let Taken { count, first, .. } = &self.taken.0;
+        // Relaxed: the caller's, who has acquired it.
+        let mut address = first.load(Relaxed);
+        if address == 0 {
+            // Acquire: SPILL-1, the nodes; pairs with the release in `push`.
+            address = reversed::<P>(self.top.0.swap(0, Acquire));
+            first.store(address, Relaxed);
+        }
+        let node = node::<P>(address)?;
+        let item = Item::new(node.item.load(Relaxed))?;
+        // Before it is taken: should `take` panic, it is not to be taken again.
+        first.store(node.next.load(Relaxed), Relaxed);
+        // Relaxed, both: who has taken it runs it, or notifies.
+        count.fetch_sub(1, Relaxed);
+        if let Err(Full(back)) = take(item) {
+            node.item.store(back.word(), Relaxed);
+            first.store(address, Relaxed);
+            count.fetch_add(1, Relaxed);
+            return None;
+        }
+        // SAFETY: of `push`, and SPILL-2: nobody else has it.
+        drop(unsafe { Box::from_raw(with_exposed_provenance_mut::<Node<P>>(address as usize)) });
+        Some(item)
+    }
+}
+
+/// Nobody is busy taking out when this is dropped.
+struct Busy<'a, P: Platform>(&'a P::U32);
+
+impl<P: Platform> Drop for Busy<'_, P> {
+    fn drop(&mut self) {
+        // Release: the nodes; pairs with the acquire in `take`.
+        self.0.store(0, Release);
+    }
+}
+
+/// The node at this address, which is the caller's.
+fn node<'a, P: Platform>(address: u64) -> Option<&'a Node<P>> {
+    let node = with_exposed_provenance_mut::<Node<P>>(address as usize);
+    // SAFETY: null, or of `push`, and the caller's until it is freed.
+    unsafe { node.as_ref() }
+}
+
+/// The list at this address turned round.
+fn reversed<P: Platform>(mut address: u64) -> u64 {
+    let mut done = 0;
+    while let Some(node) = node::<P>(address) {
+        let next = node.next.load(Relaxed);
+        node.next.store(done, Relaxed);
+        done = address;
+        address = next;
+    }
+    done
+}
+
+impl<P: Platform> Drop for Spill<P> {
+    fn drop(&mut self) {
+        while self.pop_if(|_| Ok(())).is_some() {}
+    }
+}
