@@ -1,9 +1,14 @@
 //! Tasks: what one returns reaches who waits, once, and who makes several goes on when all of them
 //! are done and touch nothing more.
 
+use core::sync::atomic::Ordering::{Acquire, Release};
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 
 use antiphon_check::{Check, Data, probe};
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
 use antiphon_runtime::sched::{Crew, Lifo, Scheme, Share, Steal};
 use antiphon_runtime::task;
 
@@ -13,6 +18,7 @@ use crate::program::{Anywhere, Program};
 
 type Task = task::Task<Check>;
 type Countdown = task::Countdown<Check>;
+type U32 = <Check as Platform>::U32;
 
 const PLAIN: Bounds = Bounds::PLAIN;
 
@@ -22,6 +28,11 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("task/returns-1+1", returning(true), PLAIN.expiries(1)),
         Entry::new("task/dropped-1+1", returning(false), PLAIN.expiries(1)),
         Entry::new("task/left-1+1", leaving(), PLAIN).reaches(both),
+        Entry::new("task/polled-1+1", polled(false), PLAIN).reaches(&["waits", "there"]),
+        Entry::new("task/polled-then-waits-1+1", polled(true), PLAIN.expiries(1))
+            .reaches(&["waits", "there"]),
+        Entry::new("future/awaits-2+1", awaiting(1, 2), PLAIN).by_lot(3_000).reaches(&["twice"]),
+        Entry::new("future/awaits-1+2", awaiting(2, 1), PLAIN).by_lot(1_000),
         Entry::new("task/worker-waits-2", helping(2), PLAIN).by_lot(2_000),
         Entry::new("task/worker-waits-3", helping(3), PLAIN.expiries(1)).by_lot(800),
         Entry::new("countdown/waits-1+1", counting(1), PLAIN.expiries(1)),
@@ -73,6 +84,101 @@ fn leaving() -> Program {
             }
         });
         scope.finally(move || assert!(dropped.0.get(), "never dropped"));
+    })
+}
+
+/// Counts how often it was woken.
+struct Woken(U32);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Release);
+    }
+}
+
+/// A handle is polled, by two wakers, and then by who was woken, or is waited for. Has to reach
+/// `waits` and `there`.
+fn polled(then_waits: bool) -> Program {
+    Program::new(2, 4, move |scope| {
+        let done = Arc::new(Anywhere(Data::new(0_u32)));
+        let doing = done.clone();
+        let (task, mut handle) = Task::new(move || {
+            doing.0.set(1);
+            7
+        });
+        let wakers = [(); 2].map(|()| Arc::new(Woken(U32::ZERO)));
+        scope.spawn(move || task.run());
+        scope.spawn(move || {
+            for woken in &wakers {
+                let waker = Waker::from(woken.clone());
+                match Pin::new(&mut handle).poll(&mut Context::from_waker(&waker)) {
+                    Poll::Pending => probe("waits"),
+                    Poll::Ready(returned) => {
+                        probe("there");
+                        assert_eq!((returned, done.0.get()), (Some(7), 1));
+                        return;
+                    }
+                }
+            }
+            if then_waits {
+                assert_eq!(handle.take(), Some(7));
+            } else {
+                wakers[1].0.wait_while(Acquire, |times| times == 0);
+                assert!(handle.is_done());
+                assert_eq!(handle.take(), Some(7));
+            }
+            assert_eq!(done.0.get(), 1);
+        });
+    })
+}
+
+/// So many workers drive a future that awaits the tasks of so many others, whichever comes first.
+/// Has to reach `twice` with two: both are done at one poll.
+fn awaiting(workers: usize, others: usize) -> Program {
+    Program::new((workers + others) as u32, 2 * (workers + others) as u32, move |scope| {
+        let policy = Scheme::new(Lifo, Steal { share: Share::Half }).capacity(2, 2);
+        let crew = Arc::new(Crew::<Check, _>::new(policy, workers, 2));
+        let (tasks, mut handles): (Vec<_>, Vec<_>) =
+            (1..=others as u32).map(|number| Task::new(move || number)).unzip();
+        let mut sum = 0;
+        let all = poll_fn(move |context| {
+            let before = handles.len();
+            handles.retain_mut(|handle| match Pin::new(handle).poll(context) {
+                Poll::Ready(returned) => {
+                    sum += returned.expect("it was run");
+                    false
+                }
+                Poll::Pending => true,
+            });
+            if before - handles.len() == 2 {
+                probe("twice");
+            }
+            if handles.is_empty() { Poll::Ready(sum) } else { Poll::Pending }
+        });
+        let put = crew.clone();
+        let handle = task::drive(all, move |task: Task| put.submit_always(task.into_item()));
+        let mut handle = Some(handle);
+        for me in 0..workers {
+            let crew = crew.clone();
+            scope.spawn(move || {
+                let mut worker = crew.worker(me).expect("a seat");
+                while let Some(item) = worker.next_task() {
+                    // SAFETY: all items are those of the future's tasks, each handed out once.
+                    unsafe { Task::from_item(item) }.run();
+                }
+            });
+        }
+        for task in tasks {
+            let (crew, handle) = (crew.clone(), handle.take());
+            scope.spawn(move || {
+                task.run();
+                if let Some(handle) = handle {
+                    let all = others as u32;
+                    assert_eq!(handle.take(), Some(all * (all + 1) / 2));
+                    crew.close();
+                }
+            });
+        }
     })
 }
 

@@ -55,9 +55,10 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A task is run by one thread, from its beginning to its end. A worker that waits for a task, its
-//! pool's or another's, or at the end of a scope, runs others of its pool meanwhile; any other
-//! thread sleeps. A task that waits for something else keeps its worker from others.
+//! A closure is run by one thread, from its beginning to its end; a future is polled by any, one at
+//! a time ([`Pool::spawn_future`]). A worker that waits for a task, its pool's or another's, or at
+//! the end of a scope, runs others of its pool meanwhile; any other thread sleeps. A task that
+//! waits for something else, other than by `await`, keeps its worker from others.
 //!
 //! # What to know
 //!
@@ -69,6 +70,7 @@
 //!   message of the panic hook.
 //! - **A dropped pool** runs what is there, what these tasks make too, and then its threads end.
 
+mod future;
 mod here;
 mod join;
 mod scope;
@@ -196,8 +198,7 @@ impl<T> JoinHandle<T> {
     /// What the task has panicked with.
     pub fn join(mut self) -> thread::Result<T> {
         here::wait_for(&self.0.awaited());
-        let lost = || Err(Box::new("the task was dropped") as Box<dyn Any + Send>);
-        self.0.take().unwrap_or_else(lost)
+        or_lost(self.0.take())
     }
 
     /// Whether the task is done: [`join`](Self::join) does not wait then.
@@ -205,6 +206,11 @@ impl<T> JoinHandle<T> {
     pub fn is_finished(&self) -> bool {
         self.0.is_done()
     }
+}
+
+/// What a task has returned, if it has.
+fn or_lost<T>(returned: Option<thread::Result<T>>) -> thread::Result<T> {
+    returned.unwrap_or_else(|| Err(Box::new("the task was dropped") as Box<dyn Any + Send>))
 }
 
 impl<Y: Policy<Linux> + 'static> fmt::Debug for Pool<Y> {

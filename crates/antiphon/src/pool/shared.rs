@@ -36,6 +36,16 @@ impl<Y: Policy<Linux>> Shared<Y> {
         put.map_err(|Full(item)| unsafe { Task::from_item(item) })
     }
 
+    /// Puts a task in, always.
+    pub(super) fn put_always(&self, task: Task<Linux>) {
+        let item = task.into_item();
+        ask(&self.0, |here| match here.map(|here| here.worker.try_borrow_mut()) {
+            Some(Ok(mut worker)) => worker.push_always(item),
+            // From outside, or by the policy itself.
+            Some(Err(_)) | None => self.0.submit_always(item),
+        });
+    }
+
     /// Puts a task in, or runs it if there is no room.
     pub(super) fn put_or_run(&self, task: Task<Linux>) {
         if let Err(task) = self.put(task) {

@@ -93,8 +93,8 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         pushed
     }
 
-    /// As [`submit`](Self::submit), of a task that must not be refused: where there is no room, room
-    /// is made.
+    /// As [`submit`](Self::submit), of a task that must not be refused: where there is no room,
+    /// room is made.
     pub fn submit_always(&self, task: Item) {
         if let Err(Full(task)) = self.shared.push(task) {
             self.spill.push(task);
@@ -149,7 +149,9 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
 
     /// Whether a task is to be seen somewhere.
     fn has_tasks(&self) -> bool {
-        !self.shared.is_empty() || !self.spill.is_empty() || self.queues.iter().any(|queue| !queue.0.is_empty())
+        !self.shared.is_empty()
+            || !self.spill.is_empty()
+            || self.queues.iter().any(|queue| !queue.0.is_empty())
     }
 }
 

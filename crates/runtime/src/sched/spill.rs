@@ -3,7 +3,7 @@
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
 //! | 0–1 | `top` | who puts in | the address of the node that was put in last, 0 without |
-//! | 2–3 | `count` | all | how many there are, or are about to be, but for one that is being taken |
+//! | 2–3 | `count` | all | how many there are, or are about to be; less one being taken |
 //! | | `busy` | who takes out | whether somebody does |
 //! | | `first` | who takes out | the address of the first of those that are in order |
 //!

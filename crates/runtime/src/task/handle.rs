@@ -1,14 +1,18 @@
 //! The other end of a task: who waits for what it returns.
 
+use alloc::boxed::Box;
 use core::fmt;
+use core::future::Future;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
+use core::pin::Pin;
 use core::ptr::NonNull;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::task::{Context, Poll, Waker};
 
-use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Platform, Ticket};
 
-use super::{AWAITED, Act, Awaited, DONE, EMPTY, Header, OWED, free};
+use super::{AWAITED, Act, Awaited, DONE, EMPTY, Header, OWED, POLLED, free, take_waker};
 
 /// What to wait for a task by, and to have what it returns. Dropped, the task goes on.
 pub struct Handle<P: Platform, T> {
@@ -43,6 +47,7 @@ impl<P: Platform, T> Handle<P, T> {
 
     /// That it is done; then [`take`](Self::take) does not block.
     pub fn awaited(&mut self) -> Awaited<'_, P> {
+        self.unhook();
         let Header { state, bell, .. } = self.header();
         Awaited { word: state, lasts: |state| state & DONE == 0, bell }
     }
@@ -52,7 +57,12 @@ impl<P: Platform, T> Handle<P, T> {
     #[must_use]
     pub fn take(mut self) -> Option<T> {
         self.awaited().wait();
-        // Relaxed: acquired by the wait; what we leave is released by `drop`.
+        self.take_now()
+    }
+
+    /// What it has returned, when it is done.
+    fn take_now(&mut self) -> Option<T> {
+        // Relaxed: acquired by the caller; what we leave is released by `drop`.
         if self.header().state.fetch_or(EMPTY, Relaxed) & EMPTY != 0 {
             return None;
         }
@@ -65,8 +75,55 @@ impl<P: Platform, T> Handle<P, T> {
     }
 }
 
+impl<P: Platform, T> Handle<P, T> {
+    /// Leaves a waker, which is woken when the task is done; `false` if it is done.
+    fn hook(&mut self, waker: &Waker) -> bool {
+        let Header { state, bell, .. } = self.header();
+        // Release: TASK-3, no sleeper is there any more; pairs with the acquire in the end of the
+        // task. Acquire: TASK-1.
+        if state.fetch_or(POLLED, AcqRel) & DONE != 0 {
+            return false;
+        }
+        // The one of the last poll, if it does.
+        let left = take_waker(bell).filter(|left| left.will_wake(waker));
+        let left = Box::into_raw(left.unwrap_or_else(|| Box::new(waker.clone())));
+        let ticket = Ticket::new(left.expose_provenance() as u64);
+        bell.arm(ticket.expect("an address of something"));
+        // Acquire: TASK-1.
+        let done = state.load(Acquire) & DONE != 0;
+        if done {
+            drop(take_waker(bell));
+        }
+        !done
+    }
+
+    /// Takes back the waker, if one was left.
+    fn unhook(&mut self) {
+        let Header { state, bell, .. } = self.header();
+        // Relaxed: we have set it.
+        if state.load(Relaxed) & POLLED != 0 {
+            drop(take_waker(bell));
+            // Release: TASK-3, no waker is there any more; pairs with the acquire in the end of the
+            // task.
+            state.fetch_and(!POLLED, Release);
+        }
+    }
+}
+
+/// What the task has returned; `None` if it has panicked, or was dropped.
+impl<P: Platform, T> Future for Handle<P, T> {
+    type Output = Option<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+        if self.hook(context.waker()) { Poll::Pending } else { Poll::Ready(self.take_now()) }
+    }
+}
+
+impl<P: Platform, T> Unpin for Handle<P, T> {}
+
 impl<P: Platform, T> Drop for Handle<P, T> {
     fn drop(&mut self) {
+        self.unhook();
         // Release: TASK-2, so that we are done with it; pairs with the acquires in the end of the
         // task. Acquire: so that it is; pairs with the release there.
         if self.header().state.fetch_and(!AWAITED, AcqRel) & OWED == 0 {

@@ -4,8 +4,8 @@
 //! | byte | field | written by | meaning |
 //! |---|---|---|---|
 //! | 0–7 | `act` | – | how to run, drop and free what only the closure's type knows |
-//! | 8–11 | `state` | both | `OWED`, `AWAITED`, `DONE`, `EMPTY` |
-//! | 16–23 | `bell` | both | how the one who waits sleeps |
+//! | 8–11 | `state` | both | `OWED`, `AWAITED`, `DONE`, `EMPTY`, `POLLED` |
+//! | 16–23 | `bell` | both | how the one who waits is told: it sleeps, or has left a waker |
 //! | 24 … | `slot` | who runs it, who waits | the closure, and then what it returned |
 //!
 //! | state | meaning |
@@ -14,21 +14,27 @@
 //! | `AWAITED` | somebody has the [`Handle`] |
 //! | `DONE` | the task was run, or dropped |
 //! | `EMPTY` | it has returned nothing: it has panicked or was dropped; or that was taken |
+//! | `POLLED` | what the bell names is the address of a [`Waker`], and no sleeper |
 //!
 //! - TASK-1: who has the [`Task`] takes the closure out of the slot, once, and writes what it
 //!   returned into it; then it adds `DONE`. From then on the slot is the [`Handle`]'s.
 //! - TASK-2: who lets go of the allocation last frees it, with what is in the slot.
+//! - TASK-3: while the bell names something, `POLLED` says as what; and who adds `DONE` rings as
+//!   what it saw then. Whoever takes a waker's address out of the bell has the waker.
 
 mod awaited;
 mod countdown;
+mod future;
 mod handle;
+mod promise;
 
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::{ManuallyDrop, forget};
 use core::ptr::NonNull;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::task::Waker;
 
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
 use antiphon_sync::queue::Item;
@@ -37,12 +43,15 @@ use crate::sleep::{Bell, Park};
 
 pub use awaited::Awaited;
 pub use countdown::Countdown;
+pub use future::drive;
 pub use handle::Handle;
+pub use promise::Promise;
 
 const OWED: u32 = 1;
 const AWAITED: u32 = 2;
 const DONE: u32 = 4;
 const EMPTY: u32 = 8;
+const POLLED: u32 = 16;
 
 /// Something to be run, once; dropped without, it is done with nothing returned.
 pub struct Task<P: Platform>(NonNull<Header<P>>);
@@ -194,9 +203,16 @@ impl<P: Platform> Drop for End<P> {
         let empty = if self.empty { EMPTY } else { 0 };
         // Acquire: TASK-2, who waited has let go; pairs with the release in `Handle::drop`.
         if state.load(Acquire) & AWAITED != 0 {
-            // Release: TASK-1; pairs with the acquire in `Handle::is_done`.
-            state.fetch_or(DONE | empty, Release);
-            self.header().bell.ring(&Park::<P>::NEW);
+            // Release: TASK-1; pairs with the acquire in `Handle::is_done`. Acquire: TASK-3; pairs
+            // with the releases in `Handle::hook` and `unhook`.
+            let polled = state.fetch_or(DONE | empty, AcqRel) & POLLED != 0;
+            let bell = &self.header().bell;
+            let waker = if polled { take_waker(bell) } else { None };
+            if !polled {
+                bell.ring(&Park::<P>::NEW);
+            }
+            // Last, when we are done with it: a waker may do anything.
+            let _wakes = Wakes(waker);
             // Release: TASK-2, so that we are done with it; pairs with the acquire in
             // `Handle::drop`. Acquire: as above.
             if state.fetch_and(!OWED, AcqRel) & AWAITED != 0 {
@@ -208,6 +224,24 @@ impl<P: Platform> Drop for End<P> {
         // SAFETY: TASK-2.
         unsafe { (self.header().act)(self.header, Act::Free { empty: self.empty }) };
     }
+}
+
+/// Wakes when it is dropped.
+struct Wakes(Option<Box<Waker>>);
+
+impl Drop for Wakes {
+    fn drop(&mut self) {
+        if let Some(waker) = self.0.take() {
+            waker.wake();
+        }
+    }
+}
+
+/// TASK-3: the waker that was left in the bell, if it is there still.
+fn take_waker<P: Platform>(bell: &Bell<P>) -> Option<Box<Waker>> {
+    let address = bell.take()?.get() as usize;
+    // SAFETY: left by `Handle::poll`, and whoever takes it has it.
+    Some(unsafe { Box::from_raw(core::ptr::with_exposed_provenance_mut(address)) })
 }
 
 /// TASK-2: frees what nobody has any more.

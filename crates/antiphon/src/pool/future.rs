@@ -1,0 +1,75 @@
+//! Futures on the workers of a pool.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::thread;
+
+use antiphon_linux::Linux;
+use antiphon_runtime::task::drive;
+
+use super::{JoinHandle, Policy, Pool};
+
+impl<Y: Policy<Linux> + 'static> Pool<Y> {
+    /// Has the workers drive a future: it is polled as a task, by whichever worker takes that, when
+    /// it was spawned and each time it was woken. One that is woken is never polled where it is
+    /// woken, and never refused: where there is no room, room is made.
+    ///
+    /// ```
+    /// use antiphon::pool::Pool;
+    ///
+    /// let pool = Pool::new(2)?;
+    /// let half = pool.spawn(|| 21);
+    /// let whole = pool.spawn_future(async { 2 * half.await.unwrap() });
+    /// assert_eq!(whole.join().unwrap(), 42);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// A panic of the future's is its handle's to return. If the pool is dropped while the future
+    /// waits for something, or nothing is left that could wake it, it is dropped, and what its
+    /// handle returns is an error.
+    pub fn spawn_future<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let shared = Arc::downgrade(&self.shared);
+        let caught = async move {
+            let mut future = pin!(future);
+            Caught(future.as_mut()).await
+        };
+        JoinHandle(drive(caught, move |task| {
+            // Else the pool is gone, and with this the task, and perhaps the future.
+            if let Some(shared) = shared.upgrade() {
+                shared.put_always(task);
+            }
+        }))
+    }
+}
+
+/// A future whose panics are what it returns.
+struct Caught<'a, F>(Pin<&'a mut F>);
+
+impl<F: Future> Future for Caught<'_, F> {
+    type Output = thread::Result<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let future = self.0.as_mut();
+        match catch_unwind(AssertUnwindSafe(|| future.poll(context))) {
+            Ok(polled) => polled.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    }
+}
+
+/// What the task has returned, or what it has panicked with. A task that awaits keeps no worker
+/// from others, as one that [joins](JoinHandle::join) does.
+impl<T> Future for JoinHandle<T> {
+    type Output = thread::Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<thread::Result<T>> {
+        Pin::new(&mut self.0).poll(context).map(super::or_lost)
+    }
+}

@@ -1,0 +1,155 @@
+//! Futures that tasks drive: each time one is woken, a task polls it.
+//!
+//! | `state` | meaning |
+//! |---|---|
+//! | `WOKEN` | it was woken, and not polled since |
+//! | `RUNS` | a task is polling it, or it is done |
+//!
+//! ```text
+//!              wake                    poll
+//!   ┌───────┐ ──────► ┌─────────────┐ ──────► ┌──────┐  wake   ┌──────────────┐
+//!   │ waits │         │ WOKEN: task │         │ RUNS │ ──────► │ RUNS | WOKEN │
+//!   └───────┘ ◄────────────────────────────── └──────┘         └──────────────┘
+//!                        pending               ready: stays      pending: task
+//! ```
+//!
+//! - FUTURE-1: who moves the state from 0, or has polled and finds it woken, makes a task of it,
+//!   and nobody else. So it is polled by one at a time.
+//! - FUTURE-2: what was done before a wake is seen by a poll after it.
+
+use alloc::sync::Arc;
+use alloc::task::Wake;
+use core::cell::UnsafeCell;
+use core::future::Future;
+use core::pin::Pin;
+use core::sync::atomic::Ordering::{Acquire, Release};
+use core::task::{Context, Poll, Waker};
+
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
+
+use super::{Handle, Promise, Task};
+
+const WOKEN: u32 = 1;
+const RUNS: u32 = 2;
+
+/// Has tasks drive the future, which `put` puts where they are run: later, and by any thread.
+/// Nothing is polled here. What the future returns is to be had by the handle; nothing, if a poll
+/// has panicked, or what would wake it is gone.
+pub fn drive<P, F, S>(future: F, put: S) -> Handle<P, F::Output>
+where
+    P: Platform,
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+    S: Fn(Task<P>) + Send + Sync + 'static,
+{
+    let (promise, handle) = Promise::new();
+    let rest = UnsafeCell::new(Rest { future: Some(future), promise: Some(promise) });
+    Arc::new(Driven { state: P::U32::ZERO, put, rest }).wake();
+    handle
+}
+
+struct Driven<P: Platform, F: Future, S> {
+    state: P::U32,
+    put: S,
+    rest: UnsafeCell<Rest<P, F>>,
+}
+
+/// What is of who moved the state to `RUNS`.
+struct Rest<P: Platform, F: Future> {
+    /// Stays where it is until it is dropped there.
+    future: Option<F>,
+    promise: Option<Promise<P, F::Output>>,
+}
+
+// SAFETY: `rest` is of one thread at a time: FUTURE-1; and what is in it is `Send`.
+unsafe impl<P, F, S> Sync for Driven<P, F, S>
+where
+    P: Platform,
+    F: Future + Send,
+    F::Output: Send,
+    S: Sync,
+{
+}
+
+impl<P, F, S> Wake for Driven<P, F, S>
+where
+    P: Platform,
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+    S: Fn(Task<P>) + Send + Sync + 'static,
+{
+    fn wake(self: Arc<Self>) {
+        // Release: FUTURE-2; pairs with the acquire in `poll`.
+        if self.state.fetch_or(WOKEN, Release) == 0 {
+            self.put();
+        }
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.clone().wake();
+    }
+}
+
+impl<P, F, S> Driven<P, F, S>
+where
+    P: Platform,
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+    S: Fn(Task<P>) + Send + Sync + 'static,
+{
+    /// FUTURE-1: it is ours to make a task of it.
+    fn put(self: Arc<Self>) {
+        let driven = self.clone();
+        (self.put)(Task::detached(move || driven.poll()));
+    }
+
+    fn poll(self: Arc<Self>) {
+        // Acquire: FUTURE-2, and what the last poll has done; pairs with the releases in `wake` and
+        // below.
+        self.state.swap(RUNS, Acquire);
+        let waker = Waker::from(self.clone());
+        // SAFETY: FUTURE-1.
+        let mut polled = Polled { rest: unsafe { &mut *self.rest.get() }, waits: false };
+        if let Some(future) = &mut polled.rest.future {
+            // SAFETY: it is in the `Arc`, where it is dropped, too.
+            let future = unsafe { Pin::new_unchecked(future) };
+            match future.poll(&mut Context::from_waker(&waker)) {
+                Poll::Ready(returned) => return polled.end(returned),
+                Poll::Pending => polled.waits = true,
+            }
+        }
+        drop(polled);
+        // Release: what we have done; pairs with the acquire above.
+        if self.state.fetch_and(!RUNS, Release) & WOKEN != 0 {
+            self.put();
+        }
+    }
+}
+
+/// A poll: unless the future waits then, it and the promise are dropped with this.
+struct Polled<'a, P: Platform, F: Future> {
+    rest: &'a mut Rest<P, F>,
+    waits: bool,
+}
+
+impl<P: Platform, F: Future> Polled<'_, P, F>
+where
+    F::Output: Send + 'static,
+{
+    /// The future is done.
+    fn end(self, returned: F::Output) {
+        // Who goes on then finds that it is gone.
+        self.rest.future = None;
+        if let Some(promise) = self.rest.promise.take() {
+            promise.fulfil(returned);
+        }
+    }
+}
+
+impl<P: Platform, F: Future> Drop for Polled<'_, P, F> {
+    fn drop(&mut self) {
+        if !self.waits {
+            *self.rest = Rest { future: None, promise: None };
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! A promise: what somebody waits for that no closure returns.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::{ManuallyDrop, forget};
+use core::ptr::NonNull;
+
+use antiphon_platform::Platform;
+
+use super::{AWAITED, Body, End, Handle, Header, OWED, allocate};
+
+/// The duty to come up with a value for who has the [`Handle`]. Dropped, there is none.
+pub struct Promise<P: Platform, T> {
+    header: NonNull<Header<P>>,
+    promised: PhantomData<T>,
+}
+
+/// Its allocation.
+type Promised<P, T> = Body<P, fn() -> T, T>;
+
+// SAFETY: what comes into it is `Send`; the rest are atomics.
+unsafe impl<P: Platform, T: Send> Send for Promise<P, T> {}
+
+impl<P: Platform, T: Send + 'static> Promise<P, T> {
+    /// A promise, and what to wait for its value by.
+    #[must_use]
+    pub fn new() -> (Self, Handle<P, T>) {
+        let never: fn() -> T = || unreachable!("nobody has it as a task");
+        // SAFETY: `'static`.
+        let header = unsafe { allocate(never, OWED | AWAITED) };
+        // SAFETY: of something that returns `T`, and `AWAITED` is ours.
+        (Self { header, promised: PhantomData }, unsafe { Handle::new(header) })
+    }
+
+    /// Comes up with the value.
+    pub fn fulfil(self, value: T) {
+        let end = End { header: self.header, empty: false };
+        forget(self);
+        let body = end.header.cast::<Promised<P, T>>();
+        // SAFETY: TASK-1, the slot is ours: `new` has made it, of that type, and what is in it has
+        // nothing to drop.
+        unsafe { (*body.as_ref().slot.get()).returned = ManuallyDrop::new(value) };
+        drop(end);
+    }
+}
+
+impl<P: Platform, T> Drop for Promise<P, T> {
+    fn drop(&mut self) {
+        // What is in the slot has nothing to drop.
+        drop(End { header: self.header, empty: true });
+    }
+}
+
+impl<P: Platform, T> fmt::Debug for Promise<P, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Promise")
+    }
+}
