@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use antiphon::pool::{Fifo, Lifo, Policy, Pool, Scheme, Share, Steal};
+use antiphon::pool::{
+    Deque, Fifo, Full, Item, Lifo, Others, Own, Policy, Pool, RelaxedQueue, Scheme, Share, Steal,
+    Stolen,
+};
 
 const HALF: Steal = Steal { share: Share::Half };
 
@@ -46,6 +49,80 @@ fn full_queues_slow_down_who_spawns() {
     assert_eq!(pool.spawn(move || fibonacci(pool, 15)).join().unwrap(), 610);
     let handles: Vec<_> = (0..10_000_u64).map(|number| pool.spawn(move || number)).collect();
     assert_eq!(handles.into_iter().map(|handle| handle.join().unwrap()).sum::<u64>(), 49_995_000);
+}
+
+/// The only worker of a small pool is kept busy until what has no room was refused.
+#[test]
+fn a_task_that_has_no_room_comes_back() {
+    let pool = Pool::with_policy(1, small()).unwrap();
+    let (held, go) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let (holds, waits) = (held.clone(), go.clone());
+    let busy = pool.spawn(move || {
+        holds.store(1, Relaxed);
+        while waits.load(Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+    });
+    while held.load(Relaxed) == 0 {
+        std::thread::yield_now();
+    }
+    let mut handles = Vec::new();
+    let refused = loop {
+        let number = handles.len();
+        match pool.try_spawn(move || number) {
+            Ok(handle) => handles.push(handle),
+            Err(refused) => break refused,
+        }
+    };
+    let again = refused.try_spawn(&pool).unwrap_err();
+    assert_eq!(again.run().unwrap(), handles.len());
+    let dropped = pool.try_spawn(|| panic!("it is not to be run")).unwrap_err();
+    drop(dropped);
+    go.store(1, Relaxed);
+    busy.join().unwrap();
+    for (number, handle) in handles.into_iter().enumerate() {
+        assert_eq!(handle.join().unwrap(), number);
+    }
+}
+
+/// Has room for one task, the last: for a new one the one before comes back.
+struct Latest;
+
+impl Policy<antiphon::generic::Linux> for Latest {
+    type Queue = Deque<antiphon::generic::Linux>;
+    type State = ();
+
+    fn queue(&self) -> Self::Queue {
+        Deque::new(2, 2)
+    }
+
+    fn push(&self, own: &Own<'_, Self::Queue>, (): &mut (), task: Item) -> Result<(), Full> {
+        let before = own.pop_front();
+        own.push(task)?;
+        before.map_or(Ok(()), |before| Err(Full(before)))
+    }
+
+    fn overflow(&self, _: &RelaxedQueue<antiphon::generic::Linux>, task: Item) -> Result<(), Full> {
+        Err(Full(task))
+    }
+
+    fn pop(&self, own: &Own<'_, Self::Queue>, (): &mut ()) -> Option<Item> {
+        own.pop_front()
+    }
+
+    fn steal(&self, _: &Own<'_, Self::Queue>, (): &mut (), _: &Others<'_, Self::Queue>) -> Stolen {
+        Stolen::Empty
+    }
+}
+
+#[test]
+fn a_policy_may_give_back_another_task() {
+    let pool: &'static _ = Box::leak(Box::new(Pool::with_policy(1, Latest).unwrap()));
+    let sum = pool.spawn(|| {
+        let handles: Vec<_> = (0..10_u32).map(|number| pool.try_spawn(move || number)).collect();
+        handles.into_iter().map(|handle| handle.unwrap().join().unwrap()).sum::<u32>()
+    });
+    assert_eq!(sum.join().unwrap(), 45);
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub(super) fn work<Y: Policy<Linux>>(crew: &Crew<Linux, Y>, seat: usize) {
         crew: ptr::from_ref(crew).cast(),
         here: ptr::from_ref(&here).cast(),
         help: help::<Y>,
-        put: put::<Y>,
+        put: push::<Y>,
         has_idle: has_idle::<Y>,
     };
     HERE.set(Some(known));
@@ -87,6 +87,33 @@ impl Drop for Waits<'_, '_> {
     }
 }
 
+/// Has `push` put a task in. Hands it back if there is no room.
+pub(super) fn put(
+    task: Task<Linux>,
+    push: impl FnOnce(Item) -> Result<(), Full>,
+) -> Result<(), Task<Linux>> {
+    let item = task.into_item();
+    let Err(Full(back)) = push(item) else {
+        return Ok(());
+    };
+    // SAFETY: it is back: made above, or before.
+    let task = unsafe { Task::from_item(back) };
+    if back == item {
+        return Err(task);
+    }
+    // A policy that makes room by giving back another: that one has nowhere else to go.
+    run(task);
+    Ok(())
+}
+
+/// Runs a task.
+fn run(task: Task<Linux>) {
+    // Panics were caught, but for one of what the task has to drop.
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task.run())) {
+        forget(panic);
+    }
+}
+
 /// # Safety
 ///
 /// `here` is a `Here<Y>` on this thread's stack.
@@ -99,7 +126,7 @@ unsafe fn help<Y: Policy<Linux>>(here: *const (), awaited: &Awaited<'_, Linux>) 
 /// # Safety
 ///
 /// `here` is a `Here<Y>` on this thread's stack, and the item is of a task.
-unsafe fn put<Y: Policy<Linux>>(here: *const (), item: Item) -> Result<(), Full> {
+unsafe fn push<Y: Policy<Linux>>(here: *const (), item: Item) -> Result<(), Full> {
     // SAFETY: the caller's.
     let here = unsafe { &*here.cast::<Here<'_, Y>>() };
     // The policy that is being asked can't be asked.
@@ -139,11 +166,8 @@ impl Forker for Forking {
         let Some(known) = HERE.get() else {
             return Err(task);
         };
-        // SAFETY: as in `ask`, `put` is that of the type, and the item is back if it is an error.
-        unsafe {
-            let put = (known.put)(known.here, task.into_item());
-            put.map_err(|Full(item)| Task::from_item(item))
-        }
+        // SAFETY: as in `ask`, and `put` is that of the type.
+        put(task, |item| unsafe { (known.put)(known.here, item) })
     }
 
     fn wait(awaited: &Awaited<'_, Linux>) {
@@ -171,11 +195,7 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
             return false;
         };
         // SAFETY: all items of the crew are of `Shared::put`, and it hands each out once.
-        let task = unsafe { Task::<Linux>::from_item(item) };
-        // Panics were caught, but for one of what the task has to drop.
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task.run())) {
-            forget(panic);
-        }
+        run(unsafe { Task::from_item(item) });
         true
     }
 }

@@ -64,7 +64,8 @@
 //!
 //! - **Where there is no room**, for a task of a worker's in its own queue and the shared one, or
 //!   for one from outside in the shared one, whoever makes the task runs it at once. So nothing is
-//!   lost, and who makes tasks faster than they are run is slowed down.
+//!   lost, and who makes tasks faster than they are run is slowed down. [`Pool::try_spawn`] hands
+//!   the task back.
 //! - **A panic** stays in its task: [`JoinHandle::join`] returns it, and a scope goes on with it
 //!   when all its tasks are done. That of a task whose handle was dropped is lost but for the
 //!   message of the panic hook.
@@ -73,6 +74,7 @@
 mod future;
 mod here;
 mod join;
+mod refused;
 mod scope;
 mod shared;
 
@@ -92,6 +94,7 @@ pub use antiphon_runtime::sched::{
 };
 pub use antiphon_sync::queue::{ChaseLev, Deque, Full, Item, RelaxedQueue, Stolen, WorkQueue};
 pub use join::join;
+pub use refused::Refused;
 pub use scope::Scope;
 
 use shared::Shared;

@@ -3,7 +3,6 @@
 use antiphon_linux::Linux;
 use antiphon_runtime::sched::{Crew, Policy};
 use antiphon_runtime::task::Task;
-use antiphon_sync::queue::Full;
 
 use super::here::{self, ask};
 
@@ -26,14 +25,13 @@ impl<Y: Policy<Linux>> Shared<Y> {
 
     /// Puts a task in, of a worker into its own queue. Hands it back if there is no room.
     pub(super) fn put(&self, task: Task<Linux>) -> Result<(), Task<Linux>> {
-        let item = task.into_item();
-        let put = ask(&self.0, |here| match here.map(|here| here.worker.try_borrow_mut()) {
-            Some(Ok(mut worker)) => worker.push(item),
-            // From outside, or by the policy itself.
-            Some(Err(_)) | None => self.0.submit(item),
-        });
-        // SAFETY: made above, and it is back.
-        put.map_err(|Full(item)| unsafe { Task::from_item(item) })
+        here::put(task, |item| {
+            ask(&self.0, |here| match here.map(|here| here.worker.try_borrow_mut()) {
+                Some(Ok(mut worker)) => worker.push(item),
+                // From outside, or by the policy itself.
+                Some(Err(_)) | None => self.0.submit(item),
+            })
+        })
     }
 
     /// Puts a task in, always.
