@@ -19,8 +19,8 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("crew/outside-1+1", working(Fifo, 1, 2, 0), PLAIN).by_lot(800),
         Entry::new("crew/outside-2+1", working(Lifo, 2, 2, 0), PLAIN).by_lot(800),
         Entry::new("crew/closed-1+1", closed(1), PLAIN),
-        Entry::new("crew/spilled-1+2", spilled(1, 2, 2), PLAIN).by_lot(800),
-        Entry::new("crew/spilled-2+1", spilled(2, 1, 4), PLAIN).by_lot(800),
+        Entry::new("crew/surplus-1+2", surplus(1, 2, 2), PLAIN).by_lot(800),
+        Entry::new("crew/surplus-2+1", surplus(2, 1, 4), PLAIN).by_lot(800),
         Entry::new("crew/inside-2+1", working(Lifo, 2, 1, 3), PLAIN).by_lot(800),
         Entry::new("crew/inside-3+1", working(Fifo, 3, 1, 4), PLAIN.expiries(1)).by_lot(800),
     ]
@@ -76,7 +76,7 @@ fn run<O: Order>(
 }
 
 /// So many workers run what so many others submit, each as many, where there is room for one.
-fn spilled(workers: usize, others: usize, each: usize) -> Program {
+fn surplus(workers: usize, others: usize, each: usize) -> Program {
     let tasks = others * each;
     Program::new((workers + others) as u32, 2 * tasks as u32, move |scope| {
         let policy = Scheme::new(Fifo, Steal { share: Share::Half }).capacity(2, 2);

@@ -19,7 +19,7 @@ use antiphon_sync::queue::{Full, Item, RelaxedQueue, WorkQueue};
 
 use super::idlers::{Idlers, Until};
 use super::policy::{Others, Own, Policy};
-use super::spill::Spill;
+use super::surplus::Surplus;
 use crate::lines::Lines;
 use crate::task::Awaited;
 
@@ -29,7 +29,7 @@ pub struct Crew<P: Platform, Y: Policy<P>> {
     policy: Y,
     queues: Box<[Lines<Y::Queue>]>,
     shared: RelaxedQueue<P>,
-    spill: Spill<P>,
+    surplus: Surplus<P>,
     idlers: Idlers<P>,
     /// Not 0: has a worker.
     seats: Box<[P::U32]>,
@@ -72,7 +72,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         Self {
             queues: (0..workers).map(|_| Lines(policy.queue())).collect(),
             shared: RelaxedQueue::new(outside),
-            spill: Spill::new(),
+            surplus: Surplus::new(),
             idlers: Idlers::new(workers),
             seats: (0..workers).map(|_| P::U32::ZERO).collect(),
             closed: P::U32::ZERO,
@@ -97,7 +97,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     /// room is made.
     pub fn submit_always(&self, task: Item) {
         if let Err(Full(task)) = self.shared.push(task) {
-            self.spill.push(task);
+            self.surplus.push(task);
         }
         self.idlers.notify(0);
     }
@@ -137,8 +137,8 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     pub fn take_left(&mut self) -> Option<Item> {
         // SAFETY: no worker is there, each of which borrows the crew.
         let own = |queue: &Lines<Y::Queue>| unsafe { queue.0.pop_front() };
-        let spilled = || self.spill.take(|task| Err(Full(task))).got();
-        self.shared.pop().or_else(spilled).or_else(|| self.queues.iter().find_map(own))
+        let surplus = || self.surplus.take(|task| Err(Full(task))).got();
+        self.shared.pop().or_else(surplus).or_else(|| self.queues.iter().find_map(own))
     }
 
     fn is_closed(&self) -> bool {
@@ -150,7 +150,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     /// Whether a task is to be seen somewhere.
     fn has_tasks(&self) -> bool {
         !self.shared.is_empty()
-            || !self.spill.is_empty()
+            || !self.surplus.is_empty()
             || self.queues.iter().any(|queue| !queue.0.is_empty())
     }
 }
@@ -177,7 +177,7 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
     /// made.
     pub fn push_always(&mut self, task: Item) {
         if let Err(Full(task)) = self.push(task) {
-            self.crew.spill.push(task);
+            self.crew.surplus.push(task);
             self.crew.idlers.notify(self.me);
         }
     }
@@ -268,7 +268,7 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
         if let Some(task) = crew.shared.pop() {
             return Some(task);
         }
-        let task = crew.spill.take(|task| crew.policy.push(&own, &mut self.state, task)).got()?;
+        let task = crew.surplus.take(|task| crew.policy.push(&own, &mut self.state, task)).got()?;
         // The others are where they were not seen before.
         crew.idlers.notify(self.me);
         Some(task)

@@ -7,7 +7,7 @@
 //! | `policy` | what a policy decides, and what it may touch |
 //! | `scheme` | policies made of an order and a spread |
 //! | `order` | in which order a worker runs its tasks |
-//! | `spill` | where tasks go that must not be refused |
+//! | `surplus` | where tasks go that must not be refused |
 //! | `spread` | how tasks come to workers that have none |
 //!
 //! Nothing here knows what a task is: it is a word that names something. So the same lines schedule
@@ -21,8 +21,8 @@ mod idlers;
 mod order;
 mod policy;
 mod scheme;
-mod spill;
 mod spread;
+mod surplus;
 
 pub use crew::{Crew, Worker};
 pub use idlers::Idlers;

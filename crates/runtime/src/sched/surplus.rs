@@ -7,9 +7,9 @@
 //! | | `busy` | who takes out | whether somebody does |
 //! | | `first` | who takes out | the address of the first of those that are in order |
 //!
-//! - SPILL-1: who puts in links its node to the top, by an exchange of that; who takes out takes
+//! - SURPLUS-1: who puts in links its node to the top, by an exchange of that; who takes out takes
 //!   all from the top at once. So nobody follows the link of a node that somebody else has.
-//! - SPILL-2: one takes out at a time, in the order in which they were put in; who finds another at
+//! - SURPLUS-2: one takes out at a time, in the order in which they were put in; who finds another at
 //!   it comes back.
 
 use alloc::boxed::Box;
@@ -22,7 +22,7 @@ use antiphon_sync::queue::{Full, Item, Stolen};
 use crate::lines::Lines;
 
 /// A queue that has room as long as there is memory.
-pub(super) struct Spill<P: Platform> {
+pub(super) struct Surplus<P: Platform> {
     top: Lines<P::U64>,
     taken: Lines<Taken<P>>,
 }
@@ -41,7 +41,7 @@ struct Node<P: Platform> {
 /// How many are taken at once, at most.
 const BATCH: usize = 32;
 
-impl<P: Platform> Spill<P> {
+impl<P: Platform> Surplus<P> {
     /// An empty one.
     pub(super) const fn new() -> Self {
         let taken = Taken { count: P::U64::ZERO, busy: P::U32::ZERO, first: P::U64::ZERO };
@@ -103,7 +103,7 @@ impl<P: Platform> Spill<P> {
         // Relaxed: the caller's, who has acquired it.
         let mut address = first.load(Relaxed);
         if address == 0 {
-            // Acquire: SPILL-1, the nodes; pairs with the release in `push`.
+            // Acquire: SURPLUS-1, the nodes; pairs with the release in `push`.
             address = reversed::<P>(self.top.0.swap(0, Acquire));
             first.store(address, Relaxed);
         }
@@ -119,7 +119,7 @@ impl<P: Platform> Spill<P> {
             count.fetch_add(1, Relaxed);
             return None;
         }
-        // SAFETY: of `push`, and SPILL-2: nobody else has it.
+        // SAFETY: of `push`, and SURPLUS-2: nobody else has it.
         drop(unsafe { Box::from_raw(with_exposed_provenance_mut::<Node<P>>(address as usize)) });
         Some(item)
     }
@@ -154,7 +154,7 @@ fn reversed<P: Platform>(mut address: u64) -> u64 {
     done
 }
 
-impl<P: Platform> Drop for Spill<P> {
+impl<P: Platform> Drop for Surplus<P> {
     fn drop(&mut self) {
         while self.pop_if(|_| Ok(())).is_some() {}
     }
