@@ -14,6 +14,7 @@ use crate::program::Program;
 
 type ChaseLev = queue::ChaseLev<Check>;
 type Deque = queue::Deque<Check>;
+type Slotted = queue::Slotted<Check>;
 /// Of small blocks.
 type Blocks = queue::Blocks<Check, 2>;
 
@@ -36,14 +37,20 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("deque/half-both-ends-1+2", halving(four, BOTH, &[2, 1]), PLAIN).by_lot(10_000),
         Entry::new("deque/half-refilled-1+2", halving(four, REFILLED, &[2, 2]), PLAIN)
             .by_lot(10_000),
-        Entry::new("deque/seen-laps-1+1", seen(4, 4, 3, &[Last, Last]), PLAIN),
-        Entry::new("deque/seen-grows-1+1", seen(2, 4, 2, &[In, In]), PLAIN),
+        Entry::new("deque/seen-laps-1+1", seen(|| Deque::new(4, 4), 3, &[Last, Last]), PLAIN),
+        Entry::new("deque/seen-grows-1+1", seen(|| Deque::new(2, 4), 2, &[In, In]), PLAIN),
         Entry::new("blocks/in-order-1+1", in_blocks_of_one(FIRST_OUT, &[2]), PLAIN),
         Entry::new("blocks/in-order-both-ends-1+1", in_blocks_of_one(LAPS, &[2]), PLAIN),
         Entry::new("blocks/half-1+1", halving(blocks, BLOCKS, &[2]), PLAIN),
         Entry::new("blocks/half-1+2", halving(blocks, BLOCKS, &[1, 1]), PLAIN),
         Entry::new("blocks/half-both-ends-1+2", halving(blocks, BLOCKS_BOTH, &[2, 1]), PLAIN),
         Entry::new("blocks/full-1+1", halving(blocks, FILLS, &[1]), PLAIN),
+        Entry::new("slotted/once-1+1", halving(slotted, SLOT, &[2]), PLAIN),
+        Entry::new("slotted/once-1+2", halving(slotted, SLOT, &[1, 1]), PLAIN),
+        Entry::new("slotted/once-full-1+1", halving(slotted, SLOT_FULL, &[2]), PLAIN),
+        Entry::new("slotted/once-aged-1+1", halving(aged, SLOT, &[2]), PLAIN),
+        Entry::new("slotted/seen-1+1", seen(slotted, 1, &[In, Last]), PLAIN),
+        Entry::new("slotted/seen-moved-1+1", seen(slotted, 1, &[In, In, Last]), PLAIN),
     ]
 }
 
@@ -53,6 +60,16 @@ fn four() -> Deque {
 
 fn blocks() -> Blocks {
     Blocks::new(2)
+}
+
+/// Thieves get what is in the slot at once.
+fn slotted() -> Slotted {
+    Slotted::new(2, 2, 0)
+}
+
+/// Thieves get what is in the slot after a few looks at the clock.
+fn aged() -> Slotted {
+    Slotted::new(2, 2, 2)
 }
 
 /// A step of a deque's owner.
@@ -74,6 +91,8 @@ const BOTH: &[Step] = &[In, In, In, In, First, Last, Last];
 const BLOCKS: &[Step] = &[In, In, In, In, Share, Last, Last, In];
 const BLOCKS_BOTH: &[Step] = &[In, In, In, In, In, First, Last, Last, First];
 const FILLS: &[Step] = &[In, In, In, In, In, In, In, Last];
+const SLOT: &[Step] = &[In, In, Last, First];
+const SLOT_FULL: &[Step] = &[In, In, In, In, First];
 const REFILLED: &[Step] = &[In, In, In, In, Last, Last, Last, In, In, Last];
 
 fn told(stolen: Stolen) -> QueueAnswer {
@@ -223,9 +242,13 @@ fn drain_own(deque: &impl WorkQueue, ledger: &Ledger) {
 }
 
 /// Whoever looks at a deque that is never empty sees that: `there` items are put in first.
-fn seen(capacity: usize, most: usize, there: usize, script: &'static [Step]) -> Program {
+fn seen<Q: WorkQueue + Send + Sync + 'static>(
+    new: fn() -> Q,
+    there: usize,
+    script: &'static [Step],
+) -> Program {
     Program::new(2, script.len() as u32 + 1, move |scope| {
-        let deque = scope.share(Deque::new(capacity, most));
+        let deque = scope.share(new());
         let ledger = scope.share(Ledger::new(there + items(script)));
         for number in 0..there {
             // SAFETY: there is nobody else yet.

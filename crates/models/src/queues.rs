@@ -14,6 +14,7 @@ use crate::program::Program;
 
 type RelaxedQueue = queue::RelaxedQueue<Check>;
 type MultiQueue = queue::MultiQueue<Check>;
+type RankedQueue = queue::RankedQueue<Check>;
 type KFifo = queue::KFifo<Check>;
 
 const PLAIN: Bounds = Bounds::PLAIN;
@@ -32,6 +33,9 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("multi-queue/bag-1+1", bag(multi::<2>, &[TWICE_IN, TWICE_OUT]), PLAIN),
         Entry::new("multi-queue/bag-both-2", bag(multi::<2>, &[IN_OUT, IN_OUT]), PLAIN),
         Entry::new("multi-queue/bag-2+1", bag(multi::<1>, &[IN, IN, TWICE_OUT]), PLAIN),
+        Entry::new("ranked-queue/queue-1+1", ranked(1, &[TWICE_IN, TWICE_OUT]), PLAIN),
+        Entry::new("ranked-queue/queue-both-2", ranked(1, &[IN_OUT, IN_OUT]), PLAIN),
+        Entry::new("ranked-queue/bag-both-2", ranked(2, &[IN_OUT, IN_OUT]), PLAIN),
         Entry::new("k-fifo/queue-1+1", fifo::<1>(1, &[TWICE_IN, TWICE_OUT]), PLAIN),
         Entry::new("k-fifo/queue-both-2", fifo::<1>(1, &[IN_OUT, IN_OUT]), PLAIN),
         Entry::new("k-fifo/queue-2+1", fifo::<1>(1, &[IN, IN, TWICE_OUT]), PLAIN),
@@ -71,6 +75,16 @@ impl Many for RelaxedQueue {
 impl Many for MultiQueue {
     fn put(&self, item: Item, lot: &mut Lot) -> Result<(), Full> {
         self.push(item, lot)
+    }
+    fn get(&self, lot: &mut Lot) -> Option<Item> {
+        self.pop(lot)
+    }
+}
+
+/// All of one rank.
+impl Many for RankedQueue {
+    fn put(&self, item: Item, lot: &mut Lot) -> Result<(), Full> {
+        self.push(item, 7, lot)
     }
     fn get(&self, lot: &mut Lot) -> Option<Item> {
         self.pop(lot)
@@ -123,6 +137,12 @@ const FOUR: &[&[Step]] = &[TWICE_IN, IN, TWICE_OUT, OUT];
 
 fn bag<Q: Many>(new: fn() -> Q, scripts: &'static [&'static [Step]]) -> Program {
     passing(new, Order::None, SHARDS, scripts)
+}
+
+/// Of one shard in the order in which things came.
+fn ranked(shards: usize, scripts: &'static [&'static [Step]]) -> Program {
+    let order = if shards == 1 { Order::Exact } else { Order::None };
+    passing(move || RankedQueue::new(shards, 4), order, SHARDS, scripts)
 }
 
 /// A queue within `K`, which is a queue if that is one.

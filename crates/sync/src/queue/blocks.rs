@@ -202,6 +202,10 @@ impl<P: Platform, const SIZE: usize> WorkQueue for Blocks<P, SIZE> {
     fn is_empty(&self) -> bool {
         self.shared.is_empty()
     }
+
+    fn count(&self) -> u64 {
+        self.shared.count()
+    }
 }
 
 impl<P: Platform, const SIZE: usize> Drop for Blocks<P, SIZE> {

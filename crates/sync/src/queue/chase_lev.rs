@@ -70,6 +70,10 @@ impl<P: Platform> WorkQueue for ChaseLev<P> {
     }
 
     fn is_empty(&self) -> bool {
-        self.0.len() == 0
+        self.count() == 0
+    }
+
+    fn count(&self) -> u64 {
+        self.0.len()
     }
 }

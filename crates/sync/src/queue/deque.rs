@@ -63,6 +63,11 @@ impl<P: Platform> Deque<P> {
         self.ends.steal()
     }
 
+    /// The owner's: whether there is room for one more.
+    pub(super) fn has_room(&self) -> bool {
+        self.ends.has_room()
+    }
+
     /// Puts `tail` up, with what is below it.
     fn raise(&self, tail: u64) {
         if ahead(tail, self.top.0.load(Relaxed)) > 0 {
@@ -153,8 +158,12 @@ impl<P: Platform> WorkQueue for Deque<P> {
     }
 
     fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    fn count(&self) -> u64 {
         // DEQUE-2: a lap more than there are.
-        self.ends.len().is_multiple_of(self.lap())
+        self.ends.len() % self.lap()
     }
 }
 

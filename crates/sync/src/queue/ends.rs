@@ -74,6 +74,11 @@ impl<P: Platform> Ends<P> {
         (tail, self.slots.array().capacity() - self.used(tail))
     }
 
+    /// The owner's: whether [`write`](Self::write) has room.
+    pub(super) fn has_room(&self) -> bool {
+        self.room().1 > 0 || self.slots.may_grow()
+    }
+
     /// How many slots below `tail` are not to be written to.
     fn used(&self, tail: u64) -> u64 {
         // Acquire: ENDS-1; pairs with the releases of those who take from the front.

@@ -5,14 +5,17 @@
 //! | [`Deque`] | its owner | its owner at both ends, thieves up to half at the front | exact |
 //! | [`ChaseLev`] | its owner | its owner at both ends, thieves one at the front | exact |
 //! | [`Blocks`] | its owner, at no cost | its owner at both ends, thieves by blocks | exact |
+//! | [`Slotted`] | its owner | as of a `Deque`, and thieves the last when it is old | nearly exact |
 //! | [`RelaxedQueue`] | all | all | nearly first in, first out |
 //! | [`KFifo`] | all | all | first in, first out, but for `k - 1` |
 //! | [`MultiQueue`] | all | all | first in, first out, but for some that nothing bounds |
+//! | [`RankedQueue`] | all | all | by rank; of one shard exact |
 //! | [`Inbox`] | all | its owner | exact, by poster |
 //!
 //! What is put in is taken out once. A queue does not block, but for a [`RelaxedQueue`] in which
-//! seven threads were stopped at one place: one that is full says so and hands the [`Item`] back,
-//! one that is empty says so. What an item costs and by how many it is overtaken: `docs/queues.md`.
+//! seven threads were stopped at one place, and a [`RankedQueue`], which has locks: one that is full
+//! says so and hands the [`Item`] back, one that is empty says so. What an item costs and by how
+//! many it is overtaken: `docs/queues.md`.
 
 mod blocks;
 mod chase_lev;
@@ -22,8 +25,11 @@ mod inbox;
 mod kfifo;
 mod lot;
 mod multi;
+mod ranked;
 mod relaxed;
+mod shards;
 mod slots;
+mod slotted;
 
 pub use blocks::Blocks;
 pub use chase_lev::ChaseLev;
@@ -32,7 +38,9 @@ pub use inbox::{Inbox, Link};
 pub use kfifo::KFifo;
 pub use lot::Lot;
 pub use multi::MultiQueue;
+pub use ranked::RankedQueue;
 pub use relaxed::RelaxedQueue;
+pub use slotted::Slotted;
 
 use core::num::NonZeroU64;
 
@@ -123,6 +131,41 @@ pub trait WorkQueue {
 
     /// Whether thieves seem to find nothing; may be stale at once.
     fn is_empty(&self) -> bool;
+
+    /// How many items thieves seem to find, or blocks of them where they take those; may be stale
+    /// at once.
+    fn count(&self) -> u64;
+}
+
+/// No queue, of a worker that shares one with all.
+impl WorkQueue for () {
+    unsafe fn push(&self, item: Item) -> Result<(), Full> {
+        Err(Full(item))
+    }
+
+    unsafe fn pop_back(&self) -> Option<Item> {
+        None
+    }
+
+    unsafe fn pop_front(&self) -> Option<Item> {
+        None
+    }
+
+    unsafe fn share(&self) -> bool {
+        true
+    }
+
+    unsafe fn steal_into(&self, (): &Self, _: impl FnOnce(u64) -> u64) -> Stolen {
+        Stolen::Empty
+    }
+
+    fn is_empty(&self) -> bool {
+        true
+    }
+
+    fn count(&self) -> u64 {
+        0
+    }
 }
 
 /// What came of a theft.

@@ -88,7 +88,7 @@ impl<P: Platform> RelaxedQueue<P> {
     }
 
     /// How many positions were drawn to put in.
-    pub(super) fn put(&self) -> u64 {
+    pub(super) fn drawn_to_put(&self) -> u64 {
         // Relaxed: who has seen heads in `drawn` has seen tails.
         self.tail.0.load(Relaxed)
     }

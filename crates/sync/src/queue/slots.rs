@@ -46,13 +46,18 @@ impl<P: Platform> Slots<P> {
         unsafe { &*core::ptr::with_exposed_provenance(address as usize) }
     }
 
+    /// Whether there may be an array with more than the newest.
+    pub(super) fn may_grow(&self) -> bool {
+        self.array().capacity() < self.most
+    }
+
     /// An array with more than the newest, which is full up to `tail`; if there may be one. The
     /// owner's.
     #[cold]
     pub(super) fn grow(&self, tail: u64) -> Option<&Array<P>> {
         let old = self.array();
         let capacity = old.capacity();
-        if capacity >= self.most {
+        if !self.may_grow() {
             return None;
         }
         let new = Array::<P>::new(2 * capacity as usize, self.newest.load(Relaxed));

@@ -1,0 +1,141 @@
+//! A deque whose last item is in a slot of its own, which thieves get when it is old enough.
+//!
+//! | lines | field | written by | read by |
+//! |---|---|---|---|
+//! | | `deque` | the owner, thieves | all |
+//! | the last two | `item`: the last that was put in, 0; 0: none | the owner, thieves | all |
+//! | | `since`: when, in nanoseconds | the owner | thieves |
+//!
+//! What is put in next displaces what is in the slot, to the back of the deque. So an owner that
+//! takes the slot first and then the front runs what it has just made ready while its data is in
+//! the cache, and all else in the order in which it came.
+//!
+//! - SLOTTED-1: an item is the slot's from when the owner puts it there to the exchange of who
+//!   takes it out.
+//! - SLOTTED-2: the slot is not free while its item moves to the deque: the next is there already.
+//!   So who looks at the slot first, and at the deque then, sees what is there.
+//! - SLOTTED-3: thieves leave an item that is younger than `age_ns`, and are told to come back.
+//!
+//! The slot is that of Go and Tokio, where thieves don't take it, or only from who sleeps; that of
+//! Kotlin's coroutines may be stolen when it is 100 µs old. The time is a hint: a thief that reads
+//! that of the item before is early.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Clock, Platform};
+
+use super::{Deque, Full, Item, Lines, Stolen, WorkQueue};
+
+/// A deque with a slot, of one owner and any number of thieves.
+pub struct Slotted<P: Platform> {
+    deque: Deque<P>,
+    slot: Lines<Slot<P>>,
+    age_ns: u64,
+}
+
+struct Slot<P: Platform> {
+    item: P::U64,
+    since: P::U64,
+}
+
+impl<P: Platform> Slotted<P> {
+    /// An empty one with room for an item in the slot, which thieves take when it is `age_ns`
+    /// nanoseconds old, and for `capacity` others, that grows to `most`: see [`Deque::new`].
+    ///
+    /// # Panics
+    ///
+    /// As that does.
+    #[must_use]
+    pub fn new(capacity: usize, most: usize, age_ns: u64) -> Self {
+        let slot = Slot { item: P::U64::ZERO, since: P::U64::ZERO };
+        Self { deque: Deque::new(capacity, most), slot: Lines(slot), age_ns }
+    }
+
+    /// Takes the item in the slot.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner.
+    pub unsafe fn pop_slot(&self) -> Option<Item> {
+        let item = &self.slot.0.item;
+        // Relaxed: the owner put it there.
+        if item.load(Relaxed) == 0 {
+            return None;
+        }
+        // Release: SLOTTED-2, what is in the deque; pairs with the acquire in `is_empty`.
+        Item::new(item.swap(0, Release))
+    }
+
+    /// Takes the item in the slot as a thief.
+    fn steal_slot(&self) -> Stolen {
+        let Slot { item: word, since } = &self.slot.0;
+        // Relaxed: the exchange acquires.
+        let Some(item) = Item::new(word.load(Relaxed)) else { return Stolen::Empty };
+        // SLOTTED-3. Relaxed: a hint.
+        if P::now(Clock::Monotonic).saturating_sub(since.load(Relaxed)) < self.age_ns {
+            return Stolen::Retry;
+        }
+        // SLOTTED-1. Acquire: pairs with the release in `push`.
+        match word.compare_exchange(item.word(), 0, Acquire, Relaxed) {
+            Ok(_) => Stolen::Got(item),
+            Err(_) => Stolen::Retry,
+        }
+    }
+}
+
+impl<P: Platform> WorkQueue for Slotted<P> {
+    unsafe fn push(&self, item: Item) -> Result<(), Full> {
+        let Slot { item: word, since } = &self.slot.0;
+        // Relaxed: the owner put it there.
+        let taken = word.load(Relaxed) != 0;
+        if taken && !self.deque.has_room() {
+            return Err(Full(item));
+        }
+        // Relaxed: a hint.
+        since.store(P::now(Clock::Monotonic), Relaxed);
+        if !taken {
+            // Release: what came before; pairs with the acquire in `steal_slot`.
+            word.store(item.word(), Release);
+            return Ok(());
+        }
+        // SLOTTED-2. Release: as above.
+        match Item::new(word.swap(item.word(), Release)) {
+            // SAFETY: of the caller.
+            Some(before) => unsafe { self.deque.push(before) },
+            None => Ok(()),
+        }
+    }
+
+    unsafe fn pop_back(&self) -> Option<Item> {
+        // SAFETY: of the caller.
+        unsafe { self.pop_slot().or_else(|| self.deque.pop_back()) }
+    }
+
+    unsafe fn pop_front(&self) -> Option<Item> {
+        // SAFETY: of the caller.
+        unsafe { self.deque.pop_front().or_else(|| self.pop_slot()) }
+    }
+
+    unsafe fn share(&self) -> bool {
+        // They have it, or will.
+        true
+    }
+
+    unsafe fn steal_into(&self, mine: &Self, share: impl FnOnce(u64) -> u64) -> Stolen {
+        // SAFETY: of the caller.
+        match unsafe { self.deque.steal_into(&mine.deque, share) } {
+            Stolen::Empty => self.steal_slot(),
+            told => told,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        // Acquire: SLOTTED-2, the deque is not of before; pairs with the release in `pop_slot`.
+        self.slot.0.item.load(Acquire) == 0 && self.deque.is_empty()
+    }
+
+    fn count(&self) -> u64 {
+        // Relaxed: a guess.
+        u64::from(self.slot.0.item.load(Relaxed) != 0) + self.deque.count()
+    }
+}
