@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_runtime::sched::{
-    Crew, Fifo, Lifo, Neighbours, Others, Own, Policy, Reverse, Scheme, Share, Steal, Stochastic,
-    Switch,
+    Adaptive, Aging, BoxedPolicy, ByWeight, Crew, Deadlines, Fifo, Lifo, LifoSlot, Neighbours,
+    Others, Own, Policy, Ranked, Reverse, Scheme, Share, Spill, Staged, Steal, Stochastic, Switch,
+    Tickets,
 };
 use antiphon_sync::queue::{Blocks, Deque, Full, Item, Stolen};
 
@@ -94,7 +95,70 @@ fn each_task_is_run_once_by_each_policy() {
         check(Scheme::new(Reverse { every: 5 }, Steal { share: Share::One }), workers, 20_000);
         let near = Neighbours { range: 2, share: Share::Half };
         check(Scheme::new(Lifo, near), workers, 20_000);
+        check(Scheme::new(Adaptive { age_ns: 20_000 }, HALF), workers, 20_000);
+        check(LifoSlot::new(HALF), workers, 20_000);
+        check(LifoSlot::new(HALF).age_ns(0).capacity(2, 2), workers, 20_000);
     }
+}
+
+#[test]
+fn each_task_is_run_once_however_tasks_spread() {
+    let many = Share::HalfOfMany(10);
+    for workers in [1, 2, 3, 8] {
+        check(Scheme::new(Lifo, Steal { share: many }), workers, 20_000);
+        let weights = (0..workers as u32).collect();
+        let by_weight = ByWeight { weights, share: Share::Half };
+        check(Scheme::new(Fifo, by_weight), workers, 20_000);
+        check(Tickets::new(Scheme::new(Lifo, HALF), 3, Share::Half, 16), workers, 20_000);
+        let small = || Scheme::new(Lifo, HALF).capacity(2, 2);
+        check(Spill::new(small(), 5, 2), workers, 20_000);
+        check(Tickets::new(Spill::new(small(), 1, 1 << 14), 1, many, 1), workers, 20_000);
+    }
+}
+
+/// What a ticket was left for is had by who draws it; nobody takes few of who has said that.
+#[test]
+fn who_draws_a_ticket_goes_to_whose_it_is() {
+    let nobody = Scheme::new(Fifo, Steal { share: Share::HalfOfMany(u64::MAX) });
+    let crew = Crew::<Linux, _>::new(Tickets::new(nobody, 2, Share::One, 4), 2, 4);
+    let mut busy = crew.worker(0).expect("a free seat");
+    let mut free = crew.worker(1).expect("a free seat");
+    for task in 0..2 {
+        busy.push(item(task)).expect("there is room");
+    }
+    assert_eq!(free.next_task(), Some(item(0)));
+    assert_eq!(busy.next_task(), Some(item(1)));
+}
+
+/// Of policies that have one queue for all, too, and if that is full.
+#[test]
+fn each_task_is_run_once_from_queues_that_all_share() {
+    for (workers, room) in [(1, 1 << 14), (3, 1 << 14), (3, 8)] {
+        check(Ranked::new(Deadlines { usual_ns: 1_000_000 }, 1, room), workers, 20_000);
+        let aging = Aging { level_ns: 1_000_000, usual: 0 };
+        check(Ranked::new(aging, 2 * workers, room), workers, 20_000);
+        check(Staged::new(2, room), workers, 20_000);
+    }
+}
+
+/// Thefts, too, go through the table.
+#[test]
+fn each_task_is_run_once_by_a_policy_in_a_box() {
+    for workers in [1, 3] {
+        check(BoxedPolicy::new(Scheme::new(Lifo, HALF)), workers, 20_000);
+        check(BoxedPolicy::new(BoxedPolicy::new(LifoSlot::new(HALF))), workers, 20_000);
+        check(BoxedPolicy::new(Staged::new(2, 1 << 14)), workers, 20_000);
+    }
+}
+
+/// What is in the slot of a worker that is busy is had by another.
+#[test]
+fn what_is_in_a_slot_is_had_when_it_is_old() {
+    let crew = Crew::<Linux, _>::new(LifoSlot::new(HALF), 2, 4);
+    let mut busy = crew.worker(0).expect("a free seat");
+    busy.push(item(7)).expect("there is room");
+    assert_eq!(crew.worker(1).expect("a free seat").next_task(), Some(item(7)));
+    assert_eq!(busy.try_next_task(), None);
 }
 
 /// Queues that are full have workers run what they make themselves: nothing is lost.

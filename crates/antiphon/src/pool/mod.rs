@@ -89,10 +89,13 @@ use antiphon_linux::Linux;
 use antiphon_runtime::task::{Handle, Task};
 
 pub use antiphon_runtime::sched::{
-    End, Fifo, Lifo, Neighbours, Order, Others, Own, Policy, Reverse, Scheme, Share, Spread, Steal,
-    Stochastic, Switch, Victim,
+    Adaptive, Aging, Ask, BoxedPolicy, ByWeight, Deadlines, End, Fifo, Key, Lifo, LifoSlot,
+    Neighbours, Order, Others, Own, Policy, Ranked, Reverse, Scheme, Share, Spill, Spread, Staged,
+    Steal, Stochastic, Switch, Tickets, Victim,
 };
-pub use antiphon_sync::queue::{ChaseLev, Deque, Full, Item, RelaxedQueue, Stolen, WorkQueue};
+pub use antiphon_sync::queue::{
+    ChaseLev, Deque, Full, Item, RankedQueue, RelaxedQueue, Slotted, Stolen, WorkQueue,
+};
 pub use join::join;
 pub use refused::Refused;
 pub use scope::Scope;

@@ -87,7 +87,20 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     ///
     /// If there is no room: the task.
     pub fn submit(&self, task: Item) -> Result<(), Full> {
-        let pushed = self.shared.push(task);
+        self.accept(task, None)
+    }
+
+    /// As [`submit`](Self::submit), of a task that has a rank.
+    ///
+    /// # Errors
+    ///
+    /// As of that.
+    pub fn submit_ranked(&self, task: Item, rank: u64) -> Result<(), Full> {
+        self.accept(task, Some(rank))
+    }
+
+    fn accept(&self, task: Item, rank: Option<u64>) -> Result<(), Full> {
+        let pushed = self.policy.submit(&self.shared, task, rank);
         // If it was refused, too: perhaps for a debt, which is settled by who looks for tasks.
         self.idlers.notify(0);
         pushed
@@ -137,8 +150,9 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     pub fn take_left(&mut self) -> Option<Item> {
         // SAFETY: no worker is there, each of which borrows the crew.
         let own = |queue: &Lines<Y::Queue>| unsafe { queue.0.pop_front() };
-        let surplus = || self.surplus.take(|task| Err(Full(task))).got();
-        self.shared.pop().or_else(surplus).or_else(|| self.queues.iter().find_map(own))
+        let left = self.shared.pop().or_else(|| self.policy.take_left());
+        let left = left.or_else(|| self.surplus.take(|task| Err(Full(task))).got());
+        left.or_else(|| self.queues.iter().find_map(own))
     }
 
     fn is_closed(&self) -> bool {
@@ -151,6 +165,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     fn has_tasks(&self) -> bool {
         !self.shared.is_empty()
             || !self.surplus.is_empty()
+            || self.policy.has_tasks()
             || self.queues.iter().any(|queue| !queue.0.is_empty())
     }
 }
@@ -163,8 +178,28 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
     /// If there is no room: the task.
     #[inline]
     pub fn push(&mut self, task: Item) -> Result<(), Full> {
-        let (crew, own) = (self.crew, own(self.crew, self.me));
-        let pushed = match crew.policy.push(&own, &mut self.state, task) {
+        let own = own(self.crew, self.me);
+        let pushed = self.crew.policy.push(&own, &mut self.state, task);
+        self.pushed(pushed)
+    }
+
+    /// As [`push`](Self::push), of a task that has a rank.
+    ///
+    /// # Errors
+    ///
+    /// As of that.
+    #[inline]
+    pub fn push_ranked(&mut self, task: Item, rank: u64) -> Result<(), Full> {
+        let own = own(self.crew, self.me);
+        let pushed = self.crew.policy.push_ranked(&own, &mut self.state, task, rank);
+        self.pushed(pushed)
+    }
+
+    /// Has somebody look for what was put in, and puts it elsewhere if it was not.
+    #[inline]
+    fn pushed(&self, pushed: Result<(), Full>) -> Result<(), Full> {
+        let crew = self.crew;
+        let pushed = match pushed {
             Err(Full(task)) => crew.policy.overflow(&crew.shared, task),
             Ok(()) => Ok(()),
         };
@@ -284,7 +319,7 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
 fn own<P: Platform, Y: Policy<P>>(crew: &Crew<P, Y>, me: usize) -> Own<'_, Y::Queue> {
     // SAFETY: called by the worker of that seat only, of which there is one, and it is borrowed
     // meanwhile.
-    unsafe { Own::new(&crew.queues[me].0) }
+    unsafe { Own::new(&crew.queues[me].0, me) }
 }
 
 impl<P: Platform, Y: Policy<P>> Drop for Worker<'_, P, Y> {

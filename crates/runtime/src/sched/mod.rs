@@ -6,8 +6,14 @@
 //! | `idlers` | workers that have nothing to do, and who wakes them |
 //! | `policy` | what a policy decides, and what it may touch |
 //! | `scheme` | policies made of an order and a spread |
+//! | `slot` | first in, first out, with a slot for the last |
+//! | `ranked` | earliest deadline first; priorities that grow with age |
+//! | `staged` | a queue for each kind of task |
+//! | `boxed` | a policy that is chosen while the program runs |
 //! | `order` | in which order a worker runs its tasks |
 //! | `surplus` | where tasks go that must not be refused |
+//! | `spill` | a queue for what workers have no room for |
+//! | `tickets` | workers that are busy, and say so |
 //! | `spread` | how tasks come to workers that have none |
 //!
 //! Nothing here knows what a task is: it is a word that names something. So the same lines schedule
@@ -16,17 +22,29 @@
 //! After Modelski's dissertation, whose policies and distributions these are; parking, and what
 //! else it leaves out, is after the schedulers of Go and Tokio.
 
+mod boxed;
 mod crew;
 mod idlers;
 mod order;
 mod policy;
+mod ranked;
 mod scheme;
+mod slot;
+mod spill;
 mod spread;
+mod staged;
 mod surplus;
+mod tickets;
 
+pub use boxed::{AnyQueue, AnyState, BoxedPolicy};
 pub use crew::{Crew, Worker};
 pub use idlers::Idlers;
-pub use order::{End, Fifo, Lifo, Order, Reverse, Stochastic, Switch};
+pub use order::{Adaptive, Ask, End, Fifo, Lifo, Mark, Order, Reverse, Stochastic, Switch};
 pub use policy::{Others, Own, Policy, Victim};
+pub use ranked::{Aging, Deadlines, Key, Ranked};
 pub use scheme::Scheme;
-pub use spread::{Neighbours, Share, Spread, Steal};
+pub use slot::LifoSlot;
+pub use spill::Spill;
+pub use spread::{ByWeight, Neighbours, Share, Spread, Steal};
+pub use staged::Staged;
+pub use tickets::Tickets;

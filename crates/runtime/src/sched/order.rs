@@ -7,9 +7,10 @@
 //! | [`Stochastic`] | the first, in so many of 256 cases, else the last | almost surely |
 //! | [`Switch`] | the first ones for a while, then the last ones | yes |
 //! | [`Reverse`] | the last; each `every`th time the first | yes |
+//! | [`Adaptive`] | the last, until some have waited for long; then these, the first first | yes |
 //!
 //! Starvation-free: a task that is ready is run some time, though each task makes others ready for
-//! ever.
+//! ever. `tests/sim_starvation.rs` shows for each that it is, or is not.
 
 /// Which end of its queue a worker takes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,17 @@ pub trait Order: Send + Sync {
     type State: Default + Send;
 
     /// Which end is next.
-    fn next(&self, state: &mut Self::State, random: impl FnOnce() -> u32) -> End;
+    fn next(&self, state: &mut Self::State, ask: &impl Ask) -> End;
+}
+
+/// What an order may ask.
+pub trait Ask {
+    /// A number that looks random.
+    fn random(&self) -> u32;
+    /// How many tasks the worker has, the next included; thieves may take some at once.
+    fn tasks(&self) -> u64;
+    /// Nanoseconds of the monotonic clock.
+    fn now_ns(&self) -> u64;
 }
 
 /// First in, first out.
@@ -37,7 +48,7 @@ impl Order for Fifo {
     type State = ();
 
     #[inline]
-    fn next(&self, (): &mut (), _: impl FnOnce() -> u32) -> End {
+    fn next(&self, (): &mut (), _: &impl Ask) -> End {
         End::Front
     }
 }
@@ -50,7 +61,7 @@ impl Order for Lifo {
     type State = ();
 
     #[inline]
-    fn next(&self, (): &mut (), _: impl FnOnce() -> u32) -> End {
+    fn next(&self, (): &mut (), _: &impl Ask) -> End {
         End::Back
     }
 }
@@ -66,8 +77,8 @@ impl Order for Stochastic {
     type State = ();
 
     #[inline]
-    fn next(&self, (): &mut (), random: impl FnOnce() -> u32) -> End {
-        end(random() % 256 < u32::from(self.first))
+    fn next(&self, (): &mut (), ask: &impl Ask) -> End {
+        end(ask.random() % 256 < u32::from(self.first))
     }
 }
 
@@ -83,7 +94,7 @@ impl Order for Switch {
     type State = u32;
 
     #[inline]
-    fn next(&self, taken: &mut u32, _: impl FnOnce() -> u32) -> End {
+    fn next(&self, taken: &mut u32, _: &impl Ask) -> End {
         let turn = *taken / self.every.max(1);
         *taken = taken.wrapping_add(1);
         end(turn.is_multiple_of(2))
@@ -102,9 +113,52 @@ impl Order for Reverse {
     type State = u32;
 
     #[inline]
-    fn next(&self, taken: &mut u32, _: impl FnOnce() -> u32) -> End {
+    fn next(&self, taken: &mut u32, _: &impl Ask) -> End {
         *taken = taken.wrapping_add(1);
         end(taken.is_multiple_of(self.every.max(1)))
+    }
+}
+
+/// Last in, first out, until some tasks have waited for `age_ns` nanoseconds; then these, the first
+/// first.
+///
+/// A worker remembers when it has last looked, and how many tasks there were then. So a task waits
+/// for twice that time at most before its turn comes, and then for those that were there before it.
+/// It costs a look at the clock for a task, unless that is the only one.
+#[derive(Clone, Copy, Debug)]
+pub struct Adaptive {
+    /// For how long the last ones are first.
+    pub age_ns: u64,
+}
+
+/// What a worker of an [`Adaptive`] order remembers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mark {
+    /// How many of its tasks were there then, at most: thieves take from these, unseen.
+    old: u64,
+    /// When that was.
+    since_ns: u64,
+    /// Whether it is their turn.
+    due: bool,
+}
+
+impl Order for Adaptive {
+    type State = Mark;
+
+    #[inline]
+    fn next(&self, mark: &mut Mark, ask: &impl Ask) -> End {
+        let tasks = ask.tasks();
+        mark.old = mark.old.min(tasks);
+        if mark.old == 0 && tasks > 1 {
+            *mark = Mark { old: tasks, since_ns: ask.now_ns(), due: false };
+        } else if mark.old > 0 && !mark.due {
+            mark.due = ask.now_ns().saturating_sub(mark.since_ns) >= self.age_ns;
+        }
+        if mark.old > 0 && mark.due {
+            mark.old -= 1;
+            return End::Front;
+        }
+        End::Back
     }
 }
 
@@ -114,16 +168,45 @@ const fn end(first: bool) -> End {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::String;
+    use core::cell::Cell;
+
     use super::*;
 
-    fn ends<O: Order>(order: O, count: usize) -> alloc::string::String {
-        let (mut state, mut random) = (O::State::default(), 0);
-        let mut draw = || {
-            random += 64;
-            random
-        };
-        let ends = (0..count).map(|_| order.next(&mut state, &mut draw));
-        ends.map(|end| if end == End::Front { 'f' } else { 'b' }).collect()
+    /// Draws 64, 128 and so on; has so many tasks, and time that goes on by one a look.
+    struct Fake {
+        random: Cell<u32>,
+        tasks: Cell<u64>,
+        now_ns: Cell<u64>,
+    }
+
+    impl Fake {
+        fn of(tasks: u64) -> Self {
+            Self { random: Cell::new(0), tasks: Cell::new(tasks), now_ns: Cell::new(0) }
+        }
+    }
+
+    impl Ask for Fake {
+        fn random(&self) -> u32 {
+            self.random.update(|random| random + 64);
+            self.random.get()
+        }
+        fn tasks(&self) -> u64 {
+            self.tasks.get()
+        }
+        fn now_ns(&self) -> u64 {
+            self.now_ns.update(|now| now + 1);
+            self.now_ns.get()
+        }
+    }
+
+    fn ends<O: Order>(order: O, count: usize) -> String {
+        let (mut state, ask) = (O::State::default(), Fake::of(9));
+        (0..count).map(|_| letter(order.next(&mut state, &ask))).collect()
+    }
+
+    fn letter(end: End) -> char {
+        if end == End::Front { 'f' } else { 'b' }
     }
 
     #[test]
@@ -140,5 +223,20 @@ mod tests {
     fn a_period_of_none_is_one() {
         assert_eq!(ends(Switch { every: 0 }, 4), "fbfb");
         assert_eq!(ends(Reverse { every: 0 }, 4), "ffff");
+    }
+
+    #[test]
+    fn those_that_were_there_come_when_their_time_has() {
+        let (mut mark, ask) = (Mark::default(), Fake::of(3));
+        let mut next = |tasks| {
+            ask.tasks.set(tasks);
+            letter(Adaptive { age_ns: 3 }.next(&mut mark, &ask))
+        };
+        // Looks at 1 to 4; then two are left of the three, and newer ones are behind them.
+        assert_eq!([3, 2, 3, 4].map(&mut next), ['b', 'b', 'b', 'f']);
+        // One of the two that were left is had, and the next look is that of a new time.
+        assert_eq!([9, 9, 9].map(&mut next), ['f', 'b', 'b']);
+        // One that is alone is as well the last as the first, and costs no look.
+        assert_eq!((next(1), ask.now_ns.get()), ('b', 7));
     }
 }

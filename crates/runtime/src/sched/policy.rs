@@ -1,5 +1,6 @@
 //! Which task a worker runs next, whose it takes, and where it puts what it has no room for.
 
+use alloc::boxed::Box;
 use core::marker::PhantomData;
 
 use antiphon_platform::{Budget, Platform};
@@ -63,6 +64,42 @@ pub trait Policy<P: Platform>: Send + Sync {
         own.push(task)
     }
 
+    /// As [`push`](Self::push), of a task that has a rank: a deadline, a priority, a stage. What
+    /// that is, the policy says; most have none.
+    ///
+    /// # Errors
+    ///
+    /// As of `push`.
+    fn push_ranked(
+        &self,
+        own: &Own<'_, Self::Queue>,
+        state: &mut Self::State,
+        task: Item,
+        _rank: u64,
+    ) -> Result<(), Full> {
+        self.push(own, state, task)
+    }
+
+    /// Puts a task in that comes from outside: by default into the queue from which all take those.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room.
+    fn submit(&self, shared: &RelaxedQueue<P>, task: Item, _rank: Option<u64>) -> Result<(), Full> {
+        shared.push(task)
+    }
+
+    /// Whether a task is to be seen in the queues that the policy itself has, from which each
+    /// worker takes. None sleeps while there is.
+    fn has_tasks(&self) -> bool {
+        false
+    }
+
+    /// Takes a task out of these when all workers have ended.
+    fn take_left(&self) -> Option<Item> {
+        None
+    }
+
     /// The task to be run next, of the worker's own.
     fn pop(&self, own: &Own<'_, Self::Queue>, state: &mut Self::State) -> Option<Item>;
 
@@ -95,27 +132,57 @@ pub trait Policy<P: Platform>: Send + Sync {
 
 /// The queue of the worker that asks.
 pub struct Own<'a, Q> {
-    queue: &'a Q,
+    pub(super) queue: &'a Q,
+    seat: usize,
     /// Of one thread.
     owner: PhantomData<*const ()>,
 }
 
 /// The queues of the other workers.
 pub struct Others<'a, Q> {
-    queues: &'a [Lines<Q>],
-    me: usize,
+    pub(super) queues: &'a dyn Queues<Q>,
+    pub(super) me: usize,
+}
+
+/// The queues of all workers, by number.
+pub(super) trait Queues<Q> {
+    fn count(&self) -> usize;
+    fn of(&self, worker: usize) -> &Q;
+}
+
+impl<Q> Queues<Q> for Box<[Lines<Q>]> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn of(&self, worker: usize) -> &Q {
+        &self[worker].0
+    }
 }
 
 /// The queue of another worker.
 #[derive(Debug)]
 pub struct Victim<'a, Q>(&'a Q);
 
+impl<'a, Q> Own<'a, Q> {
+    /// The queue as what it is, by a function that knows.
+    pub(super) fn known<T>(&self, known: fn(&Q) -> &T) -> Own<'a, T> {
+        Own { queue: known(self.queue), seat: self.seat, owner: PhantomData }
+    }
+}
+
 impl<'a, Q: WorkQueue> Own<'a, Q> {
     /// # Safety
     ///
     /// The caller owns the queue, for as long as this is used.
-    pub(super) unsafe fn new(queue: &'a Q) -> Self {
-        Self { queue, owner: PhantomData }
+    pub(super) unsafe fn new(queue: &'a Q, seat: usize) -> Self {
+        Self { queue, seat, owner: PhantomData }
+    }
+
+    /// Which seat the worker has.
+    #[must_use]
+    pub fn seat(&self) -> usize {
+        self.seat
     }
 
     /// Puts a task in, behind all others.
@@ -163,15 +230,24 @@ impl<'a, Q: WorkQueue> Own<'a, Q> {
     }
 }
 
-impl<'a, Q: WorkQueue> Others<'a, Q> {
-    pub(super) fn new(queues: &'a [Lines<Q>], me: usize) -> Self {
+impl<Q: WorkQueue> Victim<'_, Q> {
+    /// How many tasks it seems to have, or blocks of them where thieves take those; may be stale at
+    /// once.
+    #[must_use]
+    pub fn tasks(&self) -> u64 {
+        self.0.count()
+    }
+}
+
+impl<'a, Q> Others<'a, Q> {
+    pub(super) fn new(queues: &'a dyn Queues<Q>, me: usize) -> Self {
         Self { queues, me }
     }
 
     /// How many others there are.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.queues.len() - 1
+        self.queues.count() - 1
     }
 
     /// The other worker that is `rank`th by distance: of numbers one above, one below, two above
@@ -183,9 +259,16 @@ impl<'a, Q: WorkQueue> Others<'a, Q> {
     #[must_use]
     pub fn nearest(&self, rank: usize) -> Victim<'a, Q> {
         assert!(rank < self.count(), "{rank} of {} others", self.count());
-        let (step, all) = (rank / 2 + 1, self.queues.len());
+        let (step, all) = (rank / 2 + 1, self.queues.count());
         let number = if rank.is_multiple_of(2) { self.me + step } else { self.me + all - step };
-        Victim(&self.queues[number % all].0)
+        Victim(self.queues.of(number % all))
+    }
+
+    /// The worker of this number; `None` if that is who asks, or there is no such.
+    #[must_use]
+    pub fn worker(&self, number: usize) -> Option<Victim<'a, Q>> {
+        let is_other = number < self.queues.count() && number != self.me;
+        is_other.then(|| Victim(self.queues.of(number)))
     }
 
     /// Has `steal` try the others of these ranks until one has something. [`Stolen::Retry`] if none

@@ -1,9 +1,9 @@
 //! Policies made of two parts: in which order a worker runs its tasks, and how tasks spread.
 
-use antiphon_platform::Platform;
-use antiphon_sync::queue::{Deque, Item, Stolen};
+use antiphon_platform::{Clock, Platform};
+use antiphon_sync::queue::{Deque, Item, Stolen, WorkQueue};
 
-use super::order::{End, Order};
+use super::order::{Ask, End, Order};
 use super::policy::{Others, Own, Policy};
 use super::spread::Spread;
 
@@ -45,7 +45,7 @@ impl<P: Platform, O: Order, S: Spread> Policy<P> for Scheme<O, S> {
     }
 
     fn pop(&self, own: &Own<'_, Deque<P>>, state: &mut O::State) -> Option<Item> {
-        match self.order.next(state, P::random) {
+        match self.order.next(state, &Asked(own)) {
             End::Back => own.pop_back(),
             End::Front => own.pop_front(),
         }
@@ -58,5 +58,25 @@ impl<P: Platform, O: Order, S: Spread> Policy<P> for Scheme<O, S> {
         others: &Others<'_, Deque<P>>,
     ) -> Stolen {
         self.spread.steal(own, others, P::random)
+    }
+}
+
+/// Tells a worker's order what it asks.
+struct Asked<'a, 'b, P: Platform>(&'a Own<'b, Deque<P>>);
+
+impl<P: Platform> Ask for Asked<'_, '_, P> {
+    #[inline]
+    fn random(&self) -> u32 {
+        P::random()
+    }
+
+    #[inline]
+    fn tasks(&self) -> u64 {
+        self.0.queue.count()
+    }
+
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        P::now(Clock::Monotonic)
     }
 }

@@ -4,9 +4,11 @@
 //! each time. The dissertation's choice was from all including the thief, who then took the next:
 //! so one had twice the weight of the others, and the last had none but for one thief.
 
+use alloc::boxed::Box;
+
 use antiphon_sync::queue::{Stolen, WorkQueue};
 
-use super::policy::{Others, Own};
+use super::policy::{Others, Own, Victim};
 
 /// How tasks spread.
 pub trait Spread: Send + Sync {
@@ -26,13 +28,27 @@ pub enum Share {
     One,
     /// Half, rounded up.
     Half,
+    /// Half of so many at least; fewer are left to whom they belong, who is about to run them. So
+    /// they wait for a worker that is busy for long.
+    HalfOfMany(u64),
 }
 
 impl Share {
     const fn of(self, there: u64) -> u64 {
         match self {
             Self::One => 1,
-            Self::Half => there.div_ceil(2),
+            Self::Half | Self::HalfOfMany(_) => there.div_ceil(2),
+        }
+    }
+
+    /// Takes that much of the victim's.
+    pub(super) fn take<Q: WorkQueue>(self, own: &Own<'_, Q>, victim: Victim<'_, Q>) -> Stolen {
+        match self {
+            Self::HalfOfMany(least) if victim.tasks() < least => match victim.tasks() {
+                0 => Stolen::Empty,
+                _ => Stolen::Retry,
+            },
+            _ => own.steal(victim, move |there| self.of(there)),
         }
     }
 }
@@ -52,8 +68,7 @@ impl Spread for Steal {
         random: impl FnOnce() -> u32,
     ) -> Stolen {
         let ranks = shuffled(others.count(), random());
-        let share = self.share;
-        others.try_each(ranks, |victim| own.steal(victim, move |there| share.of(there)))
+        others.try_each(ranks, |victim| self.share.take(own, victim))
     }
 }
 
@@ -80,9 +95,53 @@ impl Spread for Neighbours {
         let near = self.range.min(all);
         let far = shuffled(all - near, random).map(|rank| rank + near);
         let ranks = shuffled(near, random).chain(far);
-        let share = self.share;
-        others.try_each(ranks, |victim| own.steal(victim, move |there| share.of(there)))
+        others.try_each(ranks, |victim| self.share.take(own, victim))
     }
+}
+
+/// From anybody, and first from one that is drawn by weight.
+///
+/// A worker on a CPU of half the capacity takes twice as long for what it has: with a weight of 2
+/// it is asked first twice as often.
+#[derive(Clone, Debug)]
+pub struct ByWeight {
+    /// Of each worker, by number; 0 of those that are not there.
+    pub weights: Box<[u32]>,
+    /// How much.
+    pub share: Share,
+}
+
+impl Spread for ByWeight {
+    fn steal<Q: WorkQueue>(
+        &self,
+        own: &Own<'_, Q>,
+        others: &Others<'_, Q>,
+        random: impl FnOnce() -> u32,
+    ) -> Stolen {
+        let random = random();
+        let drawn = drawn(&self.weights, own.seat(), random);
+        let first = drawn.and_then(|worker| others.worker(worker));
+        match first.map_or(Stolen::Empty, |victim| self.share.take(own, victim)) {
+            got @ Stolen::Got(_) => got,
+            told => match (Steal { share: self.share }).steal(own, others, || random) {
+                Stolen::Empty => told,
+                other => other,
+            },
+        }
+    }
+}
+
+/// A number whose weight is not 0, other than `me`; `None` if there is none.
+fn drawn(weights: &[u32], me: usize, random: u32) -> Option<usize> {
+    let others = || weights.iter().enumerate().filter(move |&(number, _)| number != me);
+    let all: u64 = others().map(|(_, &weight)| u64::from(weight)).sum();
+    let mut left = (u64::from(random) * all) >> 32;
+    let mut passed = |weight: u64| {
+        let here = left < weight;
+        left = left.wrapping_sub(weight);
+        here
+    };
+    others().find(|&(_, &weight)| passed(weight.into())).map(|(number, _)| number)
 }
 
 /// The numbers below `count`, each once, the first of them drawn evenly.
@@ -127,5 +186,17 @@ mod tests {
             first[shuffled(COUNT, random.wrapping_mul(0x9e37_79b9)).next().unwrap()] += 1;
         }
         assert!(first.iter().all(|&times| (1_900..2_100).contains(&times)), "{first:?}");
+    }
+
+    #[test]
+    fn who_has_twice_the_weight_is_drawn_twice_as_often() {
+        let mut drawn_first = [0_u32; 4];
+        for random in 0..10_000_u32 {
+            let random = random.wrapping_mul(0x9e37_79b9);
+            drawn_first[drawn(&[5, 1, 2, 0], 0, random).expect("others have weight")] += 1;
+        }
+        assert_eq!([drawn_first[0], drawn_first[3]], [0, 0]);
+        assert!((3_200..3_500).contains(&drawn_first[1]), "{drawn_first:?}");
+        assert_eq!(drawn(&[5], 0, 7).or(drawn(&[], 0, 7)).or(drawn(&[5, 0], 0, u32::MAX)), None);
     }
 }

@@ -1,0 +1,298 @@
+//! Policies that are chosen while the program runs.
+
+use alloc::boxed::Box;
+use core::any::Any;
+
+use antiphon_platform::{Budget, Platform};
+use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen, WorkQueue};
+
+use super::policy::{Others, Own, Policy, Queues};
+
+/// A policy whose type is not known where the workers are: it decides as the one in the box, at the
+/// price of a call by table for each question, and of one allocation for each worker.
+///
+/// ```
+/// use antiphon_platform::Platform;
+/// use antiphon_runtime::sched::{BoxedPolicy, Fifo, Lifo, Scheme, Share, Steal};
+///
+/// fn named<P: Platform>(name: &str) -> Option<BoxedPolicy<P>> {
+///     let half = Steal { share: Share::Half };
+///     match name {
+///         "fifo" => Some(BoxedPolicy::new(Scheme::new(Fifo, half))),
+///         "lifo" => Some(BoxedPolicy::new(Scheme::new(Lifo, half))),
+///         _ => None,
+///     }
+/// }
+/// # assert!(named::<antiphon_linux::Linux>("fifo").is_some());
+/// ```
+pub struct BoxedPolicy<P: Platform>(Box<dyn Object<P>>);
+
+/// The queue of a worker, of whichever policy.
+pub struct AnyQueue(Box<dyn Queue>);
+
+/// What a worker remembers, of whichever policy: nothing at first.
+#[derive(Default)]
+pub struct AnyState(Option<Box<dyn Any + Send>>);
+
+impl<P: Platform> BoxedPolicy<P> {
+    /// Puts a policy into a box.
+    pub fn new<Y>(policy: Y) -> Self
+    where
+        Y: Policy<P, Queue: 'static, State: 'static> + 'static,
+    {
+        Self(Box::new(policy))
+    }
+}
+
+/// A policy, asked by table.
+trait Object<P: Platform>: Send + Sync {
+    fn queue(&self) -> AnyQueue;
+    fn push(
+        &self,
+        own: &Own<'_, AnyQueue>,
+        state: &mut AnyState,
+        task: Item,
+        rank: Option<u64>,
+    ) -> Result<(), Full>;
+    fn submit(&self, shared: &RelaxedQueue<P>, task: Item, rank: Option<u64>) -> Result<(), Full>;
+    fn has_tasks(&self) -> bool;
+    fn take_left(&self) -> Option<Item>;
+    fn pop(&self, own: &Own<'_, AnyQueue>, state: &mut AnyState) -> Option<Item>;
+    fn steal(
+        &self,
+        own: &Own<'_, AnyQueue>,
+        state: &mut AnyState,
+        others: &Others<'_, AnyQueue>,
+    ) -> Stolen;
+    fn overflow(&self, shared: &RelaxedQueue<P>, task: Item) -> Result<(), Full>;
+    fn idle(&self) -> Budget;
+}
+
+impl<P: Platform, Y> Object<P> for Y
+where
+    Y: Policy<P, Queue: 'static, State: 'static>,
+{
+    fn queue(&self) -> AnyQueue {
+        AnyQueue(Box::new(Policy::queue(self)))
+    }
+
+    fn push(
+        &self,
+        own: &Own<'_, AnyQueue>,
+        state: &mut AnyState,
+        task: Item,
+        rank: Option<u64>,
+    ) -> Result<(), Full> {
+        let own = own.known(AnyQueue::known);
+        match rank {
+            Some(rank) => Policy::push_ranked(self, &own, state.known(), task, rank),
+            None => Policy::push(self, &own, state.known(), task),
+        }
+    }
+
+    fn submit(&self, shared: &RelaxedQueue<P>, task: Item, rank: Option<u64>) -> Result<(), Full> {
+        Policy::submit(self, shared, task, rank)
+    }
+
+    fn has_tasks(&self) -> bool {
+        Policy::has_tasks(self)
+    }
+
+    fn take_left(&self) -> Option<Item> {
+        Policy::take_left(self)
+    }
+
+    fn pop(&self, own: &Own<'_, AnyQueue>, state: &mut AnyState) -> Option<Item> {
+        Policy::pop(self, &own.known(AnyQueue::known), state.known())
+    }
+
+    fn steal(
+        &self,
+        own: &Own<'_, AnyQueue>,
+        state: &mut AnyState,
+        others: &Others<'_, AnyQueue>,
+    ) -> Stolen {
+        let queues = Boxed(others.queues);
+        let others = Others::new(&queues, others.me);
+        Policy::steal(self, &own.known(AnyQueue::known), state.known(), &others)
+    }
+
+    fn overflow(&self, shared: &RelaxedQueue<P>, task: Item) -> Result<(), Full> {
+        Policy::overflow(self, shared, task)
+    }
+
+    fn idle(&self) -> Budget {
+        Policy::idle(self)
+    }
+}
+
+impl<P: Platform> Policy<P> for BoxedPolicy<P> {
+    type Queue = AnyQueue;
+    type State = AnyState;
+
+    fn queue(&self) -> AnyQueue {
+        self.0.queue()
+    }
+
+    fn push(&self, own: &Own<'_, AnyQueue>, state: &mut AnyState, task: Item) -> Result<(), Full> {
+        self.0.push(own, state, task, None)
+    }
+
+    fn push_ranked(
+        &self,
+        own: &Own<'_, AnyQueue>,
+        state: &mut AnyState,
+        task: Item,
+        rank: u64,
+    ) -> Result<(), Full> {
+        self.0.push(own, state, task, Some(rank))
+    }
+
+    fn submit(&self, shared: &RelaxedQueue<P>, task: Item, rank: Option<u64>) -> Result<(), Full> {
+        self.0.submit(shared, task, rank)
+    }
+
+    fn has_tasks(&self) -> bool {
+        self.0.has_tasks()
+    }
+
+    fn take_left(&self) -> Option<Item> {
+        self.0.take_left()
+    }
+
+    fn pop(&self, own: &Own<'_, AnyQueue>, state: &mut AnyState) -> Option<Item> {
+        self.0.pop(own, state)
+    }
+
+    fn steal(
+        &self,
+        own: &Own<'_, AnyQueue>,
+        state: &mut AnyState,
+        others: &Others<'_, AnyQueue>,
+    ) -> Stolen {
+        self.0.steal(own, state, others)
+    }
+
+    fn overflow(&self, shared: &RelaxedQueue<P>, task: Item) -> Result<(), Full> {
+        self.0.overflow(shared, task)
+    }
+
+    fn idle(&self) -> Budget {
+        self.0.idle()
+    }
+}
+
+/// A queue, asked by table; what is unsafe is so as in [`WorkQueue`].
+trait Queue: Send + Sync {
+    unsafe fn push(&self, item: Item) -> Result<(), Full>;
+    unsafe fn pop_back(&self) -> Option<Item>;
+    unsafe fn pop_front(&self) -> Option<Item>;
+    unsafe fn share(&self) -> bool;
+    unsafe fn steal_into(&self, mine: &AnyQueue, share: &mut dyn FnMut(u64) -> u64) -> Stolen;
+    fn is_empty(&self) -> bool;
+    fn count(&self) -> u64;
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<Q: WorkQueue + Send + Sync + 'static> Queue for Q {
+    unsafe fn push(&self, item: Item) -> Result<(), Full> {
+        // SAFETY: of the caller; so too below.
+        unsafe { WorkQueue::push(self, item) }
+    }
+
+    unsafe fn pop_back(&self) -> Option<Item> {
+        // SAFETY: as in `push`.
+        unsafe { WorkQueue::pop_back(self) }
+    }
+
+    unsafe fn pop_front(&self) -> Option<Item> {
+        // SAFETY: as in `push`.
+        unsafe { WorkQueue::pop_front(self) }
+    }
+
+    unsafe fn share(&self) -> bool {
+        // SAFETY: as in `push`.
+        unsafe { WorkQueue::share(self) }
+    }
+
+    unsafe fn steal_into(&self, mine: &AnyQueue, share: &mut dyn FnMut(u64) -> u64) -> Stolen {
+        // SAFETY: as in `push`.
+        unsafe { WorkQueue::steal_into(self, mine.known(), share) }
+    }
+
+    fn is_empty(&self) -> bool {
+        WorkQueue::is_empty(self)
+    }
+
+    fn count(&self) -> u64 {
+        WorkQueue::count(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl WorkQueue for AnyQueue {
+    unsafe fn push(&self, item: Item) -> Result<(), Full> {
+        // SAFETY: of the caller; so too below.
+        unsafe { self.0.push(item) }
+    }
+
+    unsafe fn pop_back(&self) -> Option<Item> {
+        // SAFETY: as in `push`.
+        unsafe { self.0.pop_back() }
+    }
+
+    unsafe fn pop_front(&self) -> Option<Item> {
+        // SAFETY: as in `push`.
+        unsafe { self.0.pop_front() }
+    }
+
+    unsafe fn share(&self) -> bool {
+        // SAFETY: as in `push`.
+        unsafe { self.0.share() }
+    }
+
+    unsafe fn steal_into(&self, mine: &Self, share: impl FnOnce(u64) -> u64) -> Stolen {
+        let mut share = Some(share);
+        // A queue asks once.
+        let mut once = |there| share.take().map_or(1, |share| share(there));
+        // SAFETY: as in `push`.
+        unsafe { self.0.steal_into(mine, &mut once) }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn count(&self) -> u64 {
+        self.0.count()
+    }
+}
+
+/// The queues of a crew that does not know what they are.
+struct Boxed<'a>(&'a dyn Queues<AnyQueue>);
+
+impl<Q: 'static> Queues<Q> for Boxed<'_> {
+    fn count(&self) -> usize {
+        self.0.count()
+    }
+
+    fn of(&self, worker: usize) -> &Q {
+        self.0.of(worker).known()
+    }
+}
+
+impl AnyQueue {
+    fn known<Q: 'static>(&self) -> &Q {
+        self.0.as_any().downcast_ref().expect("the queues of a crew are of its policy")
+    }
+}
+
+impl AnyState {
+    fn known<S: Default + Send + 'static>(&mut self) -> &mut S {
+        let state = self.0.get_or_insert_with(|| Box::new(S::default()));
+        state.downcast_mut().expect("the states of a crew are of its policy")
+    }
+}

@@ -1,0 +1,129 @@
+//! Policies by rank: earliest deadline first, and priorities that grow with age.
+
+use antiphon_platform::{Clock, Platform};
+use antiphon_sync::queue::{Full, Item, Lot, RankedQueue, RelaxedQueue, Stolen};
+
+use super::policy::{Others, Own, Policy};
+
+/// What is first by its key is next, of all workers' tasks and those from outside.
+///
+/// All take from one [`RankedQueue`]. With one shard the order is exact; with two for each worker
+/// they meet seldom, and take what is nearly first.
+///
+/// ```
+/// use antiphon_platform::Platform;
+/// use antiphon_runtime::sched::{Aging, Deadlines, Ranked};
+///
+/// fn policies<P: Platform>(workers: usize) -> (Ranked<P, Deadlines>, Ranked<P, Aging>) {
+///     // Those without a deadline are due after a second.
+///     let deadlines = Ranked::new(Deadlines { usual_ns: 1_000_000_000 }, 1, 1 << 16);
+///     // Each level is as urgent as the one before was 10 ms ago.
+///     let levels = Aging { level_ns: 10_000_000, usual: 2 };
+///     (deadlines, Ranked::new(levels, 2 * workers, 1 << 12))
+/// }
+/// # let _ = policies::<antiphon_linux::Linux>(2);
+/// ```
+pub struct Ranked<P: Platform, K> {
+    key: K,
+    tasks: RankedQueue<P>,
+}
+
+/// What tasks are ordered by.
+pub trait Key: Send + Sync {
+    /// The key of a task that is ready at `now_ns`, by its rank if it has one. What has the least
+    /// is next.
+    fn key(&self, rank: Option<u64>, now_ns: impl FnOnce() -> u64) -> u64;
+}
+
+/// A rank is a deadline, in nanoseconds of the monotonic clock: the earliest first.
+///
+/// Starvation-free if deadlines go on with time; whoever gives those that have passed for ever has
+/// the others starve.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadlines {
+    /// When a task is due that was given no deadline, from when it is ready.
+    pub usual_ns: u64,
+}
+
+impl Key for Deadlines {
+    fn key(&self, rank: Option<u64>, now_ns: impl FnOnce() -> u64) -> u64 {
+        rank.unwrap_or_else(|| now_ns().saturating_add(self.usual_ns))
+    }
+}
+
+/// A rank is a level of priority, 0 the most urgent; each level is worth so much time. A task is
+/// overtaken by those that become ready within that time, for each level that they are above it.
+/// So it is starvation-free.
+#[derive(Clone, Copy, Debug)]
+pub struct Aging {
+    /// How much older a task has to be to go first, for each level below.
+    pub level_ns: u64,
+    /// The level of a task that was given none.
+    pub usual: u64,
+}
+
+impl Key for Aging {
+    fn key(&self, rank: Option<u64>, now_ns: impl FnOnce() -> u64) -> u64 {
+        let age = rank.unwrap_or(self.usual).saturating_mul(self.level_ns);
+        now_ns().saturating_add(age)
+    }
+}
+
+impl<P: Platform, K: Key> Ranked<P, K> {
+    /// With so many shards, and room for `capacity` tasks in each.
+    ///
+    /// # Panics
+    ///
+    /// As [`RankedQueue::new`].
+    pub fn new(key: K, shards: usize, capacity: usize) -> Self {
+        Self { key, tasks: RankedQueue::new(shards, capacity) }
+    }
+
+    fn put(&self, task: Item, rank: Option<u64>) -> Result<(), Full> {
+        let key = self.key.key(rank, || P::now(Clock::Monotonic));
+        self.tasks.push(task, key, &mut lot::<P>())
+    }
+
+    fn take(&self) -> Option<Item> {
+        self.tasks.pop(&mut lot::<P>())
+    }
+}
+
+fn lot<P: Platform>() -> Lot {
+    Lot::new(P::random().into())
+}
+
+impl<P: Platform, K: Key> Policy<P> for Ranked<P, K> {
+    type Queue = ();
+    type State = ();
+
+    fn queue(&self) {}
+
+    fn push(&self, _: &Own<'_, ()>, (): &mut (), task: Item) -> Result<(), Full> {
+        self.put(task, None)
+    }
+
+    fn push_ranked(&self, _: &Own<'_, ()>, (): &mut (), task: Item, rank: u64) -> Result<(), Full> {
+        self.put(task, Some(rank))
+    }
+
+    fn submit(&self, shared: &RelaxedQueue<P>, task: Item, rank: Option<u64>) -> Result<(), Full> {
+        self.put(task, rank).or_else(|Full(task)| shared.push(task))
+    }
+
+    fn has_tasks(&self) -> bool {
+        !self.tasks.is_empty()
+    }
+
+    fn take_left(&self) -> Option<Item> {
+        self.take()
+    }
+
+    fn pop(&self, _: &Own<'_, ()>, (): &mut ()) -> Option<Item> {
+        self.take()
+    }
+
+    fn steal(&self, _: &Own<'_, ()>, (): &mut (), _: &Others<'_, ()>) -> Stolen {
+        self.take().map_or(Stolen::Empty, Stolen::Got)
+    }
+}

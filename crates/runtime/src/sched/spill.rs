@@ -1,0 +1,103 @@
+//! Where tasks go that a worker has no room for: a queue of the policy's own.
+
+use antiphon_platform::{Budget, Platform};
+use antiphon_sync::queue::{Full, Item, Lot, MultiQueue, RelaxedQueue, Stolen};
+
+use super::policy::{Others, Own, Policy};
+
+/// A policy with a queue, apart from that for tasks from outside, for what its workers have no
+/// room for: of so many shards, so that they meet less. All take from it, before they steal, and
+/// each so many tasks, so that what is there does not starve.
+///
+/// The dissertation's overflow queues are one that is locked, one that is not, and one of five
+/// shards. Of one shard this is the second, and what a policy does by itself is much the same.
+pub struct Spill<P: Platform, Y> {
+    policy: Y,
+    spilt: MultiQueue<P>,
+}
+
+/// A worker looks at what was spilt first each so many tasks.
+const EVERY: u32 = 61;
+
+impl<P: Platform, Y: Policy<P>> Spill<P, Y> {
+    /// With so many shards, each with room for `capacity` tasks, rounded up to a power of two.
+    ///
+    /// # Panics
+    ///
+    /// If there are to be no shards, or `capacity` is above 2³¹.
+    pub fn new(policy: Y, shards: usize, capacity: usize) -> Self {
+        Self { policy, spilt: MultiQueue::new(shards, capacity) }
+    }
+
+    fn take(&self) -> Option<Item> {
+        self.spilt.pop(&mut Lot::new(P::random().into()))
+    }
+}
+
+impl<P: Platform, Y: Policy<P>> Policy<P> for Spill<P, Y> {
+    type Queue = Y::Queue;
+    /// The policy's, and how many tasks the worker has asked for.
+    type State = (Y::State, u32);
+
+    fn queue(&self) -> Y::Queue {
+        self.policy.queue()
+    }
+
+    fn push(
+        &self,
+        own: &Own<'_, Y::Queue>,
+        state: &mut Self::State,
+        task: Item,
+    ) -> Result<(), Full> {
+        self.policy.push(own, &mut state.0, task)
+    }
+
+    fn push_ranked(
+        &self,
+        own: &Own<'_, Y::Queue>,
+        state: &mut Self::State,
+        task: Item,
+        rank: u64,
+    ) -> Result<(), Full> {
+        self.policy.push_ranked(own, &mut state.0, task, rank)
+    }
+
+    fn submit(&self, shared: &RelaxedQueue<P>, task: Item, rank: Option<u64>) -> Result<(), Full> {
+        self.policy.submit(shared, task, rank)
+    }
+
+    fn has_tasks(&self) -> bool {
+        !self.spilt.is_empty() || self.policy.has_tasks()
+    }
+
+    fn take_left(&self) -> Option<Item> {
+        self.take().or_else(|| self.policy.take_left())
+    }
+
+    fn pop(&self, own: &Own<'_, Y::Queue>, (state, asked): &mut Self::State) -> Option<Item> {
+        *asked = asked.wrapping_add(1);
+        let first = asked.is_multiple_of(EVERY).then(|| self.take()).flatten();
+        first.or_else(|| self.policy.pop(own, state)).or_else(|| self.take())
+    }
+
+    fn steal(
+        &self,
+        own: &Own<'_, Y::Queue>,
+        state: &mut Self::State,
+        others: &Others<'_, Y::Queue>,
+    ) -> Stolen {
+        match self.take() {
+            Some(task) => Stolen::Got(task),
+            None => self.policy.steal(own, &mut state.0, others),
+        }
+    }
+
+    fn overflow(&self, shared: &RelaxedQueue<P>, task: Item) -> Result<(), Full> {
+        let spilt = self.spilt.push(task, &mut Lot::new(P::random().into()));
+        spilt.or_else(|Full(task)| self.policy.overflow(shared, task))
+    }
+
+    fn idle(&self) -> Budget {
+        self.policy.idle()
+    }
+}

@@ -1,0 +1,86 @@
+//! Stages: a queue for each kind of task, and workers that are at home at one of them.
+
+use alloc::boxed::Box;
+
+use antiphon_platform::Platform;
+use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
+
+use super::policy::{Others, Own, Policy};
+
+/// A task's rank is its stage, from 0 on; each stage has a queue, first in, first out. A worker
+/// runs what its own stage has, and where that has nothing what others have, the last stage first:
+/// what is begun is finished before more is begun.
+///
+/// Workers are at home at the stages in turn, worker 0 at stage 0. Starvation-free if there are as
+/// many workers as stages at least: a stage that is nobody's home waits for the others.
+///
+/// The staged architecture of SEDA (SOSP 2001) and of the dissertation has threads for each stage,
+/// which do nothing else. That is a pool for each stage, whose tasks spawn into the next; here
+/// workers are lent to the other stages while their own has nothing.
+pub struct Staged<P: Platform> {
+    stages: Box<[RelaxedQueue<P>]>,
+}
+
+impl<P: Platform> Staged<P> {
+    /// So many stages, each with room for `capacity` tasks, rounded up to a power of two. What has
+    /// no rank is of stage 0, what has one that is too large of the last.
+    ///
+    /// # Panics
+    ///
+    /// If there are to be no stages, or `capacity` is above 2³¹.
+    #[must_use]
+    pub fn new(stages: usize, capacity: usize) -> Self {
+        assert!(stages > 0, "no stages");
+        Self { stages: (0..stages).map(|_| RelaxedQueue::new(capacity)).collect() }
+    }
+
+    fn put(&self, task: Item, stage: u64) -> Result<(), Full> {
+        let last = self.stages.len() - 1;
+        self.stages[usize::try_from(stage).map_or(last, |stage| stage.min(last))].push(task)
+    }
+
+    fn take(&self) -> Option<Item> {
+        self.stages.iter().rev().find_map(RelaxedQueue::pop)
+    }
+}
+
+impl<P: Platform> Policy<P> for Staged<P> {
+    type Queue = ();
+    type State = ();
+
+    fn queue(&self) {}
+
+    fn push(&self, _: &Own<'_, ()>, (): &mut (), task: Item) -> Result<(), Full> {
+        self.put(task, 0)
+    }
+
+    fn push_ranked(
+        &self,
+        _: &Own<'_, ()>,
+        (): &mut (),
+        task: Item,
+        stage: u64,
+    ) -> Result<(), Full> {
+        self.put(task, stage)
+    }
+
+    fn submit(&self, shared: &RelaxedQueue<P>, task: Item, stage: Option<u64>) -> Result<(), Full> {
+        self.put(task, stage.unwrap_or(0)).or_else(|Full(task)| shared.push(task))
+    }
+
+    fn has_tasks(&self) -> bool {
+        self.stages.iter().any(|stage| !stage.is_empty())
+    }
+
+    fn take_left(&self) -> Option<Item> {
+        self.take()
+    }
+
+    fn pop(&self, own: &Own<'_, ()>, (): &mut ()) -> Option<Item> {
+        self.stages[own.seat() % self.stages.len()].pop().or_else(|| self.take())
+    }
+
+    fn steal(&self, _: &Own<'_, ()>, (): &mut (), _: &Others<'_, ()>) -> Stolen {
+        self.take().map_or(Stolen::Empty, Stolen::Got)
+    }
+}

@@ -1,0 +1,133 @@
+//! Tickets: who is busy says so, and who is free goes there.
+
+use antiphon_platform::{Budget, Platform};
+use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
+
+use super::policy::{Others, Own, Policy};
+use super::spread::Share;
+
+/// A policy whose workers leave a ticket, with their number, each so many tasks that they make
+/// ready; who has nothing draws tickets first, and steals from whose they are. So it need not ask
+/// many to find the one that has something, of a hundred workers.
+///
+/// A ticket is a hint: what it was left for may be gone. So who has drawn a few in vain does as the
+/// policy says. The dissertation's busy-to-free tickets.
+pub struct Tickets<P: Platform, Y> {
+    policy: Y,
+    every: u32,
+    share: Share,
+    /// A seat each.
+    tickets: RelaxedQueue<P>,
+}
+
+/// How many tickets one draws.
+const DRAWS: usize = 4;
+
+impl<P: Platform, Y: Policy<P>> Tickets<P, Y> {
+    /// A ticket each `every` tasks, 0 is as 1; who draws one steals that share. Not more than
+    /// `tickets` are there, rounded up to a power of two.
+    ///
+    /// # Panics
+    ///
+    /// If `tickets` is above 2³¹.
+    pub fn new(policy: Y, every: u32, share: Share, tickets: usize) -> Self {
+        Self { policy, every, share, tickets: RelaxedQueue::new(tickets) }
+    }
+
+    /// Leaves a ticket, if it is time to, and there is room.
+    fn leave(&self, seat: usize, made: &mut u32) {
+        *made = made.wrapping_add(1);
+        if made.is_multiple_of(self.every.max(1))
+            && let Some(ticket) = ticket(seat)
+        {
+            // A full box has enough of them.
+            let _: Result<(), Full> = self.tickets.push(ticket);
+        }
+    }
+}
+
+/// The lowest word that is an [`Item`], and how far apart they are.
+const LEAST: u64 = 4096;
+const STEP: u64 = 8;
+
+fn ticket(seat: usize) -> Option<Item> {
+    Item::new(LEAST + STEP * seat as u64)
+}
+
+fn seat(ticket: Item) -> usize {
+    ((ticket.word() - LEAST) / STEP) as usize
+}
+
+impl<P: Platform, Y: Policy<P>> Policy<P> for Tickets<P, Y> {
+    type Queue = Y::Queue;
+    /// The policy's, and how many tasks the worker has made ready.
+    type State = (Y::State, u32);
+
+    fn queue(&self) -> Y::Queue {
+        self.policy.queue()
+    }
+
+    fn push(
+        &self,
+        own: &Own<'_, Y::Queue>,
+        (state, made): &mut Self::State,
+        task: Item,
+    ) -> Result<(), Full> {
+        self.policy.push(own, state, task)?;
+        self.leave(own.seat(), made);
+        Ok(())
+    }
+
+    fn push_ranked(
+        &self,
+        own: &Own<'_, Y::Queue>,
+        (state, made): &mut Self::State,
+        task: Item,
+        rank: u64,
+    ) -> Result<(), Full> {
+        self.policy.push_ranked(own, state, task, rank)?;
+        self.leave(own.seat(), made);
+        Ok(())
+    }
+
+    fn submit(&self, shared: &RelaxedQueue<P>, task: Item, rank: Option<u64>) -> Result<(), Full> {
+        self.policy.submit(shared, task, rank)
+    }
+
+    fn has_tasks(&self) -> bool {
+        self.policy.has_tasks()
+    }
+
+    fn take_left(&self) -> Option<Item> {
+        self.policy.take_left()
+    }
+
+    fn pop(&self, own: &Own<'_, Y::Queue>, state: &mut Self::State) -> Option<Item> {
+        self.policy.pop(own, &mut state.0)
+    }
+
+    fn steal(
+        &self,
+        own: &Own<'_, Y::Queue>,
+        state: &mut Self::State,
+        others: &Others<'_, Y::Queue>,
+    ) -> Stolen {
+        for _ in 0..DRAWS {
+            let Some(ticket) = self.tickets.pop() else { break };
+            let victim = others.worker(seat(ticket));
+            let told = victim.map_or(Stolen::Empty, |victim| self.share.take(own, victim));
+            if let Stolen::Got(_) = told {
+                return told;
+            }
+        }
+        self.policy.steal(own, &mut state.0, others)
+    }
+
+    fn overflow(&self, shared: &RelaxedQueue<P>, task: Item) -> Result<(), Full> {
+        self.policy.overflow(shared, task)
+    }
+
+    fn idle(&self) -> Budget {
+        self.policy.idle()
+    }
+}
