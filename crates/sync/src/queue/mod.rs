@@ -5,7 +5,7 @@
 //! | [`Deque`] | its owner | its owner at both ends, thieves up to half at the front | exact |
 //! | [`ChaseLev`] | its owner | its owner at both ends, thieves one at the front | exact |
 //! | [`Blocks`] | its owner, at no cost | its owner at both ends, thieves by blocks | exact |
-//! | [`Slotted`] | its owner | as of a `Deque`, and thieves the last when it is old | nearly exact |
+//! | [`Slotted`] | its owner | as of a `Deque`; thieves the last when it is old | nearly exact |
 //! | [`RelaxedQueue`] | all | all | nearly first in, first out |
 //! | [`KFifo`] | all | all | first in, first out, but for `k - 1` |
 //! | [`MultiQueue`] | all | all | first in, first out, but for some that nothing bounds |
@@ -13,9 +13,9 @@
 //! | [`Inbox`] | all | its owner | exact, by poster |
 //!
 //! What is put in is taken out once. A queue does not block, but for a [`RelaxedQueue`] in which
-//! seven threads were stopped at one place, and a [`RankedQueue`], which has locks: one that is full
-//! says so and hands the [`Item`] back, one that is empty says so. What an item costs and by how
-//! many it is overtaken: `docs/queues.md`.
+//! seven threads were stopped at one place, and a [`RankedQueue`], which has locks: one that is
+//! full says so and hands the [`Item`] back, one that is empty says so. What an item costs and by
+//! how many it is overtaken: `docs/queues.md`.
 
 mod blocks;
 mod chase_lev;
