@@ -89,9 +89,9 @@ use antiphon_linux::Linux;
 use antiphon_runtime::task::{Handle, Task};
 
 pub use antiphon_runtime::sched::{
-    Adaptive, Aging, Ask, BoxedPolicy, ByWeight, Deadlines, End, Fifo, Key, Lifo, LifoSlot,
+    Adaptive, Aging, Ask, BoxedPolicy, ByWeight, Deadlines, End, Fifo, Key, Lazy, Lifo, LifoSlot,
     Neighbours, Order, Others, Own, Policy, Ranked, Reverse, Scheme, Share, Spill, Spread, Staged,
-    Steal, Stochastic, Switch, Tickets, Victim,
+    Stats, Steal, Stochastic, Switch, Tickets, Victim,
 };
 pub use antiphon_sync::queue::{
     ChaseLev, Deque, Full, Item, RankedQueue, RelaxedQueue, Slotted, Stolen, WorkQueue,
@@ -172,6 +172,12 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         let (task, handle) = Task::new(move || catch_unwind(AssertUnwindSafe(work)));
         self.shared.put_or_run(task);
         JoinHandle(handle)
+    }
+
+    /// What its workers have done so far.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.shared.stats()
     }
 
     /// How many threads there are.

@@ -1,7 +1,7 @@
 //! What the threads of a pool share: its crew, and the tasks in that.
 
 use antiphon_linux::Linux;
-use antiphon_runtime::sched::{Crew, Policy};
+use antiphon_runtime::sched::{Crew, Policy, Stats};
 use antiphon_runtime::task::Task;
 
 use super::here::{self, ask};
@@ -12,6 +12,10 @@ pub(super) struct Shared<Y: Policy<Linux>>(pub(super) Crew<Linux, Y>);
 impl<Y: Policy<Linux>> Shared<Y> {
     pub(super) fn new(policy: Y, workers: usize, outside: usize) -> Self {
         Self(Crew::new(policy, workers, outside))
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        self.0.stats()
     }
 
     pub(super) fn close(&self) {

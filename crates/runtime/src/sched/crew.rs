@@ -17,6 +17,7 @@ use antiphon_platform::{Atomic, Platform};
 use antiphon_sync::nap;
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, WorkQueue};
 
+use super::counters::{Counters, Stats};
 use super::idlers::{Idlers, Until};
 use super::policy::{Others, Own, Policy};
 use super::surplus::Surplus;
@@ -31,6 +32,7 @@ pub struct Crew<P: Platform, Y: Policy<P>> {
     shared: RelaxedQueue<P>,
     surplus: Surplus<P>,
     idlers: Idlers<P>,
+    counters: Box<[Lines<Counters<P>>]>,
     /// Not 0: has a worker.
     seats: Box<[P::U32]>,
     /// Not 0: no worker rests any more.
@@ -74,6 +76,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
             shared: RelaxedQueue::new(outside),
             surplus: Surplus::new(),
             idlers: Idlers::new(workers),
+            counters: (0..workers).map(|_| Lines(Counters::NEW)).collect(),
             seats: (0..workers).map(|_| P::U32::ZERO).collect(),
             closed: P::U32::ZERO,
             policy,
@@ -109,10 +112,10 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     /// As [`submit`](Self::submit), of a task that must not be refused: where there is no room,
     /// room is made.
     pub fn submit_always(&self, task: Item) {
-        if let Err(Full(task)) = self.shared.push(task) {
+        if let Err(Full(task)) = self.submit(task) {
             self.surplus.push(task);
+            self.idlers.notify(0);
         }
-        self.idlers.notify(0);
     }
 
     /// The worker of seat `me`, from 0 on: `None` if there is no such seat, or it is taken.
@@ -144,6 +147,13 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     /// How many workers there may be.
     pub fn workers(&self) -> usize {
         self.queues.len()
+    }
+
+    /// What the workers have done so far.
+    pub fn stats(&self) -> Stats {
+        let mut sum = Stats::default();
+        self.counters.iter().for_each(|counters| counters.0.add_to(&mut sum));
+        sum
     }
 
     /// Takes a task out that nobody has run, when all workers have ended.
@@ -203,7 +213,13 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
             Err(Full(task)) => crew.policy.overflow(&crew.shared, task),
             Ok(()) => Ok(()),
         };
-        // If it was refused, too: as in `submit`.
+        if pushed.is_err() {
+            crew.counters[self.me].0.refuse();
+            // As in `submit`; but nobody is to be woken for nothing.
+            if crew.shared.is_empty() && crew.queues[self.me].0.is_empty() {
+                return pushed;
+            }
+        }
         crew.idlers.notify(self.me);
         pushed
     }
@@ -294,10 +310,12 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
             return Some(task);
         }
         let others = Others::new(&crew.queues, self.me);
-        crew.policy.steal(&own(crew, self.me), &mut self.state, &others).got()
+        let task = crew.policy.steal(&own(crew, self.me), &mut self.state, &others).got();
+        crew.counters[self.me].0.search(task.is_some());
+        task
     }
 
-    /// Takes a task from outside, or one that was spilled; of these several, as there is room.
+    /// Takes a task from outside, or one that had no room; of these several, as there is room.
     fn outside(&mut self) -> Option<Item> {
         let (crew, own) = (self.crew, own(self.crew, self.me));
         if let Some(task) = crew.shared.pop() {

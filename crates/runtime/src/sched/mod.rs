@@ -3,6 +3,7 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `crew` | workers, their queues, and the one that tasks from outside come in by |
+//! | `counters` | what workers count |
 //! | `idlers` | workers that have nothing to do, and who wakes them |
 //! | `policy` | what a policy decides, and what it may touch |
 //! | `scheme` | policies made of an order and a spread |
@@ -10,6 +11,7 @@
 //! | `ranked` | earliest deadline first; priorities that grow with age |
 //! | `staged` | a queue for each kind of task |
 //! | `boxed` | a policy that is chosen while the program runs |
+//! | `lazy` | policies that wake nobody for few short tasks |
 //! | `order` | in which order a worker runs its tasks |
 //! | `surplus` | where tasks go that must not be refused |
 //! | `spill` | a queue for what workers have no room for |
@@ -23,8 +25,10 @@
 //! else it leaves out, is after the schedulers of Go and Tokio.
 
 mod boxed;
+mod counters;
 mod crew;
 mod idlers;
+mod lazy;
 mod order;
 mod policy;
 mod ranked;
@@ -37,8 +41,10 @@ mod surplus;
 mod tickets;
 
 pub use boxed::{AnyQueue, AnyState, BoxedPolicy};
+pub use counters::Stats;
 pub use crew::{Crew, Worker};
 pub use idlers::Idlers;
+pub use lazy::{Lazy, Made};
 pub use order::{Adaptive, Ask, End, Fifo, Lifo, Mark, Order, Reverse, Stochastic, Switch};
 pub use policy::{Others, Own, Policy, Victim};
 pub use ranked::{Aging, Deadlines, Key, Ranked};

@@ -1,0 +1,54 @@
+//! What workers count: each in words of its own, which nobody else writes.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{Atomic, Platform};
+
+/// What the workers of a crew have done so far; each figure by itself, none of one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Tasks that workers made ready, and for which there was no room.
+    pub refused: u64,
+    /// How often workers that had nothing looked for tasks of others.
+    pub searches: u64,
+    /// How often they got some.
+    pub steals: u64,
+}
+
+/// Those of one worker.
+pub(super) struct Counters<P: Platform> {
+    refused: P::U64,
+    searches: P::U64,
+    steals: P::U64,
+}
+
+impl<P: Platform> Counters<P> {
+    pub(super) const NEW: Self =
+        Self { refused: P::U64::ZERO, searches: P::U64::ZERO, steals: P::U64::ZERO };
+
+    /// The worker's.
+    pub(super) fn refuse(&self) {
+        more::<P>(&self.refused);
+    }
+
+    /// The worker's: it has looked, and got something or not.
+    pub(super) fn search(&self, got: bool) {
+        more::<P>(&self.searches);
+        if got {
+            more::<P>(&self.steals);
+        }
+    }
+
+    /// Adds them to those of others.
+    pub(super) fn add_to(&self, sum: &mut Stats) {
+        // Relaxed: figures.
+        sum.refused += self.refused.load(Relaxed);
+        sum.searches += self.searches.load(Relaxed);
+        sum.steals += self.steals.load(Relaxed);
+    }
+}
+
+fn more<P: Platform>(count: &P::U64) {
+    // Relaxed: a figure, which only its worker writes.
+    count.store(count.load(Relaxed) + 1, Relaxed);
+}

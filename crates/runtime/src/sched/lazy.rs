@@ -1,0 +1,114 @@
+//! Tasks that cost less than to wake somebody for them: who makes such a one runs it at once.
+
+use antiphon_platform::{Budget, Clock, Platform};
+use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
+
+use super::policy::{Others, Own, Policy};
+
+/// Another policy, of which a worker has others share in its tasks only once it makes many.
+///
+/// While a worker makes tasks more seldom than one in `wake_ns`, what is about the time that a wake
+/// takes, it has no room for them, so that it runs each at once: nobody is woken, and no line goes
+/// to another CPU. When it has made them faster for as long as that, it puts them into its queue,
+/// as the other policy has it; what finds no room there, it runs at once, too.
+///
+/// For tasks that are shorter than `wake_ns`: a long one keeps its maker from all others, though
+/// other workers have nothing to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Lazy<Y> {
+    policy: Y,
+    wake_ns: u64,
+}
+
+/// What a worker remembers.
+#[derive(Debug, Default)]
+pub struct Made<S> {
+    state: S,
+    /// When it made the last task.
+    last_ns: u64,
+    /// For how long it has made them fast.
+    fast_ns: u64,
+}
+
+impl<Y> Lazy<Y> {
+    /// Wakes cost so many nanoseconds.
+    pub const fn new(policy: Y, wake_ns: u64) -> Self {
+        Self { policy, wake_ns }
+    }
+
+    /// Whether the worker, which makes a task now, has not made many fast.
+    fn is_few<S>(&self, made: &mut Made<S>, now: u64) -> bool {
+        let gap = now.saturating_sub(made.last_ns);
+        made.last_ns = now;
+        made.fast_ns = if gap < self.wake_ns { made.fast_ns.saturating_add(gap) } else { 0 };
+        made.fast_ns < self.wake_ns
+    }
+}
+
+impl<P: Platform, Y: Policy<P>> Policy<P> for Lazy<Y> {
+    type Queue = Y::Queue;
+    type State = Made<Y::State>;
+
+    fn queue(&self) -> Y::Queue {
+        self.policy.queue()
+    }
+
+    fn push(
+        &self,
+        own: &Own<'_, Y::Queue>,
+        made: &mut Self::State,
+        task: Item,
+    ) -> Result<(), Full> {
+        if self.is_few(made, P::now(Clock::Monotonic)) {
+            return Err(Full(task));
+        }
+        self.policy.push(own, &mut made.state, task)
+    }
+
+    fn push_ranked(
+        &self,
+        own: &Own<'_, Y::Queue>,
+        made: &mut Self::State,
+        task: Item,
+        rank: u64,
+    ) -> Result<(), Full> {
+        if self.is_few(made, P::now(Clock::Monotonic)) {
+            return Err(Full(task));
+        }
+        self.policy.push_ranked(own, &mut made.state, task, rank)
+    }
+
+    fn submit(&self, shared: &RelaxedQueue<P>, task: Item, rank: Option<u64>) -> Result<(), Full> {
+        self.policy.submit(shared, task, rank)
+    }
+
+    fn has_tasks(&self) -> bool {
+        self.policy.has_tasks()
+    }
+
+    fn take_left(&self) -> Option<Item> {
+        self.policy.take_left()
+    }
+
+    fn pop(&self, own: &Own<'_, Y::Queue>, made: &mut Self::State) -> Option<Item> {
+        self.policy.pop(own, &mut made.state)
+    }
+
+    fn steal(
+        &self,
+        own: &Own<'_, Y::Queue>,
+        made: &mut Self::State,
+        others: &Others<'_, Y::Queue>,
+    ) -> Stolen {
+        self.policy.steal(own, &mut made.state, others)
+    }
+
+    /// Nowhere: its maker runs it.
+    fn overflow(&self, _: &RelaxedQueue<P>, task: Item) -> Result<(), Full> {
+        Err(Full(task))
+    }
+
+    fn idle(&self) -> Budget {
+        self.policy.idle()
+    }
+}
