@@ -87,6 +87,7 @@ enum Bench {
     Rwlocks(bench::rwlocks::Arguments),
     Events(bench::events::Arguments),
     Clock(bench::clock::Arguments),
+    Packets(bench::packets::Arguments),
 }
 
 /// The same locks on simulated machines
@@ -130,6 +131,7 @@ fn main() -> ExitCode {
         Verb::Bench(Bench::Rwlocks(arguments)) => bench::rwlocks::run(&arguments),
         Verb::Bench(Bench::Events(arguments)) => bench::events::run(&arguments),
         Verb::Bench(Bench::Clock(arguments)) => bench::clock::run(&arguments),
+        Verb::Bench(Bench::Packets(arguments)) => bench::packets::run(&arguments),
         Verb::Locks(arguments) => locks::run(&arguments),
         Verb::Sim(Sim::Locks(arguments)) => sim::locks::run(Family::Exclusive, &arguments),
         Verb::Sim(Sim::Rwlocks(arguments)) => sim::locks::run(Family::Shared, &arguments),

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`locks`], [`rwlocks`] | the verbs: what may be asked of each family of locks |
 //! | [`events`] | the verb of wake-ups, with all that is its own |
+//! | [`packets`] | the verb of pools that process packets, with all that is its own |
 //! | [`clock`] | the verb for timestamps, with a way of its own to measure |
 //! | [`settings`], [`rounds`], [`repeat`], [`ratio`] | what all verbs share: what may be asked, who
 //!   takes turns, a repetition in a process of its own with an end to its time, paired ratios |
@@ -24,6 +25,7 @@ pub mod locks;
 mod measure;
 mod neighbours;
 mod others;
+pub mod packets;
 mod plan;
 mod ratio;
 mod repeat;
@@ -56,6 +58,8 @@ enum Order {
     Lock(measure::Order),
     /// Of a way to wake.
     Event(events::Order),
+    /// Of a pool.
+    Packets(packets::Order),
 }
 
 /// Carries out one repetition and prints its outcome.
@@ -69,6 +73,7 @@ pub fn repetition(order: &str) -> Result<ExitCode, Failure> {
     match order {
         Order::Lock(order) => answer(measure::measure(&order)),
         Order::Event(order) => answer(events::measure(&order)),
+        Order::Packets(order) => answer(packets::measure(&order)),
     }
 }
 

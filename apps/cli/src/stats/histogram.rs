@@ -15,6 +15,12 @@ pub struct Histogram {
     max: u64,
 }
 
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Histogram {
     /// Nothing recorded.
     #[must_use]

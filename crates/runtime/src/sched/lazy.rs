@@ -112,3 +112,30 @@ impl<P: Platform, Y: Policy<P>> Policy<P> for Lazy<Y> {
         self.policy.idle()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use antiphon_linux::Linux;
+
+    use super::*;
+    use crate::sched::{Crew, Lifo, Scheme, Share, Steal};
+
+    /// What became of three tasks that a worker made, and what it was counted.
+    fn made(wake_ns: u64) -> ([bool; 3], u64) {
+        let scheme = Scheme::new(Lifo, Steal { share: Share::Half });
+        let crew = Crew::<Linux, _>::new(Lazy::new(scheme, wake_ns), 1, 8);
+        let mut worker = crew.worker(0).expect("a seat");
+        let item = |number: u64| Item::new(8 * (512 + number)).expect("a word for an item");
+        let kept = [1, 2, 3].map(|number| worker.push(item(number)).is_ok());
+        let left = kept.iter().filter(|&&kept| kept).count();
+        assert!((0..left).all(|_| worker.try_next_task().is_some()));
+        assert_eq!(worker.try_next_task(), None);
+        (kept, crew.stats().refused)
+    }
+
+    #[test]
+    fn few_tasks_are_their_makers_and_many_are_shared() {
+        assert_eq!(made(u64::MAX), ([false; 3], 3), "never fast for so long");
+        assert_eq!(made(0), ([true; 3], 0), "no wake is to be spared");
+    }
+}

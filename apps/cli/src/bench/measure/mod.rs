@@ -8,9 +8,9 @@
 mod contended;
 mod figures;
 mod tally;
-mod ticks;
+pub mod ticks;
 mod uncontended;
-mod usage;
+pub mod usage;
 
 use std::hint::black_box;
 

@@ -1,0 +1,203 @@
+//! What is measured, under what conditions.
+//!
+//! | case | packets | spawners | slots | what else |
+//! |---|---|---|---|---|
+//! | `general` | 50 000 | 1 | 128 | |
+//! | `heavier` | 50 000 | 1 | 128 | 500 ns more for each packet |
+//! | `spawners-N` | 50 000 | N | 128 | |
+//! | `cache` | 500 000 | 10 | 1024 | then a chain of 10 tasks, each reads 20 bytes at random |
+//! | `bimodal` | 100 000 | 10 | 1024 | a chain of 3; one in 1000 makes two tasks of 20 ms, too |
+//! | `open` | one second | 1 | 128 | `--rate` a second, and latency from when each is due |
+//! | `ramp` | | 1 | 128 | open, at 0.5 to 3 times what was measured before, with spikes |
+//! | `trace` | | 1 | 128 | open, when the lines of `--arrivals` say |
+//!
+//! The form `published` is the dissertation's program: it took one buffer for all packets, as a
+//! slip has it, and its handler copies that. In `corrected` the spawner draws a buffer for each
+//! packet, and copies it, as the text says.
+
+use std::fmt;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use crate::bench::neighbours::Load;
+use crate::bench::rounds;
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Case {
+    /// One spawner, as fast as it can.
+    General,
+    /// The same with 500 ns more for each.
+    Heavier,
+    /// Several spawners.
+    Spawners(u32),
+    /// Chains of tasks that use the same data.
+    Cache,
+    /// Few tasks that take long among many that don't.
+    Bimodal,
+    /// At a given rate.
+    Open,
+    /// At rates around what can be done.
+    Ramp,
+    /// As a trace says.
+    Trace,
+}
+
+/// Which of the two forms of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// A buffer by lot for each packet, copied by who makes the task
+    Corrected,
+    /// One buffer for all, copied by who runs it: as the dissertation's program does it
+    Published,
+}
+
+/// What a task of 20 ms does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Heavy {
+    /// Sleeps, and keeps its worker: as the dissertation's program does it
+    Sleep,
+    /// Uses the CPU
+    Spin,
+}
+
+/// A case, and its conditions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    /// What else the machine has to do.
+    pub load: Load,
+    /// What is done.
+    pub case: Case,
+    /// In which form.
+    pub form: Form,
+    /// What a heavy task does, where there are some.
+    pub heavy: Option<Heavy>,
+    /// Workers, of which one or more spawn.
+    pub workers: usize,
+}
+
+impl Case {
+    /// Packets, unless another number is asked for.
+    pub fn packets(self, rate: f64) -> u64 {
+        match self {
+            Self::Cache => 500_000,
+            Self::Bimodal => 100_000,
+            Self::Open => rate as u64,
+            _ => 50_000,
+        }
+    }
+
+    /// Tasks that make the packets.
+    pub fn spawners(self) -> u32 {
+        match self {
+            Self::Spawners(spawners) => spawners,
+            Self::Cache | Self::Bimodal => 10,
+            _ => 1,
+        }
+    }
+
+    /// For how many tasks each worker has room, unless it is said.
+    pub fn capacity(self) -> usize {
+        if matches!(self, Self::Cache | Self::Bimodal) { 1024 } else { 128 }
+    }
+
+    /// How many tasks follow each packet's, one after the other.
+    pub fn chain(self) -> u32 {
+        match self {
+            Self::Cache => 10,
+            Self::Bimodal => 3,
+            _ => 0,
+        }
+    }
+}
+
+impl FromStr for Case {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let spawners = text.strip_prefix("spawners-").and_then(|number| number.parse().ok());
+        match text {
+            "general" => Ok(Self::General),
+            "heavier" => Ok(Self::Heavier),
+            "cache" => Ok(Self::Cache),
+            "bimodal" => Ok(Self::Bimodal),
+            "open" => Ok(Self::Open),
+            "ramp" => Ok(Self::Ramp),
+            _ => spawners.filter(|number| (1..=1000).contains(number)).map(Self::Spawners).ok_or(
+                format!(
+                    "no case '{text}'; there are: general, heavier, spawners-N, cache, bimodal, \
+                     open, ramp"
+                ),
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Spawners(spawners) => return write!(f, "spawners-{spawners}"),
+            Self::General => "general",
+            Self::Heavier => "heavier",
+            Self::Cache => "cache",
+            Self::Bimodal => "bimodal",
+            Self::Open => "open",
+            Self::Ramp => "ramp",
+            Self::Trace => "trace",
+        })
+    }
+}
+
+impl Form {
+    /// As reports have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Corrected => "corrected",
+            Self::Published => "published",
+        }
+    }
+}
+
+impl Heavy {
+    /// As reports have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sleep => "sleep",
+            Self::Spin => "spin",
+        }
+    }
+}
+
+impl rounds::Cell for Cell {
+    fn load(&self) -> Load {
+        self.load
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { load, case, form, heavy, workers } = self;
+        write!(f, "{case}, {}, {workers} workers, {} machine", form.name(), load.name())?;
+        heavy.map_or(Ok(()), |heavy| write!(f, ", {}", heavy.name()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_has_the_name_that_it_is_asked_for_by() {
+        for name in ["general", "heavier", "spawners-4", "cache", "bimodal", "open", "ramp"] {
+            assert_eq!(name.parse::<Case>().map(|case| case.to_string()), Ok(name.to_owned()));
+        }
+        for wrong in ["", "trace", "spawners", "spawners-0", "spawners-x", "General"] {
+            assert!(wrong.parse::<Case>().is_err_and(|why| why.contains("there are")), "{wrong}");
+        }
+    }
+}

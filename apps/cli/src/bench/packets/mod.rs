@@ -1,0 +1,219 @@
+//! `bench packets`: the packet processing of the dissertation, on our pools and on others.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`cases`] | what is measured, under what conditions |
+//! | [`contents`] | what is in a packet, and what is done to it |
+//! | [`arrivals`] | when packets are due, where they come by themselves |
+//! | [`work`] | the tasks, whoever runs them |
+//! | [`tally`] | what threads count while they run tasks |
+//! | [`subjects`], [`go`] | who runs tasks: our pools, and the peers |
+//! | [`measure`] | what a repetition does |
+//! | [`rows`] | medians, quartiles and ratios of what came back |
+//! | [`goal`] | which policies keep a latency within a bound |
+//! | [`json`], [`tables`] | rows for scripts, tables for people |
+
+mod arrivals;
+mod cases;
+mod contents;
+mod go;
+mod goal;
+mod json;
+mod measure;
+mod rows;
+mod subjects;
+mod tables;
+mod tally;
+mod work;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+pub use measure::{Order, measure};
+
+use super::measure::Ticks;
+use super::repeat::repeat;
+use super::rounds::Rounds;
+use super::settings::{Printed, Settings};
+use crate::failure::Failure;
+use crate::list::Counts;
+use crate::output::progress::Progress;
+use crate::output::table::colour_stdout;
+use cases::{Case, Cell, Form, Heavy};
+use goal::Goal;
+
+const SUBJECTS: &str = "lifo/steal-half,fifo/steal-half,lifo/shallow,lifo/lazy-shallow";
+const AGAINST: &str = "loop,go,tokio,smol,rayon,rayon-fifo,channel";
+
+/// A task takes less, whoever runs it …
+const SLOW_S: f64 = 1e-5;
+/// … and so much more with the heavy tasks, of which there are two for each 1000 packets.
+const HEAVY_S: f64 = 1e-4;
+
+/// Packets: what a policy makes of many small tasks
+#[derive(Args)]
+#[command(after_help = "\
+Each repetition runs in a process of its own; the first is rejected. With --goal, each policy of
+ours is tried (or those of --subject), those that meet the goal are named, and the exit code is 1
+if none does. docs/packets.md says what a trace of arrivals is.
+
+Examples:
+  antiphon bench packets --case general,open --against loop,go
+  antiphon bench packets --goal 'p99<200us' --arrivals arrivals.txt")]
+pub struct Arguments {
+    /// Ours, as order/spread: fifo, lifo, stochastic-64, switch-16 or reverse-8, and steal-half,
+    /// steal-one, neighbours-13, -15, -20, overflow, shallow, lazy or lazy-shallow
+    #[arg(long, value_name = "LIST")]
+    subject: Option<String>,
+    /// Peers; ratios are to the first
+    #[arg(long, value_name = "LIST")]
+    against: Option<String>,
+    /// What is measured: general, heavier, spawners-N, cache, bimodal, open, ramp
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "general")]
+    case: Vec<Case>,
+    /// As the dissertation's program does it, or as its text says
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "corrected")]
+    form: Vec<Form>,
+    /// What a task of 20 ms does, in the case bimodal
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "sleep")]
+    heavy: Vec<Heavy>,
+    /// Threads that run tasks, of which one or more make them
+    #[arg(long, value_name = "LIST", default_value = "2")]
+    workers: Counts,
+    /// For how many tasks a worker has room; 128, or 1024 in the cases cache and bimodal
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1 << 20))]
+    capacity: Option<u32>,
+    /// Packets
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    tasks: Option<u64>,
+    /// Packets a second, in the case open
+    #[arg(long, value_name = "N", default_value_t = 50_000.0)]
+    rate: f64,
+    /// A bound that a latency is to keep to: mean, p20, p50, p99, p999, p9999 or max, '<', a time
+    #[arg(long, value_name = "GOAL", requires = "arrivals")]
+    goal: Option<Goal>,
+    /// When packets come: a line for each, with nanoseconds or seconds, and bytes if that matters
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["case", "tasks", "rate"])]
+    arrivals: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// What is measured, and how.
+struct Plan<'a> {
+    arguments: &'a Arguments,
+    cells: Vec<Cell>,
+    rounds: Rounds,
+    ticks: Ticks,
+    go: Option<go::Program>,
+    /// How long the trace is, in seconds.
+    trace_s: f64,
+}
+
+/// Measures and prints.
+///
+/// # Errors
+///
+/// Bad arguments; a subject that lost a packet or never came to an end; or no policy that meets
+/// the goal.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let plan = plan(arguments)?;
+    let measured = plan.carry_out()?;
+    let report = rows::put_together(&plan.rounds, &measured);
+    let verdict = arguments.goal.map(|goal| goal.verdict(&report));
+    let mut text = tables::text(&report, colour_stdout());
+    if let Some(Ok(met)) = &verdict {
+        text += &format!("\n{met}");
+    }
+    let code = arguments.settings.print(Printed {
+        json: json::body(&report, arguments.goal),
+        text,
+        others_cpus: report.others_cpus(),
+        trouble: report.trouble(),
+    })?;
+    match verdict {
+        Some(Err(why)) => Err(Failure::measured(why)),
+        _ => Ok(code),
+    }
+}
+
+fn plan(arguments: &Arguments) -> Result<Plan<'_>, Failure> {
+    let Arguments { subject, against, settings, rate, .. } = arguments;
+    if !(1.0..=1e8).contains(rate) {
+        return Err(Failure::arguments("--rate takes packets a second from 1, such as 50000"));
+    }
+    let trace = arguments.arrivals.as_deref().map(arrivals::read).transpose();
+    let trace = trace.map_err(Failure::arguments)?.unwrap_or_default();
+    let trace_s = trace.last().map_or(0.0, |last| last.due_ns as f64 / 1e9);
+    let ours = subjects::ours();
+    let all = ours.join(",");
+    let (subjects, peers) =
+        if arguments.goal.is_some() { (all.as_str(), "") } else { (SUBJECTS, AGAINST) };
+    let subject = subject.as_deref().unwrap_or(subjects);
+    let against = against.as_deref().unwrap_or(peers);
+    let rounds = settings.rounds("policy", (subject, &ours), (against, &subjects::PEERS))?;
+    let go = rounds.peers.contains(&go::NAME).then(go::Program::build).flatten();
+    let (cells, ticks) = (cells(arguments), Ticks::calibrate());
+    Ok(Plan { arguments, cells, rounds, ticks, go, trace_s })
+}
+
+fn cells(arguments: &Arguments) -> Vec<Cell> {
+    let Arguments { form, heavy, workers: Counts(workers), settings, .. } = arguments;
+    let trace = [Case::Trace];
+    let cases = if arguments.arrivals.is_some() { &trace[..] } else { &arguments.case };
+    let mut cells = Vec::new();
+    for (&load, &case) in
+        settings.load.iter().flat_map(|load| cases.iter().map(move |it| (load, it)))
+    {
+        let heavy: Vec<_> = if case == Case::Bimodal {
+            heavy.iter().copied().map(Some).collect()
+        } else {
+            vec![None]
+        };
+        for &form in form {
+            for &heavy in &heavy {
+                let cell = |&workers| Cell { load, case, form, heavy, workers };
+                cells.extend(workers.iter().map(cell));
+            }
+        }
+    }
+    cells
+}
+
+impl Plan<'_> {
+    fn carry_out(&self) -> Result<Vec<rows::Measured>, Failure> {
+        let mut progress = Progress::new(self.rounds.steps(self.cells.len()));
+        self.rounds.carry_out(&self.cells, &mut progress, |cell, subject| {
+            let order = self.order(cell, subject);
+            let seconds = self.seconds(&order);
+            repeat(&super::Order::Packets(order), seconds)
+        })
+    }
+
+    /// How long a repetition is to take at most.
+    fn seconds(&self, order: &Order) -> f64 {
+        let case = order.cell.case;
+        let heavy_s = if case == Case::Bimodal { HEAVY_S } else { 0.0 };
+        let tasks = order.packets as f64 * f64::from(1 + case.chain());
+        let open_s = if case == Case::Open { order.packets as f64 / order.rate } else { 0.0 };
+        self.trace_s + open_s + tasks * SLOW_S + order.packets as f64 * heavy_s
+    }
+
+    fn order(&self, cell: Cell, subject: &str) -> Order {
+        let Arguments { capacity, tasks, rate, arrivals, .. } = self.arguments;
+        let capacity = capacity.map_or(cell.case.capacity(), |capacity| capacity as usize);
+        Order {
+            subject: subject.to_owned(),
+            cell,
+            packets: tasks.unwrap_or(cell.case.packets(*rate)),
+            capacity,
+            rate: *rate,
+            arrivals: arrivals.clone(),
+            seed: self.rounds.seed,
+            ticks: self.ticks,
+            go: self.go.as_ref().map(go::Program::path),
+        }
+    }
+}
