@@ -1,13 +1,13 @@
 //! Pools: what was spawned is run once, and who waits for it goes on.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use antiphon::pool::{
-    Deque, Fifo, Full, Item, Lifo, Others, Own, Policy, Pool, RelaxedQueue, Scheme, Share, Steal,
-    Stolen,
+    self, Aging, Deque, Fifo, Full, Item, Lifo, Others, Own, Policy, Pool, Ranked, RelaxedQueue,
+    Scheme, Share, Steal, Stolen,
 };
 
 const HALF: Steal = Steal { share: Share::Half };
@@ -123,6 +123,45 @@ fn a_policy_may_give_back_another_task() {
         handles.into_iter().map(|handle| handle.unwrap().join().unwrap()).sum::<u32>()
     });
     assert_eq!(sum.join().unwrap(), 45);
+}
+
+/// One worker, which is busy while tasks of several levels are put in.
+#[test]
+fn the_most_urgent_is_run_first() {
+    let policy = Ranked::new(Aging { usual: 1, level_ns: 60_000_000_000 }, 1, 64);
+    let pool: &'static _ = Box::leak(Box::new(Pool::with_policy(1, policy).unwrap()));
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let handles = pool.spawn({
+        let order = order.clone();
+        move || {
+            let ranks = [3, 1, 0, 2, 0];
+            let spawn = |(number, rank)| {
+                let order = order.clone();
+                pool.spawn_ranked(rank, move || order.lock().unwrap().push((rank, number)))
+            };
+            (0..).zip(ranks).map(spawn).collect::<Vec<_>>()
+        }
+    });
+    for handle in handles.join().unwrap() {
+        handle.join().unwrap();
+    }
+    assert_eq!(*order.lock().unwrap(), [(0, 2), (0, 4), (1, 1), (2, 3), (3, 0)]);
+}
+
+#[test]
+fn workers_stay_where_they_are_put() {
+    let cpus = pool::cpus();
+    assert!(!cpus.is_empty());
+    let last = cpus.last().unwrap().number;
+    let pool = Pool::builder().cpus([last]).threads(2).name("here").build().unwrap();
+    let seen =
+        pool.spawn(move || (pool::cpus(), std::thread::current().name().unwrap().to_owned()));
+    let (seen, name) = seen.join().unwrap();
+    assert_eq!(seen.iter().map(|cpu| cpu.number).collect::<Vec<_>>(), [last]);
+    assert!(["here-0", "here-1"].contains(&&*name));
+    assert_eq!(Pool::builder().build().unwrap().threads(), cpus.len());
+    let failed = Pool::builder().cpus([last, 1 << 20]).build().unwrap_err();
+    assert!(failed.to_string().starts_with("CPU 1048576 can't be used"));
 }
 
 #[test]

@@ -33,9 +33,25 @@ pub fn usable() -> Vec<u32> {
     (0..words * 64).filter(|&cpu| pin(cpu).is_ok()).collect()
 }
 
+/// The CPUs that the calling thread may run on, by its affinity; those that threads which it starts
+/// may run on, too.
+#[must_use]
+pub fn allowed() -> Vec<u32> {
+    let mut found = Vec::new();
+    words_that_do(|set| {
+        let args = [0, size_of_val(set), set.as_mut_ptr() as usize];
+        // SAFETY: the set is ours, and as long as we say.
+        let done = unsafe { sys::call(libc::SYS_sched_getaffinity, args) }.is_ok();
+        let cpus = 0..set.len() as u32 * 64;
+        found = cpus.filter(|&cpu| set[cpu as usize / 64] >> (cpu % 64) & 1 == 1).collect();
+        done
+    });
+    found
+}
+
 /// How many words a set of CPUs needs: the kernel refuses one in which not all of them can be
 /// named.
-fn words_that_do(accepts: impl Fn(&mut [u64]) -> bool) -> u32 {
+fn words_that_do(mut accepts: impl FnMut(&mut [u64]) -> bool) -> u32 {
     /// 65 536 CPUs, which no kernel can have: a filter refuses whatever we ask.
     const MOST: u32 = 1024;
     let mut words = 16;
@@ -56,6 +72,7 @@ mod tests {
             assert!(!usable.is_empty());
             for cpu in usable {
                 assert_eq!(pin(cpu), Ok(()));
+                assert_eq!(allowed(), [cpu]);
                 // SAFETY: takes nothing.
                 assert_eq!(unsafe { libc::sched_getcpu() }, cpu as i32);
             }

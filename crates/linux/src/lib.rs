@@ -51,7 +51,7 @@ use antiphon_platform::{
     Unsupported, Waiter, WaiterRef,
 };
 
-pub use affinity::{pin, usable};
+pub use affinity::{allowed, pin, usable};
 pub use atomic::{U8, U16, U32, U64};
 pub use counter::{ClockSource, Distrust, source};
 pub use cpus::survey;

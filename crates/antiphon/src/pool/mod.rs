@@ -71,6 +71,7 @@
 //!   message of the panic hook.
 //! - **A dropped pool** runs what is there, what these tasks make too, and then its threads end.
 
+mod builder;
 mod future;
 mod here;
 mod join;
@@ -96,6 +97,7 @@ pub use antiphon_runtime::sched::{
 pub use antiphon_sync::queue::{
     ChaseLev, Deque, Full, Item, RankedQueue, RelaxedQueue, Slotted, Stolen, WorkQueue,
 };
+pub use builder::{Builder, Cpu, cpus};
 pub use join::join;
 pub use refused::Refused;
 pub use scope::Scope;
@@ -115,9 +117,6 @@ pub struct Pool<Y: Policy<Linux> + 'static = Standard> {
 /// What to wait for a task by. Dropped, the task goes on.
 pub struct JoinHandle<T>(Handle<Linux, thread::Result<T>>);
 
-/// How many tasks from outside have room.
-const OUTSIDE: usize = 1 << 12;
-
 impl Pool {
     /// So many threads; see [`Standard`] for the policy.
     ///
@@ -129,7 +128,7 @@ impl Pool {
     ///
     /// If there are to be none, or more than 2³¹.
     pub fn new(threads: usize) -> io::Result<Self> {
-        Self::with_policy(threads, Scheme::new(Lifo, Steal { share: Share::Half }))
+        Self::with_policy(threads, Standard::default())
     }
 }
 
@@ -153,14 +152,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     ///
     /// If there are to be none, or more than 2³¹.
     pub fn with_policy(threads: usize, policy: Y) -> io::Result<Self> {
-        let shared = Arc::new(Shared::new(policy, threads, OUTSIDE));
-        let mut pool = Self { shared, threads: Vec::with_capacity(threads) };
-        for seat in 0..threads {
-            let shared = pool.shared.clone();
-            let name = format!("antiphon-{seat}");
-            pool.threads.push(thread::Builder::new().name(name).spawn(move || shared.work(seat))?);
-        }
-        Ok(pool)
+        Pool::builder().threads(threads).build_with(policy)
     }
 
     /// Has a worker run `work` some time. Runs it at once if there is no room.
@@ -171,6 +163,31 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     {
         let (task, handle) = Task::new(move || catch_unwind(AssertUnwindSafe(work)));
         self.shared.put_or_run(task);
+        JoinHandle(handle)
+    }
+
+    /// As [`spawn`](Self::spawn), of a task that has a rank: a deadline, a level, a stage. What it
+    /// is, the policy says ([`Ranked`], [`Staged`]); to others it is nothing.
+    ///
+    /// ```
+    /// use antiphon::pool::{Aging, Pool, Ranked};
+    ///
+    /// // Level 0 is the most urgent; a level is worth a millisecond of waiting.
+    /// let policy = Ranked::new(Aging { usual: 1, level_ns: 1_000_000 }, 1, 1 << 16);
+    /// let pool = Pool::with_policy(2, policy)?;
+    /// let (report, answer) = (pool.spawn_ranked(3, || "later"), pool.spawn_ranked(0, || 42));
+    /// assert_eq!((answer.join().unwrap(), report.join().unwrap()), (42, "later"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn spawn_ranked<F, T>(&self, rank: u64, work: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let (task, handle) = Task::new(move || catch_unwind(AssertUnwindSafe(work)));
+        if let Err(task) = self.shared.put_ranked(task, rank) {
+            task.run();
+        }
         JoinHandle(handle)
     }
 

@@ -1,8 +1,9 @@
 //! What the threads of a pool share: its crew, and the tasks in that.
 
 use antiphon_linux::Linux;
-use antiphon_runtime::sched::{Crew, Policy, Stats};
+use antiphon_runtime::sched::{Crew, Policy, Stats, Worker};
 use antiphon_runtime::task::Task;
+use antiphon_sync::queue::{Full, Item};
 
 use super::here::{self, ask};
 
@@ -29,11 +30,29 @@ impl<Y: Policy<Linux>> Shared<Y> {
 
     /// Puts a task in, of a worker into its own queue. Hands it back if there is no room.
     pub(super) fn put(&self, task: Task<Linux>) -> Result<(), Task<Linux>> {
+        self.put_by(task, |worker, item| worker.push(item), |crew, item| crew.submit(item))
+    }
+
+    /// As [`put`](Self::put), of a rank.
+    pub(super) fn put_ranked(&self, task: Task<Linux>, rank: u64) -> Result<(), Task<Linux>> {
+        self.put_by(
+            task,
+            |worker, item| worker.push_ranked(item, rank),
+            |crew, item| crew.submit_ranked(item, rank),
+        )
+    }
+
+    fn put_by(
+        &self,
+        task: Task<Linux>,
+        push: impl FnOnce(&mut Worker<'_, Linux, Y>, Item) -> Result<(), Full>,
+        submit: impl FnOnce(&Crew<Linux, Y>, Item) -> Result<(), Full>,
+    ) -> Result<(), Task<Linux>> {
         here::put(task, |item| {
             ask(&self.0, |here| match here.map(|here| here.worker.try_borrow_mut()) {
-                Some(Ok(mut worker)) => worker.push(item),
+                Some(Ok(mut worker)) => push(&mut worker, item),
                 // From outside, or by the policy itself.
-                Some(Err(_)) | None => self.0.submit(item),
+                Some(Err(_)) | None => submit(&self.0, item),
             })
         })
     }

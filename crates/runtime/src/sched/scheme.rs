@@ -36,6 +36,12 @@ impl<O, S> Scheme<O, S> {
     }
 }
 
+impl<O: Default, S: Default> Default for Scheme<O, S> {
+    fn default() -> Self {
+        Self::new(O::default(), S::default())
+    }
+}
+
 impl<P: Platform, O: Order, S: Spread> Policy<P> for Scheme<O, S> {
     type Queue = Deque<P>;
     type State = O::State;

@@ -22,11 +22,12 @@ pub trait Spread: Send + Sync {
 }
 
 /// How much a thief takes of what there is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Share {
     /// One.
     One,
     /// Half, rounded up.
+    #[default]
     Half,
     /// Half of so many at least; fewer are left to whom they belong, who is about to run them. So
     /// they wait for a worker that is busy for long.
@@ -54,7 +55,7 @@ impl Share {
 }
 
 /// From anybody.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Steal {
     /// How much.
     pub share: Share,

@@ -9,8 +9,8 @@
 //!
 //! - SURPLUS-1: who puts in links its node to the top, by an exchange of that; who takes out takes
 //!   all from the top at once. So nobody follows the link of a node that somebody else has.
-//! - SURPLUS-2: one takes out at a time, in the order in which they were put in; who finds another at
-//!   it comes back.
+//! - SURPLUS-2: one takes out at a time, in the order in which they were put in; who finds another
+//!   at it comes back.
 
 use alloc::boxed::Box;
 use core::ptr::with_exposed_provenance_mut;
