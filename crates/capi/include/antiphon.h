@@ -159,7 +159,8 @@ enum antiphon_type {
 	ANTIPHON_TYPE_MESSAGE = 17,
 	ANTIPHON_TYPE_DELIVERED = 18,
 	ANTIPHON_TYPE_PSHARED_LATCH = 19,
-	ANTIPHON_TYPE_PSHARED_BROADCAST = 20
+	ANTIPHON_TYPE_PSHARED_BROADCAST = 20,
+	ANTIPHON_TYPE_TASK_GROUP = 21
 };
 
 /* The size and alignment of a type in bytes, for languages that can't read this header.

@@ -10,6 +10,7 @@ use crate::event_count::{EventCount, EventKey};
 use crate::export::exports;
 use crate::message::{Delivered, Message};
 use crate::mutex::Mutex;
+use crate::pool::TaskGroup;
 use crate::rw::RwLock;
 use crate::spin::Spin;
 use crate::waits::{Barrier, Once, Semaphore};
@@ -50,6 +51,7 @@ layout! {
     18 Delivered: 16, 4;
     19 pshared_event::Latch: 8, 4;
     20 pshared_event::Broadcast: 4, 4;
+    21 TaskGroup: 16, 8;
 }
 
 exports! {

@@ -12,6 +12,7 @@
 //! | `event`, `event_count`, `broadcast` | to tell threads that something has happened |
 //! | `message/` | active messages |
 //! | `clock` | timestamps without a shared counter |
+//! | `pool` | threads that run tasks |
 //! | `policy` | which waiter is served next |
 //! | `pshared` | a readers-writer lock and a barrier for memory that processes share |
 //! | `pshared_event` | an event, a latch and a broadcast for such memory |
@@ -30,6 +31,7 @@ mod export;
 mod message;
 mod mutex;
 mod policy;
+mod pool;
 mod pshared;
 mod pshared_event;
 mod rw;

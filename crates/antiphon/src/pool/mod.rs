@@ -92,15 +92,16 @@ use antiphon_runtime::task::{Handle, Task};
 pub use antiphon_runtime::sched::{
     Adaptive, Aging, Ask, BoxedPolicy, ByWeight, Deadlines, End, Fifo, Key, Lazy, Lifo, LifoSlot,
     Neighbours, Order, Others, Own, Policy, Ranked, Reverse, Scheme, Share, Spill, Spread, Staged,
-    Stats, Steal, Stochastic, Switch, Tickets, Victim,
+    Stats, Steal, Stochastic, Switch, Tickets, UnknownPolicy, Victim,
 };
+pub use antiphon_runtime::task::Countdown;
 pub use antiphon_sync::queue::{
     ChaseLev, Deque, Full, Item, RankedQueue, RelaxedQueue, Slotted, Stolen, WorkQueue,
 };
 pub use builder::{Builder, Cpu, cpus};
 pub use join::join;
 pub use refused::Refused;
-pub use scope::Scope;
+pub use scope::{Scope, wait_all};
 
 use shared::Shared;
 

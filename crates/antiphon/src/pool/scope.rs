@@ -43,10 +43,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
             env: PhantomData,
         };
         let worked = catch_unwind(AssertUnwindSafe(|| work(&scope)));
-        if let Some(awaited) = scope.left.close() {
-            let _leaves = Leaves(&scope.left);
-            wait_for(&awaited);
-        }
+        wait_all(&scope.left);
         let panicked = scope.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
         match (worked, panicked) {
             (Ok(done), None) => done,
@@ -72,6 +69,29 @@ impl<'scope, Y: Policy<Linux> + 'static> Scope<'scope, '_, Y> {
         };
         // SAFETY: `Pool::scope` waits for it, whatever happens.
         self.shared.put_or_run(unsafe { Task::borrowing(run) });
+    }
+}
+
+/// Waits until all tasks of a countdown are done, as its maker: see [`Countdown::wait`]. A worker, of
+/// whichever pool, runs other tasks of its pool meanwhile.
+///
+/// ```
+/// use antiphon::pool::{Countdown, Pool, wait_all};
+///
+/// static LEFT: Countdown<antiphon::generic::Linux> = Countdown::NEW;
+///
+/// let pool = Pool::new(2)?;
+/// for _ in 0..10 {
+///     LEFT.add();
+///     pool.spawn(|| LEFT.done());
+/// }
+/// wait_all(&LEFT);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn wait_all(left: &Countdown<Linux>) {
+    if let Some(awaited) = left.close() {
+        let _leaves = Leaves(left);
+        wait_for(&awaited);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <antiphon_clock.h>
 #include <antiphon_event.h>
 #include <antiphon_message.h>
+#include <antiphon_pool.h>
 #include <antiphon_pshared_event.h>
 
 struct apart {
@@ -47,6 +48,8 @@ struct apart {
 	antiphon_pshared_latch_t pshared_latch;
 	char before_pshared_broadcast;
 	antiphon_pshared_broadcast_t pshared_broadcast;
+	char before_task_group;
+	antiphon_task_group_t task_group;
 };
 
 static void check(int type, size_t size, size_t offset)
@@ -75,6 +78,7 @@ int main(void)
 	static const antiphon_pshared_event_t pshared_event = ANTIPHON_PSHARED_EVENT_INIT;
 	static const antiphon_pshared_latch_t pshared_latch = ANTIPHON_PSHARED_LATCH_INIT(3);
 	static const antiphon_pshared_broadcast_t pshared_broadcast = ANTIPHON_PSHARED_BROADCAST_INIT;
+	static const antiphon_task_group_t group = ANTIPHON_TASK_GROUP_INIT;
 	static const char zero[2048];
 	struct apart made;
 	size_t size = 1, align = 1;
@@ -108,6 +112,8 @@ int main(void)
 	      offsetof(struct apart, pshared_latch));
 	check(ANTIPHON_TYPE_PSHARED_BROADCAST, sizeof(antiphon_pshared_broadcast_t),
 	      offsetof(struct apart, pshared_broadcast));
+	check(ANTIPHON_TYPE_TASK_GROUP, sizeof(antiphon_task_group_t),
+	      offsetof(struct apart, task_group));
 	IS(antiphon_layout(0, &size, &align), EINVAL);
 	IS(antiphon_layout(1000, &size, &align), EINVAL);
 	IS(size, 1);
@@ -116,6 +122,7 @@ int main(void)
 	IS(memcmp(&rwlock, zero, sizeof rwlock), 0);
 	IS(memcmp(&spin, zero, sizeof spin), 0);
 	IS(memcmp(&cond, zero, sizeof cond), 0);
+	IS(memcmp(&group, zero, sizeof group), 0);
 	memset(&made, 0xff, sizeof made);
 	antiphon_mutex_init(&made.mutex);
 	antiphon_rwlock_init(&made.rwlock);

@@ -57,6 +57,11 @@ fn active_messages() {
 }
 
 #[test]
+fn pools_run_tasks_and_forks() {
+    check("pool.c");
+}
+
+#[test]
 fn events_and_messages_of_the_cpp_headers() {
     check("wakes.cpp");
 }

@@ -11,6 +11,7 @@
 //! | `ranked` | earliest deadline first; priorities that grow with age |
 //! | `staged` | a queue for each kind of task |
 //! | `boxed` | a policy that is chosen while the program runs |
+//! | `named` | policies by name |
 //! | `lazy` | policies that wake nobody for few short tasks |
 //! | `order` | in which order a worker runs its tasks |
 //! | `surplus` | where tasks go that must not be refused |
@@ -29,6 +30,7 @@ mod counters;
 mod crew;
 mod idlers;
 mod lazy;
+mod named;
 mod order;
 mod policy;
 mod ranked;
@@ -45,6 +47,7 @@ pub use counters::Stats;
 pub use crew::{Crew, Worker};
 pub use idlers::Idlers;
 pub use lazy::{Lazy, Made};
+pub use named::UnknownPolicy;
 pub use order::{Adaptive, Ask, End, Fifo, Lifo, Mark, Order, Reverse, Stochastic, Switch};
 pub use policy::{Others, Own, Policy, Victim};
 pub use ranked::{Aging, Deadlines, Key, Ranked};

@@ -1,0 +1,204 @@
+//! `antiphon_pool_t`, `antiphon_task_group_t`.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+
+use antiphon::pool::{self, BoxedPolicy, Builder, Countdown, Pool, Refused};
+use antiphon_linux::Linux;
+use libc::{EAGAIN, EINVAL};
+
+use crate::code::unless;
+use crate::export::exports;
+
+/// What is behind `antiphon_pool_t`: the policy's type is known but for one that was named.
+pub enum Pooled {
+    Standard(Pool),
+    Named(Pool<BoxedPolicy<Linux>>),
+}
+
+/// `antiphon_task_group_t`.
+#[repr(transparent)]
+pub struct TaskGroup(Countdown<Linux>);
+
+type Run = unsafe extern "C" fn(*mut c_void);
+
+/// A function of the caller's, and what it is to have.
+struct Work {
+    run: Run,
+    argument: *mut c_void,
+    /// Null: it is nobody's.
+    group: *const TaskGroup,
+}
+
+// SAFETY: the header says that any thread may run it.
+unsafe impl Send for Work {}
+
+impl Work {
+    /// # Safety
+    ///
+    /// The caller may have the function called, and the group stays until it was.
+    unsafe fn new(run: Run, argument: *mut c_void, group: *const TaskGroup) -> Self {
+        let work = Self { run, argument, group };
+        if let Some(group) = work.group() {
+            group.0.add();
+        }
+        work
+    }
+
+    fn group(&self) -> Option<&TaskGroup> {
+        // SAFETY: of `new`.
+        unsafe { self.group.as_ref() }
+    }
+
+    fn call(self) {
+        // SAFETY: of `new`.
+        unsafe { (self.run)(self.argument) }
+        if let Some(group) = self.group() {
+            group.0.done();
+        }
+    }
+}
+
+impl Pooled {
+    fn new(builder: Builder, policy: Option<BoxedPolicy<Linux>>) -> std::io::Result<Self> {
+        match policy {
+            None => builder.build().map(Self::Standard),
+            Some(policy) => builder.build_with(policy).map(Self::Named),
+        }
+    }
+
+    fn try_spawn(&self, work: Work) -> Result<(), Refused<()>> {
+        let run = move || work.call();
+        match self {
+            Self::Standard(pool) => pool.try_spawn(run),
+            Self::Named(pool) => pool.try_spawn(run),
+        }
+        .map(drop)
+    }
+
+    fn call(&self, work: Work) {
+        let run = move || work.call();
+        match self {
+            Self::Standard(pool) => pool.run(run),
+            Self::Named(pool) => pool.run(run),
+        }
+    }
+
+    fn threads(&self) -> usize {
+        match self {
+            Self::Standard(pool) => pool.threads(),
+            Self::Named(pool) => pool.threads(),
+        }
+    }
+}
+
+/// The policy of this name: none, if that is null.
+///
+/// # Safety
+///
+/// Null, or a string.
+unsafe fn named(policy: *const c_char) -> Option<Option<BoxedPolicy<Linux>>> {
+    if policy.is_null() {
+        return Some(None);
+    }
+    // SAFETY: the caller's.
+    let name = unsafe { CStr::from_ptr(policy) }.to_str().ok()?;
+    name.parse().ok().map(Some)
+}
+
+exports! {
+    /// Makes a pool.
+    fn antiphon_pool_create(
+        pool: &mut *mut Pooled,
+        threads: usize,
+        policy: *const c_char,
+    ) -> c_int {
+        // SAFETY: the caller's string, or null.
+        let Some(policy) = (unsafe { named(policy) }) else {
+            return EINVAL;
+        };
+        if threads >= 1 << 31 {
+            return EINVAL;
+        }
+        let builder = Pool::builder();
+        let builder = if threads == 0 { builder } else { builder.threads(threads) };
+        match Pooled::new(builder, policy) {
+            Ok(made) => {
+                *pool = Box::into_raw(Box::new(made));
+                0
+            }
+            Err(error) => error.raw_os_error().unwrap_or(EAGAIN),
+        }
+    }
+
+    /// Runs what is there, and ends the threads.
+    fn antiphon_pool_destroy(pool: *mut Pooled) {
+        // SAFETY: made above, and not used from now on.
+        drop(unsafe { Box::from_raw(pool) });
+    }
+
+    /// How many threads there are.
+    fn antiphon_pool_threads(pool: &Pooled) -> usize {
+        pool.threads()
+    }
+
+    /// Has a worker run a function; runs it here if there is no room.
+    fn antiphon_pool_spawn(
+        pool: &Pooled,
+        group: *const TaskGroup,
+        run: Run,
+        argument: *mut c_void,
+    ) {
+        // SAFETY: the caller's promise.
+        let work = unsafe { Work::new(run, argument, group) };
+        if let Err(refused) = pool.try_spawn(work) {
+            // A panic there aborts.
+            drop(refused.run());
+        }
+    }
+
+    /// Has a worker run a function, if there is room.
+    fn antiphon_pool_tryspawn(
+        pool: &Pooled,
+        group: *const TaskGroup,
+        run: Run,
+        argument: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the caller's promise.
+        let work = unsafe { Work::new(run, argument, group) };
+        let spawned = pool.try_spawn(work).is_ok();
+        // SAFETY: null, or the caller's.
+        if !spawned && let Some(group) = unsafe { group.as_ref() } {
+            group.0.done();
+        }
+        unless(spawned, EAGAIN)
+    }
+
+    /// Has a worker run a function, and waits for it.
+    fn antiphon_pool_call(pool: &Pooled, run: Run, argument: *mut c_void) {
+        // SAFETY: the caller's promise.
+        pool.call(unsafe { Work::new(run, argument, core::ptr::null()) });
+    }
+
+    /// Waits until all tasks of the group are done.
+    fn antiphon_task_group_wait(group: *mut TaskGroup) {
+        // SAFETY: the caller's.
+        pool::wait_all(unsafe { &(*group).0 });
+        // SAFETY: as above, and nobody else has it any more: it may be used again.
+        unsafe { group.write(TaskGroup(Countdown::NEW)) };
+    }
+
+    /// Runs both, the second perhaps on another worker meanwhile.
+    fn antiphon_join(
+        first: Run,
+        first_argument: *mut c_void,
+        second: Run,
+        second_argument: *mut c_void,
+    ) {
+        let none = core::ptr::null();
+        // SAFETY: the caller's promise.
+        let second = unsafe { Work::new(second, second_argument, none) };
+        // SAFETY: as above.
+        let first = unsafe { Work::new(first, first_argument, none) };
+        pool::join(|| first.call(), move || second.call());
+    }
+}

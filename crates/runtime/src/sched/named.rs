@@ -1,0 +1,115 @@
+//! Policies by name, for settings and for other languages.
+
+use alloc::string::{String, ToString};
+use core::fmt;
+use core::str::FromStr;
+
+use antiphon_platform::Platform;
+
+use super::boxed::BoxedPolicy;
+use super::order::{Adaptive, Fifo, Lifo, Order, Reverse, Stochastic, Switch};
+use super::scheme::Scheme;
+use super::slot::LifoSlot;
+use super::spread::{Neighbours, Share, Spread, Steal};
+
+/// No policy has this name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownPolicy(String);
+
+/// How old a task is that the adaptive order doesn't pass over any more.
+const AGE_NS: u64 = 1_000_000;
+
+/// The policy named `order/spread`; without `/spread` it is `steal-half`.
+///
+/// | order | |
+/// |---|---|
+/// | `fifo`, `lifo` | [`Fifo`], [`Lifo`] |
+/// | `stochastic` | [`Stochastic`]: the first in a quarter of the cases |
+/// | `switch`, `reverse` | [`Switch`] each 16, [`Reverse`] each 8 tasks |
+/// | `adaptive` | [`Adaptive`]: `lifo` until some have waited for a millisecond |
+/// | `lifo-slot` | [`LifoSlot`] |
+///
+/// | spread | |
+/// |---|---|
+/// | `steal-half`, `steal-one` | [`Steal`] |
+/// | `neighbours-N` | [`Neighbours`] of the range `N`, half |
+impl<P: Platform> FromStr for BoxedPolicy<P> {
+    type Err = UnknownPolicy;
+
+    fn from_str(name: &str) -> Result<Self, UnknownPolicy> {
+        let (order, spread) = name.split_once('/').unwrap_or((name, "steal-half"));
+        let found = match spread {
+            "steal-half" => of(order, Steal { share: Share::Half }),
+            "steal-one" => of(order, Steal { share: Share::One }),
+            _ => {
+                range(spread).and_then(|range| of(order, Neighbours { range, share: Share::Half }))
+            }
+        };
+        found.ok_or_else(|| UnknownPolicy(name.to_string()))
+    }
+}
+
+fn range(spread: &str) -> Option<usize> {
+    spread.strip_prefix("neighbours-")?.parse().ok().filter(|&range| range > 0)
+}
+
+fn of<P: Platform, S: Spread + 'static>(order: &str, spread: S) -> Option<BoxedPolicy<P>> {
+    Some(match order {
+        "fifo" => scheme(Fifo, spread),
+        "lifo" => scheme(Lifo, spread),
+        "stochastic" => scheme(Stochastic { first: 64 }, spread),
+        "switch" => scheme(Switch { every: 16 }, spread),
+        "reverse" => scheme(Reverse { every: 8 }, spread),
+        "adaptive" => scheme(Adaptive { age_ns: AGE_NS }, spread),
+        "lifo-slot" => BoxedPolicy::new(LifoSlot::new(spread)),
+        _ => return None,
+    })
+}
+
+fn scheme<P: Platform, O, S>(order: O, spread: S) -> BoxedPolicy<P>
+where
+    O: Order + 'static,
+    S: Spread + 'static,
+{
+    BoxedPolicy::new(Scheme::new(order, spread))
+}
+
+impl fmt::Display for UnknownPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "there is no policy {:?}: an order (fifo, lifo, lifo-slot, adaptive, stochastic, \
+             switch, reverse), and after a / perhaps a spread (steal-half, steal-one, \
+             neighbours-13)",
+            self.0
+        )
+    }
+}
+
+impl core::error::Error for UnknownPolicy {}
+
+#[cfg(test)]
+mod tests {
+    use antiphon_linux::Linux;
+
+    use super::*;
+
+    #[test]
+    fn each_order_goes_with_each_spread() {
+        let orders = ["fifo", "lifo", "stochastic", "switch", "reverse", "adaptive", "lifo-slot"];
+        for order in orders {
+            assert!(order.parse::<BoxedPolicy<Linux>>().is_ok());
+            for spread in ["steal-half", "steal-one", "neighbours-13"] {
+                assert!(alloc::format!("{order}/{spread}").parse::<BoxedPolicy<Linux>>().is_ok());
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_says_what_would_be_right() {
+        for name in ["", "/", "filo", "fifo/", "fifo/steal", "fifo/neighbours-0", "lifo/fifo/x"] {
+            let told = name.parse::<BoxedPolicy<Linux>>().map(drop).unwrap_err().to_string();
+            assert!(told.contains(name) && told.contains("steal-half"), "{told}");
+        }
+    }
+}
