@@ -72,8 +72,8 @@ impl<'scope, Y: Policy<Linux> + 'static> Scope<'scope, '_, Y> {
     }
 }
 
-/// Waits until all tasks of a countdown are done, as its maker: see [`Countdown::wait`]. A worker, of
-/// whichever pool, runs other tasks of its pool meanwhile.
+/// Waits until all tasks of a countdown are done, as its maker: see [`Countdown::wait`]. A worker,
+/// of whichever pool, runs other tasks of its pool meanwhile.
 ///
 /// ```
 /// use antiphon::pool::{Countdown, Pool, wait_all};
