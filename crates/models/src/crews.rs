@@ -5,7 +5,9 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::Check;
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
-use antiphon_runtime::sched::{self, Fifo, Lifo, Order, Scheme, Share, Steal, Worker};
+use antiphon_runtime::sched::{
+    self, Fifo, Lifo, Order, Policy, Scheme, Share, Staged, Steal, Worker,
+};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -18,6 +20,8 @@ pub fn entries() -> Vec<Entry> {
     vec![
         Entry::new("crew/outside-1+1", working(Fifo, 1, 2, 0), PLAIN).by_lot(800),
         Entry::new("crew/outside-2+1", working(Lifo, 2, 2, 0), PLAIN).by_lot(800),
+        Entry::new("crew/staged-1+1", staged(1, 2, 0), PLAIN).by_lot(800),
+        Entry::new("crew/staged-2+1", staged(2, 1, 2), PLAIN).by_lot(800),
         Entry::new("crew/closed-1+1", closed(1), PLAIN),
         Entry::new("crew/surplus-1+2", surplus(1, 2, 2), PLAIN).by_lot(800),
         Entry::new("crew/surplus-2+1", surplus(2, 1, 4), PLAIN).by_lot(800),
@@ -26,18 +30,32 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-type Policy<O> = Scheme<O, Steal>;
-type Crew<O> = sched::Crew<Check, Policy<O>>;
+type Crew<Y> = sched::Crew<Check, Y>;
 type U32 = <Check as Platform>::U32;
 
-/// So many workers run what one from outside submits; the first task makes `inside` others.
+const HALF: Steal = Steal { share: Share::Half };
+
 fn working<O>(order: O, workers: usize, outside: usize, inside: usize) -> Program
 where
     O: Order + Copy + 'static,
 {
+    working_by(move || Scheme::new(order, HALF).capacity(4, 4), workers, outside, inside)
+}
+
+/// By a policy that has queues of its own, and workers that have none.
+fn staged(workers: usize, outside: usize, inside: usize) -> Program {
+    working_by(|| Staged::<Check>::new(2, 4), workers, outside, inside)
+}
+
+/// So many workers run what one from outside submits; the first task makes `inside` others.
+fn working_by<Y: Policy<Check> + 'static>(
+    policy: impl Fn() -> Y + Send + Sync + 'static,
+    workers: usize,
+    outside: usize,
+    inside: usize,
+) -> Program {
     Program::new(workers as u32 + 1, 2 * (outside + inside) as u32, move |scope| {
-        let policy = Scheme::new(order, Steal { share: Share::Half }).capacity(4, 4);
-        let crew = scope.share(sched::Crew::new(policy, workers, 4));
+        let crew = scope.share(Crew::new(policy(), workers, 4));
         let ledger = scope.share(Ledger::new(outside + inside));
         let left = scope.share(U32::ZERO);
         left.store((outside + inside) as u32, Relaxed);
@@ -54,14 +72,14 @@ where
 }
 
 /// Runs tasks until all are done; the first of them makes others.
-fn run<O: Order>(
-    crew: &Crew<O>,
+fn run<Y: Policy<Check>>(
+    crew: &Crew<Y>,
     me: usize,
     ledger: &Ledger,
     left: &U32,
     others: core::ops::Range<usize>,
 ) {
-    let mut worker: Worker<'_, Check, Policy<O>> = crew.worker(me).expect("a seat");
+    let mut worker: Worker<'_, Check, Y> = crew.worker(me).expect("a seat");
     while let Some(task) = worker.next_task() {
         ledger.take(task);
         if ledger.number(task) == 0 {
@@ -101,7 +119,7 @@ fn surplus(workers: usize, others: usize, each: usize) -> Program {
 /// What is submitted before a crew is closed is run.
 fn closed(workers: usize) -> Program {
     Program::new(workers as u32 + 1, 2, move |scope| {
-        let policy = Scheme::new(Fifo, Steal { share: Share::Half }).capacity(4, 4);
+        let policy = Scheme::new(Fifo, HALF).capacity(4, 4);
         let crew = scope.share(Crew::new(policy, workers, 4));
         let ledger = scope.share(Ledger::new(1));
         for me in 0..workers {

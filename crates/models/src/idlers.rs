@@ -18,12 +18,12 @@ const PLAIN: Bounds = Bounds::PLAIN;
 
 pub fn entries() -> Vec<Entry> {
     vec![
-        Entry::new("idlers/one-each-1+1", one_each(1, NOT, false), PLAIN.spurious(1))
+        Entry::new("idlers/one-each-1+1", one_each(1, NOT, 1), PLAIN.spurious(1)).reaches(RESTS),
+        Entry::new("idlers/one-each-inside-2", one_each(2, BRIEF, 0), PLAIN.expiries(1))
             .reaches(RESTS),
-        Entry::new("idlers/one-each-inside-2", one_each(2, BRIEF, true), PLAIN.expiries(1))
-            .reaches(RESTS),
-        Entry::new("idlers/one-each-2+1", one_each(2, NOT, false), PLAIN).by_lot(5_000),
-        Entry::new("idlers/one-each-3+1", one_each(3, NOT, false), PLAIN.expiries(1)).by_lot(5_000),
+        Entry::new("idlers/one-each-2+1", one_each(2, NOT, 1), PLAIN).by_lot(5_000),
+        Entry::new("idlers/one-each-3+1", one_each(3, NOT, 1), PLAIN.expiries(1)).by_lot(5_000),
+        Entry::new("idlers/one-each-2+2", one_each(2, NOT, 2), PLAIN).by_lot(5_000),
         Entry::new("idlers/again-1+1", working(1, 2, 0, NOT), PLAIN).reaches(RESTS),
         Entry::new("idlers/again-2+1", working(2, 2, 1, NOT), PLAIN).by_lot(5_000).reaches(RESTS),
         Entry::new("idlers/again-3+1", working(3, 1, 2, NOT), PLAIN).by_lot(5_000).reaches(RESTS),
@@ -135,28 +135,27 @@ fn working(workers: usize, outside: u32, inside: u32, spin: Budget) -> Program {
     })
 }
 
-/// So many workers take one item each, of as many, and search no more. A worker puts them in, or
-/// one from outside.
-fn one_each(workers: usize, spin: Budget, inside: bool) -> Program {
-    let threads = workers as u32 + u32::from(!inside);
-    Program::new(threads, 2 * workers as u32, move |scope| {
+/// So many workers take one item each, of as many, and search no more. So many from outside put
+/// them in, or a worker if there are none.
+fn one_each(workers: usize, spin: Budget, outside: usize) -> Program {
+    Program::new((workers + outside) as u32, 2 * workers as u32, move |scope| {
         let idlers = scope.share(Idlers::new(workers));
         let ready = scope.share(U32::ZERO);
         let put = move || {
-            for _ in 0..workers {
+            for _ in 0..workers / outside.max(1) {
                 ready.fetch_add(1, Relaxed);
                 idlers.notify(0);
             }
         };
         for me in 0..workers {
             scope.spawn(move || {
-                if inside && me == 0 {
+                if outside == 0 && me == 0 {
                     put();
                 }
                 take_mine(idlers, me, ready, spin);
             });
         }
-        if !inside {
+        for _ in 0..outside {
             scope.spawn(put);
         }
     })
