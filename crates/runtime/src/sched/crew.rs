@@ -34,7 +34,7 @@ pub struct Crew<P: Platform, Y: Policy<P>> {
     idlers: Idlers<P>,
     counters: Box<[Lines<Counters<P>>]>,
     /// Not 0: has a worker.
-    seats: Box<[P::U32]>,
+    seats: Box<[Lines<P::U32>]>,
     /// Not 0: no worker rests any more.
     closed: P::U32,
 }
@@ -77,7 +77,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
             surplus: Surplus::new(),
             idlers: Idlers::new(workers),
             counters: (0..workers).map(|_| Lines(Counters::NEW)).collect(),
-            seats: (0..workers).map(|_| P::U32::ZERO).collect(),
+            seats: (0..workers).map(|_| Lines(P::U32::ZERO)).collect(),
             closed: P::U32::ZERO,
             policy,
         }
@@ -121,7 +121,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     /// The worker of seat `me`, from 0 on: `None` if there is no such seat, or it is taken.
     pub fn worker(&self, me: usize) -> Option<Worker<'_, P, Y>> {
         // Acquire: the queue, as its last owner left it; pairs with the release in `drop`.
-        let free = self.seats.get(me)?.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
+        let free = self.seats.get(me)?.0.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
         free.then(|| Worker {
             crew: self,
             me,
@@ -346,7 +346,7 @@ impl<P: Platform, Y: Policy<P>> Drop for Worker<'_, P, Y> {
         // What it has kept to itself nobody else would find.
         own(self.crew, self.me).share();
         // Release: what we have done to the queue; pairs with the acquire in `worker`.
-        self.crew.seats[self.me].store(0, Release);
+        self.crew.seats[self.me].0.store(0, Release);
         if self.crew.has_tasks() {
             self.crew.idlers.notify(self.me);
         }

@@ -18,12 +18,19 @@ pub(super) struct Slots<P: Platform> {
     most: u64,
 }
 
-/// A power of two of slots.
+/// A power of two of slots. They begin with a line: what else is on it would be the allocator's
+/// choice, and in the simulator the host's.
 pub(super) struct Array<P: Platform> {
-    slots: Box<[P::U64]>,
+    lines: Box<[Line<P>]>,
+    capacity: u64,
     /// The address of the one before, 0 if that is the first.
     older: u64,
 }
+
+const A_LINE: usize = 8;
+
+#[repr(align(64))]
+struct Line<P: Platform>([P::U64; A_LINE]);
 
 impl<P: Platform> Slots<P> {
     /// So many, that grow to `most`; both rounded up to powers of two.
@@ -87,15 +94,18 @@ impl<P: Platform> Drop for Slots<P> {
 
 impl<P: Platform> Array<P> {
     fn new(capacity: usize, older: u64) -> Self {
-        Self { slots: (0..capacity).map(|_| P::U64::ZERO).collect(), older }
+        let line = || Line([const { P::U64::ZERO }; A_LINE]);
+        let lines = (0..capacity.div_ceil(A_LINE)).map(|_| line()).collect();
+        Self { lines, capacity: capacity as u64, older }
     }
 
     pub(super) fn capacity(&self) -> u64 {
-        self.slots.len() as u64
+        self.capacity
     }
 
     pub(super) fn slot(&self, position: u64) -> &P::U64 {
-        &self.slots[position as usize & (self.slots.len() - 1)]
+        let place = (position & (self.capacity - 1)) as usize;
+        &self.lines[place / A_LINE].0[place % A_LINE]
     }
 
     /// What is in the slot of a position; `None` if nothing was ever.
