@@ -105,6 +105,26 @@ fn a_deque_of_blocks_gives_each_item_once() {
     owner_and_thieves(&new(), new);
 }
 
+/// Who puts in need not tell anybody of what only it has.
+#[test]
+fn a_deque_of_blocks_keeps_what_fills_none() {
+    let deque = Blocks::<Linux, 3>::new(8);
+    let kept = |number| {
+        // SAFETY: there is one thread.
+        unsafe {
+            deque.push(item(number)).expect("room");
+            deque.keeps_last()
+        }
+    };
+    for (number, keeps) in [true, true, true, false, true, true, false].into_iter().enumerate() {
+        let empty = deque.is_empty();
+        assert_eq!(kept(number as u64), keeps, "{number}");
+        assert!(!keeps || deque.is_empty() == empty);
+    }
+    // SAFETY: 〃
+    assert!(unsafe { deque.share() && !deque.keeps_last() });
+}
+
 /// Two threads put in and two take out.
 fn many(
     push: impl Fn(Item, &mut Lot) -> Result<(), Full> + Sync,

@@ -2,7 +2,8 @@
 //!
 //! - CREW-1: a task is in one queue, or has been handed out by [`Worker::next_task`], once.
 //! - CREW-2: a worker rests only when it has seen all queues empty since it was counted among those
-//!   that rest; and who puts in looks for one that rests then. So no task stays while all rest.
+//!   that rest; and who puts in what others find looks for one that rests then. So no task stays
+//!   while all rest.
 //! - CREW-3: [`Worker::next_task`] is `None` only when the crew is closed and all queues were seen
 //!   empty. What a worker makes ready after that it runs itself before it ends.
 //! - CREW-4: a worker that sees tasks and can't have them (their owner was stopped while it moved
@@ -211,6 +212,8 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
         let crew = self.crew;
         let pushed = match pushed {
             Err(Full(task)) => crew.policy.overflow(&crew.shared, task),
+            // Nobody else would find it yet.
+            Ok(()) if own.keeps_last() => return Ok(()),
             Ok(()) => Ok(()),
         };
         if pushed.is_err() {

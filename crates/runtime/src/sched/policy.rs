@@ -202,6 +202,12 @@ impl<'a, Q: WorkQueue> Own<'a, Q> {
         unsafe { self.queue.share() }
     }
 
+    /// Whether thieves find no more than before the last task was put in.
+    pub(super) fn keeps_last(&self) -> bool {
+        // SAFETY: as in `push`.
+        unsafe { self.queue.keeps_last() }
+    }
+
     /// Takes the last that was put in.
     #[must_use]
     pub fn pop_back(&self) -> Option<Item> {

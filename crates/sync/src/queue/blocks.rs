@@ -53,6 +53,8 @@ struct Own<P: Platform> {
     last: P::U64,
     spare: P::U64,
     spares: P::U64,
+    /// Not 0: a block was shared since the last push began.
+    shared: P::U64,
 }
 
 #[repr(C, align(64))]
@@ -76,7 +78,13 @@ impl<P: Platform, const SIZE: usize> Blocks<P, SIZE> {
         let zero = || P::U64::ZERO;
         Self {
             shared: Deque::new(capacity.min(16), capacity),
-            own: Lines(Own { first: zero(), last: zero(), spare: zero(), spares: zero() }),
+            own: Lines(Own {
+                first: zero(),
+                last: zero(),
+                spare: zero(),
+                spares: zero(),
+                shared: zero(),
+            }),
             blocks: PhantomData,
         }
     }
@@ -136,6 +144,7 @@ impl<P: Platform, const SIZE: usize> Blocks<P, SIZE> {
 
 impl<P: Platform, const SIZE: usize> WorkQueue for Blocks<P, SIZE> {
     unsafe fn push(&self, item: Item) -> Result<(), Full> {
+        self.own.0.shared.store(0, Relaxed);
         let mut last = self.block(&self.own.0.last);
         if last.is_none_or(|last| last.is_full()) {
             // SAFETY: of the caller.
@@ -148,6 +157,10 @@ impl<P: Platform, const SIZE: usize> WorkQueue for Blocks<P, SIZE> {
             last.push(item);
         }
         Ok(())
+    }
+
+    unsafe fn keeps_last(&self) -> bool {
+        self.own.0.shared.load(Relaxed) == 0
     }
 
     unsafe fn pop_back(&self) -> Option<Item> {
@@ -186,6 +199,7 @@ impl<P: Platform, const SIZE: usize> WorkQueue for Blocks<P, SIZE> {
         let shared = unsafe { self.shared.push(block) }.is_ok();
         if shared {
             last.store(0, Relaxed);
+            self.own.0.shared.store(1, Relaxed);
         }
         shared
     }

@@ -82,8 +82,8 @@ impl Item {
 ///
 /// # Safety
 ///
-/// Of `push`, `pop_back`, `pop_front` and `share`: the caller is the owner. That is one thread at a
-/// time, and what it has done to the queue happens before what the next owner does.
+/// Of `push`, `keeps_last`, `pop_back`, `pop_front` and `share`: the caller is the owner. That is
+/// one thread at a time, and what it has done to the queue happens before what the next owner does.
 pub trait WorkQueue {
     /// Puts an item in at the back.
     ///
@@ -95,6 +95,16 @@ pub trait WorkQueue {
     ///
     /// The caller is the owner.
     unsafe fn push(&self, item: Item) -> Result<(), Full>;
+
+    /// Whether thieves find no more than before the last [`push`](Self::push): there is nothing to
+    /// tell them of.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner.
+    unsafe fn keeps_last(&self) -> bool {
+        false
+    }
 
     /// Takes the item at the back, the last that was put in.
     ///
