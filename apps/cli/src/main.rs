@@ -98,6 +98,7 @@ enum Sim {
     /// Readers-writer locks
     Rwlocks(sim::locks::Arguments),
     Events(sim::events::Arguments),
+    Tasks(sim::tasks::Arguments),
     Clock(sim::clock::Arguments),
     Memory(sim::memory::Arguments),
     Machines(sim::machines::Arguments),
@@ -136,6 +137,7 @@ fn main() -> ExitCode {
         Verb::Sim(Sim::Locks(arguments)) => sim::locks::run(Family::Exclusive, &arguments),
         Verb::Sim(Sim::Rwlocks(arguments)) => sim::locks::run(Family::Shared, &arguments),
         Verb::Sim(Sim::Events(arguments)) => sim::events::run(&arguments),
+        Verb::Sim(Sim::Tasks(arguments)) => sim::tasks::run(&arguments),
         Verb::Sim(Sim::Clock(arguments)) => sim::clock::run(&arguments),
         Verb::Sim(Sim::Memory(arguments)) => sim::memory::run(&arguments),
         Verb::Sim(Sim::Machines(arguments)) => sim::machines::run(&arguments),

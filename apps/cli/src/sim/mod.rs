@@ -9,6 +9,7 @@
 //! | [`locks`] | `sim locks`, `sim rwlocks` |
 //! | [`clock`] | `sim clock`: timestamps |
 //! | [`events`] | `sim events`: wake-ups |
+//! | [`tasks`] | `sim tasks`: task schedulers |
 //! | [`cases`] | what threads do with the locks of [`antiphon_replay::locks`] |
 //! | [`experiment`] | one lock in one case |
 //! | [`sweep`] | many, on all CPUs |
@@ -43,6 +44,7 @@ mod shapes;
 mod shard;
 mod sweep;
 mod tables;
+pub mod tasks;
 mod timeline;
 mod trace;
 

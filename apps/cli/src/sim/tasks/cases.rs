@@ -1,0 +1,134 @@
+//! What is made ready, by whom, and what it costs.
+//!
+//! A packet is copied by a spawner, scanned by a task, and in some cases followed by further tasks,
+//! one after the other. Times are simulated computing; only `cache` has the packet's lines
+//! move.
+
+/// What comes after a packet was scanned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    Nothing,
+    /// So many tasks, each of which reads 20 bytes at random.
+    Reads(u32),
+    /// So many tasks; and, after one packet in a thousand, two that sleep.
+    Sleeps(u32),
+}
+
+/// A case of the dissertation.
+pub struct Case {
+    pub name: &'static str,
+    pub figure: &'static str,
+    pub about: &'static str,
+    /// Of the published figure.
+    pub packets: u32,
+    pub spawners: usize,
+    /// How many tasks a worker has room for.
+    pub room: usize,
+    /// Beside what scanning takes.
+    pub extra_ns: u64,
+    pub then: Then,
+}
+
+/// How long the slow tasks of `bimodal` keep their worker: they sleep in the system.
+pub const SLEEP_NS: u64 = 20_000_000;
+
+const GENERAL: Case = Case {
+    name: "general",
+    figure: "7.1-7.3",
+    about: "one spawner, as fast as it can",
+    packets: 50_000,
+    spawners: 1,
+    room: 128,
+    extra_ns: 0,
+    then: Then::Nothing,
+};
+
+/// All of them.
+pub static CASES: [Case; 7] = [
+    GENERAL,
+    Case {
+        name: "large",
+        figure: "7.4",
+        about: "the same, 2 million packets",
+        packets: 2_000_000,
+        ..GENERAL
+    },
+    Case {
+        name: "heavy",
+        figure: "7.5",
+        about: "the same, 500 ns more a packet",
+        extra_ns: 500,
+        ..GENERAL
+    },
+    Case { name: "spawners", figure: "7.6", about: "the same, 4 spawners", spawners: 4, ..GENERAL },
+    Case {
+        name: "cache",
+        figure: "cache effects",
+        about: "10 spawners; then 10 tasks in a row, each of which reads the packet",
+        packets: 500_000,
+        spawners: 10,
+        room: 1024,
+        then: Then::Reads(10),
+        ..GENERAL
+    },
+    Case {
+        name: "bimodal",
+        figure: "bimodal",
+        about: "10 spawners; then 3 tasks in a row, and rarely two that sleep for 20 ms",
+        packets: 100_000,
+        spawners: 10,
+        room: 1024,
+        then: Then::Sleeps(3),
+        ..GENERAL
+    },
+    Case {
+        name: "one-bimodal",
+        figure: "Domainslib",
+        about: "the same of one spawner",
+        packets: 100_000,
+        room: 1024,
+        then: Then::Sleeps(3),
+        ..GENERAL
+    },
+];
+
+/// What the program takes, on a CPU of its own.
+pub struct Costs {
+    pub name: &'static str,
+    /// A scan of [`MEAN_BYTES`].
+    pub scan_ns: u64,
+    /// For a spawner, from one packet to the next, but for scheduling it.
+    pub spawn_ns: u64,
+    /// A task that follows.
+    pub step_ns: u64,
+}
+
+/// The packets' mean length.
+pub const MEAN_BYTES: u64 = 2_135;
+
+/// Whose program.
+pub static COSTS: [Costs; 2] = [
+    Costs {
+        // The dissertation's, made out of its figures.
+        name: "ocaml",
+        // Five domains, of which one spawns, scan 0.33 M/s.
+        scan_ns: 12_000,
+        // No more than 1.5 M/s come from one spawner.
+        spawn_ns: 600,
+        // 110 domains, of which ten spawn, end 2.05 M/s: 49 µs each, and eleven tasks.
+        step_ns: 3_700,
+    },
+    Costs {
+        // Copying and scanning is measured, in a plain loop on a Xeon of 2023; the rest is
+        // estimated.
+        name: "rust",
+        scan_ns: 1_540,
+        spawn_ns: 100,
+        step_ns: 200,
+    },
+];
+
+/// The length of the packet that was drawn, of ten.
+pub const fn bytes(drawn: u32) -> u64 {
+    2_000 + 30 * (drawn % 10) as u64
+}

@@ -1,0 +1,32 @@
+//! What the dissertation measured, on the machine that `epyc-2x64c` is after.
+
+use super::subjects::Form;
+
+/// Millions of packets a second, by the number of domains.
+struct Known {
+    case: &'static str,
+    subject: &'static str,
+    points: &'static [(usize, f64)],
+}
+
+/// Where it is.
+pub const SOURCE: &str = "Modelski's dissertation (Cambridge, 2022), figures of chapter 7";
+
+static KNOWN: [Known; 7] = [
+    Known { case: "general", subject: "fifo", points: &[(5, 0.33), (80, 1.45)] },
+    Known { case: "general", subject: "lifo", points: &[(5, 0.33), (20, 1.5), (115, 0.9)] },
+    Known { case: "large", subject: "lifo", points: &[(15, 0.2), (115, 0.2)] },
+    Known { case: "cache", subject: "fifo", points: &[(110, 1.65)] },
+    Known { case: "cache", subject: "lifo", points: &[(110, 2.05)] },
+    Known { case: "one-bimodal", subject: "lifo", points: &[(115, 0.81)] },
+    Known { case: "one-bimodal", subject: "domainslib", points: &[(85, 0.58), (115, 0.37)] },
+];
+
+/// What is known of a case and a policy; Domainslib is in our form only.
+pub fn of(case: &str, subject: &str, form: Form) -> &'static [(usize, f64)] {
+    let here = |known: &&Known| known.case == case && known.subject == subject;
+    match KNOWN.iter().find(here) {
+        Some(known) if form == Form::Published || subject == "domainslib" => known.points,
+        _ => &[],
+    }
+}

@@ -1,0 +1,129 @@
+//! The dissertation's scheduler, with what it does wrong, on our deque.
+//!
+//! - Who has nothing tries to steal from a victim that it draws, for ever: it never sleeps, and
+//!   takes tasks from outside in 3 % of its attempts only.
+//! - The victim is drawn of all, and who draws itself takes the next: that one has twice the
+//!   weight. Of neighbours, who draws itself has made an attempt in vain.
+//! - Who has no room for a task tries again until there is.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use antiphon_platform::Platform;
+use antiphon_sim::{OwnLine, Sim, work};
+use antiphon_sync::queue::{Deque, Full, Item, RelaxedQueue, Stolen, WorkQueue};
+
+use super::team::{Counted, Member, Tally, Team};
+
+/// Workers that share tasks as the dissertation's did.
+pub struct Published {
+    last_first: bool,
+    /// Of how many neighbours one is drawn; else of all.
+    range: Option<usize>,
+    queues: Vec<OwnLine<Counted<Deque<Sim>>>>,
+    outside: OwnLine<RelaxedQueue<Sim>>,
+    /// The experiment's: whoever ends the others in a program costs nothing either.
+    closed: Cell<bool>,
+}
+
+/// One of them.
+pub struct Domain<'a> {
+    team: &'a Published,
+    me: usize,
+}
+
+/// From one attempt to put in to the next.
+const AGAIN_NS: u64 = 50;
+/// What an attempt to steal takes beside its accesses: a draw, and some calls of OCaml.
+const ATTEMPT_NS: u64 = 500;
+
+impl Published {
+    pub fn new(
+        last_first: bool,
+        range: Option<usize>,
+        workers: usize,
+        room: usize,
+        tally: &Arc<Tally>,
+    ) -> Self {
+        let queue = || OwnLine(Counted::new(Deque::new(room, room), tally));
+        Self {
+            last_first,
+            range,
+            queues: (0..workers).map(|_| queue()).collect(),
+            outside: OwnLine(RelaxedQueue::new(64)),
+            closed: Cell::new(false),
+        }
+    }
+
+    /// Whom worker `me` tries; `None`: itself.
+    fn victim(&self, me: usize) -> Option<usize> {
+        let (all, drawn) = (self.queues.len(), Sim::random() as usize);
+        let victim = match self.range {
+            None => {
+                let victim = drawn % (all - 1);
+                if victim == me { me + 1 } else { victim }
+            }
+            Some(range) => (me + all + drawn % (range + 1) - range / 2) % all,
+        };
+        (victim != me).then_some(victim)
+    }
+}
+
+impl Team for Published {
+    type Member<'a> = Domain<'a>;
+
+    fn member(&self, me: usize) -> Domain<'_> {
+        Domain { team: self, me }
+    }
+
+    fn close(&self) {
+        self.closed.set(true);
+    }
+}
+
+impl Domain<'_> {
+    fn own(&self) -> &Counted<Deque<Sim>> {
+        &self.team.queues[self.me]
+    }
+
+    fn pop(&self) -> Option<Item> {
+        // SAFETY: a seat has one member, which alone calls this.
+        unsafe { if self.team.last_first { self.own().pop_back() } else { self.own().pop_front() } }
+    }
+
+    fn steal(&self) -> Option<Item> {
+        if Sim::random() % 100 < 3 {
+            return self.team.outside.pop();
+        }
+        let victim = &self.team.queues[self.team.victim(self.me)?];
+        // SAFETY: as above; its own is empty, and another.
+        match unsafe { victim.steal_into(self.own(), |there| there.div_ceil(2)) } {
+            Stolen::Got(task) => Some(task),
+            Stolen::Empty | Stolen::Retry => None,
+        }
+    }
+}
+
+impl Member for Domain<'_> {
+    fn push(&mut self, task: Item) -> Result<(), Full> {
+        // SAFETY: as in `pop`.
+        unsafe { self.own().push(task) }
+    }
+
+    fn next(&mut self) -> Option<Item> {
+        loop {
+            if let Some(task) = self.pop().or_else(|| self.steal()) {
+                return Some(task);
+            }
+            if self.team.closed.get() {
+                return None;
+            }
+            work(ATTEMPT_NS);
+        }
+    }
+
+    fn meanwhile(&mut self) -> Option<Item> {
+        work(AGAIN_NS);
+        None
+    }
+}

@@ -1,0 +1,64 @@
+//! What holds at any size, and the two shapes that the dissertation is about: its scheduler gets
+//! slower when workers are added, ours does not. All figures are simulated; `docs/tasks.md` has
+//! them whole.
+
+use antiphon_sim::known;
+
+use super::cases::{CASES, COSTS, Case, Then};
+use super::experiment::Setting;
+use super::rows::Row;
+use super::subjects::{Form, SUBJECTS, named};
+
+fn setting(packets: u32, workers: usize) -> Setting<'static> {
+    let machine = &known("epyc-2x64c").expect("it is shipped").machine;
+    Setting { machine, costs: &COSTS[0], seed: 1, packets, workers }
+}
+
+fn case(name: &str) -> &'static Case {
+    CASES.iter().find(|case| case.name == name).expect("a case")
+}
+
+fn row(name: &str, form: Form, case: &'static Case, packets: u32, workers: usize) -> Row {
+    let subject = named(name, Some(form)).expect("a subject")[0];
+    Row::of(&setting(packets, workers), subject, case).unwrap_or_else(|why| panic!("{why:?}"))
+}
+
+/// Twice would panic.
+#[test]
+fn each_task_is_run_once() {
+    for case in &CASES {
+        for subject in &SUBJECTS {
+            let row = Row::of(&setting(50, 6), subject, case);
+            let row = row.unwrap_or_else(|why| panic!("{}, {}: {why:?}", subject.name, case.name));
+            let follow = match case.then {
+                Then::Nothing => 0,
+                Then::Reads(steps) | Then::Sleeps(steps) => u64::from(steps),
+            };
+            let sleeps = row.tasks() - 50 * (1 + follow);
+            assert!(
+                sleeps == 0 || matches!(case.then, Then::Sleeps(_)) && sleeps.is_multiple_of(2)
+            );
+            assert!(row.busy() > 0.0 && row.busy() <= 1.0, "{}: {}", subject.name, row.busy());
+        }
+    }
+}
+
+#[test]
+fn a_spawner_with_no_room_runs_a_task_or_tries_again() {
+    let retries = |form| row("lifo", form, case("general"), 400, 2).per_task(|of| of.retries);
+    // Half of the tasks are the spawner's own to run, whose room is soon full.
+    assert!((0.1..1.0).contains(&retries(Form::Ours)), "{}", retries(Form::Ours));
+    assert!(retries(Form::Published) > 10.0, "{}", retries(Form::Published));
+}
+
+/// Figures 7.1 and 7.2.
+#[test]
+fn only_thieves_that_never_rest_make_the_spawner_slower() {
+    let general = case("general");
+    let [few, many] = [20, 80].map(|workers| row("lifo", Form::Published, general, 500, workers));
+    assert!(many.ops_per_s() < 0.85 * few.ops_per_s(), "{}", many.ops_per_s());
+    assert!(many.per_task(|of| of.attempts) > 10.0 * few.per_task(|of| of.attempts));
+    assert!(many.per_task(|of| of.push_ns) > 4.0 * few.per_task(|of| of.push_ns));
+    let [few, many] = [20, 80].map(|workers| row("lifo-blocks", Form::Ours, general, 500, workers));
+    assert!(many.ops_per_s() > 0.95 * few.ops_per_s(), "{}", many.ops_per_s());
+}
