@@ -212,8 +212,8 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
         let crew = self.crew;
         let pushed = match pushed {
             Err(Full(task)) => crew.policy.overflow(&crew.shared, task),
-            // Nobody else would find it yet.
-            Ok(()) if own.keeps_last() => return Ok(()),
+            // Nobody else would find it yet, unless the policy has put it elsewhere.
+            Ok(()) if own(crew, self.me).keeps_last() && !crew.policy.has_tasks() => return Ok(()),
             Ok(()) => Ok(()),
         };
         if pushed.is_err() {

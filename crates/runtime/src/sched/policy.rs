@@ -202,7 +202,7 @@ impl<'a, Q: WorkQueue> Own<'a, Q> {
         unsafe { self.queue.share() }
     }
 
-    /// Whether thieves find no more than before the last task was put in.
+    /// Whether thieves find no more here than when this was asked last.
     pub(super) fn keeps_last(&self) -> bool {
         // SAFETY: as in `push`.
         unsafe { self.queue.keeps_last() }

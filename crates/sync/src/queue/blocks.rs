@@ -53,8 +53,8 @@ struct Own<P: Platform> {
     last: P::U64,
     spare: P::U64,
     spares: P::U64,
-    /// Not 0: a block was shared since the last push began.
-    shared: P::U64,
+    /// Not 0: a block was shared since that was asked last.
+    told: P::U64,
 }
 
 #[repr(C, align(64))]
@@ -83,7 +83,7 @@ impl<P: Platform, const SIZE: usize> Blocks<P, SIZE> {
                 last: zero(),
                 spare: zero(),
                 spares: zero(),
-                shared: zero(),
+                told: zero(),
             }),
             blocks: PhantomData,
         }
@@ -144,7 +144,6 @@ impl<P: Platform, const SIZE: usize> Blocks<P, SIZE> {
 
 impl<P: Platform, const SIZE: usize> WorkQueue for Blocks<P, SIZE> {
     unsafe fn push(&self, item: Item) -> Result<(), Full> {
-        self.own.0.shared.store(0, Relaxed);
         let mut last = self.block(&self.own.0.last);
         if last.is_none_or(|last| last.is_full()) {
             // SAFETY: of the caller.
@@ -160,7 +159,10 @@ impl<P: Platform, const SIZE: usize> WorkQueue for Blocks<P, SIZE> {
     }
 
     unsafe fn keeps_last(&self) -> bool {
-        self.own.0.shared.load(Relaxed) == 0
+        let told = &self.own.0.told;
+        let keeps = told.load(Relaxed) == 0;
+        told.store(0, Relaxed);
+        keeps
     }
 
     unsafe fn pop_back(&self) -> Option<Item> {
@@ -199,7 +201,7 @@ impl<P: Platform, const SIZE: usize> WorkQueue for Blocks<P, SIZE> {
         let shared = unsafe { self.shared.push(block) }.is_ok();
         if shared {
             last.store(0, Relaxed);
-            self.own.0.shared.store(1, Relaxed);
+            self.own.0.told.store(1, Relaxed);
         }
         shared
     }

@@ -96,8 +96,8 @@ pub trait WorkQueue {
     /// The caller is the owner.
     unsafe fn push(&self, item: Item) -> Result<(), Full>;
 
-    /// Whether thieves find no more than before the last [`push`](Self::push): there is nothing to
-    /// tell them of.
+    /// Whether thieves find no more of what was put in than when this was asked last: there is
+    /// nothing to tell them of.
     ///
     /// # Safety
     ///
