@@ -86,6 +86,7 @@ enum Bench {
     Locks(bench::locks::Arguments),
     Rwlocks(bench::rwlocks::Arguments),
     Events(bench::events::Arguments),
+    Tasks(bench::tasks::Arguments),
     Clock(bench::clock::Arguments),
     Packets(bench::packets::Arguments),
 }
@@ -131,6 +132,7 @@ fn main() -> ExitCode {
         Verb::Bench(Bench::Locks(arguments)) => bench::locks::run(&arguments),
         Verb::Bench(Bench::Rwlocks(arguments)) => bench::rwlocks::run(&arguments),
         Verb::Bench(Bench::Events(arguments)) => bench::events::run(&arguments),
+        Verb::Bench(Bench::Tasks(arguments)) => bench::tasks::run(&arguments),
         Verb::Bench(Bench::Clock(arguments)) => bench::clock::run(&arguments),
         Verb::Bench(Bench::Packets(arguments)) => bench::packets::run(&arguments),
         Verb::Locks(arguments) => locks::run(&arguments),

@@ -108,7 +108,7 @@ fn a_deque_of_blocks_gives_each_item_once() {
 /// Who puts in need not tell anybody of what only it has.
 #[test]
 fn a_deque_of_blocks_keeps_what_fills_none() {
-    let deque = Blocks::<Linux, 3>::new(8);
+    let deque = queue::Blocks::<Linux, 3>::new(8);
     let kept = |number| {
         // SAFETY: there is one thread.
         unsafe {

@@ -5,9 +5,11 @@
 //! | [`locks`], [`rwlocks`] | the verbs: what may be asked of each family of locks |
 //! | [`events`] | the verb of wake-ups, with all that is its own |
 //! | [`packets`] | the verb of pools that process packets, with all that is its own |
+//! | [`tasks`] | the verb of tasks that do nothing |
 //! | [`clock`] | the verb for timestamps, with a way of its own to measure |
 //! | [`settings`], [`rounds`], [`repeat`], [`ratio`] | what all verbs share: what may be asked, who
 //!   takes turns, a repetition in a process of its own with an end to its time, paired ratios |
+//! | [`pools`] | what verbs of pools share |
 //! | [`neighbours`], [`others`] | who else uses the machine: because we want it, or anyhow |
 //! | [`lock_settings`] | what both families may be asked |
 //! | [`survey`] | a small measurement of every lock |
@@ -27,6 +29,7 @@ mod neighbours;
 mod others;
 pub mod packets;
 mod plan;
+mod pools;
 mod ratio;
 mod repeat;
 mod rounds;
@@ -36,6 +39,7 @@ mod settings;
 mod subjects;
 pub mod survey;
 mod tables;
+pub mod tasks;
 mod waits;
 
 use std::process::ExitCode;
@@ -60,6 +64,8 @@ enum Order {
     Event(events::Order),
     /// Of a pool.
     Packets(packets::Order),
+    /// Of tasks.
+    Task(tasks::Order),
 }
 
 /// Carries out one repetition and prints its outcome.
@@ -74,6 +80,7 @@ pub fn repetition(order: &str) -> Result<ExitCode, Failure> {
         Order::Lock(order) => answer(measure::measure(&order)),
         Order::Event(order) => answer(events::measure(&order)),
         Order::Packets(order) => answer(packets::measure(&order)),
+        Order::Task(order) => answer(tasks::measure(&order)),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::output::table::{Cell as Field, Tone};
 use crate::stats::{Interval, Quartiles, quartiles};
 
 /// Ratios of paired repetitions.
@@ -33,6 +34,25 @@ impl Ratio {
         object.insert(format!("{name}_p75"), json!(of(|of| of.p75)));
         object.insert(format!("{name}_low95"), json!(interval.map(|one| one.low95)));
         object.insert(format!("{name}_high95"), json!(interval.map(|one| one.high95)));
+    }
+
+    /// A ratio of which less is better, and its interval; of ours, coloured if that is on one side
+    /// of 1.
+    pub fn cells(ratio: Option<Self>, ours: bool) -> [Field; 2] {
+        let Some(ratio) = ratio else { return ["-", ""].map(Field::number) };
+        let tone = match ratio.interval {
+            Some(interval) if ours && interval.high95 < 1.0 => Tone::Good,
+            Some(interval) if ours && interval.low95 > 1.0 => Tone::Bad,
+            _ if ours => Tone::Plain,
+            _ => Tone::Faint,
+        };
+        let interval = ratio.interval.map_or(String::new(), |interval| {
+            format!("{:.2} – {:.2}", interval.low95, interval.high95)
+        });
+        [
+            Field::number(format!("{:.2}×", ratio.of.median)).tone(tone),
+            Field::number(interval).tone(Tone::Faint),
+        ]
     }
 }
 

@@ -51,7 +51,7 @@ pub use named::UnknownPolicy;
 pub use order::{Adaptive, Ask, End, Fifo, Lifo, Mark, Order, Reverse, Stochastic, Switch};
 pub use policy::{Others, Own, Policy, Victim};
 pub use ranked::{Aging, Deadlines, Key, Ranked};
-pub use scheme::Scheme;
+pub use scheme::{Asked, Scheme};
 pub use slot::LifoSlot;
 pub use spill::Spill;
 pub use spread::{ByWeight, Neighbours, Share, Spread, Steal};

@@ -1,5 +1,7 @@
 //! Policies made of two parts: in which order a worker runs its tasks, and how tasks spread.
 
+use core::marker::PhantomData;
+
 use antiphon_platform::{Clock, Platform};
 use antiphon_sync::queue::{Deque, Item, Stolen, WorkQueue};
 
@@ -51,7 +53,7 @@ impl<P: Platform, O: Order, S: Spread> Policy<P> for Scheme<O, S> {
     }
 
     fn pop(&self, own: &Own<'_, Deque<P>>, state: &mut O::State) -> Option<Item> {
-        match self.order.next(state, &Asked(own)) {
+        match self.order.next(state, &Asked::<P, _>::of(own)) {
             End::Back => own.pop_back(),
             End::Front => own.pop_front(),
         }
@@ -67,10 +69,20 @@ impl<P: Platform, O: Order, S: Spread> Policy<P> for Scheme<O, S> {
     }
 }
 
-/// Tells a worker's order what it asks.
-struct Asked<'a, 'b, P: Platform>(&'a Own<'b, Deque<P>>);
+/// Tells a worker's order what it asks, of a queue of any kind.
+pub struct Asked<'a, 'b, P, Q> {
+    own: &'a Own<'b, Q>,
+    platform: PhantomData<P>,
+}
 
-impl<P: Platform> Ask for Asked<'_, '_, P> {
+impl<'a, 'b, P: Platform, Q: WorkQueue> Asked<'a, 'b, P, Q> {
+    /// Of the worker with this queue.
+    pub fn of(own: &'a Own<'b, Q>) -> Self {
+        Self { own, platform: PhantomData }
+    }
+}
+
+impl<P: Platform, Q: WorkQueue> Ask for Asked<'_, '_, P, Q> {
     #[inline]
     fn random(&self) -> u32 {
         P::random()
@@ -78,7 +90,7 @@ impl<P: Platform> Ask for Asked<'_, '_, P> {
 
     #[inline]
     fn tasks(&self) -> u64 {
-        self.0.queue.count()
+        self.own.queue.count()
     }
 
     #[inline]

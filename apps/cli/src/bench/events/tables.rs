@@ -64,9 +64,10 @@ fn latency(rows: &[Row], report: &Report) -> Table {
         ">sleeps",
     ];
     table(&heads, rows, |row| {
-        let [best, second] = row.best.map(|best| share(best.map(|(ratio, _)| ratio), row));
+        let [best, second] =
+            row.best.map(|best| Ratio::cells(best.map(|(ratio, _)| ratio), row.ours));
         let mut fields = vec![p99(row)];
-        fields.extend(share(row.ratios[0], row).into_iter().chain(best));
+        fields.extend(Ratio::cells(row.ratios[0], row.ours).into_iter().chain(best));
         fields.extend(second.into_iter().take(1));
         fields.extend([row.sender_ns, row.cpu_ns_per_event].map(maybe));
         fields.push(number(row.sleeps_per_event));
@@ -77,7 +78,7 @@ fn latency(rows: &[Row], report: &Report) -> Table {
 fn alone(rows: &[Row], report: &Report) -> Table {
     let to = to(report);
     table(&["mechanism", ">sender", ">quartiles", ">p99", &to, ">95 %"], rows, |row| {
-        let [ratio, interval] = share(row.ratios[0], row);
+        let [ratio, interval] = Ratio::cells(row.ratios[0], row.ours);
         vec![p99(row), ratio, interval]
     })
 }
@@ -99,7 +100,7 @@ fn broadcast(rows: &[Row], report: &Report) -> Table {
     ];
     table(&heads, rows, |row| {
         let mut fields = vec![maybe(row.sigma_ns)];
-        fields.extend(row.ratios.into_iter().flat_map(|ratio| share(ratio, row)));
+        fields.extend(row.ratios.into_iter().flat_map(|ratio| Ratio::cells(ratio, row.ours)));
         fields.extend([row.sender_ns, row.cpu_ns_per_event].map(maybe));
         fields
     })
@@ -160,22 +161,4 @@ fn maybe(ns: Option<f64>) -> Field {
 
 fn number(value: Option<f64>) -> Field {
     Field::number(value.map_or("-".to_owned(), |value| format!("{value:.2}")))
-}
-
-/// A ratio and its interval; of ours, coloured if that is on one side of 1.
-fn share(ratio: Option<Ratio>, row: &Row) -> [Field; 2] {
-    let Some(ratio) = ratio else { return ["-", ""].map(Field::number) };
-    let tone = match ratio.interval {
-        Some(interval) if row.ours && interval.high95 < 1.0 => Tone::Good,
-        Some(interval) if row.ours && interval.low95 > 1.0 => Tone::Bad,
-        _ if row.ours => Tone::Plain,
-        _ => Tone::Faint,
-    };
-    let interval = ratio.interval.map_or(String::new(), |interval| {
-        format!("{:.2} – {:.2}", interval.low95, interval.high95)
-    });
-    [
-        Field::number(format!("{:.2}×", ratio.of.median)).tone(tone),
-        Field::number(interval).tone(Tone::Faint),
-    ]
 }

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use figures::{Contended, Side};
 pub use ticks::Ticks;
+pub use usage::Usage;
 
 use super::subjects::{Family, Subject, Visitor};
 

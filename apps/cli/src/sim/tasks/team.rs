@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::Platform;
-use antiphon_runtime::sched::{Crew, End, Order, Others, Own, Policy, Spread, Worker};
+use antiphon_runtime::sched::{Asked, Crew, End, Order, Others, Own, Policy, Spread, Worker};
 use antiphon_sim::Sim;
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen, WorkQueue};
 
@@ -93,6 +93,10 @@ impl<Q: WorkQueue> WorkQueue for Counted<Q> {
     fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
+
+    fn count(&self) -> u64 {
+        self.queue.count()
+    }
 }
 
 /// A policy of an order and a spread, on queues of any kind that count.
@@ -117,7 +121,7 @@ where
     }
 
     fn pop(&self, own: &Own<'_, Counted<Q>>, state: &mut O::State) -> Option<Item> {
-        match self.order.next(state, Sim::random) {
+        match self.order.next(state, &Asked::<Sim, _>::of(own)) {
             End::Back => own.pop_back(),
             End::Front => own.pop_front(),
         }

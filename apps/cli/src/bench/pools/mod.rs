@@ -1,0 +1,3 @@
+//! What benchmarks of pools share.
+
+pub mod go;

@@ -1,0 +1,147 @@
+//! What a repetition does.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::cases::{Case, Cell};
+use super::subjects::{self, Runtime};
+use crate::bench::measure::Usage;
+use crate::bench::rounds::Outcome;
+
+/// One repetition.
+#[derive(Serialize, Deserialize)]
+pub struct Order {
+    /// The runtime.
+    pub subject: String,
+    /// The conditions.
+    pub cell: Cell,
+    /// How long it takes, about.
+    pub seconds: f64,
+    /// Where the runtime is, if that is not in this command.
+    pub program: PathBuf,
+}
+
+/// What came of it. `None`: not of this case.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Figures {
+    /// From the first spawn to the last join, by task.
+    pub ns_per_op: Option<f64>,
+    /// CPU time of all threads, by task.
+    pub cpu_ns_per_op: Option<f64>,
+    /// By how much the process has grown, by task.
+    pub bytes_per_task: Option<f64>,
+}
+
+/// Whose calls are tasks: enough of them that a worker's start does not count.
+pub const FIBONACCI: u32 = 24;
+
+/// Measures.
+///
+/// # Errors
+///
+/// If the runtime can't be had, or is not known.
+pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
+    let Order { subject, cell, seconds, program } = order;
+    if subject == subjects::GO {
+        let case = cell.case.name().to_owned();
+        let numbers = [cell.workers, cell.batch, FIBONACCI as usize].map(|one| one.to_string());
+        let arguments = [&[case][..], &numbers, &[seconds.to_string()]].concat();
+        return Err(crate::bench::pools::go::become_it(program, &arguments));
+    }
+    let runtime = subjects::start(subject, cell.workers)?;
+    let figures = match cell.case {
+        Case::SpawnJoin => {
+            timed(*seconds, cell.batch, &|times| runtime.spawn_join(cell.batch, times))
+        }
+        Case::ForkJoin => {
+            timed(*seconds, forks(FIBONACCI), &|times| runtime.fork_join(FIBONACCI, times))
+        }
+        Case::Idle => memory(&*runtime, cell.batch),
+    };
+    Ok(Outcome::Figures(figures))
+}
+
+/// What `tasks` tasks take, of as many rounds as there is time for, and the first for nothing.
+fn timed(seconds: f64, tasks: usize, round: &dyn Fn(usize) -> Duration) -> Figures {
+    let once = round(1).as_secs_f64();
+    let times = (seconds / once).clamp(1.0, 1e6) as usize;
+    let before = Usage::now();
+    let took = round(times);
+    let cpu_ns = Usage::now().since(before).cpu_ns;
+    let all = tasks as f64 * times as f64;
+    Figures {
+        ns_per_op: Some(took.as_nanos() as f64 / all),
+        cpu_ns_per_op: Some(cpu_ns as f64 / all),
+        bytes_per_task: None,
+    }
+}
+
+/// By how much the process grows when tasks are spawned.
+fn memory(runtime: &dyn Runtime, tasks: usize) -> Figures {
+    let mut before = 0;
+    let mut after = 0;
+    runtime.idle(tasks, &mut |spawned| {
+        let now = if spawned { &mut after } else { &mut before };
+        *now = resident();
+    });
+    let grown = after.saturating_sub(before) as f64 / tasks as f64;
+    Figures { bytes_per_task: Some(grown), ..Figures::default() }
+}
+
+/// Bytes of the process that are in memory.
+fn resident() -> usize {
+    let pages = fs::read_to_string("/proc/self/statm").ok();
+    let pages = pages.and_then(|line| line.split(' ').nth(1)?.parse::<usize>().ok());
+    // SAFETY: asks for a constant.
+    pages.expect("/proc/self/statm") * unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize
+}
+
+/// The number, with a task for each of two calls where `fork` says so.
+pub fn fibonacci(n: u32, fork: impl FnOnce(u32, u32) -> (u64, u64)) -> u64 {
+    if n < 2 {
+        return n.into();
+    }
+    let (one, other) = fork(n - 1, n - 2);
+    one + other
+}
+
+/// How often that forks.
+fn forks(n: u32) -> usize {
+    let (mut one, mut other) = (0, 0);
+    for _ in 2..=n {
+        (one, other) = (one + other + 1, one);
+    }
+    one
+}
+
+/// The time that it takes to do it so often.
+pub fn took(times: usize, mut work: impl FnMut()) -> Duration {
+    let begun = Instant::now();
+    (0..times).for_each(|_| work());
+    begun.elapsed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn forks_are_counted() {
+        fn call(n: u32, forked: &Cell<usize>) -> u64 {
+            fibonacci(n, |one, other| {
+                forked.set(forked.get() + 1);
+                (call(one, forked), call(other, forked))
+            })
+        }
+        for n in 0..12 {
+            let forked = Cell::new(0);
+            call(n, &forked);
+            assert_eq!(forks(n), forked.get(), "{n}");
+        }
+        assert_eq!(call(10, &Cell::new(0)), 55);
+    }
+}

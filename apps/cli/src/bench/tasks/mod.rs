@@ -1,0 +1,155 @@
+//! `bench tasks`: what a task costs that does nothing.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`cases`] | what is measured, under what conditions |
+//! | [`subjects`] | the runtimes, and what each has |
+//! | [`measure`] | what a repetition does |
+//! | [`rows`] | medians, quartiles and ratios of what came back; JSON |
+//! | [`tables`] | tables for people |
+
+mod cases;
+mod measure;
+mod rows;
+mod subjects;
+mod tables;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+pub use measure::{Order, measure};
+
+use super::pools::go::Built;
+use super::repeat::repeat;
+use super::rounds::{Outcome, Rounds};
+use super::settings::{Printed, Settings, check_seconds};
+use crate::failure::Failure;
+use crate::list::Counts;
+use crate::output::progress::Progress;
+use crate::output::table::colour_stdout;
+use cases::{Case, Cases, Cell};
+
+/// Tasks: what it costs to spawn, run and join one that does nothing, and what one takes up
+#[derive(Args)]
+#[command(after_help = "\
+Each repetition runs in a process of its own; the first is rejected. Tasks are spawned by a task, so
+that with one worker no other thread has a part. A ratio is the median of the ratios of paired
+repetitions, with its 95 % interval; less is better.
+
+Example:
+  antiphon bench tasks --case spawn_join --workers 1,2 --against rayon,smol")]
+pub struct Arguments {
+    /// Threads that run tasks
+    #[arg(long, value_name = "LIST", default_value = "1,2")]
+    workers: Counts,
+    /// Ours: pool (a handle for each task) and scope (tasks that borrow, joined together)
+    #[arg(long, value_name = "LIST", default_value = "pool,scope")]
+    subject: String,
+    /// Peers; ratios are to the first that has the case
+    #[arg(long, value_name = "LIST", default_value = "rayon,smol,tokio,go,chili")]
+    against: String,
+    /// What is measured: spawn_join (--tasks at once, and batches of 1000), fork_join (the
+    /// Fibonacci numbers, a task for each call) and idle (memory of a task that is not run yet)
+    #[arg(long, value_name = "LIST", default_value = "spawn_join,fork_join,idle")]
+    case: Cases,
+    /// How many tasks there are at once, in spawn_join and idle
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    tasks: usize,
+    /// How long a repetition takes
+    #[arg(long, value_name = "S", default_value_t = 0.3, allow_negative_numbers = true)]
+    seconds: f64,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// What is measured, and how.
+struct Plan {
+    cells: Vec<Cell>,
+    rounds: Rounds,
+    seconds: f64,
+    /// The program in Go, or why there is none; `None` if it has no part.
+    go: Option<Result<Built, String>>,
+}
+
+/// What was measured of one runtime in one cell.
+type Measured = super::rounds::Measured<Cell, measure::Figures>;
+
+/// Measures and prints.
+///
+/// # Errors
+///
+/// Bad arguments, or a runtime that never came to an end.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let plan = plan(arguments)?;
+    let report = rows::Report {
+        rows: rows::put_together(&plan.rounds, &plan.carry_out()?),
+        seconds: plan.seconds,
+        seed: plan.rounds.seed,
+    };
+    arguments.settings.print(Printed {
+        json: report.json(),
+        text: tables::text(&report, colour_stdout()),
+        others_cpus: report.others_cpus(),
+        trouble: report.trouble(),
+    })
+}
+
+fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
+    let Arguments { workers, subject, against, case, tasks, seconds, settings } = arguments;
+    check_seconds(*seconds)?;
+    if !(1..=100_000_000).contains(tasks) {
+        return Err(Failure::arguments("--tasks takes a number from 1 to 100000000, such as 1000"));
+    }
+    let (ours, peers) = (subjects::OURS, subjects::PEERS);
+    let rounds = settings.rounds("runtime", (subject, ours), (against, peers))?;
+    let cells: Vec<_> = settings
+        .load
+        .iter()
+        .flat_map(|&load| {
+            case.0.iter().flat_map(move |&case| Cell::of(load, case, &workers.0, *tasks))
+        })
+        .collect();
+    let has_part = |cell: &Cell| rounds.all_subjects().any(|name| subjects::has(name, cell.case));
+    if let Some(cell) = cells.iter().find(|cell| !has_part(cell)) {
+        let what = format!("none of the runtimes has the case {}", cell.case.name());
+        return Err(Failure::arguments(what));
+    }
+    let go = rounds.peers.contains(&subjects::GO);
+    let go = go.then(|| Built::of("tasks", subjects::GO_SOURCE)).transpose()?;
+    Ok(Plan { cells, rounds, seconds: *seconds, go })
+}
+
+impl Plan {
+    fn carry_out(&self) -> Result<Vec<Measured>, Failure> {
+        let steps = self.cells.iter().map(|cell| self.rounds_of(cell.case).steps(1)).sum();
+        let mut progress = Progress::new(steps);
+        let mut all = Vec::new();
+        for cell in &self.cells {
+            let rounds = self.rounds_of(cell.case);
+            all.extend(rounds.carry_out(&[*cell], &mut progress, |cell, subject| {
+                let program = match &self.go {
+                    Some(Err(missing)) if subject == subjects::GO => {
+                        return Ok(Outcome::Missing(missing.clone()));
+                    }
+                    Some(Ok(built)) if subject == subjects::GO => built.program(),
+                    _ => PathBuf::new(),
+                };
+                let order =
+                    Order { subject: subject.to_owned(), cell, seconds: self.seconds, program };
+                repeat(&super::Order::Task(order), self.seconds)
+            })?);
+        }
+        Ok(all)
+    }
+
+    /// Those that have the case.
+    fn rounds_of(&self, case: Case) -> Rounds {
+        let Rounds { subjects, peers, repetitions, seed } = &self.rounds;
+        let of = |names: &[&'static str]| {
+            names.iter().copied().filter(|name| subjects::has(name, case)).collect()
+        };
+        Rounds { subjects: of(subjects), peers: of(peers), repetitions: *repetitions, seed: *seed }
+    }
+}

@@ -1,0 +1,133 @@
+// Goroutines for `antiphon bench tasks`: main CASE WORKERS BATCH FIBONACCI SECONDS.
+// Prints the outcome of one repetition as the others do.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if len(os.Args) != 6 {
+		fail("wants CASE WORKERS BATCH FIBONACCI SECONDS")
+	}
+	workers, batch, n := number(os.Args[2]), number(os.Args[3]), number(os.Args[4])
+	seconds, err := strconv.ParseFloat(os.Args[5], 64)
+	if err != nil {
+		fail(err.Error())
+	}
+	runtime.GOMAXPROCS(workers)
+	switch os.Args[1] {
+	case "spawn_join":
+		timed(seconds, batch, func() { spawnJoin(batch) })
+	case "fork_join":
+		timed(seconds, forks(n), func() { fibonacci(n) })
+	case "idle":
+		memory(batch)
+	default:
+		fail("no case " + os.Args[1])
+	}
+}
+
+func number(text string) int {
+	number, err := strconv.Atoi(text)
+	if err != nil {
+		fail(err.Error())
+	}
+	return number
+}
+
+func fail(what string) {
+	fmt.Fprintln(os.Stderr, what)
+	os.Exit(2)
+}
+
+func timed(seconds float64, tasks int, round func()) {
+	begun := time.Now()
+	round()
+	times := int(min(max(seconds/time.Since(begun).Seconds(), 1), 1e6))
+	before := cpu()
+	begun = time.Now()
+	for i := 0; i < times; i++ {
+		round()
+	}
+	took := time.Since(begun)
+	all := float64(tasks) * float64(times)
+	fmt.Printf("{\"figures\":{\"ns_per_op\":%f,\"cpu_ns_per_op\":%f}}\n",
+		float64(took.Nanoseconds())/all, float64(cpu()-before)/all)
+}
+
+func cpu() int64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		fail(err.Error())
+	}
+	return usage.Utime.Nano() + usage.Stime.Nano()
+}
+
+func spawnJoin(batch int) {
+	var group sync.WaitGroup
+	group.Add(batch)
+	for i := 0; i < batch; i++ {
+		go group.Done()
+	}
+	group.Wait()
+}
+
+func fibonacci(n int) uint64 {
+	if n < 2 {
+		return uint64(n)
+	}
+	var other uint64
+	var group sync.WaitGroup
+	group.Add(1)
+	go func() {
+		other = fibonacci(n - 2)
+		group.Done()
+	}()
+	one := fibonacci(n - 1)
+	group.Wait()
+	return one + other
+}
+
+func forks(n int) int {
+	one, other := 0, 0
+	for i := 2; i <= n; i++ {
+		one, other = one+other+1, one
+	}
+	return one
+}
+
+// Goroutines that wait: one that was never run can't be kept from it.
+func memory(tasks int) {
+	var group sync.WaitGroup
+	gate := make(chan struct{})
+	runtime.GC()
+	before := resident()
+	group.Add(tasks)
+	for i := 0; i < tasks; i++ {
+		go func() {
+			<-gate
+			group.Done()
+		}()
+	}
+	runtime.Gosched()
+	grown := resident() - before
+	close(gate)
+	group.Wait()
+	fmt.Printf("{\"figures\":{\"bytes_per_task\":%f}}\n", float64(grown)/float64(tasks))
+}
+
+func resident() int {
+	line, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		fail(err.Error())
+	}
+	return number(strings.Fields(string(line))[1]) * os.Getpagesize()
+}

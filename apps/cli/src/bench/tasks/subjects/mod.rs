@@ -1,0 +1,78 @@
+//! The runtimes.
+//!
+//! In each a task spawns the others, so that one worker is one thread; the main thread sleeps.
+
+mod chili;
+mod pool;
+mod rayon;
+mod scope;
+mod smol;
+mod tokio;
+
+use std::time::Duration;
+
+use super::cases::Case::{self, ForkJoin, Idle, SpawnJoin};
+
+/// Ours.
+pub const OURS: &[&str] = &["pool", "scope"];
+/// Those beside them.
+pub const PEERS: &[&str] = &["rayon", "smol", "tokio", GO, "chili"];
+/// The one that is a program of its own.
+pub const GO: &str = "go";
+/// That program.
+pub const GO_SOURCE: &str = include_str!("main.go");
+
+/// A runtime, with its workers.
+pub trait Runtime {
+    /// A task spawns `batch` others that do nothing and waits for them; so many `times`, and the
+    /// time of all.
+    fn spawn_join(&self, _batch: usize, _times: usize) -> Duration {
+        unreachable!("`has` says who has this")
+    }
+
+    /// Finds a [Fibonacci number](super::measure::fibonacci) so many `times`; the time of all.
+    fn fork_join(&self, _n: u32, _times: usize) -> Duration {
+        unreachable!("`has` says who has this")
+    }
+
+    /// Has `look` look before tasks are spawned (`false`) and when they are, and none is run.
+    fn idle(&self, _tasks: usize, _look: Look<'_>) {
+        unreachable!("`has` says who has this")
+    }
+}
+
+/// What is asked before tasks are spawned, and then.
+pub type Look<'a> = &'a mut (dyn FnMut(bool) + Send);
+
+/// Whether a runtime has what a case asks for.
+pub fn has(name: &str, case: Case) -> bool {
+    let cases: &[Case] = match name {
+        "pool" | "scope" | "smol" | "tokio" => &[SpawnJoin, Idle],
+        "chili" => &[ForkJoin],
+        _ => &[SpawnJoin, ForkJoin, Idle],
+    };
+    cases.contains(&case)
+}
+
+/// Starts a runtime of this process, with so many workers.
+///
+/// # Errors
+///
+/// If it is not known, or can't be started.
+pub fn start(name: &str, workers: usize) -> Result<Box<dyn Runtime>, String> {
+    fn started<R: Runtime + 'static, E: std::fmt::Display>(
+        runtime: Result<R, E>,
+    ) -> Result<Box<dyn Runtime>, String> {
+        let boxed = runtime.map(|runtime| Box::new(runtime) as Box<dyn Runtime>);
+        boxed.map_err(|error| format!("can't start it: {error}"))
+    }
+    match name {
+        "pool" => started(pool::Pool::new(workers)),
+        "scope" => started(scope::Scope::new(workers)),
+        "rayon" => started(rayon::Rayon::new(workers)),
+        "smol" => started(smol::Smol::new(workers)),
+        "tokio" => started(tokio::Tokio::new(workers)),
+        "chili" => started(Ok::<_, String>(chili::Chili::new(workers))),
+        _ => Err(format!("no runtime '{name}'")),
+    }
+}

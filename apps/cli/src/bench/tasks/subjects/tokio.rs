@@ -1,0 +1,42 @@
+//! Tokio's runtime of several threads, with a handle for each task.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, Runtime as Threads};
+
+use super::{Look, Runtime};
+
+/// The runtime.
+pub struct Tokio(Threads);
+
+impl Tokio {
+    pub fn new(workers: usize) -> io::Result<Self> {
+        Builder::new_multi_thread().worker_threads(workers).build().map(Self)
+    }
+}
+
+impl Runtime for Tokio {
+    fn spawn_join(&self, batch: usize, times: usize) -> Duration {
+        let main = self.0.spawn(async move {
+            let begun = Instant::now();
+            for _ in 0..times {
+                let tasks: Vec<_> = (0..batch).map(|_| tokio::spawn(async {})).collect();
+                for task in tasks {
+                    task.await.expect("it does nothing");
+                }
+            }
+            begun.elapsed()
+        });
+        self.0.block_on(main).expect("none of its tasks panics")
+    }
+
+    fn idle(&self, tasks: usize, look: Look<'_>) {
+        // One whose thread is the caller, who does not run them.
+        let alone = Builder::new_current_thread().build().expect("a runtime without a driver");
+        let mut spawned = Vec::with_capacity(tasks);
+        look(false);
+        spawned.extend((0..tasks).map(|_| alone.spawn(async {})));
+        look(true);
+    }
+}

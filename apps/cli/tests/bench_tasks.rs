@@ -1,0 +1,78 @@
+//! `bench tasks`, in settings that are too small to mean anything but its keys.
+
+mod common;
+
+use common::{FRAME, has_keys, json, output, stderr};
+use serde_json::Value;
+
+const SMALL: [&str; 8] =
+    ["bench", "tasks", "--tasks", "5000", "--repetitions", "1", "--seconds", "0.001"];
+
+fn rows(arguments: &[&str]) -> Vec<Value> {
+    let report = json(&[&SMALL, arguments, &["--json"]].concat());
+    has_keys(&report, &FRAME);
+    report["rows"].as_array().expect("a list").clone()
+}
+
+#[test]
+fn tasks_have_a_price() {
+    let rows = rows(&["--case", "spawn_join", "--workers", "1-2", "--against", "rayon,smol,tokio"]);
+    assert_eq!(rows.len(), 2 * 2 * 5);
+    for row in &rows {
+        has_keys(row, &["subject", "peer", "case", "load", "workers", "batch", "p25", "p75"]);
+        has_keys(row, &["ns_per_op", "cpu_ns_per_op", "ratio", "ratio_low95", "others_cpus"]);
+        assert!(row["ns_per_op"].as_f64().is_some_and(|ns| ns > 0.0), "{row:#}");
+        assert_eq!(row["peer"], "rayon");
+        assert_eq!(row["subject"] == "rayon", row["ratio"] == 1.0);
+    }
+}
+
+#[test]
+fn each_has_a_part_in_the_cases_that_it_has() {
+    let rows = rows(&["--case", "fork_join,idle", "--workers", "2", "--against", "chili,rayon"]);
+    let of = |case: &str| {
+        let rows = rows.iter().filter(|row| row["case"] == case);
+        rows.map(|row| row["subject"].as_str().expect("a name")).collect::<Vec<_>>()
+    };
+    assert_eq!(of("fork_join"), ["chili", "rayon"]);
+    assert_eq!(of("idle"), ["pool", "scope", "rayon"]);
+    for row in rows.iter().filter(|row| row["case"] == "idle") {
+        assert_eq!((&row["peer"], &row["workers"]), (&"rayon".into(), &1.into()));
+        assert!(row["bytes_per_task"].as_f64().is_some_and(|bytes| bytes > 8.0), "{row:#}");
+    }
+}
+
+#[test]
+fn go_is_measured_where_it_is_and_skipped_where_not() {
+    let wanted = ["--workers", "1", "--subject", "pool", "--against", "go"];
+    let rows = rows(&[&["--case", "fork_join,idle"][..], &wanted].concat());
+    for row in rows.iter().filter(|row| row["subject"] == "go") {
+        match row.get("skipped") {
+            Some(why) => assert!(why.as_str().is_some_and(|why| why.contains("go")), "{row:#}"),
+            None if row["case"] == "idle" => has_keys(row, &["bytes_per_task"]),
+            None => has_keys(row, &["ns_per_op", "cpu_ns_per_op"]),
+        }
+    }
+    let without = common::antiphon(&[&SMALL[..], &["--case", "idle"], &wanted].concat())
+        .env("PATH", "/nowhere")
+        .output()
+        .expect("the command");
+    let text = String::from_utf8_lossy(&without.stdout);
+    assert!(without.status.success() && text.contains("skipped: no go on the PATH"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_in_one_line() {
+    let refused = |arguments: &[&str], says: &str| {
+        let output = output(&[&SMALL[..6], arguments].concat());
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(says), "{said}");
+    };
+    refused(&["--case", "yield"], "fork_join");
+    refused(&["--workers", "0"], "a number from 1");
+    refused(&["--tasks", "7000000000"], "--tasks takes");
+    refused(&["--against", "golang"], "go");
+    refused(&["--seconds", "0"], "--seconds");
+    refused(&["--case", "fork_join", "--subject", "pool", "--against", ""], "fork_join");
+}
