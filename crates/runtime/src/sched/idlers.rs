@@ -202,11 +202,13 @@ impl<P: Platform> Idlers<P> {
             }
         }
         let lasts = || seat.state.load(Relaxed) == RESTS && !over();
-        let bells = || awaited.map(|awaited| awaited.bell).into_iter().chain([&seat.bell]);
         let ticket = self.notify.begin();
         loop {
             // Each time: who was late to wake us from an earlier rest may have taken the ticket.
-            bells().for_each(|bell| bell.arm(ticket));
+            seat.bell.arm(ticket);
+            if let Some(awaited) = awaited {
+                awaited.arm(ticket);
+            }
             if !lasts() {
                 break;
             }
@@ -215,7 +217,10 @@ impl<P: Platform> Idlers<P> {
                 break;
             }
         }
-        bells().for_each(Bell::disarm);
+        seat.bell.disarm();
+        if let Some(awaited) = awaited {
+            awaited.disarm();
+        }
         // SAFETY: ours, and this is the end.
         unsafe { self.notify.end(ticket) };
     }

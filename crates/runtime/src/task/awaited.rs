@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use antiphon_platform::{Atomic, Budget, Notify, Parked, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Budget, Notify, Parked, Platform, Ticket};
 
 use crate::sleep::{Bell, Park};
 
@@ -12,7 +12,9 @@ pub struct Awaited<'a, P: Platform> {
     pub(super) word: &'a P::U32,
     /// Whether it is not over, by the word.
     pub(super) lasts: fn(u32) -> bool,
-    pub(crate) bell: &'a Bell<P>,
+    pub(super) bell: &'a Bell<P>,
+    /// What is added to the word by who is going to sleep.
+    pub(super) watched: u32,
 }
 
 impl<P: Platform> Awaited<'_, P> {
@@ -23,8 +25,25 @@ impl<P: Platform> Awaited<'_, P> {
         !(self.lasts)(self.word.load(Acquire))
     }
 
+    /// The caller is going to sleep by this ticket, unless it is over now.
+    pub(crate) fn arm(&self, ticket: Ticket) {
+        self.bell.arm(ticket);
+        if self.watched != 0 {
+            // Relaxed: TASK-3, it is about one word.
+            self.word.fetch_or(self.watched, Relaxed);
+        }
+    }
+
+    /// The caller is awake.
+    pub(crate) fn disarm(&self) {
+        self.bell.disarm();
+    }
+
     /// Blocks until it is over: spins, and then sleeps.
     pub fn wait(&self) {
+        if self.is_over() {
+            return;
+        }
         let spin = if P::crowded() { Budget::NONE } else { Budget::ns(P::sleep_cost_ns()) };
         // Acquire: as in `is_over`.
         if self.word.spin_while(Acquire, spin, self.lasts).is_ok() {
@@ -33,7 +52,7 @@ impl<P: Platform> Awaited<'_, P> {
         let notify = Park::<P>::NEW;
         let ticket = notify.begin();
         loop {
-            self.bell.arm(ticket);
+            self.arm(ticket);
             // Relaxed: acquired below.
             if !(self.lasts)(self.word.load(Relaxed)) {
                 break;
@@ -41,7 +60,7 @@ impl<P: Platform> Awaited<'_, P> {
             // SAFETY: ours, until the end below.
             let _: Parked = unsafe { notify.sleep(ticket, None) };
         }
-        self.bell.disarm();
+        self.disarm();
         // SAFETY: ours, and this is the end.
         unsafe { notify.end(ticket) };
         // Acquire: as above; it is over for good.

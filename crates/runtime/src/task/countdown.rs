@@ -59,7 +59,7 @@ impl<P: Platform> Countdown<P> {
         // Acquire: COUNT-1.
         let last = self.left.fetch_sub(1, AcqRel) == 0;
         let lasts = |left| left != ALL_DONE;
-        (!last).then_some(Awaited { word: &self.left, lasts, bell: &self.bell })
+        (!last).then_some(Awaited { word: &self.left, lasts, bell: &self.bell, watched: 0 })
     }
 
     /// Waits until the last task has let go, which it is about to when what is awaited is over.

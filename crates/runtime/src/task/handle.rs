@@ -12,7 +12,7 @@ use core::task::{Context, Poll, Waker};
 
 use antiphon_platform::{Atomic, AtomicInteger, Platform, Ticket};
 
-use super::{AWAITED, Act, Awaited, DONE, EMPTY, Header, OWED, POLLED, free, take_waker};
+use super::{AWAITED, Act, Awaited, DONE, EMPTY, Header, OWED, POLLED, WATCHED, free, take_waker};
 
 /// What to wait for a task by, and to have what it returns. Dropped, the task goes on.
 pub struct Handle<P: Platform, T> {
@@ -49,7 +49,7 @@ impl<P: Platform, T> Handle<P, T> {
     pub fn awaited(&mut self) -> Awaited<'_, P> {
         self.unhook();
         let Header { state, bell, .. } = self.header();
-        Awaited { word: state, lasts: |state| state & DONE == 0, bell }
+        Awaited { word: state, lasts: |state| state & DONE == 0, bell, watched: WATCHED }
     }
 
     /// What the task has returned; `None` if it has panicked, or was dropped. Blocks until it is
@@ -62,9 +62,12 @@ impl<P: Platform, T> Handle<P, T> {
 
     /// What it has returned, when it is done.
     fn take_now(&mut self) -> Option<T> {
-        // Relaxed: acquired by the caller; what we leave is released by `drop`.
-        if self.header().state.fetch_or(EMPTY, Relaxed) & EMPTY != 0 {
-            return None;
+        // Relaxed, all: acquired by the caller; what we leave is released by `drop`.
+        let state = &self.header().state;
+        match state.load(Relaxed) {
+            seen if seen & EMPTY != 0 => return None,
+            seen if seen & OWED == 0 => state.store(seen | EMPTY, Relaxed),
+            _ => _ = state.fetch_or(EMPTY, Relaxed),
         }
         let mut returned = MaybeUninit::<T>::uninit();
         let into = NonNull::from(&mut returned).cast();
@@ -79,7 +82,7 @@ impl<P: Platform, T> Handle<P, T> {
     /// Leaves a waker, which is woken when the task is done; `false` if it is done.
     fn hook(&mut self, waker: &Waker) -> bool {
         let Header { state, bell, .. } = self.header();
-        // Release: TASK-3, no sleeper is there any more; pairs with the acquire in the end of the
+        // Release: TASK-4, no sleeper is there any more; pairs with the acquire in the end of the
         // task. Acquire: TASK-1.
         if state.fetch_or(POLLED, AcqRel) & DONE != 0 {
             return false;
@@ -103,7 +106,7 @@ impl<P: Platform, T> Handle<P, T> {
         // Relaxed: we have set it.
         if state.load(Relaxed) & POLLED != 0 {
             drop(take_waker(bell));
-            // Release: TASK-3, no waker is there any more; pairs with the acquire in the end of the
+            // Release: TASK-4, no waker is there any more; pairs with the acquire in the end of the
             // task.
             state.fetch_and(!POLLED, Release);
         }
@@ -124,9 +127,11 @@ impl<P: Platform, T> Unpin for Handle<P, T> {}
 impl<P: Platform, T> Drop for Handle<P, T> {
     fn drop(&mut self) {
         self.unhook();
-        // Release: TASK-2, so that we are done with it; pairs with the acquires in the end of the
-        // task. Acquire: so that it is; pairs with the release there.
-        if self.header().state.fetch_and(!AWAITED, AcqRel) & OWED == 0 {
+        let state = &self.header().state;
+        // Acquire: TASK-2, so that the task is done with it; pairs with the releases in its end.
+        let is_last = state.load(Acquire) & OWED == 0;
+        // Release: so that we are; pairs with the acquires there. Acquire: as above.
+        if is_last || state.fetch_and(!AWAITED, AcqRel) & OWED == 0 {
             // SAFETY: TASK-2.
             unsafe { free(self.header) };
         }

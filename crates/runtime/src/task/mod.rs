@@ -4,7 +4,7 @@
 //! | byte | field | written by | meaning |
 //! |---|---|---|---|
 //! | 0–7 | `act` | – | how to run, drop and free what only the closure's type knows |
-//! | 8–11 | `state` | both | `OWED`, `AWAITED`, `DONE`, `EMPTY`, `POLLED` |
+//! | 8–11 | `state` | both | `OWED`, `AWAITED`, `DONE`, `EMPTY`, `WATCHED`, `POLLED` |
 //! | 16–23 | `bell` | both | how the one who waits is told: it sleeps, or has left a waker |
 //! | 24 … | `slot` | who runs it, who waits | the closure, and then what it returned |
 //!
@@ -14,12 +14,15 @@
 //! | `AWAITED` | somebody has the [`Handle`] |
 //! | `DONE` | the task was run, or dropped |
 //! | `EMPTY` | it has returned nothing: it has panicked or was dropped; or that was taken |
+//! | `WATCHED` | who waits sleeps, or is about to: the bell is to be rung |
 //! | `POLLED` | what the bell names is the address of a [`Waker`], and no sleeper |
 //!
 //! - TASK-1: who has the [`Task`] takes the closure out of the slot, once, and writes what it
 //!   returned into it; then it adds `DONE`. From then on the slot is the [`Handle`]'s.
 //! - TASK-2: who lets go of the allocation last frees it, with what is in the slot.
-//! - TASK-3: while the bell names something, `POLLED` says as what; and who adds `DONE` rings as
+//! - TASK-3: who waits adds `WATCHED` or `POLLED` before it looks for `DONE` and goes; who has run
+//!   the task and has seen neither adds `DONE` and lets go in one exchange, and tells nobody.
+//! - TASK-4: while the bell names something, `POLLED` says as what; and who adds `DONE` rings as
 //!   what it saw then. Whoever takes a waker's address out of the bell has the waker.
 
 mod awaited;
@@ -33,7 +36,7 @@ use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::{ManuallyDrop, forget};
 use core::ptr::NonNull;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::task::Waker;
 
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
@@ -51,7 +54,8 @@ const OWED: u32 = 1;
 const AWAITED: u32 = 2;
 const DONE: u32 = 4;
 const EMPTY: u32 = 8;
-const POLLED: u32 = 16;
+const WATCHED: u32 = 16;
+const POLLED: u32 = 32;
 
 /// Something to be run, once; dropped without, it is done with nothing returned.
 pub struct Task<P: Platform>(NonNull<Header<P>>);
@@ -195,31 +199,43 @@ impl<P: Platform> End<P> {
         // SAFETY: not freed while it is owed, until we are dropped.
         unsafe { self.header.as_ref() }
     }
+
+    /// Says that it is `done` to somebody who may sleep, and lets go.
+    #[cold]
+    fn ring(&self, done: u32) {
+        let Header { state, bell, .. } = self.header();
+        // Release: TASK-1; pairs with the acquire in `Handle::is_done`. Acquire: TASK-4; pairs with
+        // the releases in `Handle::hook` and `unhook`.
+        let polled = state.fetch_or(done, AcqRel) & POLLED != 0;
+        let waker = if polled { take_waker(bell) } else { None };
+        if !polled {
+            bell.ring(&Park::<P>::NEW);
+        }
+        // Last, when we are done with it: a waker may do anything.
+        let _wakes = Wakes(waker);
+        // Release: TASK-2, so that we are done with it; pairs with the acquire in `Handle::drop`.
+        // Acquire: so that who waited is; pairs with the release there.
+        if state.fetch_and(!OWED, AcqRel) & AWAITED == 0 {
+            // SAFETY: TASK-2. What was returned may have been taken meanwhile.
+            unsafe { free(self.header) };
+        }
+    }
 }
 
 impl<P: Platform> Drop for End<P> {
     fn drop(&mut self) {
         let state = &self.header().state;
-        let empty = if self.empty { EMPTY } else { 0 };
+        let done = DONE | if self.empty { EMPTY } else { 0 };
         // Acquire: TASK-2, who waited has let go; pairs with the release in `Handle::drop`.
-        if state.load(Acquire) & AWAITED != 0 {
-            // Release: TASK-1; pairs with the acquire in `Handle::is_done`. Acquire: TASK-3; pairs
-            // with the releases in `Handle::hook` and `unhook`.
-            let polled = state.fetch_or(DONE | empty, AcqRel) & POLLED != 0;
-            let bell = &self.header().bell;
-            let waker = if polled { take_waker(bell) } else { None };
-            if !polled {
-                bell.ring(&Park::<P>::NEW);
+        if state.load(Acquire) != OWED {
+            const BOTH: u32 = OWED | AWAITED;
+            // Release: TASK-1, TASK-2; pairs with the acquires in `Handle::is_done` and its `drop`.
+            // Acquire: as above.
+            match state.compare_exchange(BOTH, AWAITED | done, Release, Acquire) {
+                Ok(_) => return,
+                Err(seen) if seen & AWAITED != 0 => return self.ring(done),
+                Err(_) => {}
             }
-            // Last, when we are done with it: a waker may do anything.
-            let _wakes = Wakes(waker);
-            // Release: TASK-2, so that we are done with it; pairs with the acquire in
-            // `Handle::drop`. Acquire: as above.
-            if state.fetch_and(!OWED, AcqRel) & AWAITED != 0 {
-                return;
-            }
-            // SAFETY: TASK-2. What was returned may have been taken meanwhile.
-            return unsafe { free(self.header) };
         }
         // SAFETY: TASK-2.
         unsafe { (self.header().act)(self.header, Act::Free { empty: self.empty }) };
@@ -237,7 +253,7 @@ impl Drop for Wakes {
     }
 }
 
-/// TASK-3: the waker that was left in the bell, if it is there still.
+/// TASK-4: the waker that was left in the bell, if it is there still.
 fn take_waker<P: Platform>(bell: &Bell<P>) -> Option<Box<Waker>> {
     let address = bell.take()?.get() as usize;
     // SAFETY: left by `Handle::poll`, and whoever takes it has it.
