@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{FRAME, has_keys, json, output, stderr};
+use common::{FRAME, has_keys, json};
 use serde_json::Value;
 
 const SMALL: [&str; 8] =
@@ -64,9 +64,7 @@ fn go_is_measured_where_it_is_and_skipped_where_not() {
 #[test]
 fn what_cannot_be_measured_is_refused_in_one_line() {
     let refused = |arguments: &[&str], says: &str| {
-        let output = output(&[&SMALL[..6], arguments].concat());
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{said}");
+        let said = common::refused(&[&SMALL[..2], arguments].concat());
         assert!(said.contains(says), "{said}");
     };
     refused(&["--case", "yield"], "fork_join");
