@@ -156,7 +156,8 @@ fn awaiting(workers: usize, others: usize) -> Program {
             if handles.is_empty() { Poll::Ready(sum) } else { Poll::Pending }
         });
         let put = crew.clone();
-        let handle = task::drive(all, move |task: Task| put.submit_always(task.into_item()));
+        let handle =
+            task::drive(task::Heap, all, move |task: Task| put.submit_always(task.into_item()));
         let mut handle = Some(handle);
         for me in 0..workers {
             let crew = crew.clone();

@@ -10,6 +10,7 @@ use std::thread;
 use antiphon_linux::Linux;
 use antiphon_runtime::task::drive;
 
+use super::blocks::Blocks;
 use super::{JoinHandle, Policy, Pool};
 
 impl<Y: Policy<Linux> + 'static> Pool<Y> {
@@ -40,7 +41,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
             let mut future = pin!(future);
             Caught(future.as_mut()).await
         };
-        JoinHandle(drive(caught, move |task| {
+        JoinHandle(drive(Blocks, caught, move |task| {
             // Else the pool is gone, and with this the task, and perhaps the future.
             if let Some(shared) = shared.upgrade() {
                 shared.put_always(task);

@@ -6,6 +6,7 @@ use antiphon_linux::Linux;
 use antiphon_runtime::fork;
 use antiphon_runtime::task::Task;
 
+use super::blocks::Blocks;
 use super::here::{Forking, ask, wait_for};
 use super::{Policy, Pool};
 
@@ -67,7 +68,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         }
         // SAFETY: it is waited for, whatever happens: nothing here panics before that.
         let (task, mut handle) =
-            unsafe { Task::borrowing_new(move || catch_unwind(AssertUnwindSafe(work))) };
+            unsafe { Task::borrowing_new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work))) };
         self.shared.put_or_run(task);
         wait_for(&handle.awaited());
         match handle.take() {

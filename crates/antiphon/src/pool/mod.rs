@@ -69,8 +69,11 @@
 //! - **A panic** stays in its task: [`JoinHandle::join`] returns it, and a scope goes on with it
 //!   when all its tasks are done. That of a task whose handle was dropped is lost but for the
 //!   message of the panic hook.
+//! - **Memory** of small tasks that have ended is kept for those to come: 64 KiB a thread at most,
+//!   until it ends, of any thread that makes tasks, runs them or waits for them.
 //! - **A dropped pool** runs what is there, what these tasks make too, and then its threads end.
 
+mod blocks;
 mod builder;
 mod future;
 mod here;
@@ -103,6 +106,7 @@ pub use join::join;
 pub use refused::Refused;
 pub use scope::{Scope, wait_all};
 
+use blocks::Blocks;
 use shared::Shared;
 
 /// What a [`Pool`] does if nothing else is said: the last task first, whose data is in the cache,
@@ -162,7 +166,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let (task, handle) = Task::new(move || catch_unwind(AssertUnwindSafe(work)));
+        let (task, handle) = Task::new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work)));
         self.shared.put_or_run(task);
         JoinHandle(handle)
     }
@@ -185,7 +189,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let (task, handle) = Task::new(move || catch_unwind(AssertUnwindSafe(work)));
+        let (task, handle) = Task::new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work)));
         if let Err(task) = self.shared.put_ranked(task, rank) {
             task.run();
         }

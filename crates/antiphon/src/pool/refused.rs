@@ -7,6 +7,7 @@ use std::thread;
 use antiphon_linux::Linux;
 use antiphon_runtime::task::Task;
 
+use super::blocks::Blocks;
 use super::{JoinHandle, Policy, Pool};
 
 /// A task that was refused: dropped, it is not run.
@@ -39,7 +40,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let (task, handle) = Task::new(move || catch_unwind(AssertUnwindSafe(work)));
+        let (task, handle) = Task::new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work)));
         Refused { task, handle: JoinHandle(handle) }.try_spawn(self)
     }
 }

@@ -10,6 +10,7 @@ use std::sync::PoisonError;
 use antiphon_linux::Linux;
 use antiphon_runtime::task::{Countdown, Task};
 
+use super::blocks::Blocks;
 use super::here::wait_for;
 use super::shared::Shared;
 use super::{Policy, Pool, Standard};
@@ -68,7 +69,7 @@ impl<'scope, Y: Policy<Linux> + 'static> Scope<'scope, '_, Y> {
             }
         };
         // SAFETY: `Pool::scope` waits for it, whatever happens.
-        self.shared.put_or_run(unsafe { Task::borrowing(run) });
+        self.shared.put_or_run(unsafe { Task::borrowing_in(Blocks, run) });
     }
 }
 

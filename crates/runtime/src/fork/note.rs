@@ -11,7 +11,7 @@ use core::ptr::NonNull;
 
 use super::Forker;
 use super::forks::Link;
-use crate::task::{Handle, Task};
+use crate::task::{Handle, Heap, Task};
 
 #[repr(C)]
 pub(super) struct Note<F: Forker, B, R: Send> {
@@ -118,7 +118,7 @@ where
     let note = unsafe { link.cast::<Note<F, B, R>>().as_ref() };
     let work = note.work.take().expect("the first time");
     // SAFETY: the fork waits for it, whatever happens.
-    let (task, handle) = unsafe { Task::borrowing_new(move || F::run(work)) };
+    let (task, handle) = unsafe { Task::borrowing_new_in(Heap, move || F::run(work)) };
     note.handle.set(Some(handle));
     note.task.set(F::put(task).err());
 }

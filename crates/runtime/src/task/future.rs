@@ -27,31 +27,33 @@ use core::task::{Context, Poll, Waker};
 
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
 
-use super::{Handle, Promise, Task};
+use super::{Handle, Memory, Promise, Task};
 
 const WOKEN: u32 = 1;
 const RUNS: u32 = 2;
 
 /// Has tasks drive the future, which `put` puts where they are run: later, and by any thread.
 /// Nothing is polled here. What the future returns is to be had by the handle; nothing, if a poll
-/// has panicked, or what would wake it is gone.
-pub fn drive<P, F, S>(future: F, put: S) -> Handle<P, F::Output>
+/// has panicked, or what would wake it is gone. The tasks are in `M`, one at a time.
+pub fn drive<P, M, F, S>(memory: M, future: F, put: S) -> Handle<P, F::Output>
 where
     P: Platform,
+    M: Memory + Copy + Send + Sync,
     F: Future + Send + 'static,
     F::Output: Send + 'static,
     S: Fn(Task<P>) + Send + Sync + 'static,
 {
     let (promise, handle) = Promise::new();
     let rest = UnsafeCell::new(Rest { future: Some(future), promise: Some(promise) });
-    Arc::new(Driven { state: P::U32::ZERO, put, rest }).wake();
+    Arc::new(Driven { state: P::U32::ZERO, put, rest, memory }).wake();
     handle
 }
 
-struct Driven<P: Platform, F: Future, S> {
+struct Driven<P: Platform, M, F: Future, S> {
     state: P::U32,
     put: S,
     rest: UnsafeCell<Rest<P, F>>,
+    memory: M,
 }
 
 /// What is of who moved the state to `RUNS`.
@@ -62,18 +64,20 @@ struct Rest<P: Platform, F: Future> {
 }
 
 // SAFETY: `rest` is of one thread at a time: FUTURE-1; and what is in it is `Send`.
-unsafe impl<P, F, S> Sync for Driven<P, F, S>
+unsafe impl<P, M, F, S> Sync for Driven<P, M, F, S>
 where
     P: Platform,
+    M: Sync,
     F: Future + Send,
     F::Output: Send,
     S: Sync,
 {
 }
 
-impl<P, F, S> Wake for Driven<P, F, S>
+impl<P, M, F, S> Wake for Driven<P, M, F, S>
 where
     P: Platform,
+    M: Memory + Copy + Send + Sync,
     F: Future + Send + 'static,
     F::Output: Send + 'static,
     S: Fn(Task<P>) + Send + Sync + 'static,
@@ -90,9 +94,10 @@ where
     }
 }
 
-impl<P, F, S> Driven<P, F, S>
+impl<P, M, F, S> Driven<P, M, F, S>
 where
     P: Platform,
+    M: Memory + Copy + Send + Sync,
     F: Future + Send + 'static,
     F::Output: Send + 'static,
     S: Fn(Task<P>) + Send + Sync + 'static,
@@ -100,7 +105,7 @@ where
     /// FUTURE-1: it is ours to make a task of it.
     fn put(self: Arc<Self>) {
         let driven = self.clone();
-        (self.put)(Task::detached(move || driven.poll()));
+        (self.put)(Task::detached_in(self.memory, move || driven.poll()));
     }
 
     fn poll(self: Arc<Self>) {

@@ -29,9 +29,11 @@ mod awaited;
 mod countdown;
 mod future;
 mod handle;
+mod memory;
 mod promise;
 
 use alloc::boxed::Box;
+use core::alloc::Layout;
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::{ManuallyDrop, forget};
@@ -48,6 +50,7 @@ pub use awaited::Awaited;
 pub use countdown::Countdown;
 pub use future::drive;
 pub use handle::Handle;
+pub use memory::{Heap, Memory};
 pub use promise::Promise;
 
 const OWED: u32 = 1;
@@ -100,8 +103,17 @@ impl<P: Platform> Task<P> {
     where
         F: FnOnce() + Send + 'static,
     {
+        Self::detached_in(Heap, work)
+    }
+
+    /// As [`detached`](Self::detached), in other memory.
+    pub fn detached_in<M, F>(memory: M, work: F) -> Self
+    where
+        M: Memory,
+        F: FnOnce() + Send + 'static,
+    {
         // SAFETY: `'static`.
-        Self(unsafe { allocate(work, OWED) })
+        unsafe { Self::borrowing_in(memory, work) }
     }
 
     /// A task, and what to wait for it by.
@@ -110,38 +122,50 @@ impl<P: Platform> Task<P> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        // SAFETY: `'static`.
-        unsafe { Self::borrowing_new(work) }
+        Self::new_in(Heap, work)
     }
 
-    /// As [`new`](Self::new), of what may borrow.
+    /// As [`new`](Self::new), in other memory.
+    pub fn new_in<M, F, T>(memory: M, work: F) -> (Self, Handle<P, T>)
+    where
+        M: Memory,
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        // SAFETY: `'static`.
+        unsafe { Self::borrowing_new_in(memory, work) }
+    }
+
+    /// As [`new_in`](Self::new_in), of what may borrow.
     ///
     /// # Safety
     ///
     /// The task is run or dropped, and the handle taken or dropped, before what the closure and
     /// what it returns borrow is gone.
-    pub unsafe fn borrowing_new<F, T>(work: F) -> (Self, Handle<P, T>)
+    pub unsafe fn borrowing_new_in<M, F, T>(_: M, work: F) -> (Self, Handle<P, T>)
     where
+        M: Memory,
         F: FnOnce() -> T + Send,
         T: Send,
     {
         // SAFETY: the caller's.
-        let header = unsafe { allocate(work, OWED | AWAITED) };
+        let header = unsafe { allocate::<P, M, _, _>(work, OWED | AWAITED) };
         // SAFETY: of a task that returns `T`, and `AWAITED` is ours.
         (Self(header), unsafe { Handle::new(header) })
     }
 
-    /// As [`detached`](Self::detached), of what may borrow.
+    /// As [`detached`](Self::detached), of what may borrow, and in other memory.
     ///
     /// # Safety
     ///
     /// The task is run or dropped before what the closure borrows is gone.
-    pub unsafe fn borrowing<F>(work: F) -> Self
+    pub unsafe fn borrowing_in<M, F>(_: M, work: F) -> Self
     where
+        M: Memory,
         F: FnOnce() + Send,
     {
         // SAFETY: the caller's.
-        Self(unsafe { allocate(work, OWED) })
+        Self(unsafe { allocate::<P, M, _, _>(work, OWED) })
     }
 
     /// Runs it. If the closure panics, so does this, and the task has returned nothing.
@@ -277,25 +301,34 @@ unsafe fn free<P: Platform>(header: NonNull<Header<P>>) {
 /// # Safety
 ///
 /// What the closure borrows outlives the task.
-unsafe fn allocate<P: Platform, F, T>(work: F, state: u32) -> NonNull<Header<P>>
+unsafe fn allocate<P, M, F, T>(work: F, state: u32) -> NonNull<Header<P>>
 where
+    P: Platform,
+    M: Memory,
     F: FnOnce() -> T + Send,
     T: Send,
 {
     let slot = UnsafeCell::new(Slot::<F, T> { work: ManuallyDrop::new(work) });
-    let header = Header { act: act::<P, F, T>, state: P::U32::ZERO, bell: Bell::NEW };
-    let body = Box::leak(Box::new(Body { header, slot }));
+    let header = Header { act: act::<P, M, F, T>, state: P::U32::ZERO, bell: Bell::NEW };
+    let place: NonNull<Body<P, F, T>> = M::allocate(Layout::new::<Body<P, F, T>>()).cast();
+    // SAFETY: as large, and ours.
+    let body = unsafe {
+        place.write(Body { header, slot });
+        place.as_ref()
+    };
     // Relaxed: nobody else has it yet.
     body.header.state.store(state, Relaxed);
-    NonNull::from(body).cast()
+    place.cast()
 }
 
 /// # Safety
 ///
 /// The header is that of a `Body<P, F, T>`; and the slot, and for `Free` all of it, is the
 /// caller's, and is as the act says.
-unsafe fn act<P: Platform, F, T>(header: NonNull<Header<P>>, act: Act)
+unsafe fn act<P, M, F, T>(header: NonNull<Header<P>>, act: Act)
 where
+    P: Platform,
+    M: Memory,
     F: FnOnce() -> T,
 {
     let body: NonNull<Body<P, F, T>> = header.cast();
@@ -311,10 +344,13 @@ where
             Act::Drop => ManuallyDrop::drop(&mut (*slot).work),
             Act::Take { into } => into.cast().write(ManuallyDrop::take(&mut (*slot).returned)),
             Act::Free { empty } => {
-                let mut body = Box::from_raw(body.as_ptr());
+                // What it drops may panic; then the memory is lost.
                 if !empty {
-                    ManuallyDrop::drop(&mut body.slot.get_mut().returned);
+                    ManuallyDrop::drop(&mut (*slot).returned);
                 }
+                let layout = Layout::for_value(body.as_ref());
+                body.drop_in_place();
+                M::free(body.cast(), layout);
             }
         }
     }

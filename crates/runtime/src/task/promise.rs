@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 
 use antiphon_platform::Platform;
 
-use super::{AWAITED, Body, End, Handle, Header, OWED, allocate};
+use super::{AWAITED, Body, End, Handle, Header, Heap, OWED, allocate};
 
 /// The duty to come up with a value for who has the [`Handle`]. Dropped, there is none.
 pub struct Promise<P: Platform, T> {
@@ -27,7 +27,7 @@ impl<P: Platform, T: Send + 'static> Promise<P, T> {
     pub fn new() -> (Self, Handle<P, T>) {
         let never: fn() -> T = || unreachable!("nobody has it as a task");
         // SAFETY: `'static`.
-        let header = unsafe { allocate(never, OWED | AWAITED) };
+        let header = unsafe { allocate::<P, Heap, _, _>(never, OWED | AWAITED) };
         // SAFETY: of something that returns `T`, and `AWAITED` is ours.
         (Self { header, promised: PhantomData }, unsafe { Handle::new(header) })
     }

@@ -1,0 +1,118 @@
+//! Memory of tasks that have ended, for those to come: a list of blocks for each thread.
+//!
+//! A task takes a block of the thread that makes it, and leaves it to the one that frees it; where
+//! these are two, the lists move apart: so none is longer than `MOST`, and what is more is freed.
+//! The rest is when the thread ends.
+
+use std::alloc::Layout;
+use std::cell::Cell;
+use std::ptr::NonNull;
+
+use antiphon_runtime::task::{Heap, Memory};
+
+/// The lists.
+#[derive(Clone, Copy)]
+pub(super) struct Blocks;
+
+/// Room for a closure of four words that returns nothing, with a handle; in an allocator that has
+/// 8 bytes of its own at each block, 64.
+const SIZE: usize = 56;
+/// As many as make 64 KiB.
+const MOST: u32 = 1_024;
+const BLOCK: Layout = match Layout::from_size_align(SIZE, align_of::<u64>()) {
+    Ok(layout) => layout,
+    Err(_) => panic!("a power of two"),
+};
+
+/// A list of blocks, each of which begins with the address of the next.
+struct List {
+    first: Cell<Option<NonNull<u8>>>,
+    count: Cell<u32>,
+}
+
+thread_local! {
+    static LIST: List = const { List { first: Cell::new(None), count: Cell::new(0) } };
+}
+
+impl List {
+    fn pop(&self) -> Option<NonNull<u8>> {
+        let first = self.first.get()?;
+        // SAFETY: blocks on the list are ours, and begin with this.
+        self.first.set(unsafe { first.cast::<Option<NonNull<u8>>>().read() });
+        self.count.set(self.count.get() - 1);
+        Some(first)
+    }
+
+    /// `false`: there are enough.
+    fn push(&self, block: NonNull<u8>) -> bool {
+        if self.count.get() == MOST {
+            return false;
+        }
+        // SAFETY: the block is ours, and has room for an address.
+        unsafe { block.cast::<Option<NonNull<u8>>>().write(self.first.get()) };
+        self.first.set(Some(block));
+        self.count.set(self.count.get() + 1);
+        true
+    }
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        while let Some(block) = self.pop() {
+            // SAFETY: of `Blocks::allocate`, and on no list any more.
+            unsafe { Heap::free(block, BLOCK) };
+        }
+    }
+}
+
+const fn fits(layout: Layout) -> bool {
+    layout.size() <= BLOCK.size() && layout.align() <= BLOCK.align()
+}
+
+// SAFETY: a block is on one list, or handed out; and what does not fit into one is the heap's.
+unsafe impl Memory for Blocks {
+    #[inline]
+    fn allocate(layout: Layout) -> NonNull<u8> {
+        if !fits(layout) {
+            return Heap::allocate(layout);
+        }
+        // No list: the thread is about to end.
+        let block = LIST.try_with(List::pop).ok().flatten();
+        block.unwrap_or_else(|| Heap::allocate(BLOCK))
+    }
+
+    #[inline]
+    unsafe fn free(place: NonNull<u8>, layout: Layout) {
+        if !fits(layout) {
+            // SAFETY: the caller's.
+            return unsafe { Heap::free(place, layout) };
+        }
+        if !LIST.try_with(|list| list.push(place)).unwrap_or(false) {
+            // SAFETY: the caller's, and it was allocated as a block.
+            unsafe { Heap::free(place, BLOCK) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_used_again_and_a_list_has_an_end() {
+        let (small, large) = (Layout::new::<[u64; 4]>(), Layout::new::<[u64; 8]>());
+        let one = Blocks::allocate(small);
+        // SAFETY: all of them are of `allocate`, and freed once.
+        unsafe {
+            Blocks::free(one, small);
+            assert_eq!(Blocks::allocate(Layout::new::<u64>()), one);
+            Blocks::free(one, small);
+            let other = Blocks::allocate(large);
+            assert_ne!(other, one);
+            Blocks::free(other, large);
+            let many: Vec<_> = (0..2 * MOST).map(|_| Blocks::allocate(small)).collect();
+            many.into_iter().for_each(|block| Blocks::free(block, small));
+        }
+        LIST.with(|list| assert_eq!(list.count.get(), MOST));
+    }
+}

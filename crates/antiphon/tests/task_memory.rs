@@ -1,0 +1,62 @@
+//! What a task takes up that is spawned and has not run.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use antiphon::pool::Pool;
+
+/// Counts the bytes that are allocated.
+struct Counting;
+
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+// SAFETY: all that it does is the system's.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATED.fetch_add(layout.size(), Relaxed);
+        // SAFETY: the caller's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        ALLOCATED.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller's.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+const TASKS: usize = 100_000;
+/// With its place in the queue.
+const MOST: usize = 128;
+
+/// Bytes of one of so many tasks that `spawn_all` spawns as the only worker.
+fn bytes_each(spawn_all: impl FnOnce()) -> usize {
+    let before = ALLOCATED.load(Relaxed);
+    spawn_all();
+    (ALLOCATED.load(Relaxed) - before) / TASKS
+}
+
+/// One test, so that nothing else allocates meanwhile.
+#[test]
+fn a_queued_task_takes_up_128_bytes_at_most() {
+    let pool = Pool::new(1).unwrap();
+    let (mut with_handle, mut borrowing) = (0, 0);
+    pool.scope(|outer| {
+        outer.spawn(|| {
+            let mut handles = Vec::with_capacity(TASKS);
+            with_handle = bytes_each(|| {
+                handles.extend((0..TASKS).map(|number| pool.spawn(move || number)));
+            });
+            assert!(handles.into_iter().enumerate().all(|(n, handle)| handle.join().unwrap() == n));
+            pool.scope(|scope| {
+                borrowing = bytes_each(|| (0..TASKS).for_each(|_| scope.spawn(|| ())));
+            });
+        });
+    });
+    // More than a word, or nothing was counted.
+    assert!((9..=MOST).contains(&with_handle), "{with_handle} bytes with a handle");
+    assert!((9..=MOST).contains(&borrowing), "{borrowing} bytes in a scope");
+}
