@@ -168,11 +168,12 @@ fn carry_out(
         begun: now(),
         waited: AtomicU64::new(0),
         newlines: AtomicU64::new(0),
+        ended: AtomicU64::new(0),
     }));
     let tasks = work.tasks();
     let before = Usage::now();
     begin(work);
-    while tally::tasks() < tasks {
+    while !work.is_done(tasks) {
         std::thread::sleep(LOOKS);
     }
     let used = Usage::now().since(before);

@@ -1,13 +1,14 @@
 //! The tasks: those that make packets, those that look at them, and what follows these.
 
 use std::hint::{black_box, spin_loop};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
 use super::arrivals::{Arrival, STEP_NS};
 use super::cases::{Case, Form, Heavy};
 use super::contents::{Buffers, read, scan};
-use super::tally::{Tally, count};
+use super::tally::{self, Tally, count};
 use crate::bench::measure::Ticks;
 use crate::bench::measure::ticks::{now, since};
 use crate::stats::Random;
@@ -50,6 +51,8 @@ pub struct Work {
     pub waited: AtomicU64,
     /// How many newlines are in what was spawned.
     pub newlines: AtomicU64,
+    /// How many spawners have ended, and have added to the two above.
+    pub ended: AtomicU64,
 }
 
 /// A packet on its way.
@@ -86,6 +89,12 @@ impl Work {
         self.packets * (1 + u64::from(self.case.chain())) + heavy * HEAVY_TASKS
     }
 
+    /// Whether all spawners have ended, and so many tasks.
+    pub fn is_done(&self, tasks: u64) -> bool {
+        // Acquire: pairs with the release in `spawn`.
+        self.ended.load(Acquire) == u64::from(self.case.spawners()) && tally::tasks() >= tasks
+    }
+
     /// Makes packets, a share of them, and hands them over.
     pub fn spawn(&'static self, spawner: u32, hand_over: impl Fn(Packet)) {
         let mut random = Random(self.seed ^ u64::from(spawner) << 32);
@@ -116,6 +125,8 @@ impl Work {
         }
         self.waited.fetch_add(waited, Relaxed);
         self.newlines.fetch_add(newlines, Relaxed);
+        // Release: the two above; pairs with the acquire in `is_done`.
+        self.ended.fetch_add(1, Release);
     }
 
     /// Looks at a packet. Returns it for the chain that follows, if there is one.

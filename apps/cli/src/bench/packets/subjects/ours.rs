@@ -1,7 +1,7 @@
 //! Our pools: an order and a spread, with room for so many tasks and no more.
 //!
 //! A worker that has no room for a task that it makes runs it at once; with the spread `overflow`
-//! it puts it into the pool's queue first, where all find it. `shallow` has room for 16 at most,
+//! it puts it into the pool's queue first, where all find it. `shallow` has room for 8 at most,
 //! whatever there is for the others: who makes tasks runs them itself sooner. `lazy` shares none
 //! while they are made more seldom than each 10 µs; both are as `steal-half` otherwise.
 
@@ -29,7 +29,7 @@ const SPREADS: [&str; 9] = [
     "lazy-shallow",
 ];
 /// Room for so many tasks, of the spread `shallow`.
-const SHALLOW: usize = 16;
+const SHALLOW: usize = 8;
 /// About what a wake costs.
 const WAKE_NS: u64 = 10_000;
 
