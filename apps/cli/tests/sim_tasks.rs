@@ -28,7 +28,8 @@ fn a_row_has_its_figures_and_says_that_it_is_a_model() {
         assert_eq!(row["tasks"], if row["case"] == "cache" { 660 } else { 60 }, "{row}");
         let figure = |key: &str| row[key].as_f64().expect("a number");
         assert!(figure("ops_per_s") > 0.0 && figure("p50_ns") <= figure("p9999_ns"), "{row}");
-        assert!(figure("steal_hits") > 0.0 && figure("steal_hits") <= figure("steal_attempts"));
+        assert!(figure("steal_hits") <= figure("steal_attempts"), "{row}");
+        assert!(row["case"] == "cache" || figure("steal_hits") > 0.0, "{row}");
     }
 }
 

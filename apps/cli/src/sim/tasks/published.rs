@@ -63,7 +63,7 @@ impl Published {
                 let victim = drawn % (all - 1);
                 if victim == me { me + 1 } else { victim }
             }
-            Some(range) => (me + all + drawn % (range + 1) - range / 2) % all,
+            Some(range) => (me + all * range + drawn % (range + 1) - range / 2) % all,
         };
         (victim != me).then_some(victim)
     }
