@@ -44,7 +44,7 @@ pub struct Arguments {
     /// Threads that run tasks
     #[arg(long, value_name = "LIST", default_value = "1,2")]
     workers: Counts,
-    /// Ours: pool (a handle for each task) and scope (tasks that borrow, joined together)
+    /// Ours: pool (a handle for each task; join) and scope (tasks that borrow, joined together)
     #[arg(long, value_name = "LIST", default_value = "pool,scope")]
     subject: String,
     /// Peers; ratios are to the first that has the case

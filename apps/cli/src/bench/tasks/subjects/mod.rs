@@ -47,7 +47,7 @@ pub type Look<'a> = &'a mut (dyn FnMut(bool) + Send);
 /// Whether a runtime has what a case asks for.
 pub fn has(name: &str, case: Case) -> bool {
     let cases: &[Case] = match name {
-        "pool" | "scope" | "smol" | "tokio" => &[SpawnJoin, Idle],
+        "scope" | "smol" | "tokio" => &[SpawnJoin, Idle],
         "chili" => &[ForkJoin],
         _ => &[SpawnJoin, ForkJoin, Idle],
     };

@@ -1,4 +1,4 @@
-//! Ours, with a handle for each task.
+//! Ours, with a handle for each task; and `join`.
 
 use std::io;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use antiphon::pool;
 
 use super::{Look, Runtime};
-use crate::bench::tasks::measure::took;
+use crate::bench::tasks::measure::{fibonacci, took};
 
 /// The pool.
 pub struct Pool(pool::Pool);
@@ -17,16 +17,13 @@ impl Pool {
     }
 }
 
-/// Has a worker of the pool do it.
-pub fn inside<R: Send>(pool: &pool::Pool, work: impl FnOnce() -> R + Send) -> R {
-    let mut returned = None;
-    pool.scope(|scope| scope.spawn(|| returned = Some(work())));
-    returned.expect("a scope ends when its tasks have")
+fn call(n: u32) -> u64 {
+    fibonacci(n, |one, other| pool::join(|| call(one), || call(other)))
 }
 
 impl Runtime for Pool {
     fn spawn_join(&self, batch: usize, times: usize) -> Duration {
-        inside(&self.0, || {
+        self.0.run(|| {
             took(times, || {
                 let handles: Vec<_> = (0..batch).map(|_| self.0.spawn(|| ())).collect();
                 handles.into_iter().for_each(|handle| handle.join().expect("it does nothing"));
@@ -34,8 +31,12 @@ impl Runtime for Pool {
         })
     }
 
+    fn fork_join(&self, n: u32, times: usize) -> Duration {
+        self.0.run(|| took(times, || _ = std::hint::black_box(call(n))))
+    }
+
     fn idle(&self, tasks: usize, look: Look<'_>) {
-        inside(&self.0, || {
+        self.0.run(|| {
             let mut handles = Vec::with_capacity(tasks);
             look(false);
             handles.extend((0..tasks).map(|_| self.0.spawn(|| ())));

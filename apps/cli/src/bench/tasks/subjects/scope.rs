@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use antiphon::pool::Pool;
 
-use super::pool::inside;
 use super::{Look, Runtime};
 use crate::bench::tasks::measure::took;
 
@@ -20,13 +19,13 @@ impl Scope {
 
 impl Runtime for Scope {
     fn spawn_join(&self, batch: usize, times: usize) -> Duration {
-        inside(&self.0, || {
+        self.0.run(|| {
             took(times, || self.0.scope(|scope| (0..batch).for_each(|_| scope.spawn(|| ()))))
         })
     }
 
     fn idle(&self, tasks: usize, look: Look<'_>) {
-        inside(&self.0, || {
+        self.0.run(|| {
             self.0.scope(|scope| {
                 look(false);
                 (0..tasks).for_each(|_| scope.spawn(|| ()));
