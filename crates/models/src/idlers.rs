@@ -84,7 +84,8 @@ impl Crew {
             } else if !searches && self.idlers.search() {
                 searches = true;
             } else {
-                self.idlers.rest(me, searches, spin, || looked(self.is_seen()));
+                let seen = |alone| self.is_over() || alone && self.is_seen();
+                self.idlers.rest(me, searches, spin, |alone| looked(seen(alone)));
                 searches = true;
             }
         }
@@ -165,7 +166,7 @@ fn take_mine(idlers: &Idlers, me: usize, ready: &U32, spin: Budget) {
     let is_seen = || ready.load(Relaxed) > 0;
     let mut searches = idlers.search();
     while !take_one(ready) {
-        idlers.rest(me, searches, spin, || looked(is_seen()));
+        idlers.rest(me, searches, spin, |alone| looked(alone && is_seen()));
         searches = true;
     }
     if searches {
@@ -182,7 +183,7 @@ fn all(workers: usize) -> Program {
             scope.spawn(move || {
                 let is_over = || over.load(Relaxed) > 0;
                 while !is_over() {
-                    idlers.rest(me, false, BRIEF, || looked(is_over()));
+                    idlers.rest(me, false, BRIEF, |_| looked(is_over()));
                     idlers.found(me, || false);
                 }
             });
@@ -208,7 +209,8 @@ fn all_and_one() -> Program {
                 let is_seen = || ready.load(Relaxed) > 0 || is_over();
                 while !is_over() {
                     let mine = me == 0 && brief.swap(0, Relaxed) > 0;
-                    idlers.rest(me, false, NOT, || mine || looked(is_seen()));
+                    let seen = |alone| is_over() || alone && is_seen();
+                    idlers.rest(me, false, NOT, |alone| mine || looked(seen(alone)));
                     let took = take_one(ready);
                     idlers.found(me, is_seen);
                     if took {

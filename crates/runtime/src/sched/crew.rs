@@ -14,7 +14,7 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Budget, Platform};
 use antiphon_sync::nap;
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, WorkQueue};
 
@@ -290,11 +290,13 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
             let gives_up = futile == FUTILE;
             futile = if gives_up { 0 } else { futile + 1 };
             let deadline = gives_up.then(|| nap::earlier::<P>(None, NAP_NS));
-            let until = Until { spin: crew.policy.idle(), awaited, deadline };
+            // Where others want the CPU, it is theirs.
+            let spin = if P::crowded() { Budget::NONE } else { crew.policy.idle() };
+            let until = Until { spin, awaited, deadline };
             let searcher = core::mem::replace(&mut self.searches, true);
-            crew.idlers.rest_until(self.me, searcher, until, || {
+            crew.idlers.rest_until(self.me, searcher, until, |alone| {
                 let closed = awaited.is_none() && crew.is_closed();
-                !gives_up && (crew.has_tasks() || closed) || is_over()
+                !gives_up && (closed || alone && crew.has_tasks()) || is_over()
             });
         }
     }

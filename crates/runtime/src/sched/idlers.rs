@@ -30,6 +30,8 @@
 //!   then. So where nobody searches and one rests, it is to be had by who wants to wake it.
 //! - IDLE-4: who has counted a searcher and finds none to wake takes it back, and looks again: who
 //!   has made something to do meanwhile has relied on it.
+//! - IDLE-5: who begins to rest while another searches need not look: that one stops later, and
+//!   looks then, and finds the one that rests.
 
 use alloc::boxed::Box;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -110,8 +112,9 @@ impl<P: Platform> Idlers<P> {
     #[must_use]
     pub fn search(&self) -> bool {
         // Relaxed, both: a bound that may be missed by a few, and IDLE-1 is about the end.
-        let enough = self.seats.len().div_ceil(2) as u64;
-        if searchers(self.counts.0.load(Relaxed)) >= enough {
+        let counts = self.counts.0.load(Relaxed);
+        let awake = (self.seats.len() as u64).saturating_sub(counts / RESTER);
+        if searchers(counts) >= awake.div_ceil(2) {
             return false;
         }
         self.counts.0.fetch_add(SEARCHER, Relaxed);
@@ -132,10 +135,12 @@ impl<P: Platform> Idlers<P> {
     }
 
     /// Worker `me`, which may be a searcher, has nothing to do: rests until it is told, or at once
-    /// if something is to be `seen`. It searches when this returns.
+    /// if something is to be `seen`. That is told whether nobody else searches; unless, it need not
+    /// look for work, but for what [`notify_all`](Self::notify_all) tells of. It searches when this
+    /// returns.
     ///
     /// Spins for as long as `spin` says first, and then sleeps.
-    pub fn rest(&self, me: usize, searcher: bool, spin: Budget, seen: impl FnOnce() -> bool) {
+    pub fn rest(&self, me: usize, searcher: bool, spin: Budget, seen: impl FnOnce(bool) -> bool) {
         self.rest_until(me, searcher, Until { spin, awaited: None, deadline: None }, seen);
     }
 
@@ -145,19 +150,20 @@ impl<P: Platform> Idlers<P> {
         me: usize,
         searcher: bool,
         until: Until<'_, P>,
-        seen: impl FnOnce() -> bool,
+        seen: impl FnOnce(bool) -> bool,
     ) {
         let (seat, (set, bit)) = (&self.seats[me].0, self.bit(me));
         // Relaxed: published with the count.
         seat.state.store(RESTS, Relaxed);
         set.fetch_or(bit, Relaxed);
         // Release: the seat and the bit; pairs with the acquire in `wake`.
-        self.counts.0.fetch_add(RESTER - u64::from(searcher), Release);
+        let before = self.counts.0.fetch_add(RESTER - u64::from(searcher), Release);
         // Ends the rest when it is dropped: `seen` may panic.
         let _rest = Rest { idlers: self, me };
         // IDLE-1; pairs with the fence in `notify`.
         P::fence(SeqCst);
-        if !seen() {
+        // IDLE-5.
+        if !seen(searchers(before) == u64::from(searcher)) {
             self.sleep(seat, &until);
         }
     }

@@ -124,7 +124,8 @@ pub trait Policy<P: Platform>: Send + Sync {
         shared.push(task)
     }
 
-    /// How long a worker that has found nothing spins before it sleeps.
+    /// How long a worker that has found nothing spins before it sleeps, unless there are more
+    /// threads than CPUs.
     fn idle(&self) -> Budget {
         Budget::ns(P::sleep_cost_ns())
     }
