@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use antiphon::pool::{
-    self, Aging, Deque, Fifo, Full, Item, Lifo, Others, Own, Policy, Pool, Ranked, RelaxedQueue,
-    Scheme, Share, Steal, Stolen,
+    self, Aging, Deque, Fifo, Full, Item, Lazy, Lifo, Others, Own, Policy, Pool, Ranked,
+    RelaxedQueue, Scheme, Share, Steal, Stolen,
 };
 
 const HALF: Steal = Steal { share: Share::Half };
@@ -88,7 +88,8 @@ fn a_task_that_has_no_room_comes_back() {
 /// Has room for one task, the last: for a new one the one before comes back.
 struct Latest;
 
-impl Policy<antiphon::generic::Linux> for Latest {
+// SAFETY: tasks go into the worker's queue, and come out of it.
+unsafe impl Policy<antiphon::generic::Linux> for Latest {
     type Queue = Deque<antiphon::generic::Linux>;
     type State = ();
 
@@ -112,6 +113,24 @@ impl Policy<antiphon::generic::Linux> for Latest {
 
     fn steal(&self, _: &Own<'_, Self::Queue>, (): &mut (), _: &Others<'_, Self::Queue>) -> Stolen {
         Stolen::Empty
+    }
+}
+
+/// Each task is run where it is made, but for those too deep.
+#[test]
+fn a_chain_of_short_tasks_needs_no_deep_stack() {
+    fn link(pool: &'static Pool<Lazy<Scheme<Lifo, Steal>>>, left: u32, done: &'static AtomicU64) {
+        done.fetch_add(1, Relaxed);
+        if left > 0 {
+            pool.spawn(move || link(pool, left - 1, done));
+        }
+    }
+    static DONE: AtomicU64 = AtomicU64::new(0);
+    let policy = Lazy::new(Scheme::new(Lifo, HALF), u64::MAX);
+    let pool: &'static _ = Box::leak(Box::new(Pool::with_policy(2, policy).unwrap()));
+    pool.spawn(move || link(pool, 200_000, &DONE));
+    while DONE.load(Relaxed) <= 200_000 {
+        std::thread::yield_now();
     }
 }
 

@@ -61,14 +61,15 @@ typedef struct antiphon_task_group {
  * | neighbours-13         | half, of the 13 nearest by number first                      |
  *
  * NULL: "lifo/steal-half", which by NULL takes a little less time. EINVAL: no policy has this name,
- * or these are more than 2^31 threads. EAGAIN, or what else the system says: a thread could not be
+ * or these are 2^31 threads or more. EAGAIN, or what else the system says: a thread could not be
  * started. */
 ANTIPHON_MUST_USE
 int antiphon_pool_create(antiphon_pool_t **pool, size_t threads,
 			 const char *policy) ANTIPHON_NOEXCEPT;
 
-/* Runs what is there, what these tasks spawn too, and ends the threads. Waits for that, but in a
- * worker of this pool, which goes on and ends later. */
+/* Runs what is there, and ends the threads. Waits for that, but in a worker of this pool, which
+ * goes on and ends later. No task of the pool may spawn into it, or call it, from now on: wait for the
+ * groups of those that do first. */
 void antiphon_pool_destroy(antiphon_pool_t *pool) ANTIPHON_NOEXCEPT;
 
 /* How many threads the pool has. */

@@ -65,7 +65,7 @@ struct Mine;
 
 impl Forker for Mine {
     type Platform = Check;
-    type Outcome<T: Send> = T;
+    type Outcome<T> = T;
 
     fn forks<R>(ask: impl FnOnce(&Forks<Check>) -> R) -> R {
         ask(&here().forks)
@@ -93,11 +93,11 @@ impl Forker for Mine {
         while here().run(|worker| worker.next_until(awaited)) {}
     }
 
-    fn run<T: Send>(work: impl FnOnce() -> T) -> T {
+    fn run<T>(work: impl FnOnce() -> T) -> T {
         work()
     }
 
-    fn unwrap<T: Send>(outcome: Option<T>) -> T {
+    fn unwrap<T>(outcome: Option<T>) -> T {
         outcome.expect("it was run")
     }
 }

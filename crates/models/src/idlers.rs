@@ -19,6 +19,7 @@ const PLAIN: Bounds = Bounds::PLAIN;
 pub fn entries() -> Vec<Entry> {
     vec![
         Entry::new("idlers/one-each-1+1", one_each(1, NOT, 1), PLAIN.spurious(1)).reaches(RESTS),
+        Entry::new("idlers/moves-1+1", moving(), PLAIN),
         Entry::new("idlers/one-each-inside-2", one_each(2, BRIEF, 0), PLAIN.expiries(1))
             .reaches(RESTS),
         Entry::new("idlers/one-each-2+1", one_each(2, NOT, 1), PLAIN).by_lot(5_000),
@@ -172,6 +173,30 @@ fn take_mine(idlers: &Idlers, me: usize, ready: &U32, spin: Budget) {
     if searches {
         idlers.found(me, is_seen);
     }
+}
+
+/// Two search. One has moved something to where the other is to find it, and searches no more; it
+/// has something else to do.
+fn moving() -> Program {
+    Program::new(2, 4, |scope| {
+        let idlers = scope.share(Idlers::new(4));
+        let moved = scope.share(U32::ZERO);
+        let is_seen = || moved.load(Relaxed) > 0;
+        scope.spawn(move || {
+            let searches = idlers.search();
+            moved.store(1, Relaxed);
+            if searches {
+                idlers.found(0, is_seen);
+            } else {
+                idlers.notify(0);
+            }
+        });
+        scope.spawn(move || {
+            let searches = idlers.search();
+            idlers.rest(1, searches, NOT, |alone| looked(alone && is_seen()));
+            idlers.found(1, is_seen);
+        });
+    })
 }
 
 /// All that rest are told that there is nothing to come.

@@ -27,6 +27,7 @@ pub fn entries() -> Vec<Entry> {
     vec![
         Entry::new("task/returns-1+1", returning(true), PLAIN.expiries(1)),
         Entry::new("task/dropped-1+1", returning(false), PLAIN.expiries(1)),
+        Entry::new("task/let-go-1+1", letting_go(), PLAIN.expiries(1)),
         Entry::new("task/left-1+1", leaving(), PLAIN).reaches(both),
         Entry::new("task/polled-1+1", polled(false), PLAIN).reaches(&["waits", "there"]),
         Entry::new("task/polled-then-waits-1+1", polled(true), PLAIN.expiries(1))
@@ -94,6 +95,22 @@ impl Wake for Woken {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Release);
     }
+}
+
+/// Who has waited lets go of the handle, and then what the task has returned may not be there any
+/// more.
+fn letting_go() -> Program {
+    Program::new(2, 2, |scope| {
+        let dropped = Arc::new(Anywhere(Data::new(false)));
+        let returned = Dropped(dropped.clone());
+        let (task, mut handle) = Task::new(move || returned);
+        scope.spawn(move || task.run());
+        scope.spawn(move || {
+            handle.awaited().wait();
+            drop(handle);
+            assert!(dropped.0.get(), "it is dropped later");
+        });
+    })
 }
 
 /// A handle is polled, by two wakers, and then by who was woken, or is waited for. Has to reach

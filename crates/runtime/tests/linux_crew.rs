@@ -216,7 +216,8 @@ fn what_nobody_has_run_is_there_at_the_end() {
 /// First in, first out; the first theft panics.
 struct Panics(AtomicBool);
 
-impl Policy<Linux> for Panics {
+// SAFETY: tasks go into one queue each, and come out of queues.
+unsafe impl Policy<Linux> for Panics {
     type Queue = Deque<Linux>;
     type State = ();
 
@@ -270,7 +271,8 @@ fn a_policy_that_panics_loses_no_wake() {
 /// Blocks of items, of which thieves see those that were shared.
 struct Keeps;
 
-impl Policy<Linux> for Keeps {
+// SAFETY: tasks go into one queue each, and come out of queues.
+unsafe impl Policy<Linux> for Keeps {
     type Queue = Blocks<Linux, 2>;
     type State = ();
 

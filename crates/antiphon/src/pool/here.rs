@@ -7,6 +7,7 @@ use std::ptr;
 use std::thread;
 
 use antiphon_linux::Linux;
+use antiphon_platform::Platform as _;
 use antiphon_runtime::fork::{Forker, Forks};
 use antiphon_runtime::sched::{Crew, Policy, Worker};
 use antiphon_runtime::task::{Awaited, Task};
@@ -73,7 +74,7 @@ pub(super) fn ask<Y: Policy<Linux>, R>(
 /// policy of that panics, what is awaited is over when this is back.
 pub(super) fn wait_for(awaited: &Awaited<'_, Linux>) {
     let _waits = Waits(awaited);
-    if let Some(known) = HERE.get() {
+    if let Some(known) = HERE.get().filter(|_| !on_fiber()) {
         // SAFETY: as in `ask`, and `help` is that of the type.
         unsafe { (known.help)(known.here, awaited) };
     }
@@ -93,7 +94,7 @@ pub(super) fn put(
     push: impl FnOnce(Item) -> Result<(), Full>,
 ) -> Result<(), Task<Linux>> {
     let item = task.into_item();
-    let Err(Full(back)) = push(item) else {
+    let Err(Full(back)) = surely(|| push(item)) else {
         return Ok(());
     };
     // SAFETY: it is back: made above, or before.
@@ -104,6 +105,55 @@ pub(super) fn put(
     // A policy that makes room by giving back another: that one has nowhere else to go.
     run(task);
     Ok(())
+}
+
+/// Gives a policy a task. If it panics, nobody knows where the task is: who waits for it might wait
+/// for ever, and what it borrows might go before it is run. So the process ends.
+pub(super) fn surely<R>(give: impl FnOnce() -> R) -> R {
+    let ends = Ends;
+    let given = give();
+    forget(ends);
+    given
+}
+
+struct Ends;
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        std::process::abort();
+    }
+}
+
+/// A task that is run where it was made, inside of others: not as deep as the stack.
+pub(super) struct Nested;
+
+/// How many at the most.
+const DEPTH: u32 = 64;
+
+thread_local! {
+    static NESTED: Cell<u32> = const { Cell::new(0) };
+}
+
+impl Nested {
+    /// `None`: it is to be run elsewhere.
+    pub(super) fn new() -> Option<Self> {
+        let depth = NESTED.get();
+        (depth < DEPTH).then(|| {
+            NESTED.set(depth + 1);
+            Self
+        })
+    }
+}
+
+impl Drop for Nested {
+    fn drop(&mut self) {
+        NESTED.set(NESTED.get() - 1);
+    }
+}
+
+/// Whether the caller is a fiber, which may move: it is no worker, though its thread is.
+fn on_fiber() -> bool {
+    Linux::task() != u64::from(Linux::thread().0)
 }
 
 /// Runs a task.
@@ -146,7 +196,7 @@ pub(super) struct Forking;
 
 impl Forker for Forking {
     type Platform = Linux;
-    type Outcome<T: Send> = thread::Result<T>;
+    type Outcome<T> = thread::Result<T>;
 
     #[inline]
     fn forks<R>(ask: impl FnOnce(&Forks<Linux>) -> R) -> R {
@@ -154,7 +204,11 @@ impl Forker for Forking {
     }
 
     fn is_worker() -> bool {
-        HERE.get().is_some()
+        if HERE.get().is_none() {
+            FORKS.with(Forks::pass_all);
+            return false;
+        }
+        !on_fiber()
     }
 
     fn is_wanted() -> bool {
@@ -174,11 +228,11 @@ impl Forker for Forking {
         wait_for(awaited);
     }
 
-    fn run<T: Send>(work: impl FnOnce() -> T) -> thread::Result<T> {
+    fn run<T>(work: impl FnOnce() -> T) -> thread::Result<T> {
         catch_unwind(AssertUnwindSafe(work))
     }
 
-    fn unwrap<T: Send>(outcome: Option<thread::Result<T>>) -> T {
+    fn unwrap<T>(outcome: Option<thread::Result<T>>) -> T {
         match outcome {
             Some(Ok(returned)) => returned,
             Some(Err(panic)) => resume_unwind(panic),

@@ -40,7 +40,7 @@ use super::{Policy, Pool};
 ///
 /// # Panics
 ///
-/// If one of them panics, with that; when both are done, or the second was dropped, not begun.
+/// If one of them panics, with that, when both are done; or the second was dropped, not begun.
 #[inline]
 pub fn join<A, B, RA, RB>(first: A, second: B) -> (RA, RB)
 where

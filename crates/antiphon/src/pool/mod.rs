@@ -26,7 +26,8 @@
 //! /// The last first, and every eighth time the first.
 //! struct Mostly;
 //!
-//! impl Policy<Linux> for Mostly {
+//! // SAFETY: tasks go into the worker's queue, and come out of queues.
+//! unsafe impl Policy<Linux> for Mostly {
 //!     type Queue = Deque<Linux>;
 //!     /// How many tasks the worker has taken.
 //!     type State = u32;
@@ -64,13 +65,17 @@
 //!
 //! - **Where there is no room**, for a task of a worker's in its own queue and the shared one, or
 //!   for one from outside in the shared one, whoever makes the task runs it at once. So nothing is
-//!   lost, and who makes tasks faster than they are run is slowed down. [`Pool::try_spawn`] hands
-//!   the task back.
+//!   lost, and who makes tasks faster than they are run is slowed down. So hold no lock that a task
+//!   takes while you spawn it; or spawn by [`Pool::try_spawn`], which hands the task back. No more
+//!   than 64 are run so inside of one another; then room is made.
 //! - **A panic** stays in its task: [`JoinHandle::join`] returns it, and a scope goes on with it
 //!   when all its tasks are done. That of a task whose handle was dropped is lost but for the
 //!   message of the panic hook.
 //! - **Memory** of small tasks that have ended is kept for those to come: 64 KiB a thread at most,
 //!   until it ends, of any thread that makes tasks, runs them or waits for them.
+//! - **A policy that panics** when it is given a task ends the process: nobody knows where that is.
+//!   One that panics when it is asked for one ends its worker; when all have ended so, who waits
+//!   for a task waits for ever.
 //! - **A dropped pool** runs what is there, what these tasks make too, and then its threads end.
 
 mod blocks;
@@ -191,7 +196,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     {
         let (task, handle) = Task::new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work)));
         if let Err(task) = self.shared.put_ranked(task, rank) {
-            task.run();
+            self.shared.run(task);
         }
         JoinHandle(handle)
     }

@@ -5,7 +5,7 @@ use antiphon_runtime::sched::{Crew, Policy, Stats, Worker};
 use antiphon_runtime::task::Task;
 use antiphon_sync::queue::{Full, Item};
 
-use super::here::{self, ask};
+use super::here::{self, Nested, ask, surely};
 
 /// A crew whose items are all tasks.
 pub(super) struct Shared<Y: Policy<Linux>>(pub(super) Crew<Linux, Y>);
@@ -60,17 +60,27 @@ impl<Y: Policy<Linux>> Shared<Y> {
     /// Puts a task in, always.
     pub(super) fn put_always(&self, task: Task<Linux>) {
         let item = task.into_item();
-        ask(&self.0, |here| match here.map(|here| here.worker.try_borrow_mut()) {
-            Some(Ok(mut worker)) => worker.push_always(item),
-            // From outside, or by the policy itself.
-            Some(Err(_)) | None => self.0.submit_always(item),
+        surely(|| {
+            ask(&self.0, |here| match here.map(|here| here.worker.try_borrow_mut()) {
+                Some(Ok(mut worker)) => worker.push_always(item),
+                // From outside, or by the policy itself.
+                Some(Err(_)) | None => self.0.submit_always(item),
+            });
         });
     }
 
     /// Puts a task in, or runs it if there is no room.
     pub(super) fn put_or_run(&self, task: Task<Linux>) {
         if let Err(task) = self.put(task) {
-            task.run();
+            self.run(task);
+        }
+    }
+
+    /// Runs a task for which there was no room; unless it is made in too many that are run so.
+    pub(super) fn run(&self, task: Task<Linux>) {
+        match Nested::new() {
+            Some(_nested) => task.run(),
+            None => self.put_always(task),
         }
     }
 }

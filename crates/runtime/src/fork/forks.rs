@@ -88,7 +88,7 @@ impl<P: Platform> Forks<P> {
 
     /// The thread is no worker: a few milliards of forks are two calls.
     #[cold]
-    pub(super) fn pass_all(&self) {
+    pub fn pass_all(&self) {
         self.passes.set(u32::MAX);
     }
 

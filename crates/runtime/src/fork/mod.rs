@@ -31,12 +31,13 @@ pub trait Forker: Sized {
     /// Where it runs.
     type Platform: Platform;
     /// What a closure has returned, or that it has panicked.
-    type Outcome<T: Send>: Send;
+    type Outcome<T>;
 
     /// Has `ask` ask the notes of the calling thread.
     fn forks<R>(ask: impl FnOnce(&Forks<Self::Platform>) -> R) -> R;
 
-    /// Whether the calling thread is a worker: if not, nothing is made a task.
+    /// Whether the caller is a worker: if not, nothing is made a task. If its thread is none, that
+    /// may be told to [`pass_all`](Forks::pass_all).
     fn is_worker() -> bool;
 
     /// Whether a worker has nothing to do. Asked once a beat.
@@ -58,17 +59,16 @@ pub trait Forker: Sized {
     /// Waits; runs other tasks meanwhile.
     fn wait(awaited: &Awaited<'_, Self::Platform>);
 
-    /// Runs a closure that has become a task. Does not panic.
-    fn run<T: Send>(work: impl FnOnce() -> T) -> Self::Outcome<T>;
+    /// Runs a closure. Does not panic.
+    fn run<T>(work: impl FnOnce() -> T) -> Self::Outcome<T>;
 
     /// What the closure has returned; panics if it has. `None`: it was never run.
-    fn unwrap<T: Send>(outcome: Option<Self::Outcome<T>>) -> T;
+    fn unwrap<T>(outcome: Option<Self::Outcome<T>>) -> T;
 }
 
 /// Runs both, the second perhaps on another worker meanwhile; returns what they return.
 ///
-/// If the first panics, so does this, when the second was run or dropped; if the second does, so
-/// does this when the first is done.
+/// If one of them panics, so does this, when both are done.
 #[inline]
 pub fn join<F, A, B, RA, RB>(first: A, second: B) -> (RA, RB)
 where
@@ -76,6 +76,7 @@ where
     A: FnOnce() -> RA,
     B: FnOnce() -> RB + Send,
     RB: Send,
+    F::Outcome<RB>: Send,
 {
     if F::forks(Forks::passes) {
         return (first(), second());
@@ -91,9 +92,9 @@ where
     A: FnOnce() -> RA,
     B: FnOnce() -> RB + Send,
     RB: Send,
+    F::Outcome<RB>: Send,
 {
     if !F::is_worker() {
-        F::forks(Forks::pass_all);
         return (first(), second());
     }
     let note = Note::<F, B, RB>::new(second);
@@ -101,6 +102,8 @@ where
     // first, as all calls between have returned.
     let left = unsafe { note.leave() };
     F::forks(Forks::tick::<F>);
-    let returned = first();
-    (returned, left.settle())
+    // Its panic waits: what is run meanwhile is others'.
+    let returned = F::run(first);
+    let settled = left.settle();
+    (F::unwrap(Some(returned)), F::unwrap(settled))
 }

@@ -32,6 +32,7 @@ where
     F: Forker,
     B: FnOnce() -> R + Send,
     R: Send,
+    F::Outcome<R>: Send,
 {
     pub(super) fn new(work: B) -> Self {
         Self {
@@ -61,19 +62,19 @@ where
     F: Forker,
     B: FnOnce() -> R + Send,
     R: Send,
+    F::Outcome<R>: Send,
 {
-    /// The first is done: runs the second, or waits for who does; returns what it returns.
-    pub(super) fn settle(self) -> R {
+    /// The first is done: runs the second, or waits for who does; returns what came of it, `None`
+    /// if it was never run.
+    pub(super) fn settle(self) -> Option<F::Outcome<R>> {
         let note = self.0;
         if F::forks(|forks| forks.pop(&note.link)) {
             core::mem::forget(self);
             F::forks(super::Forks::tick::<F>);
-            let work = note.work.take().expect("nobody else has it");
-            return work();
+            return Some(F::run(note.work.take().expect("nobody else has it")));
         }
         self.wait();
-        let handle = note.handle.take().expect("it was made a task");
-        F::unwrap(handle.take())
+        note.handle.take().expect("it was made a task").take()
     }
 }
 
@@ -113,6 +114,7 @@ where
     F: Forker,
     B: FnOnce() -> R + Send,
     R: Send,
+    F::Outcome<R>: Send,
 {
     // SAFETY: the caller's; the link is the first field.
     let note = unsafe { link.cast::<Note<F, B, R>>().as_ref() };

@@ -126,7 +126,8 @@ where
     }
 }
 
-impl<P: Platform> Policy<P> for BoxedPolicy<P> {
+// SAFETY: as of the policy in it.
+unsafe impl<P: Platform> Policy<P> for BoxedPolicy<P> {
     type Queue = AnyQueue;
     type State = AnyState;
 

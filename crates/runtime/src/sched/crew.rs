@@ -219,7 +219,8 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
         if pushed.is_err() {
             crew.counters[self.me].0.refuse();
             // As in `submit`; but nobody is to be woken for nothing.
-            if crew.shared.is_empty() && crew.queues[self.me].0.is_empty() {
+            let nothing = crew.shared.is_empty() && crew.queues[self.me].0.is_empty();
+            if nothing && !crew.policy.has_tasks() {
                 return pushed;
             }
         }

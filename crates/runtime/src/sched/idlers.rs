@@ -124,8 +124,9 @@ impl<P: Platform> Idlers<P> {
     /// Worker `me` has searched, and found something: wakes the next if it was the last to search,
     /// and there is more to be `seen`.
     pub fn found(&self, me: usize, seen: impl FnOnce() -> bool) {
-        // Relaxed: ordered by the fence.
-        if searchers(self.counts.0.fetch_sub(SEARCHER, Relaxed)) == 1 {
+        // Release: what it has moved to its own queue, for who begins to rest and sees that it
+        // searches no more; pairs with the fence there.
+        if searchers(self.counts.0.fetch_sub(SEARCHER, Release)) == 1 {
             // IDLE-1; pairs with the fence in `notify`.
             P::fence(SeqCst);
             if seen() {

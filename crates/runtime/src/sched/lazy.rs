@@ -45,7 +45,8 @@ impl<Y> Lazy<Y> {
     }
 }
 
-impl<P: Platform, Y: Policy<P>> Policy<P> for Lazy<Y> {
+// SAFETY: as of the policy in it.
+unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Lazy<Y> {
     type Queue = Y::Queue;
     type State = Made<Y::State>;
 

@@ -18,7 +18,8 @@ use crate::lines::Lines;
 /// /// The last first, and every eighth time the first.
 /// struct Mostly;
 ///
-/// impl<P: Platform> Policy<P> for Mostly {
+/// // SAFETY: tasks go into the worker's queue, and come out of queues.
+/// unsafe impl<P: Platform> Policy<P> for Mostly {
 ///     type Queue = Deque<P>;
 ///     type State = u32;
 ///
@@ -27,7 +28,7 @@ use crate::lines::Lines;
 ///     }
 ///
 ///     fn pop(&self, own: &Own<'_, Deque<P>>, taken: &mut u32) -> Option<Item> {
-///         *taken += 1;
+///         *taken = taken.wrapping_add(1);
 ///         if taken.is_multiple_of(8) { own.pop_front() } else { own.pop_back() }
 ///     }
 ///
@@ -41,7 +42,13 @@ use crate::lines::Lines;
 ///     }
 /// }
 /// ```
-pub trait Policy<P: Platform>: Send + Sync {
+///
+/// # Safety
+///
+/// What it is given it puts into one place, once, or gives back; and what it hands out, or gives
+/// back, was given to it and is in no place any more. So it makes up no [`Item`], and doubles none.
+/// (It may forget one: nobody is served by that, but nothing is harmed.)
+pub unsafe trait Policy<P: Platform>: Send + Sync {
     /// What each worker has its tasks in.
     type Queue: WorkQueue + Send + Sync;
     /// What each worker remembers from one decision to the next.

@@ -44,7 +44,8 @@ impl<O: Default, S: Default> Default for Scheme<O, S> {
     }
 }
 
-impl<P: Platform, O: Order, S: Spread> Policy<P> for Scheme<O, S> {
+// SAFETY: tasks go into one queue each, and come out of queues.
+unsafe impl<P: Platform, O: Order, S: Spread> Policy<P> for Scheme<O, S> {
     type Queue = Deque<P>;
     type State = O::State;
 

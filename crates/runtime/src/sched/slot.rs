@@ -54,7 +54,8 @@ impl<S> LifoSlot<S> {
     }
 }
 
-impl<P: Platform, S: Spread> Policy<P> for LifoSlot<S> {
+// SAFETY: tasks go into one queue each, and come out of queues.
+unsafe impl<P: Platform, S: Spread> Policy<P> for LifoSlot<S> {
     type Queue = Slotted<P>;
     /// How many tasks in a row were from the slot.
     type State = u32;

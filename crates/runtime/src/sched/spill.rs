@@ -34,7 +34,8 @@ impl<P: Platform, Y: Policy<P>> Spill<P, Y> {
     }
 }
 
-impl<P: Platform, Y: Policy<P>> Policy<P> for Spill<P, Y> {
+// SAFETY: as of the policy in it; what that has no room for goes into one queue, and comes out.
+unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Spill<P, Y> {
     type Queue = Y::Queue;
     /// The policy's, and how many tasks the worker has asked for.
     type State = (Y::State, u32);

@@ -11,7 +11,11 @@ use antiphon_sync::queue::{Stolen, WorkQueue};
 use super::policy::{Others, Own, Victim};
 
 /// How tasks spread.
-pub trait Spread: Send + Sync {
+///
+/// # Safety
+///
+/// As of [`Policy`](super::Policy): what it hands out, it has stolen.
+pub unsafe trait Spread: Send + Sync {
     /// Takes tasks of others for a worker that has none.
     fn steal<Q: WorkQueue>(
         &self,
@@ -61,7 +65,8 @@ pub struct Steal {
     pub share: Share,
 }
 
-impl Spread for Steal {
+// SAFETY: what it hands out comes from a queue.
+unsafe impl Spread for Steal {
     fn steal<Q: WorkQueue>(
         &self,
         own: &Own<'_, Q>,
@@ -85,7 +90,8 @@ pub struct Neighbours {
     pub share: Share,
 }
 
-impl Spread for Neighbours {
+// SAFETY: what it hands out comes from a queue.
+unsafe impl Spread for Neighbours {
     fn steal<Q: WorkQueue>(
         &self,
         own: &Own<'_, Q>,
@@ -112,7 +118,8 @@ pub struct ByWeight {
     pub share: Share,
 }
 
-impl Spread for ByWeight {
+// SAFETY: what it hands out comes from a queue.
+unsafe impl Spread for ByWeight {
     fn steal<Q: WorkQueue>(
         &self,
         own: &Own<'_, Q>,
@@ -136,7 +143,7 @@ impl Spread for ByWeight {
 fn drawn(weights: &[u32], me: usize, random: u32) -> Option<usize> {
     let others = || weights.iter().enumerate().filter(move |&(number, _)| number != me);
     let all: u64 = others().map(|(_, &weight)| u64::from(weight)).sum();
-    let mut left = (u64::from(random) * all) >> 32;
+    let mut left = ((u128::from(random) * u128::from(all)) >> 32) as u64;
     let mut passed = |weight: u64| {
         let here = left < weight;
         left = left.wrapping_sub(weight);

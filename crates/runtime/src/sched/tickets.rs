@@ -58,7 +58,8 @@ fn seat(ticket: Item) -> usize {
     ((ticket.word() - LEAST) / STEP) as usize
 }
 
-impl<P: Platform, Y: Policy<P>> Policy<P> for Tickets<P, Y> {
+// SAFETY: as of the policy in it.
+unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Tickets<P, Y> {
     type Queue = Y::Queue;
     /// The policy's, and how many tasks the worker has made ready.
     type State = (Y::State, u32);

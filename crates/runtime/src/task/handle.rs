@@ -62,9 +62,10 @@ impl<P: Platform, T> Handle<P, T> {
 
     /// What it has returned, when it is done.
     fn take_now(&mut self) -> Option<T> {
-        // Relaxed, all: acquired by the caller; what we leave is released by `drop`.
         let state = &self.header().state;
-        match state.load(Relaxed) {
+        // Relaxed, below: what we leave is released by `drop`. Acquire: TASK-2; pairs with the
+        // releases in the end of the task.
+        match state.load(Acquire) {
             seen if seen & EMPTY != 0 => return None,
             seen if seen & OWED == 0 => state.store(seen | EMPTY, Relaxed),
             _ => _ = state.fetch_or(EMPTY, Relaxed),
@@ -127,6 +128,10 @@ impl<P: Platform, T> Unpin for Handle<P, T> {}
 impl<P: Platform, T> Drop for Handle<P, T> {
     fn drop(&mut self) {
         self.unhook();
+        if self.is_done() {
+            // Here, and not by who has run it: when we are back, what it borrows may go.
+            drop(self.take_now());
+        }
         let state = &self.header().state;
         // Acquire: TASK-2, so that the task is done with it; pairs with the releases in its end.
         let is_last = state.load(Acquire) & OWED == 0;

@@ -12,7 +12,8 @@ use super::{AWAITED, Body, End, Handle, Header, Heap, OWED, allocate};
 /// The duty to come up with a value for who has the [`Handle`]. Dropped, there is none.
 pub struct Promise<P: Platform, T> {
     header: NonNull<Header<P>>,
-    promised: PhantomData<T>,
+    /// Invariant: a value goes in here, and comes out at the handle.
+    promised: PhantomData<fn(T) -> T>,
 }
 
 /// Its allocation.

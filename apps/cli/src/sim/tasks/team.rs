@@ -107,7 +107,8 @@ pub struct Tallied<O, S, Q> {
     pub tally: Arc<Tally>,
 }
 
-impl<O, S, Q> Policy<Sim> for Tallied<O, S, Q>
+// SAFETY: tasks go into one queue each, and come out of queues.
+unsafe impl<O, S, Q> Policy<Sim> for Tallied<O, S, Q>
 where
     O: Order,
     S: Spread,

@@ -125,7 +125,8 @@ impl<Y: Policy<Linux> + 'static> Runner for Pool<Y> {
 /// A policy with no queue for what a worker has no room for: who has made it runs it.
 struct Bounded<Y>(Y);
 
-impl<Y: Policy<Linux>> Policy<Linux> for Bounded<Y> {
+// SAFETY: as of the policy in it.
+unsafe impl<Y: Policy<Linux>> Policy<Linux> for Bounded<Y> {
     type Queue = Y::Queue;
     type State = Y::State;
 
