@@ -68,8 +68,8 @@ int antiphon_pool_create(antiphon_pool_t **pool, size_t threads,
 			 const char *policy) ANTIPHON_NOEXCEPT;
 
 /* Runs what is there, and ends the threads. Waits for that, but in a worker of this pool, which
- * goes on and ends later. No task of the pool may spawn into it, or call it, from now on: wait for the
- * groups of those that do first. */
+ * goes on and ends later. No task of the pool may spawn into it, or call it, from now on: wait for
+ * the groups of those that do first. */
 void antiphon_pool_destroy(antiphon_pool_t *pool) ANTIPHON_NOEXCEPT;
 
 /* How many threads the pool has. */
