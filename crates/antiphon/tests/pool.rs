@@ -97,7 +97,13 @@ unsafe impl Policy<antiphon::generic::Linux> for Latest {
         Deque::new(2, 2)
     }
 
-    fn push(&self, own: &Own<'_, Self::Queue>, (): &mut (), task: Item) -> Result<(), Full> {
+    fn push(
+        &self,
+        own: &Own<'_, Self::Queue>,
+        (): &mut (),
+        task: Item,
+        _: Option<u64>,
+    ) -> Result<(), Full> {
         let before = own.pop_front();
         own.push(task)?;
         before.map_or(Ok(()), |before| Err(Full(before)))

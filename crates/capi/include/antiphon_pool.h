@@ -51,9 +51,9 @@ typedef struct antiphon_task_group {
  * | fifo       | the first                                                               |
  * | adaptive   | the last, until some have waited for a millisecond                      |
  * | lifo-slot  | the last, three in a row at most; else the first                        |
- * | stochastic | the first in a quarter of the cases, else the last                      |
- * | switch     | 16 first ones, then 16 last ones                                        |
- * | reverse    | the last; each eighth time the first                                    |
+ * | stochastic | the first in 64 of 256 cases, else the last; stochastic-10: in 10       |
+ * | switch     | 16 first ones, then 16 last ones; switch-4: 4                           |
+ * | reverse    | the last; each eighth time the first; reverse-3: each third             |
  *
  * | spread                | what a worker takes that has none                            |
  * |-----------------------|--------------------------------------------------------------|

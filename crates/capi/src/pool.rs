@@ -75,6 +75,14 @@ impl Pooled {
         .map(drop)
     }
 
+    fn spawn(&self, work: Work) {
+        let run = move || work.call();
+        drop(match self {
+            Self::Standard(pool) => pool.spawn(run),
+            Self::Named(pool) => pool.spawn(run),
+        });
+    }
+
     fn call(&self, work: Work) {
         let run = move || work.call();
         match self {
@@ -149,11 +157,7 @@ exports! {
         argument: *mut c_void,
     ) {
         // SAFETY: the caller's promise.
-        let work = unsafe { Work::new(run, argument, group) };
-        if let Err(refused) = pool.try_spawn(work) {
-            // A panic there aborts.
-            drop(refused.run());
-        }
+        pool.spawn(unsafe { Work::new(run, argument, group) });
     }
 
     /// Has a worker run a function, if there is room.

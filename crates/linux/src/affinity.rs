@@ -25,11 +25,7 @@ pub fn pin(cpu: u32) -> Result<(), Unsupported> {
 /// nothing else to do.
 #[must_use]
 pub fn usable() -> Vec<u32> {
-    let words = words_that_do(|set| {
-        let args = [0, size_of_val(set), set.as_mut_ptr() as usize];
-        // SAFETY: the set is ours, and as long as we say.
-        unsafe { sys::call(libc::SYS_sched_getaffinity, args) }.is_ok()
-    });
+    let words = words_that_do(read);
     (0..words * 64).filter(|&cpu| pin(cpu).is_ok()).collect()
 }
 
@@ -39,14 +35,19 @@ pub fn usable() -> Vec<u32> {
 pub fn allowed() -> Vec<u32> {
     let mut found = Vec::new();
     words_that_do(|set| {
-        let args = [0, size_of_val(set), set.as_mut_ptr() as usize];
-        // SAFETY: the set is ours, and as long as we say.
-        let done = unsafe { sys::call(libc::SYS_sched_getaffinity, args) }.is_ok();
+        let done = read(set);
         let cpus = 0..set.len() as u32 * 64;
         found = cpus.filter(|&cpu| set[cpu as usize / 64] >> (cpu % 64) & 1 == 1).collect();
         done
     });
     found
+}
+
+/// Reads the set of the calling thread, unless that has not room enough.
+fn read(set: &mut [u64]) -> bool {
+    let args = [0, size_of_val(set), set.as_mut_ptr() as usize];
+    // SAFETY: the set is ours, and as long as we say.
+    unsafe { sys::call(libc::SYS_sched_getaffinity, args) }.is_ok()
 }
 
 /// How many words a set of CPUs needs: the kernel refuses one in which not all of them can be

@@ -63,7 +63,8 @@ fn here() -> &'static Here {
 /// Forks on the worker that the calling thread is, and makes all of it tasks if it can.
 struct Mine;
 
-impl Forker for Mine {
+// SAFETY: of the worker that the thread is, from its beginning to its end.
+unsafe impl Forker for Mine {
     type Platform = Check;
     type Outcome<T> = T;
 

@@ -29,6 +29,7 @@ macro_rules! with_site {
         /// # Safety
         ///
         /// That of POSIX.
+        // SAFETY: it goes on in the function named, with the arguments and the stack as they came.
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
@@ -96,6 +97,7 @@ macro_rules! cancellable {
             /// # Safety
             ///
             /// That of POSIX.
+            // SAFETY: it goes on in the function named, with the arguments and stack as they came.
             #[unsafe(naked)]
             #[unsafe(no_mangle)]
             pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> c_int {

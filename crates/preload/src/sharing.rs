@@ -68,6 +68,7 @@ macro_rules! after {
         /// # Safety
         ///
         /// That of the C library.
+        // SAFETY: where it goes on, the arguments and the stack are as they came.
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {

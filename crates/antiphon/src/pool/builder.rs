@@ -1,6 +1,5 @@
 //! How a pool's threads are started: how many, where, and by which name.
 
-use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -124,8 +123,7 @@ impl Builder {
         let mut pool = Pool { shared, threads: Vec::with_capacity(threads) };
         let (sender, pinned) = channel();
         for seat in 0..threads {
-            let mut name = self.name.clone();
-            write!(name, "-{seat}").expect("a string has room");
+            let name = format!("{}-{seat}", self.name);
             let cpu = self.cpus.get(seat % self.cpus.len().max(1)).copied();
             let (shared, sender) = (pool.shared.clone(), sender.clone());
             let work = move || {

@@ -1,6 +1,6 @@
 //! Futures on the workers of a pool.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -39,7 +39,11 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         let shared = Arc::downgrade(&self.shared);
         let caught = async move {
             let mut future = pin!(future);
-            Caught(future.as_mut()).await
+            let poll = |context: &mut Context<'_>| {
+                let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
+                polled.map_or_else(|panic| Poll::Ready(Err(panic)), |polled| polled.map(Ok))
+            };
+            poll_fn(poll).await
         };
         JoinHandle(drive(Blocks, caught, move |task| {
             // Else the pool is gone, and with this the task, and perhaps the future.
@@ -47,21 +51,6 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
                 shared.put_always(task);
             }
         }))
-    }
-}
-
-/// A future whose panics are what it returns.
-struct Caught<'a, F>(Pin<&'a mut F>);
-
-impl<F: Future> Future for Caught<'_, F> {
-    type Output = thread::Result<F::Output>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let future = self.0.as_mut();
-        match catch_unwind(AssertUnwindSafe(|| future.poll(context))) {
-            Ok(polled) => polled.map(Ok),
-            Err(panic) => Poll::Ready(Err(panic)),
-        }
     }
 }
 

@@ -194,7 +194,8 @@ unsafe fn has_idle<Y: Policy<Linux>>(crew: *const ()) -> bool {
 /// The calling thread, of whichever pool it is a worker, as those who fork know it.
 pub(super) struct Forking;
 
-impl Forker for Forking {
+// SAFETY: a static of the thread.
+unsafe impl Forker for Forking {
     type Platform = Linux;
     type Outcome<T> = thread::Result<T>;
 

@@ -27,7 +27,12 @@ pub use forks::Forks;
 use note::Note;
 
 /// The worker that the calling thread is, for those who fork on it.
-pub trait Forker: Sized {
+///
+/// # Safety
+///
+/// [`forks`](Self::forks) are the calling thread's, and always the same: notes of its stack are on
+/// them.
+pub unsafe trait Forker: Sized {
     /// Where it runs.
     type Platform: Platform;
     /// What a closure has returned, or that it has panicked.

@@ -87,6 +87,8 @@ impl<F: Forker, B, R: Send> Left<'_, F, B, R> {
         }
         if let Some(mut handle) = note.handle.take() {
             F::wait(&handle.awaited());
+            // It is, unless the forker comes back too early.
+            handle.awaited().wait();
             note.handle.set(Some(handle));
         }
     }

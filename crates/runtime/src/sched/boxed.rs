@@ -83,11 +83,7 @@ where
         task: Item,
         rank: Option<u64>,
     ) -> Result<(), Full> {
-        let own = own.known(AnyQueue::known);
-        match rank {
-            Some(rank) => Policy::push_ranked(self, &own, state.known(), task, rank),
-            None => Policy::push(self, &own, state.known(), task),
-        }
+        Policy::push(self, &own.known(AnyQueue::known), state.known(), task, rank)
     }
 
     fn submit(&self, shared: &RelaxedQueue<P>, task: Item, rank: Option<u64>) -> Result<(), Full> {
@@ -135,18 +131,14 @@ unsafe impl<P: Platform> Policy<P> for BoxedPolicy<P> {
         self.0.queue()
     }
 
-    fn push(&self, own: &Own<'_, AnyQueue>, state: &mut AnyState, task: Item) -> Result<(), Full> {
-        self.0.push(own, state, task, None)
-    }
-
-    fn push_ranked(
+    fn push(
         &self,
         own: &Own<'_, AnyQueue>,
         state: &mut AnyState,
         task: Item,
-        rank: u64,
+        rank: Option<u64>,
     ) -> Result<(), Full> {
-        self.0.push(own, state, task, Some(rank))
+        self.0.push(own, state, task, rank)
     }
 
     fn submit(&self, shared: &RelaxedQueue<P>, task: Item, rank: Option<u64>) -> Result<(), Full> {
@@ -183,7 +175,11 @@ unsafe impl<P: Platform> Policy<P> for BoxedPolicy<P> {
     }
 }
 
-/// A queue, asked by table; what is unsafe is so as in [`WorkQueue`].
+/// A queue, asked by table.
+///
+/// # Safety
+///
+/// Of what is unsafe: as of [`WorkQueue`].
 trait Queue: Send + Sync {
     unsafe fn push(&self, item: Item) -> Result<(), Full>;
     unsafe fn pop_back(&self) -> Option<Item>;

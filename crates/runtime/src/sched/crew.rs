@@ -189,9 +189,7 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
     /// If there is no room: the task.
     #[inline]
     pub fn push(&mut self, task: Item) -> Result<(), Full> {
-        let own = own(self.crew, self.me);
-        let pushed = self.crew.policy.push(&own, &mut self.state, task);
-        self.pushed(pushed)
+        self.put(task, None)
     }
 
     /// As [`push`](Self::push), of a task that has a rank.
@@ -201,19 +199,17 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
     /// As of that.
     #[inline]
     pub fn push_ranked(&mut self, task: Item, rank: u64) -> Result<(), Full> {
-        let own = own(self.crew, self.me);
-        let pushed = self.crew.policy.push_ranked(&own, &mut self.state, task, rank);
-        self.pushed(pushed)
+        self.put(task, Some(rank))
     }
 
-    /// Has somebody look for what was put in, and puts it elsewhere if it was not.
+    /// Puts a task in, elsewhere if the policy has no room for it, and has somebody look for it.
     #[inline]
-    fn pushed(&self, pushed: Result<(), Full>) -> Result<(), Full> {
-        let crew = self.crew;
-        let pushed = match pushed {
+    fn put(&mut self, task: Item, rank: Option<u64>) -> Result<(), Full> {
+        let (crew, own) = (self.crew, own(self.crew, self.me));
+        let pushed = match crew.policy.push(&own, &mut self.state, task, rank) {
             Err(Full(task)) => crew.policy.overflow(&crew.shared, task),
             // Nobody else would find it yet, unless the policy has put it elsewhere.
-            Ok(()) if own(crew, self.me).keeps_last() && !crew.policy.has_tasks() => return Ok(()),
+            Ok(()) if own.keeps_last() && !crew.policy.has_tasks() => return Ok(()),
             Ok(()) => Ok(()),
         };
         if pushed.is_err() {
@@ -327,7 +323,8 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
         if let Some(task) = crew.shared.pop() {
             return Some(task);
         }
-        let task = crew.surplus.take(|task| crew.policy.push(&own, &mut self.state, task)).got()?;
+        let task =
+            crew.surplus.take(|task| crew.policy.push(&own, &mut self.state, task, None)).got()?;
         // The others are where they were not seen before.
         crew.idlers.notify(self.me);
         Some(task)

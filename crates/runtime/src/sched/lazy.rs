@@ -59,24 +59,12 @@ unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Lazy<Y> {
         own: &Own<'_, Y::Queue>,
         made: &mut Self::State,
         task: Item,
+        rank: Option<u64>,
     ) -> Result<(), Full> {
         if self.is_few(made, P::now(Clock::Monotonic)) {
             return Err(Full(task));
         }
-        self.policy.push(own, &mut made.state, task)
-    }
-
-    fn push_ranked(
-        &self,
-        own: &Own<'_, Y::Queue>,
-        made: &mut Self::State,
-        task: Item,
-        rank: u64,
-    ) -> Result<(), Full> {
-        if self.is_few(made, P::now(Clock::Monotonic)) {
-            return Err(Full(task));
-        }
-        self.policy.push_ranked(own, &mut made.state, task, rank)
+        self.policy.push(own, &mut made.state, task, rank)
     }
 
     fn submit(&self, shared: &RelaxedQueue<P>, task: Item, rank: Option<u64>) -> Result<(), Full> {

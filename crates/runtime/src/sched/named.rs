@@ -24,8 +24,8 @@ const AGE_NS: u64 = 1_000_000;
 /// | order | |
 /// |---|---|
 /// | `fifo`, `lifo` | [`Fifo`], [`Lifo`] |
-/// | `stochastic` | [`Stochastic`]: the first in a quarter of the cases |
-/// | `switch`, `reverse` | [`Switch`] each 16, [`Reverse`] each 8 tasks |
+/// | `stochastic-N` | [`Stochastic`]: the first in so many of 256 cases; without, in 64 |
+/// | `switch-N`, `reverse-N` | [`Switch`] and [`Reverse`] each so many tasks; without, 16 and 8 |
 /// | `adaptive` | [`Adaptive`]: `lifo` until some have waited for a millisecond |
 /// | `lifo-slot` | [`LifoSlot`] |
 ///
@@ -53,16 +53,30 @@ fn range(spread: &str) -> Option<usize> {
     spread.strip_prefix("neighbours-")?.parse().ok().filter(|&range| range > 0)
 }
 
+/// The number behind a dash, from 1 on; `usual` without both.
+fn number<N: FromStr + Default + PartialEq>(rest: &str, usual: N) -> Option<N> {
+    if rest.is_empty() {
+        return Some(usual);
+    }
+    rest.strip_prefix('-')?.parse().ok().filter(|number| *number != N::default())
+}
+
 fn of<P: Platform, S: Spread + 'static>(order: &str, spread: S) -> Option<BoxedPolicy<P>> {
+    let rest = |name| order.strip_prefix(name);
     Some(match order {
         "fifo" => scheme(Fifo, spread),
         "lifo" => scheme(Lifo, spread),
-        "stochastic" => scheme(Stochastic { first: 64 }, spread),
-        "switch" => scheme(Switch { every: 16 }, spread),
-        "reverse" => scheme(Reverse { every: 8 }, spread),
         "adaptive" => scheme(Adaptive { age_ns: AGE_NS }, spread),
         "lifo-slot" => BoxedPolicy::new(LifoSlot::new(spread)),
-        _ => return None,
+        _ => {
+            if let Some(rest) = rest("stochastic") {
+                scheme(Stochastic { first: number(rest, 64)? }, spread)
+            } else if let Some(rest) = rest("switch") {
+                scheme(Switch { every: number(rest, 16)? }, spread)
+            } else {
+                scheme(Reverse { every: number(rest("reverse")?, 8)? }, spread)
+            }
+        }
     })
 }
 
@@ -96,8 +110,9 @@ mod tests {
 
     #[test]
     fn each_order_goes_with_each_spread() {
-        let orders = ["fifo", "lifo", "stochastic", "switch", "reverse", "adaptive", "lifo-slot"];
-        for order in orders {
+        let plain = ["fifo", "lifo", "adaptive", "lifo-slot", "stochastic", "switch", "reverse"];
+        let numbered = ["stochastic-64", "switch-16", "reverse-8"];
+        for order in plain.into_iter().chain(numbered) {
             assert!(order.parse::<BoxedPolicy<Linux>>().is_ok());
             for spread in ["steal-half", "steal-one", "neighbours-13"] {
                 assert!(alloc::format!("{order}/{spread}").parse::<BoxedPolicy<Linux>>().is_ok());
@@ -107,7 +122,9 @@ mod tests {
 
     #[test]
     fn an_unknown_name_says_what_would_be_right() {
-        for name in ["", "/", "filo", "fifo/", "fifo/steal", "fifo/neighbours-0", "lifo/fifo/x"] {
+        let orders = ["", "filo", "fifo-2", "switch-0", "switch-x", "reverses", "stochastic-256"];
+        let spreads = ["/", "fifo/", "fifo/steal", "fifo/neighbours-0", "lifo/fifo/x"];
+        for name in orders.into_iter().chain(spreads) {
             let told = name.parse::<BoxedPolicy<Linux>>().map(drop).unwrap_err().to_string();
             assert!(told.contains(name) && told.contains("steal-half"), "{told}");
         }

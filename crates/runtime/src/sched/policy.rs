@@ -57,7 +57,8 @@ pub unsafe trait Policy<P: Platform>: Send + Sync {
     /// An empty queue.
     fn queue(&self) -> Self::Queue;
 
-    /// Puts a task in that is ready now.
+    /// Puts a task in that is ready now. It may have a rank: a deadline, a priority, a stage. What
+    /// that is, the policy says; to most it is nothing.
     ///
     /// # Errors
     ///
@@ -67,24 +68,9 @@ pub unsafe trait Policy<P: Platform>: Send + Sync {
         own: &Own<'_, Self::Queue>,
         _state: &mut Self::State,
         task: Item,
+        _rank: Option<u64>,
     ) -> Result<(), Full> {
         own.push(task)
-    }
-
-    /// As [`push`](Self::push), of a task that has a rank: a deadline, a priority, a stage. What
-    /// that is, the policy says; most have none.
-    ///
-    /// # Errors
-    ///
-    /// As of `push`.
-    fn push_ranked(
-        &self,
-        own: &Own<'_, Self::Queue>,
-        state: &mut Self::State,
-        task: Item,
-        _rank: u64,
-    ) -> Result<(), Full> {
-        self.push(own, state, task)
     }
 
     /// Puts a task in that comes from outside: by default into the queue from which all take those.

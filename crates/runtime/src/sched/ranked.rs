@@ -100,12 +100,14 @@ unsafe impl<P: Platform, K: Key> Policy<P> for Ranked<P, K> {
 
     fn queue(&self) {}
 
-    fn push(&self, _: &Own<'_, ()>, (): &mut (), task: Item) -> Result<(), Full> {
-        self.put(task, None)
-    }
-
-    fn push_ranked(&self, _: &Own<'_, ()>, (): &mut (), task: Item, rank: u64) -> Result<(), Full> {
-        self.put(task, Some(rank))
+    fn push(
+        &self,
+        _: &Own<'_, ()>,
+        (): &mut (),
+        task: Item,
+        rank: Option<u64>,
+    ) -> Result<(), Full> {
+        self.put(task, rank)
     }
 
     fn submit(&self, shared: &RelaxedQueue<P>, task: Item, rank: Option<u64>) -> Result<(), Full> {

@@ -49,18 +49,9 @@ unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Spill<P, Y> {
         own: &Own<'_, Y::Queue>,
         state: &mut Self::State,
         task: Item,
+        rank: Option<u64>,
     ) -> Result<(), Full> {
-        self.policy.push(own, &mut state.0, task)
-    }
-
-    fn push_ranked(
-        &self,
-        own: &Own<'_, Y::Queue>,
-        state: &mut Self::State,
-        task: Item,
-        rank: u64,
-    ) -> Result<(), Full> {
-        self.policy.push_ranked(own, &mut state.0, task, rank)
+        self.policy.push(own, &mut state.0, task, rank)
     }
 
     fn submit(&self, shared: &RelaxedQueue<P>, task: Item, rank: Option<u64>) -> Result<(), Full> {

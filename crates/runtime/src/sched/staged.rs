@@ -34,9 +34,10 @@ impl<P: Platform> Staged<P> {
         Self { stages: (0..stages).map(|_| RelaxedQueue::new(capacity)).collect() }
     }
 
-    fn put(&self, task: Item, stage: u64) -> Result<(), Full> {
+    fn put(&self, task: Item, stage: Option<u64>) -> Result<(), Full> {
         let last = self.stages.len() - 1;
-        self.stages[usize::try_from(stage).map_or(last, |stage| stage.min(last))].push(task)
+        self.stages[usize::try_from(stage.unwrap_or(0)).map_or(last, |stage| stage.min(last))]
+            .push(task)
     }
 
     fn take(&self) -> Option<Item> {
@@ -51,22 +52,18 @@ unsafe impl<P: Platform> Policy<P> for Staged<P> {
 
     fn queue(&self) {}
 
-    fn push(&self, _: &Own<'_, ()>, (): &mut (), task: Item) -> Result<(), Full> {
-        self.put(task, 0)
-    }
-
-    fn push_ranked(
+    fn push(
         &self,
         _: &Own<'_, ()>,
         (): &mut (),
         task: Item,
-        stage: u64,
+        stage: Option<u64>,
     ) -> Result<(), Full> {
         self.put(task, stage)
     }
 
     fn submit(&self, shared: &RelaxedQueue<P>, task: Item, stage: Option<u64>) -> Result<(), Full> {
-        self.put(task, stage.unwrap_or(0)).or_else(|Full(task)| shared.push(task))
+        self.put(task, stage).or_else(|Full(task)| shared.push(task))
     }
 
     fn has_tasks(&self) -> bool {

@@ -73,20 +73,9 @@ unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Tickets<P, Y> {
         own: &Own<'_, Y::Queue>,
         (state, made): &mut Self::State,
         task: Item,
+        rank: Option<u64>,
     ) -> Result<(), Full> {
-        self.policy.push(own, state, task)?;
-        self.leave(own.seat(), made);
-        Ok(())
-    }
-
-    fn push_ranked(
-        &self,
-        own: &Own<'_, Y::Queue>,
-        (state, made): &mut Self::State,
-        task: Item,
-        rank: u64,
-    ) -> Result<(), Full> {
-        self.policy.push_ranked(own, state, task, rank)?;
+        self.policy.push(own, state, task, rank)?;
         self.leave(own.seat(), made);
         Ok(())
     }

@@ -1,6 +1,5 @@
-//! The peer in Go: a program of its own, which is built where there is a compiler.
+//! The peer in Go: a program of its own.
 
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
@@ -12,48 +11,8 @@ use crate::stats::Histogram;
 
 /// Its name.
 pub const NAME: &str = "go";
-const SOURCE: &str = include_str!("packets.go");
-
-/// The program, until this is dropped.
-pub struct Program {
-    folder: PathBuf,
-}
-
-impl Program {
-    /// Builds it. `None` where `go` is not to be found or fails.
-    pub fn build() -> Option<Self> {
-        let name = format!("antiphon-packets-{}", std::process::id());
-        let program = Self { folder: std::env::temp_dir().join(name) };
-        std::fs::create_dir(&program.folder).ok()?;
-        let source = program.folder.join("packets.go");
-        std::fs::write(&source, SOURCE).ok()?;
-        let built = Command::new("go")
-            .arg("build")
-            .arg("-o")
-            .arg(program.path())
-            .arg(&source)
-            .current_dir(&program.folder)
-            // It needs nothing but what comes with the compiler.
-            .env("GOFLAGS", "-mod=mod")
-            .env("GOWORK", "off")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .status();
-        built.is_ok_and(|status| status.success()).then_some(program)
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> PathBuf {
-        self.folder.join("packets")
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // In a folder for what nobody misses.
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
+/// The program.
+pub const SOURCE: &str = include_str!("packets.go");
 
 /// What the program prints.
 #[derive(Deserialize)]
@@ -71,9 +30,9 @@ struct Printed {
 
 /// Has it carry out a repetition.
 pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
-    let Some(program) = &order.go else {
-        let what = "there is no Go compiler: install the package golang-go, or put go on the PATH";
-        return Ok(Outcome::Missing(what.to_owned()));
+    let program = match &order.go {
+        Ok(program) => program,
+        Err(why) => return Ok(Outcome::Missing(why.clone())),
     };
     let case = order.cell.case;
     if matches!(case, Case::Ramp | Case::Trace) {

@@ -37,8 +37,8 @@ pub struct Order {
     pub seed: u64,
     /// How the clock counts.
     pub ticks: Ticks,
-    /// The program of the peer that is one.
-    pub go: Option<PathBuf>,
+    /// The program of the peer that is one, or why there is none.
+    pub go: Result<PathBuf, String>,
 }
 
 /// What was measured.

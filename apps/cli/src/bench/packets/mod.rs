@@ -34,6 +34,7 @@ use clap::Args;
 pub use measure::{Order, measure};
 
 use super::measure::Ticks;
+use super::pools::go::Built;
 use super::repeat::repeat;
 use super::rounds::Rounds;
 use super::settings::{Printed, Settings};
@@ -107,7 +108,8 @@ struct Plan<'a> {
     cells: Vec<Cell>,
     rounds: Rounds,
     ticks: Ticks,
-    go: Option<go::Program>,
+    /// The program in Go, or why there is none.
+    go: Result<Built, String>,
     /// How long the trace is, in seconds.
     trace_s: f64,
 }
@@ -154,7 +156,11 @@ fn plan(arguments: &Arguments) -> Result<Plan<'_>, Failure> {
     let subject = subject.as_deref().unwrap_or(subjects);
     let against = against.as_deref().unwrap_or(peers);
     let rounds = settings.rounds("policy", (subject, &ours), (against, &subjects::PEERS))?;
-    let go = rounds.peers.contains(&go::NAME).then(go::Program::build).flatten();
+    let go = if rounds.peers.contains(&go::NAME) {
+        Built::of("packets", go::SOURCE)?
+    } else {
+        Err("it is not asked for".to_owned())
+    };
     let (cells, ticks) = (cells(arguments), Ticks::calibrate());
     Ok(Plan { arguments, cells, rounds, ticks, go, trace_s })
 }
@@ -213,7 +219,7 @@ impl Plan<'_> {
             arrivals: arrivals.clone(),
             seed: self.rounds.seed,
             ticks: self.ticks,
-            go: self.go.as_ref().map(go::Program::path),
+            go: self.go.as_ref().map(Built::program).map_err(String::clone),
         }
     }
 }
