@@ -60,6 +60,7 @@ typedef struct antiphon_task_group {
  * | steal-half, steal-one | of any other                                                 |
  * | neighbours-13         | half, of the 13 nearest by number first                      |
  *
+ * Several of these with commas between: the first is in charge, until antiphon_pool_put_in_charge.
  * NULL: "lifo/steal-half", which by NULL takes a little less time. EINVAL: no policy has this name,
  * or these are 2^31 threads or more. EAGAIN, or what else the system says: a thread could not be
  * started. */
@@ -74,6 +75,11 @@ void antiphon_pool_destroy(antiphon_pool_t *pool) ANTIPHON_NOEXCEPT;
 
 /* How many threads the pool has. */
 size_t antiphon_pool_threads(const antiphon_pool_t *pool) ANTIPHON_NOEXCEPT;
+
+/* Has the pool's policy of this number decide from now on: 0 is the first of those that
+ * antiphon_pool_create was given. Does not block. What is ready already is run first, as the policy
+ * had it that was in charge. EINVAL: the pool was not given so many. */
+int antiphon_pool_put_in_charge(antiphon_pool_t *pool, size_t policy) ANTIPHON_NOEXCEPT;
 
 /* --- tasks --- */
 

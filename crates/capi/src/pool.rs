@@ -2,17 +2,36 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
-use antiphon::pool::{self, BoxedPolicy, Builder, Countdown, Pool, Refused};
+use antiphon::pool::{self, BoxedPolicy, Builder, Countdown, Pool, Refused, Swap};
 use antiphon_linux::Linux;
 use libc::{EAGAIN, EINVAL};
 
 use crate::code::unless;
 use crate::export::exports;
 
-/// What is behind `antiphon_pool_t`: the policy's type is known but for one that was named.
+/// What is behind `antiphon_pool_t`: the policy's type is known but for those that were named.
 pub enum Pooled {
     Standard(Pool),
     Named(Pool<BoxedPolicy<Linux>>),
+    Several(Pool<Swap<Linux>>),
+}
+
+/// Policies by name.
+enum Names {
+    Standard,
+    One(BoxedPolicy<Linux>),
+    Several(Swap<Linux>),
+}
+
+/// Does the same with the pool, whatever its type.
+macro_rules! with {
+    ($pooled:expr, $pool:ident => $does:expr) => {
+        match $pooled {
+            Pooled::Standard($pool) => $does,
+            Pooled::Named($pool) => $does,
+            Pooled::Several($pool) => $does,
+        }
+    };
 }
 
 /// `antiphon_task_group_t`.
@@ -59,58 +78,55 @@ impl Work {
 }
 
 impl Pooled {
-    fn new(builder: Builder, policy: Option<BoxedPolicy<Linux>>) -> std::io::Result<Self> {
-        match policy {
-            None => builder.build().map(Self::Standard),
-            Some(policy) => builder.build_with(policy).map(Self::Named),
+    fn new(builder: Builder, names: Names) -> std::io::Result<Self> {
+        match names {
+            Names::Standard => builder.build().map(Self::Standard),
+            Names::One(policy) => builder.build_with(policy).map(Self::Named),
+            Names::Several(policies) => builder.build_with(policies).map(Self::Several),
+        }
+    }
+
+    fn put_in_charge(&self, policy: usize) -> bool {
+        match self {
+            Self::Standard(_) | Self::Named(_) => policy == 0,
+            Self::Several(pool) => pool.policy().put_in_charge(policy),
         }
     }
 
     fn try_spawn(&self, work: Work) -> Result<(), Refused<()>> {
-        let run = move || work.call();
-        match self {
-            Self::Standard(pool) => pool.try_spawn(run),
-            Self::Named(pool) => pool.try_spawn(run),
-        }
-        .map(drop)
+        with!(self, pool => pool.try_spawn(move || work.call()).map(drop))
     }
 
     fn spawn(&self, work: Work) {
-        let run = move || work.call();
-        drop(match self {
-            Self::Standard(pool) => pool.spawn(run),
-            Self::Named(pool) => pool.spawn(run),
-        });
+        with!(self, pool => drop(pool.spawn(move || work.call())));
     }
 
     fn call(&self, work: Work) {
-        let run = move || work.call();
-        match self {
-            Self::Standard(pool) => pool.run(run),
-            Self::Named(pool) => pool.run(run),
-        }
+        with!(self, pool => pool.run(move || work.call()));
     }
 
     fn threads(&self) -> usize {
-        match self {
-            Self::Standard(pool) => pool.threads(),
-            Self::Named(pool) => pool.threads(),
-        }
+        with!(self, pool => pool.threads())
     }
 }
 
-/// The policy of this name: none, if that is null.
+/// The policies of these names, which commas part. `None`: there is no such.
 ///
 /// # Safety
 ///
 /// Null, or a string.
-unsafe fn named(policy: *const c_char) -> Option<Option<BoxedPolicy<Linux>>> {
-    if policy.is_null() {
-        return Some(None);
+unsafe fn named(names: *const c_char) -> Option<Names> {
+    if names.is_null() {
+        return Some(Names::Standard);
     }
     // SAFETY: the caller's.
-    let name = unsafe { CStr::from_ptr(policy) }.to_str().ok()?;
-    name.parse().ok().map(Some)
+    let names = unsafe { CStr::from_ptr(names) }.to_str().ok()?;
+    let mut policies =
+        names.split(',').map(str::parse).collect::<Result<Vec<_>, _>>().ok()?.into_iter();
+    match policies.len() {
+        1 => policies.next().map(Names::One),
+        _ => Some(Names::Several(Swap::new(policies))),
+    }
 }
 
 exports! {
@@ -121,7 +137,7 @@ exports! {
         policy: *const c_char,
     ) -> c_int {
         // SAFETY: the caller's string, or null.
-        let Some(policy) = (unsafe { named(policy) }) else {
+        let Some(names) = (unsafe { named(policy) }) else {
             return EINVAL;
         };
         if threads >= 1 << 31 {
@@ -129,7 +145,7 @@ exports! {
         }
         let builder = Pool::builder();
         let builder = if threads == 0 { builder } else { builder.threads(threads) };
-        match Pooled::new(builder, policy) {
+        match Pooled::new(builder, names) {
             Ok(made) => {
                 *pool = Box::into_raw(Box::new(made));
                 0
@@ -147,6 +163,11 @@ exports! {
     /// How many threads there are.
     fn antiphon_pool_threads(pool: &Pooled) -> usize {
         pool.threads()
+    }
+
+    /// Has another of its policies decide.
+    fn antiphon_pool_put_in_charge(pool: &Pooled, policy: usize) -> c_int {
+        unless(pool.put_in_charge(policy), EINVAL)
     }
 
     /// Has a worker run a function; runs it here if there is no room.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_runtime::sched::{
     Adaptive, Aging, BoxedPolicy, ByWeight, Crew, Deadlines, Fifo, Lifo, LifoSlot, Neighbours,
-    Others, Own, Policy, Ranked, Reverse, Scheme, Share, Spill, Staged, Steal, Stochastic, Switch,
-    Tickets,
+    Others, Own, Policy, Ranked, Reverse, Scheme, Share, Spill, Staged, Steal, Stochastic, Swap,
+    Switch, Tickets,
 };
 use antiphon_sync::queue::{Blocks, Deque, Full, Item, Stolen};
 
@@ -113,6 +113,40 @@ fn each_task_is_run_once_however_tasks_spread() {
         let small = || Scheme::new(Lifo, HALF).capacity(2, 2);
         check(Spill::new(small(), 5, 2), workers, 20_000);
         check(Tickets::new(Spill::new(small(), 1, 1 << 14), 1, many, 1), workers, 20_000);
+    }
+}
+
+/// Policies of all kinds take turns to be in charge while the tasks are run.
+#[test]
+fn each_task_is_run_once_though_the_policy_changes() {
+    let policies = || {
+        let small = Scheme::new(Fifo, HALF).capacity(2, 2);
+        Swap::<Linux>::new([
+            BoxedPolicy::new(Scheme::new(Lifo, HALF)),
+            BoxedPolicy::new(Spill::new(small, 5, 2)),
+            BoxedPolicy::new(Ranked::new(Deadlines { usual_ns: 1000 }, 2, 1 << 14)),
+            BoxedPolicy::new(LifoSlot::new(HALF)),
+        ])
+    };
+    for workers in [1, 2, 3, 8] {
+        let tree = Tree::new(50_000);
+        let mut crew = Crew::<Linux, _>::new(policies(), workers, 4);
+        let mut changes = 0;
+        thread::scope(|scope| {
+            for seat in 0..workers {
+                let (crew, tree) = (&crew, &tree);
+                scope.spawn(move || run(crew, tree, seat));
+            }
+            crew.submit(item(0)).expect("there is room");
+            while tree.left.load(Relaxed) > 0 {
+                changes += 1;
+                assert!(crew.policy().put_in_charge(changes % 4));
+                thread::sleep(Duration::from_micros(50));
+            }
+        });
+        tree.assert_done();
+        assert_eq!(crew.take_left(), None);
+        assert!(changes > 1, "it has changed while they ran");
     }
 }
 

@@ -100,7 +100,7 @@ use antiphon_runtime::task::{Handle, Task};
 pub use antiphon_runtime::sched::{
     Adaptive, Aging, Ask, BoxedPolicy, ByWeight, Deadlines, End, Fifo, Key, Lazy, Lifo, LifoSlot,
     Neighbours, Order, Others, Own, Policy, Ranked, Reverse, Scheme, Share, Spill, Spread, Staged,
-    Stats, Steal, Stochastic, Switch, Tickets, UnknownPolicy, Victim,
+    Stats, Steal, Stochastic, Swap, Switch, Tickets, UnknownPolicy, Victim,
 };
 pub use antiphon_runtime::task::Countdown;
 pub use antiphon_sync::queue::{
@@ -199,6 +199,23 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
             self.shared.run(task);
         }
         JoinHandle(handle)
+    }
+
+    /// What decides in which order tasks are run: to be asked, or, of a [`Swap`], to be changed.
+    ///
+    /// ```
+    /// use antiphon::pool::{BoxedPolicy, Pool, Swap};
+    ///
+    /// let [short, fair] = ["lifo", "fifo"].map(|name| name.parse::<BoxedPolicy<_>>().unwrap());
+    /// let pool = Pool::with_policy(2, Swap::new([short, fair]))?;
+    /// // From now on, for what is made ready from now on.
+    /// assert!(pool.policy().put_in_charge(1));
+    /// assert_eq!(pool.spawn(|| 42).join().unwrap(), 42);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn policy(&self) -> &Y {
+        self.shared.0.policy()
     }
 
     /// What its workers have done so far.

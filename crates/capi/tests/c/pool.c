@@ -104,6 +104,30 @@ static void forks(void)
 	antiphon_pool_destroy(pool);
 }
 
+/* Policies take turns to be in charge while tasks are run. */
+static void turns(void)
+{
+	antiphon_task_group_t group = ANTIPHON_TASK_GROUP_INIT;
+	int task;
+	IS(antiphon_pool_create(&pool, 2, "lifo,fifo/steal-one,lifo-slot"), 0);
+	for (task = 0; task < TASKS; task++) {
+		antiphon_pool_spawn(pool, &group, mark, &done[task]);
+		if (task % 100 == 0)
+			IS(antiphon_pool_put_in_charge(pool, (size_t)(task / 100 % 3)), 0);
+	}
+	IS(antiphon_pool_put_in_charge(pool, 3), EINVAL);
+	antiphon_task_group_wait(&group);
+	for (task = 0; task < TASKS; task++) {
+		IS(done[task], 1);
+		done[task] = 0;
+	}
+	antiphon_pool_destroy(pool);
+	IS(antiphon_pool_create(&pool, 1, "fifo"), 0);
+	IS(antiphon_pool_put_in_charge(pool, 0), 0);
+	IS(antiphon_pool_put_in_charge(pool, 1), EINVAL);
+	antiphon_pool_destroy(pool);
+}
+
 static int held, go;
 
 static void hold(void *argument)
@@ -146,6 +170,7 @@ int main(void)
 	IS(antiphon_pool_create(&none, 1, "filo"), EINVAL);
 	IS(antiphon_pool_create(&none, 1, "fifo/neighbours-0"), EINVAL);
 	IS(antiphon_pool_create(&none, 1, "\xff"), EINVAL);
+	IS(antiphon_pool_create(&none, 1, "fifo,"), EINVAL);
 	IS(antiphon_pool_create(&none, (size_t)-1, NULL), EINVAL);
 	YES(none == NULL);
 	IS(antiphon_pool_create(&pool, 0, NULL), 0);
@@ -155,6 +180,7 @@ int main(void)
 	all_marked("lifo-slot/steal-one", 3);
 	nested();
 	forks();
+	turns();
 	no_room();
 	return 0;
 }

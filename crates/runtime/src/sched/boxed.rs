@@ -4,8 +4,9 @@ use alloc::boxed::Box;
 use core::any::Any;
 
 use antiphon_platform::{Budget, Platform};
-use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen, WorkQueue};
+use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
 
+use super::any_queue::AnyQueue;
 use super::policy::{Others, Own, Policy, Queues};
 
 /// A policy whose type is not known where the workers are: it decides as the one in the box, at the
@@ -26,9 +27,6 @@ use super::policy::{Others, Own, Policy, Queues};
 /// # assert!(named::<antiphon_linux::Linux>("fifo").is_some());
 /// ```
 pub struct BoxedPolicy<P: Platform>(Box<dyn Object<P>>);
-
-/// The queue of a worker, of whichever policy.
-pub struct AnyQueue(Box<dyn Queue>);
 
 /// What a worker remembers, of whichever policy: nothing at first.
 #[derive(Default)]
@@ -73,7 +71,7 @@ where
     Y: Policy<P, Queue: 'static, State: 'static>,
 {
     fn queue(&self) -> AnyQueue {
-        AnyQueue(Box::new(Policy::queue(self)))
+        AnyQueue::new(Policy::queue(self))
     }
 
     fn push(
@@ -83,7 +81,7 @@ where
         task: Item,
         rank: Option<u64>,
     ) -> Result<(), Full> {
-        Policy::push(self, &own.known(AnyQueue::known), state.known(), task, rank)
+        Policy::push(self, &own.part(AnyQueue::known), state.known(), task, rank)
     }
 
     fn submit(&self, shared: &RelaxedQueue<P>, task: Item, rank: Option<u64>) -> Result<(), Full> {
@@ -99,7 +97,7 @@ where
     }
 
     fn pop(&self, own: &Own<'_, AnyQueue>, state: &mut AnyState) -> Option<Item> {
-        Policy::pop(self, &own.known(AnyQueue::known), state.known())
+        Policy::pop(self, &own.part(AnyQueue::known), state.known())
     }
 
     fn steal(
@@ -110,7 +108,7 @@ where
     ) -> Stolen {
         let queues = Boxed(others.queues);
         let others = Others::new(&queues, others.me);
-        Policy::steal(self, &own.known(AnyQueue::known), state.known(), &others)
+        Policy::steal(self, &own.part(AnyQueue::known), state.known(), &others)
     }
 
     fn overflow(&self, shared: &RelaxedQueue<P>, task: Item) -> Result<(), Full> {
@@ -175,99 +173,6 @@ unsafe impl<P: Platform> Policy<P> for BoxedPolicy<P> {
     }
 }
 
-/// A queue, asked by table.
-///
-/// # Safety
-///
-/// Of what is unsafe: as of [`WorkQueue`].
-trait Queue: Send + Sync {
-    unsafe fn push(&self, item: Item) -> Result<(), Full>;
-    unsafe fn pop_back(&self) -> Option<Item>;
-    unsafe fn pop_front(&self) -> Option<Item>;
-    unsafe fn share(&self) -> bool;
-    unsafe fn steal_into(&self, mine: &AnyQueue, share: &mut dyn FnMut(u64) -> u64) -> Stolen;
-    fn is_empty(&self) -> bool;
-    fn count(&self) -> u64;
-    fn as_any(&self) -> &dyn Any;
-}
-
-impl<Q: WorkQueue + Send + Sync + 'static> Queue for Q {
-    unsafe fn push(&self, item: Item) -> Result<(), Full> {
-        // SAFETY: of the caller; so too below.
-        unsafe { WorkQueue::push(self, item) }
-    }
-
-    unsafe fn pop_back(&self) -> Option<Item> {
-        // SAFETY: as in `push`.
-        unsafe { WorkQueue::pop_back(self) }
-    }
-
-    unsafe fn pop_front(&self) -> Option<Item> {
-        // SAFETY: as in `push`.
-        unsafe { WorkQueue::pop_front(self) }
-    }
-
-    unsafe fn share(&self) -> bool {
-        // SAFETY: as in `push`.
-        unsafe { WorkQueue::share(self) }
-    }
-
-    unsafe fn steal_into(&self, mine: &AnyQueue, share: &mut dyn FnMut(u64) -> u64) -> Stolen {
-        // SAFETY: as in `push`.
-        unsafe { WorkQueue::steal_into(self, mine.known(), share) }
-    }
-
-    fn is_empty(&self) -> bool {
-        WorkQueue::is_empty(self)
-    }
-
-    fn count(&self) -> u64 {
-        WorkQueue::count(self)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-impl WorkQueue for AnyQueue {
-    unsafe fn push(&self, item: Item) -> Result<(), Full> {
-        // SAFETY: of the caller; so too below.
-        unsafe { self.0.push(item) }
-    }
-
-    unsafe fn pop_back(&self) -> Option<Item> {
-        // SAFETY: as in `push`.
-        unsafe { self.0.pop_back() }
-    }
-
-    unsafe fn pop_front(&self) -> Option<Item> {
-        // SAFETY: as in `push`.
-        unsafe { self.0.pop_front() }
-    }
-
-    unsafe fn share(&self) -> bool {
-        // SAFETY: as in `push`.
-        unsafe { self.0.share() }
-    }
-
-    unsafe fn steal_into(&self, mine: &Self, share: impl FnOnce(u64) -> u64) -> Stolen {
-        let mut share = Some(share);
-        // A queue asks once.
-        let mut once = |there| share.take().map_or(1, |share| share(there));
-        // SAFETY: as in `push`.
-        unsafe { self.0.steal_into(mine, &mut once) }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn count(&self) -> u64 {
-        self.0.count()
-    }
-}
-
 /// The queues of a crew that does not know what they are.
 struct Boxed<'a>(&'a dyn Queues<AnyQueue>);
 
@@ -278,12 +183,6 @@ impl<Q: 'static> Queues<Q> for Boxed<'_> {
 
     fn of(&self, worker: usize) -> &Q {
         self.0.of(worker).known()
-    }
-}
-
-impl AnyQueue {
-    fn known<Q: 'static>(&self) -> &Q {
-        self.0.as_any().downcast_ref().expect("the queues of a crew are of its policy")
     }
 }
 

@@ -145,6 +145,11 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         self.idlers.are_any()
     }
 
+    /// What decides.
+    pub fn policy(&self) -> &Y {
+        &self.policy
+    }
+
     /// How many workers there may be.
     pub fn workers(&self) -> usize {
         self.queues.len()

@@ -10,7 +10,8 @@
 //! | `slot` | first in, first out, with a slot for the last |
 //! | `ranked` | earliest deadline first; priorities that grow with age |
 //! | `staged` | a queue for each kind of task |
-//! | `boxed` | a policy that is chosen while the program runs |
+//! | `boxed`, `any_queue` | a policy that is chosen while the program runs |
+//! | `swap`, `several` | policies of which one is in charge, and another at any time |
 //! | `named` | policies by name |
 //! | `lazy` | policies that wake nobody for few short tasks |
 //! | `order` | in which order a worker runs its tasks |
@@ -25,6 +26,7 @@
 //! After Modelski's dissertation, whose policies and distributions these are; parking, and what
 //! else it leaves out, is after the schedulers of Go and Tokio.
 
+mod any_queue;
 mod boxed;
 mod counters;
 mod crew;
@@ -35,14 +37,17 @@ mod order;
 mod policy;
 mod ranked;
 mod scheme;
+mod several;
 mod slot;
 mod spill;
 mod spread;
 mod staged;
 mod surplus;
+mod swap;
 mod tickets;
 
-pub use boxed::{AnyQueue, AnyState, BoxedPolicy};
+pub use any_queue::AnyQueue;
+pub use boxed::{AnyState, BoxedPolicy};
 pub use counters::Stats;
 pub use crew::{Crew, Worker};
 pub use idlers::Idlers;
@@ -52,8 +57,10 @@ pub use order::{Adaptive, Ask, End, Fifo, Lifo, Mark, Order, Reverse, Stochastic
 pub use policy::{Others, Own, Policy, Victim};
 pub use ranked::{Aging, Deadlines, Key, Ranked};
 pub use scheme::{Asked, Scheme};
+pub use several::Several;
 pub use slot::LifoSlot;
 pub use spill::Spill;
 pub use spread::{ByWeight, Neighbours, Share, Spread, Steal};
 pub use staged::Staged;
+pub use swap::{Charge, Swap};
 pub use tickets::Tickets;

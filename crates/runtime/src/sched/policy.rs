@@ -159,9 +159,9 @@ impl<Q> Queues<Q> for Box<[Lines<Q>]> {
 pub struct Victim<'a, Q>(&'a Q);
 
 impl<'a, Q> Own<'a, Q> {
-    /// The queue as what it is, by a function that knows.
-    pub(super) fn known<T>(&self, known: fn(&Q) -> &T) -> Own<'a, T> {
-        Own { queue: known(self.queue), seat: self.seat, owner: PhantomData }
+    /// What is in the queue that the policy knows of: the same queue as what it is, or a part.
+    pub(super) fn part<T>(&self, part: impl FnOnce(&'a Q) -> &'a T) -> Own<'a, T> {
+        Own { queue: part(self.queue), seat: self.seat, owner: PhantomData }
     }
 }
 

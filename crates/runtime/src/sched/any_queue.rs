@@ -1,0 +1,128 @@
+//! A queue whose type is not known where the workers are.
+
+use alloc::boxed::Box;
+use core::any::Any;
+
+use antiphon_sync::queue::{Full, Item, Stolen, WorkQueue};
+
+/// The queue of a worker, of whichever policy.
+pub struct AnyQueue(Box<dyn Queue>);
+
+impl AnyQueue {
+    pub(super) fn new(queue: impl WorkQueue + Send + Sync + 'static) -> Self {
+        Self(Box::new(queue))
+    }
+
+    /// The queue as what it is.
+    ///
+    /// # Panics
+    ///
+    /// If it is not.
+    pub(super) fn known<Q: 'static>(&self) -> &Q {
+        self.0.as_any().downcast_ref().expect("the queues of a crew are of its policy")
+    }
+}
+
+/// A queue, asked by table.
+///
+/// # Safety
+///
+/// Of what is unsafe: as of [`WorkQueue`].
+trait Queue: Send + Sync {
+    unsafe fn push(&self, item: Item) -> Result<(), Full>;
+    unsafe fn keeps_last(&self) -> bool;
+    unsafe fn pop_back(&self) -> Option<Item>;
+    unsafe fn pop_front(&self) -> Option<Item>;
+    unsafe fn share(&self) -> bool;
+    unsafe fn steal_into(&self, mine: &AnyQueue, share: &mut dyn FnMut(u64) -> u64) -> Stolen;
+    fn is_empty(&self) -> bool;
+    fn count(&self) -> u64;
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<Q: WorkQueue + Send + Sync + 'static> Queue for Q {
+    unsafe fn push(&self, item: Item) -> Result<(), Full> {
+        // SAFETY: of the caller; so too below.
+        unsafe { WorkQueue::push(self, item) }
+    }
+
+    unsafe fn keeps_last(&self) -> bool {
+        // SAFETY: as in `push`.
+        unsafe { WorkQueue::keeps_last(self) }
+    }
+
+    unsafe fn pop_back(&self) -> Option<Item> {
+        // SAFETY: as in `push`.
+        unsafe { WorkQueue::pop_back(self) }
+    }
+
+    unsafe fn pop_front(&self) -> Option<Item> {
+        // SAFETY: as in `push`.
+        unsafe { WorkQueue::pop_front(self) }
+    }
+
+    unsafe fn share(&self) -> bool {
+        // SAFETY: as in `push`.
+        unsafe { WorkQueue::share(self) }
+    }
+
+    unsafe fn steal_into(&self, mine: &AnyQueue, share: &mut dyn FnMut(u64) -> u64) -> Stolen {
+        // SAFETY: as in `push`.
+        unsafe { WorkQueue::steal_into(self, mine.known(), share) }
+    }
+
+    fn is_empty(&self) -> bool {
+        WorkQueue::is_empty(self)
+    }
+
+    fn count(&self) -> u64 {
+        WorkQueue::count(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl WorkQueue for AnyQueue {
+    unsafe fn push(&self, item: Item) -> Result<(), Full> {
+        // SAFETY: of the caller; so too below.
+        unsafe { self.0.push(item) }
+    }
+
+    unsafe fn keeps_last(&self) -> bool {
+        // SAFETY: as in `push`.
+        unsafe { self.0.keeps_last() }
+    }
+
+    unsafe fn pop_back(&self) -> Option<Item> {
+        // SAFETY: as in `push`.
+        unsafe { self.0.pop_back() }
+    }
+
+    unsafe fn pop_front(&self) -> Option<Item> {
+        // SAFETY: as in `push`.
+        unsafe { self.0.pop_front() }
+    }
+
+    unsafe fn share(&self) -> bool {
+        // SAFETY: as in `push`.
+        unsafe { self.0.share() }
+    }
+
+    unsafe fn steal_into(&self, mine: &Self, share: impl FnOnce(u64) -> u64) -> Stolen {
+        let mut share = Some(share);
+        // A queue asks once.
+        let mut once = |there| share.take().map_or(1, |share| share(there));
+        // SAFETY: as in `push`.
+        unsafe { self.0.steal_into(mine, &mut once) }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn count(&self) -> u64 {
+        self.0.count()
+    }
+}
