@@ -85,6 +85,43 @@ fn a_task_that_has_no_room_comes_back() {
     }
 }
 
+/// From outside, by a worker of the pool, and by one of another.
+#[test]
+fn who_waits_for_room_runs_nothing_out_of_turn() {
+    static POOL: std::sync::OnceLock<Pool<Scheme<Fifo, Steal>>> = std::sync::OnceLock::new();
+    let pool = POOL.get_or_init(|| Pool::with_policy(2, small()).unwrap());
+    let put = |count: u64| {
+        let me = std::thread::current().id();
+        let spawn = |number| {
+            let work = move || (number, std::thread::current().id());
+            pool.try_spawn(work).unwrap_or_else(|refused| refused.wait(pool))
+        };
+        let handles: Vec<_> = (0..count).map(spawn).collect();
+        let done = handles.into_iter().map(|handle| handle.join().unwrap());
+        done.fold((0, false), |(sum, here), (number, by)| (sum + number, here || by == me))
+    };
+    assert_eq!(put(20_000), (199_990_000, false), "no task was run by who waits");
+    let other = Pool::new(1).unwrap();
+    assert_eq!(other.spawn(move || put(20_000)).join().unwrap(), (199_990_000, false));
+    assert_eq!(pool.spawn(move || put(20_000)).join().unwrap().0, 199_990_000);
+}
+
+/// More than there is room for, too, and from inside.
+#[test]
+fn many_are_spawned_together() {
+    static POOL: std::sync::OnceLock<Pool<Scheme<Fifo, Steal>>> = std::sync::OnceLock::new();
+    let pool = POOL.get_or_init(|| Pool::with_policy(2, small()).unwrap());
+    let sum = |count: u64| {
+        let handles = pool.spawn_many((0..count).map(|number| move || number));
+        handles.into_iter().map(|handle| handle.join().unwrap()).sum::<u64>()
+    };
+    for count in [0, 1, 3, 10_000_u64] {
+        let all = count * count.saturating_sub(1) / 2;
+        assert_eq!(sum(count), all);
+        assert_eq!(pool.spawn(move || sum(count)).join().unwrap(), all);
+    }
+}
+
 /// Has room for one task, the last: for a new one the one before comes back.
 struct Latest;
 

@@ -6,8 +6,9 @@ use core::sync::atomic::Ordering::Relaxed;
 use antiphon_check::Check;
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
 use antiphon_runtime::sched::{
-    self, Fifo, Lifo, Order, Policy, Scheme, Share, Staged, Steal, Worker,
+    self, Fifo, Lifo, Order, Others, Own, Policy, Scheme, Share, Staged, Steal, Worker,
 };
+use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -25,6 +26,10 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("crew/closed-1+1", closed(1), PLAIN),
         Entry::new("crew/surplus-1+2", surplus(1, 2, 2), PLAIN).by_lot(800),
         Entry::new("crew/surplus-2+1", surplus(2, 1, 4), PLAIN).by_lot(800),
+        Entry::new("crew/room-1+1", waiting(scheme, 1, 1, 3), PLAIN).by_lot(800),
+        Entry::new("crew/room-1+2", waiting(scheme, 1, 2, 2), PLAIN).by_lot(800),
+        Entry::new("crew/room-apart-1+1", waiting(Apart::new, 1, 1, 4), PLAIN).by_lot(800),
+        Entry::new("crew/room-closed-0+2", waiting_closed(), PLAIN),
         Entry::new("crew/inside-2+1", working(Lifo, 2, 1, 3), PLAIN).by_lot(800),
         Entry::new("crew/inside-3+1", working(Fifo, 3, 1, 4), PLAIN.expiries(1)).by_lot(800),
     ]
@@ -113,6 +118,87 @@ fn surplus(workers: usize, others: usize, each: usize) -> Program {
             });
         }
         scope.finally(move || ledger.assert_all_taken());
+    })
+}
+
+/// So many workers run what so many others submit, each as many, where there is room for one; these
+/// wait for room.
+fn waiting<Y: Policy<Check> + 'static>(
+    policy: fn() -> Y,
+    workers: usize,
+    others: usize,
+    each: usize,
+) -> Program {
+    let tasks = others * each;
+    Program::new((workers + others) as u32, 2 * tasks as u32, move |scope| {
+        let crew = scope.share(Crew::new(policy(), workers, 1));
+        let ledger = scope.share(Ledger::new(tasks));
+        let left = scope.share(U32::ZERO);
+        left.store(tasks as u32, Relaxed);
+        for me in 0..workers {
+            scope.spawn(move || run(crew, me, ledger, left, 0..0));
+        }
+        for other in 0..others {
+            scope.spawn(move || {
+                for number in other * each..(other + 1) * each {
+                    crew.submit_waiting(ledger.make(number)).expect("not closed before");
+                }
+            });
+        }
+        scope.finally(move || ledger.assert_all_taken());
+    })
+}
+
+fn scheme() -> Scheme<Fifo, Steal> {
+    Scheme::new(Fifo, HALF).capacity(2, 2)
+}
+
+/// Has all tasks in a queue of its own, with room for one.
+struct Apart(RelaxedQueue<Check>);
+
+impl Apart {
+    fn new() -> Self {
+        Self(RelaxedQueue::new(1))
+    }
+}
+
+// SAFETY: tasks go into one queue, and come out of it.
+unsafe impl Policy<Check> for Apart {
+    type Queue = ();
+    type State = ();
+
+    fn queue(&self) {}
+
+    fn submit(&self, _: &RelaxedQueue<Check>, task: Item, _: Option<u64>) -> Result<(), Full> {
+        self.0.push(task)
+    }
+
+    fn has_tasks(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    fn pop(&self, _: &Own<'_, ()>, (): &mut ()) -> Option<Item> {
+        self.0.pop()
+    }
+
+    fn steal(&self, _: &Own<'_, ()>, (): &mut (), _: &Others<'_, ()>) -> Stolen {
+        self.0.pop().map_or(Stolen::Empty, Stolen::Got)
+    }
+}
+
+/// Who waits for room in a crew that is closed has its task back.
+fn waiting_closed() -> Program {
+    Program::new(2, 4, move |scope| {
+        let crew = scope.share(Crew::new(scheme(), 1, 1));
+        let ledger = scope.share(Ledger::new(3));
+        scope.spawn(move || {
+            let refused = (0..3).filter_map(|number| {
+                crew.submit_waiting(ledger.make(number)).err().map(|full| ledger.take(full.0))
+            });
+            // There is room for two.
+            assert!(refused.count() >= 1);
+        });
+        scope.spawn(move || crew.close());
     })
 }
 

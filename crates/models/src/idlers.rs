@@ -25,6 +25,9 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("idlers/one-each-2+1", one_each(2, NOT, 1), PLAIN).by_lot(5_000),
         Entry::new("idlers/one-each-3+1", one_each(3, NOT, 1), PLAIN.expiries(1)).by_lot(5_000),
         Entry::new("idlers/one-each-2+2", one_each(2, NOT, 2), PLAIN).by_lot(5_000),
+        Entry::new("idlers/batch-2+1", batch(2, 2), PLAIN).by_lot(5_000).reaches(RESTS),
+        Entry::new("idlers/batch-and-one-2+1", batch(2, 1), PLAIN).by_lot(5_000).reaches(RESTS),
+        Entry::new("idlers/batch-3+1", batch(3, 3), PLAIN).by_lot(5_000),
         Entry::new("idlers/again-1+1", working(1, 2, 0, NOT), PLAIN).reaches(RESTS),
         Entry::new("idlers/again-2+1", working(2, 2, 1, NOT), PLAIN).by_lot(5_000).reaches(RESTS),
         Entry::new("idlers/again-3+1", working(3, 1, 2, NOT), PLAIN).by_lot(5_000).reaches(RESTS),
@@ -160,6 +163,26 @@ fn one_each(workers: usize, spin: Budget, outside: usize) -> Program {
         for _ in 0..outside {
             scope.spawn(put);
         }
+    })
+}
+
+/// So many are put in together, and workers take one each; one more than these come from another
+/// worker, which has nothing to do with the others' end.
+fn batch(workers: usize, together: u32) -> Program {
+    Program::new(workers as u32 + 1, 2 * workers as u32, move |scope| {
+        let idlers = scope.share(Idlers::new(workers));
+        let ready = scope.share(U32::ZERO);
+        for me in 0..workers {
+            scope.spawn(move || take_mine(idlers, me, ready, NOT));
+        }
+        scope.spawn(move || {
+            ready.fetch_add(together, Relaxed);
+            idlers.notify_many(0, together);
+            for _ in together..workers as u32 {
+                ready.fetch_add(1, Relaxed);
+                idlers.notify(0);
+            }
+        });
     })
 }
 

@@ -244,7 +244,10 @@ unsafe impl Forker for Forking {
 
 impl<'a, Y: Policy<Linux>> Here<'a, Y> {
     /// Runs the task that `next` has; `false` if it has none, or the policy is being asked.
-    fn run_one(&self, next: impl FnOnce(&mut Worker<'a, Linux, Y>) -> Option<Item>) -> bool {
+    pub(super) fn run_one(
+        &self,
+        next: impl FnOnce(&mut Worker<'a, Linux, Y>) -> Option<Item>,
+    ) -> bool {
         let Some(item) = self.worker.try_borrow_mut().ok().and_then(|mut worker| next(&mut worker))
         else {
             return false;

@@ -66,8 +66,9 @@
 //! - **Where there is no room**, for a task of a worker's in its own queue and the shared one, or
 //!   for one from outside in the shared one, whoever makes the task runs it at once. So nothing is
 //!   lost, and who makes tasks faster than they are run is slowed down. So hold no lock that a task
-//!   takes while you spawn it; or spawn by [`Pool::try_spawn`], which hands the task back. No more
-//!   than 64 are run so inside of one another; then room is made.
+//!   takes while you spawn it; or spawn by [`Pool::try_spawn`], which hands the task back, or waits
+//!   for room if you say so ([`Refused::wait`]). No more than 64 are run so inside of one another;
+//!   then room is made.
 //! - **A panic** stays in its task: [`JoinHandle::join`] returns it, and a scope goes on with it
 //!   when all its tasks are done. That of a task whose handle was dropped is lost but for the
 //!   message of the panic hook.
@@ -174,6 +175,32 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         let (task, handle) = Task::new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work)));
         self.shared.put_or_run(task);
         JoinHandle(handle)
+    }
+
+    /// As [`spawn`](Self::spawn), of many: as many workers that rest are woken at once, when all
+    /// are there, and not one after the other.
+    ///
+    /// ```
+    /// use antiphon::pool::Pool;
+    ///
+    /// let pool = Pool::new(4)?;
+    /// let squares = pool.spawn_many((0..100).map(|number| move || number * number));
+    /// let sum: i32 = squares.into_iter().map(|square| square.join().unwrap()).sum();
+    /// assert_eq!(sum, 328_350);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn spawn_many<F, T>(&self, works: impl IntoIterator<Item = F>) -> Vec<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let make = |work| {
+            let (task, handle) = Task::new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work)));
+            (task, JoinHandle(handle))
+        };
+        let (tasks, handles) = works.into_iter().map(make).unzip();
+        self.shared.put_many(tasks);
+        handles
     }
 
     /// As [`spawn`](Self::spawn), of a task that has a rank: a deadline, a level, a stage. What it

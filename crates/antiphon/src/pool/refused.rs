@@ -62,6 +62,30 @@ impl<T> Refused<T> {
         }
     }
 
+    /// Waits until the pool, this or another, has room for it. Sleeps; a worker of that pool runs
+    /// others of its tasks meanwhile, and this one if it has none. So workers of two pools that
+    /// wait for room in each other's may wait for ever.
+    ///
+    /// ```
+    /// use antiphon::pool::Pool;
+    ///
+    /// let pool = Pool::builder().threads(1).room(2).build()?;
+    /// let mut sum = 0;
+    /// let numbers = (0..100).map(|number| {
+    ///     pool.try_spawn(move || number).unwrap_or_else(|refused| refused.wait(&pool))
+    /// });
+    /// numbers.for_each(|number| sum += number.join().unwrap());
+    /// assert_eq!(sum, 4950);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn wait<Y>(self, pool: &Pool<Y>) -> JoinHandle<T>
+    where
+        Y: Policy<Linux> + 'static,
+    {
+        pool.shared.put_waiting(self.task);
+        self.handle
+    }
+
     /// Runs it here.
     ///
     /// # Errors

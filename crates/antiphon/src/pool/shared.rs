@@ -1,5 +1,7 @@
 //! What the threads of a pool share: its crew, and the tasks in that.
 
+use std::cell::Cell;
+
 use antiphon_linux::Linux;
 use antiphon_runtime::sched::{Crew, Policy, Stats, Worker};
 use antiphon_runtime::task::Task;
@@ -55,6 +57,52 @@ impl<Y: Policy<Linux>> Shared<Y> {
                 Some(Err(_)) | None => submit(&self.0, item),
             })
         })
+    }
+
+    /// Puts tasks in, runs those that have no room, and tells others of all others together.
+    pub(super) fn put_many(&self, tasks: Vec<Task<Linux>>) {
+        let found = Cell::new(0);
+        let add = |is_found| found.set(found.get() + usize::from(is_found));
+        for task in tasks {
+            let put = self.put_by(
+                task,
+                |worker, item| worker.push_untold(item).map(add),
+                |crew, item| crew.submit_untold(item).map(|()| add(true)),
+            );
+            if let Err(task) = put {
+                self.0.tell(found.take());
+                self.run(task);
+            }
+        }
+        if found.get() > 0 {
+            self.0.tell(found.get());
+        }
+    }
+
+    /// Puts a task in when there is room, and waits for that: a worker of the pool runs tasks of
+    /// its own meanwhile, and this one if it has none; others sleep.
+    pub(super) fn put_waiting(&self, mut task: Task<Linux>) {
+        loop {
+            match self.put(task) {
+                Ok(()) => return,
+                Err(refused) => task = refused,
+            }
+            let helped = ask(&self.0, |here| match (here, Nested::new()) {
+                (Some(here), Some(_nested)) => Some(here.run_one(Worker::try_next_task)),
+                (Some(_), None) => Some(false),
+                (None, _) => None,
+            });
+            match helped {
+                Some(true) => {}
+                Some(false) => return self.run(task),
+                None => break,
+            }
+        }
+        // SAFETY: it is back, as it was made of a task.
+        let back = |Full(item)| unsafe { Task::<Linux>::from_item(item) };
+        if let Err(full) = surely(|| self.0.submit_waiting(task.into_item())) {
+            self.run(back(full));
+        }
     }
 
     /// Puts a task in, always.

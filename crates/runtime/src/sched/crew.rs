@@ -9,6 +9,9 @@
 //! - CREW-4: a worker that sees tasks and can't have them (their owner was stopped while it moved
 //!   them, or the policy leaves them to it) rests for a while all the same: it is to be had by who
 //!   puts others in, and takes no CPU from the owner.
+//! - CREW-5: who waits for room has said so before it tries once more; and a worker that finds
+//!   nothing looks for who waits after that. So nobody waits while all rest. A worker that has
+//!   tasks looks, too, now and then, without a fence: it may miss one that comes just then.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -17,6 +20,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use antiphon_platform::{Atomic, Budget, Platform};
 use antiphon_sync::nap;
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, WorkQueue};
+use antiphon_sync::wait::EventCount;
 
 use super::counters::{Counters, Stats};
 use super::idlers::{Idlers, Until};
@@ -32,6 +36,8 @@ pub struct Crew<P: Platform, Y: Policy<P>> {
     queues: Box<[Lines<Y::Queue>]>,
     shared: RelaxedQueue<P>,
     surplus: Surplus<P>,
+    /// Those who wait for room.
+    room: EventCount<P>,
     idlers: Idlers<P>,
     counters: Box<[Lines<Counters<P>>]>,
     /// Not 0: has a worker.
@@ -76,6 +82,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
             queues: (0..workers).map(|_| Lines(policy.queue())).collect(),
             shared: RelaxedQueue::new(outside),
             surplus: Surplus::new(),
+            room: EventCount::NEW,
             idlers: Idlers::new(workers),
             counters: (0..workers).map(|_| Lines(Counters::NEW)).collect(),
             seats: (0..workers).map(|_| Lines(P::U32::ZERO)).collect(),
@@ -101,6 +108,47 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     /// As of that.
     pub fn submit_ranked(&self, task: Item, rank: u64) -> Result<(), Full> {
         self.accept(task, Some(rank))
+    }
+
+    /// As [`submit`](Self::submit), of who waits until there is room. Sleeps; a worker of the crew
+    /// would wait for itself.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room and the crew is closed: the task.
+    pub fn submit_waiting(&self, mut task: Item) -> Result<(), Full> {
+        loop {
+            match self.submit(task) {
+                Ok(()) => return Ok(()),
+                Err(Full(refused)) if self.is_closed() => return Err(Full(refused)),
+                Err(Full(refused)) => task = refused,
+            }
+            let wait = self.room.prepare();
+            // CREW-5.
+            match self.submit(task) {
+                Ok(()) => return Ok(()),
+                Err(Full(refused)) => task = refused,
+            }
+            if !self.is_closed() {
+                wait.wait(None);
+            }
+        }
+    }
+
+    /// As [`submit`](Self::submit), and tells nobody: that is to be [next](Self::tell).
+    ///
+    /// # Errors
+    ///
+    /// As of that.
+    pub fn submit_untold(&self, task: Item) -> Result<(), Full> {
+        self.policy.submit(&self.shared, task, None)
+    }
+
+    /// Tells workers that rest of so many tasks, which were put in and nobody was told of: as many
+    /// workers, unless some search already. 0 is as 1.
+    pub fn tell(&self, tasks: usize) {
+        let tasks = u32::try_from(tasks).unwrap_or(u32::MAX);
+        self.idlers.notify_many(0, tasks.max(1));
     }
 
     fn accept(&self, task: Item, rank: Option<u64>) -> Result<(), Full> {
@@ -138,6 +186,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         // by the fence of `notify_all`.
         self.closed.store(1, Release);
         self.idlers.notify_all();
+        self.room.notify_all();
     }
 
     /// Whether a worker has nothing to do; may be stale at once.
@@ -207,26 +256,46 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
         self.put(task, Some(rank))
     }
 
-    /// Puts a task in, elsewhere if the policy has no room for it, and has somebody look for it.
+    /// Puts a task in, and tells nobody: others are to be [told](Crew::tell) next, of all that were
+    /// put in so. Whether they find more by it.
+    ///
+    /// # Errors
+    ///
+    /// As of [`push`](Self::push).
+    #[inline]
+    pub fn push_untold(&mut self, task: Item) -> Result<bool, Full> {
+        let (pushed, is_found) = self.place(task, None);
+        pushed.map(|()| is_found)
+    }
+
+    /// Puts a task in, and has somebody look for it.
     #[inline]
     fn put(&mut self, task: Item, rank: Option<u64>) -> Result<(), Full> {
+        let (pushed, is_found) = self.place(task, rank);
+        if is_found {
+            self.crew.idlers.notify(self.me);
+        }
+        pushed
+    }
+
+    /// Puts a task in, elsewhere if the policy has no room for it; and whether others find more
+    /// now.
+    #[inline]
+    fn place(&mut self, task: Item, rank: Option<u64>) -> (Result<(), Full>, bool) {
         let (crew, own) = (self.crew, own(self.crew, self.me));
         let pushed = match crew.policy.push(&own, &mut self.state, task, rank) {
             Err(Full(task)) => crew.policy.overflow(&crew.shared, task),
-            // Nobody else would find it yet, unless the policy has put it elsewhere.
-            Ok(()) if own.keeps_last() && !crew.policy.has_tasks() => return Ok(()),
+            // Unless the policy has put it elsewhere.
+            Ok(()) if own.keeps_last() && !crew.policy.has_tasks() => return (Ok(()), false),
             Ok(()) => Ok(()),
         };
-        if pushed.is_err() {
-            crew.counters[self.me].0.refuse();
-            // As in `submit`; but nobody is to be woken for nothing.
-            let nothing = crew.shared.is_empty() && crew.queues[self.me].0.is_empty();
-            if nothing && !crew.policy.has_tasks() {
-                return pushed;
-            }
+        if pushed.is_ok() {
+            return (pushed, true);
         }
-        crew.idlers.notify(self.me);
-        pushed
+        crew.counters[self.me].0.refuse();
+        // As in `accept`; but nobody is to be woken for nothing.
+        let nothing = crew.shared.is_empty() && crew.queues[self.me].0.is_empty();
+        (pushed, !nothing || crew.policy.has_tasks())
     }
 
     /// As [`push`](Self::push), of a task that must not be refused: where there is no room, room is
@@ -259,10 +328,11 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
     #[inline]
     pub fn try_next_task(&mut self) -> Option<Item> {
         self.taken = self.taken.wrapping_add(1);
-        if self.taken.is_multiple_of(OUTSIDE_EVERY)
-            && let Some(task) = self.outside()
-        {
-            return Some(task);
+        if self.taken.is_multiple_of(OUTSIDE_EVERY) {
+            self.makes_room();
+            if let Some(task) = self.outside() {
+                return Some(task);
+            }
         }
         self.crew.policy.pop(&own(self.crew, self.me), &mut self.state)
     }
@@ -288,6 +358,8 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
                 self.end_search();
                 return None;
             }
+            // CREW-5.
+            crew.room.notify_all();
             // CREW-4.
             let gives_up = futile == FUTILE;
             futile = if gives_up { 0 } else { futile + 1 };
@@ -326,6 +398,7 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
     fn outside(&mut self) -> Option<Item> {
         let (crew, own) = (self.crew, own(self.crew, self.me));
         if let Some(task) = crew.shared.pop() {
+            self.makes_room();
             return Some(task);
         }
         let task =
@@ -333,6 +406,14 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
         // The others are where they were not seen before.
         crew.idlers.notify(self.me);
         Some(task)
+    }
+
+    /// Tells one that waits for room, if it is seen.
+    #[inline]
+    fn makes_room(&self) {
+        if self.crew.room.has_waiters() {
+            self.crew.room.notify_one();
+        }
     }
 
     /// Which seat it has.

@@ -24,12 +24,13 @@
 //! - IDLE-1 (no lost wake): who makes something to do, and then looks whether somebody searches or
 //!   rests; who stops to search or begins to rest, and then looks for something to do: one of them
 //!   sees the other.
-//! - IDLE-2 (one wake): only who moves the searchers from none to one wakes, and a worker that is
-//!   told is that searcher, until it stops. So no more are being woken than work was seen for.
+//! - IDLE-2 (one wake): only who moves the searchers from none wakes, as many as it moves them to,
+//!   and a worker that is told is one of these, until it stops. That is one, or as many as tasks
+//!   were put in together: no more are being woken than work was seen for.
 //! - IDLE-3: who ends its rest by itself is counted as a searcher first, and gives up its seat
 //!   then. So where nobody searches and one rests, it is to be had by who wants to wake it.
 //! - IDLE-4: who has counted a searcher and finds none to wake takes it back, and looks again: who
-//!   has made something to do meanwhile has relied on it.
+//!   has made something to do meanwhile, or has searched no more, has relied on it.
 //! - IDLE-5: who begins to rest while another searches need not look: that one stops later, and
 //!   looks then, and finds the one that rests.
 
@@ -93,11 +94,17 @@ impl<P: Platform> Idlers<P> {
     /// number, unless one searches already or all run.
     #[inline]
     pub fn notify(&self, near: usize) {
+        self.notify_many(near, 1);
+    }
+
+    /// As [`notify`](Self::notify), of so many tasks, one at least: wakes as many workers.
+    #[inline]
+    pub fn notify_many(&self, near: usize, tasks: u32) {
         // IDLE-1; pairs with the fences in `rest` and `found`.
         P::fence(SeqCst);
         // Relaxed: `wake` acquires.
         if is_wanted(self.counts.0.load(Relaxed)) {
-            self.wake(near);
+            self.wake(near, tasks);
         }
     }
 
@@ -127,10 +134,10 @@ impl<P: Platform> Idlers<P> {
         // Release: what it has moved to its own queue, for who begins to rest and sees that it
         // searches no more; pairs with the fence there.
         if searchers(self.counts.0.fetch_sub(SEARCHER, Release)) == 1 {
-            // IDLE-1; pairs with the fence in `notify`.
+            // IDLE-1; pairs with the fence in `notify_many`.
             P::fence(SeqCst);
             if seen() {
-                self.wake(me);
+                self.wake(me, 1);
             }
         }
     }
@@ -161,7 +168,7 @@ impl<P: Platform> Idlers<P> {
         let before = self.counts.0.fetch_add(RESTER - u64::from(searcher), Release);
         // Ends the rest when it is dropped: `seen` may panic.
         let _rest = Rest { idlers: self, me };
-        // IDLE-1; pairs with the fence in `notify`.
+        // IDLE-1; pairs with the fence in `notify_many`.
         P::fence(SeqCst);
         // IDLE-5.
         if !seen(searchers(before) == u64::from(searcher)) {
@@ -232,37 +239,41 @@ impl<P: Platform> Idlers<P> {
         unsafe { self.notify.end(ticket) };
     }
 
-    /// Wakes one, if nobody searches and one rests.
+    /// Wakes so many, or all that rest, if nobody searches.
     #[cold]
-    fn wake(&self, near: usize) {
+    fn wake(&self, near: usize, most: u32) {
         let mut counts = self.counts.0.load(Relaxed);
         while is_wanted(counts) {
+            let wanted = (counts / RESTER).min(most.into());
+            let more = counts + wanted * SEARCHER;
             // Acquire: seats and bits of those who rest; pairs with the releases in `rest`.
-            match self.counts.0.compare_exchange(counts, counts + SEARCHER, Acquire, Relaxed) {
-                Err(now) => counts = now,
-                Ok(_) if self.tell_one(near) => return,
-                Ok(_) => {
-                    // IDLE-4. Relaxed: ordered by the fence.
-                    self.counts.0.fetch_sub(SEARCHER, Relaxed);
-                    // Pairs with the fence in `notify`.
-                    P::fence(SeqCst);
-                    counts = self.counts.0.load(Relaxed);
-                }
+            if let Err(now) = self.counts.0.compare_exchange(counts, more, Acquire, Relaxed) {
+                counts = now;
+                continue;
             }
+            let missed = wanted - self.tell_some(near, wanted);
+            if missed == 0 {
+                return;
+            }
+            // IDLE-4. Relaxed: ordered by the fence.
+            self.counts.0.fetch_sub(missed * SEARCHER, Relaxed);
+            // Pairs with the fence in `notify_many`.
+            P::fence(SeqCst);
+            counts = self.counts.0.load(Relaxed);
         }
     }
 
-    /// Tells the first from `near` on that rests; `false` if none does any more.
-    fn tell_one(&self, near: usize) -> bool {
+    /// Tells the first from `near` on that rest, so many at the most; how many these were.
+    fn tell_some(&self, near: usize, wanted: u64) -> u64 {
         let (groups, bits) = (self.sets.len(), u64::BITS as usize);
         let (home, from) = (near / bits % groups, near % bits);
-        (0..groups).map(|step| (home + step) % groups).any(|group| {
+        let workers = (0..groups).map(|step| (home + step) % groups).flat_map(|group| {
             // Relaxed: acquired with the count.
             let turned = self.sets[group].0.load(Relaxed).rotate_right(from as u32);
-            ones(turned)
-                .map(|at| group * bits + (at + from) % bits)
-                .any(|worker| self.tell(&self.seats[worker].0))
-        })
+            ones(turned).map(move |at| group * bits + (at + from) % bits)
+        });
+        let told = workers.filter(|&worker| self.tell(&self.seats[worker].0));
+        told.take(wanted as usize).count() as u64
     }
 
     /// Tells the worker of the seat to search, if it still rests.
