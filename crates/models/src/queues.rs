@@ -33,6 +33,11 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("multi-queue/bag-1+1", bag(multi::<2>, &[TWICE_IN, TWICE_OUT]), PLAIN),
         Entry::new("multi-queue/bag-both-2", bag(multi::<2>, &[IN_OUT, IN_OUT]), PLAIN),
         Entry::new("multi-queue/bag-2+1", bag(multi::<1>, &[IN, IN, TWICE_OUT]), PLAIN),
+        Entry::new("multi-queue/bag-grows-1+1", bag(growing::<2>, &[TWICE_IN, TWICE_OUT]), PLAIN),
+        Entry::new("multi-queue/bag-grows-2+1", bag(growing::<2>, &[IN, TWICE_IN, OUT]), PLAIN)
+            .by_lot(10_000),
+        Entry::new("multi-queue/bag-grows-both-2", bag(growing::<3>, &[IN_OUT_IN, IN_OUT]), PLAIN)
+            .by_lot(20_000),
         Entry::new("ranked-queue/queue-1+1", ranked(1, &[TWICE_IN, TWICE_OUT]), PLAIN),
         Entry::new("ranked-queue/queue-both-2", ranked(1, &[IN_OUT, IN_OUT]), PLAIN),
         Entry::new("ranked-queue/bag-both-2", ranked(2, &[IN_OUT, IN_OUT]), PLAIN),
@@ -107,6 +112,11 @@ fn relaxed<const CAPACITY: usize>() -> RelaxedQueue {
 /// Two shards.
 fn multi<const CAPACITY: usize>() -> MultiQueue {
     MultiQueue::new(2, CAPACITY)
+}
+
+/// One shard with room for one, and more when they are needed.
+fn growing<const MOST: usize>() -> MultiQueue {
+    MultiQueue::growing(1, MOST, 1)
 }
 
 /// A step of a thread.

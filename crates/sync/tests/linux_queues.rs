@@ -174,6 +174,23 @@ fn a_multi_queue_gives_each_item_once() {
     let queue = queue::MultiQueue::<Linux>::new(3, 16);
     many(|item, lot| queue.push(item, lot), |lot| queue.pop(lot));
     assert!(queue.is_empty());
+    let queue = queue::MultiQueue::<Linux>::growing(1, 7, 4);
+    many(|item, lot| queue.push(item, lot), |lot| queue.pop(lot));
+    assert!(queue.is_empty());
+}
+
+/// One after the other, as they are needed, and no more than there may be.
+#[test]
+fn a_multi_queue_grows() {
+    let (queue, mut lot) = (queue::MultiQueue::<Linux>::growing(1, 3, 4), Lot::new(1));
+    for number in 0..12 {
+        assert_eq!(queue.push(item(number), &mut lot), Ok(()));
+    }
+    assert_eq!(queue.push(item(12), &mut lot), Err(Full(item(12))));
+    let mut taken: Vec<_> = std::iter::from_fn(|| queue.pop(&mut lot)).map(Item::word).collect();
+    taken.sort_unstable();
+    assert_eq!(taken, (0..12).map(|number| item(number).word()).collect::<Vec<_>>());
+    assert!(queue.is_empty());
 }
 
 #[test]

@@ -105,7 +105,7 @@ pub use antiphon_runtime::sched::{
 };
 pub use antiphon_runtime::task::Countdown;
 pub use antiphon_sync::queue::{
-    ChaseLev, Deque, Full, Item, RankedQueue, RelaxedQueue, Slotted, Stolen, WorkQueue,
+    ChaseLev, Deque, Full, Item, MultiQueue, RankedQueue, RelaxedQueue, Slotted, Stolen, WorkQueue,
 };
 pub use builder::{Builder, Cpu, cpus};
 pub use join::join;

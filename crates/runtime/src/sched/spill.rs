@@ -26,7 +26,13 @@ impl<P: Platform, Y: Policy<P>> Spill<P, Y> {
     ///
     /// If there are to be no shards, or `capacity` is above 2³¹.
     pub fn new(policy: Y, shards: usize, capacity: usize) -> Self {
-        Self { policy, spilt: MultiQueue::new(shards, capacity) }
+        Self::onto(policy, MultiQueue::new(shards, capacity))
+    }
+
+    /// With this queue, which is empty: one whose shards [become more](MultiQueue::growing),
+    /// perhaps.
+    pub fn onto(policy: Y, spilt: MultiQueue<P>) -> Self {
+        Self { policy, spilt }
     }
 
     fn take(&self) -> Option<Item> {

@@ -3,6 +3,7 @@
 //! | field | meaning |
 //! |---|---|
 //! | `shards` | the queues, each with its own two ends |
+//! | `capacity` | what each has room for |
 //!
 //! Who puts in takes the shorter of two that it has drawn, who takes out the longer. So they stay
 //! about as long as each other (the power of two choices), and what is old is taken soon; but
@@ -20,7 +21,8 @@ use super::{Full, Item, Lot, RelaxedQueue};
 
 /// A bounded queue of many producers and many consumers, who meet less the more shards it has.
 pub struct MultiQueue<P: Platform> {
-    shards: Shards<RelaxedQueue<P>>,
+    shards: Shards<P, RelaxedQueue<P>>,
+    capacity: usize,
 }
 
 impl<P: Platform> MultiQueue<P> {
@@ -32,7 +34,19 @@ impl<P: Platform> MultiQueue<P> {
     /// If `shards` is zero, or `capacity` above 2³¹.
     #[must_use]
     pub fn new(shards: usize, capacity: usize) -> Self {
-        Self { shards: Shards::new(shards, || RelaxedQueue::new(capacity)) }
+        Self::growing(shards, shards, capacity)
+    }
+
+    /// As [`new`](Self::new), of shards that become more, one by one and up to `most`, when there
+    /// is no room in those that are there. Memory of those that have come stays until the queue
+    /// goes.
+    ///
+    /// # Panics
+    ///
+    /// As of that; and if `most` is below `shards`, or above 2³¹.
+    #[must_use]
+    pub fn growing(shards: usize, most: usize, capacity: usize) -> Self {
+        Self { shards: Shards::new(shards, most, || RelaxedQueue::new(capacity)), capacity }
     }
 
     /// Puts an item in.
@@ -44,7 +58,9 @@ impl<P: Platform> MultiQueue<P> {
         let [one, other] = self.shards.two(lot);
         let shorter = if other.len() < one.len() { other } else { one };
         shorter.push(item).or_else(|_| {
-            let pushed = self.shards.from(lot).any(|shard| shard.push(item).is_ok());
+            let new = || RelaxedQueue::new(self.capacity);
+            let later = core::iter::from_fn(|| self.shards.grow(new));
+            let pushed = self.shards.from(lot).chain(later).any(|shard| shard.push(item).is_ok());
             if pushed { Ok(()) } else { Err(Full(item)) }
         })
     }

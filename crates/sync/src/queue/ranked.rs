@@ -32,7 +32,7 @@ use crate::lock::ShflMutex;
 /// A bounded queue of many producers and many consumers, by rank. Who finds a shard locked waits
 /// for as long as it takes to go once from the root of a heap to a leaf.
 pub struct RankedQueue<P: Platform> {
-    shards: Shards<Shard<P>>,
+    shards: Shards<P, Shard<P>>,
 }
 
 struct Shard<P: Platform> {
@@ -60,7 +60,7 @@ impl<P: Platform> RankedQueue<P> {
     #[must_use]
     pub fn new(shards: usize, capacity: usize) -> Self {
         assert!(capacity > 0 && capacity <= 1 << 31, "{capacity} items");
-        Self { shards: Shards::new(shards, || Shard::new(capacity)) }
+        Self { shards: Shards::new(shards, shards, || Shard::new(capacity)) }
     }
 
     /// Puts an item in.

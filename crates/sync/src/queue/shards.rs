@@ -1,15 +1,30 @@
-//! Several queues as one: which of them to go to, and when none has anything.
+//! Several queues as one: which of them to go to, when none has anything, and how they become more.
+//!
+//! | field | written by | meaning |
+//! |---|---|---|
+//! | `first` | – | the shards that are there from the beginning |
+//! | `later` | who finds no room | the address of each that has come since, 0 while it has not |
+//! | `grown` | who finds no room | how many of these everybody goes to |
 //!
 //! - SHARDS-1: an item is in one shard, from when it is put in until it is taken out.
 //! - SHARDS-2: who finds none looks at all of them, and says that nothing is there if nobody has
 //!   begun to put in meanwhile: then there was a moment at which all were empty.
+//! - SHARDS-3: a shard is whole when it is counted, and stays until the queue goes. So who goes by
+//!   the count finds it.
 
 use alloc::boxed::Box;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Platform};
 
 use super::{Item, Lines, Lot};
 
 /// Shards, one at least.
-pub(super) struct Shards<S>(Box<[Lines<S>]>);
+pub(super) struct Shards<P: Platform, S> {
+    first: Box<[Lines<S>]>,
+    later: Box<[P::U64]>,
+    grown: P::U32,
+}
 
 /// A queue of many that is one of several.
 pub(super) trait Shard {
@@ -21,29 +36,80 @@ pub(super) trait Shard {
     fn put(&self) -> u64;
 }
 
-impl<S> Shards<S> {
-    pub(super) fn new(count: usize, shard: impl Fn() -> S) -> Self {
+impl<P: Platform, S> Shards<P, S> {
+    /// So many, that may become `most`.
+    pub(super) fn new(count: usize, most: usize, shard: impl Fn() -> S) -> Self {
         assert!(count > 0, "no shards");
-        Self((0..count).map(|_| Lines(shard())).collect())
+        assert!(count <= most && most <= 1 << 31, "{count} to {most} shards");
+        Self {
+            first: (0..count).map(|_| Lines(shard())).collect(),
+            later: (count..most).map(|_| P::U64::ZERO).collect(),
+            grown: P::U32::ZERO,
+        }
+    }
+
+    fn count(&self) -> usize {
+        // Acquire: SHARDS-3; pairs with the release in `grow`.
+        self.first.len() + self.grown.load(Acquire) as usize
+    }
+
+    /// One that is counted.
+    fn get(&self, at: usize) -> &S {
+        match self.first.get(at) {
+            Some(shard) => &shard.0,
+            // Relaxed: SHARDS-3.
+            None => self.at(self.later[at - self.first.len()].load(Relaxed)),
+        }
+    }
+
+    fn at(&self, address: u64) -> &S {
+        let shard: *const Lines<S> = core::ptr::with_exposed_provenance(address as usize);
+        // SAFETY: SHARDS-3: of a word of `later`, which `grow` has seen or made not zero.
+        unsafe { &(*shard).0 }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &S> {
-        self.0.iter().map(|shard| &shard.0)
+        (0..self.count()).map(|at| self.get(at))
     }
 
     /// Two of them by lot, perhaps the same.
     pub(super) fn two(&self, lot: &mut Lot) -> [&S; 2] {
-        [(); 2].map(|()| &self.0[lot.below(self.0.len())].0)
+        let count = self.count();
+        [(); 2].map(|()| self.get(lot.below(count)))
     }
 
     /// All of them, from one by lot on.
     pub(super) fn from(&self, lot: &mut Lot) -> impl Iterator<Item = &S> {
-        let (before, from) = self.0.split_at(lot.below(self.0.len()));
-        from.iter().chain(before).map(|shard| &shard.0)
+        let count = self.count();
+        let from = lot.below(count);
+        (from..count).chain(0..from).map(|at| self.get(at))
+    }
+
+    /// One more, for who finds no room in those that are there, if there may be one: its own or
+    /// that of another who came first.
+    #[cold]
+    pub(super) fn grow(&self, shard: impl FnOnce() -> S) -> Option<&S> {
+        // Acquire: as in `count`.
+        let grown = self.grown.load(Acquire);
+        let word = self.later.get(grown as usize)?;
+        let new = Box::into_raw(Box::new(Lines(shard())));
+        let address = new.expose_provenance() as u64;
+        // AcqRel: SHARDS-3, what is in it, for who has lost and counts it; and in another's.
+        let address = match word.compare_exchange(0, address, AcqRel, Acquire) {
+            Ok(_) => address,
+            Err(theirs) => {
+                // SAFETY: made above, and nobody else has seen it.
+                drop(unsafe { Box::from_raw(new) });
+                theirs
+            }
+        };
+        // Release: SHARDS-3; pairs with the acquire in `count`. Another has counted it, or we do.
+        let _: Result<_, _> = self.grown.compare_exchange(grown, grown + 1, Release, Relaxed);
+        Some(self.at(address))
     }
 }
 
-impl<S: Shard> Shards<S> {
+impl<P: Platform, S: Shard> Shards<P, S> {
     /// Takes an item out of whichever shard has one.
     #[cold]
     pub(super) fn sweep(&self, lot: &mut Lot) -> Option<Item> {
@@ -63,5 +129,18 @@ impl<S: Shard> Shards<S> {
 
     fn put(&self) -> u64 {
         self.iter().map(Shard::put).sum()
+    }
+}
+
+impl<P: Platform, S> Drop for Shards<P, S> {
+    fn drop(&mut self) {
+        for word in &self.later {
+            let address = word.load(Relaxed);
+            if address != 0 {
+                let shard: *mut Lines<S> = core::ptr::with_exposed_provenance_mut(address as usize);
+                // SAFETY: `grow` made it of a box, and nobody else is left who could look at it.
+                drop(unsafe { Box::from_raw(shard) });
+            }
+        }
     }
 }
