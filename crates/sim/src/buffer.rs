@@ -220,6 +220,7 @@ pub(crate) fn dropped(address: usize) {
         if world.posted > 0 {
             world.forget(address);
         }
+        world.lines.forget(address);
     });
 }
 

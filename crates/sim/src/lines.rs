@@ -6,8 +6,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 use crate::line::{LINE, Line, LineId};
 
 /// Lines by label, and their labels by host address.
-#[derive(Default)]
 pub(crate) struct Lines {
+    /// How far apart two addresses are at least whose lines differ for sure.
+    bytes: usize,
     /// Looked up only, never iterated: its order is the host's.
     labels: HashMap<usize, LineId, BuildHasherDefault<AddressHasher>>,
     lines: Vec<Line>,
@@ -15,10 +16,20 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
+    /// None was touched yet; each word is a line by itself if they are `apart`.
+    pub(crate) fn new(apart: bool) -> Self {
+        Self {
+            bytes: if apart { 1 } else { LINE },
+            labels: HashMap::default(),
+            lines: Vec::new(),
+            names: HashMap::new(),
+        }
+    }
+
     /// The line of a host address, labelled and made now if this is its first touch.
     pub(crate) fn label(&mut self, address: usize, make: impl FnOnce(LineId) -> Line) -> LineId {
         let fresh = LineId(self.lines.len() as u32);
-        let label = *self.labels.entry(address / LINE).or_insert(fresh);
+        let label = *self.labels.entry(address / self.bytes).or_insert(fresh);
         if label == fresh {
             self.lines.push(make(fresh));
         }
@@ -27,7 +38,15 @@ impl Lines {
 
     /// The line of a host address, if it was ever touched.
     pub(crate) fn find(&self, address: usize) -> Option<LineId> {
-        self.labels.get(&(address / LINE)).copied()
+        self.labels.get(&(address / self.bytes)).copied()
+    }
+
+    /// The word at a host address is gone, and what is there next is another: on another line, if
+    /// words are apart.
+    pub(crate) fn forget(&mut self, address: usize) {
+        if self.bytes == 1 {
+            self.labels.remove(&address);
+        }
     }
 
     pub(crate) fn get(&self, label: LineId) -> &Line {

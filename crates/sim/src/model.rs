@@ -68,4 +68,8 @@ pub struct Model {
     /// Whether threads wait as fibers do: none may sleep on a word, for that would block the thread
     /// under it.
     pub fibers: bool,
+    /// Whether each word is a line by itself, wherever it is. Then nothing depends on which words
+    /// the host's allocator puts side by side, or where others were: for programs that allocate
+    /// while they run, and are asked what they do and not what it costs.
+    pub apart: bool,
 }

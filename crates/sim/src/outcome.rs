@@ -103,7 +103,8 @@ pub struct Stuck {
 pub enum Why {
     /// Each thread that is not over waits for another.
     Deadlock,
-    /// The limit and the grace behind it have passed, and some thread still runs.
+    /// The limit and the grace behind it have passed, and some thread still runs, or has a deadline
+    /// later than that.
     Overrun,
 }
 

@@ -12,8 +12,8 @@ use crate::thread::{State, Thread};
 use crate::world::{Installed, World, with};
 use crate::{Machine, Model};
 
-/// The stack of a simulated thread. Only what is touched becomes memory; the size leaves room for
-/// the message of a failed assertion in a debug build.
+/// The stack of a simulated thread, if nothing else is said. Only what is touched becomes memory;
+/// the size leaves room for the message of a failed assertion in a debug build.
 const STACK_BYTES: usize = 256 << 10;
 
 /// How long threads may go on behind the limit, in simulated nanoseconds, if nothing else is said.
@@ -33,6 +33,7 @@ pub struct Simulation {
     model: Model,
     seed: u64,
     grace_ns: u64,
+    stack_bytes: usize,
     bodies: Vec<Body>,
 }
 
@@ -44,7 +45,14 @@ impl Simulation {
     /// If the machine has no core, or a cost that must not be zero is.
     pub fn new(machine: Machine, seed: u64) -> Self {
         machine.check();
-        Self { machine, model: Model::default(), seed, grace_ns: GRACE_NS, bodies: Vec::new() }
+        Self {
+            machine,
+            model: Model::default(),
+            seed,
+            grace_ns: GRACE_NS,
+            stack_bytes: STACK_BYTES,
+            bodies: Vec::new(),
+        }
     }
 
     /// Assumes `model` instead of the usual.
@@ -89,6 +97,13 @@ impl Simulation {
         self
     }
 
+    /// How large the stack of each thread is: 256 KiB if this is not called. Who goes beyond it
+    /// ends the host process.
+    pub fn stack_bytes(mut self, stack_bytes: usize) -> Self {
+        self.stack_bytes = stack_bytes;
+        self
+    }
+
     /// Runs until all threads are over. [`finished`](crate::finished) is true, and
     /// [`count`](crate::count) counts no more, once `limit_ns` of simulated time has passed.
     /// Blocks the calling host thread.
@@ -108,7 +123,7 @@ impl Simulation {
         for (number, Body { core, pinned, run }) in self.bodies.into_iter().enumerate() {
             let random = Random::new(self.seed, 1 + number as u64);
             world.add(Thread::new(core, pinned, random));
-            coroutines.0.push(Some(coroutine(number, run)));
+            coroutines.0.push(Some(coroutine(number, self.stack_bytes, run)));
         }
         let _installed = Installed::new(world);
         while let Some(thread) = with(World::next_turn) {
@@ -127,8 +142,8 @@ impl Simulation {
 
 type Fiber = Coroutine<(), (), ()>;
 
-fn coroutine(number: usize, body: Box<dyn FnOnce()>) -> Fiber {
-    let stack = DefaultStack::new(STACK_BYTES).expect("memory for a simulated thread's stack");
+fn coroutine(number: usize, stack_bytes: usize, body: Box<dyn FnOnce()>) -> Fiber {
+    let stack = DefaultStack::new(stack_bytes).expect("memory for a simulated thread's stack");
     Coroutine::with_stack(stack, move |yielder, ()| {
         with(|world| world.threads[number].yielder = yielder);
         body();
@@ -189,8 +204,7 @@ impl World {
                 trace_hash: self.trace,
             });
         }
-        let runs = waits.iter().any(|wait| wait.on == WaitsOn::Nothing);
-        let why = if runs { Why::Overrun } else { Why::Deadlock };
+        let why = if self.waits_for_ever() { Why::Deadlock } else { Why::Overrun };
         Err(Stuck { why, at_ns: self.now_ns, waits })
     }
 

@@ -99,7 +99,7 @@ impl World {
             limit_ns,
             end_ns: limit_ns.saturating_add(grace_ns),
             events: Events::default(),
-            lines: Lines::default(),
+            lines: Lines::new(model.apart),
             pages,
             clocks,
             threads: Vec::new(),

@@ -142,6 +142,25 @@ fn a_simulation_begins_with_nodes_that_were_never_used() {
 }
 
 #[test]
+fn words_that_are_apart_have_new_lines_wherever_they_are() {
+    // Side by side in the host's memory or not, and where others were before.
+    let run = |apart: bool, gap: usize| {
+        let model = Model { apart, ..Model::default() };
+        let threads = move |_| {
+            for _ in 0..20 {
+                let words: Vec<_> = (0..8 * gap).map(|_| Word::ZERO).collect();
+                words.iter().step_by(gap).for_each(|word| _ = word.fetch_add(1, Relaxed));
+                think(50);
+            }
+        };
+        Simulation::new(small(), 5).model(model).threads(4, threads).run(0).expect("all end")
+    };
+    assert_eq!(run(true, 1), run(true, 8));
+    assert_eq!(run(true, 1).counts.memory_reads, 4 * 20 * 8);
+    assert_ne!(run(false, 1).counts, run(false, 8).counts);
+}
+
+#[test]
 fn lines_are_known_by_first_touch() {
     // The same accesses through memory that the host places elsewhere.
     let run = |skipped: usize| {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, Clock, Deadline, Platform};
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, WaitsOn, Why, name_line, work};
 
 use crate::toys::{Lock, Ttas};
@@ -82,6 +82,20 @@ fn a_thread_that_does_not_end_is_reported() {
         .run(1_000_000)
         .expect_err("it never ends");
     assert_eq!((stuck.why, stuck.waits.len()), (Why::Overrun, 1));
+}
+
+#[test]
+fn a_deadline_behind_the_end_is_no_deadlock() {
+    let stuck = Simulation::new(small(), 1)
+        .thread(|| {
+            let id = arena().take().expect("a free node");
+            let deadline = Deadline { clock: Clock::Monotonic, ns: 5_000_000 };
+            let _ = Sim::park(arena().resolve(id).expect("just taken"), Some(deadline));
+        })
+        .grace_ns(1_000_000)
+        .run(1_000_000)
+        .expect_err("it sleeps for longer");
+    assert_eq!(stuck.why, Why::Overrun);
 }
 
 #[test]
