@@ -42,7 +42,8 @@
 //!
 //! # Features
 //!
-//! `arc_lock`: guards that keep an `Arc` of their lock and borrow nothing, as `ArcMutexGuard`.
+//! - `arc_lock`: guards that keep an `Arc` of their lock and borrow nothing, as `ArcMutexGuard`.
+//! - `deterministic`: pools for tests, on a simulated machine: one seed, one schedule.
 
 #[cfg(feature = "arc_lock")]
 mod arc;
@@ -50,6 +51,8 @@ mod barrier;
 mod broadcast;
 mod clock;
 mod condvar;
+#[cfg(feature = "deterministic")]
+pub mod deterministic;
 mod event;
 pub mod message;
 mod once;

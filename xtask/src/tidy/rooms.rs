@@ -62,7 +62,8 @@ const ROOMS: [Room; 17] = [
     room(RECORD, &[], &[]),
     room(TRACE, &[], &[]),
     room(REPLAY, &[SYNC, PLATFORM, SIM, TRACE], &[]),
-    room(FACADE, &[RUNTIME, SYNC, LINUX, PLATFORM], &[CHECK, SIM]),
+    // The simulator: for its users' tests, and only with a feature.
+    room(FACADE, &[RUNTIME, SYNC, LINUX, PLATFORM, SIM], &[CHECK]),
     room("antiphon-capi", LIBRARY, &[]),
     room("antiphon-preload", PRELOADED, &[]),
     room("antiphon-preload-coop", PRELOADED, &[]),

@@ -1,0 +1,92 @@
+//! Why a run has failed.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::Schedule;
+
+/// A run that has failed. Its text, which is also what `unwrap` shows, has the end of the schedule.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The seed of the run.
+    pub seed: u64,
+    /// What was wrong.
+    pub why: Why,
+    /// When that was found: virtual time since the run began.
+    pub at: Duration,
+    /// What had happened until then.
+    pub schedule: Schedule,
+}
+
+/// What is wrong with a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Why {
+    /// The closure has panicked; or, with the same end, the policy.
+    Panicked(String),
+    /// A task has panicked, and nobody has asked for what it returned.
+    TaskPanicked {
+        /// As in the [`Schedule`]; 0 if it was the policy, or something that a task had to drop.
+        task: u64,
+        /// What the panic said.
+        message: String,
+    },
+    /// Everybody waits, and no timer is set.
+    Deadlock,
+    /// The [limit](super::Runner::limit) of virtual time has passed.
+    Overrun,
+    /// All workers have ended, and tasks are left that nobody has run: a defect of the policy, or
+    /// of this library.
+    Lost,
+}
+
+/// Steps of the schedule that the text has.
+const SHOWN: usize = 60;
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.at.as_nanos();
+        let (whole, rest) = (ns / 1_000, ns % 1_000);
+        writeln!(f, "seed {} fails after {whole}.{rest:03} µs (virtual): {}", self.seed, self.why)?;
+        let unfinished: Vec<_> = self.schedule.unfinished().collect();
+        if !unfinished.is_empty() {
+            writeln!(f, "not done, by what was last of them:")?;
+            unfinished.iter().take(SHOWN).try_for_each(|step| writeln!(f, "{step}"))?;
+            write_more(f, unfinished.len().saturating_sub(SHOWN))?;
+        }
+        let steps = self.schedule.steps();
+        let before = steps.len().saturating_sub(SHOWN);
+        writeln!(f, "schedule {:016x}:", self.schedule.fingerprint())?;
+        write_more(f, before)?;
+        steps[before..].iter().try_for_each(|step| writeln!(f, "{step}"))
+    }
+}
+
+fn write_more(f: &mut fmt::Formatter<'_>, more: usize) -> fmt::Result {
+    if more > 0 { writeln!(f, "{:>13}  {more} more", "…") } else { Ok(()) }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Panicked(message) => write!(f, "the closure has panicked: {message}"),
+            Self::TaskPanicked { task: 0, message } => {
+                write!(f, "the policy, or what a task had to drop, has panicked: {message}")
+            }
+            Self::TaskPanicked { task, message } => {
+                write!(f, "task {task} has panicked, and nobody has joined it: {message}")
+            }
+            Self::Deadlock => write!(f, "everybody waits, and no timer is set"),
+            Self::Overrun => write!(f, "it is not over within its limit (`Runner::limit`)"),
+            Self::Lost => write!(f, "tasks are left that nobody has run"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,196 @@
+//! One run: a simulated machine with a worker on each CPU, and who calls from outside.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+use std::time::Duration;
+
+use antiphon_runtime::sched::Policy;
+use antiphon_sim::{Machine, Memory, Model, Sim, Simulation, Stuck};
+
+use super::run::{Entered, Ongoing, message};
+use super::schedule::What;
+use super::{BoxedPolicy, Failure, Pool, Schedule, Why, nanoseconds};
+use crate::pool::Standard;
+
+/// How to run closures with a [`Pool`]: by how many workers, which policy, and for how long.
+pub struct Runner {
+    workers: usize,
+    policy: Box<dyn Fn() -> BoxedPolicy>,
+    limit: Duration,
+}
+
+/// A run that has not failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run<T> {
+    /// What the closure has returned.
+    pub returned: T,
+    /// The virtual time that passed until all workers had ended.
+    pub time: Duration,
+    /// What was run when.
+    pub schedule: Schedule,
+}
+
+/// As large as those of threads. Only what is touched becomes memory.
+const STACK_BYTES: usize = 2 << 20;
+/// A CPU each.
+const MOST: usize = 1_000;
+
+impl Runner {
+    /// Four workers, the [`Standard`] policy, a minute at the most.
+    #[must_use]
+    pub fn new() -> Self {
+        let policy = || BoxedPolicy::new(Standard::default());
+        Self { workers: 4, policy: Box::new(policy), limit: Duration::from_secs(60) }
+    }
+
+    /// So many workers.
+    ///
+    /// # Panics
+    ///
+    /// If they are to be none, or more than 1000.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        assert!((1..=MOST).contains(&workers), "{workers} workers: 1 to {MOST} are possible");
+        self.workers = workers;
+        self
+    }
+
+    /// Another policy, made anew for each run: one of [`pool`](crate::pool), by name, or your own.
+    ///
+    /// ```
+    /// use antiphon::deterministic::{BoxedPolicy, Runner};
+    /// use antiphon::pool::{Fifo, Scheme, Share, Steal};
+    ///
+    /// let one = Runner::new().policy(|| Scheme::new(Fifo, Steal { share: Share::One }));
+    /// let same = Runner::new().policy(|| "fifo/steal-one".parse::<BoxedPolicy>().unwrap());
+    /// let schedule = |runner: Runner| {
+    ///     let run = runner.run(1, |pool| (0..9).for_each(|_| drop(pool.spawn(|| {}))));
+    ///     run.unwrap().schedule
+    /// };
+    /// assert_eq!(schedule(one), schedule(same));
+    /// ```
+    #[must_use]
+    pub fn policy<Y: Policy<Sim> + 'static>(mut self, policy: impl Fn() -> Y + 'static) -> Self {
+        self.policy = Box::new(move || BoxedPolicy::new(policy()));
+        self
+    }
+
+    /// So much virtual time at the most.
+    #[must_use]
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Runs the closure with a new pool, on a thread that is no worker. When it has returned, the
+    /// pool is as one that is dropped: workers run what is there, and what that makes, and end; who
+    /// sleeps or waits to be woken is dropped. Blocks until then.
+    ///
+    /// # Errors
+    ///
+    /// The [`Failure`]: see [`Why`].
+    ///
+    /// # Panics
+    ///
+    /// If it is called inside of a run.
+    pub fn run<T: 'static>(
+        &self,
+        seed: u64,
+        closure: impl FnOnce(Pool) -> T + 'static,
+    ) -> Result<Run<T>, Failure> {
+        let run = Rc::new(Ongoing::new((self.policy)(), self.workers));
+        let (returned, told) = (Rc::new(RefCell::new(None)), run.clone());
+        let returns = returned.clone();
+        let outside = move || {
+            *returns.borrow_mut() = Some(told.call(closure));
+        };
+        let _entered = Entered::new(run.clone());
+        let simulation = self.simulation(seed, &run, outside);
+        let limit_ns = nanoseconds(self.limit);
+        let simulated = catch_unwind(AssertUnwindSafe(|| simulation.run(limit_ns)));
+        let schedule = run.schedule.take();
+        let fails = |why, at, schedule| Err(Failure { seed, why, at, schedule });
+        let last = schedule.steps().last().map_or(Duration::ZERO, |step| step.at);
+        let outcome = match simulated {
+            Err(panic) => return fails(Why::Panicked(message(panic.as_ref())), last, schedule),
+            Ok(Err(Stuck { why, at_ns, .. })) => {
+                return fails(why.into(), Duration::from_nanos(at_ns), schedule);
+            }
+            Ok(Ok(outcome)) => outcome,
+        };
+        let time = Duration::from_nanos(outcome.end_ns);
+        if let Some((task, message)) = run.uncaught.take().into_iter().next() {
+            return fails(Why::TaskPanicked { task, message }, time, schedule);
+        }
+        if schedule.unfinished().any(|step| step.what == What::Spawned) {
+            return fails(Why::Lost, time, schedule);
+        }
+        let returned = returned.take().expect("its thread is over");
+        Ok(Run { returned, time, schedule })
+    }
+
+    /// A CPU for each thread, so that none is interrupted; and nothing that depends on where the
+    /// host's allocator puts tasks.
+    fn simulation(
+        &self,
+        seed: u64,
+        run: &Rc<Ongoing>,
+        outside: impl FnOnce() + 'static,
+    ) -> Simulation {
+        let threads = self.workers + 2;
+        let machine = Machine::two_sockets().shape(1, threads as u32);
+        // Who panics reads and writes memory at once: nothing must be under way.
+        let model = Model { memory: Memory::Sc, apart: true, ..Model::default() };
+        let simulation = Simulation::new(machine, seed).model(model).grace_ns(0);
+        let (workers, timers) = (run.clone(), run.clone());
+        simulation
+            .stack_bytes(STACK_BYTES)
+            .thread(outside)
+            .threads(self.workers, move |worker| workers.be_worker(worker))
+            .thread(move || timers.timers.run())
+    }
+}
+
+impl Ongoing {
+    /// Runs the closure of the run, and ends the pool.
+    fn call<T>(&self, closure: impl FnOnce(Pool) -> T) -> T {
+        self.note(0, What::Began);
+        match catch_unwind(AssertUnwindSafe(|| closure(Pool::of(self.id)))) {
+            Ok(returned) => {
+                self.note(0, What::Ended);
+                self.timers.close();
+                self.crew.close();
+                returned
+            }
+            Err(panic) => {
+                self.note(0, What::Panicked(message(panic.as_ref())));
+                resume_unwind(panic)
+            }
+        }
+    }
+}
+
+impl From<antiphon_sim::Why> for Why {
+    fn from(why: antiphon_sim::Why) -> Self {
+        match why {
+            antiphon_sim::Why::Deadlock => Self::Deadlock,
+            antiphon_sim::Why::Overrun => Self::Overrun,
+        }
+    }
+}
+
+impl Default for Runner {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Runner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { workers, limit, policy: _ } = self;
+        let mut f = f.debug_struct("Runner");
+        f.field("workers", workers).field("limit", limit).finish_non_exhaustive()
+    }
+}

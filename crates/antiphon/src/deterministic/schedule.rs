@@ -1,0 +1,112 @@
+//! What was run when, and by whom.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+/// Which worker ran which task when: all that has happened to tasks, in the order of time. Equal
+/// ones were the same run, byte for byte as text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schedule {
+    steps: Vec<Step>,
+}
+
+/// Something that happened to a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// When: virtual time since the run began.
+    pub at: Duration,
+    /// On which thread.
+    pub by: By,
+    /// The task, counted from 1 as they were spawned; 0 is the closure of the run.
+    pub task: u64,
+    /// What happened.
+    pub what: What,
+}
+
+/// A thread of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The one that runs the closure of the run.
+    Outside,
+    /// That worker, counted from 0.
+    Worker(usize),
+    /// The one that wakes who [sleeps](super::sleep).
+    Timers,
+}
+
+/// What happens to a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It is made.
+    Spawned,
+    /// It is run; a future is polled.
+    Began,
+    /// A future waits to be woken.
+    Waits,
+    /// It is done.
+    Ended,
+    /// It is done, by a panic with this message.
+    Panicked(String),
+}
+
+impl Schedule {
+    /// What happened, the first first.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// A hash of its text: the same in each process and with each compiler.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        // FNV-1a (G. Fowler, L. C. Noll, K.-P. Vo).
+        let start = 0xcbf2_9ce4_8422_2325;
+        let add = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        self.to_string().bytes().fold(start, add)
+    }
+
+    /// The last step of each task that was not done.
+    pub fn unfinished(&self) -> impl Iterator<Item = &Step> {
+        let lasts: BTreeMap<_, _> = self.steps.iter().map(|step| (step.task, step)).collect();
+        lasts.into_values().filter(|step| !matches!(step.what, What::Ended | What::Panicked(_)))
+    }
+
+    pub(super) fn push(&mut self, at_ns: u64, by: By, task: u64, what: What) {
+        self.steps.push(Step { at: Duration::from_nanos(at_ns), by, task, what });
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.steps.iter().try_for_each(|step| writeln!(f, "{step}"))
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.at.as_nanos();
+        write!(f, "{:>9}.{:03} µs  {:9}  ", ns / 1_000, ns % 1_000, self.by.to_string())?;
+        match self.task {
+            0 => write!(f, "the closure"),
+            task => write!(f, "task {task}"),
+        }?;
+        match &self.what {
+            What::Spawned => write!(f, " is spawned"),
+            What::Began => write!(f, " runs"),
+            What::Waits => write!(f, " waits to be woken"),
+            What::Ended => write!(f, " is done"),
+            What::Panicked(message) => write!(f, " has panicked: {message}"),
+        }
+    }
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Outside => write!(f, "outside"),
+            Self::Worker(worker) => write!(f, "worker {worker}"),
+            Self::Timers => write!(f, "timers"),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Tasks that borrow: a scope ends when all of its tasks have.
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Mutex, PoisonError};
+
+use antiphon_runtime::task::{Countdown, Task};
+use antiphon_sim::Sim;
+
+use super::Pool;
+use super::run::{Caught, current, linger};
+
+/// Where tasks are spawned that may borrow what outlives it: see [`Pool::scope`].
+pub struct Scope<'scope, 'env: 'scope> {
+    pool: Pool,
+    left: Countdown<Sim>,
+    /// Held by nobody who lets others go on.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    /// Invariant, as those of [`std::thread::scope`].
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+impl Pool {
+    /// Runs `work`, which may spawn tasks that borrow, and waits until all of them are done, and
+    /// those that they have spawned. A worker runs tasks meanwhile.
+    ///
+    /// # Panics
+    ///
+    /// If `work` panics, with that; or one of the tasks, with what the first has panicked with.
+    pub fn scope<'env, W, R>(self, work: W) -> R
+    where
+        W: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
+    {
+        let run = self.run();
+        let scope = Scope {
+            pool: self,
+            left: Countdown::NEW,
+            panic: Mutex::new(None),
+            scope: PhantomData,
+            env: PhantomData,
+        };
+        let worked = catch_unwind(AssertUnwindSafe(|| work(&scope)));
+        if let Some(awaited) = scope.left.close() {
+            run.wait_for(&awaited);
+            scope.left.leave();
+        }
+        let panicked = scope.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match (worked, panicked) {
+            (Ok(done), None) => done,
+            (Err(panic), _) | (Ok(_), Some(panic)) => resume_unwind(panic),
+        }
+    }
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// Has a worker run `work` before the scope ends. Runs it at once if there is no room.
+    pub fn spawn<F>(&'scope self, work: F)
+    where
+        F: FnOnce() + Send + 'scope,
+    {
+        let run = self.pool.run();
+        let number = run.spawn();
+        self.left.add();
+        let task = move || {
+            // Dropped last, and whatever happens.
+            let _done = Done(&self.left);
+            if let Err(caught) = current().perform(number, work, |()| false) {
+                let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert(Caught::into_panic(caught));
+            }
+        };
+        // SAFETY: `Pool::scope` waits for it, unless the whole run is given up: then its stack is
+        // leaked, and nothing of the run is run any more.
+        run.put_or_run(unsafe { Task::borrowing_in(antiphon_runtime::task::Heap, task) }, None);
+        linger();
+    }
+}
+
+/// A task is done when this is dropped.
+struct Done<'a>(&'a Countdown<Sim>);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.done();
+    }
+}
+
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scope")
+    }
+}

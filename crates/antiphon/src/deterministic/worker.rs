@@ -1,0 +1,125 @@
+//! A worker on its simulated thread, and others that wait there. As `here` of [`pool`](crate::pool)
+//! is on threads of Linux.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+use antiphon_runtime::sched::Worker;
+use antiphon_runtime::task::{Awaited, Task};
+use antiphon_sim::Sim;
+use antiphon_sync::queue::{Full, Item};
+
+use super::BoxedPolicy;
+use super::run::{Ongoing, message, thread};
+
+/// Borrowed while the policy is asked, and not while a task runs.
+type Here<'a> = RefCell<Worker<'a, Sim, BoxedPolicy>>;
+
+/// What is of one thread.
+#[derive(Default)]
+pub(super) struct Seat {
+    /// The worker that it is, on its stack.
+    worker: Cell<Option<NonNull<Here<'static>>>>,
+    /// How many tasks it runs where they were made, inside of one another.
+    nested: Cell<u32>,
+}
+
+/// How many at the most: as on Linux.
+const DEPTH: u32 = 64;
+
+impl Ongoing {
+    /// Is a worker until the crew is closed and there is nothing to do.
+    pub(super) fn be_worker(&self, number: usize) {
+        let here: Here<'_> = RefCell::new(self.crew.worker(number).expect("a seat for each"));
+        self.seats[thread()].worker.set(Some(NonNull::from(&here).cast()));
+        while self.run_one(&here, Worker::next_task) {}
+        self.seats[thread()].worker.set(None);
+    }
+
+    /// The worker that the calling thread is.
+    fn here(&self) -> Option<&Here<'_>> {
+        // SAFETY: set by `be_worker`, which is on this thread's stack below us; if it was unwound,
+        // so was the simulation, and nobody calls any more.
+        self.seats[thread()].worker.get().map(|here| unsafe { here.cast::<Here<'_>>().as_ref() })
+    }
+
+    /// Waits; a worker runs other tasks meanwhile. Though the policy panics, what is awaited is
+    /// over when this is back.
+    pub(super) fn wait_for(&self, awaited: &Awaited<'_, Sim>) {
+        if let Some(here) = self.here() {
+            let help = || while self.run_one(here, |worker| worker.next_until(awaited)) {};
+            self.outlast(help);
+        }
+        awaited.wait();
+    }
+
+    /// Keeps a panic for the end of the run.
+    fn outlast(&self, may_panic: impl FnOnce()) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(may_panic)) {
+            self.uncaught.borrow_mut().push((0, message(panic.as_ref())));
+        }
+    }
+
+    /// Runs the task that `next` has; `false` if it has none, or the policy is being asked.
+    fn run_one<'a>(
+        &self,
+        here: &Here<'a>,
+        next: impl FnOnce(&mut Worker<'a, Sim, BoxedPolicy>) -> Option<Item>,
+    ) -> bool {
+        let item = here.try_borrow_mut().ok().and_then(|mut worker| next(&mut worker));
+        // SAFETY: all items of the crew are of tasks, and it hands each out once.
+        item.map(|item| self.run(unsafe { Task::from_item(item) })).is_some()
+    }
+
+    /// Runs a task.
+    fn run(&self, task: Task<Sim>) {
+        // Panics were caught, but for one of what the task has to drop.
+        self.outlast(|| task.run());
+    }
+
+    /// Puts a task in, of a worker into its own queue. Hands it back if there is no room.
+    fn put(&self, task: Task<Sim>, rank: Option<u64>) -> Result<(), Task<Sim>> {
+        let item = task.into_item();
+        let pushed = match (self.here().map(RefCell::try_borrow_mut), rank) {
+            (Some(Ok(mut worker)), None) => worker.push(item),
+            (Some(Ok(mut worker)), Some(rank)) => worker.push_ranked(item, rank),
+            // From outside, or by the policy itself.
+            (Some(Err(_)) | None, None) => self.crew.submit(item),
+            (Some(Err(_)) | None, Some(rank)) => self.crew.submit_ranked(item, rank),
+        };
+        let Err(Full(back)) = pushed else {
+            return Ok(());
+        };
+        // SAFETY: it is back: made above, or before.
+        let task = unsafe { Task::from_item(back) };
+        if back == item {
+            return Err(task);
+        }
+        // A policy that makes room by giving back another: that one has nowhere else to go.
+        self.run(task);
+        Ok(())
+    }
+
+    /// Puts a task in, always.
+    pub(super) fn put_always(&self, task: Task<Sim>) {
+        let item = task.into_item();
+        match self.here().map(RefCell::try_borrow_mut) {
+            Some(Ok(mut worker)) => worker.push_always(item),
+            Some(Err(_)) | None => self.crew.submit_always(item),
+        }
+    }
+
+    /// Puts a task in, or runs it if there is no room; unless that is inside of too many.
+    pub(super) fn put_or_run(&self, task: Task<Sim>, rank: Option<u64>) {
+        let Err(task) = self.put(task, rank) else { return };
+        let nested = &self.seats[thread()].nested;
+        let depth = nested.get();
+        if depth == DEPTH {
+            return self.put_always(task);
+        }
+        nested.set(depth + 1);
+        self.run(task);
+        nested.set(depth);
+    }
+}

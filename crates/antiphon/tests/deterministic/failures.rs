@@ -1,0 +1,186 @@
+//! Failures: found by some seed, told, and had again.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::task::Poll;
+use std::time::Duration;
+
+use antiphon::deterministic::{Failure, Pool, Runner, Why, sleep, work};
+
+/// Seeds within which a defect is found that shows in a good part of the schedules.
+const SEEDS: std::ops::Range<u64> = 0..200;
+
+/// Reads, lets others go on, and writes.
+fn lost_update(pool: Pool) {
+    let count = Arc::new(AtomicU32::new(0));
+    let tasks: Vec<_> = (0..2)
+        .map(|_| {
+            let (count, step) = (count.clone(), pool.spawn(|| ()));
+            pool.spawn_future(async move {
+                let seen = count.load(Relaxed);
+                step.await.expect("it does not panic");
+                count.store(seen + 1, Relaxed);
+            })
+        })
+        .collect();
+    tasks.into_iter().for_each(|task| task.join().expect("it does not panic"));
+    assert_eq!(count.load(Relaxed), 2, "an update is lost");
+}
+
+/// Relies on the first that was spawned being done first.
+fn order(pool: Pool) {
+    let last = Arc::new(AtomicU32::new(0));
+    let tasks: Vec<_> = (1..4)
+        .map(|number| {
+            let last = last.clone();
+            pool.spawn(move || last.store(number, Relaxed))
+        })
+        .collect();
+    tasks.into_iter().for_each(|task| task.join().expect("it does not panic"));
+    assert_eq!(last.load(Relaxed), 3, "the last was not the last");
+}
+
+fn found(closure: fn(Pool), says: &str) {
+    let failure = Runner::new().find(SEEDS, closure).expect("some schedule fails");
+    let Why::Panicked(message) = &failure.why else { panic!("{failure}") };
+    assert!(message.contains(says), "{failure}");
+    // Not by each: it is the schedule that decides.
+    assert!(SEEDS.clone().any(|seed| Runner::new().run(seed, closure).is_ok()));
+    let again = Runner::new().run(failure.seed, closure).expect_err("it fails again");
+    assert_eq!((again.to_string(), again), (failure.to_string(), failure));
+}
+
+#[test]
+fn a_lost_update_is_found_and_comes_again() {
+    found(lost_update, "an update is lost");
+}
+
+#[test]
+fn reliance_on_an_order_is_found_and_comes_again() {
+    found(order, "the last was not the last");
+}
+
+fn fails(closure: fn(Pool)) -> Failure {
+    let runner = Runner::new().limit(Duration::from_millis(5));
+    runner.run(1, closure).expect_err("it fails")
+}
+
+#[test]
+fn a_panic_that_nobody_asks_for_is_a_failure() {
+    let failure = fails(|pool| {
+        assert!(pool.spawn(|| panic!("that was asked for")).join().is_err());
+        drop(pool.spawn_future(async { panic!("that was not") }));
+    });
+    let expected = Why::TaskPanicked { task: 2, message: "that was not".to_owned() };
+    assert_eq!(failure.why, expected);
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    let failure = fails(|pool| drop(pool.spawn(|| Panics)));
+    let expected = Why::TaskPanicked { task: 0, message: "dropped".to_owned() };
+    assert_eq!(failure.why, expected);
+}
+
+#[test]
+fn a_deadlock_is_told_with_who_waits() {
+    let failure = fails(|pool| {
+        pool.spawn(|| ()).join().expect("it does not panic");
+        // It keeps its waker, and nobody else has it.
+        let never = pool.spawn_future(async {
+            let mut kept = None;
+            poll_fn(|context| {
+                kept = Some(context.waker().clone());
+                Poll::<()>::Pending
+            })
+            .await;
+        });
+        _ = never.join();
+    });
+    assert_eq!(failure.why, Why::Deadlock);
+    let unfinished: Vec<_> = failure.schedule.unfinished().map(|step| step.task).collect();
+    assert_eq!(unfinished, [0, 2]);
+    let told = failure.to_string();
+    assert!(
+        told.contains("everybody waits") && told.contains("task 2 waits to be woken"),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_takes_longer_than_the_limit_is_a_failure() {
+    let works = fails(|pool| {
+        let task = pool.spawn(|| {
+            loop {
+                work(Duration::from_micros(10));
+            }
+        });
+        task.join().expect("it does not end");
+    });
+    assert_eq!(works.why, Why::Overrun);
+    let sleeps = fails(|pool| {
+        let task = pool.spawn_future(sleep(Duration::from_secs(1)));
+        task.join().expect("it does not end");
+    });
+    assert_eq!(sleeps.why, Why::Overrun);
+}
+
+const CHILD: &str = "ANTIPHON_TEST_CHILD";
+const SEED: &str = "ANTIPHON_SEED";
+
+/// Runs this test alone in a child, which fails; returns what it says.
+fn said(name: &str, seed: Option<&str>) -> String {
+    let program = std::env::current_exe().expect("this program's path");
+    let mut child = Command::new(program);
+    child.args(["--exact", name, "--nocapture"]).env(CHILD, "1").env_remove(SEED);
+    if let Some(seed) = seed {
+        child.env(SEED, seed);
+    }
+    let child = child.output().expect("this program runs again");
+    assert!(!child.status.success());
+    String::from_utf8_lossy(&child.stderr).into_owned()
+}
+
+#[test]
+fn exploring_says_how_to_have_it_again() {
+    let name = "failures::exploring_says_how_to_have_it_again";
+    if std::env::var_os(CHILD).is_some() {
+        return Runner::new().explore(SEEDS, lost_update);
+    }
+    let failure = Runner::new().find(SEEDS, lost_update).expect("some schedule fails");
+    let told = said(name, None);
+    assert!(told.contains(&failure.to_string()), "{told}");
+    let replay = format!("{SEED}={} cargo test {name} -- --exact --nocapture", failure.seed);
+    assert!(told.contains(&replay), "{told}");
+    // That one only, with the whole schedule.
+    let told = said(name, Some(&failure.seed.to_string()));
+    assert!(told.contains(&failure.schedule.to_string()) && told.contains(&replay), "{told}");
+    assert!(said(name, Some("x")).contains("ANTIPHON_SEED is to be a number"));
+}
+
+#[test]
+fn a_closure_that_depends_on_something_else_is_told_so() {
+    let runs = AtomicU64::new(0);
+    let explored = AssertUnwindSafe(|| {
+        Runner::new().explore(0..3, move |pool| {
+            let run = runs.fetch_add(1, Relaxed);
+            let task = pool.spawn(move || work(Duration::from_micros(run)));
+            task.join().expect("it does not panic");
+            assert_eq!(run, 0);
+        });
+    });
+    let told = catch_unwind(explored).expect_err("the second run fails");
+    let told = told.downcast_ref::<String>().expect("text");
+    assert!(told.contains("it went another way"), "{told}");
+}
+
+#[test]
+fn no_failure_is_none() {
+    let joins = |pool: Pool| assert_eq!(pool.spawn(|| 1).join().expect("it does not panic"), 1);
+    assert_eq!(Runner::new().find(0..5, joins), None);
+}
