@@ -43,6 +43,16 @@ fn order(pool: Pool) {
     assert_eq!(last.load(Relaxed), 3, "the last was not the last");
 }
 
+/// Relies on a task being done after some time: it is, unless who runs it loses its CPU.
+fn time(pool: Pool) {
+    let done = Arc::new(AtomicU32::new(0));
+    let told = done.clone();
+    let task = pool.spawn(move || told.store(1, Relaxed));
+    work(Duration::from_micros(15));
+    assert_eq!(done.load(Relaxed), 1, "it is not done");
+    task.join().expect("it does not panic");
+}
+
 fn found(closure: fn(Pool), says: &str) {
     let failure = Runner::new().find(SEEDS, closure).expect("some schedule fails");
     let Why::Panicked(message) = &failure.why else { panic!("{failure}") };
@@ -61,6 +71,11 @@ fn a_lost_update_is_found_and_comes_again() {
 #[test]
 fn reliance_on_an_order_is_found_and_comes_again() {
     found(order, "the last was not the last");
+}
+
+#[test]
+fn reliance_on_a_time_is_found_and_comes_again() {
+    found(time, "it is not done");
 }
 
 fn fails(closure: fn(Pool)) -> Failure {
