@@ -9,6 +9,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use antiphon::deterministic::{Failure, Pool, Runner, Why, sleep, work};
+use antiphon::generic::Platform;
+use antiphon::pool::{Deque, Full, Item, Others, Own, Policy, Stolen};
 
 /// Seeds within which a defect is found that shows in a good part of the schedules.
 const SEEDS: std::ops::Range<u64> = 0..200;
@@ -143,6 +145,69 @@ fn what_takes_longer_than_the_limit_is_a_failure() {
         task.join().expect("it does not end");
     });
     assert_eq!(sleeps.why, Why::Overrun);
+}
+
+/// What a policy does to its tenth task.
+#[derive(Clone, Copy)]
+enum Tenth {
+    Forgets,
+    Panics,
+}
+
+// SAFETY: tasks go into the worker's queue or are forgotten, and come out of queues.
+unsafe impl<P: Platform> Policy<P> for Tenth {
+    type Queue = Deque<P>;
+    type State = u32;
+
+    fn queue(&self) -> Deque<P> {
+        Deque::new(128, 1 << 20)
+    }
+
+    fn push(
+        &self,
+        own: &Own<'_, Deque<P>>,
+        pushed: &mut u32,
+        task: Item,
+        _: Option<u64>,
+    ) -> Result<(), Full> {
+        *pushed += 1;
+        match self {
+            Self::Forgets if *pushed == 10 => Ok(()),
+            _ => own.push(task),
+        }
+    }
+
+    fn pop(&self, own: &Own<'_, Deque<P>>, pushed: &mut u32) -> Option<Item> {
+        match self {
+            Self::Panics if *pushed >= 10 => panic!("the policy's"),
+            _ => own.pop_back(),
+        }
+    }
+
+    fn steal(&self, own: &Own<'_, Deque<P>>, _: &mut u32, others: &Others<'_, Deque<P>>) -> Stolen {
+        others.try_each(0..others.count(), |victim| own.steal(victim, |_| 1))
+    }
+}
+
+#[test]
+fn a_policy_that_forgets_or_panics_is_told() {
+    let why = |tenth: Tenth, closure: fn(Pool)| {
+        let runner = Runner::new().workers(2).policy(move || tenth);
+        runner.run(1, closure).expect_err("it fails").why
+    };
+    let spawns: fn(Pool) = |pool| {
+        drop(pool.spawn(move || (0..20).for_each(|_| drop(pool.spawn(|| ())))));
+    };
+    let joins: fn(Pool) = |pool| {
+        let task = pool.spawn(move || {
+            let tasks: Vec<_> = (0..20).map(|_| pool.spawn(|| ())).collect();
+            tasks.into_iter().for_each(|task| task.join().expect("it does not panic"));
+        });
+        task.join().expect("it does not panic");
+    };
+    assert_eq!(why(Tenth::Forgets, spawns), Why::Lost);
+    assert_eq!(why(Tenth::Forgets, joins), Why::Deadlock);
+    assert_eq!(why(Tenth::Panics, spawns), Why::Panicked("the policy's".to_owned()));
 }
 
 const CHILD: &str = "ANTIPHON_TEST_CHILD";
