@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use antiphon::pool::{self, Fifo, Pool, Scheme, Share, Steal};
+use antiphon::generic::Linux;
+use antiphon::pool::{self, Fifo, InBlocks, Lifo, Policy, Pool, Scheme, Share, Steal};
 
 fn fibonacci(n: u32) -> u64 {
     if n < 2 {
@@ -39,7 +40,17 @@ fn a_tree_of_forks_has_all_its_leaves() {
 
 #[test]
 fn leaves_that_take_long_are_run_by_several() {
-    let pool = Pool::new(4).unwrap();
+    are_run_by_several(Pool::new(4).unwrap());
+}
+
+/// A task that is forked is not kept in a block that is being filled.
+#[test]
+fn leaves_are_run_by_several_where_tasks_are_in_blocks() {
+    let policy = Scheme::new(Lifo, Steal { share: Share::Half }).queues(InBlocks::<16>::default());
+    are_run_by_several(Pool::with_policy(4, policy).unwrap());
+}
+
+fn are_run_by_several<Y: Policy<Linux>>(pool: Pool<Y>) {
     let threads = Mutex::new(HashSet::new());
     let leaves = pool.run(|| {
         tree(7, &|_| {

@@ -2,11 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use antiphon::pool::{
-    self, Aging, Deque, Fifo, Full, Item, Lazy, Lifo, Others, Own, Policy, Pool, Ranked,
+    self, Aging, Deque, Fifo, Full, InBlocks, Item, Lazy, Lifo, Others, Own, Policy, Pool, Ranked,
     RelaxedQueue, Scheme, Share, Steal, Stolen,
 };
 
@@ -260,6 +261,20 @@ fn scopes_nest_in_tasks() {
     }
     tree(&pool, &leaves, 11);
     assert_eq!(leaves.load(Relaxed), 2048);
+}
+
+/// A task that waits by other means than the pool's for one that it has made.
+#[test]
+fn what_is_shared_is_run_by_another() {
+    let policy = Scheme::new(Lifo, HALF).queues(InBlocks::<16>::default());
+    let pool = Arc::new(Pool::with_policy(2, policy).unwrap());
+    let (inside, (sender, receiver)) = (Arc::clone(&pool), channel());
+    let waits = pool.spawn(move || {
+        inside.spawn(move || sender.send(7).unwrap());
+        inside.share();
+        receiver.recv().unwrap()
+    });
+    assert_eq!(waits.join().unwrap(), 7);
 }
 
 #[test]

@@ -43,7 +43,7 @@ typedef struct antiphon_task_group {
 /* --- pools --- */
 
 /* A pool of so many threads; 0: one for each CPU that the caller may run on. The policy is an order
- * and a spread, as "fifo/steal-half":
+ * and a spread, as "fifo/steal-half", and perhaps "/blocks":
  *
  * | order      | which of its tasks a worker runs next                                   |
  * |------------|-------------------------------------------------------------------------|
@@ -59,6 +59,10 @@ typedef struct antiphon_task_group {
  * |-----------------------|--------------------------------------------------------------|
  * | steal-half, steal-one | of any other                                                 |
  * | neighbours-13         | half, of the 13 nearest by number first                      |
+ *
+ * With "/blocks", as "lifo/steal-half/blocks", a worker has others find its tasks by sixteens: for
+ * many short tasks on many CPUs. One that takes long keeps up to 15 that it has made, though others
+ * have nothing to do. There is none for lifo-slot.
  *
  * Several of these with commas between: the first is in charge, until antiphon_pool_put_in_charge.
  * NULL: "lifo/steal-half", which by NULL takes a little less time. EINVAL: no policy has this name,

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use antiphon_check::Check;
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
 use antiphon_runtime::sched::{
-    self, Fifo, Lifo, Order, Others, Own, Policy, Scheme, Share, Staged, Steal, Worker,
+    self, Fifo, InBlocks, Lifo, Order, Others, Own, Policy, Scheme, Share, Staged, Steal, Worker,
 };
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
 
@@ -23,6 +23,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("crew/outside-2+1", working(Lifo, 2, 2, 0), PLAIN).by_lot(800),
         Entry::new("crew/staged-1+1", staged(1, 2, 0), PLAIN).by_lot(800),
         Entry::new("crew/staged-2+1", staged(2, 1, 2), PLAIN).by_lot(800),
+        Entry::new("crew/blocks-2+1", in_blocks(2, 1, 3), PLAIN).by_lot(800),
         Entry::new("crew/closed-1+1", closed(1), PLAIN),
         Entry::new("crew/surplus-1+2", surplus(1, 2, 2), PLAIN).by_lot(800),
         Entry::new("crew/surplus-2+1", surplus(2, 1, 4), PLAIN).by_lot(800),
@@ -45,6 +46,12 @@ where
     O: Order + Copy + 'static,
 {
     working_by(move || Scheme::new(order, HALF).capacity(4, 4), workers, outside, inside)
+}
+
+/// Each has two tasks in a block, and others find it when it is full.
+fn in_blocks(workers: usize, outside: usize, inside: usize) -> Program {
+    let policy = || Scheme::new(Lifo, HALF).queues(InBlocks::<2> { blocks: 4 });
+    working_by(policy, workers, outside, inside)
 }
 
 /// By a policy that has queues of its own, and workers that have none.

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_runtime::sched::{
-    Adaptive, Aging, BoxedPolicy, ByWeight, Crew, Deadlines, Fifo, Lifo, LifoSlot, Neighbours,
-    Others, Own, Policy, Ranked, Reverse, Scheme, Share, Spill, Staged, Steal, Stochastic, Swap,
-    Switch, Tickets,
+    Adaptive, Aging, BoxedPolicy, ByWeight, Crew, Deadlines, Fifo, InBlocks, Lifo, LifoSlot,
+    Neighbours, Order, Others, Own, Policy, Ranked, Reverse, Scheme, Share, Spill, Staged, Steal,
+    Stochastic, Swap, Switch, Tickets,
 };
-use antiphon_sync::queue::{Blocks, Deque, Full, Item, Stolen};
+use antiphon_sync::queue::{Deque, Full, Item, Stolen};
 
 /// How often each task was run. A task's number is that of a node in a binary tree: it makes its
 /// two children ready.
@@ -85,6 +85,10 @@ fn check<P: Policy<Linux>>(policy: P, workers: usize, nodes: u64) {
 
 const HALF: Steal = Steal { share: Share::Half };
 
+fn in_blocks<O: Order>(order: O) -> Scheme<O, Steal, InBlocks> {
+    Scheme::new(order, HALF).queues(InBlocks::default())
+}
+
 #[test]
 fn each_task_is_run_once_by_each_policy() {
     for workers in [1, 2, 3, 8] {
@@ -96,6 +100,9 @@ fn each_task_is_run_once_by_each_policy() {
         let near = Neighbours { range: 2, share: Share::Half };
         check(Scheme::new(Lifo, near), workers, 20_000);
         check(Scheme::new(Adaptive { age_ns: 20_000 }, HALF), workers, 20_000);
+        check(in_blocks(Fifo), workers, 20_000);
+        check(in_blocks(Lifo), workers, 20_000);
+        check(in_blocks(Adaptive { age_ns: 20_000 }), workers, 20_000);
         check(LifoSlot::new(HALF), workers, 20_000);
         check(LifoSlot::new(HALF).age_ns(0).capacity(2, 2), workers, 20_000);
     }
@@ -180,6 +187,7 @@ fn each_task_is_run_once_from_queues_that_all_share() {
 fn each_task_is_run_once_by_a_policy_in_a_box() {
     for workers in [1, 3] {
         check(BoxedPolicy::new(Scheme::new(Lifo, HALF)), workers, 20_000);
+        check(BoxedPolicy::new(in_blocks(Lifo)), workers, 20_000);
         check(BoxedPolicy::new(BoxedPolicy::new(LifoSlot::new(HALF))), workers, 20_000);
         check(BoxedPolicy::new(Staged::new(2, 1 << 14)), workers, 20_000);
     }
@@ -302,36 +310,23 @@ fn a_policy_that_panics_loses_no_wake() {
     });
 }
 
-/// Blocks of items, of which thieves see those that were shared.
-struct Keeps;
-
-// SAFETY: tasks go into one queue each, and come out of queues.
-unsafe impl Policy<Linux> for Keeps {
-    type Queue = Blocks<Linux, 2>;
-    type State = ();
-
-    fn queue(&self) -> Blocks<Linux, 2> {
-        Blocks::new(8)
-    }
-
-    fn pop(&self, own: &Own<'_, Self::Queue>, (): &mut ()) -> Option<Item> {
-        own.pop_back()
-    }
-
-    fn steal(
-        &self,
-        own: &Own<'_, Self::Queue>,
-        (): &mut (),
-        others: &Others<'_, Self::Queue>,
-    ) -> Stolen {
-        own.steal(others.nearest(0), |_| 1)
-    }
-}
-
 #[test]
 fn what_a_worker_has_kept_to_itself_is_found_when_it_is_gone() {
-    let crew = Crew::<Linux, _>::new(Keeps, 2, 4);
+    let crew = Crew::<Linux, _>::new(in_blocks(Lifo), 2, 4);
     crew.worker(0).expect("a free seat").push(item(7)).expect("there is room");
     crew.close();
     assert_eq!(crew.worker(1).expect("a free seat").next_task(), Some(item(7)));
+}
+
+/// And when that one says so.
+#[test]
+fn what_a_worker_shares_is_found() {
+    let crew = Crew::<Linux, _>::new(in_blocks(Fifo), 2, 4);
+    let mut busy = crew.worker(0).expect("a free seat");
+    let mut free = crew.worker(1).expect("a free seat");
+    busy.push(item(7)).expect("there is room");
+    crew.close();
+    assert_eq!(free.next_task(), None, "it is in the block that is being filled");
+    busy.share();
+    assert_eq!(free.next_task(), Some(item(7)));
 }

@@ -8,8 +8,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use antiphon_runtime::sched::{
-    Adaptive, Aging, BoxedPolicy, Crew, Deadlines, Fifo, Lifo, LifoSlot, Order, Policy, Ranked,
-    Reverse, Scheme, Share, Spill, Staged, Steal, Stochastic, Switch, Tickets, Worker,
+    Adaptive, Aging, BoxedPolicy, Crew, Deadlines, Fifo, InBlocks, Lifo, LifoSlot, Order, Policy,
+    Ranked, Reverse, Scheme, Share, Spill, Staged, Steal, Stochastic, Switch, Tickets, Worker,
 };
 use antiphon_sim::{Machine, Sim, Simulation, work};
 use antiphon_sync::queue::Item;
@@ -106,6 +106,10 @@ fn of<O: Order>(order: O) -> Scheme<O, Steal> {
     Scheme::new(order, HALF)
 }
 
+fn in_blocks<O: Order>(order: O) -> Scheme<O, Steal, InBlocks<4>> {
+    of(order).queues(InBlocks::default())
+}
+
 #[test]
 fn the_first_first_starves_none() {
     fair!(BEFORE, of(Fifo));
@@ -139,6 +143,18 @@ fn a_slot_is_left_after_so_many_in_a_row() {
     // The first ones were in the slot before it.
     fair!(4 * (2 * BEFORE + 1), LifoSlot::new(HALF));
     starves(|| LifoSlot::new(HALF).in_a_row(u32::MAX), 1, NONE);
+}
+
+/// In blocks, the order is the same.
+#[test]
+fn what_a_worker_keeps_to_itself_has_its_turn() {
+    fair!(BEFORE, in_blocks(Fifo));
+    fair!(5 * (BEFORE + 1), in_blocks(Reverse { every: 5 }));
+    const AGE: u64 = 50;
+    // As above; and of blocks that are not full as many are thought to be there.
+    fair!(2 * AGE + BEFORE + 4, in_blocks(Adaptive { age_ns: AGE * TASK_NS }));
+    starves(|| in_blocks(Lifo), 1, NONE);
+    starves(|| in_blocks(Lifo), 2, NONE);
 }
 
 /// The first ones have no room with their worker.

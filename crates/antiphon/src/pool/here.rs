@@ -180,7 +180,11 @@ unsafe fn push<Y: Policy<Linux>>(here: *const (), item: Item) -> Result<(), Full
     // SAFETY: the caller's.
     let here = unsafe { &*here.cast::<Here<'_, Y>>() };
     // The policy that is being asked can't be asked.
-    here.worker.try_borrow_mut().map_or(Err(Full(item)), |mut worker| worker.push(item))
+    let Ok(mut worker) = here.worker.try_borrow_mut() else { return Err(Full(item)) };
+    worker.push(item)?;
+    // Its maker goes on with something else.
+    worker.share();
+    Ok(())
 }
 
 /// # Safety

@@ -99,9 +99,9 @@ use antiphon_linux::Linux;
 use antiphon_runtime::task::{Handle, Task};
 
 pub use antiphon_runtime::sched::{
-    Adaptive, Aging, Ask, BoxedPolicy, ByWeight, Deadlines, End, Fifo, Key, Lazy, Lifo, LifoSlot,
-    Neighbours, Order, Others, Own, Policy, Ranked, Reverse, Scheme, Share, Spill, Spread, Staged,
-    Stats, Steal, Stochastic, Swap, Switch, Tickets, UnknownPolicy, Victim,
+    Adaptive, Aging, Ask, BoxedPolicy, ByWeight, Deadlines, Deques, End, Fifo, InBlocks, Key, Lazy,
+    Lifo, LifoSlot, Neighbours, Order, Others, Own, Policy, Queues, Ranked, Reverse, Scheme, Share,
+    Spill, Spread, Staged, Stats, Steal, Stochastic, Swap, Switch, Tickets, UnknownPolicy, Victim,
 };
 pub use antiphon_runtime::task::Countdown;
 pub use antiphon_sync::queue::{
@@ -249,6 +249,12 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.shared.stats()
+    }
+
+    /// Has others find what the calling task has spawned, where the policy keeps some of it for the
+    /// worker that it is on, as [`InBlocks`] does: before it does something that takes long.
+    pub fn share(&self) {
+        self.shared.share();
     }
 
     /// How many threads there are.

@@ -117,6 +117,15 @@ impl<Y: Policy<Linux>> Shared<Y> {
         });
     }
 
+    /// Has others find what the caller keeps, if it is a worker.
+    pub(super) fn share(&self) {
+        ask(&self.0, |here| {
+            if let Some(Ok(mut worker)) = here.map(|here| here.worker.try_borrow_mut()) {
+                worker.share();
+            }
+        });
+    }
+
     /// Puts a task in, or runs it if there is no room.
     pub(super) fn put_or_run(&self, task: Task<Linux>) {
         if let Err(task) = self.put(task) {

@@ -178,6 +178,7 @@ int main(void)
 	antiphon_pool_destroy(pool);
 	all_marked(NULL, 1);
 	all_marked("lifo-slot/steal-one", 3);
+	all_marked("lifo/steal-half/blocks", 3);
 	nested();
 	forks();
 	turns();

@@ -307,6 +307,13 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
         }
     }
 
+    /// Has others find the tasks that the worker's queue keeps for it, where it keeps some, as
+    /// [`InBlocks`](super::InBlocks): before the worker does something that takes long.
+    pub fn share(&mut self) {
+        own(self.crew, self.me).share();
+        self.crew.idlers.notify(self.me);
+    }
+
     /// The task to be run next; waits until there is one. `None` when the crew is closed, and there
     /// is nothing to do.
     #[inline]

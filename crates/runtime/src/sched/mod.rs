@@ -6,11 +6,11 @@
 //! | `counters` | what workers count |
 //! | `idlers` | workers that have nothing to do, and who wakes them |
 //! | `policy` | what a policy decides, and what it may touch |
-//! | `scheme` | policies made of an order and a spread |
+//! | `scheme` | policies made of an order, a spread and a kind of queue |
 //! | `slot` | first in, first out, with a slot for the last |
 //! | `ranked` | earliest deadline first; priorities that grow with age |
 //! | `staged` | a queue for each kind of task |
-//! | `boxed`, `any_queue` | a policy that is chosen while the program runs |
+//! | `boxed` | a policy that is chosen while the program runs |
 //! | `swap`, `several` | policies of which one is in charge, and another at any time |
 //! | `named` | policies by name |
 //! | `lazy` | policies that wake nobody for few short tasks |
@@ -26,7 +26,6 @@
 //! After Modelski's dissertation, whose policies and distributions these are; parking, and what
 //! else it leaves out, is after the schedulers of Go and Tokio.
 
-mod any_queue;
 mod boxed;
 mod counters;
 mod crew;
@@ -46,8 +45,7 @@ mod surplus;
 mod swap;
 mod tickets;
 
-pub use any_queue::AnyQueue;
-pub use boxed::{AnyState, BoxedPolicy};
+pub use boxed::{AnyQueue, AnyState, BoxedPolicy};
 pub use counters::Stats;
 pub use crew::{Crew, Worker};
 pub use idlers::Idlers;
@@ -56,7 +54,7 @@ pub use named::UnknownPolicy;
 pub use order::{Adaptive, Ask, End, Fifo, Lifo, Mark, Order, Reverse, Stochastic, Switch};
 pub use policy::{Others, Own, Policy, Victim};
 pub use ranked::{Aging, Deadlines, Key, Ranked};
-pub use scheme::{Asked, Scheme};
+pub use scheme::{Asked, Deques, InBlocks, Queues, Scheme};
 pub use several::Several;
 pub use slot::LifoSlot;
 pub use spill::Spill;

@@ -8,7 +8,7 @@ use antiphon_platform::Platform;
 
 use super::boxed::BoxedPolicy;
 use super::order::{Adaptive, Fifo, Lifo, Order, Reverse, Stochastic, Switch};
-use super::scheme::Scheme;
+use super::scheme::{InBlocks, Scheme};
 use super::slot::LifoSlot;
 use super::spread::{Neighbours, Share, Spread, Steal};
 
@@ -19,7 +19,7 @@ pub struct UnknownPolicy(String);
 /// How old a task is that the adaptive order doesn't pass over any more.
 const AGE_NS: u64 = 1_000_000;
 
-/// The policy named `order/spread`; without `/spread` it is `steal-half`.
+/// The policy named `order/spread`, or `order/spread/blocks`; without `/spread` it is `steal-half`.
 ///
 /// | order | |
 /// |---|---|
@@ -33,17 +33,22 @@ const AGE_NS: u64 = 1_000_000;
 /// |---|---|
 /// | `steal-half`, `steal-one` | [`Steal`] |
 /// | `neighbours-N` | [`Neighbours`] of the range `N`, half |
+///
+/// With `/blocks`, a worker has its tasks [`InBlocks`], and else in a deque; `lifo-slot` has none.
 impl<P: Platform> FromStr for BoxedPolicy<P> {
     type Err = UnknownPolicy;
 
     fn from_str(name: &str) -> Result<Self, UnknownPolicy> {
-        let (order, spread) = name.split_once('/').unwrap_or((name, "steal-half"));
+        let (scheme, queues) = match name.strip_suffix("/blocks") {
+            Some(scheme) => (scheme, Some(InBlocks::<16>::default())),
+            None => (name, None),
+        };
+        let (order, spread) = scheme.split_once('/').unwrap_or((scheme, "steal-half"));
         let found = match spread {
-            "steal-half" => of(order, Steal { share: Share::Half }),
-            "steal-one" => of(order, Steal { share: Share::One }),
-            _ => {
-                range(spread).and_then(|range| of(order, Neighbours { range, share: Share::Half }))
-            }
+            "steal-half" => of(order, Steal { share: Share::Half }, queues),
+            "steal-one" => of(order, Steal { share: Share::One }, queues),
+            _ => range(spread)
+                .and_then(|range| of(order, Neighbours { range, share: Share::Half }, queues)),
         };
         found.ok_or_else(|| UnknownPolicy(name.to_string()))
     }
@@ -61,31 +66,39 @@ fn number<N: FromStr + Default + PartialEq>(rest: &str, usual: N) -> Option<N> {
     rest.strip_prefix('-')?.parse().ok().filter(|number| *number != N::default())
 }
 
-fn of<P: Platform, S: Spread + 'static>(order: &str, spread: S) -> Option<BoxedPolicy<P>> {
+fn of<P, S>(order: &str, spread: S, queues: Option<InBlocks>) -> Option<BoxedPolicy<P>>
+where
+    P: Platform,
+    S: Spread + 'static,
+{
     let rest = |name| order.strip_prefix(name);
     Some(match order {
-        "fifo" => scheme(Fifo, spread),
-        "lifo" => scheme(Lifo, spread),
-        "adaptive" => scheme(Adaptive { age_ns: AGE_NS }, spread),
-        "lifo-slot" => BoxedPolicy::new(LifoSlot::new(spread)),
+        "fifo" => scheme(Fifo, spread, queues),
+        "lifo" => scheme(Lifo, spread, queues),
+        "adaptive" => scheme(Adaptive { age_ns: AGE_NS }, spread, queues),
+        "lifo-slot" if queues.is_none() => BoxedPolicy::new(LifoSlot::new(spread)),
         _ => {
             if let Some(rest) = rest("stochastic") {
-                scheme(Stochastic { first: number(rest, 64)? }, spread)
+                scheme(Stochastic { first: number(rest, 64)? }, spread, queues)
             } else if let Some(rest) = rest("switch") {
-                scheme(Switch { every: number(rest, 16)? }, spread)
+                scheme(Switch { every: number(rest, 16)? }, spread, queues)
             } else {
-                scheme(Reverse { every: number(rest("reverse")?, 8)? }, spread)
+                scheme(Reverse { every: number(rest("reverse")?, 8)? }, spread, queues)
             }
         }
     })
 }
 
-fn scheme<P: Platform, O, S>(order: O, spread: S) -> BoxedPolicy<P>
+fn scheme<P: Platform, O, S>(order: O, spread: S, queues: Option<InBlocks>) -> BoxedPolicy<P>
 where
     O: Order + 'static,
     S: Spread + 'static,
 {
-    BoxedPolicy::new(Scheme::new(order, spread))
+    let scheme = Scheme::new(order, spread);
+    match queues {
+        Some(blocks) => BoxedPolicy::new(scheme.queues(blocks)),
+        None => BoxedPolicy::new(scheme),
+    }
 }
 
 impl fmt::Display for UnknownPolicy {
@@ -93,8 +106,8 @@ impl fmt::Display for UnknownPolicy {
         write!(
             f,
             "there is no policy {:?}: an order (fifo, lifo, lifo-slot, adaptive, stochastic, \
-             switch, reverse), and after a / perhaps a spread (steal-half, steal-one, \
-             neighbours-13)",
+             switch, reverse), after a / perhaps a spread (steal-half, steal-one, neighbours-13), \
+             and after another perhaps blocks, but of lifo-slot",
             self.0
         )
     }
@@ -115,7 +128,10 @@ mod tests {
         for order in plain.into_iter().chain(numbered) {
             assert!(order.parse::<BoxedPolicy<Linux>>().is_ok());
             for spread in ["steal-half", "steal-one", "neighbours-13"] {
-                assert!(alloc::format!("{order}/{spread}").parse::<BoxedPolicy<Linux>>().is_ok());
+                let name = alloc::format!("{order}/{spread}");
+                assert!(name.parse::<BoxedPolicy<Linux>>().is_ok());
+                let blocks = (name + "/blocks").parse::<BoxedPolicy<Linux>>();
+                assert_eq!(blocks.is_ok(), order != "lifo-slot", "{order}");
             }
         }
     }
@@ -123,7 +139,7 @@ mod tests {
     #[test]
     fn an_unknown_name_says_what_would_be_right() {
         let orders = ["", "filo", "fifo-2", "switch-0", "switch-x", "reverses", "stochastic-256"];
-        let spreads = ["/", "fifo/", "fifo/steal", "fifo/neighbours-0", "lifo/fifo/x"];
+        let spreads = ["/", "fifo/", "fifo/steal", "fifo/neighbours-0", "lifo/fifo/x", "/blocks"];
         for name in orders.into_iter().chain(spreads) {
             let told = name.parse::<BoxedPolicy<Linux>>().map(drop).unwrap_err().to_string();
             assert!(told.contains(name) && told.contains("steal-half"), "{told}");

@@ -134,17 +134,17 @@ pub struct Own<'a, Q> {
 
 /// The queues of the other workers.
 pub struct Others<'a, Q> {
-    pub(super) queues: &'a dyn Queues<Q>,
+    pub(super) queues: &'a dyn QueuesOf<Q>,
     pub(super) me: usize,
 }
 
 /// The queues of all workers, by number.
-pub(super) trait Queues<Q> {
+pub(super) trait QueuesOf<Q> {
     fn count(&self) -> usize;
     fn of(&self, worker: usize) -> &Q;
 }
 
-impl<Q> Queues<Q> for Box<[Lines<Q>]> {
+impl<Q> QueuesOf<Q> for Box<[Lines<Q>]> {
     fn count(&self) -> usize {
         self.len()
     }
@@ -202,6 +202,13 @@ impl<'a, Q: WorkQueue> Own<'a, Q> {
         unsafe { self.queue.keeps_last() }
     }
 
+    /// How many tasks the worker has, those included that others don't find; may be stale at once.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        // SAFETY: as in `push`.
+        unsafe { self.queue.own_count() }
+    }
+
     /// Takes the last that was put in.
     #[must_use]
     pub fn pop_back(&self) -> Option<Item> {
@@ -240,7 +247,7 @@ impl<Q: WorkQueue> Victim<'_, Q> {
 }
 
 impl<'a, Q> Others<'a, Q> {
-    pub(super) fn new(queues: &'a dyn Queues<Q>, me: usize) -> Self {
+    pub(super) fn new(queues: &'a dyn QueuesOf<Q>, me: usize) -> Self {
         Self { queues, me }
     }
 

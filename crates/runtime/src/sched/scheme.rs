@@ -1,59 +1,124 @@
-//! Policies made of two parts: in which order a worker runs its tasks, and how tasks spread.
+//! Policies made of three parts: in which order a worker runs its tasks, how tasks spread, and what
+//! each worker has them in.
 
 use core::marker::PhantomData;
 
 use antiphon_platform::{Clock, Platform};
-use antiphon_sync::queue::{Deque, Item, Stolen, WorkQueue};
+use antiphon_sync::queue::{Blocks, Deque, Item, Stolen, WorkQueue};
 
 use super::order::{Ask, End, Order};
 use super::policy::{Others, Own, Policy};
 use super::spread::Spread;
 
-/// A policy of an order and a spread, on a [`Deque`] for each worker.
+/// A policy of an order and a spread, on a queue for each worker: a [`Deque`] if nothing else is
+/// said.
 ///
 /// ```
-/// use antiphon_runtime::sched::{Lifo, Neighbours, Scheme, Share};
+/// use antiphon_runtime::sched::{InBlocks, Lifo, Neighbours, Scheme, Share};
 ///
-/// let policy = Scheme::new(Lifo, Neighbours { range: 13, share: Share::Half }).capacity(128, 128);
-/// # let _ = policy;
+/// let near = Neighbours { range: 13, share: Share::Half };
+/// let policy = Scheme::new(Lifo, near).capacity(128, 128);
+/// let many_cores = Scheme::new(Lifo, near).queues(InBlocks::default());
+/// # let _ = (policy, many_cores);
 /// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Scheme<O, S> {
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scheme<O, S, K = Deques> {
     order: O,
     spread: S,
-    capacity: usize,
-    most: usize,
+    queues: K,
+}
+
+/// What each worker has its tasks in.
+pub trait Queues: Send + Sync {
+    /// The queue.
+    type Queue<P: Platform>: WorkQueue + Send + Sync + 'static;
+
+    /// An empty one.
+    fn queue<P: Platform>(&self) -> Self::Queue<P>;
+}
+
+/// A [`Deque`], in which others find each task at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Deques {
+    /// Room for so many tasks at first.
+    pub capacity: usize,
+    /// And for so many at most.
+    pub most: usize,
+}
+
+/// [`Blocks`], of which others find each when it is full: so a worker looks once in `SIZE` tasks
+/// whether somebody is to be woken, and a thief takes half of the blocks. That is for many cores
+/// and many short tasks.
+///
+/// What is in the block that a worker fills is its own to run: a task that takes long keeps what
+/// it, or one before it, has made, though others have nothing to do; and one that waits for such a
+/// task by other means than the worker's waits for ever. [`Worker::share`](super::Worker::share)
+/// has others find it.
+#[derive(Clone, Copy, Debug)]
+pub struct InBlocks<const SIZE: usize = 16> {
+    /// Others find so many blocks at most.
+    pub blocks: usize,
+}
+
+impl Queues for Deques {
+    type Queue<P: Platform> = Deque<P>;
+
+    fn queue<P: Platform>(&self) -> Deque<P> {
+        Deque::new(self.capacity, self.most)
+    }
+}
+
+impl<const SIZE: usize> Queues for InBlocks<SIZE> {
+    type Queue<P: Platform> = Blocks<P, SIZE>;
+
+    fn queue<P: Platform>(&self) -> Blocks<P, SIZE> {
+        Blocks::new(self.blocks)
+    }
+}
+
+/// Room for 256 tasks at first, and for a million at most.
+impl Default for Deques {
+    fn default() -> Self {
+        Self { capacity: 256, most: 1 << 20 }
+    }
+}
+
+/// Room for a million tasks at most.
+impl<const SIZE: usize> Default for InBlocks<SIZE> {
+    fn default() -> Self {
+        Self { blocks: (1 << 20) / SIZE }
+    }
 }
 
 impl<O, S> Scheme<O, S> {
     /// Each worker has room for 256 tasks at first, and for a million at most.
     pub const fn new(order: O, spread: S) -> Self {
-        Self { order, spread, capacity: 256, most: 1 << 20 }
+        Self { order, spread, queues: Deques { capacity: 256, most: 1 << 20 } }
     }
 
     /// Each worker has room for `capacity` tasks at first, and for `most` at most.
     #[must_use]
     pub fn capacity(self, capacity: usize, most: usize) -> Self {
-        Self { capacity, most, ..self }
+        self.queues(Deques { capacity, most })
     }
-}
 
-impl<O: Default, S: Default> Default for Scheme<O, S> {
-    fn default() -> Self {
-        Self::new(O::default(), S::default())
+    /// Each worker has its tasks in such a queue.
+    #[must_use]
+    pub fn queues<K: Queues>(self, queues: K) -> Scheme<O, S, K> {
+        Scheme { order: self.order, spread: self.spread, queues }
     }
 }
 
 // SAFETY: tasks go into one queue each, and come out of queues.
-unsafe impl<P: Platform, O: Order, S: Spread> Policy<P> for Scheme<O, S> {
-    type Queue = Deque<P>;
+unsafe impl<P: Platform, O: Order, S: Spread, K: Queues> Policy<P> for Scheme<O, S, K> {
+    type Queue = K::Queue<P>;
     type State = O::State;
 
-    fn queue(&self) -> Deque<P> {
-        Deque::new(self.capacity, self.most)
+    fn queue(&self) -> K::Queue<P> {
+        self.queues.queue()
     }
 
-    fn pop(&self, own: &Own<'_, Deque<P>>, state: &mut O::State) -> Option<Item> {
+    fn pop(&self, own: &Own<'_, K::Queue<P>>, state: &mut O::State) -> Option<Item> {
         match self.order.next(state, &Asked::<P, _>::of(own)) {
             End::Back => own.pop_back(),
             End::Front => own.pop_front(),
@@ -62,9 +127,9 @@ unsafe impl<P: Platform, O: Order, S: Spread> Policy<P> for Scheme<O, S> {
 
     fn steal(
         &self,
-        own: &Own<'_, Deque<P>>,
+        own: &Own<'_, K::Queue<P>>,
         _: &mut O::State,
-        others: &Others<'_, Deque<P>>,
+        others: &Others<'_, K::Queue<P>>,
     ) -> Stolen {
         self.spread.steal(own, others, P::random)
     }
@@ -91,7 +156,7 @@ impl<P: Platform, Q: WorkQueue> Ask for Asked<'_, '_, P, Q> {
 
     #[inline]
     fn tasks(&self) -> u64 {
-        self.own.queue.count()
+        self.own.count()
     }
 
     #[inline]

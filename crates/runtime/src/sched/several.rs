@@ -6,8 +6,8 @@ use core::sync::atomic::Ordering::Relaxed;
 use antiphon_platform::{Atomic, Platform};
 use antiphon_sync::queue::{Full, Item, Stolen, WorkQueue};
 
-use super::any_queue::AnyQueue;
-use super::policy::{Own, Queues};
+use super::boxed::AnyQueue;
+use super::policy::{Own, QueuesOf};
 
 /// A worker's queues, one for each policy.
 pub struct Several<P: Platform> {
@@ -34,17 +34,17 @@ impl<'a, P: Platform> Own<'a, Several<P>> {
 
 /// The queues of all workers for one policy.
 pub(super) struct Parts<'a, P: Platform> {
-    queues: &'a dyn Queues<Several<P>>,
+    queues: &'a dyn QueuesOf<Several<P>>,
     it: usize,
 }
 
 impl<'a, P: Platform> Parts<'a, P> {
-    pub(super) fn new(queues: &'a dyn Queues<Several<P>>, it: usize) -> Self {
+    pub(super) fn new(queues: &'a dyn QueuesOf<Several<P>>, it: usize) -> Self {
         Self { queues, it }
     }
 }
 
-impl<P: Platform> Queues<AnyQueue> for Parts<'_, P> {
+impl<P: Platform> QueuesOf<AnyQueue> for Parts<'_, P> {
     fn count(&self) -> usize {
         self.queues.count()
     }
@@ -75,6 +75,11 @@ impl<P: Platform> WorkQueue for Several<P> {
     unsafe fn keeps_last(&self) -> bool {
         // SAFETY: as in `push`.
         unsafe { self.last().keeps_last() }
+    }
+
+    unsafe fn own_count(&self) -> u64 {
+        // SAFETY: as in `push`.
+        self.queues.iter().map(|queue| unsafe { queue.own_count() }).sum()
     }
 
     unsafe fn pop_back(&self) -> Option<Item> {

@@ -165,6 +165,13 @@ impl<P: Platform, const SIZE: usize> WorkQueue for Blocks<P, SIZE> {
         keeps
     }
 
+    unsafe fn own_count(&self) -> u64 {
+        let kept = [&self.own.0.first, &self.own.0.last].map(|place| self.block(place));
+        let kept: u64 = kept.into_iter().flatten().map(Block::count).sum();
+        // Those that were shared early are less than full.
+        kept + self.shared.count() * SIZE as u64
+    }
+
     unsafe fn pop_back(&self) -> Option<Item> {
         let Own { first, last, .. } = &self.own.0;
         if let Some(item) = self.block(last).and_then(Block::pop_back) {
@@ -261,8 +268,12 @@ impl<P: Platform, const SIZE: usize> Block<P, SIZE> {
         self.end.load(Relaxed) == SIZE as u64
     }
 
+    fn count(&self) -> u64 {
+        self.end.load(Relaxed) - self.begin.load(Relaxed)
+    }
+
     fn is_empty(&self) -> bool {
-        self.begin.load(Relaxed) == self.end.load(Relaxed)
+        self.count() == 0
     }
 
     fn push(&self, item: Item) {

@@ -106,6 +106,16 @@ pub trait WorkQueue {
         false
     }
 
+    /// How many items there are at most, those included that thieves don't find; may be stale at
+    /// once.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner.
+    unsafe fn own_count(&self) -> u64 {
+        self.count()
+    }
+
     /// Takes the item at the back, the last that was put in.
     ///
     /// # Safety

@@ -1,13 +1,17 @@
 //! Policies that are chosen while the program runs.
 
+mod queue;
+
 use alloc::boxed::Box;
 use core::any::Any;
 
 use antiphon_platform::{Budget, Platform};
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
 
-use super::any_queue::AnyQueue;
-use super::policy::{Others, Own, Policy, Queues};
+use super::policy::{Others, Own, Policy};
+use queue::Boxed;
+
+pub use queue::AnyQueue;
 
 /// A policy whose type is not known where the workers are: it decides as the one in the box, at the
 /// price of a call by table for each question, and of one allocation for each worker.
@@ -170,19 +174,6 @@ unsafe impl<P: Platform> Policy<P> for BoxedPolicy<P> {
 
     fn idle(&self) -> Budget {
         self.0.idle()
-    }
-}
-
-/// The queues of a crew that does not know what they are.
-struct Boxed<'a>(&'a dyn Queues<AnyQueue>);
-
-impl<Q: 'static> Queues<Q> for Boxed<'_> {
-    fn count(&self) -> usize {
-        self.0.count()
-    }
-
-    fn of(&self, worker: usize) -> &Q {
-        self.0.of(worker).known()
     }
 }
 

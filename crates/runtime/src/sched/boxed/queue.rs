@@ -1,27 +1,14 @@
-//! A queue whose type is not known where the workers are.
+//! The queue of a policy that is chosen while the program runs.
 
 use alloc::boxed::Box;
 use core::any::Any;
 
 use antiphon_sync::queue::{Full, Item, Stolen, WorkQueue};
 
+use crate::sched::policy::QueuesOf;
+
 /// The queue of a worker, of whichever policy.
 pub struct AnyQueue(Box<dyn Queue>);
-
-impl AnyQueue {
-    pub(super) fn new(queue: impl WorkQueue + Send + Sync + 'static) -> Self {
-        Self(Box::new(queue))
-    }
-
-    /// The queue as what it is.
-    ///
-    /// # Panics
-    ///
-    /// If it is not.
-    pub(super) fn known<Q: 'static>(&self) -> &Q {
-        self.0.as_any().downcast_ref().expect("the queues of a crew are of its policy")
-    }
-}
 
 /// A queue, asked by table.
 ///
@@ -31,6 +18,7 @@ impl AnyQueue {
 trait Queue: Send + Sync {
     unsafe fn push(&self, item: Item) -> Result<(), Full>;
     unsafe fn keeps_last(&self) -> bool;
+    unsafe fn own_count(&self) -> u64;
     unsafe fn pop_back(&self) -> Option<Item>;
     unsafe fn pop_front(&self) -> Option<Item>;
     unsafe fn share(&self) -> bool;
@@ -49,6 +37,11 @@ impl<Q: WorkQueue + Send + Sync + 'static> Queue for Q {
     unsafe fn keeps_last(&self) -> bool {
         // SAFETY: as in `push`.
         unsafe { WorkQueue::keeps_last(self) }
+    }
+
+    unsafe fn own_count(&self) -> u64 {
+        // SAFETY: as in `push`.
+        unsafe { WorkQueue::own_count(self) }
     }
 
     unsafe fn pop_back(&self) -> Option<Item> {
@@ -95,6 +88,11 @@ impl WorkQueue for AnyQueue {
         unsafe { self.0.keeps_last() }
     }
 
+    unsafe fn own_count(&self) -> u64 {
+        // SAFETY: as in `push`.
+        unsafe { self.0.own_count() }
+    }
+
     unsafe fn pop_back(&self) -> Option<Item> {
         // SAFETY: as in `push`.
         unsafe { self.0.pop_back() }
@@ -124,5 +122,28 @@ impl WorkQueue for AnyQueue {
 
     fn count(&self) -> u64 {
         self.0.count()
+    }
+}
+
+/// The queues of a crew that does not know what they are.
+pub(super) struct Boxed<'a>(pub(super) &'a dyn QueuesOf<AnyQueue>);
+
+impl<Q: 'static> QueuesOf<Q> for Boxed<'_> {
+    fn count(&self) -> usize {
+        self.0.count()
+    }
+
+    fn of(&self, worker: usize) -> &Q {
+        self.0.of(worker).known()
+    }
+}
+
+impl AnyQueue {
+    pub(super) fn new(queue: impl WorkQueue + Send + Sync + 'static) -> Self {
+        Self(Box::new(queue))
+    }
+
+    pub(super) fn known<Q: 'static>(&self) -> &Q {
+        self.0.as_any().downcast_ref().expect("the queues of a crew are of its policy")
     }
 }
