@@ -14,6 +14,7 @@
 //! 127, as `env`'s.
 
 mod bench;
+mod bounded;
 mod clocks;
 mod cpu_time;
 mod failure;

@@ -2,14 +2,19 @@
 
 use std::sync::Arc;
 
-use antiphon_runtime::sched::{Crew, Fifo, Lifo, Neighbours, Order, Share, Spread, Steal};
+use antiphon_platform::Platform;
+use antiphon_runtime::sched::{
+    Crew, Deques, Fifo, InBlocks, Lifo, Neighbours, Policy, Queues, Scheme, Share, Spill, Steal,
+    Tickets,
+};
 use antiphon_sim::{Sim, Stuck};
-use antiphon_sync::queue::{Blocks, ChaseLev, Deque, WorkQueue};
+use antiphon_sync::queue::ChaseLev;
 
 use super::cases::Case;
 use super::experiment::{Figures, Setting, carry_out};
 use super::published::Published;
-use super::team::{Tallied, Tally};
+use super::team::{Counting, Tally};
+use crate::bounded::Bounded;
 use crate::list;
 
 /// Whose scheduler.
@@ -39,44 +44,73 @@ pub struct Subject {
     carry_out: fn(&Setting<'_>, &'static Case) -> Result<Figures, Stuck>,
 }
 
-const HALF: Share = Share::Half;
+const HALF: Steal = Steal { share: Share::Half };
 
 /// All of them.
-pub static SUBJECTS: [Subject; 14] = [
+pub static SUBJECTS: [Subject; 22] = [
     ours("fifo", "first in, first out; half of anybody's", |s, c| {
-        crew(s, c, Fifo, Steal { share: HALF })
+        crew(s, c, |tally| scheme(Fifo, HALF, deques(c, tally)))
     }),
     ours("lifo", "last in, first out; half of anybody's", |s, c| {
-        crew(s, c, Lifo, Steal { share: HALF })
+        crew(s, c, |tally| scheme(Lifo, HALF, deques(c, tally)))
+    }),
+    ours("lifo-one", "last in, first out; one of anybody's", |s, c| {
+        crew(s, c, |tally| scheme(Lifo, Steal { share: Share::One }, deques(c, tally)))
     }),
     ours(
         "fifo-near-13",
         "first in, first out; half, of the 13 nearest if one of these has some",
-        |s, c| crew(s, c, Fifo, near(13)),
+        |s, c| crew(s, c, |tally| scheme(Fifo, near(13), deques(c, tally))),
     ),
-    ours("fifo-near-20", "first in, first out; the same of 20", |s, c| crew(s, c, Fifo, near(20))),
+    ours("fifo-near-20", "first in, first out; the same of 20", |s, c| {
+        crew(s, c, |tally| scheme(Fifo, near(20), deques(c, tally)))
+    }),
     ours(
         "lifo-near-13",
         "last in, first out; half, of the 13 nearest if one of these has some",
-        |s, c| crew(s, c, Lifo, near(13)),
+        |s, c| crew(s, c, |tally| scheme(Lifo, near(13), deques(c, tally))),
     ),
-    ours("lifo-near-20", "last in, first out; the same of 20", |s, c| crew(s, c, Lifo, near(20))),
+    ours("lifo-near-20", "last in, first out; the same of 20", |s, c| {
+        crew(s, c, |tally| scheme(Lifo, near(20), deques(c, tally)))
+    }),
+    ours("fifo-tickets", "first in, first out; half, of whose ticket is drawn first", |s, c| {
+        crew(s, c, |tally| tickets(scheme(Fifo, HALF, deques(c, tally)), s))
+    }),
+    ours("lifo-tickets", "last in, first out; the same tickets", |s, c| {
+        crew(s, c, |tally| tickets(scheme(Lifo, HALF, deques(c, tally)), s))
+    }),
+    ours("lifo-spill-1", "last in, first out; what finds no room goes into one queue", |s, c| {
+        crew(s, c, |tally| Spill::new(scheme(Lifo, HALF, deques(c, tally)), 1, SPILT))
+    }),
+    ours("lifo-spill-5", "last in, first out; the same of five shards", |s, c| {
+        crew(s, c, |tally| Spill::new(scheme(Lifo, HALF, deques(c, tally)), 5, SPILT))
+    }),
     ours(
         "fifo-blocks",
         "first in, first out; others find blocks of sixteen, and take half",
-        |s, c| blocks(s, c, Fifo),
+        |s, c| crew(s, c, |tally| scheme(Fifo, HALF, blocks(c, tally))),
     ),
-    ours("lifo-blocks", "last in, first out; the same blocks", |s, c| blocks(s, c, Lifo)),
+    ours("lifo-blocks", "last in, first out; the same blocks", |s, c| {
+        crew(s, c, |tally| scheme(Lifo, HALF, blocks(c, tally)))
+    }),
+    ours("blocks-near-13", "last in, first out; the same of the 13 nearest first", |s, c| {
+        crew(s, c, |tally| scheme(Lifo, near(13), blocks(c, tally)))
+    }),
+    ours("blocks-tickets", "last in, first out; the same blocks, and tickets", |s, c| {
+        crew(s, c, |tally| tickets(scheme(Lifo, HALF, blocks(c, tally)), s))
+    }),
     ours("domainslib", "last in, first out; one of anybody's, and room without end", |s, c| {
-        let room = c.room;
-        let queue = move || ChaseLev::<Sim>::new(room, 1 << 22);
-        crew_of(s, c, Lifo, Steal { share: Share::One }, queue)
+        crew(s, c, |tally| {
+            let queues = counting(ChaseLevs { capacity: c.room }, tally);
+            scheme(Lifo, Steal { share: Share::One }, queues)
+        })
     }),
     published("fifo", "with its defects", |s, c| original(s, c, false, None)),
     published("lifo", "with its defects", |s, c| original(s, c, true, None)),
     published("fifo-near-13", "with its defects", |s, c| original(s, c, false, Some(13))),
     published("fifo-near-20", "with its defects", |s, c| original(s, c, false, Some(20))),
     published("lifo-near-13", "with its defects", |s, c| original(s, c, true, Some(13))),
+    published("lifo-near-20", "with its defects", |s, c| original(s, c, true, Some(20))),
 ];
 
 type CarryOut = fn(&Setting<'_>, &'static Case) -> Result<Figures, Stuck>;
@@ -90,52 +124,59 @@ const fn published(name: &'static str, about: &'static str, carry_out: CarryOut)
 }
 
 const fn near(range: usize) -> Neighbours {
-    Neighbours { range, share: HALF }
+    Neighbours { range, share: Share::Half }
 }
 
 /// How many tasks go to others at a time, where they do in blocks.
 const BLOCK: usize = 16;
 /// Tasks come from outside nowhere here.
 const OUTSIDE: usize = 64;
+/// A ticket each so many tasks.
+const TICKET: u32 = 16;
+/// What the dissertation's queue for all had room for.
+const SPILT: usize = 1 << 15;
 
-fn crew<O, S>(
-    setting: &Setting<'_>,
-    case: &'static Case,
-    order: O,
-    spread: S,
-) -> Result<Figures, Stuck>
-where
-    O: Order + 'static,
-    S: Spread + 'static,
-{
-    let room = case.room;
-    crew_of(setting, case, order, spread, move || Deque::<Sim>::new(room, room))
+/// Chase and Lev's deques, with room without end.
+struct ChaseLevs {
+    capacity: usize,
 }
 
-fn blocks<O: Order + 'static>(
+impl Queues for ChaseLevs {
+    type Queue<P: Platform> = ChaseLev<P>;
+
+    fn queue<P: Platform>(&self) -> ChaseLev<P> {
+        ChaseLev::new(self.capacity, 1 << 22)
+    }
+}
+
+fn counting<K>(queues: K, tally: &Arc<Tally>) -> Counting<K> {
+    Counting { queues, tally: Arc::clone(tally) }
+}
+
+fn deques(case: &Case, tally: &Arc<Tally>) -> Counting<Deques> {
+    counting(Deques { capacity: case.room, most: case.room }, tally)
+}
+
+fn blocks(case: &Case, tally: &Arc<Tally>) -> Counting<InBlocks<BLOCK>> {
+    counting(InBlocks { blocks: case.room / BLOCK }, tally)
+}
+
+/// Who has no room for a task runs one itself.
+fn scheme<O, S, K: Queues>(order: O, spread: S, queues: K) -> Bounded<Scheme<O, S, K>> {
+    Bounded(Scheme::new(order, spread).queues(queues))
+}
+
+fn tickets<Y: Policy<Sim>>(policy: Y, setting: &Setting<'_>) -> Tickets<Sim, Y> {
+    Tickets::new(policy, TICKET, Share::Half, setting.workers)
+}
+
+fn crew<Y: Policy<Sim> + 'static>(
     setting: &Setting<'_>,
     case: &'static Case,
-    order: O,
+    policy: impl FnOnce(&Arc<Tally>) -> Y,
 ) -> Result<Figures, Stuck> {
-    let room = case.room / BLOCK;
-    crew_of(setting, case, order, Steal { share: HALF }, move || Blocks::<Sim, BLOCK>::new(room))
-}
-
-fn crew_of<O, S, Q>(
-    setting: &Setting<'_>,
-    case: &'static Case,
-    order: O,
-    spread: S,
-    queue: impl Fn() -> Q + Send + Sync + 'static,
-) -> Result<Figures, Stuck>
-where
-    O: Order + 'static,
-    S: Spread + 'static,
-    Q: WorkQueue + Send + Sync + 'static,
-{
     let tally = Arc::new(Tally::default());
-    let policy = Tallied { order, spread, queue: Box::new(queue), tally: Arc::clone(&tally) };
-    let crew = Crew::new(policy, setting.workers, OUTSIDE);
+    let crew = Crew::new(policy(&tally), setting.workers, OUTSIDE);
     carry_out(setting, case, false, crew, &tally)
 }
 

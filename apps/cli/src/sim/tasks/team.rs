@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::Platform;
-use antiphon_runtime::sched::{Asked, Crew, End, Order, Others, Own, Policy, Spread, Worker};
+use antiphon_runtime::sched::{Crew, Policy, Queues, Worker};
 use antiphon_sim::Sim;
-use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen, WorkQueue};
+use antiphon_sync::queue::{Full, Item, Stolen, WorkQueue};
 
 /// Workers that share tasks.
 pub trait Team: 'static {
@@ -67,6 +67,11 @@ impl<Q: WorkQueue> WorkQueue for Counted<Q> {
         unsafe { self.queue.keeps_last() }
     }
 
+    unsafe fn own_count(&self) -> u64 {
+        // SAFETY: as above.
+        unsafe { self.queue.own_count() }
+    }
+
     unsafe fn pop_back(&self) -> Option<Item> {
         // SAFETY: as above.
         unsafe { self.queue.pop_back() }
@@ -99,47 +104,17 @@ impl<Q: WorkQueue> WorkQueue for Counted<Q> {
     }
 }
 
-/// A policy of an order and a spread, on queues of any kind that count.
-pub struct Tallied<O, S, Q> {
-    pub order: O,
-    pub spread: S,
-    pub queue: Box<dyn Fn() -> Q + Send + Sync>,
+/// Queues of a kind, which count.
+pub struct Counting<K> {
+    pub queues: K,
     pub tally: Arc<Tally>,
 }
 
-// SAFETY: tasks go into one queue each, and come out of queues.
-unsafe impl<O, S, Q> Policy<Sim> for Tallied<O, S, Q>
-where
-    O: Order,
-    S: Spread,
-    Q: WorkQueue + Send + Sync,
-{
-    type Queue = Counted<Q>;
-    type State = O::State;
+impl<K: Queues> Queues for Counting<K> {
+    type Queue<P: Platform> = Counted<K::Queue<P>>;
 
-    fn queue(&self) -> Counted<Q> {
-        Counted::new((self.queue)(), &self.tally)
-    }
-
-    fn pop(&self, own: &Own<'_, Counted<Q>>, state: &mut O::State) -> Option<Item> {
-        match self.order.next(state, &Asked::<Sim, _>::of(own)) {
-            End::Back => own.pop_back(),
-            End::Front => own.pop_front(),
-        }
-    }
-
-    fn steal(
-        &self,
-        own: &Own<'_, Counted<Q>>,
-        _: &mut O::State,
-        others: &Others<'_, Counted<Q>>,
-    ) -> Stolen {
-        self.spread.steal(own, others, Sim::random)
-    }
-
-    /// The spawner runs a task itself.
-    fn overflow(&self, _: &RelaxedQueue<Sim>, task: Item) -> Result<(), Full> {
-        Err(Full(task))
+    fn queue<P: Platform>(&self) -> Counted<K::Queue<P>> {
+        Counted::new(self.queues.queue(), &self.tally)
     }
 }
 

@@ -7,14 +7,15 @@
 
 use antiphon::generic::Linux;
 use antiphon::pool::{
-    Fifo, Full, Item, Lazy, Lifo, Neighbours, Order as TaskOrder, Others, Own, Policy, Pool,
-    RelaxedQueue, Reverse, Scheme, Share, Spread, Steal, Stochastic, Stolen, Switch,
+    Fifo, Lazy, Lifo, Neighbours, Order as TaskOrder, Policy, Pool, Reverse, Scheme, Share, Spread,
+    Steal, Stochastic, Switch,
 };
 
 use super::super::measure::{Counted, Figures, Order, Repetition};
 use super::super::work::Runner;
 use super::unknown;
 use crate::bench::rounds::Outcome;
+use crate::bounded::Bounded;
 
 const ORDERS: [&str; 5] = ["fifo", "lifo", "stochastic-64", "switch-16", "reverse-8"];
 const SPREADS: [&str; 9] = [
@@ -119,35 +120,5 @@ fn run<Y: Policy<Linux> + 'static>(
 impl<Y: Policy<Linux> + 'static> Runner for Pool<Y> {
     fn spawn(&'static self, work: impl FnOnce() + Send + 'static) {
         drop(self.spawn(work));
-    }
-}
-
-/// A policy with no queue for what a worker has no room for: who has made it runs it.
-struct Bounded<Y>(Y);
-
-// SAFETY: as of the policy in it.
-unsafe impl<Y: Policy<Linux>> Policy<Linux> for Bounded<Y> {
-    type Queue = Y::Queue;
-    type State = Y::State;
-
-    fn queue(&self) -> Y::Queue {
-        self.0.queue()
-    }
-
-    fn pop(&self, own: &Own<'_, Y::Queue>, state: &mut Y::State) -> Option<Item> {
-        self.0.pop(own, state)
-    }
-
-    fn steal(
-        &self,
-        own: &Own<'_, Y::Queue>,
-        state: &mut Y::State,
-        others: &Others<'_, Y::Queue>,
-    ) -> Stolen {
-        self.0.steal(own, state, others)
-    }
-
-    fn overflow(&self, _: &RelaxedQueue<Linux>, task: Item) -> Result<(), Full> {
-        Err(Full(task))
     }
 }
