@@ -21,6 +21,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use super::copies::Copies;
 use crate::bench::neighbours::Load;
 use crate::bench::rounds;
 
@@ -77,6 +78,8 @@ pub struct Cell {
     pub form: Form,
     /// What a heavy task does, where there are some.
     pub heavy: Option<Heavy>,
+    /// Where copies of packets are.
+    pub copies: Copies,
     /// Workers, of which one or more spawn.
     pub workers: usize,
 }
@@ -181,9 +184,10 @@ impl rounds::Cell for Cell {
 
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { load, case, form, heavy, workers } = self;
+        let Self { load, case, form, heavy, copies, workers } = self;
         write!(f, "{case}, {}, {workers} workers, {} machine", form.name(), load.name())?;
-        heavy.map_or(Ok(()), |heavy| write!(f, ", {}", heavy.name()))
+        heavy.map_or(Ok(()), |heavy| write!(f, ", {}", heavy.name()))?;
+        if *copies == Copies::Reused { f.write_str(", copies reused") } else { Ok(()) }
     }
 }
 

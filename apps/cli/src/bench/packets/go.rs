@@ -49,6 +49,7 @@ pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
         .arg(format!("-heavy={heavy}"))
         .arg(format!("-rate={rate}"))
         .arg(format!("-form={}", order.cell.form.name()))
+        .arg(format!("-copies={}", order.cell.copies.name()))
         .arg(format!("-seed={}", order.seed))
         .env("GOMAXPROCS", order.cell.workers.to_string())
         .stdin(Stdio::null())

@@ -34,6 +34,7 @@ fn of_row(row: &Row, reference: Option<&str>) -> Map<String, Value> {
     put("case", json!(row.cell.case.to_string()));
     put("form", json!(row.cell.form.name()));
     put("heavy", json!(row.cell.heavy.map(|heavy| heavy.name())));
+    put("copies", json!(row.cell.copies.name()));
     put("load", json!(row.cell.load.name()));
     put("workers", json!(row.cell.workers));
     put("repetitions", json!(row.repetitions));

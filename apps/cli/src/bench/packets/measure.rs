@@ -146,7 +146,7 @@ fn carry_out(
     probe: Option<u64>,
     arrivals: Option<Vec<Arrival>>,
 ) -> Result<Figures, String> {
-    let Cell { case, form, heavy, .. } = order.cell;
+    let Cell { case, form, heavy, copies, .. } = order.cell;
     let most = arrivals.iter().flatten().filter_map(|one| one.bytes).max();
     let buffers = match (case, form, most) {
         (_, _, Some(most)) => Buffers::sized(most.max(PLAIN)),
@@ -160,6 +160,7 @@ fn carry_out(
         case,
         form,
         heavy: heavy.filter(|_| case == Case::Bimodal),
+        copies,
         buffers,
         packets: probe.unwrap_or(packets),
         arrivals,

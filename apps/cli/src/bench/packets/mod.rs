@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`contents`] | what is in a packet, and what is done to it |
+//! | [`copies`] | where the memory of packets comes from |
 //! | [`arrivals`] | when packets are due, where they come by themselves |
 //! | [`work`] | the tasks, whoever runs them |
 //! | [`tally`] | what threads count while they run tasks |
@@ -16,6 +17,7 @@
 mod arrivals;
 mod cases;
 mod contents;
+mod copies;
 mod go;
 mod goal;
 mod json;
@@ -43,6 +45,7 @@ use crate::list::Counts;
 use crate::output::progress::Progress;
 use crate::output::table::colour_stdout;
 use cases::{Case, Cell, Form, Heavy};
+use copies::Copies;
 use goal::Goal;
 
 const SUBJECTS: &str = "lifo/steal-half,fifo/steal-half,lifo/shallow,lifo/lazy-shallow";
@@ -80,6 +83,9 @@ pub struct Arguments {
     /// What a task of 20 ms does, in the case bimodal
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "sleep")]
     heavy: Vec<Heavy>,
+    /// Where the memory of packets comes from
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "allocated")]
+    copies: Vec<Copies>,
     /// Threads that run tasks, of which one or more make them
     #[arg(long, value_name = "LIST", default_value = "2")]
     workers: Counts,
@@ -166,21 +172,20 @@ fn plan(arguments: &Arguments) -> Result<Plan<'_>, Failure> {
 }
 
 fn cells(arguments: &Arguments) -> Vec<Cell> {
-    let Arguments { form, heavy, workers: Counts(workers), settings, .. } = arguments;
+    let Arguments { form, heavy, copies, workers: Counts(workers), settings, .. } = arguments;
     let trace = [Case::Trace];
     let cases = if arguments.arrivals.is_some() { &trace[..] } else { &arguments.case };
+    let (none, some) = ([None], heavy.iter().copied().map(Some).collect::<Vec<_>>());
     let mut cells = Vec::new();
     for (&load, &case) in
         settings.load.iter().flat_map(|load| cases.iter().map(move |it| (load, it)))
     {
-        let heavy: Vec<_> = if case == Case::Bimodal {
-            heavy.iter().copied().map(Some).collect()
-        } else {
-            vec![None]
-        };
+        let heavy = if case == Case::Bimodal { &some[..] } else { &none };
         for &form in form {
-            for &heavy in &heavy {
-                let cell = |&workers| Cell { load, case, form, heavy, workers };
+            for (&heavy, &copies) in
+                heavy.iter().flat_map(|heavy| copies.iter().map(move |it| (heavy, it)))
+            {
+                let cell = |&workers| Cell { load, case, form, heavy, copies, workers };
                 cells.extend(workers.iter().map(cell));
             }
         }

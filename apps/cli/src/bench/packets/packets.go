@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -20,6 +21,7 @@ var (
 	heavy     = flag.String("heavy", "", "sleep or spin: what tasks of 20 ms do")
 	rate      = flag.Float64("rate", 0, "packets a second; 0: as fast as it can be done")
 	form      = flag.String("form", "corrected", "or published")
+	copies    = flag.String("copies", "allocated", "or reused: of packets that are over")
 	seed      = flag.Uint64("seed", 1, "of what is drawn by lot")
 )
 
@@ -58,6 +60,7 @@ var (
 	waitedNs atomic.Int64
 	expected atomic.Uint64
 	sink     atomic.Uint64
+	over     sync.Pool
 )
 
 func now() int64 { return int64(time.Since(begun)) }
@@ -103,9 +106,21 @@ func isHeavy(number uint64) bool {
 }
 
 func copied(from []byte) []byte {
+	if *copies == "reused" {
+		if used, ok := over.Get().(*[]byte); ok {
+			return append((*used)[:0], from...)
+		}
+	}
 	bytes := make([]byte, len(from))
 	copy(bytes, from)
 	return bytes
+}
+
+// A packet is over.
+func drop(bytes []byte) {
+	if *copies == "reused" {
+		over.Put(&bytes)
+	}
 }
 
 func endTask(number uint64) {
@@ -149,6 +164,7 @@ func handle(number uint64, since int64, bytes []byte) {
 		go follow(number, since, bytes, *chain-1)
 	} else {
 		one.latencyNs = now() - since
+		drop(bytes)
 	}
 	endTask(number)
 }
@@ -166,6 +182,7 @@ func follow(number uint64, since int64, bytes []byte, left int) {
 		go follow(number, since, bytes, left-1)
 	} else {
 		outcomes[number].latencyNs = now() - since
+		drop(bytes)
 	}
 	endTask(number)
 }

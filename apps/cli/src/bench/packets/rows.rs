@@ -145,6 +145,7 @@ mod tests {
     use super::*;
     use crate::bench::neighbours::Load;
     use crate::bench::packets::cases::Form;
+    use crate::bench::packets::copies::Copies;
 
     fn measured(subject: &'static str, case: Case, rates: &[f64]) -> Measured {
         let steps = if case == Case::Ramp { 6 } else { 1 };
@@ -159,9 +160,9 @@ mod tests {
             steps: (0..steps).map(latencies).collect(),
             counted: None,
         };
-        let load = Load::Idle;
+        let (form, copies) = (Form::Corrected, Copies::Allocated);
         Measured {
-            cell: Cell { load, case, form: Form::Corrected, heavy: None, workers: 2 },
+            cell: Cell { load: Load::Idle, case, form, heavy: None, copies, workers: 2 },
             subject,
             figures: rates.iter().map(figures).collect(),
             others: Vec::new(),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::arrivals::{Arrival, STEP_NS};
 use super::cases::{Case, Form, Heavy};
 use super::contents::{Buffers, read, scan};
+use super::copies::{Copied, Copies};
 use super::tally::{self, Tally, count};
 use crate::bench::measure::Ticks;
 use crate::bench::measure::ticks::{now, since};
@@ -35,6 +36,8 @@ pub struct Work {
     pub form: Form,
     /// What a heavy task does.
     pub heavy: Option<Heavy>,
+    /// Where copies of packets are.
+    pub copies: Copies,
     /// What packets are copied from.
     pub buffers: Buffers,
     /// How many packets.
@@ -65,7 +68,7 @@ pub struct Packet {
 }
 
 enum Bytes {
-    Copied(Box<[u8]>),
+    Copied(Copied),
     /// To be copied by the handler.
     Of(&'static [u8]),
 }
@@ -110,7 +113,7 @@ impl Work {
             let (bytes, inside) = buffer.begin(arrival.and_then(|one| one.bytes));
             newlines += inside;
             let bytes = match self.form {
-                Form::Corrected => Bytes::Copied(bytes.into()),
+                Form::Corrected => Bytes::Copied(self.copies.copy(bytes)),
                 Form::Published => Bytes::Of(bytes),
             };
             if let Some(due) = due {
@@ -132,7 +135,7 @@ impl Work {
     /// Looks at a packet. Returns it for the chain that follows, if there is one.
     pub fn handle(&self, packet: Packet) -> Option<Packet> {
         let bytes = match packet.bytes {
-            Bytes::Of(buffer) => buffer.into(),
+            Bytes::Of(buffer) => self.copies.copy(buffer),
             Bytes::Copied(bytes) => bytes,
         };
         let newlines = black_box(scan(&bytes)).len() as u64;
