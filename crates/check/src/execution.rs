@@ -261,7 +261,7 @@ impl Execution {
                     thread.released = thread.before;
                 }
             }
-            Kind::Start | Kind::Choice(_) | Kind::Timeout => {}
+            Kind::Start | Kind::Light | Kind::Choice(_) | Kind::Timeout => {}
         }
         Clock::default()
     }

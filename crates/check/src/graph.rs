@@ -40,6 +40,8 @@ pub(crate) enum Kind {
     Fence,
     /// `heavy_fence`.
     Heavy,
+    /// `light_fence`.
+    Light,
     Choice(What),
     /// The deadline of a wait passed because nothing else could happen any more.
     Timeout,

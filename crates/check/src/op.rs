@@ -39,6 +39,7 @@ pub(crate) enum Op<'a> {
     },
     Fence(Ordering),
     Heavy,
+    Light,
     Section {
         word: usize,
         value: u64,
@@ -126,6 +127,7 @@ impl Op<'_> {
             Kind::Write => self.write_part(half).is_some(),
             Kind::Fence => matches!(self, Op::Fence(order) if *order == event.order),
             Kind::Heavy => matches!(self, Op::Heavy),
+            Kind::Light => matches!(self, Op::Light),
             Kind::Choice(_) => matches!(self, Op::Choice { .. }),
             Kind::Timeout => self.is_timed(),
         }

@@ -281,6 +281,10 @@ unsafe impl Platform for Check {
         Self::light()
     }
 
+    fn light_fence() {
+        context::perform(&Op::Light);
+    }
+
     fn heavy_fence() -> Result<(), Unsupported> {
         let refused = match context::with(|execution| execution.config.heavy) {
             HeavyFence::Granted => false,

@@ -4,7 +4,7 @@
 //! to do what failed: `0s 1w0+1 2r0@1.1 2x0+2 !2`. A letter each: `s` start, `r` read
 //! (location `@` source), `w` write (location `+` place in its modification order so far), `x`
 //! write of a read-modify-write, `f` `a` `l` `b` fence (sequentially consistent, acquire, release,
-//! both), `h` heavy fence, `t` timeout, `c` choice. A capital `R` is a read that gave up because
+//! both), `h` heavy fence, `i` light one, `t` timeout, `c` choice. A capital `R` is a read that gave up because
 //! nothing else could happen; `q` and `v` are the read and the write of a `store_unless`.
 
 use std::fmt::Write as _;
@@ -56,6 +56,7 @@ fn letter(event: &Event) -> char {
         (Kind::Fence, Ordering::AcqRel) => 'b',
         (Kind::Fence, _) => 'f',
         (Kind::Heavy, _) => 'h',
+        (Kind::Light, _) => 'i',
         (Kind::Timeout, _) => 't',
         (Kind::Choice(_), _) => 'c',
     }
@@ -96,6 +97,7 @@ fn parse_event(id: Id, letter: u8, rest: &str) -> Option<Event> {
         b'b' => (Kind::Fence, Ordering::AcqRel),
         b'f' => (Kind::Fence, Ordering::SeqCst),
         b'h' => (Kind::Heavy, Ordering::SeqCst),
+        b'i' => (Kind::Light, Ordering::Relaxed),
         b't' => (Kind::Timeout, Ordering::Relaxed),
         b'c' => (Kind::Choice(What::Model), Ordering::Relaxed),
         _ => return None,

@@ -50,7 +50,7 @@ impl Execution {
         let there = |other: usize| other <= stamp || causes.covers(self.graph.events[other].id);
         match event.kind {
             Kind::Choice(_) => event.value == 0,
-            Kind::Start | Kind::Fence | Kind::Heavy | Kind::Timeout => true,
+            Kind::Start | Kind::Fence | Kind::Heavy | Kind::Light | Kind::Timeout => true,
             Kind::Read | Kind::Write => {
                 let source = if event.is_read() { event.from } else { event.id };
                 // A source that is not there is dropped itself, and this reader spoils it.

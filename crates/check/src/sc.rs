@@ -8,7 +8,7 @@
 //! A `heavy_fence` is such a fence. A `store_unless` section is one node too, whose accesses count
 //! as after it *and* before it, and which is ordered with heavy fences only: either the fence
 //! comes first and the section's test sees the flag, or the section comes first and its store is
-//! seen after the fence.
+//! seen after the fence. So is a `light_fence`, without accesses of its own.
 
 use std::sync::atomic::Ordering;
 
@@ -17,7 +17,7 @@ use crate::graph::{Event, Graph, Index, Kind, Meta};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Strength {
-    Section,
+    Light,
     Fence,
     Heavy,
 }
@@ -67,7 +67,7 @@ impl Edge {
 pub(crate) fn is_node(event: &Event) -> bool {
     match event.kind {
         Kind::Fence => event.order == Ordering::SeqCst,
-        Kind::Heavy => true,
+        Kind::Heavy | Kind::Light => true,
         Kind::Read => event.section,
         _ => false,
     }
@@ -79,11 +79,12 @@ fn nodes(graph: &Graph, index: &Index) -> Vec<Node> {
         let (strength, last) = match event.kind {
             Kind::Heavy => (Strength::Heavy, stamp),
             Kind::Fence => (Strength::Fence, stamp),
+            Kind::Light => (Strength::Light, stamp),
             _ => {
                 let write = Id { index: event.id.index + 1, ..event.id };
                 let last =
                     index.get(write).filter(|&last| graph.events[last].section).unwrap_or(stamp);
-                (Strength::Section, last)
+                (Strength::Light, last)
             }
         };
         nodes.push(Node { strength, first: event.id, last });
@@ -128,7 +129,7 @@ pub(crate) fn consistent(graph: &Graph, index: &Index, meta: &[Meta]) -> bool {
     for (f, from) in nodes.iter().enumerate() {
         for (t, to) in nodes.iter().enumerate() {
             let ordered = match (from.strength, to.strength) {
-                (Strength::Section, other) | (other, Strength::Section) => other == Strength::Heavy,
+                (Strength::Light, other) | (other, Strength::Light) => other == Strength::Heavy,
                 _ => true,
             };
             if f != t && ordered {

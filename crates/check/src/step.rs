@@ -195,6 +195,7 @@ impl Execution {
             Op::Store { .. } => return self.extend_write(op),
             Op::Fence(order) => Event::new(id, Kind::Fence, order),
             Op::Heavy => Event::new(id, Kind::Heavy, SeqCst),
+            Op::Light => Event::new(id, Kind::Light, Relaxed),
             Op::Start => Event::new(id, Kind::Start, Relaxed),
             Op::Choice { what, options } => {
                 let picked = self.decider.pick(options as usize) as u64;

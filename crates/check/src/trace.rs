@@ -81,6 +81,7 @@ impl Execution {
             Kind::Start => plain("setup done"),
             Kind::Timeout => plain("timed out (nothing else could happen)"),
             Kind::Heavy => plain("heavy fence"),
+            Kind::Light => plain("light fence"),
             Kind::Fence => {
                 let mut row = plain("fence");
                 row[4] = order;

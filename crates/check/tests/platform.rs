@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use antiphon_check::{Check, Data, FailureKind, HeavyFence, Mode, Model, Scope, U8, U16, U32};
 use antiphon_platform::{
@@ -252,6 +252,33 @@ fn heavy_fences_come_before_or_after_a_section() {
         seen.all(),
         [(false, 9), (false, 10), (false, 11), (true, 9), (true, 10), (true, 11)]
     );
+}
+
+/// Two threads that store, fence so, and load what the other has stored: whether both may miss it.
+fn both_miss(fences: [fn(); 2]) -> bool {
+    let report = Model::new("fences").run(move |s: &Scope<'_, '_>| {
+        let words = s.share([(); 2].map(|()| <Check as Platform>::U32::ZERO));
+        let seen = s.share(RefCell::new([1; 2]));
+        for me in 0..2 {
+            s.spawn(move || {
+                words[me].store(1, Relaxed);
+                fences[me]();
+                let other = words[1 - me].load(Relaxed);
+                seen.borrow_mut()[me] = other;
+            });
+        }
+        s.finally(move || assert_ne!(*seen.borrow(), [0, 0]));
+    });
+    report.failure.is_some()
+}
+
+#[test]
+fn light_fences_are_ordered_with_heavy_ones_only() {
+    let heavy = || Check::heavy_fence().expect("granted");
+    assert!(!both_miss([Check::light_fence, heavy]));
+    assert!(both_miss([|| {}, heavy]));
+    assert!(both_miss([Check::light_fence, Check::light_fence]));
+    assert!(both_miss([Check::light_fence, || Check::fence(SeqCst)]));
 }
 
 #[test]

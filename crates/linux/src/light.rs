@@ -101,11 +101,9 @@ fn ask() -> bool {
     may
 }
 
-/// See [`Platform::heavy_fence`](antiphon_platform::Platform::heavy_fence).
+/// See [`Platform::heavy_fence`](antiphon_platform::Platform::heavy_fence). In each mode: a pool
+/// fences, too, in which nobody is light.
 pub(crate) fn heavy_fence() -> Result<(), Unsupported> {
-    if !fenced() {
-        return Err(Unsupported);
-    }
     ration(&FENCES, clock::now(Clock::Monotonic) / 1_000_000_000)?;
     membarrier::fence()
 }

@@ -40,5 +40,5 @@ fn errno_survives_everything() {
         assert_eq!((spin, Linux::crowded() || !Linux::crowded()), (Err(0), true));
         Linux::hint(Hint::SpinEnd);
     });
-    kept(|| assert_eq!(Linux::heavy_fence().is_ok(), Linux::fenced()));
+    kept(|| assert!(Linux::heavy_fence().is_ok() || !Linux::fenced()));
 }

@@ -48,6 +48,7 @@ mod event_counts;
 mod events;
 mod forks;
 mod forms;
+mod hogs;
 mod idlers;
 mod in_line;
 mod inboxes;
@@ -133,6 +134,7 @@ pub fn all() -> Vec<Entry> {
         message::entries(),
         idlers::entries(),
         crews::entries(),
+        hogs::entries(),
         tasks::entries(),
     ]
     .into_iter()

@@ -287,6 +287,7 @@ macro_rules! tests {
             model_sched:
             no_worker_rests_while_there_is_work: ["idlers/"],
             each_task_is_handed_out_once: ["crew/"],
+            a_seat_has_one_worker_though_it_is_taken: ["hogs/"],
             who_waits_for_a_task_has_what_it_returns: ["task/"],
             who_awaits_is_woken_and_polled: ["future/"],
             who_waits_for_several_goes_on_when_all_are_done: ["countdown/"],

@@ -203,12 +203,21 @@ pub unsafe trait Platform: Sized + 'static {
     /// Whether some thread may be using `store_unless`, so that a sleeper has to fence.
     fn fenced() -> bool;
 
+    /// The cheap half of the asymmetric pair: a [`heavy_fence`](Self::heavy_fence) of another
+    /// thread is after what the caller has stored before this, or before what it loads after it.
+    /// Costs nothing: only the compiler has to be told.
+    #[inline]
+    fn light_fence() {
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+    }
+
     /// The expensive half of the asymmetric pair: a full fence in each running thread of the
     /// process, which restarts open [`store_unless`](Self::store_unless) sections.
     ///
     /// # Errors
     ///
-    /// [`Unsupported`] where the kernel refuses; the caller then must not sleep for long.
+    /// [`Unsupported`] where the kernel refuses, for good or this time; who relies on it to be woken
+    /// must not sleep for long then.
     fn heavy_fence() -> Result<(), Unsupported>;
 
     /// Blocks the caller, who owns `waiter`, until [`unpark`](Self::unpark) was called for it, the

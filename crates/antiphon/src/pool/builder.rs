@@ -2,12 +2,17 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::thread;
+use std::time::Duration;
 
-use antiphon_linux::{Linux, allowed, pin, whereabouts};
+use antiphon_linux::{Linux, allowed, whereabouts};
+use antiphon_runtime::sched::Crew;
 
+use super::places::Places;
 use super::shared::Shared;
+use super::spare::Bench;
+use super::watch::watch;
 use super::{Policy, Pool, Standard};
 
 /// A CPU, and what it is near to: what [`cpus`] returns.
@@ -57,12 +62,25 @@ pub struct Builder {
     cpus: Vec<u32>,
     name: String,
     room: usize,
+    spares: Option<usize>,
+    patience: Duration,
 }
+
+/// As many spare threads as others, and no more than this, if nothing is said.
+const SPARES: usize = 4;
+const PATIENCE: Duration = Duration::from_millis(10);
 
 impl Pool {
     /// How a pool is made that [`new`](Self::new) does not make.
     pub fn builder() -> Builder {
-        Builder { threads: None, cpus: Vec::new(), name: "antiphon".into(), room: 1 << 12 }
+        Builder {
+            threads: None,
+            cpus: Vec::new(),
+            name: "antiphon".into(),
+            room: 1 << 12,
+            spares: None,
+            patience: PATIENCE,
+        }
     }
 }
 
@@ -96,6 +114,24 @@ impl Builder {
         self
     }
 
+    /// So many threads more, none of which is started before it is needed: each runs tasks in place
+    /// of one that is in a task for longer than the [patience](Self::patience), or
+    /// [blocks](super::blocking), and goes on where that was. As many as there are threads, and four
+    /// at most, if nothing is said; with none, tasks wait for long ones.
+    pub fn spares(mut self, threads: usize) -> Self {
+        self.spares = Some(threads);
+        self
+    }
+
+    /// For how long a thread may be in one task before another runs what waits behind that: for
+    /// 10 ms, if nothing is said. Others wait for one and a half times that, where there are spare
+    /// threads, and the kernel has `membarrier` (Linux 5.10). Tasks that compute for longer than
+    /// that have as many more threads compute at a time.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
     /// The pool, with the policy that it has if nothing is said: [`Standard`].
     ///
     /// # Errors
@@ -119,19 +155,29 @@ impl Builder {
         let default =
             || if self.cpus.is_empty() { allowed().len().max(1) } else { self.cpus.len() };
         let threads = self.threads.unwrap_or_else(default);
-        let shared = Arc::new(Shared::new(policy, threads, self.room));
-        let mut pool = Pool { shared, threads: Vec::with_capacity(threads) };
+        let spares = self.spares.unwrap_or(threads.min(SPARES));
+        let shared = Arc::new(Shared {
+            crew: Crew::new(policy, threads, self.room).spares(spares),
+            bench: Bench::new(self.name.clone(), threads + spares),
+            places: Places(self.cpus),
+        });
+        let pool = Pool { shared: shared.clone() };
         let (sender, pinned) = channel();
         for seat in 0..threads {
-            let name = format!("{}-{seat}", self.name);
-            let cpu = self.cpus.get(seat % self.cpus.len().max(1)).copied();
-            let (shared, sender) = (pool.shared.clone(), sender.clone());
-            let work = move || {
-                settle(cpu, &sender);
+            let (shared, sender) = (shared.clone(), sender.clone());
+            pool.shared.bench.start(move || {
+                if let Err(cpu) = shared.places.settle(seat) {
+                    // Who listens for the first may have gone.
+                    let _: Result<(), _> = sender.send(cpu);
+                }
                 drop(sender);
-                shared.work(seat);
-            };
-            pool.threads.push(thread::Builder::new().name(name).spawn(work)?);
+                shared.serve(Some(seat));
+            })?;
+        }
+        if spares > 0 {
+            let name = format!("{}-watch", self.name);
+            let watch = move || watch(&shared, self.patience);
+            pool.shared.bench.keep(thread::Builder::new().name(name).spawn(watch)?);
         }
         drop(sender);
         // Ends when each thread is where it is to be.
@@ -141,15 +187,5 @@ impl Builder {
             ))),
             None => Ok(pool),
         }
-    }
-}
-
-/// Puts the calling thread on a CPU, or tells that it can't be done.
-fn settle(cpu: Option<u32>, failed: &Sender<u32>) {
-    if let Some(cpu) = cpu
-        && pin(cpu).is_err()
-    {
-        // Who listens for the first may have gone.
-        let _: Result<(), _> = failed.send(cpu);
     }
 }

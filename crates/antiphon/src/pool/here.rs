@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
+use std::sync::Arc;
 use std::thread;
 
 use antiphon_linux::Linux;
@@ -13,10 +14,13 @@ use antiphon_runtime::sched::{Crew, Policy, Worker};
 use antiphon_runtime::task::{Awaited, Task};
 use antiphon_sync::queue::{Full, Item};
 
+use super::shared::Shared;
+
 /// What the calling thread is while it is a worker: on its stack.
 pub(super) struct Here<'a, Y: Policy<Linux>> {
     /// Borrowed while the policy is asked, and not while a task runs.
     pub(super) worker: RefCell<Worker<'a, Linux, Y>>,
+    shared: &'a Arc<Shared<Y>>,
 }
 
 /// The same without a type.
@@ -27,6 +31,7 @@ struct Known {
     help: unsafe fn(*const (), &Awaited<'_, Linux>),
     put: unsafe fn(*const (), Item) -> Result<(), Full>,
     has_idle: unsafe fn(*const ()) -> bool,
+    leave: unsafe fn(*const ()),
 }
 
 thread_local! {
@@ -34,16 +39,20 @@ thread_local! {
     static FORKS: Forks<Linux> = const { Forks::new() };
 }
 
-/// Is the worker of a seat until the crew is closed and there is nothing to do.
-pub(super) fn work<Y: Policy<Linux>>(crew: &Crew<Linux, Y>, seat: usize) {
-    let worker = RefCell::new(crew.worker(seat).expect("a seat for each thread"));
-    let here = Here { worker };
+/// Runs the tasks that a worker has until it has no seat any more, or the crew is closed and there
+/// is nothing to do.
+pub(super) fn work<'a, Y>(shared: &'a Arc<Shared<Y>>, worker: Worker<'a, Linux, Y>)
+where
+    Y: Policy<Linux> + 'static,
+{
+    let here = Here { worker: RefCell::new(worker), shared };
     let known = Known {
-        crew: ptr::from_ref(crew).cast(),
+        crew: ptr::from_ref(&shared.crew).cast(),
         here: ptr::from_ref(&here).cast(),
         help: help::<Y>,
         put: push::<Y>,
         has_idle: has_idle::<Y>,
+        leave: leave_seat::<Y>,
     };
     HERE.set(Some(known));
     FORKS.with(Forks::begin);
@@ -77,6 +86,14 @@ pub(super) fn wait_for(awaited: &Awaited<'_, Linux>) {
     if let Some(known) = HERE.get().filter(|_| !on_fiber()) {
         // SAFETY: as in `ask`, and `help` is that of the type.
         unsafe { (known.help)(known.here, awaited) };
+    }
+}
+
+/// Has another thread take the seat of the calling one, if this is a worker, and there is another.
+pub(super) fn leave() {
+    if let Some(known) = HERE.get().filter(|_| !on_fiber()) {
+        // SAFETY: as in `ask`, and `leave` is that of the type.
+        unsafe { (known.leave)(known.here) };
     }
 }
 
@@ -185,6 +202,20 @@ unsafe fn push<Y: Policy<Linux>>(here: *const (), item: Item) -> Result<(), Full
     // Its maker goes on with something else.
     worker.share();
     Ok(())
+}
+
+/// # Safety
+///
+/// `here` is a `Here<Y>` on this thread's stack.
+unsafe fn leave_seat<Y: Policy<Linux> + 'static>(here: *const ()) {
+    // SAFETY: the caller's.
+    let Here { worker, shared } = unsafe { &*here.cast::<Here<'_, Y>>() };
+    // Not while the policy is being asked.
+    if let Ok(mut worker) = worker.try_borrow_mut()
+        && worker.has_seat()
+    {
+        shared.bench.lend(shared, || worker.leave());
+    }
 }
 
 /// # Safety

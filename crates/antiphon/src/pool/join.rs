@@ -63,7 +63,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         F: FnOnce() -> T + Send,
         T: Send,
     {
-        if ask(&self.shared.0, |here| here.is_some()) {
+        if ask(&self.shared.crew, |here| here.is_some()) {
             return work();
         }
         // SAFETY: it is waited for, whatever happens: nothing here panics before that.

@@ -59,7 +59,9 @@
 //! A closure is run by one thread, from its beginning to its end; a future is polled by any, one at
 //! a time ([`Pool::spawn_future`]). A worker that waits for a task, its pool's or another's, or at
 //! the end of a scope, runs others of its pool meanwhile; any other thread sleeps. A task that
-//! waits for something else, other than by `await`, keeps its worker from others.
+//! waits for something else, other than by `await`, says so with [`blocking`]; that one is in a task
+//! for long, the pool sees by itself ([`Builder::patience`]): another thread takes the worker's
+//! place, as long as there are [spare](Builder::spares) ones.
 //!
 //! # What to know
 //!
@@ -84,9 +86,12 @@ mod builder;
 mod future;
 mod here;
 mod join;
+mod places;
 mod refused;
 mod scope;
 mod shared;
+mod spare;
+mod watch;
 
 use std::any::Any;
 use std::fmt;
@@ -111,6 +116,7 @@ pub use builder::{Builder, Cpu, cpus};
 pub use join::join;
 pub use refused::Refused;
 pub use scope::{Scope, wait_all};
+pub use watch::blocking;
 
 use blocks::Blocks;
 use shared::Shared;
@@ -122,7 +128,6 @@ pub type Standard = Scheme<Lifo, Steal>;
 /// Threads that run tasks.
 pub struct Pool<Y: Policy<Linux> + 'static = Standard> {
     shared: Arc<Shared<Y>>,
-    threads: Vec<thread::JoinHandle<()>>,
 }
 
 /// What to wait for a task by. Dropped, the task goes on.
@@ -242,7 +247,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     /// ```
     #[must_use]
     pub fn policy(&self) -> &Y {
-        self.shared.0.policy()
+        self.shared.crew.policy()
     }
 
     /// What its workers have done so far.
@@ -257,24 +262,18 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         self.shared.share();
     }
 
-    /// How many threads there are.
+    /// How many threads run tasks at a time, beside those in long ones.
     #[must_use]
     pub fn threads(&self) -> usize {
-        self.threads.len()
+        self.shared.crew.workers()
     }
 }
 
 impl<Y: Policy<Linux> + 'static> Drop for Pool<Y> {
     fn drop(&mut self) {
         self.shared.close();
-        let me = thread::current().id();
-        for thread in self.threads.drain(..) {
-            // A worker that drops its own pool can't wait for itself; it ends by itself.
-            if thread.thread().id() != me {
-                // If the policy has panicked there, the panic hook has said so.
-                let _: thread::Result<()> = thread.join();
-            }
-        }
+        // A worker that drops its own pool can't wait for itself; it ends by itself.
+        self.shared.bench.join_all(thread::current().id());
     }
 }
 

@@ -1,33 +1,52 @@
 //! What the threads of a pool share: its crew, and the tasks in that.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use antiphon_linux::Linux;
 use antiphon_runtime::sched::{Crew, Policy, Stats, Worker};
 use antiphon_runtime::task::Task;
 use antiphon_sync::queue::{Full, Item};
 
-use super::here::{self, Nested, ask, surely};
+use super::here::{self, Here, Nested, ask, surely};
+use super::places::Places;
+use super::spare::Bench;
 
-/// A crew whose items are all tasks.
-pub(super) struct Shared<Y: Policy<Linux>>(pub(super) Crew<Linux, Y>);
+/// A crew whose items are all tasks, and the threads that have no seat in it.
+pub(super) struct Shared<Y: Policy<Linux>> {
+    pub(super) crew: Crew<Linux, Y>,
+    pub(super) bench: Bench,
+    pub(super) places: Places,
+}
+
+impl<Y: Policy<Linux> + 'static> Shared<Y> {
+    /// Has the calling thread be the worker of a seat, and then of each that there is for it, until
+    /// the pool is closed and there is nothing to do.
+    pub(super) fn serve(self: &Arc<Self>, seat: Option<usize>) {
+        let mut seat = seat.or_else(|| self.bench.wait());
+        while let Some(number) = seat {
+            // If the CPU is gone meanwhile, the tasks of that seat are run where the thread is.
+            let _: Result<(), u32> = self.places.settle(number);
+            if let Some(worker) = self.crew.worker(number) {
+                here::work(self, worker);
+            }
+            self.bench.come();
+            seat = self.bench.wait();
+        }
+        while let Some(worker) = self.crew.remaining() {
+            here::work(self, worker);
+        }
+    }
+}
 
 impl<Y: Policy<Linux>> Shared<Y> {
-    pub(super) fn new(policy: Y, workers: usize, outside: usize) -> Self {
-        Self(Crew::new(policy, workers, outside))
-    }
-
     pub(super) fn stats(&self) -> Stats {
-        self.0.stats()
+        self.crew.stats()
     }
 
     pub(super) fn close(&self) {
-        self.0.close();
-    }
-
-    /// Is the worker of a seat until the crew is closed and there is nothing to do.
-    pub(super) fn work(&self, seat: usize) {
-        here::work(&self.0, seat);
+        self.crew.close();
+        self.bench.close();
     }
 
     /// Puts a task in, of a worker into its own queue. Hands it back if there is no room.
@@ -51,10 +70,10 @@ impl<Y: Policy<Linux>> Shared<Y> {
         submit: impl FnOnce(&Crew<Linux, Y>, Item) -> Result<(), Full>,
     ) -> Result<(), Task<Linux>> {
         here::put(task, |item| {
-            ask(&self.0, |here| match here.map(|here| here.worker.try_borrow_mut()) {
+            ask(&self.crew, |here| match here.map(|here| here.worker.try_borrow_mut()) {
                 Some(Ok(mut worker)) => push(&mut worker, item),
                 // From outside, or by the policy itself.
-                Some(Err(_)) | None => submit(&self.0, item),
+                Some(Err(_)) | None => submit(&self.crew, item),
             })
         })
     }
@@ -70,12 +89,12 @@ impl<Y: Policy<Linux>> Shared<Y> {
                 |crew, item| crew.submit_untold(item).map(|()| add(true)),
             );
             if let Err(task) = put {
-                self.0.tell(found.take());
+                self.crew.tell(found.take());
                 self.run(task);
             }
         }
         if found.get() > 0 {
-            self.0.tell(found.get());
+            self.crew.tell(found.get());
         }
     }
 
@@ -87,7 +106,10 @@ impl<Y: Policy<Linux>> Shared<Y> {
                 Ok(()) => return,
                 Err(refused) => task = refused,
             }
-            let helped = ask(&self.0, |here| match (here, Nested::new()) {
+            let has_seat =
+                |here: &Here<'_, Y>| here.worker.try_borrow().is_ok_and(|it| it.has_seat());
+            let helped = ask(&self.crew, |here| match (here, Nested::new()) {
+                (Some(here), _) if !has_seat(here) => None,
                 (Some(here), Some(_nested)) => Some(here.run_one(Worker::try_next_task)),
                 (Some(_), None) => Some(false),
                 (None, _) => None,
@@ -100,7 +122,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
         }
         // SAFETY: it is back, as it was made of a task.
         let back = |Full(item)| unsafe { Task::<Linux>::from_item(item) };
-        if let Err(full) = surely(|| self.0.submit_waiting(task.into_item())) {
+        if let Err(full) = surely(|| self.crew.submit_waiting(task.into_item())) {
             self.run(back(full));
         }
     }
@@ -109,17 +131,17 @@ impl<Y: Policy<Linux>> Shared<Y> {
     pub(super) fn put_always(&self, task: Task<Linux>) {
         let item = task.into_item();
         surely(|| {
-            ask(&self.0, |here| match here.map(|here| here.worker.try_borrow_mut()) {
+            ask(&self.crew, |here| match here.map(|here| here.worker.try_borrow_mut()) {
                 Some(Ok(mut worker)) => worker.push_always(item),
                 // From outside, or by the policy itself.
-                Some(Err(_)) | None => self.0.submit_always(item),
+                Some(Err(_)) | None => self.crew.submit_always(item),
             });
         });
     }
 
     /// Has others find what the caller keeps, if it is a worker.
     pub(super) fn share(&self) {
-        ask(&self.0, |here| {
+        ask(&self.crew, |here| {
             if let Some(Ok(mut worker)) = here.map(|here| here.worker.try_borrow_mut()) {
                 worker.share();
             }
@@ -146,7 +168,7 @@ impl<Y: Policy<Linux>> Drop for Shared<Y> {
     /// Drops what nobody has run: there is something only where workers ended early, by a panic of
     /// the policy's.
     fn drop(&mut self) {
-        while let Some(item) = self.0.take_left() {
+        while let Some(item) = self.crew.take_left() {
             // SAFETY: all items of the crew are of `put`, and it hands each out once.
             drop(unsafe { Task::<Linux>::from_item(item) });
         }

@@ -13,6 +13,11 @@ pub struct Stats {
     pub searches: u64,
     /// How often they got some.
     pub steals: u64,
+    /// How often a worker's seat was given to another because it was in one task for too long.
+    pub hogs: u64,
+    /// Of the tasks that were too long the longest, in nanoseconds: as far as the watchdog has
+    /// looked, which it does as long as not all workers rest. 0: none was.
+    pub longest_ns: u64,
 }
 
 /// Those of one worker.

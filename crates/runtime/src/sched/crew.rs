@@ -12,10 +12,12 @@
 //! - CREW-5: who waits for room has said so before it tries once more; and a worker that finds
 //!   nothing looks for who waits after that. So nobody waits while all rest. A worker that has
 //!   tasks looks, too, now and then, without a fence: it may miss one that comes just then.
+//! - CREW-6: who frees the seat of a crew that is closed, and then looks for tasks; who puts one in
+//!   for a worker without a seat, and then looks for a free one: one of them sees the other.
 
 use alloc::boxed::Box;
 use core::fmt;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 
 use antiphon_platform::{Atomic, Budget, Platform};
 use antiphon_sync::nap;
@@ -25,7 +27,9 @@ use antiphon_sync::wait::EventCount;
 use super::counters::{Counters, Stats};
 use super::idlers::{Idlers, Until};
 use super::policy::{Others, Own, Policy};
+use super::seats::{Seat, Seats};
 use super::surplus::Surplus;
+use super::watch::{Watch, Watchdog};
 use crate::lines::Lines;
 use crate::task::Awaited;
 
@@ -34,14 +38,14 @@ use crate::task::Awaited;
 pub struct Crew<P: Platform, Y: Policy<P>> {
     policy: Y,
     queues: Box<[Lines<Y::Queue>]>,
+    pub(super) seats: Seats<P>,
     shared: RelaxedQueue<P>,
     surplus: Surplus<P>,
     /// Those who wait for room.
     room: EventCount<P>,
-    idlers: Idlers<P>,
+    pub(super) idlers: Idlers<P>,
+    pub(super) watch: Watch<P>,
     counters: Box<[Lines<Counters<P>>]>,
-    /// Not 0: has a worker.
-    seats: Box<[Lines<P::U32>]>,
     /// Not 0: no worker rests any more.
     closed: P::U32,
 }
@@ -49,6 +53,7 @@ pub struct Crew<P: Platform, Y: Policy<P>> {
 /// A worker of a [`Crew`], on the thread that runs it.
 pub struct Worker<'a, P: Platform, Y: Policy<P>> {
     crew: &'a Crew<P, Y>,
+    seat: Seat<'a, P>,
     me: usize,
     state: Y::State,
     /// How many tasks it was handed.
@@ -69,8 +74,8 @@ const FUTILE: u32 = 4;
 const NAP_NS: u64 = 50_000;
 
 impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
-    /// A crew of so many workers, none of which is there yet; `outside` tasks from outside have
-    /// room, rounded up to a power of two.
+    /// A crew of so many workers, none of which is there yet, and no [spare](Self::spares) ones;
+    /// `outside` tasks from outside have room, rounded up to a power of two.
     ///
     /// # Panics
     ///
@@ -85,10 +90,19 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
             room: EventCount::NEW,
             idlers: Idlers::new(workers),
             counters: (0..workers).map(|_| Lines(Counters::NEW)).collect(),
-            seats: (0..workers).map(|_| Lines(P::U32::ZERO)).collect(),
+            seats: Seats::new(workers, workers),
+            watch: Watch::NEW,
             closed: P::U32::ZERO,
             policy,
         }
+    }
+
+    /// So many more workers than seats may be there, without a seat: each in a task that it was in
+    /// when it [left](Worker::leave) its seat, or when that was [taken](Watchdog) from it.
+    #[must_use]
+    pub fn spares(self, spares: usize) -> Self {
+        let workers = self.workers();
+        Self { seats: Seats::new(workers, workers + spares), ..self }
     }
 
     /// Puts a task in from outside. Does not block. Once the crew is [closed](Self::close), perhaps
@@ -167,17 +181,26 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         }
     }
 
-    /// The worker of seat `me`, from 0 on: `None` if there is no such seat, or it is taken.
+    /// The worker of seat `me`, from 0 on: `None` if there is no such seat, it is taken, or no more
+    /// workers may be there. It has what the last one of that seat had in its queue.
     pub fn worker(&self, me: usize) -> Option<Worker<'_, P, Y>> {
-        // Acquire: the queue, as its last owner left it; pairs with the release in `drop`.
-        let free = self.seats.get(me)?.0.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
-        free.then(|| Worker {
-            crew: self,
-            me,
-            state: Y::State::default(),
-            taken: 0,
-            searches: false,
-        })
+        let seat = self.seats.take(me)?;
+        let state = Y::State::default();
+        Some(Worker { crew: self, seat, me, state, taken: 0, searches: false })
+    }
+
+    /// The worker of a seat that is free, if tasks are left: for who ends, once the crew is closed,
+    /// until there is `None`.
+    pub fn remaining(&self) -> Option<Worker<'_, P, Y>> {
+        // CREW-6: who frees a seat looks for tasks then, and who has made some for a free seat.
+        P::fence(SeqCst);
+        self.has_tasks().then(|| (0..self.workers()).find_map(|seat| self.worker(seat))).flatten()
+    }
+
+    /// Who looks after workers that are in a task for too long; `None` if somebody does, or the
+    /// platform has no [heavy fence](Platform::heavy_fence).
+    pub fn watchdog(&self, patience_ns: u64) -> Option<Watchdog<'_, P, Y>> {
+        Watchdog::new(self, patience_ns)
     }
 
     /// Has workers end that find nothing more to do.
@@ -187,6 +210,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         self.closed.store(1, Release);
         self.idlers.notify_all();
         self.room.notify_all();
+        self.watch.end();
     }
 
     /// Whether a worker has nothing to do; may be stale at once.
@@ -208,6 +232,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     pub fn stats(&self) -> Stats {
         let mut sum = Stats::default();
         self.counters.iter().for_each(|counters| counters.0.add_to(&mut sum));
+        self.watch.add_to(&mut sum);
         sum
     }
 
@@ -220,7 +245,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         left.or_else(|| self.queues.iter().find_map(own))
     }
 
-    fn is_closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         // Acquire: CREW-3, who looks into the queues then sees what was put in before; pairs with
         // the release in `close`.
         self.closed.load(Acquire) != 0
@@ -264,22 +289,30 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
     /// As of [`push`](Self::push).
     #[inline]
     pub fn push_untold(&mut self, task: Item) -> Result<bool, Full> {
+        if !self.seat.enter() {
+            return self.crew.submit_untold(task).map(|()| true);
+        }
         let (pushed, is_found) = self.place(task, None);
+        self.seat.exit();
         pushed.map(|()| is_found)
     }
 
     /// Puts a task in, and has somebody look for it.
     #[inline]
     fn put(&mut self, task: Item, rank: Option<u64>) -> Result<(), Full> {
+        if !self.seat.enter() {
+            return self.crew.accept(task, rank);
+        }
         let (pushed, is_found) = self.place(task, rank);
         if is_found {
             self.crew.idlers.notify(self.me);
         }
+        self.seat.exit();
         pushed
     }
 
     /// Puts a task in, elsewhere if the policy has no room for it; and whether others find more
-    /// now.
+    /// now. The worker is inside.
     #[inline]
     fn place(&mut self, task: Item, rank: Option<u64>) -> (Result<(), Full>, bool) {
         let (crew, own) = (self.crew, own(self.crew, self.me));
@@ -310,30 +343,60 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
     /// Has others find the tasks that the worker's queue keeps for it, where it keeps some, as
     /// [`InBlocks`](super::InBlocks): before the worker does something that takes long.
     pub fn share(&mut self) {
-        own(self.crew, self.me).share();
-        self.crew.idlers.notify(self.me);
+        if self.seat.enter() {
+            own(self.crew, self.me).share();
+            self.crew.idlers.notify(self.me);
+            self.seat.exit();
+        }
     }
 
     /// The task to be run next; waits until there is one. `None` when the crew is closed, and there
-    /// is nothing to do.
+    /// is nothing to do; or when the worker has no seat any more.
     #[inline]
     pub fn next_task(&mut self) -> Option<Item> {
-        self.try_next_task().or_else(|| self.search(None))
+        self.inside(|worker| worker.pop().or_else(|| worker.search(None)))
     }
 
     /// As [`next_task`](Self::next_task), for a worker that waits for something, and closed or not:
-    /// `None` when that is over.
+    /// `None` when that is over, or the worker has no seat any more.
     pub fn next_until(&mut self, awaited: &Awaited<'_, P>) -> Option<Item> {
         if awaited.is_over() {
             return None;
         }
-        self.try_next_task().or_else(|| self.search(Some(awaited)))
+        self.inside(|worker| worker.pop().or_else(|| worker.search(Some(awaited))))
     }
 
     /// As [`next_task`](Self::next_task), of what the worker has, or comes from outside. Does not
     /// wait.
     #[inline]
     pub fn try_next_task(&mut self) -> Option<Item> {
+        self.inside(Self::pop)
+    }
+
+    /// Gives up its seat, for another worker, before it does something long: the number. The queue
+    /// stays with the seat. `None`: it has none any more.
+    pub fn leave(&mut self) -> Option<usize> {
+        let has_seat = self.seat.enter();
+        if has_seat {
+            self.seat.leave();
+        }
+        self.seat.exit();
+        has_seat.then_some(self.me)
+    }
+
+    /// Has `next` ask for the next task.
+    #[inline]
+    fn inside(&mut self, next: impl FnOnce(&mut Self) -> Option<Item>) -> Option<Item> {
+        if !self.seat.enter() {
+            return None;
+        }
+        let task = next(self);
+        self.seat.begin();
+        task
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Item> {
         self.taken = self.taken.wrapping_add(1);
         if self.taken.is_multiple_of(OUTSIDE_EVERY) {
             self.makes_room();
@@ -347,26 +410,36 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
     /// Looks for tasks of others, and rests when there are none.
     #[cold]
     fn search(&mut self, awaited: Option<&Awaited<'_, P>>) -> Option<Item> {
+        let (task, rested) = self.find(awaited);
+        if rested {
+            self.crew.watch.ring();
+        }
+        task
+    }
+
+    /// As [`search`](Self::search); and whether it has rested.
+    fn find(&mut self, awaited: Option<&Awaited<'_, P>>) -> (Option<Item>, bool) {
         let crew = self.crew;
         let is_over = || match awaited {
             Some(awaited) => awaited.is_over(),
             None => crew.is_closed() && !crew.has_tasks(),
         };
         self.searches = self.searches || crew.idlers.search();
-        let mut futile = 0;
+        let (mut futile, mut rested) = (0, false);
         loop {
             if self.searches
                 && let Some(task) = (0..ROUNDS).find_map(|_| self.look())
             {
                 self.end_search();
-                return Some(task);
+                return (Some(task), rested);
             }
             if is_over() {
                 self.end_search();
-                return None;
+                return (None, rested);
             }
             // CREW-5.
             crew.room.notify_all();
+            rested = true;
             // CREW-4.
             let gives_up = futile == FUTILE;
             futile = if gives_up { 0 } else { futile + 1 };
@@ -423,7 +496,12 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
         }
     }
 
-    /// Which seat it has.
+    /// Whether it has a seat: if not it will never have one again. May be stale at once.
+    pub fn has_seat(&self) -> bool {
+        self.seat.is_here()
+    }
+
+    /// Which seat it has, or had.
     pub fn seat(&self) -> usize {
         self.me
     }
@@ -439,10 +517,12 @@ fn own<P: Platform, Y: Policy<P>>(crew: &Crew<P, Y>, me: usize) -> Own<'_, Y::Qu
 impl<P: Platform, Y: Policy<P>> Drop for Worker<'_, P, Y> {
     fn drop(&mut self) {
         self.end_search();
+        if !self.seat.enter() {
+            return;
+        }
         // What it has kept to itself nobody else would find.
         own(self.crew, self.me).share();
-        // Release: what we have done to the queue; pairs with the acquire in `worker`.
-        self.crew.seats[self.me].0.store(0, Release);
+        self.seat.leave();
         if self.crew.has_tasks() {
             self.crew.idlers.notify(self.me);
         }

@@ -115,6 +115,12 @@ impl<P: Platform> Idlers<P> {
         self.counts.0.load(Relaxed) != 0
     }
 
+    /// Whether all rest; may be stale at once.
+    pub(super) fn all_rest(&self) -> bool {
+        // Relaxed: who relies on it has fenced.
+        self.counts.0.load(Relaxed) / RESTER == self.seats.len() as u64
+    }
+
     /// A worker that has nothing begins to search, unless enough do: `false`.
     #[must_use]
     pub fn search(&self) -> bool {

@@ -3,6 +3,8 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `crew` | workers, their queues, and the one that tasks from outside come in by |
+//! | `seats` | which worker has which queue, and how that is taken from one in a long task |
+//! | `watch` | who looks for workers in long tasks |
 //! | `counters` | what workers count |
 //! | `idlers` | workers that have nothing to do, and who wakes them |
 //! | `policy` | what a policy decides, and what it may touch |
@@ -36,6 +38,7 @@ mod order;
 mod policy;
 mod ranked;
 mod scheme;
+mod seats;
 mod several;
 mod slot;
 mod spill;
@@ -44,6 +47,7 @@ mod staged;
 mod surplus;
 mod swap;
 mod tickets;
+mod watch;
 
 pub use boxed::{AnyQueue, AnyState, BoxedPolicy};
 pub use counters::Stats;
@@ -62,3 +66,4 @@ pub use spread::{ByWeight, Neighbours, Share, Spread, Steal};
 pub use staged::Staged;
 pub use swap::{Charge, Swap};
 pub use tickets::Tickets;
+pub use watch::{Hog, Watchdog};

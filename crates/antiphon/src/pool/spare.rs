@@ -1,0 +1,121 @@
+//! Threads that have no seat: they wait for one that a worker leaves, or that is taken from it.
+//!
+//! Seats stay, with what is in their queues; threads come and go. One that was in a long task, and
+//! is back, waits here in its turn.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle, ThreadId};
+
+use antiphon_linux::Linux;
+
+use super::Policy;
+use super::shared::Shared;
+
+/// Where threads wait for seats.
+pub(super) struct Bench {
+    state: Mutex<State>,
+    called: Condvar,
+    name: String,
+    /// How many threads there may be.
+    most: usize,
+}
+
+#[derive(Default)]
+struct State {
+    /// How many threads wait, or are about to, beyond those that are called.
+    free: usize,
+    /// Whose worker is called.
+    seats: Vec<usize>,
+    threads: Vec<JoinHandle<()>>,
+    started: usize,
+    closed: bool,
+}
+
+impl Bench {
+    /// For so many threads, called by this name.
+    pub(super) fn new(name: String, most: usize) -> Self {
+        Self { state: Mutex::default(), called: Condvar::new(), name, most }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a thread, with what it is to do.
+    pub(super) fn start(&self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        self.state().start(&self.name, work)
+    }
+
+    /// Keeps a thread that [`join_all`](Self::join_all) waits for.
+    pub(super) fn keep(&self, thread: JoinHandle<()>) {
+        self.state().threads.push(thread);
+    }
+
+    /// Gives a thread the seat that `give` has, unless there is no thread to be had. Starts one if
+    /// none waits. Does not wait for it.
+    pub(super) fn lend<Y: Policy<Linux> + 'static>(
+        &self,
+        shared: &Arc<Shared<Y>>,
+        give: impl FnOnce() -> Option<usize>,
+    ) {
+        let mut state = self.state();
+        if state.closed || state.free == 0 && !self.start_spare(&mut state, shared) {
+            return;
+        }
+        if let Some(seat) = give() {
+            state.free -= 1;
+            state.seats.push(seat);
+            self.called.notify_one();
+        }
+    }
+
+    fn start_spare<Y: Policy<Linux> + 'static>(
+        &self,
+        state: &mut State,
+        shared: &Arc<Shared<Y>>,
+    ) -> bool {
+        let shared = shared.clone();
+        // Where no thread is to be had the worker keeps its seat.
+        let started = state.started < self.most
+            && state.start(&self.name, move || shared.serve(None)).is_ok();
+        state.free += usize::from(started);
+        started
+    }
+
+    /// Waits for a seat; `None` when the pool is closed.
+    pub(super) fn wait(&self) -> Option<usize> {
+        let lasts = |state: &mut State| state.seats.is_empty() && !state.closed;
+        let state = self.called.wait_while(self.state(), lasts);
+        state.unwrap_or_else(PoisonError::into_inner).seats.pop()
+    }
+
+    /// A thread that had a seat is about to wait for one.
+    pub(super) fn come(&self) {
+        self.state().free += 1;
+    }
+
+    /// Nobody waits any more.
+    pub(super) fn close(&self) {
+        self.state().closed = true;
+        self.called.notify_all();
+    }
+
+    /// Waits for all threads to end, but for one that calls this.
+    pub(super) fn join_all(&self, me: ThreadId) {
+        let threads = std::mem::take(&mut self.state().threads);
+        for thread in threads.into_iter().filter(|thread| thread.thread().id() != me) {
+            // If the policy has panicked there, the panic hook has said so.
+            let _: thread::Result<()> = thread.join();
+        }
+    }
+}
+
+impl State {
+    fn start(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let name = format!("{name}-{}", self.started);
+        self.threads.push(thread::Builder::new().name(name).spawn(work)?);
+        self.started += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,46 @@
+//! The thread that looks after workers in long tasks, and what a task says that is about to wait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_linux::Linux;
+
+use super::Policy;
+use super::here;
+use super::shared::Shared;
+
+/// Has other threads take the seats of workers that are in a task for longer than `patience`, until
+/// the pool is closed. Ends at once where the kernel has no `membarrier`.
+pub(super) fn watch<Y: Policy<Linux> + 'static>(shared: &Arc<Shared<Y>>, patience: Duration) {
+    let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+    let Some(mut watchdog) = shared.crew.watchdog(patience_ns) else {
+        return;
+    };
+    while watchdog.wait() {
+        watchdog.look(|hog| shared.bench.lend(shared, || hog.take()));
+    }
+}
+
+/// Runs what may wait for something else than the pool: a file, a lock, another process. If the
+/// calling thread is a worker, another takes its seat at once, with all tasks that are in its
+/// queue; where there is none to be had, as the pool has no [spare](super::Builder::spares) threads
+/// left, this is the same as a call.
+///
+/// ```
+/// use antiphon::pool::{self, Pool};
+///
+/// let pool = Pool::new(1)?;
+/// let (ask, asked) = std::sync::mpsc::channel();
+/// let waits = pool.spawn(move || pool::blocking(|| asked.recv()));
+/// // The only worker waits, and yet:
+/// pool.spawn(move || ask.send(42).unwrap()).join().unwrap();
+/// assert_eq!(waits.join().unwrap(), Ok(42));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// The task goes on without a seat until it ends: what it spawns goes where tasks from outside go,
+/// and what it waits for others run.
+pub fn blocking<R>(work: impl FnOnce() -> R) -> R {
+    here::leave();
+    work()
+}

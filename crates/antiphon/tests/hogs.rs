@@ -1,0 +1,230 @@
+//! Tasks that are long, or wait for something else: others are run meanwhile, and nothing is lost.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use antiphon::generic::Linux;
+use antiphon::pool::{self, BoxedPolicy, Item, JoinHandle, Others, Own, Policy, Pool, Stolen};
+use antiphon_sync::queue::Blocks;
+
+/// No task that is meant to end sooner takes so long.
+const FOR_EVER: Duration = Duration::from_secs(60);
+
+/// Is in each worker of the pool until it is told to go on. If that never comes, the test fails.
+struct Hogs {
+    over: Arc<AtomicBool>,
+    handles: Vec<JoinHandle<bool>>,
+}
+
+fn run_until(over: &AtomicBool) -> bool {
+    let begun = Instant::now();
+    while !over.load(Relaxed) && begun.elapsed() < FOR_EVER {
+        thread::yield_now();
+    }
+    over.load(Relaxed)
+}
+
+impl Hogs {
+    fn new<Y: Policy<Linux> + 'static>(pool: &Pool<Y>, hogs: usize) -> Self {
+        let (over, began) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let hog = |_| {
+            let (over, began) = (over.clone(), began.clone());
+            pool.spawn(move || {
+                began.fetch_add(1, Relaxed);
+                run_until(&over)
+            })
+        };
+        let handles = (0..hogs).map(hog).collect();
+        while began.load(Relaxed) < hogs as u64 {
+            thread::yield_now();
+        }
+        Self { over, handles }
+    }
+
+    /// They were there all the time.
+    fn end(self) {
+        self.over.store(true, Relaxed);
+        for hog in self.handles {
+            assert!(hog.join().unwrap(), "tasks have waited for a hog");
+        }
+    }
+}
+
+fn short_tasks_are_done<Y: Policy<Linux> + 'static>(pool: &Pool<Y>, tasks: u64) {
+    let handles: Vec<_> = (0..tasks).map(|number| pool.spawn(move || number)).collect();
+    let sum: u64 = handles.into_iter().map(|handle| handle.join().unwrap()).sum();
+    assert_eq!(sum, tasks * (tasks - 1) / 2);
+}
+
+#[test]
+fn short_tasks_are_done_while_all_workers_are_in_long_ones() {
+    let pool = Pool::new(2).unwrap();
+    let hogs = Hogs::new(&pool, 2);
+    // They would be run here if there were no room.
+    for _ in 0..10 {
+        short_tasks_are_done(&pool, 1_000);
+    }
+    let stats = pool.stats();
+    assert!(stats.hogs >= 2 && stats.longest_ns >= 10_000_000, "{stats:?}");
+    hogs.end();
+    short_tasks_are_done(&pool, 1_000);
+}
+
+/// Two by two, more than there are spare threads: who is back is the next spare.
+#[test]
+fn threads_change_places_again_and_again() {
+    let pool = Pool::builder().threads(2).patience(Duration::from_millis(1)).build().unwrap();
+    for _ in 0..20 {
+        let hogs = Hogs::new(&pool, 2);
+        short_tasks_are_done(&pool, 100);
+        hogs.end();
+    }
+}
+
+/// What the hog itself has made is in a queue that is its own.
+fn what_a_hog_has_made_is_done<Y: Policy<Linux> + 'static>(policy: Y, name: &str) {
+    let pool: &'static Pool<Y> = Box::leak(Box::new(Pool::with_policy(2, policy).unwrap()));
+    let (over, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let (ends, counts) = (over.clone(), done.clone());
+    let hog = pool.spawn(move || {
+        for _ in 0..21 {
+            let counts = counts.clone();
+            drop(pool.spawn(move || counts.fetch_add(1, Relaxed)));
+        }
+        run_until(&ends)
+    });
+    let begun = Instant::now();
+    while done.load(Relaxed) < 21 && begun.elapsed() < FOR_EVER {
+        thread::yield_now();
+    }
+    assert_eq!(done.load(Relaxed), 21, "{name}");
+    over.store(true, Relaxed);
+    assert!(hog.join().unwrap(), "{name}");
+}
+
+#[test]
+fn no_policy_leaves_tasks_to_a_hog() {
+    let orders = ["fifo", "lifo", "adaptive", "lifo-slot", "stochastic", "switch", "reverse"];
+    for order in orders {
+        for spread in ["steal-half", "steal-one", "neighbours-1"] {
+            let name = format!("{order}/{spread}");
+            what_a_hog_has_made_is_done(name.parse::<BoxedPolicy<_>>().unwrap(), &name);
+        }
+    }
+    what_a_hog_has_made_is_done(Keeps, "blocks that nobody steals");
+}
+
+/// Blocks of tasks, which nobody steals.
+struct Keeps;
+
+// SAFETY: tasks go into one queue each, and come out of queues.
+unsafe impl Policy<Linux> for Keeps {
+    type Queue = Blocks<Linux>;
+    type State = ();
+
+    fn queue(&self) -> Self::Queue {
+        Blocks::new(64)
+    }
+
+    fn pop(&self, own: &Own<'_, Self::Queue>, (): &mut ()) -> Option<Item> {
+        own.pop_front()
+    }
+
+    fn steal(&self, _: &Own<'_, Self::Queue>, (): &mut (), _: &Others<'_, Self::Queue>) -> Stolen {
+        Stolen::Empty
+    }
+}
+
+/// A hog without a seat spawns, waits, and forks.
+#[test]
+fn a_hog_that_has_lost_its_seat_is_served_by_others() {
+    let pool: &'static Pool = Box::leak(Box::new(Pool::new(1).unwrap()));
+    let hog = pool.spawn(|| {
+        let begun = Instant::now();
+        while pool.stats().hogs == 0 && begun.elapsed() < FOR_EVER {
+            thread::yield_now();
+        }
+        let joined = pool.spawn(|| 1).join().unwrap();
+        let mut scoped = 0;
+        pool.scope(|scope| scope.spawn(|| scoped = 2));
+        let forked = pool::join(|| 3, || 4);
+        joined + scoped + forked.0 + forked.1
+    });
+    assert_eq!(hog.join().unwrap(), 10);
+}
+
+#[test]
+fn a_hog_may_panic() {
+    let pool = Pool::builder().threads(2).patience(Duration::from_millis(1)).build().unwrap();
+    let pool = Arc::new(pool);
+    for _ in 0..8 {
+        let of = pool.clone();
+        let hog = pool.spawn(move || {
+            let before = of.stats().hogs;
+            let begun = Instant::now();
+            while of.stats().hogs == before && begun.elapsed() < FOR_EVER {
+                thread::yield_now();
+            }
+            panic!("of the hog");
+        });
+        assert_eq!(hog.join().unwrap_err().downcast_ref(), Some(&"of the hog"));
+        short_tasks_are_done(&pool, 100);
+    }
+}
+
+/// What is there is run, and what the hog makes when all others have ended.
+#[test]
+fn a_pool_may_be_dropped_while_a_hog_has_no_seat() {
+    let pool = Arc::new(Pool::new(1).unwrap());
+    let (done, (says, said)) = (Arc::new(AtomicU64::new(0)), mpsc::channel());
+    let (of, counts) = (Arc::downgrade(&pool), done.clone());
+    let hog = pool.spawn(move || {
+        let pool = of.upgrade().unwrap();
+        pool::blocking(|| {
+            drop(pool);
+            says.send(()).unwrap();
+            thread::sleep(Duration::from_millis(50));
+        });
+        of.upgrade().map(|pool| drop(pool.spawn(move || counts.fetch_add(1, Relaxed)))).is_some()
+    });
+    said.recv().unwrap();
+    drop(pool);
+    let has_spawned = hog.join().unwrap();
+    assert_eq!(done.load(Relaxed), u64::from(has_spawned));
+}
+
+/// Each link waits for the next, outside of the pool's knowledge; of three there are threads.
+#[test]
+fn who_blocks_gives_its_seat_away() {
+    let patience = Duration::from_secs(3_600);
+    let pool = Pool::builder().threads(1).spares(2).patience(patience).build().unwrap();
+    let (first, firsts) = mpsc::channel();
+    let (second, seconds) = mpsc::channel();
+    let outer = pool.spawn(move || pool::blocking(move || firsts.recv().unwrap()));
+    let inner = pool.spawn(move || {
+        // Once more inside of itself: it has no seat to give then.
+        let told: u32 = pool::blocking(|| pool::blocking(|| seconds.recv().unwrap()));
+        first.send(told + 1).unwrap();
+    });
+    pool.spawn(move || second.send(1_u32).unwrap()).join().unwrap();
+    inner.join().unwrap();
+    assert_eq!(outer.join().unwrap(), 2);
+    assert_eq!(pool.stats().hogs, 0);
+    assert_eq!(pool::blocking(|| 5), 5, "no worker");
+}
+
+/// As it was before there were any.
+#[test]
+fn without_spares_a_pool_has_no_more_threads() {
+    let pool = Pool::builder().threads(1).spares(0).build().unwrap();
+    let later = Arc::new(AtomicBool::new(false));
+    let (says, hog) = (later.clone(), Hogs::new(&pool, 1));
+    let task = pool.spawn(move || says.store(true, Relaxed));
+    thread::sleep(Duration::from_millis(50));
+    assert!(!later.load(Relaxed));
+    hog.end();
+    task.join().unwrap();
+    assert_eq!(pool.stats().hogs, 0);
+}

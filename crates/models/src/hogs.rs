@@ -1,0 +1,212 @@
+//! Seats that are taken from workers in a task, or left by them: what a queue has is one worker's
+//! at a time, each task is handed out once, and none stays. A lost wake is a deadlock.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, HeavyFence};
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_runtime::sched::{self, Others, Own, Policy};
+use antiphon_sync::queue::{Blocks, Item, Stolen};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::ledger::Ledger;
+use crate::program::Program;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+pub fn entries() -> Vec<Entry> {
+    let either = PLAIN.light(HeavyFence::Either);
+    vec![
+        Entry::new("hogs/taken-1+1", taken(1), either).reaches(&["taken", "kept"]),
+        Entry::new("hogs/taken-2+1", taken(2), PLAIN).by_lot(4_000).reaches(&["taken", "kept"]),
+        Entry::new("hogs/left-1+1", left(), PLAIN).reaches(&["taken"]),
+        Entry::new("hogs/comes-and-goes-1+1", comes_and_goes(), PLAIN).reaches(&["kept"]),
+        Entry::new("hogs/closed-1+1", closed(), PLAIN),
+        Entry::new("hogs/watched-1+2", watched(), PLAIN).by_lot(2_000).reaches(&["taken"]),
+    ]
+}
+
+type Crew = sched::Crew<Check, Keeps>;
+type U32 = <Check as Platform>::U32;
+
+/// Blocks of items, of which nobody steals: what is in a queue is had by the worker of the seat.
+struct Keeps;
+
+// SAFETY: tasks go into one queue each, and come out of queues.
+unsafe impl Policy<Check> for Keeps {
+    type Queue = Blocks<Check, 2>;
+    type State = ();
+
+    fn queue(&self) -> Self::Queue {
+        Blocks::new(2)
+    }
+
+    fn pop(&self, own: &Own<'_, Self::Queue>, (): &mut ()) -> Option<Item> {
+        own.pop_back()
+    }
+
+    fn steal(&self, _: &Own<'_, Self::Queue>, (): &mut (), _: &Others<'_, Self::Queue>) -> Stolen {
+        Stolen::Empty
+    }
+}
+
+/// Runs what the worker of a seat has.
+fn drain(crew: &Crew, seat: usize, ledger: &Ledger) {
+    // Unless a worker that ends has it.
+    let Some(mut worker) = crew.worker(seat) else { return };
+    while let Some(task) = worker.try_next_task() {
+        ledger.take(task);
+    }
+}
+
+/// Runs what is left once the crew is closed.
+fn finish(crew: &Crew, ledger: &Ledger) {
+    while let Some(mut worker) = crew.remaining() {
+        while let Some(task) = worker.next_task() {
+            ledger.take(task);
+        }
+    }
+}
+
+/// A worker makes `tasks` tasks, and takes them; its seat is taken from it meanwhile, or is not.
+fn taken(tasks: usize) -> Program {
+    Program::new(2, 2 * tasks as u32, move |scope| {
+        let crew = scope.share(Crew::new(Keeps, 1, 4).spares(1));
+        let ledger = scope.share(Ledger::new(tasks));
+        let mut worker = crew.worker(0).expect("a seat");
+        assert_eq!(worker.try_next_task(), None);
+        crew.close();
+        scope.spawn(move || {
+            for number in 0..tasks {
+                worker.push(ledger.make(number)).expect("there is room");
+            }
+            while let Some(task) = worker.try_next_task() {
+                ledger.take(task);
+            }
+            drop(worker);
+            finish(crew, ledger);
+        });
+        scope.spawn(move || {
+            let mut seat = None;
+            crew.watchdog(0).into_iter().for_each(|mut dog| dog.look(|hog| seat = hog.take()));
+            antiphon_check::probe(if seat.is_some() { "taken" } else { "kept" });
+            seat.into_iter().for_each(|seat| drain(crew, seat, ledger));
+            finish(crew, ledger);
+        });
+        scope.finally(move || ledger.assert_all_taken());
+    })
+}
+
+/// A worker makes a task and leaves its seat, which a watchdog may take from it meanwhile.
+fn left() -> Program {
+    Program::new(2, 4, move |scope| {
+        let crew = scope.share(Crew::new(Keeps, 1, 4).spares(1));
+        let ledger = scope.share(Ledger::new(1));
+        let mut worker = crew.worker(0).expect("a seat");
+        worker.push(ledger.make(0)).expect("there is room");
+        assert!(worker.has_seat());
+        scope.spawn(move || {
+            if let Some(seat) = worker.leave() {
+                drain(crew, seat, ledger);
+            }
+            assert_eq!(worker.leave(), None);
+        });
+        scope.spawn(move || {
+            let mut seat = None;
+            crew.watchdog(0).expect("a fence").look(|hog| seat = hog.take());
+            if let Some(seat) = seat {
+                antiphon_check::probe("taken");
+                drain(crew, seat, ledger);
+            }
+        });
+        scope.finally(move || ledger.assert_all_taken());
+    })
+}
+
+/// A worker goes, and one of another seat comes in its stead, which is seen as another's task.
+fn comes_and_goes() -> Program {
+    Program::new(2, 4, move |scope| {
+        let crew = scope.share(Crew::new(Keeps, 2, 4));
+        let ledger = scope.share(Ledger::new(1));
+        let mut worker = crew.worker(0).expect("a seat");
+        assert_eq!(worker.try_next_task(), None);
+        scope.spawn(move || {
+            drop(worker);
+            let mut worker = crew.worker(1).expect("a seat");
+            worker.push(ledger.make(0)).expect("there is room");
+            worker.try_next_task().into_iter().for_each(|task| ledger.take(task));
+        });
+        scope.spawn(move || {
+            let mut seat = None;
+            crew.watchdog(0).expect("a fence").look(|hog| seat = hog.take());
+            match seat {
+                // Its queue is nobody's: who has taken the seat, may have it, if it is free.
+                Some(seat) => assert!(crew.worker(seat).is_none_or(|mut worker| {
+                    worker.try_next_task().into_iter().for_each(|task| ledger.take(task));
+                    true
+                })),
+                None => antiphon_check::probe("kept"),
+            }
+        });
+        scope.finally(move || ledger.assert_all_taken());
+    })
+}
+
+/// A worker without a seat makes a task while the last that has one ends.
+fn closed() -> Program {
+    Program::new(2, 4, move |scope| {
+        let crew = scope.share(Crew::new(Keeps, 1, 4).spares(1));
+        let ledger = scope.share(Ledger::new(1));
+        let mut away = crew.worker(0).expect("a seat");
+        assert_eq!(away.leave(), Some(0));
+        let mut worker = crew.worker(0).expect("a seat");
+        crew.close();
+        scope.spawn(move || {
+            away.push(ledger.make(0)).expect("there is room");
+            drop(away);
+            finish(crew, ledger);
+        });
+        scope.spawn(move || {
+            while let Some(task) = worker.next_task() {
+                ledger.take(task);
+            }
+            drop(worker);
+            finish(crew, ledger);
+        });
+        scope.finally(move || ledger.assert_all_taken());
+    })
+}
+
+/// A worker rests, and then is in a task until another was run: somebody wakes the watchdog.
+fn watched() -> Program {
+    Program::new(3, 4, move |scope| {
+        let crew = scope.share(Crew::new(Keeps, 1, 4).spares(1));
+        let ledger = scope.share(Ledger::new(2));
+        let done = scope.share(U32::ZERO);
+        let mut worker = crew.worker(0).expect("a seat");
+        scope.spawn(move || {
+            let task = worker.next_task().expect("a task");
+            ledger.take(task);
+            done.fetch_add(1, Relaxed);
+            done.wait_while(Relaxed, |done| done < 2);
+        });
+        scope.spawn(move || {
+            let mut dog = crew.watchdog(0).expect("a fence");
+            let mut seat = None;
+            while seat.is_none() && dog.wait() {
+                dog.look(|hog| seat = hog.take());
+            }
+            antiphon_check::probe("taken");
+            let mut worker = crew.worker(seat.expect("not closed")).expect("it is free");
+            let task = worker.next_task().expect("a task");
+            ledger.take(task);
+            done.fetch_add(1, Relaxed);
+        });
+        scope.spawn(move || {
+            crew.submit(ledger.make(0)).expect("there is room");
+            crew.submit(ledger.make(1)).expect("there is room");
+        });
+        scope.finally(move || ledger.assert_all_taken());
+    })
+}

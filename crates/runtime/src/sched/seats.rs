@@ -1,0 +1,206 @@
+//! Who has which seat: a worker has its own from the time it comes until it goes, unless another
+//! takes it while that worker is in a task.
+//!
+//! | lines | field | written by | meaning |
+//! |---|---|---|---|
+//! | each 2, a seat | `taken` | who comes, who goes, who takes it away | not 0: somebody has it |
+//! | each 2, a worker | `seat` | who comes, who goes | the number of its seat and 1, 0: nobody |
+//! | | `turn` | the worker | bit 0: it is outside; the others: how many tasks it has begun |
+//! | | `claim` | the worker, who takes seats away | [`NONE`], [`ASKED`] or [`TAKEN`] |
+//!
+//! A worker is *inside* while it asks the policy, searches or rests; a task runs outside. So what
+//! it does for each task is two stores to a line of its own, and a look at `claim` beside them.
+//!
+//! ```text
+//!                       ASKED, then seen outside
+//!   ┌──────┐ ─────────────────────────────────────────► ┌───────┐
+//!   │ NONE │      leaves it, inside                     │ TAKEN │ ──► NONE, when the worker goes
+//!   └──────┘ ─────────────────────────────────────────► └───────┘
+//! ```
+//!
+//! - SEAT-1 (one owner): what a seat has is its worker's, inside; and nobody else's until the seat
+//!   was taken from it, or was left.
+//! - SEAT-2 (asymmetric): a worker goes inside, and then looks for a claim; who claims, fences
+//!   heavily, and then looks whether it is inside: one of them sees the other. If both do, the
+//!   exchange of `claim` decides.
+//! - SEAT-3 (same task): a turn is seen twice only by who sees one worker in one task: workers that
+//!   come and go count on.
+//! - SEAT-4: one takes seats away at a time.
+
+use alloc::boxed::Box;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Platform};
+
+use crate::lines::Lines;
+
+/// The seats of a crew, and who may sit there.
+pub(super) struct Seats<P: Platform> {
+    taken: Box<[Lines<P::U32>]>,
+    sitters: Box<[Lines<Sitter<P>>]>,
+}
+
+struct Sitter<P: Platform> {
+    seat: P::U32,
+    claim: P::U32,
+    turn: P::U64,
+}
+
+/// A seat that a worker has, or had.
+pub(super) struct Seat<'a, P: Platform> {
+    seats: &'a Seats<P>,
+    number: usize,
+    sitter: &'a Sitter<P>,
+    turn: u64,
+}
+
+/// A worker in a task, as it was seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Turn(u64);
+
+const NONE: u32 = 0;
+const ASKED: u32 = 1;
+const TAKEN: u32 = 2;
+
+const OUTSIDE: u64 = 1;
+const TASK: u64 = 2;
+
+impl<P: Platform> Seats<P> {
+    /// So many seats, for so many workers: what these are more may be without one, in a task.
+    pub(super) fn new(seats: usize, workers: usize) -> Self {
+        let sitter = || Sitter { seat: P::U32::ZERO, claim: P::U32::ZERO, turn: P::U64::ZERO };
+        Self {
+            taken: (0..seats).map(|_| Lines(P::U32::ZERO)).collect(),
+            sitters: (0..workers).map(|_| Lines(sitter())).collect(),
+        }
+    }
+
+    /// How many workers there may be.
+    pub(super) fn sitters(&self) -> usize {
+        self.sitters.len()
+    }
+
+    /// A seat for a worker that comes: `None` if there is no such seat, somebody has it, or there
+    /// are as many workers as there may be.
+    pub(super) fn take(&self, number: usize) -> Option<Seat<'_, P>> {
+        let (seat, name) = (&self.taken.get(number)?.0, number as u32 + 1);
+        // Acquire: SEAT-1, what its last owner has done; pairs with the release in `free`.
+        seat.compare_exchange(0, 1, Acquire, Relaxed).ok()?;
+        // Acquire: the turn of the last; pairs with the release in the drop.
+        let is_free = |sitter: &&Lines<Sitter<P>>| {
+            sitter.0.seat.compare_exchange(0, name, Acquire, Relaxed).is_ok()
+        };
+        let Some(Lines(sitter)) = self.sitters.iter().find(is_free) else {
+            self.free(number);
+            return None;
+        };
+        // Inside, as whoever went before left it, and as 0 is.
+        let turn = sitter.turn.load(Relaxed).wrapping_add(TASK);
+        // Relaxed: nobody sees a turn outside before `exit`.
+        sitter.turn.store(turn, Relaxed);
+        Some(Seat { seats: self, number, sitter, turn })
+    }
+
+    /// Which task a worker is in; `None`: in none, without a seat, or nobody.
+    pub(super) fn turn_of(&self, sitter: usize) -> Option<Turn> {
+        let Sitter { seat, turn, .. } = &self.sitters[sitter].0;
+        // Acquire: its seat is not one of before; pairs with the release in `exit`.
+        let turn = turn.load(Acquire);
+        // Relaxed: `take_from` looks again.
+        (turn % TASK == OUTSIDE && seat.load(Relaxed) != 0).then_some(Turn(turn))
+    }
+
+    /// Whether the worker has lost its seat.
+    pub(super) fn is_away(&self, sitter: usize) -> bool {
+        // Relaxed: a hint.
+        self.sitters[sitter].0.claim.load(Relaxed) == TAKEN
+    }
+
+    /// Takes its seat from a worker that is still in that task: the seat is free then. `None` if it
+    /// is in that no more, or the platform has no fence.
+    ///
+    /// One caller at a time: SEAT-4.
+    pub(super) fn take_from(&self, sitter: usize, seen: Turn) -> Option<usize> {
+        let Sitter { seat, claim, turn } = &self.sitters[sitter].0;
+        // Relaxed: SEAT-3, if it is another worker's, so is the turn, below.
+        let number = seat.load(Relaxed).checked_sub(1)? as usize;
+        // Acquire: SEAT-3, that a worker is inside, or gone; pairs with the releases in `insist`
+        // and the drop.
+        claim.compare_exchange(NONE, ASKED, Acquire, Relaxed).ok()?;
+        // SEAT-2: pairs with the light fence in `enter`.
+        let fenced = P::heavy_fence().is_ok();
+        // Acquire: SEAT-1, what the worker has done inside; pairs with the release in `exit`.
+        let next = if fenced && turn.load(Acquire) == seen.0 { TAKEN } else { NONE };
+        // Relaxed: the turn, and the seat, say what is handed over.
+        let decided = claim.compare_exchange(ASKED, next, Relaxed, Relaxed).is_ok();
+        (decided && next == TAKEN).then(|| {
+            self.free(number);
+            number
+        })
+    }
+
+    fn free(&self, number: usize) {
+        // Release: SEAT-1; pairs with the acquire in `take`.
+        self.taken[number].0.store(0, Release);
+    }
+}
+
+impl<P: Platform> Seat<'_, P> {
+    pub(super) fn is_here(&self) -> bool {
+        // Relaxed: a hint.
+        self.sitter.claim.load(Relaxed) != TAKEN
+    }
+
+    /// The worker goes inside; `false` if its seat was taken from it.
+    #[inline]
+    #[must_use]
+    pub(super) fn enter(&mut self) -> bool {
+        self.turn &= !OUTSIDE;
+        // Relaxed, both: SEAT-2, ordered by the fence; pairs with the heavy one in `take_from`.
+        self.sitter.turn.store(self.turn, Relaxed);
+        P::light_fence();
+        self.sitter.claim.load(Relaxed) == NONE || self.insist()
+    }
+
+    /// There is a claim.
+    #[cold]
+    fn insist(&self) -> bool {
+        // Release: SEAT-3, that the worker is inside; pairs with the acquire in `take_from`.
+        self.sitter.claim.compare_exchange(ASKED, NONE, Release, Relaxed) != Err(TAKEN)
+    }
+
+    /// The worker goes outside, to the task that it was in.
+    #[inline]
+    pub(super) fn exit(&mut self) {
+        self.turn |= OUTSIDE;
+        // Release: SEAT-1; pairs with the acquire in `take_from`.
+        self.sitter.turn.store(self.turn, Release);
+    }
+
+    /// The worker goes outside, to another task.
+    #[inline]
+    pub(super) fn begin(&mut self) {
+        self.turn = self.turn.wrapping_add(TASK);
+        self.exit();
+    }
+
+    /// The worker, which is inside, leaves its seat: it is without one from now on.
+    pub(super) fn leave(&mut self) {
+        // Relaxed: who claims sees it inside.
+        self.sitter.claim.store(TAKEN, Relaxed);
+        self.seats.free(self.number);
+    }
+}
+
+impl<P: Platform> Drop for Seat<'_, P> {
+    fn drop(&mut self) {
+        if self.enter() {
+            self.seats.free(self.number);
+        } else {
+            // Release: SEAT-3, that the worker is gone; pairs with the acquire in `take_from`.
+            self.sitter.claim.store(NONE, Release);
+        }
+        // Release: SEAT-3; the turn; pairs with the acquire in `take`.
+        self.sitter.seat.store(0, Release);
+    }
+}

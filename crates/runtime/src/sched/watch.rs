@@ -1,0 +1,178 @@
+//! Who looks after workers that are in one task for long: takes their seats, for others that run
+//! what waits meanwhile.
+//!
+//! | field | written by | meaning |
+//! |---|---|---|
+//! | `there` | who becomes the watchdog, or is it no more | not 0: there is one |
+//! | `work` | the watchdog, workers | how it sleeps while all rest: a bell |
+//! | `end` | the watchdog, who closes the crew | how it sleeps: a bell |
+//! | `hogs`, `longest_ns` | the watchdog | figures |
+//!
+//! - WATCH-1 (no lost wake): who has rested, and then looks whether the watchdog sleeps; who is
+//!   about to sleep, and then looks whether all rest: one of them sees the other. So while a worker
+//!   is in a task somebody looks at it every half of the patience.
+//!
+//! So others wait for a worker that is in a long task for one and a half times the patience at the
+//! most, and for a spare worker to be woken; where all rest, nothing ever wakes the process.
+//!
+//! After the monitor thread of Go's scheduler, which retakes processors from threads in system
+//! calls. There a goroutine that computes is stopped; a closure can't be, so it goes on without a
+//! seat.
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Clock, Notify, Platform};
+use antiphon_sync::nap;
+
+use super::counters::Stats;
+use super::crew::Crew;
+use super::policy::Policy;
+use super::seats::Turn;
+use crate::sleep::{Bell, Park};
+
+/// What a crew and its watchdog share.
+pub(super) struct Watch<P: Platform> {
+    there: P::U32,
+    work: Bell<P>,
+    end: Bell<P>,
+    hogs: P::U64,
+    longest_ns: P::U64,
+}
+
+/// Who looks after workers that are in a task for too long, on the thread that does.
+pub struct Watchdog<'a, P: Platform, Y: Policy<P>> {
+    crew: &'a Crew<P, Y>,
+    patience_ns: u64,
+    seen: Box<[Option<Seen>]>,
+}
+
+/// A worker that is in a task for too long, and has a seat that another may have.
+pub struct Hog<'a, P: Platform, Y: Policy<P>> {
+    crew: &'a Crew<P, Y>,
+    worker: usize,
+    turn: Turn,
+}
+
+/// In which task a worker was seen, and when first.
+#[derive(Clone, Copy)]
+struct Seen {
+    turn: Turn,
+    since_ns: u64,
+}
+
+impl<P: Platform> Watch<P> {
+    pub(super) const NEW: Self = Self {
+        there: P::U32::ZERO,
+        work: Bell::NEW,
+        end: Bell::NEW,
+        hogs: P::U64::ZERO,
+        longest_ns: P::U64::ZERO,
+    };
+
+    /// A worker rests no more.
+    pub(super) fn ring(&self) {
+        // WATCH-1: the fence is in there.
+        self.work.ring(&Park::<P>::NEW);
+    }
+
+    /// The crew is closed.
+    pub(super) fn end(&self) {
+        self.end.ring(&Park::<P>::NEW);
+    }
+
+    pub(super) fn add_to(&self, sum: &mut Stats) {
+        // Relaxed: figures.
+        sum.hogs = self.hogs.load(Relaxed);
+        sum.longest_ns = self.longest_ns.load(Relaxed);
+    }
+}
+
+impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
+    pub(super) fn new(crew: &'a Crew<P, Y>, patience_ns: u64) -> Option<Self> {
+        P::heavy_fence().ok()?;
+        // Acquire: what the last one has done; pairs with the release in the drop.
+        crew.watch.there.compare_exchange(0, 1, Acquire, Relaxed).ok()?;
+        let seen = (0..crew.seats.sitters()).map(|_| None).collect();
+        Some(Self { crew, patience_ns, seen })
+    }
+
+    /// Sleeps until it is time to [look](Self::look): for half of the patience, and if all workers
+    /// rest until one does not. `false` when the crew is closed.
+    pub fn wait(&mut self) -> bool {
+        let (watch, park) = (&self.crew.watch, Park::<P>::NEW);
+        let ticket = park.begin();
+        watch.work.arm(ticket);
+        watch.end.arm(ticket);
+        // WATCH-1: the fences are in `arm`, and in `ring`.
+        let rest = self.crew.idlers.all_rest();
+        let deadline = (!rest).then(|| nap::earlier::<P>(None, self.patience_ns / 2));
+        if !rest {
+            watch.work.disarm();
+        }
+        let closed = self.crew.is_closed();
+        if !closed {
+            // SAFETY: ours, until the end below. However it ends, it is time to look.
+            let _ = unsafe { park.sleep(ticket, deadline) };
+        }
+        watch.work.disarm();
+        watch.end.disarm();
+        // SAFETY: ours, and this is the end.
+        unsafe { park.end(ticket) };
+        !closed
+    }
+
+    /// Looks at all workers: tells `found` of each that is in a task for too long. It can't keep
+    /// what it is told (SEAT-4).
+    pub fn look(&mut self, mut found: impl FnMut(Hog<'_, P, Y>)) {
+        let (crew, now_ns) = (self.crew, P::now(Clock::Monotonic));
+        for (worker, seen) in self.seen.iter_mut().enumerate() {
+            let turn = crew.seats.turn_of(worker);
+            let since_ns = seen.filter(|seen| Some(seen.turn) == turn).map(|seen| seen.since_ns);
+            let since_ns = since_ns.unwrap_or(now_ns);
+            *seen = turn.map(|turn| Seen { turn, since_ns });
+            let age_ns = now_ns.saturating_sub(since_ns);
+            let Some(turn) = turn.filter(|_| age_ns >= self.patience_ns) else { continue };
+            // Relaxed: a figure, which nobody else writes.
+            if age_ns > crew.watch.longest_ns.load(Relaxed) {
+                crew.watch.longest_ns.store(age_ns, Relaxed);
+            }
+            if !crew.seats.is_away(worker) {
+                found(Hog { crew, worker, turn });
+            }
+        }
+    }
+}
+
+impl<P: Platform, Y: Policy<P>> Hog<'_, P, Y> {
+    /// Takes its seat from it, if it is still in that task: the number of the seat, for another
+    /// worker.
+    #[must_use]
+    pub fn take(self) -> Option<usize> {
+        let seat = self.crew.seats.take_from(self.worker, self.turn)?;
+        let hogs = &self.crew.watch.hogs;
+        // Relaxed: a figure, which nobody else writes.
+        hogs.store(hogs.load(Relaxed) + 1, Relaxed);
+        Some(seat)
+    }
+}
+
+impl<P: Platform, Y: Policy<P>> Drop for Watchdog<'_, P, Y> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `new`.
+        self.crew.watch.there.store(0, Release);
+    }
+}
+
+impl<P: Platform, Y: Policy<P>> fmt::Debug for Watchdog<'_, P, Y> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watchdog").field("patience_ns", &self.patience_ns).finish_non_exhaustive()
+    }
+}
+
+impl<P: Platform, Y: Policy<P>> fmt::Debug for Hog<'_, P, Y> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hog").finish_non_exhaustive()
+    }
+}
