@@ -4,8 +4,9 @@
 //! to do what failed: `0s 1w0+1 2r0@1.1 2x0+2 !2`. A letter each: `s` start, `r` read
 //! (location `@` source), `w` write (location `+` place in its modification order so far), `x`
 //! write of a read-modify-write, `f` `a` `l` `b` fence (sequentially consistent, acquire, release,
-//! both), `h` heavy fence, `i` light one, `t` timeout, `c` choice. A capital `R` is a read that gave up because
-//! nothing else could happen; `q` and `v` are the read and the write of a `store_unless`.
+//! both), `h` heavy fence, `i` light one, `t` timeout, `c` choice. A capital `R` is a read that
+//! gave up because nothing else could happen; `q` and `v` are the read and the write of a
+//! `store_unless`.
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;

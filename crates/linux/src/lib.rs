@@ -181,6 +181,11 @@ unsafe impl Platform for Linux {
         light::fenced()
     }
 
+    #[inline]
+    fn light_fence() {
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+    }
+
     fn heavy_fence() -> Result<(), Unsupported> {
         light::heavy_fence()
     }

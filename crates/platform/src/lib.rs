@@ -205,10 +205,10 @@ pub unsafe trait Platform: Sized + 'static {
 
     /// The cheap half of the asymmetric pair: a [`heavy_fence`](Self::heavy_fence) of another
     /// thread is after what the caller has stored before this, or before what it loads after it.
-    /// Costs nothing: only the compiler has to be told.
+    /// Costs nothing where a platform has it: only the compiler is told then.
     #[inline]
     fn light_fence() {
-        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        Self::fence(Ordering::SeqCst);
     }
 
     /// The expensive half of the asymmetric pair: a full fence in each running thread of the
@@ -216,8 +216,8 @@ pub unsafe trait Platform: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// [`Unsupported`] where the kernel refuses, for good or this time; who relies on it to be woken
-    /// must not sleep for long then.
+    /// [`Unsupported`] where the kernel refuses, for good or this time; who relies on it to be
+    /// woken must not sleep for long then.
     fn heavy_fence() -> Result<(), Unsupported>;
 
     /// Blocks the caller, who owns `waiter`, until [`unpark`](Self::unpark) was called for it, the

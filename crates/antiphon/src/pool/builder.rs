@@ -116,8 +116,8 @@ impl Builder {
 
     /// So many threads more, none of which is started before it is needed: each runs tasks in place
     /// of one that is in a task for longer than the [patience](Self::patience), or
-    /// [blocks](super::blocking), and goes on where that was. As many as there are threads, and four
-    /// at most, if nothing is said; with none, tasks wait for long ones.
+    /// [blocks](super::blocking), and goes on where that was. As many as there are threads, and
+    /// four at most, if nothing is said; with none, tasks wait for long ones.
     pub fn spares(mut self, threads: usize) -> Self {
         self.spares = Some(threads);
         self

@@ -59,9 +59,9 @@
 //! A closure is run by one thread, from its beginning to its end; a future is polled by any, one at
 //! a time ([`Pool::spawn_future`]). A worker that waits for a task, its pool's or another's, or at
 //! the end of a scope, runs others of its pool meanwhile; any other thread sleeps. A task that
-//! waits for something else, other than by `await`, says so with [`blocking`]; that one is in a task
-//! for long, the pool sees by itself ([`Builder::patience`]): another thread takes the worker's
-//! place, as long as there are [spare](Builder::spares) ones.
+//! waits for something else, other than by `await`, says so with [`blocking`], and one that is long
+//! the pool sees by itself ([`Builder::patience`]): a [spare](Builder::spares) thread takes its
+//! worker's place, as long as there is one.
 //!
 //! # What to know
 //!
