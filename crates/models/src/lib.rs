@@ -46,6 +46,7 @@ mod deques;
 mod entry;
 mod event_counts;
 mod events;
+mod flights;
 mod forks;
 mod forms;
 mod hogs;
@@ -108,6 +109,7 @@ pub fn all() -> Vec<Entry> {
         queues::entries(),
         inboxes::entries(),
         events::entries(),
+        flights::entries(),
         forks::entries(),
         latches::entries(),
         broadcasts::entries(),

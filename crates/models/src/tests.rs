@@ -292,6 +292,7 @@ macro_rules! tests {
             who_awaits_is_woken_and_polled: ["future/"],
             who_waits_for_several_goes_on_when_all_are_done: ["countdown/"],
             what_is_forked_is_run_once_and_seen: ["fork/"],
+            what_is_recorded_is_read_whole: ["flight/"],
         }
     };
     (model_semaphore: $then:ident) => {

@@ -2,12 +2,14 @@
 //!
 //! Nothing here knows that Linux exists. [`message`] has active messages: a sender names an action,
 //! and the thread whose mailbox it is runs it. [`sched`] has workers that share tasks, by a policy
-//! that is a value; [`task`] has tasks, and [`fork`] has forks that become tasks if that pays.
-//! Users import the `antiphon` crate, where the machine is filled in.
+//! that is a value, and [`flight`] what they record of it; [`task`] has tasks, and [`fork`] has
+//! forks that become tasks if that pays. Users import the `antiphon` crate, where the machine is
+//! filled in.
 #![no_std]
 
 extern crate alloc;
 
+pub mod flight;
 pub mod fork;
 mod lines;
 pub mod message;

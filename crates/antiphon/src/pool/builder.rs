@@ -64,6 +64,7 @@ pub struct Builder {
     room: usize,
     spares: Option<usize>,
     patience: Duration,
+    events: usize,
 }
 
 /// As many spare threads as others, and no more than this, if nothing is said.
@@ -80,6 +81,7 @@ impl Pool {
             room: 1 << 12,
             spares: None,
             patience: PATIENCE,
+            events: 1 << 11,
         }
     }
 }
@@ -132,6 +134,13 @@ impl Builder {
         self
     }
 
+    /// How many events of each thread are there for [`Pool::recording`], of 32 bytes each: the
+    /// latest 2048 if nothing is said; 0 has nothing recorded.
+    pub fn recorder(mut self, events: usize) -> Self {
+        self.events = events;
+        self
+    }
+
     /// The pool, with the policy that it has if nothing is said: [`Standard`].
     ///
     /// # Errors
@@ -157,7 +166,7 @@ impl Builder {
         let threads = self.threads.unwrap_or_else(default);
         let spares = self.spares.unwrap_or(threads.min(SPARES));
         let shared = Arc::new(Shared {
-            crew: Crew::new(policy, threads, self.room).spares(spares),
+            crew: Crew::new(policy, threads, self.room).spares(spares).recorded(self.events),
             bench: Bench::new(self.name.clone(), threads + spares),
             places: Places(self.cpus),
         });

@@ -9,6 +9,7 @@ use std::thread;
 
 use antiphon_linux::Linux;
 use antiphon_platform::Platform as _;
+use antiphon_runtime::flight::Event;
 use antiphon_runtime::fork::{Forker, Forks};
 use antiphon_runtime::sched::{Crew, Policy, Worker};
 use antiphon_runtime::task::{Awaited, Task};
@@ -32,6 +33,7 @@ struct Known {
     put: unsafe fn(*const (), Item) -> Result<(), Full>,
     has_idle: unsafe fn(*const ()) -> bool,
     leave: unsafe fn(*const ()),
+    record: unsafe fn(*const (), Event),
 }
 
 thread_local! {
@@ -53,6 +55,7 @@ where
         put: push::<Y>,
         has_idle: has_idle::<Y>,
         leave: leave_seat::<Y>,
+        record: record::<Y>,
     };
     HERE.set(Some(known));
     FORKS.with(Forks::begin);
@@ -77,6 +80,14 @@ pub(super) fn ask<Y: Policy<Linux>, R>(
     let ours = HERE.get().filter(|known| ptr::eq(known.crew, ptr::from_ref(crew).cast()));
     // SAFETY: `work` has set it, of this crew and so of this type, and is on the stack below us.
     ask(ours.map(|known| unsafe { &*known.here.cast::<Here<'_, Y>>() }))
+}
+
+/// Records what the calling thread has done, if it is a worker of the crew that is there.
+pub(super) fn note(crew: *const (), event: Event) {
+    if let Some(known) = HERE.get().filter(|known| ptr::eq(known.crew, crew)) {
+        // SAFETY: as in `ask`, and `record` is that of the type.
+        unsafe { (known.record)(known.here, event) };
+    }
 }
 
 /// Waits; a worker, of whichever pool, runs other tasks of its own pool meanwhile. Though the
@@ -224,6 +235,18 @@ unsafe fn leave_seat<Y: Policy<Linux> + 'static>(here: *const ()) {
 unsafe fn has_idle<Y: Policy<Linux>>(crew: *const ()) -> bool {
     // SAFETY: the caller's.
     unsafe { &*crew.cast::<Crew<Linux, Y>>() }.has_idle()
+}
+
+/// # Safety
+///
+/// `here` is a `Here<Y>` on this thread's stack.
+unsafe fn record<Y: Policy<Linux>>(here: *const (), event: Event) {
+    // SAFETY: the caller's.
+    let here = unsafe { &*here.cast::<Here<'_, Y>>() };
+    // What a policy runs while it is asked is not recorded.
+    if let Ok(mut worker) = here.worker.try_borrow_mut() {
+        worker.record(event);
+    }
 }
 
 /// The calling thread, of whichever pool it is a worker, as those who fork know it.

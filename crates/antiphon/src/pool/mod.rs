@@ -87,10 +87,13 @@ mod future;
 mod here;
 mod join;
 mod places;
+mod recording;
 mod refused;
+mod sample;
 mod scope;
 mod shared;
 mod spare;
+mod trace;
 mod watch;
 
 use std::any::Any;
@@ -103,6 +106,7 @@ use std::thread;
 use antiphon_linux::Linux;
 use antiphon_runtime::task::{Handle, Task};
 
+pub use antiphon_runtime::flight::{Event, Found, LONG_NS, Sample, What};
 pub use antiphon_runtime::sched::{
     Adaptive, Aging, Ask, BoxedPolicy, ByWeight, Deadlines, Deques, End, Fifo, InBlocks, Key, Lazy,
     Lifo, LifoSlot, Neighbours, Order, Others, Own, Policy, Queues, Ranked, Reverse, Scheme, Share,
@@ -114,6 +118,7 @@ pub use antiphon_sync::queue::{
 };
 pub use builder::{Builder, Cpu, cpus};
 pub use join::join;
+pub use recording::{Latency, Recorded, Recording, Times};
 pub use refused::Refused;
 pub use scope::{Scope, wait_all};
 pub use watch::blocking;

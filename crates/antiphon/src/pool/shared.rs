@@ -10,6 +10,7 @@ use antiphon_sync::queue::{Full, Item};
 
 use super::here::{self, Here, Nested, ask, surely};
 use super::places::Places;
+use super::sample::sampled;
 use super::spare::Bench;
 
 /// A crew whose items are all tasks, and the threads that have no seat in it.
@@ -51,13 +52,17 @@ impl<Y: Policy<Linux>> Shared<Y> {
 
     /// Puts a task in, of a worker into its own queue. Hands it back if there is no room.
     pub(super) fn put(&self, task: Task<Linux>) -> Result<(), Task<Linux>> {
+        self.put_now(sampled(&self.crew, task))
+    }
+
+    fn put_now(&self, task: Task<Linux>) -> Result<(), Task<Linux>> {
         self.put_by(task, |worker, item| worker.push(item), |crew, item| crew.submit(item))
     }
 
     /// As [`put`](Self::put), of a rank.
     pub(super) fn put_ranked(&self, task: Task<Linux>, rank: u64) -> Result<(), Task<Linux>> {
         self.put_by(
-            task,
+            sampled(&self.crew, task),
             |worker, item| worker.push_ranked(item, rank),
             |crew, item| crew.submit_ranked(item, rank),
         )
@@ -84,7 +89,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
         let add = |is_found| found.set(found.get() + usize::from(is_found));
         for task in tasks {
             let put = self.put_by(
-                task,
+                sampled(&self.crew, task),
                 |worker, item| worker.push_untold(item).map(add),
                 |crew, item| crew.submit_untold(item).map(|()| add(true)),
             );
@@ -100,9 +105,10 @@ impl<Y: Policy<Linux>> Shared<Y> {
 
     /// Puts a task in when there is room, and waits for that: a worker of the pool runs tasks of
     /// its own meanwhile, and this one if it has none; others sleep.
-    pub(super) fn put_waiting(&self, mut task: Task<Linux>) {
+    pub(super) fn put_waiting(&self, task: Task<Linux>) {
+        let mut task = sampled(&self.crew, task);
         loop {
-            match self.put(task) {
+            match self.put_now(task) {
                 Ok(()) => return,
                 Err(refused) => task = refused,
             }
@@ -129,7 +135,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
 
     /// Puts a task in, always.
     pub(super) fn put_always(&self, task: Task<Linux>) {
-        let item = task.into_item();
+        let item = sampled(&self.crew, task).into_item();
         surely(|| {
             ask(&self.crew, |here| match here.map(|here| here.worker.try_borrow_mut()) {
                 Some(Ok(mut worker)) => worker.push_always(item),

@@ -42,9 +42,16 @@ impl Bench {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What the thread is called that was started so many after the first.
+    pub(super) fn thread_name(&self, number: usize) -> String {
+        format!("{}-{number}", self.name)
+    }
+
     /// Starts a thread, with what it is to do.
     pub(super) fn start(&self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        self.state().start(&self.name, work)
+        let mut state = self.state();
+        let name = self.thread_name(state.started);
+        state.start(name, work)
     }
 
     /// Keeps a thread that [`join_all`](Self::join_all) waits for.
@@ -78,7 +85,7 @@ impl Bench {
         let shared = shared.clone();
         // Where no thread is to be had the worker keeps its seat.
         let started = state.started < self.most
-            && state.start(&self.name, move || shared.serve(None)).is_ok();
+            && state.start(self.thread_name(state.started), move || shared.serve(None)).is_ok();
         state.free += usize::from(started);
         started
     }
@@ -112,8 +119,7 @@ impl Bench {
 }
 
 impl State {
-    fn start(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        let name = format!("{name}-{}", self.started);
+    fn start(&mut self, name: String, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         self.threads.push(thread::Builder::new().name(name).spawn(work)?);
         self.started += 1;
         Ok(())

@@ -7,6 +7,9 @@ use antiphon_platform::{Atomic, Platform};
 /// What the workers of a crew have done so far; each figure by itself, none of one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
+    /// Tasks that workers were handed to run, as of when each last looked outside: of its present
+    /// ones up to 60 may be missing.
+    pub tasks: u64,
     /// Tasks that workers made ready, and for which there was no room.
     pub refused: u64,
     /// How often workers that had nothing looked for tasks of others.
@@ -18,18 +21,44 @@ pub struct Stats {
     /// Of the tasks that were too long the longest, in nanoseconds: as far as the watchdog has
     /// looked, which it does as long as not all workers rest. 0: none was.
     pub longest_ns: u64,
+    /// How often they rested.
+    pub rests: u64,
 }
 
 /// Those of one worker.
 pub(super) struct Counters<P: Platform> {
+    tasks: P::U64,
     refused: P::U64,
     searches: P::U64,
     steals: P::U64,
+    rests: P::U64,
 }
 
 impl<P: Platform> Counters<P> {
-    pub(super) const NEW: Self =
-        Self { refused: P::U64::ZERO, searches: P::U64::ZERO, steals: P::U64::ZERO };
+    pub(super) const NEW: Self = Self {
+        tasks: P::U64::ZERO,
+        refused: P::U64::ZERO,
+        searches: P::U64::ZERO,
+        steals: P::U64::ZERO,
+        rests: P::U64::ZERO,
+    };
+
+    /// The worker's: it was handed so many tasks in all.
+    pub(super) fn take(&self, tasks: u64) {
+        // Relaxed: a figure.
+        self.tasks.store(tasks, Relaxed);
+    }
+
+    /// How many tasks those of this seat were handed.
+    pub(super) fn taken(&self) -> u64 {
+        // Relaxed: whoever was here before has released the seat.
+        self.tasks.load(Relaxed)
+    }
+
+    /// The worker's: it has nothing to do.
+    pub(super) fn rest(&self) {
+        more::<P>(&self.rests);
+    }
 
     /// The worker's.
     pub(super) fn refuse(&self) {
@@ -47,6 +76,8 @@ impl<P: Platform> Counters<P> {
     /// Adds them to those of others.
     pub(super) fn add_to(&self, sum: &mut Stats) {
         // Relaxed: figures.
+        sum.tasks += self.tasks.load(Relaxed);
+        sum.rests += self.rests.load(Relaxed);
         sum.refused += self.refused.load(Relaxed);
         sum.searches += self.searches.load(Relaxed);
         sum.steals += self.steals.load(Relaxed);

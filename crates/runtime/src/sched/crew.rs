@@ -16,6 +16,7 @@
 //!   for a worker without a seat, and then looks for a free one: one of them sees the other.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::fmt;
 use core::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 
@@ -24,12 +25,14 @@ use antiphon_sync::nap;
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, WorkQueue};
 use antiphon_sync::wait::EventCount;
 
+use super::asked::Asked;
 use super::counters::{Counters, Stats};
 use super::idlers::{Idlers, Until};
 use super::policy::{Others, Own, Policy};
 use super::seats::{Seat, Seats};
 use super::surplus::Surplus;
 use super::watch::{Watch, Watchdog};
+use crate::flight::{self, Event, Found, Log, Records};
 use crate::lines::Lines;
 use crate::task::Awaited;
 
@@ -46,6 +49,8 @@ pub struct Crew<P: Platform, Y: Policy<P>> {
     pub(super) idlers: Idlers<P>,
     pub(super) watch: Watch<P>,
     counters: Box<[Lines<Counters<P>>]>,
+    /// Of each worker, or of none.
+    records: Box<[Lines<Records<P>>]>,
     /// Not 0: no worker rests any more.
     closed: P::U32,
 }
@@ -56,8 +61,9 @@ pub struct Worker<'a, P: Platform, Y: Policy<P>> {
     seat: Seat<'a, P>,
     me: usize,
     state: Y::State,
-    /// How many tasks it was handed.
-    taken: u32,
+    /// How many tasks those of its seat were handed.
+    taken: u64,
+    log: Log<'a, P>,
     /// Whether it is counted among those who search: between two tasks, and after a panic of the
     /// policy's.
     searches: bool,
@@ -65,7 +71,7 @@ pub struct Worker<'a, P: Platform, Y: Policy<P>> {
 
 /// A worker looks at the tasks from outside first each so many tasks, so that its own can't keep
 /// these out. Go's number.
-const OUTSIDE_EVERY: u32 = 61;
+const OUTSIDE_EVERY: u64 = 61;
 /// How often a searcher looks through all queues before it rests.
 const ROUNDS: u32 = 2;
 /// How often it searches in vain, though there are tasks, before it lets go of them.
@@ -90,6 +96,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
             room: EventCount::NEW,
             idlers: Idlers::new(workers),
             counters: (0..workers).map(|_| Lines(Counters::NEW)).collect(),
+            records: Box::default(),
             seats: Seats::new(workers, workers),
             watch: Watch::NEW,
             closed: P::U32::ZERO,
@@ -103,6 +110,25 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     pub fn spares(self, spares: usize) -> Self {
         let workers = self.workers();
         Self { seats: Seats::new(workers, workers + spares), ..self }
+    }
+
+    /// Has each worker record what it does: its latest events, so many; 0 has none recorded.
+    #[must_use]
+    pub fn recorded(self, events: usize) -> Self {
+        let seats = if events > 0 { self.workers() } else { 0 };
+        Self { records: (0..seats).map(|_| Lines(Records::new(events))).collect(), ..self }
+    }
+
+    /// What its workers have recorded, by seat: the latest events, the oldest first; none, if it is
+    /// not [recorded](Self::recorded). What a worker does at the moment is not there yet. Does not
+    /// block them.
+    pub fn events(&self) -> Vec<Vec<Event>> {
+        self.records.iter().map(|records| flight::events(&records.0)).collect()
+    }
+
+    /// Whether there is something to write to.
+    pub fn is_recorded(&self) -> bool {
+        !self.records.is_empty()
     }
 
     /// Puts a task in from outside. Does not block. Once the crew is [closed](Self::close), perhaps
@@ -185,8 +211,17 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     /// workers may be there. It has what the last one of that seat had in its queue.
     pub fn worker(&self, me: usize) -> Option<Worker<'_, P, Y>> {
         let seat = self.seats.take(me)?;
-        let state = Y::State::default();
-        Some(Worker { crew: self, seat, me, state, taken: 0, searches: false })
+        let taken = self.counters[me].0.taken();
+        let log = Log::new(self.records.get(me).map(|records| &records.0), taken);
+        Some(Worker {
+            crew: self,
+            seat,
+            me,
+            state: Y::State::default(),
+            taken,
+            log,
+            searches: false,
+        })
     }
 
     /// The worker of a seat that is free, if tasks are left: for who ends, once the crew is closed,
@@ -378,6 +413,7 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
     pub fn leave(&mut self) -> Option<usize> {
         let has_seat = self.seat.enter();
         if has_seat {
+            self.end_record();
             self.seat.leave();
         }
         self.seat.exit();
@@ -397,28 +433,62 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
 
     #[inline]
     fn pop(&mut self) -> Option<Item> {
-        self.taken = self.taken.wrapping_add(1);
-        if self.taken.is_multiple_of(OUTSIDE_EVERY) {
-            self.makes_room();
-            if let Some(task) = self.outside() {
-                return Some(task);
-            }
+        let outside = (self.taken + 1).is_multiple_of(OUTSIDE_EVERY);
+        let task = if outside { self.look_outside() } else { None };
+        let pop = || self.crew.policy.pop(&own(self.crew, self.me), &mut self.state);
+        let task = task.or_else(pop)?;
+        if self.log.is_due(self.taken) {
+            self.log.look(self.taken);
         }
-        self.crew.policy.pop(&own(self.crew, self.me), &mut self.state)
+        self.taken += 1;
+        Some(task)
+    }
+
+    /// Looks outside first, once in so many tasks, and who waits for room.
+    fn look_outside(&mut self) -> Option<Item> {
+        self.counted();
+        self.makes_room();
+        self.outside()
+    }
+
+    /// Says how many tasks it was handed.
+    fn counted(&self) {
+        self.crew.counters[self.me].0.take(self.taken);
+    }
+
+    /// Records a further event of its own, if it has its seat still: else that of another would be
+    /// written to by two.
+    pub fn record(&mut self, event: Event) {
+        if self.seat.enter() {
+            self.log.note(event);
+            self.seat.exit();
+        }
+    }
+
+    /// What it has done until it leaves its seat.
+    fn end_record(&mut self) {
+        self.counted();
+        self.log.pause(self.taken);
     }
 
     /// Looks for tasks of others, and rests when there are none.
     #[cold]
     fn search(&mut self, awaited: Option<&Awaited<'_, P>>) -> Option<Item> {
-        let (task, rested) = self.find(awaited);
+        self.counted();
+        let began_ns = self.log.pause(self.taken);
+        let (found, rested) = self.find(awaited);
         if rested {
             self.crew.watch.ring();
         }
+        let (task, whose) =
+            found.map_or((None, Found::Nothing), |(task, found)| (Some(task), found));
+        self.log.searched(began_ns, whose, self.taken);
+        self.taken += u64::from(task.is_some());
         task
     }
 
-    /// As [`search`](Self::search); and whether it has rested.
-    fn find(&mut self, awaited: Option<&Awaited<'_, P>>) -> (Option<Item>, bool) {
+    /// As [`search`](Self::search); whose it was, and whether the worker has rested.
+    fn find(&mut self, awaited: Option<&Awaited<'_, P>>) -> (Option<(Item, Found)>, bool) {
         let crew = self.crew;
         let is_over = || match awaited {
             Some(awaited) => awaited.is_over(),
@@ -428,10 +498,10 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
         let (mut futile, mut rested) = (0, false);
         loop {
             if self.searches
-                && let Some(task) = (0..ROUNDS).find_map(|_| self.look())
+                && let Some(found) = (0..ROUNDS).find_map(|_| self.look())
             {
                 self.end_search();
-                return (Some(task), rested);
+                return (Some(found), rested);
             }
             if is_over() {
                 self.end_search();
@@ -448,10 +518,12 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
             let spin = if P::crowded() { Budget::NONE } else { crew.policy.idle() };
             let until = Until { spin, awaited, deadline };
             let searcher = core::mem::replace(&mut self.searches, true);
-            crew.idlers.rest_until(self.me, searcher, until, |alone| {
+            let seen = |alone| {
                 let closed = awaited.is_none() && crew.is_closed();
                 !gives_up && (closed || alone && crew.has_tasks()) || is_over()
-            });
+            };
+            crew.counters[self.me].0.rest();
+            self.log.rest(|| crew.idlers.rest_until(self.me, searcher, until, seen));
         }
     }
 
@@ -463,15 +535,16 @@ impl<P: Platform, Y: Policy<P>> Worker<'_, P, Y> {
     }
 
     /// Looks into the queues of all, once.
-    fn look(&mut self) -> Option<Item> {
+    fn look(&mut self) -> Option<(Item, Found)> {
         let crew = self.crew;
         if let Some(task) = self.outside() {
-            return Some(task);
+            return Some((task, Found::Shared));
         }
-        let others = Others::new(&crew.queues, self.me);
+        let asked = Asked::new(&crew.queues);
+        let others = Others::new(&asked, self.me);
         let task = crew.policy.steal(&own(crew, self.me), &mut self.state, &others).got();
         crew.counters[self.me].0.search(task.is_some());
-        task
+        Some((task?, asked.last().map_or(Found::Shared, Found::Of)))
     }
 
     /// Takes a task from outside, or one that had no room; of these several, as there is room.
@@ -520,6 +593,7 @@ impl<P: Platform, Y: Policy<P>> Drop for Worker<'_, P, Y> {
         if !self.seat.enter() {
             return;
         }
+        self.end_record();
         // What it has kept to itself nobody else would find.
         own(self.crew, self.me).share();
         self.seat.leave();

@@ -5,6 +5,7 @@
 //! | `crew` | workers, their queues, and the one that tasks from outside come in by |
 //! | `seats` | which worker has which queue, and how that is taken from one in a long task |
 //! | `watch` | who looks for workers in long tasks |
+//! | `asked` | whose queue a policy has looked at |
 //! | `counters` | what workers count |
 //! | `idlers` | workers that have nothing to do, and who wakes them |
 //! | `policy` | what a policy decides, and what it may touch |
@@ -28,6 +29,7 @@
 //! After Modelski's dissertation, whose policies and distributions these are; parking, and what
 //! else it leaves out, is after the schedulers of Go and Tokio.
 
+mod asked;
 mod boxed;
 mod counters;
 mod crew;

@@ -1,12 +1,9 @@
 //! Which task a worker runs next, whose it takes, and where it puts what it has no room for.
 
-use alloc::boxed::Box;
 use core::marker::PhantomData;
 
 use antiphon_platform::{Budget, Platform};
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen, WorkQueue};
-
-use crate::lines::Lines;
 
 /// A policy is a value, and its type is known where the workers are: asking it costs nothing.
 ///
@@ -142,16 +139,6 @@ pub struct Others<'a, Q> {
 pub(super) trait QueuesOf<Q> {
     fn count(&self) -> usize;
     fn of(&self, worker: usize) -> &Q;
-}
-
-impl<Q> QueuesOf<Q> for Box<[Lines<Q>]> {
-    fn count(&self) -> usize {
-        self.len()
-    }
-
-    fn of(&self, worker: usize) -> &Q {
-        &self[worker].0
-    }
 }
 
 /// The queue of another worker.

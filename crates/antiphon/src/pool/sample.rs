@@ -1,0 +1,74 @@
+//! Tasks that record how long they have waited and run: one for several.
+//!
+//! Such a task is one of its own that has the other in it. So all others are as they were: what a
+//! task costs that is not recorded is a count where it is made ready.
+
+use std::cell::Cell;
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Platform as _};
+use antiphon_runtime::flight::{Event, Pace, Sample, What};
+use antiphon_runtime::sched::{Crew, Policy};
+use antiphon_runtime::task::Task;
+
+use super::blocks::Blocks;
+use super::here::{ask, note};
+
+/// A thread's are made ready about so far apart …
+const PERIOD_NS: u64 = 256_000;
+/// … and one for no more tasks.
+const MOST: u32 = 1024;
+
+/// Of the calling thread, for all pools.
+struct Makes {
+    /// How many tasks it makes until one is recorded.
+    left: Cell<u32>,
+    /// How many the next stands for.
+    of: Cell<u32>,
+    pace: Cell<Pace>,
+}
+
+thread_local! {
+    static MAKES: Makes = const {
+        let pace = Pace::new(PERIOD_NS, MOST);
+        Makes { left: Cell::new(1), of: Cell::new(1), pace: Cell::new(pace) }
+    };
+}
+
+/// The task, which is about to be made ready, or one that runs and records it.
+#[inline]
+pub(super) fn sampled<Y: Policy<Linux>>(crew: &Crew<Linux, Y>, task: Task<Linux>) -> Task<Linux> {
+    MAKES.with(|makes| {
+        let left = makes.left.get() - 1;
+        makes.left.set(left);
+        if left == 0 { makes.sample(crew, task) } else { task }
+    })
+}
+
+impl Makes {
+    #[cold]
+    fn sample<Y: Policy<Linux>>(&self, crew: &Crew<Linux, Y>, task: Task<Linux>) -> Task<Linux> {
+        let (of, ready_ns) = (self.of.get(), Linux::now(Clock::Monotonic));
+        let mut pace = self.pace.get();
+        let next = pace.look(ready_ns, of);
+        self.pace.set(pace);
+        self.of.set(next);
+        self.left.set(next);
+        if !crew.is_recorded() {
+            return task;
+        }
+        let seat = |here: &super::here::Here<'_, Y>| Some(here.worker.try_borrow().ok()?.seat());
+        let maker = ask(crew, |here| here.and_then(seat)).map(|seat| seat as u32);
+        let sample = Sample { ready_ns, maker, of };
+        let crew = std::ptr::from_ref(crew).addr();
+        Task::detached_in(Blocks, move || run(task, sample, std::ptr::without_provenance(crew)))
+    }
+}
+
+/// Runs and records the task, on a worker of the crew that is there.
+fn run(task: Task<Linux>, sample: Sample, crew: *const ()) {
+    let began_ns = Linux::now(Clock::Monotonic);
+    task.run();
+    let ended_ns = Linux::now(Clock::Monotonic);
+    note(crew, Event { began_ns, ended_ns, what: What::Task(sample) });
+}

@@ -1,0 +1,98 @@
+//! What a pool records of itself.
+
+use std::thread;
+use std::time::Duration;
+
+use antiphon::pool::{Found, LONG_NS, Pool, Recording, What};
+
+const LONG: Duration = Duration::from_millis(5);
+const KEPT: Duration = Duration::from_millis(1);
+
+fn all(recording: &Recording) -> Vec<What> {
+    recording.workers.iter().flat_map(|one| &one.events).map(|event| event.what).collect()
+}
+
+/// The only worker has a task ready, and is long in another.
+#[test]
+fn a_task_behind_a_long_one_was_hogged() {
+    let pool = Pool::builder().threads(1).name("one").build().unwrap();
+    pool.run(|| {
+        let behind = pool.spawn(|| thread::sleep(LONG / 5));
+        thread::sleep(LONG);
+        behind.join().unwrap();
+    });
+    let recording = pool.recording();
+    assert_eq!(recording.workers[0].name, "one-0");
+    let kept = |what: &What| matches!(what, What::Kept { tasks: 1 });
+    assert!(all(&recording).iter().any(kept), "{recording:?}");
+    let latency = recording.latency(KEPT);
+    let long_ns = LONG.as_nanos() as u64;
+    assert!(latency.hogged.max_ns >= long_ns, "{latency:?}");
+    assert!(latency.queued.max_ns >= latency.hogged.max_ns, "{latency:?}");
+    assert!(latency.running.max_ns >= long_ns / 5, "{latency:?}");
+    assert_eq!(recording.latency(100 * LONG).hogged.max_ns, 0);
+}
+
+/// As many tasks are told as there were, though few are recorded; and none that is not over.
+#[test]
+fn events_tile_the_time_of_a_worker_and_count_its_tasks() {
+    const TASKS: u64 = 1_000;
+    let pool = Pool::builder().threads(2).recorder(1 << 16).build().unwrap();
+    pool.scope(|scope| (0..TASKS).for_each(|_| scope.spawn(|| ())));
+    // Workers say so when they find nothing more.
+    while pool.stats().tasks < TASKS || pool.stats().rests < 2 {
+        thread::yield_now();
+    }
+    let recording = pool.recording();
+    let tasks = |what: &What| match *what {
+        What::Ran { tasks } | What::Kept { tasks } => u64::from(tasks),
+        _ => 0,
+    };
+    assert!(all(&recording).iter().map(tasks).sum::<u64>() <= TASKS);
+    for worker in &recording.workers {
+        let mut ended_ns = 0;
+        for event in worker.events.iter().filter(|event| !matches!(event.what, What::Task(_))) {
+            assert!(event.began_ns <= event.ended_ns, "{event:?}");
+            assert!(event.ended_ns >= ended_ns, "{worker:?}");
+            ended_ns = event.ended_ns;
+            let long = event.ended_ns - event.began_ns > LONG_NS;
+            assert!(long || !matches!(event.what, What::Kept { .. }), "{event:?}");
+        }
+    }
+}
+
+/// Tasks from outside are recorded, who took them has searched for them, and the end is told.
+#[test]
+fn a_task_from_outside_is_found_by_a_search() {
+    let pool = Pool::new(1).unwrap();
+    pool.spawn(|| ()).join().unwrap();
+    let shared = What::Searched { found: Found::Shared };
+    let outside = |what: &What| matches!(what, What::Task(sample) if sample.maker.is_none());
+    while !all(&pool.recording()).contains(&shared) || !all(&pool.recording()).iter().any(outside) {
+        thread::yield_now();
+    }
+    assert_eq!(pool.recording().latency(KEPT).queued.recorded, 1);
+}
+
+#[test]
+fn the_latest_events_are_there_or_none() {
+    let pool = Pool::builder().threads(1).recorder(8).build().unwrap();
+    (0..100).for_each(|_| pool.spawn(|| ()).join().unwrap());
+    assert!((1..8).contains(&pool.recording().workers[0].events.len()));
+    let pool = Pool::builder().threads(1).recorder(0).build().unwrap();
+    assert_eq!(pool.spawn(|| 1).join().unwrap(), 1);
+    assert!(pool.recording().workers.is_empty());
+    assert_eq!(pool.recording().latency(KEPT).queued.tasks, 0);
+}
+
+/// A panic of a task that is recorded is its handle's, and a task that was refused is whole.
+#[test]
+fn a_recorded_task_is_as_any_other() {
+    let pool = Pool::new(1).unwrap();
+    assert!(pool.spawn(|| panic!("as it is meant to")).join().is_err());
+    let mut numbers = [0; 3];
+    pool.scope(|scope| {
+        numbers.iter_mut().for_each(|number| scope.spawn(move || *number += 1));
+    });
+    assert_eq!(numbers, [1; 3]);
+}

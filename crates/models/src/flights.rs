@@ -1,0 +1,57 @@
+//! The ring of a flight recorder: what a reader has is whole, in order and without a gap, though
+//! the writer never waits.
+
+use antiphon_check::{Check, Data, probe};
+use antiphon_runtime::flight::Ring;
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::Program;
+
+pub fn entries() -> Vec<Entry> {
+    let cases = &["all", "some"];
+    vec![
+        Entry::new("flight/read-1+1", read(2, 3, 1), Bounds::PLAIN).reaches(cases),
+        Entry::new("flight/larger-1+1", read(3, 4, 1), Bounds::PLAIN).reaches(cases),
+        Entry::new("flight/readers-1+2", read(2, 3, 2), Bounds::PLAIN).by_lot(2_000).reaches(cases),
+    ]
+}
+
+/// A record: its number, from 1 on, in both words.
+const WORDS: usize = 2;
+
+/// One writes so many records, where there is room for `slots`; others read, once each.
+fn read(slots: usize, records: u64, readers: u32) -> Program {
+    Program::new(1 + readers, records as u32 + readers, move |scope| {
+        let ring = scope.share(Ring::<Check, WORDS>::new(slots));
+        let written = scope.share((0..=records).map(|_| Data::new(false)).collect::<Vec<_>>());
+        scope.spawn(move || {
+            for number in 1..=records {
+                written[number as usize].set(true);
+                ring.write([number; WORDS]);
+            }
+        });
+        for _ in 0..readers {
+            scope.spawn(move || {
+                let read = ring.read();
+                assert_whole(&read);
+                // Who has a record sees what was done before it was written: else a data race.
+                let seen = |&[number, _]: &[u64; WORDS]| written[number as usize].get();
+                assert!(read.iter().all(seen));
+                probe(if read.len() == slots - 1 { "all" } else { "some" });
+            });
+        }
+        // The place of the oldest is the next one's.
+        scope.finally(move || {
+            let read = ring.read();
+            assert_whole(&read);
+            let first = records - (slots as u64 - 1) + 1;
+            assert!(read.iter().map(|record| record[0]).eq(first..=records), "{read:?}");
+        });
+    })
+}
+
+fn assert_whole(read: &[[u64; WORDS]]) {
+    assert!(read.iter().all(|&[one, other]| one == other && one > 0), "{read:?}");
+    assert!(read.windows(2).all(|pair| pair[0][0] + 1 == pair[1][0]), "{read:?}");
+}

@@ -1,0 +1,35 @@
+//! A flight recorder: what each worker of a crew has done of late, for who asks afterwards.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `ring` | where it is: the latest records of one writer, for any reader |
+//! | `event` | what is recorded |
+//! | `log` | what a worker writes of itself |
+//! | `pace` | how often it looks at the clock for that |
+//!
+//! It is always on, so it has to cost next to nothing: most tasks are counted, and some timed.
+
+mod event;
+mod log;
+mod pace;
+mod ring;
+
+use alloc::vec::Vec;
+
+use antiphon_platform::Platform;
+
+pub use event::{Event, Found, LONG_NS, Sample, What};
+pub(crate) use log::Log;
+pub use pace::Pace;
+pub use ring::Ring;
+
+/// The words of an [`Event`].
+const WORDS: usize = 4;
+
+/// Where the events of a worker are.
+pub(crate) type Records<P> = Ring<P, WORDS>;
+
+/// The latest events of a ring, the oldest first.
+pub(crate) fn events<P: Platform>(ring: &Records<P>) -> Vec<Event> {
+    ring.read().into_iter().filter_map(Event::of_words).collect()
+}

@@ -1,0 +1,73 @@
+//! A ring of records that one thread writes, and that any reads without stopping it.
+//!
+//! | field | written by | meaning |
+//! |---|---|---|
+//! | `head` | the writer | how many records were written: the next is for slot `head % slots` |
+//! | `slots` | the writer | the words of each record, the latest that there is room for |
+//!
+//! - FLIGHT-1: what a reader has is whole: each record as it was written, in order and without a
+//!   gap, up to those that were written when it began or later.
+//! - FLIGHT-2: nobody waits: who writes does not know of readers, and who reads gives up what was
+//!   written over meanwhile.
+//!
+//! FLIGHT-1 is a sequence lock without the loop. A reader that has seen a word of record `n` sees
+//! afterwards that `n` were written, and drops all up to `n - slots`, in whose place that is.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Platform};
+
+/// So many records of `W` words; the latest but one of them can be read.
+pub struct Ring<P: Platform, const W: usize> {
+    head: P::U64,
+    slots: Box<[[P::U64; W]]>,
+}
+
+impl<P: Platform, const W: usize> Ring<P, W> {
+    /// Room for so many records, 2 at the least.
+    #[must_use]
+    pub fn new(records: usize) -> Self {
+        let slot = |_| [const { P::U64::ZERO }; W];
+        Self { head: P::U64::ZERO, slots: (0..records.max(2)).map(slot).collect() }
+    }
+
+    /// Writes a record over the oldest. By one thread at a time: what two write at once is neither.
+    pub fn write(&self, record: [u64; W]) {
+        // Relaxed: ours.
+        let head = self.head.load(Relaxed);
+        // Release: the head, as the last record left it, before the words below; pairs with the
+        // acquire fence in `read`.
+        P::fence(Release);
+        for (word, value) in self.slot(head).iter().zip(record) {
+            // Relaxed: published with the head.
+            word.store(value, Relaxed);
+        }
+        // Release: the record; pairs with the acquire in `read`.
+        self.head.store(head.wrapping_add(1), Release);
+    }
+
+    /// The latest records, the oldest first. Does not block.
+    #[must_use]
+    pub fn read(&self) -> Vec<[u64; W]> {
+        let slots = self.slots.len() as u64;
+        // Acquire: FLIGHT-1, records up to here; pairs with the release in `write`.
+        let end = self.head.load(Acquire);
+        let begin = end.saturating_sub(slots);
+        // Relaxed: a word of a later record is found out below.
+        let words = |number| self.slot(number).each_ref().map(|word| word.load(Relaxed));
+        let mut records: Vec<_> = (begin..end).map(words).collect();
+        // Acquire: the head behind all that was seen of later records; pairs with the release fence
+        // in `write`.
+        P::fence(Acquire);
+        // The next is perhaps being written, in the place of the first of these.
+        let sound = (self.head.load(Relaxed) + 1).saturating_sub(slots).max(begin);
+        records.drain(..(sound - begin).min(end - begin) as usize);
+        records
+    }
+
+    fn slot(&self, number: u64) -> &[P::U64; W] {
+        &self.slots[(number % self.slots.len() as u64) as usize]
+    }
+}
