@@ -158,3 +158,26 @@ fn what_is_wrong_is_said() {
         assert!(stderr(&refused).contains(told), "{arguments:?}: {}", stderr(&refused));
     }
 }
+
+#[test]
+fn a_trace_of_a_run_is_a_timeline() {
+    let folder = Folder::new("packets-trace");
+    let file = folder.path("trace.json");
+    let one = ["--subject", "lifo/steal-half", "--against", "loop", "--tasks", "3000"];
+    let rows = rows(&[&one[..], &["--trace", &file]].concat());
+    rows.iter().for_each(has_figures);
+    let text = std::fs::read_to_string(&file).expect("a timeline");
+    let trace: Value = serde_json::from_str(&text).expect("JSON");
+    let events = trace["traceEvents"].as_array().expect("events");
+    let slices: Vec<_> = events.iter().filter(|event| event["ph"] == "X").collect();
+    assert!(slices.iter().all(|slice| slice["dur"].is_number() && slice["ts"].is_number()));
+    for name in ["task", "tasks", "search"] {
+        assert!(slices.iter().any(|slice| slice["name"] == name), "no {name}");
+    }
+    let names: Vec<_> = events.iter().filter(|event| event["name"] == "thread_name").collect();
+    assert_eq!(names.len(), 2 * 2);
+    let of = |ph: &str| events.iter().filter(|event| event["ph"] == ph).count();
+    assert!(of("s") > 0 && of("s") == of("f"));
+    let two = output(&[&SMALL, &["--trace", &file, "--subject", "all"][..]].concat());
+    assert_eq!(two.status.code(), Some(2), "{}", stderr(&two));
+}

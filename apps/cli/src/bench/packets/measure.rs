@@ -33,6 +33,8 @@ pub struct Order {
     pub rate: f64,
     /// The file that says when they are due, for the case `trace`.
     pub arrivals: Option<PathBuf>,
+    /// Whether what the pool has recorded is wanted.
+    pub trace: bool,
     /// Of what is drawn by lot.
     pub seed: u64,
     /// How the clock counts.
@@ -88,6 +90,8 @@ pub struct Counted {
     pub steal_attempts: u64,
     /// How often it got some.
     pub steal_hits: u64,
+    /// What it has recorded of its end, as a timeline, if that is wanted.
+    pub trace: Option<String>,
 }
 
 /// Whether all is done: looked at so often.

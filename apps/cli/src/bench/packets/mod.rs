@@ -42,6 +42,7 @@ use super::rounds::Rounds;
 use super::settings::{Printed, Settings};
 use crate::failure::Failure;
 use crate::list::Counts;
+use crate::output::file::OutputFile;
 use crate::output::progress::Progress;
 use crate::output::table::colour_stdout;
 use cases::{Case, Cell, Form, Heavy};
@@ -104,6 +105,10 @@ pub struct Arguments {
     /// When packets come: a line for each, with nanoseconds or seconds, and bytes if that matters
     #[arg(long, value_name = "FILE", conflicts_with_all = ["case", "tasks", "rate"])]
     arrivals: Option<PathBuf>,
+    /// Write what each worker did at the end of the last repetition to a timeline, for Perfetto or
+    /// Chrome: so name one policy, one case and one number of workers
+    #[arg(long, value_name = "FILE", conflicts_with = "goal")]
+    trace: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
 }
@@ -127,8 +132,13 @@ struct Plan<'a> {
 /// Bad arguments; a subject that lost a packet or never came to an end; or no policy that meets
 /// the goal.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let trace = OutputFile::of("--trace", arguments.trace.as_deref())?;
     let plan = plan(arguments)?;
     let measured = plan.carry_out()?;
+    let recorded = trace.map_or(Ok(()), |file| match recorded(&measured) {
+        Some(timeline) => file.write(timeline),
+        None => Err(Failure::measured("--trace: no repetition has come to its end")),
+    });
     let report = rows::put_together(&plan.rounds, &measured);
     let verdict = arguments.goal.map(|goal| goal.verdict(&report));
     let mut text = tables::text(&report, colour_stdout());
@@ -141,10 +151,17 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         others_cpus: report.others_cpus(),
         trouble: report.trouble(),
     })?;
+    recorded?;
     match verdict {
         Some(Err(why)) => Err(Failure::measured(why)),
         _ => Ok(code),
     }
+}
+
+/// The timeline of the last repetition that has one.
+fn recorded(measured: &[rows::Measured]) -> Option<&str> {
+    let figures = measured.iter().flat_map(|one| &one.figures);
+    figures.rev().find_map(|figures| figures.counted.as_ref()?.trace.as_deref())
 }
 
 fn plan(arguments: &Arguments) -> Result<Plan<'_>, Failure> {
@@ -168,6 +185,11 @@ fn plan(arguments: &Arguments) -> Result<Plan<'_>, Failure> {
         Err("it is not asked for".to_owned())
     };
     let (cells, ticks) = (cells(arguments), Ticks::calibrate());
+    if arguments.trace.is_some() && (rounds.subjects.len(), cells.len()) != (1, 1) {
+        let what = "--trace takes one policy, case and number of workers, such as --subject \
+                    lifo/steal-half --case general --workers 2";
+        return Err(Failure::arguments(what));
+    }
     Ok(Plan { arguments, cells, rounds, ticks, go, trace_s })
 }
 
@@ -222,6 +244,7 @@ impl Plan<'_> {
             capacity,
             rate: *rate,
             arrivals: arrivals.clone(),
+            trace: self.arguments.trace.is_some(),
             seed: self.rounds.seed,
             ticks: self.ticks,
             go: self.go.as_ref().map(Built::program).map_err(String::clone),

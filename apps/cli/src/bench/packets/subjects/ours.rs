@@ -113,8 +113,15 @@ fn run<Y: Policy<Linux> + 'static>(
             spawner_retries: stats.refused,
             steal_attempts: stats.searches,
             steal_hits: stats.steals,
+            trace: how.trace.then(|| timeline(pool)),
         })
     }))
+}
+
+fn timeline<Y: Policy<Linux> + 'static>(pool: &Pool<Y>) -> String {
+    let mut text = Vec::new();
+    pool.recording().write_trace(&mut text).expect("memory can be written to");
+    String::from_utf8(text).expect("JSON is text")
 }
 
 impl<Y: Policy<Linux> + 'static> Runner for Pool<Y> {
