@@ -9,6 +9,7 @@ use antiphon::generic::Linux;
 use antiphon::pool::{self, BoxedPolicy, Item, JoinHandle, Others, Own, Policy, Pool, Stolen};
 use antiphon_sync::queue::Blocks;
 
+const PATIENCE: Duration = Duration::from_millis(10);
 /// No task that is meant to end sooner takes so long.
 const FOR_EVER: Duration = Duration::from_secs(60);
 
@@ -16,6 +17,10 @@ const FOR_EVER: Duration = Duration::from_secs(60);
 struct Hogs {
     over: Arc<AtomicBool>,
     handles: Vec<JoinHandle<bool>>,
+}
+
+fn patient(threads: usize) -> pool::Builder {
+    Pool::builder().threads(threads).patience(PATIENCE)
 }
 
 fn run_until(over: &AtomicBool) -> bool {
@@ -60,7 +65,7 @@ fn short_tasks_are_done<Y: Policy<Linux> + 'static>(pool: &Pool<Y>, tasks: u64) 
 
 #[test]
 fn short_tasks_are_done_while_all_workers_are_in_long_ones() {
-    let pool = Pool::new(2).unwrap();
+    let pool = patient(2).build().unwrap();
     let hogs = Hogs::new(&pool, 2);
     // They would be run here if there were no room.
     for _ in 0..10 {
@@ -85,7 +90,8 @@ fn threads_change_places_again_and_again() {
 
 /// What the hog itself has made is in a queue that is its own.
 fn what_a_hog_has_made_is_done<Y: Policy<Linux> + 'static>(policy: Y, name: &str) {
-    let pool: &'static Pool<Y> = Box::leak(Box::new(Pool::with_policy(2, policy).unwrap()));
+    let pool = patient(2).build_with(policy).unwrap();
+    let pool: &'static Pool<Y> = Box::leak(Box::new(pool));
     let (over, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let (ends, counts) = (over.clone(), done.clone());
     let hog = pool.spawn(move || {
@@ -140,7 +146,7 @@ unsafe impl Policy<Linux> for Keeps {
 /// A hog without a seat spawns, waits, and forks.
 #[test]
 fn a_hog_that_has_lost_its_seat_is_served_by_others() {
-    let pool: &'static Pool = Box::leak(Box::new(Pool::new(1).unwrap()));
+    let pool: &'static Pool = Box::leak(Box::new(patient(1).build().unwrap()));
     let hog = pool.spawn(|| {
         let begun = Instant::now();
         while pool.stats().hogs == 0 && begun.elapsed() < FOR_EVER {
@@ -198,8 +204,7 @@ fn a_pool_may_be_dropped_while_a_hog_has_no_seat() {
 /// Each link waits for the next, outside of the pool's knowledge; of three there are threads.
 #[test]
 fn who_blocks_gives_its_seat_away() {
-    let patience = Duration::from_secs(3_600);
-    let pool = Pool::builder().threads(1).spares(2).patience(patience).build().unwrap();
+    let pool = Pool::builder().threads(1).spares(2).build().unwrap();
     let (first, firsts) = mpsc::channel();
     let (second, seconds) = mpsc::channel();
     let outer = pool.spawn(move || pool::blocking(move || firsts.recv().unwrap()));
@@ -215,10 +220,14 @@ fn who_blocks_gives_its_seat_away() {
     assert_eq!(pool::blocking(|| 5), 5, "no worker");
 }
 
-/// As it was before there were any.
+/// By itself, too.
 #[test]
-fn without_spares_a_pool_has_no_more_threads() {
-    let pool = Pool::builder().threads(1).spares(0).build().unwrap();
+fn without_spares_or_patience_a_pool_has_no_more_threads() {
+    tasks_wait(patient(1).spares(0).build().unwrap());
+    tasks_wait(Pool::new(1).unwrap());
+}
+
+fn tasks_wait(pool: Pool) {
     let later = Arc::new(AtomicBool::new(false));
     let (says, hog) = (later.clone(), Hogs::new(&pool, 1));
     let task = pool.spawn(move || says.store(true, Relaxed));

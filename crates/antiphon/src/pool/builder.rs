@@ -63,13 +63,12 @@ pub struct Builder {
     name: String,
     room: usize,
     spares: Option<usize>,
-    patience: Duration,
+    patience: Option<Duration>,
     events: usize,
 }
 
 /// As many spare threads as others, and no more than this, if nothing is said.
 const SPARES: usize = 4;
-const PATIENCE: Duration = Duration::from_millis(10);
 
 impl Pool {
     /// How a pool is made that [`new`](Self::new) does not make.
@@ -80,7 +79,7 @@ impl Pool {
             name: "antiphon".into(),
             room: 1 << 12,
             spares: None,
-            patience: PATIENCE,
+            patience: None,
             events: 1 << 11,
         }
     }
@@ -117,20 +116,23 @@ impl Builder {
     }
 
     /// So many threads more, none of which is started before it is needed: each runs tasks in place
-    /// of one that is in a task for longer than the [patience](Self::patience), or
-    /// [blocks](super::blocking), and goes on where that was. As many as there are threads, and
-    /// four at most, if nothing is said; with none, tasks wait for long ones.
+    /// of one that [blocks](super::blocking), or has tried the pool's [patience](Self::patience),
+    /// and goes on where that was. As many as there are threads, and four at most, if nothing is
+    /// said.
     pub fn spares(mut self, threads: usize) -> Self {
         self.spares = Some(threads);
         self
     }
 
-    /// For how long a thread may be in one task before another runs what waits behind that: for
-    /// 10 ms, if nothing is said. Others wait for one and a half times that, where there are spare
-    /// threads, and the kernel has `membarrier` (Linux 5.10). Tasks that compute for longer than
-    /// that have as many more threads compute at a time.
+    /// For how long a thread may be in one task before another runs what waits behind that. Others
+    /// wait for one and a half times that at the most, as long as there are [spare](Self::spares)
+    /// threads; 10 ms is a good value. It needs the kernel's `membarrier`, and a thread that looks
+    /// after the others while these run tasks.
+    ///
+    /// If nothing is said, tasks wait for as long as all threads are in others. For tasks that
+    /// compute for long that is what is best: as many threads run as were asked for.
     pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+        self.patience = Some(patience);
         self
     }
 
@@ -183,9 +185,9 @@ impl Builder {
                 shared.serve(Some(seat));
             })?;
         }
-        if spares > 0 {
+        if let Some(patience) = self.patience.filter(|_| spares > 0) {
             let name = format!("{}-watch", self.name);
-            let watch = move || watch(&shared, self.patience);
+            let watch = move || watch(&shared, patience);
             pool.shared.bench.keep(thread::Builder::new().name(name).spawn(watch)?);
         }
         drop(sender);

@@ -60,7 +60,7 @@
 //! a time ([`Pool::spawn_future`]). A worker that waits for a task, its pool's or another's, or at
 //! the end of a scope, runs others of its pool meanwhile; any other thread sleeps. A task that
 //! waits for something else, other than by `await`, says so with [`blocking`], and one that is long
-//! the pool sees by itself ([`Builder::patience`]): a [spare](Builder::spares) thread takes its
+//! the pool sees if it is to ([`Builder::patience`]): a [spare](Builder::spares) thread takes its
 //! worker's place, as long as there is one.
 //!
 //! # What to know

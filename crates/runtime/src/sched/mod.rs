@@ -2,7 +2,7 @@
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `crew` | workers, their queues, and the one that tasks from outside come in by |
+//! | `crew`, `worker` | workers, their queues, and the one that tasks from outside come in by |
 //! | `seats` | which worker has which queue, and how that is taken from one in a long task |
 //! | `watch` | who looks for workers in long tasks |
 //! | `asked` | whose queue a policy has looked at |
@@ -50,10 +50,11 @@ mod surplus;
 mod swap;
 mod tickets;
 mod watch;
+mod worker;
 
 pub use boxed::{AnyQueue, AnyState, BoxedPolicy};
 pub use counters::Stats;
-pub use crew::{Crew, Worker};
+pub use crew::Crew;
 pub use idlers::Idlers;
 pub use lazy::{Lazy, Made};
 pub use named::UnknownPolicy;
@@ -69,3 +70,4 @@ pub use staged::Staged;
 pub use swap::{Charge, Swap};
 pub use tickets::Tickets;
 pub use watch::{Hog, Watchdog};
+pub use worker::Worker;

@@ -1,0 +1,368 @@
+//! A worker of a crew: what it makes ready, and which task it runs next.
+//!
+//! The invariants are in `crew`. All but [`Worker::seat`] and [`Worker::has_seat`] is done inside
+//! its seat (SEAT-1): a worker that has lost it makes tasks ready as who is outside does, and is
+//! handed none.
+
+use core::fmt;
+
+use antiphon_platform::{Budget, Platform};
+use antiphon_sync::nap;
+use antiphon_sync::queue::{Full, Item, WorkQueue};
+
+use super::asked::Asked;
+use super::crew::Crew;
+use super::idlers::Until;
+use super::policy::{Others, Own, Policy};
+use super::seats::Seat;
+use crate::flight::{Event, Found, Log};
+use crate::task::Awaited;
+
+/// A worker of a [`Crew`], on the thread that runs it.
+pub struct Worker<'a, P: Platform, Y: Policy<P>> {
+    crew: &'a Crew<P, Y>,
+    seat: Seat<'a, P>,
+    me: usize,
+    state: Y::State,
+    /// How many tasks those of its seat were handed.
+    taken: u64,
+    log: Log<'a, P>,
+    /// Whether it is counted among those who search: between two tasks, and after a panic of the
+    /// policy's.
+    searches: bool,
+}
+
+/// A worker looks at the tasks from outside first each so many tasks, so that its own can't keep
+/// these out. Go's number.
+const OUTSIDE_EVERY: u64 = 61;
+/// How often a searcher looks through all queues before it rests.
+const ROUNDS: u32 = 2;
+/// How often it searches in vain, though there are tasks, before it lets go of them.
+const FUTILE: u32 = 4;
+/// For how long, in nanoseconds.
+const NAP_NS: u64 = 50_000;
+
+impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
+    /// Who has the seat `me`, of which those before were handed so many tasks.
+    pub(super) fn new(
+        crew: &'a Crew<P, Y>,
+        seat: Seat<'a, P>,
+        me: usize,
+        taken: u64,
+        log: Log<'a, P>,
+    ) -> Self {
+        Self { crew, seat, me, state: Y::State::default(), taken, log, searches: false }
+    }
+
+    /// Puts a task in that the worker has made ready. Does not block.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room: the task.
+    #[inline]
+    pub fn push(&mut self, task: Item) -> Result<(), Full> {
+        self.put(task, None)
+    }
+
+    /// As [`push`](Self::push), of a task that has a rank.
+    ///
+    /// # Errors
+    ///
+    /// As of that.
+    #[inline]
+    pub fn push_ranked(&mut self, task: Item, rank: u64) -> Result<(), Full> {
+        self.put(task, Some(rank))
+    }
+
+    /// Puts a task in, and tells nobody: others are to be [told](Crew::tell) next, of all that were
+    /// put in so. Whether they find more by it.
+    ///
+    /// # Errors
+    ///
+    /// As of [`push`](Self::push).
+    #[inline]
+    pub fn push_untold(&mut self, task: Item) -> Result<bool, Full> {
+        if !self.seat.enter() {
+            return self.crew.submit_untold(task).map(|()| true);
+        }
+        let (pushed, is_found) = self.place(task, None);
+        self.seat.exit();
+        pushed.map(|()| is_found)
+    }
+
+    /// Puts a task in, and has somebody look for it.
+    #[inline]
+    fn put(&mut self, task: Item, rank: Option<u64>) -> Result<(), Full> {
+        if !self.seat.enter() {
+            return self.crew.accept(task, rank);
+        }
+        let (pushed, is_found) = self.place(task, rank);
+        if is_found {
+            self.crew.idlers.notify(self.me);
+        }
+        self.seat.exit();
+        pushed
+    }
+
+    /// Puts a task in, elsewhere if the policy has no room for it; and whether others find more
+    /// now. The worker is inside.
+    #[inline]
+    fn place(&mut self, task: Item, rank: Option<u64>) -> (Result<(), Full>, bool) {
+        let (crew, own) = (self.crew, own(self.crew, self.me));
+        let pushed = match crew.policy.push(&own, &mut self.state, task, rank) {
+            Err(Full(task)) => crew.policy.overflow(&crew.shared, task),
+            // Unless the policy has put it elsewhere.
+            Ok(()) if own.keeps_last() && !crew.policy.has_tasks() => return (Ok(()), false),
+            Ok(()) => Ok(()),
+        };
+        if pushed.is_ok() {
+            return (pushed, true);
+        }
+        crew.counters[self.me].0.refuse();
+        // As in `accept`; but nobody is to be woken for nothing.
+        let nothing = crew.shared.is_empty() && crew.queues[self.me].0.is_empty();
+        (pushed, !nothing || crew.policy.has_tasks())
+    }
+
+    /// As [`push`](Self::push), of a task that must not be refused: where there is no room, room is
+    /// made.
+    pub fn push_always(&mut self, task: Item) {
+        if let Err(Full(task)) = self.push(task) {
+            self.crew.surplus.push(task);
+            self.crew.idlers.notify(self.me);
+        }
+    }
+
+    /// Has others find the tasks that the worker's queue keeps for it, where it keeps some, as
+    /// [`InBlocks`](super::InBlocks): before the worker does something that takes long.
+    pub fn share(&mut self) {
+        if self.seat.enter() {
+            own(self.crew, self.me).share();
+            self.crew.idlers.notify(self.me);
+            self.seat.exit();
+        }
+    }
+
+    /// The task to be run next; waits until there is one. `None` when the crew is closed, and there
+    /// is nothing to do; or when the worker has no seat any more.
+    #[inline]
+    pub fn next_task(&mut self) -> Option<Item> {
+        self.inside(|worker| worker.pop().or_else(|| worker.search(None)))
+    }
+
+    /// As [`next_task`](Self::next_task), for a worker that waits for something, and closed or not:
+    /// `None` when that is over, or the worker has no seat any more.
+    pub fn next_until(&mut self, awaited: &Awaited<'_, P>) -> Option<Item> {
+        if awaited.is_over() {
+            return None;
+        }
+        self.inside(|worker| worker.pop().or_else(|| worker.search(Some(awaited))))
+    }
+
+    /// As [`next_task`](Self::next_task), of what the worker has, or comes from outside. Does not
+    /// wait.
+    #[inline]
+    pub fn try_next_task(&mut self) -> Option<Item> {
+        self.inside(Self::pop)
+    }
+
+    /// Gives up its seat, for another worker, before it does something long: the number. The queue
+    /// stays with the seat. `None`: it has none any more.
+    pub fn leave(&mut self) -> Option<usize> {
+        let has_seat = self.seat.enter();
+        if has_seat {
+            self.end_record();
+            self.seat.leave();
+        }
+        self.seat.exit();
+        has_seat.then_some(self.me)
+    }
+
+    /// Has `next` ask for the next task.
+    #[inline]
+    fn inside(&mut self, next: impl FnOnce(&mut Self) -> Option<Item>) -> Option<Item> {
+        if !self.seat.enter() {
+            return None;
+        }
+        let task = next(self);
+        self.seat.begin();
+        task
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Item> {
+        let outside = (self.taken + 1).is_multiple_of(OUTSIDE_EVERY);
+        let task = if outside { self.look_outside() } else { None };
+        let pop = || self.crew.policy.pop(&own(self.crew, self.me), &mut self.state);
+        let task = task.or_else(pop)?;
+        if self.log.is_due(self.taken) {
+            self.log.look(self.taken);
+        }
+        self.taken += 1;
+        Some(task)
+    }
+
+    /// Looks outside first, once in so many tasks, and who waits for room.
+    fn look_outside(&mut self) -> Option<Item> {
+        self.counted();
+        self.makes_room();
+        self.outside()
+    }
+
+    /// Says how many tasks it was handed.
+    fn counted(&self) {
+        self.crew.counters[self.me].0.take(self.taken);
+    }
+
+    /// Records a further event of its own, if it has its seat still: else that of another would be
+    /// written to by two.
+    pub fn record(&mut self, event: Event) {
+        if self.seat.enter() {
+            self.log.note(event);
+            self.seat.exit();
+        }
+    }
+
+    /// What it has done until it leaves its seat.
+    fn end_record(&mut self) {
+        self.counted();
+        self.log.pause(self.taken);
+    }
+
+    /// Looks for tasks of others, and rests when there are none.
+    #[cold]
+    fn search(&mut self, awaited: Option<&Awaited<'_, P>>) -> Option<Item> {
+        self.counted();
+        let began_ns = self.log.pause(self.taken);
+        let (found, rested) = self.find(awaited);
+        if rested {
+            self.crew.watch.ring();
+        }
+        let (task, whose) =
+            found.map_or((None, Found::Nothing), |(task, found)| (Some(task), found));
+        self.log.searched(began_ns, whose, self.taken);
+        self.taken += u64::from(task.is_some());
+        task
+    }
+
+    /// As [`search`](Self::search); whose it was, and whether the worker has rested.
+    fn find(&mut self, awaited: Option<&Awaited<'_, P>>) -> (Option<(Item, Found)>, bool) {
+        let crew = self.crew;
+        let is_over = || match awaited {
+            Some(awaited) => awaited.is_over(),
+            None => crew.is_closed() && !crew.has_tasks(),
+        };
+        self.searches = self.searches || crew.idlers.search();
+        let (mut futile, mut rested) = (0, false);
+        loop {
+            if self.searches
+                && let Some(found) = (0..ROUNDS).find_map(|_| self.look())
+            {
+                self.end_search();
+                return (Some(found), rested);
+            }
+            if is_over() {
+                self.end_search();
+                return (None, rested);
+            }
+            // CREW-5.
+            crew.room.notify_all();
+            rested = true;
+            // CREW-4.
+            let gives_up = futile == FUTILE;
+            futile = if gives_up { 0 } else { futile + 1 };
+            let deadline = gives_up.then(|| nap::earlier::<P>(None, NAP_NS));
+            // Where others want the CPU, it is theirs.
+            let spin = if P::crowded() { Budget::NONE } else { crew.policy.idle() };
+            let until = Until { spin, awaited, deadline };
+            let searcher = core::mem::replace(&mut self.searches, true);
+            let seen = |alone| {
+                let closed = awaited.is_none() && crew.is_closed();
+                !gives_up && (closed || alone && crew.has_tasks()) || is_over()
+            };
+            crew.counters[self.me].0.rest();
+            self.log.rest(|| crew.idlers.rest_until(self.me, searcher, until, seen));
+        }
+    }
+
+    /// Is no searcher any more, if it was one.
+    fn end_search(&mut self) {
+        if core::mem::take(&mut self.searches) {
+            self.crew.idlers.found(self.me, || self.crew.has_tasks());
+        }
+    }
+
+    /// Looks into the queues of all, once.
+    fn look(&mut self) -> Option<(Item, Found)> {
+        let crew = self.crew;
+        if let Some(task) = self.outside() {
+            return Some((task, Found::Shared));
+        }
+        let asked = Asked::new(&crew.queues);
+        let others = Others::new(&asked, self.me);
+        let task = crew.policy.steal(&own(crew, self.me), &mut self.state, &others).got();
+        crew.counters[self.me].0.search(task.is_some());
+        Some((task?, asked.last().map_or(Found::Shared, Found::Of)))
+    }
+
+    /// Takes a task from outside, or one that had no room; of these several, as there is room.
+    fn outside(&mut self) -> Option<Item> {
+        let (crew, own) = (self.crew, own(self.crew, self.me));
+        if let Some(task) = crew.shared.pop() {
+            self.makes_room();
+            return Some(task);
+        }
+        let task =
+            crew.surplus.take(|task| crew.policy.push(&own, &mut self.state, task, None)).got()?;
+        // The others are where they were not seen before.
+        crew.idlers.notify(self.me);
+        Some(task)
+    }
+
+    /// Tells one that waits for room, if it is seen.
+    #[inline]
+    fn makes_room(&self) {
+        if self.crew.room.has_waiters() {
+            self.crew.room.notify_one();
+        }
+    }
+
+    /// Whether it has a seat: if not it will never have one again. May be stale at once.
+    pub fn has_seat(&self) -> bool {
+        self.seat.is_here()
+    }
+
+    /// Which seat it has, or had.
+    pub fn seat(&self) -> usize {
+        self.me
+    }
+}
+
+/// The queue of a worker that is here.
+fn own<P: Platform, Y: Policy<P>>(crew: &Crew<P, Y>, me: usize) -> Own<'_, Y::Queue> {
+    // SAFETY: called by the worker of that seat only, of which there is one, and it is borrowed
+    // meanwhile.
+    unsafe { Own::new(&crew.queues[me].0, me) }
+}
+
+impl<P: Platform, Y: Policy<P>> Drop for Worker<'_, P, Y> {
+    fn drop(&mut self) {
+        self.end_search();
+        if !self.seat.enter() {
+            return;
+        }
+        self.end_record();
+        // What it has kept to itself nobody else would find.
+        own(self.crew, self.me).share();
+        self.seat.leave();
+        if self.crew.has_tasks() {
+            self.crew.idlers.notify(self.me);
+        }
+    }
+}
+
+impl<P: Platform, Y: Policy<P>> fmt::Debug for Worker<'_, P, Y> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").field("seat", &self.me).finish_non_exhaustive()
+    }
+}
