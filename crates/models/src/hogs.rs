@@ -19,7 +19,9 @@ pub fn entries() -> Vec<Entry> {
     let either = PLAIN.light(HeavyFence::Either);
     vec![
         Entry::new("hogs/taken-1+1", taken(1), either).reaches(&["taken", "kept"]),
-        Entry::new("hogs/taken-2+1", taken(2), PLAIN).by_lot(4_000).reaches(&["taken", "kept"]),
+        Entry::new("hogs/taken-twice-1+1", taken(2), PLAIN)
+            .by_lot(4_000)
+            .reaches(&["taken", "kept"]),
         Entry::new("hogs/left-1+1", left(), PLAIN).reaches(&["taken"]),
         Entry::new("hogs/comes-and-goes-1+1", comes_and_goes(), PLAIN).reaches(&["kept"]),
         Entry::new("hogs/closed-1+1", closed(), PLAIN),
