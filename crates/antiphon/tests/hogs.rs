@@ -180,27 +180,6 @@ fn a_hog_may_panic() {
     }
 }
 
-/// What is there is run, and what the hog makes when all others have ended.
-#[test]
-fn a_pool_may_be_dropped_while_a_hog_has_no_seat() {
-    let pool = Arc::new(Pool::new(1).unwrap());
-    let (done, (says, said)) = (Arc::new(AtomicU64::new(0)), mpsc::channel());
-    let (of, counts) = (Arc::downgrade(&pool), done.clone());
-    let hog = pool.spawn(move || {
-        let pool = of.upgrade().unwrap();
-        pool::blocking(|| {
-            drop(pool);
-            says.send(()).unwrap();
-            thread::sleep(Duration::from_millis(50));
-        });
-        of.upgrade().map(|pool| drop(pool.spawn(move || counts.fetch_add(1, Relaxed)))).is_some()
-    });
-    said.recv().unwrap();
-    drop(pool);
-    let has_spawned = hog.join().unwrap();
-    assert_eq!(done.load(Relaxed), u64::from(has_spawned));
-}
-
 /// Each link waits for the next, outside of the pool's knowledge; of three there are threads.
 #[test]
 fn who_blocks_gives_its_seat_away() {

@@ -1,5 +1,6 @@
 //! What a pool records of itself.
 
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -65,6 +66,10 @@ fn events_tile_the_time_of_a_worker_and_count_its_tasks() {
 #[test]
 fn a_task_from_outside_is_found_by_a_search() {
     let pool = Pool::new(1).unwrap();
+    // It looks there before it searches when it comes.
+    while pool.stats().rests == 0 {
+        thread::yield_now();
+    }
     pool.spawn(|| ()).join().unwrap();
     let shared = What::Searched { found: Found::Shared };
     let outside = |what: &What| matches!(what, What::Task(sample) if sample.maker.is_none());
@@ -95,4 +100,35 @@ fn a_recorded_task_is_as_any_other() {
         numbers.iter_mut().for_each(|number| scope.spawn(move || *number += 1));
     });
     assert_eq!(numbers, [1; 3]);
+}
+
+/// Each time that it is tried, and one of them is recorded.
+#[test]
+fn a_task_that_is_refused_is_recorded_once() {
+    const TRIES: u32 = 20_000;
+    let pool = Pool::builder().threads(1).room(2).build().unwrap();
+    let ((go, gone), (says, said)) = (mpsc::channel(), mpsc::channel());
+    let busy = pool.spawn(move || {
+        says.send(()).unwrap();
+        gone.recv().unwrap();
+    });
+    said.recv().unwrap();
+    let mut handles = Vec::new();
+    let mut refused = loop {
+        match pool.try_spawn(|| ()) {
+            Ok(handle) => handles.push(handle),
+            Err(refused) => break refused,
+        }
+    };
+    for _ in 0..TRIES {
+        refused = refused.try_spawn(&pool).expect_err("the only worker is busy");
+    }
+    go.send(()).unwrap();
+    handles.push(refused.wait(&pool));
+    handles.push(busy);
+    let tasks = handles.len();
+    handles.into_iter().for_each(|handle| handle.join().unwrap());
+    let recorded = all(&pool.recording());
+    let recorded = recorded.iter().filter(|what| matches!(what, What::Task(_))).count();
+    assert!(recorded <= tasks, "{recorded} of {tasks}");
 }

@@ -89,7 +89,7 @@ impl Pooled {
     fn put_in_charge(&self, policy: usize) -> bool {
         match self {
             Self::Standard(_) | Self::Named(_) => policy == 0,
-            Self::Several(pool) => pool.policy().put_in_charge(policy),
+            Self::Several(pool) => pool.put_in_charge(policy),
         }
     }
 

@@ -24,7 +24,9 @@ pub fn entries() -> Vec<Entry> {
             .reaches(&["taken", "kept"]),
         Entry::new("hogs/left-1+1", left(), PLAIN).reaches(&["taken"]),
         Entry::new("hogs/comes-and-goes-1+1", comes_and_goes(), PLAIN).reaches(&["kept"]),
-        Entry::new("hogs/closed-1+1", closed(), PLAIN),
+        Entry::new("hogs/closed-1+1", closed(false), PLAIN),
+        Entry::new("hogs/closed-awaited-1+1", closed(true), PLAIN),
+        Entry::new("hogs/dismissed-1+1", dismissed(), PLAIN).reaches(&["dismissed"]),
         Entry::new("hogs/watched-1+2", watched(), PLAIN).by_lot(2_000).reaches(&["taken"]),
     ]
 }
@@ -55,19 +57,17 @@ unsafe impl Policy<Check> for Keeps {
 
 /// Runs what the worker of a seat has.
 fn drain(crew: &Crew, seat: usize, ledger: &Ledger) {
-    // Unless a worker that ends has it.
-    let Some(mut worker) = crew.worker(seat) else { return };
+    let mut worker = crew.worker(seat).expect("it is free");
     while let Some(task) = worker.try_next_task() {
         ledger.take(task);
     }
 }
 
-/// Runs what is left once the crew is closed.
-fn finish(crew: &Crew, ledger: &Ledger) {
-    while let Some(mut worker) = crew.remaining() {
-        while let Some(task) = worker.next_task() {
-            ledger.take(task);
-        }
+/// Is the worker of a seat until the crew, which is closed, is at its end.
+fn serve(crew: &Crew, seat: usize, ledger: &Ledger) {
+    let mut worker = crew.worker(seat).expect("it is free");
+    while let Some(task) = worker.next_task() {
+        ledger.take(task);
     }
 }
 
@@ -86,15 +86,12 @@ fn taken(tasks: usize) -> Program {
             while let Some(task) = worker.try_next_task() {
                 ledger.take(task);
             }
-            drop(worker);
-            finish(crew, ledger);
         });
         scope.spawn(move || {
             let mut seat = None;
-            crew.watchdog(0).into_iter().for_each(|mut dog| dog.look(|hog| seat = hog.take()));
+            crew.watchdog(0).expect("the only one").look(|hog| seat = hog.take());
             antiphon_check::probe(if seat.is_some() { "taken" } else { "kept" });
-            seat.into_iter().for_each(|seat| drain(crew, seat, ledger));
-            finish(crew, ledger);
+            seat.into_iter().for_each(|seat| serve(crew, seat, ledger));
         });
         scope.finally(move || ledger.assert_all_taken());
     })
@@ -103,7 +100,7 @@ fn taken(tasks: usize) -> Program {
 /// A worker makes a task and leaves its seat, which a watchdog may take from it meanwhile.
 fn left() -> Program {
     Program::new(2, 4, move |scope| {
-        let crew = scope.share(Crew::new(Keeps, 1, 4).spares(1));
+        let crew = scope.share(Crew::new(Keeps, 1, 4).spares(2));
         let ledger = scope.share(Ledger::new(1));
         let mut worker = crew.worker(0).expect("a seat");
         worker.push(ledger.make(0)).expect("there is room");
@@ -116,7 +113,7 @@ fn left() -> Program {
         });
         scope.spawn(move || {
             let mut seat = None;
-            crew.watchdog(0).expect("a fence").look(|hog| seat = hog.take());
+            crew.watchdog(0).expect("the only one").look(|hog| seat = hog.take());
             if let Some(seat) = seat {
                 antiphon_check::probe("taken");
                 drain(crew, seat, ledger);
@@ -141,7 +138,7 @@ fn comes_and_goes() -> Program {
         });
         scope.spawn(move || {
             let mut seat = None;
-            crew.watchdog(0).expect("a fence").look(|hog| seat = hog.take());
+            crew.watchdog(0).expect("the only one").look(|hog| seat = hog.take());
             match seat {
                 // Its queue is nobody's: who has taken the seat, may have it, if it is free.
                 Some(seat) => assert!(crew.worker(seat).is_none_or(|mut worker| {
@@ -155,28 +152,48 @@ fn comes_and_goes() -> Program {
     })
 }
 
-/// A worker without a seat makes a task while the last that has one ends.
-fn closed() -> Program {
+/// A worker without a seat makes a task, and waits until it was run if it `waits`, while the last
+/// that has a seat would end.
+fn closed(waits: bool) -> Program {
     Program::new(2, 4, move |scope| {
         let crew = scope.share(Crew::new(Keeps, 1, 4).spares(1));
         let ledger = scope.share(Ledger::new(1));
+        let done = scope.share(U32::ZERO);
         let mut away = crew.worker(0).expect("a seat");
         assert_eq!(away.leave(), Some(0));
-        let mut worker = crew.worker(0).expect("a seat");
-        crew.close();
         scope.spawn(move || {
             away.push(ledger.make(0)).expect("there is room");
-            drop(away);
-            finish(crew, ledger);
+            if waits {
+                done.wait_while(Relaxed, |done| done == 0);
+            }
         });
         scope.spawn(move || {
+            let mut worker = crew.worker(0).expect("a seat");
+            crew.close();
             while let Some(task) = worker.next_task() {
                 ledger.take(task);
+                done.fetch_add(1, Relaxed);
             }
-            drop(worker);
-            finish(crew, ledger);
         });
         scope.finally(move || ledger.assert_all_taken());
+    })
+}
+
+/// A watchdog sleeps until it is dismissed.
+fn dismissed() -> Program {
+    Program::new(2, 2, move |scope| {
+        let crew = scope.share(Crew::new(Keeps, 1, 4).spares(1));
+        let mut worker = crew.worker(0).expect("a seat");
+        scope.spawn(move || {
+            assert_eq!(worker.next_task(), None);
+            crew.dismiss();
+            antiphon_check::probe("dismissed");
+        });
+        scope.spawn(move || {
+            let mut dog = crew.watchdog(u64::MAX).expect("the only one");
+            crew.close();
+            while dog.wait() {}
+        });
     })
 }
 
@@ -194,7 +211,7 @@ fn watched() -> Program {
             done.wait_while(Relaxed, |done| done < 2);
         });
         scope.spawn(move || {
-            let mut dog = crew.watchdog(0).expect("a fence");
+            let mut dog = crew.watchdog(0).expect("the only one");
             let mut seat = None;
             while seat.is_none() && dog.wait() {
                 dog.look(|hog| seat = hog.take());

@@ -12,7 +12,7 @@ use antiphon_runtime::sched::{
     Neighbours, Order, Others, Own, Policy, Ranked, Reverse, Scheme, Share, Spill, Staged, Steal,
     Stochastic, Swap, Switch, Tickets,
 };
-use antiphon_sync::queue::{Deque, Full, Item, Stolen};
+use antiphon_sync::queue::{Deque, Full, Item, Lot, MultiQueue, RelaxedQueue, Stolen};
 
 /// How often each task was run. A task's number is that of a node in a binary tree: it makes its
 /// two children ready.
@@ -282,14 +282,19 @@ unsafe impl Policy<Linux> for Panics {
     }
 }
 
-/// Who searches when the policy panics is no searcher any more: others are woken as before.
+/// Who searches when the policy panics is no searcher any more: others are woken as before, whether
+/// it is gone, or goes on with the task that it was in.
 #[test]
 fn a_policy_that_panics_loses_no_wake() {
+    [true, false].into_iter().for_each(loses_no_wake);
+}
+
+fn loses_no_wake(is_gone: bool) {
     let crew = Crew::<Linux, _>::new(Panics(AtomicBool::new(false)), 2, 4);
     let mut first = crew.worker(0).expect("a free seat");
     let panicked = panic::catch_unwind(AssertUnwindSafe(|| first.next_task()));
     assert!(panicked.is_err());
-    drop(first);
+    let goes_on = (!is_gone).then_some(first);
     let (ran, runs) = mpsc::channel();
     thread::scope(|scope| {
         let mut second = crew.worker(1).expect("a free seat");
@@ -308,6 +313,36 @@ fn a_policy_that_panics_loses_no_wake() {
         }
         crew.close();
     });
+    drop(goes_on);
+}
+
+/// However soon each one is gone, with tasks of its own to do.
+#[test]
+fn who_comes_looks_outside_first() {
+    let crew = Crew::<Linux, _>::new(Scheme::new(Fifo, HALF), 1, 4);
+    crew.worker(0).expect("a free seat").push(item(1)).expect("there is room");
+    for number in 2..100 {
+        crew.submit(item(number)).expect("there is room");
+        let mut worker = crew.worker(0).expect("a free seat");
+        assert_eq!(worker.try_next_task(), Some(item(number)));
+    }
+}
+
+/// Who has made up an item has none that is a task.
+#[test]
+#[should_panic(expected = "a policy that has tasks")]
+fn a_policy_brings_no_tasks() {
+    let policy = Ranked::new(Deadlines { usual_ns: 0 }, 1, 8);
+    policy.submit(&RelaxedQueue::new(8), item(1), Some(1)).expect("there is room");
+    drop(Crew::<Linux, _>::new(policy, 1, 8));
+}
+
+#[test]
+#[should_panic(expected = "a queue that has tasks")]
+fn nor_does_a_queue_for_what_has_no_room() {
+    let queue = MultiQueue::<Linux>::new(1, 8);
+    queue.push(item(1), &mut Lot::new(1)).expect("there is room");
+    drop(Spill::onto(Scheme::new(Fifo, HALF), queue));
 }
 
 #[test]

@@ -80,6 +80,7 @@
 //!   One that panics when it is asked for one ends its worker; when all have ended so, who waits
 //!   for a task waits for ever.
 //! - **A dropped pool** runs what is there, what these tasks make too, and then its threads end.
+//!   That is waited for, unless it is one of them that drops it.
 
 mod blocks;
 mod builder;
@@ -238,23 +239,6 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         JoinHandle(handle)
     }
 
-    /// What decides in which order tasks are run: to be asked, or, of a [`Swap`], to be changed.
-    ///
-    /// ```
-    /// use antiphon::pool::{BoxedPolicy, Pool, Swap};
-    ///
-    /// let [short, fair] = ["lifo", "fifo"].map(|name| name.parse::<BoxedPolicy<_>>().unwrap());
-    /// let pool = Pool::with_policy(2, Swap::new([short, fair]))?;
-    /// // From now on, for what is made ready from now on.
-    /// assert!(pool.policy().put_in_charge(1));
-    /// assert_eq!(pool.spawn(|| 42).join().unwrap(), 42);
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    #[must_use]
-    pub fn policy(&self) -> &Y {
-        self.shared.crew.policy()
-    }
-
     /// What its workers have done so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
@@ -274,11 +258,36 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     }
 }
 
+impl Pool<Swap<Linux>> {
+    /// Has the policy of this number decide, from each worker's next decision on; `false` if there
+    /// is none. Does not block. See [`Swap`].
+    ///
+    /// ```
+    /// use antiphon::pool::{BoxedPolicy, Pool, Swap};
+    ///
+    /// let [short, fair] = ["lifo", "fifo"].map(|name| name.parse::<BoxedPolicy<_>>().unwrap());
+    /// let pool = Pool::with_policy(2, Swap::new([short, fair]))?;
+    /// // For what is made ready from now on.
+    /// assert!(pool.put_in_charge(1));
+    /// assert_eq!(pool.spawn(|| 42).join().unwrap(), 42);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use = "there may be no such policy"]
+    pub fn put_in_charge(&self, policy: usize) -> bool {
+        self.shared.crew.policy().put_in_charge(policy)
+    }
+
+    /// The number of the policy that decides.
+    #[must_use]
+    pub fn in_charge(&self) -> usize {
+        self.shared.crew.policy().in_charge()
+    }
+}
+
 impl<Y: Policy<Linux> + 'static> Drop for Pool<Y> {
     fn drop(&mut self) {
         self.shared.close();
-        // A worker that drops its own pool can't wait for itself; it ends by itself.
-        self.shared.bench.join_all(thread::current().id());
+        self.shared.bench.join_all();
     }
 }
 

@@ -20,9 +20,9 @@ impl Places {
     /// If that can't be: the CPU. The thread stays where it was.
     pub(super) fn settle(&self, seat: usize) -> Result<(), u32> {
         let cpu = self.0.get(seat % self.0.len().max(1)).copied();
-        match cpu.filter(|_| CPU.replace(cpu) != cpu) {
-            Some(cpu) => pin(cpu).map_err(|_| cpu),
-            None => Ok(()),
-        }
+        let Some(cpu) = cpu.filter(|_| CPU.get() != cpu) else { return Ok(()) };
+        pin(cpu).map_err(|_| cpu)?;
+        CPU.set(Some(cpu));
+        Ok(())
     }
 }

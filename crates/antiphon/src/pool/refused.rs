@@ -41,7 +41,11 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         T: Send + 'static,
     {
         let (task, handle) = Task::new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work)));
-        Refused { task, handle: JoinHandle(handle) }.try_spawn(self)
+        let handle = JoinHandle(handle);
+        match self.shared.put(task) {
+            Ok(()) => Ok(handle),
+            Err(task) => Err(Refused { task, handle }),
+        }
     }
 }
 
@@ -56,7 +60,7 @@ impl<T> Refused<T> {
         Y: Policy<Linux> + 'static,
     {
         let Self { task, handle } = self;
-        match pool.shared.put(task) {
+        match pool.shared.put_again(task) {
             Ok(()) => Ok(handle),
             Err(task) => Err(Self { task, handle }),
         }

@@ -57,7 +57,10 @@ impl Makes {
         if !crew.is_recorded() {
             return task;
         }
-        let seat = |here: &super::here::Here<'_, Y>| Some(here.worker.try_borrow().ok()?.seat());
+        // One without a seat is as who is outside.
+        let seat = |here: &super::here::Here<'_, Y>| {
+            here.worker.try_borrow().ok().filter(|it| it.has_seat()).map(|it| it.seat())
+        };
         let maker = ask(crew, |here| here.and_then(seat)).map(|seat| seat as u32);
         let sample = Sample { ready_ns, maker, of };
         let crew = std::ptr::from_ref(crew).addr();

@@ -24,6 +24,8 @@ impl<Y: Policy<Linux> + 'static> Shared<Y> {
     /// Has the calling thread be the worker of a seat, and then of each that there is for it, until
     /// the pool is closed and there is nothing to do.
     pub(super) fn serve(self: &Arc<Self>, seat: Option<usize>) {
+        // Though the policy panics.
+        let _ends = Ends(self);
         let mut seat = seat.or_else(|| self.bench.wait());
         while let Some(number) = seat {
             // If the CPU is gone meanwhile, the tasks of that seat are run where the thread is.
@@ -34,8 +36,16 @@ impl<Y: Policy<Linux> + 'static> Shared<Y> {
             self.bench.come();
             seat = self.bench.wait();
         }
-        while let Some(worker) = self.crew.remaining() {
-            here::work(self, worker);
+    }
+}
+
+/// A thread of a pool ends.
+struct Ends<'a, Y: Policy<Linux>>(&'a Shared<Y>);
+
+impl<Y: Policy<Linux>> Drop for Ends<'_, Y> {
+    fn drop(&mut self) {
+        if self.0.bench.end() {
+            self.0.crew.dismiss();
         }
     }
 }
@@ -52,10 +62,11 @@ impl<Y: Policy<Linux>> Shared<Y> {
 
     /// Puts a task in, of a worker into its own queue. Hands it back if there is no room.
     pub(super) fn put(&self, task: Task<Linux>) -> Result<(), Task<Linux>> {
-        self.put_now(sampled(&self.crew, task))
+        self.put_again(sampled(&self.crew, task))
     }
 
-    fn put_now(&self, task: Task<Linux>) -> Result<(), Task<Linux>> {
+    /// As [`put`](Self::put), of a task that was [sampled] when it was first to be put in.
+    pub(super) fn put_again(&self, task: Task<Linux>) -> Result<(), Task<Linux>> {
         self.put_by(task, |worker, item| worker.push(item), |crew, item| crew.submit(item))
     }
 
@@ -105,17 +116,17 @@ impl<Y: Policy<Linux>> Shared<Y> {
 
     /// Puts a task in when there is room, and waits for that: a worker of the pool runs tasks of
     /// its own meanwhile, and this one if it has none; others sleep.
-    pub(super) fn put_waiting(&self, task: Task<Linux>) {
-        let mut task = sampled(&self.crew, task);
+    pub(super) fn put_waiting(&self, mut task: Task<Linux>) {
         loop {
-            match self.put_now(task) {
+            match self.put_again(task) {
                 Ok(()) => return,
                 Err(refused) => task = refused,
             }
-            let has_seat =
-                |here: &Here<'_, Y>| here.worker.try_borrow().is_ok_and(|it| it.has_seat());
+            // One that the policy's code is on has a seat.
+            let is_away =
+                |here: &Here<'_, Y>| here.worker.try_borrow().is_ok_and(|it| !it.has_seat());
             let helped = ask(&self.crew, |here| match (here, Nested::new()) {
-                (Some(here), _) if !has_seat(here) => None,
+                (Some(here), _) if is_away(here) => None,
                 (Some(here), Some(_nested)) => Some(here.run_one(Worker::try_next_task)),
                 (Some(_), None) => Some(false),
                 (None, _) => None,

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle, ThreadId};
+use std::thread::{self, JoinHandle};
 
 use antiphon_linux::Linux;
 
@@ -28,7 +28,9 @@ struct State {
     /// Whose worker is called.
     seats: Vec<usize>,
     threads: Vec<JoinHandle<()>>,
+    /// How many were started, and how many of these have not ended.
     started: usize,
+    living: usize,
     closed: bool,
 }
 
@@ -60,14 +62,15 @@ impl Bench {
     }
 
     /// Gives a thread the seat that `give` has, unless there is no thread to be had. Starts one if
-    /// none waits. Does not wait for it.
+    /// none waits. Does not wait for it. Also when the pool is closed: what waits in the seat's
+    /// queue is run, and who has had it may wait for that.
     pub(super) fn lend<Y: Policy<Linux> + 'static>(
         &self,
         shared: &Arc<Shared<Y>>,
         give: impl FnOnce() -> Option<usize>,
     ) {
         let mut state = self.state();
-        if state.closed || state.free == 0 && !self.start_spare(&mut state, shared) {
+        if state.free == 0 && !self.start_spare(&mut state, shared) {
             return;
         }
         if let Some(seat) = give() {
@@ -84,7 +87,7 @@ impl Bench {
     ) -> bool {
         let shared = shared.clone();
         // Where no thread is to be had the worker keeps its seat.
-        let started = state.started < self.most
+        let started = state.living < self.most
             && state.start(self.thread_name(state.started), move || shared.serve(None)).is_ok();
         state.free += usize::from(started);
         started
@@ -94,7 +97,10 @@ impl Bench {
     pub(super) fn wait(&self) -> Option<usize> {
         let lasts = |state: &mut State| state.seats.is_empty() && !state.closed;
         let state = self.called.wait_while(self.state(), lasts);
-        state.unwrap_or_else(PoisonError::into_inner).seats.pop()
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        let seat = state.seats.pop();
+        state.free -= usize::from(seat.is_none());
+        seat
     }
 
     /// A thread that had a seat is about to wait for one.
@@ -108,12 +114,25 @@ impl Bench {
         self.called.notify_all();
     }
 
-    /// Waits for all threads to end, but for one that calls this.
-    pub(super) fn join_all(&self, me: ThreadId) {
-        let threads = std::mem::take(&mut self.state().threads);
-        for thread in threads.into_iter().filter(|thread| thread.thread().id() != me) {
-            // If the policy has panicked there, the panic hook has said so.
-            let _: thread::Result<()> = thread.join();
+    /// A thread ends: whether it was the last.
+    pub(super) fn end(&self) -> bool {
+        let mut state = self.state();
+        state.living -= 1;
+        state.living == 0
+    }
+
+    /// Waits for all threads to end, unless one of them calls this: others may wait for that.
+    pub(super) fn join_all(&self) {
+        let me = thread::current().id();
+        loop {
+            let threads = std::mem::take(&mut self.state().threads);
+            if threads.is_empty() || threads.iter().any(|thread| thread.thread().id() == me) {
+                return;
+            }
+            for thread in threads {
+                // If the policy has panicked there, the panic hook has said so.
+                let _: thread::Result<()> = thread.join();
+            }
         }
     }
 }
@@ -122,6 +141,7 @@ impl State {
     fn start(&mut self, name: String, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         self.threads.push(thread::Builder::new().name(name).spawn(work)?);
         self.started += 1;
+        self.living += 1;
         Ok(())
     }
 }

@@ -9,10 +9,13 @@ use super::Policy;
 use super::here;
 use super::shared::Shared;
 
+/// Who has less patience takes the CPU from those that it looks after.
+pub(super) const LEAST: Duration = Duration::from_micros(100);
+
 /// Has other threads take the seats of workers that are in a task for longer than `patience`, until
-/// the pool is closed. Ends at once where the kernel has no `membarrier`.
+/// its threads have ended.
 pub(super) fn watch<Y: Policy<Linux> + 'static>(shared: &Arc<Shared<Y>>, patience: Duration) {
-    let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+    let patience_ns = u64::try_from(patience.max(LEAST).as_nanos()).unwrap_or(u64::MAX);
     let Some(mut watchdog) = shared.crew.watchdog(patience_ns) else {
         return;
     };

@@ -8,7 +8,7 @@ use antiphon_platform::{Atomic, Platform};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Tasks that workers were handed to run, as of when each last looked outside: of its present
-    /// ones up to 60 may be missing.
+    /// ones up to 60 may be missing, and for good if its seat was taken from it meanwhile.
     pub tasks: u64,
     /// Tasks that workers made ready, and for which there was no room.
     pub refused: u64,

@@ -4,21 +4,23 @@
 //! - CREW-2: a worker rests only when it has seen all queues empty since it was counted among those
 //!   that rest; and who puts in what others find looks for one that rests then. So no task stays
 //!   while all rest.
-//! - CREW-3: [`Worker::next_task`] is `None` only when the crew is closed and all queues were seen
-//!   empty. What a worker makes ready after that it runs itself before it ends.
+//! - CREW-3: [`Worker::next_task`] is `None` only when the crew is closed, all queues were seen
+//!   empty, and nobody was without a seat before. What a worker makes ready after that it runs
+//!   itself before it ends.
 //! - CREW-4: a worker that sees tasks and can't have them (their owner was stopped while it moved
 //!   them, or the policy leaves them to it) rests for a while all the same: it is to be had by who
 //!   puts others in, and takes no CPU from the owner.
 //! - CREW-5: who waits for room has said so before it tries once more; and a worker that finds
 //!   nothing looks for who waits after that. So nobody waits while all rest. A worker that has
 //!   tasks looks, too, now and then, without a fence: it may miss one that comes just then.
-//! - CREW-6: who frees the seat of a crew that is closed, and then looks for tasks; who puts one in
-//!   for a worker without a seat, and then looks for a free one: one of them sees the other.
+//! - CREW-6: a worker without a seat has others run what it makes, and waits for it, perhaps. So
+//!   they stay for as long as it is there; and it, which goes, and then looks whether the crew is
+//!   closed, and they, which rest then, and look whether it is there: one of them sees the other.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
-use core::sync::atomic::Ordering::{Acquire, Release, SeqCst};
+use core::sync::atomic::Ordering::{Acquire, Release};
 
 use antiphon_platform::{Atomic, Platform};
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, WorkQueue};
@@ -53,16 +55,20 @@ pub struct Crew<P: Platform, Y: Policy<P>> {
     closed: P::U32,
 }
 
+/// Fewer workers than this.
+const MOST: usize = 1 << 31;
+
 impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     /// A crew of so many workers, none of which is there yet, and no [spare](Self::spares) ones;
     /// `outside` tasks from outside have room, rounded up to a power of two.
     ///
     /// # Panics
     ///
-    /// If it is to be of no workers, or of more than 2³¹.
+    /// If it is to be of no workers, or of more than 2³¹; or if the policy has tasks already.
     #[must_use]
     pub fn new(policy: Y, workers: usize, outside: usize) -> Self {
-        assert!(workers > 0 && workers < 1 << 31, "a crew of {workers}");
+        assert!(workers > 0 && workers < MOST, "a crew of {workers}");
+        assert!(!policy.has_tasks(), "a policy that has tasks, of nobody knows whom");
         Self {
             queues: (0..workers).map(|_| Lines(policy.queue())).collect(),
             shared: RelaxedQueue::new(outside),
@@ -80,9 +86,14 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
 
     /// So many more workers than seats may be there, without a seat: each in a task that it was in
     /// when it [left](Worker::leave) its seat, or when that was [taken](Watchdog) from it.
+    ///
+    /// # Panics
+    ///
+    /// If there are to be more than 2³¹ with them.
     #[must_use]
     pub fn spares(self, spares: usize) -> Self {
         let workers = self.workers();
+        assert!(spares < MOST - workers, "a crew of {workers}, and {spares} more");
         Self { seats: Seats::new(workers, workers + spares), ..self }
     }
 
@@ -190,28 +201,24 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         Some(Worker::new(self, seat, me, taken, log))
     }
 
-    /// The worker of a seat that is free, if tasks are left: for who ends, once the crew is closed,
-    /// until there is `None`.
-    pub fn remaining(&self) -> Option<Worker<'_, P, Y>> {
-        // CREW-6: who frees a seat looks for tasks then, and who has made some for a free seat.
-        P::fence(SeqCst);
-        self.has_tasks().then(|| (0..self.workers()).find_map(|seat| self.worker(seat))).flatten()
-    }
-
-    /// Who looks after workers that are in a task for too long; `None` if somebody does, or the
-    /// platform has no [heavy fence](Platform::heavy_fence).
+    /// Who looks after workers that are in a task for too long; `None` if somebody does. Where the
+    /// platform has no [heavy fence](Platform::heavy_fence), it sees them, and can't take a seat.
     pub fn watchdog(&self, patience_ns: u64) -> Option<Watchdog<'_, P, Y>> {
         Watchdog::new(self, patience_ns)
     }
 
-    /// Has workers end that find nothing more to do.
+    /// Ends its watchdog, when its workers are gone.
+    pub fn dismiss(&self) {
+        self.watch.dismiss();
+    }
+
+    /// Has workers end that find nothing more to do, when those without a seat have gone.
     pub fn close(&self) {
         // Release: what was put in before; pairs with the acquire in `is_closed`. Who rests sees it
         // by the fence of `notify_all`.
         self.closed.store(1, Release);
         self.idlers.notify_all();
         self.room.notify_all();
-        self.watch.end();
     }
 
     /// Whether a worker has nothing to do; may be stale at once.
@@ -250,6 +257,11 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         // Acquire: CREW-3, who looks into the queues then sees what was put in before; pairs with
         // the release in `close`.
         self.closed.load(Acquire) != 0
+    }
+
+    /// Whether a worker that finds nothing has nothing to wait for: closed, and nobody is away.
+    pub(super) fn is_ending(&self) -> bool {
+        self.is_closed() && !self.seats.is_any_away()
     }
 
     /// Whether a task is to be seen somewhere.

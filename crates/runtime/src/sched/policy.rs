@@ -48,7 +48,8 @@ use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen, WorkQueue};
 pub unsafe trait Policy<P: Platform>: Send + Sync {
     /// What each worker has its tasks in.
     type Queue: WorkQueue + Send + Sync;
-    /// What each worker remembers from one decision to the next.
+    /// What each worker remembers from one decision to the next, and no task: who has its seat
+    /// after it begins with a default one.
     type State: Default + Send;
 
     /// An empty queue.

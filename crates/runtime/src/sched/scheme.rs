@@ -29,7 +29,11 @@ pub struct Scheme<O, S, K = Deques> {
 }
 
 /// What each worker has its tasks in.
-pub trait Queues: Send + Sync {
+///
+/// # Safety
+///
+/// Each queue is a new one, with nothing in it: what workers find there they run.
+pub unsafe trait Queues: Send + Sync {
     /// The queue.
     type Queue<P: Platform>: WorkQueue + Send + Sync + 'static;
 
@@ -60,7 +64,8 @@ pub struct InBlocks<const SIZE: usize = 16> {
     pub blocks: usize,
 }
 
-impl Queues for Deques {
+// SAFETY: it is made there.
+unsafe impl Queues for Deques {
     type Queue<P: Platform> = Deque<P>;
 
     fn queue<P: Platform>(&self) -> Deque<P> {
@@ -68,7 +73,8 @@ impl Queues for Deques {
     }
 }
 
-impl<const SIZE: usize> Queues for InBlocks<SIZE> {
+// SAFETY: it is made there.
+unsafe impl<const SIZE: usize> Queues for InBlocks<SIZE> {
     type Queue<P: Platform> = Blocks<P, SIZE>;
 
     fn queue<P: Platform>(&self) -> Blocks<P, SIZE> {

@@ -54,7 +54,7 @@ pub(super) struct Seat<'a, P: Platform> {
     turn: u64,
 }
 
-/// A worker in a task, as it was seen.
+/// A task that a worker is in, or was in last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Turn(u64);
 
@@ -101,19 +101,26 @@ impl<P: Platform> Seats<P> {
         Some(Seat { seats: self, number, sitter, turn })
     }
 
-    /// Which task a worker is in; `None`: in none, without a seat, or nobody.
-    pub(super) fn turn_of(&self, sitter: usize) -> Option<Turn> {
+    /// Which task a worker is in or was in last, and whether it is outside now; `None`: nobody.
+    pub(super) fn turn_of(&self, sitter: usize) -> Option<(Turn, bool)> {
         let Sitter { seat, turn, .. } = &self.sitters[sitter].0;
         // Acquire: its seat is not one of before; pairs with the release in `exit`.
         let turn = turn.load(Acquire);
         // Relaxed: `take_from` looks again.
-        (turn % TASK == OUTSIDE && seat.load(Relaxed) != 0).then_some(Turn(turn))
+        let is_there = seat.load(Relaxed) != 0;
+        is_there.then_some((Turn(turn | OUTSIDE), turn % TASK == OUTSIDE))
     }
 
     /// Whether the worker has lost its seat.
     pub(super) fn is_away(&self, sitter: usize) -> bool {
         // Relaxed: a hint.
         self.sitters[sitter].0.claim.load(Relaxed) == TAKEN
+    }
+
+    /// Whether a worker is there that has lost its seat, and has not gone yet.
+    pub(super) fn is_any_away(&self) -> bool {
+        // Acquire: CREW-6, what one that has gone has put in; pairs with the release in the drop.
+        self.sitters.iter().any(|sitter| sitter.0.claim.load(Acquire) == TAKEN)
     }
 
     /// Takes its seat from a worker that is still in that task: the seat is free then. `None` if it
@@ -197,7 +204,8 @@ impl<P: Platform> Drop for Seat<'_, P> {
         if self.enter() {
             self.seats.free(self.number);
         } else {
-            // Release: SEAT-3, that the worker is gone; pairs with the acquire in `take_from`.
+            // Release: SEAT-3, that the worker is gone; CREW-6, what it has put in; pairs with the
+            // acquires in `take_from` and `is_any_away`.
             self.sitter.claim.store(NONE, Release);
         }
         // Release: SEAT-3; the turn; pairs with the acquire in `take`.

@@ -29,9 +29,13 @@ impl<P: Platform, Y: Policy<P>> Spill<P, Y> {
         Self::onto(policy, MultiQueue::new(shards, capacity))
     }
 
-    /// With this queue, which is empty: one whose shards [become more](MultiQueue::growing),
-    /// perhaps.
+    /// With this queue: one whose shards [become more](MultiQueue::growing), perhaps.
+    ///
+    /// # Panics
+    ///
+    /// Unless it is empty.
     pub fn onto(policy: Y, spilt: MultiQueue<P>) -> Self {
+        assert!(spilt.is_empty(), "a queue that has tasks, of nobody knows whom");
         Self { policy, spilt }
     }
 

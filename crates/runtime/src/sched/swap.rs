@@ -92,6 +92,8 @@ impl<P: Platform> Swap<P> {
         let now = self.in_charge();
         if charge.states.is_empty() {
             charge.states = self.policies.iter().map(|_| AnyState::default()).collect();
+            // Of who had the seat before.
+            charge.left = true;
         }
         charge.left |= charge.seen != now;
         charge.seen = now;
@@ -283,6 +285,19 @@ mod tests {
             number(task)
         });
         assert!(ran.into_iter().any(|task| task == 2));
+    }
+
+    /// Of a policy that is not in charge, where nobody looks but who has the seat.
+    #[test]
+    fn who_comes_next_has_what_is_there() {
+        let crew = Crew::<Linux, _>::new(Swap::new([boxed(Fifo), boxed(Fifo)]), 1, 8);
+        let mut worker = crew.worker(0).expect("a seat");
+        push(&mut worker, &[1, 2]);
+        assert!(crew.policy().put_in_charge(1));
+        drop(worker);
+        let mut worker = crew.worker(0).expect("a seat");
+        push(&mut worker, &[3]);
+        takes(&mut worker, &[1, 2, 3]);
     }
 
     /// As one queue, as the crew has it.

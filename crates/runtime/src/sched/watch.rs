@@ -5,7 +5,8 @@
 //! |---|---|---|
 //! | `there` | who becomes the watchdog, or is it no more | not 0: there is one |
 //! | `work` | the watchdog, workers | how it sleeps while all rest: a bell |
-//! | `end` | the watchdog, who closes the crew | how it sleeps: a bell |
+//! | `dismissed` | who dismisses it | not 0: there is nobody to look after |
+//! | `end` | the watchdog, who dismisses it | how it sleeps: a bell |
 //! | `hogs`, `longest_ns` | the watchdog | figures |
 //!
 //! - WATCH-1 (no lost wake): who has rested, and then looks whether the watchdog sleeps; who is
@@ -36,6 +37,7 @@ use crate::sleep::{Bell, Park};
 pub(super) struct Watch<P: Platform> {
     there: P::U32,
     work: Bell<P>,
+    dismissed: P::U32,
     end: Bell<P>,
     hogs: P::U64,
     longest_ns: P::U64,
@@ -66,6 +68,7 @@ impl<P: Platform> Watch<P> {
     pub(super) const NEW: Self = Self {
         there: P::U32::ZERO,
         work: Bell::NEW,
+        dismissed: P::U32::ZERO,
         end: Bell::NEW,
         hogs: P::U64::ZERO,
         longest_ns: P::U64::ZERO,
@@ -77,8 +80,10 @@ impl<P: Platform> Watch<P> {
         self.work.ring(&Park::<P>::NEW);
     }
 
-    /// The crew is closed.
-    pub(super) fn end(&self) {
+    /// There is nobody to look after any more.
+    pub(super) fn dismiss(&self) {
+        // Relaxed: ordered by the fences in `ring`, and in `arm`.
+        self.dismissed.store(1, Relaxed);
         self.end.ring(&Park::<P>::NEW);
     }
 
@@ -91,7 +96,6 @@ impl<P: Platform> Watch<P> {
 
 impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
     pub(super) fn new(crew: &'a Crew<P, Y>, patience_ns: u64) -> Option<Self> {
-        P::heavy_fence().ok()?;
         // Acquire: what the last one has done; pairs with the release in the drop.
         crew.watch.there.compare_exchange(0, 1, Acquire, Relaxed).ok()?;
         let seen = (0..crew.seats.sitters()).map(|_| None).collect();
@@ -99,7 +103,7 @@ impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
     }
 
     /// Sleeps until it is time to [look](Self::look): for half of the patience, and if all workers
-    /// rest until one does not. `false` when the crew is closed.
+    /// rest until one does not. `false` when it was [dismissed](Crew::dismiss).
     pub fn wait(&mut self) -> bool {
         let (watch, park) = (&self.crew.watch, Park::<P>::NEW);
         let ticket = park.begin();
@@ -111,8 +115,8 @@ impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
         if !rest {
             watch.work.disarm();
         }
-        let closed = self.crew.is_closed();
-        if !closed {
+        let dismissed = watch.dismissed.load(Relaxed) != 0;
+        if !dismissed {
             // SAFETY: ours, until the end below. However it ends, it is time to look.
             let _ = unsafe { park.sleep(ticket, deadline) };
         }
@@ -120,7 +124,7 @@ impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
         watch.end.disarm();
         // SAFETY: ours, and this is the end.
         unsafe { park.end(ticket) };
-        !closed
+        !dismissed
     }
 
     /// Looks at all workers: tells `found` of each that is in a task for too long. It can't keep
@@ -128,12 +132,18 @@ impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
     pub fn look(&mut self, mut found: impl FnMut(Hog<'_, P, Y>)) {
         let (crew, now_ns) = (self.crew, P::now(Clock::Monotonic));
         for (worker, seen) in self.seen.iter_mut().enumerate() {
-            let turn = crew.seats.turn_of(worker);
-            let since_ns = seen.filter(|seen| Some(seen.turn) == turn).map(|seen| seen.since_ns);
-            let since_ns = since_ns.unwrap_or(now_ns);
-            *seen = turn.map(|turn| Seen { turn, since_ns });
+            let Some((turn, is_outside)) = crew.seats.turn_of(worker) else {
+                *seen = None;
+                continue;
+            };
+            let first = seen.filter(|seen| seen.turn == turn);
+            let since_ns = first.map_or(now_ns, |seen| seen.since_ns);
+            *seen = Some(Seen { turn, since_ns });
             let age_ns = now_ns.saturating_sub(since_ns);
-            let Some(turn) = turn.filter(|_| age_ns >= self.patience_ns) else { continue };
+            // One inside has ended its task, or goes on with it in a moment.
+            if !is_outside || age_ns < self.patience_ns {
+                continue;
+            }
             // Relaxed: a figure, which nobody else writes.
             if age_ns > crew.watch.longest_ns.load(Relaxed) {
                 crew.watch.longest_ns.store(age_ns, Relaxed);

@@ -5,6 +5,8 @@
 //! handed none.
 
 use core::fmt;
+use core::mem::{forget, replace, take};
+use core::sync::atomic::Ordering::SeqCst;
 
 use antiphon_platform::{Budget, Platform};
 use antiphon_sync::nap;
@@ -26,11 +28,23 @@ pub struct Worker<'a, P: Platform, Y: Policy<P>> {
     state: Y::State,
     /// How many tasks those of its seat were handed.
     taken: u64,
+    /// Of which number the next is that it looks for outside first.
+    outside_at: u64,
     log: Log<'a, P>,
-    /// Whether it is counted among those who search: between two tasks, and after a panic of the
-    /// policy's.
+    /// Whether it is counted among those who search: between two tasks.
     searches: bool,
+    /// After the seat: fields are dropped in this order.
+    _farewell: Farewell<'a, P, Y>,
 }
+
+/// Tells those that rest when a worker has gone.
+struct Farewell<'a, P: Platform, Y: Policy<P>> {
+    crew: &'a Crew<P, Y>,
+    me: usize,
+}
+
+/// Ends a search that the policy has panicked in.
+struct Panicked<'w, 'a, P: Platform, Y: Policy<P>>(&'w mut Worker<'a, P, Y>);
 
 /// A worker looks at the tasks from outside first each so many tasks, so that its own can't keep
 /// these out. Go's number.
@@ -51,7 +65,9 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         taken: u64,
         log: Log<'a, P>,
     ) -> Self {
-        Self { crew, seat, me, state: Y::State::default(), taken, log, searches: false }
+        let (state, outside_at) = (Y::State::default(), taken);
+        let _farewell = Farewell { crew, me };
+        Self { crew, seat, me, state, taken, outside_at, log, searches: false, _farewell }
     }
 
     /// Puts a task in that the worker has made ready. Does not block.
@@ -143,8 +159,8 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         }
     }
 
-    /// The task to be run next; waits until there is one. `None` when the crew is closed, and there
-    /// is nothing to do; or when the worker has no seat any more.
+    /// The task to be run next; waits until there is one. `None` when the crew is closed, nobody is
+    /// without a seat, and there is nothing to do; or when the worker has no seat any more.
     #[inline]
     pub fn next_task(&mut self) -> Option<Item> {
         self.inside(|worker| worker.pop().or_else(|| worker.search(None)))
@@ -184,14 +200,16 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         if !self.seat.enter() {
             return None;
         }
-        let task = next(self);
-        self.seat.begin();
+        let guard = Panicked(self);
+        let task = next(guard.0);
+        guard.0.seat.begin();
+        forget(guard);
         task
     }
 
     #[inline]
     fn pop(&mut self) -> Option<Item> {
-        let outside = (self.taken + 1).is_multiple_of(OUTSIDE_EVERY);
+        let outside = self.taken >= self.outside_at;
         let task = if outside { self.look_outside() } else { None };
         let pop = || self.crew.policy.pop(&own(self.crew, self.me), &mut self.state);
         let task = task.or_else(pop)?;
@@ -204,6 +222,7 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
 
     /// Looks outside first, once in so many tasks, and who waits for room.
     fn look_outside(&mut self) -> Option<Item> {
+        self.outside_at = self.taken + OUTSIDE_EVERY;
         self.counted();
         self.makes_room();
         self.outside()
@@ -250,7 +269,8 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         let crew = self.crew;
         let is_over = || match awaited {
             Some(awaited) => awaited.is_over(),
-            None => crew.is_closed() && !crew.has_tasks(),
+            // CREW-6: in this order.
+            None => crew.is_ending() && !crew.has_tasks(),
         };
         self.searches = self.searches || crew.idlers.search();
         let (mut futile, mut rested) = (0, false);
@@ -275,10 +295,10 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
             // Where others want the CPU, it is theirs.
             let spin = if P::crowded() { Budget::NONE } else { crew.policy.idle() };
             let until = Until { spin, awaited, deadline };
-            let searcher = core::mem::replace(&mut self.searches, true);
+            let searcher = replace(&mut self.searches, true);
             let seen = |alone| {
-                let closed = awaited.is_none() && crew.is_closed();
-                !gives_up && (closed || alone && crew.has_tasks()) || is_over()
+                let ends = awaited.is_none() && crew.is_ending();
+                !gives_up && (ends || alone && crew.has_tasks()) || is_over()
             };
             crew.counters[self.me].0.rest();
             self.log.rest(|| crew.idlers.rest_until(self.me, searcher, until, seen));
@@ -287,7 +307,7 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
 
     /// Is no searcher any more, if it was one.
     fn end_search(&mut self) {
-        if core::mem::take(&mut self.searches) {
+        if take(&mut self.searches) {
             self.crew.idlers.found(self.me, || self.crew.has_tasks());
         }
     }
@@ -354,10 +374,26 @@ impl<P: Platform, Y: Policy<P>> Drop for Worker<'_, P, Y> {
         self.end_record();
         // What it has kept to itself nobody else would find.
         own(self.crew, self.me).share();
-        self.seat.leave();
-        if self.crew.has_tasks() {
-            self.crew.idlers.notify(self.me);
+    }
+}
+
+impl<P: Platform, Y: Policy<P>> Drop for Farewell<'_, P, Y> {
+    fn drop(&mut self) {
+        let crew = self.crew;
+        // CREW-6; pairs with the fences in `close`, and in `rest`.
+        P::fence(SeqCst);
+        if crew.is_closed() {
+            crew.idlers.notify_all();
+        } else if crew.has_tasks() {
+            crew.idlers.notify(self.me);
         }
+    }
+}
+
+impl<P: Platform, Y: Policy<P>> Drop for Panicked<'_, '_, P, Y> {
+    fn drop(&mut self) {
+        self.0.end_search();
+        self.0.seat.begin();
     }
 }
 

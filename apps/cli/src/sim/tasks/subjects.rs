@@ -141,7 +141,8 @@ struct ChaseLevs {
     capacity: usize,
 }
 
-impl Queues for ChaseLevs {
+// SAFETY: it is made there.
+unsafe impl Queues for ChaseLevs {
     type Queue<P: Platform> = ChaseLev<P>;
 
     fn queue<P: Platform>(&self) -> ChaseLev<P> {

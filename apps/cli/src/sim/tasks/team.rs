@@ -110,7 +110,8 @@ pub struct Counting<K> {
     pub tally: Arc<Tally>,
 }
 
-impl<K: Queues> Queues for Counting<K> {
+// SAFETY: as that of `K` is.
+unsafe impl<K: Queues> Queues for Counting<K> {
     type Queue<P: Platform> = Counted<K::Queue<P>>;
 
     fn queue<P: Platform>(&self) -> Counted<K::Queue<P>> {
