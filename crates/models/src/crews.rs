@@ -6,7 +6,8 @@ use core::sync::atomic::Ordering::Relaxed;
 use antiphon_check::Check;
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
 use antiphon_runtime::sched::{
-    self, Fifo, InBlocks, Lifo, Order, Others, Own, Policy, Scheme, Share, Staged, Steal, Worker,
+    self, Fifo, InBlocks, Lifo, Order, Others, Own, Policy, Requests, Scheme, Share, Staged, Steal,
+    Worker,
 };
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
 
@@ -24,6 +25,9 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("crew/staged-1+1", staged(1, 2, 0), PLAIN).by_lot(800),
         Entry::new("crew/staged-2+1", staged(2, 1, 2), PLAIN).by_lot(800),
         Entry::new("crew/blocks-2+1", in_blocks(2, 1, 3), PLAIN).by_lot(800),
+        Entry::new("crew/requests-2+1", requests(false, 2, 1, 3), PLAIN).by_lot(300),
+        Entry::new("crew/requests-sticky-2+1", requests(true, 2, 1, 3), PLAIN).by_lot(300),
+        Entry::new("crew/requests-3+1", requests(false, 3, 1, 4), PLAIN).by_lot(150),
         Entry::new("crew/closed-1+1", closed(1), PLAIN),
         Entry::new("crew/surplus-1+2", surplus(1, 2, 2), PLAIN).by_lot(800),
         Entry::new("crew/surplus-2+1", surplus(2, 1, 4), PLAIN).by_lot(800),
@@ -51,6 +55,16 @@ where
 /// Each has two tasks in a block, and others find it when it is full.
 fn in_blocks(workers: usize, outside: usize, inside: usize) -> Program {
     let policy = || Scheme::new(Lifo, HALF).queues(InBlocks::<2> { blocks: 4 });
+    working_by(policy, workers, outside, inside)
+}
+
+/// Who has nothing asks who has some.
+fn requests(is_sticky: bool, workers: usize, outside: usize, inside: usize) -> Program {
+    let scheme = || Scheme::new(Fifo, HALF).capacity(4, 4);
+    let policy = move || match is_sticky {
+        true => Requests::sticky(scheme(), workers),
+        false => Requests::new(scheme(), workers),
+    };
     working_by(policy, workers, outside, inside)
 }
 

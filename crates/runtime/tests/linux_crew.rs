@@ -1,5 +1,6 @@
 //! Crews of threads: each task is run once, whatever the policy, and whoever makes it.
 
+use std::iter;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
@@ -9,8 +10,8 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_runtime::sched::{
     Adaptive, Aging, BoxedPolicy, ByWeight, Crew, Deadlines, Fifo, InBlocks, Lifo, LifoSlot,
-    Neighbours, Order, Others, Own, Policy, Ranked, Reverse, Scheme, Share, Spill, Staged, Steal,
-    Stochastic, Swap, Switch, Tickets,
+    Neighbours, Order, Others, Own, Policy, Ranked, Requests, Reverse, Scheme, Share, Spill,
+    Staged, Steal, Stochastic, Swap, Switch, Tickets,
 };
 use antiphon_sync::queue::{Deque, Full, Item, Lot, MultiQueue, RelaxedQueue, Stolen};
 
@@ -119,6 +120,10 @@ fn each_task_is_run_once_however_tasks_spread() {
         check(Tickets::new(Scheme::new(Lifo, HALF), 3, Share::Half, 16), workers, 20_000);
         let small = || Scheme::new(Lifo, HALF).capacity(2, 2);
         check(Spill::new(small(), 5, 2), workers, 20_000);
+        check(Spill::locked(small(), 2), workers, 20_000);
+        check(Requests::new(small(), workers), workers, 20_000);
+        check(Requests::sticky(in_blocks(Fifo), workers), workers, 20_000);
+        check(Requests::new(Spill::new(small(), 1, 8), workers / 2), workers, 20_000);
         check(Tickets::new(Spill::new(small(), 1, 1 << 14), 1, many, 1), workers, 20_000);
     }
 }
@@ -172,6 +177,29 @@ fn who_draws_a_ticket_goes_to_whose_it_is() {
 }
 
 /// Of policies that have one queue for all, too, and if that is full.
+/// One that asks is one that hands over, and has its first for the second that it makes.
+#[test]
+fn who_is_asked_hands_over_its_first_task_with_the_next() {
+    let policy = Requests::<Linux, _>::sticky(Scheme::new(Lifo, HALF), 2);
+    let crew = Crew::new(policy, 2, 4);
+    let mut busy = crew.worker(0).expect("a free seat");
+    busy.push(item(1)).expect("there is room");
+    thread::scope(|scope| {
+        let asks = scope.spawn(|| crew.worker(1).expect("a free seat").next_task());
+        while !asks.is_finished() {
+            // The one before goes when it was asked.
+            busy.push(item(2)).expect("there is room");
+            let left: Vec<_> = iter::from_fn(|| busy.try_next_task().map(node)).collect();
+            match left[..] {
+                [2, 1] => busy.push(item(1)).expect("there is room"),
+                [2] => break,
+                _ => panic!("{left:?}"),
+            }
+        }
+        assert_eq!(asks.join().expect("it is well").map(node), Some(1));
+    });
+}
+
 #[test]
 fn each_task_is_run_once_from_queues_that_all_share() {
     for (workers, room) in [(1, 1 << 14), (3, 1 << 14), (3, 8)] {

@@ -9,7 +9,8 @@ use std::rc::Rc;
 
 use antiphon_runtime::sched::{
     Adaptive, Aging, BoxedPolicy, Crew, Deadlines, Fifo, InBlocks, Lifo, LifoSlot, Order, Policy,
-    Ranked, Reverse, Scheme, Share, Spill, Staged, Steal, Stochastic, Switch, Tickets, Worker,
+    Ranked, Requests, Reverse, Scheme, Share, Spill, Staged, Steal, Stochastic, Switch, Tickets,
+    Worker,
 };
 use antiphon_sim::{Machine, Sim, Simulation, work};
 use antiphon_sync::queue::Item;
@@ -161,7 +162,15 @@ fn what_a_worker_keeps_to_itself_has_its_turn() {
 #[test]
 fn what_is_spilt_has_its_turn() {
     fair!(61 * (2 * BEFORE + 1), Spill::new(of(Fifo).capacity(2, 2), 1, 1 << 14));
+    fair!(61 * (2 * BEFORE + 1), Spill::locked(of(Fifo).capacity(2, 2), 1 << 14));
     fair!(2 * BEFORE, Tickets::new(of(Fifo), 1, Share::Half, 4));
+}
+
+/// What is on a worker's desk is before its own.
+#[test]
+fn what_was_asked_for_has_its_turn() {
+    fair!(2 * BEFORE, Requests::new(of(Fifo), 2));
+    fair!(2 * BEFORE, Requests::sticky(of(Fifo), 2));
 }
 
 #[test]

@@ -110,8 +110,9 @@ use antiphon_runtime::task::{Handle, Task};
 pub use antiphon_runtime::flight::{Event, Found, LONG_NS, Sample, What};
 pub use antiphon_runtime::sched::{
     Adaptive, Aging, Ask, BoxedPolicy, ByWeight, Deadlines, Deques, End, Fifo, InBlocks, Key, Lazy,
-    Lifo, LifoSlot, Neighbours, Order, Others, Own, Policy, Queues, Ranked, Reverse, Scheme, Share,
-    Spill, Spread, Staged, Stats, Steal, Stochastic, Swap, Switch, Tickets, UnknownPolicy, Victim,
+    Lifo, LifoSlot, Neighbours, Order, Others, Own, Policy, Queues, Ranked, Requests, Reverse,
+    Scheme, Share, Spill, Spread, Staged, Stats, Steal, Stochastic, Swap, Switch, Tickets,
+    UnknownPolicy, Victim,
 };
 pub use antiphon_runtime::task::Countdown;
 pub use antiphon_sync::queue::{

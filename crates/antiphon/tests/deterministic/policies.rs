@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use antiphon::deterministic::{BoxedPolicy, Pool, Run, Runner, Sim, What, sleep, work};
 use antiphon::pool::{
-    Aging, Deadlines, Fifo, Policy, Ranked, Scheme, Share, Spill, Staged, Steal, Tickets,
+    Aging, Deadlines, Fifo, Policy, Ranked, Requests, Scheme, Share, Spill, Staged, Steal, Tickets,
 };
 
 fn named(name: &'static str) -> BoxedPolicy {
@@ -128,7 +128,10 @@ fn stages() {
 #[test]
 fn what_spills() {
     each(|| Spill::new(fifo(), 1, 1 << 14));
+    each(|| Spill::locked(fifo(), 1 << 14));
     each(|| Tickets::new(fifo(), 1, Share::Half, 4));
+    each(|| Requests::new(fifo(), 20));
+    each(|| Requests::sticky(fifo(), 2));
 }
 
 /// Nor with anybody: then who makes a task runs it.

@@ -21,6 +21,7 @@
 //! | `surplus` | where tasks go that must not be refused |
 //! | `spill` | a queue for what workers have no room for |
 //! | `tickets` | workers that are busy, and say so |
+//! | `requests` | workers that hand over what others have asked for |
 //! | `spread` | how tasks come to workers that have none |
 //!
 //! Nothing here knows what a task is: it is a word that names something. So the same lines schedule
@@ -39,6 +40,7 @@ mod named;
 mod order;
 mod policy;
 mod ranked;
+mod requests;
 mod scheme;
 mod seats;
 mod several;
@@ -61,6 +63,7 @@ pub use named::UnknownPolicy;
 pub use order::{Adaptive, Ask, End, Fifo, Lifo, Mark, Order, Reverse, Stochastic, Switch};
 pub use policy::{Others, Own, Policy, Victim};
 pub use ranked::{Aging, Deadlines, Key, Ranked};
+pub use requests::Requests;
 pub use scheme::{Asked, Deques, InBlocks, Queues, Scheme};
 pub use several::Several;
 pub use slot::LifoSlot;

@@ -1,7 +1,7 @@
 //! Where tasks go that a worker has no room for: a queue of the policy's own.
 
 use antiphon_platform::{Budget, Platform};
-use antiphon_sync::queue::{Full, Item, Lot, MultiQueue, RelaxedQueue, Stolen};
+use antiphon_sync::queue::{Full, Item, Lot, MultiQueue, RankedQueue, RelaxedQueue, Stolen};
 
 use super::policy::{Others, Own, Policy};
 
@@ -9,11 +9,18 @@ use super::policy::{Others, Own, Policy};
 /// room for: of so many shards, so that they meet less. All take from it, before they steal, and
 /// each so many tasks, so that what is there does not starve.
 ///
-/// The dissertation's overflow queues are one that is locked, one that is not, and one of five
-/// shards. Of one shard this is the second, and what a policy does by itself is much the same.
+/// The dissertation's overflow queues are one that is [locked](Self::locked), one that is not, and
+/// one of five shards. Of one shard this is the second, and what a policy does by itself is much
+/// the same.
 pub struct Spill<P: Platform, Y> {
     policy: Y,
-    spilt: MultiQueue<P>,
+    spilt: Spilt<P>,
+}
+
+enum Spilt<P: Platform> {
+    Free(MultiQueue<P>),
+    /// Of one shard, by a rank that is the same for all: first in, first out.
+    Locked(RankedQueue<P>),
 }
 
 /// A worker looks at what was spilt first each so many tasks.
@@ -36,11 +43,25 @@ impl<P: Platform, Y: Policy<P>> Spill<P, Y> {
     /// Unless it is empty.
     pub fn onto(policy: Y, spilt: MultiQueue<P>) -> Self {
         assert!(spilt.is_empty(), "a queue that has tasks, of nobody knows whom");
-        Self { policy, spilt }
+        Self { policy, spilt: Spilt::Free(spilt) }
+    }
+
+    /// With one queue behind a lock, with room for `capacity` tasks. It is there to be compared
+    /// with.
+    ///
+    /// # Panics
+    ///
+    /// If `capacity` is 0, or above 2³¹.
+    pub fn locked(policy: Y, capacity: usize) -> Self {
+        Self { policy, spilt: Spilt::Locked(RankedQueue::new(1, capacity)) }
     }
 
     fn take(&self) -> Option<Item> {
-        self.spilt.pop(&mut Lot::new(P::random().into()))
+        let lot = &mut Lot::new(P::random().into());
+        match &self.spilt {
+            Spilt::Free(queue) => queue.pop(lot),
+            Spilt::Locked(queue) => queue.pop(lot),
+        }
     }
 }
 
@@ -69,7 +90,11 @@ unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Spill<P, Y> {
     }
 
     fn has_tasks(&self) -> bool {
-        !self.spilt.is_empty() || self.policy.has_tasks()
+        let is_empty = match &self.spilt {
+            Spilt::Free(queue) => queue.is_empty(),
+            Spilt::Locked(queue) => queue.is_empty(),
+        };
+        !is_empty || self.policy.has_tasks()
     }
 
     fn take_left(&self) -> Option<Item> {
@@ -95,7 +120,11 @@ unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Spill<P, Y> {
     }
 
     fn overflow(&self, shared: &RelaxedQueue<P>, task: Item) -> Result<(), Full> {
-        let spilt = self.spilt.push(task, &mut Lot::new(P::random().into()));
+        let lot = &mut Lot::new(P::random().into());
+        let spilt = match &self.spilt {
+            Spilt::Free(queue) => queue.push(task, lot),
+            Spilt::Locked(queue) => queue.push(task, 0, lot),
+        };
         spilt.or_else(|Full(task)| self.policy.overflow(shared, task))
     }
 
