@@ -28,6 +28,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("crew/requests-2+1", requests(false, 2, 1, 3), PLAIN).by_lot(300),
         Entry::new("crew/requests-sticky-2+1", requests(true, 2, 1, 3), PLAIN).by_lot(300),
         Entry::new("crew/requests-3+1", requests(false, 3, 1, 4), PLAIN).by_lot(150),
+        Entry::new("crew/asked-1+1", asked(), PLAIN).by_lot(600).reaches(&["handed over"]),
         Entry::new("crew/closed-1+1", closed(1), PLAIN),
         Entry::new("crew/surplus-1+2", surplus(1, 2, 2), PLAIN).by_lot(800),
         Entry::new("crew/surplus-2+1", surplus(2, 1, 4), PLAIN).by_lot(800),
@@ -66,6 +67,36 @@ fn requests(is_sticky: bool, workers: usize, outside: usize, inside: usize) -> P
         false => Requests::new(scheme(), workers),
     };
     working_by(policy, workers, outside, inside)
+}
+
+/// Who was asked for the tasks that it had hands the next one over, which nobody has seen.
+fn asked() -> Program {
+    Program::new(2, 8, move |scope| {
+        let blocks = InBlocks::<2> { blocks: 2 };
+        let policy = Requests::sticky(Scheme::new(Fifo, HALF).queues(blocks), 2);
+        let crew = scope.share(Crew::new(policy, 2, 4));
+        let ledger = scope.share(Ledger::new(4));
+        scope.spawn(move || {
+            let mut worker = crew.worker(0).expect("a seat");
+            for numbers in [0..3, 3..4] {
+                for number in numbers {
+                    worker.push(ledger.make(number)).expect("there is room");
+                }
+                while let Some(task) = worker.try_next_task() {
+                    ledger.take(task);
+                }
+            }
+            crew.close();
+        });
+        scope.spawn(move || {
+            let mut worker = crew.worker(1).expect("a seat");
+            while let Some(task) = worker.next_task() {
+                antiphon_check::probe("handed over");
+                ledger.take(task);
+            }
+        });
+        scope.finally(move || ledger.assert_all_taken());
+    })
 }
 
 /// By a policy that has queues of its own, and workers that have none.
@@ -211,7 +242,7 @@ unsafe impl Policy<Check> for Apart {
 fn waiting_closed() -> Program {
     Program::new(2, 4, move |scope| {
         let crew = scope.share(Crew::new(scheme(), 1, 1));
-        let ledger = scope.share(Ledger::new(3));
+        let ledger = scope.share(Ledger::new(4));
         scope.spawn(move || {
             let refused = (0..3).filter_map(|number| {
                 crew.submit_waiting(ledger.make(number)).err().map(|full| ledger.take(full.0))

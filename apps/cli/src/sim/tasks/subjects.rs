@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use antiphon_platform::Platform;
 use antiphon_runtime::sched::{
-    Crew, Deques, Fifo, InBlocks, Lifo, Neighbours, Policy, Queues, Scheme, Share, Spill, Steal,
-    Tickets,
+    Crew, Deques, Fifo, InBlocks, Lifo, Neighbours, Policy, Queues, Requests, Scheme, Share, Spill,
+    Steal, Tickets,
 };
 use antiphon_sim::{Sim, Stuck};
 use antiphon_sync::queue::ChaseLev;
@@ -47,7 +47,7 @@ pub struct Subject {
 const HALF: Steal = Steal { share: Share::Half };
 
 /// All of them.
-pub static SUBJECTS: [Subject; 22] = [
+pub static SUBJECTS: [Subject; 25] = [
     ours("fifo", "first in, first out; half of anybody's", |s, c| {
         crew(s, c, |tally| scheme(Fifo, HALF, deques(c, tally)))
     }),
@@ -84,6 +84,15 @@ pub static SUBJECTS: [Subject; 22] = [
     }),
     ours("lifo-spill-5", "last in, first out; the same of five shards", |s, c| {
         crew(s, c, |tally| Spill::new(scheme(Lifo, HALF, deques(c, tally)), 5, SPILT))
+    }),
+    ours("lifo-spill-locked", "last in, first out; the same of one behind a lock", |s, c| {
+        crew(s, c, |tally| Spill::locked(scheme(Lifo, HALF, deques(c, tally)), SPILT))
+    }),
+    ours("lifo-requests", "last in, first out; one task, of who was asked for it", |s, c| {
+        crew(s, c, |tally| Requests::new(scheme(Lifo, HALF, deques(c, tally)), s.workers))
+    }),
+    ours("lifo-requests-sticky", "last in, first out; the same, of the same until then", |s, c| {
+        crew(s, c, |tally| Requests::sticky(scheme(Lifo, HALF, deques(c, tally)), s.workers))
     }),
     ours(
         "fifo-blocks",
