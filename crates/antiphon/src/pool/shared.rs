@@ -25,7 +25,7 @@ impl<Y: Policy<Linux> + 'static> Shared<Y> {
     /// the pool is closed and there is nothing to do.
     pub(super) fn serve(self: &Arc<Self>, seat: Option<usize>) {
         // Though the policy panics.
-        let _ends = Ends(self);
+        let _goes = Goes(self);
         let mut seat = seat.or_else(|| self.bench.wait());
         while let Some(number) = seat {
             // If the CPU is gone meanwhile, the tasks of that seat are run where the thread is.
@@ -39,12 +39,12 @@ impl<Y: Policy<Linux> + 'static> Shared<Y> {
     }
 }
 
-/// A thread of a pool ends.
-struct Ends<'a, Y: Policy<Linux>>(&'a Shared<Y>);
+/// A thread of a pool goes.
+struct Goes<'a, Y: Policy<Linux>>(&'a Shared<Y>);
 
-impl<Y: Policy<Linux>> Drop for Ends<'_, Y> {
+impl<Y: Policy<Linux>> Drop for Goes<'_, Y> {
     fn drop(&mut self) {
-        if self.0.bench.end() {
+        if self.0.bench.go() {
             self.0.crew.dismiss();
         }
     }

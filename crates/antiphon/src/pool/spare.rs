@@ -28,9 +28,10 @@ struct State {
     /// Whose worker is called.
     seats: Vec<usize>,
     threads: Vec<JoinHandle<()>>,
-    /// How many were started, and how many of these have not ended.
+    /// How many were started; of these, how many are not at their end; and how many are gone.
     started: usize,
-    living: usize,
+    serving: usize,
+    gone: usize,
     closed: bool,
 }
 
@@ -87,7 +88,7 @@ impl Bench {
     ) -> bool {
         let shared = shared.clone();
         // Where no thread is to be had the worker keeps its seat.
-        let started = state.living < self.most
+        let started = state.serving < self.most
             && state.start(self.thread_name(state.started), move || shared.serve(None)).is_ok();
         state.free += usize::from(started);
         started
@@ -99,7 +100,10 @@ impl Bench {
         let state = self.called.wait_while(self.state(), lasts);
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         let seat = state.seats.pop();
-        state.free -= usize::from(seat.is_none());
+        if seat.is_none() {
+            state.free -= 1;
+            state.serving -= 1;
+        }
         seat
     }
 
@@ -114,11 +118,13 @@ impl Bench {
         self.called.notify_all();
     }
 
-    /// A thread ends: whether it was the last.
-    pub(super) fn end(&self) -> bool {
+    /// A thread goes: whether it was the last.
+    pub(super) fn go(&self) -> bool {
         let mut state = self.state();
-        state.living -= 1;
-        state.living == 0
+        // One in which the policy has panicked has not come to its end.
+        state.serving -= usize::from(thread::panicking());
+        state.gone += 1;
+        state.gone == state.started
     }
 
     /// Waits for all threads to end, unless one of them calls this: others may wait for that.
@@ -141,7 +147,7 @@ impl State {
     fn start(&mut self, name: String, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         self.threads.push(thread::Builder::new().name(name).spawn(work)?);
         self.started += 1;
-        self.living += 1;
+        self.serving += 1;
         Ok(())
     }
 }
