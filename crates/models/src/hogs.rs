@@ -24,6 +24,7 @@ pub fn entries() -> Vec<Entry> {
             .reaches(&["taken", "kept"]),
         Entry::new("hogs/left-1+1", left(), PLAIN).reaches(&["taken"]),
         Entry::new("hogs/comes-and-goes-1+1", comes_and_goes(), PLAIN).reaches(&["kept"]),
+        Entry::new("hogs/next-1+1", next(), PLAIN).reaches(&["next"]),
         Entry::new("hogs/closed-1+1", closed(false), PLAIN),
         Entry::new("hogs/closed-awaited-1+1", closed(true), PLAIN),
         Entry::new("hogs/dismissed-1+1", dismissed(), PLAIN).reaches(&["dismissed"]),
@@ -128,6 +129,7 @@ fn comes_and_goes() -> Program {
     Program::new(2, 4, move |scope| {
         let crew = scope.share(Crew::new(Keeps, 2, 4));
         let ledger = scope.share(Ledger::new(1));
+        let [lost, took] = [scope.share(U32::ZERO), scope.share(U32::ZERO)];
         let mut worker = crew.worker(0).expect("a seat");
         assert_eq!(worker.try_next_task(), None);
         scope.spawn(move || {
@@ -135,20 +137,46 @@ fn comes_and_goes() -> Program {
             let mut worker = crew.worker(1).expect("a seat");
             worker.push(ledger.make(0)).expect("there is room");
             worker.try_next_task().into_iter().for_each(|task| ledger.take(task));
+            lost.store(u32::from(worker.leave().is_none()), Relaxed);
         });
         scope.spawn(move || {
             let mut seat = None;
             crew.watchdog(0).expect("the only one").look(|hog| seat = hog.take());
             match seat {
                 // Its queue is nobody's: who has taken the seat, may have it, if it is free.
-                Some(seat) => assert!(crew.worker(seat).is_none_or(|mut worker| {
-                    worker.try_next_task().into_iter().for_each(|task| ledger.take(task));
-                    true
-                })),
+                Some(seat) => {
+                    took.store(seat as u32, Relaxed);
+                    assert!(crew.worker(seat).is_none_or(|mut worker| {
+                        worker.try_next_task().into_iter().for_each(|task| ledger.take(task));
+                        true
+                    }));
+                }
                 None => antiphon_check::probe("kept"),
             }
         });
-        scope.finally(move || ledger.assert_all_taken());
+        scope.finally(move || {
+            ledger.assert_all_taken();
+            assert_eq!(lost.load(Relaxed), took.load(Relaxed), "each has lost its own seat");
+        });
+    })
+}
+
+/// Who has the seat next has what the one before has left there.
+fn next() -> Program {
+    Program::new(2, 2, move |scope| {
+        let crew = scope.share(Crew::new(Keeps, 1, 4).spares(1));
+        let ledger = scope.share(Ledger::new(1));
+        let mut worker = crew.worker(0).expect("a seat");
+        scope.spawn(move || {
+            worker.push(ledger.make(0)).expect("there is room");
+            assert_eq!(worker.leave(), Some(0));
+        });
+        scope.spawn(move || {
+            if let Some(mut worker) = crew.worker(0) {
+                antiphon_check::probe("next");
+                ledger.take(worker.try_next_task().expect("it is there"));
+            }
+        });
     })
 }
 
