@@ -19,6 +19,9 @@ const STACK_BYTES: usize = 256 << 10;
 /// How long threads may go on behind the limit, in simulated nanoseconds, if nothing else is said.
 pub(crate) const GRACE_NS: u64 = 10_000_000_000;
 
+/// No simulation goes further: to each time in one, what a step takes can be added.
+pub(crate) const LAST_NS: u64 = 1 << 63;
+
 /// A thread to be.
 struct Body {
     core: u32,
@@ -106,7 +109,7 @@ impl Simulation {
 
     /// Runs until all threads are over. [`finished`](crate::finished) is true, and
     /// [`count`](crate::count) counts no more, once `limit_ns` of simulated time has passed.
-    /// Blocks the calling host thread.
+    /// Simulations end after 2⁶³ ns (292 years) in any case. Blocks the calling host thread.
     ///
     /// # Errors
     ///

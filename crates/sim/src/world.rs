@@ -28,6 +28,7 @@ use crate::os::Core;
 use crate::outcome::Counts;
 use crate::pages::Pages;
 use crate::random::{Random, mix};
+use crate::simulation::LAST_NS;
 use crate::thread::Thread;
 use crate::words::Words;
 use crate::{Machine, Model, OwnLine, Owns, Sim};
@@ -97,7 +98,7 @@ impl World {
             links,
             now_ns: 0,
             limit_ns,
-            end_ns: limit_ns.saturating_add(grace_ns),
+            end_ns: limit_ns.saturating_add(grace_ns).min(LAST_NS),
             events: Events::default(),
             lines: Lines::new(model.apart),
             pages,

@@ -61,6 +61,14 @@
 //! - **Real time, real threads, input and output** are outside: a thread that wakes a future, or
 //!   uses a pool, panics. What is random by itself (the order of a `HashMap`) makes schedules
 //!   differ; [`Runner::explore`] says so of a failure that does not come again.
+//! - **A destructor that waits for a task while its own task panics** ends the process, and says
+//!   the seed. What destructors spawn and wake in a panic is put in when that was caught.
+//! - **Of [`pool`](crate::pool) these are not there:** [`join`](crate::pool::join) (forks),
+//!   [`run`](crate::pool::Pool::run), [`spawn_many`](crate::pool::Pool::spawn_many),
+//!   [`try_spawn`](crate::pool::Pool::try_spawn), [`share`](crate::pool::Pool::share),
+//!   [`policy`](crate::pool::Pool::policy), [`blocking`](crate::pool::blocking),
+//!   [recordings](crate::pool::Pool::recording), [`wait_all`](crate::pool::wait_all), and what a
+//!   [`Builder`](crate::pool::Builder) sets but for workers and policy.
 //! - **Times are simulated**, and say nothing about any machine.
 //! - **A policy that panics** ends the run with that, whatever a real pool does.
 //! - **What a run that has failed has left behind** is leaked: its stacks, and what is on them.

@@ -20,7 +20,8 @@ pub struct Pool {
     run: u64,
 }
 
-/// What to wait for a task by. Dropped, the task goes on; if it panics then, so fails the run.
+/// What to wait for a task by. Dropped, the task goes on. If it panics and nobody has joined it
+/// when the run is over, the run fails.
 ///
 /// # Panics
 ///

@@ -20,10 +20,11 @@ use super::worker::Seat;
 pub(super) struct Ongoing {
     /// Unlike that of any other run of the process.
     pub(super) id: u64,
+    pub(super) seed: u64,
     pub(super) crew: Crew<Sim, BoxedPolicy>,
     pub(super) timers: Timers,
     pub(super) schedule: RefCell<Schedule>,
-    /// Panics of tasks that nobody has asked for.
+    /// Panics of tasks that nobody has asked for so far, wherever what they returned is.
     pub(super) uncaught: RefCell<Vec<(u64, String)>>,
     /// Of each thread.
     pub(super) seats: Box<[Seat]>,
@@ -66,8 +67,8 @@ pub(super) struct Entered(());
 
 impl Entered {
     pub(super) fn new(run: Rc<Ongoing>) -> Self {
-        let before = CURRENT.replace(Some(run));
-        assert!(before.is_none(), "a run inside of a run");
+        assert!(find().is_none(), "a run inside of a run");
+        CURRENT.set(Some(run));
         Self(())
     }
 }
@@ -79,10 +80,11 @@ impl Drop for Entered {
 }
 
 impl Ongoing {
-    pub(super) fn new(policy: BoxedPolicy, workers: usize) -> Self {
+    pub(super) fn new(seed: u64, policy: BoxedPolicy, workers: usize) -> Self {
         Self {
             // Relaxed: a number of one's own.
             id: RUNS.fetch_add(1, Relaxed),
+            seed,
             crew: Crew::new(policy, workers, OUTSIDE),
             timers: Timers::new(),
             schedule: RefCell::default(),
@@ -125,10 +127,14 @@ impl Ongoing {
         let what = match &done {
             Ok(done) if rests(done) => What::Waits,
             Ok(_) => What::Ended,
-            Err(panic) => What::Panicked(message(panic.as_ref())),
+            Err(panic) => {
+                let message = message(panic.as_ref());
+                self.uncaught.borrow_mut().push((task, message.clone()));
+                What::Panicked(message)
+            }
         };
         self.note(task, what);
-        done.map_err(|panic| Caught { task, panic: Some(panic) })
+        done.map_err(|panic| Caught { task, panic })
     }
 }
 
@@ -144,23 +150,16 @@ pub(super) fn linger() {
     think(if Sim::random().is_multiple_of(8) { LONG_NS } else { USUAL_NS });
 }
 
-/// What a task has panicked with. Dropped, it is the run's failure.
+/// What a task has panicked with. Unless somebody asks for it, it is the run's failure.
 pub(super) struct Caught {
     task: u64,
-    panic: Option<Box<dyn Any + Send>>,
+    panic: Box<dyn Any + Send>,
 }
 
 impl Caught {
-    pub(super) fn into_panic(mut self) -> Box<dyn Any + Send> {
-        self.panic.take().expect("there until it is taken")
-    }
-}
-
-impl Drop for Caught {
-    fn drop(&mut self) {
-        if let (Some(panic), Some(run)) = (&self.panic, find()) {
-            run.uncaught.borrow_mut().push((self.task, message(panic.as_ref())));
-        }
+    pub(super) fn into_panic(self) -> Box<dyn Any + Send> {
+        current().uncaught.borrow_mut().retain(|(task, _)| *task != self.task);
+        self.panic
     }
 }
 

@@ -77,7 +77,7 @@ impl Runner {
         self
     }
 
-    /// So much virtual time at the most.
+    /// So much virtual time at the most; more than 292 years are as those.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
@@ -100,7 +100,7 @@ impl Runner {
         seed: u64,
         closure: impl FnOnce(Pool) -> T + 'static,
     ) -> Result<Run<T>, Failure> {
-        let run = Rc::new(Ongoing::new((self.policy)(), self.workers));
+        let run = Rc::new(Ongoing::new(seed, (self.policy)(), self.workers));
         let (returned, told) = (Rc::new(RefCell::new(None)), run.clone());
         let returns = returned.clone();
         let outside = move || {
@@ -144,12 +144,16 @@ impl Runner {
         // Who panics reads and writes memory at once: nothing must be under way.
         let model = Model { memory: Memory::Sc, apart: true, ..Model::default() };
         let simulation = Simulation::new(machine, seed).model(model).grace_ns(0);
-        let (workers, timers) = (run.clone(), run.clone());
+        let (workers, last) = (run.clone(), run.clone());
         simulation
             .stack_bytes(STACK_BYTES)
             .thread(outside)
             .threads(self.workers, move |worker| workers.be_worker(worker))
-            .thread(move || timers.timers.run())
+            .thread(move || {
+                last.timers.run();
+                // Not before: whom it has just woken is run.
+                last.crew.close();
+            })
     }
 }
 
@@ -160,8 +164,8 @@ impl Ongoing {
         match catch_unwind(AssertUnwindSafe(|| closure(Pool::of(self.id)))) {
             Ok(returned) => {
                 self.note(0, What::Ended);
+                self.put_late();
                 self.timers.close();
-                self.crew.close();
                 returned
             }
             Err(panic) => {

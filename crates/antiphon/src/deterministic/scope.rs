@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::process::abort;
 use std::sync::{Mutex, PoisonError};
 
 use antiphon_runtime::task::{Countdown, Task};
@@ -43,10 +44,14 @@ impl Pool {
             env: PhantomData,
         };
         let worked = catch_unwind(AssertUnwindSafe(|| work(&scope)));
-        if let Some(awaited) = scope.left.close() {
-            run.wait_for(&awaited);
-            scope.left.leave();
-        }
+        let wait = || {
+            if let Some(awaited) = scope.left.close() {
+                run.wait_for(&awaited);
+                scope.left.leave();
+            }
+        };
+        // Were this to unwind, what its tasks borrow would be gone, and they not.
+        catch_unwind(AssertUnwindSafe(wait)).unwrap_or_else(|_| abort());
         let panicked = scope.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
         match (worked, panicked) {
             (Ok(done), None) => done,

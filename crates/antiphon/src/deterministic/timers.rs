@@ -105,6 +105,10 @@ impl Timers {
 /// Is ready when so much virtual time has passed since it was first polled. When the pool ends,
 /// which it does when the run's closure has returned, who sleeps is dropped.
 ///
+/// # Panics
+///
+/// When it is polled outside of a run.
+///
 /// ```
 /// use std::time::Duration;
 ///
@@ -121,6 +125,9 @@ pub fn sleep(time: Duration) -> Sleep {
     Sleep { time, due: None }
 }
 
+const OUTSIDE: &str = "`deterministic::sleep` is of a run's virtual time: await it in a task of \
+    one (see `Runner::run`), and elsewhere a timer of the runtime that is there";
+
 /// What [`sleep`] returns.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
@@ -134,9 +141,9 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let run = run::find().expect(OUTSIDE);
         let now_ns = antiphon_sim::now();
         let (id, due) = self.due.unwrap_or_else(|| {
-            let run = run::current();
             (run.id, run.timers.due(now_ns.saturating_add(nanoseconds(self.time))))
         });
         self.due = Some((id, due));

@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
+use std::thread::panicking;
 
 use antiphon_runtime::sched::Worker;
 use antiphon_runtime::task::{Awaited, Task};
@@ -23,6 +24,9 @@ pub(super) struct Seat {
     worker: Cell<Option<NonNull<Here<'static>>>>,
     /// How many tasks it runs where they were made, inside of one another.
     nested: Cell<u32>,
+    /// Tasks that destructors have made while a panic unwound, and their ranks. A thread that
+    /// panics can't wait, which a queue or a wake may ask of it; so they are put in later.
+    late: RefCell<Vec<(Item, Option<u64>)>>,
 }
 
 /// How many at the most: as on Linux.
@@ -47,6 +51,9 @@ impl Ongoing {
     /// Waits; a worker runs other tasks meanwhile. Though the policy panics, what is awaited is
     /// over when this is back.
     pub(super) fn wait_for(&self, awaited: &Awaited<'_, Sim>) {
+        let seed = self.seed;
+        assert!(!panicking() || awaited.is_over(), "seed {seed}: a destructor waits in a panic");
+        self.put_late();
         if let Some(here) = self.here() {
             let help = || while self.run_one(here, |worker| worker.next_until(awaited)) {};
             self.outlast(help);
@@ -76,6 +83,27 @@ impl Ongoing {
     fn run(&self, task: Task<Sim>) {
         // Panics were caught, but for one of what the task has to drop.
         self.outlast(|| task.run());
+        self.put_late();
+    }
+
+    /// Puts in what the calling thread has made while it panicked.
+    pub(super) fn put_late(&self) {
+        for (item, rank) in self.seats[thread()].late.take() {
+            // SAFETY: made of a task below, and taken once.
+            if let Err(task) = self.put(unsafe { Task::from_item(item) }, rank) {
+                self.put_always(task);
+            }
+        }
+    }
+
+    /// Keeps a task for later if the calling thread panics; else what it has kept comes first.
+    fn put_later(&self, task: Task<Sim>, rank: Option<u64>) -> Option<Task<Sim>> {
+        if panicking() {
+            self.seats[thread()].late.borrow_mut().push((task.into_item(), rank));
+            return None;
+        }
+        self.put_late();
+        Some(task)
     }
 
     /// Puts a task in, of a worker into its own queue. Hands it back if there is no room.
@@ -103,6 +131,7 @@ impl Ongoing {
 
     /// Puts a task in, always.
     pub(super) fn put_always(&self, task: Task<Sim>) {
+        let Some(task) = self.put_later(task, None) else { return };
         let item = task.into_item();
         match self.here().map(RefCell::try_borrow_mut) {
             Some(Ok(mut worker)) => worker.push_always(item),
@@ -112,6 +141,7 @@ impl Ongoing {
 
     /// Puts a task in, or runs it if there is no room; unless that is inside of too many.
     pub(super) fn put_or_run(&self, task: Task<Sim>, rank: Option<u64>) {
+        let Some(task) = self.put_later(task, rank) else { return };
         let Err(task) = self.put(task, rank) else { return };
         let nested = &self.seats[thread()].nested;
         let depth = nested.get();

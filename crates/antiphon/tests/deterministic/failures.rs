@@ -80,28 +80,9 @@ fn reliance_on_a_time_is_found_and_comes_again() {
     found(time, "it is not done");
 }
 
-fn fails(closure: fn(Pool)) -> Failure {
+pub fn fails<T: 'static>(closure: fn(Pool) -> T) -> Failure {
     let runner = Runner::new().limit(Duration::from_millis(5));
-    runner.run(1, closure).expect_err("it fails")
-}
-
-#[test]
-fn a_panic_that_nobody_asks_for_is_a_failure() {
-    let failure = fails(|pool| {
-        assert!(pool.spawn(|| panic!("that was asked for")).join().is_err());
-        drop(pool.spawn_future(async { panic!("that was not") }));
-    });
-    let expected = Why::TaskPanicked { task: 2, message: "that was not".to_owned() };
-    assert_eq!(failure.why, expected);
-    struct Panics;
-    impl Drop for Panics {
-        fn drop(&mut self) {
-            panic!("dropped");
-        }
-    }
-    let failure = fails(|pool| drop(pool.spawn(|| Panics)));
-    let expected = Why::TaskPanicked { task: 0, message: "dropped".to_owned() };
-    assert_eq!(failure.why, expected);
+    runner.run(1, closure).err().expect("it fails")
 }
 
 #[test]
@@ -210,11 +191,11 @@ fn a_policy_that_forgets_or_panics_is_told() {
     assert_eq!(why(Tenth::Panics, spawns), Why::Panicked("the policy's".to_owned()));
 }
 
-const CHILD: &str = "ANTIPHON_TEST_CHILD";
+pub const CHILD: &str = "ANTIPHON_TEST_CHILD";
 const SEED: &str = "ANTIPHON_SEED";
 
 /// Runs this test alone in a child, which fails; returns what it says.
-fn said(name: &str, seed: Option<&str>) -> String {
+pub fn said(name: &str, seed: Option<&str>) -> String {
     let program = std::env::current_exe().expect("this program's path");
     let mut child = Command::new(program);
     child.args(["--exact", name, "--nocapture"]).env(CHILD, "1").env_remove(SEED);

@@ -3,6 +3,7 @@
 #![cfg(feature = "deterministic")]
 
 mod failures;
+mod panics;
 mod policies;
 mod runs;
 mod seeds;

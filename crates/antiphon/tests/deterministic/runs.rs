@@ -1,11 +1,11 @@
 //! What a run does: time, timers, futures, scopes, and what is outside of it.
 
-use std::cell::RefCell;
-use std::future::{pending, poll_fn};
+use std::future::{Future as _, pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -178,12 +178,47 @@ fn what_is_of_a_run_is_of_no_use_outside() {
 }
 
 #[test]
-fn a_run_inside_of_a_run_is_refused() {
-    let told = Rc::new(RefCell::new(false));
-    let tells = told.clone();
-    run(move |_| {
-        let inner = || Runner::new().run(1, |_| ());
-        *tells.borrow_mut() = catch_unwind(AssertUnwindSafe(inner)).is_err();
+fn a_run_inside_of_a_run_is_refused_and_the_outer_one_goes_on() {
+    let inner = || Runner::new().run(1, |_| ());
+    let refused = run(move |pool| {
+        let refused = catch_unwind(AssertUnwindSafe(inner)).is_err();
+        (refused, pool.spawn(now).join().is_ok())
     });
-    assert!(told.take());
+    assert_eq!(refused, (true, true));
+}
+
+/// Though the closure returns while the timers wake it.
+#[test]
+fn who_is_being_woken_when_the_closure_returns_is_run() {
+    struct Slow(Waker);
+    impl Wake for Slow {
+        fn wake(self: Arc<Self>) {
+            work(MS);
+            self.0.wake_by_ref();
+        }
+    }
+    let ran = Arc::new(AtomicU32::new(0));
+    let runs = ran.clone();
+    run(move |pool| {
+        drop(pool.spawn_future(async move {
+            let mut sleep = pin!(sleep(MS));
+            poll_fn(|context| {
+                let slow = Waker::from(Arc::new(Slow(context.waker().clone())));
+                sleep.as_mut().poll(&mut Context::from_waker(&slow))
+            })
+            .await;
+            runs.fetch_add(1, Relaxed);
+        }));
+        work(3 * MS / 2);
+    });
+    assert_eq!(ran.load(Relaxed), 1);
+}
+
+#[test]
+fn a_sleep_elsewhere_says_where_it_is_at_home() {
+    let mut context = Context::from_waker(Waker::noop());
+    let mut poll = || pin!(sleep(MS)).poll(&mut context);
+    let told = catch_unwind(AssertUnwindSafe(&mut poll)).expect_err("it is outside");
+    let told = told.downcast_ref::<String>().expect("text");
+    assert!(told.contains("await it in a task of one"), "{told}");
 }

@@ -71,6 +71,19 @@ fn a_sleeper_that_nobody_wakes_is_reported() {
 }
 
 #[test]
+fn no_time_is_too_far_ahead() {
+    let deadline = Deadline { clock: Clock::Monotonic, ns: u64::MAX };
+    let sleeps = move || {
+        let id = arena().take().expect("a free node");
+        let _ = Sim::park(arena().resolve(id).expect("just taken"), Some(deadline));
+    };
+    let works = || (0..3).for_each(|_| work(u64::MAX));
+    let run = |simulation: Simulation| simulation.run(u64::MAX).expect_err("it has no end").why;
+    assert_eq!(run(Simulation::new(small(), 1).thread(sleeps)), Why::Overrun);
+    assert_eq!(run(Simulation::new(small(), 1).thread(works)), Why::Overrun);
+}
+
+#[test]
 fn a_thread_that_does_not_end_is_reported() {
     let stuck = Simulation::new(small(), 1)
         .thread(|| {
