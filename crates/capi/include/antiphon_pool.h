@@ -66,7 +66,7 @@ typedef struct antiphon_task_group {
  *
  * Several of these with commas between: the first is in charge, until antiphon_pool_put_in_charge.
  * NULL: "lifo/steal-half", which by NULL takes a little less time. EINVAL: no policy has this name,
- * or these are 2^31 threads or more. EAGAIN, or what else the system says: a thread could not be
+ * or these are more than 4096 threads. EAGAIN, or what else the system says: a thread could not be
  * started. */
 ANTIPHON_MUST_USE
 int antiphon_pool_create(antiphon_pool_t **pool, size_t threads,

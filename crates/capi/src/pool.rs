@@ -9,6 +9,9 @@ use libc::{EAGAIN, EINVAL};
 use crate::code::unless;
 use crate::export::exports;
 
+/// More are a mistake, such as a -1: what each takes would be gone before the system refuses one.
+const MOST_THREADS: usize = 4_096;
+
 /// What is behind `antiphon_pool_t`: the policy's type is known but for those that were named.
 pub enum Pooled {
     Standard(Pool),
@@ -140,7 +143,7 @@ exports! {
         let Some(names) = (unsafe { named(policy) }) else {
             return EINVAL;
         };
-        if threads >= 1 << 31 {
+        if threads > MOST_THREADS {
             return EINVAL;
         }
         let builder = Pool::builder();

@@ -172,6 +172,8 @@ int main(void)
 	IS(antiphon_pool_create(&none, 1, "\xff"), EINVAL);
 	IS(antiphon_pool_create(&none, 1, "fifo,"), EINVAL);
 	IS(antiphon_pool_create(&none, (size_t)-1, NULL), EINVAL);
+	IS(antiphon_pool_create(&none, 4097, NULL), EINVAL);
+	IS(antiphon_pool_create(&none, 1000000, "fifo"), EINVAL);
 	YES(none == NULL);
 	IS(antiphon_pool_create(&pool, 0, NULL), 0);
 	YES(antiphon_pool_threads(pool) >= 1);
