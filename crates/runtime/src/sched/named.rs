@@ -55,15 +55,18 @@ impl<P: Platform> FromStr for BoxedPolicy<P> {
 }
 
 fn range(spread: &str) -> Option<usize> {
-    spread.strip_prefix("neighbours-")?.parse().ok().filter(|&range| range > 0)
+    positive(spread.strip_prefix("neighbours-")?)
 }
 
 /// The number behind a dash, from 1 on; `usual` without both.
 fn number<N: FromStr + Default + PartialEq>(rest: &str, usual: N) -> Option<N> {
-    if rest.is_empty() {
-        return Some(usual);
-    }
-    rest.strip_prefix('-')?.parse().ok().filter(|number| *number != N::default())
+    if rest.is_empty() { Some(usual) } else { positive(rest.strip_prefix('-')?) }
+}
+
+/// A number from 1 on, in digits and nothing else.
+fn positive<N: FromStr + Default + PartialEq>(digits: &str) -> Option<N> {
+    let digits = Some(digits).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
+    digits.parse().ok().filter(|number| *number != N::default())
 }
 
 fn of<P, S>(order: &str, spread: S, queues: Option<InBlocks>) -> Option<BoxedPolicy<P>>
@@ -138,9 +141,12 @@ mod tests {
 
     #[test]
     fn an_unknown_name_says_what_would_be_right() {
-        let orders = ["", "filo", "fifo-2", "switch-0", "switch-x", "reverses", "stochastic-256"];
-        let spreads = ["/", "fifo/", "fifo/steal", "fifo/neighbours-0", "lifo/fifo/x", "/blocks"];
-        for name in orders.into_iter().chain(spreads) {
+        let orders = ["", "filo", "fifo-2", "reverses"];
+        let numbers = ["switch-0", "switch-x", "switch-+5", "switch--5", "stochastic-256"];
+        let spreads = ["/", "fifo/", "fifo/steal", "lifo/fifo/x", "/blocks"];
+        let ranges = ["fifo/neighbours-0", "fifo/neighbours-+5", "fifo/neighbours-"];
+        let names = orders.into_iter().chain(numbers).chain(spreads).chain(ranges);
+        for name in names {
             let told = name.parse::<BoxedPolicy<Linux>>().map(drop).unwrap_err().to_string();
             assert!(told.contains(name) && told.contains("steal-half"), "{told}");
         }

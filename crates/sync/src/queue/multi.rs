@@ -59,8 +59,8 @@ impl<P: Platform> MultiQueue<P> {
         let shorter = if other.len() < one.len() { other } else { one };
         shorter.push(item).or_else(|_| {
             let new = || RelaxedQueue::new(self.capacity);
-            let later = core::iter::from_fn(|| self.shards.grow(new));
-            let pushed = self.shards.from(lot).chain(later).any(|shard| shard.push(item).is_ok());
+            let mut shards = self.shards.growing(lot, new);
+            let pushed = shards.any(|shard| shard.push(item).is_ok());
             if pushed { Ok(()) } else { Err(Full(item)) }
         })
     }

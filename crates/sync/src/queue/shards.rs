@@ -80,18 +80,28 @@ impl<P: Platform, S> Shards<P, S> {
 
     /// All of them, from one by lot on.
     pub(super) fn from(&self, lot: &mut Lot) -> impl Iterator<Item = &S> {
-        let count = self.count();
+        self.first_of(self.count(), lot)
+    }
+
+    fn first_of(&self, count: usize, lot: &mut Lot) -> impl Iterator<Item = &S> {
         let from = lot.below(count);
         (from..count).chain(0..from).map(|at| self.get(at))
     }
 
-    /// One more, for who finds no room in those that are there, if there may be one: its own or
-    /// that of another who came first.
+    /// The same, and then, for who finds no room in those, one by one all that may be: others may
+    /// have come meanwhile, and it makes what has not.
+    pub(super) fn growing(&self, lot: &mut Lot, shard: impl Fn() -> S) -> impl Iterator<Item = &S> {
+        let count = self.count();
+        let later = (count..).map_while(move |at| self.grow(at, &shard));
+        self.first_of(count, lot).chain(later)
+    }
+
+    /// That one, all before which are counted, if there may be one: the caller's, or that of
+    /// another who came first.
     #[cold]
-    pub(super) fn grow(&self, shard: impl FnOnce() -> S) -> Option<&S> {
-        // Acquire: as in `count`.
-        let grown = self.grown.load(Acquire);
-        let word = self.later.get(grown as usize)?;
+    fn grow(&self, at: usize, shard: impl FnOnce() -> S) -> Option<&S> {
+        let grown = at - self.first.len();
+        let word = self.later.get(grown)?;
         let new = Box::into_raw(Box::new(Lines(shard())));
         let address = new.expose_provenance() as u64;
         // AcqRel: SHARDS-3, what is in it, for who has lost and counts it; and in another's.
@@ -104,6 +114,7 @@ impl<P: Platform, S> Shards<P, S> {
             }
         };
         // Release: SHARDS-3; pairs with the acquire in `count`. Another has counted it, or we do.
+        let grown = grown as u32;
         let _: Result<_, _> = self.grown.compare_exchange(grown, grown + 1, Release, Relaxed);
         Some(self.at(address))
     }
