@@ -5,12 +5,14 @@
 //! | [`core`] | what a CPU does by itself |
 //! | [`lines`] | what a line costs from one CPU to another |
 //! | [`system`] | what the operating system takes |
+//! | [`collected`] | which of that are figures, and what they are in a machine file |
 //! | [`file`] | a machine file with numbers replaced |
 //!
 //! Only latencies are measured, never a lock: a machine must not be fitted to what it is to
 //! predict. Each figure is the median of short windows; those in which a thread lost its CPU are
 //! dropped.
 
+mod collected;
 mod core;
 mod file;
 mod lines;
@@ -30,8 +32,8 @@ use crate::output::table::{Cell, Table, colour_stdout, duration, printable};
 use crate::output::words::several;
 use crate::output::{report, say};
 use crate::pinned::{Figure, Stopwatch, usable};
-use crate::stats::median;
-use file::{Entry, IdleState, replaced};
+use collected::{Collected, Missing};
+use file::replaced;
 use lines::Pair;
 
 /// This machine's latencies, measured, as a machine file
@@ -61,8 +63,7 @@ pub struct Calibrated {
     pub text: String,
     figures: Vec<(String, Figure)>,
     pairs: Vec<Pair>,
-    /// What could not be measured.
-    missing: Vec<&'static str>,
+    missing: Vec<Missing>,
 }
 
 impl Calibrated {
@@ -162,111 +163,6 @@ pub fn line_ns(
     Ok(pair.ns.map(|figure| figure.median))
 }
 
-/// What was measured so far.
-#[derive(Default)]
-struct Collected {
-    entries: Vec<Entry>,
-    idle: Vec<IdleState>,
-    figures: Vec<(String, Figure)>,
-    missing: Vec<&'static str>,
-}
-
-impl Collected {
-    fn enter(&mut self, key: &str, source: String, ns: f64) {
-        // What takes time takes some: a file refuses 0.
-        self.entries.push(Entry { key: key.to_owned(), ns: ns.max(0.1), source });
-    }
-
-    fn single(&mut self, key: &'static str, what: &str, figure: Option<Figure>) {
-        let Some(figure) = figure else { return self.missing.push(key) };
-        self.enter(key, agreement(what, &figure), figure.median);
-        self.figures.push((key.to_owned(), figure));
-    }
-
-    fn transfers(&mut self, key: &str, class: usize, pairs: &[Pair]) {
-        let of = pairs.iter().filter(|pair| pair.class == class);
-        let seen: Vec<_> = of.filter_map(|pair| pair.ns).collect();
-        let of_all = |of: fn(&Figure) -> f64| median(seen.iter().map(of).collect());
-        let quartiles =
-            (|| Some((of_all(|f| f.median)?, of_all(|f| f.p25)?, of_all(|f| f.p75)?)))();
-        let Some((median, p25, p75)) = quartiles else {
-            if pairs.iter().any(|pair| pair.class == class) {
-                self.missing.push("transfer");
-            }
-            return;
-        };
-        let sum = |of: fn(&Figure) -> usize| seen.iter().map(of).sum();
-        let (windows, dropped) = (sum(|f| f.windows), sum(|f| f.dropped));
-        let figure = Figure { median, p25, p75, windows, dropped };
-        let what = format!("half a round trip by compare-and-swap, {} pairs", seen.len());
-        self.enter(key, agreement(&what, &figure), median);
-        self.figures.push((key.to_owned(), figure));
-    }
-
-    fn system(&mut self, system: &system::System) {
-        self.single("os.switch", "yields between two threads of a CPU", system.switch);
-        self.single("os.yield", "yields of a thread alone on its CPU", system.lone_yield);
-        self.single("os.slice", "gaps of two threads that compute on a CPU", system.slice);
-        let fence = "a private expedited one, by running CPU";
-        self.single("interrupt.membarrier", fence, system.membarrier);
-        self.single("os.wake", "FUTEX_WAKE of one on another CPU", system.wake);
-        self.park(system);
-        self.idle(system);
-    }
-
-    /// A hand-over on one CPU is a wake, a sleep and a switch; nobody can time the sleep by itself.
-    fn park(&mut self, system: &system::System) {
-        let (Some(hand_over), Some(switch)) = (system.hand_over, system.switch) else {
-            return self.missing.push("os.park");
-        };
-        let wake = system.wake.map_or(0.0, |wake| wake.median);
-        let rest = hand_over.median - switch.median - wake;
-        let least = system.refused.map_or(0.0, |refused| refused.median);
-        let what = if rest > least {
-            "a futex hand-over on one CPU, less a switch and a wake"
-        } else {
-            "a FUTEX_WAIT that is refused: a hand-over on one CPU is shorter than its parts"
-        };
-        self.enter("os.park", agreement(what, &hand_over), rest.max(least));
-        self.figures.push(("a futex hand-over on one CPU".to_owned(), hand_over));
-    }
-
-    /// The wake of a CPU that is not idle is done when the waker's call is; what an idle one takes
-    /// longer is its idle state.
-    fn idle(&mut self, system: &system::System) {
-        let seen: Vec<_> = system::IDLE_NS.iter().zip(&system.latency).collect();
-        for (&idle_ns, latency) in seen {
-            let Some(latency) = *latency else {
-                self.missing.push("idle");
-                continue;
-            };
-            let what = format!("from a wake's return, after {} µs of sleep", idle_ns / 1e3);
-            let deeper = |state: &IdleState| latency.median > 1.2 * state.exit_ns;
-            if self.idle.last().is_none_or(deeper) {
-                // What is idle for less was not looked at: as the shortest that was.
-                let after_ns = if self.idle.is_empty() { 0.0 } else { idle_ns };
-                let source = agreement(&what, &latency);
-                self.idle.push(IdleState { after_ns, exit_ns: latency.median.max(0.1), source });
-            }
-            self.figures.push((what, latency));
-        }
-        if !self.idle.is_empty() {
-            let what = "on one CPU a woken thread is there when the wake returns";
-            self.entries.push(Entry {
-                key: "os.wake_latency".to_owned(),
-                ns: 0.0,
-                source: what.to_owned(),
-            });
-        }
-    }
-}
-
-/// `what`, and how far its windows agree.
-fn agreement(what: &str, figure: &Figure) -> String {
-    let Figure { p25, p75, windows, .. } = figure;
-    format!("{what}, {windows} windows, quartiles {p25:.1} and {p75:.1} ns")
-}
-
 fn object(calibrated: &Calibrated, described: &Description, path: Option<&str>) -> Value {
     let figures = calibrated.figures.iter().map(|(name, figure)| {
         json!({
@@ -277,10 +173,12 @@ fn object(calibrated: &Calibrated, described: &Description, path: Option<&str>) 
     let pairs = calibrated.pairs.iter().map(|pair| {
         json!({ "from": pair.from, "to": pair.to, "ns": pair.ns.map(|figure| figure.median) })
     });
+    let missing = calibrated.missing.iter();
+    let missing = missing.map(|Missing { name, why }| json!({ "name": name, "why": why }));
     json!({
         "file": path, "hash": format!("{:016x}", described.hash),
         "figures": figures.collect::<Vec<_>>(), "pairs": pairs.collect::<Vec<_>>(),
-        "noisy": calibrated.is_noisy(), "not_measured": calibrated.missing,
+        "noisy": calibrated.is_noisy(), "not_measured": missing.collect::<Vec<_>>(),
     })
 }
 
@@ -304,8 +202,8 @@ fn text(calibrated: &Calibrated, described: &Description, path: Option<&str>) ->
         printable(path),
         several(all as u64, "number")
     ));
-    if !calibrated.missing.is_empty() {
-        said.push_str(&format!("Not measured: {}.\n", calibrated.missing.join(", ")));
+    for Missing { name, why } in &calibrated.missing {
+        said.push_str(&format!("Not measured: {name}: {why}.\n"));
     }
     if calibrated.is_noisy() {
         said.push_str("This machine was not quiet: try again when it is.\n");
