@@ -1,32 +1,32 @@
-//! Policies for what is measured: how many tasks wait is bounded.
+//! Schemes for what is measured: how many tasks wait is bounded.
 
 use antiphon_platform::Platform;
-use antiphon_runtime::sched::{Others, Own, Policy};
+use antiphon_runtime::sched::{Order, Others, Own, Policy, Queues, Scheme, Spread};
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, Stolen};
 
-/// A policy with no queue for what a worker has no room for: who has made it runs it.
-pub struct Bounded<Y>(pub Y);
+/// A scheme with no queue for what a worker has no room for: who has made it runs it.
+pub struct Bounded<O, S, K>(pub Scheme<O, S, K>);
 
-// SAFETY: as of the policy in it.
-unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Bounded<Y> {
-    type Queue = Y::Queue;
-    type State = Y::State;
+// SAFETY: as of the scheme in it.
+unsafe impl<P: Platform, O: Order, S: Spread, K: Queues> Policy<P> for Bounded<O, S, K> {
+    type Queue = K::Queue<P>;
+    type State = O::State;
 
-    fn queue(&self) -> Y::Queue {
-        self.0.queue()
+    fn queue(&self) -> K::Queue<P> {
+        Policy::<P>::queue(&self.0)
     }
 
-    fn pop(&self, own: &Own<'_, Y::Queue>, state: &mut Y::State) -> Option<Item> {
-        self.0.pop(own, state)
+    fn pop(&self, own: &Own<'_, K::Queue<P>>, state: &mut O::State) -> Option<Item> {
+        Policy::<P>::pop(&self.0, own, state)
     }
 
     fn steal(
         &self,
-        own: &Own<'_, Y::Queue>,
-        state: &mut Y::State,
-        others: &Others<'_, Y::Queue>,
+        own: &Own<'_, K::Queue<P>>,
+        state: &mut O::State,
+        others: &Others<'_, K::Queue<P>>,
     ) -> Stolen {
-        self.0.steal(own, state, others)
+        Policy::<P>::steal(&self.0, own, state, others)
     }
 
     fn overflow(&self, _: &RelaxedQueue<P>, task: Item) -> Result<(), Full> {

@@ -172,7 +172,7 @@ fn blocks(case: &Case, tally: &Arc<Tally>) -> Counting<InBlocks<BLOCK>> {
 }
 
 /// Who has no room for a task runs one itself.
-fn scheme<O, S, K: Queues>(order: O, spread: S, queues: K) -> Bounded<Scheme<O, S, K>> {
+fn scheme<O, S, K: Queues>(order: O, spread: S, queues: K) -> Bounded<O, S, K> {
     Bounded(Scheme::new(order, spread).queues(queues))
 }
 
