@@ -62,6 +62,17 @@ fn the_page_has_a_curve_for_each_subject_and_what_was_measured() {
 }
 
 #[test]
+fn what_the_published_form_has_not_is_said() {
+    let subjects = ["--subject", "lifo-one,lifo,domainslib", "--form"];
+    let output = output(&with(&[&subjects[..], &["published"]].concat()));
+    assert!(output.status.success());
+    let said = stderr(&output);
+    assert!(said.contains("no such policy: lifo-one, domainslib\n"), "{said}");
+    let ours = common::output(&with(&[&subjects[..], &["ours"]].concat()));
+    assert_eq!(stderr(&ours), "");
+}
+
+#[test]
 fn bad_input_is_refused_in_one_line() {
     for (wrong, hint) in [
         (&["--machine", "epyc"][..], "epyc-2x64c"),

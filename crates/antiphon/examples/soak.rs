@@ -1,6 +1,7 @@
 //! A soak: tasks of each kind on a pool, as many as are asked for. That each has run, once, is seen
 //! by how many there were and by the sum of their numbers; that memory comes back, by how much the
-//! process has after each tenth. Fails if either is wrong.
+//! process has after each tenth. Fails if either is wrong. Without arguments a million closures and
+//! forks, and a tenth of that of handles and futures.
 //!
 //! `cargo run --release -p antiphon --example soak -- closures=1000000000 futures=100000000`
 
@@ -26,16 +27,33 @@ type Kind = fn(&Pool, Range<u64>);
 const KINDS: [(&str, Kind); 4] =
     [("closures", closures), ("handles", handles), ("futures", futures), ("forks", forks)];
 
+/// What is run if nothing is said.
+const USUAL: [&str; 4] = ["closures=1000000", "handles=100000", "futures=100000", "forks=1000000"];
+/// More would take centuries.
+const MOST: u64 = 1_000_000_000_000_000_000;
+
 fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments: Vec<_> = std::env::args().skip(1).collect();
+    if arguments.is_empty() {
+        arguments = USUAL.map(str::to_owned).to_vec();
+    }
+    // Before the first of them runs for hours.
+    let soaks: Vec<_> = arguments.iter().map(|text| asked(text)).collect::<Result<_, _>>()?;
     let pool = Pool::builder().build()?;
     println!("{} workers", pool.threads());
-    for argument in std::env::args().skip(1) {
-        let (name, tasks) = argument.split_once('=').ok_or("as closures=1000000")?;
-        let kind = KINDS.iter().find(|(known, _)| *known == name);
-        let (_, kind) = kind.ok_or("there are: closures, handles, futures, forks")?;
-        soak(&pool, name, *kind, tasks.parse()?)?;
-    }
-    Ok(())
+    soaks.into_iter().try_for_each(|(name, kind, tasks)| soak(&pool, name, kind, tasks))
+}
+
+/// A kind of tasks, and how many.
+fn asked(text: &str) -> Result<(&str, Kind, u64), String> {
+    let right = || {
+        let kinds = KINDS.map(|(name, _)| name).join(", ");
+        format!("{text}: not as closures=1000000, with 1 task to {MOST}; there are: {kinds}")
+    };
+    let (name, tasks) = text.split_once('=').ok_or_else(right)?;
+    let (_, kind) = KINDS.into_iter().find(|(known, _)| *known == name).ok_or_else(right)?;
+    let tasks = tasks.parse().ok().filter(|tasks| (1..=MOST).contains(tasks));
+    Ok((name, kind, tasks.ok_or_else(right)?))
 }
 
 fn soak(pool: &Pool, name: &str, kind: Kind, tasks: u64) -> Result<(), Box<dyn Error>> {

@@ -32,7 +32,7 @@ use serde_json::json;
 use self::cases::{CASES, COSTS, Case, Costs};
 use self::experiment::Setting;
 use self::rows::Row;
-use self::subjects::{Form, Subject};
+use self::subjects::{Form, Named, Subject};
 use super::find;
 use crate::failure::Failure;
 use crate::list::{Counts, names};
@@ -40,7 +40,7 @@ use crate::output::file::OutputFile;
 use crate::output::progress::Progress;
 use crate::output::table::colour_stdout;
 use crate::output::words::several;
-use crate::output::{report, say};
+use crate::output::{doubt, report, say};
 
 /// Task schedulers: the packets of a dissertation, by our crew and by its own scheduler; packets a
 /// second, latency, what thieves do, and which lines move
@@ -66,7 +66,7 @@ pub struct Arguments {
     /// Policies, or all
     #[arg(long, value_name = "LIST", default_value = "fifo,lifo")]
     subject: String,
-    /// Whose scheduler, if not both
+    /// Whose scheduler, if not both: the published one has fifo, lifo, and each -near-13, -near-20
     #[arg(long)]
     form: Option<Form>,
     /// Whose packets: ocaml, what the dissertation's took, or rust
@@ -98,11 +98,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let described = find::machine(&arguments.machine)?.described;
     let machine = described.machine;
     let (cases, costs) = (cases(&arguments.case)?, costs(&arguments.costs)?);
-    let subjects =
+    let Named { subjects, left_out } =
         subjects::named(&arguments.subject, arguments.form).map_err(Failure::arguments)?;
     let threads = threads(arguments.threads.as_ref(), &machine)?;
     let setting = Setting { machine: &machine, costs, seed, packets: tasks, workers: 0 };
     let html = OutputFile::of("--html", arguments.html.as_deref())?;
+    if !left_out.is_empty() {
+        let names = left_out.join(", ");
+        doubt(&format!("left out, as the dissertation's scheduler has no such policy: {names}"));
+    }
     let rows = simulated(setting, &cases, &subjects, &threads)?;
     let heading = format!(
         "Simulated (a model, not a measurement): {}, {}, costs of {}, seed {seed}",

@@ -19,7 +19,7 @@ fn case(name: &str) -> &'static Case {
 }
 
 fn row(name: &str, form: Form, case: &'static Case, packets: u32, workers: usize) -> Row {
-    let subject = named(name, Some(form)).expect("a subject")[0];
+    let subject = named(name, Some(form)).expect("a subject").subjects[0];
     Row::of(&setting(packets, workers), subject, case).unwrap_or_else(|why| panic!("{why:?}"))
 }
 

@@ -207,27 +207,35 @@ impl Subject {
     }
 }
 
+/// What was asked for.
+pub struct Named {
+    pub subjects: Vec<&'static Subject>,
+    /// The names of which there is nothing in that form.
+    pub left_out: Vec<&'static str>,
+}
+
 /// The subjects of a list of names, or all, in a form or in both.
 ///
 /// # Errors
 ///
 /// One line: the unknown name and the known ones, or that there is none in that form.
-pub fn named(text: &str, form: Option<Form>) -> Result<Vec<&'static Subject>, String> {
-    let wanted = |subject: &&Subject| form.is_none_or(|form| subject.form == form);
-    if text == "all" {
-        return Ok(SUBJECTS.iter().filter(wanted).collect());
-    }
+pub fn named(text: &str, form: Option<Form>) -> Result<Named, String> {
     let mut known: Vec<_> = SUBJECTS.iter().map(|subject| subject.name).collect();
     known.sort_unstable();
     known.dedup();
-    let names = list::names("subject", text, &known)?;
-    let subjects = SUBJECTS.iter().filter(wanted);
-    let subjects: Vec<_> = subjects.filter(|subject| names.contains(&subject.name)).collect();
+    let mut names =
+        if text == "all" { known.clone() } else { list::names("subject", text, &known)? };
     if names.is_empty() {
-        Err(format!("--subject takes names, or all; there are: {}", known.join(", ")))
-    } else if subjects.is_empty() {
+        return Err(format!("--subject takes names, or all; there are: {}", known.join(", ")));
+    }
+    let wanted = |subject: &&Subject| {
+        form.is_none_or(|form| subject.form == form) && names.contains(&subject.name)
+    };
+    let subjects: Vec<_> = SUBJECTS.iter().filter(wanted).collect();
+    names.retain(|name| subjects.iter().all(|subject| subject.name != *name));
+    if subjects.is_empty() {
         Err(format!("{text}: in our form only; leave --form out"))
     } else {
-        Ok(subjects)
+        Ok(Named { subjects, left_out: names })
     }
 }
