@@ -66,7 +66,7 @@
 //! - **Of [`pool`](crate::pool) these are not there:** [`join`](crate::pool::join) (forks),
 //!   [`run`](crate::pool::Pool::run), [`spawn_many`](crate::pool::Pool::spawn_many),
 //!   [`try_spawn`](crate::pool::Pool::try_spawn), [`share`](crate::pool::Pool::share),
-//!   [`policy`](crate::pool::Pool::policy), [`blocking`](crate::pool::blocking),
+//!   [`put_in_charge`](crate::pool::Pool::put_in_charge), [`blocking`](crate::pool::blocking),
 //!   [recordings](crate::pool::Pool::recording), [`wait_all`](crate::pool::wait_all), and what a
 //!   [`Builder`](crate::pool::Builder) sets but for workers and policy.
 //! - **Times are simulated**, and say nothing about any machine.
