@@ -36,7 +36,7 @@ const VERBS: [(&str, &str); 6] = [
     ("tidy", "check the style and the shape of the tree"),
     (
         "mutants",
-        "weaken the code, run the models  [--changed BASE | --all | --file F…] [--limit S]",
+        "weaken the code, run the models  [--changed BASE | --all | --file F…] [--minutes N]",
     ),
     ("hunt", "look for a hang of the locks  [--seconds S] [--seed N] [--library PATH]"),
     ("programs", "measure real programs  [--pairs N] [--threads LIST] [--only LIST] [--record F]"),

@@ -14,8 +14,10 @@
 //! A mutant is *killed* when a model fails, and has *survived* when all pass. It is *undecided*
 //! when a model reaches its time limit, and *unbuildable* when the compiler refuses it; neither is
 //! counted as killed. The verb succeeds if every mutant is killed or explained, and no explanation
-//! stands at a line whose mutants are all killed.
+//! stands at a line whose mutants are all killed. Where the time is limited (`--minutes`), those
+//! that it was too short for are *skipped*, and said to be: no finding.
 
+mod budget;
 mod cases;
 mod fate;
 mod mutant;
@@ -27,10 +29,11 @@ mod trial;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::finding::{Finding, Outcome, report};
 use crate::{Failure, tree};
+use budget::Budget;
 use fate::Fate;
 use mutant::Mutant;
 use trial::Bench;
@@ -46,19 +49,22 @@ enum Selection {
     Files(Vec<String>),
 }
 
-/// `cargo xtask mutants [--changed BASE | --all | --file F] [--test T] [--limit S] [--release]
-/// [--record F] [--list]`.
+/// `cargo xtask mutants [--changed BASE | --all | --file F] [--test T] [--limit S] [--minutes N]
+/// [--release] [--record F] [--list]`.
 ///
 /// `--file` names a file or a folder, and may be given several times. `--test` runs those tests
 /// only whose names begin so, as `PROGRAM::test`: what it kills is dead, and what survives it may
 /// be killed by others. `--limit` is the time in seconds after which a test is given up; by default
-/// it is far above what the slowest takes on the code as it is. `--record` writes what became of
+/// it is far above what the slowest takes on the code as it is. `--minutes` is the time for all
+/// together, builds and the models as they are included. `--record` writes what became of
 /// the mutants of the table to a file, which `antiphon lab check` reads when it is built
 /// ([`record`]). `--list` prints the mutants and tries none.
 pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     use lexopt::prelude::*;
+    let start = Instant::now();
     let mut selection = Selection::All;
-    let (mut limit, mut release, mut record, mut list) = (None, false, None, false);
+    let (mut limit, mut length, mut release, mut record, mut list) =
+        (None, None, false, None, false);
     let mut test = String::new();
     while let Some(argument) = arguments.next()? {
         match argument {
@@ -72,6 +78,10 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
                 }
             }
             Long("limit") => limit = Some(Duration::from_secs(arguments.value()?.parse()?)),
+            Long("minutes") => {
+                let minutes: u32 = arguments.value()?.parse()?;
+                length = Some(minutes * Duration::from_secs(60));
+            }
             Long("test") => test = arguments.value()?.string()?,
             Long("release") => release = true,
             Long("record") => record = Some(arguments.value()?),
@@ -89,15 +99,35 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
         println!("{} mutants", mutants.len());
         return Ok(Outcome::Clean);
     }
-    let bench = Bench::set_up(&root, limit, release, test)?;
-    let fates = try_all(&mutants, &bench)?;
+    let budget = Budget::new(start, length);
+    let mut bench = Bench::set_up(&root, limit, release, test, budget)?;
+    let fates = try_all(&mutants, &mut bench)?;
+    let skipped = fates.iter().filter(|fate| **fate == Fate::Skipped).count();
+    if skipped > 0 {
+        let all = selection.arguments();
+        println!("skipped: {skipped} mutants, the time is over (all: cargo xtask mutants {all})");
+    }
     if let Some(file) = record {
         std::fs::write(file, record::of(&mutants, &fates))?;
     }
     Ok(judge(&mutants, &fates))
 }
 
-/// All mutants of the selected files: those of the table, then the orderings by place.
+impl Selection {
+    /// What asks for it.
+    fn arguments(&self) -> String {
+        match self {
+            Self::All => "--all".to_owned(),
+            Self::Changed(base) => format!("--changed {base}"),
+            Self::Files(files) => {
+                files.iter().map(|file| format!("--file {file}")).collect::<Vec<_>>().join(" ")
+            }
+        }
+    }
+}
+
+/// All mutants of the selected files: those that name their tests, which are soon tried, then the
+/// orderings by place.
 fn select(root: &Path, selection: &Selection) -> Result<Vec<Mutant>, Failure> {
     let selected = match selection {
         Selection::All => None,
@@ -132,20 +162,41 @@ fn select(root: &Path, selection: &Selection) -> Result<Vec<Mutant>, Failure> {
         let text = tree::text(root, file)?.unwrap_or_default();
         mutants.extend(orderings::mutants(file, &text));
     }
+    mutants.sort_by_key(|mutant| mutant.killed_by.is_empty());
     Ok(mutants)
 }
 
-fn try_all(mutants: &[Mutant], bench: &Bench) -> Result<Vec<Fate>, Failure> {
+/// Tries those that name their tests, then the others, which need all tests to pass first.
+fn try_all(mutants: &[Mutant], bench: &mut Bench) -> Result<Vec<Fate>, Failure> {
     let mut fates = Vec::new();
-    for mutant in mutants {
+    for group in mutants.chunk_by(|a, b| a.killed_by.is_empty() == b.killed_by.is_empty()) {
+        if !bench.pass(group)? {
+            break;
+        }
+        try_group(group, bench, mutants.len(), &mut fates)?;
+    }
+    fates.resize(mutants.len(), Fate::Skipped);
+    Ok(fates)
+}
+
+fn try_group(
+    group: &[Mutant],
+    bench: &Bench,
+    all: usize,
+    fates: &mut Vec<Fate>,
+) -> Result<(), Failure> {
+    for mutant in group {
         let fate = bench.try_one(mutant)?;
+        if fate == Fate::Skipped {
+            break;
+        }
         let excuse = excuse(mutant, &fate);
         let name = if excuse.is_some() { "explained" } else { fate.name() };
         fates.push(fate);
         let detail = fates.last().map(|fate| detail(fate, excuse)).unwrap_or_default();
-        println!("[{}/{}] {mutant}: {name}{detail}", fates.len(), mutants.len());
+        println!("[{}/{all}] {mutant}: {name}{detail}", fates.len());
     }
-    Ok(fates)
+    Ok(())
 }
 
 /// Why the source says that this mutant may survive, if it did.
@@ -166,7 +217,7 @@ fn judge(mutants: &[Mutant], fates: &[Fate]) -> Outcome {
         }
         let name = if excused { "explained" } else { fate.name() };
         *tally.entry(name).or_default() += 1;
-        if !matches!(fate, Fate::Killed(_)) && !excused {
+        if !matches!(fate, Fate::Killed(_) | Fate::Skipped) && !excused {
             findings.push(Finding::at(&mutant.file, mutant.line, format!("{mutant:#}: {name}")));
         }
     }
@@ -176,7 +227,7 @@ fn judge(mutants: &[Mutant], fates: &[Fate]) -> Outcome {
         Finding::at(file, *line, "`// mutant:` explains a survivor, but all were killed")
     }));
     let tally: Vec<_> = tally.iter().map(|(name, count)| format!("{count} {name}")).collect();
-    println!("Mutants: {} tried, {}.", mutants.len(), tally.join(", "));
+    println!("Mutants: {} selected, {}.", mutants.len(), tally.join(", "));
     report(findings)
 }
 
@@ -185,6 +236,6 @@ fn detail(fate: &Fate, excuse: Option<&str>) -> String {
         (_, Some(reason)) => format!(" ({reason})"),
         (Fate::Killed(by) | Fate::Undecided(by), _) => format!(" by {by}"),
         (Fate::Unbuildable(error), _) => format!(": {error}"),
-        (Fate::Survived, None) => String::new(),
+        (Fate::Survived | Fate::Skipped, None) => String::new(),
     }
 }

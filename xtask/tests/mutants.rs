@@ -118,7 +118,7 @@ fn orderings_are_killed_or_survive_and_survivors_can_be_explained() {
     tree.write("crates/sync/src/lib.rs", &explain("word.store"));
     let (code, text) = tree.mutants(&["--all"]);
     assert_eq!(code, 0, "{text}");
-    assert!(text.contains("Mutants: 2 tried, 1 explained, 1 killed."), "{text}");
+    assert!(text.contains("Mutants: 2 selected, 1 explained, 1 killed."), "{text}");
 
     tree.write("crates/sync/src/lib.rs", &explain("Ordering::Acquire"));
     let (code, text) = tree.mutants(&[]);
@@ -174,4 +174,20 @@ fn only_changed_files_are_mutated_on_demand() {
     assert!(text.ends_with("4 mutants\n"), "{text}");
     assert_eq!(tree.mutants(&["--file", "crates/sync/src/none.rs"]).0, 2);
     assert_eq!(tree.mutants(&["--changed", "no-such-commit"]).0, 2);
+}
+
+#[test]
+fn what_there_is_no_time_for_is_skipped_and_said() {
+    let tree = Tree::new("minutes");
+    tree.entry("3", "\"model_a::counts\"");
+    let (code, text) = tree.mutants(&["--all", "--minutes", "0"]);
+    assert_eq!(code, 0, "{text}");
+    let said = "skipped: 3 mutants, the time is over (all: cargo xtask mutants --all)";
+    assert!(text.contains(said), "{text}");
+    assert!(text.contains("Mutants: 3 selected, 3 skipped."), "{text}");
+
+    let (code, text) = tree.mutants(&["--all", "--minutes", "60"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("[1/3] crates/sync/src/lib.rs:8 m [INV-1]: killed by"), "{text}");
+    assert!(text.contains("Mutants: 3 selected, 2 killed, 1 survived."), "{text}");
 }

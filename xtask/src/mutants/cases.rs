@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use super::budget::Budget;
 use super::scratch::Scratch;
 use crate::Failure;
 
@@ -18,13 +19,20 @@ pub struct Case {
     test: String,
 }
 
+impl Case {
+    /// Whether `name` is its own, or its program's.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.name.split_once("::").is_some_and(|(program, _)| program == name)
+    }
+}
+
 /// How a test ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Passed,
     Failed,
     TimedOut,
-    /// It was not run to its end: another has ended the trial.
+    /// It was not run to its end: another has ended the trial, or the time is over.
     NotRun,
 }
 
@@ -52,7 +60,8 @@ fn tests(listed: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Runs `cases` in their order, as many at a time as there are CPUs, each for `limit` at most, till
-/// one ends so that `enough` is true. Returns how each ended, and how long it took.
+/// one ends so that `enough` is true, or `budget` is spent. Returns how each ended, and how long it
+/// took.
 ///
 /// # Errors
 ///
@@ -61,6 +70,7 @@ pub fn run(
     cases: &[Case],
     scratch: &Scratch,
     limit: Duration,
+    budget: Budget,
     enough: impl Fn(&Verdict) -> bool + Sync,
 ) -> Result<Vec<(Verdict, Duration)>, Failure> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(cases.len());
@@ -71,7 +81,8 @@ pub fn run(
             let number = next.fetch_add(1, Relaxed);
             let Some(case) = cases.get(number) else { break };
             let begun = Instant::now();
-            let verdict = run_one(case, scratch.tree(), limit, &over)?;
+            let is_over = || over.load(Relaxed) || budget.is_spent(Instant::now());
+            let verdict = run_one(case, scratch.tree(), limit, is_over)?;
             if enough(&verdict) {
                 over.store(true, Relaxed);
             }
@@ -88,12 +99,12 @@ pub fn run(
     Ok(results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
 }
 
-/// Runs one test; kills it when it is `over` for all.
+/// Runs one test; kills it when it `is_over` for all.
 fn run_one(
     case: &Case,
     directory: &Path,
     limit: Duration,
-    over: &AtomicBool,
+    is_over: impl Fn() -> bool,
 ) -> Result<Verdict, std::io::Error> {
     let mut child = Command::new(&case.program)
         .args([&case.test, "--exact"])
@@ -108,7 +119,7 @@ fn run_one(
             return Ok(if status.success() { Verdict::Passed } else { Verdict::Failed });
         }
         let late = Instant::now() >= end;
-        if late || over.load(Relaxed) {
+        if late || is_over() {
             child.kill()?;
             child.wait()?;
             return Ok(if late { Verdict::TimedOut } else { Verdict::NotRun });

@@ -12,6 +12,8 @@ pub enum Fate {
     Undecided(String),
     /// The compiler refused it, and said so.
     Unbuildable(String),
+    /// The time was over before it was known.
+    Skipped,
 }
 
 impl Fate {
@@ -22,6 +24,7 @@ impl Fate {
             Self::Survived => "survived",
             Self::Undecided(_) => "undecided",
             Self::Unbuildable(_) => "unbuildable",
+            Self::Skipped => "skipped",
         }
     }
 }

@@ -18,12 +18,13 @@ pub fn of(mutants: &[Mutant], fates: &[Fate]) -> String {
     format!("{record:#}\n")
 }
 
-/// `None` for an ordering, which has no name.
+/// `None` for an ordering, which has no name, and for what was not tried.
 fn entry(mutant: &Mutant, fate: &Fate) -> Option<Value> {
     let (name, _) = mutant.entry.as_deref()?.rsplit_once(" [")?;
     let by = match fate {
         Fate::Killed(by) | Fate::Undecided(by) => Some(by),
         Fate::Survived | Fate::Unbuildable(_) => None,
+        Fate::Skipped => return None,
     };
     Some(json!({ "name": name, "fate": fate.name(), "by": by }))
 }
@@ -39,12 +40,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn named_mutants_are_recorded_with_their_fate() {
+    fn named_mutants_that_were_tried_are_recorded_with_their_fate() {
         let mut named = Mutant::new("a.rs", "one two", 0..3, "1");
         named.entry = Some("a name [and] [INV-1]".to_owned());
         let unnamed = Mutant::new("a.rs", "one two", 4..7, "2");
-        let fates = [Fate::Killed("model_a::b".to_owned()), Fate::Survived];
-        let record: Value = serde_json::from_str(&of(&[named, unnamed], &fates)).expect("JSON");
+        let fates = [Fate::Killed("model_a::b".to_owned()), Fate::Survived, Fate::Skipped];
+        let mutants = [named.clone(), unnamed, named];
+        let record: Value = serde_json::from_str(&of(&mutants, &fates)).expect("JSON");
         let expected = json!([{ "name": "a name [and]", "fate": "killed", "by": "model_a::b" }]);
         assert_eq!(record["mutants"], expected);
     }

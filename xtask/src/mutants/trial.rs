@@ -6,12 +6,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
+use super::budget::Budget;
 use super::cases::{self, Case, Verdict};
 use super::fate::Fate;
 use super::mutant::Mutant;
@@ -23,62 +24,106 @@ use crate::metadata::Metadata;
 const PACKAGE: &str = "antiphon-models";
 const MODELS: &str = "model_*";
 
-/// A copy of the tree whose models pass.
+/// The limit of a test on the code as it is.
+const BASELINE: Duration = Duration::from_secs(3600);
+
+/// A copy of the tree, to be tried with mutants once its models have passed.
 pub struct Bench {
     scratch: Scratch,
     release: bool,
+    budget: Budget,
     /// Tests whose names begin otherwise are not run.
     prefix: String,
-    /// After so long a test is given up.
-    limit: Duration,
+    /// After so long a test is given up, if it was said.
+    limit: Option<Duration>,
     /// How long each test takes on the code as it is, by name.
     times: BTreeMap<String, Duration>,
     /// How many mutants of a file each test has killed.
     kills: RefCell<BTreeMap<(String, String), u32>>,
 }
 
+/// What the compiler made of the copy.
+enum Built {
+    Cases(Vec<Case>),
+    /// It refused it, and said so.
+    Refused(String),
+    /// The time is over.
+    Late,
+}
+
 impl Bench {
-    /// Copies the tree and runs its models as they are.
+    /// Copies the tree.
     ///
     /// # Errors
     ///
-    /// If they don't build or don't pass: then no mutant says anything.
+    /// If another process has the copy, or a file can't be copied.
     pub fn set_up(
         root: &Path,
         limit: Option<Duration>,
         release: bool,
         prefix: String,
+        budget: Budget,
     ) -> Result<Self, Failure> {
         let directory = Metadata::read(root)?.target_directory.join("mutants");
         let scratch = Scratch::of(root, &directory)?;
-        let limit_of_all = Duration::from_secs(3600);
         let (times, kills) = (BTreeMap::new(), RefCell::default());
-        let mut bench = Self { scratch, release, prefix, limit: limit_of_all, times, kills };
-        let cases = bench.build()?.map_err(|error| format!("the models don't build:\n{error}"))?;
+        Ok(Self { scratch, release, budget, prefix, limit, times, kills })
+    }
+
+    /// Runs the models that `mutants` need as they are, if they have not been. False if the time
+    /// is over before they have passed.
+    ///
+    /// # Errors
+    ///
+    /// If they don't build or don't pass: then no mutant says anything.
+    pub fn pass(&mut self, mutants: &[Mutant]) -> Result<bool, Failure> {
+        let mut cases = match self.build()? {
+            Built::Cases(cases) => cases,
+            Built::Refused(error) => return Err(format!("the models don't build:\n{error}").into()),
+            Built::Late => return Ok(false),
+        };
         if cases.is_empty() {
-            let prefix = &bench.prefix;
+            let prefix = &self.prefix;
             return Err(format!("{PACKAGE} has no tests `{MODELS}` called `{prefix}…`").into());
         }
-        let ran = cases::run(&cases, &bench.scratch, bench.limit, |_| false)?;
+        let needs = |mutant: &Mutant, case: &Case| {
+            let names = &mutant.killed_by;
+            names.is_empty() || names.iter().any(|name| case.is_called(name))
+        };
+        cases.retain(|case| !self.times.contains_key(&case.name));
+        cases.retain(|case| mutants.iter().any(|mutant| needs(mutant, case)));
+        let ran = cases::run(&cases, &self.scratch, BASELINE, self.budget, |_| false)?;
         for (case, (verdict, took)) in cases.iter().zip(ran) {
-            if verdict != Verdict::Passed {
-                return Err(format!("{} fails without a mutant: {verdict:?}", case.name).into());
-            }
-            bench.times.insert(case.name.clone(), took);
+            match verdict {
+                Verdict::Passed => self.times.insert(case.name.clone(), took),
+                Verdict::NotRun => return Ok(false),
+                _ => {
+                    return Err(format!("{} fails without a mutant: {verdict:?}", case.name).into());
+                }
+            };
         }
-        let slowest = bench.times.values().max().copied().unwrap_or_default();
-        // A mutant may well have more executions than the code as it is.
-        bench.limit = limit.unwrap_or(Duration::from_secs(30) + 5 * slowest);
-        println!("{} tests pass, the slowest in {slowest:.1?}", cases.len());
-        Ok(bench)
+        println!("{} tests pass, the slowest in {:.1?}", self.times.len(), self.slowest());
+        Ok(true)
+    }
+
+    fn slowest(&self) -> Duration {
+        self.times.values().max().copied().unwrap_or_default()
+    }
+
+    /// A mutant may well have more executions than the code as it is.
+    fn limit(&self) -> Duration {
+        self.limit.unwrap_or_else(|| Duration::from_secs(30) + 5 * self.slowest())
     }
 
     /// Tries one mutant.
     pub fn try_one(&self, mutant: &Mutant) -> Result<Fate, Failure> {
         self.scratch.with(mutant, || match self.build()? {
-            Err(error) => Ok(Fate::Unbuildable(first_error(&error))),
-            Ok(cases) if mutant.killed_by.is_empty() => self.any_fails(cases, &mutant.file),
-            Ok(cases) => self.all_fail(&cases, &mutant.killed_by),
+            Built::Refused(error) => Ok(Fate::Unbuildable(first_error(&error))),
+            Built::Late => Ok(Fate::Skipped),
+            Built::Cases(cases) if mutant.killed_by.is_empty() => {
+                self.any_fails(cases, &mutant.file)
+            }
+            Built::Cases(cases) => self.all_fail(&cases, &mutant.killed_by),
         })
     }
 
@@ -90,7 +135,7 @@ impl Bench {
             (std::cmp::Reverse(kills), self.times.get(&case.name).copied())
         });
         let failed = |verdict: &Verdict| *verdict == Verdict::Failed;
-        let ran = cases::run(&cases, &self.scratch, self.limit, failed)?;
+        let ran = cases::run(&cases, &self.scratch, self.limit(), self.budget, failed)?;
         let named = |wanted| {
             let found = cases.iter().zip(&ran).find(|(_, (verdict, _))| *verdict == wanted);
             found.map(|(case, _)| case.name.clone())
@@ -99,34 +144,39 @@ impl Bench {
             *self.kills.borrow_mut().entry(key(&name)).or_default() += 1;
             return Ok(Fate::Killed(name));
         }
+        if named(Verdict::NotRun).is_some() {
+            return Ok(Fate::Skipped);
+        }
         Ok(named(Verdict::TimedOut).map_or(Fate::Survived, Fate::Undecided))
     }
 
     /// Each of the named tests, or one of each named program, has to kill the mutant.
     fn all_fail(&self, cases: &[Case], names: &[String]) -> Result<Fate, Failure> {
         for name in names {
-            let is_meant = |case: &&Case| {
-                case.name == *name || case.name.split_once("::").is_some_and(|(p, _)| p == name)
-            };
-            let meant: Vec<Case> = cases.iter().filter(is_meant).cloned().collect();
+            let meant: Vec<Case> =
+                cases.iter().filter(|case| case.is_called(name)).cloned().collect();
             if meant.is_empty() {
                 return Err(format!("no test {name}, which `killed_by` names").into());
             }
             let failed = |verdict: &Verdict| *verdict == Verdict::Failed;
-            let ran = cases::run(&meant, &self.scratch, self.limit, failed)?;
+            let ran = cases::run(&meant, &self.scratch, self.limit(), self.budget, failed)?;
             let has = |wanted| ran.iter().any(|(verdict, _)| *verdict == wanted);
             if !has(Verdict::Failed) {
-                let undecided = has(Verdict::TimedOut);
-                return Ok(if undecided { Fate::Undecided(name.clone()) } else { Fate::Survived });
+                return Ok(match (has(Verdict::NotRun), has(Verdict::TimedOut)) {
+                    (true, _) => Fate::Skipped,
+                    (_, true) => Fate::Undecided(name.clone()),
+                    _ => Fate::Survived,
+                });
             }
         }
         Ok(Fate::Killed(names.join(", ")))
     }
 
     /// The tests of the models, or what the compiler says.
-    fn build(&self) -> Result<Result<Vec<Case>, String>, Failure> {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
+    fn build(&self) -> Result<Built, Failure> {
+        let Some(mut command) = self.budget.command(Instant::now(), &cargo()) else {
+            return Ok(Built::Late);
+        };
         command
             .args(["test", "--no-run", "--quiet", "--message-format=json-render-diagnostics"])
             .args(["--package", PACKAGE, "--test", MODELS])
@@ -142,16 +192,23 @@ impl Bench {
             .env("RUSTFLAGS", "--cap-lints=warn")
             .env_remove("CARGO_ENCODED_RUSTFLAGS");
         let output = command.output()?;
+        if self.budget.is_spent(Instant::now()) {
+            return Ok(Built::Late);
+        }
         if !output.status.success() {
-            return Ok(Err(String::from_utf8_lossy(&output.stderr).into_owned()));
+            return Ok(Built::Refused(String::from_utf8_lossy(&output.stderr).into_owned()));
         }
         let mut all = Vec::new();
         for (name, program) in executables(&String::from_utf8_lossy(&output.stdout)) {
             all.extend(cases::of(&name, &program)?);
             all.retain(|case| case.name.starts_with(&self.prefix));
         }
-        Ok(Ok(all))
+        Ok(Built::Cases(all))
     }
+}
+
+fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// The test programs that cargo's messages name.

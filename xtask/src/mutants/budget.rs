@@ -1,0 +1,68 @@
+//! How much time the trials have together.
+
+use std::ffi::OsStr;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// A time after which nothing more is tried; none if all are.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    end: Option<Instant>,
+}
+
+impl Budget {
+    /// So much from `start` on.
+    pub fn new(start: Instant, length: Option<Duration>) -> Self {
+        Self { end: length.map(|length| start + length) }
+    }
+
+    /// Whether nothing is left of it at `now`.
+    pub fn is_spent(self, now: Instant) -> bool {
+        self.end.is_some_and(|end| now >= end)
+    }
+
+    /// A command that is ended, with all that it has started, when the budget is spent; none if it
+    /// is at `now`.
+    pub fn command(self, now: Instant, program: &OsStr) -> Option<Command> {
+        let Some(end) = self.end else { return Some(Command::new(program)) };
+        let left = end.saturating_duration_since(now);
+        let mut command = Command::new("timeout");
+        // To `timeout` a limit of nothing is no limit.
+        command.arg(format!("{:.3}s", left.as_secs_f64().max(0.001))).arg(program);
+        (!left.is_zero()).then_some(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_budget_is_spent_at_its_end() {
+        let start = Instant::now();
+        let budget = Budget::new(start, Some(MINUTE));
+        assert!(!budget.is_spent(start));
+        assert!(!budget.is_spent(start + MINUTE / 2));
+        assert!(budget.is_spent(start + MINUTE));
+        assert!(Budget::new(start, Some(Duration::ZERO)).is_spent(start));
+        assert!(!Budget::new(start, None).is_spent(start + 60 * MINUTE));
+    }
+
+    #[test]
+    fn a_command_has_what_is_left() {
+        let start = Instant::now();
+        let at = |length, now| {
+            let command = Budget::new(start, length).command(now, OsStr::new("cargo"))?;
+            let words = [command.get_program()].into_iter().chain(command.get_args());
+            Some(words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(at(None, start + MINUTE).unwrap(), ["cargo"]);
+        let timeout = at(Some(MINUTE), start + MINUTE / 4).unwrap();
+        assert_eq!(timeout, ["timeout", "45.000s", "cargo"]);
+        assert_eq!(at(Some(MINUTE), start + MINUTE), None);
+        let shortest = at(Some(MINUTE), start + MINUTE - Duration::from_nanos(1)).unwrap();
+        assert_eq!(shortest[1], "0.001s");
+    }
+}
