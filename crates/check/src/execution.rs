@@ -291,7 +291,7 @@ impl Execution {
         self.index.insert(event.id, self.graph.events.len());
         self.graph.events.push(event);
         self.meta.push(Meta { before, ..Meta::default() });
-        let allowed = sc::consistent(&self.graph, &self.index, &self.meta);
+        let allowed = sc::admits(&self.graph, &self.index, &self.meta);
         self.meta.pop();
         self.graph.events.pop();
         self.index.remove(event.id);
