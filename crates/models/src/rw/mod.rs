@@ -75,7 +75,7 @@ fn shared() -> Vec<Entry> {
         Entry::new("shfl-rw/shares-2+1", sharing::<Sleepy>(2, 1, 1), PLAIN)
             .reaches(together)
             .long(),
-        Entry::new("shfl-rw/shares-1+2", sharing::<Sleepy>(1, 2, 1), PLAIN),
+        Entry::new("shfl-rw/shares-1+2", sharing::<Sleepy>(1, 2, 1), PLAIN).long(),
         Entry::new("shfl-rw/shares-2+2", sharing::<Sleepy>(2, 2, 1), PLAIN.spurious(1))
             .by_lot(10_000)
             .reaches(together),
@@ -179,9 +179,18 @@ fn preferred() -> Vec<Entry> {
         )
         .reaches(passed),
         Entry::new("shfl-rw+recursive/fair-recurses-1+1", fair_recursion(), PLAIN.timeouts(1))
-            .reaches(passed),
+            .reaches(passed)
+            .long(),
+        Entry::new(
+            "shfl-rw+recursive/fair-recurses-by-lot-1+1",
+            fair_recursion(),
+            PLAIN.timeouts(1),
+        )
+        .by_lot(10_000)
+        .reaches(passed),
         Entry::new("shfl-rw+recursive/shares-2+1", sharing::<Recursive<Sleepy>>(2, 1, 1), PLAIN)
-            .reaches(&["together"]),
+            .reaches(&["together"])
+            .long(),
         Entry::new("shfl-rw+recursive/shares-2+2", sharing::<Recursive<Insistent>>(2, 2, 2), PLAIN)
             .by_lot(10_000)
             .reaches(&["together"]),
