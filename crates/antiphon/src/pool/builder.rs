@@ -126,9 +126,9 @@ impl Builder {
 
     /// For how long a thread may be in one task before another runs what waits behind that. Others
     /// wait for one and a half times that at the most, as long as there are [spare](Self::spares)
-    /// threads; 10 ms is a good value, and less than 100 µs is as that. It needs a thread that looks
-    /// after the others while these run tasks, and the kernel's `membarrier`: without that no other
-    /// runs it.
+    /// threads; 10 ms is a good value, and less than 100 µs is as that. It needs a thread that
+    /// looks after the others while these run tasks, and the kernel's `membarrier`: without that no
+    /// other runs it.
     ///
     /// If nothing is said, tasks wait for as long as all threads are in others. For tasks that
     /// compute for long that is what is best: as many threads run as were asked for.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use antiphon::deterministic::{JoinHandle, Pool, Runner, Why, sleep};
+use antiphon::deterministic::{JoinHandle, Pool, Runner, Why, sleep, work};
 use antiphon::pool::{Aging, Fifo, Ranked, Scheme, Share, Steal};
 
 use crate::failures::{CHILD, fails, said};
@@ -29,7 +29,13 @@ fn a_panic_that_nobody_asks_for_is_a_failure() {
     });
     let expected = Why::TaskPanicked { task: 2, message: "that was not".to_owned() };
     assert_eq!(failure.why, expected);
-    let failure = fails(|pool| drop(pool.spawn(|| Drops(|| panic!("dropped")))));
+    // Its handle is gone when it ends.
+    let failure = fails(|pool| {
+        drop(pool.spawn(|| {
+            work(Duration::from_micros(100));
+            Drops(|| panic!("dropped"))
+        }));
+    });
     let expected = Why::TaskPanicked { task: 0, message: "dropped".to_owned() };
     assert_eq!(failure.why, expected);
 }

@@ -2,8 +2,8 @@
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
-//! | each 2, a desk | `asked` | who asks, its worker | the seat of who asks that worker, and 1; 0: nobody does |
-//! | | `handed` | who was asked, who takes it | 0, [`TAKEN`], or a task for that worker |
+//! | 2 a desk | `asked` | who asks, its worker | whose seat asks that worker, and 1; 0: nobody |
+//! | | `handed` | who was asked, who takes | 0, [`TAKEN`], or a task for that worker |
 //!
 //! - DESK-1: a task that was handed over is on one desk, until one takes it.
 //! - DESK-2: a task is handed over where another is made ready: so somebody that rests is looked
