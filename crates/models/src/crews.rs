@@ -30,6 +30,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("crew/requests-3+1", requests(false, 3, 1, 4), PLAIN).by_lot(150),
         Entry::new("crew/asked-1+1", asked(), PLAIN).by_lot(600).reaches(&["handed over"]),
         Entry::new("crew/closed-1+1", closed(1), PLAIN),
+        Entry::new("crew/closed-in-a-task-2", closed_in_a_task(), PLAIN).by_lot(1500),
         Entry::new("crew/surplus-1+2", surplus(1, 2, 2), PLAIN).by_lot(800),
         Entry::new("crew/surplus-2+1", surplus(2, 1, 4), PLAIN).by_lot(800),
         Entry::new("crew/room-1+1", waiting(scheme, 1, 1, 3), PLAIN).by_lot(800),
@@ -148,6 +149,33 @@ fn run<Y: Policy<Check>>(
             crew.close();
         }
     }
+}
+
+/// A worker makes a task in its own, and waits for it, by other means than the crew's, though the
+/// crew is closed: the other has not come to its end.
+fn closed_in_a_task() -> Program {
+    Program::new(2, 4, move |scope| {
+        let crew = scope.share(Crew::new(Scheme::new(Fifo, HALF).capacity(4, 4), 2, 4));
+        let ledger = scope.share(Ledger::new(2));
+        let ran = scope.share(U32::ZERO);
+        crew.submit(ledger.make(0)).expect("there is room");
+        crew.close();
+        let workers = [0, 1].map(|seat| crew.worker(seat).expect("a seat"));
+        for mut worker in workers {
+            scope.spawn(move || {
+                while let Some(task) = worker.next_task() {
+                    ledger.take(task);
+                    if ledger.number(task) == 0 {
+                        worker.push(ledger.make(1)).expect("there is room");
+                        ran.wait_while(Relaxed, |ran| ran == 0);
+                    } else {
+                        ran.fetch_add(1, Relaxed);
+                    }
+                }
+            });
+        }
+        scope.finally(move || ledger.assert_all_taken());
+    })
 }
 
 /// So many workers run what so many others submit, each as many, where there is room for one.

@@ -3,7 +3,7 @@
 use std::iter;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc;
+use std::sync::{Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -388,8 +388,48 @@ fn what_a_worker_shares_is_found() {
     let mut busy = crew.worker(0).expect("a free seat");
     let mut free = crew.worker(1).expect("a free seat");
     busy.push(item(7)).expect("there is room");
-    crew.close();
-    assert_eq!(free.next_task(), None, "it is in the block that is being filled");
-    busy.share();
-    assert_eq!(free.next_task(), Some(item(7)));
+    thread::scope(|scope| {
+        let task = scope.spawn(move || free.next_task());
+        while crew.stats().rests == 0 {
+            thread::yield_now();
+        }
+        assert!(!task.is_finished(), "it is in the block that is being filled");
+        busy.share();
+        assert_eq!(task.join().expect("it is well"), Some(item(7)));
+    });
+}
+
+/// A worker in a task has others run what it makes, though the crew is closed.
+#[test]
+fn who_is_in_a_task_keeps_others_from_their_end() {
+    for _ in 0..200 {
+        let crew = Crew::<Linux, _>::new(Scheme::new(Fifo, HALF), 2, 4);
+        crew.submit(item(0)).expect("there is room");
+        crew.close();
+        let ran = AtomicU64::new(0);
+        let work = |seat| {
+            let mut worker = crew.worker(seat).expect("a free seat");
+            while let Some(task) = worker.next_task() {
+                ran.fetch_add(1, Relaxed);
+                if task == item(0) {
+                    worker.push(item(1)).expect("there is room");
+                    while ran.load(Relaxed) < 2 {
+                        thread::yield_now();
+                    }
+                }
+            }
+        };
+        // Each is there before one is at its end.
+        let both = Barrier::new(2);
+        let (work, both) = (&work, &both);
+        thread::scope(|scope| {
+            for seat in 0..2 {
+                scope.spawn(move || {
+                    both.wait();
+                    work(seat);
+                });
+            }
+        });
+        assert_eq!(ran.load(Relaxed), 2);
+    }
 }

@@ -77,7 +77,9 @@ pub(super) fn ask<Y: Policy<Linux>, R>(
     crew: &Crew<Linux, Y>,
     ask: impl FnOnce(Option<&Here<'_, Y>>) -> R,
 ) -> R {
-    let ours = HERE.get().filter(|known| ptr::eq(known.crew, ptr::from_ref(crew).cast()));
+    let is_ours = |known: &Known| ptr::eq(known.crew, ptr::from_ref(crew).cast());
+    // A fiber may go on elsewhere, while the policy waits for a lock.
+    let ours = HERE.get().filter(|known| is_ours(known) && !on_fiber());
     // SAFETY: `work` has set it, of this crew and so of this type, and is on the stack below us.
     ask(ours.map(|known| unsafe { &*known.here.cast::<Here<'_, Y>>() }))
 }
@@ -163,10 +165,11 @@ thread_local! {
 }
 
 impl Nested {
-    /// `None`: it is to be run elsewhere.
+    /// `None`: it is to be run elsewhere, as there are too many; or as the caller is a fiber, which
+    /// may end it on another thread.
     pub(super) fn new() -> Option<Self> {
         let depth = NESTED.get();
-        (depth < DEPTH).then(|| {
+        (depth < DEPTH && !on_fiber()).then(|| {
             NESTED.set(depth + 1);
             Self
         })

@@ -77,8 +77,9 @@
 //! - **Memory** of small tasks that have ended is kept for those to come: 64 KiB a thread at most,
 //!   until it ends, of any thread that makes tasks, runs them or waits for them.
 //! - **A policy that panics** when it is given a task ends the process: nobody knows where that is.
-//!   One that panics when it is asked for one ends its worker; when all have ended so, who waits
-//!   for a task waits for ever.
+//!   One that panics when it is asked for one ends its worker, or the task that waits for another
+//!   on it. What is in that worker's queue others may steal, if the policy has them; if it has not,
+//!   who waits for it waits for ever, and so does who drops the pool.
 //! - **A dropped pool** runs what is there, what these tasks make too, and then its threads end.
 //!   That is waited for, unless it is one of them that drops it.
 

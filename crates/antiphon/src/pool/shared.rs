@@ -57,7 +57,9 @@ impl<Y: Policy<Linux>> Shared<Y> {
 
     pub(super) fn close(&self) {
         self.crew.close();
-        self.bench.close();
+        if self.bench.close() {
+            self.crew.dismiss();
+        }
     }
 
     /// Puts a task in, of a worker into its own queue. Hands it back if there is no room.

@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use antiphon_linux::Linux;
 
 use super::Policy;
+use super::here;
 use super::shared::Shared;
 
 /// Where threads wait for seats.
@@ -94,9 +95,9 @@ impl Bench {
         started
     }
 
-    /// Waits for a seat; `None` when the pool is closed.
+    /// Waits for a seat; `None` when the pool is closed, and all wait here.
     pub(super) fn wait(&self) -> Option<usize> {
-        let lasts = |state: &mut State| state.seats.is_empty() && !state.closed;
+        let lasts = |state: &mut State| state.seats.is_empty() && !state.is_over();
         let state = self.called.wait_while(self.state(), lasts);
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         let seat = state.seats.pop();
@@ -109,22 +110,35 @@ impl Bench {
 
     /// A thread that had a seat is about to wait for one.
     pub(super) fn come(&self) {
-        self.state().free += 1;
+        let mut state = self.state();
+        state.free += 1;
+        self.call(&state);
     }
 
-    /// Nobody waits any more.
-    pub(super) fn close(&self) {
-        self.state().closed = true;
-        self.called.notify_all();
+    /// Nobody waits any more when all do. Whether all have gone.
+    pub(super) fn close(&self) -> bool {
+        let mut state = self.state();
+        state.closed = true;
+        self.call(&state);
+        state.gone == state.started
     }
 
-    /// A thread goes: whether it was the last.
+    /// A thread goes: whether it was the last of a pool that is closed.
     pub(super) fn go(&self) -> bool {
         let mut state = self.state();
-        // One in which the policy has panicked has not come to its end.
-        state.serving -= usize::from(thread::panicking());
+        // One in which the policy has panicked has not waited for its end.
+        if thread::panicking() {
+            state.serving -= 1;
+            self.call(&state);
+        }
         state.gone += 1;
-        state.gone == state.started
+        state.closed && state.gone == state.started
+    }
+
+    fn call(&self, state: &State) {
+        if state.is_over() {
+            self.called.notify_all();
+        }
     }
 
     /// Waits for all threads to end, unless one of them calls this: others may wait for that.
@@ -135,6 +149,8 @@ impl Bench {
             if threads.is_empty() || threads.iter().any(|thread| thread.thread().id() == me) {
                 return;
             }
+            // If it is a worker of another pool, these may wait for what is in its queue.
+            here::leave();
             for thread in threads {
                 // If the policy has panicked there, the panic hook has said so.
                 let _: thread::Result<()> = thread.join();
@@ -144,6 +160,11 @@ impl Bench {
 }
 
 impl State {
+    /// Whether nobody has a seat, and nobody will: threads that wait are at their end.
+    fn is_over(&self) -> bool {
+        self.closed && self.seats.is_empty() && self.free == self.serving
+    }
+
     fn start(&mut self, name: String, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         self.threads.push(thread::Builder::new().name(name).spawn(work)?);
         self.started += 1;

@@ -4,9 +4,9 @@
 //! - CREW-2: a worker rests only when it has seen all queues empty since it was counted among those
 //!   that rest; and who puts in what others find looks for one that rests then. So no task stays
 //!   while all rest.
-//! - CREW-3: [`Worker::next_task`] is `None` only when the crew is closed, all queues were seen
-//!   empty, and nobody was without a seat before. What a worker makes ready after that it runs
-//!   itself before it ends.
+//! - CREW-3: [`Worker::next_task`] is `None` only when the crew is closed, all its workers but the
+//!   one that looks have rested, and that has seen all queues empty. So one that is in a task has
+//!   others run what it makes; but not one that waits in its task, and rests there.
 //! - CREW-4: a worker that sees tasks and can't have them (their owner was stopped while it moved
 //!   them, or the policy leaves them to it) rests for a while all the same: it is to be had by who
 //!   puts others in, and takes no CPU from the owner.
@@ -14,13 +14,13 @@
 //!   nothing looks for who waits after that. So nobody waits while all rest. A worker that has
 //!   tasks looks, too, now and then, without a fence: it may miss one that comes just then.
 //! - CREW-6: a worker without a seat has others run what it makes, and waits for it, perhaps. So
-//!   they stay for as long as it is there; and it, which goes, and then looks whether the crew is
-//!   closed, and they, which rest then, and look whether it is there: one of them sees the other.
+//!   they stay for as long as it is there; and who goes, and then looks whether the crew is closed,
+//!   and they, which rest then, and look who is there: one of them sees the other.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
-use core::sync::atomic::Ordering::{Acquire, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Platform};
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, WorkQueue};
@@ -51,9 +51,14 @@ pub struct Crew<P: Platform, Y: Policy<P>> {
     pub(super) counters: Box<[Lines<Counters<P>>]>,
     /// Of each worker, or of none.
     records: Box<[Lines<Records<P>>]>,
-    /// Not 0: no worker rests any more.
+    /// 0, [`CLOSED`] or [`OVER`].
     closed: P::U32,
 }
+
+/// Nothing comes from outside any more.
+const CLOSED: u32 = 1;
+/// A worker has seen that there is nothing to do for any.
+const OVER: u32 = 2;
 
 /// Fewer workers than this.
 const MOST: usize = 1 << 31;
@@ -216,7 +221,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     pub fn close(&self) {
         // Release: what was put in before; pairs with the acquire in `is_closed`. Who rests sees it
         // by the fence of `notify_all`.
-        self.closed.store(1, Release);
+        let _: Result<u32, u32> = self.closed.compare_exchange(0, CLOSED, Release, Relaxed);
         self.idlers.notify_all();
         self.room.notify_all();
     }
@@ -259,9 +264,26 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         self.closed.load(Acquire) != 0
     }
 
-    /// Whether a worker that finds nothing has nothing to wait for: closed, and nobody is away.
-    pub(super) fn is_ending(&self) -> bool {
-        self.is_closed() && !self.seats.is_any_away()
+    /// Whether there is nothing to do for any worker, and never will be. A worker asks, which is
+    /// counted among those that rest, or is not.
+    pub(super) fn is_over(&self, rests: bool) -> bool {
+        // Acquire: as in `is_closed`; pairs with the releases in `close`, and below.
+        match self.closed.load(Acquire) {
+            0 => return false,
+            // One that has waited in its task since then may have made some.
+            OVER => return !self.has_tasks(),
+            _ => {}
+        }
+        // CREW-3, CREW-6: in this order. Who gives its seat away is there, or is away then.
+        let there = self.seats.count();
+        let is_over = !self.seats.is_any_away()
+            && self.idlers.resting() + usize::from(!rests) >= there
+            && !self.has_tasks();
+        if is_over {
+            // Release: pairs with the acquire above.
+            self.closed.store(OVER, Release);
+        }
+        is_over
     }
 
     /// Whether a task is to be seen somewhere.

@@ -117,8 +117,13 @@ impl<P: Platform> Idlers<P> {
 
     /// Whether all rest; may be stale at once.
     pub(super) fn all_rest(&self) -> bool {
-        // Relaxed: who relies on it has fenced.
-        self.counts.0.load(Relaxed) / RESTER == self.seats.len() as u64
+        self.resting() == self.seats.len()
+    }
+
+    /// How many rest; may be stale at once.
+    pub(super) fn resting(&self) -> usize {
+        // Acquire: what they have made ready before; pairs with the release in `rest`.
+        (self.counts.0.load(Acquire) / RESTER) as usize
     }
 
     /// A worker that has nothing begins to search, unless enough do: `false`.

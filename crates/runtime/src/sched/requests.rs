@@ -20,7 +20,8 @@ use crate::lines::Lines;
 
 /// A policy whose workers don't steal: who has nothing asks one that has tasks, drawn by lot, and
 /// that one hands over its first, when it makes the next ready. So the queues are written to by
-/// their workers alone; and who is in a long task, and makes none, answers nobody.
+/// their workers alone; and who is in a long task, and makes none, answers nobody: others look
+/// again and again for as long as it has some.
 ///
 /// The dissertation's requests, and as slow here as there: steal, unless your queues can't be
 /// stolen from.
@@ -39,8 +40,8 @@ struct Desk<P: Platform> {
 const TAKEN: u64 = 1;
 
 impl<P: Platform, Y: Policy<P>> Requests<P, Y> {
-    /// For so many workers; those beyond do as the policy says. Who has nothing asks another when
-    /// it looks again.
+    /// For so many workers. Those beyond do as the policy says, and are not asked. Who has nothing
+    /// asks another when it looks again.
     pub fn new(policy: Y, workers: usize) -> Self {
         let desk = || Lines(Desk { asked: P::U32::ZERO, handed: P::U64::ZERO });
         Self { policy, is_sticky: false, desks: (0..workers).map(|_| desk()).collect() }
@@ -168,6 +169,10 @@ unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Requests<P, Y> {
         };
         if let Some(task) = desk.take() {
             return Stolen::Got(task);
+        }
+        // Relaxed: as in `answer`. It has nothing, and that is the answer.
+        if desk.asked.load(Relaxed) != 0 {
+            desk.asked.store(0, Relaxed);
         }
         self.ask(own.seat(), last, others);
         // DESK-2: who was to have it has something else to do, or rests.

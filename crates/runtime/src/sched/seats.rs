@@ -117,6 +117,12 @@ impl<P: Platform> Seats<P> {
         self.sitters[sitter].0.claim.load(Relaxed) == TAKEN
     }
 
+    /// How many are taken.
+    pub(super) fn count(&self) -> usize {
+        // Acquire: CREW-6, who has left one is away; pairs with the release in `free`.
+        self.taken.iter().filter(|seat| seat.0.load(Acquire) != 0).count()
+    }
+
     /// Whether a worker is there that has lost its seat, and has not gone yet.
     pub(super) fn is_any_away(&self) -> bool {
         // Acquire: CREW-6, what one that has gone has put in; pairs with the release in the drop.
@@ -171,9 +177,15 @@ impl<P: Platform> Seat<'_, P> {
 
     /// There is a claim.
     #[cold]
-    fn insist(&self) -> bool {
+    fn insist(&mut self) -> bool {
         // Release: SEAT-3, that the worker is inside; pairs with the acquire in `take_from`.
-        self.sitter.claim.compare_exchange(ASKED, NONE, Release, Relaxed) != Err(TAKEN)
+        let has_seat =
+            self.sitter.claim.compare_exchange(ASKED, NONE, Release, Relaxed) != Err(TAKEN);
+        if !has_seat {
+            // It goes on with its task.
+            self.exit();
+        }
+        has_seat
     }
 
     /// The worker goes outside, to the task that it was in.
@@ -204,6 +216,8 @@ impl<P: Platform> Drop for Seat<'_, P> {
         if self.enter() {
             self.seats.free(self.number);
         } else {
+            // Inside, for who claims from here on. Relaxed: published with the claim.
+            self.sitter.turn.store(self.turn & !OUTSIDE, Relaxed);
             // Release: SEAT-3, that the worker is gone; CREW-6, what it has put in; pairs with the
             // acquires in `take_from` and `is_any_away`.
             self.sitter.claim.store(NONE, Release);

@@ -159,8 +159,8 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         }
     }
 
-    /// The task to be run next; waits until there is one. `None` when the crew is closed, nobody is
-    /// without a seat, and there is nothing to do; or when the worker has no seat any more.
+    /// The task to be run next; waits until there is one. `None` when the crew is closed, no worker
+    /// is in a task, and there is nothing to do; or when the worker has no seat any more.
     #[inline]
     pub fn next_task(&mut self) -> Option<Item> {
         self.inside(|worker| worker.pop().or_else(|| worker.search(None)))
@@ -220,12 +220,13 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         Some(task)
     }
 
-    /// Looks outside first, once in so many tasks, and who waits for room.
+    /// Looks outside first, once in so many tasks, and who waits for room; and there first at what
+    /// had no room, so that what has some can't keep it out.
     fn look_outside(&mut self) -> Option<Item> {
         self.outside_at = self.taken + OUTSIDE_EVERY;
         self.counted();
         self.makes_room();
-        self.outside()
+        self.surplus().or_else(|| self.outside())
     }
 
     /// Says how many tasks it was handed.
@@ -267,10 +268,9 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
     /// As [`search`](Self::search); whose it was, and whether the worker has rested.
     fn find(&mut self, awaited: Option<&Awaited<'_, P>>) -> (Option<(Item, Found)>, bool) {
         let crew = self.crew;
-        let is_over = || match awaited {
+        let is_over = |rests| match awaited {
             Some(awaited) => awaited.is_over(),
-            // CREW-6: in this order.
-            None => crew.is_ending() && !crew.has_tasks(),
+            None => crew.is_over(rests),
         };
         self.searches = self.searches || crew.idlers.search();
         let (mut futile, mut rested) = (0, false);
@@ -281,7 +281,7 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
                 self.end_search();
                 return (Some(found), rested);
             }
-            if is_over() {
+            if is_over(false) {
                 self.end_search();
                 return (None, rested);
             }
@@ -296,10 +296,7 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
             let spin = if P::crowded() { Budget::NONE } else { crew.policy.idle() };
             let until = Until { spin, awaited, deadline };
             let searcher = replace(&mut self.searches, true);
-            let seen = |alone| {
-                let ends = awaited.is_none() && crew.is_ending();
-                !gives_up && (ends || alone && crew.has_tasks()) || is_over()
-            };
+            let seen = |alone| !gives_up && alone && crew.has_tasks() || is_over(true);
             crew.counters[self.me].0.rest();
             self.log.rest(|| crew.idlers.rest_until(self.me, searcher, until, seen));
         }
@@ -325,13 +322,16 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         Some((task?, asked.last().map_or(Found::Shared, Found::Of)))
     }
 
-    /// Takes a task from outside, or one that had no room; of these several, as there is room.
+    /// Takes a task from outside, or one that had no room.
     fn outside(&mut self) -> Option<Item> {
+        let Some(task) = self.crew.shared.pop() else { return self.surplus() };
+        self.makes_room();
+        Some(task)
+    }
+
+    /// Takes a task that had no room, and others, as the worker has room for them.
+    fn surplus(&mut self) -> Option<Item> {
         let (crew, own) = (self.crew, own(self.crew, self.me));
-        if let Some(task) = crew.shared.pop() {
-            self.makes_room();
-            return Some(task);
-        }
         let task =
             crew.surplus.take(|task| crew.policy.push(&own, &mut self.state, task, None)).got()?;
         // The others are where they were not seen before.
@@ -392,8 +392,12 @@ impl<P: Platform, Y: Policy<P>> Drop for Farewell<'_, P, Y> {
 
 impl<P: Platform, Y: Policy<P>> Drop for Panicked<'_, '_, P, Y> {
     fn drop(&mut self) {
-        self.0.end_search();
-        self.0.seat.begin();
+        let Self(worker) = self;
+        if take(&mut worker.searches) {
+            // The policy is not asked what there is: it might panic once more.
+            worker.crew.idlers.found(worker.me, || true);
+        }
+        worker.seat.begin();
     }
 }
 
