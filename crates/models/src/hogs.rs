@@ -27,6 +27,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("hogs/next-1+1", next(), PLAIN).reaches(&["next"]),
         Entry::new("hogs/closed-1+1", closed(false), PLAIN),
         Entry::new("hogs/closed-awaited-1+1", closed(true), PLAIN),
+        Entry::new("hogs/closed-leaves-1+1", closed_leaves(), PLAIN),
         Entry::new("hogs/dismissed-1+1", dismissed(), PLAIN).reaches(&["dismissed"]),
         Entry::new("hogs/watched-1+2", watched(), PLAIN).by_lot(2_000).reaches(&["taken"]),
     ]
@@ -198,6 +199,31 @@ fn closed(waits: bool) -> Program {
         scope.spawn(move || {
             let mut worker = crew.worker(0).expect("a seat");
             crew.close();
+            while let Some(task) = worker.next_task() {
+                ledger.take(task);
+                done.fetch_add(1, Relaxed);
+            }
+        });
+        scope.finally(move || ledger.assert_all_taken());
+    })
+}
+
+/// A worker leaves its seat, to nobody, while that of another would end; and waits for what it
+/// makes then.
+fn closed_leaves() -> Program {
+    Program::new(2, 4, move |scope| {
+        let crew = scope.share(Crew::new(Keeps, 2, 4).spares(1));
+        let ledger = scope.share(Ledger::new(1));
+        let done = scope.share(U32::ZERO);
+        let [mut away, mut worker] = [0, 1].map(|seat| crew.worker(seat).expect("a seat"));
+        assert_eq!(away.try_next_task(), None);
+        crew.close();
+        scope.spawn(move || {
+            assert_eq!(away.leave(), Some(0));
+            away.push(ledger.make(0)).expect("there is room");
+            done.wait_while(Relaxed, |done| done == 0);
+        });
+        scope.spawn(move || {
             while let Some(task) = worker.next_task() {
                 ledger.take(task);
                 done.fetch_add(1, Relaxed);

@@ -18,7 +18,7 @@ use super::spread::Spread;
 ///
 /// let near = Neighbours { range: 13, share: Share::Half };
 /// let policy = Scheme::new(Lifo, near).capacity(128, 128);
-/// let many_cores = Scheme::new(Lifo, near).queues(InBlocks::default());
+/// let many_cores = Scheme::new(Lifo, near).queues(InBlocks::<16>::default());
 /// # let _ = (policy, many_cores);
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
