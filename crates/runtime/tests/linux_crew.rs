@@ -322,7 +322,7 @@ fn loses_no_wake(is_gone: bool) {
     let mut first = crew.worker(0).expect("a free seat");
     let panicked = panic::catch_unwind(AssertUnwindSafe(|| first.next_task()));
     assert!(panicked.is_err());
-    let goes_on = (!is_gone).then_some(first);
+    let mut goes_on = (!is_gone).then_some(first);
     let (ran, runs) = mpsc::channel();
     thread::scope(|scope| {
         let mut second = crew.worker(1).expect("a free seat");
@@ -336,12 +336,14 @@ fn loses_no_wake(is_gone: bool) {
             let run = runs.recv_timeout(Duration::from_secs(20));
             if run != Ok(task) {
                 crew.close();
+                drop(goes_on.take());
                 panic!("task {task}: {run:?}");
             }
         }
         crew.close();
+        // Others are there for as long as it may make tasks.
+        drop(goes_on);
     });
-    drop(goes_on);
 }
 
 /// However soon each one is gone, with tasks of its own to do.

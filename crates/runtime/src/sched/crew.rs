@@ -217,7 +217,8 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         self.watch.dismiss();
     }
 
-    /// Has workers end that find nothing more to do, when those without a seat have gone.
+    /// Has workers end that find nothing more to do, when no other is in a task: they wait for each
+    /// [`Worker`] that is there, and does not wait for a task itself.
     pub fn close(&self) {
         // Release: what was put in before; pairs with the acquire in `is_closed`. Who rests sees it
         // by the fence of `notify_all`.
