@@ -20,7 +20,7 @@ pub fn text(rows: &[Row], colour: bool) -> String {
 fn legend(rows: &[Row]) -> String {
     let mut said = Vec::new();
     for Row { subject, .. } in rows {
-        let line = format!("{:<17}{}\n", subject.name, subject.about);
+        let line = format!("{:<21}{}\n", subject.name, subject.about);
         if subject.form == Form::Ours && !said.contains(&line) {
             said.push(line);
         }
