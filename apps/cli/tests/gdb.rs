@@ -119,6 +119,7 @@ static TABLE: antiphon::RwLock<u32> = antiphon::RwLock::new(12);
 const PARK: &str = "ANTIPHON_TEST_PARKS";
 
 /// Where the threads below are stopped.
+// SAFETY: nothing else in the program is called so.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn all_rust_threads_wait() {

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::{Check, HeavyFence};
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
-use antiphon_runtime::sched::{self, Others, Own, Policy};
+use antiphon_runtime::sched::{self, Others, Own, Policy, Worker};
 use antiphon_sync::queue::{Blocks, Item, Stolen};
 
 use crate::bounds::Bounds;
@@ -65,11 +65,11 @@ fn drain(crew: &Crew, seat: usize, ledger: &Ledger) {
     }
 }
 
-/// Is the worker of a seat until the crew, which is closed, is at its end.
-fn serve(crew: &Crew, seat: usize, ledger: &Ledger) {
-    let mut worker = crew.worker(seat).expect("it is free");
+/// Runs tasks until the crew, which is closed, is at its end; `done` is how many.
+fn serve(mut worker: Worker<'_, Check, Keeps>, ledger: &Ledger, done: &U32) {
     while let Some(task) = worker.next_task() {
         ledger.take(task);
+        done.fetch_add(1, Relaxed);
     }
 }
 
@@ -78,6 +78,7 @@ fn taken(tasks: usize) -> Program {
     Program::new(2, 2 * tasks as u32, move |scope| {
         let crew = scope.share(Crew::new(Keeps, 1, 4).spares(1));
         let ledger = scope.share(Ledger::new(tasks));
+        let done = scope.share(U32::ZERO);
         let mut worker = crew.worker(0).expect("a seat");
         assert_eq!(worker.try_next_task(), None);
         crew.close();
@@ -93,7 +94,9 @@ fn taken(tasks: usize) -> Program {
             let mut seat = None;
             crew.watchdog(0).expect("the only one").look(|hog| seat = hog.take());
             antiphon_check::probe(if seat.is_some() { "taken" } else { "kept" });
-            seat.into_iter().for_each(|seat| serve(crew, seat, ledger));
+            if let Some(seat) = seat {
+                serve(crew.worker(seat).expect("it is free"), ledger, done);
+            }
         });
         scope.finally(move || ledger.assert_all_taken());
     })
@@ -197,12 +200,9 @@ fn closed(waits: bool) -> Program {
             }
         });
         scope.spawn(move || {
-            let mut worker = crew.worker(0).expect("a seat");
+            let worker = crew.worker(0).expect("a seat");
             crew.close();
-            while let Some(task) = worker.next_task() {
-                ledger.take(task);
-                done.fetch_add(1, Relaxed);
-            }
+            serve(worker, ledger, done);
         });
         scope.finally(move || ledger.assert_all_taken());
     })
@@ -215,7 +215,7 @@ fn closed_leaves() -> Program {
         let crew = scope.share(Crew::new(Keeps, 2, 4).spares(1));
         let ledger = scope.share(Ledger::new(1));
         let done = scope.share(U32::ZERO);
-        let [mut away, mut worker] = [0, 1].map(|seat| crew.worker(seat).expect("a seat"));
+        let [mut away, worker] = [0, 1].map(|seat| crew.worker(seat).expect("a seat"));
         assert_eq!(away.try_next_task(), None);
         crew.close();
         scope.spawn(move || {
@@ -223,12 +223,7 @@ fn closed_leaves() -> Program {
             away.push(ledger.make(0)).expect("there is room");
             done.wait_while(Relaxed, |done| done == 0);
         });
-        scope.spawn(move || {
-            while let Some(task) = worker.next_task() {
-                ledger.take(task);
-                done.fetch_add(1, Relaxed);
-            }
-        });
+        scope.spawn(move || serve(worker, ledger, done));
         scope.finally(move || ledger.assert_all_taken());
     })
 }

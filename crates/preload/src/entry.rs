@@ -75,6 +75,7 @@ macro_rules! plain {
         /// # Safety
         ///
         /// That of POSIX.
+        // SAFETY: to be called in place of libc's is what it is for; it does what POSIX says.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
             // SAFETY: our caller's promise is the same.

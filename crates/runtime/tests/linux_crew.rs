@@ -176,7 +176,6 @@ fn who_draws_a_ticket_goes_to_whose_it_is() {
     assert_eq!(busy.next_task(), Some(item(1)));
 }
 
-/// Of policies that have one queue for all, too, and if that is full.
 /// One that asks is one that hands over, and has its first for the second that it makes.
 #[test]
 fn who_is_asked_hands_over_its_first_task_with_the_next() {
@@ -200,6 +199,7 @@ fn who_is_asked_hands_over_its_first_task_with_the_next() {
     });
 }
 
+/// Of policies that have one queue for all, too, and if that is full.
 #[test]
 fn each_task_is_run_once_from_queues_that_all_share() {
     for (workers, room) in [(1, 1 << 14), (3, 1 << 14), (3, 8)] {

@@ -184,7 +184,8 @@ impl Drop for Nested {
 
 /// Whether the caller is a fiber, which may move: it is no worker, though its thread is.
 fn on_fiber() -> bool {
-    Linux::task() != u64::from(Linux::thread().0)
+    // A fiber may not: it would block the thread under it.
+    !Linux::waits_on_words()
 }
 
 /// Runs a task.

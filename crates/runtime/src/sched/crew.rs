@@ -222,6 +222,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     pub fn close(&self) {
         // Release: what was put in before; pairs with the acquire in `is_closed`. Who rests sees it
         // by the fence of `notify_all`.
+        // One that is over stays so.
         let _: Result<u32, u32> = self.closed.compare_exchange(0, CLOSED, Release, Relaxed);
         self.idlers.notify_all();
         self.room.notify_all();

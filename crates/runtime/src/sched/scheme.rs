@@ -32,7 +32,8 @@ pub struct Scheme<O, S, K = Deques> {
 ///
 /// # Safety
 ///
-/// Each queue is a new one, with nothing in it: what workers find there they run.
+/// Each queue is a new one, with nothing in it, and hands out what was put in, once: what workers
+/// find there they run.
 pub unsafe trait Queues: Send + Sync {
     /// The queue.
     type Queue<P: Platform>: WorkQueue + Send + Sync + 'static;

@@ -82,8 +82,9 @@ impl Item {
 ///
 /// # Safety
 ///
-/// Of `push`, `keeps_last`, `pop_back`, `pop_front` and `share`: the caller is the owner. That is
-/// one thread at a time, and what it has done to the queue happens before what the next owner does.
+/// Of `push`, `keeps_last`, `own_count`, `pop_back`, `pop_front` and `share`: the caller is the
+/// owner. That is one thread at a time, and what it has done to the queue happens before what the
+/// next owner does.
 pub trait WorkQueue {
     /// Puts an item in at the back.
     ///
