@@ -28,6 +28,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("crew/requests-2+1", requests(false, 2, 1, 3), PLAIN).by_lot(300),
         Entry::new("crew/requests-sticky-2+1", requests(true, 2, 1, 3), PLAIN).by_lot(300),
         Entry::new("crew/requests-3+1", requests(false, 3, 1, 4), PLAIN).by_lot(150),
+        Entry::new("crew/requests-few-3+1", few_desks(), PLAIN).by_lot(300),
         Entry::new("crew/asked-1+1", asked(), PLAIN).by_lot(600).reaches(&["handed over"]),
         Entry::new("crew/closed-1+1", closed(1), PLAIN),
         Entry::new("crew/closed-in-a-task-2", closed_in_a_task(), PLAIN).by_lot(1500),
@@ -98,6 +99,12 @@ fn asked() -> Program {
         });
         scope.finally(move || ledger.assert_all_taken());
     })
+}
+
+/// A worker more than there are desks: it finds what is on them, too.
+fn few_desks() -> Program {
+    let policy = || Requests::new(Scheme::new(Lifo, HALF).capacity(2, 2), 2);
+    working_by(policy, 3, 1, 4)
 }
 
 /// By a policy that has queues of its own, and workers that have none.

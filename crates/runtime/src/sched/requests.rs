@@ -40,8 +40,8 @@ struct Desk<P: Platform> {
 const TAKEN: u64 = 1;
 
 impl<P: Platform, Y: Policy<P>> Requests<P, Y> {
-    /// For so many workers. Those beyond do as the policy says, and are not asked. Who has nothing
-    /// asks another when it looks again.
+    /// For so many workers. Those beyond do as the policy says, find what others were handed and
+    /// have not taken, and are not asked. Who has nothing asks another when it looks again.
     pub fn new(policy: Y, workers: usize) -> Self {
         let desk = || Lines(Desk { asked: P::U32::ZERO, handed: P::U64::ZERO });
         Self { policy, is_sticky: false, desks: (0..workers).map(|_| desk()).collect() }
@@ -76,6 +76,11 @@ impl<P: Platform, Y: Policy<P>> Requests<P, Y> {
         let word = own.pop_front().map_or(0, Item::word);
         // Release: what was done before it became ready; pairs with the acquire in `take`.
         desk.handed.store(word, Release);
+    }
+
+    /// DESK-2: takes what is on a desk, of one who has something else to do, or rests.
+    fn left(&self) -> Option<Item> {
+        self.desks.iter().find_map(|desk| desk.0.take())
     }
 
     /// Asks one, unless one is asked already that it sticks to.
@@ -149,7 +154,7 @@ unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Requests<P, Y> {
     }
 
     fn take_left(&self) -> Option<Item> {
-        self.desks.iter().find_map(|desk| desk.0.take()).or_else(|| self.policy.take_left())
+        self.left().or_else(|| self.policy.take_left())
     }
 
     fn pop(&self, own: &Own<'_, Y::Queue>, state: &mut Self::State) -> Option<Item> {
@@ -165,7 +170,10 @@ unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Requests<P, Y> {
         others: &Others<'_, Y::Queue>,
     ) -> Stolen {
         let Some(desk) = self.desk(own.seat()) else {
-            return self.policy.steal(own, state, others);
+            return match self.policy.steal(own, state, others) {
+                got @ Stolen::Got(_) => got,
+                nothing => self.left().map_or(nothing, Stolen::Got),
+            };
         };
         if let Some(task) = desk.take() {
             return Stolen::Got(task);
@@ -175,11 +183,7 @@ unsafe impl<P: Platform, Y: Policy<P>> Policy<P> for Requests<P, Y> {
             desk.asked.store(0, Relaxed);
         }
         self.ask(own.seat(), last, others);
-        // DESK-2: who was to have it has something else to do, or rests.
-        match self.desks.iter().find_map(|desk| desk.0.take()) {
-            Some(task) => Stolen::Got(task),
-            None => Stolen::Empty,
-        }
+        self.left().map_or(Stolen::Empty, Stolen::Got)
     }
 
     fn overflow(&self, shared: &RelaxedQueue<P>, task: Item) -> Result<(), Full> {
