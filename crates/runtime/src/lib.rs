@@ -3,8 +3,8 @@
 //! Nothing here knows that Linux exists. [`message`] has active messages: a sender names an action,
 //! and the thread whose mailbox it is runs it. [`sched`] has workers that share tasks, by a policy
 //! that is a value, and [`flight`] what they record of it; [`task`] has tasks, and [`fork`] has
-//! forks that become tasks if that pays. Users import the `antiphon` crate, where the machine is
-//! filled in.
+//! forks that become tasks if that pays. [`timer`] has the deadlines of what a thread waits for.
+//! Users import the `antiphon` crate, where the machine is filled in.
 #![no_std]
 
 extern crate alloc;
@@ -16,3 +16,4 @@ pub mod message;
 pub mod sched;
 mod sleep;
 pub mod task;
+pub mod timer;

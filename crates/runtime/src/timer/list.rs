@@ -1,0 +1,181 @@
+//! A timer, and lists of timers in the order in which they were put there.
+//!
+//! ```text
+//!   first ──► timer ◄──► timer ◄──► timer        each knows the next and the previous;
+//!               ▲                     ▲          after the last comes the first
+//!               └─────────────────────┘
+//! ```
+//!
+//! - LIST-1: the timers that a list leads to are there, and linked both ways in a ring. One that is
+//!   in no list has no links.
+
+use core::cell::Cell;
+use core::iter::successors;
+use core::marker::PhantomPinned;
+use core::ptr::NonNull;
+
+/// A deadline, in the memory of who waits for it: in a [`Wheel`](super::Wheel), or not set.
+#[derive(Debug, Default)]
+pub struct Timer {
+    at_ns: Cell<u64>,
+    next: Cell<Option<NonNull<Self>>>,
+    previous: Cell<Option<NonNull<Self>>>,
+    /// Others point to it.
+    _pinned: PhantomPinned,
+}
+
+/// Timers that are linked in a ring: nothing of it is the list's but where it begins.
+pub(super) struct List {
+    first: Option<NonNull<Timer>>,
+}
+
+const _: () = assert!(size_of::<Timer>() == 24 && size_of::<List>() == 8);
+
+impl Timer {
+    /// Not set.
+    #[must_use]
+    pub const fn new() -> Self {
+        let (next, previous) = (Cell::new(None), Cell::new(None));
+        Self { at_ns: Cell::new(0), next, previous, _pinned: PhantomPinned }
+    }
+
+    /// Whether it is in a wheel: neither handed out nor taken away since it was set.
+    #[must_use]
+    #[inline]
+    pub fn is_set(&self) -> bool {
+        self.next.get().is_some()
+    }
+
+    /// The deadline that it was set for last, in nanoseconds; 0 if it never was.
+    #[must_use]
+    #[inline]
+    pub fn at_ns(&self) -> u64 {
+        self.at_ns.get()
+    }
+
+    pub(super) fn set_at_ns(&self, at_ns: u64) {
+        self.at_ns.set(at_ns);
+    }
+}
+
+impl List {
+    pub(super) const fn new() -> Self {
+        Self { first: None }
+    }
+
+    pub(super) fn first(&self) -> Option<NonNull<Timer>> {
+        self.first
+    }
+
+    /// Puts a timer last.
+    ///
+    /// # Safety
+    ///
+    /// It is in no list, and there until it is taken from this one.
+    pub(super) unsafe fn push(&mut self, timer: NonNull<Timer>) {
+        let first = *self.first.get_or_insert(timer);
+        // SAFETY: LIST-1, and the caller's; alone, it is its own neighbour.
+        unsafe {
+            let last = first.as_ref().previous.get().unwrap_or(timer);
+            join(last, timer);
+            join(timer, first);
+        }
+    }
+
+    /// Takes a timer away; nothing happens if it is in no list.
+    ///
+    /// # Safety
+    ///
+    /// It is there, and in no other list.
+    pub(super) unsafe fn unlink(&mut self, timer: NonNull<Timer>) {
+        // SAFETY: the caller's.
+        let node = unsafe { timer.as_ref() };
+        let (Some(next), Some(previous)) = (node.next.take(), node.previous.take()) else {
+            return;
+        };
+        if next == timer {
+            self.first = None;
+            return;
+        }
+        // SAFETY: LIST-1; they are neighbours of it, which has others than itself.
+        unsafe { join(previous, next) };
+        if self.first == Some(timer) {
+            self.first = Some(next);
+        }
+    }
+
+    /// Takes the first away.
+    pub(super) fn pop(&mut self) -> Option<NonNull<Timer>> {
+        let first = self.first?;
+        // SAFETY: LIST-1.
+        unsafe { self.unlink(first) };
+        Some(first)
+    }
+
+    /// The timers with their deadlines, from the first to the last.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (NonNull<Timer>, u64)> {
+        // SAFETY: LIST-1.
+        let next = |timer: &NonNull<Timer>| unsafe { timer.as_ref() }.next.get();
+        successors(self.first, move |timer| next(timer).filter(|&next| Some(next) != self.first))
+            // SAFETY: LIST-1.
+            .map(|timer| (timer, unsafe { timer.as_ref() }.at_ns()))
+    }
+}
+
+/// `next` comes after `timer`. The pointers are kept as they are: who is handed one out may go from
+/// it to what the timer is part of.
+///
+/// # Safety
+///
+/// Both are there.
+unsafe fn join(timer: NonNull<Timer>, next: NonNull<Timer>) {
+    // SAFETY: the caller's; their cells are written by shared references.
+    unsafe {
+        timer.as_ref().next.set(Some(next));
+        next.as_ref().previous.set(Some(timer));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::vec::Vec;
+
+    use super::*;
+
+    fn order(list: &List) -> Vec<u64> {
+        list.iter().map(|(_, at_ns)| at_ns).collect()
+    }
+
+    #[test]
+    fn each_is_taken_from_where_it_is() {
+        for taken in 0..3 {
+            let timers = [(); 3].map(|()| Timer::new());
+            let mut list = List::new();
+            assert_eq!((list.pop(), order(&list).len()), (None, 0));
+            for (number, timer) in timers.iter().enumerate() {
+                timer.set_at_ns(number as u64);
+                // SAFETY: on the stack until the end of the round, as is the list.
+                unsafe { list.push(timer.into()) };
+            }
+            assert_eq!(order(&list), [0, 1, 2]);
+            for again in [false, true] {
+                // SAFETY: as above.
+                unsafe { list.unlink((&timers[taken]).into()) };
+                let rest: Vec<_> = (0..3).filter(|&number| number != taken as u64).collect();
+                assert_eq!(order(&list), rest, "again: {again}");
+            }
+            assert!(!timers[taken].is_set());
+            let rest: Vec<_> = (0..3).filter(|&number| number != taken).collect();
+            assert_eq!(list.pop(), Some((&timers[rest[0]]).into()));
+            // SAFETY: as above.
+            unsafe { list.push((&timers[taken]).into()) };
+            assert_eq!(order(&list), [rest[1], taken].map(|number| number as u64));
+            assert_eq!(list.pop(), Some((&timers[rest[1]]).into()));
+            assert_eq!(list.pop(), Some((&timers[taken]).into()));
+            assert_eq!(list.pop(), None);
+            assert!(timers.iter().all(|timer| !timer.is_set()));
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Timers: the deadlines of what one thread waits for, any number of them, in a wheel of wheels.
+//!
+//! To set a timer and to take it away is a handful of stores, however many there are: most timers
+//! are for what ought not to happen, and are taken away before. A [`Timer`] is in the memory of who
+//! waits, so nothing is allocated; and time is a number that the caller gives, so a wheel runs on a
+//! virtual clock as well.
+//!
+//! ```
+//! use std::pin::pin;
+//! use std::ptr::NonNull;
+//! use antiphon_runtime::timer::{Timer, Wheel};
+//!
+//! let timer = pin!(Timer::new());
+//! let timer = NonNull::from(timer.as_ref().get_ref());
+//! let mut wheel = Wheel::new();
+//! // SAFETY: it stays where it is until it is handed out below.
+//! unsafe { wheel.insert(timer, 1_000_000) };
+//! assert_eq!(wheel.next_ns(), Some(1_000_000));
+//! assert_eq!(wheel.expire(999_999), None);
+//! assert_eq!(wheel.expire(1_000_000), Some(timer));
+//! ```
+//!
+//! A deadline is a number of eleven digits to the base 64. A timer is in the level of the highest
+//! digit in which its deadline and the wheel's position differ, there in the slot of that digit of
+//! the deadline. So each slot of a level is earlier than all of the level above, and a level has
+//! only slots that are ahead:
+//!
+//! ```text
+//!   level   a slot is        64 slots are    position  ──┐
+//!   10      36.6 years       all of time     ·           ▼
+//!    …                                       ·
+//!    3      262 µs           16.8 ms         [ passed  ][ ][ ][▪][ ][▪][ ]
+//!    2      4.1 µs           262 µs            [ passed       ][ ][▪][ ][ ]
+//!    1      64 ns            4.1 µs          [ ][ ][ ][ ][▪][ ][ ][ ][ ][ ]
+//!    0      1 ns             64 ns           [ passed ][▪][ ][ ][ ][ ][▪][ ]
+//! ```
+//!
+//! When the earliest slot is due, its earliest timer is handed out, and that one's deadline is the
+//! position: the others of the slot go to where they are now, a level below at least.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `list` | a timer, and lists of them |
+//! | `levels` | the slots, and which of them have timers |
+//! | `wheel` | the position, and who is due |
+//!
+//! After Varghese and Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987), scheme 7; that
+//! the level is that of the highest digit that differs, so that no slot is ever passed with timers
+//! in it, is as in Tokio's timers.
+//!
+//! *Turned down:* ticks of 16 µs, as kernels have them. Deadlines of one tick would have to be
+//! sorted, or handed out in any order; a digit for each 6 bits down to the nanosecond sorts them in
+//! passing, and the two levels more are 1 KiB that is touched when deadlines are that close. A
+//! heap: it moves what it sorts, so that who takes a timer away must find it first, and both take
+//! the longer the more there are.
+
+mod levels;
+mod list;
+mod wheel;
+
+pub use list::Timer;
+pub use wheel::Wheel;
