@@ -37,6 +37,7 @@ mod rseq;
 mod shared;
 mod sleep;
 mod spin;
+pub mod stack;
 mod sys;
 mod thread;
 mod topology;

@@ -1,13 +1,26 @@
-//! Anonymous memory straight from the kernel: reserved, opened piece by piece, never freed.
+//! Anonymous memory straight from the kernel: reserved, opened piece by piece.
 //!
 //! A reservation has no access rights, so it costs address space alone: it is not charged where
 //! overcommit is off (`vm.overcommit_memory=2`) and `mlockall` does not fill it. Opening a piece
 //! makes it readable and writable; the kernel supplies zeroes when it is first touched.
+//!
+//! A guard is a page whose touch is a `SIGSEGV`. One that was never opened, or was shut, is a
+//! mapping of its own, of which a process has 65 530 by default (`vm.max_map_count`). A marker in
+//! the page table is none.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
 
-use crate::sys;
+use crate::sys::{self, Errno};
+
+/// `MADV_GUARD_INSTALL`, of `include/uapi/asm-generic/mman-common.h` in Linux 6.13.
+const MARK: libc::c_int = 102;
+
+/// Bytes of a page.
+pub(crate) fn size() -> usize {
+    // SAFETY: takes a number, and knows this one.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
 
 /// Reserves `length` bytes of address space. `None` if there are not so many, or it is not allowed.
 pub(crate) fn reserve(length: usize) -> Option<*mut c_void> {
@@ -36,13 +49,49 @@ pub(crate) fn open(at: *mut c_void, length: usize) -> bool {
     unsafe { sys::call(libc::SYS_mprotect, [at as usize, length, rights]) }.is_ok()
 }
 
-/// Gives back a whole reservation of which nobody else knows.
+/// Takes all rights from an opened piece, which nobody uses. Says whether that worked.
+pub(crate) fn shut(at: *mut c_void, length: usize) -> bool {
+    let rights = libc::PROT_NONE as usize;
+    // SAFETY: callers pass a piece of their own reservation, in which there is nothing yet.
+    unsafe { sys::call(libc::SYS_mprotect, [at as usize, length, rights]) }.is_ok()
+}
+
+/// Never makes these pages part of a huge one, which is resident as a whole once it is touched.
+/// Kernels without huge pages refuse, and need not be told.
+pub(crate) fn keep_small(at: *mut c_void, length: usize) {
+    advise(at, length, libc::MADV_NOHUGEPAGE);
+}
+
+/// Makes guards of these pages, open or not, by markers (Linux 6.13). Says whether the kernel took
+/// the advice; it does not for locked memory. Opening the pages later does not take a marker away.
+pub(crate) fn mark(at: *mut c_void, length: usize) -> bool {
+    advise(at, length, MARK)
+}
+
+/// Whether an opened page is a guard. Emulators say yes to advice that they do not know.
+pub(crate) fn is_guard(at: *mut c_void, length: usize) -> bool {
+    // SAFETY: callers pass their own reservation; a page that is no guard is read, as zeroes.
+    let read = unsafe {
+        sys::call(libc::SYS_madvise, [at as usize, length, libc::MADV_POPULATE_READ as usize])
+    };
+    read == Err(Errno(libc::EFAULT))
+}
+
+/// Gives the memory of these pages back, now; they hold zeroes afterwards, and guards among them
+/// stay. Says whether the kernel took it; locked memory it does not.
+pub(crate) fn discard(at: *mut c_void, length: usize) -> bool {
+    advise(at, length, libc::MADV_DONTNEED)
+}
+
+/// Gives back a whole reservation that nobody uses.
 pub(crate) fn unmap(at: *mut c_void, length: usize) {
-    // SAFETY: callers pass a reservation that they never published. A refusal leaks address space.
+    // SAFETY: callers pass a reservation that they never published, or of which they are the last.
+    // A refusal leaks address space.
     let _ = unsafe { sys::call(libc::SYS_munmap, [at as usize, length]) };
 }
 
 fn advise(at: *mut c_void, length: usize, advice: libc::c_int) -> bool {
-    // SAFETY: callers pass their own reservation; neither advice changes what it holds now.
+    // SAFETY: callers pass their own reservation; only `mark` and `discard` change what it holds,
+    // and are for pages that nobody uses.
     unsafe { sys::call(libc::SYS_madvise, [at as usize, length, advice as usize]) }.is_ok()
 }
