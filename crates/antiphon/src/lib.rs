@@ -22,7 +22,7 @@
 //! [`enable_light`] makes unlocking a [`Mutex`] cheaper, where the machine can do it; off at first.
 //! Waiters are sorted by socket; [`policy`] has other orders, for each lock and at any time.
 //! [`message`] has active messages: mailboxes whose owners run what others post.
-//! [`pool`] has threads that run tasks, in the order that you want.
+//! [`pool`] has threads that run tasks, in the order that you want; as [`fiber`]s, if they wait.
 //! [`shared`] has types for memory that several processes share.
 //! [`generic`] has the same locks for other machines than this one: a model checker, a simulator.
 //!
@@ -54,6 +54,7 @@ mod condvar;
 #[cfg(feature = "deterministic")]
 pub mod deterministic;
 mod event;
+pub mod fiber;
 pub mod message;
 mod once;
 pub mod policy;

@@ -1,12 +1,14 @@
 //! Atomic words: those of `core`, and waiting on them by spinning.
 //!
 //! `spin_while` looks once before anything else, so a word that is ready costs one load; only then
-//! does it read the time-stamp counter and pause. See [`crate::spin`] for what ends it.
+//! does it read the time-stamp counter and pause. See [`crate::spin`] for what ends it. A fiber
+//! looks once.
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use antiphon_platform::{Atomic, AtomicInteger, Budget};
 
+use crate::fiber;
 use crate::spin::{Patience, Spin};
 
 macro_rules! words {
@@ -73,7 +75,8 @@ macro_rules! words {
                 if !keep(first) {
                     return Ok(first);
                 }
-                if budget.ns == 0 {
+                // A fiber that spins keeps others from its thread, perhaps the one it waits for.
+                if budget.ns == 0 || fiber::current().is_some() {
                     return Err(first);
                 }
                 let (mut spin, mut more) = (Spin::new(budget), true);

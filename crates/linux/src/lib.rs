@@ -221,11 +221,12 @@ unsafe impl Platform for Linux {
     }
 
     fn crowded() -> bool {
-        crowd::crowded()
+        // A fiber that spins keeps others from its thread.
+        fiber::current().is_some() || crowd::crowded()
     }
 
     fn roomy() -> bool {
-        crowd::roomy()
+        fiber::current().is_none() && crowd::roomy()
     }
 
     fn sleep_cost_ns() -> u32 {

@@ -91,7 +91,7 @@ unsafe impl Forker for Mine {
     }
 
     fn wait(awaited: &Awaited<'_, Check>) {
-        while here().run(|worker| worker.next_until(awaited)) {}
+        while here().run(|worker| worker.next_until(awaited, None)) {}
     }
 
     fn run<T>(work: impl FnOnce() -> T) -> T {

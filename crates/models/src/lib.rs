@@ -46,6 +46,7 @@ mod deques;
 mod entry;
 mod event_counts;
 mod events;
+mod fibers;
 mod flights;
 mod forks;
 mod forms;
@@ -137,6 +138,7 @@ pub fn all() -> Vec<Entry> {
         idlers::entries(),
         crews::entries(),
         hogs::entries(),
+        fibers::entries(),
         tasks::entries(),
     ]
     .into_iter()

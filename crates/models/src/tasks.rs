@@ -215,7 +215,7 @@ fn helping(workers: usize) -> Program {
                 if me == 0 {
                     let (task, mut handle) = Task::new(|| 7);
                     worker.push(task.into_item()).expect("there is room");
-                    while let Some(item) = worker.next_until(&handle.awaited()) {
+                    while let Some(item) = worker.next_until(&handle.awaited(), None) {
                         run(item);
                     }
                     assert!(handle.is_done());

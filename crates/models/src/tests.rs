@@ -293,6 +293,7 @@ macro_rules! tests {
             who_waits_for_several_goes_on_when_all_are_done: ["countdown/"],
             what_is_forked_is_run_once_and_seen: ["fork/"],
             what_is_recorded_is_read_whole: ["flight/"],
+            a_fiber_that_may_go_on_does: ["fibers/"],
         }
     };
     (model_semaphore: $then:ident) => {

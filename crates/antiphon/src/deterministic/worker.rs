@@ -55,7 +55,7 @@ impl Ongoing {
         assert!(!panicking() || awaited.is_over(), "seed {seed}: a destructor waits in a panic");
         self.put_late();
         if let Some(here) = self.here() {
-            let help = || while self.run_one(here, |worker| worker.next_until(awaited)) {};
+            let help = || while self.run_one(here, |worker| worker.next_until(awaited, None)) {};
             self.outlast(help);
         }
         awaited.wait();

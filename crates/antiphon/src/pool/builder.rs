@@ -14,6 +14,7 @@ use super::shared::Shared;
 use super::spare::Bench;
 use super::watch::watch;
 use super::{Policy, Pool, Standard};
+use crate::fiber;
 
 /// A CPU, and what it is near to: what [`cpus`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,7 @@ pub struct Builder {
     spares: Option<usize>,
     patience: Option<Duration>,
     events: usize,
+    stack_bytes: Option<usize>,
 }
 
 /// As many spare threads as others, and no more than this, if nothing is said.
@@ -81,6 +83,7 @@ impl Pool {
             spares: None,
             patience: None,
             events: 1 << 11,
+            stack_bytes: None,
         }
     }
 }
@@ -144,6 +147,31 @@ impl Builder {
         self
     }
 
+    /// Tasks run as fibers, with stacks of so many bytes: 64 KiB is enough for most
+    /// ([`STACK_BYTES`](crate::fiber::STACK_BYTES)). See [`fiber`](crate::fiber).
+    ///
+    /// ```
+    /// use antiphon::{fiber, pool::Pool};
+    ///
+    /// let pool = Pool::builder().threads(1).fibers(fiber::STACK_BYTES).build()?;
+    /// let (ask, answer) = (antiphon::Latch::new(1), antiphon::Latch::new(1));
+    /// pool.scope(|scope| {
+    ///     scope.spawn(|| {
+    ///         ask.wait();
+    ///         answer.count_down(1);
+    ///     });
+    ///     scope.spawn(|| {
+    ///         ask.count_down(1);
+    ///         answer.wait();
+    ///     });
+    /// });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn fibers(mut self, stack_bytes: usize) -> Self {
+        self.stack_bytes = Some(stack_bytes);
+        self
+    }
+
     /// The pool, with the policy that it has if nothing is said: [`Standard`].
     ///
     /// # Errors
@@ -157,7 +185,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If a thread can't be started, or a CPU can't be used; those that were started have ended.
+    /// If a thread can't be started, or a CPU can't be used; those that were started have ended. If
+    /// there can't be fibers: stacks of that size, or beside those of another runtime.
     ///
     /// # Panics
     ///
@@ -172,6 +201,7 @@ impl Builder {
             crew: Crew::new(policy, threads, self.room).spares(spares).recorded(self.events),
             bench: Bench::new(self.name.clone(), threads + spares),
             places: Places(self.cpus),
+            stacks: self.stack_bytes.map(fiber::stacks).transpose()?,
         });
         let pool = Pool { shared: shared.clone() };
         let (sender, pinned) = channel();

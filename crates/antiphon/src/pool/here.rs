@@ -10,12 +10,13 @@ use std::thread;
 use antiphon_linux::Linux;
 use antiphon_platform::Platform as _;
 use antiphon_runtime::flight::Event;
-use antiphon_runtime::fork::{Forker, Forks};
+use antiphon_runtime::fork::{Aside, Forker, Forks};
 use antiphon_runtime::sched::{Crew, Policy, Worker};
 use antiphon_runtime::task::{Awaited, Task};
 use antiphon_sync::queue::{Full, Item};
 
 use super::shared::Shared;
+use crate::fiber::{Host, Next, current_is_ours, not_here};
 
 /// What the calling thread is while it is a worker: on its stack.
 pub(super) struct Here<'a, Y: Policy<Linux>> {
@@ -43,8 +44,11 @@ thread_local! {
 
 /// Runs the tasks that a worker has until it has no seat any more, or the crew is closed and there
 /// is nothing to do.
-pub(super) fn work<'a, Y>(shared: &'a Arc<Shared<Y>>, worker: Worker<'a, Linux, Y>)
-where
+pub(super) fn work<'a, Y>(
+    shared: &'a Arc<Shared<Y>>,
+    worker: Worker<'a, Linux, Y>,
+    host: Option<&'a Host>,
+) where
     Y: Policy<Linux> + 'static,
 {
     let here = Here { worker: RefCell::new(worker), shared };
@@ -61,7 +65,13 @@ where
     FORKS.with(Forks::begin);
     // Ends it though the policy panics.
     let _gone = Gone;
-    while here.run_one(Worker::next_task) {}
+    match host {
+        Some(host) => {
+            host.attach();
+            while here.take_turn(host) {}
+        }
+        None => while here.run_one(Worker::next_task) {},
+    }
 }
 
 struct Gone;
@@ -80,8 +90,11 @@ pub(super) fn ask<Y: Policy<Linux>, R>(
     let is_ours = |known: &Known| ptr::eq(known.crew, ptr::from_ref(crew).cast());
     // A fiber may go on elsewhere, while the policy waits for a lock.
     let ours = HERE.get().filter(|known| is_ours(known) && !on_fiber());
-    // SAFETY: `work` has set it, of this crew and so of this type, and is on the stack below us.
-    ask(ours.map(|known| unsafe { &*known.here.cast::<Here<'_, Y>>() }))
+    // SAFETY: `work` has set it, of this crew and so of this type, and is on the stack below us; or
+    // below the fiber that we are, which stays on its thread.
+    let ours = ours.map(|known| unsafe { &*known.here.cast::<Here<'_, Y>>() });
+    // Where the policy waits, the thread does: it has borrowed the worker.
+    not_here(|| ask(ours))
 }
 
 /// Records what the calling thread has done, if it is a worker of the crew that is there.
@@ -92,11 +105,11 @@ pub(super) fn note(crew: *const (), event: Event) {
     }
 }
 
-/// Waits; a worker, of whichever pool, runs other tasks of its own pool meanwhile. Though the
-/// policy of that panics, what is awaited is over when this is back.
+/// Waits; a worker, of whichever pool, runs other tasks of its own pool meanwhile, and so does that
+/// of a fiber. Though the policy of that panics, what is awaited is over when this is back.
 pub(super) fn wait_for(awaited: &Awaited<'_, Linux>) {
     let _waits = Waits(awaited);
-    if let Some(known) = HERE.get().filter(|_| !on_fiber()) {
+    if let Some(known) = HERE.get().filter(|_| !current_is_ours() && !on_fiber()) {
         // SAFETY: as in `ask`, and `help` is that of the type.
         unsafe { (known.help)(known.here, awaited) };
     }
@@ -165,11 +178,11 @@ thread_local! {
 }
 
 impl Nested {
-    /// `None`: it is to be run elsewhere, as there are too many; or as the caller is a fiber, which
-    /// may end it on another thread.
+    /// `None`: it is to be run elsewhere, as there are too many; or as the caller is a fiber, the
+    /// stack of which is short, and which may end it on another thread.
     pub(super) fn new() -> Option<Self> {
         let depth = NESTED.get();
-        (depth < DEPTH && !on_fiber()).then(|| {
+        (depth < DEPTH && !current_is_ours() && !on_fiber()).then(|| {
             NESTED.set(depth + 1);
             Self
         })
@@ -182,14 +195,33 @@ impl Drop for Nested {
     }
 }
 
-/// Whether the caller is a fiber, which may move: it is no worker, though its thread is.
+/// Whether the caller is a fiber of another runtime, which may move: it is no worker, though its
+/// thread is.
 fn on_fiber() -> bool {
     // A fiber may not: it would block the thread under it.
-    !Linux::waits_on_words()
+    !current_is_ours() && !Linux::waits_on_words()
 }
 
-/// Runs a task.
-fn run(task: Task<Linux>) {
+/// What the calling fiber has forked and not begun, until it goes on.
+pub(crate) struct Notes(Option<Aside>);
+
+impl Notes {
+    /// Takes it away, before others run here.
+    pub(crate) fn set_aside() -> Self {
+        Self(FORKS.with(Forks::set_aside))
+    }
+}
+
+impl Drop for Notes {
+    fn drop(&mut self) {
+        if let Some(aside) = self.0.take() {
+            FORKS.with(|forks| forks.put_back(aside));
+        }
+    }
+}
+
+/// Runs a task on the stack that the caller is on.
+pub(crate) fn run(task: Task<Linux>) {
     // Panics were caught, but for one of what the task has to drop.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task.run())) {
         forget(panic);
@@ -202,7 +234,7 @@ fn run(task: Task<Linux>) {
 unsafe fn help<Y: Policy<Linux>>(here: *const (), awaited: &Awaited<'_, Linux>) {
     // SAFETY: the caller's.
     let here = unsafe { &*here.cast::<Here<'_, Y>>() };
-    while here.run_one(|worker| worker.next_until(awaited)) {}
+    while here.run_one(|worker| worker.next_until(awaited, None)) {}
 }
 
 /// # Safety
@@ -213,10 +245,12 @@ unsafe fn push<Y: Policy<Linux>>(here: *const (), item: Item) -> Result<(), Full
     let here = unsafe { &*here.cast::<Here<'_, Y>>() };
     // The policy that is being asked can't be asked.
     let Ok(mut worker) = here.worker.try_borrow_mut() else { return Err(Full(item)) };
-    worker.push(item)?;
-    // Its maker goes on with something else.
-    worker.share();
-    Ok(())
+    not_here(|| {
+        worker.push(item)?;
+        // Its maker goes on with something else.
+        worker.share();
+        Ok(())
+    })
 }
 
 /// # Safety
@@ -316,6 +350,36 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
         };
         // SAFETY: all items of the crew are of `Shared::put`, and it hands each out once.
         run(unsafe { Task::from_item(item) });
+        true
+    }
+
+    /// Has fibers go on, and begins one if there is a task; waits if there is neither. `false`:
+    /// the thread has no fibers any more, and no seat, or the crew is closed and there is nothing
+    /// to do.
+    fn take_turn(&self, host: &Host) -> bool {
+        let next = host.go_on();
+        let mut worker = self.worker.borrow_mut();
+        let item = match next {
+            Next::Task => worker.try_next_task(),
+            Next::AnyTask => worker.try_any_task(),
+            Next::Wait if worker.has_seat() => {
+                let (awaited, deadline) = host.awaited();
+                worker.next_until(&awaited, deadline)
+            }
+            Next::Wait => {
+                host.wait();
+                None
+            }
+            Next::Nothing => match worker.next_task() {
+                None => return false,
+                found => found,
+            },
+        };
+        drop(worker);
+        if let Some(item) = item {
+            // SAFETY: as in `run_one`.
+            host.run(unsafe { Task::from_item(item) });
+        }
         true
     }
 }

@@ -126,6 +126,8 @@ pub use refused::Refused;
 pub use scope::{Scope, wait_all};
 pub use watch::blocking;
 
+pub(crate) use here::{Notes, run};
+
 use blocks::Blocks;
 use shared::Shared;
 
@@ -236,7 +238,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     {
         let (task, handle) = Task::new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work)));
         if let Err(task) = self.shared.put_ranked(task, rank) {
-            self.shared.run(task);
+            self.shared.run_or_wait(task);
         }
         JoinHandle(handle)
     }

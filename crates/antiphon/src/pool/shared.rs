@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use antiphon_linux::Linux;
+use antiphon_linux::stack::Stacks;
 use antiphon_runtime::sched::{Crew, Policy, Stats, Worker};
 use antiphon_runtime::task::Task;
 use antiphon_sync::queue::{Full, Item};
@@ -12,12 +13,15 @@ use super::here::{self, Here, Nested, ask, surely};
 use super::places::Places;
 use super::sample::sampled;
 use super::spare::Bench;
+use crate::fiber::{self, Host};
 
 /// A crew whose items are all tasks, and the threads that have no seat in it.
 pub(super) struct Shared<Y: Policy<Linux>> {
     pub(super) crew: Crew<Linux, Y>,
     pub(super) bench: Bench,
     pub(super) places: Places,
+    /// Where tasks run as fibers: on these stacks.
+    pub(super) stacks: Option<Stacks>,
 }
 
 impl<Y: Policy<Linux> + 'static> Shared<Y> {
@@ -26,12 +30,13 @@ impl<Y: Policy<Linux> + 'static> Shared<Y> {
     pub(super) fn serve(self: &Arc<Self>, seat: Option<usize>) {
         // Though the policy panics.
         let _goes = Goes(self);
+        let host = self.stacks.clone().map(Host::new);
         let mut seat = seat.or_else(|| self.bench.wait());
         while let Some(number) = seat {
             // If the CPU is gone meanwhile, the tasks of that seat are run where the thread is.
             let _: Result<(), u32> = self.places.settle(number);
             if let Some(worker) = self.crew.worker(number) {
-                here::work(self, worker);
+                here::work(self, worker, host.as_ref());
             }
             self.bench.come();
             seat = self.bench.wait();
@@ -108,7 +113,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
             );
             if let Err(task) = put {
                 self.crew.tell(found.take());
-                self.run(task);
+                self.run_or_wait(task);
             }
         }
         if found.get() > 0 {
@@ -119,6 +124,9 @@ impl<Y: Policy<Linux>> Shared<Y> {
     /// Puts a task in when there is room, and waits for that: a worker of the pool runs tasks of
     /// its own meanwhile, and this one if it has none; others sleep.
     pub(super) fn put_waiting(&self, mut task: Task<Linux>) {
+        if fiber::is_fiber() {
+            return self.put_yielding(task);
+        }
         loop {
             match self.put_again(task) {
                 Ok(()) => return,
@@ -139,10 +147,29 @@ impl<Y: Policy<Linux>> Shared<Y> {
                 None => break,
             }
         }
-        // SAFETY: it is back, as it was made of a task.
-        let back = |Full(item)| unsafe { Task::<Linux>::from_item(item) };
-        if let Err(full) = surely(|| self.crew.submit_waiting(task.into_item())) {
-            self.run(back(full));
+        self.submit_waiting(task);
+    }
+
+    /// Puts a task in when there is room, and sleeps until then.
+    fn submit_waiting(&self, task: Task<Linux>) {
+        if let Err(Full(item)) = surely(|| self.crew.submit_waiting(task.into_item())) {
+            // SAFETY: it is back, as it was made of a task.
+            self.run(unsafe { Task::from_item(item) });
+        }
+    }
+
+    /// Puts a task in when there is room; the caller is a fiber, and has others run meanwhile.
+    fn put_yielding(&self, mut task: Task<Linux>) {
+        if !ask(&self.crew, |here| here.is_some()) {
+            return self.submit_waiting(task);
+        }
+        loop {
+            match self.put_again(task) {
+                Ok(()) => return,
+                Err(refused) => task = refused,
+            }
+            // Now and then that begins a task, if there is one: so there is room, in the end.
+            fiber::yield_now();
         }
     }
 
@@ -167,11 +194,16 @@ impl<Y: Policy<Linux>> Shared<Y> {
         });
     }
 
-    /// Puts a task in, or runs it if there is no room.
+    /// Puts a task in; if there is no room, runs it, or waits for some, on a fiber.
     pub(super) fn put_or_run(&self, task: Task<Linux>) {
         if let Err(task) = self.put(task) {
-            self.run(task);
+            self.run_or_wait(task);
         }
+    }
+
+    /// What becomes of a task for which there is no room.
+    pub(super) fn run_or_wait(&self, task: Task<Linux>) {
+        if fiber::is_fiber() { self.put_yielding(task) } else { self.run(task) }
     }
 
     /// Runs a task for which there was no room; unless it is made in too many that are run so.

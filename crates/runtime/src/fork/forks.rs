@@ -38,6 +38,7 @@ pub struct Forks<P: Platform> {
 }
 
 /// What notes of all types begin with.
+#[derive(Debug)]
 pub(super) struct Link {
     older: Cell<Option<NonNull<Link>>>,
     newer: Cell<Option<NonNull<Link>>>,
@@ -45,6 +46,15 @@ pub(super) struct Link {
     promoted: Cell<bool>,
     /// Makes it a task, and puts that where others find it.
     promote: unsafe fn(NonNull<Link>),
+}
+
+/// The notes of a fiber that waits: see [`Forks::set_aside`].
+#[derive(Debug)]
+pub struct Aside {
+    oldest: Option<NonNull<Link>>,
+    newest: Option<NonNull<Link>>,
+    kept: u32,
+    began: u64,
 }
 
 /// How many notes there are always, if there are as many forks.
@@ -95,6 +105,29 @@ impl<P: Platform> Forks<P> {
     /// The thread has become a worker.
     pub fn begin(&self) {
         self.passes.set(0);
+    }
+
+    /// Takes all notes away, those of a fiber that is about to wait: what is forked meanwhile is
+    /// others'. `None`: there are none.
+    #[inline]
+    #[must_use]
+    pub fn set_aside(&self) -> Option<Aside> {
+        let kept = self.kept.get();
+        if kept == 0 {
+            return None;
+        }
+        self.keep(0);
+        let (oldest, newest) = (self.oldest.take(), self.newest.take());
+        Some(Aside { oldest, newest, kept, began: self.began.replace(0) })
+    }
+
+    /// Puts them back, on the same thread, when no others are there.
+    pub fn put_back(&self, aside: Aside) {
+        debug_assert!(self.newest.get().is_none(), "FORK-1");
+        self.oldest.set(aside.oldest);
+        self.newest.set(aside.newest);
+        self.began.set(aside.began);
+        self.keep(aside.kept);
     }
 
     /// Leaves a note.

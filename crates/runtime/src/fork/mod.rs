@@ -22,7 +22,7 @@ use antiphon_platform::Platform;
 
 use crate::task::{Awaited, Task};
 
-pub use forks::Forks;
+pub use forks::{Aside, Forks};
 
 use note::Note;
 

@@ -8,7 +8,7 @@ use core::fmt;
 use core::mem::{forget, replace, take};
 use core::sync::atomic::Ordering::SeqCst;
 
-use antiphon_platform::{Budget, Platform};
+use antiphon_platform::{Budget, Deadline, Platform};
 use antiphon_sync::nap;
 use antiphon_sync::queue::{Full, Item, WorkQueue};
 
@@ -35,6 +35,16 @@ pub struct Worker<'a, P: Platform, Y: Policy<P>> {
     searches: bool,
     /// After the seat: fields are dropped in this order.
     _farewell: Farewell<'a, P, Y>,
+}
+
+/// What ends a search in vain: something that is over, or a time; or that the crew is.
+struct Ends<'a, P: Platform> {
+    awaited: Option<&'a Awaited<'a, P>>,
+    deadline: Option<Deadline>,
+}
+
+impl<P: Platform> Ends<'_, P> {
+    const NEVER: Self = Self { awaited: None, deadline: None };
 }
 
 /// Tells those that rest when a worker has gone.
@@ -163,16 +173,22 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
     /// is in a task, and there is nothing to do; or when the worker has no seat any more.
     #[inline]
     pub fn next_task(&mut self) -> Option<Item> {
-        self.inside(|worker| worker.pop().or_else(|| worker.search(None)))
+        self.inside(|worker| worker.pop().or_else(|| worker.search(&Ends::NEVER)))
     }
 
-    /// As [`next_task`](Self::next_task), for a worker that waits for something, and closed or not:
-    /// `None` when that is over, or the worker has no seat any more.
-    pub fn next_until(&mut self, awaited: &Awaited<'_, P>) -> Option<Item> {
+    /// As [`next_task`](Self::next_task), for a worker that waits for something, until a time if it
+    /// is given one, and closed or not: `None` when that is over, or the worker has no seat any
+    /// more.
+    pub fn next_until(
+        &mut self,
+        awaited: &Awaited<'_, P>,
+        deadline: Option<Deadline>,
+    ) -> Option<Item> {
         if awaited.is_over() {
             return None;
         }
-        self.inside(|worker| worker.pop().or_else(|| worker.search(Some(awaited))))
+        let ends = Ends { awaited: Some(awaited), deadline };
+        self.inside(|worker| worker.pop().or_else(|| worker.search(&ends)))
     }
 
     /// As [`next_task`](Self::next_task), of what the worker has, or comes from outside. Does not
@@ -180,6 +196,21 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
     #[inline]
     pub fn try_next_task(&mut self) -> Option<Item> {
         self.inside(Self::pop)
+    }
+
+    /// As [`try_next_task`](Self::try_next_task), of what comes from outside first, and at last of
+    /// what others have: for a worker that has something else to do as well, now and then.
+    pub fn try_any_task(&mut self) -> Option<Item> {
+        self.inside(|worker| {
+            worker.outside_at = worker.taken;
+            worker.pop().or_else(|| {
+                let (task, _) = worker.look()?;
+                worker.taken += 1;
+                // What came with it is where it was not seen before.
+                worker.crew.idlers.notify(worker.me);
+                Some(task)
+            })
+        })
     }
 
     /// Gives up its seat, for another worker, before it does something long: the number. The queue
@@ -251,10 +282,10 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
 
     /// Looks for tasks of others, and rests when there are none.
     #[cold]
-    fn search(&mut self, awaited: Option<&Awaited<'_, P>>) -> Option<Item> {
+    fn search(&mut self, ends: &Ends<'_, P>) -> Option<Item> {
         self.counted();
         let began_ns = self.log.pause(self.taken);
-        let (found, rested) = self.find(awaited);
+        let (found, rested) = self.find(ends);
         if rested {
             self.crew.watch.ring();
         }
@@ -266,10 +297,10 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
     }
 
     /// As [`search`](Self::search); whose it was, and whether the worker has rested.
-    fn find(&mut self, awaited: Option<&Awaited<'_, P>>) -> (Option<(Item, Found)>, bool) {
-        let crew = self.crew;
+    fn find(&mut self, ends: &Ends<'_, P>) -> (Option<(Item, Found)>, bool) {
+        let (crew, awaited) = (self.crew, ends.awaited);
         let is_over = |rests| match awaited {
-            Some(awaited) => awaited.is_over(),
+            Some(awaited) => awaited.is_over() || nap::passed::<P>(ends.deadline),
             None => crew.is_over(rests),
         };
         self.searches = self.searches || crew.idlers.search();
@@ -291,7 +322,8 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
             // CREW-4.
             let gives_up = futile == FUTILE;
             futile = if gives_up { 0 } else { futile + 1 };
-            let deadline = gives_up.then(|| nap::earlier::<P>(None, NAP_NS));
+            let naps = || Some(nap::earlier::<P>(ends.deadline, NAP_NS));
+            let deadline = if gives_up { naps() } else { ends.deadline };
             // Where others want the CPU, it is theirs.
             let spin = if P::crowded() { Budget::NONE } else { crew.policy.idle() };
             let until = Until { spin, awaited, deadline };

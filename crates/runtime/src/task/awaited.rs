@@ -2,19 +2,21 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use antiphon_platform::{Atomic, AtomicInteger, Budget, Notify, Parked, Platform, Ticket};
+use antiphon_platform::{
+    Atomic, AtomicInteger, Budget, Deadline, Notify, Parked, Platform, Ticket,
+};
 
 use crate::sleep::{Bell, Park};
 
 /// What the caller, and nobody else, waits for: by [`wait`](Self::wait), or as a worker that runs
 /// other tasks meanwhile, by [`Worker::next_until`](crate::sched::Worker::next_until).
 pub struct Awaited<'a, P: Platform> {
-    pub(super) word: &'a P::U32,
+    pub(crate) word: &'a P::U32,
     /// Whether it is not over, by the word.
-    pub(super) lasts: fn(u32) -> bool,
-    pub(super) bell: &'a Bell<P>,
+    pub(crate) lasts: fn(u32) -> bool,
+    pub(crate) bell: &'a Bell<P>,
     /// What is added to the word by who is going to sleep.
-    pub(super) watched: u32,
+    pub(crate) watched: u32,
 }
 
 impl<P: Platform> Awaited<'_, P> {
@@ -41,6 +43,11 @@ impl<P: Platform> Awaited<'_, P> {
 
     /// Blocks until it is over: spins, and then sleeps.
     pub fn wait(&self) {
+        self.wait_until(None);
+    }
+
+    /// As [`wait`](Self::wait), and no longer than until then.
+    pub fn wait_until(&self, deadline: Option<Deadline>) {
         if self.is_over() {
             return;
         }
@@ -58,12 +65,14 @@ impl<P: Platform> Awaited<'_, P> {
                 break;
             }
             // SAFETY: ours, until the end below.
-            let _: Parked = unsafe { notify.sleep(ticket, None) };
+            if unsafe { notify.sleep(ticket, deadline) } == Parked::TimedOut {
+                break;
+            }
         }
         self.disarm();
         // SAFETY: ours, and this is the end.
         unsafe { notify.end(ticket) };
-        // Acquire: as above; it is over for good.
+        // Acquire: as above; if it is over, it is for good.
         self.word.load(Acquire);
     }
 }

@@ -1,0 +1,234 @@
+//! A fiber's control block, at the top of its stack, and how its stack is switched to and away
+//! from.
+//!
+//! One stack runs task after task: it is suspended between two as it is where a task waits. So a
+//! task that does not wait costs two switches.
+//!
+//! ```text
+//!              run                       waits, yields
+//!   ┌──────┐ ───────► ┌───────────────┐ ──────────────► ┌───────────┐
+//!   │ idle │          │ runs: CURRENT │                 │ suspended │
+//!   └──────┘ ◄─────── └───────────────┘ ◄────────────── └───────────┘
+//!             done                        goes on
+//! ```
+//!
+//! - FIBER-1: a control block is of one thread, from the time it is made until it is freed; but for
+//!   `link` and `home`, by which others [post](Ready::post) it.
+//! - FIBER-2: it is idle, or runs, or is suspended; its thread switches to it unless it runs.
+
+use std::cell::{Cell, UnsafeCell};
+use std::mem::{forget, offset_of};
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, NonNull};
+
+use antiphon_linux::Linux;
+use antiphon_linux::fiber::Sleep;
+use antiphon_linux::stack::Stack;
+use antiphon_runtime::fiber::Ready;
+use antiphon_runtime::task::Task;
+use antiphon_runtime::timer::Timer;
+use antiphon_sync::queue::{Item, Link};
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+/// Named by its address, which is that of its link.
+#[repr(C)]
+pub(super) struct Control {
+    link: Link<Linux>,
+    pub(super) home: &'static Ready<Linux>,
+    timer: Timer,
+    /// The one behind it in a list.
+    pub(super) next: Cell<Option<Fiber>>,
+    /// The wait that it is suspended in, or is about to be.
+    pub(super) sleep: Cell<Option<Sleep>>,
+    yielder: Cell<*const Yielder<Order, Said>>,
+    /// Nothing only while it is being made.
+    coroutine: UnsafeCell<Option<Switch>>,
+    stack: Cell<Option<Stack>>,
+}
+
+type Switch = Coroutine<Order, Said, (), Bare>;
+
+/// What a stack is switched to for.
+pub(super) enum Order {
+    /// An idle one: run this.
+    Run(Task<Linux>),
+    /// A suspended one: go on.
+    GoOn,
+    /// An idle one: come to an end.
+    End,
+}
+
+/// Why a stack is switched away from.
+#[derive(Clone, Copy)]
+pub(super) enum Said {
+    /// The task is done.
+    Done,
+    /// It goes on when others have had their turn; a soft one leaves out tasks.
+    Yields { soft: bool },
+    /// It waits, by the `sleep` of its control block.
+    Sleeps,
+}
+
+/// A control block, by its address: a word for lists. FIBER-1: who has one is its thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fiber(NonNull<Control>);
+
+/// What of a stack is below the control block; the block has the rest.
+struct Bare {
+    base: NonZeroUsize,
+    limit: NonZeroUsize,
+}
+
+// SAFETY: of a `Stack`, whose lowest page is a guard, less what the control block takes.
+unsafe impl corosensei::stack::Stack for Bare {
+    fn base(&self) -> NonZeroUsize {
+        self.base
+    }
+
+    fn limit(&self) -> NonZeroUsize {
+        self.limit
+    }
+}
+
+/// Of what the control block takes.
+const ALIGN: usize = 64;
+
+impl Fiber {
+    /// An idle one, on this stack.
+    pub(super) fn new(stack: Stack, home: &'static Ready<Linux>) -> Self {
+        let (top, limit) = (stack.base().get(), stack.limit());
+        let address = (top - size_of::<Control>()) & !(ALIGN - 1);
+        let place = NonNull::new(ptr::with_exposed_provenance_mut(address)).expect("in a stack");
+        let base = place.addr();
+        let control = Control {
+            link: Link::NEW,
+            home,
+            timer: Timer::new(),
+            next: Cell::new(None),
+            sleep: Cell::new(None),
+            yielder: Cell::new(ptr::null()),
+            coroutine: UnsafeCell::new(None),
+            stack: Cell::new(Some(stack)),
+        };
+        // SAFETY: within the stack, which is ours, and aligned.
+        unsafe { place.write(control) };
+        let fiber = Self(place);
+        let bare = Bare { base, limit };
+        let coroutine =
+            Switch::with_stack(bare, move |yielder, order| serve(fiber, yielder, order));
+        // SAFETY: FIBER-1, nobody else has it yet.
+        unsafe { *fiber.get().coroutine.get() = Some(coroutine) };
+        fiber
+    }
+
+    /// The control block of a fiber that is there: for its thread.
+    #[inline]
+    pub(super) fn get(&self) -> &Control {
+        // SAFETY: whoever has a `Fiber` has one that is there: `free` is the end of it.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Its name: an address, below 2^63 and aligned.
+    pub(super) fn handle(self) -> u64 {
+        self.0.as_ptr().expose_provenance() as u64
+    }
+
+    /// The fiber of that name.
+    ///
+    /// # Safety
+    ///
+    /// It is of [`handle`](Self::handle), and is there.
+    pub(super) unsafe fn of_handle(handle: u64) -> Self {
+        let control = ptr::with_exposed_provenance_mut(handle as usize);
+        // SAFETY: the caller's.
+        Self(unsafe { NonNull::new_unchecked(control) })
+    }
+
+    /// The one that has this timer.
+    ///
+    /// # Safety
+    ///
+    /// It is the [`timer`](Self::timer) of a fiber that is there.
+    pub(super) unsafe fn of_timer(timer: NonNull<Timer>) -> Self {
+        // SAFETY: the caller's: it is within a control block.
+        Self(unsafe { timer.byte_sub(offset_of!(Control, timer)) }.cast())
+    }
+
+    /// Its timer, by way of all of the control block.
+    pub(super) fn timer(self) -> NonNull<Timer> {
+        // SAFETY: within it.
+        unsafe { self.0.byte_add(offset_of!(Control, timer)) }.cast()
+    }
+
+    /// Says to its thread that it may go on. On any thread.
+    ///
+    /// # Safety
+    ///
+    /// It is suspended in a wait, and this ends that.
+    pub(super) unsafe fn post(handle: u64) {
+        // SAFETY: the caller's; FIBER-1: these two are for all, and set for good.
+        let home = unsafe { &*ptr::addr_of!((*Self::of_handle(handle).0.as_ptr()).home) };
+        let item = Item::new(handle).expect("an address");
+        // SAFETY: the address of a link, which is in no queue: the fiber is suspended, and told so
+        // once.
+        unsafe { home.post(item) };
+    }
+
+    /// Switches to its stack, until that is switched away from.
+    ///
+    /// # Safety
+    ///
+    /// By its thread; it is idle for `Run` and `End`, suspended for `GoOn`. `None`: it has come to
+    /// an end.
+    #[inline(always)]
+    pub(super) unsafe fn switch(self, order: Order) -> Option<Said> {
+        // SAFETY: FIBER-1; and FIBER-2, it does not run: nobody else switches to it before this is
+        // back, and this is all that uses the cell.
+        let coroutine = unsafe { (*self.get().coroutine.get()).as_mut() };
+        match coroutine.expect("it was made").resume(order) {
+            CoroutineResult::Yield(said) => Some(said),
+            CoroutineResult::Return(()) => None,
+        }
+    }
+
+    /// Switches away from its stack, which the caller is on.
+    ///
+    /// # Safety
+    ///
+    /// The caller runs on it, and is not unwinding.
+    #[inline(always)]
+    pub(super) unsafe fn leave(self, said: Said) {
+        // SAFETY: set when it began, which it has.
+        let yielder = unsafe { &*self.get().yielder.get() };
+        // To go on, and nothing else: it is not idle.
+        forget(yielder.suspend(said));
+    }
+
+    /// Gives its stack back, for others.
+    ///
+    /// # Safety
+    ///
+    /// By its thread; it is idle, and nobody has it any more.
+    pub(super) unsafe fn free(self) {
+        // SAFETY: the caller's.
+        let said = unsafe { self.switch(Order::End) };
+        debug_assert!(said.is_none(), "an idle one ends when it is told to");
+        let stack = self.get().stack.take();
+        // SAFETY: nobody has it any more, and the stack is there still.
+        unsafe { self.0.drop_in_place() };
+        drop(stack);
+    }
+}
+
+/// What runs on a stack: task after task.
+fn serve(fiber: Fiber, yielder: &Yielder<Order, Said>, mut order: Order) {
+    fiber.get().yielder.set(yielder);
+    while let Order::Run(task) = order {
+        // Panics were caught, but for one of what the task has to drop.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task.run())) {
+            forget(panic);
+        }
+        order = yielder.suspend(Said::Done);
+    }
+}

@@ -1,0 +1,346 @@
+//! The fibers of a thread: which goes on next, and those that wait.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use antiphon_linux::Linux;
+use antiphon_linux::fiber::Sleep;
+use antiphon_linux::stack::Stacks;
+use antiphon_platform::{Clock, Deadline, Platform as _};
+use antiphon_runtime::fiber::Ready;
+use antiphon_runtime::task::{Awaited, Task};
+use antiphon_runtime::timer::Wheel;
+use antiphon_sync::nap;
+
+use super::control::{Fiber, Order, Said};
+use super::hooks;
+use super::line::Line;
+use crate::pool::run;
+
+/// What a thread has of its fibers. It is on its stack, and its own.
+pub(crate) struct Host {
+    stacks: Stacks,
+    mail: &'static Ready<Linux>,
+    /// Those that may go on, the first at the front.
+    ready: Line,
+    /// Without a task; the last one used is at the end.
+    idle: RefCell<Vec<Fiber>>,
+    timers: RefCell<Wheel>,
+    /// A task for which there was no stack.
+    starved: Cell<Option<Task<Linux>>>,
+    /// How many wait.
+    waiting: Cell<usize>,
+    turn: Cell<u32>,
+    /// How many stacks it has given back since it looked how many are free.
+    given: Cell<usize>,
+}
+
+/// What a thread with fibers does next.
+pub(crate) enum Next {
+    /// Begins a task, if it has one; then others go on.
+    Task,
+    /// As that; or else one from elsewhere, if there is one.
+    AnyTask,
+    /// Waits: some fibers do, and none may go on.
+    Wait,
+    /// Has no fibers.
+    Nothing,
+}
+
+/// How many stacks without a task a thread keeps.
+const KEPT: usize = 64;
+/// How many free ones of a pool keep their memory, beside those …
+const HOT: usize = 1024;
+/// … and how many give it back at a time: no task begins meanwhile.
+const PIECE: usize = 128;
+/// How long a task waits for a stack that another thread may give back, in nanoseconds.
+const NAP_NS: u64 = 1_000_000;
+/// Where fibers may go on, a task of the thread's own begins each so many turns.
+const TASKS_EVERY: u32 = 4;
+/// Tasks from elsewhere, and those of a thread whose fibers yield softly, are looked at each so
+/// many turns. A prime, as in Go's scheduler.
+const ANY_EVERY: u32 = 61;
+/// Deadlines are looked at each so many turns, and where nothing else is to be done.
+const TIMERS_EVERY: u32 = 16;
+/// A deadline by a clock that can be set is looked at again after so many nanoseconds.
+const REALTIME_LOOK_NS: u64 = 1_000_000_000;
+
+thread_local! {
+    static HOST: Cell<*const Host> = const { Cell::new(ptr::null()) };
+}
+
+/// Of threads that have ended: READY-2.
+static MAILS: Mutex<Vec<&'static Ready<Linux>>> = Mutex::new(Vec::new());
+
+/// Stacks for the fibers of a pool, of so many bytes each.
+///
+/// # Errors
+///
+/// If there can't be any of that size; or there is another fiber runtime in the process.
+pub(crate) fn stacks(bytes: usize) -> io::Result<Stacks> {
+    hooks::installed().map_err(|_| {
+        io::Error::other("another fiber runtime has its waits go through antiphon's locks")
+    })?;
+    Stacks::new(bytes).map_err(io::Error::other)
+}
+
+impl Host {
+    /// Of the calling thread, which has no fibers yet.
+    pub(crate) fn new(stacks: Stacks) -> Self {
+        let used = MAILS.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        Self {
+            stacks,
+            mail: used.unwrap_or_else(|| Box::leak(Box::new(Ready::NEW))),
+            ready: Line::default(),
+            idle: RefCell::default(),
+            timers: RefCell::new(Wheel::new()),
+            starved: Cell::new(None),
+            waiting: Cell::new(0),
+            turn: Cell::new(0),
+            given: Cell::new(0),
+        }
+    }
+
+    /// Runs a task, as a fiber, until that waits or is done. Where there is no memory for another
+    /// stack it is run when one is free; if that can't be, on the thread's, which waits where the
+    /// task waits.
+    pub(crate) fn run(&self, task: Task<Linux>) {
+        match self.stack() {
+            Some(fiber) => _ = self.switch(fiber, Order::Run(task)),
+            None if self.has_fibers() => self.starved.set(Some(task)),
+            None => run(task),
+        }
+    }
+
+    /// Runs the task for which there was no stack, or has the fibers go on that may give one back.
+    #[cold]
+    fn feed(&self, task: Task<Linux>) {
+        if let Some(fiber) = self.ready.pop() {
+            self.switch(fiber, Order::GoOn);
+        }
+        self.run(task);
+        let starved = self.starved.take();
+        if starved.is_some() && self.ready.is_empty() {
+            let (awaited, deadline) = self.awaited();
+            // A stack may come from another thread, which does not tell.
+            awaited.wait_until(Some(nap::earlier::<Linux>(deadline, NAP_NS)));
+        }
+        self.starved.set(starved);
+    }
+
+    /// A stack without a task.
+    fn stack(&self) -> Option<Fiber> {
+        let idle = self.idle.borrow_mut().pop();
+        idle.or_else(|| self.stacks.take().ok().map(|stack| Fiber::new(stack, self.mail)))
+    }
+
+    /// Says that this is the calling thread's.
+    pub(crate) fn attach(&self) {
+        HOST.set(self);
+    }
+
+    /// Has fibers go on that may, until it is time for something else; what that is.
+    pub(crate) fn go_on(&self) -> Next {
+        loop {
+            let turn = self.turn.get().wrapping_add(1);
+            self.turn.set(turn);
+            self.collect(turn.is_multiple_of(TIMERS_EVERY));
+            if let Some(task) = self.starved.take() {
+                self.feed(task);
+                continue;
+            }
+            let Some(fiber) = self.ready.pop() else { return self.nothing_ready() };
+            let soft = self.switch(fiber, Order::GoOn);
+            if turn.is_multiple_of(ANY_EVERY) {
+                return Next::AnyTask;
+            }
+            if !soft && turn.is_multiple_of(TASKS_EVERY) {
+                return Next::Task;
+            }
+        }
+    }
+
+    fn nothing_ready(&self) -> Next {
+        if self.given.get() >= PIECE {
+            self.trim();
+            return Next::Task;
+        }
+        if self.waiting.get() == 0 {
+            return Next::Nothing;
+        }
+        self.collect(true);
+        if self.ready.is_empty() { Next::Wait } else { Next::Task }
+    }
+
+    /// Gives the memory of a few stacks back to the kernel, where many are free.
+    #[cold]
+    fn trim(&self) {
+        let hot = self.stacks.counts().hot;
+        self.stacks.trim(hot.saturating_sub(PIECE).max(HOT));
+        if hot <= HOT + PIECE {
+            self.given.set(0);
+        }
+    }
+
+    fn has_fibers(&self) -> bool {
+        self.waiting.get() > 0 || !self.ready.is_empty()
+    }
+
+    /// Finds the fibers that may go on: others have said so, or their deadlines have passed.
+    #[inline]
+    fn collect(&self, timers: bool) {
+        if !self.mail.is_quiet() {
+            self.read_mail();
+        }
+        if timers && !self.timers.borrow().is_empty() {
+            self.expire();
+        }
+    }
+
+    #[inline(never)]
+    fn read_mail(&self) {
+        self.mail.look();
+        // SAFETY: the thread's own.
+        while let Some(item) = unsafe { self.mail.take() } {
+            // SAFETY: what is posted is the handle of a fiber of this thread, which waits.
+            self.wake(unsafe { Fiber::of_handle(item.word()) });
+        }
+    }
+
+    #[inline(never)]
+    fn expire(&self) {
+        let now = now();
+        loop {
+            let Some(timer) = self.timers.borrow_mut().expire(now) else { return };
+            // SAFETY: all timers of the wheel are of fibers that are there.
+            let fiber = unsafe { Fiber::of_timer(timer) };
+            let sleep = fiber.get().sleep.get().expect("a timer is that of a sleep");
+            // SAFETY: it has not gone on: its timer would have been taken away.
+            if unsafe { sleep.expire() } {
+                self.wake(fiber);
+            }
+        }
+    }
+
+    /// A fiber waits no more.
+    fn wake(&self, fiber: Fiber) {
+        if fiber.get().sleep.take().is_some_and(|sleep| sleep.deadline.is_some()) {
+            // SAFETY: the timer of a fiber that is there; of this wheel, if it is of one.
+            unsafe { self.timers.borrow_mut().remove(fiber.timer()) };
+        }
+        self.waiting.set(self.waiting.get() - 1);
+        self.ready.push(fiber);
+    }
+
+    /// What wakes the thread beside tasks, and when at the latest.
+    pub(crate) fn awaited(&self) -> (Awaited<'static, Linux>, Option<Deadline>) {
+        let next = self.timers.borrow().next_ns();
+        (self.mail.awaited(), next.map(|ns| Deadline { clock: Clock::Monotonic, ns }))
+    }
+
+    /// Sleeps until a fiber may go on.
+    pub(crate) fn wait(&self) {
+        let (awaited, deadline) = self.awaited();
+        awaited.wait_until(deadline);
+    }
+
+    /// Switches to the fiber, and sees to what it says; whether it has yielded softly.
+    #[inline(always)]
+    fn switch(&self, fiber: Fiber, order: Order) -> bool {
+        hooks::set_current(Some(fiber));
+        // SAFETY: idle for a task, and suspended to go on: it was of the list of such.
+        let said = unsafe { fiber.switch(order) };
+        hooks::set_current(None);
+        match said.expect("it ends only when it is told to") {
+            Said::Yields { soft } => {
+                self.ready.push(fiber);
+                return soft;
+            }
+            Said::Done => self.done(fiber),
+            Said::Sleeps => self.sleeps(fiber),
+        }
+        false
+    }
+
+    fn done(&self, fiber: Fiber) {
+        let mut idle = self.idle.borrow_mut();
+        if idle.len() < KEPT {
+            idle.push(fiber);
+        } else {
+            drop(idle);
+            // SAFETY: idle, and on no list.
+            unsafe { fiber.free() };
+            self.given.set(self.given.get() + 1);
+        }
+    }
+
+    fn sleeps(&self, fiber: Fiber) {
+        let Some(sleep) = fiber.get().sleep.get() else { return };
+        // SAFETY: it is switched away from, and goes on only here.
+        if !unsafe { sleep.commit() } {
+            self.ready.push(fiber);
+            return;
+        }
+        self.waiting.set(self.waiting.get() + 1);
+        if let Some(deadline) = sleep.deadline {
+            // SAFETY: taken away again, or expired, before it goes on.
+            unsafe { self.timers.borrow_mut().insert(fiber.timer(), monotonic(deadline)) };
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        debug_assert!(!self.has_fibers(), "a thread stays for its fibers");
+        for fiber in self.idle.take() {
+            // SAFETY: idle, and on no list any more.
+            unsafe { fiber.free() };
+        }
+        MAILS.lock().unwrap_or_else(PoisonError::into_inner).push(self.mail);
+    }
+}
+
+/// Waits on the stack of the fiber, which may not be left: its thread waits.
+pub(super) fn wait_here(fiber: Fiber, sleep: Sleep) {
+    // SAFETY: the fiber runs, so its host is on the stack below.
+    let host = unsafe { &*HOST.get() };
+    // SAFETY: nobody lets it go on meanwhile but this thread, which is here.
+    if !unsafe { sleep.commit() } {
+        return;
+    }
+    fiber.get().sleep.set(Some(sleep));
+    host.waiting.set(host.waiting.get() + 1);
+    let deadline = sleep.deadline.map(monotonic);
+    let deadline = deadline.map(|ns| Deadline { clock: Clock::Monotonic, ns });
+    loop {
+        host.collect(false);
+        if host.ready.remove(fiber) {
+            return;
+        }
+        // SAFETY: it has not gone on.
+        if deadline.is_some_and(|it| now() >= it.ns) && unsafe { sleep.expire() } {
+            fiber.get().sleep.set(None);
+            host.waiting.set(host.waiting.get() - 1);
+            return;
+        }
+        // As a thread: the fiber waits already.
+        hooks::not_here(|| host.mail.awaited().wait_until(deadline));
+    }
+}
+
+fn now() -> u64 {
+    Linux::now(Clock::Monotonic)
+}
+
+/// When to look, by the clock of the timers.
+fn monotonic(deadline: Deadline) -> u64 {
+    match deadline.clock {
+        Clock::Monotonic => deadline.ns,
+        clock => {
+            let left = deadline.ns.saturating_sub(Linux::now(clock));
+            now().saturating_add(left.min(REALTIME_LOOK_NS))
+        }
+    }
+}

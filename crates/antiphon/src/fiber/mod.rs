@@ -1,0 +1,108 @@
+//! Code that reads straight down: where it waits, its fiber is suspended, and its thread runs
+//! others.
+//!
+//! The tasks of a pool that is built with [`fibers`](crate::pool::Builder::fibers) run as fibers,
+//! each on a stack of its own: it waits by this crate's locks, events, condition variables,
+//! barriers and semaphores, for tasks and at the end of scopes as a thread does, beside threads in
+//! the same queues, and keeps no thread from other tasks meanwhile.
+//!
+//! ```
+//! use antiphon::{Event, fiber, pool::Pool};
+//! use std::sync::Arc;
+//!
+//! let pool = Pool::builder().threads(1).fibers(fiber::STACK_BYTES).build()?;
+//! let events: Arc<[Event; 100]> = Arc::new([const { Event::new() }; 100]);
+//! // Each waits for the next, all on one thread.
+//! let waiters: Vec<_> = (0..99)
+//!     .map(|number| {
+//!         let events = events.clone();
+//!         pool.spawn(move || {
+//!             events[number + 1].wait();
+//!             events[number].set();
+//!         })
+//!     })
+//!     .collect();
+//! events[99].set();
+//! events[0].wait();
+//! # waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! A task that waits to be run costs what its closure does; it has a stack from its beginning to
+//! its end, of which as much is in memory as it has used: a page at least. One that has begun stays
+//! on its thread. So it may use `Rc`, `RefCell` and thread-locals; and where its thread is in a
+//! long task, it waits for that.
+//!
+//! # What to know
+//!
+//! - **Other ways to wait block the thread**: a `std::sync` lock, a channel of another crate, a
+//!   file; so do the types of [`shared`](crate::shared). [`pool::blocking`](crate::pool::blocking)
+//!   has another thread run what has not begun meanwhile. Where a guard of
+//!   `std::sync::Mutex` is held while a fiber waits, the next fiber of its thread that wants the
+//!   lock blocks the thread for ever.
+//! - **Fibers take turns.** One that computes and never waits calls [`yield_now`] now and then, or
+//!   keeps those on its thread from going on.
+//! - **The stack is as large as was asked for**, and what needs more ends the process, as for a
+//!   thread: there is a page below that nobody may touch.
+//! - **While a panic unwinds** a fiber blocks its thread where it waits: who is on another stack
+//!   would be taken to panic, too.
+//! - **A pool that is dropped** waits for its fibers, which wait for others.
+
+mod control;
+mod hooks;
+mod host;
+mod line;
+
+use std::thread;
+use std::time::Duration;
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Parked, Platform as _, Waiter};
+
+pub(crate) use hooks::{current_is_ours, not_here};
+pub(crate) use host::{Host, Next, stacks};
+
+use crate::raw::deadline_after;
+use control::Said;
+
+/// How large a fiber's stack is if nobody has a reason for another size: 64 KiB.
+pub const STACK_BYTES: usize = 64 << 10;
+
+/// Lets others run: the other fibers of this thread, and tasks that have not begun, one after every
+/// fourth turn of a fiber: so that whatever the policy, what one waits for this way gets its turn.
+/// Now and then that is a task from outside, or of another worker. On a thread, lets other threads
+/// run.
+#[inline(always)]
+pub fn yield_now() {
+    if !hooks::leave(Said::Yields { soft: false }) {
+        thread::yield_now();
+    }
+}
+
+/// As [`yield_now`], and costs less: other fibers of this thread run, and tasks that have not begun
+/// only now and then.
+#[inline(always)]
+pub fn yield_soft() {
+    if !hooks::leave(Said::Yields { soft: true }) {
+        thread::yield_now();
+    }
+}
+
+/// Waits for so long, or somewhat longer. On a thread, as [`thread::sleep`].
+pub fn sleep(time: Duration) {
+    if !current_is_ours() {
+        return thread::sleep(time);
+    }
+    let deadline = deadline_after(time);
+    let waiter = Waiter::NEW;
+    while Linux::now(deadline.clock) < deadline.ns {
+        // Nobody knows this node.
+        let _: Parked = Linux::park(&waiter, Some(deadline));
+    }
+}
+
+/// Whether the caller is a fiber of a pool, and is suspended where it waits.
+#[must_use]
+pub fn is_fiber() -> bool {
+    current_is_ours()
+}

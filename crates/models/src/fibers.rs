@@ -1,0 +1,158 @@
+//! Fibers that others say may go on: their thread finds each once, and is woken for it. A lost wake
+//! is a deadlock.
+
+use core::sync::atomic::Ordering::{Acquire, Release};
+
+use antiphon_check::{Check, Data};
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_runtime::fiber;
+use antiphon_runtime::sched::{Crew, Lifo, Scheme, Share, Steal, Worker};
+use antiphon_sync::queue::{Item, Link};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::Program;
+
+type Ready = fiber::Ready<Check>;
+type U32 = <Check as Platform>::U32;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+pub fn entries() -> Vec<Entry> {
+    vec![
+        Entry::new("fibers/goes-on-1+1", going_on(1, 1), PLAIN.spurious(1)),
+        Entry::new("fibers/goes-on-2+1", going_on(2, 1), PLAIN),
+        Entry::new("fibers/again-1+1", going_on(1, 2), PLAIN),
+        Entry::new("fibers/again-2+1", going_on(2, 2), PLAIN).by_lot(5_000),
+        Entry::new("fibers/next-owner-1+2", next_owner(), PLAIN),
+        Entry::new("fibers/beside-tasks-1+1", beside_tasks(), PLAIN).by_lot(2_000),
+    ]
+}
+
+/// A fiber of the model: it waits for others to say so often that it may go on.
+struct Fiber {
+    link: Link<Check>,
+    /// How often it has gone on.
+    turns: U32,
+    /// Is written before it is said that it may go on, and by the fiber.
+    said: Data<u32>,
+}
+
+impl Fiber {
+    fn new() -> Self {
+        Self { link: Link::NEW, turns: U32::ZERO, said: Data::new(0) }
+    }
+
+    fn item(&self) -> Item {
+        let address = core::ptr::from_ref(&self.link).expose_provenance();
+        Item::new(address as u64).expect("an aligned address")
+    }
+
+    /// Has it go on, when it waits for the `turn`th time.
+    fn post(&self, ready: &Ready, turn: u32) {
+        // Acquire: what the fiber has done; pairs with the release in `go_on`.
+        self.turns.wait_while(Acquire, |turns| turns < turn);
+        assert_eq!(self.said.get(), 2 * turn);
+        self.said.set(2 * turn + 1);
+        // SAFETY: it is in no queue: it was taken out as often as it was put in.
+        unsafe { ready.post(self.item()) };
+    }
+
+    fn go_on(&self) {
+        let said = self.said.get();
+        self.said.set(said + 1);
+        // Release: pairs with the acquire in `post`.
+        self.turns.fetch_add(1, Release);
+    }
+}
+
+/// Has those go on that may, until this was so often.
+fn collect(ready: &Ready, fibers: &[Fiber], left: &mut u32) {
+    ready.look();
+    // SAFETY: one owner after the other.
+    while let Some(item) = unsafe { ready.take() } {
+        let fiber = fibers.iter().find(|fiber| fiber.item() == item).expect("one of them");
+        fiber.go_on();
+        *left -= 1;
+    }
+}
+
+/// As many threads as fibers, each of which says so often that one may go on; and the owner rests
+/// in between.
+fn going_on(fibers: u32, times: u32) -> Program {
+    Program::new(fibers + 1, fibers * (times + 1), move |scope| {
+        let ready = scope.share(Ready::NEW);
+        let all: &Vec<Fiber> = scope.share((0..fibers).map(|_| Fiber::new()).collect());
+        for fiber in all {
+            scope.spawn(move || (0..times).for_each(|turn| fiber.post(ready, turn)));
+        }
+        scope.spawn(move || {
+            let mut left = fibers * times;
+            while left > 0 {
+                if ready.is_quiet() {
+                    ready.awaited().wait();
+                }
+                collect(ready, all, &mut left);
+            }
+        });
+        scope.finally(move || {
+            assert!(all.iter().all(|fiber| fiber.said.get() == 2 * times));
+        });
+    })
+}
+
+/// READY-2: who has posted may be late to tell, and tells the next owner, in vain.
+fn next_owner() -> Program {
+    Program::new(3, 4, |scope| {
+        let (ready, passed) = (scope.share(Ready::NEW), scope.share(U32::ZERO));
+        let all: &Vec<Fiber> = scope.share((0..2).map(|_| Fiber::new()).collect());
+        scope.spawn(move || all.iter().for_each(|fiber| fiber.post(ready, 0)));
+        let own = move || {
+            while ready.is_quiet() {
+                ready.awaited().wait();
+            }
+            let mut left = 2;
+            collect(ready, all, &mut left);
+            2 - left
+        };
+        scope.spawn(move || {
+            let found = own();
+            // Release: pairs with the acquire below.
+            passed.store(1 + found, Release);
+        });
+        scope.spawn(move || {
+            let mut found = passed.wait_while(Acquire, |passed| passed == 0) - 1;
+            while found < 2 {
+                found += own();
+            }
+        });
+    })
+}
+
+/// A worker that has a fiber which waits, and a task from outside.
+fn beside_tasks() -> Program {
+    Program::new(2, 3, |scope| {
+        let policy = Scheme::new(Lifo, Steal { share: Share::Half }).capacity(2, 2);
+        let crew = scope.share(Crew::<Check, _>::new(policy, 1, 2));
+        let ready = scope.share(Ready::NEW);
+        let all: &Vec<Fiber> = scope.share(vec![Fiber::new()]);
+        scope.spawn(move || {
+            crew.submit(Item::new(8 * 512).expect("an item")).expect("there is room");
+            all[0].post(ready, 0);
+        });
+        scope.spawn(move || {
+            let mut worker = crew.worker(0).expect("a seat");
+            let (mut left, mut tasks) = (1, 1);
+            while left + tasks > 0 {
+                if !ready.is_quiet() {
+                    collect(ready, all, &mut left);
+                    tasks -= u32::from(Worker::try_any_task(&mut worker).is_some());
+                } else if left > 0 {
+                    tasks -= u32::from(worker.next_until(&ready.awaited(), None).is_some());
+                } else {
+                    tasks -= u32::from(worker.next_task().is_some());
+                }
+            }
+        });
+    })
+}

@@ -1,0 +1,9 @@
+//! What a thread needs that runs fibers, on any machine: stacks are switched elsewhere.
+//!
+//! A fiber that has begun stays on its thread: what a compiler keeps of a thread's own state across
+//! a call would be another thread's after it. So what others do with it is to say that it may go
+//! on, and its thread finds that in [`Ready`].
+
+mod ready;
+
+pub use ready::Ready;

@@ -1,0 +1,100 @@
+//! The fibers of a thread that may go on, as others have said.
+//!
+//! | lines | field | written by | meaning |
+//! |---|---|---|---|
+//! | 0–3 | `posted` | all | an inbox: fibers that may go on |
+//! | 4–5 | `told` | all | 1: something was posted since the owner began to look |
+//! | | `bell` | the owner, who posts | how the owner sleeps |
+//!
+//! - READY-1 (no lost fiber): who posts where nothing was says so in `told`, afterwards; the owner
+//!   takes that back before it looks, and rests while it is 0. So what it has not found it is told
+//!   of: by `told`, or by who has posted before and not been found either.
+//! - READY-2: who has posted may be late to tell, and the owner, and the fiber, gone: so this is
+//!   never freed, and who tells tells whoever owns it by then, in vain.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Platform};
+use antiphon_sync::queue::{Inbox, Item};
+
+use crate::lines::Lines;
+use crate::sleep::{Bell, Park};
+use crate::task::Awaited;
+
+/// Where others put the fibers of a thread that may go on. READY-2: to be leaked, or a static; the
+/// next owner goes on with it.
+pub struct Ready<P: Platform> {
+    posted: Inbox<P>,
+    owner: Lines<Owner<P>>,
+}
+
+struct Owner<P: Platform> {
+    told: P::U32,
+    bell: Bell<P>,
+}
+
+impl<P: Platform> Ready<P> {
+    /// No fibers.
+    pub const NEW: Self =
+        Self { posted: Inbox::NEW, owner: Lines(Owner { told: P::U32::ZERO, bell: Bell::NEW }) };
+
+    /// This fiber may go on. Wakes its thread if that rests. Does not block.
+    ///
+    /// # Safety
+    ///
+    /// As of [`Inbox::push`]: the item is the address of a [`Link`](antiphon_sync::queue::Link), in
+    /// no queue, that nobody else reads, writes or frees before the owner has taken it out. And
+    /// READY-2: this is there until the call is over, whatever becomes of the fiber meanwhile.
+    pub unsafe fn post(&self, fiber: Item) {
+        // SAFETY: the caller's.
+        if unsafe { self.posted.push(fiber) } {
+            // Release: READY-1, the fiber is in; pairs with the acquire in `look`. An exchange, as
+            // a store may come before the exchange of an owner that has not seen the fiber.
+            self.owner.0.told.swap(1, Release);
+            self.owner.0.bell.ring(&Park::<P>::NEW);
+        }
+    }
+
+    /// The owner begins to look, and takes out until there is none.
+    pub fn look(&self) {
+        // Acquire: READY-1; pairs with the release in `post`.
+        self.owner.0.told.swap(0, Acquire);
+    }
+
+    /// Takes the fiber out that was put in first. Does not block.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner: one thread at a time, and what it has done here happens before what
+    /// the next owner does.
+    pub unsafe fn take(&self) -> Option<Item> {
+        // SAFETY: the caller's.
+        unsafe { self.posted.pop() }
+    }
+
+    /// That something is posted, for the owner, which has [looked](Self::look) and found nothing.
+    #[must_use]
+    pub fn awaited(&self) -> Awaited<'_, P> {
+        let Owner { told, bell } = &self.owner.0;
+        Awaited { word: told, lasts: |told| told == 0, bell, watched: 0 }
+    }
+
+    /// Whether the owner need not look; may be stale at once.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        // Relaxed: `look` acquires.
+        self.owner.0.told.load(Relaxed) == 0
+    }
+}
+
+impl<P: Platform> Default for Ready<P> {
+    fn default() -> Self {
+        Self::NEW
+    }
+}
+
+impl<P: Platform> core::fmt::Debug for Ready<P> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Ready").field("is_quiet", &self.is_quiet()).finish_non_exhaustive()
+    }
+}
