@@ -17,7 +17,7 @@ fn rows(arguments: &[&str]) -> Vec<Value> {
 #[test]
 fn tasks_have_a_price() {
     let rows = rows(&["--case", "spawn_join", "--workers", "1-2", "--against", "rayon,smol,tokio"]);
-    assert_eq!(rows.len(), 2 * 2 * 5);
+    assert_eq!(rows.len(), 2 * 2 * 6);
     for row in &rows {
         has_keys(row, &["subject", "peer", "case", "load", "workers", "batch", "p25", "p75"]);
         has_keys(row, &["ns_per_op", "cpu_ns_per_op", "ratio", "ratio_low95", "others_cpus"]);
@@ -34,12 +34,24 @@ fn each_has_a_part_in_the_cases_that_it_has() {
         let rows = rows.iter().filter(|row| row["case"] == case);
         rows.map(|row| row["subject"].as_str().expect("a name")).collect::<Vec<_>>()
     };
-    assert_eq!(of("fork_join"), ["pool", "chili", "rayon"]);
-    assert_eq!(of("idle"), ["pool", "scope", "rayon"]);
+    assert_eq!(of("fork_join"), ["pool", "fibers", "chili", "rayon"]);
+    assert_eq!(of("idle"), ["pool", "scope", "fibers", "rayon"]);
     for row in rows.iter().filter(|row| row["case"] == "idle") {
         assert_eq!((&row["peer"], &row["workers"]), (&"rayon".into(), &1.into()));
         assert!(row["bytes_per_task"].as_f64().is_some_and(|bytes| bytes > 8.0), "{row:#}");
     }
+}
+
+#[test]
+fn tasks_that_yield_and_wait_have_a_price() {
+    let peers = ["--workers", "1", "--against", "tokio,may,chili"];
+    let rows = rows(&[&["--case", "yield,parked"][..], &peers].concat());
+    let of = |case: &str, figure: &str| {
+        let rows = rows.iter().filter(|row| row["case"] == case);
+        rows.filter(|row| row[figure].as_f64().is_some_and(|it| it > 1.0)).count()
+    };
+    assert_eq!(rows.len(), 2 * 3);
+    assert_eq!((of("yield", "ns_per_op"), of("parked", "bytes_per_task")), (3, 3), "{rows:#?}");
 }
 
 #[test]
@@ -67,7 +79,7 @@ fn what_cannot_be_measured_is_refused_in_one_line() {
         let said = common::refused(&[&SMALL[..2], arguments].concat());
         assert!(said.contains(says), "{said}");
     };
-    refused(&["--case", "yield"], "fork_join");
+    refused(&["--case", "yields"], "fork_join");
     refused(&["--workers", "0"], "a number from 1");
     refused(&["--tasks", "7000000000"], "--tasks takes");
     refused(&["--against", "golang"], "go");

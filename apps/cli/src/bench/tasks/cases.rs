@@ -18,14 +18,23 @@ pub enum Case {
     ForkJoin,
     /// Tasks are spawned, and none is run.
     Idle,
+    /// Tasks let each other run, again and again.
+    Yield,
+    /// Tasks have begun, and wait.
+    Parked,
 }
 
-const NAMES: [&str; 3] = ["spawn_join", "fork_join", "idle"];
+const NAMES: [&str; 5] = ["spawn_join", "fork_join", "idle", "yield", "parked"];
 
 impl Case {
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         NAMES[self as usize]
+    }
+
+    /// Whether it is memory that is measured, and not time.
+    pub fn is_memory(self) -> bool {
+        matches!(self, Self::Idle | Self::Parked)
     }
 
     /// How many tasks are spawned before they are waited for: each is a cell.
@@ -34,12 +43,18 @@ impl Case {
             Self::SpawnJoin if most > SMALL => vec![most, SMALL],
             Self::SpawnJoin | Self::Idle => vec![most],
             Self::ForkJoin => vec![0],
+            Self::Yield => vec![YIELDING],
+            Self::Parked => vec![most.min(PARKED)],
         }
     }
 }
 
 /// Tasks of a batch that caches hold.
 const SMALL: usize = 1_000;
+/// Tasks that yield.
+const YIELDING: usize = 100;
+/// Tasks that wait, at the most: some runtimes have stacks for no more than 30 000.
+const PARKED: usize = 20_000;
 
 /// The cases that were asked for.
 #[derive(Clone)]
@@ -49,7 +64,8 @@ impl FromStr for Cases {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let all = [Case::SpawnJoin, Case::ForkJoin, Case::Idle];
+        use Case::{ForkJoin, Idle, Parked, SpawnJoin, Yield};
+        let all = [SpawnJoin, ForkJoin, Idle, Yield, Parked];
         let case = |name| all.into_iter().find(|case| case.name() == name);
         let cases: Vec<_> = names("case", text, &NAMES)?.into_iter().filter_map(case).collect();
         if cases.is_empty() {
@@ -73,10 +89,10 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The cells of a case, with so many tasks at once at the most. Where none is run, there is
-    /// one worker.
+    /// The cells of a case, with so many tasks at once at the most. Where memory is measured, there
+    /// is one worker.
     pub fn of(load: Load, case: Case, workers: &[usize], most: usize) -> Vec<Self> {
-        let workers = if case == Case::Idle { &[1] } else { workers };
+        let workers = if case.is_memory() { &[1] } else { workers };
         let cell = |batch, workers| Self { load, case, batch, workers };
         let cells = |batch| workers.iter().map(move |&workers| cell(batch, workers));
         case.batches(most).into_iter().flat_map(cells).collect()
@@ -110,6 +126,8 @@ mod tests {
         let seen: Vec<_> = cells(Case::SpawnJoin).map(|cell| (cell.batch, cell.workers)).collect();
         assert_eq!(seen, [(5_000, 1), (5_000, 2), (1_000, 1), (1_000, 2)]);
         assert!(cells(Case::Idle).map(|cell| cell.workers).eq([1]));
+        let parked = Cell::of(Load::Idle, Case::Parked, &[2], 1_000_000);
+        assert_eq!((parked[0].batch, parked[0].workers, parked.len()), (PARKED, 1, 1));
         let names: Vec<_> = cells(Case::ForkJoin).map(|cell| cell.to_string()).collect();
         assert_eq!(names, ["idle fork_join, 1 worker", "idle fork_join, 2 workers"]);
         assert!(
@@ -121,7 +139,7 @@ mod tests {
     fn unknown_cases_are_refused() {
         let of = |text: &str| text.parse().map(|Cases(cases)| cases);
         assert_eq!(of("idle,spawn_join"), Ok(vec![Case::Idle, Case::SpawnJoin]));
-        for wrong in ["", "yield", "idle,spawn"] {
+        for wrong in ["", "yields", "idle,spawn"] {
             assert!(of(wrong).is_err_and(|why: String| why.contains("fork_join")), "{wrong}");
         }
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::cases::{Case, Cell};
-use super::subjects::{self, Runtime};
+use super::subjects::{self, Look};
 use crate::bench::measure::Usage;
 use crate::bench::rounds::Outcome;
 
@@ -37,6 +37,8 @@ pub struct Figures {
 
 /// Whose calls are tasks: enough of them that a worker's start does not count.
 pub const FIBONACCI: u32 = 24;
+/// How often a task yields in a round: so often that making it does not count.
+const YIELDS: usize = 1_000;
 
 /// Measures.
 ///
@@ -59,7 +61,11 @@ pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
         Case::ForkJoin => {
             timed(*seconds, forks(FIBONACCI), &|times| runtime.fork_join(FIBONACCI, times))
         }
-        Case::Idle => memory(&*runtime, cell.batch),
+        Case::Yield => timed(*seconds, cell.batch * YIELDS, &|times| {
+            runtime.yields(cell.batch, YIELDS * times)
+        }),
+        Case::Idle => memory(cell.batch, |look| runtime.idle(cell.batch, look)),
+        Case::Parked => memory(cell.batch, |look| runtime.parked(cell.batch, look)),
     };
     Ok(Outcome::Figures(figures))
 }
@@ -80,10 +86,10 @@ fn timed(seconds: f64, tasks: usize, round: &dyn Fn(usize) -> Duration) -> Figur
 }
 
 /// By how much the process grows when tasks are spawned.
-fn memory(runtime: &dyn Runtime, tasks: usize) -> Figures {
+fn memory(tasks: usize, spawn: impl FnOnce(Look<'_>)) -> Figures {
     let mut before = 0;
     let mut after = 0;
-    runtime.idle(tasks, &mut |spawned| {
+    spawn(&mut |spawned| {
         let now = if spawned { &mut after } else { &mut before };
         *now = resident();
     });

@@ -44,17 +44,19 @@ pub struct Arguments {
     /// Threads that run tasks
     #[arg(long, value_name = "LIST", default_value = "1,2")]
     workers: Counts,
-    /// Ours: pool (a handle for each task; join) and scope (tasks that borrow, joined together)
-    #[arg(long, value_name = "LIST", default_value = "pool,scope")]
+    /// Ours: pool (a handle for each task; join), scope (tasks that borrow, joined together) and
+    /// fibers (as pool; each has a stack, and waits without its thread)
+    #[arg(long, value_name = "LIST", default_value = "pool,scope,fibers")]
     subject: String,
     /// Peers; ratios are to the first that has the case
-    #[arg(long, value_name = "LIST", default_value = "rayon,smol,tokio,go,chili")]
+    #[arg(long, value_name = "LIST", default_value = "rayon,smol,tokio,go,chili,may")]
     against: String,
     /// What is measured: spawn_join (--tasks at once, and batches of 1000), fork_join (the
-    /// Fibonacci numbers, a task for each call) and idle (memory of a task that is not run yet)
-    #[arg(long, value_name = "LIST", default_value = "spawn_join,fork_join,idle")]
+    /// Fibonacci numbers, a task for each call), idle (memory of a task that is not run yet), yield
+    /// (100 tasks in turn) and parked (memory of a task that waits)
+    #[arg(long, value_name = "LIST", default_value = "spawn_join,fork_join,idle,yield,parked")]
     case: Cases,
-    /// How many tasks there are at once, in spawn_join and idle
+    /// How many tasks there are at once, in spawn_join and idle; in parked, 20000 at the most
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     tasks: usize,
     /// How long a repetition takes

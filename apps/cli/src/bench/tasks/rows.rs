@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Measured;
-use super::cases::{Case, Cell};
+use super::cases::Cell;
 use super::measure::Figures;
 use crate::bench::ratio::Ratio;
 use crate::bench::rounds::{Rounds, Trouble, mean};
@@ -71,8 +71,8 @@ fn row(one: &Measured, rounds: &Rounds, measured: &[Measured]) -> Row {
 /// What a case is about, by repetition.
 fn leads(one: &Measured) -> impl Iterator<Item = f64> {
     let lead = |figures: &Figures| match one.cell.case {
-        Case::Idle => figures.bytes_per_task,
-        Case::SpawnJoin | Case::ForkJoin => figures.ns_per_op,
+        case if case.is_memory() => figures.bytes_per_task,
+        _ => figures.ns_per_op,
     };
     one.figures.iter().filter_map(lead)
 }
@@ -114,7 +114,7 @@ fn of_row(row: &Row) -> Value {
         return Value::Object(object);
     }
     let lead = |figure: fn(Quartiles) -> f64| json!(row.lead.map(figure));
-    if row.cell.case == Case::Idle {
+    if row.cell.case.is_memory() {
         put("bytes_per_task", lead(|of| of.median));
     } else {
         put("ns_per_op", lead(|of| of.median));
@@ -131,6 +131,7 @@ fn of_row(row: &Row) -> Value {
 mod tests {
     use super::*;
     use crate::bench::neighbours::Load;
+    use crate::bench::tasks::cases::Case;
 
     fn measured(subject: &'static str, case: Case, values: &[f64]) -> Measured {
         let figures = |&value: &f64| Figures {

@@ -29,6 +29,10 @@ fn heading(cell: &Cell) -> String {
         Case::Idle => {
             return format!("Memory of a task that has not run, of {batch}; {load} machine");
         }
+        Case::Yield => format!("Yield: {batch} tasks in turn"),
+        Case::Parked => {
+            return format!("Memory of a task that waits, of {batch}; {load} machine");
+        }
     };
     format!("{what}; {workers}, {load} machine")
 }
@@ -37,7 +41,8 @@ fn table(rows: &[Row]) -> Table {
     let to = rows.iter().find_map(|row| row.ratio).map_or("nothing", |(_, peer)| peer);
     let to = format!(">to {to}");
     let heads: &[&str] = match rows[0].cell.case {
-        Case::Idle => &["runtime", ">bytes", ">quartiles", &to, ">95 %"],
+        case if case.is_memory() => &["runtime", ">bytes", ">quartiles", &to, ">95 %"],
+        Case::Yield => &["runtime", ">a yield", ">quartiles", &to, ">95 %", ">CPU"],
         _ => &["runtime", ">a task", ">quartiles", &to, ">95 %", ">CPU"],
     };
     let mut table = Table::new(heads);
@@ -59,7 +64,7 @@ fn table(rows: &[Row]) -> Table {
 fn lead(row: &Row) -> [Field; 2] {
     let Some(lead) = row.lead else { return ["-", ""].map(Field::number) };
     let shown = |value| match row.cell.case {
-        Case::Idle => format!("{value:.0}"),
+        case if case.is_memory() => format!("{value:.0}"),
         _ => duration(value),
     };
     let quartiles = format!("{} – {}", shown(lead.p25), shown(lead.p75));

@@ -28,8 +28,10 @@ func main() {
 		timed(seconds, batch, func() { spawnJoin(batch) })
 	case "fork_join":
 		timed(seconds, forks(n), func() { fibonacci(n) })
-	case "idle":
+	case "idle", "parked":
 		memory(batch)
+	case "yield":
+		timed(seconds, batch*1000, func() { yields(batch, 1000) })
 	default:
 		fail("no case " + os.Args[1])
 	}
@@ -102,6 +104,21 @@ func forks(n int) int {
 		one, other = one+other+1, one
 	}
 	return one
+}
+
+// So many goroutines yield so often each.
+func yields(tasks, each int) {
+	var group sync.WaitGroup
+	group.Add(tasks)
+	for i := 0; i < tasks; i++ {
+		go func() {
+			for j := 0; j < each; j++ {
+				runtime.Gosched()
+			}
+			group.Done()
+		}()
+	}
+	group.Wait()
 }
 
 // Goroutines that wait: one that was never run can't be kept from it.

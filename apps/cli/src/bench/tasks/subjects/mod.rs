@@ -3,20 +3,24 @@
 //! In each a task spawns the others, so that one worker is one thread; the main thread sleeps.
 
 mod chili;
+mod may;
 mod pool;
 mod rayon;
 mod scope;
 mod smol;
 mod tokio;
 
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
 use std::time::Duration;
 
-use super::cases::Case::{self, ForkJoin, Idle, SpawnJoin};
+use super::cases::Case::{self, ForkJoin, Idle, Parked, SpawnJoin, Yield};
 
 /// Ours.
-pub const OURS: &[&str] = &["pool", "scope"];
+pub const OURS: &[&str] = &["pool", "scope", "fibers"];
 /// Those beside them.
-pub const PEERS: &[&str] = &["rayon", "smol", "tokio", GO, "chili"];
+pub const PEERS: &[&str] = &["rayon", "smol", "tokio", GO, "chili", "may"];
 /// The one that is a program of its own.
 pub const GO: &str = "go";
 /// That program.
@@ -39,16 +43,37 @@ pub trait Runtime {
     fn idle(&self, _tasks: usize, _look: Look<'_>) {
         unreachable!("`has` says who has this")
     }
+
+    /// So many tasks yield so often each; the time of all.
+    fn yields(&self, _tasks: usize, _each: usize) -> Duration {
+        unreachable!("`has` says who has this")
+    }
+
+    /// As [`idle`](Self::idle), when they have begun, and wait.
+    fn parked(&self, _tasks: usize, _look: Look<'_>) {
+        unreachable!("`has` says who has this")
+    }
 }
 
 /// What is asked before tasks are spawned, and then.
 pub type Look<'a> = &'a mut (dyn FnMut(bool) + Send);
 
+/// Waits until so many have come.
+fn until_all(tasks: usize, here: &AtomicUsize) {
+    while here.load(Relaxed) < tasks {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Whether a runtime has what a case asks for.
 pub fn has(name: &str, case: Case) -> bool {
     let cases: &[Case] = match name {
-        "scope" | "smol" | "tokio" => &[SpawnJoin, Idle],
+        "scope" => &[SpawnJoin, Idle],
+        "smol" | "tokio" => &[SpawnJoin, Idle, Yield, Parked],
         "chili" => &[ForkJoin],
+        // It has a stack for a task that has not run, too, and for no more than some 30 000.
+        "may" => &[Yield, Parked],
+        "fibers" | GO => &[SpawnJoin, ForkJoin, Idle, Yield, Parked],
         _ => &[SpawnJoin, ForkJoin, Idle],
     };
     cases.contains(&case)
@@ -68,6 +93,8 @@ pub fn start(name: &str, workers: usize) -> Result<Box<dyn Runtime>, String> {
     }
     match name {
         "pool" => started(pool::Pool::new(workers)),
+        "fibers" => started(pool::Pool::of_fibers(workers)),
+        "may" => started(Ok::<_, String>(may::May::new(workers))),
         "scope" => started(scope::Scope::new(workers)),
         "rayon" => started(rayon::Rayon::new(workers)),
         "smol" => started(smol::Smol::new(workers)),

@@ -1,11 +1,13 @@
-//! Ours, with a handle for each task; and `join`.
+//! Ours, with a handle for each task, which is a closure or a fiber; and `join`.
 
 use std::io;
-use std::time::Duration;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
-use antiphon::pool;
+use antiphon::{Latch, fiber, pool};
 
-use super::{Look, Runtime};
+use super::{Look, Runtime, until_all};
 use crate::bench::tasks::measure::{fibonacci, took};
 
 /// The pool.
@@ -14,6 +16,12 @@ pub struct Pool(pool::Pool);
 impl Pool {
     pub fn new(workers: usize) -> io::Result<Self> {
         pool::Pool::new(workers).map(Self)
+    }
+
+    /// Whose tasks are fibers.
+    pub fn of_fibers(workers: usize) -> io::Result<Self> {
+        let builder = pool::Pool::builder().threads(workers).room(1 << 20);
+        builder.fibers(fiber::STACK_BYTES).build().map(Self)
     }
 }
 
@@ -41,6 +49,31 @@ impl Runtime for Pool {
             look(false);
             handles.extend((0..tasks).map(|_| self.0.spawn(|| ())));
             look(true);
+        });
+    }
+
+    fn yields(&self, tasks: usize, each: usize) -> Duration {
+        let begun = Instant::now();
+        self.0.scope(|scope| {
+            let yields = || (0..each).for_each(|_| fiber::yield_now());
+            (0..tasks).for_each(|_| scope.spawn(yields));
+        });
+        begun.elapsed()
+    }
+
+    fn parked(&self, tasks: usize, look: Look<'_>) {
+        let (open, here) = (Latch::new(1), AtomicUsize::new(0));
+        self.0.scope(|scope| {
+            look(false);
+            for _ in 0..tasks {
+                scope.spawn(|| {
+                    here.fetch_add(1, Relaxed);
+                    open.wait();
+                });
+            }
+            until_all(tasks, &here);
+            look(true);
+            open.count_down(1);
         });
     }
 }

@@ -1,13 +1,16 @@
 //! smol's executor, with a handle for each task.
 
 use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use async_executor::Executor;
-use futures_lite::future::block_on;
+use futures_lite::future::{block_on, yield_now};
 
-use super::{Look, Runtime};
+use super::{Look, Runtime, until_all};
 
 /// The executor, which is there until the process ends, as its threads are.
 pub struct Smol(&'static Executor<'static>);
@@ -43,6 +46,37 @@ impl Runtime for Smol {
         let mut spawned = Vec::with_capacity(tasks);
         look(false);
         spawned.extend((0..tasks).map(|_| executor.spawn(async {})));
+        look(true);
+    }
+
+    fn yields(&self, tasks: usize, each: usize) -> Duration {
+        let begun = Instant::now();
+        let yields = || async move {
+            for _ in 0..each {
+                yield_now().await;
+            }
+        };
+        let all: Vec<_> = (0..tasks).map(|_| self.0.spawn(yields())).collect();
+        block_on(async {
+            for task in all {
+                task.await;
+            }
+        });
+        begun.elapsed()
+    }
+
+    fn parked(&self, tasks: usize, look: Look<'_>) {
+        let here = Arc::new(AtomicUsize::new(0));
+        look(false);
+        for _ in 0..tasks {
+            let here = here.clone();
+            let waits = async move {
+                here.fetch_add(1, Relaxed);
+                pending::<()>().await;
+            };
+            self.0.spawn(waits).detach();
+        }
+        until_all(tasks, &here);
         look(true);
     }
 }

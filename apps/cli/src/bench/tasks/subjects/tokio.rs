@@ -1,11 +1,15 @@
 //! Tokio's runtime of several threads, with a handle for each task.
 
+use std::future::pending;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime as Threads};
 
-use super::{Look, Runtime};
+use super::{Look, Runtime, until_all};
 
 /// The runtime.
 pub struct Tokio(Threads);
@@ -37,6 +41,36 @@ impl Runtime for Tokio {
         let mut spawned = Vec::with_capacity(tasks);
         look(false);
         spawned.extend((0..tasks).map(|_| alone.spawn(async {})));
+        look(true);
+    }
+
+    fn yields(&self, tasks: usize, each: usize) -> Duration {
+        let begun = Instant::now();
+        let yields = || async move {
+            for _ in 0..each {
+                tokio::task::yield_now().await;
+            }
+        };
+        let all: Vec<_> = (0..tasks).map(|_| self.0.spawn(yields())).collect();
+        self.0.block_on(async {
+            for task in all {
+                task.await.expect("it does nothing");
+            }
+        });
+        begun.elapsed()
+    }
+
+    fn parked(&self, tasks: usize, look: Look<'_>) {
+        let here = Arc::new(AtomicUsize::new(0));
+        look(false);
+        for _ in 0..tasks {
+            let here = here.clone();
+            self.0.spawn(async move {
+                here.fetch_add(1, Relaxed);
+                pending::<()>().await;
+            });
+        }
+        until_all(tasks, &here);
         look(true);
     }
 }
