@@ -32,6 +32,7 @@ mod arena;
 mod barrier;
 mod bounds;
 mod broadcasts;
+mod channels;
 mod chosen;
 mod chunks;
 mod classic;
@@ -139,6 +140,7 @@ pub fn all() -> Vec<Entry> {
         crews::entries(),
         hogs::entries(),
         fibers::entries(),
+        channels::entries(),
         tasks::entries(),
     ]
     .into_iter()

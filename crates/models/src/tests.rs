@@ -294,6 +294,7 @@ macro_rules! tests {
             what_is_forked_is_run_once_and_seen: ["fork/"],
             what_is_recorded_is_read_whole: ["flight/"],
             a_fiber_that_may_go_on_does: ["fibers/"],
+            what_is_sent_is_received_once: ["channel/"],
         }
     };
     (model_semaphore: $then:ident) => {

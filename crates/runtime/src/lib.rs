@@ -3,13 +3,14 @@
 //! Nothing here knows that Linux exists. [`message`] has active messages: a sender names an action,
 //! and the thread whose mailbox it is runs it. [`sched`] has workers that share tasks, by a policy
 //! that is a value, and [`flight`] what they record of it; [`task`] has tasks, and [`fork`] has
-//! forks that become tasks if that pays. [`fiber`] has what a thread needs that runs fibers, and
-//! [`timer`] the deadlines of what it waits for. Users import the `antiphon` crate, where the
-//! machine is filled in.
+//! forks that become tasks if that pays. [`channel`] has channels, [`fiber`] what a thread needs
+//! that runs fibers, and [`timer`] the deadlines of what it waits for. Users import the `antiphon`
+//! crate, where the machine is filled in.
 #![no_std]
 
 extern crate alloc;
 
+pub mod channel;
 pub mod fiber;
 pub mod flight;
 pub mod fork;

@@ -1,0 +1,131 @@
+//! Channels: what is sent is received once, in order, by one who sees what was done before; and who
+//! waits for a value or for room is told of it. A lost wake is a deadlock.
+
+use antiphon_check::{Check, Data};
+use antiphon_platform::{Clock, Deadline};
+use antiphon_runtime::channel::{self, NotReceived, NotSent};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::ledger::Ledger;
+use crate::program::Program;
+
+type Channel = channel::Channel<Check, usize>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+pub fn entries() -> Vec<Entry> {
+    vec![
+        Entry::new("channel/in-order-1+1", passing(1, 1, 2, 1), PLAIN.spurious(1)),
+        Entry::new("channel/in-order-roomy-1+1", passing(1, 1, 3, 2), PLAIN).by_lot(2_000),
+        Entry::new("channel/in-order-2+1", passing(2, 1, 1, 1), PLAIN).by_lot(2_000),
+        Entry::new("channel/in-order-1+2", passing(1, 2, 2, 1), PLAIN).by_lot(2_000),
+        Entry::new("channel/in-order-2+2", passing(2, 2, 2, 1), PLAIN).by_lot(1_000),
+        Entry::new("channel/closed-1+1", closing(), PLAIN),
+        Entry::new("channel/closed-refuses-1+1", refusing(), PLAIN),
+        Entry::new("channel/gives-up-1+1", giving_up(), PLAIN.timeouts(1)),
+    ]
+}
+
+/// A channel, and what is sent.
+struct Sent {
+    channel: Channel,
+    ledger: Ledger,
+}
+
+impl Sent {
+    fn new(room: usize, values: usize) -> Self {
+        Self { channel: Channel::new(room), ledger: Ledger::new(values) }
+    }
+
+    fn send(&self, number: usize) {
+        self.ledger.make(number);
+        assert_eq!(self.channel.send(number, None), Ok(()));
+    }
+
+    /// Receives one, if the channel isn't closed and empty.
+    fn receive(&self) -> Option<usize> {
+        let number = self.channel.recv(None).ok()?;
+        self.ledger.take_number(number);
+        Some(number)
+    }
+}
+
+/// Some send, so many each, and some receive all of it, in equal parts.
+fn passing(senders: usize, receivers: usize, each: usize, room: usize) -> Program {
+    let all = senders * each;
+    Program::new((senders + receivers) as u32, (2 * all) as u32, move |scope| {
+        let sent = scope.share(Sent::new(room, all));
+        for sender in 0..senders {
+            scope.spawn(move || (0..each).for_each(|turn| sent.send(sender * each + turn)));
+        }
+        for _ in 0..receivers {
+            scope.spawn(move || {
+                let numbers = (0..all / receivers).map(|_| sent.receive().expect("it is open"));
+                // Of each sender in the order in which it has sent them.
+                let mut last = vec![None; senders];
+                for number in numbers {
+                    assert!(last[number / each].replace(number).is_none_or(|last| last < number));
+                }
+            });
+        }
+        scope.finally(move || {
+            sent.ledger.assert_all_taken();
+            assert!(sent.channel.is_empty());
+        });
+    })
+}
+
+/// CHAN-2: who receives has all that was sent before it was closed.
+fn closing() -> Program {
+    Program::new(2, 2, |scope| {
+        let sent = scope.share(Sent::new(2, 1));
+        scope.spawn(move || {
+            sent.send(0);
+            sent.channel.close();
+        });
+        scope.spawn(move || {
+            assert_eq!(sent.receive(), Some(0));
+            assert_eq!(sent.receive(), None);
+        });
+    })
+}
+
+/// Who waits for room is told that there will be none.
+fn refusing() -> Program {
+    Program::new(2, 2, |scope| {
+        let channel = scope.share(Channel::new(1));
+        let closed = scope.share(Data::new(false));
+        scope.spawn(move || {
+            // The first has room, and the second has none.
+            let refused = channel.send(0, None).and_then(|()| channel.send(1, None));
+            assert!(matches!(refused, Err(NotSent::Closed(0 | 1))));
+            assert!(closed.get());
+        });
+        scope.spawn(move || {
+            closed.set(true);
+            channel.close();
+        });
+    })
+}
+
+/// Who has waited for long enough leaves what comes then to others.
+fn giving_up() -> Program {
+    Program::new(2, 2, |scope| {
+        let sent = scope.share(Sent::new(1, 1));
+        scope.spawn(move || sent.send(0));
+        scope.spawn(move || {
+            let deadline = Deadline { clock: Clock::Monotonic, ns: 100 };
+            match sent.channel.recv(Some(deadline)) {
+                Ok(number) => sent.ledger.take_number(number),
+                Err(why) => assert_eq!(why, NotReceived::Empty),
+            }
+        });
+        scope.finally(move || {
+            if let Ok(number) = sent.channel.try_recv() {
+                sent.ledger.take_number(number);
+            }
+            sent.ledger.assert_all_taken();
+        });
+    })
+}

@@ -1,0 +1,193 @@
+//! Channels: values from those who send to those who receive, in order, and no more at a time than
+//! there is room for.
+//!
+//! Who sends waits while there is no room, and who receives while there is nothing; on Linux a
+//! thread sleeps then, and a fiber is suspended.
+//!
+//! - CHAN-1 (no lost wake): who puts a value in, or takes one out, tells the other side afterwards;
+//!   who waits has said so before it looks once more (EC-1).
+//! - CHAN-2: what was sent before the channel was closed by its senders is received: who finds it
+//!   closed looks once more.
+
+mod ring;
+
+use core::fmt;
+use core::sync::atomic::Ordering::{Acquire, Release};
+
+use antiphon_platform::{Atomic, Deadline, Platform};
+use antiphon_sync::nap;
+use antiphon_sync::wait::EventCount;
+
+use ring::Ring;
+
+/// A channel of values, without its ends: who may send, and who receive, is the caller's to say.
+pub struct Channel<P: Platform, T> {
+    ring: Ring<P, T>,
+    /// Those who wait for a value, and for room.
+    receivers: EventCount<P>,
+    senders: EventCount<P>,
+    /// Not 0: nothing is sent any more.
+    closed: P::U32,
+}
+
+/// Why a value was not sent: the value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum NotSent<T> {
+    /// There is no room, or was none until the deadline.
+    Full(T),
+    /// The channel is closed.
+    Closed(T),
+}
+
+/// Why nothing was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotReceived {
+    /// There is nothing, or was nothing until the deadline.
+    Empty,
+    /// And the channel is closed.
+    Closed,
+}
+
+impl<P: Platform, T: Send> Channel<P, T> {
+    /// With room for so many values, rounded up to a power of two.
+    ///
+    /// # Panics
+    ///
+    /// If that is none, or more than 2³¹.
+    #[must_use]
+    pub fn new(room: usize) -> Self {
+        Self {
+            ring: Ring::new(room),
+            receivers: EventCount::NEW,
+            senders: EventCount::NEW,
+            closed: P::U32::ZERO,
+        }
+    }
+
+    /// Sends a value. Does not block.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room, or the channel is closed: the value.
+    pub fn try_send(&self, value: T) -> Result<(), NotSent<T>> {
+        if self.is_closed() {
+            return Err(NotSent::Closed(value));
+        }
+        self.ring.push(value).map_err(NotSent::Full)?;
+        // CHAN-1.
+        self.receivers.notify_one();
+        Ok(())
+    }
+
+    /// Sends a value when there is room; waits for that, until the deadline if there is one.
+    ///
+    /// # Errors
+    ///
+    /// If the deadline has passed, or the channel is closed: the value.
+    pub fn send(&self, mut value: T, deadline: Option<Deadline>) -> Result<(), NotSent<T>> {
+        loop {
+            match self.try_send(value) {
+                Err(NotSent::Full(back)) => value = back,
+                done => return done,
+            }
+            let wait = self.senders.prepare();
+            // CHAN-1.
+            match self.try_send(value) {
+                Err(NotSent::Full(back)) if !nap::passed::<P>(deadline) => value = back,
+                done => return done,
+            }
+            wait.wait(deadline);
+        }
+    }
+
+    /// Receives a value. Does not block.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    pub fn try_recv(&self) -> Result<T, NotReceived> {
+        let value = match self.ring.pop() {
+            Some(value) => value,
+            None if !self.is_closed() => return Err(NotReceived::Empty),
+            // CHAN-2.
+            None => self.ring.pop().ok_or(NotReceived::Closed)?,
+        };
+        // CHAN-1.
+        self.senders.notify_one();
+        Ok(value)
+    }
+
+    /// Receives a value; waits for one, until the deadline if there is one.
+    ///
+    /// # Errors
+    ///
+    /// If the deadline has passed; or if there is nothing, and the channel is closed.
+    pub fn recv(&self, deadline: Option<Deadline>) -> Result<T, NotReceived> {
+        loop {
+            match self.try_recv() {
+                Err(NotReceived::Empty) => {}
+                done => return done,
+            }
+            let wait = self.receivers.prepare();
+            // CHAN-1.
+            match self.try_recv() {
+                Err(NotReceived::Empty) if !nap::passed::<P>(deadline) => {}
+                done => return done,
+            }
+            wait.wait(deadline);
+        }
+    }
+
+    /// Nothing is sent any more; what was sent is received. Wakes all that wait.
+    pub fn close(&self) {
+        // Release: CHAN-2, what was sent before; pairs with the acquire in `is_closed`.
+        self.closed.store(1, Release);
+        self.receivers.notify_all();
+        self.senders.notify_all();
+    }
+
+    /// Whether it is closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        // Acquire: CHAN-2; pairs with the release in `close`.
+        self.closed.load(Acquire) != 0
+    }
+}
+
+impl<P: Platform, T> Channel<P, T> {
+    /// How many values there are; may be stale at once.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ring.count()
+    }
+
+    /// Whether there are none; may be stale at once.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// For how many there is room.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.ring.room()
+    }
+}
+
+impl<P: Platform, T> fmt::Debug for Channel<P, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channel")
+            .field("len", &self.len())
+            .field("room", &self.room())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for NotSent<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "Full",
+            Self::Closed(_) => "Closed",
+        })
+    }
+}

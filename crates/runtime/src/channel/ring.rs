@@ -1,0 +1,138 @@
+//! A ring of slots that any number put into and take out of.
+//!
+//! | lines | field | written by | meaning |
+//! |---|---|---|---|
+//! | 0–1 | `tail` | who puts in | how many were put in, or are about to be |
+//! | 2–3 | `head` | who takes out | how many were taken out, or are about to be |
+//! | 4 … | `slots` | both, in turn | a value each, and its lap |
+//!
+//! | `lap` of a slot | meaning |
+//! |---|---|
+//! | 2·n | empty, for the one that goes round the `n`th time |
+//! | 2·n + 1 | full, by that one |
+//!
+//! After Vyukov's bounded queue (1024cores.net, 2010), with a lap in place of a position, so that a
+//! ring of one slot is one, too.
+//!
+//! - SLOT-1: who moves `tail` past a slot that is empty in its lap fills it, and nobody else; who
+//!   moves `head` past one that is full empties it.
+//! - SLOT-2: who was stopped in between makes the slot look as it was: the ring may be said to be
+//!   full or empty then, when it isn't. Who goes on tells those who wait, afterwards.
+
+use alloc::boxed::Box;
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Platform};
+
+use crate::lines::Lines;
+
+pub(super) struct Ring<P: Platform, T> {
+    tail: Lines<P::U64>,
+    head: Lines<P::U64>,
+    slots: Box<[Slot<P, T>]>,
+    /// There are 2 to the power of this.
+    bits: u32,
+}
+
+struct Slot<P: Platform, T> {
+    lap: P::U64,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+// SAFETY: a value goes in at one thread and comes out at one; SLOT-1 says whose a slot is.
+unsafe impl<P: Platform, T: Send> Sync for Ring<P, T> {}
+// SAFETY: as above.
+unsafe impl<P: Platform, T: Send> Send for Ring<P, T> {}
+
+impl<P: Platform, T> Ring<P, T> {
+    /// With room for so many, rounded up to a power of two.
+    ///
+    /// # Panics
+    ///
+    /// If that is none, or more than 2³¹.
+    pub(super) fn new(room: usize) -> Self {
+        assert!(
+            (1..=1 << 31).contains(&room),
+            "a channel with room for {room}: 1 to 2^31 there can be"
+        );
+        let room = room.next_power_of_two();
+        let slot = || Slot { lap: P::U64::ZERO, value: UnsafeCell::new(MaybeUninit::uninit()) };
+        Self {
+            tail: Lines(P::U64::ZERO),
+            head: Lines(P::U64::ZERO),
+            slots: (0..room).map(|_| slot()).collect(),
+            bits: room.trailing_zeros(),
+        }
+    }
+
+    pub(super) fn room(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// How many there are, or are about to be; may be stale at once.
+    pub(super) fn count(&self) -> usize {
+        // Relaxed, both: a hint.
+        let head = self.head.0.load(Relaxed);
+        let count = self.tail.0.load(Relaxed).saturating_sub(head);
+        usize::try_from(count).unwrap_or(usize::MAX).min(self.room())
+    }
+
+    /// Puts one in. Does not block.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room, or who takes out was stopped (SLOT-2): the value.
+    pub(super) fn push(&self, value: T) -> Result<(), T> {
+        // Acquire: the slot is empty, as who emptied it left it; pairs with the release in `pop`.
+        let Some((slot, lap)) = self.claim(&self.tail.0, 0) else { return Err(value) };
+        // SAFETY: SLOT-1, it is ours.
+        unsafe { (*slot.value.get()).write(value) };
+        // Release: SLOT-1, the value; pairs with the acquire in `claim`.
+        slot.lap.store(lap + 1, Release);
+        Ok(())
+    }
+
+    /// Takes one out. Does not block. `None`: there is none, or who puts in was stopped (SLOT-2).
+    pub(super) fn pop(&self) -> Option<T> {
+        let (slot, lap) = self.claim(&self.head.0, 1)?;
+        // SAFETY: SLOT-1, it is ours, and full.
+        let value = unsafe { (*slot.value.get()).assume_init_read() };
+        // Release: we have the value; pairs with the acquire in `claim`.
+        slot.lap.store(lap + 1, Release);
+        Some(value)
+    }
+
+    /// Moves an end past its slot, if that is in the state for it (0: empty, 1: full); the slot,
+    /// and its lap.
+    #[inline]
+    fn claim(&self, end: &P::U64, state: u64) -> Option<(&Slot<P, T>, u64)> {
+        // Relaxed, here and at the exchanges: a number; the lap has what was done.
+        let mut at = end.load(Relaxed);
+        loop {
+            let slot = &self.slots[at as usize & (self.slots.len() - 1)];
+            let wanted = (at >> self.bits << 1) + state;
+            // Acquire: SLOT-1, the value, or that it is gone; pairs with the releases in `push` and
+            // `pop`.
+            let lap = slot.lap.load(Acquire);
+            if lap == wanted {
+                match end.compare_exchange(at, at + 1, Relaxed, Relaxed) {
+                    Ok(_) => return Some((slot, lap)),
+                    Err(now) => at = now,
+                }
+            } else if lap < wanted {
+                return None;
+            } else {
+                // Others have gone past it.
+                at = end.load(Relaxed);
+            }
+        }
+    }
+}
+
+impl<P: Platform, T> Drop for Ring<P, T> {
+    fn drop(&mut self) {
+        while self.pop().is_some() {}
+    }
+}
