@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Instant;
 
 use antiphon::fiber::{self, yield_now, yield_soft};
-use antiphon::pool::Pool;
+use antiphon::pool::{Builder, Pool};
 use antiphon::{Event, Latch};
 
 const TIMES: u32 = 1_000_000;
@@ -26,9 +26,7 @@ fn main() {
         eprintln!("fibers: how many fibers are to wait? A number");
         std::process::exit(2);
     };
-    for (name, builder) in
-        [("closures", Pool::builder()), ("fibers", Pool::builder().fibers(fiber::STACK_BYTES))]
-    {
+    for (name, builder) in [("closures", Pool::builder()), ("fibers", of_fibers())] {
         let pool = Arc::new(builder.threads(1).build().expect("a pool"));
         let inner = pool.clone();
         let took = pool.spawn(move || {
@@ -55,7 +53,7 @@ fn main() {
         let took = took.join().expect("no panic");
         println!("{name}: {} ns to spawn and join one", took.as_nanos() / u128::from(TIMES));
     }
-    let pool = Pool::builder().threads(1).fibers(fiber::STACK_BYTES).build().expect("a pool");
+    let pool = of_fibers().threads(1).build().expect("a pool");
     yields(&pool, "yield_now", yield_now);
     yields(&pool, "yield_soft", yield_soft);
     let (ping, pong) = (Event::new(), Event::new());
@@ -82,6 +80,11 @@ fn main() {
     wait(fibers);
 }
 
+fn of_fibers() -> Builder {
+    // SAFETY: no thread-local is made by what waits.
+    unsafe { Pool::builder().fibers(fiber::STACK_BYTES) }
+}
+
 /// So many fibers in turn.
 fn yields(pool: &Pool, name: &str, yields: impl Fn() + Send + Copy) {
     for count in [1, 2, 100, 1000] {
@@ -98,7 +101,7 @@ fn yields(pool: &Pool, name: &str, yields: impl Fn() + Send + Copy) {
 
 /// So many that wait.
 fn wait(fibers: usize) {
-    let pool = Pool::builder().threads(2).room(1 << 20).fibers(fiber::STACK_BYTES).build();
+    let pool = of_fibers().threads(2).room(1 << 20).build();
     let pool = pool.expect("a pool");
     let (open, here) = (Arc::new(Latch::new(1)), Arc::new(AtomicUsize::new(0)));
     let (before, began) = (resident(), Instant::now());

@@ -7,9 +7,11 @@ use antiphon_linux::Linux;
 use antiphon_platform::Platform;
 
 use crate::RawMutex;
+use crate::fiber::identity;
 
-/// A mutex that the thread which holds it may lock again: `lock_api`'s type over [`RawMutex`], 24
-/// bytes. What it guards is shared by the guards of one thread, so they give `&T` only.
+/// A mutex that the thread, or [fiber](crate::fiber), which holds it may lock again: `lock_api`'s
+/// type over [`RawMutex`], 24 bytes. What it guards is shared by the guards of one owner, so they
+/// give `&T` only.
 ///
 /// ```
 /// use antiphon::ReentrantMutex;
@@ -32,19 +34,22 @@ pub type ReentrantMutex<T> = lock_api::ReentrantMutex<RawMutex, ThreadIdentity, 
 pub type ReentrantMutexGuard<'a, T> =
     lock_api::ReentrantMutexGuard<'a, RawMutex, ThreadIdentity, T>;
 
-/// Tells threads apart, for [`ReentrantMutex`]: by the place of their thread-local state.
+/// Tells owners apart, for [`ReentrantMutex`]: threads by the place of their thread-local state,
+/// and tasks that are [fibers](crate::fiber) by a number that no other task has, before or after: a
+/// guard that was forgotten is nobody's. Fibers of another runtime on one thread are one owner.
 ///
 /// The kernel's id would not do: the thread that survives a fork gets another one, and must still
-/// own what it has locked. Fibers of one thread are one owner.
+/// own what it has locked.
 #[derive(Debug)]
 pub struct ThreadIdentity(());
 
-// SAFETY: threads that are alive have each their own state, at a place that stays.
+// SAFETY: threads that are alive have each their own state, at a place that stays and is even; a
+// number of a task's is odd, and is that task's for good, which stays on its thread.
 unsafe impl lock_api::GetThreadId for ThreadIdentity {
     const INIT: Self = Self(());
 
     #[inline]
     fn nonzero_thread_id(&self) -> NonZeroUsize {
-        Linux::local(|local| NonNull::from(local).addr())
+        identity().unwrap_or_else(|| Linux::local(|local| NonNull::from(local).addr()))
     }
 }

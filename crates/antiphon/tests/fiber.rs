@@ -14,7 +14,8 @@ use antiphon::pool::{self, BoxedPolicy, Builder, Pool};
 use antiphon::{Barrier, Condvar, Event, Latch, Mutex, RwLock, Semaphore};
 
 fn fibers(threads: usize) -> Builder {
-    Pool::builder().threads(threads).fibers(STACK_BYTES)
+    // SAFETY: no thread-local is made by what waits.
+    unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) }
 }
 
 fn pool(threads: usize) -> Pool {
@@ -261,6 +262,36 @@ fn deadlines_pass_and_wakes_come_before_them() {
     assert!(waits.join().expect("no panic"));
 }
 
+/// Where turns are long deadlines are looked at each.
+#[test]
+fn deadlines_pass_beside_long_turns() {
+    const SLEEPS: u32 = 20;
+    let (turns, done) = (AtomicU32::new(0), AtomicBool::new(false));
+    let pool = pool(1);
+    let computes = || {
+        while !done.load(Relaxed) {
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_millis(1) {}
+            turns.fetch_add(1, Relaxed);
+            yield_now();
+        }
+    };
+    let mut late = 0;
+    pool.scope(|scope| {
+        scope.spawn(|| {
+            (0..3).for_each(|_| scope.spawn(computes));
+            for _ in 0..SLEEPS {
+                let before = turns.load(Relaxed);
+                // Over when one turn is.
+                fiber::sleep(Duration::from_micros(500));
+                late += turns.load(Relaxed) - before;
+            }
+            done.store(true, Relaxed);
+        });
+    });
+    assert!(late < 6 * SLEEPS, "{late} turns for {SLEEPS} sleeps");
+}
+
 #[test]
 fn scopes_borrow_and_their_fibers_wait() {
     let pool = pool(2);
@@ -385,24 +416,32 @@ fn a_dropped_pool_waits_for_its_fibers() {
 
 #[test]
 fn identities_are_those_of_fibers() {
-    let pool = pool(1);
-    let lock = Arc::new(antiphon::ReentrantMutex::new(Cell::new(0)));
-    let all: Vec<_> = (0..4)
-        .map(|_| {
-            let lock = lock.clone();
-            pool.spawn(move || {
-                let guard = lock.lock();
-                let before = guard.get();
-                yield_now();
-                // Again, and no other fiber of this thread meanwhile.
-                lock.lock().set(before + 1);
-                yield_now();
-                assert_eq!(guard.get(), before + 1);
-            })
-        })
-        .collect();
-    all.into_iter().for_each(|fiber| fiber.join().expect("no panic"));
+    let (pool, tries) = (pool(1), AtomicU32::new(0));
+    let lock = antiphon::ReentrantMutex::new(Cell::new(0));
+    let takes = || {
+        let guard = lock.lock();
+        let before = guard.get();
+        // The others come here, too, and have to wait.
+        while tries.fetch_add(1, Relaxed) < 40 {
+            yield_now();
+        }
+        lock.lock().set(before + 1);
+        yield_now();
+        assert_eq!(guard.get(), before + 1);
+    };
+    // Of a fiber, so that they are in its worker's queue.
+    pool.scope(|scope| scope.spawn(|| (0..4).for_each(|_| scope.spawn(takes))));
     assert_eq!(lock.lock().get(), 4);
+}
+
+/// Its stack is another task's, then.
+#[test]
+fn what_a_fiber_has_locked_and_forgotten_stays_locked() {
+    let pool = pool(1);
+    let lock = Arc::new(antiphon::ReentrantMutex::new(()));
+    let locks = lock.clone();
+    pool.spawn(move || std::mem::forget(locks.lock())).join().expect("no panic");
+    assert!(!pool.spawn(move || lock.try_lock().is_some()).join().expect("no panic"));
 }
 
 #[test]
@@ -419,8 +458,10 @@ fn outside_of_fibers_these_are_calls_for_threads() {
 
 #[test]
 fn sizes_of_stacks_that_cannot_be_are_refused() {
-    for bytes in [0, 100, usize::MAX] {
-        let refused = Pool::builder().threads(1).fibers(bytes).build();
+    // There can be the third size, but there is no memory for a single one.
+    for bytes in [0, 100, 1 << 50, usize::MAX] {
+        // SAFETY: as above.
+        let refused = unsafe { Pool::builder().threads(1).fibers(bytes) }.build();
         let told = refused.expect_err("no such stack").to_string();
         assert!(told.contains("stack"), "{told}");
     }

@@ -21,6 +21,7 @@ use std::mem::{forget, offset_of};
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use antiphon_linux::Linux;
 use antiphon_linux::fiber::Sleep;
@@ -42,6 +43,8 @@ pub(super) struct Control {
     /// The wait that it is suspended in, or is about to be.
     pub(super) sleep: Cell<Option<Sleep>>,
     yielder: Cell<*const Yielder<Order, Said>>,
+    /// Of the task that it runs, once that was asked for; 0 before.
+    identity: Cell<usize>,
     /// Nothing only while it is being made.
     coroutine: UnsafeCell<Option<Switch>>,
     stack: Cell<Option<Stack>>,
@@ -108,6 +111,7 @@ impl Fiber {
             next: Cell::new(None),
             sleep: Cell::new(None),
             yielder: Cell::new(ptr::null()),
+            identity: Cell::new(0),
             coroutine: UnsafeCell::new(None),
             stack: Cell::new(Some(stack)),
         };
@@ -132,6 +136,17 @@ impl Fiber {
     /// Its name: an address, below 2^63 and aligned.
     pub(super) fn handle(self) -> u64 {
         self.0.as_ptr().expose_provenance() as u64
+    }
+
+    /// Tells the task that it runs from all others, ever: an odd number.
+    pub(super) fn identity(self) -> NonZeroUsize {
+        static NEXT: AtomicUsize = AtomicUsize::new(1);
+        let cell = &self.get().identity;
+        if cell.get() == 0 {
+            // Relaxed: each is handed out once.
+            cell.set(NEXT.fetch_add(2, Relaxed));
+        }
+        NonZeroUsize::new(cell.get()).expect("odd")
     }
 
     /// The fiber of that name.
@@ -225,6 +240,7 @@ impl Fiber {
 fn serve(fiber: Fiber, yielder: &Yielder<Order, Said>, mut order: Order) {
     fiber.get().yielder.set(yielder);
     while let Order::Run(task) = order {
+        fiber.get().identity.set(0);
         // Panics were caught, but for one of what the task has to drop.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task.run())) {
             forget(panic);

@@ -1,6 +1,7 @@
 //! How waits of fibers come here: the table that Linux asks who waits, and what is to be done.
 
 use std::cell::Cell;
+use std::num::NonZeroUsize;
 use std::thread;
 
 use antiphon_linux::fiber::{AlreadyInstalled, Hooks, Sleep, install};
@@ -35,6 +36,11 @@ pub(crate) fn current_is_ours() -> bool {
     CURRENT.get().is_some()
 }
 
+/// Tells the task of the calling fiber from others, those that have ended too.
+pub(crate) fn identity() -> Option<NonZeroUsize> {
+    CURRENT.get().map(Fiber::identity)
+}
+
 /// Runs `ask` as the thread does that is under the caller: it waits as that.
 #[inline]
 pub(crate) fn not_here<R>(ask: impl FnOnce() -> R) -> R {
@@ -50,20 +56,18 @@ impl Drop for Back {
     }
 }
 
-/// Lets others run. `false`: the caller is no fiber.
+/// Lets others run. `false`: the caller is no fiber; or it unwinds, and nobody may run on its
+/// thread while that is taken to panic.
 ///
 /// Inline: a `ret` behind a switch is one that the processor has not seen the `call` of, and it
 /// predicts the next wrongly, too.
 #[inline(always)]
 pub(super) fn leave(said: Said) -> bool {
-    let Some(fiber) = CURRENT.get() else { return false };
-    // Nobody may run on this thread while it is taken to panic.
-    if !thread::panicking() {
-        // What the others fork is theirs.
-        let _notes = Notes::set_aside();
-        // SAFETY: it is what runs here, and does not unwind.
-        unsafe { fiber.leave(said) };
-    }
+    let Some(fiber) = CURRENT.get().filter(|_| !thread::panicking()) else { return false };
+    // What the others fork is theirs.
+    let _notes = Notes::set_aside();
+    // SAFETY: it is what runs here, and does not unwind.
+    unsafe { fiber.leave(said) };
     true
 }
 

@@ -33,6 +33,10 @@ pub(crate) struct Host {
     /// How many wait.
     waiting: Cell<usize>,
     turn: Cell<u32>,
+    /// In how many turns deadlines are looked at; from how many before, and when that was.
+    look: Cell<u32>,
+    every: Cell<u32>,
+    looked_ns: Cell<u64>,
     /// How many stacks it has given back since it looked how many are free.
     given: Cell<usize>,
 }
@@ -62,8 +66,10 @@ const TASKS_EVERY: u32 = 4;
 /// Tasks from elsewhere, and those of a thread whose fibers yield softly, are looked at each so
 /// many turns. A prime, as in Go's scheduler.
 const ANY_EVERY: u32 = 61;
-/// Deadlines are looked at each so many turns, and where nothing else is to be done.
+/// Deadlines are looked at each so many turns, and where nothing else is to be done …
 const TIMERS_EVERY: u32 = 16;
+/// … or more often, where so many take longer than this, in nanoseconds.
+const TIMERS_NS: u64 = 50_000;
 /// A deadline by a clock that can be set is looked at again after so many nanoseconds.
 const REALTIME_LOOK_NS: u64 = 1_000_000_000;
 
@@ -80,10 +86,13 @@ static MAILS: Mutex<Vec<&'static Ready<Linux>>> = Mutex::new(Vec::new());
 ///
 /// If there can't be any of that size; or there is another fiber runtime in the process.
 pub(crate) fn stacks(bytes: usize) -> io::Result<Stacks> {
+    let stacks = Stacks::new(bytes).map_err(io::Error::other)?;
+    // One at least: without any, tasks would be no fibers, and nobody would be told.
+    drop(stacks.take().map_err(io::Error::other)?);
     hooks::installed().map_err(|_| {
         io::Error::other("another fiber runtime has its waits go through antiphon's locks")
     })?;
-    Stacks::new(bytes).map_err(io::Error::other)
+    Ok(stacks)
 }
 
 impl Host {
@@ -99,6 +108,9 @@ impl Host {
             starved: Cell::new(None),
             waiting: Cell::new(0),
             turn: Cell::new(0),
+            look: Cell::new(TIMERS_EVERY),
+            every: Cell::new(TIMERS_EVERY),
+            looked_ns: Cell::new(0),
             given: Cell::new(0),
         }
     }
@@ -122,6 +134,7 @@ impl Host {
         }
         self.run(task);
         let starved = self.starved.take();
+        self.collect(true);
         if starved.is_some() && self.ready.is_empty() {
             let (awaited, deadline) = self.awaited();
             // A stack may come from another thread, which does not tell.
@@ -146,7 +159,8 @@ impl Host {
         loop {
             let turn = self.turn.get().wrapping_add(1);
             self.turn.set(turn);
-            self.collect(turn.is_multiple_of(TIMERS_EVERY));
+            self.look.set(self.look.get().saturating_sub(1));
+            self.collect(self.look.get() == 0);
             if let Some(task) = self.starved.take() {
                 self.feed(task);
                 continue;
@@ -209,9 +223,18 @@ impl Host {
         }
     }
 
+    /// When to look next, by how long the turns since the last look took.
+    fn looks(&self, now: u64) {
+        let (every, took) = (self.every.get(), now.saturating_sub(self.looked_ns.replace(now)));
+        let next = u64::from(every) * TIMERS_NS / took.max(1);
+        self.every.set(next.clamp(1, TIMERS_EVERY.into()) as u32);
+        self.look.set(self.every.get());
+    }
+
     #[inline(never)]
     fn expire(&self) {
         let now = now();
+        self.looks(now);
         loop {
             let Some(timer) = self.timers.borrow_mut().expire(now) else { return };
             // SAFETY: all timers of the wheel are of fibers that are there.

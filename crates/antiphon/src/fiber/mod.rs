@@ -10,7 +10,8 @@
 //! use antiphon::{Event, fiber, pool::Pool};
 //! use std::sync::Arc;
 //!
-//! let pool = Pool::builder().threads(1).fibers(fiber::STACK_BYTES).build()?;
+//! // SAFETY: no thread-local is made by what waits.
+//! let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
 //! let events: Arc<[Event; 100]> = Arc::new([const { Event::new() }; 100]);
 //! // Each waits for the next, all on one thread.
 //! let waiters: Vec<_> = (0..99)
@@ -35,17 +36,22 @@
 //!
 //! # What to know
 //!
+//! - **No fiber may wait while it makes a thread-local**, in its initializer, nor within what sets
+//!   one for a while: so to ask for fibers is [`unsafe`](crate::pool::Builder::fibers), and to
+//!   spawn them is not. Nothing checks it.
 //! - **Other ways to wait block the thread**: a `std::sync` lock, a channel of another crate, a
-//!   file; so do the types of [`shared`](crate::shared). [`pool::blocking`](crate::pool::blocking)
-//!   has another thread run what has not begun meanwhile. Where a guard of
-//!   `std::sync::Mutex` is held while a fiber waits, the next fiber of its thread that wants the
-//!   lock blocks the thread for ever.
+//!   file, a [`SpinMutex`](crate::SpinMutex); so do the types of [`shared`](crate::shared).
+//!   [`pool::blocking`](crate::pool::blocking) has another thread run what has not begun meanwhile.
+//!   Where a guard of `std::sync::Mutex` or `SpinMutex` is held while a fiber waits, the next fiber
+//!   of its thread that wants the lock blocks the thread for ever.
 //! - **Fibers take turns.** One that computes and never waits calls [`yield_now`] now and then, or
 //!   keeps those on its thread from going on.
-//! - **The stack is as large as was asked for**, and what needs more ends the process, as for a
-//!   thread: there is a page below that nobody may touch.
+//! - **The stack is as large as was asked for**, and what needs more ends the process: there is a
+//!   page below that nobody may touch. That is a `SIGSEGV`, without the message that threads get.
 //! - **While a panic unwinds** a fiber blocks its thread where it waits: who is on another stack
-//!   would be taken to panic, too.
+//!   would be taken to panic, too. If what it waits for is another fiber of its thread, one that
+//!   holds a lock and waits, say, that is for ever. So a destructor tries a lock, or locks what no
+//!   fiber holds while it waits.
 //! - **A pool that is dropped** waits for its fibers, which wait for others.
 
 mod control;
@@ -59,7 +65,7 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_platform::{Parked, Platform as _, Waiter};
 
-pub(crate) use hooks::{current_is_ours, not_here};
+pub(crate) use hooks::{current_is_ours, identity, not_here};
 pub(crate) use host::{Host, Next, stacks};
 
 use crate::raw::deadline_after;

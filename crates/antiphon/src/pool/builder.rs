@@ -153,7 +153,9 @@ impl Builder {
     /// ```
     /// use antiphon::{fiber, pool::Pool};
     ///
-    /// let pool = Pool::builder().threads(1).fibers(fiber::STACK_BYTES).build()?;
+    /// let builder = Pool::builder().threads(1);
+    /// // SAFETY: no thread-local is made by what waits.
+    /// let pool = unsafe { builder.fibers(fiber::STACK_BYTES) }.build()?;
     /// let (ask, answer) = (antiphon::Latch::new(1), antiphon::Latch::new(1));
     /// pool.scope(|scope| {
     ///     scope.spawn(|| {
@@ -167,7 +169,15 @@ impl Builder {
     /// });
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn fibers(mut self, stack_bytes: usize) -> Self {
+    ///
+    /// # Safety
+    ///
+    /// What its tasks run does not wait by this crate, nor yield, while it makes a thread-local
+    /// (in the initializer), nor within what sets a thread-local for a while and then puts back
+    /// what was there, as crates for scoped thread-locals do. Other fibers of the thread come in
+    /// between; and what is sound where calls end in the reverse order of their beginning is not
+    /// then: a value is dropped that another fiber has borrowed.
+    pub unsafe fn fibers(mut self, stack_bytes: usize) -> Self {
         self.stack_bytes = Some(stack_bytes);
         self
     }

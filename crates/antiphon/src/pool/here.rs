@@ -66,10 +66,7 @@ pub(super) fn work<'a, Y>(
     // Ends it though the policy panics.
     let _gone = Gone;
     match host {
-        Some(host) => {
-            host.attach();
-            while here.take_turn(host) {}
-        }
+        Some(host) => here.host(host),
         None => while here.run_one(Worker::next_task) {},
     }
 }
@@ -106,9 +103,14 @@ pub(super) fn note(crew: *const (), event: Event) {
 }
 
 /// Waits; a worker, of whichever pool, runs other tasks of its own pool meanwhile, and so does that
-/// of a fiber. Though the policy of that panics, what is awaited is over when this is back.
+/// of a fiber; of one that unwinds, another that takes its seat. Though the policy of that panics,
+/// what is awaited is over when this is back.
 pub(super) fn wait_for(awaited: &Awaited<'_, Linux>) {
     let _waits = Waits(awaited);
+    // It blocks its thread, which might have to run what it waits for.
+    if current_is_ours() && thread::panicking() && !awaited.is_over() {
+        leave();
+    }
     if let Some(known) = HERE.get().filter(|_| !current_is_ours() && !on_fiber()) {
         // SAFETY: as in `ask`, and `help` is that of the type.
         unsafe { (known.help)(known.here, awaited) };
@@ -351,6 +353,24 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
         // SAFETY: all items of the crew are of `Shared::put`, and it hands each out once.
         run(unsafe { Task::from_item(item) });
         true
+    }
+
+    /// Has fibers run until there are none, and nothing else to do. One that has begun stays on its
+    /// thread: so though the policy panics, this stays for them, without a seat.
+    fn host(&self, host: &Host) {
+        host.attach();
+        let Err(panic) = catch_unwind(AssertUnwindSafe(|| while self.take_turn(host) {})) else {
+            return;
+        };
+        {
+            let mut worker = self.worker.borrow_mut();
+            // As where one goes: nobody has the seat after it.
+            worker.share();
+            worker.leave();
+        }
+        // Who has no seat does not ask the policy.
+        while self.take_turn(host) {}
+        resume_unwind(panic);
     }
 
     /// Has fibers go on, and begins one if there is a task; waits if there is neither. `false`:

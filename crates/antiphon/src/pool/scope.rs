@@ -15,11 +15,13 @@ use super::here::wait_for;
 use super::shared::Shared;
 use super::{Policy, Pool, Standard};
 
+type Panic = Box<dyn Any + Send>;
+
 /// Where tasks are spawned that may borrow what outlives it: see [`Pool::scope`].
 pub struct Scope<'scope, 'env: 'scope, Y: Policy<Linux> + 'static = Standard> {
     shared: &'scope Shared<Y>,
     left: Countdown<Linux>,
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    panic: Mutex<Option<Panic>>,
     /// Invariant, as those of [`std::thread::scope`].
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
@@ -64,12 +66,20 @@ impl<'scope, Y: Policy<Linux> + 'static> Scope<'scope, '_, Y> {
             // Dropped last, and whatever happens.
             let _done = Done(&self.left);
             if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-                let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
-                first.get_or_insert(panic);
+                // What it has to drop, if it is not the first, may wait: not under the lock.
+                let _other = self.keep(panic);
             }
         };
         // SAFETY: `Pool::scope` waits for it, whatever happens.
         self.shared.put_or_run(unsafe { Task::borrowing_in(Blocks, run) });
+    }
+}
+
+impl<Y: Policy<Linux> + 'static> Scope<'_, '_, Y> {
+    /// Keeps what the first task has panicked with, and hands back what others have.
+    fn keep(&self, panic: Panic) -> Option<Panic> {
+        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.is_some() { Some(panic) } else { first.replace(panic) }
     }
 }
 

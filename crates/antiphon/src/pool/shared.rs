@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::thread;
 
 use antiphon_linux::Linux;
 use antiphon_linux::stack::Stacks;
@@ -158,8 +159,12 @@ impl<Y: Policy<Linux>> Shared<Y> {
         }
     }
 
-    /// Puts a task in when there is room; the caller is a fiber, and has others run meanwhile.
+    /// Puts a task in when there is room; the caller is a fiber, and has others run meanwhile. One
+    /// that unwinds can't: it has room made.
     fn put_yielding(&self, mut task: Task<Linux>) {
+        if thread::panicking() {
+            return self.put_always(task);
+        }
         if !ask(&self.crew, |here| here.is_some()) {
             return self.submit_waiting(task);
         }

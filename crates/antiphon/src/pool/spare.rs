@@ -4,6 +4,7 @@
 //! is back, waits here in its turn.
 
 use std::io;
+use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -12,11 +13,15 @@ use antiphon_linux::Linux;
 use super::Policy;
 use super::here;
 use super::shared::Shared;
+use crate::Event;
+use crate::fiber::is_fiber;
 
 /// Where threads wait for seats.
 pub(super) struct Bench {
     state: Mutex<State>,
     called: Condvar,
+    /// All are gone, and no more come.
+    over: Event,
     name: String,
     /// How many threads there may be.
     most: usize,
@@ -39,7 +44,8 @@ struct State {
 impl Bench {
     /// For so many threads, called by this name.
     pub(super) fn new(name: String, most: usize) -> Self {
-        Self { state: Mutex::default(), called: Condvar::new(), name, most }
+        let (state, called, over) = (Mutex::default(), Condvar::new(), Event::new());
+        Self { state, called, over, name, most }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -120,7 +126,7 @@ impl Bench {
         let mut state = self.state();
         state.closed = true;
         self.call(&state);
-        state.gone == state.started
+        self.is_over(&state)
     }
 
     /// A thread goes: whether it was the last of a pool that is closed.
@@ -132,7 +138,16 @@ impl Bench {
             self.call(&state);
         }
         state.gone += 1;
-        state.closed && state.gone == state.started
+        self.is_over(&state)
+    }
+
+    /// Whether all are gone from a pool that is closed, and tells who waits for that.
+    fn is_over(&self, state: &State) -> bool {
+        let over = state.closed && state.gone == state.started;
+        if over {
+            self.over.set();
+        }
+        over
     }
 
     fn call(&self, state: &State) {
@@ -144,13 +159,19 @@ impl Bench {
     /// Waits for all threads to end, unless one of them calls this: others may wait for that.
     pub(super) fn join_all(&self) {
         let me = thread::current().id();
+        // What a fiber waits for so others of its thread may have to do.
+        let mut suspends = is_fiber() && !thread::panicking();
         loop {
-            let threads = std::mem::take(&mut self.state().threads);
+            let threads = mem::take(&mut self.state().threads);
             if threads.is_empty() || threads.iter().any(|thread| thread.thread().id() == me) {
                 return;
             }
-            // If it is a worker of another pool, these may wait for what is in its queue.
-            here::leave();
+            if mem::take(&mut suspends) {
+                self.over.wait();
+            } else {
+                // If it is a worker of another pool, these may wait for what is in its queue.
+                here::leave();
+            }
             for thread in threads {
                 // If the policy has panicked there, the panic hook has said so.
                 let _: thread::Result<()> = thread.join();
