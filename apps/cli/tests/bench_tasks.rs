@@ -45,12 +45,13 @@ fn each_has_a_part_in_the_cases_that_it_has() {
 #[test]
 fn tasks_that_yield_and_wait_have_a_price() {
     let peers = ["--workers", "1", "--against", "tokio,may,chili"];
-    let rows = rows(&[&["--case", "yield,parked"][..], &peers].concat());
+    let rows = rows(&[&["--case", "yield,parked,channel"][..], &peers].concat());
     let of = |case: &str, figure: &str| {
         let rows = rows.iter().filter(|row| row["case"] == case);
         rows.filter(|row| row[figure].as_f64().is_some_and(|it| it > 1.0)).count()
     };
-    assert_eq!(rows.len(), 2 * 3);
+    assert_eq!(rows.len(), 3 + 3 + 2);
+    assert_eq!(of("channel", "ns_per_op"), 2, "{rows:#?}");
     assert_eq!((of("yield", "ns_per_op"), of("parked", "bytes_per_task")), (3, 3), "{rows:#?}");
 }
 

@@ -22,9 +22,11 @@ pub enum Case {
     Yield,
     /// Tasks have begun, and wait.
     Parked,
+    /// A task sends another messages, through a channel with room for some.
+    Channel,
 }
 
-const NAMES: [&str; 5] = ["spawn_join", "fork_join", "idle", "yield", "parked"];
+const NAMES: [&str; 6] = ["spawn_join", "fork_join", "idle", "yield", "parked", "channel"];
 
 impl Case {
     /// Its name in reports.
@@ -45,6 +47,7 @@ impl Case {
             Self::ForkJoin => vec![0],
             Self::Yield => vec![YIELDING],
             Self::Parked => vec![most.min(PARKED)],
+            Self::Channel => vec![ROOM],
         }
     }
 }
@@ -55,6 +58,8 @@ const SMALL: usize = 1_000;
 const YIELDING: usize = 100;
 /// Tasks that wait, at the most: some runtimes have stacks for no more than 30 000.
 const PARKED: usize = 20_000;
+/// Messages that a channel has room for.
+const ROOM: usize = 128;
 
 /// The cases that were asked for.
 #[derive(Clone)]
@@ -64,8 +69,8 @@ impl FromStr for Cases {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        use Case::{ForkJoin, Idle, Parked, SpawnJoin, Yield};
-        let all = [SpawnJoin, ForkJoin, Idle, Yield, Parked];
+        use Case::{Channel, ForkJoin, Idle, Parked, SpawnJoin, Yield};
+        let all = [SpawnJoin, ForkJoin, Idle, Yield, Parked, Channel];
         let case = |name| all.into_iter().find(|case| case.name() == name);
         let cases: Vec<_> = names("case", text, &NAMES)?.into_iter().filter_map(case).collect();
         if cases.is_empty() {
@@ -82,7 +87,8 @@ pub struct Cell {
     pub load: Load,
     /// The case.
     pub case: Case,
-    /// Tasks that are spawned before they are waited for; 0 where they spawn each other.
+    /// Tasks that are spawned before they are waited for, 0 where they spawn each other; or the
+    /// messages that a channel has room for.
     pub batch: usize,
     /// Threads that run tasks.
     pub workers: usize,

@@ -39,6 +39,8 @@ pub struct Figures {
 pub const FIBONACCI: u32 = 24;
 /// How often a task yields in a round: so often that making it does not count.
 const YIELDS: usize = 1_000;
+/// Messages of a round.
+const MESSAGES: usize = 10_000;
 
 /// Measures.
 ///
@@ -64,6 +66,9 @@ pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
         Case::Yield => timed(*seconds, cell.batch * YIELDS, &|times| {
             runtime.yields(cell.batch, YIELDS * times)
         }),
+        Case::Channel => {
+            timed(*seconds, MESSAGES, &|times| runtime.channel(cell.batch, MESSAGES * times))
+        }
         Case::Idle => memory(cell.batch, |look| runtime.idle(cell.batch, look)),
         Case::Parked => memory(cell.batch, |look| runtime.parked(cell.batch, look)),
     };

@@ -53,8 +53,13 @@ pub struct Arguments {
     against: String,
     /// What is measured: spawn_join (--tasks at once, and batches of 1000), fork_join (the
     /// Fibonacci numbers, a task for each call), idle (memory of a task that is not run yet), yield
-    /// (100 tasks in turn) and parked (memory of a task that waits)
-    #[arg(long, value_name = "LIST", default_value = "spawn_join,fork_join,idle,yield,parked")]
+    /// (100 tasks in turn), parked (memory of a task that waits) and channel (messages from one
+    /// task to another, with room for 128)
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "spawn_join,fork_join,idle,yield,parked,channel"
+    )]
     case: Cases,
     /// How many tasks there are at once, in spawn_join and idle; in parked, 20000 at the most
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]

@@ -30,6 +30,8 @@ func main() {
 		timed(seconds, forks(n), func() { fibonacci(n) })
 	case "idle", "parked":
 		memory(batch)
+	case "channel":
+		timed(seconds, 10000, func() { channel(batch, 10000) })
 	case "yield":
 		timed(seconds, batch*1000, func() { yields(batch, 1000) })
 	default:
@@ -104,6 +106,27 @@ func forks(n int) int {
 		one, other = one+other+1, one
 	}
 	return one
+}
+
+// A goroutine sends another so many messages.
+func channel(room, messages int) {
+	numbers, received := make(chan int, room), make(chan int)
+	go func() {
+		for i := 0; i < messages; i++ {
+			numbers <- i
+		}
+		close(numbers)
+	}()
+	go func() {
+		count := 0
+		for range numbers {
+			count++
+		}
+		received <- count
+	}()
+	if <-received != messages {
+		fail("messages were lost")
+	}
 }
 
 // So many goroutines yield so often each.

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
-use super::cases::Case::{self, ForkJoin, Idle, Parked, SpawnJoin, Yield};
+use super::cases::Case::{self, Channel, ForkJoin, Idle, Parked, SpawnJoin, Yield};
 
 /// Ours.
 pub const OURS: &[&str] = &["pool", "scope", "fibers"];
@@ -49,6 +49,11 @@ pub trait Runtime {
         unreachable!("`has` says who has this")
     }
 
+    /// A task sends another so many messages, through a channel with `room`; the time of all.
+    fn channel(&self, _room: usize, _messages: usize) -> Duration {
+        unreachable!("`has` says who has this")
+    }
+
     /// As [`idle`](Self::idle), when they have begun, and wait.
     fn parked(&self, _tasks: usize, _look: Look<'_>) {
         unreachable!("`has` says who has this")
@@ -69,11 +74,12 @@ fn until_all(tasks: usize, here: &AtomicUsize) {
 pub fn has(name: &str, case: Case) -> bool {
     let cases: &[Case] = match name {
         "scope" => &[SpawnJoin, Idle],
-        "smol" | "tokio" => &[SpawnJoin, Idle, Yield, Parked],
+        "smol" => &[SpawnJoin, Idle, Yield, Parked],
+        "tokio" => &[SpawnJoin, Idle, Yield, Parked, Channel],
         "chili" => &[ForkJoin],
         // It has a stack for a task that has not run, too, and for no more than some 30 000.
         "may" => &[Yield, Parked],
-        "fibers" | GO => &[SpawnJoin, ForkJoin, Idle, Yield, Parked],
+        "fibers" | GO => &[SpawnJoin, ForkJoin, Idle, Yield, Parked, Channel],
         _ => &[SpawnJoin, ForkJoin, Idle],
     };
     cases.contains(&case)

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use antiphon::{Latch, fiber, pool};
+use antiphon::{Latch, channel, fiber, pool};
 
 use super::{Look, Runtime, until_all};
 use crate::bench::tasks::measure::{fibonacci, took};
@@ -59,6 +59,17 @@ impl Runtime for Pool {
             let yields = || (0..each).for_each(|_| fiber::yield_now());
             (0..tasks).for_each(|_| scope.spawn(yields));
         });
+        begun.elapsed()
+    }
+
+    fn channel(&self, room: usize, messages: usize) -> Duration {
+        let begun = Instant::now();
+        let (sender, receiver) = channel::bounded(room);
+        let send = move || (0..messages).for_each(|n| sender.send(n).expect("a receiver"));
+        let sends = self.0.spawn(send);
+        let receives = self.0.spawn(move || receiver.iter().count());
+        sends.join().expect("it has a receiver");
+        assert_eq!(receives.join().ok(), Some(messages));
         begun.elapsed()
     }
 

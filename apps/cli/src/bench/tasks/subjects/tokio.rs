@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime as Threads};
+use tokio::sync::mpsc;
 
 use super::{Look, Runtime, until_all};
 
@@ -56,6 +57,28 @@ impl Runtime for Tokio {
             for task in all {
                 task.await.expect("it does nothing");
             }
+        });
+        begun.elapsed()
+    }
+
+    fn channel(&self, room: usize, messages: usize) -> Duration {
+        let begun = Instant::now();
+        let (sender, mut receiver) = mpsc::channel(room);
+        let sends = self.0.spawn(async move {
+            for number in 0..messages {
+                sender.send(number).await.expect("a receiver");
+            }
+        });
+        let receives = self.0.spawn(async move {
+            let mut received = 0;
+            while receiver.recv().await.is_some() {
+                received += 1;
+            }
+            received
+        });
+        self.0.block_on(async {
+            sends.await.expect("it has a receiver");
+            assert_eq!(receives.await.ok(), Some(messages));
         });
         begun.elapsed()
     }
