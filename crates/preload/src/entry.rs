@@ -31,6 +31,7 @@ macro_rules! with_site {
         /// That of POSIX.
         // SAFETY: it goes on in the function named, with the arguments and the stack as they came.
         #[unsafe(naked)]
+        // SAFETY: the C library's name, and its signature: to take its place is what this is for.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
             #[cfg(target_arch = "x86_64")]
@@ -100,6 +101,8 @@ macro_rules! cancellable {
             /// That of POSIX.
             // SAFETY: it goes on in the function named, with the arguments and stack as they came.
             #[unsafe(naked)]
+            // SAFETY: the C library's name, and its signature: to take its place is what this is
+            // for.
             #[unsafe(no_mangle)]
             pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> c_int {
                 #[cfg(target_arch = "x86_64")]

@@ -70,6 +70,7 @@ macro_rules! after {
         /// That of the C library.
         // SAFETY: where it goes on, the arguments and the stack are as they came.
         #[unsafe(naked)]
+        // SAFETY: the C library's name, and its signature: to take its place is what this is for.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
             #[cfg(target_arch = "x86_64")]

@@ -19,7 +19,6 @@
 use std::cell::{Cell, UnsafeCell};
 use std::mem::{forget, offset_of};
 use std::num::NonZeroUsize;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -31,6 +30,8 @@ use antiphon_runtime::task::Task;
 use antiphon_runtime::timer::Timer;
 use antiphon_sync::queue::{Item, Link};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+use crate::pool::run;
 
 /// Named by its address, which is that of its link.
 #[repr(C)]
@@ -241,10 +242,7 @@ fn serve(fiber: Fiber, yielder: &Yielder<Order, Said>, mut order: Order) {
     fiber.get().yielder.set(yielder);
     while let Order::Run(task) = order {
         fiber.get().identity.set(0);
-        // Panics were caught, but for one of what the task has to drop.
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task.run())) {
-            forget(panic);
-        }
+        run(task);
         order = yielder.suspend(Said::Done);
     }
 }

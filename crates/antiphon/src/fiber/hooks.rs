@@ -44,15 +44,18 @@ pub(crate) fn identity() -> Option<NonZeroUsize> {
 /// Runs `ask` as the thread does that is under the caller: it waits as that.
 #[inline]
 pub(crate) fn not_here<R>(ask: impl FnOnce() -> R) -> R {
-    let _back = Back(CURRENT.replace(None));
+    let _back = CURRENT.get().map(|fiber| {
+        CURRENT.set(None);
+        Back(fiber)
+    });
     ask()
 }
 
-struct Back(Option<Fiber>);
+struct Back(Fiber);
 
 impl Drop for Back {
     fn drop(&mut self) {
-        CURRENT.set(self.0);
+        CURRENT.set(Some(self.0));
     }
 }
 

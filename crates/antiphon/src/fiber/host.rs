@@ -10,6 +10,7 @@ use antiphon_linux::fiber::Sleep;
 use antiphon_linux::stack::Stacks;
 use antiphon_platform::{Clock, Deadline, Platform as _};
 use antiphon_runtime::fiber::Ready;
+use antiphon_runtime::flight::Pace;
 use antiphon_runtime::task::{Awaited, Task};
 use antiphon_runtime::timer::Wheel;
 use antiphon_sync::nap;
@@ -33,10 +34,10 @@ pub(crate) struct Host {
     /// How many wait.
     waiting: Cell<usize>,
     turn: Cell<u32>,
-    /// In how many turns deadlines are looked at; from how many before, and when that was.
-    look: Cell<u32>,
-    every: Cell<u32>,
-    looked_ns: Cell<u64>,
+    /// How often deadlines are looked at; in how many turns next, and in which that was last.
+    pace: Cell<Pace>,
+    look_in: Cell<u32>,
+    looked: Cell<u32>,
     /// How many stacks it has given back since it looked how many are free.
     given: Cell<usize>,
 }
@@ -108,9 +109,9 @@ impl Host {
             starved: Cell::new(None),
             waiting: Cell::new(0),
             turn: Cell::new(0),
-            look: Cell::new(TIMERS_EVERY),
-            every: Cell::new(TIMERS_EVERY),
-            looked_ns: Cell::new(0),
+            pace: Cell::new(Pace::new(TIMERS_NS, TIMERS_EVERY)),
+            look_in: Cell::new(0),
+            looked: Cell::new(0),
             given: Cell::new(0),
         }
     }
@@ -159,8 +160,7 @@ impl Host {
         loop {
             let turn = self.turn.get().wrapping_add(1);
             self.turn.set(turn);
-            self.look.set(self.look.get().saturating_sub(1));
-            self.collect(self.look.get() == 0);
+            self.collect(self.turns() >= self.look_in.get());
             if let Some(task) = self.starved.take() {
                 self.feed(task);
                 continue;
@@ -223,18 +223,17 @@ impl Host {
         }
     }
 
-    /// When to look next, by how long the turns since the last look took.
-    fn looks(&self, now: u64) {
-        let (every, took) = (self.every.get(), now.saturating_sub(self.looked_ns.replace(now)));
-        let next = u64::from(every) * TIMERS_NS / took.max(1);
-        self.every.set(next.clamp(1, TIMERS_EVERY.into()) as u32);
-        self.look.set(self.every.get());
+    /// How many turns there were since deadlines were looked at.
+    fn turns(&self) -> u32 {
+        self.turn.get().wrapping_sub(self.looked.get())
     }
 
     #[inline(never)]
     fn expire(&self) {
-        let now = now();
-        self.looks(now);
+        let (now, mut pace) = (now(), self.pace.get());
+        self.look_in.set(pace.look(now, self.turns()));
+        self.pace.set(pace);
+        self.looked.set(self.turn.get());
         loop {
             let Some(timer) = self.timers.borrow_mut().expire(now) else { return };
             // SAFETY: all timers of the wheel are of fibers that are there.

@@ -111,7 +111,7 @@ pub(super) fn wait_for(awaited: &Awaited<'_, Linux>) {
     if current_is_ours() && thread::panicking() && !awaited.is_over() {
         leave();
     }
-    if let Some(known) = HERE.get().filter(|_| !current_is_ours() && !on_fiber()) {
+    if let Some(known) = HERE.get().filter(|_| Linux::waits_on_words()) {
         // SAFETY: as in `ask`, and `help` is that of the type.
         unsafe { (known.help)(known.here, awaited) };
     }
@@ -184,7 +184,8 @@ impl Nested {
     /// stack of which is short, and which may end it on another thread.
     pub(super) fn new() -> Option<Self> {
         let depth = NESTED.get();
-        (depth < DEPTH && !current_is_ours() && !on_fiber()).then(|| {
+        // No fiber may wait on a word.
+        (depth < DEPTH && Linux::waits_on_words()).then(|| {
             NESTED.set(depth + 1);
             Self
         })

@@ -126,7 +126,7 @@ impl Bench {
         let mut state = self.state();
         state.closed = true;
         self.call(&state);
-        self.is_over(&state)
+        self.all_gone(&state)
     }
 
     /// A thread goes: whether it was the last of a pool that is closed.
@@ -138,11 +138,11 @@ impl Bench {
             self.call(&state);
         }
         state.gone += 1;
-        self.is_over(&state)
+        self.all_gone(&state)
     }
 
     /// Whether all are gone from a pool that is closed, and tells who waits for that.
-    fn is_over(&self, state: &State) -> bool {
+    fn all_gone(&self, state: &State) -> bool {
         let over = state.closed && state.gone == state.started;
         if over {
             self.over.set();

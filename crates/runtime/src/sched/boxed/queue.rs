@@ -11,17 +11,34 @@ use crate::sched::policy::QueuesOf;
 pub struct AnyQueue(Box<dyn Queue>);
 
 /// A queue, asked by table.
-///
-/// # Safety
-///
-/// Of what is unsafe: as of [`WorkQueue`].
 trait Queue: Send + Sync {
+    /// # Safety
+    ///
+    /// As of [`WorkQueue::push`].
     unsafe fn push(&self, item: Item) -> Result<(), Full>;
+    /// # Safety
+    ///
+    /// As of [`WorkQueue::keeps_last`].
     unsafe fn keeps_last(&self) -> bool;
+    /// # Safety
+    ///
+    /// As of [`WorkQueue::own_count`].
     unsafe fn own_count(&self) -> u64;
+    /// # Safety
+    ///
+    /// As of [`WorkQueue::pop_back`].
     unsafe fn pop_back(&self) -> Option<Item>;
+    /// # Safety
+    ///
+    /// As of [`WorkQueue::pop_front`].
     unsafe fn pop_front(&self) -> Option<Item>;
+    /// # Safety
+    ///
+    /// As of [`WorkQueue::share`].
     unsafe fn share(&self) -> bool;
+    /// # Safety
+    ///
+    /// As of [`WorkQueue::steal_into`], with a queue of the same type.
     unsafe fn steal_into(&self, mine: &AnyQueue, share: &mut dyn FnMut(u64) -> u64) -> Stolen;
     fn is_empty(&self) -> bool;
     fn count(&self) -> u64;

@@ -1,14 +1,13 @@
 //! may: coroutines with stacks.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use may::coroutine::{spawn, yield_now};
 use may::sync::Semphore;
 
-use super::{Look, Runtime, until_all};
+use super::{Look, Runtime, park};
 
 /// The scheduler, of which a process has one.
 pub struct May;
@@ -31,20 +30,16 @@ impl Runtime for May {
     }
 
     fn parked(&self, tasks: usize, look: Look<'_>) {
-        let (open, here) = (Arc::new(Semphore::new(0)), Arc::new(AtomicUsize::new(0)));
-        look(false);
-        let parks = |_| {
-            let (open, here) = (open.clone(), here.clone());
+        let (open, mut all) = (Arc::new(Semphore::new(0)), Vec::with_capacity(tasks));
+        park(tasks, look, |here| {
+            let open = open.clone();
             let waits = move || {
                 here.fetch_add(1, Relaxed);
                 open.wait();
             };
             // SAFETY: as above.
-            unsafe { spawn(waits) }
-        };
-        let all: Vec<_> = (0..tasks).map(parks).collect();
-        until_all(tasks, &here);
-        look(true);
+            all.push(unsafe { spawn(waits) });
+        });
         (0..tasks).for_each(|_| open.post());
         all.into_iter().for_each(|task| task.join().expect("it waits, and no more"));
     }

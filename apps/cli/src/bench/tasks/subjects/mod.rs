@@ -10,6 +10,8 @@ mod scope;
 mod smol;
 mod tokio;
 
+use std::future::pending;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
@@ -63,11 +65,22 @@ pub trait Runtime {
 /// What is asked before tasks are spawned, and then.
 pub type Look<'a> = &'a mut (dyn FnMut(bool) + Send);
 
-/// Waits until so many have come.
-fn until_all(tasks: usize, here: &AtomicUsize) {
+/// Has `spawn` spawn so many tasks, each of which adds itself to the count and waits; and `look`
+/// look before, and when all have come.
+fn park(tasks: usize, look: Look<'_>, mut spawn: impl FnMut(Arc<AtomicUsize>)) {
+    let here = Arc::new(AtomicUsize::new(0));
+    look(false);
+    (0..tasks).for_each(|_| spawn(here.clone()));
     while here.load(Relaxed) < tasks {
         thread::sleep(Duration::from_millis(1));
     }
+    look(true);
+}
+
+/// Such a task, as a future, which waits for ever.
+async fn parked(here: Arc<AtomicUsize>) {
+    here.fetch_add(1, Relaxed);
+    pending().await
 }
 
 /// Whether a runtime has what a case asks for.

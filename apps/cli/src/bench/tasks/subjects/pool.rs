@@ -1,13 +1,12 @@
 //! Ours, with a handle for each task, which is a closure or a fiber; and `join`.
 
 use std::io;
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use antiphon::{Latch, channel, fiber, pool};
 
-use super::{Look, Runtime, until_all};
+use super::{Look, Runtime, park};
 use crate::bench::tasks::measure::{fibonacci, took};
 
 /// The pool.
@@ -74,17 +73,15 @@ impl Runtime for Pool {
     }
 
     fn parked(&self, tasks: usize, look: Look<'_>) {
-        let (open, here) = (Latch::new(1), AtomicUsize::new(0));
+        let open = Latch::new(1);
         self.0.scope(|scope| {
-            look(false);
-            for _ in 0..tasks {
-                scope.spawn(|| {
+            park(tasks, look, |here| {
+                let open = &open;
+                scope.spawn(move || {
                     here.fetch_add(1, Relaxed);
                     open.wait();
                 });
-            }
-            until_all(tasks, &here);
-            look(true);
+            });
             open.count_down(1);
         });
     }

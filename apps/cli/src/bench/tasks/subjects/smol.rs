@@ -1,16 +1,13 @@
 //! smol's executor, with a handle for each task.
 
 use std::future::pending;
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use async_executor::Executor;
 use futures_lite::future::{block_on, yield_now};
 
-use super::{Look, Runtime, until_all};
+use super::{Look, Runtime, park, parked};
 
 /// The executor, which is there until the process ends, as its threads are.
 pub struct Smol(&'static Executor<'static>);
@@ -66,17 +63,6 @@ impl Runtime for Smol {
     }
 
     fn parked(&self, tasks: usize, look: Look<'_>) {
-        let here = Arc::new(AtomicUsize::new(0));
-        look(false);
-        for _ in 0..tasks {
-            let here = here.clone();
-            let waits = async move {
-                here.fetch_add(1, Relaxed);
-                pending::<()>().await;
-            };
-            self.0.spawn(waits).detach();
-        }
-        until_all(tasks, &here);
-        look(true);
+        park(tasks, look, |here| self.0.spawn(parked(here)).detach());
     }
 }

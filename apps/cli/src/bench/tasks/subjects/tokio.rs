@@ -1,16 +1,12 @@
 //! Tokio's runtime of several threads, with a handle for each task.
 
-use std::future::pending;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime as Threads};
 use tokio::sync::mpsc;
 
-use super::{Look, Runtime, until_all};
+use super::{Look, Runtime, park, parked};
 
 /// The runtime.
 pub struct Tokio(Threads);
@@ -84,16 +80,6 @@ impl Runtime for Tokio {
     }
 
     fn parked(&self, tasks: usize, look: Look<'_>) {
-        let here = Arc::new(AtomicUsize::new(0));
-        look(false);
-        for _ in 0..tasks {
-            let here = here.clone();
-            self.0.spawn(async move {
-                here.fetch_add(1, Relaxed);
-                pending::<()>().await;
-            });
-        }
-        until_all(tasks, &here);
-        look(true);
+        park(tasks, look, |here| drop(self.0.spawn(parked(here))));
     }
 }
