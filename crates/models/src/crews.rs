@@ -5,6 +5,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_check::Check;
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_runtime::fiber;
 use antiphon_runtime::sched::{
     self, Fifo, InBlocks, Lifo, Order, Others, Own, Policy, Requests, Scheme, Share, Staged, Steal,
     Worker,
@@ -32,6 +33,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("crew/asked-1+1", asked(), PLAIN).by_lot(600).reaches(&["handed over"]),
         Entry::new("crew/closed-1+1", closed(1), PLAIN),
         Entry::new("crew/closed-in-a-task-2", closed_in_a_task(), PLAIN).by_lot(1500),
+        Entry::new("crew/closed-while-one-waits-2+1", closed_while_one_waits(), PLAIN).by_lot(1500),
         Entry::new("crew/surplus-1+2", surplus(1, 2, 2), PLAIN).by_lot(800),
         Entry::new("crew/surplus-2+1", surplus(2, 1, 4), PLAIN).by_lot(800),
         Entry::new("crew/room-1+1", waiting(scheme, 1, 1, 3), PLAIN).by_lot(800),
@@ -45,6 +47,7 @@ pub fn entries() -> Vec<Entry> {
 
 type Crew<Y> = sched::Crew<Check, Y>;
 type U32 = <Check as Platform>::U32;
+type Ready = fiber::Ready<Check>;
 
 const HALF: Steal = Steal { share: Share::Half };
 
@@ -181,6 +184,32 @@ fn closed_in_a_task() -> Program {
                 }
             });
         }
+        scope.finally(move || ledger.assert_all_taken());
+    })
+}
+
+/// A worker waits for something in its task, and makes another when that is over, which it waits
+/// for by other means than the crew's: though the crew was closed meanwhile, the other is there.
+fn closed_while_one_waits() -> Program {
+    Program::new(3, 6, move |scope| {
+        let crew = scope.share(Crew::new(Scheme::new(Fifo, HALF).capacity(4, 4), 2, 4));
+        let ledger = scope.share(Ledger::new(1));
+        let (said, ran) = (scope.share(Ready::NEW), scope.share(U32::ZERO));
+        crew.close();
+        let [mut waits, mut worker] = [0, 1].map(|seat| crew.worker(seat).expect("a seat"));
+        scope.spawn(move || said.tell());
+        scope.spawn(move || {
+            assert_eq!(waits.next_until(&said.awaited(), None), None);
+            waits.push(ledger.make(0)).expect("there is room");
+            ran.wait_while(Relaxed, |ran| ran == 0);
+            while waits.next_task().is_some() {}
+        });
+        scope.spawn(move || {
+            while let Some(task) = worker.next_task() {
+                ledger.take(task);
+                ran.fetch_add(1, Relaxed);
+            }
+        });
         scope.finally(move || ledger.assert_all_taken());
     })
 }

@@ -13,7 +13,6 @@ use antiphon_runtime::fiber::Ready;
 use antiphon_runtime::flight::Pace;
 use antiphon_runtime::task::{Awaited, Task};
 use antiphon_runtime::timer::Wheel;
-use antiphon_sync::nap;
 
 use super::control::{Fiber, Order, Said};
 use super::hooks;
@@ -29,8 +28,8 @@ pub(crate) struct Host {
     /// Without a task; the last one used is at the end.
     idle: RefCell<Vec<Fiber>>,
     timers: RefCell<Wheel>,
-    /// A task for which there was no stack.
-    starved: Cell<Option<Task<Linux>>>,
+    /// Tasks begin again then, by the monotonic clock: there was no stack for one.
+    dry_until: Cell<Option<u64>>,
     /// How many wait.
     waiting: Cell<usize>,
     turn: Cell<u32>,
@@ -106,7 +105,7 @@ impl Host {
             ready: Line::default(),
             idle: RefCell::default(),
             timers: RefCell::new(Wheel::new()),
-            starved: Cell::new(None),
+            dry_until: Cell::new(None),
             waiting: Cell::new(0),
             turn: Cell::new(0),
             pace: Cell::new(Pace::new(TIMERS_NS, TIMERS_EVERY)),
@@ -116,32 +115,36 @@ impl Host {
         }
     }
 
-    /// Runs a task, as a fiber, until that waits or is done. Where there is no memory for another
-    /// stack it is run when one is free; if that can't be, on the thread's, which waits where the
-    /// task waits.
-    pub(crate) fn run(&self, task: Task<Linux>) {
+    /// Runs a task, as a fiber, until that waits or is done. Where no stack is to be had, it is run
+    /// on the thread's, which waits where the task waits.
+    ///
+    /// # Errors
+    ///
+    /// If there is no stack, and a fiber of the thread may give one back: the task, for this thread
+    /// or another that has some. None begins here then for a while.
+    pub(crate) fn run(&self, task: Task<Linux>) -> Result<(), Task<Linux>> {
         match self.stack() {
             Some(fiber) => _ = self.switch(fiber, Order::Run(task)),
-            None if self.has_fibers() => self.starved.set(Some(task)),
+            None if self.has_fibers() => {
+                self.dry_until.set(Some(now().saturating_add(NAP_NS)));
+                return Err(task);
+            }
             None => run(task),
         }
+        Ok(())
     }
 
-    /// Runs the task for which there was no stack, or has the fibers go on that may give one back.
+    /// Whether no task is to begin, for want of a stack. Waits, if no fiber may go on either, until
+    /// one may or it is time for another look: another thread that has a stack does not tell.
     #[cold]
-    fn feed(&self, task: Task<Linux>) {
-        if let Some(fiber) = self.ready.pop() {
-            self.switch(fiber, Order::GoOn);
+    fn is_dry(&self, until: u64) -> bool {
+        if self.ready.is_empty() {
+            self.wait(Some(Deadline { clock: Clock::Monotonic, ns: until }));
         }
-        self.run(task);
-        let starved = self.starved.take();
-        self.collect(true);
-        if starved.is_some() && self.ready.is_empty() {
-            let (awaited, deadline) = self.awaited();
-            // A stack may come from another thread, which does not tell.
-            awaited.wait_until(Some(nap::earlier::<Linux>(deadline, NAP_NS)));
+        if now() >= until || !self.idle.borrow().is_empty() {
+            self.dry_until.set(None);
         }
-        self.starved.set(starved);
+        self.dry_until.get().is_some()
     }
 
     /// A stack without a task.
@@ -161,12 +164,17 @@ impl Host {
             let turn = self.turn.get().wrapping_add(1);
             self.turn.set(turn);
             self.collect(self.turns() >= self.look_in.get());
-            if let Some(task) = self.starved.take() {
-                self.feed(task);
+            let dry = self.dry_until.get().is_some_and(|until| self.is_dry(until));
+            let Some(fiber) = self.ready.pop() else {
+                if dry {
+                    continue;
+                }
+                return self.nothing_ready();
+            };
+            let soft = self.switch(fiber, Order::GoOn);
+            if dry {
                 continue;
             }
-            let Some(fiber) = self.ready.pop() else { return self.nothing_ready() };
-            let soft = self.switch(fiber, Order::GoOn);
             if turn.is_multiple_of(ANY_EVERY) {
                 return Next::AnyTask;
             }
@@ -262,10 +270,16 @@ impl Host {
         (self.mail.awaited(), next.map(|ns| Deadline { clock: Clock::Monotonic, ns }))
     }
 
-    /// Sleeps until a fiber may go on.
-    pub(crate) fn wait(&self) {
-        let (awaited, deadline) = self.awaited();
-        awaited.wait_until(deadline);
+    /// Sleeps until a fiber may go on, the thread is told of something, or that deadline.
+    pub(crate) fn wait(&self, deadline: Option<Deadline>) {
+        let (awaited, next) = self.awaited();
+        // By one clock.
+        awaited.wait_until(next.into_iter().chain(deadline).min_by_key(|deadline| deadline.ns));
+    }
+
+    /// What the thread is told by.
+    pub(crate) fn mail(&self) -> &'static Ready<Linux> {
+        self.mail
     }
 
     /// Switches to the fiber, and sees to what it says; whether it has yielded softly.

@@ -200,8 +200,8 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// If there are to be no threads, or more than 2³¹ with the spare ones; or room for more tasks
-    /// than that; or if the name has a byte that is 0.
+    /// If there are to be no threads, or 2²¹ or more with the spare ones; or room for more than 2³¹
+    /// tasks; or if the name has a byte that is 0.
     pub fn build_with<Y: Policy<Linux> + 'static>(self, policy: Y) -> io::Result<Pool<Y>> {
         let default =
             || if self.cpus.is_empty() { allowed().len().max(1) } else { self.cpus.len() };

@@ -43,12 +43,14 @@ thread_local! {
 }
 
 /// Runs the tasks that a worker has until it has no seat any more, or the crew is closed and there
-/// is nothing to do.
+/// is nothing to do; with fibers, until these have ended, too, or the thread is to have another
+/// seat: which one.
 pub(super) fn work<'a, Y>(
     shared: &'a Arc<Shared<Y>>,
     worker: Worker<'a, Linux, Y>,
     host: Option<&'a Host>,
-) where
+) -> Option<usize>
+where
     Y: Policy<Linux> + 'static,
 {
     let here = Here { worker: RefCell::new(worker), shared };
@@ -65,10 +67,11 @@ pub(super) fn work<'a, Y>(
     FORKS.with(Forks::begin);
     // Ends it though the policy panics.
     let _gone = Gone;
-    match host {
-        Some(host) => here.host(host),
-        None => while here.run_one(Worker::next_task) {},
+    if let Some(host) = host {
+        return here.host(host);
     }
+    while here.run_one(Worker::next_task) {}
+    None
 }
 
 struct Gone;
@@ -356,12 +359,16 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
         true
     }
 
-    /// Has fibers run until there are none, and nothing else to do. One that has begun stays on its
-    /// thread: so though the policy panics, this stays for them, without a seat.
-    fn host(&self, host: &Host) {
+    /// Has fibers run until there are none, and nothing else to do; or until the thread, which has
+    /// lost its seat, has another: which. One that has begun stays on its thread: so though the
+    /// policy panics, this stays for them, without a seat.
+    fn host(&self, host: &Host) -> Option<usize> {
         host.attach();
-        let Err(panic) = catch_unwind(AssertUnwindSafe(|| while self.take_turn(host) {})) else {
-            return;
+        let for_seats = || self.shared.bench.wait_beside(host.mail(), || host.wait(None));
+        let turns = || self.take_turns(host, for_seats);
+        let panic = match catch_unwind(AssertUnwindSafe(turns)) {
+            Ok(seat) => return seat,
+            Err(panic) => panic,
         };
         {
             let mut worker = self.worker.borrow_mut();
@@ -370,37 +377,41 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
             worker.leave();
         }
         // Who has no seat does not ask the policy.
-        while self.take_turn(host) {}
+        self.take_turns(host, || {
+            host.wait(None);
+            None
+        });
         resume_unwind(panic);
     }
 
-    /// Has fibers go on, and begins one if there is a task; waits if there is neither. `false`:
-    /// the thread has no fibers any more, and no seat, or the crew is closed and there is nothing
-    /// to do.
-    fn take_turn(&self, host: &Host) -> bool {
-        let next = host.go_on();
-        let mut worker = self.worker.borrow_mut();
-        let item = match next {
-            Next::Task => worker.try_next_task(),
-            Next::AnyTask => worker.try_any_task(),
-            Next::Wait if worker.has_seat() => {
-                let (awaited, deadline) = host.awaited();
-                worker.next_until(&awaited, deadline)
-            }
-            Next::Wait => {
-                host.wait();
-                None
-            }
-            Next::Nothing => match worker.next_task() {
-                None => return false,
-                found => found,
-            },
-        };
-        drop(worker);
-        if let Some(item) = item {
+    /// Has fibers go on, and begins one if there is a task; waits if there is neither, without a
+    /// seat by `wait`. Ends when the thread has no fibers any more, and no seat, or the crew is
+    /// closed and there is nothing to do; or with another seat.
+    fn take_turns(&self, host: &Host, wait: impl Fn() -> Option<usize>) -> Option<usize> {
+        loop {
+            let next = host.go_on();
+            let mut worker = self.worker.borrow_mut();
+            let item = match next {
+                Next::Task => worker.try_next_task(),
+                Next::AnyTask => worker.try_any_task(),
+                Next::Wait if worker.has_seat() => {
+                    let (awaited, deadline) = host.awaited();
+                    worker.next_until(&awaited, deadline)
+                }
+                Next::Wait => match wait() {
+                    None => None,
+                    seat => return seat,
+                },
+                Next::Nothing => Some(worker.next_task()?),
+            };
+            drop(worker);
             // SAFETY: as in `run_one`.
-            host.run(unsafe { Task::from_item(item) });
+            let task = item.map(|item| unsafe { Task::from_item(item) });
+            if let Some(task) = task
+                && let Err(task) = host.run(task)
+            {
+                self.shared.put_always(task);
+            }
         }
-        true
     }
 }

@@ -152,7 +152,7 @@ impl Pool {
     ///
     /// # Panics
     ///
-    /// If there are to be none, or more than 2³¹.
+    /// If there are to be none, or 2²¹ or more with the spare ones.
     pub fn new(threads: usize) -> io::Result<Self> {
         Self::with_policy(threads, Standard::default())
     }
@@ -176,7 +176,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     ///
     /// # Panics
     ///
-    /// If there are to be none, or more than 2³¹.
+    /// If there are to be none, or 2²¹ or more with the spare ones.
     pub fn with_policy(threads: usize, policy: Y) -> io::Result<Self> {
         Pool::builder().threads(threads).build_with(policy)
     }

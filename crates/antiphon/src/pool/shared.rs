@@ -36,11 +36,23 @@ impl<Y: Policy<Linux> + 'static> Shared<Y> {
         while let Some(number) = seat {
             // If the CPU is gone meanwhile, the tasks of that seat are run where the thread is.
             let _: Result<(), u32> = self.places.settle(number);
-            if let Some(worker) = self.crew.worker(number) {
-                here::work(self, worker, host.as_ref());
+            let worker = self.worker(number);
+            seat = here::work(self, worker, host.as_ref()).or_else(|| {
+                self.bench.come();
+                self.bench.wait()
+            });
+        }
+    }
+
+    /// The worker of a seat that is the caller's.
+    fn worker(&self, seat: usize) -> Worker<'_, Linux, Y> {
+        loop {
+            // Each thread is one worker at the most: where all places for these were seen taken,
+            // some have come and gone meanwhile.
+            if let Some(worker) = self.crew.worker(seat) {
+                return worker;
             }
-            self.bench.come();
-            seat = self.bench.wait();
+            thread::yield_now();
         }
     }
 }

@@ -1,14 +1,16 @@
 //! Threads that have no seat: they wait for one that a worker leaves, or that is taken from it.
 //!
 //! Seats stay, with what is in their queues; threads come and go. One that was in a long task, and
-//! is back, waits here in its turn.
+//! is back, waits here in its turn; and so does one whose fibers wait, until these may go on.
 
 use std::io;
 use std::mem;
+use std::ptr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use antiphon_linux::Linux;
+use antiphon_runtime::fiber::Ready;
 
 use super::Policy;
 use super::here;
@@ -31,6 +33,10 @@ pub(super) struct Bench {
 struct State {
     /// How many threads wait, or are about to, beyond those that are called.
     free: usize,
+    /// Those of them that have fibers, which wait, too.
+    hosts: Vec<&'static Ready<Linux>>,
+    /// How many these are, with those that were woken and are not back.
+    hosting: usize,
     /// Whose worker is called.
     seats: Vec<usize>,
     threads: Vec<JoinHandle<()>>,
@@ -84,7 +90,11 @@ impl Bench {
         if let Some(seat) = give() {
             state.free -= 1;
             state.seats.push(seat);
-            self.called.notify_one();
+            // Whoever is first takes it.
+            match state.hosts.pop() {
+                Some(host) => host.tell(),
+                None => self.called.notify_one(),
+            }
         }
     }
 
@@ -110,6 +120,28 @@ impl Bench {
         if seat.is_none() {
             state.free -= 1;
             state.serving -= 1;
+        }
+        seat
+    }
+
+    /// Waits for a seat, or until `sleep` is over for another reason: it is when the host is told.
+    pub(super) fn wait_beside(
+        &self,
+        host: &'static Ready<Linux>,
+        sleep: impl FnOnce(),
+    ) -> Option<usize> {
+        let mut state = self.state();
+        state.free += 1;
+        state.hosting += 1;
+        state.hosts.push(host);
+        drop(state);
+        sleep();
+        let mut state = self.state();
+        state.hosting -= 1;
+        state.hosts.retain(|other| !ptr::eq(*other, host));
+        let seat = state.seats.pop();
+        if seat.is_none() {
+            state.free -= 1;
         }
         seat
     }
@@ -183,7 +215,8 @@ impl Bench {
 impl State {
     /// Whether nobody has a seat, and nobody will: threads that wait are at their end.
     fn is_over(&self) -> bool {
-        self.closed && self.seats.is_empty() && self.free == self.serving
+        let waits_for_good = self.hosting == 0 && self.free == self.serving;
+        self.closed && self.seats.is_empty() && waits_for_good
     }
 
     fn start(&mut self, name: String, work: impl FnOnce() + Send + 'static) -> io::Result<()> {

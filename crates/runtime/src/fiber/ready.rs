@@ -3,7 +3,7 @@
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
 //! | 0–3 | `posted` | all | an inbox: fibers that may go on |
-//! | 4–5 | `told` | all | 1: something was posted since the owner began to look |
+//! | 4–5 | `told` | all | 1: something was posted, or told, since the owner began to look |
 //! | | `bell` | the owner, who posts | how the owner sleeps |
 //!
 //! - READY-1 (no lost fiber): who posts where nothing was says so in `told`, afterwards; the owner
@@ -48,11 +48,16 @@ impl<P: Platform> Ready<P> {
     pub unsafe fn post(&self, fiber: Item) {
         // SAFETY: the caller's.
         if unsafe { self.posted.push(fiber) } {
-            // Release: READY-1, the fiber is in; pairs with the acquire in `look`. An exchange, as
-            // a store may come before the exchange of an owner that has not seen the fiber.
-            self.owner.0.told.swap(1, Release);
-            self.owner.0.bell.ring(&Park::<P>::NEW);
+            self.tell();
         }
+    }
+
+    /// Has the owner look, for a fiber or for something else. Wakes it if it rests. Does not block.
+    pub fn tell(&self) {
+        // Release: READY-1, the fiber is in; pairs with the acquire in `look`. An exchange, as a
+        // store may come before the exchange of an owner that has not seen the fiber.
+        self.owner.0.told.swap(1, Release);
+        self.owner.0.bell.ring(&Park::<P>::NEW);
     }
 
     /// The owner begins to look, and takes out until there is none.

@@ -5,8 +5,9 @@
 //!   that rest; and who puts in what others find looks for one that rests then. So no task stays
 //!   while all rest.
 //! - CREW-3: [`Worker::next_task`] is `None` only when the crew is closed, all its workers but the
-//!   one that looks have rested, and that has seen all queues empty. So one that is in a task has
-//!   others run what it makes; but not one that waits in its task, and rests there.
+//!   one that looks have rested, none of them to [wait](Worker::next_until) for something, and that
+//!   has seen all queues empty. So one that is in a task, or has some that wait, has others run
+//!   what these make.
 //! - CREW-4: a worker that sees tasks and can't have them (their owner was stopped while it moved
 //!   them, or the policy leaves them to it) rests for a while all the same: it is to be had by who
 //!   puts others in, and takes no CPU from the owner.
@@ -27,7 +28,7 @@ use antiphon_sync::queue::{Full, Item, RelaxedQueue, WorkQueue};
 use antiphon_sync::wait::EventCount;
 
 use super::counters::{Counters, Stats};
-use super::idlers::Idlers;
+use super::idlers::{Idlers, MOST};
 use super::policy::Policy;
 use super::seats::Seats;
 use super::surplus::Surplus;
@@ -60,16 +61,13 @@ const CLOSED: u32 = 1;
 /// A worker has seen that there is nothing to do for any.
 const OVER: u32 = 2;
 
-/// Fewer workers than this.
-const MOST: usize = 1 << 31;
-
 impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     /// A crew of so many workers, none of which is there yet, and no [spare](Self::spares) ones;
     /// `outside` tasks from outside have room, rounded up to a power of two.
     ///
     /// # Panics
     ///
-    /// If it is to be of no workers, or of more than 2³¹; or if the policy has tasks already.
+    /// If it is to be of no workers, or of 2²¹ or more; or if the policy has tasks already.
     #[must_use]
     pub fn new(policy: Y, workers: usize, outside: usize) -> Self {
         assert!(workers > 0 && workers < MOST, "a crew of {workers}");
@@ -94,7 +92,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     ///
     /// # Panics
     ///
-    /// If there are to be more than 2³¹ with them.
+    /// If there are to be 2²¹ or more with them.
     #[must_use]
     pub fn spares(self, spares: usize) -> Self {
         let workers = self.workers();
@@ -217,8 +215,8 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         self.watch.dismiss();
     }
 
-    /// Has workers end that find nothing more to do, when no other is in a task: they wait for each
-    /// [`Worker`] that is there, and does not wait for a task itself.
+    /// Has workers end that find nothing more to do, when no other is in a task, or has some that
+    /// wait: they wait for each [`Worker`] that is there, and is not as they are.
     pub fn close(&self) {
         // Release: what was put in before; pairs with the acquire in `is_closed`. Who rests sees it
         // by the fence of `notify_all`.
@@ -272,7 +270,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         // Acquire: as in `is_closed`; pairs with the releases in `close`, and below.
         match self.closed.load(Acquire) {
             0 => return false,
-            // One that has waited in its task since then may have made some.
+            // One that has come to its end since then may have made some.
             OVER => return !self.has_tasks(),
             _ => {}
         }

@@ -2,8 +2,9 @@
 //!
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
-//! | 0–1 | `counts`, bits 0–31 | all | how many search: look into all queues, or are woken to |
-//! | | bits 32–63 | all | how many rest |
+//! | 0–1 | `counts`, bits 0–20 | all | how many search: look into all queues, or are woken to |
+//! | | bits 21–41 | all | how many rest |
+//! | | bits 42–62 | all | how many of these wait for something: they have a task, or fibers |
 //! | each 2 | `sets` | those who rest | a bit for each worker: it rests, or has just ended |
 //! | each 2 | `seats` | its worker; who wakes it | whether it is to rest, and what it sleeps by |
 //!
@@ -64,11 +65,24 @@ const RUNS: u32 = 0;
 const RESTS: u32 = 1;
 const TOLD: u32 = 2;
 
+/// There are fewer workers than this.
+pub(super) const MOST: usize = 1 << 21;
+
 const SEARCHER: u64 = 1;
-const RESTER: u64 = 1 << 32;
+const RESTER: u64 = MOST as u64;
+/// One that waits rests, too.
+const WAITER: u64 = RESTER * RESTER;
 
 const fn searchers(counts: u64) -> u64 {
     counts % RESTER
+}
+
+const fn resters(counts: u64) -> u64 {
+    counts / RESTER % RESTER
+}
+
+const fn waiters(counts: u64) -> u64 {
+    counts / WAITER
 }
 
 /// Whether one is to be woken: nobody searches, and somebody rests.
@@ -117,13 +131,15 @@ impl<P: Platform> Idlers<P> {
 
     /// Whether all rest; may be stale at once.
     pub(super) fn all_rest(&self) -> bool {
-        self.resting() == self.seats.len()
+        // Relaxed: a hint.
+        resters(self.counts.0.load(Relaxed)) == self.seats.len() as u64
     }
 
-    /// How many rest; may be stale at once.
+    /// How many rest, and wait for nothing but tasks; may be stale at once.
     pub(super) fn resting(&self) -> usize {
         // Acquire: what they have made ready before; pairs with the release in `rest`.
-        (self.counts.0.load(Acquire) / RESTER) as usize
+        let counts = self.counts.0.load(Acquire);
+        (resters(counts) - waiters(counts)) as usize
     }
 
     /// A worker that has nothing begins to search, unless enough do: `false`.
@@ -131,7 +147,7 @@ impl<P: Platform> Idlers<P> {
     pub fn search(&self) -> bool {
         // Relaxed, both: a bound that may be missed by a few, and IDLE-1 is about the end.
         let counts = self.counts.0.load(Relaxed);
-        let awake = (self.seats.len() as u64).saturating_sub(counts / RESTER);
+        let awake = (self.seats.len() as u64).saturating_sub(resters(counts));
         if searchers(counts) >= awake.div_ceil(2) {
             return false;
         }
@@ -175,10 +191,11 @@ impl<P: Platform> Idlers<P> {
         // Relaxed: published with the count.
         seat.state.store(RESTS, Relaxed);
         set.fetch_or(bit, Relaxed);
+        let rester = if until.awaited.is_some() { WAITER + RESTER } else { RESTER };
         // Release: the seat and the bit; pairs with the acquire in `wake`.
-        let before = self.counts.0.fetch_add(RESTER - u64::from(searcher), Release);
+        let before = self.counts.0.fetch_add(rester - u64::from(searcher), Release);
         // Ends the rest when it is dropped: `seen` may panic.
-        let _rest = Rest { idlers: self, me };
+        let _rest = Rest { idlers: self, me, rester };
         // IDLE-1; pairs with the fence in `notify_many`.
         P::fence(SeqCst);
         // IDLE-5.
@@ -255,7 +272,7 @@ impl<P: Platform> Idlers<P> {
     fn wake(&self, near: usize, most: u32) {
         let mut counts = self.counts.0.load(Relaxed);
         while is_wanted(counts) {
-            let wanted = (counts / RESTER).min(most.into());
+            let wanted = resters(counts).min(most.into());
             let more = counts + wanted * SEARCHER;
             // Acquire: seats and bits of those who rest; pairs with the releases in `rest`.
             if let Err(now) = self.counts.0.compare_exchange(counts, more, Acquire, Relaxed) {
@@ -315,6 +332,8 @@ pub(super) struct Until<'a, P: Platform> {
 struct Rest<'a, P: Platform> {
     idlers: &'a Idlers<P>,
     me: usize,
+    /// As what it is counted.
+    rester: u64,
 }
 
 impl<P: Platform> Drop for Rest<'_, P> {
@@ -322,10 +341,10 @@ impl<P: Platform> Drop for Rest<'_, P> {
         let (counts, seat) = (&self.idlers.counts.0, &self.idlers.seats[self.me].0);
         // Relaxed: IDLE-2, who is told is counted as a searcher.
         if seat.state.load(Relaxed) == TOLD {
-            counts.fetch_sub(RESTER, Relaxed);
+            counts.fetch_sub(self.rester, Relaxed);
         } else {
             // IDLE-3. Release: the exchange below is later; pairs with the acquire in `wake`.
-            counts.fetch_add(SEARCHER.wrapping_sub(RESTER), Release);
+            counts.fetch_add(SEARCHER.wrapping_sub(self.rester), Release);
             // Relaxed: nothing is handed over.
             if seat.state.compare_exchange(RESTS, RUNS, Relaxed, Relaxed).is_err() {
                 // Told meanwhile: counted twice.

@@ -1,0 +1,94 @@
+//! Threads with fibers that lose their seats, end, or have no stacks left: what there is to do is
+//! done by others, or by them again.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use antiphon::fiber::{STACK_BYTES, is_fiber, yield_now};
+use antiphon::pool::{Builder, Pool, blocking, join};
+use antiphon::{Event, Latch};
+
+fn fibers(threads: usize, stack_bytes: usize) -> Builder {
+    // SAFETY: no thread-local is made by what waits.
+    unsafe { Pool::builder().threads(threads).fibers(stack_bytes) }
+}
+
+/// One after the other blocks, and waits then; there are two threads for all of them.
+#[test]
+fn a_thread_whose_fibers_wait_has_another_seat() {
+    // Patience: the other may be on its way to its wait when one blocks.
+    let pool = fibers(1, STACK_BYTES).spares(1).patience(Duration::from_millis(1));
+    let pool = pool.build().expect("fibers");
+    let (go_on, mut waiting) = (Arc::new(Latch::new(1)), Vec::new());
+    for _ in 0..10 {
+        let ((ask, asked), go_on) = (mpsc::channel(), go_on.clone());
+        waiting.push(pool.spawn(move || {
+            // No other can be run by this thread.
+            let said = blocking(|| asked.recv());
+            go_on.wait();
+            said
+        }));
+        pool.spawn(move || ask.send(42)).join().expect("no panic").expect("it is awaited");
+    }
+    go_on.count_down(1);
+    for fiber in waiting {
+        assert_eq!(fiber.join().expect("no panic"), Ok(42));
+    }
+}
+
+/// What it forks then is run by the other, or never.
+#[test]
+fn the_threads_of_a_closed_pool_stay_for_fibers_that_wait() {
+    for _ in 0..10 {
+        let pool = fibers(2, STACK_BYTES).spares(0).build().expect("fibers");
+        let (began, event) = (Arc::new(Latch::new(1)), Arc::new(Event::new()));
+        let waits = {
+            let (began, event) = (began.clone(), event.clone());
+            pool.spawn(move || {
+                began.count_down(1);
+                event.wait();
+                let ran = AtomicBool::new(false);
+                let until_it_ran = || {
+                    // Each time another worker is seen that rests, it has the oldest that is here.
+                    while !ran.load(Relaxed) {
+                        join(|| (), || ());
+                    }
+                };
+                join(until_it_ran, || ran.store(true, Relaxed));
+            })
+        };
+        began.wait();
+        let drops = thread::spawn(move || drop(pool));
+        // For the other thread to come to its end, if it would.
+        thread::sleep(Duration::from_millis(5));
+        event.set();
+        waits.join().expect("no panic");
+        drops.join().expect("no panic");
+    }
+}
+
+/// So large that there are a few of them.
+#[test]
+fn where_stacks_are_few_tasks_wait_for_one() {
+    const HUGE: usize = 1 << 44;
+    const TASKS: usize = 100;
+    let pool = fibers(2, HUGE).build().expect("one, at least");
+    let (ended, on_threads) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    pool.scope(|scope| {
+        for _ in 0..TASKS {
+            scope.spawn(|| {
+                on_threads.fetch_add(usize::from(!is_fiber()), Relaxed);
+                for _ in 0..10 {
+                    yield_now();
+                }
+                antiphon::fiber::sleep(Duration::from_micros(100));
+                ended.fetch_add(1, Relaxed);
+            });
+        }
+    });
+    assert_eq!(ended.load(Relaxed), TASKS);
+    // Only where another thread had all of them.
+    assert!(on_threads.load(Relaxed) < TASKS);
+}
