@@ -66,6 +66,7 @@ mod reentrant;
 mod rw;
 mod semaphore;
 pub mod shared;
+pub mod stage;
 
 pub use antiphon_linux::light::enable_light;
 pub use antiphon_linux::{Changed as ClockChanged, ClockSource, Distrust};

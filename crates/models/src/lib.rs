@@ -80,6 +80,7 @@ mod shared_event;
 mod shared_latch;
 mod shared_rw;
 mod spin;
+mod stages;
 mod stock;
 mod tasks;
 mod tests;
@@ -141,6 +142,7 @@ pub fn all() -> Vec<Entry> {
         hogs::entries(),
         fibers::entries(),
         channels::entries(),
+        stages::entries(),
         tasks::entries(),
     ]
     .into_iter()

@@ -295,6 +295,7 @@ macro_rules! tests {
             what_is_recorded_is_read_whole: ["flight/"],
             a_fiber_that_may_go_on_does: ["fibers/"],
             what_is_sent_is_received_once: ["channel/"],
+            each_item_of_a_stage_is_served_once: ["stage/"],
         }
     };
     (model_semaphore: $then:ident) => {

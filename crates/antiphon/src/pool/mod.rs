@@ -243,6 +243,25 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         JoinHandle(handle)
     }
 
+    /// Puts a task in that nobody waits for, and that must not panic. It is never refused: where
+    /// there is no room, room is made.
+    pub(crate) fn begin(&self, rank: Option<u64>, work: impl FnOnce() + Send + 'static) {
+        let task = Task::detached_in(Blocks, work);
+        match rank {
+            None => self.shared.put_always(task),
+            Some(rank) => {
+                if let Err(task) = self.shared.put_ranked(task, rank) {
+                    self.shared.put_always(task);
+                }
+            }
+        }
+    }
+
+    /// Whether its tasks are fibers.
+    pub(crate) fn has_fibers(&self) -> bool {
+        self.shared.stacks.is_some()
+    }
+
     /// What its workers have done so far.
     #[must_use]
     pub fn stats(&self) -> Stats {

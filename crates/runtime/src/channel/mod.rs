@@ -155,6 +155,13 @@ impl<P: Platform, T: Send> Channel<P, T> {
 }
 
 impl<P: Platform, T> Channel<P, T> {
+    /// Whether a value is there to be received. Who sends one and has not come to its end yet is
+    /// not seen.
+    #[must_use]
+    pub fn has_next(&self) -> bool {
+        self.ring.has_next()
+    }
+
     /// How many values there are; may be stale at once.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -21,6 +21,7 @@
 
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
+use core::cmp::Ordering::{Equal, Greater, Less};
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -102,6 +103,22 @@ impl<P: Platform, T> Ring<P, T> {
         // Release: we have the value; pairs with the acquire in `claim`.
         slot.lap.store(lap + 1, Release);
         Some(value)
+    }
+
+    /// Whether the first is there to be taken out: not if who puts it in was stopped (SLOT-2).
+    pub(super) fn has_next(&self) -> bool {
+        loop {
+            // Relaxed: a number.
+            let at = self.head.0.load(Relaxed);
+            let lap = &self.slots[at as usize & (self.slots.len() - 1)].lap;
+            // Acquire: as in `claim`.
+            match lap.load(Acquire).cmp(&((at >> self.bits << 1) + 1)) {
+                Less => return false,
+                Equal => return true,
+                // Others have gone past it.
+                Greater => {}
+            }
+        }
     }
 
     /// Moves an end past its slot, if that is in the state for it (0: empty, 1: full); the slot,

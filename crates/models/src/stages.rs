@@ -1,0 +1,119 @@
+//! Stages: each item is served once, in order where one serves, and it is over when all are, once.
+//! An item that nobody was asked to serve is a deadlock.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use antiphon_check::{Check, Data};
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
+use antiphon_runtime::stage::{self, Next};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::ledger::Ledger;
+use crate::program::Program;
+
+type U32 = <Check as Platform>::U32;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+pub fn entries() -> Vec<Entry> {
+    vec![
+        Entry::new("stage/served-1+1", served(1, 1, 1, 1), PLAIN),
+        Entry::new("stage/served-again-1+1", served(1, 1, 2, 2), PLAIN).by_lot(5_000),
+        Entry::new("stage/served-full-1+1", served(1, 1, 3, 1), PLAIN).by_lot(2_000),
+        Entry::new("stage/served-2+1", served(2, 1, 1, 2), PLAIN).by_lot(5_000),
+        Entry::new("stage/served-2+2", served(2, 2, 2, 2), PLAIN).by_lot(2_000),
+    ]
+}
+
+/// A stage, and how often somebody was asked to serve who does not yet.
+struct Served {
+    stage: stage::Stage<Check, usize>,
+    asked: U32,
+    /// How many still send.
+    senders: U32,
+    ledger: Ledger,
+    /// Written by each that serves an item, where one does at a time; and when it is over.
+    last: Data<usize>,
+}
+
+/// Added to `asked` when it is over.
+const OVER: u32 = 1 << 16;
+
+impl Served {
+    fn send(&self, number: usize) {
+        self.ledger.make(number);
+        if self.stage.send(number, None).expect("it is open") {
+            self.asked.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn sent_all(&self) {
+        // Release, Acquire: what others have sent; pairs with itself.
+        if self.senders.fetch_sub(1, AcqRel) == 1 && self.stage.close() {
+            self.end();
+        }
+    }
+
+    /// STAGE-2: nobody serves any more.
+    fn end(&self) {
+        self.last.set(usize::MAX);
+        // Release: pairs with the acquire in `serve`.
+        self.asked.fetch_add(OVER, Release);
+    }
+
+    /// Serves when somebody is asked to, until it is over.
+    fn serve(&self, alone: bool) {
+        loop {
+            let asked = self.asked.wait_while(Acquire, |asked| asked == 0);
+            if asked >= OVER {
+                assert_eq!(asked, OVER, "over, and somebody was asked to serve");
+                return;
+            }
+            if self.asked.compare_exchange(asked, asked - 1, Relaxed, Relaxed).is_err() {
+                continue;
+            }
+            loop {
+                match self.stage.next() {
+                    Next::Item(number) => {
+                        self.ledger.take_number(number);
+                        if alone {
+                            // STAGE-3: two who do are a data race.
+                            self.last.set(number);
+                        }
+                    }
+                    Next::Left => break,
+                    Next::Over => break self.end(),
+                }
+            }
+        }
+    }
+}
+
+/// So many send, each as many, and so many serve, as wide as the stage is.
+fn served(senders: usize, width: usize, each: usize, room: usize) -> Program {
+    let all = senders * each;
+    Program::new((senders + width) as u32, (2 * all) as u32, move |scope| {
+        let served = scope.share(Served {
+            stage: stage::Stage::new(room, width),
+            asked: U32::ZERO,
+            senders: U32::ZERO,
+            ledger: Ledger::new(all),
+            last: Data::new(0),
+        });
+        served.senders.store(senders as u32, Relaxed);
+        for sender in 0..senders {
+            scope.spawn(move || {
+                (0..each).for_each(|turn| served.send(sender * each + turn));
+                served.sent_all();
+            });
+        }
+        for _ in 0..width {
+            scope.spawn(move || served.serve(width == 1));
+        }
+        scope.finally(move || {
+            served.ledger.assert_all_taken();
+            assert_eq!(served.last.get(), usize::MAX, "it is over");
+        });
+    })
+}
