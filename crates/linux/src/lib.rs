@@ -18,6 +18,7 @@ mod crowd;
 mod distance;
 mod fencer;
 pub mod fiber;
+pub mod files;
 mod futex;
 mod identity;
 mod lending;

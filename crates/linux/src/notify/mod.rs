@@ -26,7 +26,7 @@ const LOOK_NS: u64 = 100_000_000;
 
 /// How long until the deadline, as the kernel takes it: in time that passes. So who sleeps until a
 /// time of day wakes up now and then, for no reason, to see whether the clock was set.
-fn left(deadline: Option<Deadline>) -> Option<libc::timespec> {
+pub(crate) fn left(deadline: Option<Deadline>) -> Option<libc::timespec> {
     let deadline = deadline?;
     let left = deadline.ns.saturating_sub(clock::now(deadline.clock));
     Some(clock::timespec(match deadline.clock {

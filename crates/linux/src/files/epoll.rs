@@ -1,0 +1,255 @@
+//! `epoll(7)`: who waits for many files at a time, and for others.
+//!
+//! Each file is registered once, for both ways, and edge-triggered: what becomes ready is said
+//! once, to the next wait. So a wait changes no registration. Nor does a notification, which is a
+//! write to an [`EventFd`] that is registered the same way, and never read: each write is an edge.
+//!
+//! The crate `polling` does the same for more systems; there, of version 3.11, each wait costs four
+//! further system calls, for the files of its timer and its notifier (`Poller::wait_deadline` in
+//! `src/epoll.rs`).
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use antiphon_platform::{Deadline, Notify as _, Ticket};
+
+use crate::notify::{EventFd, left};
+use crate::sys;
+
+/// An `epoll` file, and one by which it is notified.
+#[derive(Debug)]
+pub struct Epoll {
+    file: OwnedFd,
+    bell: EventFd,
+}
+
+/// Where a wait puts what is ready.
+pub struct Events {
+    all: Vec<libc::epoll_event>,
+    ready: usize,
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Of its registration.
+    pub key: u64,
+    /// There may be something to read, or the end, or an error.
+    pub read: bool,
+    /// There may be room to write, or an error.
+    pub write: bool,
+    /// The other end was closed, or there is an error, or urgent data: a read that is short says
+    /// nothing of what is behind it.
+    pub odd: bool,
+}
+
+/// The bell's.
+const BELL: u64 = u64::MAX;
+const READ: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLPRI) as u32;
+const WRITE: u32 = libc::EPOLLOUT as u32;
+const ENDS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
+const ODD: u32 = ENDS | (libc::EPOLLRDHUP | libc::EPOLLPRI) as u32;
+
+impl Epoll {
+    /// Of no files.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says: too many files are open.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: takes a number.
+        let file = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        if file == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: opened above, and nobody else's.
+        let file = unsafe { OwnedFd::from_raw_fd(file) };
+        let epoll = Self { file, bell: EventFd::new()? };
+        epoll.register(epoll.bell.as_fd(), libc::EPOLLIN as u32, BELL)?;
+        Ok(epoll)
+    }
+
+    /// Registers a file: waits tell of it by the key from now on, and the next does if it is ready
+    /// already.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says: it is a file that is always ready, and can't be waited for; or there
+    /// is no memory, or no room (`fs.epoll.max_user_watches`).
+    ///
+    /// # Panics
+    ///
+    /// If the key is `u64::MAX`.
+    pub fn add(&self, file: BorrowedFd<'_>, key: u64) -> io::Result<()> {
+        assert_ne!(key, BELL, "the bell's key");
+        self.register(file, READ | WRITE, key)
+    }
+
+    fn register(&self, file: BorrowedFd<'_>, ways: u32, key: u64) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: ways | libc::EPOLLET as u32, u64: key };
+        let (epoll, file) = (self.file.as_raw_fd(), file.as_raw_fd());
+        // SAFETY: two open files, and an event that is there to read.
+        match unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, file, &raw mut event) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Takes a registration back, before the file is closed: a clone of it would keep that. No wait
+    /// that begins after this tells of it.
+    pub fn remove(&self, file: BorrowedFd<'_>) {
+        let (epoll, file) = (self.file.as_raw_fd(), file.as_raw_fd());
+        // SAFETY: two open files. That it is refused says that there is no registration.
+        let _ = unsafe {
+            let remove = libc::EPOLL_CTL_DEL as usize;
+            sys::call(libc::SYS_epoll_ctl, [epoll as usize, remove, file as usize, 0])
+        };
+    }
+
+    /// Waits until a file is ready, or somebody notifies, or until the deadline; one in the past is
+    /// a look. May return early, with nothing. Of one thread at a time, else it is of no matter
+    /// which is told what.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says, which is that the program has closed files that are not its own.
+    pub fn wait(&self, events: &mut Events, deadline: Option<Deadline>) -> io::Result<()> {
+        events.ready = 0;
+        let left = left(deadline);
+        match self.wait_for(events, left.as_ref()) {
+            Ok(ready) => events.ready = ready,
+            Err(sys::Errno(libc::EINTR)) => {}
+            Err(sys::Errno(code)) => return Err(io::Error::from_raw_os_error(code)),
+        }
+        Ok(())
+    }
+
+    fn wait_for(
+        &self,
+        events: &mut Events,
+        left: Option<&libc::timespec>,
+    ) -> Result<usize, sys::Errno> {
+        /// Set where the kernel, before 5.11, knows whole milliseconds only.
+        static COARSE: AtomicBool = AtomicBool::new(false);
+
+        let file = self.file.as_raw_fd() as usize;
+        let (room, most) = (events.all.as_mut_ptr() as usize, events.all.len());
+        // Relaxed: a fact of the machine, found again if it is not seen.
+        if !COARSE.load(Relaxed) {
+            let time = left.map_or(0, |left| core::ptr::from_ref(left) as usize);
+            // SAFETY: so many events are ours to write; a time is there to read, or none; no mask.
+            let got = unsafe { sys::call(libc::SYS_epoll_pwait2, [file, room, most, time, 0, 0]) };
+            if got != Err(sys::Errno(libc::ENOSYS)) {
+                return got;
+            }
+            COARSE.store(true, Relaxed);
+        }
+        // SAFETY: as above.
+        unsafe { sys::call(libc::SYS_epoll_pwait, [file, room, most, millis(left) as usize, 0, 0]) }
+    }
+
+    /// Ends a wait, or the next if nobody waits. Does not block.
+    pub fn notify(&self) {
+        self.bell.notify(Ticket::MIN);
+    }
+}
+
+/// As `epoll_wait` takes it: rounded up, -1 for ever.
+fn millis(left: Option<&libc::timespec>) -> isize {
+    let Some(left) = left else { return -1 };
+    let millis = left.tv_sec.saturating_mul(1000);
+    millis.saturating_add((left.tv_nsec + 999_999) / 1_000_000).min(i32::MAX.into()) as isize
+}
+
+impl Events {
+    /// Room for so many at a time.
+    #[must_use]
+    pub fn new(room: usize) -> Self {
+        Self { all: vec![libc::epoll_event { events: 0, u64: 0 }; room], ready: 0 }
+    }
+
+    /// Those of the last wait.
+    pub fn iter(&self) -> impl Iterator<Item = Event> {
+        let events = self.all[..self.ready].iter().filter(|event| event.u64 != BELL);
+        events.map(|event| {
+            let (is, key) = (event.events, event.u64);
+            let has = |bits| is & bits != 0;
+            Event { key, read: has(READ | ENDS), write: has(WRITE | ENDS), odd: has(ODD) }
+        })
+    }
+}
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    use antiphon_platform::Clock;
+
+    use super::*;
+
+    const PAST: Option<Deadline> = Some(Deadline { clock: Clock::Monotonic, ns: 0 });
+
+    fn look(epoll: &Epoll, events: &mut Events) -> Vec<Event> {
+        epoll.wait(events, PAST).expect("a look");
+        events.iter().collect()
+    }
+
+    #[test]
+    fn what_becomes_ready_is_told_once() {
+        let (epoll, mut events) = (Epoll::new().expect("files"), Events::new(4));
+        let (mut one, mut other) = UnixStream::pair().expect("a pair");
+        epoll.add(other.as_fd(), 7).expect("a socket");
+        let room = Event { key: 7, read: false, write: true, odd: false };
+        assert_eq!(look(&epoll, &mut events), [room]);
+        assert_eq!(look(&epoll, &mut events), []);
+        one.write_all(b"xy").expect("room");
+        assert_eq!(look(&epoll, &mut events), [Event { read: true, ..room }]);
+        other.read_exact(&mut [0]).expect("a byte");
+        assert_eq!(look(&epoll, &mut events), []);
+        drop(one);
+        assert_eq!(look(&epoll, &mut events), [Event { read: true, odd: true, ..room }]);
+        epoll.remove(other.as_fd());
+        epoll.remove(other.as_fd());
+        epoll.add(other.as_fd(), 8).expect("a socket");
+        assert_eq!(look(&epoll, &mut events)[0].key, 8);
+    }
+
+    #[test]
+    fn each_notification_ends_a_wait_that_is_on_or_the_next() {
+        let (epoll, mut events) = (Epoll::new().expect("files"), Events::new(4));
+        epoll.notify();
+        epoll.wait(&mut events, None).expect("a wait");
+        assert_eq!(events.iter().count(), 0);
+        thread::scope(|threads| {
+            threads.spawn(|| epoll.notify());
+            epoll.wait(&mut events, None).expect("a wait");
+        });
+    }
+
+    #[test]
+    fn a_file_that_is_always_ready_is_refused() {
+        let epoll = Epoll::new().expect("files");
+        let file = std::fs::File::open("/proc/self/exe").expect("a file");
+        let error = epoll.add(file.as_fd(), 1).expect_err("it can't be waited for");
+        assert_eq!(error.raw_os_error(), Some(libc::EPERM));
+    }
+
+    #[test]
+    fn milliseconds_are_rounded_up() {
+        let time = |tv_sec, tv_nsec| libc::timespec { tv_sec, tv_nsec };
+        let times = [(0, 0, 0), (0, 1, 1), (1, 1_000_000, 1001), (i64::MAX, 0, i32::MAX as isize)];
+        for (seconds, ns, wanted) in times {
+            assert_eq!(millis(Some(&time(seconds, ns))), wanted);
+        }
+        assert_eq!(millis(None), -1);
+    }
+}

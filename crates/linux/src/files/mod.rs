@@ -1,0 +1,126 @@
+//! Files that one waits for: sockets, pipes, whatever `poll(2)` takes.
+//!
+//! | what | is for |
+//! |---|---|
+//! | [`wait`] | a thread that waits for one file |
+//! | [`Epoll`] | who waits for many at a time, and for others that [notify](Epoll::notify) |
+//! | [`connect`] | a connection that its maker need not wait for |
+//!
+//! Each call is one system call.
+
+mod connect;
+mod epoll;
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use antiphon_platform::Deadline;
+
+use crate::notify::left;
+use crate::sys;
+
+pub use connect::connect;
+pub use epoll::{Epoll, Event, Events};
+
+/// What of a file one waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// There is something to read, or to accept; or the end, or an error.
+    Read,
+    /// There is room to write; or an error.
+    Write,
+}
+
+/// Blocks until the file is ready, or the deadline; whether it is ready. One in the past is a look.
+/// May return early, as where a signal comes: `false`.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn wait(file: BorrowedFd<'_>, way: Way, deadline: Option<Deadline>) -> io::Result<bool> {
+    let events = match way {
+        Way::Read => libc::POLLIN | libc::POLLRDHUP,
+        Way::Write => libc::POLLOUT,
+    };
+    let mut poll = libc::pollfd { fd: file.as_raw_fd(), events, revents: 0 };
+    let mut left = left(deadline);
+    let left = left.as_mut().map_or(0, |left| core::ptr::from_mut(left) as usize);
+    let poll = core::ptr::from_mut(&mut poll) as usize;
+    // SAFETY: one `pollfd` and a time, both ours to write; no mask.
+    match unsafe { sys::call(libc::SYS_ppoll, [poll, 1, left, 0, 0]) } {
+        Ok(ready) => Ok(ready != 0),
+        Err(sys::Errno(libc::EINTR)) => Ok(false),
+        Err(sys::Errno(code)) => Err(io::Error::from_raw_os_error(code)),
+    }
+}
+
+/// Has what would block say so (`O_NONBLOCK`), or block.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn set_nonblocking(file: BorrowedFd<'_>, nonblocking: bool) -> io::Result<()> {
+    let file = file.as_raw_fd();
+    // SAFETY: a file that is open, and no pointers.
+    let flags = unsafe { libc::fcntl(file, libc::F_GETFL) };
+    if flags == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    let set = if nonblocking { flags | libc::O_NONBLOCK } else { flags & !libc::O_NONBLOCK };
+    // SAFETY: as above.
+    if set != flags && unsafe { libc::fcntl(file, libc::F_SETFL, set) } == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Has so many connections wait to be accepted, as far as the system lets them
+/// (`net.core.somaxconn`). On a socket that listens already, too.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn set_backlog(listener: BorrowedFd<'_>, most: i32) -> io::Result<()> {
+    // SAFETY: a file that is open, and no pointers.
+    match unsafe { libc::listen(listener.as_raw_fd(), most) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    use antiphon_platform::Clock;
+
+    use super::*;
+
+    const PAST: Option<Deadline> = Some(Deadline { clock: Clock::Monotonic, ns: 0 });
+
+    #[test]
+    fn a_look_says_what_is_ready() {
+        let (mut one, other) = UnixStream::pair().expect("a pair");
+        assert!(!wait(other.as_fd(), Way::Read, PAST).expect("a look"));
+        assert!(wait(other.as_fd(), Way::Write, PAST).expect("a look"));
+        one.write_all(b"x").expect("room");
+        assert!(wait(other.as_fd(), Way::Read, None).expect("a wait"));
+        drop(one);
+        assert!(wait(other.as_fd(), Way::Read, None).expect("a wait"));
+    }
+
+    #[test]
+    fn a_file_that_would_block_says_so_or_blocks() {
+        let (one, _other) = UnixStream::pair().expect("a pair");
+        let blocks = || {
+            // SAFETY: an open file, no pointers.
+            unsafe { libc::fcntl(one.as_raw_fd(), libc::F_GETFL) & libc::O_NONBLOCK == 0 }
+        };
+        for nonblocking in [true, true, false, false] {
+            set_nonblocking(one.as_fd(), nonblocking).expect("an open file");
+            assert_eq!(blocks(), !nonblocking);
+        }
+    }
+}
