@@ -23,6 +23,7 @@
 //! Waiters are sorted by socket; [`policy`] has other orders, for each lock and at any time.
 //! [`message`] has active messages: mailboxes whose owners run what others post.
 //! [`pool`] has threads that run tasks, in the order that you want; as [`fiber`]s, if they wait.
+//! [`net`] has sockets, which such fibers wait for as if they were threads.
 //! [`channel`] has what one sends to another, who waits for it.
 //! [`shared`] has types for memory that several processes share.
 //! [`generic`] has the same locks for other machines than this one: a model checker, a simulator.
@@ -58,6 +59,7 @@ pub mod deterministic;
 mod event;
 pub mod fiber;
 pub mod message;
+pub mod net;
 mod once;
 pub mod policy;
 pub mod pool;

@@ -1,20 +1,34 @@
 //! How waits of fibers come here: the table that Linux asks who waits, and what is to be done.
+//!
+//! | handle | who waits |
+//! |---|---|
+//! | the address of a control block | a fiber |
+//! | that of a gate, + 1 | a thread that rests while its fibers wait for files |
+//!
+//! So whatever such a thread rests on, it polls files meanwhile, and who wakes it ends the poll.
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
+use std::ptr;
 use std::thread;
 
 use antiphon_linux::fiber::{AlreadyInstalled, Hooks, Sleep, install};
 
 use super::control::{Fiber, Said};
 use super::host;
+use super::reactor::Gate;
 use crate::pool::Notes;
 
 static HOOKS: Hooks = Hooks { current, suspend, resume };
 
 thread_local! {
     static CURRENT: Cell<Option<Fiber>> = const { Cell::new(None) };
+    /// By what the thread rests, if not by a word.
+    static RESTS: Cell<Option<&'static Gate>> = const { Cell::new(None) };
 }
+
+const GATE: u64 = 1;
+const _: () = assert!(align_of::<Gate>() > GATE as usize);
 
 /// Has waits of fibers come here, for good.
 ///
@@ -29,6 +43,12 @@ pub(super) fn installed() -> Result<(), AlreadyInstalled> {
 #[inline]
 pub(super) fn set_current(fiber: Option<Fiber>) {
     CURRENT.set(fiber);
+}
+
+/// The fiber that the caller is.
+#[inline]
+pub(super) fn current_fiber() -> Option<Fiber> {
+    CURRENT.get()
 }
 
 /// Whether the caller is a fiber of ours.
@@ -49,6 +69,21 @@ pub(crate) fn not_here<R>(ask: impl FnOnce() -> R) -> R {
         Back(fiber)
     });
     ask()
+}
+
+/// Runs `rest`, in which the calling thread waits as a fiber would, by this gate.
+pub(super) fn resting<R>(gate: &'static Gate, rest: impl FnOnce() -> R) -> R {
+    struct Over;
+
+    impl Drop for Over {
+        fn drop(&mut self) {
+            RESTS.set(None);
+        }
+    }
+
+    RESTS.set(Some(gate));
+    let _over = Over;
+    rest()
 }
 
 struct Back(Fiber);
@@ -75,10 +110,17 @@ pub(super) fn leave(said: Said) -> bool {
 }
 
 fn current() -> Option<u64> {
-    CURRENT.get().map(Fiber::handle)
+    let fiber = CURRENT.get().map(Fiber::handle);
+    fiber.or_else(|| RESTS.get().map(|gate| ptr::from_ref(gate).expose_provenance() as u64 + GATE))
 }
 
 fn suspend(handle: u64, sleep: Sleep) {
+    if handle & GATE != 0 {
+        // A signal handler that waits meanwhile does so as a thread: the reactor is in use.
+        let gate = RESTS.take();
+        host::rest(sleep);
+        return RESTS.set(gate);
+    }
     if thread::panicking() {
         // SAFETY: the caller is that fiber, and so it is there.
         return host::wait_here(unsafe { Fiber::of_handle(handle) }, sleep);
@@ -90,6 +132,11 @@ fn suspend(handle: u64, sleep: Sleep) {
 }
 
 fn resume(handle: u64) {
+    if handle & GATE != 0 {
+        let gate = ptr::with_exposed_provenance::<Gate>((handle - GATE) as usize);
+        // SAFETY: the handle of `current`; FILE-4, it is never freed.
+        return unsafe { &*gate }.notify();
+    }
     // SAFETY: the fiber is suspended in a wait: that is when this is called, once.
     unsafe { Fiber::post(handle) };
 }

@@ -17,6 +17,7 @@ use antiphon_runtime::timer::Wheel;
 use super::control::{Fiber, Order, Said};
 use super::hooks;
 use super::line::Line;
+use super::polls::Polls;
 use crate::pool::run;
 
 /// What a thread has of its fibers. It is on its stack, and its own.
@@ -39,6 +40,8 @@ pub(crate) struct Host {
     looked: Cell<u32>,
     /// How many stacks it has given back since it looked how many are free.
     given: Cell<usize>,
+    /// The files that they wait for.
+    pub(super) polls: Polls,
 }
 
 /// What a thread with fibers does next.
@@ -72,6 +75,9 @@ const TIMERS_EVERY: u32 = 16;
 const TIMERS_NS: u64 = 50_000;
 /// A deadline by a clock that can be set is looked at again after so many nanoseconds.
 const REALTIME_LOOK_NS: u64 = 1_000_000_000;
+
+/// A poll until then is a look.
+const PAST: Option<Deadline> = Some(Deadline { clock: Clock::Monotonic, ns: 0 });
 
 thread_local! {
     static HOST: Cell<*const Host> = const { Cell::new(ptr::null()) };
@@ -112,6 +118,7 @@ impl Host {
             look_in: Cell::new(0),
             looked: Cell::new(0),
             given: Cell::new(0),
+            polls: Polls::default(),
         }
     }
 
@@ -193,6 +200,9 @@ impl Host {
             return Next::Nothing;
         }
         self.collect(true);
+        if self.ready.is_empty() && !self.polls.is_idle() {
+            self.poll(PAST);
+        }
         if self.ready.is_empty() { Next::Wait } else { Next::Task }
     }
 
@@ -210,14 +220,15 @@ impl Host {
         self.waiting.get() > 0 || !self.ready.is_empty()
     }
 
-    /// Finds the fibers that may go on: others have said so, or their deadlines have passed.
+    /// Finds the fibers that may go on: others have said so; or, where that is looked at, their
+    /// deadlines have passed, or their files are ready.
     #[inline]
-    fn collect(&self, timers: bool) {
+    fn collect(&self, looks: bool) {
         if !self.mail.is_quiet() {
             self.read_mail();
         }
-        if timers && !self.timers.borrow().is_empty() {
-            self.expire();
+        if looks && !(self.polls.is_idle() && self.timers.borrow().is_empty()) {
+            self.look();
         }
     }
 
@@ -237,11 +248,18 @@ impl Host {
     }
 
     #[inline(never)]
-    fn expire(&self) {
+    fn look(&self) {
         let (now, mut pace) = (now(), self.pace.get());
         self.look_in.set(pace.look(now, self.turns()));
         self.pace.set(pace);
         self.looked.set(self.turn.get());
+        if self.polls.is_due(now) {
+            self.poll(PAST);
+        }
+        self.expire(now);
+    }
+
+    fn expire(&self, now: u64) {
         loop {
             let Some(timer) = self.timers.borrow_mut().expire(now) else { return };
             // SAFETY: all timers of the wheel are of fibers that are there.
@@ -264,6 +282,32 @@ impl Host {
         self.ready.push(fiber);
     }
 
+    /// Waits for files until the deadline, and has the fibers go on that wait for those that are
+    /// ready; whether there were any.
+    fn poll(&self, deadline: Option<Deadline>) -> bool {
+        self.polls.poll(deadline, |handle| {
+            // SAFETY: it is in `Suspends::wait_after`, and so it is there.
+            let fiber = unsafe { Fiber::of_handle(handle) };
+            // None: its deadline has passed, and it has not gone on since.
+            let sleep = fiber.get().sleep.get();
+            // SAFETY: it has not gone on.
+            if sleep.is_some_and(|sleep| unsafe { sleep.expire() }) {
+                self.wake(fiber);
+            }
+        })
+    }
+
+    /// Runs `rest`, in which the thread waits: where fibers wait for files, these end it, too.
+    pub(crate) fn resting<R>(&self, rest: impl FnOnce() -> R) -> R {
+        self.polls.resting(rest)
+    }
+
+    /// How many turns there were, modulo 2³².
+    #[inline]
+    pub(super) fn turn(&self) -> u32 {
+        self.turn.get()
+    }
+
     /// What wakes the thread beside tasks, and when at the latest.
     pub(crate) fn awaited(&self) -> (Awaited<'static, Linux>, Option<Deadline>) {
         let next = self.timers.borrow().next_ns();
@@ -274,7 +318,8 @@ impl Host {
     pub(crate) fn wait(&self, deadline: Option<Deadline>) {
         let (awaited, next) = self.awaited();
         // By one clock.
-        awaited.wait_until(next.into_iter().chain(deadline).min_by_key(|deadline| deadline.ns));
+        let deadline = next.into_iter().chain(deadline).min_by_key(|deadline| deadline.ns);
+        self.resting(|| awaited.wait_until(deadline));
     }
 
     /// What the thread is told by.
@@ -338,10 +383,33 @@ impl Drop for Host {
     }
 }
 
+/// What the calling fiber runs on.
+pub(super) fn below<'a>() -> Option<&'a Host> {
+    // SAFETY: where a fiber runs, its host is on the stack below, and stays for it.
+    hooks::current_is_ours().then(|| unsafe { &*HOST.get() })
+}
+
+/// The thread rests, by this sleep: until that is woken, or its deadline, or a file is ready that a
+/// fiber waits for.
+pub(super) fn rest(sleep: Sleep) {
+    // SAFETY: it rests in `resting`, of its host.
+    let host = unsafe { &*HOST.get() };
+    // SAFETY: there is no stack to leave, as it is not switched to: who resumes this sleep ends a
+    // poll.
+    if !unsafe { sleep.commit() } {
+        return;
+    }
+    if host.poll(sleep.deadline) {
+        host.mail.tell_oneself();
+    }
+    // A wake that was first may end the next poll, for no reason.
+    // SAFETY: as above; `suspend` has not returned.
+    let _ = unsafe { sleep.expire() };
+}
+
 /// Waits on the stack of the fiber, which may not be left: its thread waits.
 pub(super) fn wait_here(fiber: Fiber, sleep: Sleep) {
-    // SAFETY: the fiber runs, so its host is on the stack below.
-    let host = unsafe { &*HOST.get() };
+    let host = below().expect("the fiber runs");
     // SAFETY: nobody lets it go on meanwhile but this thread, which is here.
     if !unsafe { sleep.commit() } {
         return;

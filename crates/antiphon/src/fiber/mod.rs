@@ -40,10 +40,11 @@
 //!   one for a while: so to ask for fibers is [`unsafe`](crate::pool::Builder::fibers), and to
 //!   spawn them is not. Nothing checks it.
 //! - **Other ways to wait block the thread**: a `std::sync` lock, a channel of another crate, a
-//!   file, a [`SpinMutex`](crate::SpinMutex); so do the types of [`shared`](crate::shared).
-//!   [`pool::blocking`](crate::pool::blocking) has another thread run what has not begun meanwhile.
-//!   Where a guard of `std::sync::Mutex` or `SpinMutex` is held while a fiber waits, the next fiber
-//!   of its thread that wants the lock blocks the thread for ever.
+//!   file, a socket that is not of [`net`](crate::net), a [`SpinMutex`](crate::SpinMutex); so do
+//!   the types of [`shared`](crate::shared). [`pool::blocking`](crate::pool::blocking) has another
+//!   thread run what has not begun meanwhile. Where a guard of `std::sync::Mutex` or `SpinMutex` is
+//!   held while a fiber waits, the next fiber of its thread that wants the lock blocks the thread
+//!   for ever.
 //! - **Fibers take turns.** One that computes and never waits calls [`yield_now`] now and then, or
 //!   keeps those on its thread from going on.
 //! - **The stack is as large as was asked for**, and what needs more ends the process: there is a
@@ -55,9 +56,12 @@
 //! - **A pool that is dropped** waits for its fibers, which wait for others.
 
 mod control;
+mod files;
 mod hooks;
 mod host;
 mod line;
+mod polls;
+mod reactor;
 
 use std::thread;
 use std::time::Duration;
@@ -65,6 +69,7 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_platform::{Parked, Platform as _, Waiter};
 
+pub(crate) use files::{Seats, Suspends, Waited};
 pub(crate) use hooks::{current_is_ours, identity, not_here};
 pub(crate) use host::{Host, Next, stacks};
 

@@ -396,7 +396,7 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
                 Next::AnyTask => worker.try_any_task(),
                 Next::Wait if worker.has_seat() => {
                     let (awaited, deadline) = host.awaited();
-                    worker.next_until(&awaited, deadline)
+                    host.resting(|| worker.next_until(&awaited, deadline))
                 }
                 Next::Wait => match wait() {
                     None => None,

@@ -3,7 +3,7 @@
 //! | lines | field | written by | meaning |
 //! |---|---|---|---|
 //! | 0–3 | `posted` | all | an inbox: fibers that may go on |
-//! | 4–5 | `told` | all | 1: something was posted, or told, since the owner began to look |
+//! | 4–5 | `told` | all | 1: there is something for the owner to look at |
 //! | | `bell` | the owner, who posts | how the owner sleeps |
 //!
 //! - READY-1 (no lost fiber): who posts where nothing was says so in `told`, afterwards; the owner
@@ -82,6 +82,12 @@ impl<P: Platform> Ready<P> {
     pub fn awaited(&self) -> Awaited<'_, P> {
         let Owner { told, bell } = &self.owner.0;
         Awaited { word: told, lasts: |told| told == 0, bell, watched: 0 }
+    }
+
+    /// The owner has found something else to look at, while it rests: the rest is over.
+    pub fn tell_oneself(&self) {
+        // Relaxed: its word to itself. An exchange: what others have released goes on by it.
+        self.owner.0.told.swap(1, Relaxed);
     }
 
     /// Whether the owner need not look; may be stale at once.

@@ -1,0 +1,173 @@
+//! A fiber that waits for a file: which is registered with the reactor of its thread, when it has
+//! to wait for the first time, and stays so until the file is closed.
+//!
+//! Fibers of several threads may wait for one file, and each thread has it registered for itself:
+//! so nobody depends on another thread to be told.
+
+use std::io::{self, ErrorKind::WouldBlock};
+use std::os::fd::BorrowedFd;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use antiphon_linux::Linux;
+use antiphon_linux::files::Way;
+use antiphon_platform::{Deadline, Platform as _, Waiter};
+use antiphon_sync::nap;
+
+use super::control::{Fiber, Said};
+use super::hooks;
+use super::host::{Host, below};
+use super::reactor::{Reactor, Seat};
+use crate::raw::deadline_after;
+
+/// The registrations of a file: one for each thread whose fibers have waited for it.
+#[derive(Debug, Default)]
+pub(crate) struct Seats {
+    first: OnceLock<Seat>,
+    others: Mutex<Vec<Seat>>,
+}
+
+/// A file, of which one way is waited for.
+#[derive(Clone, Copy)]
+pub(crate) struct Waited<'a> {
+    pub(crate) seats: &'a Seats,
+    pub(crate) file: BorrowedFd<'a>,
+    pub(crate) way: Way,
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// The calling fiber, which is suspended where it waits for a file. It does not leave that fiber.
+pub(crate) struct Suspends<'a> {
+    host: &'a Host,
+    fiber: Fiber,
+}
+
+impl Seats {
+    /// That with this reactor.
+    #[inline]
+    fn find<'a>(&self, reactor: &'a Reactor) -> Option<(&'a Reactor, Seat)> {
+        let first = self.first.get().filter(|seat| reactor.owns(seat)).copied();
+        Some((reactor, first.or_else(|| self.find_other(reactor))?))
+    }
+
+    #[cold]
+    fn find_other(&self, reactor: &Reactor) -> Option<Seat> {
+        self.first.get()?;
+        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        others.iter().find(|seat| reactor.owns(seat)).copied()
+    }
+
+    fn put(&self, seat: Seat) {
+        if let Err(seat) = self.first.set(seat) {
+            self.others.lock().unwrap_or_else(PoisonError::into_inner).push(seat);
+        }
+    }
+
+    /// Takes all registrations back, before the file is closed. Nobody waits for it.
+    pub(crate) fn give_up(&mut self, file: BorrowedFd<'_>) {
+        let others = self.others.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.first.take().into_iter().chain(others.drain(..)).for_each(|seat| seat.give_up(file));
+    }
+}
+
+impl<'a> Suspends<'a> {
+    /// `None`: the caller is no fiber, or unwinds; it blocks its thread.
+    #[inline]
+    pub(crate) fn here() -> Option<Self> {
+        let fiber = hooks::current_fiber().filter(|_| !thread::panicking())?;
+        Some(Self { host: below()?, fiber })
+    }
+
+    /// Tries until it would not block, and waits for the file between. `drained` says of what was
+    /// done whether there is no more: then the next does not try before there is.
+    ///
+    /// # Errors
+    ///
+    /// What `attempt` says; that the file can't be registered; `WouldBlock` when the time is over.
+    pub(crate) fn until<R>(
+        &self,
+        waited: Waited<'_>,
+        mut attempt: impl FnMut() -> io::Result<R>,
+        drained: impl FnOnce(&R) -> bool,
+    ) -> io::Result<R> {
+        let Waited { seats, way, .. } = waited;
+        let mut deadline = None;
+        let mut known = self.host.polls.known().and_then(|reactor| seats.find(reactor));
+        loop {
+            let Some((reactor, seat)) = known else {
+                match attempt() {
+                    Err(error) if error.kind() == WouldBlock => known = Some(self.seat(waited)?),
+                    tried => return self.after(tried),
+                }
+                continue;
+            };
+            let (tick, tries) = reactor.before(seat, way);
+            if tries {
+                match attempt() {
+                    Err(error) if error.kind() == WouldBlock => {
+                        reactor.spent(seat, way, tick, false);
+                    }
+                    Ok(done) => {
+                        if drained(&done) {
+                            reactor.spent(seat, way, tick, true);
+                        }
+                        return self.after(Ok(done));
+                    }
+                    failed => return failed,
+                }
+            }
+            if deadline.is_none() {
+                deadline = waited.timeout.map(deadline_after);
+            }
+            if !self.wait_after(reactor, seat, way, tick, deadline) {
+                return Err(WouldBlock.into());
+            }
+        }
+    }
+
+    /// A try is over; others have their turn where files are always ready.
+    #[inline]
+    fn after<R>(&self, tried: R) -> R {
+        if self.host.polls.is_tired(self.host.turn()) {
+            hooks::leave(Said::Yields { soft: false });
+        }
+        tried
+    }
+
+    /// The registration of the file with the thread's reactor, which has been tried, and would
+    /// block.
+    #[cold]
+    fn seat(&self, waited: Waited<'_>) -> io::Result<(&'a Reactor, Seat)> {
+        let reactor = self.host.polls.reactor()?;
+        // Another fiber of the thread may have come before, while the caller has tried.
+        if let Some(known) = waited.seats.find(reactor) {
+            return Ok(known);
+        }
+        let seat = reactor.register(waited.file, waited.way)?;
+        waited.seats.put(seat);
+        Ok((reactor, seat))
+    }
+
+    /// Waits until a poll has told of that side since the tick, or the deadline: `false`.
+    fn wait_after(
+        &self,
+        reactor: &Reactor,
+        seat: Seat,
+        way: Way,
+        tick: u32,
+        deadline: Option<Deadline>,
+    ) -> bool {
+        // Nobody knows this node: a poll ends the wait, or the deadline, or nothing.
+        let (handle, waiter) = (self.fiber.handle(), Waiter::NEW);
+        while reactor.before(seat, way).0 == tick {
+            if nap::passed::<Linux>(deadline) {
+                return false;
+            }
+            reactor.enter(seat, way, handle);
+            self.host.polls.waiting(|| _ = Linux::park(&waiter, deadline));
+            reactor.leave(seat, way, handle);
+        }
+        true
+    }
+}

@@ -1,0 +1,127 @@
+//! What a thread does about the files that its fibers wait for, and when.
+
+use std::cell::{Cell, OnceCell};
+use std::io;
+
+use antiphon_platform::Deadline;
+
+use super::hooks;
+use super::reactor::Reactor;
+
+/// Of a thread: its reactor, once it has one.
+#[derive(Default)]
+pub(super) struct Polls {
+    /// Made when a fiber is the first to wait for a file.
+    reactor: OnceCell<Reactor>,
+    /// How many fibers wait for files, or have done and not gone on.
+    waiting: Cell<usize>,
+    /// Whether there was a poll since it was asked whether one is due; and when that was, about.
+    polled: Cell<bool>,
+    polled_ns: Cell<u64>,
+    /// In which turn a fiber has not had to wait last, and how often in that.
+    tried: Cell<(u32, u32)>,
+}
+
+/// Where fibers may go on all the time, there is a poll each so many nanoseconds.
+const EVERY_NS: u64 = 200_000;
+/// A fiber whose files are always ready lets others run after so many tries. Tokio's number.
+const TRIES: u32 = 128;
+
+impl Polls {
+    /// Whether there is nothing to poll for.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.get() == 0
+    }
+
+    /// Whether there is to be a poll now, though fibers may go on.
+    pub(super) fn is_due(&self, now: u64) -> bool {
+        if self.polled.take() {
+            self.polled_ns.set(now);
+        }
+        !self.is_idle() && now.saturating_sub(self.polled_ns.get()) >= EVERY_NS
+    }
+
+    /// As of [`Reactor::poll`].
+    pub(super) fn poll(&self, deadline: Option<Deadline>, wake: impl Fn(u64)) -> bool {
+        self.polled.set(true);
+        self.reactor.get().is_some_and(|reactor| reactor.poll(deadline, wake))
+    }
+
+    /// Runs `rest`, in which the thread waits: where fibers wait for files, by the reactor.
+    pub(super) fn resting<R>(&self, rest: impl FnOnce() -> R) -> R {
+        match self.reactor.get().filter(|_| !self.is_idle()) {
+            Some(reactor) => hooks::resting(reactor.gate(), rest),
+            None => rest(),
+        }
+    }
+
+    /// The reactor, if a fiber has had to wait for a file.
+    #[inline]
+    pub(super) fn known(&self) -> Option<&Reactor> {
+        self.reactor.get()
+    }
+
+    /// The reactor, which there is from now on.
+    ///
+    /// # Errors
+    ///
+    /// Too many files are open.
+    pub(super) fn reactor(&self) -> io::Result<&Reactor> {
+        if self.reactor.get().is_none() {
+            let Ok(()) = self.reactor.set(Reactor::take()?) else { unreachable!("it was none") };
+        }
+        Ok(self.reactor.get().expect("set above"))
+    }
+
+    /// Runs `wait`, in which the calling fiber waits for a file.
+    pub(super) fn waiting<R>(&self, wait: impl FnOnce() -> R) -> R {
+        self.waiting.set(self.waiting.get() + 1);
+        let waited = wait();
+        self.waiting.set(self.waiting.get() - 1);
+        waited
+    }
+
+    /// A fiber has not had to wait, in this turn: whether it is to let others run.
+    #[inline]
+    pub(super) fn is_tired(&self, turn: u32) -> bool {
+        let (last, tries) = self.tried.get();
+        let tries = if turn == last { tries + 1 } else { 1 };
+        self.tried.set((turn, tries % TRIES));
+        tries == TRIES
+    }
+}
+
+impl Drop for Polls {
+    fn drop(&mut self) {
+        if let Some(reactor) = self.reactor.take() {
+            reactor.put_back();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_never_waits_is_tired_now_and_then() {
+        let polls = Polls::default();
+        let tired = |turn| (0..3 * TRIES).filter(|_| polls.is_tired(turn)).count();
+        assert_eq!((tired(1), tired(2)), (3, 3));
+        assert!((0..3 * TRIES).all(|turn| !polls.is_tired(turn)));
+    }
+
+    #[test]
+    fn a_poll_is_due_where_one_waits_and_the_last_is_long_ago() {
+        let polls = Polls::default();
+        assert!(!polls.is_due(EVERY_NS));
+        polls.waiting(|| {
+            assert!(polls.is_due(EVERY_NS));
+            polls.poll(None, |_| ());
+            assert!(!polls.is_due(EVERY_NS + 5));
+            assert!(!polls.is_due(2 * EVERY_NS + 4));
+            assert!(polls.is_due(2 * EVERY_NS + 5));
+        });
+    }
+}

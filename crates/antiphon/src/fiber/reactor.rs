@@ -1,0 +1,243 @@
+//! Files that fibers of a thread wait for.
+//!
+//! ```text
+//!   fiber                      host, same thread             kernel
+//!   ─────                      ─────────────────             ──────
+//!   read ─► would block
+//!   tick, register (once) ─────────────────────────────────► epoll: both ways, edges
+//!   wait_after(tick) ────────► has others go on
+//!                              poll ◄─────────────────────── edge
+//!                              ready, tick + 1
+//!   read again  ◄───────────── goes on
+//! ```
+//!
+//! - FILE-1: a reactor is of one thread at a time, and so are its slots: but for its gate, by which
+//!   others end a poll, and take back registrations.
+//! - FILE-2 (no lost edge): a side's tick counts what polls have told of it. Who has found that a
+//!   file would block, and waits, waits for another tick than before it has tried; and who says
+//!   that a side is not ready does so only if the tick is as before it has tried. What comes after
+//!   the try is an edge of a later poll.
+//! - FILE-3: a slot that a poll tells of may be another file's by now, or nobody's. That is one try
+//!   in vain.
+//! - FILE-4: a gate is never freed: who ends a poll may be late, and the thread gone (READY-2); and
+//!   a file may outlive the thread that has registered it. The reactor waits for the next thread,
+//!   with its registrations: what these tell of, that one finds.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use antiphon_linux::Linux;
+use antiphon_linux::files::{Epoll, Event, Events, Way};
+use antiphon_platform::{Deadline, Platform as _};
+
+/// What a thread has of the files that its fibers wait for.
+pub(super) struct Reactor {
+    gate: &'static Gate,
+    slots: RefCell<Vec<Slot>>,
+    events: RefCell<Events>,
+}
+
+/// What others have of a reactor.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    epoll: Epoll,
+    /// Of the process that has made it: a child of it would share the `epoll` file with it.
+    epoch: u32,
+    /// Slots that are nobody's any more.
+    free: Mutex<Vec<u32>>,
+}
+
+/// A file that is registered with a reactor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seat {
+    gate: &'static Gate,
+    slot: u32,
+}
+
+/// What is known of a file.
+#[derive(Default)]
+struct Slot {
+    read: Side,
+    write: Side,
+    /// A short read does not say that there is no more: see [`Event::odd`].
+    odd: Cell<bool>,
+}
+
+#[derive(Default)]
+struct Side {
+    /// To be tried: else it would block.
+    ready: Cell<bool>,
+    tick: Cell<u32>,
+    /// The handles of the fibers that wait.
+    waiters: RefCell<Vec<u64>>,
+}
+
+/// How many events a poll takes at the most.
+const ROOM: usize = 512;
+
+/// Of threads that have ended: FILE-4.
+static REACTORS: Mutex<Vec<Reactor>> = Mutex::new(Vec::new());
+
+impl Reactor {
+    /// Of a thread that has gone, or a new one.
+    ///
+    /// # Errors
+    ///
+    /// Too many files are open.
+    pub(super) fn take() -> io::Result<Self> {
+        let epoch = Linux::epoch();
+        loop {
+            let used = REACTORS.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            match used {
+                Some(used) if used.gate.epoch == epoch => return Ok(used),
+                // A parent's.
+                Some(_) => {}
+                None => break,
+            }
+        }
+        let gate = Gate { epoll: Epoll::new()?, epoch, free: Mutex::default() };
+        let (slots, events) = (RefCell::default(), RefCell::new(Events::new(ROOM)));
+        Ok(Self { gate: Box::leak(Box::new(gate)), slots, events })
+    }
+
+    /// For the next thread.
+    pub(super) fn put_back(self) {
+        REACTORS.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+    }
+
+    pub(super) fn gate(&self) -> &'static Gate {
+        self.gate
+    }
+
+    pub(super) fn owns(&self, seat: &Seat) -> bool {
+        ptr::eq(self.gate, seat.gate)
+    }
+
+    /// Registers a file, of which one way was tried, and would block.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Epoll::add`].
+    pub(super) fn register(&self, file: BorrowedFd<'_>, tried: Way) -> io::Result<Seat> {
+        let free = self.gate.free().pop();
+        let mut slots = self.slots.borrow_mut();
+        let slot = free.unwrap_or_else(|| {
+            slots.push(Slot::default());
+            u32::try_from(slots.len() - 1).expect("fewer files")
+        });
+        slots[slot as usize].begin(tried);
+        if let Err(error) = self.gate.epoll.add(file, slot.into()) {
+            self.gate.free().push(slot);
+            return Err(error);
+        }
+        Ok(Seat { gate: self.gate, slot })
+    }
+
+    /// Asks of a side of a file that is registered here.
+    fn side<R>(&self, seat: Seat, way: Way, ask: impl FnOnce(&Side) -> R) -> R {
+        ask(self.slots.borrow()[seat.slot as usize].side(way))
+    }
+
+    /// What there is to know before a try: the tick, and whether to try.
+    pub(super) fn before(&self, seat: Seat, way: Way) -> (u32, bool) {
+        self.side(seat, way, |side| (side.tick.get(), side.ready.get()))
+    }
+
+    /// A try has found that it would block; or, `drained`, that there was less than it asked for.
+    pub(super) fn spent(&self, seat: Seat, way: Way, tick: u32, drained: bool) {
+        let slots = self.slots.borrow();
+        let slot = &slots[seat.slot as usize];
+        let side = slot.side(way);
+        // FILE-2.
+        if side.tick.get() == tick && !(drained && slot.odd.get()) {
+            side.ready.set(false);
+        }
+    }
+
+    /// A fiber begins to wait.
+    pub(super) fn enter(&self, seat: Seat, way: Way, handle: u64) {
+        self.side(seat, way, |side| side.waiters.borrow_mut().push(handle));
+    }
+
+    /// A fiber waits no more.
+    pub(super) fn leave(&self, seat: Seat, way: Way, handle: u64) {
+        self.side(seat, way, |side| side.waiters.borrow_mut().retain(|&other| other != handle));
+    }
+
+    /// Waits for edges, or a notification, until the deadline; one in the past is a look. `wake` is
+    /// told of the fibers that waited for these; whether there were any.
+    ///
+    /// # Panics
+    ///
+    /// If the program has closed the file under it.
+    pub(super) fn poll(&self, deadline: Option<Deadline>, wake: impl Fn(u64)) -> bool {
+        let mut events = self.events.borrow_mut();
+        if let Err(error) = self.gate.epoll.wait(&mut events, deadline) {
+            panic!("the files that fibers wait for: {error}");
+        }
+        let slots = self.slots.borrow();
+        let mut any = false;
+        for event in events.iter() {
+            // FILE-3.
+            slots[event.key as usize].tell(event, |handle| {
+                any = true;
+                wake(handle);
+            });
+        }
+        any
+    }
+}
+
+impl Gate {
+    /// Ends a poll, or the next one. On any thread.
+    pub(super) fn notify(&self) {
+        self.epoll.notify();
+    }
+
+    fn free(&self) -> std::sync::MutexGuard<'_, Vec<u32>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seat {
+    /// Takes the registration back, of a file that nobody waits for. On any thread.
+    pub(crate) fn give_up(self, file: BorrowedFd<'_>) {
+        // A parent's are not to be changed.
+        if self.gate.epoch == Linux::epoch() {
+            self.gate.epoll.remove(file);
+            self.gate.free().push(self.slot);
+        }
+    }
+}
+
+impl Slot {
+    /// Of another file.
+    fn begin(&self, tried: Way) {
+        self.odd.set(false);
+        for way in [Way::Read, Way::Write] {
+            // Of the other side nothing is known.
+            self.side(way).ready.set(way != tried);
+        }
+    }
+
+    fn side(&self, way: Way) -> &Side {
+        match way {
+            Way::Read => &self.read,
+            Way::Write => &self.write,
+        }
+    }
+
+    fn tell(&self, event: Event, mut wake: impl FnMut(u64)) {
+        self.odd.set(self.odd.get() || event.odd);
+        for (is, side) in [(event.read, &self.read), (event.write, &self.write)] {
+            if is {
+                side.ready.set(true);
+                side.tick.set(side.tick.get().wrapping_add(1));
+                side.waiters.borrow_mut().drain(..).for_each(&mut wake);
+            }
+        }
+    }
+}

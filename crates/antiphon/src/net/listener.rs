@@ -1,0 +1,103 @@
+//! Where connections come in.
+
+use std::io;
+use std::iter::FusedIterator;
+use std::net::{self, SocketAddr, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use antiphon_linux::files::{Way, set_backlog};
+
+use super::{Async, TcpStream};
+
+/// Accepts TCP connections: [`std::net::TcpListener`], for which a fiber waits.
+#[derive(Debug)]
+pub struct TcpListener(Async<net::TcpListener>);
+
+/// The connections that come in: see [`TcpListener::incoming`].
+#[derive(Debug)]
+pub struct Incoming<'a>(&'a TcpListener);
+
+/// How many connections wait to be accepted, if the system lets so many: as in Go.
+const BACKLOG: i32 = 4096;
+
+impl TcpListener {
+    /// Listens on the first of the addresses that can be.
+    ///
+    /// # Errors
+    ///
+    /// What the system says of the last address; that there is none.
+    pub fn bind(addresses: impl ToSocketAddrs) -> io::Result<Self> {
+        let listener = net::TcpListener::bind(addresses)?;
+        set_backlog(listener.as_fd(), BACKLOG)?;
+        listener.try_into()
+    }
+
+    /// Waits for a connection: and whose it is.
+    ///
+    /// # Errors
+    ///
+    /// What the system says: too many files are open; the connection has gone meanwhile.
+    pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        let accept = |listener: &net::TcpListener| listener.accept();
+        let (stream, from) = self.0.until(Way::Read, None, accept, |_| false)?;
+        Ok((stream.try_into()?, from))
+    }
+
+    /// The connections that come in, without an end; waits for each.
+    #[must_use]
+    pub fn incoming(&self) -> Incoming<'_> {
+        Incoming(self)
+    }
+
+    /// The address that it listens on.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.get_ref().local_addr()
+    }
+
+    /// Another handle of it: each connection goes to one.
+    ///
+    /// # Errors
+    ///
+    /// Too many files are open.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self(Async::of_nonblocking(self.0.get_ref().try_clone()?)))
+    }
+
+    /// The socket, which blocks again.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn into_std(self) -> io::Result<net::TcpListener> {
+        self.0.into_inner()
+    }
+}
+
+impl TryFrom<net::TcpListener> for TcpListener {
+    type Error = io::Error;
+
+    fn try_from(listener: net::TcpListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Ok(Self(Async::of_nonblocking(listener)))
+    }
+}
+
+impl AsFd for TcpListener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Iterator for Incoming<'_> {
+    type Item = io::Result<TcpStream>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.0.accept().map(|(stream, _)| stream))
+    }
+}
+
+impl FusedIterator for Incoming<'_> {}

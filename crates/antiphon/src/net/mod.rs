@@ -1,0 +1,96 @@
+//! Sockets that a fiber waits for as a thread does: its thread runs others meanwhile.
+//!
+//! ```
+//! use antiphon::{fiber, net::{TcpListener, TcpStream}, pool::Pool};
+//! use std::io::{Read, Write};
+//!
+//! // SAFETY: no thread-local is made by what waits.
+//! let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
+//! let listener = TcpListener::bind("127.0.0.1:0")?;
+//! let address = listener.local_addr()?;
+//! let server = pool.spawn(move || {
+//!     let (mut stream, _) = listener.accept()?;
+//!     std::io::copy(&mut stream.try_clone()?, &mut stream)
+//! });
+//! // On this thread, which blocks; or in another fiber, which does not block one.
+//! let mut client = TcpStream::connect(address)?;
+//! client.write_all(b"to and fro")?;
+//! client.shutdown(std::net::Shutdown::Write)?;
+//! let mut back = String::new();
+//! client.read_to_string(&mut back)?;
+//! assert_eq!(back, "to and fro");
+//! assert_eq!(server.join().unwrap()?, 10);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! [`TcpListener`], [`TcpStream`] and [`UdpSocket`] have the names and errors of those of
+//! `std::net`; [`Async`] is any other file that one can wait for: a Unix socket, a pipe, an
+//! eventfd. All are for threads, too, which block; and may be shared by threads and fibers.
+//!
+//! # What to know
+//!
+//! - **A fiber that waits for a socket costs no system call** but its share of an `epoll_wait`,
+//!   of which the thread makes one when none of its fibers may go on, or each 200 µs while some
+//!   may. The first wait of a thread for a socket registers that: one `epoll_ctl` more.
+//! - **Each thread waits for what its own fibers wait for.** One that is in a long task finds late
+//!   that sockets are ready.
+//! - **Names are looked up** by the system, which blocks the thread: give an address, or look
+//!   names up in [`pool::blocking`](crate::pool::blocking).
+//! - **Files on a disk are always ready**, and block the thread. [`Async`] refuses to wait for
+//!   them.
+//! - **While a panic unwinds** a fiber, it blocks its thread where it waits.
+
+mod listener;
+mod source;
+mod stream;
+mod udp;
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+pub use listener::{Incoming, TcpListener};
+pub use source::Async;
+pub use stream::TcpStream;
+pub use udp::UdpSocket;
+
+/// How long one waits at the most, in nanoseconds; 0: for ever.
+#[derive(Debug, Default)]
+struct Timeout(AtomicU64);
+
+impl Timeout {
+    fn get(&self) -> Option<Duration> {
+        // Relaxed, here and below: a number, and nothing with it.
+        let ns = self.0.load(Relaxed);
+        (ns != 0).then(|| Duration::from_nanos(ns))
+    }
+
+    fn set(&self, timeout: Option<Duration>) -> io::Result<()> {
+        if timeout == Some(Duration::ZERO) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a timeout of zero: None waits for ever",
+            ));
+        }
+        let ns = timeout.map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX));
+        self.0.store(ns, Relaxed);
+        Ok(())
+    }
+}
+
+/// The first address with which `make` succeeds.
+fn first<R>(
+    addresses: impl ToSocketAddrs,
+    mut make: impl FnMut(SocketAddr) -> io::Result<R>,
+) -> io::Result<R> {
+    let mut failed = None;
+    for address in addresses.to_socket_addrs()? {
+        match make(address) {
+            Ok(made) => return Ok(made),
+            Err(error) => failed = Some(error),
+        }
+    }
+    let none = || io::Error::new(io::ErrorKind::InvalidInput, "no addresses to choose from");
+    Err(failed.unwrap_or_else(none))
+}

@@ -1,0 +1,229 @@
+//! A file that does not block, and whoever waits for it: a fiber, or a thread.
+
+use std::fmt;
+use std::io::{self, ErrorKind::WouldBlock, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use antiphon_linux::Linux;
+use antiphon_linux::files::{self, Way};
+use antiphon_platform::{Clock, Deadline};
+use antiphon_sync::nap;
+
+use crate::fiber::{Seats, Suspends, Waited};
+use crate::raw::deadline_after;
+
+/// A file that one waits for: in a fiber, its thread runs others meanwhile; a thread blocks.
+///
+/// ```
+/// use antiphon::net::Async;
+/// use std::io::{Read, Write};
+/// use std::os::unix::net::UnixStream;
+///
+/// let (one, other) = UnixStream::pair()?;
+/// let (one, other) = (Async::new(one)?, Async::new(other)?);
+/// (&one).write_all(b"over")?;
+/// let mut read = [0; 4];
+/// (&other).read_exact(&mut read)?;
+/// assert_eq!(&read, b"over");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// It has the flag `O_NONBLOCK`, which is that of its clones as well, and of other processes that
+/// have it. A file is to be in one `Async` at a time, and is to stay the one that it is.
+pub struct Async<T: AsFd> {
+    seats: Seats,
+    /// There until [`into_inner`](Self::into_inner).
+    file: Option<T>,
+}
+
+/// A wait until then is a look.
+const PAST: Option<Deadline> = Some(Deadline { clock: Clock::Monotonic, ns: 0 });
+
+impl<T: AsFd> Async<T> {
+    /// The file, which does not block any more.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn new(file: T) -> io::Result<Self> {
+        files::set_nonblocking(file.as_fd(), true)?;
+        Ok(Self::of_nonblocking(file))
+    }
+
+    pub(super) fn of_nonblocking(file: T) -> Self {
+        Self { seats: Seats::default(), file: Some(file) }
+    }
+
+    /// The file.
+    #[inline]
+    pub fn get_ref(&self) -> &T {
+        self.file.as_ref().expect("there until it is taken out")
+    }
+
+    /// The file, which blocks again.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn into_inner(mut self) -> io::Result<T> {
+        let file = self.file.take().expect("there until it is taken out");
+        self.seats.give_up(file.as_fd());
+        files::set_nonblocking(file.as_fd(), false)?;
+        Ok(file)
+    }
+
+    /// Waits until there is something to read, or to accept; or the end, or an error. By then
+    /// another may have taken it.
+    ///
+    /// # Errors
+    ///
+    /// What the system says, as of a file that can't be waited for.
+    pub fn readable(&self) -> io::Result<()> {
+        self.ready(Way::Read, None)
+    }
+
+    /// Waits until there is room to write, or an error. By then another may have taken it.
+    ///
+    /// # Errors
+    ///
+    /// As of [`readable`](Self::readable).
+    pub fn writable(&self) -> io::Result<()> {
+        self.ready(Way::Write, None)
+    }
+
+    pub(super) fn ready(&self, way: Way, timeout: Option<Duration>) -> io::Result<()> {
+        let look = |file: &T| match files::wait(file.as_fd(), way, PAST)? {
+            true => Ok(()),
+            false => Err(WouldBlock.into()),
+        };
+        self.until(way, timeout, look, |&()| false)
+    }
+
+    /// Tries `read`, and again whenever there may be something to read, until it says something
+    /// else than that it would block.
+    ///
+    /// # Errors
+    ///
+    /// What `read` says; or the system, as of [`readable`](Self::readable).
+    pub fn read_with<R>(&self, read: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
+        self.until(Way::Read, None, read, |_| false)
+    }
+
+    /// As [`read_with`](Self::read_with), whenever there may be room to write.
+    ///
+    /// # Errors
+    ///
+    /// As of that.
+    pub fn write_with<R>(&self, write: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
+        self.until(Way::Write, None, write, |_| false)
+    }
+
+    /// As [`read_with`](Self::read_with), of one way. `drained` says of what was done that there
+    /// is no more.
+    ///
+    /// # Errors
+    ///
+    /// As of that; and `WouldBlock` when the time is over.
+    #[inline]
+    pub(super) fn until<R>(
+        &self,
+        way: Way,
+        timeout: Option<Duration>,
+        mut attempt: impl FnMut(&T) -> io::Result<R>,
+        drained: impl FnOnce(&R) -> bool,
+    ) -> io::Result<R> {
+        let file = self.get_ref();
+        let Some(fiber) = Suspends::here() else {
+            return block_until(file, way, timeout, attempt);
+        };
+        let waited = Waited { seats: &self.seats, file: file.as_fd(), way, timeout };
+        fiber.until(waited, || attempt(file), drained)
+    }
+}
+
+/// As [`Async::until`], on a thread.
+fn block_until<T: AsFd, R>(
+    file: &T,
+    way: Way,
+    timeout: Option<Duration>,
+    mut attempt: impl FnMut(&T) -> io::Result<R>,
+) -> io::Result<R> {
+    let mut deadline = None;
+    loop {
+        match attempt(file) {
+            Err(error) if error.kind() == WouldBlock => {}
+            tried => return tried,
+        }
+        deadline = deadline.or_else(|| timeout.map(deadline_after));
+        while !files::wait(file.as_fd(), way, deadline)? {
+            if nap::passed::<Linux>(deadline) {
+                return Err(WouldBlock.into());
+            }
+        }
+    }
+}
+
+impl<T: AsFd> Drop for Async<T> {
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            self.seats.give_up(file.as_fd());
+        }
+    }
+}
+
+impl<T: AsFd> AsFd for Async<T> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.get_ref().as_fd()
+    }
+}
+
+impl<T: AsFd> Read for &Async<T>
+where
+    for<'a> &'a T: Read,
+{
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.read_with(|mut file| file.read(buffer))
+    }
+}
+
+impl<T: AsFd> Write for &Async<T>
+where
+    for<'a> &'a T: Write,
+{
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.write_with(|mut file| file.write(buffer))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.write_with(|mut file| file.flush())
+    }
+}
+
+impl<T: AsFd> Read for Async<T>
+where
+    for<'a> &'a T: Read,
+{
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(buffer)
+    }
+}
+
+impl<T: AsFd> Write for Async<T>
+where
+    for<'a> &'a T: Write,
+{
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        (&*self).write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (&*self).flush()
+    }
+}
+
+impl<T: AsFd + fmt::Debug> fmt::Debug for Async<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Async").field(self.get_ref()).finish()
+    }
+}

@@ -1,0 +1,272 @@
+//! A connection.
+
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::net::{self, Shutdown, SocketAddr, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use antiphon_linux::files::{Way, connect};
+
+use super::{Async, Timeout, first};
+
+/// A TCP connection: [`std::net::TcpStream`], of which a fiber waits for its turn.
+///
+/// As there, `&TcpStream` reads and writes, too: a fiber of one thread may read, and one of another
+/// write.
+#[derive(Debug)]
+pub struct TcpStream {
+    socket: Async<net::TcpStream>,
+    read_timeout: Timeout,
+    write_timeout: Timeout,
+}
+
+impl TcpStream {
+    /// Connects, to the first of the addresses that can be.
+    ///
+    /// # Errors
+    ///
+    /// What the system says of the last address; that there is none.
+    pub fn connect(addresses: impl ToSocketAddrs) -> io::Result<Self> {
+        first(addresses, |address| Self::connect_within(&address, None))
+    }
+
+    /// As [`connect`](Self::connect), and waits no longer than that.
+    ///
+    /// # Errors
+    ///
+    /// `TimedOut` if it takes longer; `InvalidInput` if that is no time at all.
+    pub fn connect_timeout(address: &SocketAddr, timeout: Duration) -> io::Result<Self> {
+        if timeout.is_zero() {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "a timeout of zero"));
+        }
+        Self::connect_within(address, Some(timeout))
+    }
+
+    fn connect_within(address: &SocketAddr, timeout: Option<Duration>) -> io::Result<Self> {
+        let stream = Self::of_nonblocking(connect(address)?);
+        stream.socket.ready(Way::Write, timeout).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock => ErrorKind::TimedOut.into(),
+            _ => error,
+        })?;
+        match stream.take_error()? {
+            Some(error) => Err(error),
+            None => Ok(stream),
+        }
+    }
+
+    pub(super) fn of_nonblocking(socket: net::TcpStream) -> Self {
+        Self {
+            socket: Async::of_nonblocking(socket),
+            read_timeout: Timeout::default(),
+            write_timeout: Timeout::default(),
+        }
+    }
+
+    /// The socket, which blocks again.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn into_std(self) -> io::Result<net::TcpStream> {
+        self.socket.into_inner()
+    }
+
+    /// Another handle of the same connection, with the same timeouts as of now.
+    ///
+    /// # Errors
+    ///
+    /// Too many files are open.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        let clone = Self::of_nonblocking(self.socket.get_ref().try_clone()?);
+        clone.set_read_timeout(self.read_timeout())?;
+        clone.set_write_timeout(self.write_timeout())?;
+        Ok(clone)
+    }
+
+    /// The address of the other end.
+    ///
+    /// # Errors
+    ///
+    /// There is none any more.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.get_ref().peer_addr()
+    }
+
+    /// The address of this end.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.get_ref().local_addr()
+    }
+
+    /// Ends reading, writing or both, of all handles, and the waits for that.
+    ///
+    /// # Errors
+    ///
+    /// What the system says, as when there is no connection.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.socket.get_ref().shutdown(how)
+    }
+
+    /// Whether small writes are sent at once (`TCP_NODELAY`).
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        self.socket.get_ref().set_nodelay(nodelay)
+    }
+
+    /// What was [set](Self::set_nodelay).
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn nodelay(&self) -> io::Result<bool> {
+        self.socket.get_ref().nodelay()
+    }
+
+    /// The error that the socket has, which is gone then.
+    ///
+    /// # Errors
+    ///
+    /// That it can't be had.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        self.socket.get_ref().take_error()
+    }
+
+    /// Reads, and leaves it to be read again.
+    ///
+    /// # Errors
+    ///
+    /// As of a read.
+    pub fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let timeout = self.read_timeout.get();
+        self.socket.until(Way::Read, timeout, |socket| socket.peek(buffer), |_| false)
+    }
+
+    /// How long a read waits at the most: then it is a `WouldBlock`, as in `std`. `None`: for ever.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if that is no time at all.
+    pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.read_timeout.set(timeout)
+    }
+
+    /// How long a write waits at the most, as of [reads](Self::set_read_timeout).
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if that is no time at all.
+    pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.write_timeout.set(timeout)
+    }
+
+    /// What was [set](Self::set_read_timeout).
+    #[must_use]
+    pub fn read_timeout(&self) -> Option<Duration> {
+        self.read_timeout.get()
+    }
+
+    /// What was [set](Self::set_write_timeout).
+    #[must_use]
+    pub fn write_timeout(&self) -> Option<Duration> {
+        self.write_timeout.get()
+    }
+
+    /// A read of a buffer of so many bytes: fewer are all that there were.
+    fn reads(
+        &self,
+        room: usize,
+        read: impl FnMut(&net::TcpStream) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        if room == 0 {
+            return Ok(0);
+        }
+        // None at all are the end, which is told of once.
+        let drained = |&read: &usize| 0 < read && read < room;
+        self.socket.until(Way::Read, self.read_timeout.get(), read, drained)
+    }
+
+    /// A write of so many bytes: fewer are all that there was room for.
+    fn writes(
+        &self,
+        bytes: usize,
+        write: impl FnMut(&net::TcpStream) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        if bytes == 0 {
+            return Ok(0);
+        }
+        let full = |&written: &usize| 0 < written && written < bytes;
+        self.socket.until(Way::Write, self.write_timeout.get(), write, full)
+    }
+}
+
+impl TryFrom<net::TcpStream> for TcpStream {
+    type Error = io::Error;
+
+    /// The timeouts that it has are not those of fibers.
+    fn try_from(socket: net::TcpStream) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Ok(Self::of_nonblocking(socket))
+    }
+}
+
+impl AsFd for TcpStream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Read for &TcpStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reads(buffer.len(), |mut socket| socket.read(buffer))
+    }
+
+    fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        let room = buffers.iter().map(|buffer| buffer.len()).sum();
+        self.reads(room, |mut socket| socket.read_vectored(buffers))
+    }
+}
+
+impl Write for &TcpStream {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.writes(buffer.len(), |mut socket| socket.write(buffer))
+    }
+
+    fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        let bytes = buffers.iter().map(|buffer| buffer.len()).sum();
+        self.writes(bytes, |mut socket| socket.write_vectored(buffers))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for TcpStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(buffer)
+    }
+
+    fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        (&*self).read_vectored(buffers)
+    }
+}
+
+impl Write for TcpStream {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        (&*self).write(buffer)
+    }
+
+    fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        (&*self).write_vectored(buffers)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

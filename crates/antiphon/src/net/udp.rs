@@ -1,0 +1,171 @@
+//! Datagrams.
+
+use std::io;
+use std::net::{self, SocketAddr, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use antiphon_linux::files::Way;
+
+use super::{Async, Timeout, first};
+
+/// A UDP socket: [`std::net::UdpSocket`], for which a fiber waits.
+#[derive(Debug)]
+pub struct UdpSocket {
+    socket: Async<net::UdpSocket>,
+    read_timeout: Timeout,
+    write_timeout: Timeout,
+}
+
+impl UdpSocket {
+    /// A socket of the first of the addresses that can be.
+    ///
+    /// # Errors
+    ///
+    /// What the system says of the last address; that there is none.
+    pub fn bind(addresses: impl ToSocketAddrs) -> io::Result<Self> {
+        net::UdpSocket::bind(addresses)?.try_into()
+    }
+
+    /// Sends to this address, and receives from it only, from now on. The first of them that can
+    /// be.
+    ///
+    /// # Errors
+    ///
+    /// What the system says of the last address; that there is none.
+    pub fn connect(&self, addresses: impl ToSocketAddrs) -> io::Result<()> {
+        self.socket.get_ref().connect(addresses)
+    }
+
+    /// Sends a datagram to where it is [connected](Self::connect): how many bytes were sent.
+    ///
+    /// # Errors
+    ///
+    /// What the system says: as that it is too long, or that nobody received an earlier one.
+    pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.writes(|socket| socket.send(bytes))
+    }
+
+    /// Sends a datagram to the first of the addresses that can be.
+    ///
+    /// # Errors
+    ///
+    /// As of [`send`](Self::send); that there is no address.
+    pub fn send_to(&self, bytes: &[u8], addresses: impl ToSocketAddrs) -> io::Result<usize> {
+        first(addresses, |address| self.writes(|socket| socket.send_to(bytes, address)))
+    }
+
+    /// Waits for a datagram from where it is [connected](Self::connect): its length; what is longer
+    /// than the buffer is cut.
+    ///
+    /// # Errors
+    ///
+    /// What the system says: as that nobody received what was sent.
+    pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reads(|socket| socket.recv(buffer))
+    }
+
+    /// As [`recv`](Self::recv), from anywhere, and from where.
+    ///
+    /// # Errors
+    ///
+    /// As of that.
+    pub fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.reads(|socket| socket.recv_from(buffer))
+    }
+
+    /// As [`recv_from`](Self::recv_from), and leaves it to be received again.
+    ///
+    /// # Errors
+    ///
+    /// As of that.
+    pub fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.reads(|socket| socket.peek_from(buffer))
+    }
+
+    /// The address of this end.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.get_ref().local_addr()
+    }
+
+    /// The address that it is [connected](Self::connect) to.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.get_ref().peer_addr()
+    }
+
+    /// How long one waits for a datagram at the most: then it is a `WouldBlock`, as in `std`.
+    /// `None`: for ever.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if that is no time at all.
+    pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.read_timeout.set(timeout)
+    }
+
+    /// How long one waits for room to send, as of [datagrams](Self::set_read_timeout).
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if that is no time at all.
+    pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.write_timeout.set(timeout)
+    }
+
+    /// What was [set](Self::set_read_timeout).
+    #[must_use]
+    pub fn read_timeout(&self) -> Option<Duration> {
+        self.read_timeout.get()
+    }
+
+    /// What was [set](Self::set_write_timeout).
+    #[must_use]
+    pub fn write_timeout(&self) -> Option<Duration> {
+        self.write_timeout.get()
+    }
+
+    /// The socket, which blocks again.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn into_std(self) -> io::Result<net::UdpSocket> {
+        self.socket.into_inner()
+    }
+
+    fn reads<R>(&self, read: impl FnMut(&net::UdpSocket) -> io::Result<R>) -> io::Result<R> {
+        self.socket.until(Way::Read, self.read_timeout.get(), read, |_| false)
+    }
+
+    fn writes<R>(&self, write: impl FnMut(&net::UdpSocket) -> io::Result<R>) -> io::Result<R> {
+        self.socket.until(Way::Write, self.write_timeout.get(), write, |_| false)
+    }
+}
+
+impl TryFrom<net::UdpSocket> for UdpSocket {
+    type Error = io::Error;
+
+    /// The timeouts that it has are not those of fibers.
+    fn try_from(socket: net::UdpSocket) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Ok(Self {
+            socket: Async::of_nonblocking(socket),
+            read_timeout: Timeout::default(),
+            write_timeout: Timeout::default(),
+        })
+    }
+}
+
+impl AsFd for UdpSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
