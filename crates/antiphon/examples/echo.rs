@@ -1,0 +1,44 @@
+//! An echo server: each connection is a fiber, which reads and writes as a thread would.
+//!
+//! `cargo run --release -p antiphon --example echo -- 127.0.0.1:7777 2`, where `nc 127.0.0.1 7777`
+//! is a client. The address and the number of threads may be left out.
+
+use std::error::Error;
+use std::io::{self, Read, Write};
+use std::{env, thread};
+
+use antiphon::fiber::STACK_BYTES;
+use antiphon::net::{TcpListener, TcpStream};
+use antiphon::pool::Pool;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = env::args().skip(1);
+    let address = arguments.next().unwrap_or_else(|| "127.0.0.1:7777".to_owned());
+    let threads = match arguments.next() {
+        Some(threads) => threads.parse()?,
+        None => thread::available_parallelism()?.get(),
+    };
+    // SAFETY: no thread-local is made by what waits.
+    let pool = unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) }.build()?;
+    let listener = TcpListener::bind(address)?;
+    println!("echoes on {}, by {threads} threads", listener.local_addr()?);
+    for stream in listener.incoming() {
+        match stream {
+            Ok(stream) => drop(pool.spawn(move || echo(stream))),
+            Err(error) => eprintln!("not accepted: {error}"),
+        }
+    }
+    Ok(())
+}
+
+/// Sends back what comes, until there is no more.
+fn echo(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut buffer = [0; 16 << 10];
+    loop {
+        match stream.read(&mut buffer)? {
+            0 => return Ok(()),
+            read => stream.write_all(&buffer[..read])?,
+        }
+    }
+}
