@@ -73,6 +73,7 @@ mod queues;
 mod rw;
 mod scavenging;
 mod semaphore;
+mod several;
 mod shared;
 mod shared_barrier;
 mod shared_broadcast;
@@ -117,6 +118,7 @@ pub fn all() -> Vec<Entry> {
         latches::entries(),
         broadcasts::entries(),
         event_counts::entries(),
+        several::entries(),
         shared::entries(),
         shared_barrier::entries(),
         shared_event::entries(),

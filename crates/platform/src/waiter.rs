@@ -48,7 +48,8 @@ pub struct Waiter<P: Platform> {
     pub passed: P::U16,
     /// The platform's: who waits, if that is not the thread which parks.
     pub handle: P::U64,
-    /// The queue that the waiter may be moved into, in its primitive's words; 0 for none.
+    /// The queue that the waiter may be moved into, in its primitive's words; 0 for none. Or whom
+    /// to wake for it ([`WaiterRef::bits`]), 0 for itself.
     pub queue: P::U64,
 }
 
@@ -137,4 +138,21 @@ pub struct WaiterRef {
     pub index: u32,
     /// Its generation at that time.
     pub generation: u32,
+}
+
+impl WaiterRef {
+    /// A word for it: the generation above the index.
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        (self.generation as u64) << u32::BITS | self.index as u64
+    }
+
+    /// What [`bits`](Self::bits) were made of; `None` if there is no index in them.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Option<Self> {
+        match bits as u32 {
+            0 => None,
+            index => Some(Self { index, generation: (bits >> u32::BITS) as u32 }),
+        }
+    }
 }

@@ -34,18 +34,14 @@ impl<P: Platform> Park<P> {
 }
 
 fn reference(ticket: Ticket) -> Option<WaiterRef> {
-    let bits = ticket.get();
-    (ticket != NO_NODE)
-        .then_some(WaiterRef { index: bits as u32, generation: (bits >> u32::BITS) as u32 })
+    WaiterRef::from_bits(ticket.get())
 }
 
 impl<P: Platform> Notify for Park<P> {
     fn begin(&self) -> Ticket {
         let arena = Self::arena();
         let seen = arena.take().and_then(|id| arena.reference(id.index()));
-        seen.map(|seen| u64::from(seen.generation) << u32::BITS | u64::from(seen.index))
-            .and_then(Ticket::new)
-            .unwrap_or(NO_NODE)
+        seen.and_then(|seen| Ticket::new(seen.bits())).unwrap_or(NO_NODE)
     }
 
     unsafe fn sleep(&self, ticket: Ticket, deadline: Option<Deadline>) -> Parked {

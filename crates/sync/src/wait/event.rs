@@ -24,6 +24,8 @@
 //! - EVENT-4: who gives up and is the last on the list turns `QUEUED` off while the event is not
 //!   set, or waits on: whoever has set it is on the way to the list then. So the memory may be gone
 //!   as soon as all waiters are back, though the `set` that let the last of them go is not.
+//! - EVENT-5: who was let go and does not want it sets it again: for the next on the list, or the
+//!   next that comes. In between nobody sees that it is set.
 //!
 //! `sets` and `taken` are on lines of their own, and not on neighbours, which prefetchers take for
 //! one. In a hand-over from one running thread to another, each side then writes to a line that the
@@ -47,6 +49,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
 
 use super::list::{List, Locked, note};
+use super::several::{Place, Several, Stands};
 use super::spin::spin;
 use super::together::{CrowdForm, Listed, Member, let_go, wait_listed};
 use crate::lock::Standard;
@@ -121,6 +124,18 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
     #[inline]
     pub fn wait_until(&self, deadline: Option<Deadline>) -> bool {
         self.try_wait() || self.wait_contended(deadline)
+    }
+
+    /// Begins a wait for one of several things. `None`: the event was set, and that is taken. Who
+    /// is [told](Place::look) has taken a set; one that is not used is set again (EVENT-5).
+    pub fn stand<'a>(&'a self, several: &'a Several<P>) -> Option<Place<'a, P>> {
+        let me = several.member();
+        let waits = match &me {
+            Some(me) => self.enlist(me),
+            None => !self.try_wait(),
+        };
+        let place = Place::new(self, me);
+        if waits { Some(place) } else { place.give() }
     }
 
     /// Takes it if the event is set and nobody waits for it in the list; never blocks.
@@ -257,5 +272,16 @@ impl<P: Platform, Q: Policy, F: CrowdForm> Event<P, Q, F> {
         });
         // EVENT-3.
         let_go::<P, F>(next, 0);
+    }
+}
+
+impl<P: Platform, Q: Policy, F: CrowdForm> Stands<P> for Event<P, Q, F> {
+    fn withdraw(&self, me: Member<P>) -> bool {
+        me.withdraw::<F>(|me| self.leave(me))
+    }
+
+    /// EVENT-5.
+    fn pass_on(&self) {
+        self.set();
     }
 }

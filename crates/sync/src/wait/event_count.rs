@@ -29,6 +29,7 @@ use core::sync::atomic::Ordering::SeqCst;
 use antiphon_platform::{Deadline, Platform};
 
 use super::list::{List, note};
+use super::several::{Place, Several, Stands};
 use super::together::{CrowdForm, Member, Told, let_go};
 use crate::lock::Standard;
 use crate::nap;
@@ -61,13 +62,24 @@ impl<P: Platform, Q: Policy, F: CrowdForm> EventCount<P, Q, F> {
     /// once more and then [waits](Key::wait), or [cancels](Key::cancel) if it is true.
     pub fn prepare(&self) -> Key<'_, P, Q, F> {
         let me = Member::<P>::take();
-        if let Some(me) = &me {
+        self.enlist(me.as_ref());
+        Key { count: self, me }
+    }
+
+    /// As [`prepare`](Self::prepare), for one of several things that the caller waits for.
+    pub fn stand<'a>(&'a self, several: &'a Several<P>) -> Place<'a, P> {
+        let me = several.member();
+        self.enlist(me.as_ref());
+        Place::new(self, me)
+    }
+
+    fn enlist(&self, me: Option<&Member<P>>) {
+        if let Some(me) = me {
             note::<P, Q>(me);
             self.list.with(|list| list.push(me.id(), me.node));
             // EC-1: pairs with the fence in `notify`.
             P::fence(SeqCst);
         }
-        Key { count: self, me }
     }
 
     /// Notifies one that has prepared, if any: of the first few, the one that the policy prefers.
@@ -114,6 +126,17 @@ impl<P: Platform, Q: Policy, F: CrowdForm> EventCount<P, Q, F> {
             }
             there
         })
+    }
+}
+
+impl<P: Platform, Q: Policy, F: CrowdForm> Stands<P> for EventCount<P, Q, F> {
+    fn withdraw(&self, me: Member<P>) -> bool {
+        me.withdraw::<F>(|me| self.leave(me))
+    }
+
+    /// EC-3.
+    fn pass_on(&self) {
+        self.notify_one();
     }
 }
 

@@ -29,6 +29,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
 
 use super::list::List;
+use super::several::{Place, Several, Stands};
 use super::spin::spin;
 use super::together::{CrowdForm, Listed, Member, let_go, wait_listed};
 use crate::lock::Standard;
@@ -119,6 +120,17 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
         self.is_open() || self.wait_contended(deadline)
     }
 
+    /// Begins a wait for one of several things. `None`: the latch is open.
+    pub fn stand<'a>(&'a self, several: &'a Several<P>) -> Option<Place<'a, P>> {
+        let me = several.member();
+        let waits = match &me {
+            Some(me) => self.enlist(me),
+            None => !self.is_open(),
+        };
+        let place = Place::new(self, me);
+        if waits { Some(place) } else { place.give() }
+    }
+
     /// Whether all was counted down; if so, what was done before that happens before the return.
     #[inline]
     pub fn is_open(&self) -> bool {
@@ -202,4 +214,13 @@ impl<P: Platform, F: CrowdForm> Latch<P, F> {
         // LATCH-3.
         let_go::<P, F>(all, 0);
     }
+}
+
+impl<P: Platform, F: CrowdForm> Stands<P> for Latch<P, F> {
+    fn withdraw(&self, me: Member<P>) -> bool {
+        me.withdraw::<F>(|me| self.leave(me))
+    }
+
+    /// It stays open, for all.
+    fn pass_on(&self) {}
 }

@@ -18,12 +18,16 @@
 //!   node nothing after it was let go. So the primitive's memory may be gone as soon as the first
 //!   waiter has returned.
 //! - TOGETHER-3: who was woken and has others behind it wakes them before it returns.
+//! - TOGETHER-4: a node whose `queue` names another is one of [several](super::Several) of its
+//!   waiter, who parks on that other: who lets it go reads the name before, and wakes that.
 //!
 //! A waiter whose thread is stopped between being woken and waking others keeps those waiting.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, Budget, Deadline, Hint, Parked, Platform, Waiter, WaiterId};
+use antiphon_platform::{
+    Atomic, Budget, Deadline, Hint, Parked, Platform, Waiter, WaiterId, WaiterRef,
+};
 
 use super::spin;
 use crate::arena;
@@ -75,6 +79,10 @@ pub(super) struct Member<P: Platform> {
     id: WaiterId,
     pub(super) node: &'static Waiter<P>,
     generation: u32,
+    /// What is parked on: the same, or that of several.
+    bed: &'static Waiter<P>,
+    /// The node is another's, who gives it back.
+    lent: bool,
 }
 
 /// How a wait ended.
@@ -99,7 +107,30 @@ impl<P: Platform> Member<P> {
         }
         node.status.store(WAITING, Relaxed);
         node.batch.store(0, Relaxed);
-        Some(Self { id, node, generation })
+        node.queue.store(0, Relaxed);
+        Some(Self { id, node, generation, bed: node, lent: false })
+    }
+
+    /// A node for one of several waits of the caller, who parks on this one: it is asleep from the
+    /// start, for those who let it go.
+    pub(super) fn take_beside(&self) -> Option<Self> {
+        let beside = Self::take()?;
+        beside.node.status.store(PARKED, Relaxed);
+        // TOGETHER-4. Relaxed, both: as in `take`.
+        beside.node.queue.store(self.reference().bits(), Relaxed);
+        Some(Self { bed: self.node, ..beside })
+    }
+
+    /// This node, for the first of several waits; asleep as those beside it.
+    pub(super) fn lend(&self) -> Self {
+        // Relaxed: as in `take`.
+        self.node.status.store(PARKED, Relaxed);
+        Self { id: self.id, lent: true, ..*self }
+    }
+
+    /// To wake its waiter by.
+    pub(super) fn reference(&self) -> WaiterRef {
+        WaiterRef { index: self.id.index(), generation: self.generation }
     }
 
     /// The node's name.
@@ -135,12 +166,18 @@ impl<P: Platform> Member<P> {
 
     /// Gives the node back, which is on no list.
     pub(super) fn give(self) {
-        if !self.is_lost() {
+        if !self.lent && !self.is_lost() {
             arena::<P>().give(self.id);
         }
     }
 
-    fn is_lost(&self) -> bool {
+    /// Whether the wait is over; if so, what was done before it was let go happens before.
+    pub(super) fn is_over(&self) -> bool {
+        // Acquire: pairs with `let_go`.
+        !Self::waits(self.node.status.load(Acquire)) || self.is_lost()
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
         self.node.generation.load(Relaxed) != self.generation
     }
 
@@ -185,7 +222,7 @@ impl<P: Platform> Member<P> {
         }
         loop {
             // Whatever has ended the sleep: the status says whether the wait is over.
-            let parked = P::park(self.node, deadline);
+            let parked = P::park(self.bed, deadline);
             let now = status.load(Acquire);
             if now != PARKED || self.is_lost() {
                 return true;
@@ -213,6 +250,19 @@ impl<P: Platform> Member<P> {
         true
     }
 
+    /// Ends a wait, over or not: has `leave` take the caller off its list, as in
+    /// [`outlast_unless`](Self::outlast_unless). Says whether it was let go before that.
+    pub(super) fn withdraw<F: CrowdForm>(self, leave: impl Fn(&Self) -> bool) -> bool {
+        if !self.is_over() {
+            let soon = || Some(nap::after::<P>(ON_THE_WAY_NS));
+            if leave(&self) || !self.outlast_unless::<F>(soon(), || leave(&self)) {
+                self.give();
+                return false;
+            }
+        }
+        matches!(self.end(), Told::Gone(_))
+    }
+
     /// Spins as long as is worth it for who is to be let go soon; it is to
     /// [outlast](Self::outlast) its wait after that.
     pub(super) fn spin<F: CrowdForm>(&self, deadline: Option<Deadline>) {
@@ -220,7 +270,7 @@ impl<P: Platform> Member<P> {
         let _ = spin::spin::<P, F, _>(&self.node.status, deadline, Self::waits);
     }
 
-    fn waits(status: u32) -> bool {
+    pub(super) fn waits(status: u32) -> bool {
         matches!(status, WAITING | PARKED)
     }
 }
@@ -307,7 +357,7 @@ fn wake_in_turn<P: Platform>(first: u32, count: u32, gone: u32) {
     for _ in 0..count {
         let Some(node) = node::<P>(at) else { return };
         // Both before it is let go: the node may be another's after that.
-        let sleeper = index(at).and_then(|index| arena::<P>().reference(index));
+        let sleeper = sleeper(at, node);
         at = node.next.load(Relaxed);
         // Release: as in `let_spinners_go`.
         node.status.store(gone, Release);
@@ -315,6 +365,13 @@ fn wake_in_turn<P: Platform>(first: u32, count: u32, gone: u32) {
             P::unpark(sleeper);
         }
     }
+}
+
+/// Whom to wake for a node of a list.
+fn sleeper<P: Platform>(name: u32, node: &Waiter<P>) -> Option<WaiterRef> {
+    // TOGETHER-4. Relaxed: acquired with the list.
+    let bed = WaiterRef::from_bits(node.queue.load(Relaxed));
+    bed.or_else(|| arena::<P>().reference(index(name)?))
 }
 
 /// The node of a list's name; `None` behind the last, and for what another process has left.

@@ -1,0 +1,190 @@
+//! Waiting for several things at once: a place on the list of each, and one node that is parked on.
+//!
+//! ```text
+//!   place ── on the list of one thing    ──┐  its node's `queue` names the lead
+//!   place ── on the list of another thing ─┼────────────────────────────────────► lead: parked on
+//!   ticket ── in the bell of a third     ──┘
+//! ```
+//!
+//! The first place's node is the lead itself: a wait for two things takes two nodes.
+//!
+//! - SEVERAL-1 (no lost wake): the node of a place is asleep from the start for who lets it go, and
+//!   so that one wakes the lead after it has told the place (TOGETHER-4). The waiter looks at all
+//!   places before it parks; and a park does not begin where a wake came first.
+//! - SEVERAL-2: a place that was told and not used passes that on when it is dropped, as its
+//!   primitive has it (EC-3, EVENT-5).
+//! - SEVERAL-3: the lead's node is given back after all places are gone: they borrow it. A wake
+//!   that comes later than that is one for no reason, of who has the node then.
+//!
+//! Turned down: a word of the waiter's stack that all who let go write to. They may be late, and it
+//! would have to outlast them; a node always does. And an exchange by which one of those who let
+//! go wins: what the others have would have to be handed back by each of them, under its own lock;
+//! here the waiter does so, and may look at everything first.
+
+use core::cell::Cell;
+use core::sync::atomic::Ordering::Acquire;
+
+use antiphon_platform::{Atomic, Budget, Deadline, Hint, Parked, Platform, Ticket};
+
+use super::together::{CrowdForm, Member};
+use crate::lock::Standard;
+use crate::nap;
+
+/// A wait of the caller's for several things, which tell it by their [places](Place), or by the
+/// [ticket](Self::ticket). For one time: another wait is another one of these.
+pub struct Several<P: Platform> {
+    /// `None`: no node was to be had.
+    lead: Option<Member<P>>,
+    lent: Cell<bool>,
+    /// A place has no node, and is told by nobody.
+    short: Cell<bool>,
+}
+
+/// A place on the list of one of [several](Several) things.
+#[must_use = "who has a place is told of what others wait for"]
+pub struct Place<'a, P: Platform> {
+    of: &'a dyn Stands<P>,
+    /// `None`: no node was to be had, or it was told.
+    me: Option<Member<P>>,
+    told: bool,
+}
+
+/// What has a list with places.
+pub(super) trait Stands<P: Platform> {
+    /// Ends the wait of a member; says whether it was told.
+    fn withdraw(&self, me: Member<P>) -> bool;
+
+    /// SEVERAL-2: for another, what a member was told.
+    fn pass_on(&self);
+}
+
+/// How long who has no node sleeps before it looks again.
+const NAP_NS: u64 = 200_000;
+/// Between two looks at all places, while it spins.
+const PIECE: Budget = Budget::ns(200);
+
+impl<P: Platform> Several<P> {
+    /// Of nothing yet. Does not block.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { lead: Member::take(), lent: Cell::new(false), short: Cell::new(false) }
+    }
+
+    /// The name of the caller for who is to wake it, by [`Platform::unpark`]: the bits of a
+    /// [`WaiterRef`](antiphon_platform::WaiterRef). `None`: no node was to be had, and the caller
+    /// looks by itself, now and then.
+    pub fn ticket(&self) -> Option<Ticket> {
+        self.lead.as_ref().and_then(|lead| Ticket::new(lead.reference().bits()))
+    }
+
+    /// A node for a place.
+    pub(super) fn member(&self) -> Option<Member<P>> {
+        let member = self.lead.as_ref().and_then(|lead| {
+            if self.lent.replace(true) { lead.take_beside() } else { Some(lead.lend()) }
+        });
+        self.short.set(self.short.get() || member.is_none());
+        member
+    }
+
+    /// Waits until `is_over` is true, which looks at all places, and at whatever else has the
+    /// ticket; or until the deadline; or for no reason. Blocks: spins, and then sleeps.
+    pub fn wait(&self, deadline: Option<Deadline>, is_over: impl FnMut() -> bool) {
+        self.wait_as::<Standard>(deadline, is_over);
+    }
+
+    /// As [`wait`](Self::wait), with these numbers.
+    pub fn wait_as<F: CrowdForm>(
+        &self,
+        deadline: Option<Deadline>,
+        mut is_over: impl FnMut() -> bool,
+    ) {
+        let Some(lead) = &self.lead else {
+            return nap::nap_until::<P>(nap::earlier::<P>(deadline, NAP_NS));
+        };
+        let until =
+            if self.short.get() { Some(nap::earlier::<P>(deadline, NAP_NS)) } else { deadline };
+        spin::<P, F>(lead, until, &mut is_over);
+        // SEVERAL-1. In the child of a fork nobody knows of the lead.
+        while !is_over() && !lead.is_lost() {
+            if P::park(lead.node, until) == Parked::TimedOut {
+                return;
+            }
+        }
+    }
+}
+
+/// Spins for as long as a sleep costs, with looks at all places, if the machine is not crowded.
+fn spin<P: Platform, F: CrowdForm>(
+    lead: &Member<P>,
+    deadline: Option<Deadline>,
+    is_over: &mut impl FnMut() -> bool,
+) {
+    let pieces = F::event_spin_ns::<P>() / PIECE.ns;
+    if pieces == 0 || P::crowded() {
+        return;
+    }
+    P::hint(Hint::SpinBegin);
+    let status = &lead.node.status;
+    for _ in 0..pieces {
+        // Acquire: a place that was told is looked at again, which acquires it.
+        let told = || status.spin_while(Acquire, PIECE, Member::<P>::waits).is_ok();
+        if is_over() || nap::passed::<P>(deadline) || told() {
+            break;
+        }
+    }
+    P::hint(Hint::SpinEnd);
+}
+
+impl<P: Platform> Drop for Several<P> {
+    fn drop(&mut self) {
+        if let Some(lead) = self.lead.take() {
+            lead.give();
+        }
+    }
+}
+
+impl<P: Platform> Default for Several<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'a, P: Platform> Place<'a, P> {
+    pub(super) fn new(of: &'a dyn Stands<P>, me: Option<Member<P>>) -> Self {
+        Self { of, me, told: false }
+    }
+
+    /// Of one that is on no list. There is none, then.
+    pub(super) fn give(mut self) -> Option<Self> {
+        if let Some(me) = self.me.take() {
+            me.give();
+        }
+        None
+    }
+
+    /// Whether it was told, and that is not used up; if so, what was done before happens before the
+    /// return. Who is told first has to look, or drop the place, soon: others may wait to be woken
+    /// by it (TOGETHER-3).
+    pub fn look(&mut self) -> bool {
+        if let Some(me) = self.me.take_if(|me| me.is_over()) {
+            self.told = self.of.withdraw(me);
+        }
+        self.told
+    }
+
+    /// What it was told is used, and not passed on; whether it had been told when it was
+    /// [looked](Self::look) at last. For an event count: the caller looks at its condition after
+    /// this.
+    pub fn use_up(&mut self) -> bool {
+        core::mem::take(&mut self.told)
+    }
+}
+
+impl<P: Platform> Drop for Place<'_, P> {
+    fn drop(&mut self) {
+        let told = self.me.take().is_some_and(|me| self.of.withdraw(me));
+        if told || self.told {
+            self.of.pass_on();
+        }
+    }
+}
