@@ -163,6 +163,10 @@ impl<'a, T: Send> IntoIterator for &'a Receiver<T> {
 macro_rules! end {
     ($name:ident, $count:ident) => {
         impl<T: Send> $name<T> {
+            pub(crate) fn channel(&self) -> &Channel<Linux, T> {
+                &self.0.channel
+            }
+
             /// How many values there are; may be stale at once.
             #[must_use]
             pub fn len(&self) -> usize {

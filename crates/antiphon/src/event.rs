@@ -88,6 +88,10 @@ impl Event {
     pub fn is_set(&self) -> bool {
         self.0.is_set()
     }
+
+    pub(crate) fn inner(&self) -> &wait::Event<Linux> {
+        &self.0
+    }
 }
 
 impl Default for Event {
@@ -159,6 +163,10 @@ impl Latch {
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.0.is_open()
+    }
+
+    pub(crate) fn inner(&self) -> &wait::Latch<Linux> {
+        &self.0
     }
 }
 
@@ -232,6 +240,10 @@ impl EventCount {
     #[inline]
     pub fn notify_all(&self) {
         self.0.notify_all();
+    }
+
+    pub(crate) fn count(&self) -> &wait::EventCount<Linux> {
+        &self.0
     }
 }
 

@@ -24,7 +24,8 @@
 //! [`message`] has active messages: mailboxes whose owners run what others post.
 //! [`pool`] has threads that run tasks, in the order that you want; as [`fiber`]s, if they wait.
 //! [`net`] has sockets, which such fibers wait for as if they were threads.
-//! [`channel`] has what one sends to another, who waits for it.
+//! [`channel`] has what one sends to another, who waits for it; [`select`] waits for the first of
+//! several things.
 //! [`shared`] has types for memory that several processes share.
 //! [`generic`] has the same locks for other machines than this one: a model checker, a simulator.
 //!
@@ -66,6 +67,7 @@ pub mod pool;
 mod raw;
 mod reentrant;
 mod rw;
+pub mod select;
 mod semaphore;
 pub mod shared;
 pub mod stage;

@@ -72,6 +72,7 @@ mod program;
 mod queues;
 mod rw;
 mod scavenging;
+mod selects;
 mod semaphore;
 mod several;
 mod shared;
@@ -145,6 +146,7 @@ pub fn all() -> Vec<Entry> {
         fibers::entries(),
         channels::entries(),
         stages::entries(),
+        selects::entries(),
         tasks::entries(),
     ]
     .into_iter()

@@ -305,6 +305,7 @@ macro_rules! tests {
             a_fiber_that_may_go_on_does: ["fibers/"],
             what_is_sent_is_received_once: ["channel/"],
             each_item_of_a_stage_is_served_once: ["stage/"],
+            of_several_things_the_first_is_had: ["select/"],
         }
     };
     (model_semaphore: $then:ident) => {

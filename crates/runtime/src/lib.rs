@@ -4,8 +4,9 @@
 //! and the thread whose mailbox it is runs it. [`sched`] has workers that share tasks, by a policy
 //! that is a value, and [`flight`] what they record of it; [`task`] has tasks, and [`fork`] has
 //! forks that become tasks if that pays. [`channel`] has channels, [`fiber`] what a thread needs
-//! that runs fibers, and [`timer`] the deadlines of what it waits for; [`stage`] has what stages of
-//! a pipeline are. Users import the `antiphon` crate, where the machine is filled in.
+//! that runs fibers, [`timer`] the deadlines of what it waits for, and [`select`](mod@select) waits
+//! for the first of several things; [`stage`] has what stages of a pipeline are. Users import the
+//! `antiphon` crate, where the machine is filled in.
 #![no_std]
 
 extern crate alloc;
@@ -17,6 +18,7 @@ pub mod fork;
 mod lines;
 pub mod message;
 pub mod sched;
+pub mod select;
 mod sleep;
 pub mod stage;
 pub mod task;

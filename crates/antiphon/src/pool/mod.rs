@@ -326,6 +326,10 @@ impl<T> JoinHandle<T> {
         or_lost(self.0.take())
     }
 
+    pub(crate) fn handle(&mut self) -> &mut Handle<Linux, thread::Result<T>> {
+        &mut self.0
+    }
+
     /// Whether the task is done: [`join`](Self::join) does not wait then.
     #[must_use]
     pub fn is_finished(&self) -> bool {
@@ -334,7 +338,7 @@ impl<T> JoinHandle<T> {
 }
 
 /// What a task has returned, if it has.
-fn or_lost<T>(returned: Option<thread::Result<T>>) -> thread::Result<T> {
+pub(crate) fn or_lost<T>(returned: Option<thread::Result<T>>) -> thread::Result<T> {
     returned.unwrap_or_else(|| Err(Box::new("the task was dropped") as Box<dyn Any + Send>))
 }
 

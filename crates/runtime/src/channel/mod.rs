@@ -16,7 +16,7 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 
 use antiphon_platform::{Atomic, Deadline, Platform};
 use antiphon_sync::nap;
-use antiphon_sync::wait::EventCount;
+use antiphon_sync::wait::{EventCount, Place, Several};
 
 use ring::Ring;
 
@@ -136,6 +136,16 @@ impl<P: Platform, T: Send> Channel<P, T> {
             }
             wait.wait(deadline);
         }
+    }
+
+    /// Begins a wait for a value, beside others (CHAN-1: the caller tries to receive next).
+    pub(crate) fn stand_to_receive<'a>(&'a self, several: &'a Several<P>) -> Place<'a, P> {
+        self.receivers.stand(several)
+    }
+
+    /// Begins a wait for room, beside others (CHAN-1: the caller tries to send next).
+    pub(crate) fn stand_to_send<'a>(&'a self, several: &'a Several<P>) -> Place<'a, P> {
+        self.senders.stand(several)
     }
 
     /// Nothing is sent any more; what was sent is received. Wakes all that wait.

@@ -48,6 +48,12 @@ impl<P: Platform, T> Handle<P, T> {
     /// That it is done; then [`take`](Self::take) does not block.
     pub fn awaited(&mut self) -> Awaited<'_, P> {
         self.unhook();
+        self.awaited_shared()
+    }
+
+    /// As [`awaited`](Self::awaited), of a handle that has left no waker, and that nobody else
+    /// waits by.
+    pub(crate) fn awaited_shared(&self) -> Awaited<'_, P> {
         let Header { state, bell, .. } = self.header();
         Awaited { word: state, lasts: |state| state & DONE == 0, bell, watched: WATCHED }
     }
@@ -62,6 +68,16 @@ impl<P: Platform, T> Handle<P, T> {
 
     /// What it has returned, when it is done.
     fn take_now(&mut self) -> Option<T> {
+        // SAFETY: the caller has it alone.
+        unsafe { self.take_shared() }
+    }
+
+    /// As that.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else uses the handle meanwhile.
+    pub(crate) unsafe fn take_shared(&self) -> Option<T> {
         let state = &self.header().state;
         // Relaxed, below: what we leave is released by `drop`. Acquire: TASK-2; pairs with the
         // releases in the end of the task.
@@ -102,7 +118,7 @@ impl<P: Platform, T> Handle<P, T> {
     }
 
     /// Takes back the waker, if one was left.
-    fn unhook(&mut self) {
+    pub(crate) fn unhook(&mut self) {
         let Header { state, bell, .. } = self.header();
         // Relaxed: we have set it.
         if state.load(Relaxed) & POLLED != 0 {

@@ -1,0 +1,315 @@
+//! Waiting for whichever of several things comes first: a value, room for one, an event, a task.
+//!
+//! ```
+//! use antiphon::{Event, channel, select::Select};
+//!
+//! static STOP: Event = Event::new();
+//!
+//! let (numbers, odd) = channel::bounded(8);
+//! let (words, said) = channel::bounded(8);
+//! numbers.send(17).unwrap();
+//! words.send("seventeen").unwrap();
+//! let mut seen = Vec::new();
+//! loop {
+//!     let goes_on = Select::new()
+//!         .recv(&odd, |number| number.map(|number: u64| seen.push(number.to_string())).is_ok())
+//!         .recv(&said, |word| word.is_ok())
+//!         .event(&STOP, || false)
+//!         .wait();
+//!     if !goes_on {
+//!         break;
+//!     }
+//!     STOP.set();
+//! }
+//! ```
+//!
+//! Each thing has a closure, and that of the one which came is run; all return the same type, which
+//! the wait returns. It runs when nothing is waited for any more: it may wait for something else.
+//! The closures of one select may not use the same variable mutably; they may return what is to be
+//! done in place of doing it.
+//!
+//! | | is ready when | its closure has |
+//! |---|---|---|
+//! | [`recv`](Select::recv), [`recv_each`](Select::recv_each) | there is a value, or no sender any more | the value, or an error |
+//! | [`send`](Select::send) | there is room, or no receiver any more | whether it was sent |
+//! | [`event`](Select::event), [`latch`](Select::latch) | it is set, or open | |
+//! | [`when`](Select::when) | its condition is true | |
+//! | [`join`](Select::join) | the task is done | what it has returned, or its panic |
+//!
+//! - **One is taken, and the others are left as they are**: a value that was not sent is where it
+//!   was, an event that was not taken is set.
+//! - **Of several that are ready one is chosen at random**, each as likely as the others: so none
+//!   has to wait for good. [`Select::seeded`] chooses the same each time.
+//! - **It blocks** as each of them alone: a thread sleeps, and a [fiber](crate::fiber) is
+//!   suspended. A worker of a pool that runs no fibers does not run other tasks meanwhile.
+//! - **It costs** a place in the queue of each, while it waits; where one is ready, a look at some.
+//!   Up to eight things need no allocation.
+//!
+//! While one waits, an event may be handed to it that it does not take, as something else came at
+//! the same time; it is set again then, and in between [`Event::try_wait`] by others says `false`.
+
+mod cases;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::mpsc::{RecvError, SendError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Deadline, Platform as _};
+use antiphon_runtime::select::{self, Awaits, Holds, Receives, Sends, Source, Sources};
+
+use crate::channel::{Receiver, Sender};
+use crate::pool::JoinHandle;
+use crate::raw::deadline_after;
+use crate::{Event, EventCount, Latch};
+
+pub use antiphon_runtime::select::Lot;
+use cases::sealed;
+pub use cases::{And, Cases, Each};
+
+type Joins<'a, T> = Awaits<'a, Linux, thread::Result<T>>;
+
+/// What is waited for; ends with [`wait`](Self::wait).
+#[must_use = "it waits when it is told to"]
+pub struct Select<'a, R, C = ()> {
+    cases: C,
+    lot: Option<&'a Lot>,
+    returns: PhantomData<fn() -> R>,
+}
+
+impl<R> Select<'_, R> {
+    /// For nothing yet.
+    pub const fn new() -> Self {
+        Self { cases: (), lot: None, returns: PhantomData }
+    }
+}
+
+impl<'a, R> Select<'a, R> {
+    /// As [`new`](Self::new); what is chosen of several that are ready, the lot says: one of the
+    /// same seed says the same.
+    ///
+    /// ```
+    /// use antiphon::{channel, select::{Lot, Select}};
+    ///
+    /// let chosen = || {
+    ///     let (lot, all) = (Lot::new(42), [0, 1].map(|_| channel::bounded(64)));
+    ///     all.iter().for_each(|ends| (0..64).for_each(|_| ends.0.send(()).unwrap()));
+    ///     let each = || Select::seeded(&lot).recv(&all[0].1, |_| 0).recv(&all[1].1, |_| 1);
+    ///     (0..64).map(|_| each().wait()).collect::<Vec<_>>()
+    /// };
+    /// assert_eq!(chosen(), chosen());
+    /// ```
+    pub const fn seeded(lot: &'a Lot) -> Self {
+        Self { cases: (), lot: Some(lot), returns: PhantomData }
+    }
+}
+
+impl<'a, R, C> Select<'a, R, C> {
+    fn and<S, F>(self, source: S, then: F) -> Select<'a, R, And<C, S, F>> {
+        let Self { cases, lot, returns } = self;
+        Select { cases: And { before: cases, source, then }, lot, returns }
+    }
+
+    /// For a value. The error: there is none, and there are no senders.
+    pub fn recv<T, F>(
+        self,
+        receiver: &Receiver<T>,
+        then: F,
+    ) -> Select<'a, R, And<C, Receives<'_, Linux, T>, F>>
+    where
+        T: Send,
+        F: FnOnce(Result<T, RecvError>) -> R,
+    {
+        self.and(Receives::new(receiver.channel()), then)
+    }
+
+    /// For a value of any of these channels; the closure has the number of the channel, too.
+    pub fn recv_each<'b, T, F>(
+        self,
+        receivers: impl IntoIterator<Item = &'b Receiver<T>>,
+        then: F,
+    ) -> Select<'a, R, Each<C, Receives<'b, Linux, T>, F>>
+    where
+        T: Send + 'b,
+        F: FnOnce(usize, Result<T, RecvError>) -> R,
+    {
+        let Self { cases, lot, returns } = self;
+        let all = receivers.into_iter().map(|receiver| Receives::new(receiver.channel()));
+        Select { cases: Each { before: cases, sources: all.collect(), then }, lot, returns }
+    }
+
+    /// For room for the value, which is sent then: taken out of where it is. One that is not sent
+    /// stays there; without a value, there is never room. The error: there are no receivers.
+    ///
+    /// ```
+    /// use antiphon::{channel, select::Select};
+    /// use std::time::Duration;
+    ///
+    /// let (sender, receiver) = channel::bounded(1);
+    /// let mut value = Some(1);
+    /// let mut send = || Select::new().send(&sender, &mut value, |sent| sent.is_ok()).try_wait();
+    /// assert_eq!((send(), receiver.len()), (Some(true), 1));
+    /// // It is gone.
+    /// assert_eq!(send(), None);
+    /// ```
+    pub fn send<'b, T, F>(
+        self,
+        sender: &'b Sender<T>,
+        value: &'b mut Option<T>,
+        then: F,
+    ) -> Select<'a, R, And<C, Sends<'b, Linux, T>, F>>
+    where
+        T: Send,
+        F: FnOnce(Result<(), SendError<()>>) -> R,
+    {
+        self.and(Sends::new(sender.channel(), value), then)
+    }
+
+    /// For the event: until it is set, which is taken.
+    pub fn event<F>(self, event: &Event, then: F) -> Select<'a, R, And<C, &Event, F>>
+    where
+        F: FnOnce() -> R,
+    {
+        self.and(event, then)
+    }
+
+    /// For the latch: until it is open.
+    pub fn latch<F>(self, latch: &Latch, then: F) -> Select<'a, R, And<C, &Latch, F>>
+    where
+        F: FnOnce() -> R,
+    {
+        self.and(latch, then)
+    }
+
+    /// Until the condition is true, which whoever makes it true tells by the event count. Where it
+    /// says `true`, this is chosen: it may take something then.
+    ///
+    /// ```
+    /// use antiphon::{EventCount, select::Select};
+    /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    ///
+    /// let (left, changed) = (AtomicU32::new(3), EventCount::new());
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| {
+    ///         for _ in 0..3 {
+    ///             left.fetch_sub(1, Relaxed);
+    ///             changed.notify_all();
+    ///         }
+    ///     });
+    ///     Select::new().when(&changed, || left.load(Relaxed) == 0, || ()).wait();
+    /// });
+    /// ```
+    pub fn when<W, F>(
+        self,
+        count: &EventCount,
+        condition: W,
+        then: F,
+    ) -> Select<'a, R, And<C, Holds<'_, Linux, W>, F>>
+    where
+        W: Fn() -> bool,
+        F: FnOnce() -> R,
+    {
+        self.and(Holds::new(count.count(), condition), then)
+    }
+
+    /// For a task: until it is done. If this is chosen, its closure has what the task has returned,
+    /// or what it has panicked with; the handle has nothing more.
+    pub fn join<T, F>(
+        self,
+        handle: &mut JoinHandle<T>,
+        then: F,
+    ) -> Select<'a, R, And<C, Joins<'_, T>, F>>
+    where
+        F: FnOnce(thread::Result<T>) -> R,
+    {
+        self.and(Awaits::new(handle.handle()), then)
+    }
+
+    /// Waits until one is ready, and runs its closure. Blocks until then.
+    ///
+    /// # Panics
+    ///
+    /// If there is nothing to wait for.
+    pub fn wait(self) -> R
+    where
+        C: Cases<R>,
+    {
+        assert!(self.cases.count() > 0, "a select of nothing waits for ever");
+        loop {
+            if let Some(number) = self.choose(None) {
+                return self.cases.end(number);
+            }
+        }
+    }
+
+    /// As [`wait`](Self::wait), and no longer than that: `None` if none is ready then.
+    pub fn wait_for(self, timeout: Duration) -> Option<R>
+    where
+        C: Cases<R>,
+    {
+        let number = self.choose(Some(deadline_after(timeout)))?;
+        Some(self.cases.end(number))
+    }
+
+    /// As [`wait`](Self::wait), and no longer than until then: `None` if none is ready then.
+    pub fn wait_until(self, deadline: Instant) -> Option<R>
+    where
+        C: Cases<R>,
+    {
+        self.wait_for(deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Runs the closure of one that is ready; `None` if none is. Does not block.
+    pub fn try_wait(self) -> Option<R>
+    where
+        C: Cases<R>,
+    {
+        let number = self.with_lot(|lot| select::try_select(&self.sources(), lot))?;
+        Some(self.cases.end(number))
+    }
+
+    fn choose(&self, deadline: Option<Deadline>) -> Option<usize>
+    where
+        C: Cases<R>,
+    {
+        self.with_lot(|lot| select::select(&self.sources(), deadline, lot))
+    }
+
+    fn sources(&self) -> Of<'_, R, C> {
+        Of(&self.cases, PhantomData)
+    }
+
+    fn with_lot<T>(&self, f: impl FnOnce(&Lot) -> T) -> T {
+        match self.lot {
+            Some(lot) => f(lot),
+            None => f(&Lot::new(Linux::random().into())),
+        }
+    }
+}
+
+/// Cases, by number.
+struct Of<'a, R, C>(&'a C, PhantomData<fn() -> R>);
+
+impl<R, C: sealed::Cases<R>> Sources<Linux> for Of<'_, R, C> {
+    fn count(&self) -> usize {
+        self.0.count()
+    }
+
+    fn source(&self, number: usize) -> &dyn Source<Linux> {
+        self.0.source(number)
+    }
+}
+
+impl<R> Default for Select<'_, R> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<R, C> fmt::Debug for Select<'_, R, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Select")
+    }
+}

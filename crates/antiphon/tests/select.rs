@@ -1,0 +1,304 @@
+//! Waiting for the first of several things, of threads, fibers and both.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use antiphon::channel::{Receiver, Sender, bounded};
+use antiphon::fiber::STACK_BYTES;
+use antiphon::pool::Pool;
+use antiphon::select::{Lot, Select};
+use antiphon::{Event, EventCount, Latch};
+
+fn fibers(threads: usize) -> Pool {
+    // SAFETY: no thread-local is made by what waits.
+    let builder = unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) };
+    builder.build().expect("fibers")
+}
+
+const SOON: Duration = Duration::from_millis(5);
+
+#[test]
+fn each_kind_is_had_when_it_is_there() {
+    let (sender, receiver) = bounded::<u32>(1);
+    let (event, latch, count) = (Event::new(), Latch::new(1), EventCount::new());
+    let (pool, ready) = (Pool::new(1).expect("a pool"), AtomicU32::new(0));
+    let (go, done) = bounded(1);
+    let mut task = pool.spawn(move || done.recv().map(|()| 7).expect("told"));
+    let mut value = Some(3);
+    let mut one = |may_send: bool| {
+        let mut none = None;
+        Select::new()
+            .recv(&receiver, |value| format!("{value:?}"))
+            .send(&sender, if may_send { &mut value } else { &mut none }, |sent| {
+                format!("{sent:?}")
+            })
+            .event(&event, || "event".to_owned())
+            .latch(&latch, || "latch".to_owned())
+            .when(&count, || ready.swap(0, Relaxed) > 0, || "count".to_owned())
+            .join(&mut task, |returned| format!("{:?}", returned.ok()))
+            .wait_for(SOON)
+    };
+    assert_eq!(one(false), None);
+    assert_eq!(one(true).as_deref(), Some("Ok(())"));
+    assert_eq!(one(true).as_deref(), Some("Ok(3)"));
+    assert_eq!(one(true), None, "it was sent");
+    event.set();
+    assert_eq!(one(false).as_deref(), Some("event"));
+    ready.store(1, Relaxed);
+    assert_eq!(one(false).as_deref(), Some("count"));
+    go.send(()).expect("a receiver");
+    while one(false).as_deref() != Some("Some(7)") {}
+    // Done is done.
+    assert_eq!(one(false).as_deref(), Some("None"));
+    assert!(!event.is_set() && receiver.is_empty());
+}
+
+#[test]
+fn a_latch_is_open_for_good_and_a_closed_channel_is_ready() {
+    let latch = Latch::new(1);
+    let open = || Select::new().latch(&latch, || ()).try_wait().is_some();
+    assert!(!open());
+    latch.count_down(1);
+    assert!(open() && open());
+
+    let (sender, receiver) = bounded::<u32>(1);
+    sender.send(1).expect("room");
+    drop(sender);
+    let receive = || Select::new().recv(&receiver, |value| value.ok()).wait();
+    assert_eq!((receive(), receive(), receive()), (Some(1), None, None));
+
+    let (sender, receiver) = bounded::<u32>(1);
+    drop(receiver);
+    let mut value = Some(5);
+    assert!(Select::new().send(&sender, &mut value, |sent| sent.is_err()).wait());
+    assert_eq!(value, Some(5), "refused");
+}
+
+#[test]
+#[should_panic = "a select of nothing"]
+fn nothing_is_not_waited_for() {
+    Select::<()>::new().wait();
+}
+
+#[test]
+fn nothing_comes_until_the_deadline() {
+    let began = Instant::now();
+    assert_eq!(Select::<()>::new().wait_for(SOON), None);
+    let (_sender, receiver) = bounded::<u32>(1);
+    let deadline = Instant::now() + SOON;
+    assert_eq!(Select::new().recv(&receiver, |_| ()).wait_until(deadline), None);
+    assert!(began.elapsed() >= 2 * SOON);
+}
+
+/// Both always ready: each is chosen half of the time.
+#[test]
+fn the_choice_is_fair() {
+    const TURNS: usize = 4_000;
+    let ends = [0, 1, 2].map(|_| bounded::<()>(2));
+    let mut chosen = [0; 3];
+    for _ in 0..TURNS {
+        ends.iter().for_each(|(sender, _)| _ = sender.try_send(()));
+        chosen[Select::new().recv_each(ends.iter().map(|ends| &ends.1), |at, _| at).wait()] += 1;
+    }
+    // By so much they differ once in a great many years.
+    let fair = TURNS / 3 - TURNS / 12..TURNS / 3 + TURNS / 12;
+    assert!(chosen.iter().all(|times| fair.contains(times)), "{chosen:?}");
+}
+
+#[test]
+fn a_seed_chooses_the_same_and_another_one_does_not() {
+    let chosen = |seed| {
+        let (lot, ends) = (Lot::new(seed), [0, 1].map(|_| bounded::<()>(64)));
+        ends.iter().for_each(|ends| (0..64).for_each(|_| ends.0.send(()).expect("room")));
+        let one = || Select::seeded(&lot).recv(&ends[0].1, |_| 0).recv(&ends[1].1, |_| 1).wait();
+        (0..64).map(|_| one()).collect::<Vec<_>>()
+    };
+    assert_eq!(chosen(1), chosen(1));
+    assert_ne!(chosen(1), chosen(2));
+}
+
+#[test]
+fn more_than_a_few_are_waited_for() {
+    let ends: Vec<_> = (0..40).map(|_| bounded::<usize>(1)).collect();
+    let pool = fibers(1);
+    let (senders, receivers): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
+    let all = pool.spawn(move || {
+        let one = |_| {
+            Select::new().recv_each(&receivers, |at, value| (at, value.expect("a value"))).wait()
+        };
+        (0..400).map(one).collect::<Vec<_>>()
+    });
+    (0..400).for_each(|turn| senders[turn * 7 % 40].send(turn).expect("received"));
+    let mut all = all.join().expect("no panic");
+    assert!(all.iter().all(|&(at, turn)| at == turn * 7 % 40));
+    all.sort_by_key(|&(_, turn)| turn);
+    assert!(all.iter().map(|&(_, turn)| turn).eq(0..400));
+}
+
+/// Each value once, though all are sent and received by selects that want other things, too.
+fn exchange(run: impl Fn(Box<dyn FnOnce() + Send>), each: usize) -> usize {
+    let (ends, stop) = ([0, 1].map(|_| bounded::<usize>(2)), Arc::new(Latch::new(1)));
+    let (sum, sent) = (Arc::new(AtomicUsize::new(0)), Arc::new(Latch::new(2)));
+    for me in 0..2 {
+        let (senders, sent) = ([ends[0].0.clone(), ends[1].0.clone()], sent.clone());
+        run(Box::new(move || {
+            let mut next = (0..each).map(|number| me * each + number + 1);
+            let (mut here, mut there) = (next.next(), next.next());
+            while here.is_some() || there.is_some() {
+                Select::new()
+                    .send(&senders[0], &mut here, |sent| sent.expect("received"))
+                    .send(&senders[1], &mut there, |sent| sent.expect("received"))
+                    .wait();
+                here = here.or_else(|| next.next());
+                there = there.or_else(|| next.next());
+            }
+            sent.count_down(1);
+        }));
+    }
+    let ended = Arc::new(Latch::new(2));
+    for me in 0..2 {
+        let (receivers, stop) = ([ends[0].1.clone(), ends[1].1.clone()], stop.clone());
+        let (sum, ended) = (sum.clone(), ended.clone());
+        run(Box::new(move || {
+            let mut patient = true;
+            let receive = || {
+                Select::new()
+                    .recv(&receivers[me], |value| value.ok())
+                    .recv(&receivers[1 - me], |value| value.ok())
+                    .latch(&stop, || None)
+                    .wait()
+            };
+            while patient {
+                match receive() {
+                    Some(value) => _ = sum.fetch_add(value, Relaxed),
+                    None => patient = false,
+                }
+            }
+            // What is left when it is told to stop.
+            for receiver in &receivers {
+                while let Ok(value) = receiver.try_recv() {
+                    sum.fetch_add(value, Relaxed);
+                }
+            }
+            ended.count_down(1);
+        }));
+    }
+    drop(ends);
+    sent.wait();
+    stop.count_down(1);
+    ended.wait();
+    sum.load(Relaxed)
+}
+
+#[test]
+fn no_value_is_lost_among_threads() {
+    assert_eq!(exchange(|work| _ = thread::spawn(work), 2_000), (1..=4_000).sum());
+}
+
+#[test]
+fn no_value_is_lost_among_fibers() {
+    for threads in [1, 2] {
+        let pool = fibers(threads);
+        assert_eq!(exchange(|work| _ = pool.spawn(work), 2_000), (1..=4_000).sum());
+    }
+}
+
+#[test]
+fn no_value_is_lost_between_threads_and_fibers() {
+    let (pool, turn) = (fibers(1), AtomicU32::new(0));
+    let run = |work: Box<dyn FnOnce() + Send>| {
+        if turn.fetch_add(1, Relaxed).is_multiple_of(2) {
+            pool.spawn(work);
+        } else {
+            thread::spawn(work);
+        }
+    };
+    assert_eq!(exchange(run, 2_000), (1..=4_000).sum());
+}
+
+/// Who waits for either, and who waits for one alone, have as many sets as there were.
+#[test]
+fn a_set_that_is_not_used_is_another_waiters() {
+    const TURNS: u32 = 2_000;
+    let (both, taken) = ([Event::new(), Event::new()], [Event::new(), Event::new()]);
+    let pool = fibers(1);
+    let (stop, seen) = (Latch::new(1), AtomicU32::new(0));
+    pool.scope(|scope| {
+        for me in 0..4 {
+            let (both, taken, stop, seen) = (&both, &taken, &stop, &seen);
+            scope.spawn(move || {
+                loop {
+                    let select = Select::new().latch(stop, || None);
+                    let at = match me {
+                        0 | 1 => select.event(&both[me], || Some(me)).wait(),
+                        _ => {
+                            let either = select.event(&both[0], || Some(0));
+                            either.event(&both[1], || Some(1)).wait()
+                        }
+                    };
+                    let Some(at) = at else { return };
+                    seen.fetch_add(1, Relaxed);
+                    taken[at].set();
+                }
+            });
+        }
+        for _ in 0..TURNS {
+            both.iter().for_each(Event::set);
+            taken.iter().for_each(Event::wait);
+        }
+        stop.count_down(1);
+    });
+    assert_eq!(seen.load(Relaxed), 2 * TURNS);
+    assert!(!both.iter().any(Event::is_set));
+}
+
+/// Values come until the deadlines pass, now and then before and now and then after.
+#[test]
+fn what_comes_at_the_deadline_is_had_or_there() {
+    const TURNS: usize = 500;
+    let ends: [(Sender<usize>, Receiver<usize>); 2] = [bounded(TURNS), bounded(TURNS)];
+    let receive = |limit: Duration| {
+        Select::new().recv_each(ends.iter().map(|ends| &ends.1), |_, value| value).wait_for(limit)
+    };
+    let sum = thread::scope(|scope| {
+        scope.spawn(|| {
+            for turn in 0..TURNS {
+                ends[turn % 2].0.send(turn).expect("room");
+                if turn % 8 == 0 {
+                    thread::sleep(Duration::from_micros(50));
+                }
+            }
+        });
+        let (mut sum, mut had) = (0, 0);
+        while had < TURNS {
+            if let Some(value) = receive(Duration::from_micros(20)) {
+                sum += value.expect("a sender");
+                had += 1;
+            }
+        }
+        sum
+    });
+    assert_eq!(sum, (0..TURNS).sum());
+}
+
+#[test]
+fn a_task_that_ends_is_had_by_one_of_many_waits() {
+    let pool = fibers(2);
+    for turn in 0..200 {
+        let (go, told) = bounded::<()>(1);
+        let mut handle = pool.spawn(move || told.recv().map(|()| turn).expect("told"));
+        let (other, never) = bounded::<()>(1);
+        let waiting = pool.spawn(move || {
+            let early = Select::new().recv(&never, |_| None).join(&mut handle, Some).try_wait();
+            assert!(early.flatten().is_none_or(|returned| returned.is_ok()));
+            let select = Select::new().recv(&never, |_| 0);
+            select.join(&mut handle, |returned| returned.unwrap_or(usize::MAX)).wait()
+        });
+        go.send(()).expect("a receiver");
+        let returned = waiting.join().expect("no panic");
+        assert!(returned == turn || returned == usize::MAX);
+        drop(other);
+    }
+}

@@ -1,0 +1,268 @@
+//! Waiting for whichever of several things comes first, and having that one alone.
+//!
+//! ```text
+//!            one is ready
+//!   try all ──────────────────────────────────────────────────────────────► chosen
+//!      │ none                                                                  ▲
+//!      ▼                        one is ready, or was handed over               │
+//!   stand with all, try all ───────────────────────────────────────────────────┤
+//!      │ none             ▲                                                    │
+//!      ▼                  │ none                                               │
+//!    sleep ──► try all ───┴── one is ready: leave all, pass on what they told ─┘
+//! ```
+//!
+//! - SELECT-1: one is taken, or none; what the others have stays theirs: they are not tried.
+//! - SELECT-2 (no lost wake): who is told of something and does not try it passes that on
+//!   (SEVERAL-2). What it was told before it tries is used up by that, whatever it finds: as who
+//!   waits for that alone does.
+//! - SELECT-3 (fair): the order in which all are tried is drawn by lot, anew each time.
+
+mod sources;
+
+use core::cell::Cell;
+
+use antiphon_platform::{Deadline, Platform};
+use antiphon_sync::lock::Standard;
+use antiphon_sync::nap;
+use antiphon_sync::wait::{CrowdForm, Place, Several};
+
+use crate::task::Awaited;
+
+pub use sources::{Awaits, Holds, Receives, Sends};
+
+/// Something that may be waited for beside others. What is taken it keeps, for its maker.
+pub trait Source<P: Platform> {
+    /// Takes what there is; says whether there was something. Does not block.
+    fn try_take(&self) -> bool;
+
+    /// Begins a wait. `None`: there was something, and it is taken.
+    fn stand<'a>(&'a self, several: &'a Several<P>) -> Option<Stand<'a, P>>;
+
+    /// From when on there is something, whoever tells it.
+    fn deadline(&self) -> Option<Deadline> {
+        None
+    }
+}
+
+/// A wait for one of several things; ended when it is dropped.
+#[must_use = "who waits is told of what others wait for"]
+pub struct Stand<'a, P: Platform>(Told<'a, P>);
+
+enum Told<'a, P: Platform> {
+    /// To look when told.
+    Looks(Place<'a, P>),
+    /// Who is told has it.
+    Had(Place<'a, P>),
+    Rung(Awaited<'a, P>),
+}
+
+impl<'a, P: Platform> Stand<'a, P> {
+    /// In a place, where who is told tries to take it.
+    pub fn looks(place: Place<'a, P>) -> Self {
+        Self(Told::Looks(place))
+    }
+
+    /// In a place, where who is told has taken it.
+    pub fn had(place: Place<'a, P>) -> Self {
+        Self(Told::Had(place))
+    }
+
+    /// For something that rings a bell, which nobody else waits for.
+    pub fn rung(awaited: Awaited<'a, P>, several: &Several<P>) -> Self {
+        if let Some(ticket) = several.ticket() {
+            awaited.arm(ticket);
+        }
+        Self(Told::Rung(awaited))
+    }
+
+    fn look(&mut self) -> bool {
+        match &mut self.0 {
+            Told::Looks(place) | Told::Had(place) => place.look(),
+            Told::Rung(awaited) => awaited.is_over(),
+        }
+    }
+
+    /// SELECT-2: what was told before the source is tried now is used up; whether it is had by that.
+    fn use_up(&mut self) -> bool {
+        match &mut self.0 {
+            Told::Looks(place) => {
+                place.use_up();
+                false
+            }
+            Told::Had(place) => place.use_up(),
+            Told::Rung(_) => false,
+        }
+    }
+}
+
+impl<P: Platform> Drop for Stand<'_, P> {
+    fn drop(&mut self) {
+        if let Told::Rung(awaited) = &self.0 {
+            awaited.disarm();
+        }
+    }
+}
+
+/// Sources, by number.
+pub trait Sources<P: Platform> {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// The one of a number below that.
+    fn source(&self, number: usize) -> &dyn Source<P>;
+}
+
+impl<P: Platform> Sources<P> for [&dyn Source<P>] {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn source(&self, number: usize) -> &dyn Source<P> {
+        self[number]
+    }
+}
+
+/// What decides in which order sources are tried: a number, drawn from by lot.
+#[derive(Debug)]
+pub struct Lot(Cell<u64>);
+
+impl Lot {
+    /// The same number draws the same.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self(Cell::new(seed))
+    }
+
+    /// What to go on from.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.0.get()
+    }
+
+    /// A number below `count`, which is not 0 and below 2³².
+    fn draw(&self, count: usize) -> usize {
+        // SplitMix64: Steele, Lea, Flood, OOPSLA 2014.
+        let seed = self.0.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
+        self.0.set(seed);
+        let mixed = (seed ^ seed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (((mixed >> 33) * count as u64) >> 31) as usize
+    }
+}
+
+/// How many sources need no allocation.
+const FEW: usize = 8;
+
+/// Takes what is there of one of the sources, if there is something, and says which; waits for that
+/// until the deadline, if there is one. Blocks as [`Several::wait`].
+pub fn select<P: Platform>(
+    sources: &(impl Sources<P> + ?Sized),
+    deadline: Option<Deadline>,
+    lot: &Lot,
+) -> Option<usize> {
+    select_as::<P, Standard>(sources, deadline, lot)
+}
+
+/// As [`select`], with these numbers.
+pub fn select_as<P: Platform, F: CrowdForm>(
+    sources: &(impl Sources<P> + ?Sized),
+    deadline: Option<Deadline>,
+    lot: &Lot,
+) -> Option<usize> {
+    with_order(sources.count(), |order| {
+        let found = first(order, lot, |number| sources.source(number).try_take());
+        found.or_else(|| wait::<P, F>(sources, deadline, lot, order))
+    })
+}
+
+/// As [`select`]; does not wait.
+pub fn try_select<P: Platform>(sources: &(impl Sources<P> + ?Sized), lot: &Lot) -> Option<usize> {
+    with_order(sources.count(), |order| {
+        first(order, lot, |number| sources.source(number).try_take())
+    })
+}
+
+/// Has `f` use an order of so many numbers.
+fn with_order<R>(count: usize, f: impl FnOnce(&mut [usize]) -> R) -> R {
+    with_few(
+        [0; FEW],
+        || 0,
+        count,
+        |order| {
+            order.iter_mut().enumerate().for_each(|(number, at)| *at = number);
+            f(order)
+        },
+    )
+}
+
+/// Has `f` use so many of these, or of others, in an allocation.
+fn with_few<T, R>(
+    mut few: [T; FEW],
+    other: impl Fn() -> T,
+    count: usize,
+    f: impl FnOnce(&mut [T]) -> R,
+) -> R {
+    match few.get_mut(..count) {
+        Some(few) => f(few),
+        None => f(&mut (0..count).map(|_| other()).collect::<alloc::vec::Vec<_>>()),
+    }
+}
+
+/// SELECT-3: the first of all numbers, in an order that is drawn, of which `f` is true.
+fn first(order: &mut [usize], lot: &Lot, mut f: impl FnMut(usize) -> bool) -> Option<usize> {
+    (0..order.len()).find_map(|at| {
+        let left = order.len() - at;
+        let drawn = if left > 1 { at + lot.draw(left) } else { at };
+        order.swap(at, drawn);
+        f(order[at]).then_some(order[at])
+    })
+}
+
+#[cold]
+fn wait<P: Platform, F: CrowdForm>(
+    sources: &(impl Sources<P> + ?Sized),
+    deadline: Option<Deadline>,
+    lot: &Lot,
+    order: &mut [usize],
+) -> Option<usize> {
+    let count = sources.count();
+    let deadlines = (0..count).filter_map(|number| sources.source(number).deadline());
+    let until = deadlines.fold(deadline, sooner::<P>);
+    loop {
+        let several = Several::<P>::new();
+        let found = with_few(
+            [const { None }; FEW],
+            || None,
+            count,
+            |stands| {
+                // Begun with all, before one is tried: what comes meanwhile is told.
+                let had = first(order, lot, |number| {
+                    stands[number] = sources.source(number).stand(&several);
+                    stands[number].is_none()
+                });
+                // SELECT-2.
+                let mut take = |stands: &mut [Option<Stand<'_, P>>]| {
+                    first(order, lot, |number| {
+                        let had = stands[number].as_mut().is_some_and(Stand::use_up);
+                        had || sources.source(number).try_take()
+                    })
+                };
+                let had = had.or_else(|| take(stands));
+                if had.is_some() || nap::passed::<P>(deadline) {
+                    return Some(had);
+                }
+                several.wait_as::<F>(until, || stands.iter_mut().flatten().any(Stand::look));
+                take(stands).map(Some)
+            },
+        );
+        if let Some(found) = found {
+            return found;
+        }
+    }
+}
+
+/// The one that passes first.
+fn sooner<P: Platform>(one: Option<Deadline>, other: Deadline) -> Option<Deadline> {
+    let left_ns = |it: Deadline| it.ns.saturating_sub(P::now(it.clock));
+    one.filter(|&one| left_ns(one) <= left_ns(other)).or(Some(other))
+}

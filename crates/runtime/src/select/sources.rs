@@ -1,0 +1,173 @@
+//! What may be waited for beside others.
+
+use core::cell::Cell;
+use core::fmt;
+
+use antiphon_platform::Platform;
+use antiphon_sync::wait::{Event, EventCount, Latch, Several};
+
+use super::{Source, Stand};
+use crate::channel::{Channel, NotReceived, NotSent};
+use crate::task::Handle;
+
+/// A value that a channel has, or that it never will.
+pub struct Receives<'a, P: Platform, T> {
+    channel: &'a Channel<P, T>,
+    received: Cell<Option<Result<T, NotReceived>>>,
+}
+
+impl<'a, P: Platform, T> Receives<'a, P, T> {
+    /// Of that channel.
+    pub fn new(channel: &'a Channel<P, T>) -> Self {
+        Self { channel, received: Cell::new(None) }
+    }
+
+    /// What was received, if it was chosen; or that the channel is closed.
+    pub fn into_received(self) -> Option<Result<T, NotReceived>> {
+        self.received.into_inner()
+    }
+}
+
+impl<P: Platform, T: Send> Source<P> for Receives<'_, P, T> {
+    fn try_take(&self) -> bool {
+        let received = self.channel.try_recv();
+        let there = !matches!(received, Err(NotReceived::Empty));
+        if there {
+            self.received.set(Some(received));
+        }
+        there
+    }
+
+    fn stand<'a>(&'a self, several: &'a Several<P>) -> Option<Stand<'a, P>> {
+        Some(Stand::looks(self.channel.stand_to_receive(several)))
+    }
+}
+
+/// Room in a channel for a value, or that it is closed.
+pub struct Sends<'a, P: Platform, T> {
+    channel: &'a Channel<P, T>,
+    value: &'a Cell<Option<T>>,
+    closed: Cell<bool>,
+}
+
+impl<'a, P: Platform, T> Sends<'a, P, T> {
+    /// To that channel. A value that is not sent stays there; without one, there is never room.
+    pub fn new(channel: &'a Channel<P, T>, value: &'a mut Option<T>) -> Self {
+        Self { channel, value: Cell::from_mut(value), closed: Cell::new(false) }
+    }
+
+    /// Whether it was chosen since the channel is closed.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.closed.get()
+    }
+}
+
+impl<P: Platform, T: Send> Source<P> for Sends<'_, P, T> {
+    fn try_take(&self) -> bool {
+        let Some(value) = self.value.take() else { return false };
+        let Err(why) = self.channel.try_send(value) else { return true };
+        self.closed.set(matches!(why, NotSent::Closed(_)));
+        let (NotSent::Full(back) | NotSent::Closed(back)) = why;
+        self.value.set(Some(back));
+        self.closed.get()
+    }
+
+    fn stand<'a>(&'a self, several: &'a Several<P>) -> Option<Stand<'a, P>> {
+        Some(Stand::looks(self.channel.stand_to_send(several)))
+    }
+}
+
+/// An event that is set. Who waits for it beside others may be handed a set that it does not use,
+/// and sets it again then: meanwhile nobody else has it.
+impl<P: Platform> Source<P> for Event<P> {
+    fn try_take(&self) -> bool {
+        self.try_wait()
+    }
+
+    fn stand<'a>(&'a self, several: &'a Several<P>) -> Option<Stand<'a, P>> {
+        Self::stand(self, several).map(Stand::had)
+    }
+}
+
+/// A latch that is open.
+impl<P: Platform> Source<P> for Latch<P> {
+    fn try_take(&self) -> bool {
+        self.is_open()
+    }
+
+    fn stand<'a>(&'a self, several: &'a Several<P>) -> Option<Stand<'a, P>> {
+        Self::stand(self, several).map(Stand::had)
+    }
+}
+
+/// A condition that an event count tells of.
+pub struct Holds<'a, P: Platform, F> {
+    count: &'a EventCount<P>,
+    holds: F,
+}
+
+impl<'a, P: Platform, F: Fn() -> bool> Holds<'a, P, F> {
+    /// What is true of it may have been taken by that.
+    pub fn new(count: &'a EventCount<P>, holds: F) -> Self {
+        Self { count, holds }
+    }
+}
+
+impl<P: Platform, F: Fn() -> bool> Source<P> for Holds<'_, P, F> {
+    fn try_take(&self) -> bool {
+        (self.holds)()
+    }
+
+    fn stand<'a>(&'a self, several: &'a Several<P>) -> Option<Stand<'a, P>> {
+        Some(Stand::looks(self.count.stand(several)))
+    }
+}
+
+/// What a task returns, or is promised.
+pub struct Awaits<'a, P: Platform, T> {
+    /// Ours alone, for `'a`.
+    handle: &'a Handle<P, T>,
+    returned: Cell<Option<T>>,
+}
+
+impl<'a, P: Platform, T> Awaits<'a, P, T> {
+    /// By that handle, which has nothing to return any more if this was chosen.
+    pub fn new(handle: &'a mut Handle<P, T>) -> Self {
+        handle.unhook();
+        Self { handle, returned: Cell::new(None) }
+    }
+
+    /// What it was, if this was chosen; `None` if there was nothing: the task has panicked, or was
+    /// dropped.
+    pub fn into_returned(self) -> Option<T> {
+        self.returned.into_inner()
+    }
+}
+
+impl<P: Platform, T> Source<P> for Awaits<'_, P, T> {
+    fn try_take(&self) -> bool {
+        let done = self.handle.is_done();
+        if done {
+            // SAFETY: `new` had it alone.
+            self.returned.set(unsafe { self.handle.take_shared() });
+        }
+        done
+    }
+
+    fn stand<'a>(&'a self, several: &'a Several<P>) -> Option<Stand<'a, P>> {
+        Some(Stand::rung(self.handle.awaited_shared(), several))
+    }
+}
+
+macro_rules! debug {
+    ($($name:ident<$($of:ident),*>),*) => {$(
+        impl<P: Platform, $($of),*> fmt::Debug for $name<'_, P, $($of),*> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        }
+    )*};
+}
+
+debug!(Receives<T>, Sends<T>, Holds<F>, Awaits<T>);
