@@ -16,6 +16,7 @@
 //!   `link` and `home`, by which others [post](Ready::post) it.
 //! - FIBER-2: it is idle, or runs, or is suspended; its thread switches to it unless it runs.
 
+use std::backtrace::Backtrace;
 use std::cell::{Cell, UnsafeCell};
 use std::mem::{forget, offset_of};
 use std::num::NonZeroUsize;
@@ -49,6 +50,8 @@ pub(super) struct Control {
     /// Nothing only while it is being made.
     coroutine: UnsafeCell<Option<Switch>>,
     stack: Cell<Option<Stack>>,
+    /// Where it is among all of its thread.
+    pub(super) at: Cell<usize>,
 }
 
 type Switch = Coroutine<Order, Said, (), Bare>;
@@ -61,6 +64,8 @@ pub(super) enum Order {
     GoOn,
     /// An idle one: come to an end.
     End,
+    /// One that waits: where it does, and wait on. To be written to until it is switched away from.
+    Tell(NonNull<Option<Backtrace>>),
 }
 
 /// Why a stack is switched away from.
@@ -72,6 +77,8 @@ pub(super) enum Said {
     Yields { soft: bool },
     /// It waits, by the `sleep` of its control block.
     Sleeps,
+    /// It has told where it waits.
+    Told,
 }
 
 /// A control block, by its address: a word for lists. FIBER-1: who has one is its thread.
@@ -95,6 +102,9 @@ unsafe impl corosensei::stack::Stack for Bare {
     }
 }
 
+/// How much of a stack a backtrace may take, with the guard below, in bytes.
+const TELLS: usize = 20 << 10;
+
 /// Of what the control block takes.
 const ALIGN: usize = 64;
 
@@ -115,13 +125,15 @@ impl Fiber {
             identity: Cell::new(0),
             coroutine: UnsafeCell::new(None),
             stack: Cell::new(Some(stack)),
+            at: Cell::new(0),
         };
         // SAFETY: within the stack, which is ours, and aligned.
         unsafe { place.write(control) };
         let fiber = Self(place);
         let bare = Bare { base, limit };
-        let coroutine =
-            Switch::with_stack(bare, move |yielder, order| serve(fiber, yielder, order));
+        let coroutine = Switch::with_stack(bare, move |yielder, order| {
+            fiber_begins_here(fiber, yielder, order)
+        });
         // SAFETY: FIBER-1, nobody else has it yet.
         unsafe { *fiber.get().coroutine.get() = Some(coroutine) };
         fiber
@@ -217,8 +229,32 @@ impl Fiber {
     pub(super) unsafe fn leave(self, said: Said) {
         // SAFETY: set when it began, which it has.
         let yielder = unsafe { &*self.get().yielder.get() };
+        let mut order = yielder.suspend(said);
+        while let Order::Tell(place) = order {
+            self.tell(place);
+            order = yielder.suspend(Said::Told);
+        }
         // To go on, and nothing else: it is not idle.
-        forget(yielder.suspend(said));
+        forget(order);
+    }
+
+    /// Says where it is, on its stack; if there is enough of that left.
+    #[cold]
+    #[inline(never)]
+    fn tell(self, mut place: NonNull<Option<Backtrace>>) {
+        let here = ptr::from_ref(&place).addr();
+        if here.saturating_sub(self.limit()) > TELLS {
+            // SAFETY: of who has given the order, who waits for it.
+            *unsafe { place.as_mut() } = Some(Backtrace::force_capture());
+        }
+    }
+
+    /// The end of its stack.
+    fn limit(self) -> usize {
+        let stack = self.get().stack.take();
+        let limit = stack.as_ref().map_or(usize::MAX, |stack| stack.limit().get());
+        self.get().stack.set(stack);
+        limit
     }
 
     /// Gives its stack back, for others.
@@ -237,8 +273,9 @@ impl Fiber {
     }
 }
 
-/// What runs on a stack: task after task.
-fn serve(fiber: Fiber, yielder: &Yielder<Order, Said>, mut order: Order) {
+/// What runs on a stack: task after task. By its name backtraces tell what is the fiber's.
+#[inline(never)]
+fn fiber_begins_here(fiber: Fiber, yielder: &Yielder<Order, Said>, mut order: Order) {
     fiber.get().yielder.set(yielder);
     while let Order::Run(task) = order {
         fiber.get().identity.set(0);

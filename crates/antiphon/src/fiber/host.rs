@@ -2,18 +2,19 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::ptr;
-use std::sync::{Mutex, PoisonError};
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_linux::Linux;
 use antiphon_linux::fiber::Sleep;
-use antiphon_linux::stack::Stacks;
+use antiphon_linux::stack::{Stack, Stacks};
 use antiphon_platform::{Clock, Deadline, Platform as _};
 use antiphon_runtime::fiber::Ready;
 use antiphon_runtime::flight::Pace;
 use antiphon_runtime::task::{Awaited, Task};
 use antiphon_runtime::timer::Wheel;
 
+use super::census::{Answer, Desk, Desks, Question, Wait};
 use super::control::{Fiber, Order, Said};
 use super::hooks;
 use super::line::Line;
@@ -40,6 +41,10 @@ pub(crate) struct Host {
     looked: Cell<u32>,
     /// How many stacks it has given back since it looked how many are free.
     given: Cell<usize>,
+    /// Those that there are, each where it says.
+    all: RefCell<Vec<Fiber>>,
+    desks: Arc<Desks>,
+    desk: Arc<Desk>,
     /// The files that they wait for.
     pub(super) polls: Polls,
 }
@@ -103,11 +108,15 @@ pub(crate) fn stacks(bytes: usize) -> io::Result<Stacks> {
 
 impl Host {
     /// Of the calling thread, which has no fibers yet.
-    pub(crate) fn new(stacks: Stacks) -> Self {
+    pub(crate) fn new(stacks: Stacks, desks: Arc<Desks>) -> Self {
         let used = MAILS.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mail = used.unwrap_or_else(|| Box::leak(Box::new(Ready::NEW)));
         Self {
             stacks,
-            mail: used.unwrap_or_else(|| Box::leak(Box::new(Ready::NEW))),
+            mail,
+            desk: desks.open(mail),
+            desks,
+            all: RefCell::default(),
             ready: Line::default(),
             idle: RefCell::default(),
             timers: RefCell::new(Wheel::new()),
@@ -130,6 +139,7 @@ impl Host {
     /// If there is no stack, and a fiber of the thread may give one back: the task, for this thread
     /// or another that has some. None begins here then for a while.
     pub(crate) fn run(&self, task: Task<Linux>) -> Result<(), Task<Linux>> {
+        self.desk.has_none(false);
         match self.stack() {
             Some(fiber) => _ = self.switch(fiber, Order::Run(task)),
             None if self.has_fibers() => {
@@ -157,7 +167,31 @@ impl Host {
     /// A stack without a task.
     fn stack(&self) -> Option<Fiber> {
         let idle = self.idle.borrow_mut().pop();
-        idle.or_else(|| self.stacks.take().ok().map(|stack| Fiber::new(stack, self.mail)))
+        idle.or_else(|| self.stacks.take().ok().map(|stack| self.begin(stack)))
+    }
+
+    /// Another, on that stack.
+    fn begin(&self, stack: Stack) -> Fiber {
+        let (fiber, mut all) = (Fiber::new(stack, self.mail), self.all.borrow_mut());
+        fiber.get().at.set(all.len());
+        all.push(fiber);
+        fiber
+    }
+
+    /// Ends one.
+    ///
+    /// # Safety
+    ///
+    /// It is idle, and on no other list.
+    unsafe fn free(&self, fiber: Fiber) {
+        let (at, mut all) = (fiber.get().at.get(), self.all.borrow_mut());
+        all.swap_remove(at);
+        if let Some(moved) = all.get(at) {
+            moved.get().at.set(at);
+        }
+        drop(all);
+        // SAFETY: the caller's; and so nobody has it any more.
+        unsafe { fiber.free() };
     }
 
     /// Says that this is the calling thread's.
@@ -197,6 +231,7 @@ impl Host {
             return Next::Task;
         }
         if self.waiting.get() == 0 {
+            self.desk.has_none(true);
             return Next::Nothing;
         }
         self.collect(true);
@@ -240,6 +275,28 @@ impl Host {
             // SAFETY: what is posted is the handle of a fiber of this thread, which waits.
             self.wake(unsafe { Fiber::of_handle(item.word()) });
         }
+        if let Some(question) = self.desk.question() {
+            self.answer(&question);
+        }
+    }
+
+    #[cold]
+    fn answer(&self, question: &Question) {
+        let mut answer = Answer { ready: self.ready.count(), ..Answer::default() };
+        // As one tells nothing else is done here.
+        for &fiber in self.all.borrow().iter() {
+            let Some(sleep) = fiber.get().sleep.get() else { continue };
+            answer.waiting += 1;
+            if answer.waits.len() < question.most {
+                let mut backtrace = None;
+                // SAFETY: it waits, so it is suspended; and there until it is switched away from.
+                let said = unsafe { fiber.switch(Order::Tell(NonNull::from(&mut backtrace))) };
+                debug_assert!(matches!(said, Some(Said::Told)), "it waits on");
+                answer.waits.push(Wait { backtrace, has_deadline: sleep.deadline.is_some() });
+            }
+        }
+        // Who has asked may have gone.
+        let _: Result<(), _> = question.answer.try_send(answer);
     }
 
     /// How many turns there were since deadlines were looked at.
@@ -341,6 +398,7 @@ impl Host {
             }
             Said::Done => self.done(fiber),
             Said::Sleeps => self.sleeps(fiber),
+            Said::Told => unreachable!("it was not asked"),
         }
         false
     }
@@ -352,7 +410,7 @@ impl Host {
         } else {
             drop(idle);
             // SAFETY: idle, and on no list.
-            unsafe { fiber.free() };
+            unsafe { self.free(fiber) };
             self.given.set(self.given.get() + 1);
         }
     }
@@ -361,6 +419,7 @@ impl Host {
         let Some(sleep) = fiber.get().sleep.get() else { return };
         // SAFETY: it is switched away from, and goes on only here.
         if !unsafe { sleep.commit() } {
+            fiber.get().sleep.set(None);
             self.ready.push(fiber);
             return;
         }
@@ -375,9 +434,10 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         debug_assert!(!self.has_fibers(), "a thread stays for its fibers");
+        self.desks.close(&self.desk);
         for fiber in self.idle.take() {
             // SAFETY: idle, and on no list any more.
-            unsafe { fiber.free() };
+            unsafe { self.free(fiber) };
         }
         MAILS.lock().unwrap_or_else(PoisonError::into_inner).push(self.mail);
     }

@@ -16,6 +16,11 @@ impl Line {
         self.first.get().is_none()
     }
 
+    /// How many there are: walks along the line.
+    pub(super) fn count(&self) -> usize {
+        std::iter::successors(self.first.get(), |fiber| fiber.get().next.get()).count()
+    }
+
     /// Puts one in, behind all others.
     #[inline]
     pub(super) fn push(&self, fiber: Fiber) {

@@ -55,6 +55,7 @@
 //!   fiber holds while it waits.
 //! - **A pool that is dropped** waits for its fibers, which wait for others.
 
+mod census;
 mod control;
 mod files;
 mod hooks;
@@ -69,6 +70,8 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_platform::{Parked, Platform as _, Waiter};
 
+pub(crate) use census::Desks;
+pub use census::{Answer, Census, Hosted, Wait};
 pub(crate) use files::{Seats, Suspends, Waited};
 pub(crate) use hooks::{current_is_ours, identity, not_here};
 pub(crate) use host::{Host, Next, stacks};

@@ -212,6 +212,7 @@ impl Builder {
             bench: Bench::new(self.name.clone(), threads + spares),
             places: Places(self.cpus),
             stacks: self.stack_bytes.map(fiber::stacks).transpose()?,
+            desks: Arc::default(),
         });
         let pool = Pool { shared: shared.clone() };
         let (sender, pinned) = channel();

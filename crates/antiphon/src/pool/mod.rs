@@ -104,6 +104,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
 use antiphon_runtime::task::{Handle, Task};
@@ -128,6 +129,7 @@ pub use watch::blocking;
 
 pub(crate) use here::{Notes, run};
 
+use crate::fiber::Census;
 use blocks::Blocks;
 use shared::Shared;
 
@@ -255,6 +257,46 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
                 }
             }
         }
+    }
+
+    /// What its fibers do, and where those wait that do, of `most` on each thread: to be printed
+    /// where a program makes no progress. Threads that don't answer within `patience` are in one
+    /// task for so long. Empty if its tasks are no [fibers](Builder::fibers).
+    ///
+    /// Blocks until all have answered. Fibers that wait say where by a backtrace of their own,
+    /// which takes some 10 to 100 µs for each, and keeps their thread from others meanwhile.
+    ///
+    /// ```
+    /// use antiphon::{Event, fiber, pool::Pool};
+    /// use std::time::Duration;
+    ///
+    /// static NEVER_SET: Event = Event::new();
+    ///
+    /// fn waits_here() {
+    ///     NEVER_SET.wait();
+    /// }
+    ///
+    /// // SAFETY: no thread-local is made by what waits.
+    /// let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
+    /// let (one, other) = (pool.spawn(waits_here), pool.spawn(waits_here));
+    /// let census = loop {
+    ///     let census = pool.fibers(10, Duration::from_secs(10));
+    ///     if census.waiting() == 2 {
+    ///         break census.to_string();
+    ///     }
+    /// };
+    /// assert!(census.contains("2 wait:") && census.contains("waits_here"), "{census}");
+    /// # NEVER_SET.set();
+    /// # NEVER_SET.wait_for(Duration::ZERO);
+    /// # while !one.is_finished() || !other.is_finished() { NEVER_SET.set(); }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn fibers(&self, most: usize, patience: Duration) -> Census {
+        let now = Instant::now();
+        // A time that can't be told is never.
+        let until = now.checked_add(patience).unwrap_or(now + Duration::from_secs(1 << 30));
+        self.shared.desks.ask(most, until)
     }
 
     /// Whether its tasks are fibers.

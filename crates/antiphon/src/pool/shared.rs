@@ -14,7 +14,7 @@ use super::here::{self, Here, Nested, ask, surely};
 use super::places::Places;
 use super::sample::sampled;
 use super::spare::Bench;
-use crate::fiber::{self, Host};
+use crate::fiber::{self, Desks, Host};
 
 /// A crew whose items are all tasks, and the threads that have no seat in it.
 pub(super) struct Shared<Y: Policy<Linux>> {
@@ -23,6 +23,8 @@ pub(super) struct Shared<Y: Policy<Linux>> {
     pub(super) places: Places,
     /// Where tasks run as fibers: on these stacks.
     pub(super) stacks: Option<Stacks>,
+    /// Where the threads that have fibers are asked what these do.
+    pub(super) desks: Arc<Desks>,
 }
 
 impl<Y: Policy<Linux> + 'static> Shared<Y> {
@@ -31,7 +33,7 @@ impl<Y: Policy<Linux> + 'static> Shared<Y> {
     pub(super) fn serve(self: &Arc<Self>, seat: Option<usize>) {
         // Though the policy panics.
         let _goes = Goes(self);
-        let host = self.stacks.clone().map(Host::new);
+        let host = self.stacks.clone().map(|stacks| Host::new(stacks, self.desks.clone()));
         let mut seat = seat.or_else(|| self.bench.wait());
         while let Some(number) = seat {
             // If the CPU is gone meanwhile, the tasks of that seat are run where the thread is.

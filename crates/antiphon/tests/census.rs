@@ -1,0 +1,181 @@
+//! What fibers do, as their threads tell.
+
+use std::hint::black_box;
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::thread;
+use std::time::Duration;
+
+use antiphon::fiber::{STACK_BYTES, sleep, yield_now};
+use antiphon::pool::{Builder, Pool};
+use antiphon::{Latch, Mutex, channel};
+
+/// So long that a thread which answers has.
+const LONG: Duration = Duration::from_secs(60);
+
+fn fibers(threads: usize) -> Builder {
+    // SAFETY: no thread-local is made by what waits.
+    unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES).name("told") }
+}
+
+// Each does something at last: a call in its place would have no frame.
+
+#[inline(never)]
+fn waits_at_the_gate(gate: &Latch) {
+    gate.wait();
+    black_box(());
+}
+
+#[inline(never)]
+fn receives(receiver: &channel::Receiver<u32>) -> u32 {
+    black_box(receiver.recv().expect("it is sent"))
+}
+
+#[inline(never)]
+fn sleeps_until_then() {
+    sleep(LONG * 60);
+    black_box(());
+}
+
+/// Calls it with bigger and bigger frames below.
+#[inline(never)]
+fn deep(levels: u32, at_last: &dyn Fn()) -> u8 {
+    let mut frame = [levels as u8; 1024];
+    black_box(&mut frame);
+    if levels == 0 {
+        at_last();
+        return frame[0];
+    }
+    deep(levels - 1, at_last).wrapping_add(frame[levels as usize])
+}
+
+#[test]
+fn places_are_named_and_counted() {
+    // Not dropped: one sleeps for an hour; and it would wait for the others where this fails.
+    let pool = ManuallyDrop::new(fibers(2).build().expect("fibers"));
+    let gate = Arc::new(Latch::new(1));
+    let (sender, receiver) = channel::bounded(1);
+    let waiting: Vec<_> = (0..100)
+        .map(|_| {
+            let gate = gate.clone();
+            pool.spawn(move || waits_at_the_gate(&gate))
+        })
+        .collect();
+    let received = pool.spawn(move || receives(&receiver));
+    let _sleeps = ManuallyDrop::new(pool.spawn(sleeps_until_then));
+    let census = loop {
+        let census = pool.fibers(1_000, LONG);
+        if census.waiting() == 102 {
+            break census;
+        }
+    };
+    assert_eq!(census.threads.len(), 2);
+    assert!(census.threads.iter().all(|thread| thread.thread.starts_with("told-")));
+    let text = census.to_string();
+    let at = |place: &str| text.find(place).unwrap_or_else(|| panic!("no {place} in {text}"));
+    // The most frequent one first.
+    let gates = at("100 wait:");
+    assert!(gates < at("waits_at_the_gate") && at("waits_at_the_gate") < at("1 wait:"), "{text}");
+    assert!(at("receives") > gates, "{text}");
+    assert!(at("1 wait, until a time") < at("sleeps_until_then"), "{text}");
+    assert!(!text.contains("corosensei"), "{text}");
+    // Not more than were asked for, and all are counted.
+    let few = pool.fibers(3, LONG);
+    assert_eq!(few.waiting(), 102);
+    let told = few.threads.into_iter().filter_map(|thread| thread.answer);
+    assert!(told.into_iter().all(|answer| answer.waits.len() <= 3));
+    // They go on as if nobody had asked.
+    gate.count_down(1);
+    sender.send(42).expect("it is awaited");
+    assert_eq!(received.join().expect("no panic"), 42);
+    waiting.into_iter().for_each(|fiber| fiber.join().expect("no panic"));
+}
+
+#[test]
+fn who_is_deep_on_its_stack_is_counted() {
+    let pool = ManuallyDrop::new(fibers(1).build().expect("fibers"));
+    let gate = Arc::new(Latch::new(1));
+    let waits = {
+        let gate = gate.clone();
+        // Of some 70 KiB, some 60.
+        pool.spawn(move || deep(56, &|| gate.wait()))
+    };
+    let census = loop {
+        let census = pool.fibers(10, LONG);
+        if census.waiting() == 1 {
+            break census;
+        }
+    };
+    assert!(census.to_string().contains("too deep"), "{census}");
+    gate.count_down(1);
+    waits.join().expect("no panic");
+}
+
+#[test]
+fn a_thread_that_hogs_does_not_answer_and_is_named() {
+    let pool = fibers(1).build().expect("fibers");
+    let (began, end) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let hog = {
+        let (began, end) = (began.clone(), end.clone());
+        pool.spawn(move || {
+            began.store(true, Release);
+            while !end.load(Acquire) {
+                thread::yield_now();
+            }
+        })
+    };
+    while !began.load(Acquire) {
+        thread::yield_now();
+    }
+    let census = pool.fibers(10, Duration::from_millis(20));
+    assert!(census.threads[0].answer.is_none());
+    assert!(census.to_string().contains("told-0: in one task"), "{census}");
+    end.store(true, Release);
+    hog.join().expect("no panic");
+    // It has no fibers, and so it rests without reading its mail.
+    assert_eq!(pool.fibers(10, LONG).waiting(), 0);
+}
+
+/// From a fiber of the pool, and from many threads, while others come and go.
+#[test]
+fn all_may_ask_at_any_time() {
+    let pool = Arc::new(fibers(2).build().expect("fibers"));
+    let lock = Arc::new(Mutex::new(0));
+    let over = Arc::new(AtomicBool::new(false));
+    let asks = {
+        let (weak, over) = (Arc::downgrade(&pool), over.clone());
+        pool.spawn(move || {
+            let mut asked = 0;
+            while !over.load(Relaxed) {
+                let Some(pool) = weak.upgrade() else { break };
+                // Itself, at least: unless another has asked since.
+                asked += usize::from(pool.fibers(2, Duration::from_millis(1)).waiting() > 0);
+            }
+            asked
+        })
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| (0..50).for_each(|_| _ = pool.fibers(2, Duration::from_millis(1))));
+        for _ in 0..20 {
+            pool.scope(|fibers| {
+                for _ in 0..100 {
+                    fibers.spawn(|| {
+                        let mut count = lock.lock();
+                        yield_now();
+                        *count += 1;
+                    });
+                }
+            });
+        }
+    });
+    over.store(true, Relaxed);
+    assert!(asks.join().expect("no panic") > 0);
+    assert_eq!(*lock.lock(), 2_000);
+}
+
+#[test]
+fn without_fibers_there_is_nobody() {
+    let pool = Pool::new(2).expect("threads");
+    assert!(pool.fibers(10, LONG).threads.is_empty());
+}
