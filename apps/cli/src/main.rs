@@ -90,6 +90,7 @@ enum Bench {
     Tasks(bench::tasks::Arguments),
     Clock(bench::clock::Arguments),
     Packets(bench::packets::Arguments),
+    Serve(bench::serve::Arguments),
 }
 
 /// The same locks on simulated machines
@@ -136,6 +137,7 @@ fn main() -> ExitCode {
         Verb::Bench(Bench::Tasks(arguments)) => bench::tasks::run(&arguments),
         Verb::Bench(Bench::Clock(arguments)) => bench::clock::run(&arguments),
         Verb::Bench(Bench::Packets(arguments)) => bench::packets::run(&arguments),
+        Verb::Bench(Bench::Serve(arguments)) => bench::serve::run(&arguments),
         Verb::Locks(arguments) => locks::run(&arguments),
         Verb::Sim(Sim::Locks(arguments)) => sim::locks::run(Family::Exclusive, &arguments),
         Verb::Sim(Sim::Rwlocks(arguments)) => sim::locks::run(Family::Shared, &arguments),

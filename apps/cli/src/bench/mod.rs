@@ -6,6 +6,7 @@
 //! | [`events`] | the verb of wake-ups, with all that is its own |
 //! | [`packets`] | the verb of pools that process packets, with all that is its own |
 //! | [`tasks`] | the verb of tasks that do nothing |
+//! | [`serve`] | the verb of servers, with all that is its own |
 //! | [`clock`] | the verb for timestamps, with a way of its own to measure |
 //! | [`settings`], [`rounds`], [`repeat`], [`ratio`] | what all verbs share: what may be asked, who
 //!   takes turns, a repetition in a process of its own with an end to its time, paired ratios |
@@ -35,6 +36,7 @@ mod repeat;
 mod rounds;
 mod rows;
 pub mod rwlocks;
+pub mod serve;
 mod settings;
 mod subjects;
 pub mod survey;
@@ -66,6 +68,10 @@ enum Order {
     Packets(packets::Order),
     /// Of tasks.
     Task(tasks::Order),
+    /// Of a server, by its clients.
+    Serve(serve::Order),
+    /// A server, for those.
+    Server(serve::ServerOrder),
 }
 
 /// Carries out one repetition and prints its outcome.
@@ -81,6 +87,10 @@ pub fn repetition(order: &str) -> Result<ExitCode, Failure> {
         Order::Event(order) => answer(events::measure(&order)),
         Order::Packets(order) => answer(packets::measure(&order)),
         Order::Task(order) => answer(tasks::measure(&order)),
+        Order::Serve(order) => answer(serve::measure(&order)),
+        Order::Server(order) => {
+            serve::serve(&order).map(|()| ExitCode::SUCCESS).map_err(Failure::measured)
+        }
     }
 }
 

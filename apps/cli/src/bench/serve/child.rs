@@ -1,0 +1,98 @@
+//! A server as a process: where it listens, what CPU time it has used, and its end.
+
+use std::io::{BufRead as _, BufReader};
+use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+/// A server that listens. It ends with this, or with this process.
+pub struct Server {
+    child: Child,
+    /// When that is closed, one that is not this command ends by itself.
+    _stdin: Option<ChildStdin>,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Server {
+    /// Starts it, and waits until it has said at which port of this machine it listens.
+    ///
+    /// # Errors
+    ///
+    /// One line: it can't be started, or does not listen.
+    pub fn start(mut command: Command) -> Result<Self, String> {
+        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = started.map_err(|error| format!("can't start the server: {error}"))?;
+        let mut said = String::new();
+        let read = child.stdout.take().map(|pipe| BufReader::new(pipe).read_line(&mut said));
+        let port = said.trim().parse();
+        let server = Self {
+            _stdin: child.stdin.take(),
+            child,
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, port.clone().unwrap_or(0))),
+        };
+        match (read, port) {
+            (Some(Ok(_)), Ok(_)) => Ok(server),
+            _ => Err(format!("the server does not listen; it said '{}'", said.trim())),
+        }
+    }
+
+    /// The CPU time that all its threads have used, in nanoseconds.
+    ///
+    /// # Errors
+    ///
+    /// One line: it has ended.
+    pub fn cpu_ns(&self) -> Result<u64, String> {
+        let gone = || "the server has ended".to_owned();
+        let id = i32::try_from(self.child.id()).map_err(|_| gone())?;
+        let mut clock = MaybeUninit::uninit();
+        // SAFETY: the number is written if the call says that it was.
+        if unsafe { libc::clock_getcpuclockid(id, clock.as_mut_ptr()) } != 0 {
+            return Err(gone());
+        }
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the clock was written, above; the time is ours to write.
+        if unsafe { libc::clock_gettime(clock.assume_init(), &raw mut time) } != 0 {
+            return Err(gone());
+        }
+        Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Fails only if it has ended already, which is what we want.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(text: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", text]);
+        command
+    }
+
+    #[test]
+    fn a_server_says_its_port_and_uses_cpu_time() {
+        let server = Server::start(shell("echo 4321; while :; do :; done")).expect("a port");
+        assert_eq!(server.address.port(), 4321);
+        let before = server.cpu_ns().expect("it runs");
+        while server.cpu_ns().expect("it runs") == before {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn one_that_does_not_listen_is_no_server() {
+        for text in ["exit 3", "echo no port"] {
+            assert!(Server::start(shell(text)).is_err_and(|why| why.contains("not listen")));
+        }
+        let none = Server::start(Command::new("/nowhere/at/all"));
+        assert!(none.is_err_and(|why| why.contains("can't start")));
+    }
+}

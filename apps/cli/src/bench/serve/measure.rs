@@ -1,0 +1,139 @@
+//! What a repetition does.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+
+use serde::{Deserialize, Serialize};
+
+use super::cases::Cell;
+use super::child::Server;
+use super::client::{Client, Exchange, Schedule, Seen, now, wait_until};
+use super::servers;
+use crate::bench::rounds::Outcome;
+
+/// One repetition.
+#[derive(Serialize, Deserialize)]
+pub struct Order {
+    /// The server.
+    pub subject: String,
+    /// The conditions.
+    pub cell: Cell,
+    /// Of a message.
+    pub bytes: usize,
+    /// Threads of clients.
+    pub clients: usize,
+    /// How long it is measured.
+    pub seconds: f64,
+    /// Where the server is, if that is not in this command.
+    pub program: PathBuf,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Figures {
+    /// Answers a second.
+    pub ops_per_s: f64,
+    /// Of latencies: half are below that, …
+    pub p50_ns: f64,
+    /// … and 99 of 100.
+    pub p99_ns: f64,
+    /// CPU time of all threads of the server, by answer; also what the kernel does there.
+    pub server_cpu_ns_per_op: f64,
+}
+
+/// For how long it is not measured yet, in seconds, at the most; and in parts of the time.
+const WARM_S: f64 = 0.2;
+const WARM: f64 = 0.25;
+/// From when all connections are open to the first request, in nanoseconds.
+const BEGIN_NS: u64 = 2_000_000;
+
+/// Measures.
+///
+/// # Errors
+///
+/// If the server is not known.
+pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
+    more_files();
+    Ok(figures(order).map_or_else(Outcome::Violation, Outcome::Figures))
+}
+
+fn figures(order: &Order) -> Result<Figures, String> {
+    let Order { cell, bytes, seconds, .. } = order;
+    let server = Server::start(command(order)?)?;
+    // A thread without a connection has nothing to do.
+    let threads = order.clients.min(cell.connections);
+    let clients: Result<Vec<_>, _> = (0..threads)
+        .map(|thread| {
+            let exchange = Exchange::of(cell.case, *bytes, server.address)?;
+            let count = (cell.connections + thread) / threads;
+            let opened = Client::open(exchange, count, server.address);
+            opened.map_err(|error| format!("can't open {count} connections: {error}"))
+        })
+        .collect();
+    let ns = |seconds: f64| (seconds * 1e9) as u64;
+    let begin_ns = now() + BEGIN_NS;
+    let count_ns = begin_ns + ns((seconds * WARM).min(WARM_S));
+    let end_ns = count_ns + ns(*seconds);
+    // Each thread has its share of the rate, and all of them are even.
+    let gap_ns = cell.rate.map(|rate| 1e9 * threads as f64 / f64::from(rate));
+    let schedule = |thread: usize| {
+        let part = gap_ns.map_or(0.0, |gap_ns| gap_ns * thread as f64 / threads as f64);
+        Schedule { begin_ns: begin_ns + part as u64, count_ns, end_ns, gap_ns }
+    };
+    let (cpu_ns, seen) = thread::scope(|scope| {
+        let clients = clients?
+            .into_iter()
+            .enumerate()
+            .map(|(thread, mut client)| scope.spawn(move || client.run(schedule(thread))));
+        let clients: Vec<_> = clients.collect();
+        wait_until(count_ns);
+        let before = server.cpu_ns()?;
+        wait_until(end_ns);
+        let cpu_ns = server.cpu_ns()? - before;
+        let mut all = Seen::default();
+        for client in clients {
+            let seen = client.join().expect("no client panics");
+            let seen = seen.map_err(|error| format!("a connection: {error}"))?;
+            all.answers += seen.answers;
+            all.latencies.merge(&seen.latencies);
+        }
+        Ok::<_, String>((cpu_ns, all))
+    })?;
+    if seen.answers == 0 {
+        return Err("no answer in that time; give it more --seconds".to_owned());
+    }
+    Ok(Figures {
+        ops_per_s: seen.answers as f64 / seconds,
+        p50_ns: seen.latencies.quantile(0.5),
+        p99_ns: seen.latencies.quantile(0.99),
+        server_cpu_ns_per_op: cpu_ns as f64 / seen.answers as f64,
+    })
+}
+
+/// What starts the server.
+fn command(order: &Order) -> Result<Command, String> {
+    let Order { subject, cell, program, .. } = order;
+    if subject == servers::GO {
+        let mut command = Command::new(program);
+        command.args([cell.case.name(), &cell.workers.to_string()]);
+        return Ok(command);
+    }
+    let (subject, case, workers) = (subject.clone(), cell.case, cell.workers);
+    let order = crate::bench::Order::Server(servers::Order { subject, case, workers });
+    let order = serde_json::to_string(&order).map_err(|error| error.to_string())?;
+    let mut command = Command::new("/proc/self/exe");
+    command.args([crate::bench::REPETITION, &order]);
+    Ok(command)
+}
+
+/// Has this process, and the server, open as many files as they may.
+fn more_files() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is ours to write.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0 {
+        limit.rlim_cur = limit.rlim_max;
+        // SAFETY: it is there to read. Refused, there are as many as before.
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    }
+}

@@ -1,0 +1,40 @@
+//! What is served over a connection, by code that reads and writes as if nothing else were to be
+//! done.
+
+use std::io::{self, Read, Write};
+
+use super::{PAGE, ROOM, request};
+use crate::bench::serve::cases::Case;
+
+/// Until the client has closed the connection.
+pub fn serve(case: Case, stream: impl Read + Write) -> io::Result<()> {
+    match case {
+        Case::Echo => echo(stream),
+        Case::Http => http(stream),
+    }
+}
+
+fn echo(mut stream: impl Read + Write) -> io::Result<()> {
+    let mut buffer = [0; ROOM];
+    loop {
+        match stream.read(&mut buffer)? {
+            0 => return Ok(()),
+            read => stream.write_all(&buffer[..read])?,
+        }
+    }
+}
+
+fn http(mut stream: impl Read + Write) -> io::Result<()> {
+    let (mut buffer, mut filled) = ([0; ROOM], 0);
+    loop {
+        match stream.read(&mut buffer[filled..])? {
+            0 => return Ok(()),
+            read => filled += read,
+        }
+        while let Some(length) = request(&buffer[..filled])? {
+            stream.write_all(PAGE)?;
+            buffer.copy_within(length..filled, 0);
+            filled -= length;
+        }
+    }
+}
