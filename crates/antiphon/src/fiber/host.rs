@@ -235,7 +235,7 @@ impl Host {
             return Next::Nothing;
         }
         self.collect(true);
-        if self.ready.is_empty() && !self.polls.is_idle() {
+        if self.ready.is_empty() && self.polls.is_worth_it() {
             self.poll(PAST);
         }
         if self.ready.is_empty() { Next::Wait } else { Next::Task }
@@ -340,8 +340,8 @@ impl Host {
     }
 
     /// Waits for files until the deadline, and has the fibers go on that wait for those that are
-    /// ready; whether there were any.
-    fn poll(&self, deadline: Option<Deadline>) -> bool {
+    /// ready; how many waited for these.
+    fn poll(&self, deadline: Option<Deadline>) -> usize {
         self.polls.poll(deadline, |handle| {
             // SAFETY: it is in `Suspends::wait_after`, and so it is there.
             let fiber = unsafe { Fiber::of_handle(handle) };
@@ -459,7 +459,9 @@ pub(super) fn rest(sleep: Sleep) {
     if !unsafe { sleep.commit() } {
         return;
     }
-    if host.poll(sleep.deadline) {
+    let woken = host.poll(sleep.deadline);
+    host.polls.rested(woken);
+    if woken > 0 {
         host.mail.tell_oneself();
     }
     // A wake that was first may end the next poll, for no reason.

@@ -18,6 +18,8 @@ pub(super) struct Polls {
     /// Whether there was a poll since it was asked whether one is due; and when that was, about.
     polled: Cell<bool>,
     polled_ns: Cell<u64>,
+    /// Whether the last rest ended with no more than one fiber that may go on.
+    alone: Cell<bool>,
     /// In which turn a fiber has not had to wait last, and how often in that.
     tried: Cell<(u32, u32)>,
 }
@@ -42,10 +44,21 @@ impl Polls {
         !self.is_idle() && now.saturating_sub(self.polled_ns.get()) >= EVERY_NS
     }
 
+    /// Whether there is to be a poll before the thread looks for tasks of others, or rests. Not
+    /// once where a rest was for one fiber: files that come one by one are waited for anyway.
+    pub(super) fn is_worth_it(&self) -> bool {
+        !self.is_idle() && !self.alone.take()
+    }
+
     /// As of [`Reactor::poll`].
-    pub(super) fn poll(&self, deadline: Option<Deadline>, wake: impl Fn(u64)) -> bool {
+    pub(super) fn poll(&self, deadline: Option<Deadline>, wake: impl Fn(u64)) -> usize {
         self.polled.set(true);
-        self.reactor.get().is_some_and(|reactor| reactor.poll(deadline, wake))
+        self.reactor.get().map_or(0, |reactor| reactor.poll(deadline, wake))
+    }
+
+    /// The thread has rested, and so many fibers may go on for that.
+    pub(super) fn rested(&self, woken: usize) {
+        self.alone.set(woken <= 1);
     }
 
     /// Runs `rest`, in which the thread waits: where fibers wait for files, by the reactor.

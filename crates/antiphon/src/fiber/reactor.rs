@@ -168,26 +168,26 @@ impl Reactor {
     }
 
     /// Waits for edges, or a notification, until the deadline; one in the past is a look. `wake` is
-    /// told of the fibers that waited for these; whether there were any.
+    /// told of the fibers that waited for these; how many there were.
     ///
     /// # Panics
     ///
     /// If the program has closed the file under it.
-    pub(super) fn poll(&self, deadline: Option<Deadline>, wake: impl Fn(u64)) -> bool {
+    pub(super) fn poll(&self, deadline: Option<Deadline>, wake: impl Fn(u64)) -> usize {
         let mut events = self.events.borrow_mut();
         if let Err(error) = self.gate.epoll.wait(&mut events, deadline) {
             panic!("the files that fibers wait for: {error}");
         }
         let slots = self.slots.borrow();
-        let mut any = false;
+        let mut waited = 0;
         for event in events.iter() {
             // FILE-3.
             slots[event.key as usize].tell(event, |handle| {
-                any = true;
+                waited += 1;
                 wake(handle);
             });
         }
-        any
+        waited
     }
 }
 

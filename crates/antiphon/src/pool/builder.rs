@@ -207,8 +207,10 @@ impl Builder {
             || if self.cpus.is_empty() { allowed().len().max(1) } else { self.cpus.len() };
         let threads = self.threads.unwrap_or_else(default);
         let spares = self.spares.unwrap_or(threads.min(SPARES));
+        let crew = Crew::new(policy, threads, self.room).spares(spares).recorded(self.events);
         let shared = Arc::new(Shared {
-            crew: Crew::new(policy, threads, self.room).spares(spares).recorded(self.events),
+            // A fiber stays where it has begun.
+            crew: if self.stack_bytes.is_some() { crew.in_turn() } else { crew },
             bench: Bench::new(self.name.clone(), threads + spares),
             places: Places(self.cpus),
             stacks: self.stack_bytes.map(fiber::stacks).transpose()?,

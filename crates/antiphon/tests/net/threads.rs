@@ -1,5 +1,6 @@
 //! Threads whose fibers wait for sockets: what else they do, and when they end.
 
+use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -8,11 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread;
 use std::time::Duration;
 
-use antiphon::Event;
 use antiphon::fiber::{self, yield_now};
 use antiphon::net::TcpStream;
+use antiphon::{Event, channel};
 
-use super::{SHORT, echo, pair, pool};
+use super::{SHORT, echo, listen, pair, pool};
 
 /// The threads that have registered it are gone, and the next have their reactors; or others.
 #[test]
@@ -138,6 +139,34 @@ fn a_thread_that_rests_for_sockets_wakes_for_all_else() {
     assert!(!waits.is_finished());
     drop(one);
     waits.join().expect("no panic");
+}
+
+/// Fibers stay where they have begun.
+#[test]
+fn connections_that_come_one_by_one_are_spread() {
+    let (pool, (listener, address)) = (pool(2), listen());
+    let mut open = Vec::new();
+    let threads: HashSet<_> = (0..20)
+        .map(|_| {
+            thread::sleep(Duration::from_millis(1));
+            let mut stream = TcpStream::connect(address).expect("it listens");
+            let (accepted, _) = listener.accept().expect("a connection");
+            let (tells, told) = channel::bounded(1);
+            let echoes = pool.spawn(move || {
+                tells.send(thread::current().id()).expect("it is waited for");
+                echo(&accepted).expect("an echo")
+            });
+            stream.write_all(b"first").expect("room");
+            stream.read_exact(&mut [0; 5]).expect("an echo");
+            open.push((stream, echoes));
+            told.recv().expect("a thread")
+        })
+        .collect();
+    assert_eq!(threads.len(), 2);
+    for (stream, echoes) in open {
+        drop(stream);
+        assert_eq!(echoes.join().expect("no panic"), 5);
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, Platform};
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
 use antiphon_sync::queue::{Full, Item, RelaxedQueue, WorkQueue};
 use antiphon_sync::wait::EventCount;
 
@@ -54,6 +54,8 @@ pub struct Crew<P: Platform, Y: Policy<P>> {
     records: Box<[Lines<Records<P>>]>,
     /// 0, [`CLOSED`] or [`OVER`].
     closed: P::U32,
+    /// How many tasks have come from outside, if these are for the workers in turn.
+    turns: Option<P::U32>,
 }
 
 /// Nothing comes from outside any more.
@@ -83,6 +85,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
             seats: Seats::new(workers, workers),
             watch: Watch::NEW,
             closed: P::U32::ZERO,
+            turns: None,
             policy,
         }
     }
@@ -98,6 +101,14 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         let workers = self.workers();
         assert!(spares < MOST - workers, "a crew of {workers}, and {spares} more");
         Self { seats: Seats::new(workers, workers + spares), ..self }
+    }
+
+    /// Has what comes from outside wake workers in turn, of those that rest; else it is the first.
+    /// For tasks that keep to the worker that has begun them: so each has its share of those that
+    /// come one by one.
+    #[must_use]
+    pub fn in_turn(self) -> Self {
+        Self { turns: Some(P::U32::ZERO), ..self }
     }
 
     /// Has each worker record what it does: its latest events, so many; 0 has none recorded.
@@ -176,14 +187,22 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     /// workers, unless some search already. 0 is as 1.
     pub fn tell(&self, tasks: usize) {
         let tasks = u32::try_from(tasks).unwrap_or(u32::MAX);
-        self.idlers.notify_many(0, tasks.max(1));
+        self.idlers.notify_many(self.turn(), tasks.max(1));
     }
 
     pub(super) fn accept(&self, task: Item, rank: Option<u64>) -> Result<(), Full> {
         let pushed = self.policy.submit(&self.shared, task, rank);
         // If it was refused, too: perhaps for a debt, which is settled by who looks for tasks.
-        self.idlers.notify(0);
+        self.idlers.notify(self.turn());
         pushed
+    }
+
+    /// Which worker is to be woken by what comes from outside, if it rests.
+    #[inline]
+    fn turn(&self) -> usize {
+        // Relaxed: any will do.
+        let turns = self.turns.as_ref().map_or(0, |turns| turns.fetch_add(1, Relaxed));
+        turns as usize % self.workers()
     }
 
     /// As [`submit`](Self::submit), of a task that must not be refused: where there is no room,
@@ -191,7 +210,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     pub fn submit_always(&self, task: Item) {
         if let Err(Full(task)) = self.submit(task) {
             self.surplus.push(task);
-            self.idlers.notify(0);
+            self.idlers.notify(self.turn());
         }
     }
 
