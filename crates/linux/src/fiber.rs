@@ -42,7 +42,8 @@ use crate::{Linux, clock};
 pub struct Hooks {
     /// A handle of the fiber that the caller runs on; `None` on a plain thread. No two fibers that
     /// live have the same, and it is below 2^63, as addresses and counts are. Called in slow paths
-    /// of locks: it must not lock, allocate or suspend.
+    /// of locks: it must not lock, allocate or suspend. A thread that sleeps in a call of its own
+    /// may have one meanwhile: its `resume` ends that call, and it is never switched to.
     pub current: fn() -> Option<u64>,
     /// Suspends the fiber `handle`, which is the caller, as the module's page shows. Returns when
     /// the fiber runs again: after a commit that failed, a `resume`, or an expiry that succeeded.

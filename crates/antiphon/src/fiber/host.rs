@@ -234,7 +234,9 @@ impl Host {
             self.desk.has_none(true);
             return Next::Nothing;
         }
-        self.collect(true);
+        // A poll comes anyway.
+        let timed = !self.timers.borrow().is_empty();
+        self.collect(timed);
         if self.ready.is_empty() && self.polls.is_worth_it() {
             self.poll(PAST);
         }
