@@ -91,6 +91,7 @@ enum Bench {
     Clock(bench::clock::Arguments),
     Packets(bench::packets::Arguments),
     Serve(bench::serve::Arguments),
+    Options(bench::options::Arguments),
 }
 
 /// The same locks on simulated machines
@@ -138,6 +139,7 @@ fn main() -> ExitCode {
         Verb::Bench(Bench::Clock(arguments)) => bench::clock::run(&arguments),
         Verb::Bench(Bench::Packets(arguments)) => bench::packets::run(&arguments),
         Verb::Bench(Bench::Serve(arguments)) => bench::serve::run(&arguments),
+        Verb::Bench(Bench::Options(arguments)) => bench::options::run(&arguments),
         Verb::Locks(arguments) => locks::run(&arguments),
         Verb::Sim(Sim::Locks(arguments)) => sim::locks::run(Family::Exclusive, &arguments),
         Verb::Sim(Sim::Rwlocks(arguments)) => sim::locks::run(Family::Shared, &arguments),

@@ -5,6 +5,7 @@
 //! | [`locks`], [`rwlocks`] | the verbs: what may be asked of each family of locks |
 //! | [`events`] | the verb of wake-ups, with all that is its own |
 //! | [`packets`] | the verb of pools that process packets, with all that is its own |
+//! | [`options`] | the verb of pools that run chains of tasks |
 //! | [`tasks`] | the verb of tasks that do nothing |
 //! | [`serve`] | the verb of servers, with all that is its own |
 //! | [`clock`] | the verb for timestamps, with a way of its own to measure |
@@ -27,6 +28,7 @@ mod lock_settings;
 pub mod locks;
 mod measure;
 mod neighbours;
+pub mod options;
 mod others;
 pub mod packets;
 mod plan;
@@ -66,6 +68,8 @@ enum Order {
     Event(events::Order),
     /// Of a pool.
     Packets(packets::Order),
+    /// Of a pool that runs chains.
+    Options(options::Order),
     /// Of tasks.
     Task(tasks::Order),
     /// Of a server, by its clients.
@@ -86,6 +90,7 @@ pub fn repetition(order: &str) -> Result<ExitCode, Failure> {
         Order::Lock(order) => answer(measure::measure(&order)),
         Order::Event(order) => answer(events::measure(&order)),
         Order::Packets(order) => answer(packets::measure(&order)),
+        Order::Options(order) => answer(options::measure(&order)),
         Order::Task(order) => answer(tasks::measure(&order)),
         Order::Serve(order) => answer(serve::measure(&order)),
         Order::Server(order) => {

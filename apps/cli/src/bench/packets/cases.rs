@@ -20,9 +20,12 @@ use std::str::FromStr;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use super::copies::Copies;
 use crate::bench::neighbours::Load;
+use crate::bench::pools::arrivals::STEPS;
+use crate::bench::pools::rows::Conditions;
 use crate::bench::rounds;
 
 /// What is done.
@@ -179,6 +182,24 @@ impl Heavy {
 impl rounds::Cell for Cell {
     fn load(&self) -> Load {
         self.load
+    }
+}
+
+impl Conditions for Cell {
+    fn workers(&self) -> usize {
+        self.workers
+    }
+
+    fn steps(&self) -> &'static [f64] {
+        if self.case == Case::Ramp { &STEPS } else { &[] }
+    }
+
+    fn put(&self, object: &mut Map<String, Value>) {
+        let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
+        put("case", json!(self.case.to_string()));
+        put("form", json!(self.form.name()));
+        put("heavy", json!(self.heavy.map(|heavy| heavy.name())));
+        put("copies", json!(self.copies.name()));
     }
 }
 

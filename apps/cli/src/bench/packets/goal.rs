@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::measure::Latencies;
-use super::rows::{Report, Row};
+use crate::bench::pools::figures::Latencies;
+use crate::bench::pools::rows::{Conditions, Report, Row};
 use crate::output::table::duration;
 
 /// A bound of a figure.
@@ -67,22 +67,22 @@ fn time(text: &str) -> Option<f64> {
 
 impl Goal {
     /// Whether the subject of a row keeps within it.
-    pub fn is_met(&self, row: &Row) -> bool {
+    pub fn is_met<C>(&self, row: &Row<C>) -> bool {
         row.repetitions > 0 && row.trouble.is_none() && self.seen(row) < self.below_ns
     }
 
     /// The figure that the goal is about, in nanoseconds.
-    pub fn seen(&self, row: &Row) -> f64 {
+    pub fn seen<C>(&self, row: &Row<C>) -> f64 {
         (self.figure.of)(&row.latency)
     }
 
     /// Those that meet it, the best first, by which of two is better: a line each; or that none
     /// does, and which comes closest.
-    pub fn verdict(&self, report: &Report) -> Result<String, String> {
+    pub fn verdict<C: Conditions>(&self, report: &Report<C>) -> Result<String, String> {
         let mut rows: Vec<_> = report.rows.iter().filter(|row| row.repetitions > 0).collect();
         rows.sort_by(|a, b| self.seen(a).total_cmp(&self.seen(b)));
-        let line = |row: &&Row| {
-            let workers = row.cell.workers;
+        let line = |row: &&Row<C>| {
+            let workers = row.cell.workers();
             format!("{} on {workers} workers: {}", row.subject, duration(self.seen(row)))
         };
         let met: Vec<_> = rows.iter().filter(|row| self.is_met(row)).map(line).collect();

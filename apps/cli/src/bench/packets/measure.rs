@@ -7,15 +7,18 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::arrivals::{self, Arrival, STEP_NS};
 use super::cases::{Case, Cell, Form};
 use super::contents::Buffers;
-use super::tally::{self, Step, Tally};
-use super::work::{Run, Runner, Work};
-use super::{go, subjects};
+use super::go;
+use super::work::{Run, Work};
 use crate::bench::measure::Ticks;
 use crate::bench::measure::ticks::{now, since};
 use crate::bench::measure::usage::Usage;
+use crate::bench::pools::arrivals::{self, Arrival};
+use crate::bench::pools::figures::{Counted, Figures};
+use crate::bench::pools::runner::Runner;
+use crate::bench::pools::subjects::{self, Setup, Visitor};
+use crate::bench::pools::tally::{self, Tally};
 use crate::bench::rounds::Outcome;
 
 /// One repetition.
@@ -43,57 +46,6 @@ pub struct Order {
     pub go: Result<PathBuf, String>,
 }
 
-/// What was measured.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Figures {
-    /// Tasks that ended a second, the spawners left out.
-    pub tasks_per_s: f64,
-    /// CPU time of the process, but for what spawners waited for packets to be due.
-    pub cpu_us_per_task: f64,
-    /// By the steps of the ramp; one where there are none.
-    pub steps: Vec<Latencies>,
-    /// What the pool has counted, where it is one of ours.
-    pub counted: Option<Counted>,
-}
-
-/// Of the packets of a step.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Latencies {
-    /// The mean, in nanoseconds; so too the others.
-    pub mean: f64,
-    /// A fifth is below; so too the others.
-    pub p20: f64,
-    /// The median.
-    pub p50: f64,
-    /// 99 of 100 are below.
-    pub p99: f64,
-    /// 999 of 1000.
-    pub p999: f64,
-    /// 9999 of 10 000.
-    pub p9999: f64,
-    /// The longest.
-    pub max: f64,
-    /// Packets a second that were due in a step of the ramp.
-    pub offered_per_s: f64,
-    /// Of these, how many came to an end in time.
-    pub goodput_per_s: f64,
-    /// How many packets were due by the end of the step, and not done.
-    pub backlog: f64,
-}
-
-/// What a pool of ours has counted.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Counted {
-    /// How often there was no room for a task.
-    pub spawner_retries: u64,
-    /// How often a worker looked for tasks of others.
-    pub steal_attempts: u64,
-    /// How often it got some.
-    pub steal_hits: u64,
-    /// What it has recorded of its end, as a timeline, if that is wanted.
-    pub trace: Option<String>,
-}
-
 /// Whether all is done: looked at so often.
 const LOOKS: Duration = Duration::from_millis(1);
 /// A packet without a size, where others of the trace have one, has as much as the longest of them,
@@ -112,21 +64,24 @@ pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
         return go::measure(order);
     }
     let trace = order.arrivals.as_deref().map(arrivals::read).transpose()?;
-    subjects::with(&order.subject, order, Repetition { order, trace })
+    let Order { cell, capacity, trace: traced, .. } = *order;
+    let setup = Setup { workers: cell.workers, capacity, trace: traced };
+    subjects::with(&order.subject, &setup, Repetition { order, trace })
 }
 
 /// What is to be done, with a runner of any type.
-pub struct Repetition<'a> {
+struct Repetition<'a> {
     order: &'a Order,
     trace: Option<Vec<Arrival>>,
 }
 
-impl Repetition<'_> {
-    /// Has `runner` do it.
-    pub fn on<R: Runner>(
+impl Visitor for Repetition<'_> {
+    type Output = Outcome<Figures>;
+
+    fn visit<R: Runner>(
         self,
         runner: &'static R,
-        counted: impl Fn() -> Option<Counted>,
+        counted: &dyn Fn() -> Option<Counted>,
     ) -> Outcome<Figures> {
         let begin = |work| Run { runner, work }.begin();
         let arrivals = match self.order.cell.case {
@@ -191,7 +146,7 @@ fn carry_out(
 fn check(work: &Work, tasks: u64, done: &Tally) -> Result<(), String> {
     let packets = work.packets;
     let wanted = [tasks, packets, packets * (packets - 1) / 2, work.newlines.load(Relaxed)];
-    let seen = [done.tasks, done.packets, done.numbers, done.newlines];
+    let seen = [done.tasks, done.items, done.numbers, done.found];
     let names = ["tasks", "packets", "the sum of their numbers", "newlines"];
     let wrong = (0..names.len()).find(|&at| seen[at] != wanted[at]);
     wrong.map_or(Ok(()), |at| Err(format!("{}: {} for {}", names[at], seen[at], wanted[at])))
@@ -200,34 +155,5 @@ fn check(work: &Work, tasks: u64, done: &Tally) -> Result<(), String> {
 fn figures(work: &Work, done: &Tally, used: Usage) -> Figures {
     let seconds = work.ticks.to_ns(since(work.begun, done.last) as f64) / 1e9;
     let waited_ns = work.ticks.to_ns(work.waited.load(Relaxed) as f64);
-    let (mut due, mut ended) = (0, 0);
-    let mut steps = Vec::new();
-    for step in done.steps.iter().filter(|step| step.packets > 0) {
-        due += step.packets;
-        ended += step.ended;
-        steps.push(latencies(step, work.ticks, (due - ended.min(due)) as f64));
-    }
-    Figures {
-        tasks_per_s: done.tasks as f64 / seconds,
-        cpu_us_per_task: (used.cpu_ns as f64 - waited_ns).max(0.0) / 1e3 / done.tasks as f64,
-        steps,
-        counted: None,
-    }
-}
-
-fn latencies(step: &Step, ticks: Ticks, backlog: f64) -> Latencies {
-    let at = |share| ticks.to_ns(step.latencies.quantile(share));
-    let per_s = |packets: u64| packets as f64 * 1e9 / STEP_NS as f64;
-    Latencies {
-        mean: ticks.to_ns(step.sum as f64 / step.packets as f64),
-        p20: at(0.2),
-        p50: at(0.5),
-        p99: at(0.99),
-        p999: at(0.999),
-        p9999: at(0.9999),
-        max: ticks.to_ns(step.latencies.max() as f64),
-        offered_per_s: per_s(step.packets),
-        goodput_per_s: per_s(step.good),
-        backlog,
-    }
+    Figures::new(done, seconds, used.cpu_ns as f64 - waited_ns, work.ticks)
 }

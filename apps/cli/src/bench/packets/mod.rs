@@ -5,38 +5,33 @@
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`contents`] | what is in a packet, and what is done to it |
 //! | [`copies`] | where the memory of packets comes from |
-//! | [`arrivals`] | when packets are due, where they come by themselves |
 //! | [`work`] | the tasks, whoever runs them |
-//! | [`tally`] | what threads count while they run tasks |
-//! | [`subjects`], [`go`] | who runs tasks: our pools, and the peers |
+//! | [`go`] | the peer in Go |
 //! | [`measure`] | what a repetition does |
-//! | [`rows`] | medians, quartiles and ratios of what came back |
 //! | [`goal`] | which policies keep a latency within a bound |
-//! | [`json`], [`tables`] | rows for scripts, tables for people |
+//!
+//! What it shares with other benchmarks of pools is in [`pools`](super::pools).
 
-mod arrivals;
 mod cases;
 mod contents;
 mod copies;
 mod go;
 mod goal;
-mod json;
 mod measure;
-mod rows;
-mod subjects;
-mod tables;
-mod tally;
 mod work;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::Value;
 
 pub use measure::{Order, measure};
 
 use super::measure::Ticks;
 use super::pools::go::Built;
+use super::pools::rows::{Measured, Report};
+use super::pools::{arrivals, json, policies, rows, tables};
 use super::repeat::repeat;
 use super::rounds::Rounds;
 use super::settings::{Printed, Settings};
@@ -51,6 +46,9 @@ use goal::Goal;
 
 const SUBJECTS: &str = "lifo/steal-half,fifo/steal-half,lifo/shallow,lifo/lazy-shallow";
 const AGAINST: &str = "loop,go,tokio,smol,rayon,rayon-fifo,channel";
+
+const PEERS: [&str; 7] = ["loop", go::NAME, "tokio", "smol", "rayon", "rayon-fifo", "channel"];
+const ABOUT: &str = "Latencies are from when a packet was handed over, or due, to its end.\n";
 
 /// A task takes less, whoever runs it …
 const SLOW_S: f64 = 1e-5;
@@ -68,8 +66,9 @@ Examples:
   antiphon bench packets --case general,open --against loop,go
   antiphon bench packets --goal 'p99<200us' --arrivals arrivals.txt")]
 pub struct Arguments {
-    /// Ours, as order/spread: fifo, lifo, stochastic-64, switch-16 or reverse-8, and steal-half,
-    /// steal-one, neighbours-13, -15, -20, overflow, shallow, lazy or lazy-shallow
+    /// Ours, as order/spread: fifo, lifo, stochastic-64, switch-16, reverse-8 or adaptive, and
+    /// steal-half, steal-one, neighbours-13, -15, -20, overflow, shallow, lazy or lazy-shallow;
+    /// lifo-slot/steal-half or /steal-one; or staged, edf or levels
     #[arg(long, value_name = "LIST")]
     subject: Option<String>,
     /// Peers; ratios are to the first
@@ -141,12 +140,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     });
     let report = rows::put_together(&plan.rounds, &measured);
     let verdict = arguments.goal.map(|goal| goal.verdict(&report));
-    let mut text = tables::text(&report, colour_stdout());
+    let mut text = tables::text(&report, colour_stdout(), ABOUT);
     if let Some(Ok(met)) = &verdict {
         text += &format!("\n{met}");
     }
     let code = arguments.settings.print(Printed {
-        json: json::body(&report, arguments.goal),
+        json: body(&report, arguments.goal),
         text,
         others_cpus: report.others_cpus(),
         trouble: report.trouble(),
@@ -158,8 +157,20 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
+/// The body of the JSON report.
+fn body(report: &Report<Cell>, goal: Option<Goal>) -> Value {
+    let mut body = json::body(report);
+    body["goal"] = goal.map(|goal| goal.to_string()).into();
+    for (object, row) in body["rows"].as_array_mut().into_iter().flatten().zip(&report.rows) {
+        if let Some(goal) = goal {
+            object["meets_goal"] = goal.is_met(row).into();
+        }
+    }
+    body
+}
+
 /// The timeline of the last repetition that has one.
-fn recorded(measured: &[rows::Measured]) -> Option<&str> {
+fn recorded(measured: &[Measured<Cell>]) -> Option<&str> {
     let figures = measured.iter().flat_map(|one| &one.figures);
     figures.rev().find_map(|figures| figures.counted.as_ref()?.trace.as_deref())
 }
@@ -172,13 +183,13 @@ fn plan(arguments: &Arguments) -> Result<Plan<'_>, Failure> {
     let trace = arguments.arrivals.as_deref().map(arrivals::read).transpose();
     let trace = trace.map_err(Failure::arguments)?.unwrap_or_default();
     let trace_s = trace.last().map_or(0.0, |last| last.due_ns as f64 / 1e9);
-    let ours = subjects::ours();
+    let ours = policies::names();
     let all = ours.join(",");
     let (subjects, peers) =
         if arguments.goal.is_some() { (all.as_str(), "") } else { (SUBJECTS, AGAINST) };
     let subject = subject.as_deref().unwrap_or(subjects);
     let against = against.as_deref().unwrap_or(peers);
-    let rounds = settings.rounds("policy", (subject, &ours), (against, &subjects::PEERS))?;
+    let rounds = settings.rounds("policy", (subject, ours), (against, &PEERS))?;
     let go = if rounds.peers.contains(&go::NAME) {
         Built::of("packets", go::SOURCE)?
     } else {
@@ -216,7 +227,7 @@ fn cells(arguments: &Arguments) -> Vec<Cell> {
 }
 
 impl Plan<'_> {
-    fn carry_out(&self) -> Result<Vec<rows::Measured>, Failure> {
+    fn carry_out(&self) -> Result<Vec<Measured<Cell>>, Failure> {
         let mut progress = Progress::new(self.rounds.steps(self.cells.len()));
         self.rounds.carry_out(&self.cells, &mut progress, |cell, subject| {
             let order = self.order(cell, subject);

@@ -5,20 +5,15 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
-use super::arrivals::{Arrival, STEP_NS};
 use super::cases::{Case, Form, Heavy};
 use super::contents::{Buffers, read, scan};
 use super::copies::{Copied, Copies};
-use super::tally::{self, Tally, count};
 use crate::bench::measure::Ticks;
 use crate::bench::measure::ticks::{now, since};
+use crate::bench::pools::arrivals::{Arrival, STEP_NS};
+use crate::bench::pools::runner::Runner;
+use crate::bench::pools::tally::{self, Tally, count};
 use crate::stats::Random;
-
-/// Who runs tasks.
-pub trait Runner: Sync + 'static {
-    /// Has `work` run, some time or at once.
-    fn spawn(&'static self, work: impl FnOnce() + Send + 'static);
-}
 
 /// A run of a case; what `R` runs refers to it.
 pub struct Run<R: 'static> {
@@ -145,9 +140,9 @@ impl Work {
         let chain = self.case.chain() > 0;
         let packet = Packet { bytes: Bytes::Copied(bytes), ..packet };
         count(|tally| {
-            tally.packets += 1;
+            tally.items += 1;
             tally.numbers += packet.number;
-            tally.newlines += newlines;
+            tally.found += newlines;
             if !chain {
                 self.end_packet(tally, &packet);
             }
@@ -201,7 +196,7 @@ impl Work {
         let step = tally.step(packet.step);
         step.latencies.record(latency, 1);
         step.sum += latency;
-        step.packets += 1;
+        step.items += 1;
         step.good += u64::from(latency <= self.ticks.of_ns(GOOD_NS));
         if self.case == Case::Ramp {
             let passed_ns = self.ticks.to_ns(since(self.begun, now) as f64);

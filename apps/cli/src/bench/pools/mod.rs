@@ -1,3 +1,24 @@
 //! What benchmarks of pools share.
+//!
+//! | module | has |
+//! |---|---|
+//! | [`policies`] | ours, by name |
+//! | [`runner`] | whoever runs tasks, and how tasks are given to them |
+//! | [`subjects`] | who runs tasks: our pools, and the peers in Rust |
+//! | [`go`] | the peers in Go |
+//! | [`arrivals`] | when tasks are due, where they come by themselves |
+//! | [`tally`] | what threads count while they run tasks |
+//! | [`figures`] | what a repetition comes to |
+//! | [`rows`] | medians, quartiles and ratios of what came back |
+//! | [`json`], [`tables`] | rows for scripts, tables for people |
 
+pub mod arrivals;
+pub mod figures;
 pub mod go;
+pub mod json;
+pub mod policies;
+pub mod rows;
+pub mod runner;
+pub mod subjects;
+pub mod tables;
+pub mod tally;

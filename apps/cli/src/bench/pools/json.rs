@@ -3,41 +3,31 @@
 
 use serde_json::{Map, Value, json};
 
-use super::goal::Goal;
-use super::rows::{Report, Row};
+use super::rows::{Conditions, Report, Row};
 use crate::bench::ratio::Ratio;
 
 const COUNTED: [&str; 3] = ["spawner_retries", "steal_attempts", "steal_hits"];
 const RATIOS: [&str; 4] = ["ratio", "ratio_p50", "ratio_p99", "ratio_cpu"];
 
 /// The body of the JSON report.
-pub fn body(report: &Report, goal: Option<Goal>) -> Value {
-    let row = |row: &Row| {
-        let mut object = of_row(row, report.reference);
-        if let Some(goal) = goal {
-            object.insert("meets_goal".to_owned(), json!(goal.is_met(row)));
-        }
-        object
-    };
-    let rows: Vec<_> = report.rows.iter().map(row).collect();
-    let goal = goal.map(|goal| goal.to_string());
-    json!({ "rows": rows, "seed": report.seed, "goal": goal })
+pub fn body<C: Conditions>(report: &Report<C>) -> Value {
+    let rows: Vec<_> = report.rows.iter().map(|row| of_row(row, report.reference)).collect();
+    json!({ "rows": rows, "seed": report.seed })
 }
 
-fn of_row(row: &Row, reference: Option<&str>) -> Map<String, Value> {
+/// A row.
+pub fn of_row<C: Conditions>(row: &Row<C>, reference: Option<&str>) -> Map<String, Value> {
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
     put("subject", json!(row.subject));
     put("policy", json!(row.ours.then_some(row.subject)));
     put("peer", json!(reference));
     put("ours", json!(row.ours));
-    put("case", json!(row.cell.case.to_string()));
-    put("form", json!(row.cell.form.name()));
-    put("heavy", json!(row.cell.heavy.map(|heavy| heavy.name())));
-    put("copies", json!(row.cell.copies.name()));
-    put("load", json!(row.cell.load.name()));
-    put("workers", json!(row.cell.workers));
+    put("load", json!(row.cell.load().name()));
+    put("workers", json!(row.cell.workers()));
     put("repetitions", json!(row.repetitions));
+    row.cell.put(&mut object);
+    let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
     if let Some(part) = row.part {
         put("of_capacity", json!(part));
     }

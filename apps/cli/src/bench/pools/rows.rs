@@ -1,23 +1,37 @@
 //! From repetitions to rows: a row for each subject in each cell, and in each step of a ramp.
 
-use super::arrivals::STEPS;
-use super::cases::{Case, Cell};
-use super::measure::{Figures, Latencies};
+use serde_json::{Map, Value};
+
+use super::figures::{Counted, Figures, Latencies};
 use crate::bench::ratio::Ratio;
-use crate::bench::rounds::{Measured as Of, Rounds, Trouble, mean};
+use crate::bench::rounds::{Cell, Measured as Of, Rounds, Trouble, mean};
 use crate::stats::{Quartiles, median, quartiles};
 
+/// Under what conditions tasks are run.
+pub trait Conditions: Cell {
+    /// How many threads run tasks.
+    fn workers(&self) -> usize;
+
+    /// The steps of a ramp, in parts of the capacity; empty where there is none.
+    fn steps(&self) -> &'static [f64] {
+        &[]
+    }
+
+    /// Puts what scripts are to know into a row.
+    fn put(&self, object: &mut Map<String, Value>);
+}
+
 /// What was measured of one subject in one cell.
-pub type Measured = Of<Cell, Figures>;
+pub type Measured<C> = Of<C, Figures>;
 
 /// What was measured of one subject in one cell, or in a step of that.
-pub struct Row {
+pub struct Row<C> {
     /// Its name.
     pub subject: &'static str,
     /// Whether it is one of ours.
     pub ours: bool,
     /// The conditions.
-    pub cell: Cell,
+    pub cell: C,
     /// Which step of the ramp, in parts of the capacity.
     pub part: Option<f64>,
     /// Repetitions that count.
@@ -39,23 +53,23 @@ pub struct Row {
 }
 
 /// Everything that is printed.
-pub struct Report {
+pub struct Report<C> {
     /// The first peer, to which ratios are.
     pub reference: Option<&'static str>,
     /// In the order of cells.
-    pub rows: Vec<Row>,
+    pub rows: Vec<Row<C>>,
     /// Of the order of subjects, and of what is drawn by lot.
     pub seed: u64,
 }
 
 /// Makes rows of what was measured.
-pub fn put_together(rounds: &Rounds, measured: &[Measured]) -> Report {
+pub fn put_together<C: Conditions>(rounds: &Rounds, measured: &[Measured<C>]) -> Report<C> {
     let reference = rounds.peers.first().copied();
-    let peer = |one: &Measured| {
+    let peer = |one: &Measured<C>| {
         measured.iter().find(|other| other.cell == one.cell && Some(other.subject) == reference)
     };
     let rows = measured.iter().flat_map(|one| {
-        let steps = if one.cell.case == Case::Ramp { STEPS.len() } else { 1 };
+        let steps = one.cell.steps().len().max(1);
         let ours = rounds.subjects.contains(&one.subject);
         (0..steps).map(move |step| Row { ours, ..row(one, step, peer(one)) })
     });
@@ -77,14 +91,14 @@ fn rate(figures: &Figures, step: usize) -> Option<f64> {
     Some(figures.tasks_per_s)
 }
 
-fn row(one: &Measured, step: usize, peer: Option<&Measured>) -> Row {
+fn row<C: Conditions>(one: &Measured<C>, step: usize, peer: Option<&Measured<C>>) -> Row<C> {
     let values = |of: &dyn Fn(&Figures) -> Option<f64>| -> Vec<f64> {
         one.figures.iter().filter_map(of).collect()
     };
     let latency = |of: fn(&Latencies) -> f64| {
         median(values(&|figures| figures.steps.get(step).map(of))).unwrap_or(0.0)
     };
-    let counted = |of: fn(&super::measure::Counted) -> u64| {
+    let counted = |of: fn(&Counted) -> u64| {
         median(values(&|figures| figures.counted.as_ref().map(|counted| of(counted) as f64)))
     };
     let ratio = |of: fn(&Figures, usize) -> Option<f64>| {
@@ -95,7 +109,7 @@ fn row(one: &Measured, step: usize, peer: Option<&Measured>) -> Row {
         subject: one.subject,
         ours: false,
         cell: one.cell,
-        part: (one.cell.case == Case::Ramp).then(|| STEPS[step]),
+        part: one.cell.steps().get(step).copied(),
         repetitions: one.figures.len(),
         rate: quartiles(values(&|figures| rate(figures, step))),
         cpu_us: quartiles(values(&|figures| Some(figures.cpu_us_per_task))),
@@ -122,7 +136,7 @@ fn row(one: &Measured, step: usize, peer: Option<&Measured>) -> Row {
     }
 }
 
-impl Report {
+impl<C> Report<C> {
     /// What went wrong, in one line; what this machine can't have is not wrong, if there is
     /// anything else.
     pub fn trouble(&self) -> Option<String> {
@@ -144,11 +158,43 @@ impl Report {
 mod tests {
     use super::*;
     use crate::bench::neighbours::Load;
-    use crate::bench::packets::cases::Form;
-    use crate::bench::packets::copies::Copies;
+    use std::fmt;
 
-    fn measured(subject: &'static str, case: Case, rates: &[f64]) -> Measured {
-        let steps = if case == Case::Ramp { 6 } else { 1 };
+    const STEPS: [f64; 6] = [0.5, 1.0, 1.5, 2.0, 2.5, 3.0];
+
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    struct Place {
+        ramp: bool,
+    }
+
+    impl Cell for Place {
+        fn load(&self) -> Load {
+            Load::Idle
+        }
+    }
+
+    impl fmt::Display for Place {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "place {}", self.ramp)
+        }
+    }
+
+    impl Conditions for Place {
+        fn workers(&self) -> usize {
+            2
+        }
+
+        fn steps(&self) -> &'static [f64] {
+            if self.ramp { &STEPS } else { &[] }
+        }
+
+        fn put(&self, object: &mut Map<String, Value>) {
+            object.insert("ramp".to_owned(), Value::Bool(self.ramp));
+        }
+    }
+
+    fn measured(subject: &'static str, ramp: bool, rates: &[f64]) -> Measured<Place> {
+        let steps = if ramp { 6 } else { 1 };
         let latencies = |step: usize| Latencies {
             p99: 1e9 / (step + 1) as f64,
             goodput_per_s: 10.0 * (step + 1) as f64,
@@ -160,9 +206,8 @@ mod tests {
             steps: (0..steps).map(latencies).collect(),
             counted: None,
         };
-        let (form, copies) = (Form::Corrected, Copies::Allocated);
         Measured {
-            cell: Cell { load: Load::Idle, case, form, heavy: None, copies, workers: 2 },
+            cell: Place { ramp },
             subject,
             figures: rates.iter().map(figures).collect(),
             others: Vec::new(),
@@ -170,7 +215,7 @@ mod tests {
         }
     }
 
-    fn report(case: Case) -> Report {
+    fn report(ramp: bool) -> Report<Place> {
         let rounds = Rounds {
             subjects: vec!["lifo/steal-half"],
             peers: vec!["loop"],
@@ -178,15 +223,15 @@ mod tests {
             seed: 1,
         };
         let all = [
-            measured("lifo/steal-half", case, &[30.0, 20.0, 40.0]),
-            measured("loop", case, &[10.0, 10.0, 20.0]),
+            measured("lifo/steal-half", ramp, &[30.0, 20.0, 40.0]),
+            measured("loop", ramp, &[10.0, 10.0, 20.0]),
         ];
         put_together(&rounds, &all)
     }
 
     #[test]
     fn a_row_has_medians_and_paired_ratios_to_the_first_peer() {
-        let report = report(Case::General);
+        let report = report(false);
         let row = &report.rows[0];
         assert_eq!(row.rate.map(|rate| (rate.p25, rate.median)), Some((25.0, 30.0)));
         assert_eq!((row.repetitions, row.ours, row.part), (3, true, None));
@@ -197,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_ramp_has_a_row_for_each_step_that_leads_with_what_was_done_in_time() {
-        let report = report(Case::Ramp);
+        let report = report(true);
         assert_eq!(report.rows.len(), 12);
         let parts: Vec<_> = report.rows.iter().take(6).filter_map(|row| row.part).collect();
         assert_eq!(parts, STEPS);

@@ -10,30 +10,30 @@ use crate::stats::Histogram;
 pub struct Tally {
     /// Tasks that have ended.
     pub tasks: u64,
-    /// The numbers of the packets that were scanned, added up; how many; and newlines in them.
+    /// The numbers of the items that were handled, packets or what they are, added up.
     pub numbers: u64,
-    /// How many packets were scanned.
-    pub packets: u64,
-    /// How many newlines were in them.
-    pub newlines: u64,
+    /// How many items were handled.
+    pub items: u64,
+    /// What was found in them: newlines, say.
+    pub found: u64,
     /// When the last task ended.
     pub last: u64,
-    /// By the step that a packet was due in.
+    /// By the step that an item was due in.
     pub steps: Vec<Step>,
 }
 
-/// Packets of a step.
+/// Items of a step.
 #[derive(Default)]
 pub struct Step {
-    /// From when a packet was due, or handed over, to its end; in ticks.
+    /// From when an item was due, or handed over, to its end; in ticks.
     pub latencies: Histogram,
     /// Their sum.
     pub sum: u64,
     /// How many.
-    pub packets: u64,
+    pub items: u64,
     /// How many of them came to an end in time.
     pub good: u64,
-    /// How many packets ended while this step was on, of whichever step.
+    /// How many items ended while this step was on, of whichever step.
     pub ended: u64,
 }
 
@@ -45,8 +45,8 @@ thread_local! {
 
 impl Tally {
     const fn new() -> Self {
-        let (tasks, numbers, packets, newlines, last) = (0, 0, 0, 0, 0);
-        Self { tasks, numbers, packets, newlines, last, steps: Vec::new() }
+        let (tasks, numbers, items, found, last) = (0, 0, 0, 0, 0);
+        Self { tasks, numbers, items, found, last, steps: Vec::new() }
     }
 
     /// The figures of a step.
@@ -60,14 +60,14 @@ impl Tally {
     fn add(&mut self, other: &Self) {
         self.tasks += other.tasks;
         self.numbers += other.numbers;
-        self.packets += other.packets;
-        self.newlines += other.newlines;
+        self.items += other.items;
+        self.found += other.found;
         self.last = self.last.max(other.last);
         for (step, theirs) in other.steps.iter().enumerate() {
             let mine = self.step(step);
             mine.latencies.merge(&theirs.latencies);
             mine.sum += theirs.sum;
-            mine.packets += theirs.packets;
+            mine.items += theirs.items;
             mine.good += theirs.good;
             mine.ended += theirs.ended;
         }

@@ -1,22 +1,25 @@
-//! The tables of `bench packets`.
+//! The tables of pools.
 
-use super::rows::{Report, Row};
+use super::rows::{Conditions, Report, Row};
 use crate::bench::ratio::Ratio;
 use crate::bench::tables::trouble;
 use crate::output::table::{Cell as Field, Table, Tone, duration, si};
 
-/// All of them.
-pub fn text(report: &Report, colour: bool) -> String {
+/// All of them, and what is said of them.
+pub fn text<C: Conditions>(report: &Report<C>, colour: bool, about: &str) -> String {
     let mut text = String::new();
     for rows in report.rows.chunk_by(|a, b| a.cell == b.cell) {
         text += &format!("{}\n{}\n", rows[0].cell, table(rows, report).render(colour));
     }
-    text + "Medians of repetitions; a ratio is the median of paired ratios. Latencies are from \
-            when a packet\nwas handed over, or due, to its end; CPU is that of all threads but for \
-            what spawners waited.\nNo room: tasks that were run at once for want of it.\n"
+    text + about + RULE
 }
 
-fn table(rows: &[Row], report: &Report) -> Table {
+const RULE: &str = "\
+Medians of repetitions; a ratio is the median of paired ratios. CPU is that of all threads but for
+what spawners waited. No room: tasks that were run at once for want of it.
+";
+
+fn table<C: Conditions>(rows: &[Row<C>], report: &Report<C>) -> Table {
     let to = format!(">to {}", report.reference.unwrap_or("nothing"));
     let ramp = rows[0].part.is_some();
     let (rate, last) = if ramp {
@@ -33,7 +36,7 @@ fn table(rows: &[Row], report: &Report) -> Table {
     table
 }
 
-fn line(row: &Row) -> Vec<Field> {
+fn line<C>(row: &Row<C>) -> Vec<Field> {
     let step = row.part.map_or(String::new(), |part| format!(" at {part}×"));
     let name = Field::text(format!("{}{step}", row.subject));
     let name = name.tone(if row.ours { Tone::Plain } else { Tone::Faint });
@@ -60,7 +63,7 @@ fn line(row: &Row) -> Vec<Field> {
 }
 
 /// A ratio; of ours, coloured if its interval is on one side of 1.
-fn share(ratio: Option<Ratio>, row: &Row, more_is_better: bool) -> Field {
+fn share<C>(ratio: Option<Ratio>, row: &Row<C>, more_is_better: bool) -> Field {
     let Some(ratio) = ratio else { return Field::number("-") };
     let sides = ratio.interval.map(|interval| (interval.high95 < 1.0, interval.low95 > 1.0));
     let tone = match sides {

@@ -8,36 +8,26 @@ use futures_lite::future;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::runtime::{Builder, Runtime};
 
-use super::super::measure::{Figures, Order, Repetition};
-use super::super::work::Runner;
-use super::unknown;
-use crate::bench::rounds::Outcome;
+use super::{Setup, Visitor, leak};
+use crate::bench::pools::policies::unknown;
+use crate::bench::pools::runner::{Kind, Runner};
 
-/// Has a peer carry out a repetition.
-pub fn with(
-    name: &str,
-    order: &Order,
-    repetition: Repetition<'_>,
-) -> Result<Outcome<Figures>, String> {
-    let workers = order.cell.workers;
-    let none = || None;
+/// Has a peer visited.
+pub fn with<V: Visitor>(name: &str, setup: &Setup, visitor: V) -> Result<V::Output, String> {
+    let &Setup { workers, capacity, .. } = setup;
+    let none = &|| None;
     Ok(match name {
-        "loop" => repetition.on(&AtOnce, none),
-        "rayon" => repetition.on(leak(Rayon(threads(workers)?)), none),
-        "rayon-fifo" => repetition.on(leak(RayonFifo(threads(workers)?)), none),
-        "smol" => repetition.on(smol(workers)?, none),
+        "loop" => visitor.visit(&AtOnce, none),
+        "rayon" => visitor.visit(leak(Rayon(threads(workers)?)), none),
+        "rayon-fifo" => visitor.visit(leak(RayonFifo(threads(workers)?)), none),
+        "smol" => visitor.visit(smol(workers)?, none),
         "tokio" => {
             let runtime = Builder::new_multi_thread().worker_threads(workers).build();
-            repetition.on(leak(runtime.map_err(|error| error.to_string())?), none)
+            visitor.visit(leak(runtime.map_err(|error| error.to_string())?), none)
         }
-        "channel" => repetition.on(channel(workers, order.capacity)?, none),
+        "channel" => visitor.visit(channel(workers, capacity)?, none),
         _ => return Err(unknown(name)),
     })
-}
-
-/// The process ends soon.
-fn leak<T>(value: T) -> &'static T {
-    Box::leak(Box::new(value))
 }
 
 /// No runtime at all.
@@ -46,6 +36,10 @@ struct AtOnce;
 impl Runner for AtOnce {
     fn spawn(&'static self, work: impl FnOnce() + Send + 'static) {
         work();
+    }
+
+    fn repeat(&'static self, _: Kind, mut step: impl FnMut() -> bool + Send + 'static) {
+        while step() {}
     }
 }
 

@@ -1,0 +1,118 @@
+//! What is measured, under what conditions.
+
+use std::fmt;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::bench::neighbours::Load;
+use crate::bench::pools::rows::Conditions;
+use crate::bench::rounds;
+
+/// What a chain of tasks finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kernel {
+    /// What an option is worth; a task for each layer of its lattice
+    Binomial,
+    /// How well two sequences align; a task for each row of the table
+    SmithWaterman,
+}
+
+/// When chains begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Case {
+    /// All at once; latency is from the beginning of the run
+    Closed,
+    /// At a rate; latency is from when each is due
+    Open,
+}
+
+/// How long chains are.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Depths {
+    /// Of most.
+    pub short: usize,
+    /// Of some.
+    pub long: usize,
+    /// The probability of these.
+    pub long_share: f64,
+}
+
+/// A case, and its conditions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// What else the machine has to do.
+    pub load: Load,
+    /// What is found.
+    pub kernel: Kernel,
+    /// When.
+    pub case: Case,
+    /// In how many steps.
+    pub depths: Depths,
+    /// Tasks that begin chains.
+    pub spawners: u32,
+    /// Workers, of which one or more spawn.
+    pub workers: usize,
+}
+
+impl Kernel {
+    /// As reports have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Binomial => "binomial",
+            Self::SmithWaterman => "smith-waterman",
+        }
+    }
+}
+
+impl Case {
+    /// As reports have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+        }
+    }
+}
+
+impl rounds::Cell for Cell {
+    fn load(&self) -> Load {
+        self.load
+    }
+}
+
+impl Conditions for Cell {
+    fn workers(&self) -> usize {
+        self.workers
+    }
+
+    fn put(&self, object: &mut Map<String, Value>) {
+        let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
+        put("kernel", json!(self.kernel.name()));
+        put("case", json!(self.case.name()));
+        put("depth", json!(self.depths.short));
+        put("long_depth", json!(self.depths.long));
+        put("long_share", json!(self.depths.long_share));
+        put("spawners", json!(self.spawners));
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { load, kernel, case, depths, spawners, workers } = self;
+        let Depths { short, long, long_share } = depths;
+        let (kernel, case) = (kernel.name(), case.name());
+        write!(f, "{kernel}, {case}: {short} steps, or {long} of {}, ", percent(*long_share))?;
+        if *spawners > 1 {
+            write!(f, "{spawners} spawners, ")?;
+        }
+        write!(f, "{workers} workers, {} machine", load.name())
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", (share * 1e6).round() / 1e4)
+}

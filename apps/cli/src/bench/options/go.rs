@@ -1,0 +1,30 @@
+//! The peer in Go: a program of its own.
+
+use super::cases::{Case, Depths};
+use super::measure::Order;
+use crate::bench::pools::figures::Figures;
+use crate::bench::pools::go;
+use crate::bench::rounds::Outcome;
+
+/// Its name.
+pub const NAME: &str = "go";
+/// The program.
+pub const SOURCE: &str = include_str!("options.go");
+
+/// Has it carry out a repetition.
+pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
+    let Depths { short, long, long_share } = order.cell.depths;
+    let rate = if order.cell.case == Case::Open { order.rate } else { 0.0 };
+    let arguments = [
+        format!("-chains={}", order.chains),
+        format!("-spawners={}", order.cell.spawners),
+        format!("-kernel={}", order.cell.kernel.name()),
+        format!("-depth={short}"),
+        format!("-long_depth={long}"),
+        format!("-long_share={long_share}"),
+        format!("-strike={}", order.strike),
+        format!("-rate={rate}"),
+        format!("-seed={}", order.seed),
+    ];
+    go::measure(&order.go, order.cell.workers, &arguments)
+}

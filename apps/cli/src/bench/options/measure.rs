@@ -1,0 +1,130 @@
+//! What a repetition does, in a process of its own: runs the chains, checks what each has found,
+//! and counts.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use antiphon::generic::{Linux, Platform as _};
+use antiphon_platform::Clock;
+use serde::{Deserialize, Serialize};
+
+use super::cases::{Case, Cell};
+use super::go;
+use super::problems::Problem;
+use super::work::{Run, Work};
+use crate::bench::measure::Ticks;
+use crate::bench::measure::ticks::{now, since};
+use crate::bench::measure::usage::Usage;
+use crate::bench::pools::arrivals;
+use crate::bench::pools::figures::{Counted, Figures};
+use crate::bench::pools::runner::Runner;
+use crate::bench::pools::subjects::{self, Setup, Visitor};
+use crate::bench::pools::tally::{self, Tally};
+use crate::bench::rounds::Outcome;
+
+/// One repetition.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Order {
+    /// Who runs the tasks.
+    pub subject: String,
+    /// What they are.
+    pub cell: Cell,
+    /// How many chains.
+    pub chains: u64,
+    /// For how many tasks each worker has room.
+    pub capacity: usize,
+    /// Chains a second, where a case has a rate.
+    pub rate: f64,
+    /// Of options.
+    pub strike: f64,
+    /// Of what is drawn by lot.
+    pub seed: u64,
+    /// How the clock counts.
+    pub ticks: Ticks,
+    /// The program of the peer that is one, or why there is none.
+    pub go: Result<PathBuf, String>,
+}
+
+/// Whether all is done: looked at so often.
+const LOOKS: Duration = Duration::from_millis(1);
+
+/// Carries out one repetition.
+///
+/// # Errors
+///
+/// If the subject is unknown, or can't be started.
+pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
+    if order.subject == go::NAME {
+        return go::measure(order);
+    }
+    let setup = Setup { workers: order.cell.workers, capacity: order.capacity, trace: false };
+    subjects::with(&order.subject, &setup, Repetition(order))
+}
+
+struct Repetition<'a>(&'a Order);
+
+impl Visitor for Repetition<'_> {
+    type Output = Outcome<Figures>;
+
+    fn visit<R: Runner>(
+        self,
+        runner: &'static R,
+        counted: &dyn Fn() -> Option<Counted>,
+    ) -> Outcome<Figures> {
+        let mut work = work(self.0);
+        let tasks = work.tasks();
+        let before = Usage::now();
+        (work.begun, work.begun_ns) = (now(), Linux::now(Clock::Monotonic));
+        // Tasks refer to it; the process ends soon.
+        let work: &'static Work = Box::leak(Box::new(work));
+        Run { runner, work }.begin();
+        while !work.is_done(tasks) {
+            std::thread::sleep(LOOKS);
+        }
+        let used = Usage::now().since(before);
+        let done = tally::take();
+        match check(work, tasks, &done) {
+            Ok(()) => {
+                Outcome::Figures(Figures { counted: counted(), ..figures(work, &done, used) })
+            }
+            Err(broken) => Outcome::Violation(broken),
+        }
+    }
+}
+
+fn work(order: &Order) -> Work {
+    let Order { cell, chains, rate, strike, seed, ticks, .. } = *order;
+    let problems = |depth| Problem::all(cell.kernel, depth, strike, seed);
+    let arrivals = (cell.case == Case::Open).then(|| arrivals::steady(chains, rate));
+    Work {
+        depths: cell.depths,
+        short: problems(cell.depths.short),
+        long: problems(cell.depths.long),
+        chains,
+        spawners: cell.spawners,
+        arrivals,
+        seed,
+        ticks,
+        begun: 0,
+        begun_ns: 0,
+        waited: AtomicU64::new(0),
+        ended: AtomicU64::new(0),
+    }
+}
+
+/// That each chain came to its end, once, and found what it was to find.
+fn check(work: &Work, tasks: u64, done: &Tally) -> Result<(), String> {
+    let chains = work.chains;
+    let wanted = [tasks, chains, chains * (chains - 1) / 2, chains];
+    let seen = [done.tasks, done.items, done.numbers, done.found];
+    let names = ["tasks", "chains", "the sum of their numbers", "right answers"];
+    let wrong = (0..names.len()).find(|&at| seen[at] != wanted[at]);
+    wrong.map_or(Ok(()), |at| Err(format!("{}: {} for {}", names[at], seen[at], wanted[at])))
+}
+
+fn figures(work: &Work, done: &Tally, used: Usage) -> Figures {
+    let seconds = work.ticks.to_ns(since(work.begun, done.last) as f64) / 1e9;
+    let waited_ns = work.ticks.to_ns(work.waited.load(Relaxed) as f64);
+    Figures::new(done, seconds, used.cpu_ns as f64 - waited_ns, work.ticks)
+}

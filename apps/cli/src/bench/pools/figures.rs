@@ -1,0 +1,94 @@
+//! What a repetition comes to.
+
+use serde::{Deserialize, Serialize};
+
+use super::arrivals::STEP_NS;
+use super::tally::{Step, Tally};
+use crate::bench::measure::Ticks;
+
+/// What was measured.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Figures {
+    /// Tasks that ended a second, the spawners left out.
+    pub tasks_per_s: f64,
+    /// CPU time of the process, but for what spawners waited for tasks to be due.
+    pub cpu_us_per_task: f64,
+    /// By the steps of the ramp; one where there are none.
+    pub steps: Vec<Latencies>,
+    /// What the pool has counted, where it is one of ours.
+    pub counted: Option<Counted>,
+}
+
+/// Of the packets, or whatever it is, of a step.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Latencies {
+    /// The mean, in nanoseconds; so too the others.
+    pub mean: f64,
+    /// A fifth is below; so too the others.
+    pub p20: f64,
+    /// The median.
+    pub p50: f64,
+    /// 99 of 100 are below.
+    pub p99: f64,
+    /// 999 of 1000.
+    pub p999: f64,
+    /// 9999 of 10 000.
+    pub p9999: f64,
+    /// The longest.
+    pub max: f64,
+    /// Packets a second that were due in a step of the ramp.
+    pub offered_per_s: f64,
+    /// Of these, how many came to an end in time.
+    pub goodput_per_s: f64,
+    /// How many packets were due by the end of the step, and not done.
+    pub backlog: f64,
+}
+
+/// What a pool of ours has counted.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Counted {
+    /// How often there was no room for a task.
+    pub spawner_retries: u64,
+    /// How often a worker looked for tasks of others.
+    pub steal_attempts: u64,
+    /// How often it got some.
+    pub steal_hits: u64,
+    /// What it has recorded of its end, as a timeline, if that is wanted.
+    pub trace: Option<String>,
+}
+
+impl Figures {
+    /// Of what was counted from a moment on: it took `seconds`, and so much CPU time.
+    pub fn new(done: &Tally, seconds: f64, cpu_ns: f64, ticks: Ticks) -> Self {
+        let (mut due, mut ended) = (0, 0);
+        let mut steps = Vec::new();
+        for step in done.steps.iter().filter(|step| step.items > 0) {
+            due += step.items;
+            ended += step.ended;
+            steps.push(latencies(step, ticks, (due - ended.min(due)) as f64));
+        }
+        Self {
+            tasks_per_s: done.tasks as f64 / seconds,
+            cpu_us_per_task: cpu_ns.max(0.0) / 1e3 / done.tasks as f64,
+            steps,
+            counted: None,
+        }
+    }
+}
+
+fn latencies(step: &Step, ticks: Ticks, backlog: f64) -> Latencies {
+    let at = |share| ticks.to_ns(step.latencies.quantile(share));
+    let per_s = |items: u64| items as f64 * 1e9 / STEP_NS as f64;
+    Latencies {
+        mean: ticks.to_ns(step.sum as f64 / step.items as f64),
+        p20: at(0.2),
+        p50: at(0.5),
+        p99: at(0.99),
+        p999: at(0.999),
+        p9999: at(0.9999),
+        max: ticks.to_ns(step.latencies.max() as f64),
+        offered_per_s: per_s(step.items),
+        goodput_per_s: per_s(step.good),
+        backlog,
+    }
+}

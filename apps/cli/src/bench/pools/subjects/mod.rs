@@ -1,0 +1,50 @@
+//! Who takes the tasks: our pools, and the peers in Rust.
+
+mod ours;
+mod peers;
+
+use super::figures::Counted;
+use super::policies;
+use super::runner::Runner;
+
+/// How a subject is to be set up.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// Threads that run tasks.
+    pub workers: usize,
+    /// For how many tasks each has room.
+    pub capacity: usize,
+    /// Whether what a pool of ours has recorded is wanted.
+    pub trace: bool,
+}
+
+/// What is done by a subject of whatever type.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does it; `counted` is what the subject has counted, if it has.
+    fn visit<R: Runner>(
+        self,
+        runner: &'static R,
+        counted: &dyn Fn() -> Option<Counted>,
+    ) -> Self::Output;
+}
+
+/// Has the subject with a name visited.
+///
+/// # Errors
+///
+/// If there is none, or it can't start its threads.
+pub fn with<V: Visitor>(name: &str, setup: &Setup, visitor: V) -> Result<V::Output, String> {
+    if policies::names().contains(&name) {
+        ours::with(name, setup, visitor)
+    } else {
+        peers::with(name, setup, visitor)
+    }
+}
+
+/// The process ends soon.
+fn leak<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}
