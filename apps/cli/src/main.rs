@@ -92,6 +92,8 @@ enum Bench {
     Packets(bench::packets::Arguments),
     Serve(bench::serve::Arguments),
     Options(bench::options::Arguments),
+    Mix(bench::mix::Arguments),
+    Thesis(bench::thesis::Arguments),
 }
 
 /// The same locks on simulated machines
@@ -140,6 +142,8 @@ fn main() -> ExitCode {
         Verb::Bench(Bench::Packets(arguments)) => bench::packets::run(&arguments),
         Verb::Bench(Bench::Serve(arguments)) => bench::serve::run(&arguments),
         Verb::Bench(Bench::Options(arguments)) => bench::options::run(&arguments),
+        Verb::Bench(Bench::Mix(arguments)) => bench::mix::run(&arguments),
+        Verb::Bench(Bench::Thesis(arguments)) => bench::thesis::run(&arguments),
         Verb::Locks(arguments) => locks::run(&arguments),
         Verb::Sim(Sim::Locks(arguments)) => sim::locks::run(Family::Exclusive, &arguments),
         Verb::Sim(Sim::Rwlocks(arguments)) => sim::locks::run(Family::Shared, &arguments),

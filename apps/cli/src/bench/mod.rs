@@ -6,6 +6,8 @@
 //! | [`events`] | the verb of wake-ups, with all that is its own |
 //! | [`packets`] | the verb of pools that process packets, with all that is its own |
 //! | [`options`] | the verb of pools that run chains of tasks |
+//! | [`mix`] | the verb of conferences, whose parts wait for each other and for the clock |
+//! | [`thesis`] | the verb that asks whether one policy is best for all of these |
 //! | [`tasks`] | the verb of tasks that do nothing |
 //! | [`serve`] | the verb of servers, with all that is its own |
 //! | [`clock`] | the verb for timestamps, with a way of its own to measure |
@@ -27,6 +29,7 @@ pub mod events;
 mod lock_settings;
 pub mod locks;
 mod measure;
+pub mod mix;
 mod neighbours;
 pub mod options;
 mod others;
@@ -44,6 +47,7 @@ mod subjects;
 pub mod survey;
 mod tables;
 pub mod tasks;
+pub mod thesis;
 mod waits;
 
 use std::process::ExitCode;
@@ -70,6 +74,10 @@ enum Order {
     Packets(packets::Order),
     /// Of a pool that runs chains.
     Options(options::Order),
+    /// Of conferences.
+    Mix(mix::Order),
+    /// Of all of these at once.
+    Mixed(thesis::Order),
     /// Of tasks.
     Task(tasks::Order),
     /// Of a server, by its clients.
@@ -91,6 +99,8 @@ pub fn repetition(order: &str) -> Result<ExitCode, Failure> {
         Order::Event(order) => answer(events::measure(&order)),
         Order::Packets(order) => answer(packets::measure(&order)),
         Order::Options(order) => answer(options::measure(&order)),
+        Order::Mix(order) => answer(mix::measure(&order)),
+        Order::Mixed(order) => answer(thesis::measure(&order)),
         Order::Task(order) => answer(tasks::measure(&order)),
         Order::Serve(order) => answer(serve::measure(&order)),
         Order::Server(order) => {

@@ -32,6 +32,17 @@ pub enum Outcome<F> {
     Violation(String),
 }
 
+impl<F> Outcome<F> {
+    /// The same of other figures.
+    pub fn map<G>(self, of: impl FnOnce(F) -> G) -> Outcome<G> {
+        match self {
+            Self::Figures(figures) => Outcome::Figures(of(figures)),
+            Self::Missing(what) => Outcome::Missing(what),
+            Self::Violation(what) => Outcome::Violation(what),
+        }
+    }
+}
+
 /// Who takes turns, and how often.
 pub struct Rounds {
     /// Ours.

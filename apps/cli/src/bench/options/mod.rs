@@ -14,10 +14,10 @@
 
 mod alignment;
 mod binomial;
-mod cases;
+pub mod cases;
 mod go;
 mod measure;
-mod problems;
+pub mod problems;
 mod work;
 
 use std::process::ExitCode;
@@ -27,6 +27,7 @@ use clap::Args;
 pub use measure::{Order, measure};
 
 use super::measure::Ticks;
+use super::neighbours::Load;
 use super::pools::go::Built;
 use super::pools::rows::Measured;
 use super::pools::{json, policies, rows, tables};
@@ -182,6 +183,31 @@ fn cells(arguments: &Arguments) -> Vec<Cell> {
         }
     }
     cells
+}
+
+/// A repetition as it is if nothing else is said, but for the number of options, of which there is
+/// a part; and how long it is to take at most, in seconds.
+pub fn usual(
+    subject: &str,
+    workers: usize,
+    part: f64,
+    (seed, ticks): (u64, Ticks),
+) -> (Order, f64) {
+    let depths = Depths { short: 20, long: 2000, long_share: 0.005 };
+    let (load, kernel, case, spawners) = (Load::Idle, Kernel::Binomial, Case::Closed, 1);
+    let order = Order {
+        subject: subject.to_owned(),
+        cell: Cell { load, kernel, case, depths, spawners, workers },
+        chains: (30_000.0 * part).ceil() as u64,
+        capacity: 1 << 17,
+        rate: 1.0,
+        strike: 110.0,
+        seed,
+        ticks,
+        go: Err("it is not asked for".to_owned()),
+    };
+    let seconds = seconds(&order);
+    (order, seconds)
 }
 
 impl Plan<'_> {

@@ -13,7 +13,7 @@
 //! What it shares with other benchmarks of pools is in [`pools`](super::pools).
 
 mod cases;
-mod contents;
+pub mod contents;
 mod copies;
 mod go;
 mod goal;
@@ -29,6 +29,7 @@ use serde_json::Value;
 pub use measure::{Order, measure};
 
 use super::measure::Ticks;
+use super::neighbours::Load;
 use super::pools::go::Built;
 use super::pools::rows::{Measured, Report};
 use super::pools::{arrivals, json, policies, rows, tables};
@@ -226,23 +227,51 @@ fn cells(arguments: &Arguments) -> Vec<Cell> {
     cells
 }
 
+/// A repetition of a case as it is if nothing else is said, but for the number of packets, of which
+/// there is a part; and how long it is to take at most, in seconds.
+pub fn usual(
+    bimodal: bool,
+    subject: &str,
+    workers: usize,
+    part: f64,
+    (seed, ticks): (u64, Ticks),
+) -> (Order, f64) {
+    let (case, heavy) =
+        if bimodal { (Case::Bimodal, Some(Heavy::Sleep)) } else { (Case::General, None) };
+    let (load, form, copies) = (Load::Idle, Form::Corrected, Copies::Allocated);
+    let order = Order {
+        subject: subject.to_owned(),
+        cell: Cell { load, case, form, heavy, copies, workers },
+        packets: (case.packets(1.0) as f64 * part).ceil() as u64,
+        capacity: case.capacity(),
+        rate: 1.0,
+        arrivals: None,
+        trace: false,
+        seed,
+        ticks,
+        go: Err("it is not asked for".to_owned()),
+    };
+    let seconds = seconds(&order, 0.0);
+    (order, seconds)
+}
+
+/// How long a repetition is to take at most, where a trace takes so long.
+fn seconds(order: &Order, trace_s: f64) -> f64 {
+    let case = order.cell.case;
+    let heavy_s = if case == Case::Bimodal { HEAVY_S } else { 0.0 };
+    let tasks = order.packets as f64 * f64::from(1 + case.chain());
+    let open_s = if case == Case::Open { order.packets as f64 / order.rate } else { 0.0 };
+    trace_s + open_s + tasks * SLOW_S + order.packets as f64 * heavy_s
+}
+
 impl Plan<'_> {
     fn carry_out(&self) -> Result<Vec<Measured<Cell>>, Failure> {
         let mut progress = Progress::new(self.rounds.steps(self.cells.len()));
         self.rounds.carry_out(&self.cells, &mut progress, |cell, subject| {
             let order = self.order(cell, subject);
-            let seconds = self.seconds(&order);
+            let seconds = seconds(&order, self.trace_s);
             repeat(&super::Order::Packets(order), seconds)
         })
-    }
-
-    /// How long a repetition is to take at most.
-    fn seconds(&self, order: &Order) -> f64 {
-        let case = order.cell.case;
-        let heavy_s = if case == Case::Bimodal { HEAVY_S } else { 0.0 };
-        let tasks = order.packets as f64 * f64::from(1 + case.chain());
-        let open_s = if case == Case::Open { order.packets as f64 / order.rate } else { 0.0 };
-        self.trace_s + open_s + tasks * SLOW_S + order.packets as f64 * heavy_s
     }
 
     fn order(&self, cell: Cell, subject: &str) -> Order {

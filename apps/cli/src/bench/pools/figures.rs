@@ -1,10 +1,12 @@
 //! What a repetition comes to.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::arrivals::STEP_NS;
 use super::tally::{Step, Tally};
 use crate::bench::measure::Ticks;
+use crate::stats::median;
 
 /// What was measured.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -65,7 +67,8 @@ impl Figures {
         for step in done.steps.iter().filter(|step| step.items > 0) {
             due += step.items;
             ended += step.ended;
-            steps.push(latencies(step, ticks, (due - ended.min(due)) as f64));
+            let backlog = (due - ended.min(due)) as f64;
+            steps.push(Latencies { backlog, ..Latencies::of(step, |it| ticks.to_ns(it)) });
         }
         Self {
             tasks_per_s: done.tasks as f64 / seconds,
@@ -74,21 +77,55 @@ impl Figures {
             counted: None,
         }
     }
+
+    /// The latencies, where there are no steps.
+    pub fn latency(&self) -> Latencies {
+        self.steps.first().cloned().unwrap_or_default()
+    }
 }
 
-fn latencies(step: &Step, ticks: Ticks, backlog: f64) -> Latencies {
-    let at = |share| ticks.to_ns(step.latencies.quantile(share));
-    let per_s = |items: u64| items as f64 * 1e9 / STEP_NS as f64;
-    Latencies {
-        mean: ticks.to_ns(step.sum as f64 / step.items as f64),
-        p20: at(0.2),
-        p50: at(0.5),
-        p99: at(0.99),
-        p999: at(0.999),
-        p9999: at(0.9999),
-        max: ticks.to_ns(step.latencies.max() as f64),
-        offered_per_s: per_s(step.items),
-        goodput_per_s: per_s(step.good),
-        backlog,
+impl Latencies {
+    /// Of what was counted in a step, in units that `to_ns` knows.
+    pub fn of(step: &Step, to_ns: impl Fn(f64) -> f64) -> Self {
+        let at = |share| to_ns(step.latencies.quantile(share));
+        let per_s = |items: u64| items as f64 * 1e9 / STEP_NS as f64;
+        Self {
+            mean: to_ns(step.sum as f64 / step.items as f64),
+            p20: at(0.2),
+            p50: at(0.5),
+            p99: at(0.99),
+            p999: at(0.999),
+            p9999: at(0.9999),
+            max: to_ns(step.latencies.max() as f64),
+            offered_per_s: per_s(step.items),
+            goodput_per_s: per_s(step.good),
+            backlog: 0.0,
+        }
+    }
+
+    /// The medians of each, of what several repetitions have seen.
+    pub fn medians<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let of =
+            |figure: fn(&Self) -> f64| median(all.clone().map(figure).collect()).unwrap_or(0.0);
+        Self {
+            mean: of(|seen| seen.mean),
+            p20: of(|seen| seen.p20),
+            p50: of(|seen| seen.p50),
+            p99: of(|seen| seen.p99),
+            p999: of(|seen| seen.p999),
+            p9999: of(|seen| seen.p9999),
+            max: of(|seen| seen.max),
+            offered_per_s: of(|seen| seen.offered_per_s),
+            goodput_per_s: of(|seen| seen.goodput_per_s),
+            backlog: of(|seen| seen.backlog),
+        }
+    }
+
+    /// As scripts read them, in nanoseconds.
+    pub fn json(&self) -> Value {
+        json!({
+            "mean": self.mean, "p20": self.p20, "p50": self.p50, "p99": self.p99,
+            "p999": self.p999, "p9999": self.p9999, "max": self.max,
+        })
     }
 }

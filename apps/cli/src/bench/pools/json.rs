@@ -37,13 +37,7 @@ pub fn of_row<C: Conditions>(row: &Row<C>, reference: Option<&str>) -> Map<Strin
         return object;
     }
     let seen = &row.latency;
-    put(
-        "latency_ns",
-        json!({
-            "mean": seen.mean, "p20": seen.p20, "p50": seen.p50, "p99": seen.p99, "p999": seen.p999,
-            "p9999": seen.p9999, "max": seen.max,
-        }),
-    );
+    put("latency_ns", seen.json());
     let rate = row.rate.map(|rate| rate.median);
     if row.part.is_some() {
         put("offered_per_s", json!(seen.offered_per_s));

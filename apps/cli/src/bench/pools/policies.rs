@@ -19,8 +19,8 @@ use std::sync::LazyLock;
 
 use antiphon::generic::Linux;
 use antiphon::pool::{
-    Adaptive, Aging, Deadlines, Fifo, Lazy, Lifo, LifoSlot, Neighbours, Order, Policy, Ranked,
-    Reverse, Scheme, Share, Spread, Staged, Steal, Stochastic, Switch,
+    Adaptive, Aging, Deadlines, Fifo, Lazy, Lifo, LifoSlot, Neighbours, Order, Policy, Pool,
+    Ranked, Reverse, Scheme, Share, Spread, Staged, Steal, Stochastic, Switch,
 };
 
 use super::runner::Kind;
@@ -70,14 +70,26 @@ pub enum Ranks {
 }
 
 impl Ranks {
-    /// The rank of a task of some kind.
-    pub fn of(self, kind: Kind) -> Option<u64> {
+    fn of(self, kind: Kind) -> Option<u64> {
         match self {
             Self::None => None,
             Self::Stages => Some(kind.stage),
             Self::Levels => Some(kind.level),
             Self::Deadlines => Some(kind.due_ns),
         }
+    }
+
+    /// Has a pool of such a policy run a task of some kind.
+    pub fn spawn<Y: Policy<Linux> + 'static>(
+        self,
+        pool: &Pool<Y>,
+        kind: Kind,
+        work: impl FnOnce() + Send + 'static,
+    ) {
+        drop(match self.of(kind) {
+            Some(rank) => pool.spawn_ranked(rank, work),
+            None => pool.spawn(work),
+        });
     }
 }
 

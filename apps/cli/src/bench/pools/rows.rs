@@ -95,9 +95,6 @@ fn row<C: Conditions>(one: &Measured<C>, step: usize, peer: Option<&Measured<C>>
     let values = |of: &dyn Fn(&Figures) -> Option<f64>| -> Vec<f64> {
         one.figures.iter().filter_map(of).collect()
     };
-    let latency = |of: fn(&Latencies) -> f64| {
-        median(values(&|figures| figures.steps.get(step).map(of))).unwrap_or(0.0)
-    };
     let counted = |of: fn(&Counted) -> u64| {
         median(values(&|figures| figures.counted.as_ref().map(|counted| of(counted) as f64)))
     };
@@ -113,18 +110,7 @@ fn row<C: Conditions>(one: &Measured<C>, step: usize, peer: Option<&Measured<C>>
         repetitions: one.figures.len(),
         rate: quartiles(values(&|figures| rate(figures, step))),
         cpu_us: quartiles(values(&|figures| Some(figures.cpu_us_per_task))),
-        latency: Latencies {
-            mean: latency(|step| step.mean),
-            p20: latency(|step| step.p20),
-            p50: latency(|step| step.p50),
-            p99: latency(|step| step.p99),
-            p999: latency(|step| step.p999),
-            p9999: latency(|step| step.p9999),
-            max: latency(|step| step.max),
-            offered_per_s: latency(|step| step.offered_per_s),
-            goodput_per_s: latency(|step| step.goodput_per_s),
-            backlog: latency(|step| step.backlog),
-        },
+        latency: Latencies::medians(one.figures.iter().filter_map(|it| it.steps.get(step))),
         counted: [
             counted(|counted| counted.spawner_retries),
             counted(|counted| counted.steal_attempts),

@@ -59,9 +59,6 @@ impl<Y: Policy<Linux> + 'static> Runner for Ours<Y> {
     }
 
     fn spawn_as(&'static self, kind: Kind, work: impl FnOnce() + Send + 'static) {
-        drop(match self.ranks.of(kind) {
-            Some(rank) => self.pool.spawn_ranked(rank, work),
-            None => self.pool.spawn(work),
-        });
+        self.ranks.spawn(&self.pool, kind, work);
     }
 }

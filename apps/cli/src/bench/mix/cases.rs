@@ -1,0 +1,99 @@
+//! What is measured, under what conditions.
+
+use std::fmt;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use super::codec::Codec;
+use crate::bench::neighbours::Load;
+use crate::bench::rounds;
+
+/// How a leg or a mixer waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wait {
+    /// It is suspended until then
+    Sleep,
+    /// It yields again and again: as published
+    Yield,
+}
+
+/// When conferences begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Each at a moment of its own, within the first period
+    Spread,
+    /// All at the same moment
+    Together,
+}
+
+/// A case, and its conditions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    /// What else the machine has to do.
+    pub load: Load,
+    /// What becomes of frames.
+    pub codec: Codec,
+    /// How it is waited.
+    pub wait: Wait,
+    /// When conferences begin.
+    pub phase: Phase,
+    /// How many; or, where as many as can be had are looked for, with how many that begins.
+    pub conferences: u32,
+    /// Whether that is looked for.
+    pub search: bool,
+    /// Of a conference.
+    pub legs: usize,
+    /// Bytes.
+    pub frame: usize,
+    /// Of each leg.
+    pub frames: u32,
+    /// Threads.
+    pub workers: usize,
+}
+
+impl Wait {
+    /// As reports have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sleep => "sleep",
+            Self::Yield => "yield",
+        }
+    }
+}
+
+impl Phase {
+    /// As reports have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Spread => "spread",
+            Self::Together => "together",
+        }
+    }
+}
+
+impl rounds::Cell for Cell {
+    fn load(&self) -> Load {
+        self.load
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { load, codec, wait, phase, conferences, search, legs, frame, frames, workers } =
+            self;
+        let (wait, load) = (wait.name(), load.name());
+        if *search {
+            write!(f, "as many conferences as can be had of {legs} legs, ")?;
+        } else {
+            write!(f, "{conferences} conferences of {legs} legs, ")?;
+        }
+        write!(f, "{frames} frames of {frame} bytes, {codec}, {wait}, ")?;
+        if *phase == Phase::Together {
+            write!(f, "together, ")?;
+        }
+        write!(f, "{workers} workers, {load} machine")
+    }
+}

@@ -1,0 +1,183 @@
+//! Who runs the parts of conferences: pools of fibers, one or several, by a policy; or threads.
+//!
+//! | subject | what runs where |
+//! |---|---|
+//! | `POLICY` | everything in one pool |
+//! | `POLICY+silos` | a conference in one of ten pools, which have a tenth of the workers each |
+//! | `POLICY+stages` | receivers, mixers, senders have a pool each: half, a fifth, three tenths |
+//! | `threads` | a thread for each receiver and mixer; who mixes, sends |
+//!
+//! Each pool has a worker at least. The numbers are the dissertation's: 10 schedulers of 10
+//! domains, and pools of 50, 20 and 30.
+
+use std::io;
+use std::sync::LazyLock;
+
+use antiphon::fiber::STACK_BYTES;
+use antiphon::generic::Linux;
+use antiphon::pool::{BoxedPolicy, Policy, Pool};
+
+use super::conference::{Host, Part};
+use crate::bench::pools::policies::{self, Ranks, Take};
+use crate::bench::pools::runner::Kind;
+
+/// The peer that is no pool.
+pub const THREADS: &str = "threads";
+/// Policies of ours.
+pub const POLICIES: [&str; 10] = [
+    "fifo/steal-half",
+    "fifo/steal-one",
+    "lifo/steal-half",
+    "lifo/steal-one",
+    "lifo/shallow",
+    "lifo-slot/steal-half",
+    "adaptive/steal-half",
+    "staged",
+    "edf",
+    "levels",
+];
+const SILOS: &str = "+silos";
+const STAGES: &str = "+stages";
+/// How many pools the first of the two has.
+const SILO_COUNT: usize = 10;
+/// Shares of the workers, of ten, for each part.
+const SHARES: [usize; 3] = [5, 2, 3];
+/// Room for so many tasks of a worker.
+const ROOM: usize = 1 << 16;
+/// The stack of a thread that is a part.
+const THREAD_BYTES: usize = 128 << 10;
+
+/// All of ours.
+pub fn names() -> &'static [&'static str] {
+    static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+        let composed = |how: &'static str| {
+            POLICIES.into_iter().map(move |policy| &*format!("{policy}{how}").leak())
+        };
+        POLICIES.into_iter().chain(composed(SILOS)).chain(composed(STAGES)).collect()
+    });
+    &NAMES
+}
+
+/// What is done by a host of whatever type.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn visit<H: Host>(self, host: &'static H) -> Self::Output;
+}
+
+/// Has the host with a name visited, which has so many workers and room for so many parts.
+///
+/// # Errors
+///
+/// If there is none, or it can't start its threads.
+pub fn with<V: Visitor>(
+    name: &str,
+    workers: usize,
+    parts: usize,
+    visitor: V,
+) -> Result<V::Output, String> {
+    if name == THREADS {
+        return Ok(visitor.visit(&Threads));
+    }
+    let (policy, how) = match name.split_once('+') {
+        Some((policy, _)) if name.ends_with(SILOS) => (policy, How::Silos),
+        Some((policy, _)) => (policy, How::Stages),
+        None => (name, How::One),
+    };
+    let threads = match how {
+        How::One => vec![workers],
+        How::Silos => vec![workers.div_ceil(SILO_COUNT); SILO_COUNT],
+        How::Stages => SHARES.map(|share| (workers * share / 10).max(1)).to_vec(),
+    };
+    let (pools, ranks) = pools(policy, &threads, parts)?;
+    // The process ends soon.
+    Ok(visitor.visit(Box::leak(Box::new(Pools { pools, ranks, how }))))
+}
+
+/// How pools share the work.
+#[derive(Clone, Copy)]
+enum How {
+    One,
+    Silos,
+    Stages,
+}
+
+/// Of any policy, behind one type.
+pub type AnyPool = Pool<BoxedPolicy<Linux>>;
+
+/// Pools of fibers of a policy, with so many threads each, and room for so many parts.
+///
+/// # Errors
+///
+/// If there is no such policy, or they can't be started.
+pub fn pools(
+    policy: &str,
+    threads: &[usize],
+    parts: usize,
+) -> Result<(Vec<AnyPool>, Ranks), String> {
+    let workers = threads.iter().sum();
+    let pools = policies::with(policy, workers, ROOM, Start { threads, parts })?;
+    pools.map_err(|error| format!("can't start its pools: {error}"))
+}
+
+struct Start<'a> {
+    threads: &'a [usize],
+    parts: usize,
+}
+
+impl Take for Start<'_> {
+    type Output = io::Result<(Vec<AnyPool>, Ranks)>;
+
+    fn take<Y: Policy<Linux> + 'static>(self, make: impl Fn() -> Y, ranks: Ranks) -> Self::Output {
+        let start = |(number, &threads): (usize, &usize)| {
+            let name = format!("pool-{number}");
+            // All parts are spawned from outside, before any has ended.
+            let builder = Pool::builder().threads(threads).name(name).room(self.parts.max(64));
+            // SAFETY: what parts run sets no thread-local for a while; the one that they make, of
+            // the tally, does not wait while it is made.
+            unsafe { builder.fibers(STACK_BYTES) }.build_with(BoxedPolicy::new(make()))
+        };
+        let pools = self.threads.iter().enumerate().map(start).collect::<io::Result<Vec<_>>>()?;
+        Ok((pools, ranks))
+    }
+}
+
+/// Pools of fibers.
+struct Pools {
+    pools: Vec<AnyPool>,
+    ranks: Ranks,
+    how: How,
+}
+
+impl Host for Pools {
+    fn run(
+        &'static self,
+        number: u64,
+        part: Part,
+        kind: Kind,
+        work: impl FnOnce() + Send + 'static,
+    ) {
+        let pool = match self.how {
+            How::One => 0,
+            How::Silos => number as usize % self.pools.len(),
+            How::Stages => part as usize,
+        };
+        self.ranks.spawn(&self.pools[pool], kind, work);
+    }
+}
+
+/// A thread for each part, as FreeSWITCH has it.
+struct Threads;
+
+impl Host for Threads {
+    fn run(&'static self, _: u64, part: Part, _: Kind, work: impl FnOnce() + Send + 'static) {
+        if part == Part::Send {
+            return work();
+        }
+        let thread = std::thread::Builder::new().stack_size(THREAD_BYTES);
+        // Without it the others would wait for ever.
+        drop(thread.spawn(work).expect("a thread for each leg and mixer"));
+    }
+}

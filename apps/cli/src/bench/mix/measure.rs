@@ -1,0 +1,178 @@
+//! What a repetition does, in a process of its own: conferences, of a number or of more and more.
+
+use serde::{Deserialize, Serialize};
+
+use super::cases::Cell;
+use super::conference::{Exchange, Host, PERIOD_NS};
+use super::hosts::{self, Visitor};
+use crate::bench::measure::usage::Usage;
+use crate::bench::pools::figures::Latencies;
+use crate::bench::pools::tally;
+use crate::bench::rounds::Outcome;
+
+/// One repetition.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Order {
+    /// Who runs them.
+    pub subject: String,
+    /// What they are.
+    pub cell: Cell,
+    /// Of what is drawn by lot.
+    pub seed: u64,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Figures {
+    /// How many conferences there were; where most were looked for: the most that were sustained.
+    pub conferences: f64,
+    /// The share of frames that were sent too late.
+    pub breaches: f64,
+    /// From when a frame was due at the mixer to when it was sent.
+    pub latency: Latencies,
+    /// Frames that were sent a second.
+    pub frames_per_s: f64,
+    /// CPUs that were used.
+    pub cpus: f64,
+}
+
+/// A number of conferences is sustained if fewer than this share of frames is late.
+const SUSTAINED: f64 = 0.01;
+/// No more conferences than this are tried.
+const MOST: u32 = 1 << 13;
+/// Not more often than this.
+const TRIES: f64 = 36.0;
+/// How near the number that is sustained is to one that is not, at the end.
+const NEAR: f64 = 1.04;
+
+/// Carries out one repetition.
+///
+/// # Errors
+///
+/// If the subject is unknown, or can't be started.
+pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
+    let Cell { conferences, search, legs, workers, .. } = order.cell;
+    let conferences = if search { MOST } else { conferences };
+    let parts = conferences as usize * (legs + 1);
+    hosts::with(&order.subject, workers, parts, Repetition(order))
+}
+
+struct Repetition<'a>(&'a Order);
+
+impl Visitor for Repetition<'_> {
+    type Output = Outcome<Figures>;
+
+    fn visit<H: Host>(self, host: &'static H) -> Outcome<Figures> {
+        let Order { cell, seed, .. } = *self.0;
+        let done = if cell.search {
+            most(cell.conferences, |conferences| {
+                let cell = Cell { conferences, ..cell };
+                let frames = Exchange::new(cell, seed, 0).frames();
+                hold(host, cell, seed, (frames as f64 * SUSTAINED) as u64)
+            })
+        } else {
+            hold(host, cell, seed, u64::MAX)
+        };
+        done.map_or_else(Outcome::Violation, Outcome::Figures)
+    }
+}
+
+/// Conferences of a number; of more breaches than `most`, they end early.
+fn hold<H: Host>(host: &'static H, cell: Cell, seed: u64, most: u64) -> Result<Figures, String> {
+    let before = Usage::now();
+    // Parts refer to it; the process ends soon.
+    let exchange: &'static Exchange = Box::leak(Box::new(Exchange::new(cell, seed, most)));
+    let (sent, ns) = exchange.open(host);
+    let used = Usage::now().since(before);
+    let done = tally::take();
+    for (what, seen) in [("frames sent", done.items), ("frames as they should be", done.found)] {
+        if seen != sent {
+            return Err(format!("{what}: {seen} for {sent}"));
+        }
+    }
+    let late: u64 = done.steps.iter().map(|step| step.items - step.good).sum();
+    let latency = done.steps.first().map(|step| Latencies::of(step, |ns| ns));
+    Ok(Figures {
+        conferences: cell.conferences.into(),
+        // Where it has ended early, of those that were to be.
+        breaches: late as f64 / exchange.frames() as f64,
+        latency: latency.unwrap_or_default(),
+        frames_per_s: sent as f64 * 1e9 / ns as f64,
+        cpus: used.cpu_ns as f64 / ns as f64,
+    })
+}
+
+/// The figures of the largest number that is sustained: twice as many each time, then between. What
+/// is not sustained is tried again: others may have had the CPUs for 10 ms.
+fn most(
+    first: u32,
+    mut hold: impl FnMut(u32) -> Result<Figures, String>,
+) -> Result<Figures, String> {
+    let mut best = Figures { breaches: 1.0, ..Figures::default() };
+    let (mut good, mut bad) = (0, MOST + 1);
+    let mut next = first;
+    while (1..=MOST).contains(&next) && f64::from(bad) > f64::from(good) * NEAR {
+        let mut figures = hold(next)?;
+        if figures.breaches >= SUSTAINED {
+            figures = hold(next)?;
+        }
+        if figures.breaches < SUSTAINED {
+            (good, best) = (next, figures);
+        } else {
+            bad = next;
+        }
+        next = match (good, bad) {
+            (0, _) => bad / 2,
+            (_, bad) if bad > MOST => (good * 2).min(MOST),
+            _ if bad - good < 2 => break,
+            _ => good.midpoint(bad),
+        };
+    }
+    Ok(best)
+}
+
+/// How long a repetition is to take at most, in seconds.
+pub fn seconds(order: &Order) -> f64 {
+    const FRAME_S: f64 = 1e-4;
+    let Cell { conferences, search, legs, frames, .. } = order.cell;
+    let paced = (f64::from(frames) + 5.0) * PERIOD_NS as f64 / 1e9;
+    let (conferences, tries) = if search { (1024, TRIES) } else { (conferences, 1.0) };
+    let busy = f64::from(conferences) * legs as f64 * f64::from(frames) * FRAME_S;
+    tries * (paced + busy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The most of which `can` is sustained, and how many were tried.
+    fn found(first: u32, can: u32) -> (u32, u32) {
+        let mut tried: Vec<u32> = Vec::new();
+        let found = most(first, |conferences| {
+            let again = tried.iter().filter(|&&it| it == conferences).count();
+            assert!(again == 0 || again == 1 && conferences > can, "{conferences} again");
+            tried.push(conferences);
+            let breaches = if conferences <= can { 0.0 } else { 0.5 };
+            Ok(Figures { conferences: conferences.into(), breaches, ..Figures::default() })
+        });
+        (found.map_or(0, |figures| figures.conferences as u32), tried.len() as u32)
+    }
+
+    #[test]
+    fn the_most_is_found_within_a_few_percent() {
+        for first in [1, 10, 700, MOST] {
+            for can in [1, 2, 3, 99, 1000, 5000, MOST - 1] {
+                let (most, tries) = found(first, can);
+                assert!(most <= can && f64::from(most) * NEAR + 1.0 >= f64::from(can), "{can}");
+                assert!(f64::from(tries) < TRIES, "{tries}");
+            }
+            assert_eq!(found(first, 0).0, 0);
+            assert_eq!(found(first, MOST).0, MOST);
+        }
+    }
+
+    #[test]
+    fn what_fails_is_told() {
+        assert!(most(4, |_| Err("lost".to_owned())).is_err_and(|why| why == "lost"));
+    }
+}

@@ -1,0 +1,113 @@
+//! Who runs the mixed workload: one policy, or each by what suits it.
+//!
+//! | subject | where they run |
+//! |---|---|
+//! | a policy | all in one pool of it |
+//! | `pools` | a pool for each, all of as many threads: the kernel says whose turn it is |
+//! | `pools-nice` | the same, and the threads of options are nice to the others (`nice` 10) |
+//! | `two-pools` | options in a pool of a worker less, the others in one of one worker |
+
+use std::sync::{Arc, Barrier};
+
+use crate::bench::mix::conference::{Host, Part};
+use crate::bench::mix::hosts::{AnyPool, POLICIES, pools};
+use crate::bench::pools::policies::Ranks;
+use crate::bench::pools::runner::{Kind, Runner};
+
+/// Those that are not one policy.
+pub const COMPOSED: [&str; 3] = ["pools", NICE, "two-pools"];
+
+const NICE: &str = "pools-nice";
+/// How nice the threads of options are then.
+const NICENESS: libc::c_int = 10;
+
+/// All of ours.
+pub fn names() -> Vec<&'static str> {
+    POLICIES.into_iter().chain(COMPOSED).collect()
+}
+
+/// Who runs what.
+pub struct Houses {
+    /// Packets.
+    pub packets: House,
+    /// Options.
+    pub options: House,
+    /// The parts of conferences.
+    pub frames: House,
+}
+
+/// A pool, and what ranks are to its policy.
+#[derive(Clone)]
+pub struct House {
+    pool: Arc<AnyPool>,
+    ranks: Ranks,
+}
+
+impl Houses {
+    /// Starts the pools of a subject, with room for so many parts.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such subject, or they can't be started.
+    pub fn start(subject: &str, workers: usize, parts: usize) -> Result<Self, String> {
+        let house = |policy: &str, threads: usize| {
+            let (mut pools, ranks) = pools(policy, &[threads], parts)?;
+            let pool = Arc::new(pools.remove(0));
+            Ok::<_, String>(House { pool, ranks })
+        };
+        let few = workers.saturating_sub(1).max(1);
+        Ok(match subject {
+            "pools" | NICE => {
+                let options = house("adaptive/steal-half", workers)?;
+                if subject == NICE {
+                    options.be_nice(workers);
+                }
+                let packets = house("lifo/shallow", workers)?;
+                Self { packets, options, frames: house("staged", workers)? }
+            }
+            "two-pools" => {
+                let urgent = house("staged", 1)?;
+                let options = house("adaptive/steal-half", few)?;
+                Self { packets: urgent.clone(), options, frames: urgent }
+            }
+            policy => {
+                let all = house(policy, workers)?;
+                Self { packets: all.clone(), options: all.clone(), frames: all }
+            }
+        })
+    }
+}
+
+impl House {
+    /// Has its threads, so many, be nice to others: each is in one task until all are.
+    fn be_nice(&self, threads: usize) {
+        let all = Arc::new(Barrier::new(threads + 1));
+        for _ in 0..threads {
+            let all = all.clone();
+            drop(self.pool.spawn(move || {
+                // SAFETY: no memory is passed; 0 is the calling thread. It fails for who is nicer
+                // already, who stays so.
+                unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
+                // It blocks the thread, not the fiber: so each has one.
+                all.wait();
+            }));
+        }
+        all.wait();
+    }
+}
+
+impl Runner for House {
+    fn spawn(&'static self, work: impl FnOnce() + Send + 'static) {
+        drop(self.pool.spawn(work));
+    }
+
+    fn spawn_as(&'static self, kind: Kind, work: impl FnOnce() + Send + 'static) {
+        self.ranks.spawn(&self.pool, kind, work);
+    }
+}
+
+impl Host for House {
+    fn run(&'static self, _: u64, _: Part, kind: Kind, work: impl FnOnce() + Send + 'static) {
+        self.spawn_as(kind, work);
+    }
+}

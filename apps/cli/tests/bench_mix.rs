@@ -1,0 +1,102 @@
+//! `bench mix`, in settings that are too small to mean anything but its keys.
+//!
+//! A repetition that loses a frame, or mixes those of different moments, ends with exit code 1: so
+//! each run here that succeeds has shown that it did none of this.
+
+mod common;
+
+use common::{FRAME, has_keys, json, output, refused, stderr};
+use serde_json::Value;
+
+const SMALL: [&str; 8] =
+    ["bench", "mix", "--repetitions", "1", "--frames", "5", "--conferences", "3"];
+
+fn rows(arguments: &[&str]) -> Vec<Value> {
+    let report = json(&[&SMALL, arguments, &["--json"]].concat());
+    has_keys(&report, &FRAME);
+    report["rows"].as_array().expect("a list").clone()
+}
+
+fn has_figures(row: &Value) {
+    has_keys(row, &["subject", "policy", "peer", "ours", "case", "codec", "wait", "phase", "legs"]);
+    has_keys(row, &["frame_bytes", "frames", "load", "workers", "breaches_p25", "breaches_p75"]);
+    has_keys(row, &["tasks_per_s", "cpus", "ratio", "ratio_low95", "others_cpus"]);
+    let of = |name: &str| row["latency_ns"][name].as_f64().expect("a number");
+    let ordered = ["p50", "p99", "p999", "p9999"].map(of);
+    assert!(ordered.is_sorted() && ordered[3] <= of("max") * 1.04 && of("mean") > 0.0, "{row:#}");
+    let breaches = row["breaches"].as_f64().expect("a share");
+    assert!((0.0..=1.0).contains(&breaches), "{row:#}");
+    // None is late if the last of them is not.
+    assert_eq!(breaches > 0.0, of("max") > 1e7, "{row:#}");
+}
+
+#[test]
+fn each_policy_and_composition_sends_each_frame() {
+    let names = ["fifo/steal-half", "lifo/steal-one", "lifo-slot/steal-half", "staged", "edf"];
+    let all = ["", "+silos", "+stages"].map(|how| names.map(|name| format!("{name}{how}")));
+    let all = all.concat().join(",");
+    let rows = rows(&["--subject", &all, "--codec", "md5,g711", "--legs", "3"]);
+    assert_eq!(rows.len(), 2 * (15 + 1));
+    rows.iter().for_each(has_figures);
+    for row in &rows {
+        assert_eq!((&row["conferences"], &row["legs"]), (&3.0.into(), &3.into()), "{row:#}");
+        assert_eq!((&row["peer"], &row["case"]), (&"threads".into(), &"fixed".into()));
+    }
+}
+
+#[test]
+fn who_waits_by_yielding_and_who_begins_together_send_them_too() {
+    let how = ["--wait", "yield,sleep", "--phase", "together,spread", "--workers", "1,3"];
+    let rows = rows(&[&how[..], &["--subject", "lifo/steal-half,levels+stages"]].concat());
+    assert_eq!(rows.len(), 2 * 2 * 2 * 3);
+    rows.iter().for_each(has_figures);
+}
+
+#[test]
+fn as_many_as_can_be_had_are_looked_for() {
+    for row in rows(&["--most", "--against", "", "--subject", "staged,fifo/steal-half"]) {
+        assert_eq!(row["case"], "most");
+        let most = row["conferences"].as_f64().expect("a number");
+        assert!((0.0..=8192.0).contains(&most), "{row:#}");
+        // On a machine that is busy for long it may be none.
+        if most > 0.0 {
+            has_figures(&row);
+            assert!(row["breaches"].as_f64() < Some(0.01), "{row:#}");
+        }
+    }
+}
+
+#[test]
+fn tables_say_what_was_measured() {
+    let done = output(&[&SMALL[..], &["--subject", "staged+silos"]].concat());
+    assert!(done.status.success(), "{}", stderr(&done));
+    let text = String::from_utf8_lossy(&done.stdout);
+    for said in ["3 conferences of 2 legs, 5 frames of 1600 bytes, md5", "staged+silos", "breaches"]
+    {
+        assert!(text.contains(said), "no {said} in {text}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line() {
+    for (wrong, told) in [
+        (&["--codec", "opus"][..], "libopus"),
+        (&["--codec", "mp3"], "there are: md5, g711"),
+        (&["--subject", "lifo"], "no policy of ours 'lifo'"),
+        (&["--subject", "lifo/steal-half+pools"], "no policy of ours"),
+        (&["--against", "go"], "no peer 'go'"),
+        (&["--subject", "", "--against", ""], "nothing to measure"),
+        (&["--wait", "spin"], "sleep"),
+        (&["--phase", "late"], "spread"),
+        (&["--conferences", "0"], "'0' is not a number"),
+        (&["--conferences", "4096", "--legs", "100"], "more than 100000"),
+        (&["--legs", "0"], "invalid value '0'"),
+        (&["--frame", "161"], "write a multiple"),
+        (&["--frames", "0"], "invalid value '0'"),
+        (&["--workers", "0"], "'0' is not a number"),
+        (&["--repetitions", "0"], "--repetitions takes a number"),
+    ] {
+        let said = refused(&[&SMALL[..2], wrong].concat());
+        assert!(said.contains(told), "no {told} in {said}");
+    }
+}
