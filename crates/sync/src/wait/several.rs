@@ -138,7 +138,7 @@ fn spin<P: Platform, F: CrowdForm>(
 impl<P: Platform> Drop for Several<P> {
     fn drop(&mut self) {
         if let Some(lead) = self.lead.take() {
-            lead.give();
+            lead.give_lead();
         }
     }
 }

@@ -79,10 +79,6 @@ pub(super) struct Member<P: Platform> {
     id: WaiterId,
     pub(super) node: &'static Waiter<P>,
     generation: u32,
-    /// What is parked on: the same, or that of several.
-    bed: &'static Waiter<P>,
-    /// The node is another's, who gives it back.
-    lent: bool,
 }
 
 /// How a wait ended.
@@ -108,7 +104,7 @@ impl<P: Platform> Member<P> {
         node.status.store(WAITING, Relaxed);
         node.batch.store(0, Relaxed);
         node.queue.store(0, Relaxed);
-        Some(Self { id, node, generation, bed: node, lent: false })
+        Some(Self { id, node, generation })
     }
 
     /// A node for one of several waits of the caller, who parks on this one: it is asleep from the
@@ -118,14 +114,29 @@ impl<P: Platform> Member<P> {
         beside.node.status.store(PARKED, Relaxed);
         // TOGETHER-4. Relaxed, both: as in `take`.
         beside.node.queue.store(self.reference().bits(), Relaxed);
-        Some(Self { bed: self.node, ..beside })
+        Some(beside)
     }
 
     /// This node, for the first of several waits; asleep as those beside it.
     pub(super) fn lend(&self) -> Self {
-        // Relaxed: as in `take`.
+        // Relaxed, both: as in `take`.
         self.node.status.store(PARKED, Relaxed);
-        Self { id: self.id, lent: true, ..*self }
+        // It names itself: lent.
+        self.node.queue.store(self.reference().bits(), Relaxed);
+        Self { id: self.id, ..*self }
+    }
+
+    /// Whether the node is that of several waits, whose owner gives it back.
+    fn is_lent(&self) -> bool {
+        // Relaxed: written by the caller.
+        self.node.queue.load(Relaxed) == self.reference().bits()
+    }
+
+    /// Gives the node back that may have been lent: nobody has it any more.
+    pub(super) fn give_lead(self) {
+        // Relaxed: as in `take`.
+        self.node.queue.store(0, Relaxed);
+        self.give();
     }
 
     /// To wake its waiter by.
@@ -166,7 +177,7 @@ impl<P: Platform> Member<P> {
 
     /// Gives the node back, which is on no list.
     pub(super) fn give(self) {
-        if !self.lent && !self.is_lost() {
+        if !self.is_lent() && !self.is_lost() {
             arena::<P>().give(self.id);
         }
     }
@@ -222,7 +233,7 @@ impl<P: Platform> Member<P> {
         }
         loop {
             // Whatever has ended the sleep: the status says whether the wait is over.
-            let parked = P::park(self.bed, deadline);
+            let parked = P::park(self.bed(), deadline);
             let now = status.load(Acquire);
             if now != PARKED || self.is_lost() {
                 return true;
@@ -231,6 +242,13 @@ impl<P: Platform> Member<P> {
                 return false;
             }
         }
+    }
+
+    /// What is parked on: the node, or the one that it names (TOGETHER-4).
+    fn bed(&self) -> &'static Waiter<P> {
+        // Relaxed: written by the caller.
+        let named = WaiterRef::from_bits(self.node.queue.load(Relaxed));
+        named.and_then(|bed| arena::<P>().resolve_index(bed.index)).unwrap_or(self.node)
     }
 
     /// As [`outlast`](Self::outlast); but when the deadline has passed it asks `leave` to take the
