@@ -25,6 +25,8 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("select/receives-1+2", receiving(1, 2), PLAIN).by_lot(4_000),
         Entry::new("select/receives-2+2", receiving(2, 2), PLAIN).by_lot(3_000),
         Entry::new("select/receives-beside-one-2+1", beside_one(), PLAIN).by_lot(4_000),
+        Entry::new("select/passes-on-2+2", passing_on(false), PLAIN).by_lot(5_000),
+        Entry::new("select/passes-on-turned-2+2", passing_on(true), PLAIN).by_lot(5_000),
         Entry::new("select/receives-exhausted-1+1", receiving(1, 1), PLAIN.nodes(1)).by_lot(2_000),
         Entry::new("select/sends-1+2", sending(), PLAIN).by_lot(4_000),
         Entry::new("select/closed-1+1", closing(), PLAIN).by_lot(4_000),
@@ -98,6 +100,26 @@ fn beside_one() -> Program {
         });
         scope.spawn(move || [0, 2].into_iter().for_each(|number| sent.send(number)));
         scope.finally(move || sent.ledger.assert_all_taken());
+    })
+}
+
+/// SELECT-2: who receives from either sends what it has of the first there again, for another who
+/// waits for that alone. `turned`: it tries them in the other order.
+fn passing_on(turned: bool) -> Program {
+    Program::new(4, 5, move |scope| {
+        let sent = scope.share([0, 1].map(|_| Channel::new(1)));
+        scope.spawn(move || {
+            let [one, other] = sent.each_ref().map(Receives::new);
+            let chosen = choose(if turned { &[&other, &one] } else { &[&one, &other] }, None);
+            assert!(chosen.is_some());
+            if let Some(number) = one.into_received() {
+                assert_eq!(sent[0].send(number.expect("it is open"), None), Ok(()));
+            }
+        });
+        scope.spawn(move || assert_eq!(sent[0].recv(None), Ok(0)));
+        for (number, channel) in sent.iter().enumerate() {
+            scope.spawn(move || assert_eq!(channel.send(number, None), Ok(())));
+        }
     })
 }
 

@@ -24,9 +24,12 @@ pub enum Case {
     Parked,
     /// A task sends another messages, through a channel with room for some.
     Channel,
+    /// Two tasks send another messages, each through a channel of its own.
+    Select,
 }
 
-const NAMES: [&str; 6] = ["spawn_join", "fork_join", "idle", "yield", "parked", "channel"];
+const NAMES: [&str; 7] =
+    ["spawn_join", "fork_join", "idle", "yield", "parked", "channel", "select"];
 
 impl Case {
     /// Its name in reports.
@@ -47,7 +50,7 @@ impl Case {
             Self::ForkJoin => vec![0],
             Self::Yield => vec![YIELDING],
             Self::Parked => vec![most.min(PARKED)],
-            Self::Channel => vec![ROOM],
+            Self::Channel | Self::Select => vec![ROOM],
         }
     }
 }
@@ -69,8 +72,8 @@ impl FromStr for Cases {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        use Case::{Channel, ForkJoin, Idle, Parked, SpawnJoin, Yield};
-        let all = [SpawnJoin, ForkJoin, Idle, Yield, Parked, Channel];
+        use Case::{Channel, ForkJoin, Idle, Parked, Select, SpawnJoin, Yield};
+        let all = [SpawnJoin, ForkJoin, Idle, Yield, Parked, Channel, Select];
         let case = |name| all.into_iter().find(|case| case.name() == name);
         let cases: Vec<_> = names("case", text, &NAMES)?.into_iter().filter_map(case).collect();
         if cases.is_empty() {

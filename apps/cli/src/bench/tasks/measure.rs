@@ -69,6 +69,9 @@ pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
         Case::Channel => {
             timed(*seconds, MESSAGES, &|times| runtime.channel(cell.batch, MESSAGES * times))
         }
+        Case::Select => {
+            timed(*seconds, MESSAGES, &|times| runtime.select(cell.batch, MESSAGES * times))
+        }
         Case::Idle => memory(cell.batch, |look| runtime.idle(cell.batch, look)),
         Case::Parked => memory(cell.batch, |look| runtime.parked(cell.batch, look)),
     };

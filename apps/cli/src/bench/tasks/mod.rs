@@ -53,12 +53,13 @@ pub struct Arguments {
     against: String,
     /// What is measured: spawn_join (--tasks at once, and batches of 1000), fork_join (the
     /// Fibonacci numbers, a task for each call), idle (memory of a task that is not run yet), yield
-    /// (100 tasks in turn), parked (memory of a task that waits) and channel (messages from one
-    /// task to another, with room for 128)
+    /// (100 tasks in turn), parked (memory of a task that waits), channel (messages from one task
+    /// to another, with room for 128) and select (messages of two tasks to another, by a channel
+    /// each)
     #[arg(
         long,
         value_name = "LIST",
-        default_value = "spawn_join,fork_join,idle,yield,parked,channel"
+        default_value = "spawn_join,fork_join,idle,yield,parked,channel,select"
     )]
     case: Cases,
     /// How many tasks there are at once, in spawn_join and idle; in parked, 20000 at the most

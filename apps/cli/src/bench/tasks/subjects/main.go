@@ -32,6 +32,8 @@ func main() {
 		memory(batch)
 	case "channel":
 		timed(seconds, 10000, func() { channel(batch, 10000) })
+	case "select":
+		timed(seconds, 10000, func() { selects(batch, 10000) })
 	case "yield":
 		timed(seconds, batch*1000, func() { yields(batch, 1000) })
 	default:
@@ -127,6 +129,29 @@ func channel(room, messages int) {
 	if <-received != messages {
 		fail("messages were lost")
 	}
+}
+
+// Two goroutines send another half of so many messages each.
+func selects(room, messages int) {
+	one, other := make(chan int, room), make(chan int, room)
+	received := make(chan bool)
+	for _, numbers := range []chan int{one, other} {
+		go func() {
+			for i := 0; i < messages/2; i++ {
+				numbers <- i
+			}
+		}()
+	}
+	go func() {
+		for i := 0; i < messages; i++ {
+			select {
+			case <-one:
+			case <-other:
+			}
+		}
+		received <- true
+	}()
+	<-received
 }
 
 // So many goroutines yield so often each.

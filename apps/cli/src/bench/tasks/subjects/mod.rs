@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
-use super::cases::Case::{self, Channel, ForkJoin, Idle, Parked, SpawnJoin, Yield};
+use super::cases::Case::{self, Channel, ForkJoin, Idle, Parked, Select, SpawnJoin, Yield};
 
 /// Ours.
 pub const OURS: &[&str] = &["pool", "scope", "fibers"];
@@ -56,6 +56,11 @@ pub trait Runtime {
         unreachable!("`has` says who has this")
     }
 
+    /// Two tasks send another half of so many messages each, which waits for both; the time of all.
+    fn select(&self, _room: usize, _messages: usize) -> Duration {
+        unreachable!("`has` says who has this")
+    }
+
     /// As [`idle`](Self::idle), when they have begun, and wait.
     fn parked(&self, _tasks: usize, _look: Look<'_>) {
         unreachable!("`has` says who has this")
@@ -88,11 +93,11 @@ pub fn has(name: &str, case: Case) -> bool {
     let cases: &[Case] = match name {
         "scope" => &[SpawnJoin, Idle],
         "smol" => &[SpawnJoin, Idle, Yield, Parked],
-        "tokio" => &[SpawnJoin, Idle, Yield, Parked, Channel],
+        "tokio" => &[SpawnJoin, Idle, Yield, Parked, Channel, Select],
         "chili" => &[ForkJoin],
         // It has a stack for a task that has not run, too, and for no more than some 30 000.
         "may" => &[Yield, Parked],
-        "fibers" | GO => &[SpawnJoin, ForkJoin, Idle, Yield, Parked, Channel],
+        "fibers" | GO => &[SpawnJoin, ForkJoin, Idle, Yield, Parked, Channel, Select],
         _ => &[SpawnJoin, ForkJoin, Idle],
     };
     cases.contains(&case)

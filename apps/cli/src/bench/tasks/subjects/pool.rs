@@ -4,6 +4,7 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use antiphon::select::Select;
 use antiphon::{Latch, channel, fiber, pool};
 
 use super::{Look, Runtime, park};
@@ -69,6 +70,26 @@ impl Runtime for Pool {
         let receives = self.0.spawn(move || receiver.iter().count());
         sends.join().expect("it has a receiver");
         assert_eq!(receives.join().ok(), Some(messages));
+        begun.elapsed()
+    }
+
+    fn select(&self, room: usize, messages: usize) -> Duration {
+        let begun = Instant::now();
+        let both = [0, 1].map(|_| channel::bounded(room));
+        let [one, other] = both.each_ref().map(|ends| ends.1.clone());
+        let sends = both.map(|(sender, _)| {
+            let send = move || (0..messages / 2).for_each(|n| sender.send(n).expect("a receiver"));
+            self.0.spawn(send)
+        });
+        let receives = self.0.spawn(move || {
+            let mut received = 0;
+            while received < messages {
+                let select = Select::new().recv(&one, |n| n.is_ok()).recv(&other, |n| n.is_ok());
+                received += usize::from(select.wait());
+            }
+        });
+        receives.join().expect("it has all");
+        sends.into_iter().for_each(|sends| sends.join().expect("it has a receiver"));
         begun.elapsed()
     }
 

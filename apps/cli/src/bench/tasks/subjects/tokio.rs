@@ -79,6 +79,35 @@ impl Runtime for Tokio {
         begun.elapsed()
     }
 
+    fn select(&self, room: usize, messages: usize) -> Duration {
+        let begun = Instant::now();
+        let [(one, mut from_one), (other, mut from_other)] = [0, 1].map(|_| mpsc::channel(room));
+        let sends = [one, other].map(|sender| {
+            self.0.spawn(async move {
+                for number in 0..messages / 2 {
+                    sender.send(number).await.expect("a receiver");
+                }
+            })
+        });
+        let receives = self.0.spawn(async move {
+            let mut received = 0;
+            while received < messages {
+                let number = tokio::select! {
+                    number = from_one.recv() => number,
+                    number = from_other.recv() => number,
+                };
+                received += usize::from(number.is_some());
+            }
+        });
+        self.0.block_on(async {
+            receives.await.expect("it has all");
+            for sends in sends {
+                sends.await.expect("it has a receiver");
+            }
+        });
+        begun.elapsed()
+    }
+
     fn parked(&self, tasks: usize, look: Look<'_>) {
         park(tasks, look, |here| drop(self.0.spawn(parked(here))));
     }
