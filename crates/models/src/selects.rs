@@ -110,8 +110,11 @@ fn passing_on(turned: bool) -> Program {
         let sent = scope.share([0, 1].map(|_| Channel::new(1)));
         scope.spawn(move || {
             let [one, other] = sent.each_ref().map(Receives::new);
-            let chosen = choose(if turned { &[&other, &one] } else { &[&one, &other] }, None);
-            assert!(chosen.is_some());
+            let mut sources: [&dyn Source<Check>; 2] = [&one, &other];
+            if turned {
+                sources.reverse();
+            }
+            assert!(choose(&sources, None).is_some());
             if let Some(number) = one.into_received() {
                 assert_eq!(sent[0].send(number.expect("it is open"), None), Ok(()));
             }
