@@ -25,7 +25,9 @@
 //!
 //! [`TcpListener`], [`TcpStream`] and [`UdpSocket`] have the names and errors of those of
 //! `std::net`; [`Async`] is any other file that one can wait for: a Unix socket, a pipe, an
-//! eventfd. All are for threads, too, which block; and may be shared by threads and fibers.
+//! eventfd. All are for threads, too, which block; and may be shared by threads and fibers. They
+//! have a file ([`AsFd`](std::os::fd::AsFd)), by which crates as `socket2` set what there is no
+//! function for here.
 //!
 //! # What to know
 //!

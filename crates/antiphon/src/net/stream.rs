@@ -78,8 +78,8 @@ impl TcpStream {
     /// Too many files are open.
     pub fn try_clone(&self) -> io::Result<Self> {
         let clone = Self::of_nonblocking(self.socket.get_ref().try_clone()?);
-        clone.set_read_timeout(self.read_timeout())?;
-        clone.set_write_timeout(self.write_timeout())?;
+        clone.set_read_timeout(self.read_timeout.get())?;
+        clone.set_write_timeout(self.write_timeout.get())?;
         Ok(clone)
     }
 
@@ -166,15 +166,21 @@ impl TcpStream {
     }
 
     /// What was [set](Self::set_read_timeout).
-    #[must_use]
-    pub fn read_timeout(&self) -> Option<Duration> {
-        self.read_timeout.get()
+    ///
+    /// # Errors
+    ///
+    /// None; the type is that of `std`.
+    pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
+        Ok(self.read_timeout.get())
     }
 
     /// What was [set](Self::set_write_timeout).
-    #[must_use]
-    pub fn write_timeout(&self) -> Option<Duration> {
-        self.write_timeout.get()
+    ///
+    /// # Errors
+    ///
+    /// None; the type is that of `std`.
+    pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
+        Ok(self.write_timeout.get())
     }
 
     /// A read of a buffer of so many bytes: fewer are all that there were.

@@ -121,15 +121,21 @@ impl UdpSocket {
     }
 
     /// What was [set](Self::set_read_timeout).
-    #[must_use]
-    pub fn read_timeout(&self) -> Option<Duration> {
-        self.read_timeout.get()
+    ///
+    /// # Errors
+    ///
+    /// None; the type is that of `std`.
+    pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
+        Ok(self.read_timeout.get())
     }
 
     /// What was [set](Self::set_write_timeout).
-    #[must_use]
-    pub fn write_timeout(&self) -> Option<Duration> {
-        self.write_timeout.get()
+    ///
+    /// # Errors
+    ///
+    /// None; the type is that of `std`.
+    pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
+        Ok(self.write_timeout.get())
     }
 
     /// The socket, which blocks again.

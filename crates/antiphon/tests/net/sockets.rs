@@ -81,7 +81,7 @@ fn who_waits_for_too_long_is_told_so() {
     let waits = || {
         let (one, other) = pair();
         one.set_read_timeout(Some(SHORT)).expect("a time");
-        assert_eq!(one.read_timeout(), Some(SHORT));
+        assert_eq!(one.read_timeout().expect("a time"), Some(SHORT));
         for _ in 0..2 {
             let began = Instant::now();
             let error = (&one).read(&mut [0]).expect_err("nobody writes");
