@@ -25,7 +25,8 @@
 //! [`pool`] has threads that run tasks, in the order that you want; as [`fiber`]s, if they wait.
 //! [`net`] has sockets, which such fibers wait for as if they were threads.
 //! [`channel`] has what one sends to another, who waits for it; [`select`] waits for the first of
-//! several things.
+//! several things. [`promise`] has a value that somebody comes up with, and [`cancel`] tokens that
+//! say that work is to end.
 //! [`shared`] has types for memory that several processes share.
 //! [`generic`] has the same locks for other machines than this one: a model checker, a simulator.
 //!
@@ -52,6 +53,7 @@
 mod arc;
 mod barrier;
 mod broadcast;
+pub mod cancel;
 pub mod channel;
 mod clock;
 mod condvar;
@@ -64,6 +66,7 @@ pub mod net;
 mod once;
 pub mod policy;
 pub mod pool;
+pub mod promise;
 mod raw;
 mod reentrant;
 mod rw;

@@ -32,6 +32,7 @@ mod arena;
 mod barrier;
 mod bounds;
 mod broadcasts;
+mod cancels;
 mod channels;
 mod chosen;
 mod chunks;
@@ -147,6 +148,7 @@ pub fn all() -> Vec<Entry> {
         channels::entries(),
         stages::entries(),
         selects::entries(),
+        cancels::entries(),
         tasks::entries(),
     ]
     .into_iter()

@@ -306,6 +306,7 @@ macro_rules! tests {
             what_is_sent_is_received_once: ["channel/"],
             each_item_of_a_stage_is_served_once: ["stage/"],
             of_several_things_the_first_is_had: ["select/"],
+            who_cancels_misses_nobody: ["cancel/"],
         }
     };
     (model_semaphore: $then:ident) => {

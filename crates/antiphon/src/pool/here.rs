@@ -108,7 +108,7 @@ pub(super) fn note(crew: *const (), event: Event) {
 /// Waits; a worker, of whichever pool, runs other tasks of its own pool meanwhile, and so does that
 /// of a fiber; of one that unwinds, another that takes its seat. Though the policy of that panics,
 /// what is awaited is over when this is back.
-pub(super) fn wait_for(awaited: &Awaited<'_, Linux>) {
+pub(crate) fn wait_for(awaited: &Awaited<'_, Linux>) {
     let _waits = Waits(awaited);
     // It blocks its thread, which might have to run what it waits for.
     if current_is_ours() && thread::panicking() && !awaited.is_over() {

@@ -127,7 +127,7 @@ pub use refused::Refused;
 pub use scope::{Scope, wait_all};
 pub use watch::blocking;
 
-pub(crate) use here::{Notes, run};
+pub(crate) use here::{Notes, run, wait_for};
 
 use crate::fiber::Census;
 use blocks::Blocks;

@@ -4,10 +4,13 @@ use std::sync::mpsc::{RecvError, SendError};
 use std::thread;
 
 use antiphon_linux::Linux;
+use antiphon_platform::Deadline;
 use antiphon_runtime::select::{Awaits, Holds, Receives, Sends, Source, Stand};
 use antiphon_sync::wait::Several;
 
+use crate::cancel::Token;
 use crate::pool::or_lost;
+use crate::promise::Broken;
 use crate::{Event, Latch};
 
 /// Things to wait for, and what is done then: made by the methods of [`Select`](super::Select).
@@ -156,15 +159,23 @@ where
     }
 }
 
-impl<R, F: FnOnce() -> R> Then<R, F> for &Event {
-    fn then(self, then: F) -> R {
-        then()
+/// What is promised.
+#[derive(Debug)]
+pub struct Promised<'a, T>(pub(super) Awaits<'a, Linux, T>);
+
+impl<T> Source<Linux> for Promised<'_, T> {
+    fn try_take(&self) -> bool {
+        self.0.try_take()
+    }
+
+    fn stand<'a>(&'a self, several: &'a Several<Linux>) -> Option<Stand<'a, Linux>> {
+        self.0.stand(several)
     }
 }
 
-impl<R, F: FnOnce() -> R> Then<R, F> for &Latch {
+impl<R, T, F: FnOnce(Result<T, Broken>) -> R> Then<R, F> for Promised<'_, T> {
     fn then(self, then: F) -> R {
-        then()
+        then(self.0.into_returned().ok_or(Broken))
     }
 }
 
@@ -179,8 +190,18 @@ macro_rules! as_inner {
             fn stand<'a>(&'a self, several: &'a Several<Linux>) -> Option<Stand<'a, Linux>> {
                 Source::stand(self.inner(), several)
             }
+
+            fn deadline(&self) -> Option<Deadline> {
+                Source::deadline(self.inner())
+            }
+        }
+
+        impl<R, F: FnOnce() -> R> Then<R, F> for &$name {
+            fn then(self, then: F) -> R {
+                then()
+            }
         }
     )*};
 }
 
-as_inner!(Event, Latch);
+as_inner!(Event, Latch, Token);

@@ -35,6 +35,8 @@
 //! | [`event`](Select::event), [`latch`](Select::latch) | it is set, or open | |
 //! | [`when`](Select::when) | its condition is true | |
 //! | [`join`](Select::join) | the task is done | what it has returned, or its panic |
+//! | [`promise`](Select::promise) | it is fulfilled, or dropped | the value, or an error |
+//! | [`cancelled`](Select::cancelled) | the token is cancelled | |
 //!
 //! - **One is taken, and the others are left as they are**: a value that was not sent is where it
 //!   was, an event that was not taken is set.
@@ -60,14 +62,16 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Deadline, Platform as _};
 use antiphon_runtime::select::{self, Awaits, Holds, Receives, Sends, Source, Sources};
 
+use crate::cancel::Token;
 use crate::channel::{Receiver, Sender};
 use crate::pool::JoinHandle;
+use crate::promise::{Awaited, Broken};
 use crate::raw::deadline_after;
 use crate::{Event, EventCount, Latch};
 
 pub use antiphon_runtime::select::Lot;
 use cases::sealed;
-pub use cases::{And, Cases, Each};
+pub use cases::{And, Cases, Each, Promised};
 
 type Joins<'a, T> = Awaits<'a, Linux, thread::Result<T>>;
 
@@ -225,6 +229,27 @@ impl<'a, R, C> Select<'a, R, C> {
         F: FnOnce(thread::Result<T>) -> R,
     {
         self.and(Awaits::new(handle.handle()), then)
+    }
+
+    /// For what is promised: until it is there, or never will be. If this is chosen, its closure has
+    /// it, and nothing more is to be had.
+    pub fn promise<T, F>(
+        self,
+        awaited: &mut Awaited<T>,
+        then: F,
+    ) -> Select<'a, R, And<C, Promised<'_, T>, F>>
+    where
+        F: FnOnce(Result<T, Broken>) -> R,
+    {
+        self.and(Promised(Awaits::new(awaited.handle())), then)
+    }
+
+    /// Until the token is cancelled, by others or its deadline.
+    pub fn cancelled<F>(self, token: &Token, then: F) -> Select<'a, R, And<C, &Token, F>>
+    where
+        F: FnOnce() -> R,
+    {
+        self.and(token, then)
     }
 
     /// Waits until one is ready, and runs its closure. Blocks until then.

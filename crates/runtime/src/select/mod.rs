@@ -262,7 +262,7 @@ fn wait<P: Platform, F: CrowdForm>(
 }
 
 /// The one that passes first.
-fn sooner<P: Platform>(one: Option<Deadline>, other: Deadline) -> Option<Deadline> {
+pub(crate) fn sooner<P: Platform>(one: Option<Deadline>, other: Deadline) -> Option<Deadline> {
     let left_ns = |it: Deadline| it.ns.saturating_sub(P::now(it.clock));
     one.filter(|&one| left_ns(one) <= left_ns(other)).or(Some(other))
 }
