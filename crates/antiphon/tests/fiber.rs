@@ -534,3 +534,31 @@ fn what_has_not_begun_is_run_though_fibers_hog() {
     waits.set();
     waiting.join().expect("no panic");
 }
+
+/// One that computes lets those run that may, and no more often than it has to.
+#[test]
+fn a_fiber_that_computes_has_others_run() {
+    let pool = pool(1);
+    let (stop, turns) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+    let (told, seen) = (stop.clone(), turns.clone());
+    let computes = pool.spawn(move || {
+        let mut steps = 0_u64;
+        while !told.load(Relaxed) {
+            steps += 1;
+            fiber::checkpoint();
+        }
+        (steps, seen.load(Relaxed))
+    });
+    let others = pool.spawn(move || {
+        for _ in 0..20 {
+            turns.fetch_add(1, Relaxed);
+            yield_now();
+        }
+        stop.store(true, Relaxed);
+    });
+    others.join().expect("no panic");
+    let (steps, turns) = computes.join().expect("no panic");
+    assert!(turns == 20 && steps > 20, "{steps} steps in {turns} turns");
+    // No fiber: nothing happens.
+    (0..5_000).for_each(|_| fiber::checkpoint());
+}

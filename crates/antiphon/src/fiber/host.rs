@@ -471,6 +471,11 @@ pub(super) fn rest(sleep: Sleep) {
     let _ = unsafe { sleep.expire() };
 }
 
+/// The number of the turn that the calling fiber has; `None`: it is none.
+pub(super) fn turn() -> Option<u32> {
+    below().map(Host::turn)
+}
+
 /// Waits on the stack of the fiber, which may not be left: its thread waits.
 pub(super) fn wait_here(fiber: Fiber, sleep: Sleep) {
     let host = below().expect("the fiber runs");

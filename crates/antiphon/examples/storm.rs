@@ -1,0 +1,52 @@
+//! A hundred thousand fibers wait by one token, each by a child of its own or by the token itself;
+//! then it is cancelled, and each is told once.
+//!
+//! `cargo run --release -p antiphon --example storm [FIBERS]`
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use antiphon::cancel::Token;
+use antiphon::fiber::STACK_BYTES;
+use antiphon::pool::Pool;
+
+fn main() {
+    let fibers = std::env::args().nth(1).map_or(100_000, |text| text.parse().expect("a number"));
+    for of_children in [false, true] {
+        let what = if of_children { "a child each" } else { "one token" };
+        storm(fibers, of_children, what);
+    }
+}
+
+fn storm(fibers: usize, of_children: bool, what: &str) {
+    // SAFETY: no thread-local is made by what waits.
+    let builder = unsafe { Pool::builder().threads(2).room(fibers).fibers(STACK_BYTES) };
+    let pool = builder.build().expect("fibers");
+    let token = Token::new();
+    let [here, told] = [0, 1].map(|_| Arc::new(AtomicUsize::new(0)));
+    for _ in 0..fibers {
+        let own = if of_children { token.child() } else { token.clone() };
+        let (here, told) = (here.clone(), told.clone());
+        drop(pool.spawn(move || {
+            here.fetch_add(1, Relaxed);
+            assert!(own.sleep(Duration::from_secs(3600)).is_err());
+            told.fetch_add(1, Relaxed);
+        }));
+    }
+    while here.load(Relaxed) < fibers {
+        thread::yield_now();
+    }
+    // The last of them are about to wait.
+    thread::sleep(Duration::from_millis(10));
+    let begun = Instant::now();
+    token.cancel();
+    let cancelled = begun.elapsed();
+    drop(pool);
+    assert_eq!(told.load(Relaxed), fibers);
+    println!(
+        "{fibers} fibers, {what}: cancelled in {cancelled:.0?}, all ended in {:.0?}",
+        begun.elapsed()
+    );
+}

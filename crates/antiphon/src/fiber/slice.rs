@@ -1,0 +1,66 @@
+//! How long a fiber has run without a break, for what computes.
+
+use std::cell::Cell;
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Platform as _};
+use antiphon_runtime::flight::Pace;
+
+use super::host;
+
+/// How long a fiber may run before a [checkpoint](super::checkpoint) has others run, in
+/// nanoseconds: many times what a turn costs, and as little as a deadline may be late.
+pub(super) const SLICE_NS: u64 = 100_000;
+/// The clock is looked at about so often, in nanoseconds, …
+const LOOK_NS: u64 = SLICE_NS / 4;
+/// … and in so many checkpoints at least.
+const LOOK_EVERY: u32 = 1024;
+
+/// What the thread knows of the fiber that runs.
+#[derive(Clone, Copy)]
+struct Slice {
+    pace: Pace,
+    /// Checkpoints from one look to the next.
+    turns: u32,
+    /// The turn of the fiber at the last look, and when it was first seen.
+    turn: u32,
+    began_ns: u64,
+}
+
+thread_local! {
+    static LEFT: Cell<u32> = const { Cell::new(0) };
+    static SLICE: Cell<Slice> = const {
+        Cell::new(Slice { pace: Pace::new(LOOK_NS, LOOK_EVERY), turns: 1, turn: 0, began_ns: 0 })
+    };
+}
+
+/// Whether the calling fiber has run for longer than its slice, as far as it was looked.
+#[inline]
+pub(super) fn is_over() -> bool {
+    match LEFT.get().checked_sub(1) {
+        Some(left) => {
+            LEFT.set(left);
+            false
+        }
+        None => look(),
+    }
+}
+
+#[cold]
+fn look() -> bool {
+    let Some(turn) = host::turn() else {
+        LEFT.set(LOOK_EVERY);
+        return false;
+    };
+    let (mut slice, now_ns) = (SLICE.get(), Linux::now(Clock::Monotonic));
+    if turn == slice.turn {
+        slice.turns = slice.pace.look(now_ns, slice.turns);
+    } else {
+        // Others have run since, or it has just begun: what has passed is not all its own.
+        slice.turns = slice.pace.resume(now_ns);
+        (slice.turn, slice.began_ns) = (turn, now_ns);
+    }
+    LEFT.set(slice.turns - 1);
+    SLICE.set(slice);
+    now_ns.saturating_sub(slice.began_ns) >= SLICE_NS
+}
