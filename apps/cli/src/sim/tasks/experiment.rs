@@ -10,6 +10,7 @@ use antiphon_sim::{Access, Counts, Machine, OwnLine, Sim, Simulation, Stuck, now
 use antiphon_sync::queue::{Full, Item};
 
 use super::cases::{Case, Costs, MEAN_BYTES, SLEEP_NS, Then, bytes};
+use super::ready::{Kind, Task, Tasks};
 use super::team::{Member, Tally, Team};
 use crate::stats::Histogram;
 
@@ -28,7 +29,7 @@ pub struct Figures {
     /// From the first packet's spawn to the end of the last task.
     pub span_ns: u64,
     pub tasks: u64,
-    /// Of each task, from when it was made ready to its end.
+    /// Of each task, from when it was made ready to its end; of each option, from the beginning.
     pub latency: Histogram,
     /// What tasks and spawners have computed.
     pub worked_ns: u64,
@@ -64,21 +65,6 @@ const READS: u32 = 20;
 /// A packet's data.
 type Place = OwnLine<[u8; 2_304]>;
 
-#[derive(Clone, Copy)]
-struct Task {
-    kind: Kind,
-    packet: u32,
-    ready_ns: u64,
-}
-
-#[derive(Clone, Copy)]
-enum Kind {
-    Scan,
-    /// How many follow.
-    Step(u32),
-    Sleep,
-}
-
 /// What workers share that is not simulated.
 struct Run<T> {
     team: T,
@@ -97,35 +83,6 @@ struct Run<T> {
     push_ns: Cell<u64>,
     retries: Cell<u64>,
     latency: RefCell<Histogram>,
-}
-
-/// Tasks that are ready, by the number of their item.
-#[derive(Default)]
-struct Tasks {
-    ready: Vec<Option<Task>>,
-    free: Vec<usize>,
-}
-
-/// The least word that may be an item, and how far two are apart.
-const FIRST: u64 = 4_096;
-const APART: u64 = 8;
-
-impl Tasks {
-    fn put(&mut self, task: Task) -> Item {
-        let number = self.free.pop().unwrap_or_else(|| {
-            self.ready.push(None);
-            self.ready.len() - 1
-        });
-        self.ready[number] = Some(task);
-        Item::new(FIRST + APART * number as u64).expect("a word for an item")
-    }
-
-    /// Each is there once.
-    fn take(&mut self, item: Item) -> Task {
-        let number = ((item.word() - FIRST) / APART) as usize;
-        self.free.push(number);
-        self.ready[number].take().expect("a task that has not been run")
-    }
 }
 
 fn add(to: &Cell<u64>, more: u64) {
@@ -172,7 +129,7 @@ impl<T: Team> Run<T> {
         let mut item = self.tasks.borrow_mut().put(task);
         loop {
             let began = now();
-            let pushed = member.push(item);
+            let pushed = member.push(item, kind.stage(self.case.depth(packet)));
             add(&self.push_ns, now() - began);
             match pushed {
                 Ok(()) => return,
@@ -189,6 +146,7 @@ impl<T: Team> Run<T> {
         let task = self.tasks.borrow_mut().take(item);
         let &Costs { scan_ns, step_ns, .. } = self.costs;
         match task.kind {
+            Kind::Scan if let Some(depth) = self.case.depth(task.packet) => self.fold(depth),
             Kind::Scan => {
                 let drawn = if self.same_packet { 0 } else { Sim::random() };
                 if let Then::Reads(_) = self.case.then {
@@ -196,6 +154,7 @@ impl<T: Team> Run<T> {
                 }
                 self.work(scan_ns * bytes(drawn) / MEAN_BYTES + self.case.extra_ns);
             }
+            Kind::Step(left) if self.case.depth(task.packet).is_some() => self.fold(left),
             Kind::Step(_) => {
                 self.read(task.packet);
                 self.work(step_ns);
@@ -203,9 +162,24 @@ impl<T: Team> Run<T> {
             Kind::Sleep => work(SLEEP_NS),
         }
         self.follow(member, task);
-        self.latency.borrow_mut().record(now() - task.ready_ns, 1);
+        self.record(task);
         add(&self.ended, 1);
         self.close();
+    }
+
+    /// Of options: from the beginning, when the last task has ended.
+    fn record(&self, task: Task) {
+        let since = match task.kind {
+            _ if self.case.depth(task.packet).is_none() => task.ready_ns,
+            Kind::Step(0) => self.begin_ns.get(),
+            _ => return,
+        };
+        self.latency.borrow_mut().record(now() - since, 1);
+    }
+
+    /// A layer of so many nodes, and one.
+    fn fold(&self, nodes: u32) {
+        self.work(self.costs.step_ns + self.costs.nodes_ns * u64::from(nodes + 1) / 1000);
     }
 
     const fn scan_access(&self) -> Access {
@@ -216,6 +190,7 @@ impl<T: Team> Run<T> {
     fn follow(&self, member: &mut T::Member<'_>, task: Task) {
         let steps = match (task.kind, self.case.then) {
             (Kind::Scan, Then::Reads(steps) | Then::Sleeps(steps)) => steps,
+            (Kind::Scan, Then::Folds(..)) => self.case.depth(task.packet).unwrap_or(0),
             (Kind::Step(left), _) => left,
             _ => 0,
         };

@@ -2,7 +2,7 @@
 
 use super::subjects::Form;
 
-/// Millions of packets a second, by the number of domains.
+/// Figures by the number of domains: millions of packets a second, if nothing else is said.
 struct Known {
     case: &'static str,
     subject: &'static str,
@@ -21,6 +21,19 @@ static KNOWN: [Known; 7] = [
     Known { case: "one-bimodal", subject: "lifo", points: &[(115, 0.81)] },
     Known { case: "one-bimodal", subject: "domainslib", points: &[(85, 0.58), (115, 0.37)] },
 ];
+
+/// Of options: p99 from the beginning, in seconds, by the number of domains.
+static OPTIONS: [Known; 2] = [
+    Known { case: "options", subject: "fifo", points: &[(5, 0.42), (115, 0.18)] },
+    Known { case: "options", subject: "lifo", points: &[(5, 9.0), (115, 0.42)] },
+];
+
+/// What is known of the 99th percentile of a case and a policy, in nanoseconds.
+pub fn p99_ns(case: &str, subject: &str, form: Form, workers: usize) -> Option<f64> {
+    let known = OPTIONS.iter().find(|known| (known.case, known.subject) == (case, subject))?;
+    let here = known.points.iter().find(|(domains, _)| *domains == workers)?;
+    (form == Form::Published).then_some(here.1 * 1e9)
+}
 
 /// What is known of a case and a policy; Domainslib is in our form only.
 pub fn of(case: &str, subject: &str, form: Form) -> &'static [(usize, f64)] {

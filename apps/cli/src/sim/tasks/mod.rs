@@ -7,6 +7,7 @@
 //! | [`team`] | our crew, as the experiment sees it; what thieves do is counted |
 //! | [`published`] | the dissertation's scheduler, with its defects |
 //! | [`experiment`] | one subject in one case |
+//! | [`ready`] | its tasks, by the numbers that queues have |
 //! | [`figures`] | what the dissertation measured |
 //! | [`rows`], [`tables`], [`page`] | what came of it, for scripts and for people |
 
@@ -15,6 +16,7 @@ mod experiment;
 mod figures;
 mod page;
 mod published;
+mod ready;
 mod rows;
 #[cfg(test)]
 mod shapes;
@@ -60,7 +62,7 @@ pub struct Arguments {
     /// Workers, each on a CPU; those of 5,20,40,80,115 that the machine has, if not said
     #[arg(long, value_name = "LIST")]
     threads: Option<Counts>,
-    /// general, large, heavy, spawners, cache, bimodal, one-bimodal
+    /// general, large, heavy, spawners, cache, bimodal, one-bimodal, options
     #[arg(long, value_name = "LIST", default_value = "general")]
     case: String,
     /// Policies, or all

@@ -105,7 +105,7 @@ impl Domain<'_> {
 }
 
 impl Member for Domain<'_> {
-    fn push(&mut self, task: Item) -> Result<(), Full> {
+    fn push(&mut self, task: Item, _: u64) -> Result<(), Full> {
         // SAFETY: as in `pop`.
         unsafe { self.own().push(task) }
     }

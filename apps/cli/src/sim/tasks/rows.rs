@@ -3,14 +3,14 @@
 //! | key | what |
 //! |---|---|
 //! | `ops_per_s` | packets a second, with all tasks that follow them |
-//! | `p50_ns` … `p9999_ns`, `max_ns` | of a task, from when it was made ready to its end |
+//! | `p50_ns` … `max_ns` | of a task, from when it is ready; of an option, from the start |
 //! | `busy` | the share of the workers' time that tasks and spawners compute |
 //! | `push_ns` | what making a task ready takes, the mean |
 //! | `spawner_retries` | how often there was no room |
 //! | `steal_attempts`, `steal_hits` | looks into others' queues, and those that had something |
 //! | `remote_transfers_per_task`, `local_transfers_per_task` | lines that moved |
 //! | `parks`, `wakes` | of workers |
-//! | `published_ops_per_s` | what the dissertation measured, where that is known |
+//! | `published_ops_per_s`, `published_p99_ns` | what the dissertation measured, if it is known |
 
 use antiphon_sim::Machine;
 use serde_json::{Map, Value, json};
@@ -81,6 +81,12 @@ impl Row {
         here.map(|(_, mega)| mega * 1e6)
     }
 
+    /// What it measured of the 99th percentile.
+    pub fn published_p99_ns(&self) -> Option<f64> {
+        let Subject { name, form, .. } = *self.subject;
+        figures::p99_ns(self.case.name, name, form, self.workers)
+    }
+
     /// For scripts.
     pub fn object(&self, machine: &Machine) -> Value {
         let mut object = Map::new();
@@ -97,6 +103,7 @@ impl Row {
         for (key, share) in [("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)] {
             put(&format!("{key}_ns"), json!(self.quantile_ns(share)));
         }
+        put("published_p99_ns", json!(self.published_p99_ns()));
         put("max_ns", json!(self.figures.latency.max()));
         put("busy", json!(self.busy()));
         put("push_ns", json!(self.per_task(|figures| figures.push_ns)));

@@ -30,11 +30,12 @@ fn each_task_is_run_once() {
         for subject in &SUBJECTS {
             let row = Row::of(&setting(50, 6), subject, case);
             let row = row.unwrap_or_else(|why| panic!("{}, {}: {why:?}", subject.name, case.name));
-            let follow = match case.then {
+            let follow = |packet: u32| match case.then {
                 Then::Nothing => 0,
                 Then::Reads(steps) | Then::Sleeps(steps) => u64::from(steps),
+                Then::Folds(..) => case.depth(packet).map_or(0, u64::from),
             };
-            let sleeps = row.tasks() - 50 * (1 + follow);
+            let sleeps = row.tasks() - (0..50).map(|packet| 1 + follow(packet)).sum::<u64>();
             assert!(
                 sleeps == 0 || matches!(case.then, Then::Sleeps(_)) && sleeps.is_multiple_of(2)
             );
@@ -49,6 +50,17 @@ fn a_spawner_with_no_room_runs_a_task_or_tries_again() {
     // Half of the tasks are the spawner's own to run, whose room is soon full.
     assert!((0.1..1.0).contains(&retries(Form::Ours)), "{}", retries(Form::Ours));
     assert!(retries(Form::Published) > 10.0, "{}", retries(Form::Published));
+}
+
+/// The published order of the 99th percentile: what is long is done last, first in, first out.
+#[test]
+fn short_options_end_sooner_first_in_first_out() {
+    let options = case("options");
+    for form in [Form::Ours, Form::Published] {
+        let p99 = |name| row(name, form, options, 1500, 2).quantile_ns(0.99);
+        let (fifo, lifo) = (p99("fifo"), p99("lifo"));
+        assert!(fifo < 0.7 * lifo, "{fifo} {lifo}");
+    }
 }
 
 /// Figures 7.1 and 7.2.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use antiphon_platform::Platform;
 use antiphon_runtime::sched::{
-    Crew, Deques, Fifo, InBlocks, Lifo, Neighbours, Policy, Queues, Requests, Scheme, Share, Spill,
-    Steal, Tickets,
+    Crew, Deques, Fifo, InBlocks, Lifo, LifoSlot, Neighbours, Policy, Queues, Requests, Reverse,
+    Scheme, Share, Spill, Staged, Steal, Stochastic, Switch, Tickets,
 };
 use antiphon_sim::{Sim, Stuck};
 use antiphon_sync::queue::ChaseLev;
@@ -47,7 +47,7 @@ pub struct Subject {
 const HALF: Steal = Steal { share: Share::Half };
 
 /// All of them.
-pub static SUBJECTS: [Subject; 25] = [
+pub static SUBJECTS: [Subject; 30] = [
     ours("fifo", "first in, first out; half of anybody's", |s, c| {
         crew(s, c, |tally| scheme(Fifo, HALF, deques(c, tally)))
     }),
@@ -108,6 +108,25 @@ pub static SUBJECTS: [Subject; 25] = [
     ours("blocks-tickets", "last in, first out; the same blocks, and tickets", |s, c| {
         crew(s, c, |tally| tickets(scheme(Lifo, HALF, blocks(c, tally)), s))
     }),
+    ours(
+        "stochastic-64",
+        "the first in 64 of 256 cases, else the last; half of anybody's",
+        |s, c| crew(s, c, |tally| scheme(Stochastic { first: 64 }, HALF, deques(c, tally))),
+    ),
+    ours("switch-16", "sixteen of the first, sixteen of the last; half of anybody's", |s, c| {
+        crew(s, c, |tally| scheme(Switch { every: 16 }, HALF, deques(c, tally)))
+    }),
+    ours("reverse-8", "the last, but each eighth time the first; half of anybody's", |s, c| {
+        crew(s, c, |tally| scheme(Reverse { every: 8 }, HALF, deques(c, tally)))
+    }),
+    ours("lifo-slot", "the first, but for what was made last; half of anybody's", |s, c| {
+        crew(s, c, |_| LifoSlot::new(HALF).capacity(c.room, c.room))
+    }),
+    ours(
+        "staged",
+        "a queue for each stage: what takes long, packets, what follows them",
+        |s, c| crew(s, c, |_| Staged::new(STAGES, c.room * s.workers)),
+    ),
     ours("domainslib", "last in, first out; one of anybody's, and room without end", |s, c| {
         crew(s, c, |tally| {
             let queues = counting(ChaseLevs { capacity: c.room }, tally);
@@ -142,6 +161,8 @@ const BLOCK: usize = 16;
 const OUTSIDE: usize = 64;
 /// A ticket each so many tasks.
 const TICKET: u32 = 16;
+/// As the experiment tells tasks apart.
+const STAGES: usize = 3;
 /// What the dissertation's queue for all had room for.
 const SPILT: usize = 1 << 15;
 

@@ -23,12 +23,12 @@ pub trait Team: 'static {
 
 /// A worker.
 pub trait Member {
-    /// Puts a task in.
+    /// Puts a task of some stage in.
     ///
     /// # Errors
     ///
     /// If there is no room.
-    fn push(&mut self, task: Item) -> Result<(), Full>;
+    fn push(&mut self, task: Item, stage: u64) -> Result<(), Full>;
 
     /// The task to be run next; waits for one. `None`: it is over.
     fn next(&mut self) -> Option<Item>;
@@ -132,8 +132,8 @@ impl<Y: Policy<Sim> + 'static> Team for Crew<Sim, Y> {
 }
 
 impl<Y: Policy<Sim>> Member for Worker<'_, Sim, Y> {
-    fn push(&mut self, task: Item) -> Result<(), Full> {
-        self.push(task)
+    fn push(&mut self, task: Item, stage: u64) -> Result<(), Full> {
+        self.push_ranked(task, stage)
     }
 
     fn next(&mut self) -> Option<Item> {
