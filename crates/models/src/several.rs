@@ -37,6 +37,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("several/events-set-again-2+2", set_again(), PLAIN).by_lot(10_000).reaches(both),
         Entry::new("several/latches-1+2", latches(), PLAIN).by_lot(5_000),
         Entry::new("several/latches-many-5+1", opened_for_many(5), PLAIN).by_lot(1_000),
+        Entry::new("several/latches-crossed-2+1", crossed(), PLAIN).by_lot(10_000),
     ]
 }
 
@@ -262,7 +263,7 @@ fn latches() -> Program {
     })
 }
 
-/// TOGETHER-3: who is woken in one of several waits wakes those behind it.
+/// Who is woken in one of several waits is not the last.
 fn opened_for_many(waiters: u32) -> Program {
     Program::new(waiters + 1, waiters + 1, move |scope| {
         let latch = scope.share(Latch::new(1));
@@ -278,5 +279,24 @@ fn opened_for_many(waiters: u32) -> Program {
             });
         }
         scope.spawn(move || latch.count_down(1));
+    })
+}
+
+/// TOGETHER-5: two wait for either of two latches, each for another one first, and go when one is
+/// open; each ends its wait for both.
+fn crossed() -> Program {
+    Program::new(3, 4, |scope| {
+        let both = scope.share([const { Latch::new(1) }; 2]);
+        for me in 0..2 {
+            scope.spawn(move || {
+                let several = Several::new();
+                let mut places = [me, 1 - me].map(|at| both[at].stand(&several));
+                if places.iter().all(Option::is_some) && !both.iter().any(Latch::is_open) {
+                    let mut over = || places.iter_mut().flatten().any(Place::look);
+                    several.wait_as::<Sleepy>(None, &mut over);
+                }
+            });
+        }
+        scope.spawn(move || both.iter().for_each(|latch| latch.count_down(1)));
     })
 }

@@ -163,8 +163,7 @@ impl<'a, P: Platform> Place<'a, P> {
     }
 
     /// Whether it was told, and that is not used up; if so, what was done before happens before the
-    /// return. Who is told first has to look, or drop the place, soon: others may wait to be woken
-    /// by it (TOGETHER-3).
+    /// return.
     pub fn look(&mut self) -> bool {
         if let Some(me) = self.me.take_if(|me| me.is_over()) {
             self.told = self.of.withdraw(me);

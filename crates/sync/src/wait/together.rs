@@ -18,8 +18,10 @@
 //!   node nothing after it was let go. So the primitive's memory may be gone as soon as the first
 //!   waiter has returned.
 //! - TOGETHER-3: who was woken and has others behind it wakes them before it returns.
-//! - TOGETHER-4: a node whose `queue` names another is one of [several](super::Several) of its
-//!   waiter, who parks on that other: who lets it go reads the name before, and wakes that.
+//! - TOGETHER-4: a node whose `queue` names one is one of [several](super::Several) of its waiter,
+//!   who parks on that, the same or another: who lets it go reads the name before, and wakes that.
+//! - TOGETHER-5: nobody is left to one of several, and none of these to others. Its waiter may be
+//!   at another list, where it waits to be let go by who waits in turn to be let go here.
 //!
 //! A waiter whose thread is stopped between being woken and waking others keeps those waiting.
 
@@ -334,12 +336,19 @@ pub(super) fn wait_listed<P: Platform, F: CrowdForm>(
 /// acquiring exchange, and does not touch the primitive after that (TOGETHER-2).
 pub(super) fn let_go<P: Platform, F: CrowdForm>(first: u32, word: u32) {
     let gone = GONE + word;
-    let (asleep, sleepers) = let_spinners_go::<P>(first, gone);
-    if sleepers <= F::ALONE {
-        return wake_in_turn::<P>(asleep, sleepers, gone);
+    let Sleepers { alone, count, of_several } = let_spinners_go::<P>(first, gone);
+    wake_by_each_other::<P, F>(alone, count, gone);
+    // TOGETHER-5.
+    wake_in_turn::<P>(of_several, u32::MAX, gone);
+}
+
+/// Lets go the list of `count` sleepers.
+fn wake_by_each_other<P: Platform, F: CrowdForm>(first: u32, count: u32, gone: u32) {
+    if count <= F::ALONE {
+        return wake_in_turn::<P>(first, count, gone);
     }
-    let share = sleepers.isqrt().max(2);
-    let mut at = asleep;
+    let share = count.isqrt().max(2);
+    let mut at = first;
     while let Some(node) = node::<P>(at) {
         // TOGETHER-3. Relaxed: published by letting the first go.
         node.batch.store(share - 1, Relaxed);
@@ -351,22 +360,33 @@ pub(super) fn let_go<P: Platform, F: CrowdForm>(first: u32, word: u32) {
     }
 }
 
-/// Lets go who does not sleep. Returns the others, as a list, and how many they are.
-fn let_spinners_go<P: Platform>(first: u32, gone: u32) -> (u32, u32) {
-    let (mut asleep, mut sleepers) = (0, 0);
+/// Those of a list that sleep, as lists.
+struct Sleepers {
+    /// Who waits for this alone, and how many these are.
+    alone: u32,
+    count: u32,
+    /// Those of several.
+    of_several: u32,
+}
+
+/// Lets go who does not sleep. Returns the others.
+fn let_spinners_go<P: Platform>(first: u32, gone: u32) -> Sleepers {
+    let mut sleepers = Sleepers { alone: 0, count: 0, of_several: 0 };
     let mut at = first;
     while let Some(node) = node::<P>(at) {
-        // Relaxed: acquired with the list.
-        let behind = node.next.load(Relaxed);
+        // Relaxed, both: acquired with the list.
+        let (behind, bed) = (node.next.load(Relaxed), node.queue.load(Relaxed));
         // Release: pairs with the acquires in `sleep`; and our look at the node comes first.
         if node.status.compare_exchange(WAITING, gone, Release, Relaxed).is_err() {
             // It sleeps, and its node is ours until it is let go.
-            node.next.store(asleep, Relaxed);
-            (asleep, sleepers) = (at, sleepers + 1);
+            let before = if bed == 0 { &mut sleepers.alone } else { &mut sleepers.of_several };
+            node.next.store(*before, Relaxed);
+            *before = at;
+            sleepers.count += u32::from(bed == 0);
         }
         at = behind;
     }
-    (asleep, sleepers)
+    sleepers
 }
 
 /// Lets go and wakes the first `count` of a list of sleepers.
