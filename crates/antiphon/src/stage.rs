@@ -104,7 +104,7 @@ struct Shared<T: Send> {
     line: line::Stage<Linux, T>,
     /// Until the stage is over.
     serve: UnsafeCell<Option<Box<Serve<T>>>>,
-    /// Has a server begin on the pool.
+    /// Puts what is to be done on the pool.
     begin: Box<Begin<T>>,
     weight: u32,
     inlets: AtomicUsize,
@@ -117,7 +117,8 @@ struct Shared<T: Send> {
 }
 
 type Serve<T> = dyn Fn(T) + Send + Sync;
-type Begin<T> = dyn Fn(Arc<Shared<T>>) + Send + Sync;
+type Begin<T> = dyn Fn(Arc<Shared<T>>, Work<T>) + Send + Sync;
+type Work<T> = fn(&Arc<Shared<T>>);
 
 // SAFETY: items, and what serves them, are `Send`, and that is `Sync`. It is taken out by one who
 // has seen that nobody serves, nor will (STAGE-2), and until then it is shared.
@@ -214,7 +215,7 @@ impl Builder {
         assert!(weight > 0, "stage {name:?} has no weight");
         let width = width.unwrap_or_else(|| pool.threads());
         let pool = pool.clone();
-        let begin = move |shared: Arc<Shared<T>>| pool.begin(rank, move || shared.take_turn());
+        let begin = move |shared, work: Work<T>| pool.begin(rank, move || work(&shared));
         let shared = Arc::new(Shared {
             name,
             line: line::Stage::new(room, width),
@@ -235,12 +236,12 @@ impl Builder {
 impl<T: Send + 'static> Shared<T> {
     /// Has a server begin that was asked for.
     fn begin(self: &Arc<Self>) {
-        (self.begin)(self.clone());
+        (self.begin)(self.clone(), Self::take_turn);
     }
 
     /// Serves items until there are none, or it is the turn of others; then another server goes on,
     /// on whichever thread is free.
-    fn take_turn(self: Arc<Self>) {
+    fn take_turn(self: &Arc<Self>) {
         let until = now().saturating_add(TURN_NS * u64::from(self.weight));
         for served in 1.. {
             match self.line.next() {
@@ -271,8 +272,9 @@ impl<T: Send + 'static> Shared<T> {
         self.served.fetch_add(1, Relaxed);
     }
 
-    /// For the one who has seen that it is over.
-    fn end(&self) {
+    /// For the one who has seen that it is over, as a task of the pool: what served has the inlets of
+    /// others, and those of yet others, and not all of these can end on one stack.
+    fn end(self: &Arc<Self>) {
         // SAFETY: STAGE-2, nobody serves, nor will, and this is called once.
         let serve = unsafe { (*self.serve.get()).take() };
         // With it go the inlets of others; if what else it has panics, that is as an item's.
@@ -365,7 +367,7 @@ impl<T: Send + 'static> Drop for Inlet<T> {
     fn drop(&mut self) {
         // Release, Acquire: what was sent by all comes before the end; pairs with itself.
         if self.0.inlets.fetch_sub(1, AcqRel) == 1 && self.0.line.close() {
-            self.0.end();
+            (self.0.begin)(self.0.clone(), Shared::end);
         }
     }
 }

@@ -256,6 +256,31 @@ fn what_serves_is_dropped_when_it_is_over() {
     }
 }
 
+/// Each has the inlet of the next, and they end one after the other: not one in the other.
+#[test]
+fn a_long_line_of_stages_ends() {
+    const STAGES: usize = 3_000;
+    for in_fiber in [false, true] {
+        let pool = pool(1);
+        let (mut inlet, last) = Stage::builder("last").room(1).width(1).on(&pool, |(): ()| {});
+        for _ in 0..STAGES {
+            let next = inlet;
+            let serve = move |()| next.send(());
+            inlet = Stage::builder("stage").room(1).width(1).on(&pool, serve).0;
+        }
+        inlet.send(());
+        while last.stats().served == 0 {
+            thread::yield_now();
+        }
+        if in_fiber {
+            pool.spawn(|| drop(inlet)).join().expect("no panic");
+        } else {
+            drop(inlet);
+        }
+        assert_eq!(last.join().expect("no panic").served, 1);
+    }
+}
+
 #[test]
 #[should_panic(expected = "no fibers")]
 fn without_fibers_there_are_none() {
