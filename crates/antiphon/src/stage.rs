@@ -49,6 +49,7 @@
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::fmt;
+use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
@@ -263,13 +264,22 @@ impl<T: Send + 'static> Shared<T> {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| serve(item))) {
             // Relaxed, here and below: counts.
             self.panicked.fetch_add(1, Relaxed);
-            let mut first = self.panic.lock();
-            let dropped = if first.is_none() { first.replace(panic) } else { Some(panic) };
-            drop(first);
-            // It may panic in turn.
-            std::mem::forget(dropped);
+            self.keep_first(panic);
         }
         self.served.fetch_add(1, Relaxed);
+    }
+
+    fn keep_first(&self, panic: Box<dyn Any + Send>) {
+        let mut first = self.panic.lock();
+        if first.is_none() {
+            *first = Some(panic);
+            return;
+        }
+        drop(first);
+        // What it has may panic in turn.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+            forget(panic);
+        }
     }
 
     /// For the one who has seen that it is over, as a task of the pool: what served has the inlets of
@@ -279,7 +289,7 @@ impl<T: Send + 'static> Shared<T> {
         let serve = unsafe { (*self.serve.get()).take() };
         // With it go the inlets of others; if what else it has panics, that is as an item's.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(serve))) {
-            self.panic.lock().get_or_insert(panic);
+            self.keep_first(panic);
         }
         self.over.count_down(1);
     }

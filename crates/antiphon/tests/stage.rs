@@ -1,5 +1,7 @@
 //! Stages: each item is served once, no more are there than there is room for, and they end.
 
+use std::mem::forget;
+use std::panic::panic_any;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -166,6 +168,34 @@ fn a_panic_is_its_items() {
     drop(inlet);
     let panic = stage.join().expect_err("some have panicked");
     assert!(panic.downcast::<String>().expect("a message").starts_with("odd: "));
+}
+
+/// The first panic is kept, and no other; each panics when it is dropped, too.
+#[test]
+fn what_others_have_panicked_with_is_dropped() {
+    const ITEMS: usize = 10;
+    struct Bomb(Arc<AtomicUsize>);
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Relaxed);
+            if !thread::panicking() {
+                panic_any(());
+            }
+        }
+    }
+    let (pool, dropped) = (pool(1), Arc::new(AtomicUsize::new(0)));
+    let last = Bomb(dropped.clone());
+    let drops = dropped.clone();
+    let (inlet, stage) = Stage::builder("bombs").on(&pool, move |()| {
+        let _with = &last;
+        panic_any(Bomb(drops.clone()));
+    });
+    (0..ITEMS).for_each(|_| inlet.send(()));
+    drop(inlet);
+    // It ends, though what served panics when it is dropped.
+    forget(stage.join().expect_err("all have panicked"));
+    // All but the first, and what served.
+    assert_eq!(dropped.load(Relaxed), ITEMS);
 }
 
 /// Both have more to do than the one thread can.
