@@ -114,7 +114,8 @@ impl<'a> Suspends<'a> {
                         }
                         return self.after(Ok(done));
                     }
-                    failed => return failed,
+                    // As accepting does, again and again, while too many files are open.
+                    failed => return self.after(failed),
                 }
             }
             if deadline.is_none() {

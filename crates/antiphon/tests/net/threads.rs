@@ -1,8 +1,9 @@
 //! Threads whose fibers wait for sockets: what else they do, and when they end.
 
 use std::collections::HashSet;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
@@ -10,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use antiphon::fiber::{self, yield_now};
-use antiphon::net::TcpStream;
+use antiphon::net::{Async, TcpStream};
 use antiphon::{Event, channel};
 
 use super::{SHORT, echo, listen, pair, pool};
@@ -106,6 +107,32 @@ fn a_socket_that_is_always_ready_leaves_others_their_turns() {
     echoes.join().expect("no panic");
     stop.store(true, Relaxed);
     assert_eq!(writer.join().expect("no panic"), reader.join().expect("no panic"));
+}
+
+/// As one that accepts while too many files are open.
+#[test]
+fn one_that_fails_all_the_time_leaves_others_their_turns() {
+    const MOST: usize = 10_000_000;
+    let pool = pool(1);
+    let (one, other) = UnixStream::pair().expect("a pair");
+    let (stop, fails) = [(); 2].map(|()| Arc::new(AtomicBool::new(false))).into();
+    let (stopped, failing) = (stop.clone(), fails.clone());
+    let task = pool.spawn(move || {
+        let file = Async::new(other).expect("a socket");
+        // It is registered from now on.
+        (&file).read_exact(&mut [0]).expect("a byte");
+        failing.store(true, Relaxed);
+        let fail = || file.read_with(|_| Err::<(), _>(io::Error::other("it failed")));
+        (0..MOST).any(|_| fail().is_err() && stopped.load(Relaxed))
+    });
+    // When it waits.
+    pool.spawn(move || (&one).write_all(b"x").expect("room")).join().expect("no panic");
+    while !fails.load(Relaxed) {
+        thread::yield_now();
+    }
+    let other = pool.spawn(move || stop.store(true, Relaxed));
+    assert!(task.join().expect("no panic"), "the other had no turn");
+    other.join().expect("no panic");
 }
 
 /// While a thread rests for its sockets, it is told of all else.
