@@ -34,6 +34,8 @@ pub(crate) struct Host {
     dry_until: Cell<Option<u64>>,
     /// How many wait.
     waiting: Cell<usize>,
+    /// A task has begun since none was ready the last time.
+    began: Cell<bool>,
     turn: Cell<u32>,
     /// How often deadlines are looked at; in how many turns next, and in which that was last.
     pace: Cell<Pace>,
@@ -122,6 +124,7 @@ impl Host {
             timers: RefCell::new(Wheel::new()),
             dry_until: Cell::new(None),
             waiting: Cell::new(0),
+            began: Cell::new(false),
             turn: Cell::new(0),
             pace: Cell::new(Pace::new(TIMERS_NS, TIMERS_EVERY)),
             look_in: Cell::new(0),
@@ -140,6 +143,7 @@ impl Host {
     /// or another that has some. None begins here then for a while.
     pub(crate) fn run(&self, task: Task<Linux>) -> Result<(), Task<Linux>> {
         self.desk.has_none(false);
+        self.began.set(true);
         match self.stack() {
             Some(fiber) => _ = self.switch(fiber, Order::Run(task)),
             None if self.has_fibers() => {
@@ -234,9 +238,13 @@ impl Host {
             self.desk.has_none(true);
             return Next::Nothing;
         }
-        // A poll comes anyway.
-        let timed = !self.timers.borrow().is_empty();
-        self.collect(timed);
+        let (began, timed) = (self.began.take(), !self.timers.borrow().is_empty());
+        // Where no task has begun, a poll comes anyway.
+        self.collect(began || timed);
+        // There may be another: files are polled then when that is due.
+        if began {
+            return Next::Task;
+        }
         if self.ready.is_empty() && self.polls.is_worth_it() {
             self.poll(PAST);
         }
