@@ -53,7 +53,7 @@ use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 use std::thread;
 use std::time::Duration;
 
@@ -108,6 +108,8 @@ struct Shared<T: Send> {
     /// Puts what is to be done on the pool.
     begin: Box<Begin<T>>,
     weight: u32,
+    /// How many turns were over.
+    turns: AtomicU32,
     inlets: AtomicUsize,
     served: AtomicU64,
     full: AtomicU64,
@@ -118,8 +120,16 @@ struct Shared<T: Send> {
 }
 
 type Serve<T> = dyn Fn(T) + Send + Sync;
-type Begin<T> = dyn Fn(Arc<Shared<T>>, Work<T>) + Send + Sync;
+type Begin<T> = dyn Fn(Arc<Shared<T>>, Work<T>, At) + Send + Sync;
 type Work<T> = fn(&Arc<Shared<T>>);
+
+/// Where a task begins.
+enum At {
+    /// Where the policy has it.
+    Its,
+    /// Behind what the thread has.
+    End,
+}
 
 // SAFETY: items, and what serves them, are `Send`, and that is `Sync`. It is taken out by one who
 // has seen that nobody serves, nor will (STAGE-2), and until then it is shared.
@@ -135,6 +145,8 @@ trait Watched: Send + Sync {
 
 /// How long a turn is of weight 1, in nanoseconds.
 const TURN_NS: u64 = 100_000;
+/// So many turns of a stage may be on end where others wait.
+const BEHIND_EVERY: u32 = 8;
 /// For how many items there is room by default.
 const ROOM: usize = 128;
 
@@ -216,13 +228,17 @@ impl Builder {
         assert!(weight > 0, "stage {name:?} has no weight");
         let width = width.unwrap_or_else(|| pool.threads());
         let pool = pool.clone();
-        let begin = move |shared, work: Work<T>| pool.begin(rank, move || work(&shared));
+        let begin = move |shared, work: Work<T>, at| match (rank, at) {
+            (None, At::End) => pool.begin_behind(move || work(&shared)),
+            _ => pool.begin(rank, move || work(&shared)),
+        };
         let shared = Arc::new(Shared {
             name,
             line: line::Stage::new(room, width),
             serve: UnsafeCell::new(Some(Box::new(serve))),
             begin: Box::new(begin),
             weight,
+            turns: AtomicU32::new(0),
             inlets: AtomicUsize::new(1),
             served: AtomicU64::new(0),
             full: AtomicU64::new(0),
@@ -237,7 +253,7 @@ impl Builder {
 impl<T: Send + 'static> Shared<T> {
     /// Has a server begin that was asked for.
     fn begin(self: &Arc<Self>) {
-        (self.begin)(self.clone(), Self::take_turn);
+        (self.begin)(self.clone(), Self::take_turn, At::Its);
     }
 
     /// Serves items until there are none, or it is the turn of others; then another server goes on,
@@ -251,9 +267,18 @@ impl<T: Send + 'static> Shared<T> {
                 Next::Over => return self.end(),
             }
             if served >= self.weight && now() >= until {
-                return self.begin();
+                return self.go_on();
             }
         }
+    }
+
+    /// Has another server go on. A policy may prefer what was made ready last, as that is, for good:
+    /// so now and then it is behind all.
+    fn go_on(self: &Arc<Self>) {
+        // Relaxed: a count.
+        let turns = self.turns.fetch_add(1, Relaxed);
+        let at = if turns % BEHIND_EVERY == BEHIND_EVERY - 1 { At::End } else { At::Its };
+        (self.begin)(self.clone(), Self::take_turn, at);
     }
 
     /// For servers.
@@ -377,7 +402,7 @@ impl<T: Send + 'static> Drop for Inlet<T> {
     fn drop(&mut self) {
         // Release, Acquire: what was sent by all comes before the end; pairs with itself.
         if self.0.inlets.fetch_sub(1, AcqRel) == 1 && self.0.line.close() {
-            (self.0.begin)(self.0.clone(), Shared::end);
+            (self.0.begin)(self.0.clone(), Shared::end, At::Its);
         }
     }
 }

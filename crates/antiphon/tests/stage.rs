@@ -237,6 +237,34 @@ fn by_their_weights_they_have_shares() {
     assert!(2 * light < heavy, "{light} and {heavy}");
 }
 
+/// Where the policy prefers what was made ready last: that is the next turn of who had the last.
+#[test]
+fn one_that_has_always_items_leaves_others_their_turns() {
+    const ITEMS: usize = 400;
+    let pool = Arc::new(fibers(1).spares(0).build().expect("fibers"));
+    let (served, seen) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (counts, sees) = (served.clone(), seen.clone());
+    let look = move |()| sees.store(counts.load(Relaxed), Relaxed);
+    let (other, others) = Stage::builder("other").on(&pool, look);
+    let go_on = Arc::new(Latch::new(1));
+    let goes_on = go_on.clone();
+    let (inlet, stage) = Stage::builder("one").room(ITEMS).width(1).on(&pool, move |()| {
+        if served.load(Relaxed) == 0 {
+            goes_on.wait();
+            other.send(());
+        }
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_micros(50) {}
+        served.fetch_add(1, Relaxed);
+    });
+    (0..ITEMS).for_each(|_| inlet.send(()));
+    go_on.count_down(1);
+    drop(inlet);
+    stage.join().expect("no panic");
+    others.join().expect("no panic");
+    assert!(seen.load(Relaxed) < ITEMS, "the other had no turn before");
+}
+
 /// Ten of all, each with a pool of its own; and one for what they have in common.
 #[test]
 fn pools_are_joined_by_stages() {

@@ -299,6 +299,12 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         self.shared.desks.ask(most, until)
     }
 
+    /// As [`begin`](Self::begin), from outside: whatever the policy prefers, what a worker has comes
+    /// before it.
+    pub(crate) fn begin_behind(&self, work: impl FnOnce() + Send + 'static) {
+        self.shared.put_outside(Task::detached_in(Blocks, work));
+    }
+
     /// Whether its tasks are fibers.
     pub(crate) fn has_fibers(&self) -> bool {
         self.shared.stacks.is_some()

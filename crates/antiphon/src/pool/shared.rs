@@ -204,6 +204,12 @@ impl<Y: Policy<Linux>> Shared<Y> {
         });
     }
 
+    /// As [`put_always`](Self::put_always), as from outside.
+    pub(super) fn put_outside(&self, task: Task<Linux>) {
+        let item = sampled(&self.crew, task).into_item();
+        surely(|| ask(&self.crew, |_| self.crew.submit_always(item)));
+    }
+
     /// Has others find what the caller keeps, if it is a worker.
     pub(super) fn share(&self) {
         ask(&self.crew, |here| {
