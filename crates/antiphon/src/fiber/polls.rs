@@ -53,7 +53,7 @@ impl Polls {
     /// As of [`Reactor::poll`].
     pub(super) fn poll(&self, deadline: Option<Deadline>, wake: impl Fn(u64)) -> usize {
         self.polled.set(true);
-        self.reactor.get().map_or(0, |reactor| reactor.poll(deadline, wake))
+        self.known().map_or(0, |reactor| reactor.poll(deadline, wake))
     }
 
     /// The thread has rested, and so many fibers may go on for that.
@@ -63,28 +63,30 @@ impl Polls {
 
     /// Runs `rest`, in which the thread waits: where fibers wait for files, by the reactor.
     pub(super) fn resting<R>(&self, rest: impl FnOnce() -> R) -> R {
-        match self.reactor.get().filter(|_| !self.is_idle()) {
+        match self.known().filter(|_| !self.is_idle()) {
             Some(reactor) => hooks::resting(reactor.gate(), rest),
             None => rest(),
         }
     }
 
-    /// The reactor, if a fiber has had to wait for a file.
+    /// The reactor, if a fiber has had to wait for a file; not in the child of a fork, where a poll
+    /// would take what is told to the parent.
     #[inline]
     pub(super) fn known(&self) -> Option<&Reactor> {
-        self.reactor.get()
+        self.reactor.get().filter(|reactor| !reactor.is_inherited())
     }
 
     /// The reactor, which there is from now on.
     ///
     /// # Errors
     ///
-    /// Too many files are open.
+    /// Too many files are open; or the thread is the copy, in the child of a fork, of one that has
+    /// a reactor.
     pub(super) fn reactor(&self) -> io::Result<&Reactor> {
         if self.reactor.get().is_none() {
             let Ok(()) = self.reactor.set(Reactor::take()?) else { unreachable!("it was none") };
         }
-        Ok(self.reactor.get().expect("set above"))
+        self.known().ok_or_else(|| io::Error::other("fibers of a fork's parent wait for files"))
     }
 
     /// Runs `wait`, in which the calling fiber waits for a file.

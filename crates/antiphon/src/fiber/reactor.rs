@@ -92,7 +92,7 @@ impl Reactor {
         loop {
             let used = REACTORS.lock().unwrap_or_else(PoisonError::into_inner).pop();
             match used {
-                Some(used) if used.gate.epoch == epoch => return Ok(used),
+                Some(used) if !used.is_inherited() => return Ok(used),
                 // A parent's.
                 Some(_) => {}
                 None => break,
@@ -110,6 +110,12 @@ impl Reactor {
 
     pub(super) fn gate(&self) -> &'static Gate {
         self.gate
+    }
+
+    /// Whether it is the parent's of this process.
+    #[inline]
+    pub(super) fn is_inherited(&self) -> bool {
+        self.gate.epoch != Linux::epoch()
     }
 
     pub(super) fn owns(&self, seat: &Seat) -> bool {
