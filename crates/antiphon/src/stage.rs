@@ -26,7 +26,8 @@
 //!
 //! A graph of them is made by who has whose inlets: a step that sends to several, several that send
 //! to one. It ends from its beginning on, when nobody has an inlet any more; a stage that has one
-//! of its own, by way of others too, never ends by itself.
+//! of its own, by way of others too, never ends by itself. Nor may it [send](Inlet::send) to itself
+//! where all who serve may do so: when its line is full they wait for each other.
 //!
 //! # Who is served when
 //!
@@ -38,11 +39,11 @@
 //!   taken.
 //!   Nobody is its own server: the workers of the pool have turns with whichever stage has items.
 //!   So workers are lent from where there is little to do to where there is much.
-//! - **Weight**: a turn lasts for so many times 100 µs, and so many items at least, and then others
-//!   have theirs. Where a pool has more to do than workers, and tasks in order of their coming
-//!   ([`Fifo`](crate::pool::Fifo)), stages have shares of its time by their weights.
-//!   [`Builder::rank`] is for policies that know of ranks, as [`Staged`](crate::pool::Staged) or
-//!   [`Ranked`](crate::pool::Ranked).
+//! - **Weight**: a turn lasts for so many times 100 µs, and so many items at least; after it, or
+//!   after eight where the policy prefers what was made ready last, others have theirs. Where a pool
+//!   has more to do than workers, and tasks in order of their coming ([`Fifo`](crate::pool::Fifo)),
+//!   stages have shares of its time by their weights. [`Builder::rank`] is for policies that know of
+//!   ranks, as [`Staged`](crate::pool::Staged) or [`Ranked`](crate::pool::Ranked).
 //! - **Pools**: what must not wait for others has a pool of its own, and is sent to all the same.
 //!   Ten pools of ten threads, each with all the stages, is as easy: an inlet for each.
 

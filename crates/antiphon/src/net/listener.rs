@@ -67,7 +67,7 @@ impl TcpListener {
         Ok(Self(Async::of_nonblocking(self.0.get_ref().try_clone()?)))
     }
 
-    /// The socket, which blocks again.
+    /// The socket, which blocks again, as do its clones: see [`Async::into_inner`].
     ///
     /// # Errors
     ///

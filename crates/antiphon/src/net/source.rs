@@ -61,7 +61,8 @@ impl<T: AsFd> Async<T> {
         self.file.as_ref().expect("there until it is taken out")
     }
 
-    /// The file, which blocks again.
+    /// The file, which blocks again; and so do its clones, one that a fiber waits for, too: that
+    /// blocks its thread from then on.
     ///
     /// # Errors
     ///

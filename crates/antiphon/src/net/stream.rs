@@ -62,7 +62,7 @@ impl TcpStream {
         }
     }
 
-    /// The socket, which blocks again.
+    /// The socket, which blocks again, as do its clones: see [`Async::into_inner`].
     ///
     /// # Errors
     ///

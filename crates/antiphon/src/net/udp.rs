@@ -138,7 +138,7 @@ impl UdpSocket {
         Ok(self.write_timeout.get())
     }
 
-    /// The socket, which blocks again.
+    /// The socket, which blocks again: see [`Async::into_inner`].
     ///
     /// # Errors
     ///
