@@ -13,7 +13,7 @@
 //! ```
 //!
 //! It is fulfilled once, and waited for by one: a thread, which sleeps, a [fiber](crate::fiber),
-//! which is suspended, or a future, which is woken. A worker of a [pool](crate::pool) runs other
+//! which is suspended, or a future, which is woken. A worker of a [`pool`] runs other
 //! tasks meanwhile, as where it joins one. A value that nobody waits for any more is dropped.
 
 use std::error::Error;
