@@ -40,10 +40,11 @@
 //!   Nobody is its own server: the workers of the pool have turns with whichever stage has items.
 //!   So workers are lent from where there is little to do to where there is much.
 //! - **Weight**: a turn lasts for so many times 100 µs, and so many items at least; after it, or
-//!   after eight where the policy prefers what was made ready last, others have theirs. Where a pool
-//!   has more to do than workers, and tasks in order of their coming ([`Fifo`](crate::pool::Fifo)),
-//!   stages have shares of its time by their weights. [`Builder::rank`] is for policies that know of
-//!   ranks, as [`Staged`](crate::pool::Staged) or [`Ranked`](crate::pool::Ranked).
+//!   after eight where the policy prefers what was made ready last, others have theirs. Where a
+//!   pool has more to do than workers, and tasks in order of their coming
+//!   ([`Fifo`](crate::pool::Fifo)), stages have shares of its time by their weights.
+//!   [`Builder::rank`] is for policies that know of ranks, as [`Staged`](crate::pool::Staged) or
+//!   [`Ranked`](crate::pool::Ranked).
 //! - **Pools**: what must not wait for others has a pool of its own, and is sent to all the same.
 //!   Ten pools of ten threads, each with all the stages, is as easy: an inlet for each.
 
@@ -273,8 +274,8 @@ impl<T: Send + 'static> Shared<T> {
         }
     }
 
-    /// Has another server go on. A policy may prefer what was made ready last, as that is, for good:
-    /// so now and then it is behind all.
+    /// Has another server go on. A policy may prefer what was made ready last, as that is, for
+    /// good: so now and then it is behind all.
     fn go_on(self: &Arc<Self>) {
         // Relaxed: a count.
         let turns = self.turns.fetch_add(1, Relaxed);
@@ -308,8 +309,8 @@ impl<T: Send + 'static> Shared<T> {
         }
     }
 
-    /// For the one who has seen that it is over, as a task of the pool: what served has the inlets of
-    /// others, and those of yet others, and not all of these can end on one stack.
+    /// For the one who has seen that it is over, as a task of the pool: what served has the inlets
+    /// of others, and those of yet others, and not all of these can end on one stack.
     fn end(self: &Arc<Self>) {
         // SAFETY: STAGE-2, nobody serves, nor will, and this is called once.
         let serve = unsafe { (*self.serve.get()).take() };

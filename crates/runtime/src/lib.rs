@@ -5,8 +5,9 @@
 //! that is a value, and [`flight`] what they record of it; [`task`] has tasks, and [`fork`] has
 //! forks that become tasks if that pays. [`channel`] has channels, [`fiber`] what a thread needs
 //! that runs fibers, [`timer`] the deadlines of what it waits for, and [`select`](mod@select) waits
-//! for the first of several things, such as that a [`cancel`] token is cancelled; [`stage`] has what
-//! stages of a pipeline are. Users import the `antiphon` crate, where the machine is filled in.
+//! for the first of several things, such as that a [`cancel`] token is cancelled; [`stage`] has
+//! what stages of a pipeline are. Users import the `antiphon` crate, where the machine is filled
+//! in.
 #![no_std]
 
 extern crate alloc;

@@ -104,8 +104,8 @@ pub fn yield_soft() {
 }
 
 /// Lets others run as [`yield_now`] does, if the fiber has run for 100 µs or more without a break:
-/// for what computes, as often as is convenient. Where it has not, this costs a nanosecond or two: a
-/// count, and now and then a look at the clock, about every 25 µs. A fiber of quick steps that
+/// for what computes, as often as is convenient. Where it has not, this costs a nanosecond or two:
+/// a count, and now and then a look at the clock, about every 25 µs. A fiber of quick steps that
 /// becomes slow is noticed in 1024 of them at the latest. On a thread, does nothing.
 #[inline]
 pub fn checkpoint() {

@@ -299,8 +299,8 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         self.shared.desks.ask(most, until)
     }
 
-    /// As [`begin`](Self::begin), from outside: whatever the policy prefers, what a worker has comes
-    /// before it.
+    /// As [`begin`](Self::begin), from outside: whatever the policy prefers, what a worker has
+    /// comes before it.
     pub(crate) fn begin_behind(&self, work: impl FnOnce() + Send + 'static) {
         self.shared.put_outside(Task::detached_in(Blocks, work));
     }

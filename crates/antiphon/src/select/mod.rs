@@ -30,7 +30,8 @@
 //!
 //! | | is ready when | its closure has |
 //! |---|---|---|
-//! | [`recv`](Select::recv), [`recv_each`](Select::recv_each) | there is a value, or no sender any more | the value, or an error |
+//! | [`recv`](Select::recv) | there is a value, or no sender any more | the value, or an error |
+//! | [`recv_each`](Select::recv_each) | that of any channel | also the number of the channel |
 //! | [`send`](Select::send) | there is room, or no receiver any more | whether it was sent |
 //! | [`event`](Select::event), [`latch`](Select::latch) | it is set, or open | |
 //! | [`when`](Select::when) | its condition is true | |
@@ -231,8 +232,8 @@ impl<'a, R, C> Select<'a, R, C> {
         self.and(Awaits::new(handle.handle()), then)
     }
 
-    /// For what is promised: until it is there, or never will be. If this is chosen, its closure has
-    /// it, and nothing more is to be had.
+    /// For what is promised: until it is there, or never will be. If this is chosen, its closure
+    /// has it, and nothing more is to be had.
     pub fn promise<T, F>(
         self,
         awaited: &mut Awaited<T>,

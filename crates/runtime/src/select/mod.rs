@@ -82,7 +82,8 @@ impl<'a, P: Platform> Stand<'a, P> {
         }
     }
 
-    /// SELECT-2: what was told before the source is tried now is used up; whether it is had by that.
+    /// SELECT-2: what was told before the source is tried now is used up; whether it is had by
+    /// that.
     fn use_up(&mut self) -> bool {
         match &mut self.0 {
             Told::Looks(place) => {
