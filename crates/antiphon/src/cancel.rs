@@ -24,8 +24,8 @@
 //!
 //! A token is cancelled by [`cancel`](Token::cancel), with its parent, or at its deadline, which is
 //! not after its parent's; and it stays so. Nothing is unwound: who has a token
-//! [checks](Token::check) it, or waits by it, and has an error that `?` passes on. A wait by a token
-//! that is cancelled ends at once, whatever else there is.
+//! [checks](Token::check) it, or waits by it, and has an error that `?` passes on. A wait by a
+//! token that is cancelled ends at once, whatever else there is.
 //!
 //! What is not to be cut short is given another token: [`Token::shielded`] makes one for a section.
 //! A token is an argument, and no state of the thread's: it is seen in a signature who can be
