@@ -140,7 +140,8 @@ impl Epoll {
             let time = left.map_or(0, |left| core::ptr::from_ref(left) as usize);
             // SAFETY: so many events are ours to write; a time is there to read, or none; no mask.
             let got = unsafe { sys::call(libc::SYS_epoll_pwait2, [file, room, most, time, 0, 0]) };
-            if got != Err(sys::Errno(libc::ENOSYS)) {
+            // Not there, or refused by a filter that does not know it.
+            if !matches!(got, Err(sys::Errno(libc::ENOSYS | libc::EPERM))) {
                 return got;
             }
             COARSE.store(true, Relaxed);
