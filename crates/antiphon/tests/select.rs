@@ -302,3 +302,25 @@ fn a_task_that_ends_is_had_by_one_of_many_waits() {
         drop(other);
     }
 }
+
+/// One that is always ready, and one that is told by who has to run on the same thread.
+#[test]
+fn what_is_always_ready_lets_others_run() {
+    let pool = fibers(1);
+    let ((gone, closed), (said, heard)) = (bounded::<u32>(1), bounded(1));
+    drop(gone);
+    let waits = pool.spawn(move || {
+        let mut refused = 0_u64;
+        loop {
+            let select = Select::new().recv(&closed, |_| None).recv(&heard, Result::ok);
+            match select.wait() {
+                Some(number) => return (number, refused),
+                None => refused += 1,
+            }
+        }
+    });
+    let says = pool.spawn(move || said.send(42_u32));
+    let (number, _) = waits.join().expect("no panic");
+    assert_eq!(number, 42);
+    says.join().expect("no panic").expect("it is heard");
+}

@@ -44,7 +44,9 @@
 //! - **Of several that are ready one is chosen at random**, each as likely as the others: so none
 //!   has to wait for good. [`Select::seeded`] chooses the same each time.
 //! - **It blocks** as each of them alone: a thread sleeps, and a [fiber](crate::fiber) is
-//!   suspended. A worker of a pool that runs no fibers does not run other tasks meanwhile.
+//!   suspended. One that has not had to wait for 100 µs, as a closed channel is always ready, lets
+//!   others run ([`checkpoint`]). A worker of a pool that runs no fibers does not run other tasks
+//!   meanwhile.
 //! - **It costs** a place in the queue of each, while it waits; where one is ready, a look at some.
 //!   Up to eight things need no allocation.
 //!
@@ -65,6 +67,7 @@ use antiphon_runtime::select::{self, Awaits, Holds, Receives, Sends, Source, Sou
 
 use crate::cancel::Token;
 use crate::channel::{Receiver, Sender};
+use crate::fiber::checkpoint;
 use crate::pool::JoinHandle;
 use crate::promise::{Awaited, Broken};
 use crate::raw::deadline_after;
@@ -263,6 +266,7 @@ impl<'a, R, C> Select<'a, R, C> {
         C: Cases<R>,
     {
         assert!(self.cases.count() > 0, "a select of nothing waits for ever");
+        checkpoint();
         loop {
             if let Some(number) = self.choose(None) {
                 return self.cases.end(number);
@@ -275,6 +279,7 @@ impl<'a, R, C> Select<'a, R, C> {
     where
         C: Cases<R>,
     {
+        checkpoint();
         let number = self.choose(Some(deadline_after(timeout)))?;
         Some(self.cases.end(number))
     }
