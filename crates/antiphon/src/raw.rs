@@ -72,6 +72,9 @@ unsafe impl<Q: Policy> lock_api::RawMutexTimed for RawMutex<Q> {
     }
 }
 
+/// A time that is over: a wait until then is a look.
+pub const PAST: Option<Deadline> = Some(Deadline { clock: Clock::Monotonic, ns: 0 });
+
 /// The time `timeout` from now. What is too far to be counted is for ever.
 #[must_use]
 pub fn deadline_after(timeout: Duration) -> Deadline {

@@ -20,6 +20,7 @@ use super::hooks;
 use super::line::Line;
 use super::polls::Polls;
 use crate::pool::run;
+use crate::raw::PAST;
 
 /// What a thread has of its fibers. It is on its stack, and its own.
 pub(crate) struct Host {
@@ -82,9 +83,6 @@ const TIMERS_EVERY: u32 = 16;
 const TIMERS_NS: u64 = 50_000;
 /// A deadline by a clock that can be set is looked at again after so many nanoseconds.
 const REALTIME_LOOK_NS: u64 = 1_000_000_000;
-
-/// A poll until then is a look.
-const PAST: Option<Deadline> = Some(Deadline { clock: Clock::Monotonic, ns: 0 });
 
 thread_local! {
     static HOST: Cell<*const Host> = const { Cell::new(ptr::null()) };

@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_linux::files::{self, Way};
-use antiphon_platform::{Clock, Deadline};
 use antiphon_sync::nap;
 
 use crate::fiber::{Seats, Suspends, Waited};
-use crate::raw::deadline_after;
+use crate::raw::{PAST, deadline_after};
 
 /// A file that one waits for: in a fiber, its thread runs others meanwhile; a thread blocks.
 ///
@@ -36,9 +35,6 @@ pub struct Async<T: AsFd> {
     /// There until [`into_inner`](Self::into_inner).
     file: Option<T>,
 }
-
-/// A wait until then is a look.
-const PAST: Option<Deadline> = Some(Deadline { clock: Clock::Monotonic, ns: 0 });
 
 impl<T: AsFd> Async<T> {
     /// The file, which does not block any more.

@@ -14,13 +14,13 @@ use super::go;
 use super::problems::Problem;
 use super::work::{Run, Work};
 use crate::bench::measure::Ticks;
-use crate::bench::measure::ticks::{now, since};
+use crate::bench::measure::ticks::now;
 use crate::bench::measure::usage::Usage;
 use crate::bench::pools::arrivals;
 use crate::bench::pools::figures::{Counted, Figures};
 use crate::bench::pools::runner::Runner;
 use crate::bench::pools::subjects::{self, Setup, Visitor};
-use crate::bench::pools::tally::{self, Tally};
+use crate::bench::pools::tally;
 use crate::bench::rounds::Outcome;
 
 /// One repetition.
@@ -84,9 +84,11 @@ impl Visitor for Repetition<'_> {
         }
         let used = Usage::now().since(before);
         let done = tally::take();
-        match check(work, tasks, &done) {
+        match done.check(tasks, ("chains", work.chains), ("right answers", work.chains)) {
             Ok(()) => {
-                Outcome::Figures(Figures { counted: counted(), ..figures(work, &done, used) })
+                let waited = work.waited.load(Relaxed);
+                let figures = Figures::of_run(&done, work.begun, used, waited, work.ticks);
+                Outcome::Figures(Figures { counted: counted(), ..figures })
             }
             Err(broken) => Outcome::Violation(broken),
         }
@@ -111,20 +113,4 @@ fn work(order: &Order) -> Work {
         waited: AtomicU64::new(0),
         ended: AtomicU64::new(0),
     }
-}
-
-/// That each chain came to its end, once, and found what it was to find.
-fn check(work: &Work, tasks: u64, done: &Tally) -> Result<(), String> {
-    let chains = work.chains;
-    let wanted = [tasks, chains, chains * (chains - 1) / 2, chains];
-    let seen = [done.tasks, done.items, done.numbers, done.found];
-    let names = ["tasks", "chains", "the sum of their numbers", "right answers"];
-    let wrong = (0..names.len()).find(|&at| seen[at] != wanted[at]);
-    wrong.map_or(Ok(()), |at| Err(format!("{}: {} for {}", names[at], seen[at], wanted[at])))
-}
-
-fn figures(work: &Work, done: &Tally, used: Usage) -> Figures {
-    let seconds = work.ticks.to_ns(since(work.begun, done.last) as f64) / 1e9;
-    let waited_ns = work.ticks.to_ns(work.waited.load(Relaxed) as f64);
-    Figures::new(done, seconds, used.cpu_ns as f64 - waited_ns, work.ticks)
 }

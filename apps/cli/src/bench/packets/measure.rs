@@ -12,13 +12,13 @@ use super::contents::Buffers;
 use super::go;
 use super::work::{Run, Work};
 use crate::bench::measure::Ticks;
-use crate::bench::measure::ticks::{now, since};
+use crate::bench::measure::ticks::now;
 use crate::bench::measure::usage::Usage;
 use crate::bench::pools::arrivals::{self, Arrival};
 use crate::bench::pools::figures::{Counted, Figures};
 use crate::bench::pools::runner::Runner;
 use crate::bench::pools::subjects::{self, Setup, Visitor};
-use crate::bench::pools::tally::{self, Tally};
+use crate::bench::pools::tally;
 use crate::bench::rounds::Outcome;
 
 /// One repetition.
@@ -138,22 +138,7 @@ fn carry_out(
     }
     let used = Usage::now().since(before);
     let done = tally::take();
-    check(work, tasks, &done)?;
-    Ok(figures(work, &done, used))
-}
-
-/// That each packet was handled, once, and found to have the newlines that it was given.
-fn check(work: &Work, tasks: u64, done: &Tally) -> Result<(), String> {
-    let packets = work.packets;
-    let wanted = [tasks, packets, packets * (packets - 1) / 2, work.newlines.load(Relaxed)];
-    let seen = [done.tasks, done.items, done.numbers, done.found];
-    let names = ["tasks", "packets", "the sum of their numbers", "newlines"];
-    let wrong = (0..names.len()).find(|&at| seen[at] != wanted[at]);
-    wrong.map_or(Ok(()), |at| Err(format!("{}: {} for {}", names[at], seen[at], wanted[at])))
-}
-
-fn figures(work: &Work, done: &Tally, used: Usage) -> Figures {
-    let seconds = work.ticks.to_ns(since(work.begun, done.last) as f64) / 1e9;
-    let waited_ns = work.ticks.to_ns(work.waited.load(Relaxed) as f64);
-    Figures::new(done, seconds, used.cpu_ns as f64 - waited_ns, work.ticks)
+    let newlines = work.newlines.load(Relaxed);
+    done.check(tasks, ("packets", work.packets), ("newlines", newlines))?;
+    Ok(Figures::of_run(&done, work.begun, used, work.waited.load(Relaxed), work.ticks))
 }

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use super::arrivals::STEP_NS;
 use super::tally::{Step, Tally};
 use crate::bench::measure::Ticks;
+use crate::bench::measure::ticks::since;
+use crate::bench::measure::usage::Usage;
 use crate::stats::median;
 
 /// What was measured.
@@ -60,6 +62,13 @@ pub struct Counted {
 }
 
 impl Figures {
+    /// Of a run that began at that tick, and used so much CPU time; who spawned has waited for so
+    /// many ticks, which are not counted.
+    pub fn of_run(done: &Tally, begun: u64, used: Usage, waited: u64, ticks: Ticks) -> Self {
+        let seconds = ticks.to_ns(since(begun, done.last) as f64) / 1e9;
+        Self::new(done, seconds, used.cpu_ns as f64 - ticks.to_ns(waited as f64), ticks)
+    }
+
     /// Of what was counted from a moment on: it took `seconds`, and so much CPU time.
     pub fn new(done: &Tally, seconds: f64, cpu_ns: f64, ticks: Ticks) -> Self {
         let (mut due, mut ended) = (0, 0);

@@ -69,6 +69,18 @@ impl Drop for Built {
     }
 }
 
+/// Where the program is, if one in Go is asked for, and an empty path if not.
+///
+/// # Errors
+///
+/// Why there is none.
+pub fn program_for(built: Option<&Result<Built, String>>, is_go: bool) -> Result<PathBuf, String> {
+    match built.filter(|_| is_go) {
+        Some(built) => built.as_ref().map(Built::program).map_err(Clone::clone),
+        None => Ok(PathBuf::new()),
+    }
+}
+
 /// Becomes the program, which prints the outcome of the repetition. Returns why it could not.
 pub fn become_it(program: &Path, arguments: &[String]) -> String {
     format!("can't start {}: {}", program.display(), Command::new(program).args(arguments).exec())

@@ -49,6 +49,25 @@ impl Tally {
         Self { tasks, numbers, items, found, last, steps: Vec::new() }
     }
 
+    /// That so many tasks have ended, that each of so many items was handled, once, and that so
+    /// much was found; items and what is found by their names.
+    ///
+    /// # Errors
+    ///
+    /// What is not as it should be.
+    pub fn check(&self, tasks: u64, items: (&str, u64), found: (&str, u64)) -> Result<(), String> {
+        let ((items_name, items), (found_name, found)) = (items, found);
+        [
+            ("tasks", self.tasks, tasks),
+            (items_name, self.items, items),
+            ("the sum of their numbers", self.numbers, items * (items - 1) / 2),
+            (found_name, self.found, found),
+        ]
+        .into_iter()
+        .find(|(_, seen, wanted)| seen != wanted)
+        .map_or(Ok(()), |(name, seen, wanted)| Err(format!("{name}: {seen} for {wanted}")))
+    }
+
     /// The figures of a step.
     pub fn step(&mut self, step: usize) -> &mut Step {
         while self.steps.len() <= step {

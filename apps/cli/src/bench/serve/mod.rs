@@ -24,7 +24,6 @@ mod rows;
 mod servers;
 mod tables;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -32,7 +31,7 @@ use clap::Args;
 pub use measure::{Order, measure};
 pub use servers::{Order as ServerOrder, serve};
 
-use super::pools::go::Built;
+use super::pools::go::{Built, program_for};
 use super::repeat::repeat;
 use super::rounds::{Outcome, Rounds};
 use super::settings::{Printed, Settings, check_seconds};
@@ -161,12 +160,9 @@ impl Plan {
     fn carry_out(&self) -> Result<Vec<Measured>, Failure> {
         let mut progress = Progress::new(self.rounds.steps(self.cells.len()));
         self.rounds.carry_out(&self.cells, &mut progress, |cell, subject| {
-            let program = match &self.go {
-                Some(Err(missing)) if subject == servers::GO => {
-                    return Ok(Outcome::Missing(missing.clone()));
-                }
-                Some(Ok(built)) if subject == servers::GO => built.program(),
-                _ => PathBuf::new(),
+            let program = match program_for(self.go.as_ref(), subject == servers::GO) {
+                Ok(program) => program,
+                Err(missing) => return Ok(Outcome::Missing(missing)),
             };
             let order = Order {
                 subject: subject.to_owned(),

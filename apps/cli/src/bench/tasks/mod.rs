@@ -14,14 +14,13 @@ mod rows;
 mod subjects;
 mod tables;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 
 pub use measure::{Order, measure};
 
-use super::pools::go::Built;
+use super::pools::go::{Built, program_for};
 use super::repeat::repeat;
 use super::rounds::{Outcome, Rounds};
 use super::settings::{Printed, Settings, check_seconds};
@@ -137,12 +136,9 @@ impl Plan {
         for cell in &self.cells {
             let rounds = self.rounds_of(cell.case);
             all.extend(rounds.carry_out(&[*cell], &mut progress, |cell, subject| {
-                let program = match &self.go {
-                    Some(Err(missing)) if subject == subjects::GO => {
-                        return Ok(Outcome::Missing(missing.clone()));
-                    }
-                    Some(Ok(built)) if subject == subjects::GO => built.program(),
-                    _ => PathBuf::new(),
+                let program = match program_for(self.go.as_ref(), subject == subjects::GO) {
+                    Ok(program) => program,
+                    Err(missing) => return Ok(Outcome::Missing(missing)),
                 };
                 let order =
                     Order { subject: subject.to_owned(), cell, seconds: self.seconds, program };
