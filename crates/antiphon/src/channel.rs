@@ -20,7 +20,7 @@
 //! then there is nothing more; when all receivers are, what is there is dropped with the channel.
 //!
 //! A thread that waits sleeps; a [fiber](crate::fiber) is suspended, and one that has not had to
-//! wait for 100 µs lets others run ([`checkpoint`]). Room is what makes those who send wait for
+//! wait for a while lets others run. Room is what makes those who send wait for
 //! those who receive: there are no channels without a bound, and none without room.
 
 use std::fmt;
@@ -33,7 +33,7 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_runtime::channel::{Channel, NotReceived, NotSent};
 
-use crate::fiber::checkpoint;
+use crate::fiber::may_be_ready;
 use crate::raw::deadline_after;
 
 struct Shared<T: Send> {
@@ -74,7 +74,7 @@ impl<T: Send> Sender<T> {
     ///
     /// If there are no receivers: the value.
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
-        checkpoint();
+        may_be_ready();
         self.0.channel.send(value, None).map_err(|error| match error {
             NotSent::Full(value) | NotSent::Closed(value) => SendError(value),
         })
@@ -86,7 +86,7 @@ impl<T: Send> Sender<T> {
     ///
     /// If there is no room until then, or there are no receivers: the value.
     pub fn send_timeout(&self, value: T, timeout: Duration) -> Result<(), TrySendError<T>> {
-        checkpoint();
+        may_be_ready();
         self.0.channel.send(value, Some(deadline_after(timeout))).map_err(not_sent)
     }
 
@@ -114,7 +114,7 @@ impl<T: Send> Receiver<T> {
     ///
     /// If there is none, and there are no senders.
     pub fn recv(&self) -> Result<T, RecvError> {
-        checkpoint();
+        may_be_ready();
         self.0.channel.recv(None).map_err(|_| RecvError)
     }
 
@@ -124,7 +124,7 @@ impl<T: Send> Receiver<T> {
     ///
     /// If there is none until then; or if there are no senders.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
-        checkpoint();
+        may_be_ready();
         self.0.channel.recv(Some(deadline_after(timeout))).map_err(|error| match error {
             NotReceived::Empty => RecvTimeoutError::Timeout,
             NotReceived::Closed => RecvTimeoutError::Disconnected,

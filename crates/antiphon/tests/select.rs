@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon::channel::{Receiver, Sender, bounded};
-use antiphon::fiber::STACK_BYTES;
+use antiphon::fiber::{self, STACK_BYTES};
 use antiphon::pool::Pool;
 use antiphon::select::{Lot, Select};
 use antiphon::{Event, EventCount, Latch};
@@ -323,4 +323,69 @@ fn what_is_always_ready_lets_others_run() {
     let (number, _) = waits.join().expect("no panic");
     assert_eq!(number, 42);
     says.join().expect("no panic").expect("it is heard");
+}
+
+#[test]
+fn who_is_always_served_lets_others_run_by_the_count() {
+    const TURNS: u32 = 20;
+    let (pool, turns) = (fibers(1), Arc::new(AtomicU32::new(0)));
+    let begun = Arc::new(Latch::new(1));
+    let (gone, closed) = bounded::<u32>(1);
+    drop(gone);
+    let (beside, first) = (turns.clone(), begun.clone());
+    let others = pool.spawn(move || {
+        first.wait();
+        while beside.fetch_add(1, Relaxed) < TURNS {
+            fiber::yield_now();
+        }
+    });
+    let waits = pool.spawn(move || {
+        begun.count_down(1);
+        let served = (0..100_000).take_while(|_| {
+            let refused = Select::new().recv(&closed, |received| received.is_err());
+            assert!(refused.wait() && closed.recv().is_err());
+            turns.load(Relaxed) < TURNS
+        });
+        served.count()
+    });
+    let served = waits.join().expect("no panic");
+    others.join().expect("no panic");
+    // Each time is two steps, and each 128 steps are a turn of the other.
+    assert!(served <= 64 * (TURNS as usize + 2), "{served} steps for {TURNS} turns");
+}
+
+#[test]
+fn a_time_comes_beside_others() {
+    let (said, heard) = bounded(1);
+    let begun = Instant::now();
+    let next = |at| Select::new().recv(&heard, Result::ok).timer(at, || None);
+    let at = begun + Duration::from_millis(20);
+    assert_eq!(next(at).wait(), None);
+    assert!(Instant::now() >= at, "not before its time");
+    assert_eq!(next(at).try_wait(), Some(None), "it has come for good");
+    said.send(7_u32).expect("it is heard");
+    assert_eq!(next(Instant::now() + Duration::from_secs(3600)).wait(), Some(7));
+    let late = Instant::now() + Duration::from_secs(3600);
+    assert_eq!(next(late).wait_for(Duration::from_millis(1)), None, "the wait is over first");
+    // Both are ready: each is chosen now and then.
+    let chosen = |_| {
+        said.try_send(7).ok();
+        next(begun).wait().is_some()
+    };
+    let received = (0..200).map(chosen).filter(|&it| it).count();
+    assert!((40..=160).contains(&received), "{received} of 200");
+}
+
+#[test]
+fn a_fiber_is_suspended_until_the_first_of_two_times() {
+    let pool = fibers(1);
+    let begun = Instant::now();
+    let waits = pool.spawn(move || {
+        let (soon, late) = (begun + Duration::from_millis(10), begun + Duration::from_secs(3600));
+        Select::new().timer(late, || "late").timer(soon, || "soon").wait()
+    });
+    // Which does not keep its thread.
+    assert_eq!(pool.spawn(|| 6 * 7).join().ok(), Some(42));
+    assert_eq!(waits.join().ok(), Some("soon"));
+    assert!(begun.elapsed() >= Duration::from_millis(10));
 }

@@ -19,6 +19,7 @@ use super::control::{Fiber, Said};
 use super::hooks;
 use super::host::{Host, below};
 use super::reactor::{Reactor, Seat};
+use super::slice;
 use crate::raw::deadline_after;
 
 /// The registrations of a file: one for each thread whose fibers have waited for it.
@@ -130,7 +131,7 @@ impl<'a> Suspends<'a> {
     /// A try is over; others have their turn where files are always ready.
     #[inline]
     fn after<R>(&self, tried: R) -> R {
-        if self.host.polls.is_tired(self.host.turn()) {
+        if slice::is_tiring() {
             hooks::leave(Said::Yields { soft: false });
         }
         tried

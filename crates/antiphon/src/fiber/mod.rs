@@ -114,6 +114,15 @@ pub fn checkpoint() {
     }
 }
 
+/// As [`checkpoint`], where the fiber may not have to wait; also has others run after some steps
+/// that were ready.
+#[inline]
+pub(crate) fn may_be_ready() {
+    if slice::is_tiring() && current_is_ours() {
+        yield_now();
+    }
+}
+
 /// Waits for so long, or somewhat longer. On a thread, as [`thread::sleep`].
 pub fn sleep(time: Duration) {
     if !current_is_ours() {

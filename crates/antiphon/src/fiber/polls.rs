@@ -20,14 +20,10 @@ pub(super) struct Polls {
     polled_ns: Cell<u64>,
     /// Whether the last rest ended with no more than one fiber that may go on.
     alone: Cell<bool>,
-    /// In which turn a fiber has not had to wait last, and how often in that.
-    tried: Cell<(u32, u32)>,
 }
 
 /// Where fibers may go on all the time, there is a poll each so many nanoseconds.
 const EVERY_NS: u64 = 200_000;
-/// A fiber whose files are always ready lets others run after so many tries. Tokio's number.
-const TRIES: u32 = 128;
 
 impl Polls {
     /// Whether there is nothing to poll for.
@@ -96,15 +92,6 @@ impl Polls {
         self.waiting.set(self.waiting.get() - 1);
         waited
     }
-
-    /// A fiber has not had to wait, in this turn: whether it is to let others run.
-    #[inline]
-    pub(super) fn is_tired(&self, turn: u32) -> bool {
-        let (last, tries) = self.tried.get();
-        let tries = if turn == last { tries + 1 } else { 1 };
-        self.tried.set((turn, tries % TRIES));
-        tries == TRIES
-    }
 }
 
 impl Drop for Polls {
@@ -118,14 +105,6 @@ impl Drop for Polls {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn who_never_waits_is_tired_now_and_then() {
-        let polls = Polls::default();
-        let tired = |turn| (0..3 * TRIES).filter(|_| polls.is_tired(turn)).count();
-        assert_eq!((tired(1), tired(2)), (3, 3));
-        assert!((0..3 * TRIES).all(|turn| !polls.is_tired(turn)));
-    }
 
     #[test]
     fn a_poll_is_due_where_one_waits_and_the_last_is_long_ago() {

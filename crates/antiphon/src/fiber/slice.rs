@@ -1,4 +1,4 @@
-//! How long a fiber has run without a break, for what computes.
+//! How long a fiber has run without a break, for what computes; and for what never has to wait.
 
 use std::cell::Cell;
 
@@ -15,6 +15,9 @@ pub(super) const SLICE_NS: u64 = 100_000;
 const LOOK_NS: u64 = SLICE_NS / 4;
 /// … and in so many checkpoints at least.
 const LOOK_EVERY: u32 = 1024;
+/// Steps that were ready, of fibers of the thread, after which the next lets others run. Tokio's
+/// number.
+const TIRING: u32 = 128;
 
 /// What the thread knows of the fiber that runs.
 #[derive(Clone, Copy)]
@@ -29,6 +32,7 @@ struct Slice {
 
 thread_local! {
     static LEFT: Cell<u32> = const { Cell::new(0) };
+    static READY: Cell<u32> = const { Cell::new(0) };
     static SLICE: Cell<Slice> = const {
         Cell::new(Slice { pace: Pace::new(LOOK_NS, LOOK_EVERY), turns: 1, turn: 0, began_ns: 0 })
     };
@@ -44,6 +48,15 @@ pub(super) fn is_over() -> bool {
         }
         None => look(),
     }
+}
+
+/// As [`is_over`], of a fiber that has not had to wait; or it is time for others by the count: who
+/// is always served would have the thread for the whole of each slice.
+#[inline]
+pub(super) fn is_tiring() -> bool {
+    let ready = READY.get() + 1;
+    READY.set(ready % TIRING);
+    is_over() || ready == TIRING
 }
 
 #[cold]

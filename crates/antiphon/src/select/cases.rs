@@ -144,6 +144,12 @@ impl<R, T, F: FnOnce(Result<(), SendError<()>>) -> R> Then<R, F> for Sends<'_, L
     }
 }
 
+impl<R, F: FnOnce() -> R> Then<R, F> for Deadline {
+    fn then(self, then: F) -> R {
+        then()
+    }
+}
+
 impl<R, W, F: FnOnce() -> R> Then<R, F> for Holds<'_, Linux, W> {
     fn then(self, then: F) -> R {
         then()

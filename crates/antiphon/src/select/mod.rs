@@ -38,15 +38,15 @@
 //! | [`join`](Select::join) | the task is done | what it has returned, or its panic |
 //! | [`promise`](Select::promise) | it is fulfilled, or dropped | the value, or an error |
 //! | [`cancelled`](Select::cancelled) | the token is cancelled | |
+//! | [`timer`](Select::timer) | its time has come | |
 //!
 //! - **One is taken, and the others are left as they are**: a value that was not sent is where it
 //!   was, an event that was not taken is set.
 //! - **Of several that are ready one is chosen at random**, each as likely as the others: so none
 //!   has to wait for good. [`Select::seeded`] chooses the same each time.
 //! - **It blocks** as each of them alone: a thread sleeps, and a [fiber](crate::fiber) is
-//!   suspended. One that has not had to wait for 100 µs, as a closed channel is always ready, lets
-//!   others run ([`checkpoint`]). A worker of a pool that runs no fibers does not run other tasks
-//!   meanwhile.
+//!   suspended. One that has not had to wait for a while, as a closed channel is always ready, lets
+//!   others run. A worker of a pool that runs no fibers does not run other tasks meanwhile.
 //! - **It costs** a place in the queue of each, while it waits; where one is ready, a look at some.
 //!   Up to eight things need no allocation.
 //!
@@ -67,7 +67,7 @@ use antiphon_runtime::select::{self, Awaits, Holds, Receives, Sends, Source, Sou
 
 use crate::cancel::Token;
 use crate::channel::{Receiver, Sender};
-use crate::fiber::checkpoint;
+use crate::fiber::may_be_ready;
 use crate::pool::JoinHandle;
 use crate::promise::{Awaited, Broken};
 use crate::raw::deadline_after;
@@ -256,6 +256,30 @@ impl<'a, R, C> Select<'a, R, C> {
         self.and(token, then)
     }
 
+    /// Until then. Of a time that has come, and other things that are ready, one is chosen as of
+    /// any others; while with [`wait_until`](Self::wait_until) what is ready then comes first.
+    ///
+    /// ```
+    /// use antiphon::{channel, select::Select};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// # let (_sender, work) = channel::bounded::<u32>(1);
+    /// let period = Duration::from_millis(1);
+    /// let (mut next, mut ticks) = (Instant::now() + period, 0);
+    /// while ticks < 3 {
+    ///     let select = Select::new().recv(&work, |_| false).timer(next, || true);
+    ///     if select.wait() {
+    ///         (next, ticks) = (next + period, ticks + 1);
+    ///     }
+    /// }
+    /// ```
+    pub fn timer<F>(self, at: Instant, then: F) -> Select<'a, R, And<C, Deadline, F>>
+    where
+        F: FnOnce() -> R,
+    {
+        self.and(deadline_after(at.saturating_duration_since(Instant::now())), then)
+    }
+
     /// Waits until one is ready, and runs its closure. Blocks until then.
     ///
     /// # Panics
@@ -266,7 +290,7 @@ impl<'a, R, C> Select<'a, R, C> {
         C: Cases<R>,
     {
         assert!(self.cases.count() > 0, "a select of nothing waits for ever");
-        checkpoint();
+        may_be_ready();
         loop {
             if let Some(number) = self.choose(None) {
                 return self.cases.end(number);
@@ -279,7 +303,7 @@ impl<'a, R, C> Select<'a, R, C> {
     where
         C: Cases<R>,
     {
-        checkpoint();
+        may_be_ready();
         let number = self.choose(Some(deadline_after(timeout)))?;
         Some(self.cases.end(number))
     }

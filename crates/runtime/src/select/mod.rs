@@ -54,6 +54,8 @@ enum Told<'a, P: Platform> {
     /// Who is told has it.
     Had(Place<'a, P>),
     Rung(Awaited<'a, P>),
+    /// By nobody: it has a deadline.
+    Timed,
 }
 
 impl<'a, P: Platform> Stand<'a, P> {
@@ -75,10 +77,16 @@ impl<'a, P: Platform> Stand<'a, P> {
         Self(Told::Rung(awaited))
     }
 
+    /// For something that comes by its [deadline](Source::deadline) alone.
+    pub fn timed() -> Self {
+        Self(Told::Timed)
+    }
+
     fn look(&mut self) -> bool {
         match &mut self.0 {
             Told::Looks(place) | Told::Had(place) => place.look(),
             Told::Rung(awaited) => awaited.is_over(),
+            Told::Timed => false,
         }
     }
 
@@ -91,7 +99,7 @@ impl<'a, P: Platform> Stand<'a, P> {
                 false
             }
             Told::Had(place) => place.use_up(),
-            Told::Rung(_) => false,
+            Told::Rung(_) | Told::Timed => false,
         }
     }
 }

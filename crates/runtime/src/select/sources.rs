@@ -3,7 +3,8 @@
 use core::cell::Cell;
 use core::fmt;
 
-use antiphon_platform::Platform;
+use antiphon_platform::{Deadline, Platform};
+use antiphon_sync::nap;
 use antiphon_sync::wait::{Event, EventCount, Latch, Several};
 
 use super::{Source, Stand};
@@ -98,6 +99,21 @@ impl<P: Platform> Source<P> for Latch<P> {
 
     fn stand<'a>(&'a self, several: &'a Several<P>) -> Option<Stand<'a, P>> {
         Self::stand(self, several).map(Stand::had)
+    }
+}
+
+/// A time that is over.
+impl<P: Platform> Source<P> for Deadline {
+    fn try_take(&self) -> bool {
+        nap::passed::<P>(Some(*self))
+    }
+
+    fn stand<'a>(&'a self, _: &'a Several<P>) -> Option<Stand<'a, P>> {
+        Some(Stand::timed())
+    }
+
+    fn deadline(&self) -> Option<Deadline> {
+        Some(*self)
     }
 }
 
