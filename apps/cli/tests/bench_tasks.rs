@@ -50,9 +50,29 @@ fn tasks_that_yield_and_wait_have_a_price() {
         let rows = rows.iter().filter(|row| row["case"] == case);
         rows.filter(|row| row[figure].as_f64().is_some_and(|it| it > 1.0)).count()
     };
-    assert_eq!(rows.len(), 3 + 3 + 2);
-    assert_eq!(of("channel", "ns_per_op"), 2, "{rows:#?}");
+    assert_eq!(rows.len(), 3 + 3 + 4);
+    assert_eq!(of("channel", "ns_per_op"), 4, "{rows:#?}");
     assert_eq!((of("yield", "ns_per_op"), of("parked", "bytes_per_task")), (3, 3), "{rows:#?}");
+}
+
+#[test]
+fn messages_go_from_worker_to_worker_and_through_little_room() {
+    let peers = ["--subject", "fibers", "--workers", "1,2", "--against", "tokio,boost,may"];
+    let rows = rows(&[&["--case", "channel,across,spawn_join"][..], &peers].concat());
+    let of = |case: &str, subject: &str| {
+        let of = |row: &&Value| (&row["case"], &row["subject"]) == (&case.into(), &subject.into());
+        rows.iter().filter(of).collect::<Vec<_>>()
+    };
+    // With room for 128 and for 1; with two workers only, where they are to be apart.
+    assert_eq!((of("channel", "fibers").len(), of("across", "fibers").len()), (4, 2));
+    assert!(of("across", "tokio").iter().all(|row| row["workers"] == 2));
+    let measured = |row: &&Value| row["ns_per_op"].as_f64().is_some_and(|ns| ns > 1.0);
+    for (case, subject) in [("across", "fibers"), ("across", "tokio"), ("spawn_join", "may")] {
+        assert!(of(case, subject).iter().all(measured), "{rows:#?}");
+    }
+    let missing = |row: &&Value| row["skipped"].as_str().is_some_and(|why| why.contains("boost"));
+    let boost = of("channel", "boost");
+    assert!(boost.iter().all(measured) || boost.iter().all(missing), "{rows:#?}");
 }
 
 #[test]
@@ -85,5 +105,6 @@ fn what_cannot_be_measured_is_refused_in_one_line() {
     refused(&["--tasks", "7000000000"], "--tasks takes");
     refused(&["--against", "golang"], "go");
     refused(&["--seconds", "0"], "--seconds");
+    refused(&["--case", "across", "--workers", "1"], "two workers");
     refused(&["--case", "fork_join", "--subject", "scope", "--against", ""], "fork_join");
 }

@@ -28,7 +28,8 @@ pub use measure::{Order, measure};
 
 use super::measure::Ticks;
 use super::neighbours::Load;
-use super::pools::go::Built;
+use super::pools::built::{Built, Language};
+use super::pools::go::COMMON;
 use super::pools::rows::Measured;
 use super::pools::{json, policies, rows, tables};
 use super::repeat::repeat;
@@ -152,7 +153,7 @@ fn plan(arguments: &Arguments) -> Result<Plan<'_>, Failure> {
     }
     let rounds = settings.rounds("policy", (subject, policies::names()), (against, &PEERS))?;
     let go = if rounds.peers.contains(&go::NAME) {
-        Built::of("options", go::SOURCE)?
+        Built::of("options", Language::Go, &[go::SOURCE, COMMON])?
     } else {
         Err("it is not asked for".to_owned())
     };

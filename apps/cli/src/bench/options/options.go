@@ -2,15 +2,9 @@
 package main
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math"
-	"os"
-	"runtime"
-	"sync/atomic"
-	"syscall"
-	"time"
 )
 
 var (
@@ -55,30 +49,11 @@ type outcome struct {
 	ends      int32
 }
 
-// A count that few write to at a time.
-type shard struct {
-	tasks atomic.Int64
-	last  atomic.Int64
-	_     [112]byte
-}
-
 var (
-	begun    = time.Now()
 	short    []*problem
 	long     []*problem
 	outcomes []outcome
-	shards   [64]shard
-	waitedNs atomic.Int64
 )
-
-func now() int64 { return int64(time.Since(begun)) }
-
-func next(state *uint64) uint64 {
-	*state += 0x9e3779b97f4a7c15
-	mixed := (*state ^ (*state >> 30)) * 0xbf58476d1ce4e5b9
-	mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb
-	return mixed ^ (mixed >> 31)
-}
 
 func (p *problem) begin() (*chain, bool) {
 	if !p.isLattice {
@@ -203,13 +178,7 @@ func end(number uint64, since int64, c *chain) {
 	out := &outcomes[number]
 	out.latencyNs, out.answer = at-since, c.answer()
 	out.ends++
-	one := &shards[number%uint64(len(shards))]
-	for last := one.last.Load(); last < at; last = one.last.Load() {
-		if one.last.CompareAndSwap(last, at) {
-			break
-		}
-	}
-	one.tasks.Add(c.of.tasks())
+	count(number, at, c.of.tasks())
 }
 
 func spawn(spawner uint64) {
@@ -218,24 +187,12 @@ func spawn(spawner uint64) {
 		due := int64(0)
 		if *rate > 0 {
 			due = int64(float64(number) * 1e9 / *rate)
-			if since := now(); since < due {
-				waited += due - since
-			}
-			for now() < due {
-			}
+			waited += waitUntil(due)
 		}
 		number := number
 		go first(number, due)
 	}
 	waitedNs.Add(waited)
-}
-
-func cpuNs() int64 {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic(err)
-	}
-	return usage.Utime.Nano() + usage.Stime.Nano()
 }
 
 // What was not done as it should have been.
@@ -252,24 +209,6 @@ func check() string {
 	return ""
 }
 
-// Latencies and how often each was seen, known as well as by the other peers: 32 to an octave.
-func counted() (seen [][2]uint64, sum float64) {
-	buckets := map[uint64]uint64{}
-	for number := range outcomes {
-		ns := uint64(max(outcomes[number].latencyNs, 0))
-		sum += float64(ns)
-		shift := 0
-		for ns>>shift >= 64 {
-			shift++
-		}
-		buckets[ns>>shift<<shift]++
-	}
-	for ns, times := range buckets {
-		seen = append(seen, [2]uint64{ns, times})
-	}
-	return seen, sum
-}
-
 func main() {
 	flag.Parse()
 	short, long = problems(*depth), problems(*longDepth)
@@ -278,36 +217,7 @@ func main() {
 	for number := range *chains {
 		wanted += problemOf(number).tasks()
 	}
-	runtime.GC()
-	before := cpuNs()
-	begun = time.Now()
-	for spawner := range *spawners {
-		go spawn(spawner)
-	}
-	for done := int64(0); done < wanted; {
-		time.Sleep(time.Millisecond)
-		done = 0
-		for at := range shards {
-			done += shards[at].tasks.Load()
-		}
-	}
-	used := cpuNs() - before
-	last := int64(0)
-	for at := range shards {
-		last = max(last, shards[at].last.Load())
-	}
-	latencies, sum := counted()
-	printed := map[string]any{
-		"wrong":        check(),
-		"seconds":      float64(last) / 1e9,
-		"tasks":        wanted,
-		"cpu_ns":       used,
-		"waited_ns":    waitedNs.Load(),
-		"sum_ns":       sum,
-		"latencies_ns": latencies,
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(printed); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	done := carryOut(*spawners, spawn, wanted)
+	latencyNs := func(number int) int64 { return outcomes[number].latencyNs }
+	report(done, check(), len(outcomes), latencyNs)
 }

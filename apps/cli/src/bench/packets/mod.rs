@@ -30,7 +30,8 @@ pub use measure::{Order, measure};
 
 use super::measure::Ticks;
 use super::neighbours::Load;
-use super::pools::go::Built;
+use super::pools::built::{Built, Language};
+use super::pools::go::COMMON;
 use super::pools::rows::{Measured, Report};
 use super::pools::{arrivals, json, policies, rows, tables};
 use super::repeat::repeat;
@@ -192,7 +193,7 @@ fn plan(arguments: &Arguments) -> Result<Plan<'_>, Failure> {
     let against = against.as_deref().unwrap_or(peers);
     let rounds = settings.rounds("policy", (subject, ours), (against, &PEERS))?;
     let go = if rounds.peers.contains(&go::NAME) {
-        Built::of("packets", go::SOURCE)?
+        Built::of("packets", Language::Go, &[go::SOURCE, COMMON])?
     } else {
         Err("it is not asked for".to_owned())
     };

@@ -2,15 +2,11 @@
 package main
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 )
 
 var (
@@ -45,32 +41,13 @@ type outcome struct {
 	heavies   int32
 }
 
-// A count that few write to at a time.
-type shard struct {
-	tasks atomic.Int64
-	last  atomic.Int64
-	_     [112]byte
-}
-
 var (
-	begun    = time.Now()
 	buffers  []buffer
 	outcomes []outcome
-	shards   [64]shard
-	waitedNs atomic.Int64
 	expected atomic.Uint64
 	sink     atomic.Uint64
 	over     sync.Pool
 )
-
-func now() int64 { return int64(time.Since(begun)) }
-
-func next(state *uint64) uint64 {
-	*state += 0x9e3779b97f4a7c15
-	mixed := (*state ^ (*state >> 30)) * 0xbf58476d1ce4e5b9
-	mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb
-	return mixed ^ (mixed >> 31)
-}
 
 func newBuffer(bytes, number int) buffer {
 	made := buffer{bytes: make([]byte, bytes)}
@@ -123,16 +100,7 @@ func drop(bytes []byte) {
 	}
 }
 
-func endTask(number uint64) {
-	at := now()
-	one := &shards[number%uint64(len(shards))]
-	for last := one.last.Load(); last < at; last = one.last.Load() {
-		if one.last.CompareAndSwap(last, at) {
-			break
-		}
-	}
-	one.tasks.Add(1)
-}
+func endTask(number uint64) { count(number, now(), 1) }
 
 func beHeavy(number uint64) {
 	if *heavy == "spin" {
@@ -202,11 +170,7 @@ func spawn(spawner uint64) {
 		since := now()
 		if *rate > 0 {
 			due := int64(float64(number) * 1e9 / *rate)
-			if since < due {
-				waited += due - since
-			}
-			for now() < due {
-			}
+			waited += waitUntil(due)
 			since = due
 		}
 		number := number
@@ -214,14 +178,6 @@ func spawn(spawner uint64) {
 	}
 	waitedNs.Add(waited)
 	expected.Add(newlines)
-}
-
-func cpuNs() int64 {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic(err)
-	}
-	return usage.Utime.Nano() + usage.Stime.Nano()
 }
 
 // What was not handled as it should have been, and the newlines of all.
@@ -246,24 +202,6 @@ func check(done int64, wanted int64) string {
 	return ""
 }
 
-// Latencies and how often each was seen, known as well as by the other peers: 32 to an octave.
-func counted() (seen [][2]uint64, sum float64) {
-	buckets := map[uint64]uint64{}
-	for number := range outcomes {
-		ns := uint64(max(outcomes[number].latencyNs, 0))
-		sum += float64(ns)
-		shift := 0
-		for ns>>shift >= 64 {
-			shift++
-		}
-		buckets[ns>>shift<<shift]++
-	}
-	for ns, times := range buckets {
-		seen = append(seen, [2]uint64{ns, times})
-	}
-	return seen, sum
-}
-
 func main() {
 	flag.Parse()
 	kinds, least, step := 10, 2000, 30
@@ -280,37 +218,7 @@ func main() {
 			wanted += heavyTasks
 		}
 	}
-	runtime.GC()
-	before := cpuNs()
-	begun = time.Now()
-	for spawner := range *spawners {
-		go spawn(spawner)
-	}
-	done := int64(0)
-	for done < wanted {
-		time.Sleep(time.Millisecond)
-		done = 0
-		for at := range shards {
-			done += shards[at].tasks.Load()
-		}
-	}
-	used := cpuNs() - before
-	last := int64(0)
-	for at := range shards {
-		last = max(last, shards[at].last.Load())
-	}
-	latencies, sum := counted()
-	printed := map[string]any{
-		"wrong":        check(done, wanted),
-		"seconds":      float64(last) / 1e9,
-		"tasks":        done,
-		"cpu_ns":       used,
-		"waited_ns":    waitedNs.Load(),
-		"sum_ns":       sum,
-		"latencies_ns": latencies,
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(printed); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	done := carryOut(*spawners, spawn, wanted)
+	latencyNs := func(number int) int64 { return outcomes[number].latencyNs }
+	report(done, check(done.tasks, wanted), len(outcomes), latencyNs)
 }

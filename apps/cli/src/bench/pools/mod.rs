@@ -5,7 +5,8 @@
 //! | [`policies`] | ours, by name |
 //! | [`runner`] | whoever runs tasks, and how tasks are given to them |
 //! | [`subjects`] | who runs tasks: our pools, and the peers in Rust |
-//! | [`go`] | the peers in Go |
+//! | [`built`] | peers in other languages, which are built first |
+//! | [`go`] | what those in Go share |
 //! | [`arrivals`] | when tasks are due, where they come by themselves |
 //! | [`tally`] | what threads count while they run tasks |
 //! | [`figures`] | what a repetition comes to |
@@ -13,6 +14,7 @@
 //! | [`json`], [`tables`] | rows for scripts, tables for people |
 
 pub mod arrivals;
+pub mod built;
 pub mod figures;
 pub mod go;
 pub mod json;

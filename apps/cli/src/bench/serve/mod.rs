@@ -31,7 +31,7 @@ use clap::Args;
 pub use measure::{Order, measure};
 pub use servers::{Order as ServerOrder, serve};
 
-use super::pools::go::{Built, program_for};
+use super::pools::built::{Built, Language, program_of};
 use super::repeat::repeat;
 use super::rounds::{Outcome, Rounds};
 use super::settings::{Printed, Settings, check_seconds};
@@ -152,7 +152,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
         }
     }
     let go = rounds.peers.contains(&servers::GO);
-    let go = go.then(|| Built::of("serve", servers::GO_SOURCE)).transpose()?;
+    let go = go.then(|| Built::of("serve", Language::Go, &[servers::GO_SOURCE])).transpose()?;
     Ok(Plan { cells, rounds, seconds: *seconds, clients: *clients, bytes: *bytes, go })
 }
 
@@ -160,7 +160,7 @@ impl Plan {
     fn carry_out(&self) -> Result<Vec<Measured>, Failure> {
         let mut progress = Progress::new(self.rounds.steps(self.cells.len()));
         self.rounds.carry_out(&self.cells, &mut progress, |cell, subject| {
-            let program = match program_for(self.go.as_ref(), subject == servers::GO) {
+            let program = match program_of(self.go.as_ref().filter(|_| subject == servers::GO)) {
                 Ok(program) => program,
                 Err(missing) => return Ok(Outcome::Missing(missing)),
             };

@@ -24,12 +24,14 @@ pub enum Case {
     Parked,
     /// A task sends another messages, through a channel with room for some.
     Channel,
+    /// As that; each begins on a worker of its own.
+    Across,
     /// Two tasks send another messages, each through a channel of its own.
     Select,
 }
 
-const NAMES: [&str; 7] =
-    ["spawn_join", "fork_join", "idle", "yield", "parked", "channel", "select"];
+const NAMES: [&str; 8] =
+    ["spawn_join", "fork_join", "idle", "yield", "parked", "channel", "across", "select"];
 
 impl Case {
     /// Its name in reports.
@@ -50,7 +52,8 @@ impl Case {
             Self::ForkJoin => vec![0],
             Self::Yield => vec![YIELDING],
             Self::Parked => vec![most.min(PARKED)],
-            Self::Channel | Self::Select => vec![ROOM],
+            Self::Channel | Self::Across => vec![ROOM, 1],
+            Self::Select => vec![ROOM],
         }
     }
 }
@@ -72,8 +75,8 @@ impl FromStr for Cases {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        use Case::{Channel, ForkJoin, Idle, Parked, Select, SpawnJoin, Yield};
-        let all = [SpawnJoin, ForkJoin, Idle, Yield, Parked, Channel, Select];
+        use Case::{Across, Channel, ForkJoin, Idle, Parked, Select, SpawnJoin, Yield};
+        let all = [SpawnJoin, ForkJoin, Idle, Yield, Parked, Channel, Across, Select];
         let case = |name| all.into_iter().find(|case| case.name() == name);
         let cases: Vec<_> = names("case", text, &NAMES)?.into_iter().filter_map(case).collect();
         if cases.is_empty() {
@@ -99,11 +102,13 @@ pub struct Cell {
 
 impl Cell {
     /// The cells of a case, with so many tasks at once at the most. Where memory is measured, there
-    /// is one worker.
+    /// is one worker; where tasks are to be apart, there are two or more.
     pub fn of(load: Load, case: Case, workers: &[usize], most: usize) -> Vec<Self> {
         let workers = if case.is_memory() { &[1] } else { workers };
+        let least = if case == Case::Across { 2 } else { 1 };
         let cell = |batch, workers| Self { load, case, batch, workers };
-        let cells = |batch| workers.iter().map(move |&workers| cell(batch, workers));
+        let workers = workers.iter().filter(|&&workers| workers >= least);
+        let cells = |batch| workers.clone().map(move |&workers| cell(batch, workers));
         case.batches(most).into_iter().flat_map(cells).collect()
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::cases::{Case, Cell};
-use super::subjects::{self, Look};
+use super::subjects::{self, Look, Meeting};
 use crate::bench::measure::Usage;
 use crate::bench::rounds::Outcome;
 
@@ -49,11 +49,11 @@ const MESSAGES: usize = 10_000;
 /// If the runtime can't be had, or is not known.
 pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
     let Order { subject, cell, seconds, program } = order;
-    if subject == subjects::GO {
+    if !program.as_os_str().is_empty() {
         let case = cell.case.name().to_owned();
         let numbers = [cell.workers, cell.batch, FIBONACCI as usize].map(|one| one.to_string());
         let arguments = [&[case][..], &numbers, &[seconds.to_string()]].concat();
-        return Err(crate::bench::pools::go::become_it(program, &arguments));
+        return Err(crate::bench::pools::built::become_it(program, &arguments));
     }
     let runtime = subjects::start(subject, cell.workers)?;
     let figures = match cell.case {
@@ -66,9 +66,10 @@ pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
         Case::Yield => timed(*seconds, cell.batch * YIELDS, &|times| {
             runtime.yields(cell.batch, YIELDS * times)
         }),
-        Case::Channel => {
-            timed(*seconds, MESSAGES, &|times| runtime.channel(cell.batch, MESSAGES * times))
-        }
+        Case::Channel | Case::Across => timed(*seconds, MESSAGES, &|times| {
+            let meeting = Meeting::of(if cell.case == Case::Across { 2 } else { 0 });
+            runtime.channel(cell.batch, MESSAGES * times, meeting)
+        }),
         Case::Select => {
             timed(*seconds, MESSAGES, &|times| runtime.select(cell.batch, MESSAGES * times))
         }

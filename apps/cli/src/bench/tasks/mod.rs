@@ -20,7 +20,7 @@ use clap::Args;
 
 pub use measure::{Order, measure};
 
-use super::pools::go::{Built, program_for};
+use super::pools::built::{Built, program_of};
 use super::repeat::repeat;
 use super::rounds::{Outcome, Rounds};
 use super::settings::{Printed, Settings, check_seconds};
@@ -48,17 +48,18 @@ pub struct Arguments {
     #[arg(long, value_name = "LIST", default_value = "pool,scope,fibers")]
     subject: String,
     /// Peers; ratios are to the first that has the case
-    #[arg(long, value_name = "LIST", default_value = "rayon,smol,tokio,go,chili,may")]
+    #[arg(long, value_name = "LIST", default_value = "rayon,smol,tokio,go,chili,may,boost")]
     against: String,
     /// What is measured: spawn_join (--tasks at once, and batches of 1000), fork_join (the
     /// Fibonacci numbers, a task for each call), idle (memory of a task that is not run yet), yield
     /// (100 tasks in turn), parked (memory of a task that waits), channel (messages from one task
-    /// to another, with room for 128) and select (messages of two tasks to another, by a channel
+    /// to another, with room for 128, and for 1), across (the same; with two workers or more, and
+    /// each begins on one of its own) and select (messages of two tasks to another, by a channel
     /// each)
     #[arg(
         long,
         value_name = "LIST",
-        default_value = "spawn_join,fork_join,idle,yield,parked,channel,select"
+        default_value = "spawn_join,fork_join,idle,yield,parked,channel,across,select"
     )]
     case: Cases,
     /// How many tasks there are at once, in spawn_join and idle; in parked, 20000 at the most
@@ -76,8 +77,8 @@ struct Plan {
     cells: Vec<Cell>,
     rounds: Rounds,
     seconds: f64,
-    /// The program in Go, or why there is none; `None` if it has no part.
-    go: Option<Result<Built, String>>,
+    /// The peers that are programs, or why there are none.
+    built: Vec<(&'static str, Result<Built, String>)>,
 }
 
 /// What was measured of one runtime in one cell.
@@ -118,14 +119,22 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
             case.0.iter().flat_map(move |&case| Cell::of(load, case, &workers.0, *tasks))
         })
         .collect();
+    if cells.is_empty() {
+        let what = "across takes two workers or more, such as --workers 2";
+        return Err(Failure::arguments(what));
+    }
     let has_part = |cell: &Cell| rounds.all_subjects().any(|name| subjects::has(name, cell.case));
     if let Some(cell) = cells.iter().find(|cell| !has_part(cell)) {
         let what = format!("none of the runtimes has the case {}", cell.case.name());
         return Err(Failure::arguments(what));
     }
-    let go = rounds.peers.contains(&subjects::GO);
-    let go = go.then(|| Built::of("tasks", subjects::GO_SOURCE)).transpose()?;
-    Ok(Plan { cells, rounds, seconds: *seconds, go })
+    let mut built = Vec::new();
+    for &(name, language, source) in subjects::PROGRAMS {
+        if rounds.peers.contains(&name) {
+            built.push((name, Built::of("tasks", language, &[source])?));
+        }
+    }
+    Ok(Plan { cells, rounds, seconds: *seconds, built })
 }
 
 impl Plan {
@@ -136,7 +145,11 @@ impl Plan {
         for cell in &self.cells {
             let rounds = self.rounds_of(cell.case);
             all.extend(rounds.carry_out(&[*cell], &mut progress, |cell, subject| {
-                let program = match program_for(self.go.as_ref(), subject == subjects::GO) {
+                if let Some(missing) = subjects::lacks(subject, &cell) {
+                    return Ok(Outcome::Missing(missing));
+                }
+                let built = self.built.iter().find(|(name, _)| *name == subject);
+                let program = match program_of(built.map(|(_, built)| built)) {
                     Ok(program) => program,
                     Err(missing) => return Ok(Outcome::Missing(missing)),
                 };

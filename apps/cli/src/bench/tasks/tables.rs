@@ -31,6 +31,9 @@ fn heading(cell: &Cell) -> String {
         }
         Case::Yield => format!("Yield: {batch} tasks in turn"),
         Case::Channel => format!("A channel: messages to another task, room for {batch}"),
+        Case::Across => {
+            format!("A channel: messages from one worker's task to another's, room for {batch}")
+        }
         Case::Select => format!("A select: messages of two tasks to another, room for {batch}"),
         Case::Parked => {
             return format!("Memory of a task that waits, of {batch}; {load} machine");
@@ -44,7 +47,7 @@ fn table(rows: &[Row]) -> Table {
     let to = format!(">to {to}");
     let heads: &[&str] = match rows[0].cell.case {
         case if case.is_memory() => &["runtime", ">bytes", ">quartiles", &to, ">95 %"],
-        Case::Channel | Case::Select => {
+        Case::Channel | Case::Across | Case::Select => {
             &["runtime", ">a message", ">quartiles", &to, ">95 %", ">CPU"]
         }
         Case::Yield => &["runtime", ">a yield", ">quartiles", &to, ">95 %", ">CPU"],

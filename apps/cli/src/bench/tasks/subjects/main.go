@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -31,7 +32,9 @@ func main() {
 	case "idle", "parked":
 		memory(batch)
 	case "channel":
-		timed(seconds, 10000, func() { channel(batch, 10000) })
+		timed(seconds, 10000, func() { channel(batch, 10000, 0) })
+	case "across":
+		timed(seconds, 10000, func() { channel(batch, 10000, 2) })
 	case "select":
 		timed(seconds, 10000, func() { selects(batch, 10000) })
 	case "yield":
@@ -110,16 +113,24 @@ func forks(n int) int {
 	return one
 }
 
-// A goroutine sends another so many messages.
-func channel(room, messages int) {
+// A goroutine sends another so many messages; where they meet, each has a thread of its own then.
+func channel(room, messages int, meet int64) {
 	numbers, received := make(chan int, room), make(chan int)
+	var come atomic.Int64
+	meeting := func() {
+		come.Add(1)
+		for come.Load() < meet {
+		}
+	}
 	go func() {
+		meeting()
 		for i := 0; i < messages; i++ {
 			numbers <- i
 		}
 		close(numbers)
 	}()
 	go func() {
+		meeting()
 		count := 0
 		for range numbers {
 			count++

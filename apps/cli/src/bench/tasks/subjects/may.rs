@@ -8,6 +8,7 @@ use may::coroutine::{spawn, yield_now};
 use may::sync::Semphore;
 
 use super::{Look, Runtime, park};
+use crate::bench::tasks::measure::took;
 
 /// The scheduler, of which a process has one.
 pub struct May;
@@ -20,6 +21,19 @@ impl May {
 }
 
 impl Runtime for May {
+    fn spawn_join(&self, batch: usize, times: usize) -> Duration {
+        let all = move || {
+            took(times, || {
+                // SAFETY: it does nothing.
+                let spawned = || unsafe { spawn(|| ()) };
+                let handles: Vec<_> = (0..batch).map(|_| spawned()).collect();
+                handles.into_iter().for_each(|handle| handle.join().expect("it does nothing"));
+            })
+        };
+        // SAFETY: it uses nothing of a thread.
+        unsafe { spawn(all) }.join().expect("none of its coroutines panics")
+    }
+
     fn yields(&self, tasks: usize, each: usize) -> Duration {
         let begun = Instant::now();
         // SAFETY: it uses nothing of a thread.

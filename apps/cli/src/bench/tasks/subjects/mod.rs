@@ -17,16 +17,21 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
-use super::cases::Case::{self, Channel, ForkJoin, Idle, Parked, Select, SpawnJoin, Yield};
+use super::cases::Case::{self, Across, Channel, ForkJoin, Idle, Parked, Select, SpawnJoin, Yield};
+use super::cases::Cell;
+use crate::bench::pools::built::Language;
 
 /// Ours.
 pub const OURS: &[&str] = &["pool", "scope", "fibers"];
 /// Those beside them.
-pub const PEERS: &[&str] = &["rayon", "smol", "tokio", GO, "chili", "may"];
-/// The one that is a program of its own.
-pub const GO: &str = "go";
-/// That program.
-pub const GO_SOURCE: &str = include_str!("main.go");
+pub const PEERS: &[&str] = &["rayon", "smol", "tokio", GO, "chili", "may", BOOST];
+const GO: &str = "go";
+const BOOST: &str = "boost";
+/// Those that are programs of their own.
+pub const PROGRAMS: &[(&str, Language, &str)] = &[
+    (GO, Language::Go, include_str!("main.go")),
+    (BOOST, Language::Boost, include_str!("boost.cpp")),
+];
 
 /// A runtime, with its workers.
 pub trait Runtime {
@@ -51,8 +56,9 @@ pub trait Runtime {
         unreachable!("`has` says who has this")
     }
 
-    /// A task sends another so many messages, through a channel with `room`; the time of all.
-    fn channel(&self, _room: usize, _messages: usize) -> Duration {
+    /// A task sends another so many messages, through a channel with `room`; the time of all. Both
+    /// come to the meeting first.
+    fn channel(&self, _room: usize, _messages: usize, _meeting: Meeting) -> Duration {
         unreachable!("`has` says who has this")
     }
 
@@ -69,6 +75,28 @@ pub trait Runtime {
 
 /// What is asked before tasks are spawned, and then.
 pub type Look<'a> = &'a mut (dyn FnMut(bool) + Send);
+
+/// Where tasks keep their threads until so many have come: each then has one of its own.
+#[derive(Clone)]
+pub struct Meeting(Arc<AtomicUsize>);
+
+impl Meeting {
+    /// Of so many.
+    pub fn of(tasks: usize) -> Self {
+        Self(Arc::new(AtomicUsize::new(tasks)))
+    }
+
+    /// Comes, and waits for the others.
+    pub fn come(&self) {
+        // Relaxed, here and below: nothing else is told by it.
+        let left = |left: usize| left.checked_sub(1);
+        if self.0.fetch_update(Relaxed, Relaxed, left).is_ok() {
+            while self.0.load(Relaxed) > 0 {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
 
 /// Has `spawn` spawn so many tasks, each of which adds itself to the count and waits; and `look`
 /// look before, and when all have come.
@@ -93,14 +121,23 @@ pub fn has(name: &str, case: Case) -> bool {
     let cases: &[Case] = match name {
         "scope" => &[SpawnJoin, Idle],
         "smol" => &[SpawnJoin, Idle, Yield, Parked],
-        "tokio" => &[SpawnJoin, Idle, Yield, Parked, Channel, Select],
+        "tokio" => &[SpawnJoin, Idle, Yield, Parked, Channel, Across, Select],
         "chili" => &[ForkJoin],
-        // It has a stack for a task that has not run, too, and for no more than some 30 000.
-        "may" => &[Yield, Parked],
-        "fibers" | GO => &[SpawnJoin, ForkJoin, Idle, Yield, Parked, Channel, Select],
+        "may" => &[SpawnJoin, Yield, Parked],
+        BOOST => &[SpawnJoin, Yield, Channel, Across],
+        "fibers" | GO => &[SpawnJoin, ForkJoin, Idle, Yield, Parked, Channel, Across, Select],
         _ => &[SpawnJoin, ForkJoin, Idle],
     };
     cases.contains(&case)
+}
+
+/// Why a runtime that has the case can't do it with so many tasks.
+pub fn lacks(name: &str, cell: &Cell) -> Option<String> {
+    // They have a stack for a task that has not run, too.
+    let most = 20_000;
+    let has_too_many =
+        cell.case == SpawnJoin && cell.batch > most && ["may", BOOST].contains(&name);
+    has_too_many.then(|| format!("has stacks for no more than {most} tasks, or so"))
 }
 
 /// Starts a runtime of this process, with so many workers.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use antiphon::select::Select;
 use antiphon::{Latch, channel, fiber, pool};
 
-use super::{Look, Runtime, park};
+use super::{Look, Meeting, Runtime, park};
 use crate::bench::tasks::measure::{fibonacci, took};
 
 /// The pool.
@@ -62,12 +62,18 @@ impl Runtime for Pool {
         begun.elapsed()
     }
 
-    fn channel(&self, room: usize, messages: usize) -> Duration {
+    fn channel(&self, room: usize, messages: usize, meeting: Meeting) -> Duration {
         let begun = Instant::now();
         let (sender, receiver) = channel::bounded(room);
-        let send = move || (0..messages).for_each(|n| sender.send(n).expect("a receiver"));
-        let sends = self.0.spawn(send);
-        let receives = self.0.spawn(move || receiver.iter().count());
+        let first = meeting.clone();
+        let sends = self.0.spawn(move || {
+            first.come();
+            (0..messages).for_each(|n| sender.send(n).expect("a receiver"));
+        });
+        let receives = self.0.spawn(move || {
+            meeting.come();
+            receiver.iter().count()
+        });
         sends.join().expect("it has a receiver");
         assert_eq!(receives.join().ok(), Some(messages));
         begun.elapsed()

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime as Threads};
 use tokio::sync::mpsc;
 
-use super::{Look, Runtime, park, parked};
+use super::{Look, Meeting, Runtime, park, parked};
 
 /// The runtime.
 pub struct Tokio(Threads);
@@ -57,15 +57,18 @@ impl Runtime for Tokio {
         begun.elapsed()
     }
 
-    fn channel(&self, room: usize, messages: usize) -> Duration {
+    fn channel(&self, room: usize, messages: usize, meeting: Meeting) -> Duration {
         let begun = Instant::now();
         let (sender, mut receiver) = mpsc::channel(room);
+        let first = meeting.clone();
         let sends = self.0.spawn(async move {
+            first.come();
             for number in 0..messages {
                 sender.send(number).await.expect("a receiver");
             }
         });
         let receives = self.0.spawn(async move {
+            meeting.come();
             let mut received = 0;
             while receiver.recv().await.is_some() {
                 received += 1;
