@@ -15,7 +15,8 @@
 //!   scheduler that switched away from it ([`crate::fiber`]). So a fiber may be resumed on any
 //!   thread the moment that its token leaves `FIBER`.
 //!
-//! Above `DUE` stands when the wake was given, by which [`crate::sleep`] learns what sleeps cost.
+//! Above `DUE` stands when the wake of a thread was given, by which [`crate::sleep`] learns what
+//! sleeps cost.
 //!
 //! The releasing swap of `unpark` and the acquiring ones of the waiter make what happened before
 //! the wake happen before the return. A token that is left `DUE` when a node changes hands is a
@@ -61,9 +62,11 @@ pub(crate) fn unpark(waiter: WaiterRef) {
     if node.generation.load(Relaxed) != waiter.generation {
         return;
     }
+    // Relaxed: a guess. Nobody learns from a fiber's wake.
+    let stamp = if node.token.load(Relaxed) == FIBER { 0 } else { stamp() };
     // Release: the waker's past; pairs with `wake_up` and `fall_asleep`. Acquire: `handle`, pairs
     // with the release in `suspended::commit`.
-    match node.token.swap(DUE | stamp() << STATE_BITS, AcqRel) {
+    match node.token.swap(DUE | stamp << STATE_BITS, AcqRel) {
         THREAD => _ = futex::wake(word(node), futex::PRIVATE, 1),
         FIBER => fiber::resume(node.handle.load(Relaxed)),
         _ => {}

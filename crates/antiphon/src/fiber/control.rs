@@ -189,14 +189,24 @@ impl Fiber {
         unsafe { self.0.byte_add(offset_of!(Control, timer)) }.cast()
     }
 
+    /// Where its thread is told that it may go on. On any thread.
+    ///
+    /// # Safety
+    ///
+    /// The handle is that of a fiber that is there.
+    pub(super) unsafe fn home(handle: u64) -> &'static Ready<Linux> {
+        // SAFETY: the caller's; FIBER-1: it is for all, and set for good.
+        unsafe { *ptr::addr_of!((*Self::of_handle(handle).0.as_ptr()).home) }
+    }
+
     /// Says to its thread that it may go on. On any thread.
     ///
     /// # Safety
     ///
     /// It is suspended in a wait, and this ends that.
     pub(super) unsafe fn post(handle: u64) {
-        // SAFETY: the caller's; FIBER-1: these two are for all, and set for good.
-        let home = unsafe { &*ptr::addr_of!((*Self::of_handle(handle).0.as_ptr()).home) };
+        // SAFETY: the caller's.
+        let home = unsafe { Self::home(handle) };
         let item = Item::new(handle).expect("an address");
         // SAFETY: the address of a link, which is in no queue: the fiber is suspended, and told so
         // once.

@@ -10,6 +10,7 @@
 use std::cell::Cell;
 use std::num::NonZeroUsize;
 use std::ptr;
+use std::sync::atomic::{Ordering::SeqCst, compiler_fence};
 use std::thread;
 
 use antiphon_linux::fiber::{AlreadyInstalled, Hooks, Sleep, install};
@@ -39,10 +40,13 @@ pub(super) fn installed() -> Result<(), AlreadyInstalled> {
     install(&HOOKS)
 }
 
-/// Which fiber runs on the calling thread from now on.
+/// Which fiber runs on the calling thread from now on. HOST-1: a signal handler sees what was done
+/// before.
 #[inline]
 pub(super) fn set_current(fiber: Option<Fiber>) {
+    compiler_fence(SeqCst);
     CURRENT.set(fiber);
+    compiler_fence(SeqCst);
 }
 
 /// The fiber that the caller is.
@@ -138,5 +142,9 @@ fn resume(handle: u64) {
         return unsafe { &*gate }.notify();
     }
     // SAFETY: the fiber is suspended in a wait: that is when this is called, once.
-    unsafe { Fiber::post(handle) };
+    unsafe {
+        if !host::wake_beside(handle) {
+            Fiber::post(handle);
+        }
+    }
 }

@@ -1,8 +1,12 @@
 //! The fibers of a thread: which goes on next, and those that wait.
+//!
+//! - HOST-1: what is here is changed while no fiber runs, or while `busy` says so. A signal handler
+//!   that lets fibers go on posts them: it may have come in between.
 
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{Ordering::SeqCst, compiler_fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_linux::Linux;
@@ -37,6 +41,8 @@ pub(crate) struct Host {
     waiting: Cell<usize>,
     /// A task has begun since none was ready the last time.
     began: Cell<bool>,
+    /// Something changes the lists, though a fiber runs: HOST-1.
+    busy: Cell<bool>,
     turn: Cell<u32>,
     /// How often deadlines are looked at; in how many turns next, and in which that was last.
     pace: Cell<Pace>,
@@ -123,6 +129,7 @@ impl Host {
             dry_until: Cell::new(None),
             waiting: Cell::new(0),
             began: Cell::new(false),
+            busy: Cell::new(false),
             turn: Cell::new(0),
             pace: Cell::new(Pace::new(TIMERS_NS, TIMERS_EVERY)),
             look_in: Cell::new(0),
@@ -457,6 +464,26 @@ pub(super) fn below<'a>() -> Option<&'a Host> {
     hooks::current_is_ours().then(|| unsafe { &*HOST.get() })
 }
 
+/// Has a fiber of the calling thread go on, if the caller is another, without telling anybody.
+/// `false`: it is not so, or HOST-1, a signal handler may have come between.
+///
+/// # Safety
+///
+/// The handle is that of a fiber which is suspended in a wait; `true` ends that.
+#[inline]
+pub(super) unsafe fn wake_beside(handle: u64) -> bool {
+    let Some(host) = below() else { return false };
+    // SAFETY: the caller's.
+    let is_here = ptr::eq(unsafe { Fiber::home(handle) }, host.mail);
+    if !is_here || host.busy.get() {
+        return false;
+    }
+    let _busy = Busy::of(host);
+    // SAFETY: the caller's; and it is of this thread.
+    host.wake(unsafe { Fiber::of_handle(handle) });
+    true
+}
+
 /// The thread rests, by this sleep: until that is woken, or its deadline, or a file is ready that a
 /// fiber waits for.
 pub(super) fn rest(sleep: Sleep) {
@@ -485,6 +512,8 @@ pub(super) fn turn() -> Option<u32> {
 /// Waits on the stack of the fiber, which may not be left: its thread waits.
 pub(super) fn wait_here(fiber: Fiber, sleep: Sleep) {
     let host = below().expect("the fiber runs");
+    // HOST-1: not within another, which does not wait.
+    let _busy = Busy::of(host);
     // SAFETY: nobody lets it go on meanwhile but this thread, which is here.
     if !unsafe { sleep.commit() } {
         return;
@@ -506,6 +535,24 @@ pub(super) fn wait_here(fiber: Fiber, sleep: Sleep) {
         }
         // As a thread: the fiber waits already.
         hooks::not_here(|| host.mail.awaited().wait_until(deadline));
+    }
+}
+
+/// HOST-1, for as long as it is there.
+struct Busy<'a>(&'a Host);
+
+impl<'a> Busy<'a> {
+    fn of(host: &'a Host) -> Self {
+        host.busy.set(true);
+        compiler_fence(SeqCst);
+        Self(host)
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        compiler_fence(SeqCst);
+        self.0.busy.set(false);
     }
 }
 

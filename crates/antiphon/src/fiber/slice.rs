@@ -66,11 +66,9 @@ fn look() -> bool {
         return false;
     };
     let (mut slice, now_ns) = (SLICE.get(), Linux::now(Clock::Monotonic));
-    if turn == slice.turn {
-        slice.turns = slice.pace.look(now_ns, slice.turns);
-    } else {
-        // Others have run since, or it has just begun: what has passed is not all its own.
-        slice.turns = slice.pace.resume(now_ns);
+    // Where others have run since, what has passed is not all its own: the next look is earlier.
+    slice.turns = slice.pace.look(now_ns, slice.turns);
+    if turn != slice.turn {
         (slice.turn, slice.began_ns) = (turn, now_ns);
     }
     LEFT.set(slice.turns - 1);

@@ -219,13 +219,14 @@ impl<P: Platform> Member<P> {
     /// whether it is over. If not, the node is on its list still, as far as the caller can see.
     pub(super) fn outlast<F: CrowdForm>(&self, deadline: Option<Deadline>) -> bool {
         let status = &self.node.status;
-        let budget = if P::crowded() { Budget::NONE } else { F::QUEUE_SPIN };
-        P::hint(Hint::SpinBegin);
         // Acquire, here and below: what was done before we were let go; pairs with `let_go`.
-        let spun = status.spin_while(Acquire, budget, Self::waits);
-        P::hint(Hint::SpinEnd);
-        if spun.is_ok() {
-            return true;
+        if !P::crowded() {
+            P::hint(Hint::SpinBegin);
+            let spun = status.spin_while(Acquire, F::QUEUE_SPIN, Self::waits);
+            P::hint(Hint::SpinEnd);
+            if spun.is_ok() {
+                return true;
+            }
         }
         // Relaxed where it succeeds: who finds us asleep looks at nothing that we have written.
         if let Err(now) = status.compare_exchange(WAITING, PARKED, Relaxed, Acquire)
