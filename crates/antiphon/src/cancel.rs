@@ -45,12 +45,32 @@ use antiphon_runtime::cancel;
 
 use crate::channel::{Receiver, Sender};
 use crate::raw::deadline_after;
-use crate::select::Select;
+use crate::select::{Select, polled};
 use crate::{Event, Latch};
 
 /// Says whether its work is to end. Clones are the same token.
 #[derive(Clone)]
 pub struct Token(cancel::Token<Linux>);
+
+/// Cancels a token when it is dropped: see [`Token::guard`].
+#[derive(Debug)]
+#[must_use = "dropped, it cancels"]
+pub struct Guard(Option<Token>);
+
+impl Guard {
+    /// Does not cancel it: what was begun has come to its end.
+    pub fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(token) = &self.0 {
+            token.cancel();
+        }
+    }
+}
 
 /// The work is to end: its token was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +134,25 @@ impl Token {
     /// Waits until it is cancelled. Blocks.
     pub fn wait(&self) {
         while !self.0.wait_until(None) {}
+    }
+
+    /// As [`wait`](Self::wait), of a future: beside others, or in a `select!`. Its deadline needs a
+    /// thread then, one for all of the process, which is started with the first.
+    pub async fn wait_async(&self) {
+        polled(self).await;
+    }
+
+    /// Cancels it when what this returns is dropped: as a future is that nobody waits for any more.
+    ///
+    /// ```
+    /// use antiphon::cancel::Token;
+    ///
+    /// let token = Token::new();
+    /// drop(token.guard());
+    /// assert!(token.is_cancelled());
+    /// ```
+    pub fn guard(&self) -> Guard {
+        Guard(Some(self.clone()))
     }
 
     /// As [`wait`](Self::wait), and no longer than that; says whether it is cancelled.

@@ -32,9 +32,11 @@ use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_runtime::channel::{Channel, NotReceived, NotSent};
+use antiphon_runtime::select::{Receives, Sends};
 
 use crate::fiber::may_be_ready;
 use crate::raw::deadline_after;
+use crate::select::polled;
 
 struct Shared<T: Send> {
     channel: Channel<Linux, T>,
@@ -90,6 +92,18 @@ impl<T: Send> Sender<T> {
         self.0.channel.send(value, Some(deadline_after(timeout))).map_err(not_sent)
     }
 
+    /// As [`send`](Self::send), of a future, which stands in the same queue as threads and fibers.
+    /// Dropped before it is ready, the value was not sent, and is dropped.
+    ///
+    /// # Errors
+    ///
+    /// If there are no receivers: the value.
+    pub async fn send_async(&self, value: T) -> Result<(), SendError<T>> {
+        let mut value = Some(value);
+        polled(Sends::new(self.channel(), &mut value)).await;
+        value.map_or(Ok(()), |value| Err(SendError(value)))
+    }
+
     /// Sends a value. Does not block.
     ///
     /// # Errors
@@ -129,6 +143,18 @@ impl<T: Send> Receiver<T> {
             NotReceived::Empty => RecvTimeoutError::Timeout,
             NotReceived::Closed => RecvTimeoutError::Disconnected,
         })
+    }
+
+    /// As [`recv`](Self::recv), of a future, which stands in the same queue as threads and fibers.
+    /// Dropped before it is ready, it has received nothing. It is ready as long as there are
+    /// values: one that receives many at once lets others of its executor run, now and then.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, and there are no senders.
+    pub async fn recv_async(&self) -> Result<T, RecvError> {
+        let received = polled(Receives::new(self.channel())).await.into_received();
+        received.expect("it was chosen").map_err(|_| RecvError)
     }
 
     /// Receives a value. Does not block.

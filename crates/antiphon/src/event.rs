@@ -8,6 +8,7 @@ use antiphon_sync::wait;
 pub use antiphon_sync::wait::MAX_COUNT;
 
 use crate::raw::deadline_after;
+use crate::select::polled;
 
 /// Tells one thread that something has happened, and resets itself. 192 bytes, so that the two
 /// sides don't disturb each other.
@@ -64,6 +65,12 @@ impl Event {
     #[inline]
     pub fn wait(&self) {
         self.0.wait();
+    }
+
+    /// As [`wait`](Self::wait), of a future, which stands in the same queue as threads and fibers.
+    /// Dropped before it is ready, the event stays set if it was.
+    pub async fn wait_async(&self) {
+        polled(self).await;
     }
 
     /// As [`wait`](Self::wait), but gives up after `timeout`; says whether the event was set. One
@@ -151,6 +158,11 @@ impl Latch {
     #[inline]
     pub fn wait(&self) {
         self.0.wait();
+    }
+
+    /// As [`wait`](Self::wait), of a future.
+    pub async fn wait_async(&self) {
+        polled(self).await;
     }
 
     /// As [`wait`](Self::wait), but gives up after `timeout`; says whether the latch is open.

@@ -49,6 +49,7 @@
 //! - `arc_lock`: guards that keep an `Arc` of their lock and borrow nothing, as `ArcMutexGuard`.
 //! - `deterministic`: pools for tests, on a simulated machine: one seed, one schedule.
 
+mod alarm;
 #[cfg(feature = "arc_lock")]
 mod arc;
 mod barrier;

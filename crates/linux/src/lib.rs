@@ -31,6 +31,7 @@ pub mod notify;
 mod pace;
 mod pages;
 mod park;
+mod polled;
 mod probe;
 mod random;
 mod rank;

@@ -6,6 +6,7 @@
 //! | `DUE` | a wake is due | → `EMPTY`, return | → `DUE` | → `EMPTY`, return as woken |
 //! | `THREAD` | a thread sleeps on the token's futex | | → `DUE`, wake the futex | → `EMPTY` |
 //! | `FIBER` | the fiber in `handle` is suspended | | → `DUE`, resume it | → `EMPTY`, resume it |
+//! | `WAKER` | a future has left a [waker](crate::polled) | | → `DUE`, wake it | |
 //!
 //! - PARK-1 (no lost token): `unpark` always leaves `DUE`, and only the waiter itself takes `DUE`
 //!   away, by which it returns.
@@ -28,12 +29,14 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use antiphon_platform::{Atomic, Deadline, Parked, Waiter, WaiterRef};
 
 use crate::futex::Slept;
-use crate::{Linux, fiber, futex, nodes, sleep, tsc};
+use crate::{Linux, fiber, futex, nodes, polled, sleep, tsc};
 
 const EMPTY: u32 = 0;
 const DUE: u32 = 1;
 const THREAD: u32 = 2;
 const FIBER: u32 = 3;
+/// With a bit above the state's, of which it has none that is `DUE`.
+const WAKER: u32 = THREAD | 1 << STATE_BITS;
 /// The bits of these; above them is the time of a wake, in units of 16 ticks.
 const STATE_BITS: u32 = 2;
 const STATE: u32 = (1 << STATE_BITS) - 1;
@@ -69,6 +72,7 @@ pub(crate) fn unpark(waiter: WaiterRef) {
     match node.token.swap(DUE | stamp << STATE_BITS, AcqRel) {
         THREAD => _ = futex::wake(word(node), futex::PRIVATE, 1),
         FIBER => fiber::resume(node.handle.load(Relaxed)),
+        WAKER => polled::wake(node),
         _ => {}
     }
 }
@@ -127,6 +131,26 @@ pub(crate) mod suspended {
     /// Whether a wake was due; the fiber runs again.
     pub(crate) fn finish(waiter: &Waiter<Linux>) -> bool {
         wake_up(waiter).is_some()
+    }
+}
+
+/// What a future does in place of parking, by way of [`crate::polled`].
+pub(crate) mod left {
+    use super::*;
+
+    /// A waker was left. `false`: a wake was due, and is taken.
+    pub(crate) fn commit(waiter: &Waiter<Linux>) -> bool {
+        // Release: `handle`, pairs with the acquire of the swap in `unpark`.
+        let left = waiter.token.compare_exchange(EMPTY, WAKER, Release, Relaxed).is_ok();
+        if !left {
+            end(waiter);
+        }
+        left
+    }
+
+    /// The waker is taken back, and the wake, if one was due.
+    pub(crate) fn end(waiter: &Waiter<Linux>) {
+        wake_up(waiter);
     }
 }
 

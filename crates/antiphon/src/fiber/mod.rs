@@ -55,6 +55,7 @@
 //!   fiber holds while it waits.
 //! - **A pool that is dropped** waits for its fibers, which wait for others.
 
+mod block_on;
 mod census;
 mod control;
 mod files;
@@ -71,6 +72,7 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_platform::{Parked, Platform as _, Waiter};
 
+pub use block_on::block_on;
 pub(crate) use census::Desks;
 pub use census::{Answer, Census, Hosted, Wait};
 pub(crate) use files::{Seats, Suspends, Waited};

@@ -54,6 +54,7 @@
 //! the same time; it is set again then, and in between [`Event::try_wait`] by others says `false`.
 
 mod cases;
+mod future;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -76,6 +77,7 @@ use crate::{Event, EventCount, Latch};
 pub use antiphon_runtime::select::Lot;
 use cases::sealed;
 pub use cases::{And, Cases, Each, Promised};
+pub(crate) use future::polled;
 
 type Joins<'a, T> = Awaits<'a, Linux, thread::Result<T>>;
 

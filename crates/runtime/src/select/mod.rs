@@ -17,6 +17,7 @@
 //!   waits for that alone does.
 //! - SELECT-3 (fair): the order in which all are tried is drawn by lot, anew each time.
 
+mod polled;
 mod sources;
 
 use core::cell::Cell;
@@ -28,6 +29,7 @@ use antiphon_sync::wait::{CrowdForm, Place, Several};
 
 use crate::task::Awaited;
 
+pub use polled::{Alarm, select_polled};
 pub use sources::{Awaits, Holds, Receives, Sends};
 
 /// Something that may be waited for beside others. What is taken it keeps, for its maker.
@@ -148,14 +150,24 @@ impl Lot {
         self.0.get()
     }
 
+    /// Another one, which draws by itself.
+    #[must_use]
+    pub fn split(&self) -> Self {
+        Self::new(self.next())
+    }
+
     /// A number below `count`, which is not 0 and below 2³².
     fn draw(&self, count: usize) -> usize {
+        (((self.next() >> 33) * count as u64) >> 31) as usize
+    }
+
+    fn next(&self) -> u64 {
         // SplitMix64: Steele, Lea, Flood, OOPSLA 2014.
         let seed = self.0.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
         self.0.set(seed);
         let mixed = (seed ^ seed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (((mixed >> 33) * count as u64) >> 31) as usize
+        mixed ^ mixed >> 31
     }
 }
 

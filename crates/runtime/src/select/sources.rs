@@ -51,6 +51,9 @@ pub struct Sends<'a, P: Platform, T> {
     closed: Cell<bool>,
 }
 
+// SAFETY: the cell is of a value that was borrowed mutably: nobody else has it.
+unsafe impl<P: Platform, T: Send> Send for Sends<'_, P, T> {}
+
 impl<'a, P: Platform, T> Sends<'a, P, T> {
     /// To that channel. A value that is not sent stays there; without one, there is never room.
     pub fn new(channel: &'a Channel<P, T>, value: &'a mut Option<T>) -> Self {

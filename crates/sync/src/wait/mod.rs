@@ -21,7 +21,7 @@ pub use event_count::{EventCount, Key};
 pub use inside::{Inside, Visit};
 pub use latch::{Latch, MAX_COUNT};
 pub use once::Once;
-pub use several::{Place, Several};
+pub use several::{Left, Place, Several};
 pub use together::{CrowdForm, Unpolled};
 
 pub use crate::lock::shfl::{MAX_PERMITS, Semaphore, TooManyPermits};

@@ -22,9 +22,13 @@
 //! here the waiter does so, and may look at everything first.
 
 use core::cell::Cell;
+use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Acquire;
+use core::task::Waker;
 
-use antiphon_platform::{Atomic, Budget, Deadline, Hint, Parked, Platform, Ticket};
+use antiphon_platform::{
+    Atomic, Budget, Deadline, Hint, Parked, Platform, PolledWait, Ticket, Waiter,
+};
 
 use super::together::{CrowdForm, Member};
 use crate::lock::Standard;
@@ -50,12 +54,21 @@ pub struct Place<'a, P: Platform> {
 }
 
 /// What has a list with places.
-pub(super) trait Stands<P: Platform> {
+pub(super) trait Stands<P: Platform>: Sync {
     /// Ends the wait of a member; says whether it was told.
     fn withdraw(&self, me: Member<P>) -> bool;
 
     /// SEVERAL-2: for another, what a member was told.
     fn pass_on(&self);
+}
+
+/// A waker that a future has left in the place of a wait; taken back when this is dropped. To go
+/// before the places: where those are dropped, the lead may be parked on.
+#[must_use = "the waker is taken back"]
+pub struct Left<'a, P: PolledWait> {
+    /// `None`: there is nobody to wake it.
+    lead: Option<&'static Waiter<P>>,
+    of: PhantomData<&'a ()>,
 }
 
 /// How long who has no node sleeps before it looks again.
@@ -84,6 +97,23 @@ impl<P: Platform> Several<P> {
         });
         self.short.set(self.short.get() || member.is_none());
         member
+    }
+
+    /// Leaves a waker, which is woken where a [wait](Self::wait) would end. `None`: that has come
+    /// already, and the caller looks at all places. Where no node was to be had, and in the child
+    /// of a fork, it is woken at once: the caller looks by itself. Does not block.
+    pub fn leave_waker<'a>(&'a self, waker: &Waker) -> Option<Left<'a, P>>
+    where
+        P: PolledWait,
+    {
+        let lead = self.lead.as_ref().filter(|lead| !self.short.get() && !lead.is_lost());
+        let Some(lead) = lead.map(|lead| lead.node) else {
+            waker.wake_by_ref();
+            return Some(Left { lead: None, of: PhantomData });
+        };
+        // SAFETY: ours, and there until we are dropped; who has the `Left` does not wait.
+        let left = unsafe { P::leave_waker(lead, waker) };
+        left.then_some(Left { lead: Some(lead), of: PhantomData })
     }
 
     /// Waits until `is_over` is true, which looks at all places, and at whatever else has the
@@ -133,6 +163,22 @@ fn spin<P: Platform, F: CrowdForm>(
         }
     }
     P::hint(Hint::SpinEnd);
+}
+
+impl<P: PolledWait> Left<'_, P> {
+    /// Whether it is woken by who lets the caller go: it need not look before.
+    pub fn is_told(&self) -> bool {
+        self.lead.is_some()
+    }
+}
+
+impl<P: PolledWait> Drop for Left<'_, P> {
+    fn drop(&mut self) {
+        if let Some(lead) = self.lead {
+            // SAFETY: of `leave_waker`.
+            unsafe { P::take_waker(lead) };
+        }
+    }
 }
 
 impl<P: Platform> Drop for Several<P> {

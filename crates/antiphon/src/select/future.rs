@@ -1,0 +1,81 @@
+//! Selects that a future waits by.
+
+use std::future::Future;
+
+use antiphon_linux::Linux;
+use antiphon_platform::Platform as _;
+use antiphon_runtime::select::{self, Lot, Source, Sources};
+
+use super::Select;
+use super::cases::{Cases, sealed};
+use crate::alarm::Alarm;
+
+/// So many things need no allocation beside that of a waker, as for threads.
+const FEW: usize = 8;
+
+impl<R, C: Cases<R>> Select<'_, R, C> {
+    /// As [`wait`](Self::wait), of a future: its waker is left where a thread would sleep, in the
+    /// same queues as threads and fibers. Dropped before it is ready, it has taken nothing, and
+    /// what it was told is passed on. It may be sent to other threads if all its closures may.
+    ///
+    /// ```
+    /// use antiphon::{Event, channel, fiber, select::Select};
+    ///
+    /// let (sender, receiver) = channel::bounded(1);
+    /// let stop = Event::new();
+    /// let next = async || {
+    ///     Select::new().recv(&receiver, Result::ok).event(&stop, || None).wait_async().await
+    /// };
+    /// sender.send(7).unwrap();
+    /// assert_eq!(fiber::block_on(next()), Some(7));
+    /// stop.set();
+    /// assert_eq!(fiber::block_on(next()), None);
+    /// ```
+    ///
+    /// A future that was told, and is not polled for long, keeps what it was told from others for
+    /// so long: drop it, or poll it.
+    ///
+    /// # Panics
+    ///
+    /// If there is nothing to wait for.
+    pub fn wait_async(self) -> impl Future<Output = R> + use<R, C> {
+        assert!(self.cases.count() > 0, "a select of nothing waits for ever");
+        let lot = self.lot.map_or_else(|| Lot::new(Linux::random().into()), Lot::split);
+        let cases = Owned(self.cases, std::marker::PhantomData);
+        async move {
+            let (cases, number) = select::select_polled::<Linux, _, Alarm, FEW>(cases, lot).await;
+            cases.0.end(number)
+        }
+    }
+}
+
+/// Cases, by number, of whoever waits for them.
+struct Owned<R, C>(C, std::marker::PhantomData<fn() -> R>);
+
+impl<R, C: sealed::Cases<R>> Sources<Linux> for Owned<R, C> {
+    fn count(&self) -> usize {
+        self.0.count()
+    }
+
+    fn source(&self, number: usize) -> &dyn Source<Linux> {
+        self.0.source(number)
+    }
+}
+
+/// What there is of one source, when there is some.
+pub(crate) async fn polled<S: Source<Linux>>(source: S) -> S {
+    let lot = Lot::new(0);
+    select::select_polled::<Linux, _, Alarm, 1>(One(source), lot).await.0.0
+}
+
+struct One<S>(S);
+
+impl<S: Source<Linux>> Sources<Linux> for One<S> {
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn source(&self, _: usize) -> &dyn Source<Linux> {
+        &self.0
+    }
+}

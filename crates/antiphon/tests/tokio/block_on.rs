@@ -1,0 +1,169 @@
+//! Futures that fibers and threads wait for.
+
+use std::cell::Cell;
+use std::future::{Future, poll_fn, ready};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::task::{Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use antiphon::fiber::{self, block_on};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::{fibers, tokio};
+
+/// Polls the future within the runtime, and keeps nothing of that where it waits.
+async fn within<F: Future>(handle: &Handle, future: F) -> F::Output {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        let _within = handle.enter();
+        future.as_mut().poll(context)
+    })
+    .await
+}
+
+#[test]
+fn what_is_ready_is_had_at_once() {
+    assert_eq!(block_on(ready(7)), 7);
+    let pool = fibers(1);
+    assert_eq!(pool.spawn(|| block_on(async { ready(7).await })).join().unwrap(), 7);
+}
+
+/// All on one thread, so each is suspended where it waits.
+#[test]
+fn fibers_of_a_thread_wait_for_each_others_futures() {
+    let pool = fibers(1);
+    let (mut before, first) = oneshot::channel::<u32>();
+    let mut fibers = Vec::new();
+    for _ in 0..1000 {
+        let (sender, receiver) = oneshot::channel();
+        fibers.push(pool.spawn(move || {
+            assert!(fiber::is_fiber());
+            before.send(block_on(receiver).unwrap() + 1).unwrap();
+        }));
+        before = sender;
+    }
+    before.send(0).unwrap();
+    assert_eq!(block_on(first).unwrap(), 1000);
+    fibers.into_iter().for_each(|fiber| fiber.join().unwrap());
+}
+
+#[test]
+fn a_fiber_waits_for_what_it_has_spawned_there() {
+    let (pool, runtime) = (fibers(1), tokio(1));
+    let handles: Vec<_> = (0..100)
+        .map(|number: u64| {
+            let handle = runtime.handle().clone();
+            pool.spawn(move || {
+                let slept = handle.spawn(async move {
+                    tokio::time::sleep(Duration::from_micros(number)).await;
+                    number
+                });
+                block_on(slept).unwrap()
+            })
+        })
+        .collect();
+    let sum: u64 = handles.into_iter().map(|handle| handle.join().unwrap()).sum();
+    assert_eq!(sum, 4950);
+}
+
+/// A guard that were kept while its fiber waits would be dropped out of order, which panics.
+#[test]
+fn a_future_is_polled_within_the_runtime_by_several_fibers_of_a_thread() {
+    let (pool, runtime) = (fibers(1), tokio(1));
+    let handles: Vec<_> = (1..=50)
+        .map(|number| {
+            let handle = runtime.handle().clone();
+            pool.spawn(move || {
+                let time = Duration::from_micros(number * 100);
+                let begun = Instant::now();
+                // The timer is looked for when the future is made and polled.
+                block_on(within(&handle, async move { tokio::time::sleep(time).await }));
+                assert!(begun.elapsed() >= time);
+                assert!(Handle::try_current().is_err());
+            })
+        })
+        .collect();
+    handles.into_iter().for_each(|handle| handle.join().unwrap());
+}
+
+#[test]
+fn a_future_that_wakes_itself_lets_others_run() {
+    let pool = fibers(1);
+    let told = Arc::new(AtomicU32::new(0));
+    let waits = pool.spawn({
+        let told = told.clone();
+        move || {
+            block_on(poll_fn(|context| {
+                context.waker().wake_by_ref();
+                if told.load(Relaxed) == 0 { Poll::Pending } else { Poll::Ready(()) }
+            }));
+        }
+    });
+    pool.spawn(move || told.store(1, Relaxed)).join().unwrap();
+    waits.join().unwrap();
+}
+
+/// A waker that outlives its wait wakes nobody, or one for no reason.
+#[test]
+fn wakers_may_come_late_and_be_the_same() {
+    let kept = Cell::new(None::<Waker>);
+    for round in 0..100 {
+        let mut polls = 0;
+        block_on(poll_fn(|context| {
+            polls += 1;
+            let waker = context.waker().clone();
+            assert!(waker.will_wake(context.waker()));
+            if let Some(late) = kept.replace(Some(waker)) {
+                late.wake();
+            }
+            if polls > round % 3 {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }));
+    }
+}
+
+/// Fibers and threads take permits of one semaphore of Tokio's, as futures.
+#[test]
+fn no_wake_is_lost_between_threads() {
+    const EACH: u32 = 2_000;
+    let pool = fibers(2);
+    let (semaphore, inside) = (Arc::new(Semaphore::new(2)), Arc::new(AtomicU32::new(0)));
+    let work = || {
+        let (semaphore, inside) = (semaphore.clone(), inside.clone());
+        move || {
+            for _ in 0..EACH {
+                let permit = block_on(semaphore.acquire()).unwrap();
+                assert!(inside.fetch_add(1, Relaxed) < 2);
+                fiber::yield_now();
+                inside.fetch_sub(1, Relaxed);
+                drop(permit);
+            }
+        }
+    };
+    let fibers: Vec<_> = (0..6).map(|_| pool.spawn(work())).collect();
+    thread::scope(|scope| (0..2).for_each(|_| _ = scope.spawn(work())));
+    fibers.into_iter().for_each(|fiber| fiber.join().unwrap());
+}
+
+/// Its fiber unwinds, and with it goes the future.
+#[test]
+fn a_future_that_panics_is_a_panic_of_the_caller() {
+    let pool = fibers(1);
+    let (sender, receiver) = oneshot::channel::<()>();
+    let panics = pool.spawn(|| {
+        block_on(async move {
+            let _dropped = receiver;
+            tokio::task::yield_now().await;
+            panic!("of the future's")
+        })
+    });
+    assert!(panics.join().is_err());
+    assert!(sender.is_closed());
+}

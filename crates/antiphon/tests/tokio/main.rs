@@ -1,0 +1,20 @@
+//! Fibers beside Tokio: futures that fibers wait for, fibers that futures wait for, and what both
+//! wait by.
+
+mod awaited;
+mod block_on;
+
+use antiphon::fiber::STACK_BYTES;
+use antiphon::pool::Pool;
+use tokio::runtime::{Builder, Runtime};
+
+fn fibers(threads: usize) -> Pool {
+    // SAFETY: no thread-local is made by what waits.
+    let builder = unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) };
+    builder.build().expect("fibers")
+}
+
+fn tokio(threads: usize) -> Runtime {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(threads).enable_time().build().expect("a runtime")
+}

@@ -1,0 +1,109 @@
+//! Waiting for the first of several things in a future, which leaves its waker where a thread would
+//! sleep.
+//!
+//! - POLLED-SELECT: the waker is left after all were begun with and tried, and taken back before
+//!   they are looked at, or left. So SELECT-1 and SELECT-2 hold whenever the future is polled, by
+//!   whichever executor, and wherever it is dropped.
+
+use alloc::vec::Vec;
+use core::future::poll_fn;
+use core::task::{Poll, Waker};
+
+use antiphon_platform::{Deadline, Platform, PolledWait};
+use antiphon_sync::nap;
+use antiphon_sync::wait::Several;
+
+use super::{Lot, Sources, Stand, first, sooner};
+
+/// Wakes at a deadline, until it is dropped.
+pub trait Alarm<P: Platform>: Sized + Send {
+    /// For that one.
+    fn new(deadline: Deadline, waker: &Waker) -> Self;
+}
+
+/// As [`select`](super::select), of a future: the sources, of which one has what was there, and
+/// which. Dropped before it is ready, nothing is taken. Up to `N` sources are waited for without an
+/// allocation beside those of wakers.
+pub async fn select_polled<P, S, A, const N: usize>(sources: S, lot: Lot) -> (S, usize)
+where
+    P: PolledWait,
+    S: Sources<P>,
+    A: Alarm<P>,
+{
+    let count = sources.count();
+    let (mut few, mut many) = ([0; N], Vec::new());
+    let order = some_of(&mut few, &mut many, count, || 0);
+    order.iter_mut().enumerate().for_each(|(number, at)| *at = number);
+    if let Some(found) = first(order, &lot, |number| sources.source(number).try_take()) {
+        return (sources, found);
+    }
+    let deadlines = (0..count).filter_map(|number| sources.source(number).deadline());
+    let until = deadlines.fold(None, sooner::<P>);
+    loop {
+        let found = 'wait: {
+            // No reference to what is not `Sync` is kept where the future is left.
+            let several = Several::<P>::new();
+            let (mut few, mut many) = ([const { None }; N], Vec::new());
+            let stands = some_of(&mut few, &mut many, count, || None);
+            let had = first(order, &lot, |number| {
+                stands[number] = sources.source(number).stand(&several);
+                stands[number].is_none()
+            });
+            let had = had.or_else(|| take(&sources, stands, order, &lot));
+            if had.is_some() {
+                break 'wait had;
+            }
+            while !stands.iter_mut().flatten().any(Stand::look) {
+                let waker = poll_fn(|context| Poll::Ready(context.waker().clone())).await;
+                let Some(left) = several.leave_waker(&waker) else { continue };
+                let _alarm = until.map(|until| A::new(until, &waker));
+                drop(waker);
+                pending().await;
+                // Where nobody tells it, it looks for itself.
+                if !left.is_told() || nap::passed::<P>(until) {
+                    break;
+                }
+            }
+            take(&sources, stands, order, &lot)
+        };
+        if let Some(found) = found {
+            return (sources, found);
+        }
+    }
+}
+
+/// SELECT-2: takes what is there of one, or was told.
+fn take<P: Platform>(
+    sources: &impl Sources<P>,
+    stands: &mut [Option<Stand<'_, P>>],
+    order: &mut [usize],
+    lot: &Lot,
+) -> Option<usize> {
+    first(order, lot, |number| {
+        let had = stands[number].as_mut().is_some_and(Stand::use_up);
+        had || sources.source(number).try_take()
+    })
+}
+
+/// So many of the few, or, if these are fewer, of many.
+fn some_of<'a, T>(
+    few: &'a mut [T],
+    many: &'a mut Vec<T>,
+    count: usize,
+    other: impl FnMut() -> T,
+) -> &'a mut [T] {
+    if count <= few.len() {
+        return &mut few[..count];
+    }
+    many.resize_with(count, other);
+    many
+}
+
+/// Ready when it is polled for the second time.
+async fn pending() {
+    let mut polled = false;
+    poll_fn(
+        |_| if core::mem::replace(&mut polled, true) { Poll::Ready(()) } else { Poll::Pending },
+    )
+    .await;
+}
