@@ -81,7 +81,9 @@ impl<T> Awaited<T> {
         self.0.is_done()
     }
 
-    pub(crate) fn handle(&mut self) -> &mut task::Handle<Linux, T> {
+    /// What it is made of, for the C API.
+    #[doc(hidden)]
+    pub fn handle(&mut self) -> &mut task::Handle<Linux, T> {
         &mut self.0
     }
 }

@@ -11,6 +11,10 @@
  *	antiphon_event.h	to tell other threads that something has happened
  *	antiphon_pshared_event.h	and those of other processes
  *	antiphon_message.h	to have other threads run something: active messages
+ *	antiphon_pool.h		threads that run tasks
+ *	antiphon_fiber.h	fibers, channels, promises, select, tokens that cancel
+ *	antiphon_stage.h	stages of pipelines, on fibers
+ *	antiphon_net.h		sockets and files that fibers wait for
  *	antiphon_clock.h	timestamps that no shared counter is needed for
  *
  * All types: all bytes zero is the free object, so static and calloc'ed ones need no initialiser.
@@ -160,7 +164,10 @@ enum antiphon_type {
 	ANTIPHON_TYPE_DELIVERED = 18,
 	ANTIPHON_TYPE_PSHARED_LATCH = 19,
 	ANTIPHON_TYPE_PSHARED_BROADCAST = 20,
-	ANTIPHON_TYPE_TASK_GROUP = 21
+	ANTIPHON_TYPE_TASK_GROUP = 21,
+	ANTIPHON_TYPE_CASE = 22,
+	ANTIPHON_TYPE_STAGE_OPTIONS = 23,
+	ANTIPHON_TYPE_STAGE_STATS = 24
 };
 
 /* The size and alignment of a type in bytes, for languages that can't read this header.

@@ -12,7 +12,9 @@ use crate::message::{Delivered, Message};
 use crate::mutex::Mutex;
 use crate::pool::TaskGroup;
 use crate::rw::RwLock;
+use crate::select::Case;
 use crate::spin::Spin;
+use crate::stage::{StageOptions, StageStats};
 use crate::waits::{Barrier, Once, Semaphore};
 use crate::{pshared, pshared_event};
 
@@ -52,6 +54,9 @@ layout! {
     19 pshared_event::Latch: 8, 4;
     20 pshared_event::Broadcast: 4, 4;
     21 TaskGroup: 16, 8;
+    22 Case: 24, 8;
+    23 StageOptions: 40, 8;
+    24 StageStats: 48, 8;
 }
 
 exports! {

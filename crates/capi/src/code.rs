@@ -1,8 +1,10 @@
 //! Error numbers and deadlines, as C has them.
 
 use core::ffi::c_int;
+use core::time::Duration;
 
-use antiphon_platform::{Clock, Deadline};
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Deadline, Platform as _};
 use antiphon_sync::lock::Refused;
 
 /// 0 if it was `done`, else the error.
@@ -54,4 +56,9 @@ pub(crate) fn timed(
         Err(_) => 0,
     };
     attempt(Deadline { clock, ns })
+}
+
+/// How long it is until then.
+pub(crate) fn left(deadline: Deadline) -> Duration {
+    Duration::from_nanos(deadline.ns.saturating_sub(Linux::now(deadline.clock)))
 }

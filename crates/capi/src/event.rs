@@ -11,11 +11,11 @@ use crate::export::exports;
 
 /// `antiphon_event_t`.
 #[repr(transparent)]
-pub struct Event(wait::Event<Linux>);
+pub struct Event(pub(crate) wait::Event<Linux>);
 
 /// `antiphon_latch_t`.
 #[repr(transparent)]
-pub struct Latch(wait::Latch<Linux>);
+pub struct Latch(pub(crate) wait::Latch<Linux>);
 
 exports! {
     /// Makes an event that is not set.

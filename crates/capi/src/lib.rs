@@ -13,6 +13,11 @@
 //! | `message/` | active messages |
 //! | `clock` | timestamps without a shared counter |
 //! | `pool` | threads that run tasks |
+//! | `fiber` | pools whose tasks are fibers, and how those let others run |
+//! | `item` | what channels and stages carry: so many bytes |
+//! | `channel`, `promise`, `token`, `select` | what fibers and threads wait by |
+//! | `stage` | stages of pipelines |
+//! | `file`, `net` | files and sockets that fibers wait for |
 //! | `policy` | which waiter is served next |
 //! | `pshared` | a readers-writer lock and a barrier for memory that processes share |
 //! | `pshared_event` | an event, a latch and a broadcast for such memory |
@@ -22,20 +27,29 @@
 
 mod abi;
 mod broadcast;
+mod channel;
 mod clock;
 mod code;
 mod cond;
 mod event;
 mod event_count;
 mod export;
+mod fiber;
+mod file;
+mod item;
 mod message;
 mod mutex;
+mod net;
 mod policy;
 mod pool;
+mod promise;
 mod pshared;
 mod pshared_event;
 mod rw;
+mod select;
 mod spin;
+mod stage;
+mod token;
 mod waits;
 
 use core::ffi::{c_char, c_int};

@@ -1,7 +1,10 @@
 //! `antiphon_pool_t`, `antiphon_task_group_t`.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::Arc;
+use std::time::Duration;
 
+use antiphon::fiber;
 use antiphon::pool::{self, BoxedPolicy, Builder, Countdown, Pool, Refused, Swap};
 use antiphon_linux::Linux;
 use libc::{EAGAIN, EINVAL};
@@ -12,15 +15,18 @@ use crate::export::exports;
 /// More are a mistake, such as a -1: what each takes would be gone before the system refuses one.
 const MOST_THREADS: usize = 4_096;
 
+/// Between two looks whether stages are over.
+const STAGES_LOOK: Duration = Duration::from_micros(100);
+
 /// What is behind `antiphon_pool_t`: the policy's type is known but for those that were named.
 pub enum Pooled {
-    Standard(Pool),
-    Named(Pool<BoxedPolicy<Linux>>),
-    Several(Pool<Swap<Linux>>),
+    Standard(Arc<Pool>),
+    Named(Arc<Pool<BoxedPolicy<Linux>>>),
+    Several(Arc<Pool<Swap<Linux>>>),
 }
 
 /// Policies by name.
-enum Names {
+pub(crate) enum Names {
     Standard,
     One(BoxedPolicy<Linux>),
     Several(Swap<Linux>),
@@ -36,6 +42,7 @@ macro_rules! with {
         }
     };
 }
+pub(crate) use with;
 
 /// `antiphon_task_group_t`.
 #[repr(transparent)]
@@ -83,10 +90,38 @@ impl Work {
 impl Pooled {
     fn new(builder: Builder, names: Names) -> std::io::Result<Self> {
         match names {
-            Names::Standard => builder.build().map(Self::Standard),
-            Names::One(policy) => builder.build_with(policy).map(Self::Named),
-            Names::Several(policies) => builder.build_with(policies).map(Self::Several),
+            Names::Standard => builder.build().map(|pool| Self::Standard(Arc::new(pool))),
+            Names::One(policy) => builder.build_with(policy).map(|it| Self::Named(Arc::new(it))),
+            Names::Several(all) => builder.build_with(all).map(|it| Self::Several(Arc::new(it))),
         }
+    }
+
+    /// Makes one for the caller: of so many threads, or 0.
+    pub(crate) fn create(
+        pool: &mut *mut Self,
+        builder: Builder,
+        threads: usize,
+        names: Option<Names>,
+    ) -> c_int {
+        let Some(names) = names.filter(|_| threads <= MOST_THREADS) else { return EINVAL };
+        let builder = if threads == 0 { builder } else { builder.threads(threads) };
+        match Self::new(builder, names) {
+            Ok(made) => {
+                *pool = Box::into_raw(Box::new(made));
+                0
+            }
+            Err(error) => error.raw_os_error().unwrap_or(EAGAIN),
+        }
+    }
+
+    /// Whether its tasks are fibers.
+    pub(crate) fn has_fibers(&self) -> bool {
+        with!(self, pool => pool.has_fibers())
+    }
+
+    /// Whether nobody but its owner has it: no stage is on it.
+    fn is_free(&self) -> bool {
+        with!(self, pool => Arc::strong_count(pool) == 1)
     }
 
     fn put_in_charge(&self, policy: usize) -> bool {
@@ -118,7 +153,7 @@ impl Pooled {
 /// # Safety
 ///
 /// Null, or a string.
-unsafe fn named(names: *const c_char) -> Option<Names> {
+pub(crate) unsafe fn named(names: *const c_char) -> Option<Names> {
     if names.is_null() {
         return Some(Names::Standard);
     }
@@ -140,27 +175,18 @@ exports! {
         policy: *const c_char,
     ) -> c_int {
         // SAFETY: the caller's string, or null.
-        let Some(names) = (unsafe { named(policy) }) else {
-            return EINVAL;
-        };
-        if threads > MOST_THREADS {
-            return EINVAL;
-        }
-        let builder = Pool::builder();
-        let builder = if threads == 0 { builder } else { builder.threads(threads) };
-        match Pooled::new(builder, names) {
-            Ok(made) => {
-                *pool = Box::into_raw(Box::new(made));
-                0
-            }
-            Err(error) => error.raw_os_error().unwrap_or(EAGAIN),
-        }
+        let names = unsafe { named(policy) };
+        Pooled::create(pool, Pool::builder(), threads, names)
     }
 
     /// Runs what is there, and ends the threads.
     fn antiphon_pool_destroy(pool: *mut Pooled) {
         // SAFETY: made above, and not used from now on.
-        drop(unsafe { Box::from_raw(pool) });
+        let pool = unsafe { Box::from_raw(pool) };
+        // A stage that is over may have it for a moment, and would end the threads then.
+        while !pool.is_free() {
+            fiber::sleep(STAGES_LOOK);
+        }
     }
 
     /// How many threads there are.

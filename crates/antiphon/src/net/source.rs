@@ -47,7 +47,9 @@ impl<T: AsFd> Async<T> {
         Ok(Self::of_nonblocking(file))
     }
 
-    pub(super) fn of_nonblocking(file: T) -> Self {
+    /// Of one that does not block already, for the C API.
+    #[doc(hidden)]
+    pub fn of_nonblocking(file: T) -> Self {
         Self { seats: Seats::default(), file: Some(file) }
     }
 
@@ -89,7 +91,9 @@ impl<T: AsFd> Async<T> {
         self.ready(Way::Write, None)
     }
 
-    pub(super) fn ready(&self, way: Way, timeout: Option<Duration>) -> io::Result<()> {
+    /// Waits for one way, and no longer than that, for the C API.
+    #[doc(hidden)]
+    pub fn ready(&self, way: Way, timeout: Option<Duration>) -> io::Result<()> {
         let look = |file: &T| match files::wait(file.as_fd(), way, PAST)? {
             true => Ok(()),
             false => Err(WouldBlock.into()),
@@ -122,8 +126,9 @@ impl<T: AsFd> Async<T> {
     /// # Errors
     ///
     /// As of that; and `WouldBlock` when the time is over.
+    #[doc(hidden)]
     #[inline]
-    pub(super) fn until<R>(
+    pub fn until<R>(
         &self,
         way: Way,
         timeout: Option<Duration>,

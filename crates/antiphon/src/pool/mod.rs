@@ -305,8 +305,9 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         self.shared.put_outside(Task::detached_in(Blocks, work));
     }
 
-    /// Whether its tasks are fibers.
-    pub(crate) fn has_fibers(&self) -> bool {
+    /// Whether its tasks are [fibers](Builder::fibers).
+    #[must_use]
+    pub fn has_fibers(&self) -> bool {
         self.shared.stacks.is_some()
     }
 

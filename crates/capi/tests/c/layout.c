@@ -6,6 +6,7 @@
 #include <antiphon_message.h>
 #include <antiphon_pool.h>
 #include <antiphon_pshared_event.h>
+#include <antiphon_stage.h>
 
 struct apart {
 	char before_mutex;
@@ -50,6 +51,12 @@ struct apart {
 	antiphon_pshared_broadcast_t pshared_broadcast;
 	char before_task_group;
 	antiphon_task_group_t task_group;
+	char before_case;
+	antiphon_case_t one_case;
+	char before_stage_options;
+	antiphon_stage_options_t stage_options;
+	char before_stage_stats;
+	antiphon_stage_stats_t stage_stats;
 };
 
 static void check(int type, size_t size, size_t offset)
@@ -114,6 +121,11 @@ int main(void)
 	      offsetof(struct apart, pshared_broadcast));
 	check(ANTIPHON_TYPE_TASK_GROUP, sizeof(antiphon_task_group_t),
 	      offsetof(struct apart, task_group));
+	check(ANTIPHON_TYPE_CASE, sizeof(antiphon_case_t), offsetof(struct apart, one_case));
+	check(ANTIPHON_TYPE_STAGE_OPTIONS, sizeof(antiphon_stage_options_t),
+	      offsetof(struct apart, stage_options));
+	check(ANTIPHON_TYPE_STAGE_STATS, sizeof(antiphon_stage_stats_t),
+	      offsetof(struct apart, stage_stats));
 	IS(antiphon_layout(0, &size, &align), EINVAL);
 	IS(antiphon_layout(1000, &size, &align), EINVAL);
 	IS(size, 1);

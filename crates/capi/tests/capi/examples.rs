@@ -5,13 +5,15 @@ use std::path::Path;
 use crate::support::{Linked, compile, here, pkg_config, prefix, run, scratch};
 
 /// What each example prints.
-const EXAMPLES: [(&str, &str); 9] = [
+const EXAMPLES: [(&str, &str); 11] = [
     ("counter.c", "400000\n"),
     ("queue.c", "500500, then nothing\n"),
     ("processes.c", "1000000 in all, repaired 1 time, 0 failed\n"),
     ("table.c", "63 computed, 0 wrong\n"),
     ("work_notification.c", "100 tasks by 8 workers, each by one\n"),
     ("pipeline.c", "1000 items through 3 threads, sum 1457083\n"),
+    ("echo.c", "200 clients, 4000 answers, 2 threads\n"),
+    ("select.c", "1000 numbers, sum 499500\n"),
     ("event_loop.c", "1000 posted, 500 bytes, one thread\n"),
     ("guards.cpp", "300 lines, all in time\n"),
     ("any.cpp", "21\n"),

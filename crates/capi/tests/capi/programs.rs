@@ -62,6 +62,21 @@ fn pools_run_tasks_and_forks() {
 }
 
 #[test]
+fn fibers_channels_promises_tokens_and_select() {
+    check("fiber.c");
+}
+
+#[test]
+fn stages_of_fibers() {
+    check("stage.c");
+}
+
+#[test]
+fn files_and_sockets_that_fibers_wait_for() {
+    check("net.c");
+}
+
+#[test]
 fn events_and_messages_of_the_cpp_headers() {
     check("wakes.cpp");
 }

@@ -1,0 +1,251 @@
+//! `antiphon_file_t`: a file that a fiber waits for.
+
+use core::ffi::{c_int, c_void};
+use core::time::Duration;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+
+use antiphon::net::Async;
+use antiphon_linux::files::Way;
+use libc::{EINVAL, EIO, ETIMEDOUT, timespec};
+
+use crate::code::{left, timed};
+use crate::export::exports;
+
+/// `antiphon_file_t`.
+pub struct File {
+    pub(crate) file: Async<OwnedFd>,
+    /// A write where nobody reads is to send no signal.
+    is_socket: bool,
+}
+
+impl File {
+    /// Of one that does not block.
+    pub(crate) fn new(file: OwnedFd, is_socket: bool) -> Self {
+        Self { file: Async::of_nonblocking(file), is_socket }
+    }
+
+    /// For the caller.
+    pub(crate) fn hand_over(self) -> *mut Self {
+        Box::into_raw(Box::new(self))
+    }
+
+    pub(crate) fn number(&self) -> RawFd {
+        self.file.get_ref().as_raw_fd()
+    }
+
+    /// # Safety
+    ///
+    /// So many bytes may be written there.
+    unsafe fn read(
+        &self,
+        bytes: *mut c_void,
+        count: usize,
+        timeout: Option<Duration>,
+    ) -> io::Result<usize> {
+        // SAFETY: the caller's.
+        let read = |file: &OwnedFd| again(|| unsafe { libc::read(file.as_raw_fd(), bytes, count) });
+        // A read of fewer has had all, but one of none, which is the end.
+        self.file.until(Way::Read, timeout, read, |&read| 0 < read && read < count)
+    }
+
+    /// # Safety
+    ///
+    /// So many bytes may be read there.
+    unsafe fn write(
+        &self,
+        bytes: *const c_void,
+        count: usize,
+        timeout: Option<Duration>,
+    ) -> io::Result<usize> {
+        let write = |file: &OwnedFd| {
+            let file = file.as_raw_fd();
+            // SAFETY: the caller's.
+            again(|| unsafe {
+                if self.is_socket {
+                    libc::send(file, bytes, count, libc::MSG_NOSIGNAL)
+                } else {
+                    libc::write(file, bytes, count)
+                }
+            })
+        };
+        self.file.until(Way::Write, timeout, write, |&written| 0 < written && written < count)
+    }
+}
+
+/// Makes a call until no signal comes between.
+pub(crate) fn again(call: impl Fn() -> isize) -> io::Result<usize> {
+    loop {
+        match usize::try_from(call()) {
+            Ok(count) => return Ok(count),
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == ErrorKind::Interrupted => {}
+                error => return Err(error),
+            },
+        }
+    }
+}
+
+/// The code of an error; that of a time that is over is `ETIMEDOUT`.
+pub(crate) fn code(error: &io::Error) -> c_int {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => ETIMEDOUT,
+        _ => error.raw_os_error().unwrap_or(EIO),
+    }
+}
+
+/// The code of what was done; tells the caller how much.
+fn done(result: io::Result<usize>, count: &mut usize) -> c_int {
+    match result {
+        Ok(done) => {
+            *count = done;
+            0
+        }
+        Err(error) => code(&error),
+    }
+}
+
+/// The code; `written` says how many were, whatever that is.
+///
+/// # Safety
+///
+/// So many bytes may be read there.
+unsafe fn write_all(
+    file: &File,
+    bytes: *const c_void,
+    count: usize,
+    written: &mut usize,
+    timeout: impl Fn() -> Option<Duration>,
+) -> c_int {
+    *written = 0;
+    while *written < count {
+        // SAFETY: the caller's, and no more than there are.
+        match unsafe { file.write(bytes.byte_add(*written), count - *written, timeout()) } {
+            Ok(more) => *written += more,
+            Err(error) => return code(&error),
+        }
+    }
+    0
+}
+
+fn way(number: c_int) -> Option<Way> {
+    match number {
+        0 => Some(Way::Read),
+        1 => Some(Way::Write),
+        _ => None,
+    }
+}
+
+fn ready(file: &File, number: c_int, timeout: Option<Duration>) -> c_int {
+    let Some(way) = way(number) else { return EINVAL };
+    file.file.ready(way, timeout).map_or_else(|error| code(&error), |()| 0)
+}
+
+exports! {
+    /// Has a file not block, and waits for it.
+    fn antiphon_file_create(file: &mut *mut File, number: c_int) -> c_int {
+        let mut kind: c_int = 0;
+        let mut bytes = size_of::<c_int>() as libc::socklen_t;
+        let at = core::ptr::from_mut(&mut kind).cast();
+        // SAFETY: a number, and memory for one.
+        let is_socket = unsafe {
+            libc::getsockopt(number, libc::SOL_SOCKET, libc::SO_TYPE, at, &raw mut bytes) == 0
+        };
+        // SAFETY: a number.
+        let flags = unsafe { libc::fcntl(number, libc::F_GETFL) };
+        // SAFETY: as above.
+        if flags == -1
+            || unsafe { libc::fcntl(number, libc::F_SETFL, flags | libc::O_NONBLOCK) } == -1
+        {
+            return code(&io::Error::last_os_error());
+        }
+        // SAFETY: open, and the caller hands it over.
+        *file = File::new(unsafe { OwnedFd::from_raw_fd(number) }, is_socket).hand_over();
+        0
+    }
+
+    /// Closes the file.
+    fn antiphon_file_destroy(file: *mut File) {
+        // SAFETY: made here, and not used from now on.
+        drop(unsafe { Box::from_raw(file) });
+    }
+
+    /// Gives the file back, which blocks again.
+    fn antiphon_file_release(file: *mut File, number: &mut c_int) -> c_int {
+        // SAFETY: made here, and not used from now on.
+        match unsafe { Box::from_raw(file) }.file.into_inner() {
+            Ok(file) => {
+                *number = file.into_raw_fd();
+                0
+            }
+            Err(error) => code(&error),
+        }
+    }
+
+    /// The file's number.
+    fn antiphon_file_number(file: &File) -> c_int {
+        file.number()
+    }
+
+    /// Reads; waits for something.
+    fn antiphon_file_read(
+        file: &File,
+        bytes: *mut c_void,
+        count: usize,
+        read: &mut usize,
+    ) -> c_int {
+        // SAFETY: the caller's memory.
+        done(unsafe { file.read(bytes, count, None) }, read)
+    }
+
+    /// Reads; waits for something, or gives up.
+    fn antiphon_file_timedread(
+        file: &File,
+        bytes: *mut c_void,
+        count: usize,
+        read: &mut usize,
+        clock: c_int,
+        until: &timespec,
+    ) -> c_int {
+        timed(clock, until, |deadline| {
+            // SAFETY: the caller's memory.
+            done(unsafe { file.read(bytes, count, Some(left(deadline))) }, read)
+        })
+    }
+
+    /// Writes all; waits for room.
+    fn antiphon_file_write(file: &File, bytes: *const c_void, count: usize) -> c_int {
+        // SAFETY: the caller's memory.
+        unsafe { write_all(file, bytes, count, &mut 0, || None) }
+    }
+
+    /// Writes all; waits for room, or gives up.
+    fn antiphon_file_timedwrite(
+        file: &File,
+        bytes: *const c_void,
+        count: usize,
+        written: &mut usize,
+        clock: c_int,
+        until: &timespec,
+    ) -> c_int {
+        timed(clock, until, |deadline| {
+            // SAFETY: the caller's memory.
+            unsafe { write_all(file, bytes, count, written, || Some(left(deadline))) }
+        })
+    }
+
+    /// Waits until there may be something to do.
+    fn antiphon_file_wait(file: &File, way: c_int) -> c_int {
+        ready(file, way, None)
+    }
+
+    /// Waits until there may be something to do, or gives up.
+    fn antiphon_file_timedwait(
+        file: &File,
+        way: c_int,
+        clock: c_int,
+        until: &timespec,
+    ) -> c_int {
+        timed(clock, until, |deadline| ready(file, way, Some(left(deadline))))
+    }
+}

@@ -1,0 +1,237 @@
+//! `antiphon_select`: waits for the first of several things.
+
+use core::ffi::{c_int, c_void};
+
+use antiphon::fiber::checkpoint;
+use antiphon_linux::Linux;
+use antiphon_platform::{Deadline, Platform as _};
+use antiphon_runtime::cancel;
+use antiphon_runtime::select::{self, Awaits, Lot, Receives, Sends, Source, Sources, Stand};
+use antiphon_sync::wait::{self, Several};
+use libc::{EAGAIN, EINVAL, EPIPE, ETIMEDOUT, timespec};
+
+use crate::channel::Channel;
+use crate::code::timed;
+use crate::event::{Event, Latch};
+use crate::export::exports;
+use crate::item::Item;
+use crate::promise::{Awaited, Value};
+use crate::token::Token;
+
+/// `antiphon_case_t`.
+#[repr(C)]
+pub struct Case {
+    kind: c_int,
+    code: c_int,
+    object: *mut c_void,
+    item: *mut c_void,
+}
+
+// `enum antiphon_case_kind`.
+const NEVER: c_int = 0;
+const RECV: c_int = 1;
+const SEND: c_int = 2;
+const EVENT: c_int = 3;
+const LATCH: c_int = 4;
+const TOKEN: c_int = 5;
+const AWAITED: c_int = 6;
+
+/// So many cases need no allocation.
+const FEW: usize = 8;
+
+/// A case, as what is waited for.
+enum Each<'a> {
+    Never(wait::Latch<Linux>),
+    Receives(Receives<'a, Linux, Item>),
+    Sends(Sends<'a, Linux, Item>),
+    Event(&'a wait::Event<Linux>),
+    Latch(&'a wait::Latch<Linux>),
+    Token(&'a cancel::Token<Linux>),
+    Awaits(Awaits<'a, Linux, Value>),
+    /// What was awaited was had before.
+    Had,
+}
+
+impl<'a> Each<'a> {
+    /// `None`: there is no such kind. What is sent is in `value`.
+    ///
+    /// # Safety
+    ///
+    /// The object is of that kind, and stays for `'a`; and so is the item.
+    unsafe fn new(case: &Case, value: &'a mut Option<Item>) -> Option<Self> {
+        let Case { kind, object, item, .. } = *case;
+        // SAFETY, of all: the caller's.
+        Some(unsafe {
+            match kind {
+                NEVER => Self::Never(wait::Latch::new(1)),
+                RECV => Self::Receives(Receives::new(&(*object.cast::<Channel>()).items)),
+                SEND => {
+                    let channel = &*object.cast::<Channel>();
+                    *value = Some(channel.shape.copy_in(item));
+                    Self::Sends(Sends::new(&channel.items, value))
+                }
+                EVENT => Self::Event(&(*object.cast::<Event>()).0),
+                LATCH => Self::Latch(&(*object.cast::<Latch>()).0),
+                TOKEN => Self::Token(&(*object.cast::<Token>()).0),
+                AWAITED => match (*object.cast::<Awaited>()).waits() {
+                    Some(awaited) => Self::Awaits(Awaits::new(awaited.handle())),
+                    None => Self::Had,
+                },
+                _ => return None,
+            }
+        })
+    }
+
+    /// `None`: it is ready.
+    fn source(&self) -> Option<&dyn Source<Linux>> {
+        Some(match self {
+            Self::Never(latch) => latch,
+            Self::Receives(it) => it,
+            Self::Sends(it) => it,
+            Self::Event(it) => *it,
+            Self::Latch(it) => *it,
+            Self::Token(it) => *it,
+            Self::Awaits(it) => it,
+            Self::Had => return None,
+        })
+    }
+
+    /// Of the one that was chosen, what the caller has. The code.
+    ///
+    /// # Safety
+    ///
+    /// It is of that case.
+    unsafe fn end(self, case: &Case) -> c_int {
+        // SAFETY, of all: of `new`.
+        unsafe {
+            match self {
+                Self::Receives(it) => {
+                    let received = it.into_received().expect("it was chosen");
+                    (*case.object.cast::<Channel>()).received(received, case.item, EAGAIN)
+                }
+                Self::Sends(it) if it.is_refused() => EPIPE,
+                Self::Awaits(it) => {
+                    let awaited = case.object.cast::<Awaited>();
+                    (*awaited).had(it.into_returned());
+                    (*awaited).get(&mut *case.item.cast())
+                }
+                Self::Had => (*case.object.cast::<Awaited>()).get(&mut *case.item.cast()),
+                _ => 0,
+            }
+        }
+    }
+}
+
+impl Source<Linux> for Each<'_> {
+    fn try_take(&self) -> bool {
+        self.source().is_none_or(Source::try_take)
+    }
+
+    fn stand<'a>(&'a self, several: &'a Several<Linux>) -> Option<Stand<'a, Linux>> {
+        self.source()?.stand(several)
+    }
+
+    fn deadline(&self) -> Option<Deadline> {
+        self.source()?.deadline()
+    }
+}
+
+/// Cases, by number: all are there.
+struct All<'a, 'b>(&'b [Option<Each<'a>>]);
+
+impl Sources<Linux> for All<'_, '_> {
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn source(&self, number: usize) -> &dyn Source<Linux> {
+        self.0[number].as_ref().expect("each was made")
+    }
+}
+
+/// Places for so many: the few, or, if these are fewer, many.
+fn places<'a, T>(
+    few: &'a mut [Option<T>],
+    many: &'a mut Vec<Option<T>>,
+    count: usize,
+) -> &'a mut [Option<T>] {
+    if count <= few.len() {
+        return &mut few[..count];
+    }
+    many.resize_with(count, || None);
+    many
+}
+
+/// Has `wait` choose a case; tells the caller which, and what came of it. `missed`: the code where
+/// it chooses none.
+///
+/// # Safety
+///
+/// So many cases are there, and are as the header has them.
+unsafe fn choose(
+    cases: *mut Case,
+    count: usize,
+    chosen: &mut usize,
+    missed: c_int,
+    wait: impl FnOnce(&All<'_, '_>, &Lot) -> Option<usize>,
+) -> c_int {
+    if count == 0 {
+        return EINVAL;
+    }
+    // SAFETY: the caller's.
+    let cases = unsafe { core::slice::from_raw_parts_mut(cases, count) };
+    let (mut few_values, mut many_values) = ([const { None }; FEW], Vec::new());
+    let (mut few, mut many) = ([const { None }; FEW], Vec::new());
+    let values = places(&mut few_values, &mut many_values, count);
+    let sources = places(&mut few, &mut many, count);
+    for ((case, value), source) in cases.iter().zip(values).zip(&mut *sources) {
+        // SAFETY: the caller's.
+        *source = unsafe { Each::new(case, value) };
+        if source.is_none() {
+            return EINVAL;
+        }
+    }
+    checkpoint();
+    let lot = Lot::new(Linux::random().into());
+    let Some(number) = wait(&All(sources), &lot) else { return missed };
+    let source = sources[number].take().expect("it was chosen");
+    // SAFETY: it is of that case.
+    cases[number].code = unsafe { source.end(&cases[number]) };
+    *chosen = number;
+    0
+}
+
+exports! {
+    /// Waits for the first of several things.
+    fn antiphon_select(cases: *mut Case, count: usize, chosen: &mut usize) -> c_int {
+        let wait = |all: &All<'_, '_>, lot: &Lot| loop {
+            let number = select::select(all, None, lot);
+            if number.is_some() {
+                return number;
+            }
+        };
+        // SAFETY: the caller's cases.
+        unsafe { choose(cases, count, chosen, EAGAIN, wait) }
+    }
+
+    /// Takes what there is of one of several things.
+    fn antiphon_tryselect(cases: *mut Case, count: usize, chosen: &mut usize) -> c_int {
+        // SAFETY: the caller's cases.
+        unsafe { choose(cases, count, chosen, EAGAIN, |all, lot| select::try_select(all, lot)) }
+    }
+
+    /// Waits for the first of several things, or gives up.
+    fn antiphon_timedselect(
+        cases: *mut Case,
+        count: usize,
+        chosen: &mut usize,
+        clock: c_int,
+        until: &timespec,
+    ) -> c_int {
+        timed(clock, until, |deadline| {
+            let wait = |all: &All<'_, '_>, lot: &Lot| select::select(all, Some(deadline), lot);
+            // SAFETY: the caller's cases.
+            unsafe { choose(cases, count, chosen, ETIMEDOUT, wait) }
+        })
+    }
+}

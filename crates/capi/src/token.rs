@@ -1,0 +1,76 @@
+//! `antiphon_token_t`.
+
+use core::ffi::c_int;
+
+use antiphon_linux::Linux;
+use antiphon_platform::Deadline;
+use antiphon_runtime::cancel;
+use libc::{ETIMEDOUT, timespec};
+
+use crate::code::{timed, unless};
+use crate::export::exports;
+
+/// `antiphon_token_t`.
+pub struct Token(pub(crate) cancel::Token<Linux>);
+
+/// A token for the caller, of a parent or none.
+///
+/// # Safety
+///
+/// Null, or a token.
+unsafe fn create(parent: *const Token, deadline: Option<Deadline>) -> *mut Token {
+    // SAFETY: the caller's.
+    let token = match unsafe { parent.as_ref() } {
+        Some(parent) => parent.0.child(deadline),
+        None => cancel::Token::new(deadline),
+    };
+    Box::into_raw(Box::new(Token(token)))
+}
+
+exports! {
+    /// Makes a token.
+    fn antiphon_token_create(token: &mut *mut Token, parent: *const Token) {
+        // SAFETY: the caller's token, or null.
+        *token = unsafe { create(parent, None) };
+    }
+
+    /// Makes a token that has a deadline.
+    fn antiphon_token_create_until(
+        token: &mut *mut Token,
+        parent: *const Token,
+        clock: c_int,
+        until: &timespec,
+    ) -> c_int {
+        timed(clock, until, |deadline| {
+            // SAFETY: the caller's token, or null.
+            *token = unsafe { create(parent, Some(deadline)) };
+            0
+        })
+    }
+
+    /// Lets go of a token.
+    fn antiphon_token_destroy(token: *mut Token) {
+        // SAFETY: made above, and not used from now on.
+        drop(unsafe { Box::from_raw(token) });
+    }
+
+    /// Cancels it, and all that come of it.
+    fn antiphon_token_cancel(token: &Token) {
+        token.0.cancel();
+    }
+
+    /// Whether it is cancelled.
+    fn antiphon_token_is_cancelled(token: &Token) -> c_int {
+        c_int::from(token.0.is_cancelled())
+    }
+
+    /// Waits until it is cancelled.
+    fn antiphon_token_wait(token: &Token) {
+        while !token.0.wait_until(None) {}
+    }
+
+    /// Waits until it is cancelled, or gives up.
+    fn antiphon_token_timedwait(token: &Token, clock: c_int, until: &timespec) -> c_int {
+        timed(clock, until, |deadline| unless(token.0.wait_until(Some(deadline)), ETIMEDOUT))
+    }
+}
