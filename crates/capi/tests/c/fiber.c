@@ -73,6 +73,7 @@ struct item {
 };
 
 static antiphon_channel_t *items, *sums;
+static antiphon_latch_t sent;
 static size_t bytes_of_item;
 
 static void send_items(void *argument)
@@ -82,6 +83,7 @@ static void send_items(void *argument)
 	memset(&item, 7, sizeof item);
 	for (item.number = 1; item.number <= ITEMS; item.number++)
 		IS(antiphon_channel_send(items, &item), 0);
+	antiphon_latch_count_down(&sent, 1);
 }
 
 static void receive_items(void *argument)
@@ -113,14 +115,15 @@ static void items_of(size_t bytes, size_t threads)
 	IS(antiphon_channel_create(&items, bytes, 3), 0);
 	IS(antiphon_channel_create(&sums, sizeof sum, 8), 0);
 	IS(antiphon_channel_room(items), 4);
+	IS(antiphon_latch_init(&sent, 2), 0);
 	fibers(threads);
 	spawn(receive_items, NULL);
 	spawn(receive_items, NULL);
 	spawn(send_items, NULL);
 	/* A thread beside them. */
 	send_items(NULL);
-	while (antiphon_channel_len(items) > 0)
-		antiphon_fiber_sleep(10000);
+	antiphon_latch_wait(&sent);
+	/* What was sent is received. */
 	antiphon_channel_close(items);
 	for (part = 0; part < 2; part++) {
 		uint64_t more = 0;
@@ -151,6 +154,7 @@ static void channels_say_what_is(void)
 	IS(antiphon_channel_trysend(channel, &item), 0);
 	IS(antiphon_channel_trysend(channel, &item), EAGAIN);
 	IS(antiphon_channel_timedsend(channel, &item, CLOCK_REALTIME, &soon), ETIMEDOUT);
+	IS(antiphon_channel_len(channel), 1);
 	antiphon_channel_close(channel);
 	IS(antiphon_channel_send(channel, &item), EPIPE);
 	IS(antiphon_channel_trysend(channel, &item), EPIPE);

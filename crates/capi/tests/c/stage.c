@@ -1,4 +1,4 @@
-/* Stages: each item is served once, in order where they are one wide; ends go from stage to stage. */
+/* Stages: each item is served once, in order where one is served at a time, and each ends. */
 #include "check.h"
 
 #include <antiphon_stage.h>
