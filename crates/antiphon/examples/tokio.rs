@@ -62,7 +62,7 @@ fn main() -> io::Result<()> {
         ("a fiber, spawned and awaited by a task of Tokio's", spawned_by_task),
         ("a message from a fiber to a task, room for 128", fiber_to_task),
         ("a message from a task to a fiber, room for 128", task_to_fiber),
-        ("a message between two tasks, tokio::sync::mpsc", task_to_task),
+        ("the same between threads of Tokio's, tokio::sync::mpsc", task_to_task),
     ];
     for (what, run) in rows {
         let mut ns: Vec<_> = (0..ROUNDS)
@@ -131,11 +131,13 @@ fn task_to_fiber(runtime: &Runtime, pool: &Pool) {
 
 fn task_to_task(runtime: &Runtime, _: &Pool) {
     let (sender, mut receiver) = mpsc::channel(128);
-    runtime.spawn(async move {
+    let receives = runtime.spawn(async move { while receiver.recv().await.is_some() {} });
+    // On this thread.
+    runtime.block_on(async move {
         for number in 0..MESSAGES {
             sender.send(number).await.expect("a receiver");
         }
+        drop(sender);
+        receives.await.expect("no panic");
     });
-    let receives = runtime.spawn(async move { while receiver.recv().await.is_some() {} });
-    runtime.block_on(receives).expect("no panic");
 }

@@ -26,7 +26,8 @@
 //! [`net`] has sockets, which such fibers wait for as if they were threads.
 //! [`channel`] has what one sends to another, who waits for it; [`select`] waits for the first of
 //! several things. [`promise`] has a value that somebody comes up with, and [`cancel`] tokens that
-//! say that work is to end.
+//! say that work is to end. Futures wait for these, too, and fibers for futures
+//! ([`fiber::block_on`]).
 //! [`shared`] has types for memory that several processes share.
 //! [`generic`] has the same locks for other machines than this one: a model checker, a simulator.
 //!

@@ -29,9 +29,9 @@ use super::checkpoint;
 /// assert_eq!(sends.join().unwrap(), Ok(()));
 /// ```
 ///
-/// A future that needs its executor's context is to be polled within that, and not to keep it
-/// while it waits: `docs/fibers.md` has how, for Tokio. A future that is woken always, and never
-/// ready, lets other fibers run.
+/// A future that needs its executor's context is spawned there, and its handle waited for; or it is
+/// polled within that, and keeps no guard of it while it waits: the guard is the thread's, and
+/// other fibers run meanwhile. A future that is woken always, and never ready, lets those run.
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     let mut future = pin!(future.into_future());
     let sleeper = Sleeper(Park::<Linux>::NEW.begin());

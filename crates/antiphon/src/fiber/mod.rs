@@ -34,6 +34,8 @@
 //! on its thread. So it may use `Rc`, `RefCell` and thread-locals; and where its thread is in a
 //! long task, it waits for that.
 //!
+//! [`block_on`] has one wait for a future, of Tokio's, say; and a task's handle is a future itself.
+//!
 //! # What to know
 //!
 //! - **No fiber may wait while it makes a thread-local**, in its initializer, nor within what sets
