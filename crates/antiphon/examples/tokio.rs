@@ -16,6 +16,9 @@ use antiphon::pool::Pool;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc;
 
+/// Does something so often, and waits for that.
+type Measured = fn(&Runtime, &Pool);
+
 /// Of each measurement.
 const MESSAGES: u32 = 20_000;
 const ROUNDS: usize = 9;
@@ -57,7 +60,7 @@ fn main() -> io::Result<()> {
     println!("a task that waits for a fiber: gave up after {MS:?}: {gave_up}");
 
     println!("\n{MESSAGES} each, medians of {ROUNDS}:");
-    let rows: [(&str, fn(&Runtime, &Pool)); 5] = [
+    let rows: [(&str, Measured); 5] = [
         ("a future of Tokio's, spawned and awaited by a fiber", spawned_by_fiber),
         ("a fiber, spawned and awaited by a task of Tokio's", spawned_by_task),
         ("a message from a fiber to a task, room for 128", fiber_to_task),

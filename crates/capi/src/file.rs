@@ -3,11 +3,11 @@
 use core::ffi::{c_int, c_void};
 use core::time::Duration;
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use antiphon::net::Async;
-use antiphon_linux::files::Way;
-use libc::{EINVAL, EIO, ETIMEDOUT, timespec};
+use antiphon_linux::files::{Way, set_nonblocking};
+use libc::{EBADF, EINVAL, EIO, ETIMEDOUT, timespec};
 
 use crate::code::{left, timed};
 use crate::export::exports;
@@ -151,13 +151,13 @@ exports! {
         let is_socket = unsafe {
             libc::getsockopt(number, libc::SOL_SOCKET, libc::SO_TYPE, at, &raw mut bytes) == 0
         };
-        // SAFETY: a number.
-        let flags = unsafe { libc::fcntl(number, libc::F_GETFL) };
-        // SAFETY: as above.
-        if flags == -1
-            || unsafe { libc::fcntl(number, libc::F_SETFL, flags | libc::O_NONBLOCK) } == -1
-        {
-            return code(&io::Error::last_os_error());
+        if number < 0 {
+            return EBADF;
+        }
+        // SAFETY: the caller's file for this call; if there is none, the system says so.
+        let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+        if let Err(error) = set_nonblocking(borrowed, true) {
+            return code(&error);
         }
         // SAFETY: open, and the caller hands it over.
         *file = File::new(unsafe { OwnedFd::from_raw_fd(number) }, is_socket).hand_over();

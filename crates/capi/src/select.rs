@@ -60,7 +60,7 @@ impl<'a> Each<'a> {
     /// The object is of that kind, and stays for `'a`; and so is the item.
     unsafe fn new(case: &Case, value: &'a mut Option<Item>) -> Option<Self> {
         let Case { kind, object, item, .. } = *case;
-        // SAFETY, of all: the caller's.
+        // SAFETY: the caller's, of all.
         Some(unsafe {
             match kind {
                 NEVER => Self::Never(wait::Latch::new(1)),
@@ -102,7 +102,7 @@ impl<'a> Each<'a> {
     ///
     /// It is of that case.
     unsafe fn end(self, case: &Case) -> c_int {
-        // SAFETY, of all: of `new`.
+        // SAFETY: of `new`, of all.
         unsafe {
             match self {
                 Self::Receives(it) => {

@@ -148,8 +148,8 @@ exports! {
         let stage = unsafe { Box::from_raw(stage) }.0;
         // What is served is C, and does not panic.
         let Ok(done) = stage.join() else { return };
-        // SAFETY: null, or memory for one.
         if !stats.is_null() {
+            // SAFETY: the caller's memory for one.
             unsafe { stats.write(StageStats::of(done)) }
         }
     }
