@@ -18,8 +18,8 @@
  * - One that has begun stays on its thread. errno is the thread's: after a wait it is what others
  *   have left.
  * - What else waits blocks the thread, with all its fibers: files, sockets that are not of
- *   antiphon_net.h, pthread locks. Two fibers of a thread that lock a pthread mutex, and wait while
- *   they have it, block it for ever.
+ *   antiphon_net.h, pthread locks. antiphon_pool_blocking helps those that have not begun. Two
+ *   fibers of a thread that lock a pthread mutex, and wait while they have it, block it for ever.
  * - One that computes for long calls antiphon_fiber_checkpoint now and then.
  * - The stack does not grow: what needs more ends the process by SIGSEGV. Large arrays are for the
  *   heap.

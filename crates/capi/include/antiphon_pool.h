@@ -14,7 +14,8 @@
  *
  * A worker that waits for a group, of its pool or of another, runs other tasks of its pool
  * meanwhile, on the same stack; any other thread sleeps. A task that waits for something else
- * keeps its worker from others.
+ * keeps its worker from others, but in antiphon_pool_blocking. antiphon_fiber.h has pools whose
+ * tasks are suspended where they wait.
  *
  * As antiphon.h says of all functions, but: pools are made and destroyed by the functions here,
  * and spawns allocate (without memory, the program ends); a pool is of no use in a forked child;
@@ -72,9 +73,9 @@ ANTIPHON_MUST_USE
 int antiphon_pool_create(antiphon_pool_t **pool, size_t threads,
 			 const char *policy) ANTIPHON_NOEXCEPT;
 
-/* Runs what is there, and ends the threads. Waits for that, but in a worker of this pool, which
- * goes on and ends later. No task of the pool may spawn into it, or call it, from now on: wait for
- * the groups of those that do first. */
+/* Runs what is there, and ends the threads. Waits for that, and for the end of the stages that are
+ * on the pool, but in a worker of this pool, which goes on and ends later. No task of the pool may
+ * spawn into it, or call it, from now on: wait for the groups of those that do first. */
 void antiphon_pool_destroy(antiphon_pool_t *pool) ANTIPHON_NOEXCEPT;
 
 /* How many threads the pool has. */
@@ -100,6 +101,11 @@ int antiphon_pool_tryspawn(antiphon_pool_t *pool, antiphon_task_group_t *group,
 /* Has a worker run `run(argument)`, and waits for it. A worker of this pool runs it itself. */
 void antiphon_pool_call(antiphon_pool_t *pool, void (*run)(void *argument),
 			void *argument) ANTIPHON_NOEXCEPT;
+
+/* Runs `run(argument)` here, which may wait for anything: a file, another process. If the caller is
+ * a worker, another thread takes over the tasks that have not begun, as long as there is one to
+ * spare: as many as the pool has, and four at most. Fibers that have begun on this thread wait. */
+void antiphon_pool_blocking(void (*run)(void *argument), void *argument) ANTIPHON_NOEXCEPT;
 
 /* Waits until all tasks of the group are done. One thread waits, and spawns into the group; so may
  * its tasks. Then the group is as new. */

@@ -233,6 +233,13 @@ exports! {
         pool.call(unsafe { Work::new(run, argument, core::ptr::null()) });
     }
 
+    /// Runs a function here, which may wait for anything, and has another thread run what is there.
+    fn antiphon_pool_blocking(run: Run, argument: *mut c_void) {
+        // SAFETY: the caller's promise.
+        let work = unsafe { Work::new(run, argument, core::ptr::null()) };
+        pool::blocking(|| work.call());
+    }
+
     /// Waits until all tasks of the group are done.
     fn antiphon_task_group_wait(group: *mut TaskGroup) {
         // SAFETY: the caller's.

@@ -9,6 +9,7 @@ use std::task::{Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use antiphon::Latch;
 use antiphon::fiber::{self, block_on};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
@@ -70,7 +71,33 @@ fn a_fiber_waits_for_what_it_has_spawned_there() {
     assert_eq!(sum, 4950);
 }
 
-/// A guard that were kept while its fiber waits would be dropped out of order, which panics.
+/// Why a guard is not kept while a fiber waits: the thread has the other one's, and Tokio panics
+/// where they go in another order than they came.
+#[test]
+fn guards_that_are_kept_are_those_of_other_fibers_too() {
+    let (pool, runtime) = (fibers(1), tokio(1));
+    let (first, second) = (Arc::new(Latch::new(1)), Arc::new(Latch::new(1)));
+    let entered = |waits: Arc<Latch>, opens: Arc<Latch>| {
+        let handle = runtime.handle().clone();
+        pool.spawn(move || {
+            let found = Handle::try_current().is_ok();
+            let within = handle.enter();
+            opens.count_down(1);
+            waits.wait();
+            drop(within);
+            found
+        })
+    };
+    // Each waits for the next, which has begun then, and the last one for us.
+    let last = Arc::new(Latch::new(1));
+    let begins_first = entered(second.clone(), first.clone());
+    first.wait();
+    let begins_second = entered(last.clone(), second.clone());
+    assert!(begins_first.join().is_err(), "dropped out of order");
+    last.count_down(1);
+    assert!(begins_second.join().unwrap(), "it was within when it began");
+}
+
 #[test]
 fn a_future_is_polled_within_the_runtime_by_several_fibers_of_a_thread() {
     let (pool, runtime) = (fibers(1), tokio(1));

@@ -240,6 +240,37 @@ static void tokens(void)
 	antiphon_pool_destroy(pool);
 }
 
+static int pair[2];
+
+static void read_pair(void *argument)
+{
+	IS(read(pair[0], argument, 1), 1);
+}
+
+static void wait_for_pair(void *argument)
+{
+	antiphon_pool_blocking(read_pair, argument);
+}
+
+static void write_pair(void *argument)
+{
+	IS(write(pair[1], argument, 1), 1);
+}
+
+/* The only thread is in a read, and another runs the task that ends it. */
+static void blocking(void)
+{
+	char got = 0, sent = 5;
+	IS(pipe(pair), 0);
+	fibers(1);
+	spawn(wait_for_pair, &got);
+	spawn(write_pair, &sent);
+	antiphon_task_group_wait(&group);
+	IS(got, 5);
+	antiphon_pool_blocking(write_pair, &sent);
+	antiphon_pool_destroy(pool);
+}
+
 /* Receives of two until both are closed, and leaves a closed one out. */
 static antiphon_channel_t *both[2];
 
@@ -381,6 +412,7 @@ int main(void)
 	channels_say_what_is();
 	promises();
 	tokens();
+	blocking();
 	selects(1);
 	selects(2);
 	each_kind();
