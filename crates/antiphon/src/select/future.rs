@@ -33,7 +33,8 @@ impl<R, C: Cases<R>> Select<'_, R, C> {
     /// ```
     ///
     /// A future that was told, and is not polled for long, keeps what it was told from others for
-    /// so long: drop it, or poll it.
+    /// so long: drop it, or poll it. Its waker is woken by who sends, sets or cancels, within that
+    /// call; it must neither poll nor drop the future there, as executors don't.
     ///
     /// # Panics
     ///
