@@ -137,11 +137,14 @@ static void room_and_end(void)
 	antiphon_sender_destroy(sender);
 }
 
+static int posted;
+
 static void *wait_closed(void *unused)
 {
 	antiphon_message_t one = message(add, 1, 0, 1);
 	(void)unused;
 	IS(antiphon_sender_post(sender, &one), 0);
+	__atomic_store_n(&posted, 1, __ATOMIC_RELEASE);
 	IS(antiphon_sender_post_wait(sender, &one), EPIPE);
 	return NULL;
 }
@@ -200,6 +203,8 @@ static void misuse(void)
 	IS(delivered.strays, 1);
 	unnamed();
 	thread = start(wait_closed, NULL);
+	while (!__atomic_load_n(&posted, __ATOMIC_ACQUIRE))
+		usleep(1000);
 	settle();
 	IS(antiphon_mailbox_close(mailbox, NULL, NULL), 0);
 	join(thread);
