@@ -151,8 +151,13 @@ static void *wait_closed(void *unused)
 
 static void *wait_message(void *unused)
 {
+	int code;
 	(void)unused;
-	IS(antiphon_mailbox_wait(mailbox, &delivered), 0);
+	/* The other one looks whether we have it, and has it for that moment. */
+	do
+		code = antiphon_mailbox_wait(mailbox, &delivered);
+	while (code == EBUSY);
+	IS(code, 0);
 	return NULL;
 }
 
