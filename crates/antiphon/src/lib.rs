@@ -49,6 +49,7 @@
 //!
 //! - `arc_lock`: guards that keep an `Arc` of their lock and borrow nothing, as `ArcMutexGuard`.
 //! - `deterministic`: pools for tests, on a simulated machine: one seed, one schedule.
+//! - `io_uring`: fibers wait for sockets by a ring, where the kernel lets them: [`net::backend`].
 
 mod alarm;
 #[cfg(feature = "arc_lock")]

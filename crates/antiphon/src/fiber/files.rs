@@ -2,7 +2,8 @@
 //! to wait for the first time, and stays so until the file is closed.
 //!
 //! Fibers of several threads may wait for one file, and each thread has it registered for itself:
-//! so nobody depends on another thread to be told.
+//! so nobody depends on another thread to be told. Of a thread that has a ring nothing is
+//! registered: the kernel is asked for each wait.
 
 use std::io::{self, ErrorKind::WouldBlock};
 use std::os::fd::BorrowedFd;
@@ -27,6 +28,9 @@ use crate::raw::deadline_after;
 pub(crate) struct Seats {
     first: OnceLock<Seat>,
     others: Mutex<Vec<Seat>>,
+    /// Of threads that have rings.
+    #[cfg(feature = "io_uring")]
+    pub(super) hints: super::transfers::Hints,
 }
 
 /// A file, of which one way is waited for.
@@ -40,8 +44,8 @@ pub(crate) struct Waited<'a> {
 
 /// The calling fiber, which is suspended where it waits for a file. It does not leave that fiber.
 pub(crate) struct Suspends<'a> {
-    host: &'a Host,
-    fiber: Fiber,
+    pub(super) host: &'a Host,
+    pub(super) fiber: Fiber,
 }
 
 impl Seats {
@@ -98,9 +102,15 @@ impl<'a> Suspends<'a> {
         loop {
             let Some((reactor, seat)) = known else {
                 match attempt() {
-                    Err(error) if error.kind() == WouldBlock => known = Some(self.seat(waited)?),
+                    Err(error) if error.kind() == WouldBlock => {}
                     tried => return self.after(tried),
                 }
+                #[cfg(feature = "io_uring")]
+                if let Some(ring) = self.host.polls.ring()? {
+                    self.ready(ring, waited, &mut deadline)?;
+                    continue;
+                }
+                known = Some(self.seat(waited)?);
                 continue;
             };
             let (tick, tries) = reactor.before(seat, way);
@@ -130,7 +140,7 @@ impl<'a> Suspends<'a> {
 
     /// A try is over; others have their turn where files are always ready.
     #[inline]
-    fn after<R>(&self, tried: R) -> R {
+    pub(super) fn after<R>(&self, tried: R) -> R {
         if slice::is_tiring() {
             hooks::leave(Said::Yields { soft: false });
         }

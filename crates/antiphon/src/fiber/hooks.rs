@@ -3,7 +3,7 @@
 //! | handle | who waits |
 //! |---|---|
 //! | the address of a control block | a fiber |
-//! | that of a gate, + 1 | a thread that rests while its fibers wait for files |
+//! | that of a bell, + 1 | a thread that rests while its fibers wait for files |
 //!
 //! So whatever such a thread rests on, it polls files meanwhile, and who wakes it ends the poll.
 
@@ -14,10 +14,11 @@ use std::sync::atomic::{Ordering::SeqCst, compiler_fence};
 use std::thread;
 
 use antiphon_linux::fiber::{AlreadyInstalled, Hooks, Sleep, install};
+use antiphon_linux::notify::EventFd;
+use antiphon_platform::{Notify as _, Ticket};
 
 use super::control::{Fiber, Said};
 use super::host;
-use super::reactor::Gate;
 use crate::pool::Notes;
 
 static HOOKS: Hooks = Hooks { current, suspend, resume };
@@ -25,11 +26,11 @@ static HOOKS: Hooks = Hooks { current, suspend, resume };
 thread_local! {
     static CURRENT: Cell<Option<Fiber>> = const { Cell::new(None) };
     /// By what the thread rests, if not by a word.
-    static RESTS: Cell<Option<&'static Gate>> = const { Cell::new(None) };
+    static RESTS: Cell<Option<&'static EventFd>> = const { Cell::new(None) };
 }
 
-const GATE: u64 = 1;
-const _: () = assert!(align_of::<Gate>() > GATE as usize);
+const BELL: u64 = 1;
+const _: () = assert!(align_of::<EventFd>() > BELL as usize);
 
 /// Has waits of fibers come here, for good.
 ///
@@ -75,8 +76,8 @@ pub(crate) fn not_here<R>(ask: impl FnOnce() -> R) -> R {
     ask()
 }
 
-/// Runs `rest`, in which the calling thread waits as a fiber would, by this gate.
-pub(super) fn resting<R>(gate: &'static Gate, rest: impl FnOnce() -> R) -> R {
+/// Runs `rest`, in which the calling thread waits as a fiber would, by this bell.
+pub(super) fn resting<R>(bell: &'static EventFd, rest: impl FnOnce() -> R) -> R {
     struct Over;
 
     impl Drop for Over {
@@ -85,7 +86,7 @@ pub(super) fn resting<R>(gate: &'static Gate, rest: impl FnOnce() -> R) -> R {
         }
     }
 
-    RESTS.set(Some(gate));
+    RESTS.set(Some(bell));
     let _over = Over;
     rest()
 }
@@ -115,15 +116,15 @@ pub(super) fn leave(said: Said) -> bool {
 
 fn current() -> Option<u64> {
     let fiber = CURRENT.get().map(Fiber::handle);
-    fiber.or_else(|| RESTS.get().map(|gate| ptr::from_ref(gate).expose_provenance() as u64 + GATE))
+    fiber.or_else(|| RESTS.get().map(|bell| ptr::from_ref(bell).expose_provenance() as u64 + BELL))
 }
 
 fn suspend(handle: u64, sleep: Sleep) {
-    if handle & GATE != 0 {
+    if handle & BELL != 0 {
         // A signal handler that waits meanwhile does so as a thread: the reactor is in use.
-        let gate = RESTS.take();
+        let bell = RESTS.take();
         host::rest(sleep);
-        return RESTS.set(gate);
+        return RESTS.set(bell);
     }
     if thread::panicking() {
         // SAFETY: the caller is that fiber, and so it is there.
@@ -136,10 +137,10 @@ fn suspend(handle: u64, sleep: Sleep) {
 }
 
 fn resume(handle: u64) {
-    if handle & GATE != 0 {
-        let gate = ptr::with_exposed_provenance::<Gate>((handle - GATE) as usize);
-        // SAFETY: the handle of `current`; FILE-4, it is never freed.
-        return unsafe { &*gate }.notify();
+    if handle & BELL != 0 {
+        let bell = ptr::with_exposed_provenance::<EventFd>((handle - BELL) as usize);
+        // SAFETY: the handle of `current`; FILE-4 and FILE-6, it is never freed.
+        return unsafe { &*bell }.notify(Ticket::MIN);
     }
     // SAFETY: the fiber is suspended in a wait: that is when this is called, once.
     unsafe {

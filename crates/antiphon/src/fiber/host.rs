@@ -374,6 +374,12 @@ impl Host {
         self.polls.resting(rest)
     }
 
+    /// Whether another fiber may go on.
+    #[cfg(feature = "io_uring")]
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
     /// How many turns there were, modulo 2³².
     #[inline]
     pub(super) fn turn(&self) -> u32 {

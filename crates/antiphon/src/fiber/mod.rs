@@ -66,7 +66,11 @@ mod host;
 mod line;
 mod polls;
 mod reactor;
+#[cfg(feature = "io_uring")]
+mod ring;
 mod slice;
+#[cfg(feature = "io_uring")]
+mod transfers;
 
 use std::thread;
 use std::time::Duration;

@@ -3,16 +3,24 @@
 use std::cell::{Cell, OnceCell};
 use std::io;
 
+use antiphon_linux::notify::EventFd;
 use antiphon_platform::Deadline;
 
 use super::hooks;
 use super::reactor::Reactor;
+#[cfg(feature = "io_uring")]
+use super::ring::Ring;
+#[cfg(feature = "io_uring")]
+use crate::net::{Backend, backend};
 
 /// Of a thread: its reactor, once it has one.
 #[derive(Default)]
 pub(super) struct Polls {
     /// Made when a fiber is the first to wait for a file.
     reactor: OnceCell<Reactor>,
+    /// Asked for then, too; nothing: there is none to be had.
+    #[cfg(feature = "io_uring")]
+    ring: OnceCell<Option<Ring>>,
     /// How many fibers wait for files, or have done and not gone on.
     waiting: Cell<usize>,
     /// Whether there was a poll since it was asked whether one is due; and when that was, about.
@@ -43,12 +51,20 @@ impl Polls {
     /// Whether there is to be a poll before the thread looks for tasks of others, or rests. Not
     /// once where a rest was for one fiber: files that come one by one are waited for anyway.
     pub(super) fn is_worth_it(&self) -> bool {
+        #[cfg(feature = "io_uring")]
+        if let Some(ring) = self.known_ring() {
+            return ring.is_worth_it();
+        }
         !self.is_idle() && !self.alone.take()
     }
 
     /// As of [`Reactor::poll`].
     pub(super) fn poll(&self, deadline: Option<Deadline>, wake: impl Fn(u64)) -> usize {
         self.polled.set(true);
+        #[cfg(feature = "io_uring")]
+        if let Some(ring) = self.known_ring() {
+            return ring.poll(deadline, wake);
+        }
         self.known().map_or(0, |reactor| reactor.poll(deadline, wake))
     }
 
@@ -59,10 +75,18 @@ impl Polls {
 
     /// Runs `rest`, in which the thread waits: where fibers wait for files, by the reactor.
     pub(super) fn resting<R>(&self, rest: impl FnOnce() -> R) -> R {
-        match self.known().filter(|_| !self.is_idle()) {
-            Some(reactor) => hooks::resting(reactor.gate(), rest),
+        match self.bell().filter(|_| !self.is_idle()) {
+            Some(bell) => hooks::resting(bell, rest),
             None => rest(),
         }
+    }
+
+    fn bell(&self) -> Option<&'static EventFd> {
+        #[cfg(feature = "io_uring")]
+        if let Some(ring) = self.known_ring() {
+            return Some(ring.bell());
+        }
+        self.known().map(Reactor::bell)
     }
 
     /// The reactor, if a fiber has had to wait for a file; not in the child of a fork, where a poll
@@ -82,7 +106,35 @@ impl Polls {
         if self.reactor.get().is_none() {
             let Ok(()) = self.reactor.set(Reactor::take()?) else { unreachable!("it was none") };
         }
-        self.known().ok_or_else(|| io::Error::other("fibers of a fork's parent wait for files"))
+        self.known().ok_or_else(forked)
+    }
+
+    /// Whether there is a ring, or may be.
+    #[cfg(feature = "io_uring")]
+    #[inline]
+    pub(super) fn may_ring(&self) -> bool {
+        self.ring.get().is_none_or(Option::is_some) && backend() == Backend::IoUring
+    }
+
+    /// As of [`known`](Self::known).
+    #[cfg(feature = "io_uring")]
+    #[inline]
+    fn known_ring(&self) -> Option<&Ring> {
+        self.ring.get()?.as_ref().filter(|ring| !ring.is_inherited())
+    }
+
+    /// The ring, which there is from now on; or none, and never.
+    ///
+    /// # Errors
+    ///
+    /// The thread is the copy, in the child of a fork, of one that has a ring.
+    #[cfg(feature = "io_uring")]
+    pub(super) fn ring(&self) -> io::Result<Option<&Ring>> {
+        let make = || (backend() == Backend::IoUring).then(|| Ring::new().ok()).flatten();
+        match self.ring.get_or_init(make) {
+            Some(ring) if ring.is_inherited() => Err(forked()),
+            ring => Ok(ring.as_ref()),
+        }
     }
 
     /// Runs `wait`, in which the calling fiber waits for a file.
@@ -92,6 +144,10 @@ impl Polls {
         self.waiting.set(self.waiting.get() - 1);
         waited
     }
+}
+
+fn forked() -> io::Error {
+    io::Error::other("fibers of a fork's parent wait for files")
 }
 
 impl Drop for Polls {

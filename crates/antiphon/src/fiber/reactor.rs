@@ -31,6 +31,7 @@ use std::sync::{Mutex, PoisonError};
 
 use antiphon_linux::Linux;
 use antiphon_linux::files::{Epoll, Event, Events, Way};
+use antiphon_linux::notify::EventFd;
 use antiphon_platform::{Deadline, Platform as _};
 
 /// What a thread has of the files that its fibers wait for.
@@ -108,8 +109,9 @@ impl Reactor {
         REACTORS.lock().unwrap_or_else(PoisonError::into_inner).push(self);
     }
 
-    pub(super) fn gate(&self) -> &'static Gate {
-        self.gate
+    /// By which others end a poll, or the next one.
+    pub(super) fn bell(&self) -> &'static EventFd {
+        self.gate.epoll.bell()
     }
 
     /// Whether it is the parent's of this process.
@@ -198,11 +200,6 @@ impl Reactor {
 }
 
 impl Gate {
-    /// Ends a poll, or the next one. On any thread.
-    pub(super) fn notify(&self) {
-        self.epoll.notify();
-    }
-
     fn free(&self) -> std::sync::MutexGuard<'_, Vec<u32>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }

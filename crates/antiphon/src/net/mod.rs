@@ -34,6 +34,9 @@
 //! - **A fiber that waits for a socket costs no system call** but its share of an `epoll_wait`,
 //!   of which the thread makes one when none of its fibers may go on, or each 200 µs while some
 //!   may. The first wait of a thread for a socket registers that: one `epoll_ctl` more.
+//! - **With the feature `io_uring`** the kernel reads for fibers, and sends for those that have
+//!   company, many by one system call, where it lets the process have rings: [`backend`] says
+//!   whether. Nothing else is different.
 //! - **Each thread waits for what its own fibers wait for.** One that is in a long task finds late
 //!   that sockets are ready.
 //! - **Names are looked up** by the system, which blocks the thread: give an address, or look
@@ -42,9 +45,12 @@
 //!   them.
 //! - **While a panic unwinds** a fiber, it blocks its thread where it waits.
 
+mod backend;
 mod listener;
 mod source;
 mod stream;
+#[cfg(feature = "io_uring")]
+mod transfer;
 mod udp;
 
 use std::io;
@@ -52,6 +58,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+pub use backend::{Backend, backend};
 pub use listener::{Incoming, TcpListener};
 pub use source::Async;
 pub use stream::TcpStream;

@@ -31,7 +31,7 @@ use crate::raw::{PAST, deadline_after};
 /// It has the flag `O_NONBLOCK`, which is that of its clones as well, and of other processes that
 /// have it. A file is to be in one `Async` at a time, and is to stay the one that it is.
 pub struct Async<T: AsFd> {
-    seats: Seats,
+    pub(super) seats: Seats,
     /// There until [`into_inner`](Self::into_inner).
     file: Option<T>,
 }

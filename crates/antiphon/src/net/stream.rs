@@ -229,6 +229,12 @@ impl AsFd for TcpStream {
 
 impl Read for &TcpStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        #[cfg(feature = "io_uring")]
+        if let Some(read) =
+            self.socket.receive(buffer, self.read_timeout.get(), |mut socket, it| socket.read(it))
+        {
+            return read;
+        }
         self.reads(buffer.len(), |mut socket| socket.read(buffer))
     }
 
@@ -240,6 +246,12 @@ impl Read for &TcpStream {
 
 impl Write for &TcpStream {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        #[cfg(feature = "io_uring")]
+        if let Some(written) =
+            self.socket.send(buffer, self.write_timeout.get(), |mut socket, it| socket.write(it))
+        {
+            return written;
+        }
         self.writes(buffer.len(), |mut socket| socket.write(buffer))
     }
 

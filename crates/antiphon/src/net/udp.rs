@@ -43,6 +43,12 @@ impl UdpSocket {
     ///
     /// What the system says: as that it is too long, or that nobody received an earlier one.
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        #[cfg(feature = "io_uring")]
+        if let Some(sent) =
+            self.socket.send(bytes, self.write_timeout.get(), |socket, bytes| socket.send(bytes))
+        {
+            return sent;
+        }
         self.writes(|socket| socket.send(bytes))
     }
 
@@ -62,6 +68,12 @@ impl UdpSocket {
     ///
     /// What the system says: as that nobody received what was sent.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        #[cfg(feature = "io_uring")]
+        if let Some(received) =
+            self.socket.receive(buffer, self.read_timeout.get(), |socket, room| socket.recv(room))
+        {
+            return received;
+        }
         self.reads(|socket| socket.recv(buffer))
     }
 

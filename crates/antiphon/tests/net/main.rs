@@ -1,6 +1,7 @@
 //! Sockets, which fibers and threads wait for.
 
 mod load;
+mod races;
 mod sockets;
 mod threads;
 

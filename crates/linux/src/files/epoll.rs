@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use antiphon_platform::{Deadline, Notify as _, Ticket};
+use antiphon_platform::Deadline;
 
 use crate::notify::{EventFd, left};
 use crate::sys;
@@ -150,9 +150,10 @@ impl Epoll {
         unsafe { sys::call(libc::SYS_epoll_pwait, [file, room, most, millis(left) as usize, 0, 0]) }
     }
 
-    /// Ends a wait, or the next if nobody waits. Does not block.
-    pub fn notify(&self) {
-        self.bell.notify(Ticket::MIN);
+    /// By which others end a wait, or the next if nobody waits, with any ticket.
+    #[must_use]
+    pub fn bell(&self) -> &EventFd {
+        &self.bell
     }
 }
 
@@ -193,7 +194,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::thread;
 
-    use antiphon_platform::Clock;
+    use antiphon_platform::{Clock, Notify as _, Ticket};
 
     use super::*;
 
@@ -227,11 +228,11 @@ mod tests {
     #[test]
     fn each_notification_ends_a_wait_that_is_on_or_the_next() {
         let (epoll, mut events) = (Epoll::new().expect("files"), Events::new(4));
-        epoll.notify();
+        epoll.bell().notify(Ticket::MIN);
         epoll.wait(&mut events, None).expect("a wait");
         assert_eq!(events.iter().count(), 0);
         thread::scope(|threads| {
-            threads.spawn(|| epoll.notify());
+            threads.spawn(|| epoll.bell().notify(Ticket::MIN));
             epoll.wait(&mut events, None).expect("a wait");
         });
     }

@@ -3,13 +3,16 @@
 //! | what | is for |
 //! |---|---|
 //! | [`wait`] | a thread that waits for one file |
-//! | [`Epoll`] | who waits for many at a time, and for others that [notify](Epoll::notify) |
+//! | [`Epoll`] | who waits for many at a time, and for others that ring its [bell](Epoll::bell) |
+//! | `Ring` | who has the kernel receive and send for many; with the feature `io_uring` |
 //! | [`connect`] | a connection that its maker need not wait for |
 //!
 //! Each call is one system call.
 
 mod connect;
 mod epoll;
+#[cfg(feature = "io_uring")]
+mod ring;
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -21,6 +24,8 @@ use crate::sys;
 
 pub use connect::connect;
 pub use epoll::{Epoll, Event, Events};
+#[cfg(feature = "io_uring")]
+pub use ring::{Done, Ring};
 
 /// What of a file one waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,49 @@
+//! By what fibers wait for sockets.
+
+use std::fmt;
+
+/// By what fibers wait for sockets: see [`backend`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Backend {
+    /// `epoll`: a fiber is told that a socket is ready, and reads it by a call of its own.
+    Epoll,
+    /// `io_uring`: the kernel reads for a fiber, and one call serves many.
+    IoUring,
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Epoll => "epoll",
+            Self::IoUring => "io_uring",
+        })
+    }
+}
+
+/// By what the fibers of this process wait for sockets: `io_uring` if this crate has the feature of
+/// that name, the kernel has rings that it can use (Linux 6.1) and lets this process have them
+/// (`kernel.io_uring_disabled`, filters of containers), and the environment variable
+/// `ANTIPHON_IO_URING` is not `0`; else `epoll`. Decided by the first call, or the first wait, and
+/// for good. A thread that is refused a ring later waits by `epoll`.
+#[must_use]
+pub fn backend() -> Backend {
+    #[cfg(feature = "io_uring")]
+    {
+        static BACKEND: std::sync::OnceLock<Backend> = std::sync::OnceLock::new();
+        *BACKEND.get_or_init(decide)
+    }
+    #[cfg(not(feature = "io_uring"))]
+    Backend::Epoll
+}
+
+#[cfg(feature = "io_uring")]
+fn decide() -> Backend {
+    use antiphon_linux::{files::Ring, notify::EventFd};
+
+    let wanted = std::env::var_os("ANTIPHON_IO_URING").is_none_or(|it| it != "0");
+    match wanted.then(|| Ring::new(&EventFd::new()?)) {
+        Some(Ok(_)) => Backend::IoUring,
+        _ => Backend::Epoll,
+    }
+}

@@ -1,0 +1,44 @@
+//! A fiber that the ring of its thread serves.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use antiphon_linux::files::Way;
+
+use super::Async;
+use crate::fiber::{Suspends, Waited};
+
+impl<T: AsFd> Async<T> {
+    /// As of `read`; `None`: there is no ring, or no fiber.
+    ///
+    /// # Errors
+    ///
+    /// As of that; and `WouldBlock` when the time is over.
+    pub(super) fn receive(
+        &self,
+        buffer: &mut [u8],
+        timeout: Option<Duration>,
+        read: impl FnOnce(&T, &mut [u8]) -> io::Result<usize>,
+    ) -> Option<io::Result<usize>> {
+        let file = self.get_ref();
+        let waited = Waited { seats: &self.seats, file: file.as_fd(), way: Way::Read, timeout };
+        Suspends::here()?.receive(waited, buffer, |buffer| read(file, buffer))
+    }
+
+    /// As of `write`, and of [`receive`](Self::receive).
+    ///
+    /// # Errors
+    ///
+    /// As of that.
+    pub(super) fn send(
+        &self,
+        bytes: &[u8],
+        timeout: Option<Duration>,
+        write: impl FnOnce(&T, &[u8]) -> io::Result<usize>,
+    ) -> Option<io::Result<usize>> {
+        let file = self.get_ref();
+        let waited = Waited { seats: &self.seats, file: file.as_fd(), way: Way::Write, timeout };
+        Suspends::here()?.send(waited, bytes, |bytes| write(file, bytes))
+    }
+}

@@ -1,0 +1,136 @@
+//! What a ring does, and tells.
+
+use std::collections::HashMap;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::thread;
+
+use antiphon_platform::{Clock, Notify as _, Ticket};
+
+use super::*;
+
+const PAST: Option<Deadline> = Some(Deadline { clock: Clock::Monotonic, ns: 0 });
+
+/// None: this machine lets nobody have one.
+fn ring(bell: &EventFd) -> Option<Ring> {
+    // Around the capture of output: who counts tests is to see it.
+    let skip = |error: &io::Error| _ = writeln!(io::stderr(), "skipped: no ring: {error}");
+    Ring::new(bell).inspect_err(skip).ok()
+}
+
+fn bell() -> EventFd {
+    EventFd::new().expect("a file")
+}
+
+/// A look.
+fn told(ring: &mut Ring) -> Vec<(u64, Done)> {
+    let mut told = Vec::new();
+    ring.wait(PAST, |key, done| told.push((key, done))).expect("a look");
+    told
+}
+
+/// Waits for as much as that.
+fn wait_for(ring: &mut Ring, count: usize) -> HashMap<u64, Done> {
+    let mut told = HashMap::new();
+    while told.len() < count {
+        let tell = |key, done| assert_eq!(told.insert(key, done), None, "{key} twice");
+        ring.wait(None, tell).expect("a wait");
+    }
+    told
+}
+
+#[test]
+fn bytes_are_received_and_sent() {
+    let bell = bell();
+    let Some(mut ring) = ring(&bell) else { return };
+    let (mut one, other) = UnixStream::pair().expect("a pair");
+    // As the sockets of fibers are.
+    other.set_nonblocking(true).expect("a socket");
+    for early in [false, true] {
+        let mut bytes = [0; 8];
+        let room = (bytes.as_mut_ptr(), bytes.len());
+        if early {
+            one.write_all(b"to").expect("room");
+        }
+        // SAFETY: the bytes are there, and not used, until it is told of.
+        unsafe { ring.receive(other.as_fd(), room, 6) }
+        if !early {
+            assert_eq!(told(&mut ring), []);
+            one.write_all(b"to").expect("room");
+        }
+        assert_eq!(wait_for(&mut ring, 1)[&6], Done::Bytes(2));
+        assert_eq!(&bytes[..2], b"to");
+    }
+    let bytes = b"and fro";
+    // SAFETY: the bytes are there for ever.
+    unsafe { ring.send(other.as_fd(), (bytes.as_ptr(), bytes.len()), 8) }
+    assert!(ring.is_worth_it(), "it can be sent at once");
+    assert_eq!(told(&mut ring), [(8, Done::Bytes(7))]);
+    assert!(!ring.is_worth_it());
+    let mut read = [0; 7];
+    one.read_exact(&mut read).expect("what was sent");
+    assert_eq!(&read, bytes);
+    drop(one);
+    // SAFETY: as above; not a byte of it is sent.
+    unsafe { ring.send(other.as_fd(), (bytes.as_ptr(), bytes.len()), 8) }
+    assert_eq!(wait_for(&mut ring, 1)[&8], Done::Failed(libc::EPIPE));
+}
+
+#[test]
+fn what_is_taken_back_takes_no_bytes() {
+    let bell = bell();
+    let Some(mut ring) = ring(&bell) else { return };
+    let (mut one, mut other) = UnixStream::pair().expect("a pair");
+    let mut bytes = [0; 8];
+    for begun in [true, false] {
+        let room = (bytes.as_mut_ptr(), bytes.len());
+        // SAFETY: the bytes are there, and not used, until it is told of.
+        unsafe { ring.receive(other.as_fd(), room, 6) }
+        ring.ready(other.as_fd(), Way::Read, 8);
+        if begun {
+            assert_eq!(told(&mut ring), []);
+        }
+        ring.cancel(6);
+        ring.cancel(8);
+        let both = HashMap::from([(6, Done::TakenBack), (8, Done::TakenBack)]);
+        assert_eq!(wait_for(&mut ring, 2), both);
+        // In vain: it is over.
+        ring.cancel(6);
+        one.write_all(b"x").expect("room");
+        assert_eq!(told(&mut ring), []);
+        other.read_exact(&mut [0]).expect("nobody else has it");
+    }
+}
+
+#[test]
+fn a_bell_ends_a_wait_that_is_on_or_the_next() {
+    let bell = bell();
+    let Some(mut ring) = ring(&bell) else { return };
+    for _ in 0..3 {
+        bell.notify(Ticket::MIN);
+        assert_eq!(wait_for(&mut ring, 0).len(), 0);
+        ring.wait(None, |key, _| panic!("{key} was not asked for")).expect("a wait");
+    }
+    thread::scope(|threads| {
+        threads.spawn(|| bell.notify(Ticket::MIN));
+        ring.wait(None, |key, _| panic!("{key} was not asked for")).expect("a wait");
+    });
+}
+
+/// More than there are entries for, and more than there is room for when they are done.
+#[test]
+fn all_are_told_of_however_many() {
+    const COUNT: u64 = 3 * DONE as u64;
+    let bell = bell();
+    let Some(mut ring) = ring(&bell) else { return };
+    let (mut one, other) = UnixStream::pair().expect("a pair");
+    (2..2 + COUNT).for_each(|key| ring.ready(other.as_fd(), Way::Read, key));
+    assert_eq!(told(&mut ring), []);
+    one.write_all(b"x").expect("room");
+    bell.notify(Ticket::MIN);
+    let told = wait_for(&mut ring, COUNT as usize);
+    assert!((2..2 + COUNT).all(|key| matches!(told[&key], Done::Bytes(_))));
+    // It is heard after that as before.
+    bell.notify(Ticket::MIN);
+    ring.wait(None, |key, _| panic!("{key} was told of")).expect("a wait");
+}
