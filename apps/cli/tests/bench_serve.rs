@@ -52,6 +52,20 @@ fn a_rate_is_kept() {
     assert!(row["ops_per_s"].as_f64().is_some_and(|rate| rate > 0.0 && rate <= 2010.0), "{row:#}");
 }
 
+/// By rings, where the command was built with them, and the kernel lets it have some.
+#[test]
+fn fibers_are_served_by_rings_or_skipped() {
+    let wanted = ["--subject", "fibers,fibers-uring", "--against", "", "--connections", "4"];
+    let rows = rows(&wanted);
+    assert!(is_positive(&rows[0], "ops_per_s"), "{:#}", rows[0]);
+    let by_ring = &rows[1];
+    assert_eq!(by_ring["subject"], "fibers-uring");
+    match by_ring.get("skipped") {
+        Some(why) => assert!(why.as_str().is_some_and(|why| why.contains("no rings")), "{why}"),
+        None => assert!(is_positive(by_ring, "ops_per_s"), "{by_ring:#}"),
+    }
+}
+
 #[test]
 fn go_serves_where_it_is_and_is_skipped_where_not() {
     let wanted = ["--against", "go", "--connections", "4", "--case", "echo,http"];

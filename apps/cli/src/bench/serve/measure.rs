@@ -119,11 +119,12 @@ fn command(order: &Order) -> Result<Command, String> {
         command.args([cell.case.name(), &cell.workers.to_string()]);
         return Ok(command);
     }
+    let rings = if subject == servers::URING { "1" } else { "0" };
     let (subject, case, workers) = (subject.clone(), cell.case, cell.workers);
     let order = crate::bench::Order::Server(servers::Order { subject, case, workers });
     let order = serde_json::to_string(&order).map_err(|error| error.to_string())?;
     let mut command = Command::new("/proc/self/exe");
-    command.args([crate::bench::REPETITION, &order]);
+    command.args([crate::bench::REPETITION, &order]).env("ANTIPHON_IO_URING", rings);
     Ok(command)
 }
 

@@ -70,7 +70,7 @@ pub struct Arguments {
     /// Of a message, in echo
     #[arg(long, value_name = "N", default_value_t = 64)]
     bytes: usize,
-    /// Ours: fibers (a fiber for each connection)
+    /// Ours: fibers (a fiber for each connection, by epoll), fibers-uring (by io_uring)
     #[arg(long, value_name = "LIST", default_value = "fibers")]
     subject: String,
     /// Peers; ratios are to the first. threads has a thread for each connection, whatever
@@ -164,6 +164,11 @@ impl Plan {
                 Ok(program) => program,
                 Err(missing) => return Ok(Outcome::Missing(missing)),
             };
+            if subject == servers::URING
+                && let Some(missing) = servers::no_rings()
+            {
+                return Ok(Outcome::Missing(missing));
+            }
             let order = Order {
                 subject: subject.to_owned(),
                 cell,

@@ -10,12 +10,15 @@ mod tokio;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 
+use antiphon::net::{Backend, backend};
 use serde::{Deserialize, Serialize};
 
 use super::cases::Case;
 
 /// Ours.
-pub const OURS: &[&str] = &["fibers"];
+pub const OURS: &[&str] = &["fibers", URING];
+/// Ours, where fibers wait by rings.
+pub const URING: &str = "fibers-uring";
 /// Those beside them.
 pub const PEERS: &[&str] = &["tokio", GO, "may", "threads"];
 /// The one that is a program of its own.
@@ -42,6 +45,15 @@ const ROOM: usize = 16 << 10;
 const PAGE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n\r\n\
                       Hello, world!\n";
 
+/// Why there are no rings to wait by, if there are none.
+pub fn no_rings() -> Option<String> {
+    (backend() != Backend::IoUring).then(|| {
+        "no rings of io_uring: it takes a command that was built with --features io_uring, Linux \
+         6.1, and kernel.io_uring_disabled = 0 with no seccomp filter against it"
+            .to_owned()
+    })
+}
+
 /// Serves, for ever.
 ///
 /// # Errors
@@ -50,7 +62,7 @@ const PAGE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Len
 pub fn serve(order: &Order) -> Result<(), String> {
     let Order { subject, case, workers } = order;
     let served = match subject.as_str() {
-        "fibers" => fibers::serve(*case, *workers),
+        "fibers" | URING => fibers::serve(*case, *workers),
         "tokio" => tokio::serve(*case, *workers),
         "may" => may::serve(*case, *workers),
         "threads" => threads::serve(*case),
