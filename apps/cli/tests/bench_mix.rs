@@ -44,6 +44,24 @@ fn each_policy_and_composition_sends_each_frame() {
     }
 }
 
+/// A frame that is not as loud as what was said ends it with exit code 1, too.
+#[test]
+fn opus_is_decoded_and_encoded_where_its_library_is() {
+    let subjects = ["--subject", "lifo/steal-half,staged,fifo/steal-half+stages"];
+    let arguments = [&subjects[..], &["--codec", "opus,md5+g711+opus", "--legs", "3"]].concat();
+    let done = output(&[&SMALL, &arguments[..]].concat());
+    if done.status.code() == Some(69) {
+        let said = stderr(&done);
+        assert!(said.contains("apt install libopus0"), "{said}");
+        return eprintln!("NOT TESTED: {said}");
+    }
+    let rows = rows(&arguments);
+    assert_eq!(rows.len(), 2 * (3 + 1));
+    rows.iter().for_each(has_figures);
+    let codecs: Vec<_> = rows.iter().map(|row| row["codec"].as_str().expect("a name")).collect();
+    assert_eq!(codecs, [["opus"; 4], ["md5+g711+opus"; 4]].concat());
+}
+
 #[test]
 fn who_waits_by_yielding_and_who_begins_together_send_them_too() {
     let how = ["--wait", "yield,sleep", "--phase", "together,spread", "--workers", "1,3"];
@@ -80,8 +98,8 @@ fn tables_say_what_was_measured() {
 #[test]
 fn what_is_wrong_is_said_in_one_line() {
     for (wrong, told) in [
-        (&["--codec", "opus"][..], "libopus"),
-        (&["--codec", "mp3"], "there are: md5, g711"),
+        (&["--codec", "mp3"][..], "there are: md5, g711, opus"),
+        (&["--codec", "g711+"], "no codec ''"),
         (&["--subject", "lifo"], "no policy of ours 'lifo'"),
         (&["--subject", "lifo/steal-half+pools"], "no policy of ours"),
         (&["--against", "go"], "no peer 'go'"),

@@ -21,7 +21,7 @@ use antiphon::Latch;
 use antiphon::channel::{Receiver, Sender, bounded};
 
 use super::cases::{Cell, Phase};
-use super::codec::{Codec, mix};
+use super::codec::{Mouth, mix};
 use super::waits::{now, put, take, wait_until};
 use crate::bench::pools::runner::Kind;
 use crate::bench::pools::tally::count;
@@ -83,6 +83,8 @@ pub struct Exchange {
 struct Frame {
     number: u32,
     samples: Vec<i32>,
+    /// It is what was said.
+    right: bool,
 }
 
 struct Conference<H: 'static> {
@@ -177,12 +179,16 @@ impl<H: Host> Conference<H> {
     /// What a leg does.
     fn receive(self, leg: usize, slot: &Sender<Frame>) {
         let Cell { codec, wait, frame: bytes, frames, .. } = self.exchange.cell;
+        let line = codec.line(leg, bytes);
+        let mut ear = line.ear();
         let seed = self.exchange.seed ^ self.number << 20 ^ leg as u64;
         for number in 0..frames {
-            let frame = drawn(bytes, &mut Random(seed ^ u64::from(number) << 40));
-            let samples = codec.decode(leg, &frame);
+            let frame = line.said(number, Random(seed ^ u64::from(number) << 40));
+            let samples = ear.decode(number, &frame);
+            let right = samples.is_some();
             wait_until(self.due_ns(number), wait);
-            let gone = put(slot, Frame { number, samples }, wait).is_none();
+            let frame = Frame { number, samples: samples.unwrap_or_default(), right };
+            let gone = put(slot, frame, wait).is_none();
             if gone || self.exchange.is_off() {
                 return;
             }
@@ -191,21 +197,22 @@ impl<H: Host> Conference<H> {
 
     /// What the mixer does; how many frames it has had sent.
     fn mix(self, slots: &[Receiver<Frame>]) -> u64 {
-        let Cell { codec, wait, frames, .. } = self.exchange.cell;
-        let legs = slots.len() as u64;
+        let Cell { codec, wait, frame: bytes, frames, .. } = self.exchange.cell;
+        let mouths = (0..slots.len()).map(|leg| Arc::new(codec.line(leg, bytes).mouth()));
+        let (mouths, legs) = (mouths.collect::<Vec<_>>(), slots.len() as u64);
         for number in 0..frames {
             let (mut mixed, mut right) = (Vec::new(), true);
             for slot in slots {
                 let Some(frame) = take(slot, wait) else { return u64::from(number) * legs };
-                right &= frame.number == number;
+                right &= frame.right && frame.number == number;
                 mix(&mut mixed, &frame.samples);
             }
             let (mixed, due_ns) = (Arc::new(mixed), self.due_ns(number));
-            for leg in 0..slots.len() {
-                let mixed = mixed.clone();
+            for mouth in &mouths {
+                let (mixed, mouth) = (mixed.clone(), mouth.clone());
                 let kind = Kind { stage: 2, level: 0, due_ns: due_ns + WINDOW_NS };
                 self.host.run(self.number, Part::Send, kind, move || {
-                    self.send(codec, leg, &mixed, due_ns, right);
+                    self.send(&mouth, &mixed, due_ns, right);
                 });
             }
         }
@@ -213,9 +220,8 @@ impl<H: Host> Conference<H> {
     }
 
     /// What sends a leg a frame.
-    fn send(self, codec: Codec, leg: usize, mixed: &[i32], due_ns: u64, right: bool) {
-        let sent = codec.encode(leg, mixed);
-        let right = right && sent.len() == self.exchange.cell.frame;
+    fn send(self, mouth: &Mouth, mixed: &[i32], due_ns: u64, right: bool) {
+        let right = mouth.encode(mixed).is_some() && right;
         let latency = now().saturating_sub(due_ns);
         let good = latency <= WINDOW_NS;
         if !good {
@@ -234,14 +240,4 @@ impl<H: Host> Conference<H> {
         // Release: that; pairs with the acquire in `open`.
         self.exchange.arrived.fetch_add(1, Release);
     }
-}
-
-/// A frame that a leg's peer has said, by lot.
-fn drawn(bytes: usize, random: &mut Random) -> Vec<u8> {
-    let mut frame = Vec::with_capacity(bytes + 8);
-    while frame.len() < bytes {
-        frame.extend(random.next().to_le_bytes());
-    }
-    frame.truncate(bytes);
-    frame
 }

@@ -13,7 +13,6 @@
 use std::io;
 use std::sync::LazyLock;
 
-use antiphon::fiber::STACK_BYTES;
 use antiphon::generic::Linux;
 use antiphon::pool::{BoxedPolicy, Policy, Pool};
 
@@ -44,8 +43,8 @@ const SILO_COUNT: usize = 10;
 const SHARES: [usize; 3] = [5, 2, 3];
 /// Room for so many tasks of a worker.
 const ROOM: usize = 1 << 16;
-/// The stack of a thread that is a part.
-const THREAD_BYTES: usize = 128 << 10;
+/// A thread that is a part has so many times the stack that a fiber has.
+const THREAD_STACKS: usize = 2;
 
 /// All of ours.
 pub fn names() -> &'static [&'static str] {
@@ -67,7 +66,16 @@ pub trait Visitor {
     fn visit<H: Host>(self, host: &'static H) -> Self::Output;
 }
 
-/// Has the host with a name visited, which has so many workers and room for so many parts.
+/// Parts, of which there may be so many at once.
+#[derive(Clone, Copy)]
+pub struct Parts {
+    /// How many.
+    pub count: usize,
+    /// The stack of each.
+    pub stack_bytes: usize,
+}
+
+/// Has the host with a name visited, which has so many workers and room for such parts.
 ///
 /// # Errors
 ///
@@ -75,11 +83,11 @@ pub trait Visitor {
 pub fn with<V: Visitor>(
     name: &str,
     workers: usize,
-    parts: usize,
+    parts: Parts,
     visitor: V,
 ) -> Result<V::Output, String> {
     if name == THREADS {
-        return Ok(visitor.visit(&Threads));
+        return Ok(visitor.visit(Box::leak(Box::new(Threads(parts.stack_bytes)))));
     }
     let (policy, how) = match name.split_once('+') {
         Some((policy, _)) if name.ends_with(SILOS) => (policy, How::Silos),
@@ -107,7 +115,7 @@ enum How {
 /// Of any policy, behind one type.
 pub type AnyPool = Pool<BoxedPolicy<Linux>>;
 
-/// Pools of fibers of a policy, with so many threads each, and room for so many parts.
+/// Pools of fibers of a policy, with so many threads each, and room for such parts.
 ///
 /// # Errors
 ///
@@ -115,7 +123,7 @@ pub type AnyPool = Pool<BoxedPolicy<Linux>>;
 pub fn pools(
     policy: &str,
     threads: &[usize],
-    parts: usize,
+    parts: Parts,
 ) -> Result<(Vec<AnyPool>, Ranks), String> {
     let workers = threads.iter().sum();
     let pools = policies::with(policy, workers, ROOM, Start { threads, parts })?;
@@ -124,7 +132,7 @@ pub fn pools(
 
 struct Start<'a> {
     threads: &'a [usize],
-    parts: usize,
+    parts: Parts,
 }
 
 impl Take for Start<'_> {
@@ -134,10 +142,11 @@ impl Take for Start<'_> {
         let start = |(number, &threads): (usize, &usize)| {
             let name = format!("pool-{number}");
             // All parts are spawned from outside, before any has ended.
-            let builder = Pool::builder().threads(threads).name(name).room(self.parts.max(64));
+            let builder =
+                Pool::builder().threads(threads).name(name).room(self.parts.count.max(64));
             // SAFETY: what parts run sets no thread-local for a while; the one that they make, of
             // the tally, does not wait while it is made.
-            unsafe { builder.fibers(STACK_BYTES) }.build_with(BoxedPolicy::new(make()))
+            unsafe { builder.fibers(self.parts.stack_bytes) }.build_with(BoxedPolicy::new(make()))
         };
         let pools = self.threads.iter().enumerate().map(start).collect::<io::Result<Vec<_>>>()?;
         Ok((pools, ranks))
@@ -168,15 +177,15 @@ impl Host for Pools {
     }
 }
 
-/// A thread for each part, as FreeSWITCH has it.
-struct Threads;
+/// A thread for each part, as FreeSWITCH has it; fibers would have so large a stack.
+struct Threads(usize);
 
 impl Host for Threads {
     fn run(&'static self, _: u64, part: Part, _: Kind, work: impl FnOnce() + Send + 'static) {
         if part == Part::Send {
             return work();
         }
-        let thread = std::thread::Builder::new().stack_size(THREAD_BYTES);
+        let thread = std::thread::Builder::new().stack_size(THREAD_STACKS * self.0);
         // Without it the others would wait for ever.
         drop(thread.spawn(work).expect("a thread for each leg and mixer"));
     }

@@ -1,10 +1,11 @@
 //! What a repetition does, in a process of its own: conferences, of a number or of more and more.
 
+use antiphon::fiber;
 use serde::{Deserialize, Serialize};
 
 use super::cases::Cell;
 use super::conference::{Exchange, Host, PERIOD_NS};
-use super::hosts::{self, Visitor};
+use super::hosts::{self, Parts, Visitor};
 use crate::bench::measure::usage::Usage;
 use crate::bench::pools::figures::Latencies;
 use crate::bench::pools::tally;
@@ -51,9 +52,13 @@ const NEAR: f64 = 1.04;
 ///
 /// If the subject is unknown, or can't be started.
 pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
-    let Cell { conferences, search, legs, workers, .. } = order.cell;
+    let Cell { conferences, search, legs, workers, codec, .. } = order.cell;
+    if let Err(missing) = codec.prepare() {
+        return Ok(Outcome::Missing(missing));
+    }
     let conferences = if search { MOST } else { conferences };
-    let parts = conferences as usize * (legs + 1);
+    let stack_bytes = codec.stack_bytes(fiber::STACK_BYTES);
+    let parts = Parts { count: conferences as usize * (legs + 1), stack_bytes };
     hosts::with(&order.subject, workers, parts, Repetition(order))
 }
 

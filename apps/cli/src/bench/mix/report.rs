@@ -138,7 +138,7 @@ impl Row {
         put("peer", json!(reference));
         put("ours", json!(self.ours));
         put("case", json!(if search { "most" } else { "fixed" }));
-        put("codec", json!(codec.name()));
+        put("codec", json!(codec.to_string()));
         put("wait", json!(wait.name()));
         put("phase", json!(phase.name()));
         put("legs", json!(legs));

@@ -9,8 +9,10 @@
 
 use std::sync::{Arc, Barrier};
 
+use antiphon::fiber::STACK_BYTES;
+
 use crate::bench::mix::conference::{Host, Part};
-use crate::bench::mix::hosts::{AnyPool, POLICIES, pools};
+use crate::bench::mix::hosts::{AnyPool, POLICIES, Parts, pools};
 use crate::bench::pools::policies::Ranks;
 use crate::bench::pools::runner::{Kind, Runner};
 
@@ -50,6 +52,7 @@ impl Houses {
     ///
     /// If there is no such subject, or they can't be started.
     pub fn start(subject: &str, workers: usize, parts: usize) -> Result<Self, String> {
+        let parts = Parts { count: parts, stack_bytes: STACK_BYTES };
         let house = |policy: &str, threads: usize| {
             let (mut pools, ranks) = pools(policy, &[threads], parts)?;
             let pool = Arc::new(pools.remove(0));
