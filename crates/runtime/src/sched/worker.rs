@@ -304,6 +304,13 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
             None => crew.is_over(rests),
         };
         self.searches = self.searches || crew.idlers.search();
+        // Enough others search; but one that is being woken is one of them, and takes long. What is
+        // outside is not left to those: of many short tasks each would have a wake to itself.
+        if !self.searches
+            && let Some(task) = self.outside()
+        {
+            return (Some((task, Found::Shared)), false);
+        }
         let (mut futile, mut rested) = (0, false);
         loop {
             if self.searches
