@@ -11,8 +11,8 @@
 //! Each of these is a fiber, and reads straight down. The mixer waits for nobody longer than 10 ms:
 //! who is late is left out, and the frame says who is in it.
 //!
-//! `cargo run --release -p antiphon --example conference -- 100 3 4 2`: so many conferences, callers
-//! in each, seconds, and threads. Each may be left out, with those after it.
+//! `cargo run --release -p antiphon --example conference -- 100 3 4 2`: so many conferences,
+//! callers in each, seconds, and threads. Each may be left out, with those after it.
 
 use std::f64::consts::TAU;
 use std::sync::Arc;

@@ -10,6 +10,7 @@
 //! | [`clock`] | `sim clock`: timestamps |
 //! | [`events`] | `sim events`: wake-ups |
 //! | [`tasks`] | `sim tasks`: task schedulers |
+//! | [`mix`] | `sim mix`: conferences of calls |
 //! | [`cases`] | what threads do with the locks of [`antiphon_replay::locks`] |
 //! | [`experiment`] | one lock in one case |
 //! | [`sweep`] | many, on all CPUs |
@@ -33,6 +34,7 @@ pub mod locks;
 pub mod machines;
 pub mod memory;
 mod merge;
+pub mod mix;
 mod page;
 mod plan;
 mod published;

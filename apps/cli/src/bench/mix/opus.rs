@@ -3,7 +3,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | a frame | 20 ms of one channel at 48 kHz: 960 samples, 1920 bytes if they were sent as they are |
+//! | a frame | 20 ms of one channel at 48 kHz: 960 samples of 16 bits, 1920 bytes |
 //! | a packet | 160 bytes, always: 64 kbit/s, as much as G.711 has |
 //! | the rest | for voice, and as hard a search as the library has if nothing is said |
 //!

@@ -1,0 +1,66 @@
+//! What parts of a conference take, on a CPU of their own.
+
+use crate::bench::mix::conference::{PERIOD_NS, WINDOW_NS};
+
+/// From one frame to the next, and how late one may be: as `bench mix` has them.
+pub const EACH_NS: u64 = PERIOD_NS;
+/// Sent later than this after it was due, a frame is a breach.
+pub const LATE_NS: u64 = WINDOW_NS;
+
+/// What a frame takes.
+pub struct Codec {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// To receive one: to have it, and to decode it.
+    pub receive_ns: u64,
+    /// To add one to the others.
+    pub mix_ns: u64,
+    /// To encode one and to send it.
+    pub send_ns: u64,
+    /// To make the task that does.
+    pub spawn_ns: u64,
+}
+
+/// Whose frames.
+pub static CODECS: [Codec; 4] = [
+    Codec {
+        name: "published",
+        about: "a guess: 1400 conferences on 100 workers are at the edge of 10 ms, as published",
+        // As they are due together, 0 to 20 % of these are late for 10 % more or less of it.
+        receive_ns: PUBLISHED_NS,
+        mix_ns: 2_000,
+        send_ns: PUBLISHED_NS,
+        // As packets of the same program have it.
+        spawn_ns: 600,
+    },
+    // Measured in plain loops on a Xeon at 2.5 GHz, medians: what `bench mix` does.
+    Codec {
+        name: "md5",
+        about: "the same in Rust, as measured",
+        receive_ns: 2_900,
+        mix_ns: 60,
+        send_ns: 2_700,
+        spawn_ns: 60,
+    },
+    Codec {
+        name: "g711",
+        about: "G.711, 160 bytes, as measured",
+        receive_ns: 140,
+        mix_ns: 25,
+        send_ns: 310,
+        spawn_ns: 60,
+    },
+    Codec {
+        name: "opus",
+        about: "Opus, 960 samples at 64 kbit/s by libopus 1.3.1, as measured",
+        receive_ns: 18_000,
+        mix_ns: 130,
+        send_ns: 110_000,
+        spawn_ns: 60,
+    },
+];
+
+const PUBLISHED_NS: u64 = 130_000;
+
+/// A thread goes from one fiber to another.
+pub const SWITCH_NS: u64 = 100;
