@@ -21,8 +21,20 @@ thread_local! {
 /// Unwinds a setup or final check whose execution has ended.
 struct Halt;
 
-/// Makes `execution` the calling OS thread's.
-pub(crate) fn enter(execution: Execution) {
+/// Where a panic of the checker itself leaves a model: it was kept quiet, and is told here.
+pub(crate) struct Entered;
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if QUIET.replace(false) {
+            EXECUTION.take();
+            eprintln!("{}", INSIDE.take());
+        }
+    }
+}
+
+/// Makes `execution` the calling OS thread's, until [`leave`].
+pub(crate) fn enter(execution: Execution) -> Entered {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let previous = panic::take_hook();
@@ -37,6 +49,7 @@ pub(crate) fn enter(execution: Execution) {
         *slot = Some(execution);
     });
     QUIET.set(true);
+    Entered
 }
 
 /// Takes the execution back.

@@ -52,7 +52,7 @@ pub(crate) fn explore<'env>(model: &Model, program: &Program<'_, 'env>) -> Repor
         execution.scripted = true;
         execution.last = last;
     }
-    context::enter(execution);
+    let _entered = context::enter(execution);
     let mut report = Report {
         name: model.name.clone(),
         executions: 0,

@@ -559,3 +559,23 @@ fn what_the_dead_did_may_race() {
     });
     report.assert_fails(FailureKind::DataRace);
 }
+
+/// What is no state of the platform's decides how many steps there are.
+#[test]
+fn a_model_that_is_not_deterministic_says_so_and_others_run_after_it() {
+    let runs = std::cell::Cell::new(0);
+    let run = std::panic::AssertUnwindSafe(|| {
+        Model::new("count").run(|s| {
+            runs.set(runs.get() + 1);
+            let [word, other] = [(); 2].map(|()| s.share(<Check as Platform>::U32::ZERO));
+            let last = if runs.get() == 1 { 2 } else { 1 };
+            s.spawn(move || {
+                other.store(1, Relaxed);
+                (1..=last).for_each(|value| word.store(value, Relaxed));
+            });
+            s.spawn(move || _ = (word.load(Relaxed), other.load(Relaxed)));
+        })
+    });
+    assert!(std::panic::catch_unwind(run).is_err());
+    Model::new("after it").run(|s| s.spawn(|| {})).assert_complete();
+}
