@@ -55,6 +55,8 @@ mod alarm;
 #[cfg(feature = "arc_lock")]
 mod arc;
 mod barrier;
+#[cfg(doctest)]
+mod borrows;
 mod broadcast;
 pub mod cancel;
 pub mod channel;

@@ -1,0 +1,163 @@
+//! What is forgotten has no destructor, and what others borrow by it must stay all the same: scopes
+//! wait, tasks go on, and queues have nobody in them who is gone. `src/borrows.rs` has what the
+//! compiler refuses.
+
+use std::future::Future;
+use std::mem::forget;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll, Wake, Waker};
+
+use antiphon::cancel::Token;
+use antiphon::pool::Pool;
+use antiphon::select::Select;
+use antiphon::{Event, Latch, channel, fiber, promise};
+
+/// One whose tasks block their threads, and one whose tasks are fibers.
+fn pools() -> [Pool; 2] {
+    // SAFETY: no thread-local is made by what waits.
+    let fibers = unsafe { Pool::builder().threads(2).fibers(fiber::STACK_BYTES) };
+    [Pool::new(2).unwrap(), fibers.build().unwrap()]
+}
+
+/// How many have ended.
+#[derive(Default)]
+struct Ended(AtomicUsize);
+
+impl Ended {
+    /// Is dropped by who ends.
+    fn one(self: &Arc<Self>) -> One {
+        One(self.clone())
+    }
+
+    fn count(&self) -> usize {
+        self.0.load(Relaxed)
+    }
+}
+
+struct One(Arc<Ended>);
+
+impl Drop for One {
+    fn drop(&mut self) {
+        self.0.0.fetch_add(1, Relaxed);
+    }
+}
+
+/// Opens when it is dropped.
+struct Opens<'a>(&'a Latch);
+
+impl Drop for Opens<'_> {
+    fn drop(&mut self) {
+        self.0.count_down(1);
+    }
+}
+
+/// Its tasks wait until its body is over, and then read what they borrow.
+#[test]
+fn a_scope_that_is_forgotten_waits_for_its_tasks() {
+    for pool in pools() {
+        for panics in [false, true] {
+            let (gate, ended) = (Latch::new(1), Arc::new(Ended::default()));
+            let borrowed = vec![7_u8; 4096];
+            let over = catch_unwind(AssertUnwindSafe(|| {
+                pool.scope(|scope| {
+                    let _body = Opens(&gate);
+                    for _ in 0..8 {
+                        let (one, gate, borrowed) = (ended.one(), &gate, &borrowed);
+                        scope.spawn(move || {
+                            gate.wait();
+                            assert!(borrowed.iter().all(|&byte| byte == 7));
+                            drop(one);
+                        });
+                    }
+                    #[expect(forgetting_references, reason = "nobody has more of it to forget")]
+                    forget(scope);
+                    assert!(!panics, "the body ends early");
+                });
+            }));
+            assert_eq!((over.is_err(), ended.count()), (panics, 8));
+        }
+    }
+}
+
+/// Its task runs on, with what it owns, which is dropped where it ends.
+#[test]
+fn a_handle_that_is_forgotten_leaves_its_task_alone() {
+    for pool in pools() {
+        let (gate, ended) = (Arc::new(Latch::new(1)), Arc::new(Ended::default()));
+        for _ in 0..4 {
+            let (one, gate) = (ended.one(), gate.clone());
+            forget(pool.spawn(move || {
+                gate.wait();
+                drop(one);
+            }));
+        }
+        assert_eq!(ended.count(), 0);
+        gate.count_down(1);
+        // Waits for them.
+        drop(pool);
+        assert_eq!(ended.count(), 4);
+    }
+}
+
+/// Counts how often it was woken.
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+/// What is awaited and has been polled is forgotten: who comes up with the value wakes by what was
+/// left, and the value stays.
+#[test]
+fn an_awaited_value_that_is_forgotten_may_come() {
+    let (woken, ended) = (Arc::new(Woken(AtomicUsize::new(0))), Arc::new(Ended::default()));
+    let waker = Waker::from(woken.clone());
+    let (promise, mut awaited) = promise::new();
+    assert!(matches!(pin!(&mut awaited).poll(&mut Context::from_waker(&waker)), Poll::Pending));
+    forget(awaited);
+    promise.fulfil(ended.one());
+    assert_eq!((woken.0.load(Relaxed), ended.count()), (1, 0));
+}
+
+/// A select that is forgotten before it waits is in no queue: what comes is another's.
+#[test]
+fn a_select_that_is_forgotten_takes_nothing() {
+    let (sender, receiver) = channel::bounded(1);
+    let (event, token, mut had) = (Event::new(), Token::new(), Vec::new());
+    let select = Select::new().recv(&receiver, |it| had.push(it)).event(&event, || ());
+    #[expect(clippy::forget_non_drop, reason = "it has nothing to drop: it is in no queue")]
+    forget(select.cancelled(&token, || ()));
+    assert_eq!(token.places(), 0);
+    sender.send(5).unwrap();
+    event.set();
+    assert!(event.try_wait());
+    assert_eq!((receiver.recv(), had.len()), (Ok(5), 0));
+}
+
+/// A token that is forgotten is one that nobody cancels by itself: its parent still does.
+#[test]
+fn a_token_that_is_forgotten_is_cancelled_with_its_parent() {
+    let parent = Token::new();
+    let child = parent.child();
+    let same = child.clone();
+    forget(child);
+    parent.cancel();
+    assert!(same.is_cancelled());
+}
+
+/// The ends of a channel that are forgotten close nothing, and what is in it stays.
+#[test]
+fn a_sender_that_is_forgotten_closes_nothing() {
+    let ended = Arc::new(Ended::default());
+    let (sender, receiver) = channel::bounded(2);
+    sender.send(ended.one()).unwrap();
+    forget(sender);
+    drop(receiver.recv().unwrap());
+    assert_eq!(ended.count(), 1);
+    assert!(receiver.try_recv().is_err());
+}
