@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_check::{Mode, Report};
+use antiphon_check::{FailureKind, Mode, Report};
 
 use crate::bounds::Bounds;
 use crate::outcome::Outcome;
@@ -16,6 +16,7 @@ pub struct Entry {
     /// By lot, so many executions in each mode; exhaustively without.
     lots: Option<u64>,
     reaches: &'static [&'static str],
+    fails: Option<FailureKind>,
     long: bool,
 }
 
@@ -36,7 +37,7 @@ impl Limits {
 impl Entry {
     /// An exhaustive model.
     pub(crate) const fn new(name: &'static str, program: Program, bounds: Bounds) -> Self {
-        Self { name, program, bounds, lots: None, reaches: &[], long: false }
+        Self { name, program, bounds, lots: None, reaches: &[], fails: None, long: false }
     }
 
     /// For what is too large to enumerate: so many executions at random, and as many by PCT.
@@ -49,6 +50,12 @@ impl Entry {
     /// what it says.
     pub(crate) const fn reaches(mut self, probes: &'static [&'static str]) -> Self {
         self.reaches = probes;
+        self
+    }
+
+    /// A form that is known to be bad: an execution has to go wrong in this way.
+    pub(crate) const fn fails(mut self, kind: FailureKind) -> Self {
+        self.fails = Some(kind);
         self
     }
 
@@ -92,6 +99,12 @@ impl Entry {
     #[must_use]
     pub const fn probes(&self) -> &'static [&'static str] {
         self.reaches
+    }
+
+    /// How an execution has to go wrong, if the form is known to be bad.
+    #[must_use]
+    pub const fn known_failure(&self) -> Option<FailureKind> {
+        self.fails
     }
 
     /// How many executions are drawn in each mode, if they are drawn by lot.

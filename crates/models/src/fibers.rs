@@ -1,19 +1,26 @@
-//! Fibers that others say may go on: their thread finds each once, and is woken for it. A lost wake
-//! is a deadlock.
+//! Fibers that others say may go on: their thread finds each once, and is woken for it, whatever
+//! thread has said so, and whatever the fiber has waited for. A lost wake is a deadlock.
 
 use core::sync::atomic::Ordering::{Acquire, Release};
 
-use antiphon_check::{Check, Data};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use antiphon_check::{Check, Data, probe};
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
-use antiphon_runtime::fiber;
 use antiphon_runtime::sched::{Crew, Lifo, Scheme, Share, Steal, Worker};
+use antiphon_runtime::{fiber, task};
 use antiphon_sync::queue::{Item, Link};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
-use crate::program::Program;
+use crate::program::{Anywhere, Program};
 
 type Ready = fiber::Ready<Check>;
+type Handle = task::Handle<Check, u32>;
+type Promise = task::Promise<Check, u32>;
 type U32 = <Check as Platform>::U32;
 
 const PLAIN: Bounds = Bounds::PLAIN;
@@ -25,7 +32,9 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("fibers/again-1+1", going_on(1, 2), PLAIN),
         Entry::new("fibers/again-2+1", going_on(2, 2), PLAIN).by_lot(5_000),
         Entry::new("fibers/next-owner-1+2", next_owner(), PLAIN),
-        Entry::new("fibers/beside-tasks-1+1", beside_tasks(), PLAIN).by_lot(2_000),
+        Entry::new("fibers/beside-tasks-1+1", beside_tasks(), PLAIN),
+        Entry::new("fibers/and-threads-1+1", and_threads(1), PLAIN.spurious(1)).reaches(&["waits"]),
+        Entry::new("fibers/and-threads-1+2", and_threads(2), PLAIN),
     ]
 }
 
@@ -124,6 +133,75 @@ fn next_owner() -> Program {
             let mut found = passed.wait_while(Acquire, |passed| passed == 0) - 1;
             while found < 2 {
                 found += own();
+            }
+        });
+    })
+}
+
+/// Says to the thread of a fiber that it may go on.
+struct Posts(Anywhere<(*const Ready, Item)>);
+
+impl Wake for Posts {
+    fn wake(self: Arc<Self>) {
+        let (ready, item) = self.0.0;
+        // SAFETY: shared for as long as the execution lasts. The fiber waits, and left one waker.
+        unsafe { (*ready).post(item) };
+    }
+}
+
+/// The fibers of a thread wait for what others promise, threads that wait for what the fibers
+/// promise then.
+fn and_threads(count: usize) -> Program {
+    let all = count as u32;
+    Program::new(1 + all, 4 * all, move |scope| {
+        let ready = scope.share(Ready::NEW);
+        let fibers: &Vec<Fiber> = scope.share((0..count).map(|_| Fiber::new()).collect());
+        let mut waits = Vec::new();
+        for fiber in fibers {
+            let (promise, awaited) = Promise::new();
+            let (back, handle) = Promise::new();
+            waits.push((awaited, Some(back)));
+            scope.spawn(move || {
+                fiber.said.set(1);
+                promise.fulfil(3);
+                assert_eq!(handle.take(), Some(7));
+                assert_eq!(fiber.said.get(), 2);
+            });
+        }
+        scope.spawn(move || {
+            let mut left = count;
+            let mut go_on = |fiber: &Fiber, (awaited, back): &mut (Handle, Option<Promise>)| {
+                // Told late: it had found the value as it left its waker.
+                if back.is_none() {
+                    return left;
+                }
+                let waker = Waker::from(Arc::new(Posts(Anywhere((ready, fiber.item())))));
+                let mut context = Context::from_waker(&waker);
+                match Pin::new(awaited).poll(&mut context) {
+                    Poll::Pending => probe("waits"),
+                    Poll::Ready(had) => {
+                        assert_eq!((had, fiber.said.get()), (Some(3), 1));
+                        fiber.said.set(2);
+                        back.take().expect("it goes on once").fulfil(7);
+                        left -= 1;
+                    }
+                }
+                left
+            };
+            // Each begins, and goes on when that was said.
+            let begun = fibers.iter().zip(&mut waits).map(|(fiber, wait)| go_on(fiber, wait));
+            let mut left = begun.last().expect("one at least");
+            while left > 0 {
+                if ready.is_quiet() {
+                    ready.awaited().wait();
+                }
+                ready.look();
+                // SAFETY: the owner.
+                while let Some(item) = unsafe { ready.take() } {
+                    let at = fibers.iter().position(|fiber| fiber.item() == item);
+                    let at = at.expect("one of them");
+                    left = go_on(&fibers[at], &mut waits[at]);
+                }
             }
         });
     })

@@ -24,6 +24,8 @@
 //! without the backstop, which would cover up a lost wake-up. Those called `shipped-…` run the form
 //! that programs get.
 //!
+//! A few models are of forms that are known to be bad: they pass when that is found.
+//!
 //! The tests run every model but the long ones, which `antiphon lab check` runs by their whole
 //! name. [`TESTS`] says which test runs which. `mutants.toml` breaks each invariant in turn and
 //! names the tests that must notice.
@@ -70,6 +72,7 @@ mod numa_rw;
 mod once;
 mod outcome;
 mod program;
+mod promises;
 mod queues;
 mod rw;
 mod scavenging;
@@ -88,6 +91,7 @@ mod stock;
 mod tasks;
 mod tests;
 mod watched;
+mod yields;
 
 pub use bounds::Bounds;
 pub use entry::{Entry, Limits};
@@ -145,11 +149,13 @@ pub fn all() -> Vec<Entry> {
         crews::entries(),
         hogs::entries(),
         fibers::entries(),
+        yields::entries(),
         channels::entries(),
         stages::entries(),
         selects::entries(),
         cancels::entries(),
         tasks::entries(),
+        promises::entries(),
     ]
     .into_iter()
     .flatten()

@@ -28,13 +28,17 @@ pub enum Verdict {
     Unreached(&'static str),
     /// An execution went wrong: [`Outcome::failure`].
     Failed,
+    /// An execution went wrong in the way in which one has to: the form is known to be bad.
+    Refuted,
+    /// Nothing went wrong, though the form is known to be bad.
+    NotRefuted,
 }
 
 impl Verdict {
     /// Whether something is wrong, with the code or with the model.
     #[must_use]
     pub const fn is_bad(&self) -> bool {
-        matches!(self, Self::Unreached(_) | Self::Failed)
+        matches!(self, Self::Unreached(_) | Self::Failed | Self::NotRefuted)
     }
 }
 
@@ -46,6 +50,8 @@ impl fmt::Display for Verdict {
             Self::Cut => f.write_str("CUT"),
             Self::Unreached(probe) => write!(f, "never {probe}"),
             Self::Failed => f.write_str("FAILED"),
+            Self::Refuted => f.write_str("refuted"),
+            Self::NotRefuted => f.write_str("NOT REFUTED"),
         }
     }
 }
@@ -88,13 +94,15 @@ impl Outcome {
     ///
     /// # Panics
     ///
-    /// If an execution went wrong, a probe was never passed, or the search was cut short.
+    /// If an execution went wrong, or none did of a form that is known to be bad; if a probe was
+    /// never passed, or the search was cut short.
     #[track_caller]
     pub fn assert_passed(&self) -> &Self {
-        for report in &self.reports {
-            report.assert_ok();
+        if self.verdict == Verdict::Failed {
+            self.reports.iter().for_each(|report| _ = report.assert_ok());
         }
-        let passed = matches!(self.verdict, Verdict::Complete | Verdict::Sampled);
+        let passed =
+            matches!(self.verdict, Verdict::Complete | Verdict::Sampled | Verdict::Refuted);
         assert!(passed, "{self}");
         self
     }
@@ -117,8 +125,9 @@ impl fmt::Display for Outcome {
 }
 
 fn judge(entry: &Entry, reports: &[Report]) -> Verdict {
-    if reports.iter().any(|report| report.failure.is_some()) {
-        return Verdict::Failed;
+    if let Some(failure) = reports.iter().find_map(|report| report.failure.as_ref()) {
+        let known = entry.known_failure() == Some(failure.kind);
+        return if known { Verdict::Refuted } else { Verdict::Failed };
     }
     let is_whole = |report: &Report| match entry.lots() {
         None => report.complete,
@@ -126,6 +135,9 @@ fn judge(entry: &Entry, reports: &[Report]) -> Verdict {
     };
     if !reports.iter().all(is_whole) {
         return Verdict::Cut;
+    }
+    if entry.known_failure().is_some() {
+        return Verdict::NotRefuted;
     }
     let unreached = entry.probes().iter().find(|&&probe| {
         let passed = |report: &Report| report.probes.contains_key(probe);
@@ -135,5 +147,40 @@ fn judge(entry: &Entry, reports: &[Report]) -> Verdict {
         Some(probe) => Verdict::Unreached(probe),
         None if entry.is_exhaustive() => Verdict::Complete,
         None => Verdict::Sampled,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use antiphon_check::FailureKind;
+
+    use crate::bounds::Bounds;
+    use crate::entry::{Entry, Limits};
+    use crate::program::Program;
+
+    use super::Verdict;
+
+    /// What a thread that does this comes to, where it is known to end in a deadlock.
+    fn verdict(body: fn()) -> Verdict {
+        let program = Program::new(1, 1, move |scope| scope.spawn(body));
+        let entry = Entry::new("bad/form-1", program, Bounds::PLAIN).fails(FailureKind::Deadlock);
+        let outcome = entry.check(Limits::NONE);
+        let passed = std::panic::catch_unwind(|| outcome.assert_passed().executions());
+        assert_eq!(passed.is_ok(), *outcome.verdict() == Verdict::Refuted);
+        assert_eq!(passed.is_err(), outcome.verdict().is_bad());
+        outcome.verdict().clone()
+    }
+
+    #[test]
+    fn what_is_known_to_be_bad_has_to_go_wrong_in_that_way() {
+        use antiphon_platform::{Atomic, Platform};
+        use std::sync::atomic::Ordering::Relaxed;
+        let waits = || {
+            let word = <antiphon_check::Check as Platform>::U32::ZERO;
+            word.wait_while(Relaxed, |word| word == 0);
+        };
+        assert_eq!(verdict(waits), Verdict::Refuted);
+        assert_eq!(verdict(|| panic!("another way")), Verdict::Failed);
+        assert_eq!(verdict(|| ()), Verdict::NotRefuted);
     }
 }

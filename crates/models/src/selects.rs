@@ -1,6 +1,8 @@
 //! Waiting for the first of several things: that one is had, and the others are left to others. A
 //! lost wake is a deadlock.
 
+mod events;
+
 use antiphon_check::{Check, Data};
 use antiphon_platform::Deadline;
 use antiphon_runtime::channel::{self, NotReceived};
@@ -12,6 +14,7 @@ use crate::entry::Entry;
 use crate::forms::Sleepy;
 use crate::ledger::Ledger;
 use crate::program::{Program, soon};
+use events::{events, leaving_set, opened};
 
 type Channel = channel::Channel<Check, usize>;
 type Promise = task::Promise<Check, u32>;
@@ -21,18 +24,22 @@ const PLAIN: Bounds = Bounds::PLAIN;
 pub fn entries() -> Vec<Entry> {
     let timed = PLAIN.timeouts(1);
     vec![
-        Entry::new("select/receives-1+1", receiving(1, 1), PLAIN.spurious(1)).by_lot(5_000),
+        Entry::new("select/events-1+1", events(), PLAIN.spurious(1)),
+        Entry::new("select/events-left-1+1", leaving_set(false), PLAIN),
+        Entry::new("select/events-left-turned-1+1", leaving_set(true), PLAIN),
+        Entry::new("select/latches-1+2", opened(), PLAIN),
+        Entry::new("select/receives-1+1", receiving(1, 1), PLAIN.spurious(1)),
         Entry::new("select/receives-1+2", receiving(1, 2), PLAIN).by_lot(4_000),
         Entry::new("select/receives-2+2", receiving(2, 2), PLAIN).by_lot(3_000),
         Entry::new("select/receives-beside-one-2+1", beside_one(), PLAIN).by_lot(4_000),
         Entry::new("select/passes-on-2+2", passing_on(false), PLAIN).by_lot(5_000),
         Entry::new("select/passes-on-turned-2+2", passing_on(true), PLAIN).by_lot(5_000),
-        Entry::new("select/receives-exhausted-1+1", receiving(1, 1), PLAIN.nodes(1)).by_lot(2_000),
+        Entry::new("select/receives-exhausted-1+1", receiving(1, 1), PLAIN.nodes(1)),
         Entry::new("select/sends-1+2", sending(), PLAIN).by_lot(4_000),
-        Entry::new("select/closed-1+1", closing(), PLAIN).by_lot(4_000),
-        Entry::new("select/gives-up-1+1", giving_up(), timed).by_lot(4_000).reaches(&["gave up"]),
-        Entry::new("select/promises-1+2", promises(), PLAIN).by_lot(4_000),
-        Entry::new("select/promises-broken-1+1", broken(), PLAIN.spurious(1)).by_lot(4_000),
+        Entry::new("select/closed-1+1", closing(), PLAIN),
+        Entry::new("select/gives-up-1+1", giving_up(), timed).reaches(&["gave up"]),
+        Entry::new("select/promises-1+2", promises(), PLAIN),
+        Entry::new("select/promises-broken-1+1", broken(), PLAIN.spurious(1)),
     ]
 }
 

@@ -24,7 +24,8 @@ use crate::output::{report, say};
 #[command(after_help = "\
 `complete`: every order of events within the bound was tried, weak memory included; the bound is
 what the table says a thread may meet (spurious wakes, timeouts, …). `by lot`: too many for that, so
-some thousands were drawn by lot. `CUT`: not done after --seconds, and none was wrong till then.
+some thousands were drawn by lot. `refuted`: a form that is kept because it is known to be bad, and
+was found to be. `CUT`: not done after --seconds, and none was wrong till then.
 
 Models that take minutes run only if NAME is the whole name; the others take a minute in all. With
 --json, `mutants` are the broken invariants that a model is to notice, and `killed` those that were
@@ -164,7 +165,7 @@ fn text(checked: &[(Entry, Outcome)], left_out: Option<usize>) -> String {
     let mut table = Table::new(&heads);
     for (entry, outcome) in checked {
         let tone = match outcome.verdict() {
-            Verdict::Complete => Tone::Good,
+            Verdict::Complete | Verdict::Refuted => Tone::Good,
             verdict if verdict.is_bad() => Tone::Bad,
             _ => Tone::Plain,
         };

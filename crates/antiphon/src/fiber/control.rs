@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use antiphon_linux::Linux;
 use antiphon_linux::fiber::Sleep;
 use antiphon_linux::stack::Stack;
-use antiphon_runtime::fiber::Ready;
+use antiphon_runtime::fiber::{InLine, Ready};
 use antiphon_runtime::task::Task;
 use antiphon_runtime::timer::Timer;
 use antiphon_sync::queue::{Item, Link};
@@ -41,7 +41,7 @@ pub(super) struct Control {
     pub(super) home: &'static Ready<Linux>,
     timer: Timer,
     /// The one behind it in a list.
-    pub(super) next: Cell<Option<Fiber>>,
+    next: Cell<Option<Fiber>>,
     /// The wait that it is suspended in, or is about to be.
     pub(super) sleep: Cell<Option<Sleep>>,
     yielder: Cell<*const Yielder<Order, Said>>,
@@ -84,6 +84,13 @@ pub(super) enum Said {
 /// A control block, by its address: a word for lists. FIBER-1: who has one is its thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fiber(NonNull<Control>);
+
+impl InLine for Fiber {
+    #[inline]
+    fn behind(&self) -> &Cell<Option<Self>> {
+        &self.get().next
+    }
+}
 
 /// What of a stack is below the control block; the block has the rest.
 struct Bare {

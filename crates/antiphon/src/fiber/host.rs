@@ -13,7 +13,7 @@ use antiphon_linux::Linux;
 use antiphon_linux::fiber::Sleep;
 use antiphon_linux::stack::{Stack, Stacks};
 use antiphon_platform::{Clock, Deadline, Platform as _};
-use antiphon_runtime::fiber::Ready;
+use antiphon_runtime::fiber::{self, Line, Ready, Turn, Turns};
 use antiphon_runtime::flight::Pace;
 use antiphon_runtime::task::{Awaited, Task};
 use antiphon_runtime::timer::Wheel;
@@ -21,7 +21,6 @@ use antiphon_runtime::timer::Wheel;
 use super::census::{Answer, Desk, Desks, Question, Wait};
 use super::control::{Fiber, Order, Said};
 use super::hooks;
-use super::line::Line;
 use super::polls::Polls;
 use crate::pool::run;
 use crate::raw::PAST;
@@ -31,7 +30,7 @@ pub(crate) struct Host {
     stacks: Stacks,
     mail: &'static Ready<Linux>,
     /// Those that may go on, the first at the front.
-    ready: Line,
+    ready: Line<Fiber>,
     /// Without a task; the last one used is at the end.
     idle: RefCell<Vec<Fiber>>,
     timers: RefCell<Wheel>,
@@ -43,7 +42,7 @@ pub(crate) struct Host {
     began: Cell<bool>,
     /// Something changes the lists, though a fiber runs: HOST-1.
     busy: Cell<bool>,
-    turn: Cell<u32>,
+    turns: Turns,
     /// How often deadlines are looked at; in how many turns next, and in which that was last.
     pace: Cell<Pace>,
     look_in: Cell<u32>,
@@ -78,11 +77,6 @@ const HOT: usize = 1024;
 const PIECE: usize = 128;
 /// How long a task waits for a stack that another thread may give back, in nanoseconds.
 const NAP_NS: u64 = 1_000_000;
-/// Where fibers may go on, a task of the thread's own begins each so many turns.
-const TASKS_EVERY: u32 = 4;
-/// Tasks from elsewhere, and those of a thread whose fibers yield softly, are looked at each so
-/// many turns. A prime, as in Go's scheduler.
-const ANY_EVERY: u32 = 61;
 /// Deadlines are looked at each so many turns, and where nothing else is to be done …
 const TIMERS_EVERY: u32 = 16;
 /// … or more often, where so many take longer than this, in nanoseconds.
@@ -130,7 +124,7 @@ impl Host {
             waiting: Cell::new(0),
             began: Cell::new(false),
             busy: Cell::new(false),
-            turn: Cell::new(0),
+            turns: Turns::new(),
             pace: Cell::new(Pace::new(TIMERS_NS, TIMERS_EVERY)),
             look_in: Cell::new(0),
             looked: Cell::new(0),
@@ -210,27 +204,14 @@ impl Host {
 
     /// Has fibers go on that may, until it is time for something else; what that is.
     pub(crate) fn go_on(&self) -> Next {
-        loop {
-            let turn = self.turn.get().wrapping_add(1);
-            self.turn.set(turn);
-            self.collect(self.turns() >= self.look_in.get());
-            let dry = self.dry_until.get().is_some_and(|until| self.is_dry(until));
-            let Some(fiber) = self.ready.pop() else {
-                if dry {
-                    continue;
-                }
-                return self.nothing_ready();
-            };
-            let soft = self.switch(fiber, Order::GoOn);
-            if dry {
-                continue;
-            }
-            if turn.is_multiple_of(ANY_EVERY) {
-                return Next::AnyTask;
-            }
-            if !soft && turn.is_multiple_of(TASKS_EVERY) {
-                return Next::Task;
-            }
+        let prepare = || {
+            self.collect(self.turns_since() >= self.look_in.get());
+            !self.dry_until.get().is_some_and(|until| self.is_dry(until))
+        };
+        match self.turns.go_on(&self.ready, prepare, |fiber| self.switch(fiber, Order::GoOn)) {
+            fiber::Next::Nobody => self.nothing_ready(),
+            fiber::Next::Task => Next::Task,
+            fiber::Next::AnyTask => Next::AnyTask,
         }
     }
 
@@ -315,16 +296,16 @@ impl Host {
     }
 
     /// How many turns there were since deadlines were looked at.
-    fn turns(&self) -> u32 {
-        self.turn.get().wrapping_sub(self.looked.get())
+    fn turns_since(&self) -> u32 {
+        self.turns.count().wrapping_sub(self.looked.get())
     }
 
     #[inline(never)]
     fn look(&self) {
         let (now, mut pace) = (now(), self.pace.get());
-        self.look_in.set(pace.look(now, self.turns()));
+        self.look_in.set(pace.look(now, self.turns_since()));
         self.pace.set(pace);
-        self.looked.set(self.turn.get());
+        self.looked.set(self.turns.count());
         if self.polls.is_due(now) {
             self.poll(PAST);
         }
@@ -383,7 +364,7 @@ impl Host {
     /// How many turns there were, modulo 2³².
     #[inline]
     pub(super) fn turn(&self) -> u32 {
-        self.turn.get()
+        self.turns.count()
     }
 
     /// What wakes the thread beside tasks, and when at the latest.
@@ -405,9 +386,9 @@ impl Host {
         self.mail
     }
 
-    /// Switches to the fiber, and sees to what it says; whether it has yielded softly.
+    /// Switches to the fiber, and sees to what it says.
     #[inline(always)]
-    fn switch(&self, fiber: Fiber, order: Order) -> bool {
+    fn switch(&self, fiber: Fiber, order: Order) -> Turn {
         hooks::set_current(Some(fiber));
         // SAFETY: idle for a task, and suspended to go on: it was of the list of such.
         let said = unsafe { fiber.switch(order) };
@@ -415,13 +396,13 @@ impl Host {
         match said.expect("it ends only when it is told to") {
             Said::Yields { soft } => {
                 self.ready.push(fiber);
-                return soft;
+                return if soft { Turn::Soft } else { Turn::Over };
             }
             Said::Done => self.done(fiber),
             Said::Sleeps => self.sleeps(fiber),
             Said::Told => unreachable!("it was not asked"),
         }
-        false
+        Turn::Over
     }
 
     fn done(&self, fiber: Fiber) {

@@ -63,7 +63,6 @@ mod control;
 mod files;
 mod hooks;
 mod host;
-mod line;
 mod polls;
 mod reactor;
 #[cfg(feature = "io_uring")]

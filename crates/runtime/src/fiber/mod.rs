@@ -2,8 +2,13 @@
 //!
 //! A fiber that has begun stays on its thread: what a compiler keeps of a thread's own state across
 //! a call would be another thread's after it. So what others do with it is to say that it may go
-//! on, and its thread finds that in [`Ready`].
+//! on, and its thread finds that in [`Ready`], puts it into its [`Line`], and has it go on in its
+//! turn, of the thread's [`Turns`].
 
+mod line;
 mod ready;
+mod turns;
 
+pub use line::{InLine, Line};
 pub use ready::Ready;
+pub use turns::{ANY_EVERY, Next, TASKS_EVERY, Turn, Turns};

@@ -1,0 +1,89 @@
+//! Promises: what one comes up with reaches who waits for it, once, with all that was done before;
+//! and who comes up with nothing says so. A lost wake is a deadlock.
+
+use std::sync::Arc;
+
+use antiphon_check::{Check, Data, probe};
+use antiphon_runtime::task;
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::{Anywhere, Program};
+
+type Promise<T> = task::Promise<Check, T>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+pub fn entries() -> Vec<Entry> {
+    let spins = PLAIN.expiries(1).spurious(1);
+    vec![
+        Entry::new("promise/fulfilled-1+1", promised(true), spins),
+        Entry::new("promise/dropped-1+1", promised(false), spins),
+        Entry::new("promise/passed-on-1+1+1", passed_on(), PLAIN.expiries(1)),
+        Entry::new("promise/left-1+1", leaving(), PLAIN).reaches(&["taken", "lost"]),
+    ]
+}
+
+/// One comes up with a value, or drops its promise; another waits.
+fn promised(fulfils: bool) -> Program {
+    Program::new(2, 2, move |scope| {
+        let done = scope.share(Data::new(0));
+        let (promise, handle) = Promise::new();
+        scope.spawn(move || {
+            done.set(1);
+            if fulfils { promise.fulfil(7) } else { drop(promise) }
+        });
+        scope.spawn(move || {
+            assert_eq!(handle.take(), fulfils.then_some(7));
+            assert_eq!(done.get(), 1);
+        });
+    })
+}
+
+/// Who waits comes up with what a third waits for.
+fn passed_on() -> Program {
+    Program::new(3, 4, |scope| {
+        let done = scope.share(Data::new(0));
+        let (first, of_first) = Promise::new();
+        let (second, of_second) = Promise::new();
+        scope.spawn(move || {
+            done.set(1);
+            first.fulfil(3);
+        });
+        scope.spawn(move || second.fulfil(of_first.take().map(|it: u32| it + 4)));
+        scope.spawn(move || {
+            assert_eq!(of_second.take(), Some(Some(7)));
+            assert_eq!(done.get(), 1);
+        });
+    })
+}
+
+/// Tells that it was dropped, and by whom that is seen.
+struct Dropped(Arc<Anywhere<Data<bool>>>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        assert!(!self.0.0.get(), "dropped twice");
+        self.0.0.set(true);
+    }
+}
+
+/// The handle is dropped, or has what is there: the value is dropped once, and who does sees it.
+/// Has to reach `taken` and `lost`.
+fn leaving() -> Program {
+    Program::new(2, 2, |scope| {
+        let dropped = Arc::new(Anywhere(Data::new(false)));
+        let value = Dropped(dropped.clone());
+        let (promise, handle) = Promise::new();
+        scope.spawn(move || promise.fulfil(value));
+        scope.spawn(move || {
+            if handle.is_done() {
+                probe("taken");
+                assert!(handle.take().is_some());
+            } else {
+                probe("lost");
+            }
+        });
+        scope.finally(move || assert!(dropped.0.get(), "never dropped"));
+    })
+}
