@@ -2,12 +2,10 @@
 
 mod common;
 
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Stdio};
 
+use common::live::{Live, modes};
 use common::{FRAME, Folder, antiphon, has_keys, json, output, stderr};
 
 /// A program under `run` in which a thread waits, until this is dropped.
@@ -109,93 +107,6 @@ fn a_recording_file_is_shown_too() {
     let look = json(&["top", "--json", &path]);
     assert_eq!((&look["pid"], &look["profile"]), (&serde_json::Value::Null, &true.into()));
     assert_eq!(look["program"], path);
-}
-
-impl Drop for Live {
-    fn drop(&mut self) {
-        // Where it has not ended, a test has failed already.
-        let _ = self.top.kill();
-        let _ = self.top.wait();
-    }
-}
-
-/// A terminal of 100 columns and 20 rows: our side, and the program's.
-fn terminal() -> (File, OwnedFd) {
-    let (mut ours, mut theirs) = (-1, -1);
-    let size = libc::winsize { ws_row: 20, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
-    let none = std::ptr::null();
-    // SAFETY: writes two descriptors; the name is not asked for, the mode left as it is.
-    let made = unsafe {
-        libc::openpty(&raw mut ours, &raw mut theirs, std::ptr::null_mut(), none, &raw const size)
-    };
-    assert_eq!(made, 0);
-    // SAFETY: a descriptor of ours. Who has both sides never learns that one is gone.
-    unsafe { libc::fcntl(ours, libc::F_SETFD, libc::FD_CLOEXEC) };
-    // SAFETY: new descriptors, known to nobody else.
-    unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) }
-}
-
-fn modes(terminal: &OwnedFd) -> libc::tcflag_t {
-    let mut modes = std::mem::MaybeUninit::<libc::termios>::zeroed();
-    // SAFETY: room for what is asked for; zero is valid.
-    unsafe {
-        assert_eq!(libc::tcgetattr(terminal.as_raw_fd(), modes.as_mut_ptr()), 0);
-        modes.assume_init().c_lflag
-    }
-}
-
-/// `top` on a terminal.
-struct Live {
-    top: Child,
-    ours: File,
-    theirs: OwnedFd,
-    before: libc::tcflag_t,
-    /// All that it has written.
-    seen: String,
-}
-
-impl Live {
-    fn new(pid: &str) -> Self {
-        let (ours, theirs) = terminal();
-        let before = modes(&theirs);
-        let end = || Stdio::from(theirs.try_clone().expect("a descriptor"));
-        let mut top = Command::new(env!("CARGO_BIN_EXE_antiphon"));
-        top.args(["top", pid]).stdin(end()).stdout(end());
-        let top = top.spawn().expect("the command starts");
-        Self { top, ours, theirs, before, seen: String::new() }
-    }
-
-    /// Reads until `words` have come, since the last time.
-    fn sees(&mut self, words: &str) {
-        self.seen.clear();
-        let end = Instant::now() + Duration::from_secs(60);
-        while !self.seen.contains(words) {
-            let mut ready =
-                libc::pollfd { fd: self.ours.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-            // SAFETY: one structure of ours.
-            unsafe { libc::poll(&raw mut ready, 1, 100) };
-            if ready.revents & libc::POLLIN != 0 {
-                let mut bytes = [0; 4096];
-                let read = self.ours.read(&mut bytes).expect("bytes");
-                self.seen += &String::from_utf8_lossy(&bytes[..read]);
-            }
-            assert!(Instant::now() < end, "no {words}: {}", self.seen);
-        }
-    }
-
-    /// What it says next of how long the program has run.
-    fn age(&mut self) -> String {
-        self.sees(" processes · ");
-        let age = self.seen.split(" · ").find(|part| part.contains("s\r\n") || part.ends_with('s'));
-        age.and_then(|age| age.rsplit('\n').next()).expect("an age").to_owned()
-    }
-
-    /// It ends, and the terminal is as it was.
-    fn ends(mut self) {
-        self.sees("\x1b[?1049l");
-        assert!(self.top.wait().is_ok_and(|status| status.success()));
-        assert_eq!(modes(&self.theirs), self.before);
-    }
 }
 
 #[test]

@@ -23,6 +23,7 @@
 //! Waiters are sorted by socket; [`policy`] has other orders, for each lock and at any time.
 //! [`message`] has active messages: mailboxes whose owners run what others post.
 //! [`pool`] has threads that run tasks, in the order that you want; as [`fiber`]s, if they wait.
+//! [`look`] shows the pools of a live program to `antiphon top`.
 //! [`net`] has sockets, which such fibers wait for as if they were threads.
 //! [`channel`] has what one sends to another, who waits for it; [`select`] waits for the first of
 //! several things. [`promise`] has a value that somebody comes up with, and [`cancel`] tokens that
@@ -66,6 +67,7 @@ mod condvar;
 pub mod deterministic;
 mod event;
 pub mod fiber;
+pub mod look;
 pub mod message;
 pub mod net;
 mod once;

@@ -57,7 +57,7 @@ use antiphon_platform::Hint;
 
 use crate::identity::process;
 use crate::local::{self, Thread};
-use crate::{cpus, sleep, sys, tsc};
+use crate::{cpus, fiber, sleep, sys, tsc};
 
 /// How long a lost CPU counts.
 const RECENT_NS: u32 = 10_000_000;
@@ -97,6 +97,7 @@ pub(crate) fn hint(hint: Hint) {
         Hint::SpinBegin => 1,
         Hint::SpinEnd => -1,
         Hint::Owns => return,
+        Hint::LooksAgain { at_ns } => return fiber::looks_again(at_ns),
     };
     // No need for one instruction: a signal handler in between ends the spins that it begins.
     local::with(|thread| thread.spins.store(thread.spins.load(Relaxed) + step, Relaxed));

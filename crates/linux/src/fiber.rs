@@ -28,10 +28,10 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::{Atomic, Deadline, Parked, Waiter};
+use antiphon_platform::{Atomic, Deadline, Parked, Probe, Traced, TracedKind, Waiter};
 
 use crate::park::suspended;
-use crate::{Linux, clock};
+use crate::{Linux, clock, local};
 
 /// What a fiber runtime does for those who wait.
 ///
@@ -60,6 +60,10 @@ pub struct Sleep {
     waiter: NonNull<Waiter<Linux>>,
     /// When the wait ends; the runtime's to watch.
     pub deadline: Option<Deadline>,
+    /// Whether that is not the end of the wait: it only looks again then.
+    pub looks_again: bool,
+    /// For which lock it waits, if it is one that says so ([`Probe::WaitStart`]).
+    pub lock: Option<Traced>,
 }
 
 // SAFETY: a node is made of atomics; who may use the handle when is the contract of its functions.
@@ -76,6 +80,12 @@ impl Sleep {
     pub unsafe fn commit(self) -> bool {
         // SAFETY: the node belongs to the fiber, which is still inside `park` by the contract.
         suspended::commit(unsafe { self.waiter.as_ref() })
+    }
+
+    /// Whether the other one is by the same node: one that looks again, perhaps.
+    #[must_use]
+    pub fn is_by_node_of(&self, other: &Self) -> bool {
+        self.waiter == other.waiter
     }
 
     /// Ends a committed sleep whose deadline has passed. `true`: the caller must resume the fiber.
@@ -161,7 +171,13 @@ pub(crate) fn park(
 ) -> Parked {
     // Published by the commit.
     waiter.handle.store(handle, Relaxed);
-    to_the_end(|| (hooks.suspend)(handle, Sleep { waiter: NonNull::from(waiter), deadline }));
+    // Other fibers of the thread come in between.
+    let noted = Noted::take();
+    let looks_again = deadline.is_some_and(|deadline| deadline.ns == noted.looks_at_ns);
+    let (waiter_at, lock) = (NonNull::from(waiter), noted.lock());
+    let sleep = Sleep { waiter: waiter_at, deadline, looks_again, lock };
+    to_the_end(|| (hooks.suspend)(handle, sleep));
+    noted.put_back();
     // Perhaps on another thread now: nothing thread-local may be kept from above.
     if suspended::finish(waiter) {
         return Parked::Woken;
@@ -169,6 +185,74 @@ pub(crate) fn park(
     match deadline {
         Some(deadline) if clock::now(deadline.clock) >= deadline.ns => Parked::TimedOut,
         _ => Parked::Woken,
+    }
+}
+
+/// What the calling thread has noted of the wait of the fiber that it runs.
+struct Noted {
+    lock: u64,
+    lock_kind: u32,
+    looks_at_ns: u64,
+}
+
+impl Noted {
+    fn take() -> Self {
+        // Relaxed, here and below: the thread's own.
+        local::with(|thread| {
+            let noted = Self {
+                lock: thread.lock.load(Relaxed),
+                lock_kind: thread.lock_kind.load(Relaxed),
+                looks_at_ns: thread.looks_at_ns.load(Relaxed),
+            };
+            thread.lock.store(0, Relaxed);
+            thread.looks_at_ns.store(0, Relaxed);
+            noted
+        })
+    }
+
+    /// The fiber goes on: on whatever thread.
+    fn put_back(&self) {
+        if self.lock != 0 {
+            local::with(|thread| {
+                thread.lock.store(self.lock, Relaxed);
+                thread.lock_kind.store(self.lock_kind, Relaxed);
+            });
+        }
+    }
+
+    fn lock(&self) -> Option<Traced> {
+        let kinds = [
+            TracedKind::Mutex,
+            TracedKind::Read,
+            TracedKind::Write,
+            TracedKind::Spin,
+            TracedKind::Semaphore,
+        ];
+        let kind = kinds.into_iter().find(|&kind| kind as u32 == self.lock_kind)?;
+        (self.lock != 0).then_some(Traced { address: self.lock as usize, kind })
+    }
+}
+
+/// Notes for which lock the calling fiber waits.
+#[inline]
+pub(crate) fn probe(probe: Probe) {
+    if current().is_none() {
+        return;
+    }
+    let (address, kind) = match probe {
+        Probe::WaitStart(Traced { address, kind }) => (address as u64, kind as u32),
+        Probe::Acquired(_) | Probe::GaveUp(_) => (0, 0),
+    };
+    local::with(|thread| {
+        thread.lock.store(address, Relaxed);
+        thread.lock_kind.store(kind, Relaxed);
+    });
+}
+
+/// Notes when the calling fiber looks again, if it parks until then.
+pub(crate) fn looks_again(at_ns: u64) {
+    if current().is_some() {
+        local::with(|thread| thread.looks_at_ns.store(at_ns, Relaxed));
     }
 }
 

@@ -220,6 +220,7 @@ unsafe impl Platform for Linux {
     #[inline(always)]
     fn probe(probe: Probe) {
         probe::probe(probe);
+        fiber::probe(probe);
     }
 
     fn crowded() -> bool {

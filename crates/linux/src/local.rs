@@ -41,6 +41,11 @@ pub(crate) struct Thread {
     pub(crate) light: AtomicU32,
     /// How many spins of this thread are open: its own and those of signal handlers on it.
     pub(crate) spins: AtomicI32,
+    /// Of the fiber that it runs: for which lock that waits, or 0, and as what.
+    pub(crate) lock: AtomicU64,
+    pub(crate) lock_kind: AtomicU32,
+    /// Likewise: when it looks again, whatever its wait.
+    pub(crate) looks_at_ns: AtomicU64,
 }
 
 impl Thread {
@@ -57,6 +62,9 @@ impl Thread {
         counted: AtomicU32::new(0),
         light: AtomicU32::new(0),
         spins: AtomicI32::new(0),
+        lock: AtomicU64::new(0),
+        lock_kind: AtomicU32::new(0),
+        looks_at_ns: AtomicU64::new(0),
     };
 }
 

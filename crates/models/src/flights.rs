@@ -13,6 +13,7 @@ pub fn entries() -> Vec<Entry> {
     vec![
         Entry::new("flight/read-1+1", read(2, 3, 1), Bounds::PLAIN).reaches(cases),
         Entry::new("flight/larger-1+1", read(3, 4, 1), Bounds::PLAIN).reaches(cases),
+        Entry::new("flight/latest-1+1", latest(2, 3), Bounds::PLAIN).reaches(&["got", "missed"]),
         Entry::new("flight/readers-1+2", read(2, 3, 2), Bounds::PLAIN).by_lot(2_000).reaches(cases),
     ]
 }
@@ -48,6 +49,20 @@ fn read(slots: usize, records: u64, readers: u32) -> Program {
             let first = records - (slots as u64 - 1) + 1;
             assert!(read.iter().map(|record| record[0]).eq(first..=records), "{read:?}");
         });
+    })
+}
+
+/// One writes so many records; another reads the latest, which is whole, or is none.
+fn latest(slots: usize, records: u64) -> Program {
+    Program::new(2, records as u32 + 1, move |scope| {
+        let ring = scope.share(Ring::<Check, WORDS>::new(slots));
+        scope.spawn(move || (1..=records).for_each(|number| ring.write([number; WORDS])));
+        scope.spawn(move || {
+            let latest = ring.latest();
+            assert_whole(latest.as_slice());
+            probe(if latest.is_some() { "got" } else { "missed" });
+        });
+        scope.finally(move || assert_eq!(ring.latest(), Some([records; WORDS])));
     })
 }
 

@@ -319,6 +319,12 @@ pub enum Hint {
     SpinEnd,
     /// The caller owns what it waited for, and goes on to do something for others that wait.
     Owns,
+    /// The caller may park until that time of the monotonic clock, in nanoseconds, which is not the
+    /// end of its wait: it looks again then, and goes on waiting.
+    LooksAgain {
+        /// When.
+        at_ns: u64,
+    },
 }
 
 /// What an algorithm tells a tracer.

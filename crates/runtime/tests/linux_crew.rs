@@ -11,7 +11,7 @@ use antiphon_linux::Linux;
 use antiphon_runtime::sched::{
     Adaptive, Aging, BoxedPolicy, ByWeight, Crew, Deadlines, Fifo, InBlocks, Lifo, LifoSlot,
     Neighbours, Order, Others, Own, Policy, Ranked, Requests, Reverse, Scheme, Share, Spill,
-    Staged, Steal, Stochastic, Swap, Switch, Tickets,
+    Staged, State, Steal, Stochastic, Swap, Switch, Tickets,
 };
 use antiphon_sync::queue::{Deque, Full, Item, Lot, MultiQueue, RelaxedQueue, Stolen};
 
@@ -434,4 +434,42 @@ fn who_is_in_a_task_keeps_others_from_their_end() {
         });
         assert_eq!(ran.load(Relaxed), 2);
     }
+}
+
+/// As who looks from outside sees it.
+#[test]
+fn what_workers_are_at_is_seen() {
+    let crew = Crew::<Linux, _>::new(Scheme::new(Fifo, HALF), 2, 4).spares(1).recorded(16);
+    assert_eq!(crew.look().workers, []);
+    assert_eq!(crew.latest_ns(), [None, None]);
+    crew.submit(item(0)).expect("there is room");
+    let mut first = crew.worker(1).expect("a free seat");
+    assert_eq!(crew.look().shared, 1);
+    assert_eq!(first.next_task(), Some(item(0)));
+    first.push(item(1)).expect("there is room");
+    let look = crew.look();
+    let [working] = look.workers[..] else { panic!("{look:?}") };
+    assert_eq!((working.seat, working.state), (1, State::Runs));
+    assert_eq!((&look.queued[..], look.shared), (&[0, 1][..], 0));
+    assert!(!crew.is_at_rest());
+    // The next task is another turn.
+    assert_eq!(first.next_task(), Some(item(1)));
+    assert_ne!(crew.look().workers[0].turn, working.turn);
+    assert_eq!(first.leave(), Some(1));
+    assert_eq!(crew.look().workers[0].state, State::Away);
+    drop(first);
+    thread::scope(|scope| {
+        for seat in 0..2 {
+            let mut worker = crew.worker(seat).expect("a free seat");
+            scope.spawn(move || assert_eq!(worker.next_task(), None));
+        }
+        while !crew.is_at_rest() {
+            thread::yield_now();
+        }
+        let look = crew.look();
+        assert!(look.workers.iter().all(|worker| worker.state == State::Rests), "{look:?}");
+        assert_eq!(look.workers.len(), 2);
+        crew.close();
+    });
+    assert!(crew.latest_ns()[1].is_some());
 }

@@ -251,6 +251,7 @@ unsafe impl Platform for Sim {
                 uncounted(|| spinners().fetch_sub(1, Relaxed));
             }
             Hint::Owns => owns(Owns::Yes),
+            Hint::LooksAgain { .. } => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! Short sleeps that nobody ends, and deadlines.
 
-use antiphon_platform::{Clock, Deadline, Platform, Waiter};
+use antiphon_platform::{Clock, Deadline, Hint, Platform, Waiter};
 
 /// Sleeps for `ns` nanoseconds, more or less.
 pub fn nap<P: Platform>(ns: u64) {
@@ -42,7 +42,9 @@ pub fn earlier<P: Platform>(deadline: Option<Deadline>, ns: u64) -> Deadline {
     }
 }
 
-/// That many nanoseconds from now.
+/// That many nanoseconds from now, to look again then.
 pub(crate) fn after<P: Platform>(ns: u64) -> Deadline {
-    Deadline { clock: Clock::Monotonic, ns: P::now(Clock::Monotonic).saturating_add(ns) }
+    let at_ns = P::now(Clock::Monotonic).saturating_add(ns);
+    P::hint(Hint::LooksAgain { at_ns });
+    Deadline { clock: Clock::Monotonic, ns: at_ns }
 }

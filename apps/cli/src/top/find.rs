@@ -1,8 +1,9 @@
-//! The recording of a program that runs.
+//! The recording of a program that runs, and its pools.
 //!
 //! `antiphon run` keeps its recording open, in memory that has a name and no place in a file
 //! system. It is found among the descriptors of that process, or, for a process of the program's,
-//! by what its environment says.
+//! by what its environment says. A program that shows its pools has a socket of a name with its
+//! process in it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use antiphon_record::Recording;
 
+use super::pools::{Blind, Pools, Program};
 use crate::failure::Failure;
 use crate::output::shell;
 use crate::run::TAPE;
@@ -26,12 +28,20 @@ pub struct Source {
     pub name: String,
 }
 
+/// What there is to look at: one of the two at the least.
+pub struct Found {
+    /// The recording.
+    pub source: Option<Source>,
+    /// The program that shows its pools, and the first look at them.
+    pub program: Option<(Program, Pools)>,
+}
+
 /// What is meant by `what`: a process id, a file, or the only program that runs.
 ///
 /// # Errors
 ///
 /// If there is none, or, if nothing is said, more than one.
-pub fn find(what: Option<&OsStr>) -> Result<Source, Failure> {
+pub fn find(what: Option<&OsStr>) -> Result<Found, Failure> {
     let Some(what) = what else { return only() };
     match what.to_str().and_then(|text| text.parse::<u32>().ok()) {
         Some(pid) => of_process(pid),
@@ -39,24 +49,25 @@ pub fn find(what: Option<&OsStr>) -> Result<Source, Failure> {
     }
 }
 
-fn only() -> Result<Source, Failure> {
-    let runners = runners();
+fn only() -> Result<Found, Failure> {
+    let runners = all();
     match &runners[..] {
         [] => Err(Failure::missing(
-            "no program runs under antiphon run, or none of yours; start one: antiphon run -- CMD",
+            "no program runs under antiphon run or shows its pools, or none of yours; start one: \
+             antiphon run -- CMD, or ANTIPHON_LOOK=1 CMD",
         )),
         [one] => of_process(*one),
         several => {
             let each = several.iter().map(|&pid| format!("{pid} ({})", program_of(pid)));
             let all = each.collect::<Vec<_>>().join(", ");
             Err(Failure::arguments(format!(
-                "several programs run under antiphon run; say which: {all}"
+                "several programs run under antiphon run or show their pools; say which: {all}"
             )))
         }
     }
 }
 
-fn of_process(pid: u32) -> Result<Source, Failure> {
+fn of_process(pid: u32) -> Result<Found, Failure> {
     if !Path::new(&format!("/proc/{pid}")).exists() {
         return Err(Failure::arguments(format!("there is no process {pid}")));
     }
@@ -71,18 +82,56 @@ fn of_process(pid: u32) -> Result<Source, Failure> {
         Err(error) => return Err(Failure::measured(format!("process {pid}: {error}"))),
     };
     let found = found.and_then(|(runner, path)| Some((runner, Recording::open(&path).ok()?)));
-    let Some((runner, recording)) = found else {
+    let source = found.map(|(runner, recording)| Source {
+        recording,
+        runner: Some(runner),
+        name: program_of(runner),
+    });
+    let program = pools_of(pid, source.as_ref())?;
+    if source.is_none() && program.is_none() {
         return Err(Failure::arguments(format!(
-            "process {pid} does not run under antiphon run; start it so: antiphon run -- CMD"
+            "process {pid} does not run under antiphon run, nor shows its pools; start it so: \
+             antiphon run -- CMD, or ANTIPHON_LOOK=1 CMD"
         )));
-    };
-    Ok(Source { recording, runner: Some(runner), name: program_of(runner) })
+    }
+    Ok(Found { source, program })
 }
 
-fn of_file(path: &Path) -> Result<Source, Failure> {
+/// The pools that the process shows, or else the first one of its recording that does.
+fn pools_of(pid: u32, source: Option<&Source>) -> Result<Option<(Program, Pools)>, Failure> {
+    let recorded = source.and_then(|source| source.recording.read().ok());
+    let recorded = recorded.map(|snapshot| snapshot.processes).unwrap_or_default();
+    let others = recorded.iter().map(|process| process.pid).filter(|&other| other != pid);
+    for pid in std::iter::once(pid).chain(others) {
+        let mut program = Program::new(pid);
+        match program.look() {
+            Ok(pools) => return Ok(Some((program, pools))),
+            Err(Blind::Shows(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(Failure::measured(format!(
+                    "process {pid} shows its pools, but does not answer: it is stopped, perhaps"
+                )));
+            }
+            Err(Blind::Shows(_)) => {}
+            Err(Blind::Says(failure)) => return Err(failure),
+        }
+    }
+    Ok(None)
+}
+
+fn of_file(path: &Path) -> Result<Found, Failure> {
     let wrong = |error| Failure::arguments(format!("{}: {error}", path.display()));
     let recording = Recording::open(path).map_err(wrong)?;
-    Ok(Source { recording, runner: None, name: path.display().to_string() })
+    let source = Source { recording, runner: None, name: path.display().to_string() };
+    Ok(Found { source: Some(source), program: None })
+}
+
+/// All processes of `antiphon run`, and all that show their pools and run under none of these.
+fn all() -> Vec<u32> {
+    let mut all = runners();
+    let runs = |pid: u32| tape_of_program(pid).is_some_and(|(runner, _)| all.contains(&runner));
+    let alone: Vec<_> = Program::all().into_iter().filter(|&pid| !runs(pid)).collect();
+    all.extend(alone);
+    all
 }
 
 /// All processes of `antiphon run` that we may look at.
@@ -138,12 +187,21 @@ fn tape_that_names(pid: u32) -> Option<(u32, PathBuf)> {
 
 /// The command that `antiphon run` runs there, as far as its arguments tell.
 fn program_of(runner: u32) -> String {
-    let line = fs::read(format!("/proc/{runner}/cmdline")).unwrap_or_default();
-    // Each word ends in a zero.
-    let line = line.strip_suffix(&[0]).unwrap_or(&line);
-    let words: Vec<_> = line.split(|&byte| byte == 0).map(String::from_utf8_lossy).collect();
+    let words = words_of(runner);
     let after = words.iter().position(|word| word == "--").map_or(0, |at| at + 1);
     shell::line(&words[after..])
+}
+
+/// The command that a process is.
+pub fn command_of(pid: u32) -> String {
+    shell::line(words_of(pid))
+}
+
+fn words_of(pid: u32) -> Vec<String> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    // Each word ends in a zero.
+    let line = line.strip_suffix(&[0]).unwrap_or(&line);
+    line.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
 #[cfg(test)]

@@ -1,16 +1,21 @@
-//! `top`: what a program under `run` waits for now, call site by call site.
+//! `top`: what a program under `run` waits for now, call site by call site; and what the pools of
+//! one that shows them do.
 //!
 //! | module | does |
 //! |---|---|
 //! | [`find`] | finds the recording |
 //! | [`look`] | reads it, and what has changed |
+//! | [`pools`] | asks for pools, and prints what it is told |
+//! | [`view`] | one look at both |
 //! | [`screen`] | the terminal |
 //!
-//! The program is not touched: everything is read from the recording that `run` made for it.
+//! A recording is read, and the program not touched; pools it tells of itself.
 
 mod find;
 mod look;
+mod pools;
 mod screen;
+mod view;
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -22,23 +27,37 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::output::table::{Cell, Table, Tone, colour_stdout, count, duration, shortened, si};
 use crate::output::{report, say};
-use look::{Look, Lookout, SiteRow};
+use look::{Look, SiteRow};
+use pools::Part;
 use screen::{Key, Screen};
+use view::{View, Watched};
 
-/// What a program under `run` waits for now: a live view, most waiting first
+/// What a program under `run` waits for now, and what its pools do: a live view
 #[derive(Args)]
 #[command(after_help = "\
 Keys: s sorts by the next column, q ends. Where stdout is no terminal, one look is printed. Blocked
 is how many threads waited there on average: since the last look, or in all if there is one look.
 
-Exits with 0 when it ends, 1 if the recording or the terminal can't be used, 2 if there is no such
-program or recording, or several, and 69 if none runs, or it is another user's.
+A program whose pools are antiphon's shows them where it has ANTIPHON_LOOK=1 in its environment, or
+has called antiphon::look::open: its workers, those in one task for long first, the tasks that
+wait, its fibers by state, and the places where they wait.
 
-Example:
-  antiphon run -- CMD & antiphon top")]
+JSON: program, pid (of antiphon run, or null), runs, profile, wall_s, processes, threads, waiting[],
+locks[] of a program under antiphon run; pools_pid, and pools[] with the keys that the page of
+antiphon::look has: name, threads, spares, workers[]{seat, state, for_ms, queued}, shared, tasks,
+hogs, longest_ns, hosts[]{thread, ready, waiting, with_deadline, for_files}, places[]{count,
+has_deadline, by, user, frames[]{name, place}}, …
+
+Exits with 0 when it ends, 1 if the recording, the pools or the terminal can't be used, 2 if there
+is no such program or recording, or several, and 69 if none runs, it is another user's, or speaks
+another version of the protocol.
+
+Examples:
+  antiphon run -- CMD & antiphon top
+  ANTIPHON_LOOK=1 CMD & antiphon top --once $!")]
 pub struct Arguments {
     /// A process of the program, or of antiphon run; or the file of a recording. Without it, the
-    /// only program that runs under antiphon run
+    /// only program that runs under antiphon run, or shows its pools
     #[arg(value_name = "PID|F")]
     what: Option<OsString>,
     /// Print one look and end
@@ -101,17 +120,17 @@ impl Order {
 ///
 /// If there is nothing to look at, or it can't be shown.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let mut lookout = Lookout::new(find::find(arguments.what.as_deref())?);
+    let mut watched = Watched::new(find::find(arguments.what.as_deref())?);
     if arguments.json || arguments.once || !std::io::stdout().is_terminal() {
-        let mut look = lookout.look().map_err(unread)?;
+        let mut view = watched.look()?;
         if arguments.json {
-            report::print(look.json())?;
+            report::print(view.json())?;
         } else {
-            print(&mut look)?;
+            print(&mut view)?;
         }
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some(mut last) = live(&mut lookout)? {
+    if let Some(mut last) = live(&mut watched)? {
         // The other screen is gone, and what was seen last with it.
         print(&mut last)?;
     }
@@ -119,39 +138,59 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 /// Prints one look.
-fn print(look: &mut Look) -> Result<(), Failure> {
-    sort(look, Order::Blocked);
-    let table = table(look, SITES, usize::MAX).render(colour_stdout());
-    say(&format!("{}\n{table}", heads(look, None).join("\n")))
-}
-
-fn unread(error: std::io::Error) -> Failure {
-    Failure::measured(format!("reading the recording: {error}"))
+fn print(view: &mut View) -> Result<(), Failure> {
+    let mut text = view.heads(None).join("\n") + "\n";
+    if let Some(look) = &mut view.locks {
+        sort(look, Order::Blocked);
+        text += &table(look, SITES, usize::MAX).render(colour_stdout());
+    }
+    for part in view.parts(None) {
+        match part {
+            Part::Line(line) => text += &(line + "\n"),
+            Part::Table(table) => text += &table.render(colour_stdout()),
+        }
+    }
+    say(&text)
 }
 
 /// Shows look after look; returns the last one if the program has ended.
-fn live(lookout: &mut Lookout) -> Result<Option<Look>, Failure> {
+fn live(watched: &mut Watched) -> Result<Option<View>, Failure> {
     let unshown = |error| Failure::measured(format!("the terminal: {error}"));
     let screen = Screen::enter().map_err(unshown)?;
     let mut order = Order::Blocked;
-    let mut look = lookout.look().map_err(unread)?;
+    let mut view = watched.look()?;
     loop {
-        sort(&mut look, order);
-        let mut lines = heads(&look, Some(order));
-        let letters = screen::size().0.saturating_sub(NUMBERS).max(LEAST_NAME);
-        let rendered = table(&look, usize::MAX, letters).render(false);
-        let rows = rendered.lines().enumerate();
-        lines.extend(rows.map(|(at, row)| format!("{}{row}", if at == 0 { ">" } else { "" })));
+        let mut lines = view.heads(Some(order));
+        if let Some(look) = &mut view.locks {
+            sort(look, order);
+            let letters = screen::size().0.saturating_sub(NUMBERS).max(LEAST_NAME);
+            // What is more has no place beside pools.
+            let most = if view.pools.is_some() { SITES } else { usize::MAX };
+            lines.extend(highlighted(&table(look, most, letters)));
+        }
+        for part in view.parts(Some(usize::MAX)) {
+            match part {
+                Part::Line(line) => lines.push(line),
+                Part::Table(table) => lines.extend(highlighted(&table)),
+            }
+        }
         screen.show(&lines).map_err(unshown)?;
-        if !look.runs {
-            return Ok(Some(look));
+        if !view.runs {
+            return Ok(Some(view));
         }
         match screen.key(REFRESH) {
             Key::Quit => return Ok(None),
             Key::Sort => order = order.next(),
-            Key::None => look = lookout.look().map_err(unread)?,
+            Key::None => view = watched.look()?.or_last(view),
         }
     }
+}
+
+/// Its lines, the first as one that stands out.
+fn highlighted(table: &Table) -> Vec<String> {
+    let rendered = table.render(false);
+    let rows = rendered.lines().enumerate();
+    rows.map(|(at, row)| format!("{}{row}", if at == 0 { ">" } else { "" })).collect()
 }
 
 fn sort(look: &mut Look, order: Order) {
@@ -160,30 +199,6 @@ fn sort(look: &mut Look, order: Order) {
         let ((one, one_all), (other, other_all)) = (keys(one), keys(other));
         other.total_cmp(&one).then(other_all.total_cmp(&one_all))
     });
-}
-
-/// The lines above the table.
-fn heads(look: &Look, order: Option<Order>) -> Vec<String> {
-    let runner = match look.runner {
-        Some(pid) if look.runs => format!(" · antiphon run is process {pid}"),
-        Some(_) => " · has ended".to_owned(),
-        None => String::new(),
-    };
-    let seen = if look.profile { "all acquisitions" } else { "waits" };
-    let mut lines = vec![
-        format!("antiphon top: {}{runner}", look.name),
-        format!(
-            "{} · {} processes · {} threads, {} waiting · {seen} recorded",
-            duration(look.age_ns as f64),
-            look.processes,
-            look.threads,
-            look.waiting.len(),
-        ),
-    ];
-    lines.push(order.map_or_else(String::new, |order| {
-        format!("sorted by {} (s: another order, q: end)", order.name())
-    }));
-    lines
 }
 
 /// So many call sites at most, with so many letters of each.

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file is a program of its own and uses a part")]
 
+pub mod live;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -12,14 +12,17 @@
 use std::backtrace::Backtrace;
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
+use antiphon_platform::{Traced, TracedKind};
 use antiphon_runtime::fiber::Ready;
 
+use super::frames::{self, Place};
 use crate::channel::{self, Receiver, Sender};
 
 /// What the fibers of a pool did when they were [asked](crate::pool::Pool::fibers). Displayed, it
@@ -47,6 +50,12 @@ pub struct Answer {
     pub ready: usize,
     /// How many wait.
     pub waiting: usize,
+    /// How many of these until a time, at the latest.
+    pub with_deadline: usize,
+    /// How many of these for a file that is ready; some of them may go on already.
+    pub for_files: usize,
+    /// How often one has gone on or has begun, on that thread, modulo 2³².
+    pub(crate) moved: u32,
     /// Where these wait, of as many as it was asked for.
     pub waits: Vec<Wait>,
 }
@@ -58,6 +67,38 @@ pub struct Wait {
     pub backtrace: Option<Backtrace>,
     /// Whether it waits until a time, at the latest.
     pub has_deadline: bool,
+    /// The lock that it waits for: a [`Mutex`](crate::Mutex), say. Other waits don't tell what for.
+    pub lock: Option<Lock>,
+    /// What of its stack it used.
+    pub(super) stack: Range<usize>,
+}
+
+/// A lock that a fiber waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Lock {
+    /// Where it is.
+    pub address: usize,
+    /// What it is.
+    pub kind: &'static str,
+}
+
+impl Lock {
+    pub(super) fn of(traced: Traced) -> Self {
+        let kind = match traced.kind {
+            TracedKind::Mutex => "mutex",
+            TracedKind::Read | TracedKind::Write => "readers-writer lock",
+            TracedKind::Spin => "spinlock",
+            TracedKind::Semaphore => "semaphore",
+        };
+        Self { address: traced.address, kind }
+    }
+}
+
+impl fmt::Display for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the {} at {:#x}", self.kind, self.address)
+    }
 }
 
 /// Where the threads of a pool are asked.
@@ -160,8 +201,29 @@ impl Census {
         self.answers().map(|answer| answer.waiting).sum()
     }
 
-    fn answers(&self) -> impl Iterator<Item = &Answer> {
+    pub(super) fn answers(&self) -> impl Iterator<Item = &Answer> {
         self.threads.iter().filter_map(|thread| thread.answer.as_ref())
+    }
+
+    /// The places where they wait, of those that have said so: the most frequent one first.
+    ///
+    /// Names are looked up in the program's symbols, which takes some 10 ms for the first.
+    #[must_use]
+    pub fn places(&self) -> Vec<Place> {
+        frames::places(self.answers().flat_map(|answer| &answer.waits))
+    }
+
+    /// How many wait by what, as far as that is known: the most first.
+    pub(crate) fn by(&self) -> Vec<(usize, String)> {
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        for place in self.places() {
+            if let Some(by) = place.by() {
+                *counts.entry(by.name.clone()).or_default() += place.count;
+            }
+        }
+        let mut by: Vec<_> = counts.into_iter().map(|(name, count)| (count, name)).collect();
+        by.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
+        by
     }
 }
 
@@ -175,93 +237,13 @@ impl fmt::Display for Census {
                 None => writeln!(f, "{thread}: in one task, and has not answered")?,
             }
         }
-        let mut places: HashMap<String, usize> = HashMap::new();
-        for wait in self.answers().flat_map(|answer| &answer.waits) {
-            *places.entry(wait.to_string()).or_default() += 1;
-        }
-        let mut places: Vec<_> = places.into_iter().collect();
-        places.sort_by(|(a, of_a), (b, of_b)| of_b.cmp(of_a).then_with(|| a.cmp(b)));
-        places.iter().try_for_each(|(place, count)| write!(f, "\n{count} wait{place}"))
+        self.places().iter().try_for_each(|place| write!(f, "\n{place}"))
     }
 }
 
 impl fmt::Display for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", if self.has_deadline { ", until a time at the latest:" } else { ":" })?;
-        let Some(backtrace) = &self.backtrace else {
-            return writeln!(f, "  too deep on its stack to say where");
-        };
-        let text = backtrace.to_string();
-        of_fiber(&frames(&text)).iter().filter(|frame| !frame.is_ours()).try_for_each(|frame| {
-            writeln!(f, "  {}", frame.name)?;
-            frame.place.map_or(Ok(()), |place| writeln!(f, "    {place}"))
-        })
+        frames::write(f, &frames::of(self))
     }
 }
-
-/// A frame of a backtrace that is displayed.
-struct Frame<'a> {
-    name: &'a str,
-    /// If it is known.
-    place: Option<&'a str>,
-}
-
-/// Each has a number and a name, and on the next line its place.
-fn frames(text: &str) -> Vec<Frame<'_>> {
-    let mut frames: Vec<Frame<'_>> = Vec::new();
-    for line in text.lines().map(str::trim) {
-        match line.split_once(": ").filter(|(number, _)| number.parse::<u32>().is_ok()) {
-            Some((_, name)) => frames.push(Frame { name, place: None }),
-            None => {
-                if let Some(last) = frames.last_mut() {
-                    last.place = Some(line);
-                }
-            }
-        }
-    }
-    frames
-}
-
-/// Those of the closure that the fiber runs, and above: what is below calls it.
-fn of_fiber<'a, 'b>(frames: &'b [Frame<'a>]) -> &'b [Frame<'a>] {
-    let below = |frames: &[Frame<'_>], what| frames.iter().rposition(|frame| frame.is(what));
-    // The thread's are below the fiber's.
-    let end = frames.iter().position(|frame| frame.is(BEGINS)).unwrap_or(frames.len());
-    // What runs a task catches panics, and so does the task.
-    let task = below(&frames[..end], CATCHES).unwrap_or(end);
-    let end = below(&frames[..task], CATCHES).unwrap_or(task);
-    &frames[..end]
-}
-
-/// The first function on a fiber's stack.
-const BEGINS: &str = "fiber_begins_here";
-/// What calls a closure whose panics are caught.
-const CATCHES: &str = "do_call";
-
-impl Frame<'_> {
-    /// Whether it is of the function of that name, in whatever module: where there are no more
-    /// than tables of lines, this is all that is known of it.
-    fn is(&self, name: &str) -> bool {
-        let own = self.name.split('<').next().unwrap_or_default();
-        own.rsplit("::").next() == Some(name)
-    }
-
-    /// Whether it says nothing to users: how a wait goes, and who has called their closure.
-    fn is_ours(&self) -> bool {
-        let name = self.name.trim_start_matches('<');
-        OURS.iter().any(|prefix| name.starts_with(prefix))
-            || self.place.is_some_and(|place| place.contains("/library/"))
-    }
-}
-
-const OURS: [&str; 9] = [
-    "antiphon_",
-    "antiphon::fiber::",
-    "antiphon::pool::Pool<",
-    "antiphon::pool::here::",
-    "antiphon::stage::Shared<",
-    "alloc::",
-    "core::",
-    "std::",
-    "__rust",
-];

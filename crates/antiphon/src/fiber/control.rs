@@ -20,6 +20,7 @@ use std::backtrace::Backtrace;
 use std::cell::{Cell, UnsafeCell};
 use std::mem::{forget, offset_of};
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -44,6 +45,8 @@ pub(super) struct Control {
     next: Cell<Option<Fiber>>,
     /// The wait that it is suspended in, or is about to be.
     pub(super) sleep: Cell<Option<Sleep>>,
+    /// That which has ended for another look at what it waits for, if it has not waited since.
+    pub(super) looked: Cell<Option<Sleep>>,
     yielder: Cell<*const Yielder<Order, Said>>,
     /// Of the task that it runs, once that was asked for; 0 before.
     identity: Cell<usize>,
@@ -65,7 +68,16 @@ pub(super) enum Order {
     /// An idle one: come to an end.
     End,
     /// One that waits: where it does, and wait on. To be written to until it is switched away from.
-    Tell(NonNull<Option<Backtrace>>),
+    Tell(NonNull<Told>),
+}
+
+/// What one that waits tells of itself.
+#[derive(Default)]
+pub(super) struct Told {
+    /// Nothing, if there is too little of its stack left.
+    pub(super) backtrace: Option<Backtrace>,
+    /// What of its stack it uses.
+    pub(super) stack: Range<usize>,
 }
 
 /// Why a stack is switched away from.
@@ -128,6 +140,7 @@ impl Fiber {
             timer: Timer::new(),
             next: Cell::new(None),
             sleep: Cell::new(None),
+            looked: Cell::new(None),
             yielder: Cell::new(ptr::null()),
             identity: Cell::new(0),
             coroutine: UnsafeCell::new(None),
@@ -258,12 +271,14 @@ impl Fiber {
     /// Says where it is, on its stack; if there is enough of that left.
     #[cold]
     #[inline(never)]
-    fn tell(self, mut place: NonNull<Option<Backtrace>>) {
+    pub(super) fn tell(self, mut place: NonNull<Told>) {
         let here = ptr::from_ref(&place).addr();
-        if here.saturating_sub(self.limit()) > TELLS {
-            // SAFETY: of who has given the order, who waits for it.
-            *unsafe { place.as_mut() } = Some(Backtrace::force_capture());
-        }
+        let has_room = here.saturating_sub(self.limit()) > TELLS;
+        // SAFETY: of who asks, who waits for it.
+        *unsafe { place.as_mut() } = Told {
+            backtrace: has_room.then(Backtrace::force_capture),
+            stack: here..self.0.addr().get(),
+        };
     }
 
     /// The end of its stack.

@@ -18,8 +18,8 @@ use antiphon_runtime::flight::Pace;
 use antiphon_runtime::task::{Awaited, Task};
 use antiphon_runtime::timer::Wheel;
 
-use super::census::{Answer, Desk, Desks, Question, Wait};
-use super::control::{Fiber, Order, Said};
+use super::census::{Answer, Desk, Desks, Lock, Question, Wait};
+use super::control::{Fiber, Order, Said, Told};
 use super::hooks;
 use super::polls::Polls;
 use crate::pool::run;
@@ -43,6 +43,8 @@ pub(crate) struct Host {
     /// Something changes the lists, though a fiber runs: HOST-1.
     busy: Cell<bool>,
     turns: Turns,
+    /// In how many turns no fiber was ready, or one that only looked and waits on.
+    in_vain: Cell<u32>,
     /// How often deadlines are looked at; in how many turns next, and in which that was last.
     pace: Cell<Pace>,
     look_in: Cell<u32>,
@@ -125,6 +127,7 @@ impl Host {
             began: Cell::new(false),
             busy: Cell::new(false),
             turns: Turns::new(),
+            in_vain: Cell::new(0),
             pace: Cell::new(Pace::new(TIMERS_NS, TIMERS_EVERY)),
             look_in: Cell::new(0),
             looked: Cell::new(0),
@@ -206,13 +209,26 @@ impl Host {
     pub(crate) fn go_on(&self) -> Next {
         let prepare = || {
             self.collect(self.turns_since() >= self.look_in.get());
-            !self.dry_until.get().is_some_and(|until| self.is_dry(until))
+            let dry = self.dry_until.get().is_some_and(|until| self.is_dry(until));
+            if dry && self.ready.is_empty() {
+                self.was_in_vain();
+            }
+            !dry
         };
         match self.turns.go_on(&self.ready, prepare, |fiber| self.switch(fiber, Order::GoOn)) {
-            fiber::Next::Nobody => self.nothing_ready(),
+            fiber::Next::Nobody => {
+                let next = self.nothing_ready();
+                self.was_in_vain();
+                next
+            }
             fiber::Next::Task => Next::Task,
             fiber::Next::AnyTask => Next::AnyTask,
         }
+    }
+
+    /// The turn was one of those. Not before its questions are answered.
+    fn was_in_vain(&self) {
+        self.in_vain.set(self.in_vain.get().wrapping_add(1));
     }
 
     fn nothing_ready(&self) -> Next {
@@ -279,18 +295,22 @@ impl Host {
     #[cold]
     fn answer(&self, question: &Question) {
         let mut answer = Answer { ready: self.ready.count(), ..Answer::default() };
+        // Asked within a turn, which is counted already: in vain or not.
+        answer.moved = self.turns.count().wrapping_sub(self.in_vain.get());
         // As one tells nothing else is done here.
         for &fiber in self.all.borrow().iter() {
             let Some(sleep) = fiber.get().sleep.get() else { continue };
+            // What is too far to be counted never comes.
+            let ends = |deadline: Deadline| deadline.ns < u64::MAX && !sleep.looks_again;
+            let has_deadline = sleep.deadline.is_some_and(ends);
             answer.waiting += 1;
+            answer.with_deadline += usize::from(has_deadline);
             if answer.waits.len() < question.most {
-                let mut backtrace = None;
-                // SAFETY: it waits, so it is suspended; and there until it is switched away from.
-                let said = unsafe { fiber.switch(Order::Tell(NonNull::from(&mut backtrace))) };
-                debug_assert!(matches!(said, Some(Said::Told)), "it waits on");
-                answer.waits.push(Wait { backtrace, has_deadline: sleep.deadline.is_some() });
+                let (Told { backtrace, stack }, lock) = (told(fiber), sleep.lock.map(Lock::of));
+                answer.waits.push(Wait { backtrace, has_deadline, lock, stack });
             }
         }
+        answer.for_files = self.polls.count().min(answer.waiting);
         // Who has asked may have gone.
         let _: Result<(), _> = question.answer.try_send(answer);
     }
@@ -320,6 +340,7 @@ impl Host {
             let sleep = fiber.get().sleep.get().expect("a timer is that of a sleep");
             // SAFETY: it has not gone on: its timer would have been taken away.
             if unsafe { sleep.expire() } {
+                fiber.get().looked.set(Some(sleep).filter(|sleep| sleep.looks_again));
                 self.wake(fiber);
             }
         }
@@ -419,6 +440,10 @@ impl Host {
 
     fn sleeps(&self, fiber: Fiber) {
         let Some(sleep) = fiber.get().sleep.get() else { return };
+        // It has looked, and goes on waiting.
+        if fiber.get().looked.take().is_some_and(|looked| looked.is_by_node_of(&sleep)) {
+            self.in_vain.set(self.in_vain.get().wrapping_add(1));
+        }
         // SAFETY: it is switched away from, and goes on only here.
         if !unsafe { sleep.commit() } {
             fiber.get().sleep.set(None);
@@ -541,6 +566,22 @@ impl Drop for Busy<'_> {
         compiler_fence(SeqCst);
         self.0.busy.set(false);
     }
+}
+
+/// Where a fiber of the calling thread waits, as that says.
+fn told(fiber: Fiber) -> Told {
+    let mut told = Told::default();
+    let place = NonNull::from(&mut told);
+    if hooks::current_fiber() == Some(fiber) {
+        // It waits on its stack, without leaving that: see `wait_here`.
+        fiber.tell(place);
+        return told;
+    }
+    // SAFETY: it waits, and does not run, so it is suspended; and `told` is there until it is
+    // switched away from.
+    let said = unsafe { fiber.switch(Order::Tell(place)) };
+    debug_assert!(matches!(said, Some(Said::Told)), "it waits on");
+    told
 }
 
 fn now() -> u64 {

@@ -61,6 +61,8 @@ mod block_on;
 mod census;
 mod control;
 mod files;
+mod frames;
+mod holders;
 mod hooks;
 mod host;
 mod polls;
@@ -79,8 +81,10 @@ use antiphon_platform::{Parked, Platform as _, Waiter};
 
 pub use block_on::block_on;
 pub(crate) use census::Desks;
-pub use census::{Answer, Census, Hosted, Wait};
+pub use census::{Answer, Census, Hosted, Lock, Wait};
 pub(crate) use files::{Seats, Suspends, Waited};
+pub use frames::{Frame, Place};
+pub(crate) use holders::Waits;
 pub(crate) use hooks::{current_is_ours, identity, not_here};
 pub(crate) use host::{Host, Next, stacks};
 

@@ -40,6 +40,11 @@ impl Polls {
         self.waiting.get() == 0
     }
 
+    /// How many fibers wait for files, or have done and not gone on.
+    pub(super) fn count(&self) -> usize {
+        self.waiting.get()
+    }
+
     /// Whether there is to be a poll now, though fibers may go on.
     pub(super) fn is_due(&self, now: u64) -> bool {
         if self.polled.take() {

@@ -13,8 +13,9 @@ use super::places::Places;
 use super::shared::Shared;
 use super::spare::Bench;
 use super::watch::watch;
-use super::{Policy, Pool, Standard};
+use super::{Policy, Pool, Standard, stuck};
 use crate::fiber;
+use crate::look;
 
 /// A CPU, and what it is near to: what [`cpus`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,7 @@ pub struct Builder {
     patience: Option<Duration>,
     events: usize,
     stack_bytes: Option<usize>,
+    pub(super) stuck: Option<stuck::Watch>,
 }
 
 /// As many spare threads as others, and no more than this, if nothing is said.
@@ -84,6 +86,7 @@ impl Pool {
             patience: None,
             events: 1 << 11,
             stack_bytes: None,
+            stuck: None,
         }
     }
 }
@@ -229,6 +232,11 @@ impl Builder {
                 shared.serve(Some(seat));
             })?;
         }
+        if let Some(stuck) = self.stuck.filter(|_| pool.has_fibers()) {
+            let (name, shared) = (format!("{}-stuck", self.name), shared.clone());
+            let looks = thread::Builder::new().name(name).spawn(move || stuck.run(&shared))?;
+            pool.shared.bench.keep(looks);
+        }
         if let Some(patience) = self.patience.filter(|_| spares > 0) {
             let name = format!("{}-watch", self.name);
             let watch = move || watch(&shared, patience);
@@ -240,7 +248,11 @@ impl Builder {
             Some(cpu) => Err(io::Error::other(format!(
                 "CPU {cpu} can't be used: it is offline, or not in the control group's set"
             ))),
-            None => Ok(pool),
+            None => {
+                let there: Arc<dyn look::Looked> = pool.shared.clone();
+                look::enter(Arc::downgrade(&there));
+                Ok(pool)
+            }
         }
     }
 }

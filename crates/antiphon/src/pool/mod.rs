@@ -88,6 +88,7 @@ mod builder;
 mod future;
 mod here;
 mod join;
+mod look;
 mod places;
 mod recording;
 mod refused;
@@ -95,6 +96,7 @@ mod sample;
 mod scope;
 mod shared;
 mod spare;
+mod stuck;
 mod trace;
 mod watch;
 
@@ -125,6 +127,7 @@ pub use join::join;
 pub use recording::{Latency, Recorded, Recording, Times};
 pub use refused::Refused;
 pub use scope::{Scope, wait_all};
+pub use stuck::Stuck;
 pub use watch::blocking;
 
 pub(crate) use here::{Notes, run, wait_for};

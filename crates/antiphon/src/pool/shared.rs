@@ -15,6 +15,7 @@ use super::places::Places;
 use super::sample::sampled;
 use super::spare::Bench;
 use crate::fiber::{self, Desks, Host};
+use crate::look;
 
 /// A crew whose items are all tasks, and the threads that have no seat in it.
 pub(super) struct Shared<Y: Policy<Linux>> {
@@ -244,6 +245,7 @@ impl<Y: Policy<Linux>> Drop for Shared<Y> {
     /// Drops what nobody has run: there is something only where workers ended early, by a panic of
     /// the policy's.
     fn drop(&mut self) {
+        look::leave(std::ptr::from_ref(self).cast());
         while let Some(item) = self.crew.take_left() {
             // SAFETY: all items of the crew are of `put`, and it hands each out once.
             drop(unsafe { Task::<Linux>::from_item(item) });

@@ -8,6 +8,7 @@ use std::mem;
 use std::ptr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_runtime::fiber::Ready;
@@ -15,7 +16,7 @@ use antiphon_runtime::fiber::Ready;
 use super::Policy;
 use super::here;
 use super::shared::Shared;
-use crate::Event;
+use crate::Latch;
 use crate::fiber::is_fiber;
 
 /// Where threads wait for seats.
@@ -23,7 +24,7 @@ pub(super) struct Bench {
     state: Mutex<State>,
     called: Condvar,
     /// All are gone, and no more come.
-    over: Event,
+    over: Latch,
     name: String,
     /// How many threads there may be.
     most: usize,
@@ -50,12 +51,22 @@ struct State {
 impl Bench {
     /// For so many threads, called by this name.
     pub(super) fn new(name: String, most: usize) -> Self {
-        let (state, called, over) = (Mutex::default(), Condvar::new(), Event::new());
+        let (state, called, over) = (Mutex::default(), Condvar::new(), Latch::new(1));
         Self { state, called, over, name, most }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What its threads are called, before their numbers.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many threads there may be.
+    pub(super) fn most(&self) -> usize {
+        self.most
     }
 
     /// What the thread is called that was started so many after the first.
@@ -177,7 +188,7 @@ impl Bench {
     fn all_gone(&self, state: &State) -> bool {
         let over = state.closed && state.gone == state.started;
         if over {
-            self.over.set();
+            self.over.count_down(1);
         }
         over
     }
@@ -186,6 +197,11 @@ impl Bench {
         if state.is_over() {
             self.called.notify_all();
         }
+    }
+
+    /// Waits for so long; whether all are gone from a pool that is closed, and then at once.
+    pub(super) fn is_over_after(&self, time: Duration) -> bool {
+        self.over.wait_for(time)
     }
 
     /// Waits for all threads to end, unless one of them calls this: others may wait for that.

@@ -6,11 +6,13 @@
 //! | [`Epoll`] | who waits for many at a time, and for others that ring its [bell](Epoll::bell) |
 //! | `Ring` | who has the kernel receive and send for many; with the feature `io_uring` |
 //! | [`connect`] | a connection that its maker need not wait for |
+//! | [`peer`] | who is at the other end of a Unix socket |
 //!
 //! Each call is one system call.
 
 mod connect;
 mod epoll;
+mod peer;
 #[cfg(feature = "io_uring")]
 mod ring;
 
@@ -24,6 +26,7 @@ use crate::sys;
 
 pub use connect::connect;
 pub use epoll::{Epoll, Event, Events};
+pub use peer::{Peer, peer, user};
 #[cfg(feature = "io_uring")]
 pub use ring::{Done, Ring};
 

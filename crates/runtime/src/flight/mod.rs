@@ -29,6 +29,11 @@ const WORDS: usize = 4;
 /// Where the events of a worker are.
 pub(crate) type Records<P> = Ring<P, WORDS>;
 
+/// When the latest event of a ring ended; `None`: it has none, or that is being written over.
+pub(crate) fn latest_ns<P: Platform>(ring: &Records<P>) -> Option<u64> {
+    ring.latest().and_then(Event::of_words).map(|event| event.ended_ns)
+}
+
 /// The latest events of a ring, the oldest first.
 pub(crate) fn events<P: Platform>(ring: &Records<P>) -> Vec<Event> {
     ring.read().into_iter().filter_map(Event::of_words).collect()

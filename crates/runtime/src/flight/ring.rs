@@ -67,6 +67,20 @@ impl<P: Platform, const W: usize> Ring<P, W> {
         records
     }
 
+    /// The latest record; `None` if there is none, or so many were written meanwhile that it is not
+    /// whole. Does not block.
+    #[must_use]
+    pub fn latest(&self) -> Option<[u64; W]> {
+        // Acquire: FLIGHT-1, the record; pairs with the release in `write`.
+        let number = self.head.load(Acquire).checked_sub(1)?;
+        // Relaxed: a word of a later record is found out below.
+        let words = self.slot(number).each_ref().map(|word| word.load(Relaxed));
+        // Acquire: as in `read`.
+        P::fence(Acquire);
+        // Before one is written in its place, all others of the ring are.
+        (self.head.load(Relaxed) - number < self.slots.len() as u64).then_some(words)
+    }
+
     fn slot(&self, number: u64) -> &[P::U64; W] {
         &self.slots[(number % self.slots.len() as u64) as usize]
     }

@@ -125,6 +125,12 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
         self.records.iter().map(|records| flight::events(&records.0)).collect()
     }
 
+    /// By seat, when the latest event ended that its worker has recorded: since then it is in what
+    /// it does now, or in tasks of less than a millisecond in all. `None`: there is none.
+    pub fn latest_ns(&self) -> Vec<Option<u64>> {
+        self.records.iter().map(|records| flight::latest_ns(&records.0)).collect()
+    }
+
     /// Whether there is something to write to.
     pub fn is_recorded(&self) -> bool {
         !self.records.is_empty()

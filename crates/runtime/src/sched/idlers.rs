@@ -135,6 +135,12 @@ impl<P: Platform> Idlers<P> {
         resters(self.counts.0.load(Relaxed)) == self.seats.len() as u64
     }
 
+    /// Whether that worker rests; may be stale at once.
+    pub(super) fn rests(&self, worker: usize) -> bool {
+        // Relaxed: a hint.
+        self.seats[worker].0.state.load(Relaxed) == RESTS
+    }
+
     /// How many rest, and wait for nothing but tasks; may be stale at once.
     pub(super) fn resting(&self) -> usize {
         // Acquire: what they have made ready before; pairs with the release in `rest`.

@@ -17,6 +17,7 @@
 //! | `swap`, `several` | policies of which one is in charge, and another at any time |
 //! | `named` | policies by name |
 //! | `lazy` | policies that wake nobody for few short tasks |
+//! | `look` | what workers do now, for who looks from outside |
 //! | `order` | in which order a worker runs its tasks |
 //! | `surplus` | where tasks go that must not be refused |
 //! | `spill` | a queue for what workers have no room for |
@@ -36,6 +37,7 @@ mod counters;
 mod crew;
 mod idlers;
 mod lazy;
+mod look;
 mod named;
 mod order;
 mod policy;
@@ -59,6 +61,7 @@ pub use counters::Stats;
 pub use crew::Crew;
 pub use idlers::Idlers;
 pub use lazy::{Lazy, Made};
+pub use look::{Look, State, Working};
 pub use named::UnknownPolicy;
 pub use order::{Adaptive, Ask, End, Fifo, Lifo, Mark, Order, Reverse, Stochastic, Switch};
 pub use policy::{Others, Own, Policy, Victim};

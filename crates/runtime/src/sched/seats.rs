@@ -111,6 +111,12 @@ impl<P: Platform> Seats<P> {
         is_there.then_some((Turn(turn | OUTSIDE), turn % TASK == OUTSIDE))
     }
 
+    /// The seat that a worker has, or had; `None`: nobody is there. May be stale at once.
+    pub(super) fn seat_of(&self, sitter: usize) -> Option<usize> {
+        // Relaxed: a hint.
+        self.sitters[sitter].0.seat.load(Relaxed).checked_sub(1).map(|seat| seat as usize)
+    }
+
     /// Whether the worker has lost its seat.
     pub(super) fn is_away(&self, sitter: usize) -> bool {
         // Relaxed: a hint.
@@ -155,6 +161,13 @@ impl<P: Platform> Seats<P> {
     fn free(&self, number: usize) {
         // Release: SEAT-1; pairs with the acquire in `take`.
         self.taken[number].0.store(0, Release);
+    }
+}
+
+impl Turn {
+    /// It as a number.
+    pub(super) fn number(self) -> u64 {
+        self.0
     }
 }
 

@@ -89,6 +89,12 @@ impl<P: Platform> Surplus<P> {
         Stolen::Got(item)
     }
 
+    /// How many there are, or are about to be; may be stale at once.
+    pub(super) fn len(&self) -> u64 {
+        // Relaxed: a hint.
+        self.taken.0.count.load(Relaxed)
+    }
+
     /// Whether there is nothing; may be stale at once.
     pub(super) fn is_empty(&self) -> bool {
         // Relaxed: as in `push`.

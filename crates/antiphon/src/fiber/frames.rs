@@ -1,0 +1,197 @@
+//! Places where fibers wait, by the names in their backtraces.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use super::census::Wait;
+
+/// A place where fibers wait, and how many do there. Displayed, it is all of its frames.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Place {
+    /// How many wait there.
+    pub count: usize,
+    /// Whether they wait until a time, at the latest.
+    pub has_deadline: bool,
+    /// From where they wait down to the closure that they run. Empty: there is too little of their
+    /// stacks left to say.
+    pub frames: Vec<Frame>,
+}
+
+/// A function that has called the one above it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Frame {
+    /// Its name.
+    pub name: String,
+    /// The file, the line and the column of the call, if they are known.
+    pub place: Option<String>,
+}
+
+impl Place {
+    /// The first function that is not of this crate, nor a lock's wrapper: the user's own.
+    #[must_use]
+    pub fn user(&self) -> Option<&Frame> {
+        self.frames.iter().find(|frame| !frame.is_of_library())
+    }
+
+    /// What that waits by: a function of this crate, or of `lock_api`.
+    #[must_use]
+    pub fn by(&self) -> Option<&Frame> {
+        self.frames.iter().take_while(|frame| frame.is_of_library()).last()
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let until = if self.has_deadline { ", until a time at the latest" } else { "" };
+        writeln!(f, "{} wait{until}:", self.count)?;
+        write(f, &self.frames)
+    }
+}
+
+/// Writes them on lines of their own.
+pub(super) fn write(f: &mut fmt::Formatter<'_>, frames: &[Frame]) -> fmt::Result {
+    if frames.is_empty() {
+        return writeln!(f, "  too deep on its stack to say where");
+    }
+    frames.iter().try_for_each(|frame| {
+        writeln!(f, "  {}", frame.name)?;
+        frame.place.as_ref().map_or(Ok(()), |place| writeln!(f, "    {place}"))
+    })
+}
+
+/// Where these wait, the most frequent place first.
+pub(super) fn places<'a>(waits: impl Iterator<Item = &'a Wait>) -> Vec<Place> {
+    let mut counts: HashMap<_, usize> = HashMap::new();
+    for wait in waits {
+        *counts.entry((of(wait), wait.has_deadline)).or_default() += 1;
+    }
+    let place = |((frames, has_deadline), count)| Place { count, has_deadline, frames };
+    let mut places: Vec<_> = counts.into_iter().map(place).collect();
+    places.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.frames.cmp(&b.frames)));
+    places
+}
+
+/// The frames of a fiber that say something to users.
+pub(super) fn of(wait: &Wait) -> Vec<Frame> {
+    let Some(backtrace) = &wait.backtrace else { return Vec::new() };
+    let mut frames = parsed(&backtrace.to_string());
+    frames.truncate(end_of_fiber(&frames));
+    frames.retain(|frame| !frame.is_ours());
+    frames
+}
+
+/// Each has a number and a name, and on the next line its place.
+fn parsed(text: &str) -> Vec<Frame> {
+    let mut frames: Vec<Frame> = Vec::new();
+    for line in text.lines().map(str::trim) {
+        match line.split_once(": ").filter(|(number, _)| number.parse::<u32>().is_ok()) {
+            Some((_, name)) => frames.push(Frame { name: name.to_owned(), place: None }),
+            None => {
+                if let Some(last) = frames.last_mut() {
+                    last.place = Some(line.to_owned());
+                }
+            }
+        }
+    }
+    frames
+}
+
+/// How many are of the closure that the fiber runs, and above: what is below calls it.
+fn end_of_fiber(frames: &[Frame]) -> usize {
+    let below = |frames: &[Frame], what| frames.iter().rposition(|frame| frame.is(what));
+    // The thread's are below the fiber's.
+    let end = frames.iter().position(|frame| frame.is(BEGINS)).unwrap_or(frames.len());
+    // What runs a task catches panics, and so does the task.
+    let task = below(&frames[..end], CATCHES).unwrap_or(end);
+    below(&frames[..task], CATCHES).unwrap_or(task)
+}
+
+/// The first function on a fiber's stack.
+const BEGINS: &str = "fiber_begins_here";
+/// What calls a closure whose panics are caught.
+const CATCHES: &str = "do_call";
+
+impl Frame {
+    /// Whether it is of the function of that name, in whatever module: where there are no more
+    /// than tables of lines, this is all that is known of it.
+    fn is(&self, name: &str) -> bool {
+        let own = self.name.split('<').next().unwrap_or_default();
+        own.rsplit("::").next() == Some(name)
+    }
+
+    /// Whether it says nothing to users: how a wait goes, and who has called their closure.
+    fn is_ours(&self) -> bool {
+        self.begins_with(&OURS) || self.place.as_ref().is_some_and(|it| it.contains("/library/"))
+    }
+
+    /// Whether it is what users wait by, and not their own.
+    fn is_of_library(&self) -> bool {
+        // Of a name without a module the file is all that there is to go by.
+        let is_file = |place: &String| SOURCES.iter().any(|part| place.contains(part));
+        self.begins_with(&LIBRARY)
+            || !self.name.contains("::") && self.place.as_ref().is_some_and(is_file)
+    }
+
+    fn begins_with(&self, prefixes: &[&str]) -> bool {
+        let name = self.name.trim_start_matches('<');
+        prefixes.iter().any(|prefix| name.starts_with(prefix))
+    }
+}
+
+const OURS: [&str; 9] = [
+    "antiphon_",
+    "antiphon::fiber::",
+    "antiphon::pool::Pool<",
+    "antiphon::pool::here::",
+    "antiphon::stage::Shared<",
+    "alloc::",
+    "core::",
+    "std::",
+    "__rust",
+];
+
+const LIBRARY: [&str; 2] = ["antiphon::", "lock_api::"];
+const SOURCES: [&str; 4] = ["/antiphon/src/", "/antiphon-", "/lock_api-", "/sync/src/"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+   0: antiphon_linux::park::park
+             at ./crates/linux/src/park.rs:1:1
+   1: wait
+             at /srv/who/antiphon/src/event.rs:153:16
+   2: lock_api::mutex::Mutex<R,T>::lock
+   3: bank::transfer
+             at ./src/main.rs:7:9
+   4: bank::main::{{closure}}
+   5: std::panicking::try::do_call
+   6: std::panicking::try::do_call::h1
+   7: std::panicking::try::do_call
+   8: fiber_begins_here
+   9: main";
+
+    #[test]
+    fn a_place_is_named_by_who_waits_and_by_what() {
+        let mut frames = parsed(TEXT);
+        assert_eq!(frames.len(), 10);
+        frames.truncate(end_of_fiber(&frames));
+        frames.retain(|frame| !frame.is_ours());
+        let place = Place { count: 1, has_deadline: false, frames };
+        assert_eq!(place.user().map(|frame| frame.name.as_str()), Some("bank::transfer"));
+        let by = place.by().expect("it waits by something");
+        assert_eq!((by.name.as_str(), &by.place), ("lock_api::mutex::Mutex<R,T>::lock", &None));
+        assert!(place.to_string().starts_with("1 wait:\n  wait\n    at /srv"), "{place}");
+        assert!(place.to_string().ends_with("{{closure}}\n"), "{place}");
+    }
+
+    #[test]
+    fn what_is_too_deep_has_no_user() {
+        let place = Place { count: 3, has_deadline: true, frames: Vec::new() };
+        assert_eq!((place.user(), place.by()), (None, None));
+        assert!(place.to_string().contains("until a time") && place.to_string().contains("deep"));
+    }
+}

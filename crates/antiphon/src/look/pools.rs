@@ -1,0 +1,85 @@
+//! The pools of this process, for who looks at them.
+
+use std::env;
+use std::process;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
+
+use antiphon_runtime::sched::{Look, Stats};
+
+use super::{VARIABLE, open};
+use crate::fiber::Census;
+
+/// A pool, of whatever policy.
+pub(crate) trait Looked: Send + Sync {
+    /// What its workers do now. Does not block.
+    fn workers(&self) -> Look;
+
+    /// By seat, since when its worker is in what it does now, at the most; in nanoseconds of the
+    /// monotonic clock, if it is known.
+    fn since_ns(&self) -> Vec<Option<u64>>;
+
+    /// All else. Asks its fibers, so many of each thread, and waits for the answers until then.
+    fn seen(&self, most: usize, until: Instant) -> Seen;
+}
+
+/// What is seen of a pool.
+pub(crate) struct Seen {
+    pub(crate) name: String,
+    pub(crate) threads: usize,
+    pub(crate) spares: usize,
+    pub(crate) stats: Stats,
+    /// Nothing: its tasks are no fibers.
+    pub(crate) census: Option<Census>,
+}
+
+/// A pool that is there, or was.
+#[derive(Clone)]
+struct Entry {
+    /// Of no other.
+    id: u64,
+    /// A child of a fork has the memory of its parent's pools, and none of the threads.
+    process: u32,
+    pool: Weak<dyn Looked>,
+}
+
+#[derive(Default)]
+struct Entries {
+    all: Vec<Entry>,
+    /// How many there ever were.
+    count: u64,
+}
+
+static ENTRIES: Mutex<Entries> = Mutex::new(Entries { all: Vec::new(), count: 0 });
+
+fn entries() -> MutexGuard<'static, Entries> {
+    ENTRIES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A pool is there; opens what it is looked at by if the environment says so.
+pub(crate) fn enter(pool: Weak<dyn Looked>) {
+    let process = process::id();
+    {
+        let mut entries = entries();
+        let id = entries.count;
+        entries.count += 1;
+        entries.all.retain(|entry| entry.process == process);
+        entries.all.push(Entry { id, process, pool });
+    }
+    let wanted = env::var_os(VARIABLE).is_some_and(|value| !value.is_empty() && value != "0");
+    if wanted && let Err(error) = open() {
+        eprintln!("antiphon: {VARIABLE} is set, and nobody can look at this program: {error}");
+    }
+}
+
+/// The pool at this address is gone.
+pub(crate) fn leave(pool: *const ()) {
+    entries().all.retain(|entry| !std::ptr::eq(entry.pool.as_ptr().cast(), pool));
+}
+
+/// The pools of this process that are there, with a number that is no other's.
+pub(super) fn pools() -> Vec<(u64, Arc<dyn Looked>)> {
+    let (process, all) = (process::id(), entries().all.clone());
+    let ours = all.iter().filter(|entry| entry.process == process);
+    ours.filter_map(|entry| Some((entry.id, entry.pool.upgrade()?))).collect()
+}

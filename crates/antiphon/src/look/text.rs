@@ -1,0 +1,143 @@
+//! What a looker is told, as JSON: the keys are in the page of the module.
+
+use std::fmt::{Display, Write as _};
+use std::process;
+
+use antiphon_runtime::sched::{State, Working};
+
+use super::VERSION;
+use super::serve::Known;
+use crate::fiber::{Frame, Hosted, Place};
+
+/// So many places are named.
+const PLACES: usize = 256;
+
+/// That there is no answer, and why.
+pub(super) fn error(what: &str) -> String {
+    object(&[("antiphon_look", &VERSION), ("error", &string(what))])
+}
+
+/// What is known of all pools.
+pub(super) fn pools(pools: &[Known]) -> String {
+    let pools = array(pools.iter().map(pool));
+    object(&[("antiphon_look", &VERSION), ("pid", &process::id()), ("pools", &pools)])
+}
+
+fn pool(Known { look, times, seen }: &Known) -> String {
+    let queued = |worker: &Working| look.queued.get(worker.seat).copied();
+    let workers = look.workers.iter().zip(times).map(|(worker, time)| {
+        let time = time.map(|time| time.as_millis());
+        // The queue stays with the seat.
+        let queued = queued(worker).filter(|_| worker.state != State::Away).unwrap_or(0);
+        let state = string(name(worker.state));
+        let for_ms = or_null(time);
+        object(&[
+            ("seat", &worker.seat),
+            ("state", &state),
+            ("for_ms", &for_ms),
+            ("queued", &queued),
+        ])
+    });
+    let census = seen.census.as_ref();
+    let hosts = census.into_iter().flat_map(|census| &census.threads).map(host);
+    let places = census.map(|census| census.places()).unwrap_or_default();
+    let stats = &seen.stats;
+    object(&[
+        ("name", &string(&seen.name)),
+        ("threads", &seen.threads),
+        ("spares", &seen.spares),
+        ("workers", &array(workers)),
+        ("shared", &look.shared),
+        ("policy_has_tasks", &look.policy_has_tasks),
+        ("tasks", &stats.tasks),
+        ("refused", &stats.refused),
+        ("searches", &stats.searches),
+        ("steals", &stats.steals),
+        ("rests", &stats.rests),
+        ("hogs", &stats.hogs),
+        ("longest_ns", &stats.longest_ns),
+        ("fibers", &census.is_some()),
+        ("hosts", &array(hosts)),
+        ("places", &array(places.iter().take(PLACES).map(place))),
+    ])
+}
+
+fn name(state: State) -> &'static str {
+    match state {
+        State::Rests => "rests",
+        State::Searches => "searches",
+        State::Runs => "runs",
+        State::Away => "away",
+    }
+}
+
+fn host(Hosted { thread, answer }: &Hosted) -> String {
+    let answer = answer.as_ref();
+    object(&[
+        ("thread", &string(thread)),
+        ("ready", &or_null(answer.map(|answer| answer.ready))),
+        ("waiting", &or_null(answer.map(|answer| answer.waiting))),
+        ("with_deadline", &or_null(answer.map(|answer| answer.with_deadline))),
+        ("for_files", &or_null(answer.map(|answer| answer.for_files))),
+    ])
+}
+
+fn place(place: &Place) -> String {
+    let named = |frame: Option<&Frame>| or_null(frame.map(frame_object));
+    object(&[
+        ("count", &place.count),
+        ("has_deadline", &place.has_deadline),
+        ("by", &named(place.by())),
+        ("user", &named(place.user())),
+        ("frames", &array(place.frames.iter().map(frame_object))),
+    ])
+}
+
+fn frame_object(Frame { name, place }: &Frame) -> String {
+    let place = or_null(place.as_ref().map(|place| string(place)));
+    object(&[("name", &string(name)), ("place", &place)])
+}
+
+/// Of values that are JSON when they are displayed.
+fn object(fields: &[(&str, &dyn Display)]) -> String {
+    let fields = fields.iter().map(|(key, value)| format!("\"{key}\":{value}"));
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+}
+
+fn array(values: impl Iterator<Item = String>) -> String {
+    format!("[{}]", values.collect::<Vec<_>>().join(","))
+}
+
+fn or_null(value: Option<impl Display>) -> String {
+    value.map_or_else(|| "null".to_owned(), |value| value.to_string())
+}
+
+fn string(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            control if control < ' ' => {
+                write!(quoted, "\\u{:04x}", u32::from(control)).expect("memory");
+            }
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_quoted_can_be_read_back() {
+        assert_eq!(string("a \"b\"\\\n\u{1}ü"), "\"a \\\"b\\\"\\\\\\u000a\\u0001ü\"");
+        let nothing: Option<u32> = None;
+        assert_eq!(object(&[("one", &or_null(nothing)), ("two", &2)]), "{\"one\":null,\"two\":2}");
+        assert_eq!(array([].into_iter()), "[]");
+        assert_eq!(error("it"), "{\"antiphon_look\":1,\"error\":\"it\"}");
+    }
+}

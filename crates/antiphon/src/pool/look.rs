@@ -1,0 +1,31 @@
+//! A pool as those see it who [look](crate::look) at a live program.
+
+use std::time::Instant;
+
+use antiphon_linux::Linux;
+use antiphon_runtime::sched::Look;
+
+use super::Policy;
+use super::shared::Shared;
+use crate::look::{Looked, Seen};
+
+impl<Y: Policy<Linux> + 'static> Looked for Shared<Y> {
+    fn workers(&self) -> Look {
+        self.crew.look()
+    }
+
+    fn since_ns(&self) -> Vec<Option<u64>> {
+        self.crew.latest_ns()
+    }
+
+    fn seen(&self, most: usize, until: Instant) -> Seen {
+        let threads = self.crew.workers();
+        Seen {
+            name: self.bench.name().to_owned(),
+            threads,
+            spares: self.bench.most() - threads,
+            stats: self.stats(),
+            census: self.stacks.is_some().then(|| self.desks.ask(most, until)),
+        }
+    }
+}

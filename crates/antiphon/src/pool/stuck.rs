@@ -1,0 +1,185 @@
+//! The thread that looks whether all fibers of a pool wait, and none can let another go on.
+//!
+//! Two looks that see the same moves have seen a pool in which nothing went on between:
+//!
+//! | | changes when |
+//! |---|---|
+//! | `tasks` | a task begins |
+//! | `moved` | a fiber goes on |
+//! | `waiting` | a fiber ends |
+//!
+//! So it need not be told of anything, and costs what it looks at nothing: but where all threads
+//! rest and fibers wait, they are woken to say so, each half of the time.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use antiphon_linux::Linux;
+
+use super::shared::Shared;
+use super::{Builder, Policy};
+use crate::fiber::{Census, Waits};
+
+/// A pool in which nothing goes on, and its fibers. Displayed, it is what
+/// [`report_stuck`](super::Builder::report_stuck) writes.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Stuck {
+    /// What the pool's threads are called.
+    pub pool: String,
+    /// For how long nothing has gone on, at the least.
+    pub still_for: Duration,
+    /// Where the fibers wait.
+    pub census: Census,
+    waits: Waits,
+}
+
+/// Who is told of it.
+#[derive(Clone)]
+pub(super) struct Teller(pub(super) Arc<dyn Fn(&Stuck) + Send + Sync>);
+
+/// When to tell whom.
+#[derive(Clone, Debug)]
+pub(super) struct Watch {
+    pub(super) after: Duration,
+    pub(super) teller: Teller,
+}
+
+/// What has happened in a pool, by counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Moves {
+    tasks: u64,
+    moved: u32,
+    waiting: usize,
+}
+
+impl Builder {
+    /// Has the places where its [fibers](Builder::fibers) wait be written to stderr, when for so
+    /// long all of its threads have rested and all fibers have waited, none until a time or for a
+    /// file: once for each time that they come to that. It needs a thread, which looks each half of
+    /// that time, and until the pool has ended: while it is dropped, too.
+    ///
+    /// Nothing is said of a pool without fibers, or where one of them waits until a time or for a
+    /// socket: what that does then is not known. And what is said may be wrong: a thread that is
+    /// not of the pool may let a fiber go on at any time.
+    pub fn report_stuck(self, after: Duration) -> Self {
+        self.on_stuck(after, |stuck| eprintln!("{stuck}"))
+    }
+
+    /// As [`report_stuck`](Self::report_stuck), to `tell`, on a thread that does nothing else: that
+    /// may block, and as long as it does, dropping the pool does, too. In a test it may end the
+    /// process.
+    ///
+    /// ```
+    /// use antiphon::{Mutex, fiber, pool::Pool};
+    /// use std::sync::mpsc::channel;
+    /// use std::time::Duration;
+    ///
+    /// static LOCK: Mutex<()> = Mutex::new(());
+    ///
+    /// let (sender, reports) = channel();
+    /// let tell = move |stuck: &antiphon::pool::Stuck| _ = sender.send(stuck.to_string());
+    /// let builder = Pool::builder().threads(1);
+    /// let builder = builder.on_stuck(Duration::from_millis(20), tell);
+    /// // SAFETY: no thread-local is made by what waits.
+    /// let pool = unsafe { builder.fibers(fiber::STACK_BYTES) }.build()?;
+    /// let held = LOCK.lock();
+    /// let waits = pool.spawn(|| drop(LOCK.lock()));
+    /// let report = reports.recv().unwrap();
+    /// assert!(report.contains("fibers that wait: 1"), "{report}");
+    /// drop(held);
+    /// waits.join().unwrap();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn on_stuck(
+        mut self,
+        after: Duration,
+        tell: impl Fn(&Stuck) + Send + Sync + 'static,
+    ) -> Self {
+        self.stuck = Some(Watch { after, teller: Teller(Arc::new(tell)) });
+        self
+    }
+}
+
+/// Of how many fibers of a thread it is said where they wait.
+const MOST: usize = 1_000;
+/// How long threads that rest take to answer, at the most: else they do something.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Between two looks at the least.
+const LEAST: Duration = Duration::from_millis(1);
+
+impl Watch {
+    /// Looks again and again, until the pool's threads have ended.
+    pub(super) fn run<Y: Policy<Linux> + 'static>(&self, shared: &Shared<Y>) {
+        let (mut still, mut told) = (None, None);
+        while !shared.bench.is_over_after((self.after / 2).max(LEAST)) {
+            let Some(moves) = shared.wait_for_each_other(0).map(|(moves, _)| moves) else {
+                still = None;
+                continue;
+            };
+            let (_, since) =
+                still.filter(|(seen, _)| *seen == moves).unwrap_or_else(|| (moves, Instant::now()));
+            still = Some((moves, since));
+            // Once for each time that they come to that.
+            if since.elapsed() < self.after || told == Some(moves) {
+                continue;
+            }
+            let again = shared.wait_for_each_other(MOST).filter(|(again, _)| *again == moves);
+            if let Some((_, census)) = again {
+                told = Some(moves);
+                let (pool, still_for) = (shared.bench.name().to_owned(), since.elapsed());
+                let waits = Waits::of(&census);
+                (self.teller.0)(&Stuck { pool, still_for, census, waits });
+            }
+        }
+    }
+}
+
+impl<Y: Policy<Linux> + 'static> Shared<Y> {
+    /// What its fibers say if all threads rest, and all fibers wait: each for no time, and for no
+    /// file.
+    fn wait_for_each_other(&self, most: usize) -> Option<(Moves, Census)> {
+        if !self.crew.is_at_rest() {
+            return None;
+        }
+        let census = self.desks.ask(most, Instant::now() + PATIENCE);
+        let (mut moved, mut waiting) = (0_u32, 0);
+        for thread in &census.threads {
+            // One that does not answer does something.
+            let answer = thread.answer.as_ref()?;
+            if answer.ready + answer.with_deadline + answer.for_files > 0 {
+                return None;
+            }
+            moved = moved.wrapping_add(answer.moved);
+            waiting += answer.waiting;
+        }
+        let moves = Moves { tasks: self.stats().tasks, moved, waiting };
+        (waiting > 0).then_some((moves, census))
+    }
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pool, still_for, census, waits } = self;
+        writeln!(
+            f,
+            "antiphon: the pool {pool} is stuck: nothing has gone on for {still_for:.1?}.\n\
+             Its threads rest; fibers that wait: {}, none of them for a time or a file.\n\
+             If no other thread lets one go on, they wait for ever.\n\
+             A lock does not know its owner: a fiber that may hold it is one that has its address \
+             on its stack.",
+            census.waiting(),
+        )?;
+        for (count, by) in census.by() {
+            writeln!(f, "{count} by {by}")?;
+        }
+        write!(f, "{waits}\n{census}")
+    }
+}
+
+impl fmt::Debug for Teller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Teller")
+    }
+}

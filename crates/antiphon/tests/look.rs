@@ -1,0 +1,162 @@
+//! Programs that show their pools: what is answered to whom.
+
+use std::io::{Read, Write};
+use std::mem::ManuallyDrop;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::thread;
+use std::time::Duration;
+
+use antiphon::fiber::{STACK_BYTES, sleep};
+use antiphon::pool::{Builder, Pool};
+use antiphon::{Latch, look};
+
+const REQUEST: &[u8] = b"antiphon-look 1\n";
+
+fn socket() -> UnixStream {
+    look::open().expect("a socket");
+    let address = look::address(std::process::id()).expect("our own");
+    UnixStream::connect_addr(&address).expect("somebody listens")
+}
+
+/// What is answered to this.
+fn told(request: &[u8]) -> String {
+    let mut socket = socket();
+    socket.write_all(request).expect("it is read");
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+/// The part of the answer that is of the pool of that name.
+fn pool_of(answer: &str, name: &str) -> Option<String> {
+    let begin = answer.find(&format!("{{\"name\":\"{name}\",\"threads\""))?;
+    let rest = &answer[begin..];
+    // The next has threads, too.
+    let next = rest.match_indices(",\"threads\":").nth(1).map_or(rest.len(), |(at, _)| at);
+    Some(rest[..next].to_owned())
+}
+
+/// Looks until `is` is so.
+fn seen(name: &str, is: impl Fn(&str) -> bool) -> String {
+    loop {
+        let answer = told(REQUEST);
+        if let Some(pool) = pool_of(&answer, name).filter(|pool| is(pool)) {
+            return pool;
+        }
+    }
+}
+
+fn fibers(name: &str, threads: usize) -> Builder {
+    // SAFETY: no thread-local is made by what waits.
+    unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES).name(name) }
+}
+
+#[inline(never)]
+fn waits_at_the_gate(gate: &Latch) {
+    gate.wait();
+    std::hint::black_box(());
+}
+
+#[test]
+fn fibers_are_counted_and_their_places_named() {
+    let pool = ManuallyDrop::new(fibers("gates", 2).build().expect("fibers"));
+    let gate = Arc::new(Latch::new(1));
+    for _ in 0..10 {
+        let gate = gate.clone();
+        let _waits = pool.spawn(move || waits_at_the_gate(&gate));
+    }
+    let _sleeps = pool.spawn(|| sleep(Duration::from_secs(3600)));
+    let told =
+        seen("gates", |pool| pool.contains("{\"count\":10,") && pool.contains("\"count\":1,"));
+    assert!(told.contains("\"thread\":\"gates-0\",\"ready\":0,"), "{told}");
+    assert!(told.contains("\"fibers\":true") && told.contains("\"with_deadline\":1"), "{told}");
+    let (by, user) =
+        ("{\"name\":\"antiphon::event::Latch::wait\"", "{\"name\":\"look::waits_at_the_gate\"");
+    let (by, user) = (format!("\"by\":{by}"), format!("\"user\":{user}"));
+    assert!(told.contains(&by) && told.contains(&user), "{told}");
+}
+
+#[test]
+fn a_long_task_and_what_waits_behind_it_are_seen() {
+    let pool = Pool::builder().threads(1).spares(0).name("long").build().expect("a thread");
+    let end = Arc::new(AtomicBool::new(false));
+    let long = {
+        let end = end.clone();
+        pool.spawn(move || {
+            while !end.load(Acquire) {
+                thread::sleep(Duration::from_millis(1));
+            }
+        })
+    };
+    let behind: Vec<_> = (0..3).map(|_| pool.spawn(|| ())).collect();
+    let told = seen("long", |pool| pool.contains("\"state\":\"runs\",\"for_ms\":"));
+    // First: what fails drops the pool, which waits for it.
+    end.store(true, Release);
+    assert!(told.contains("\"shared\":3") && !told.contains("\"for_ms\":null"), "{told}");
+    assert!(told.contains("\"fibers\":false") && told.contains("\"hosts\":[]"), "{told}");
+    long.join().expect("no panic");
+    behind.into_iter().for_each(|task| task.join().expect("no panic"));
+    let told = seen("long", |pool| pool.contains("\"state\":\"rests\",\"for_ms\":null"));
+    assert!(told.contains("\"shared\":0"), "{told}");
+    drop(pool);
+    assert_eq!(pool_of(&self::told(REQUEST), "long"), None);
+}
+
+#[test]
+fn garbage_and_other_versions_are_refused() {
+    for (request, said) in [
+        (&b"antiphon-look 2\n"[..], "version 1"),
+        (b"GET / HTTP/1.1\r\n\r\n", "a request is a line"),
+        (b"antiphon-look \xff\xfe\n", "a request is a line"),
+        (b"\n", "a request is a line"),
+        (&[b'x'; 64], "a request is a line"),
+    ] {
+        let answer = told(request);
+        assert!(answer.starts_with("{\"antiphon_look\":1,\"error\":\""), "{answer}");
+        assert!(answer.contains(said), "{answer}");
+    }
+}
+
+/// Whoever asks, and reads nothing, or goes away, or says nothing, the next has an answer.
+#[test]
+fn lookers_that_go_or_stay_silent_are_left() {
+    let silent = socket();
+    let unread: Vec<_> = (0..4)
+        .map(|_| {
+            let mut socket = socket();
+            socket.write_all(REQUEST).expect("room");
+            socket
+        })
+        .collect();
+    for _ in 0..4 {
+        let mut gone = socket();
+        gone.write_all(&REQUEST[..5]).expect("room");
+    }
+    assert!(told(REQUEST).starts_with("{\"antiphon_look\":1,\"pid\":"));
+    drop((silent, unread));
+}
+
+#[test]
+fn many_look_while_pools_come_and_go() {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !over.load(Relaxed) {
+                    let answer = told(REQUEST);
+                    assert!(answer.ends_with("]}"), "{answer}");
+                }
+            });
+        }
+        for round in 0..30 {
+            let pool = fibers("brief", 1 + round % 2).build().expect("fibers");
+            pool.scope(|scope| {
+                (0..50).for_each(|_| scope.spawn(|| sleep(Duration::from_micros(50))))
+            });
+        }
+        over.store(true, Relaxed);
+    });
+    assert_eq!(pool_of(&told(REQUEST), "brief"), None);
+}

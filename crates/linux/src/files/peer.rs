@@ -1,0 +1,58 @@
+//! Who is at the other end of a Unix socket, by the kernel's word.
+
+use core::mem::MaybeUninit;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Who has connected, or, of one that has, who listens: when that was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its process, as the caller's PID namespace has it; 0 if it is not in there.
+    pub pid: u32,
+    /// Its effective user.
+    pub user: u32,
+}
+
+/// Who is at the other end of a Unix socket (`SO_PEERCRED`).
+///
+/// # Errors
+///
+/// If it is no such socket.
+pub fn peer(socket: BorrowedFd<'_>) -> io::Result<Peer> {
+    let mut known = MaybeUninit::<libc::ucred>::zeroed();
+    let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+    let to = known.as_mut_ptr().cast();
+    // SAFETY: as much memory of ours as we say, and its length.
+    let code = unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, to, &raw mut bytes) };
+    if code != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: written, and zero is valid.
+    let known = unsafe { known.assume_init() };
+    Ok(Peer { pid: known.pid.try_into().unwrap_or(0), user: known.uid })
+}
+
+/// The effective user of this process.
+#[must_use]
+pub fn user() -> u32 {
+    // SAFETY: takes nothing, and never fails.
+    unsafe { libc::geteuid() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn who_has_both_ends_is_its_peer() {
+        let (one, _other) = UnixStream::pair().expect("a pair");
+        let us = Peer { pid: std::process::id(), user: user() };
+        assert_eq!(peer(one.as_fd()).expect("a peer"), us);
+        let file = std::fs::File::open("/dev/null").expect("a file");
+        assert!(peer(file.as_fd()).is_err());
+    }
+}

@@ -1,0 +1,84 @@
+//! What the workers of a crew do now, for who looks at them from outside.
+//!
+//! All of it is read without stopping anybody, from words that are there for other reasons: so it
+//! costs workers nothing, each figure stands by itself, and none is of one moment with another.
+
+use alloc::vec::Vec;
+
+use antiphon_platform::Platform;
+use antiphon_sync::queue::WorkQueue;
+
+use super::crew::Crew;
+use super::policy::Policy;
+
+/// What a crew does now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// The workers that are there.
+    pub workers: Vec<Working>,
+    /// By seat: how many tasks are in its queue, or blocks of them; less those that it keeps to
+    /// itself.
+    pub queued: Vec<u64>,
+    /// How many tasks are in the queue that they come in by from outside, or had no room elsewhere.
+    pub shared: u64,
+    /// Whether the policy has tasks in queues of its own: it does not say how many.
+    pub policy_has_tasks: bool,
+}
+
+/// What a worker does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Working {
+    /// Its number among all that may be there, with a seat and without: from 0 on.
+    pub number: usize,
+    /// Its seat, or that which it had.
+    pub seat: usize,
+    /// Changes with each task that it takes; and where it looks for one in vain.
+    pub turn: u64,
+    /// What it is at.
+    pub state: State,
+}
+
+/// What a worker is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It has nothing to do: it rests, and is woken for tasks, or what it waits for.
+    Rests,
+    /// It looks for a task.
+    Searches,
+    /// It is in a task, or in fibers.
+    Runs,
+    /// As `Runs`, and it has no seat: another has it.
+    Away,
+}
+
+impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
+    /// What its workers do now. Does not block, nor stop them; each figure may be stale at once.
+    #[must_use]
+    pub fn look(&self) -> Look {
+        let count = |queue: &crate::lines::Lines<Y::Queue>| queue.0.count();
+        Look {
+            workers: (0..self.seats.sitters()).filter_map(|number| self.working(number)).collect(),
+            queued: self.queues.iter().map(count).collect(),
+            shared: self.shared.len() + self.surplus.len(),
+            policy_has_tasks: self.policy.has_tasks(),
+        }
+    }
+
+    /// Whether all that have a seat rest, and no task is to be seen; may be stale at once.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        self.idlers.all_rest() && !self.has_tasks()
+    }
+
+    fn working(&self, number: usize) -> Option<Working> {
+        let (turn, is_outside) = self.seats.turn_of(number)?;
+        let seat = self.seats.seat_of(number)?;
+        let state = match is_outside {
+            _ if self.seats.is_away(number) => State::Away,
+            true => State::Runs,
+            false if self.idlers.rests(seat) => State::Rests,
+            false => State::Searches,
+        };
+        Some(Working { number, seat, turn: turn.number(), state })
+    }
+}
