@@ -20,6 +20,7 @@ mod fencer;
 pub mod fiber;
 pub mod files;
 mod futex;
+pub mod glance;
 mod identity;
 mod lending;
 pub mod light;

@@ -13,17 +13,19 @@ use std::backtrace::Backtrace;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
-use antiphon_platform::{Traced, TracedKind};
+use antiphon_linux::glance::own_id;
+use antiphon_platform::{ThreadId, Traced, TracedKind};
 use antiphon_runtime::fiber::Ready;
 
 use super::frames::{self, Place};
 use crate::channel::{self, Receiver, Sender};
+use crate::pool::Trace;
 
 /// What the fibers of a pool did when they were [asked](crate::pool::Pool::fibers). Displayed, it
 /// names the places where they wait, and how many do there.
@@ -41,6 +43,8 @@ pub struct Hosted {
     /// Nothing: the thread has not answered in time. One of its fibers, or of its tasks, is what it
     /// is in for so long.
     pub answer: Option<Answer>,
+    /// Where it is in that task, if it has not answered and the pool names hogs.
+    pub busy: Option<Trace>,
 }
 
 /// What a thread says of its fibers.
@@ -109,10 +113,15 @@ pub(crate) struct Desks(Mutex<Vec<Arc<Desk>>>);
 #[derive(Debug)]
 pub(super) struct Desk {
     thread: String,
+    id: ThreadId,
     mail: &'static Ready<Linux>,
     /// Whether it has no fibers: it does not read its mail then.
     has_none: AtomicBool,
     asked: Mutex<Option<Question>>,
+    /// How many turns there were, modulo 2³².
+    pub(super) turn: AtomicU32,
+    /// In how many turns since the last the thread looks at the clock.
+    pub(super) look_in: AtomicU32,
 }
 
 /// For how many fibers backtraces are asked.
@@ -134,7 +143,8 @@ impl Desks {
     pub(super) fn open(&self, mail: &'static Ready<Linux>) -> Arc<Desk> {
         let thread = thread::current().name().unwrap_or("?").to_owned();
         let (has_none, asked) = (AtomicBool::new(true), Mutex::default());
-        let desk = Arc::new(Desk { thread, mail, has_none, asked });
+        let [turn, look_in] = [const { AtomicU32::new(0) }; 2];
+        let desk = Arc::new(Desk { thread, id: own_id(), mail, has_none, asked, turn, look_in });
         lock(&self.0).push(desk.clone());
         desk
     }
@@ -143,14 +153,35 @@ impl Desks {
         lock(&self.0).retain(|other| !Arc::ptr_eq(other, desk));
     }
 
+    /// Has each thread look at the clock when its next turn is over.
+    pub(crate) fn tick(&self) {
+        for desk in &*lock(&self.0) {
+            // Relaxed: a hint; one that the thread has written over comes again.
+            desk.look_in.store(0, Relaxed);
+        }
+    }
+
+    /// Which turn that thread is in: of one fiber, or of a task that begins; `None`: it has none.
+    pub(crate) fn turn_of(&self, thread: ThreadId) -> Option<u32> {
+        let desks = lock(&self.0);
+        // Relaxed: compared, and nothing follows from it.
+        desks.iter().find(|desk| desk.id == thread).map(|desk| desk.turn.load(Relaxed))
+    }
+
     /// Asks all threads, and waits for each until then.
-    pub(crate) fn ask(&self, most: usize, until: Instant) -> Census {
+    pub(crate) fn ask(
+        &self,
+        most: usize,
+        until: Instant,
+        busy: impl Fn(ThreadId) -> Option<Trace>,
+    ) -> Census {
         // All at once: one may be in the way of another.
         let desks = lock(&self.0).clone();
         let asked: Vec<_> = desks.into_iter().map(|desk| (desk.ask(most), desk)).collect();
-        let heard = |(answer, desk): (Receiver<Answer>, Arc<Desk>)| Hosted {
-            answer: desk.answered(&answer, until),
-            thread: desk.thread.clone(),
+        let heard = |(answer, desk): (Receiver<Answer>, Arc<Desk>)| {
+            let answer = desk.answered(&answer, until);
+            let busy = answer.is_none().then(|| busy(desk.id)).flatten();
+            Hosted { answer, thread: desk.thread.clone(), busy }
         };
         Census { threads: asked.into_iter().map(heard).collect() }
     }
@@ -229,12 +260,15 @@ impl Census {
 
 impl fmt::Display for Census {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Hosted { thread, answer } in &self.threads {
+        for Hosted { thread, answer, busy } in &self.threads {
             match answer {
                 Some(answer) => {
                     writeln!(f, "{thread}: {} wait, {} may go on", answer.waiting, answer.ready)?;
                 }
-                None => writeln!(f, "{thread}: in one task, and has not answered")?,
+                None => {
+                    writeln!(f, "{thread}: in one task, and has not answered")?;
+                    busy.as_ref().map_or(Ok(()), |trace| write!(f, "{trace}"))?;
+                }
             }
         }
         self.places().iter().try_for_each(|place| write!(f, "\n{place}"))

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! - FIBER-1: a control block is of one thread, from the time it is made until it is freed; but for
-//!   `link` and `home`, by which others [post](Ready::post) it.
+//!   `link` and `home`, by which others [post](Ready::post) it, and `woken_ns`: when they do.
 //! - FIBER-2: it is idle, or runs, or is suspended; its thread switches to it unless it runs.
 
 use std::backtrace::Backtrace;
@@ -22,17 +22,19 @@ use std::mem::{forget, offset_of};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use antiphon_linux::Linux;
 use antiphon_linux::fiber::Sleep;
 use antiphon_linux::stack::Stack;
+use antiphon_platform::{Clock, Platform as _};
 use antiphon_runtime::fiber::{InLine, Ready};
 use antiphon_runtime::task::Task;
 use antiphon_runtime::timer::Timer;
 use antiphon_sync::queue::{Item, Link};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
+use super::clocked::{Clocked, WANTED};
 use crate::pool::run;
 
 /// Named by its address, which is that of its link.
@@ -40,6 +42,8 @@ use crate::pool::run;
 pub(super) struct Control {
     link: Link<Linux>,
     pub(super) home: &'static Ready<Linux>,
+    /// When it was let go on, if it is timed: [`WANTED`] until then, and 0 where nobody asks.
+    pub(super) woken_ns: AtomicU64,
     timer: Timer,
     /// The one behind it in a list.
     next: Cell<Option<Fiber>>,
@@ -48,11 +52,15 @@ pub(super) struct Control {
     /// That which has ended for another look at what it waits for, if it has not waited since.
     pub(super) looked: Cell<Option<Sleep>>,
     yielder: Cell<*const Yielder<Order, Said>>,
+    /// On its stack, if it is timed.
+    pub(super) clocked: Cell<Option<NonNull<Clocked>>>,
     /// Of the task that it runs, once that was asked for; 0 before.
     identity: Cell<usize>,
     /// Nothing only while it is being made.
     coroutine: UnsafeCell<Option<Switch>>,
     stack: Cell<Option<Stack>>,
+    /// The lowest address of its stack.
+    limit: usize,
     /// Where it is among all of its thread.
     pub(super) at: Cell<usize>,
 }
@@ -137,14 +145,17 @@ impl Fiber {
         let control = Control {
             link: Link::NEW,
             home,
+            woken_ns: AtomicU64::new(0),
             timer: Timer::new(),
             next: Cell::new(None),
             sleep: Cell::new(None),
             looked: Cell::new(None),
             yielder: Cell::new(ptr::null()),
+            clocked: Cell::new(None),
             identity: Cell::new(0),
             coroutine: UnsafeCell::new(None),
             stack: Cell::new(Some(stack)),
+            limit: limit.get(),
             at: Cell::new(0),
         };
         // SAFETY: within the stack, which is ours, and aligned.
@@ -227,6 +238,13 @@ impl Fiber {
     pub(super) unsafe fn post(handle: u64) {
         // SAFETY: the caller's.
         let home = unsafe { Self::home(handle) };
+        // SAFETY: as above; FIBER-1: it is for all.
+        let woken_ns = unsafe { &(*Self::of_handle(handle).0.as_ptr()).woken_ns };
+        // Relaxed, both: set before the fiber was suspended, which the caller has acquired; and
+        // told with the fiber.
+        if woken_ns.load(Relaxed) == WANTED {
+            woken_ns.store(Linux::now(Clock::Monotonic), Relaxed);
+        }
         let item = Item::new(handle).expect("an address");
         // SAFETY: the address of a link, which is in no queue: the fiber is suspended, and told so
         // once.
@@ -273,7 +291,7 @@ impl Fiber {
     #[inline(never)]
     pub(super) fn tell(self, mut place: NonNull<Told>) {
         let here = ptr::from_ref(&place).addr();
-        let has_room = here.saturating_sub(self.limit()) > TELLS;
+        let has_room = here.saturating_sub(self.get().limit) > TELLS;
         // SAFETY: of who asks, who waits for it.
         *unsafe { place.as_mut() } = Told {
             backtrace: has_room.then(Backtrace::force_capture),
@@ -281,12 +299,10 @@ impl Fiber {
         };
     }
 
-    /// The end of its stack.
-    fn limit(self) -> usize {
-        let stack = self.get().stack.take();
-        let limit = stack.as_ref().map_or(usize::MAX, |stack| stack.limit().get());
-        self.get().stack.set(stack);
-        limit
+    /// The highest address of its stack that it uses, if that one is of it.
+    pub(super) fn top_of(self, address: usize) -> Option<usize> {
+        let top = self.0.addr().get();
+        (self.get().limit..top).contains(&address).then_some(top)
     }
 
     /// Gives its stack back, for others.

@@ -50,11 +50,16 @@ impl fmt::Display for Place {
     }
 }
 
-/// Writes them on lines of their own.
+/// Where a fiber waits, of which this is known.
 pub(super) fn write(f: &mut fmt::Formatter<'_>, frames: &[Frame]) -> fmt::Result {
     if frames.is_empty() {
         return writeln!(f, "  too deep on its stack to say where");
     }
+    write_frames(f, frames)
+}
+
+/// Writes them on lines of their own.
+pub(crate) fn write_frames(f: &mut fmt::Formatter<'_>, frames: &[Frame]) -> fmt::Result {
     frames.iter().try_for_each(|frame| {
         writeln!(f, "  {}", frame.name)?;
         frame.place.as_ref().map_or(Ok(()), |place| writeln!(f, "    {place}"))
@@ -76,10 +81,7 @@ pub(super) fn places<'a>(waits: impl Iterator<Item = &'a Wait>) -> Vec<Place> {
 /// The frames of a fiber that say something to users.
 pub(super) fn of(wait: &Wait) -> Vec<Frame> {
     let Some(backtrace) = &wait.backtrace else { return Vec::new() };
-    let mut frames = parsed(&backtrace.to_string());
-    frames.truncate(end_of_fiber(&frames));
-    frames.retain(|frame| !frame.is_ours());
-    frames
+    telling(parsed(&backtrace.to_string()))
 }
 
 /// Each has a number and a name, and on the next line its place.
@@ -95,6 +97,13 @@ fn parsed(text: &str) -> Vec<Frame> {
             }
         }
     }
+    frames
+}
+
+/// Those that say something to users, of the fiber that it is, or of the thread.
+pub(crate) fn telling(mut frames: Vec<Frame>) -> Vec<Frame> {
+    frames.truncate(end_of_fiber(&frames));
+    frames.retain(|frame| !frame.is_ours());
     frames
 }
 
@@ -140,11 +149,14 @@ impl Frame {
     }
 }
 
-const OURS: [&str; 9] = [
+const OURS: [&str; 12] = [
     "antiphon_",
     "antiphon::fiber::",
     "antiphon::pool::Pool<",
     "antiphon::pool::here::",
+    "antiphon::pool::builder::",
+    "antiphon::pool::ledger::",
+    "antiphon::pool::shared::",
     "antiphon::stage::Shared<",
     "alloc::",
     "core::",
@@ -176,11 +188,9 @@ mod tests {
 
     #[test]
     fn a_place_is_named_by_who_waits_and_by_what() {
-        let mut frames = parsed(TEXT);
+        let frames = parsed(TEXT);
         assert_eq!(frames.len(), 10);
-        frames.truncate(end_of_fiber(&frames));
-        frames.retain(|frame| !frame.is_ours());
-        let place = Place { count: 1, has_deadline: false, frames };
+        let place = Place { count: 1, has_deadline: false, frames: telling(frames) };
         assert_eq!(place.user().map(|frame| frame.name.as_str()), Some("bank::transfer"));
         let by = place.by().expect("it waits by something");
         assert_eq!((by.name.as_str(), &by.place), ("lock_api::mutex::Mutex<R,T>::lock", &None));

@@ -14,9 +14,11 @@ use std::sync::atomic::{Ordering::SeqCst, compiler_fence};
 use std::thread;
 
 use antiphon_linux::fiber::{AlreadyInstalled, Hooks, Sleep, install};
+use antiphon_linux::glance::own_stack;
 use antiphon_linux::notify::EventFd;
 use antiphon_platform::{Notify as _, Ticket};
 
+use super::clocked;
 use super::control::{Fiber, Said};
 use super::host;
 use crate::pool::Notes;
@@ -25,6 +27,8 @@ static HOOKS: Hooks = Hooks { current, suspend, resume };
 
 thread_local! {
     static CURRENT: Cell<Option<Fiber>> = const { Cell::new(None) };
+    /// From where to where the thread's stack is.
+    static STACK: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
     /// By what the thread rests, if not by a word.
     static RESTS: Cell<Option<&'static EventFd>> = const { Cell::new(None) };
 }
@@ -54,6 +58,20 @@ pub(super) fn set_current(fiber: Option<Fiber>) {
 #[inline]
 pub(super) fn current_fiber() -> Option<Fiber> {
     CURRENT.get()
+}
+
+/// Of the stack that this address is of, the fiber's that runs on the calling thread or that
+/// thread's, the end; 0 if it is of neither. May be called in a signal handler: FIBER-1, what it
+/// reads is of its thread.
+pub(crate) fn top_of(address: usize) -> usize {
+    let of_fiber = CURRENT.get().and_then(|fiber| fiber.top_of(address));
+    let (low, high) = STACK.get();
+    of_fiber.unwrap_or(if (low..high).contains(&address) { high } else { 0 })
+}
+
+/// The calling thread may be [looked at](antiphon_linux::glance).
+pub(crate) fn show_stack() {
+    STACK.set(own_stack().unwrap_or((0, 0)));
 }
 
 /// Whether the caller is a fiber of ours.
@@ -110,7 +128,14 @@ pub(super) fn leave(said: Said) -> bool {
     // What the others fork is theirs.
     let _notes = Notes::set_aside();
     // SAFETY: it is what runs here, and does not unwind.
-    unsafe { fiber.leave(said) };
+    unsafe {
+        match fiber.get().clocked.get() {
+            Some(clocked) if clocked::is_told(clocked, said) => {
+                clocked::leave(fiber, clocked, said);
+            }
+            _ => fiber.leave(said),
+        }
+    }
     true
 }
 

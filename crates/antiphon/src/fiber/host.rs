@@ -6,7 +6,10 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{Ordering::SeqCst, compiler_fence};
+use std::sync::atomic::{
+    Ordering::{Relaxed, SeqCst},
+    compiler_fence,
+};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_linux::Linux;
@@ -14,15 +17,16 @@ use antiphon_linux::fiber::Sleep;
 use antiphon_linux::stack::{Stack, Stacks};
 use antiphon_platform::{Clock, Deadline, Platform as _};
 use antiphon_runtime::fiber::{self, Line, Ready, Turn, Turns};
-use antiphon_runtime::flight::Pace;
 use antiphon_runtime::task::{Awaited, Task};
 use antiphon_runtime::timer::Wheel;
 
 use super::census::{Answer, Desk, Desks, Lock, Question, Wait};
+use super::clocked::{Clocked, woken_ns};
 use super::control::{Fiber, Order, Said, Told};
 use super::hooks;
+use super::looks::Looks;
 use super::polls::Polls;
-use crate::pool::run;
+use crate::pool::{passes, run};
 use crate::raw::PAST;
 
 /// What a thread has of its fibers. It is on its stack, and its own.
@@ -45,10 +49,8 @@ pub(crate) struct Host {
     turns: Turns,
     /// In how many turns no fiber was ready, or one that only looked and waits on.
     in_vain: Cell<u32>,
-    /// How often deadlines are looked at; in how many turns next, and in which that was last.
-    pace: Cell<Pace>,
-    look_in: Cell<u32>,
-    looked: Cell<u32>,
+    /// When the clock was looked at, and with it deadlines. In how many turns next, the desk has.
+    looks: Looks,
     /// How many stacks it has given back since it looked how many are free.
     given: Cell<usize>,
     /// Those that there are, each where it says.
@@ -79,10 +81,9 @@ const HOT: usize = 1024;
 const PIECE: usize = 128;
 /// How long a task waits for a stack that another thread may give back, in nanoseconds.
 const NAP_NS: u64 = 1_000_000;
-/// Deadlines are looked at each so many turns, and where nothing else is to be done …
+/// Deadlines are looked at each so many turns, where there are some; where nothing else is to be
+/// done; and where the clock is looked at anyway.
 const TIMERS_EVERY: u32 = 16;
-/// … or more often, where so many take longer than this, in nanoseconds.
-const TIMERS_NS: u64 = 50_000;
 /// A deadline by a clock that can be set is looked at again after so many nanoseconds.
 const REALTIME_LOOK_NS: u64 = 1_000_000_000;
 
@@ -110,7 +111,9 @@ pub(crate) fn stacks(bytes: usize) -> io::Result<Stacks> {
 
 impl Host {
     /// Of the calling thread, which has no fibers yet.
-    pub(crate) fn new(stacks: Stacks, desks: Arc<Desks>) -> Self {
+    ///
+    /// A task keeps others from going on that has the thread for longer than `hog_ns`.
+    pub(crate) fn new(stacks: Stacks, desks: Arc<Desks>, hog_ns: u64) -> Self {
         let used = MAILS.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mail = used.unwrap_or_else(|| Box::leak(Box::new(Ready::NEW)));
         Self {
@@ -128,9 +131,7 @@ impl Host {
             busy: Cell::new(false),
             turns: Turns::new(),
             in_vain: Cell::new(0),
-            pace: Cell::new(Pace::new(TIMERS_NS, TIMERS_EVERY)),
-            look_in: Cell::new(0),
-            looked: Cell::new(0),
+            looks: Looks::new(hog_ns),
             given: Cell::new(0),
             polls: Polls::default(),
         }
@@ -208,7 +209,9 @@ impl Host {
     /// Has fibers go on that may, until it is time for something else; what that is.
     pub(crate) fn go_on(&self) -> Next {
         let prepare = || {
-            self.collect(self.turns_since() >= self.look_in.get());
+            // Relaxed: others compare it.
+            self.desk.turn.store(self.turn(), Relaxed);
+            self.collect(self.is_look_due());
             let dry = self.dry_until.get().is_some_and(|until| self.is_dry(until));
             if dry && self.ready.is_empty() {
                 self.was_in_vain();
@@ -242,7 +245,7 @@ impl Host {
         }
         let (began, timed) = (self.began.take(), !self.timers.borrow().is_empty());
         // Where no task has begun, a poll comes anyway.
-        self.collect(began || timed);
+        self.collect(timed || began && !self.polls.is_idle());
         // There may be another: files are polled then when that is due.
         if began {
             return Next::Task;
@@ -267,14 +270,14 @@ impl Host {
         self.waiting.get() > 0 || !self.ready.is_empty()
     }
 
-    /// Finds the fibers that may go on: others have said so; or, where that is looked at, their
-    /// deadlines have passed, or their files are ready.
+    /// Finds the fibers that may go on: others have said so; or, where the clock is looked at,
+    /// their deadlines have passed, or their files are ready.
     #[inline]
     fn collect(&self, looks: bool) {
         if !self.mail.is_quiet() {
             self.read_mail();
         }
-        if looks && !(self.polls.is_idle() && self.timers.borrow().is_empty()) {
+        if looks {
             self.look();
         }
     }
@@ -294,9 +297,9 @@ impl Host {
 
     #[cold]
     fn answer(&self, question: &Question) {
-        let mut answer = Answer { ready: self.ready.count(), ..Answer::default() };
+        let mut answer = Answer { ready: self.ready.iter().count(), ..Answer::default() };
         // Asked within a turn, which is counted already: in vain or not.
-        answer.moved = self.turns.count().wrapping_sub(self.in_vain.get());
+        answer.moved = self.turn().wrapping_sub(self.in_vain.get());
         // As one tells nothing else is done here.
         for &fiber in self.all.borrow().iter() {
             let Some(sleep) = fiber.get().sleep.get() else { continue };
@@ -315,21 +318,65 @@ impl Host {
         let _: Result<(), _> = question.answer.try_send(answer);
     }
 
-    /// How many turns there were since deadlines were looked at.
-    fn turns_since(&self) -> u32 {
-        self.turns.count().wrapping_sub(self.looked.get())
+    /// Whether it is time for a look at the clock.
+    #[inline]
+    pub(super) fn is_look_due(&self) -> bool {
+        // Relaxed: ours, but for ticks.
+        self.turns() >= self.desk.look_in.load(Relaxed)
+    }
+
+    /// How many turns there were since the clock was looked at.
+    fn turns(&self) -> u32 {
+        self.turn().wrapping_sub(self.looks.turn())
     }
 
     #[inline(never)]
     fn look(&self) {
-        let (now, mut pace) = (now(), self.pace.get());
-        self.look_in.set(pace.look(now, self.turns_since()));
-        self.pace.set(pace);
-        self.looked.set(self.turns.count());
+        let now = self.mark();
+        passes(now);
         if self.polls.is_due(now) {
             self.poll(PAST);
         }
         self.expire(now);
+    }
+
+    /// A look at the clock, between two fibers or in one that leaves or goes on: what time it is.
+    pub(super) fn mark(&self) -> u64 {
+        let kept = self.looks.kept_ns();
+        let (now, next) = self.looks.look(self.turn());
+        if self.looks.kept_ns() > kept {
+            self.tell_kept(self.looks.kept_ns() - kept);
+        }
+        let timed = !(self.polls.is_idle() && self.timers.borrow().is_empty());
+        // Relaxed: as above.
+        self.desk.look_in.store(if timed { next.min(TIMERS_EVERY) } else { next }, Relaxed);
+        now
+    }
+
+    /// A task has kept the thread from those in its line for so long.
+    #[cold]
+    fn tell_kept(&self, kept: u64) {
+        for fiber in self.ready.iter() {
+            if let Some(clocked) = fiber.get().clocked.get() {
+                // SAFETY: as in `woken`.
+                unsafe { clocked.as_ref() }.is_kept(kept);
+            }
+        }
+    }
+
+    /// For how long tasks have kept the thread from its line in all, each for long.
+    pub(super) fn kept_ns(&self) -> u64 {
+        self.looks.kept_ns()
+    }
+
+    /// When it has looked at the clock last.
+    pub(super) fn looked_ns(&self) -> u64 {
+        self.looks.looked_ns()
+    }
+
+    /// The thread has rested, or looked for tasks elsewhere, until then: that is nobody's.
+    pub(crate) fn resumed(&self, at: u64) {
+        self.looks.resumed(at, self.turn());
     }
 
     fn expire(&self, now: u64) {
@@ -348,12 +395,27 @@ impl Host {
 
     /// A fiber waits no more.
     fn wake(&self, fiber: Fiber) {
-        if fiber.get().sleep.take().is_some_and(|sleep| sleep.deadline.is_some()) {
+        let deadline = fiber.get().sleep.take().and_then(|sleep| sleep.deadline);
+        if deadline.is_some() {
             // SAFETY: the timer of a fiber that is there; of this wheel, if it is of one.
             unsafe { self.timers.borrow_mut().remove(fiber.timer()) };
         }
+        if let Some(clocked) = fiber.get().clocked.get() {
+            self.woken(fiber, clocked, deadline);
+        }
         self.waiting.set(self.waiting.get() - 1);
         self.ready.push(fiber);
+    }
+
+    /// A fiber that is timed may go on. What has passed since somebody said so was one turn, or a
+    /// few, of a deadline; or a rest.
+    #[cold]
+    fn woken(&self, fiber: Fiber, clocked: NonNull<Clocked>, deadline: Option<Deadline>) {
+        // SAFETY: on the stack of a fiber that is in the middle of a task.
+        let clocked = unsafe { clocked.as_ref() };
+        let now = self.mark();
+        let Some(at) = woken_ns(fiber, deadline, now) else { return };
+        clocked.wakes(at, self.looks.hogged_ns(at, now), self);
     }
 
     /// Waits for files until the deadline, and has the fibers go on that wait for those that are
@@ -373,7 +435,7 @@ impl Host {
 
     /// Runs `rest`, in which the thread waits: where fibers wait for files, these end it, too.
     pub(crate) fn resting<R>(&self, rest: impl FnOnce() -> R) -> R {
-        self.polls.resting(rest)
+        self.looks.resting(|| self.polls.resting(rest))
     }
 
     /// Whether another fiber may go on.
@@ -400,6 +462,7 @@ impl Host {
         // By one clock.
         let deadline = next.into_iter().chain(deadline).min_by_key(|deadline| deadline.ns);
         self.resting(|| awaited.wait_until(deadline));
+        self.resumed(now());
     }
 
     /// What the thread is told by.
@@ -447,6 +510,9 @@ impl Host {
         // SAFETY: it is switched away from, and goes on only here.
         if !unsafe { sleep.commit() } {
             fiber.get().sleep.set(None);
+            if let Some(clocked) = fiber.get().clocked.get() {
+                self.woken(fiber, clocked, None);
+            }
             self.ready.push(fiber);
             return;
         }
@@ -454,6 +520,8 @@ impl Host {
         if let Some(deadline) = sleep.deadline {
             // SAFETY: taken away again, or expired, before it goes on.
             unsafe { self.timers.borrow_mut().insert(fiber.timer(), monotonic(deadline)) };
+            // Relaxed: as above.
+            self.desk.look_in.fetch_min(self.turns() + TIMERS_EVERY, Relaxed);
         }
     }
 }

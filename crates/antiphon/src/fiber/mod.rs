@@ -59,12 +59,14 @@
 
 mod block_on;
 mod census;
+mod clocked;
 mod control;
 mod files;
 mod frames;
 mod holders;
 mod hooks;
 mod host;
+mod looks;
 mod polls;
 mod reactor;
 #[cfg(feature = "io_uring")]
@@ -82,10 +84,12 @@ use antiphon_platform::{Parked, Platform as _, Waiter};
 pub use block_on::block_on;
 pub(crate) use census::Desks;
 pub use census::{Answer, Census, Hosted, Lock, Wait};
+pub(crate) use clocked::Clocked;
 pub(crate) use files::{Seats, Suspends, Waited};
 pub use frames::{Frame, Place};
+pub(crate) use frames::{telling, write_frames};
 pub(crate) use holders::Waits;
-pub(crate) use hooks::{current_is_ours, identity, not_here};
+pub(crate) use hooks::{current_is_ours, identity, not_here, show_stack, top_of};
 pub(crate) use host::{Host, Next, stacks};
 
 use crate::raw::deadline_after;

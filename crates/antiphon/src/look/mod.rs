@@ -45,6 +45,7 @@
 //! | `hosts[]{thread, ready, waiting, …}` | its threads, by what their fibers do |
 //! | `ready`, `waiting` | `null`, and so the next: it has not answered, but is in one task |
 //! | `with_deadline`, `for_files` | how many of those that wait |
+//! | `busy[]{name, place}` | of one that has not answered, where it is, if the pool names hogs |
 //! | `places[]{count, has_deadline, …}` | where they wait, of 64 of each thread |
 //! | `by`, `user` | what they wait by, and the user's function that does; or `null` |
 //! | `frames[]{name, place}` | all, down to the closure; `by` and `user` are two of them |

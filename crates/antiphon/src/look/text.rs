@@ -71,14 +71,16 @@ fn name(state: State) -> &'static str {
     }
 }
 
-fn host(Hosted { thread, answer }: &Hosted) -> String {
+fn host(Hosted { thread, answer, busy }: &Hosted) -> String {
     let answer = answer.as_ref();
+    let busy = busy.as_ref().map(|trace| array(trace.telling().iter().map(frame_object)));
     object(&[
         ("thread", &string(thread)),
         ("ready", &or_null(answer.map(|answer| answer.ready))),
         ("waiting", &or_null(answer.map(|answer| answer.waiting))),
         ("with_deadline", &or_null(answer.map(|answer| answer.with_deadline))),
         ("for_files", &or_null(answer.map(|answer| answer.for_files))),
+        ("busy", &or_null(busy)),
     ])
 }
 

@@ -7,14 +7,17 @@ use std::thread;
 use std::time::Duration;
 
 use antiphon_linux::{Linux, allowed, whereabouts};
+use antiphon_runtime::flight::LONG_NS;
 use antiphon_runtime::sched::Crew;
 
+use super::hogs::{Hogs, Namer};
+use super::ledger::Ledger;
 use super::places::Places;
 use super::shared::Shared;
 use super::spare::Bench;
 use super::watch::watch;
 use super::{Policy, Pool, Standard, stuck};
-use crate::fiber;
+use crate::fiber::{self, Desks};
 use crate::look;
 
 /// A CPU, and what it is near to: what [`cpus`] returns.
@@ -69,10 +72,17 @@ pub struct Builder {
     events: usize,
     stack_bytes: Option<usize>,
     pub(super) stuck: Option<stuck::Watch>,
+    namer: Option<Namer>,
 }
 
 /// As many spare threads as others, and no more than this, if nothing is said.
 const SPARES: usize = 4;
+/// A task hogs its thread that has it for longer than this, if nothing is said, in nanoseconds.
+const HOG_NS: u64 = 1_000_000;
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
 
 impl Pool {
     /// How a pool is made that [`new`](Self::new) does not make.
@@ -87,6 +97,7 @@ impl Pool {
             events: 1 << 11,
             stack_bytes: None,
             stuck: None,
+            namer: None,
         }
     }
 }
@@ -150,6 +161,36 @@ impl Builder {
         self
     }
 
+    /// Where tasks are that have their thread for longer than the [patience](Self::patience), is
+    /// found out: [`Pool::hogs`] has the calls that they are in the middle of, and
+    /// [`Pool::fibers`] those of threads that do not answer.
+    ///
+    /// ```
+    /// use antiphon::pool::Pool;
+    /// use std::time::Duration;
+    ///
+    /// let patience = Duration::from_millis(2);
+    /// let pool = Pool::builder().threads(1).patience(patience).name_hogs(true).build()?;
+    /// let hog = pool.spawn(move || std::thread::sleep(patience * 20));
+    /// hog.join().unwrap();
+    /// for hog in pool.hogs() {
+    ///     println!("{hog}");
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// A signal is taken for it, for good: the highest real-time signal that the program has no
+    /// handler for (`SIGRTMAX`, as a rule). Its handler copies registers and stack, up to 64 KiB,
+    /// and does nothing else; it has `SA_RESTART`. Where a task is in a system call that is never
+    /// restarted (signal(7): `poll`, `epoll_wait`, `nanosleep`, …) that ends with `EINTR`, as by
+    /// any other signal; `std` goes on with its own. A thread that blocks the signal is not named.
+    /// On x86-64 only. Needs the feature `name_hogs`.
+    #[cfg(feature = "name_hogs")]
+    pub fn name_hogs(mut self, are_named: bool) -> Self {
+        self.namer = are_named.then_some(super::naming::NAMER);
+        self
+    }
+
     /// Tasks run as fibers, with stacks of so many bytes: 64 KiB is enough for most
     /// ([`STACK_BYTES`](crate::fiber::STACK_BYTES)). See [`fiber`](crate::fiber).
     ///
@@ -199,7 +240,8 @@ impl Builder {
     /// # Errors
     ///
     /// If a thread can't be started, or a CPU can't be used; those that were started have ended. If
-    /// there can't be fibers: stacks of that size, or beside those of another runtime.
+    /// there can't be fibers: stacks of that size, or beside those of another runtime. If hogs are
+    /// to be named, and can't: there is no [patience](Self::patience), or no signal.
     ///
     /// # Panics
     ///
@@ -211,13 +253,27 @@ impl Builder {
         let threads = self.threads.unwrap_or_else(default);
         let spares = self.spares.unwrap_or(threads.min(SPARES));
         let crew = Crew::new(policy, threads, self.room).spares(spares).recorded(self.events);
+        if let Some(namer) = self.namer {
+            if self.patience.is_none() {
+                let what = "hogs are named of a pool that has a patience: which is too long?";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+            }
+            (namer.prepare)()?;
+        }
+        let is_recorded = self.stack_bytes.is_some() && self.events > 0;
+        let ledger = is_recorded.then(|| Arc::new(Ledger::new(self.events)));
+        let hog_ns = self.patience.map_or(HOG_NS, |patience| nanos(patience).max(LONG_NS));
+        let desks = Arc::<Desks>::default();
         let shared = Arc::new(Shared {
             // A fiber stays where it has begun.
             crew: if self.stack_bytes.is_some() { crew.in_turn() } else { crew },
             bench: Bench::new(self.name.clone(), threads + spares),
             places: Places(self.cpus),
             stacks: self.stack_bytes.map(fiber::stacks).transpose()?,
-            desks: Arc::default(),
+            hogs: Hogs::new(self.namer, desks.clone()),
+            desks,
+            ledger,
+            hog_ns,
         });
         let pool = Pool { shared: shared.clone() };
         let (sender, pinned) = channel();
@@ -237,7 +293,9 @@ impl Builder {
             let looks = thread::Builder::new().name(name).spawn(move || stuck.run(&shared))?;
             pool.shared.bench.keep(looks);
         }
-        if let Some(patience) = self.patience.filter(|_| spares > 0) {
+        if let Some(patience) =
+            self.patience.filter(|_| spares > 0 || is_recorded || self.namer.is_some())
+        {
             let name = format!("{}-watch", self.name);
             let watch = move || watch(&shared, patience);
             pool.shared.bench.keep(thread::Builder::new().name(name).spawn(watch)?);

@@ -35,6 +35,7 @@ struct Known {
     has_idle: unsafe fn(*const ()) -> bool,
     leave: unsafe fn(*const ()),
     record: unsafe fn(*const (), Event),
+    passes: unsafe fn(*const (), u64),
 }
 
 thread_local! {
@@ -62,6 +63,7 @@ where
         has_idle: has_idle::<Y>,
         leave: leave_seat::<Y>,
         record: record::<Y>,
+        passes: passes_by::<Y>,
     };
     HERE.set(Some(known));
     FORKS.with(Forks::begin);
@@ -102,6 +104,14 @@ pub(super) fn note(crew: *const (), event: Event) {
     if let Some(known) = HERE.get().filter(|known| ptr::eq(known.crew, crew)) {
         // SAFETY: as in `ask`, and `record` is that of the type.
         unsafe { (known.record)(known.here, event) };
+    }
+}
+
+/// The calling thread, whose fibers went on, has looked at the clock between two of them.
+pub(crate) fn passes(now_ns: u64) {
+    if let Some(known) = HERE.get() {
+        // SAFETY: as in `ask`, and `passes` is that of the type.
+        unsafe { (known.passes)(known.here, now_ns) };
     }
 }
 
@@ -293,6 +303,17 @@ unsafe fn record<Y: Policy<Linux>>(here: *const (), event: Event) {
     }
 }
 
+/// # Safety
+///
+/// `here` is a `Here<Y>` on this thread's stack.
+unsafe fn passes_by<Y: Policy<Linux>>(here: *const (), now_ns: u64) {
+    // SAFETY: the caller's.
+    let here = unsafe { &*here.cast::<Here<'_, Y>>() };
+    if let Ok(mut worker) = here.worker.try_borrow_mut() {
+        worker.passes(now_ns);
+    }
+}
+
 /// The calling thread, of whichever pool it is a worker, as those who fork know it.
 pub(super) struct Forking;
 
@@ -396,13 +417,19 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
                 Next::AnyTask => worker.try_any_task(),
                 Next::Wait if worker.has_seat() => {
                     let (awaited, deadline) = host.awaited();
-                    host.resting(|| worker.next_until(&awaited, deadline))
+                    let task = host.resting(|| worker.next_until(&awaited, deadline));
+                    host.resumed(worker.resumed_ns());
+                    task
                 }
                 Next::Wait => match wait() {
                     None => None,
                     seat => return seat,
                 },
-                Next::Nothing => Some(worker.next_task()?),
+                Next::Nothing => {
+                    let task = worker.next_task()?;
+                    host.resumed(worker.resumed_ns());
+                    Some(task)
+                }
             };
             drop(worker);
             // SAFETY: as in `run_one`.

@@ -7,7 +7,15 @@ use antiphon_runtime::sched::Look;
 
 use super::Policy;
 use super::shared::Shared;
+use crate::fiber::Census;
 use crate::look::{Looked, Seen};
+
+impl<Y: Policy<Linux>> Shared<Y> {
+    /// What the threads say of their fibers, and where those are that do not answer until then.
+    pub(super) fn census(&self, most: usize, until: Instant) -> Census {
+        self.desks.ask(most, until, |thread| self.hogs.trace(thread))
+    }
+}
 
 impl<Y: Policy<Linux> + 'static> Looked for Shared<Y> {
     fn workers(&self) -> Look {
@@ -25,7 +33,7 @@ impl<Y: Policy<Linux> + 'static> Looked for Shared<Y> {
             threads,
             spares: self.bench.most() - threads,
             stats: self.stats(),
-            census: self.stacks.is_some().then(|| self.desks.ask(most, until)),
+            census: self.stacks.is_some().then(|| self.census(most, until)),
         }
     }
 }

@@ -87,8 +87,12 @@ mod blocks;
 mod builder;
 mod future;
 mod here;
+mod hogs;
 mod join;
+mod ledger;
 mod look;
+#[cfg(feature = "name_hogs")]
+mod naming;
 mod places;
 mod recording;
 mod refused;
@@ -97,6 +101,7 @@ mod scope;
 mod shared;
 mod spare;
 mod stuck;
+mod timed;
 mod trace;
 mod watch;
 
@@ -123,14 +128,17 @@ pub use antiphon_sync::queue::{
     ChaseLev, Deque, Full, Item, MultiQueue, RankedQueue, RelaxedQueue, Slotted, Stolen, WorkQueue,
 };
 pub use builder::{Builder, Cpu, cpus};
+pub use hogs::{Hog, Trace};
 pub use join::join;
 pub use recording::{Latency, Recorded, Recording, Times};
 pub use refused::Refused;
 pub use scope::{Scope, wait_all};
 pub use stuck::Stuck;
+pub use timed::{Part, Span, Timed};
 pub use watch::blocking;
 
-pub(crate) use here::{Notes, run, wait_for};
+pub(crate) use here::{Notes, passes, run, wait_for};
+pub(crate) use ledger::Account;
 
 use crate::fiber::Census;
 use blocks::Blocks;
@@ -299,7 +307,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         let now = Instant::now();
         // A time that can't be told is never.
         let until = now.checked_add(patience).unwrap_or(now + Duration::from_secs(1 << 30));
-        self.shared.desks.ask(most, until)
+        self.shared.census(most, until)
     }
 
     /// As [`begin`](Self::begin), from outside: whatever the policy prefers, what a worker has

@@ -1,10 +1,12 @@
 //! What a pool has recorded: of each worker, and what follows for tasks.
 
+use std::fmt;
 use std::time::Duration;
 
 use antiphon_linux::Linux;
-use antiphon_runtime::flight::{Event, Sample, What};
+use antiphon_runtime::flight::{Event, What};
 
+use super::timed::{Part, Timed};
 use super::{Policy, Pool};
 
 /// What the workers of a pool have done of late: see [`Pool::recording`].
@@ -13,6 +15,8 @@ use super::{Policy, Pool};
 pub struct Recording {
     /// By seat.
     pub workers: Vec<Recorded>,
+    /// The tasks that were timed; fibers that have not ended, too.
+    pub tasks: Vec<Timed>,
 }
 
 /// What one worker has done.
@@ -31,14 +35,19 @@ pub struct Recorded {
 pub struct Latency {
     /// From when a task was made ready until it began.
     pub queued: Times,
-    /// From when it began until it ended, with others that its worker ran while it waited.
+    /// For how long it ran; a closure, from when it began until it ended, with others that its
+    /// worker ran while it waited.
     pub running: Times,
-    /// The part of `queued` in which the worker that had made it ready was kept from its queue; of
-    /// a task from outside, all workers.
+    /// For how long a fiber was suspended and waited, until it was let go on.
+    pub waiting: Times,
+    /// For how long a fiber could go on, and others ran.
+    pub runnable: Times,
+    /// The part of `queued` in which the worker that had made it ready was kept from its queue, of
+    /// a task from outside, all workers; and of `runnable` as of [`Timed::hogged_ns`].
     pub hogged: Times,
 }
 
-/// Times of many tasks, in nanoseconds.
+/// Times of many tasks, in nanoseconds. Displayed, they are a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Times {
@@ -48,8 +57,12 @@ pub struct Times {
     pub tasks: u64,
     /// For half of these it was no longer.
     pub p50_ns: u64,
+    /// For 9 of 10 it was no longer.
+    pub p90_ns: u64,
     /// For 99 of 100 it was no longer.
     pub p99_ns: u64,
+    /// For 999 of 1000 it was no longer.
+    pub p999_ns: u64,
     /// The longest that was recorded.
     pub max_ns: u64,
 }
@@ -75,40 +88,113 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     pub fn recording(&self) -> Recording {
         let name = |seat| self.shared.bench.thread_name(seat);
         let of = |(seat, events)| Recorded { name: name(seat), events };
-        Recording { workers: self.shared.crew.events().into_iter().enumerate().map(of).collect() }
+        let workers = self.shared.crew.events().into_iter().enumerate().map(of).collect();
+        let fibers = self.shared.ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.read());
+        Recording::of(workers, fibers, self.shared.hog_ns)
     }
+}
+
+/// When workers were kept from their queues.
+struct Away {
+    each: Vec<Vec<Span>>,
+    /// When all of them were.
+    all: Vec<Span>,
 }
 
 impl Recording {
     /// How long tasks have waited and run, of those that were recorded; and for how long they
     /// waited because a worker was kept from its queue for longer than `kept`, 250 µs at the least
-    /// ([`LONG_NS`](super::LONG_NS)).
+    /// ([`LONG_NS`](super::LONG_NS)). Of those that have ended. Displayed, it is a table.
     #[must_use]
     pub fn latency(&self, kept: Duration) -> Latency {
-        let kept_ns = u64::try_from(kept.as_nanos()).unwrap_or(u64::MAX);
-        let away: Vec<_> = self.workers.iter().map(|worker| worker.kept(kept_ns)).collect();
-        let all = away
-            .iter()
-            .skip(1)
-            .fold(away.first().cloned().unwrap_or_default(), |all, one| both(all, one));
-        let [mut queued, mut running, mut hogged] = [const { Vec::new() }; 3];
-        for (event, Sample { ready_ns, maker, of }) in self.samples() {
-            let spans = maker.map_or(Some(&all), |seat| away.get(seat as usize));
-            let wait = Span { from_ns: ready_ns, to_ns: event.began_ns };
-            let inside = spans.into_iter().flatten().map(|span| span.and(wait).ns()).sum();
-            queued.push((wait.ns(), of));
-            running.push((event.ended_ns.saturating_sub(event.began_ns), of));
-            hogged.push((inside, of));
+        let away = Away::of(&self.workers, u64::try_from(kept.as_nanos()).unwrap_or(u64::MAX));
+        let times = |spent: &dyn Fn(&Timed) -> u64| {
+            let over = self.tasks.iter().filter(|task| task.is_over);
+            Times::of(over.map(|task| (spent(task), task.sample.of)).collect())
+        };
+        Latency {
+            queued: times(&|task| task.spent_ns(Part::Queued)),
+            running: times(&|task| task.spent_ns(Part::Running)),
+            waiting: times(&|task| task.spent_ns(Part::Waiting)),
+            runnable: times(&|task| task.spent_ns(Part::Runnable)),
+            hogged: times(&|task| away.queued_ns(task) + task.late_ns),
         }
-        let [queued, running, hogged] = [queued, running, hogged].map(Times::of);
-        Latency { queued, running, hogged }
     }
 
-    /// The tasks that were recorded, as events.
-    fn samples(&self) -> impl Iterator<Item = (&Event, Sample)> {
-        self.workers.iter().flat_map(|worker| &worker.events).filter_map(|event| match event.what {
-            What::Task(sample) => Some((event, sample)),
-            _ => None,
+    /// Of the tasks that were timed, those on which most time went to that, the worst first; fibers
+    /// that have not ended, too.
+    ///
+    /// ```
+    /// use antiphon::{fiber, pool::{Part, Pool}};
+    /// use std::time::Duration;
+    ///
+    /// // SAFETY: no thread-local is made by what waits.
+    /// let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
+    /// pool.spawn(|| fiber::sleep(Duration::from_millis(5))).join().unwrap();
+    /// let recording = pool.recording();
+    /// let worst = recording.worst(Part::Waiting, 1);
+    /// assert!(worst[0].waiting_ns > worst[0].running_ns);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn worst(&self, part: Part, most: usize) -> Vec<&Timed> {
+        let mut tasks: Vec<_> = self.tasks.iter().collect();
+        tasks.sort_by_key(|task| std::cmp::Reverse(task.spent_ns(part)));
+        tasks.truncate(most);
+        tasks
+    }
+
+    fn of(workers: Vec<Recorded>, fibers: Vec<Timed>, hog_ns: u64) -> Self {
+        // Behind each other: a pool's tasks are fibers, or they are not.
+        let closures = workers.iter().flat_map(|worker| {
+            worker.events.iter().filter_map(|event| Timed::closure(0, &worker.name, event))
+        });
+        let mut tasks: Vec<_> = fibers.into_iter().chain(closures).collect();
+        let away = Away::of(&workers, hog_ns);
+        for (number, task) in tasks.iter_mut().enumerate() {
+            task.number = if task.is_fiber { task.number } else { number as u64 };
+            task.hogged_ns = task.late_ns + away.queued_ns(task);
+        }
+        Self { workers, tasks }
+    }
+}
+
+impl Away {
+    /// For longer than so many nanoseconds.
+    fn of(workers: &[Recorded], longer_ns: u64) -> Self {
+        let each: Vec<_> = workers.iter().map(|worker| worker.kept(longer_ns)).collect();
+        let first = each.first().cloned().unwrap_or_default();
+        let all = each.iter().skip(1).fold(first, |all, one| both(all, one));
+        Self { each, all }
+    }
+
+    /// The part of a task's time in the queue in which who had it was away.
+    fn queued_ns(&self, task: &Timed) -> u64 {
+        let maker = task.sample.maker;
+        let spans = maker.map_or(Some(&self.all), |seat| self.each.get(seat as usize));
+        let wait = Span { from_ns: task.sample.ready_ns, to_ns: task.began_ns };
+        spans.into_iter().flatten().map(|span| span.and(wait).ns()).sum()
+    }
+}
+
+impl fmt::Display for Latency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let heads = ["p50", "p90", "p99", "p99.9", "max"].map(|head| format!("{head:>10}"));
+        write!(f, "{:8}{}", "", heads.concat())?;
+        let rows = [self.queued, self.running, self.waiting, self.runnable, self.hogged];
+        for (part, times) in Part::ALL.into_iter().zip(rows) {
+            write!(f, "\n{:8}{times}", part.name())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { p50_ns, p90_ns, p99_ns, p999_ns, max_ns, .. } = *self;
+        [p50_ns, p90_ns, p99_ns, p999_ns, max_ns].into_iter().try_for_each(|ns| {
+            let time = format!("{:.1?}", Duration::from_nanos(ns));
+            write!(f, "{time:>10}")
         })
     }
 }
@@ -164,7 +250,9 @@ impl Times {
             recorded: times.len() as u64,
             tasks,
             p50_ns: at(0.5),
+            p90_ns: at(0.9),
             p99_ns: at(0.99),
+            p999_ns: at(0.999),
             max_ns: times.last().map_or(0, |&(ns, _)| ns),
         }
     }
@@ -172,6 +260,8 @@ impl Times {
 
 #[cfg(test)]
 mod tests {
+    use antiphon_runtime::flight::Sample;
+
     use super::*;
 
     fn event(began_ns: u64, ended_ns: u64, what: What) -> Event {
@@ -184,7 +274,7 @@ mod tests {
 
     fn recording(workers: [Vec<Event>; 2]) -> Recording {
         let of = |events| Recorded { name: "worker".into(), events };
-        Recording { workers: workers.into_iter().map(of).collect() }
+        Recording::of(workers.into_iter().map(of).collect(), Vec::new(), 1_000)
     }
 
     #[test]
@@ -212,5 +302,8 @@ mod tests {
         let latency = recording.latency(Duration::from_nanos(1_000));
         assert_eq!((latency.queued.p99_ns, latency.running.p99_ns), (4_000, 5));
         assert_eq!(recording.latency(Duration::MAX).hogged.max_ns, 0);
+        // As by the pool's own bound.
+        let worst = recording.worst(Part::Hogged, 2);
+        assert_eq!(worst.iter().map(|task| task.hogged_ns).collect::<Vec<_>>(), [1_000, 500]);
     }
 }

@@ -4,6 +4,7 @@
 //! task costs that is not recorded is a count where it is made ready.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform as _};
@@ -13,6 +14,7 @@ use antiphon_runtime::task::Task;
 
 use super::blocks::Blocks;
 use super::here::{ask, note};
+use super::ledger::Ledger;
 
 /// A thread's are made ready about so far apart …
 const PERIOD_NS: u64 = 256_000;
@@ -35,19 +37,28 @@ thread_local! {
     };
 }
 
-/// The task, which is about to be made ready, or one that runs and records it.
+/// The task, which is about to be made ready, or one that runs and records it: in the ledger, if
+/// tasks of that pool are fibers.
 #[inline]
-pub(super) fn sampled<Y: Policy<Linux>>(crew: &Crew<Linux, Y>, task: Task<Linux>) -> Task<Linux> {
+pub(super) fn sampled<Y: Policy<Linux>>(
+    (crew, ledger): (&Crew<Linux, Y>, Option<&Arc<Ledger>>),
+    task: Task<Linux>,
+) -> Task<Linux> {
     MAKES.with(|makes| {
         let left = makes.left.get() - 1;
         makes.left.set(left);
-        if left == 0 { makes.sample(crew, task) } else { task }
+        if left == 0 { makes.sample(crew, ledger, task) } else { task }
     })
 }
 
 impl Makes {
     #[cold]
-    fn sample<Y: Policy<Linux>>(&self, crew: &Crew<Linux, Y>, task: Task<Linux>) -> Task<Linux> {
+    fn sample<Y: Policy<Linux>>(
+        &self,
+        crew: &Crew<Linux, Y>,
+        ledger: Option<&Arc<Ledger>>,
+        task: Task<Linux>,
+    ) -> Task<Linux> {
         let (of, ready_ns) = (self.of.get(), Linux::now(Clock::Monotonic));
         let mut pace = self.pace.get();
         let next = pace.look(ready_ns, of);
@@ -63,6 +74,9 @@ impl Makes {
         };
         let maker = ask(crew, |here| here.and_then(seat)).map(|seat| seat as u32);
         let sample = Sample { ready_ns, maker, of };
+        if let Some(ledger) = ledger.cloned() {
+            return Task::detached_in(Blocks, move || ledger.run(task, sample));
+        }
         let crew = std::ptr::from_ref(crew).addr();
         Task::detached_in(Blocks, move || run(task, sample, std::ptr::without_provenance(crew)))
     }

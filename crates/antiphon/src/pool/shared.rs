@@ -11,6 +11,8 @@ use antiphon_runtime::task::Task;
 use antiphon_sync::queue::{Full, Item};
 
 use super::here::{self, Here, Nested, ask, surely};
+use super::hogs::Hogs;
+use super::ledger::Ledger;
 use super::places::Places;
 use super::sample::sampled;
 use super::spare::Bench;
@@ -26,6 +28,11 @@ pub(super) struct Shared<Y: Policy<Linux>> {
     pub(super) stacks: Option<Stacks>,
     /// Where the threads that have fibers are asked what these do.
     pub(super) desks: Arc<Desks>,
+    /// Where fibers are recorded, if they are.
+    pub(super) ledger: Option<Arc<Ledger>>,
+    pub(super) hogs: Hogs,
+    /// For how long a task may have its thread while others wait for that, in nanoseconds.
+    pub(super) hog_ns: u64,
 }
 
 impl<Y: Policy<Linux> + 'static> Shared<Y> {
@@ -34,12 +41,14 @@ impl<Y: Policy<Linux> + 'static> Shared<Y> {
     pub(super) fn serve(self: &Arc<Self>, seat: Option<usize>) {
         // Though the policy panics.
         let _goes = Goes(self);
-        let host = self.stacks.clone().map(|stacks| Host::new(stacks, self.desks.clone()));
+        let host =
+            self.stacks.clone().map(|stacks| Host::new(stacks, self.desks.clone(), self.hog_ns));
         let mut seat = seat.or_else(|| self.bench.wait());
         while let Some(number) = seat {
             // If the CPU is gone meanwhile, the tasks of that seat are run where the thread is.
             let _: Result<(), u32> = self.places.settle(number);
             let worker = self.worker(number);
+            self.hogs.sits(worker.number());
             seat = here::work(self, worker, host.as_ref()).or_else(|| {
                 self.bench.come();
                 self.bench.wait()
@@ -83,9 +92,14 @@ impl<Y: Policy<Linux>> Shared<Y> {
         }
     }
 
+    /// Where tasks are recorded.
+    fn recorded(&self) -> (&Crew<Linux, Y>, Option<&Arc<Ledger>>) {
+        (&self.crew, self.ledger.as_ref())
+    }
+
     /// Puts a task in, of a worker into its own queue. Hands it back if there is no room.
     pub(super) fn put(&self, task: Task<Linux>) -> Result<(), Task<Linux>> {
-        self.put_again(sampled(&self.crew, task))
+        self.put_again(sampled(self.recorded(), task))
     }
 
     /// As [`put`](Self::put), of a task that was [sampled] when it was first to be put in.
@@ -96,7 +110,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
     /// As [`put`](Self::put), of a rank.
     pub(super) fn put_ranked(&self, task: Task<Linux>, rank: u64) -> Result<(), Task<Linux>> {
         self.put_by(
-            sampled(&self.crew, task),
+            sampled(self.recorded(), task),
             |worker, item| worker.push_ranked(item, rank),
             |crew, item| crew.submit_ranked(item, rank),
         )
@@ -123,7 +137,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
         let add = |is_found| found.set(found.get() + usize::from(is_found));
         for task in tasks {
             let put = self.put_by(
-                sampled(&self.crew, task),
+                sampled(self.recorded(), task),
                 |worker, item| worker.push_untold(item).map(add),
                 |crew, item| crew.submit_untold(item).map(|()| add(true)),
             );
@@ -195,7 +209,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
 
     /// Puts a task in, always.
     pub(super) fn put_always(&self, task: Task<Linux>) {
-        let item = sampled(&self.crew, task).into_item();
+        let item = sampled(self.recorded(), task).into_item();
         surely(|| {
             ask(&self.crew, |here| match here.map(|here| here.worker.try_borrow_mut()) {
                 Some(Ok(mut worker)) => worker.push_always(item),
@@ -207,7 +221,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
 
     /// As [`put_always`](Self::put_always), as from outside.
     pub(super) fn put_outside(&self, task: Task<Linux>) {
-        let item = sampled(&self.crew, task).into_item();
+        let item = sampled(self.recorded(), task).into_item();
         surely(|| ask(&self.crew, |_| self.crew.submit_always(item)));
     }
 

@@ -143,7 +143,7 @@ impl<Y: Policy<Linux> + 'static> Shared<Y> {
         if !self.crew.is_at_rest() {
             return None;
         }
-        let census = self.desks.ask(most, Instant::now() + PATIENCE);
+        let census = self.census(most, Instant::now() + PATIENCE);
         let (mut moved, mut waiting) = (0_u32, 0);
         for thread in &census.threads {
             // One that does not answer does something.

@@ -1,13 +1,14 @@
 //! A recording as a timeline: the trace event format of Chrome ("Trace Event Format", Google), that
 //! Perfetto reads. A worker has two tracks, as slices of one must lie within each other: what it
 //! did, and below it the tasks that were recorded. An arrow leads to a task from where it was made
-//! ready.
+//! ready. A fiber has a track of its own, from when it was made ready, with what it waited for.
 
 use std::io::{self, Write};
 
 use antiphon_runtime::flight::{Event, Found, Sample, What};
 
 use super::Recording;
+use super::timed::{Part, Span, Timed};
 
 impl Recording {
     /// Writes it for <https://ui.perfetto.dev>, or any other reader of Chrome's trace events, as
@@ -18,7 +19,9 @@ impl Recording {
     /// If `out` can't be written.
     pub fn write_trace(&self, mut out: impl Write) -> io::Result<()> {
         let events = self.workers.iter().flat_map(|worker| &worker.events);
-        let begins_ns = events.map(|event| event.began_ns).min().unwrap_or(0);
+        let fibers = || self.tasks.iter().filter(|task| task.is_fiber);
+        let begins = events.map(|event| event.began_ns);
+        let begins_ns = begins.chain(fibers().map(|task| task.sample.ready_ns)).min().unwrap_or(0);
         let since = |at_ns: u64| Micros(at_ns.saturating_sub(begins_ns));
         write!(out, r#"{{"displayTimeUnit":"ns","traceEvents":["#)?;
         write!(out, r#"{{"ph":"M","name":"process_name","pid":1,"args":{{"name":"pool"}}}}"#)?;
@@ -42,6 +45,7 @@ impl Recording {
                 }
             }
         }
+        fibers().try_for_each(|task| fiber(task, since, &mut out))?;
         writeln!(out, "\n]}}")?;
         out.flush()
     }
@@ -71,6 +75,27 @@ fn slice(
     let (name, more) = described(event);
     let head = format!(r#""ph":"X","name":"{name}","cat":"{name}","pid":1,"tid":{track}"#);
     write!(out, ",\n{{{head},\"ts\":{at},\"dur\":{took},\"args\":{{{more}}}}}")
+}
+
+/// A fiber: all of it, and within that the parts in which it did not run.
+fn fiber(task: &Timed, since: impl Fn(u64) -> Micros, mut out: impl Write) -> io::Result<()> {
+    let Timed { number, sample, .. } = task;
+    let mut part = |name: &str, (from_ns, to_ns): (u64, u64), args: &str| {
+        let head = format!(r#""name":"{name}","cat":"fiber","id":{number},"pid":1,"tid":0"#);
+        write!(out, ",\n{{\"ph\":\"b\",{head},\"ts\":{},\"args\":{{{args}}}}}", since(from_ns))?;
+        write!(out, ",\n{{\"ph\":\"e\",{head},\"ts\":{}}}", since(to_ns))
+    };
+    let spent = Part::ALL.map(|part| (part.name(), Micros(task.spent_ns(part))));
+    let spent = spent.map(|(name, time)| format!(r#""{name}_us":{time},"#)).concat();
+    let maker = sample.maker.map_or_else(|| r#""outside""#.into(), |seat| seat.to_string());
+    let more = format!(r#""made_ready_by":{maker},"stands_for":{}"#, sample.of);
+    let thread = format!(r#""thread":"{}","#, Escaped(&task.thread));
+    let args = format!(r#"{spent}{thread}"is_over":{},{more}"#, task.is_over);
+    part("fiber", (sample.ready_ns, task.until_ns), &args)?;
+    part(Part::Queued.name(), (sample.ready_ns, task.began_ns), "")?;
+    task.spans.iter().try_for_each(|&Span { from_ns, to_ns, part: what }| {
+        part(what.name(), (from_ns, to_ns), "")
+    })
 }
 
 /// The beginning (`s`) or the end (`f`) of an arrow, in the slice that is there.

@@ -12,6 +12,9 @@ use super::shared::Shared;
 /// Who has less patience takes the CPU from those that it looks after.
 pub(super) const LEAST: Duration = Duration::from_micros(100);
 
+/// How long a hog's thread is waited for, to say where it is: others wait for that, too.
+const MOST: Duration = Duration::from_millis(20);
+
 /// Has other threads take the seats of workers that are in a task for longer than `patience`, until
 /// its threads have ended.
 pub(super) fn watch<Y: Policy<Linux> + 'static>(shared: &Arc<Shared<Y>>, patience: Duration) {
@@ -19,8 +22,19 @@ pub(super) fn watch<Y: Policy<Linux> + 'static>(shared: &Arc<Shared<Y>>, patienc
     let Some(mut watchdog) = shared.crew.watchdog(patience_ns) else {
         return;
     };
+    let answer = (patience / 2).clamp(LEAST, MOST);
     while watchdog.wait() {
-        watchdog.look(|hog| shared.bench.lend(shared, || hog.take()));
+        loop {
+            shared.desks.tick();
+            watchdog.look(|hog| {
+                shared.hogs.note(hog.long());
+                shared.bench.lend(shared, || hog.take());
+            });
+            // While one has not answered it does not sleep: all others may rest.
+            if !shared.hogs.ask(answer, |long| watchdog.lasts(long)) {
+                break;
+            }
+        }
     }
 }
 

@@ -27,10 +27,9 @@ impl<F: InLine> Line<F> {
         self.first.get().is_none()
     }
 
-    /// How many there are: walks along the line.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        core::iter::successors(self.first.get(), |fiber| fiber.behind().get()).count()
+    /// All that are there, which stay while one walks along the line.
+    pub fn iter(&self) -> impl Iterator<Item = F> {
+        core::iter::successors(self.first.get(), |fiber| fiber.behind().get())
     }
 
     /// Puts one in, behind all others.
@@ -81,7 +80,7 @@ impl<F: InLine> Default for Line<F> {
 
 impl<F: InLine> core::fmt::Debug for Line<F> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Line").field("count", &self.count()).finish()
+        f.debug_struct("Line").field("count", &self.iter().count()).finish()
     }
 }
 
@@ -119,7 +118,7 @@ mod tests {
         let line = Line::new();
         for leaves in 0..3 {
             all.iter().for_each(|body| line.push(Named(body)));
-            assert_eq!(line.count(), 3);
+            assert_eq!(line.iter().count(), 3);
             assert!(line.remove(Named(&all[leaves])));
             assert!(!line.remove(Named(&all[leaves])));
             let others: alloc::vec::Vec<_> = (0..3).filter(|&it| it != leaves as u32).collect();

@@ -29,13 +29,16 @@ pub(crate) struct Log<'a, P: Platform> {
     /// What is not written yet: tasks since then.
     began_ns: u64,
     gathered: u32,
+    /// When the last search ended.
+    resumed_ns: u64,
 }
 
 impl<'a, P: Platform> Log<'a, P> {
     /// Of a worker that has taken so many tasks, and looks for some.
     pub(crate) fn new(ring: Option<&'a Records<P>>, taken: u64) -> Self {
         let pace = Pace::new(PERIOD_NS, MOST);
-        let mut log = Self { ring, pace, looked: taken, next: u64::MAX, began_ns: 0, gathered: 0 };
+        let (next, began_ns, gathered, resumed_ns) = (u64::MAX, 0, 0, 0);
+        let mut log = Self { ring, pace, looked: taken, next, began_ns, gathered, resumed_ns };
         log.resume(taken);
         log
     }
@@ -49,13 +52,34 @@ impl<'a, P: Platform> Log<'a, P> {
     /// The worker is at its queue, and has taken so many.
     #[cold]
     pub(crate) fn look(&mut self, taken: u64) {
-        let Some(ring) = self.ring else { return };
-        let (now_ns, since_ns) = (P::now(Clock::Monotonic), self.pace.looked_ns());
-        let tasks = (taken - self.looked) as u32;
+        if self.ring.is_some() {
+            let now_ns = P::now(Clock::Monotonic);
+            let tasks = self.stretch(taken, now_ns);
+            self.next = taken + u64::from(self.pace.look(now_ns, tasks));
+        }
+    }
+
+    /// As [`look`](Self::look), of a worker that has looked at the clock for another reason, where
+    /// it is between two things that are no tasks: fibers that went on.
+    pub(crate) fn passes(&mut self, taken: u64, now_ns: u64) {
+        if self.ring.is_some() {
+            self.stretch(taken, now_ns);
+            self.next = taken + u64::from(self.pace.resume(now_ns));
+        }
+    }
+
+    /// When the worker has looked for tasks last, the end of that.
+    pub(crate) fn resumed_ns(&self) -> u64 {
+        self.resumed_ns
+    }
+
+    /// The stretch since the last look: how many tasks were in it.
+    fn stretch(&mut self, taken: u64, now_ns: u64) -> u32 {
+        let (since_ns, tasks) = (self.pace.looked_ns(), (taken - self.looked) as u32);
         if now_ns.saturating_sub(since_ns) > LONG_NS {
             self.flush(since_ns);
             let what = What::Kept { tasks };
-            ring.write(Event { began_ns: since_ns, ended_ns: now_ns, what }.words());
+            self.note(Event { began_ns: since_ns, ended_ns: now_ns, what });
             self.began_ns = now_ns;
         } else {
             self.gathered += tasks;
@@ -64,7 +88,7 @@ impl<'a, P: Platform> Log<'a, P> {
             }
         }
         self.looked = taken;
-        self.next = taken + u64::from(self.pace.look(now_ns, tasks));
+        tasks
     }
 
     /// The worker has nothing to do, and has taken so many: when that began.
@@ -101,7 +125,7 @@ impl<'a, P: Platform> Log<'a, P> {
 
     fn resume(&mut self, taken: u64) {
         let Some(now_ns) = self.now() else { return };
-        (self.began_ns, self.looked) = (now_ns, taken);
+        (self.began_ns, self.resumed_ns, self.looked) = (now_ns, now_ns, taken);
         self.next = taken + u64::from(self.pace.resume(now_ns));
     }
 

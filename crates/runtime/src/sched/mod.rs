@@ -75,5 +75,5 @@ pub use spread::{ByWeight, Neighbours, Share, Spread, Steal};
 pub use staged::Staged;
 pub use swap::{Charge, Swap};
 pub use tickets::Tickets;
-pub use watch::{Hog, Watchdog};
+pub use watch::{Hog, Long, Watchdog};
 pub use worker::Worker;

@@ -51,11 +51,13 @@ pub(super) struct Seat<'a, P: Platform> {
     seats: &'a Seats<P>,
     number: usize,
     sitter: &'a Sitter<P>,
+    /// Which one that is.
+    worker: usize,
     turn: u64,
 }
 
 /// A task that a worker is in, or was in last.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Turn(u64);
 
 const NONE: u32 = 0;
@@ -87,18 +89,19 @@ impl<P: Platform> Seats<P> {
         // Acquire: SEAT-1, what its last owner has done; pairs with the release in `free`.
         seat.compare_exchange(0, 1, Acquire, Relaxed).ok()?;
         // Acquire: the turn of the last; pairs with the release in the drop.
-        let is_free = |sitter: &&Lines<Sitter<P>>| {
+        let is_free = |sitter: &Lines<Sitter<P>>| {
             sitter.0.seat.compare_exchange(0, name, Acquire, Relaxed).is_ok()
         };
-        let Some(Lines(sitter)) = self.sitters.iter().find(is_free) else {
+        let Some(worker) = self.sitters.iter().position(is_free) else {
             self.free(number);
             return None;
         };
+        let Lines(sitter) = &self.sitters[worker];
         // Inside, as whoever went before left it, and as 0 is.
         let turn = sitter.turn.load(Relaxed).wrapping_add(TASK);
         // Relaxed: nobody sees a turn outside before `exit`.
         sitter.turn.store(turn, Relaxed);
-        Some(Seat { seats: self, number, sitter, turn })
+        Some(Seat { seats: self, number, sitter, worker, turn })
     }
 
     /// Which task a worker is in or was in last, and whether it is outside now; `None`: nobody.
@@ -172,6 +175,11 @@ impl Turn {
 }
 
 impl<P: Platform> Seat<'_, P> {
+    /// The number of the worker.
+    pub(super) fn worker(&self) -> usize {
+        self.worker
+    }
+
     pub(super) fn is_here(&self) -> bool {
         // Relaxed: a hint.
         self.sitter.claim.load(Relaxed) != TAKEN

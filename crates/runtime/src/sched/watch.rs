@@ -55,6 +55,15 @@ pub struct Hog<'a, P: Platform, Y: Policy<P>> {
     crew: &'a Crew<P, Y>,
     worker: usize,
     turn: Turn,
+    age_ns: u64,
+}
+
+/// A worker in a task that was too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Long {
+    worker: usize,
+    turn: Turn,
+    age_ns: u64,
 }
 
 /// In which task a worker was seen, and when first.
@@ -149,13 +158,46 @@ impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
                 crew.watch.longest_ns.store(age_ns, Relaxed);
             }
             if !crew.seats.is_away(worker) {
-                found(Hog { crew, worker, turn });
+                found(Hog { crew, worker, turn, age_ns });
             }
         }
+    }
+
+    /// Whether the worker is in that task still; may be stale at once. One that has lost its seat
+    /// is taken to be until it goes.
+    #[must_use]
+    pub fn lasts(&self, long: &Long) -> bool {
+        self.crew.seats.turn_of(long.worker) == Some((long.turn, true))
+    }
+}
+
+impl Long {
+    /// The number of the worker: that which [it has](super::Worker::number).
+    #[must_use]
+    pub fn worker(&self) -> usize {
+        self.worker
+    }
+
+    /// For how long it was seen in the task, in nanoseconds.
+    #[must_use]
+    pub fn age_ns(&self) -> u64 {
+        self.age_ns
+    }
+
+    /// Whether both are of one task.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        (self.worker, self.turn) == (other.worker, other.turn)
     }
 }
 
 impl<P: Platform, Y: Policy<P>> Hog<'_, P, Y> {
+    /// What is known of it.
+    #[must_use]
+    pub fn long(&self) -> Long {
+        Long { worker: self.worker, turn: self.turn, age_ns: self.age_ns }
+    }
+
     /// Takes its seat from it, if it is still in that task: the number of the seat, for another
     /// worker.
     #[must_use]

@@ -274,6 +274,21 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
         }
     }
 
+    /// It is between two things that are no tasks, fibers that went on, and has looked at the
+    /// clock: what is recorded of it is told apart there, as if it took a task.
+    pub fn passes(&mut self, now_ns: u64) {
+        if self.seat.enter() {
+            self.log.passes(self.taken, now_ns);
+            self.seat.exit();
+        }
+    }
+
+    /// When it has looked for tasks of others last, the end of that, in nanoseconds of the
+    /// monotonic clock; 0 where nothing is recorded.
+    pub fn resumed_ns(&self) -> u64 {
+        self.log.resumed_ns()
+    }
+
     /// What it has done until it leaves its seat.
     fn end_record(&mut self) {
         self.counted();
@@ -389,6 +404,11 @@ impl<'a, P: Platform, Y: Policy<P>> Worker<'a, P, Y> {
     /// Whether it has a seat: if not it will never have one again. May be stale at once.
     pub fn has_seat(&self) -> bool {
         self.seat.is_here()
+    }
+
+    /// Its number among those that are there, as of [`Long::worker`](super::Long::worker).
+    pub fn number(&self) -> usize {
+        self.seat.worker()
     }
 
     /// Which seat it has, or had.

@@ -1,0 +1,132 @@
+//! When a thread with fibers has looked at the clock, and for how long tasks have kept it from its
+//! line.
+//!
+//! It looks between two turns, or as a fiber that is timed leaves or goes on. Two looks that are
+//! far apart, though there is one each few turns, say that one of these was long: unless the thread
+//! has rested meanwhile.
+
+use std::cell::Cell;
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Platform as _};
+use antiphon_runtime::flight::Pace;
+
+/// What a thread knows of its looks.
+pub(super) struct Looks {
+    /// How often there is one, and in which turn the last was.
+    pace: Cell<Pace>,
+    turn: Cell<u32>,
+    /// Between two looks that are so far apart a task has kept the thread from its line, …
+    hog_ns: u64,
+    /// … for so long in all.
+    kept_ns: Cell<u64>,
+    /// Whether it rests, and when the last rest ended.
+    rests: Cell<bool>,
+    resumed_ns: Cell<u64>,
+}
+
+/// The clock is looked at so often, in nanoseconds, …
+const LOOK_NS: u64 = 50_000;
+/// … and in so many turns, at the least.
+const LOOK_EVERY: u32 = 256;
+
+impl Looks {
+    pub(super) fn new(hog_ns: u64) -> Self {
+        let pace = Cell::new(Pace::new(LOOK_NS, LOOK_EVERY));
+        let (turn, rests) = (Cell::new(0), Cell::new(false));
+        let [kept_ns, resumed_ns] = [const { Cell::new(0) }; 2];
+        Self { pace, turn, hog_ns, kept_ns, rests, resumed_ns }
+    }
+
+    /// In which turn the last was.
+    #[inline]
+    pub(super) fn turn(&self) -> u32 {
+        self.turn.get()
+    }
+
+    /// A look, in that turn: what time it is, and in how many turns the next is to be.
+    pub(super) fn look(&self, turn: u32) -> (u64, u32) {
+        let (now, mut pace) = (Linux::now(Clock::Monotonic), self.pace.get());
+        let passed = now.saturating_sub(pace.looked_ns());
+        // Before the first look nothing was there.
+        if passed > self.hog_ns && pace.looked_ns() > 0 && !self.rests.get() {
+            self.kept_ns.set(self.kept_ns.get() + passed);
+        }
+        let next = pace.look(now, turn.wrapping_sub(self.turn.get()));
+        self.pace.set(pace);
+        self.turn.set(turn);
+        (now, next)
+    }
+
+    /// When the last was, or the last rest ended.
+    pub(super) fn looked_ns(&self) -> u64 {
+        self.pace.get().looked_ns()
+    }
+
+    /// For how long tasks have kept the thread from its line in all, each for long.
+    pub(super) fn kept_ns(&self) -> u64 {
+        self.kept_ns.get()
+    }
+
+    /// Of a time until now in which a fiber was let go on and not found: how much of it a task has
+    /// kept the thread.
+    pub(super) fn hogged_ns(&self, from: u64, now: u64) -> u64 {
+        let turn = now.saturating_sub(from.max(self.resumed_ns.get()));
+        if turn > self.hog_ns && !self.rests.get() { turn } else { 0 }
+    }
+
+    /// Runs `rest`, in which the thread rests.
+    pub(super) fn resting<R>(&self, rest: impl FnOnce() -> R) -> R {
+        struct Over<'a>(&'a Cell<bool>);
+
+        impl Drop for Over<'_> {
+            fn drop(&mut self) {
+                self.0.set(false);
+            }
+        }
+
+        self.rests.set(true);
+        // Though it panics, as a policy may.
+        let _over = Over(&self.rests);
+        rest()
+    }
+
+    /// The thread has rested, or looked for tasks elsewhere, until then; it is in that turn.
+    pub(super) fn resumed(&self, at: u64, turn: u32) {
+        self.resumed_ns.set(at);
+        let mut pace = self.pace.get();
+        if at > pace.looked_ns() {
+            pace.resume(at);
+            self.pace.set(pace);
+            self.turn.set(turn);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sleep() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+
+    #[test]
+    fn what_keeps_a_thread_is_told_from_its_rest() {
+        let looks = Looks::new(1_000_000);
+        looks.resumed(looks.look(1).0, 1);
+        sleep();
+        let (now, _) = looks.look(2);
+        let kept_ns = looks.kept_ns();
+        assert!(kept_ns >= 2_000_000, "{kept_ns}");
+        assert!(looks.hogged_ns(now - 2_000_000, now) >= 2_000_000);
+        // Not all of that was kept: it may not be for longer than since the last rest.
+        looks.resumed(now, 2);
+        assert_eq!(looks.hogged_ns(now - 2_000_000, now), 0);
+        looks.resting(sleep);
+        let rested = Linux::now(Clock::Monotonic);
+        looks.resumed(rested, 3);
+        assert_eq!(looks.kept_ns(), kept_ns);
+        assert_eq!(looks.turn(), 3);
+    }
+}

@@ -1,0 +1,200 @@
+//! Tasks that were too long: on which thread, and where they were.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use antiphon_linux::Linux;
+use antiphon_linux::glance::{Top, own_id};
+use antiphon_platform::ThreadId;
+use antiphon_runtime::sched::Long;
+
+use super::{Policy, Pool};
+use crate::fiber::{Desks, Frame, show_stack, telling, top_of, write_frames};
+
+/// A task that had its thread for longer than the pool's [patience](super::Builder::patience): see
+/// [`Pool::hogs`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Hog {
+    /// The name of the thread.
+    pub thread: String,
+    /// For how long it was seen in that task: it may have gone on for longer.
+    pub seen: Duration,
+    /// Where it was then; `None`: the pool does not [name hogs](super::Builder), or the thread has
+    /// not answered, or the task was over.
+    pub trace: Option<Trace>,
+}
+
+/// Where a thread was: functions, the innermost first. Displayed, it is those of the task that it
+/// was in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// From the innermost to the thread's first, or to the first of the fiber.
+    pub frames: Vec<Frame>,
+}
+
+/// How hogs are named.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Namer {
+    /// Whether it can be done, and what it needs.
+    pub(super) prepare: fn() -> io::Result<()>,
+    /// Where a thread is, in addresses, innermost first; waits for its answer for so long.
+    pub(super) look: fn(ThreadId, Top, Duration) -> Option<Vec<u64>>,
+    pub(super) name: fn(&[u64]) -> Vec<Frame>,
+}
+
+/// The hogs of a pool.
+pub(super) struct Hogs {
+    namer: Option<Namer>,
+    desks: Arc<Desks>,
+    /// Who is which worker.
+    workers: Mutex<BTreeMap<usize, (ThreadId, String)>>,
+    latest: Mutex<VecDeque<Seen>>,
+}
+
+struct Seen {
+    long: Long,
+    thread: ThreadId,
+    name: String,
+    /// Of a thread with fibers, which turn that is.
+    turn: Option<u32>,
+    /// How often it was asked where it is, and has not answered.
+    asked: u32,
+    addresses: Option<Vec<u64>>,
+}
+
+/// How many are kept.
+const MOST: usize = 64;
+/// How often one is asked where it is.
+const TRIES: u32 = 20;
+/// How long an asked thread is waited for, where nobody waits meanwhile.
+const ANSWER: Duration = Duration::from_millis(200);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Hogs {
+    pub(super) fn new(namer: Option<Namer>, desks: Arc<Desks>) -> Self {
+        Self { namer, desks, workers: Mutex::default(), latest: Mutex::default() }
+    }
+
+    /// The calling thread is this worker from now on.
+    pub(super) fn sits(&self, worker: usize) {
+        let name = thread::current().name().unwrap_or("?").to_owned();
+        if self.namer.is_some() {
+            show_stack();
+        }
+        lock(&self.workers).insert(worker, (own_id(), name));
+    }
+
+    /// One was seen, which may have been seen before.
+    pub(super) fn note(&self, long: Long) {
+        let Some((thread, name)) = lock(&self.workers).get(&long.worker()).cloned() else { return };
+        let mut latest = lock(&self.latest);
+        if let Some(seen) = latest.iter_mut().find(|seen| seen.long.is_same(&long)) {
+            seen.long = long;
+            return;
+        }
+        if latest.len() == MOST {
+            latest.pop_front();
+        }
+        let turn = self.desks.turn_of(thread);
+        latest.push_back(Seen { long, thread, name, turn, asked: 0, addresses: None });
+    }
+
+    /// Asks those that have not answered, and are in that task still, where they are; waits for
+    /// each for so long. `lasts` is of threads without fibers. Whether there are some still that
+    /// may answer the next time.
+    pub(super) fn ask(&self, answer: Duration, lasts: impl Fn(&Long) -> bool) -> bool {
+        if self.namer.is_none() {
+            return false;
+        }
+        // One that has no seat any more may be in another turn, which its seat knows nothing of.
+        let is_there = |long: &Long, thread, turn: Option<u32>| match turn {
+            Some(_) => self.desks.turn_of(thread) == turn,
+            None => lasts(long),
+        };
+        let open: Vec<_> = {
+            let latest = lock(&self.latest);
+            let open = latest.iter().filter(|seen| seen.addresses.is_none() && seen.asked < TRIES);
+            open.map(|seen| (seen.long, seen.thread, seen.turn)).collect()
+        };
+        let mut are_open = false;
+        for (long, thread, turn) in open {
+            let is_there = || is_there(&long, thread, turn);
+            let addresses = is_there().then(|| self.look(thread, answer)).flatten();
+            // What is not of that task is not told.
+            let lasts = is_there();
+            let mut latest = lock(&self.latest);
+            if let Some(seen) = latest.iter_mut().find(|seen| seen.long.is_same(&long)) {
+                seen.addresses = addresses.filter(|_| lasts);
+                seen.asked = if lasts { seen.asked + 1 } else { TRIES };
+                are_open |= seen.addresses.is_none() && seen.asked < TRIES;
+            }
+        }
+        are_open
+    }
+
+    fn look(&self, thread: ThreadId, answer: Duration) -> Option<Vec<u64>> {
+        (self.namer?.look)(thread, top_of, answer)
+    }
+
+    /// Where that thread is.
+    pub(super) fn trace(&self, thread: ThreadId) -> Option<Trace> {
+        self.look(thread, ANSWER).and_then(|addresses| self.named(&addresses))
+    }
+
+    fn named(&self, addresses: &[u64]) -> Option<Trace> {
+        Some(Trace { frames: (self.namer?.name)(addresses) })
+    }
+
+    fn read(&self) -> Vec<Hog> {
+        let latest = lock(&self.latest);
+        let seen = latest.iter().map(|seen| {
+            let seen_for = Duration::from_nanos(seen.long.age_ns());
+            (seen.name.clone(), seen_for, seen.addresses.clone())
+        });
+        let seen: Vec<_> = seen.collect();
+        drop(latest);
+        let named = |addresses: Option<Vec<u64>>| addresses.and_then(|it| self.named(&it));
+        let hog = |(thread, seen, addresses)| Hog { thread, seen, trace: named(addresses) };
+        seen.into_iter().map(hog).collect()
+    }
+}
+
+impl<Y: Policy<Linux> + 'static> Pool<Y> {
+    /// The latest tasks that were too long, 64 at the most, the oldest first: of a pool with
+    /// [patience](super::Builder::patience). What they were in the middle of is known of a pool
+    /// that names them (`Builder::name_hogs`, with the feature of that name).
+    ///
+    /// To find the names may take half a second the first time, as tables of the program are read.
+    #[must_use]
+    pub fn hogs(&self) -> Vec<Hog> {
+        self.shared.hogs.read()
+    }
+}
+
+impl fmt::Display for Hog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: in one task for {:.1?} or more", self.thread, self.seen)?;
+        self.trace.as_ref().map_or(Ok(()), |trace| write!(f, "{trace}"))
+    }
+}
+
+impl Trace {
+    /// Those of the task, as far as they say something to users.
+    pub(crate) fn telling(&self) -> Vec<Frame> {
+        telling(self.frames.clone())
+    }
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_frames(f, &self.telling())
+    }
+}

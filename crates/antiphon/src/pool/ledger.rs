@@ -1,0 +1,189 @@
+//! The fibers of a pool that are timed: those that are there, and the latest that have ended.
+//!
+//! A fiber's time has more parts than a record of a worker has words, its thread may have no seat
+//! when it ends, and it may live as long as the process: so it has an account, which who asks reads
+//! while it is open.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Platform as _};
+use antiphon_runtime::flight::Sample;
+use antiphon_runtime::task::Task;
+
+use super::timed::{Part, Span, Timed};
+use crate::fiber::Clocked;
+
+/// The accounts of a pool.
+pub(super) struct Ledger {
+    next: AtomicU64,
+    book: Mutex<Book>,
+    /// How many that have ended are kept.
+    most: usize,
+}
+
+#[derive(Default)]
+struct Book {
+    open: BTreeMap<u64, Arc<Account>>,
+    ended: VecDeque<Timed>,
+}
+
+/// The time of one task, as its thread has it: written by that, and read by who asks.
+pub(crate) struct Account(Mutex<Open>);
+
+struct Open {
+    timed: Timed,
+    part: Part,
+    since_ns: u64,
+    /// Whether that is the fault of another.
+    is_hogged: bool,
+    spans: VecDeque<Span>,
+}
+
+/// How many spans of a task are kept.
+const SPANS: usize = 64;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Ledger {
+    /// Which keeps so many that have ended.
+    pub(super) fn new(most: usize) -> Self {
+        Self { next: AtomicU64::new(0), book: Mutex::default(), most }
+    }
+
+    /// Runs the task, and times it.
+    pub(super) fn run(&self, task: Task<Linux>, sample: Sample) {
+        let account = self.open(sample);
+        let clocked = Clocked::new(account.1.clone());
+        // In this order, though the task panics.
+        let _closes = Closes(self, account);
+        let _attached = clocked.attach();
+        task.run();
+    }
+
+    fn open(&self, sample: Sample) -> (u64, Arc<Account>) {
+        // Relaxed: each is handed out once.
+        let number = self.next.fetch_add(1, Relaxed);
+        let thread = thread::current().name().unwrap_or("?").to_owned();
+        let began_ns = Linux::now(Clock::Monotonic);
+        let timed = Timed::begin(number, thread, sample, began_ns);
+        let (part, since_ns, spans) = (Part::Running, began_ns, VecDeque::new());
+        let open = Open { timed, part, since_ns, is_hogged: false, spans };
+        let account = Arc::new(Account(Mutex::new(open)));
+        lock(&self.book).open.insert(number, account.clone());
+        (number, account)
+    }
+
+    /// What there is, in the order in which they began: that may be some thousands.
+    pub(super) fn read(&self) -> Vec<Timed> {
+        let now_ns = Linux::now(Clock::Monotonic);
+        let (ended, open) = {
+            let book = lock(&self.book);
+            let open: Vec<_> = book.open.values().cloned().collect();
+            (book.ended.iter().cloned().collect::<Vec<_>>(), open)
+        };
+        let open = open.iter().map(|account| account.read(now_ns));
+        // One may have ended meanwhile: it is told as it was.
+        let mut all: Vec<_> = ended.into_iter().chain(open).collect();
+        all.sort_by_key(|timed| timed.number);
+        all
+    }
+}
+
+/// Ends an account.
+struct Closes<'a>(&'a Ledger, (u64, Arc<Account>));
+
+impl Drop for Closes<'_> {
+    fn drop(&mut self) {
+        let (ledger, (number, account)) = (self.0, &self.1);
+        let timed = Timed { is_over: true, ..account.read(Linux::now(Clock::Monotonic)) };
+        let mut book = lock(&ledger.book);
+        book.open.remove(number);
+        if book.ended.len() >= ledger.most {
+            book.ended.pop_front();
+        }
+        book.ended.push_back(timed);
+    }
+}
+
+impl Account {
+    /// It is a fiber.
+    pub(crate) fn is_fiber(&self) {
+        lock(&self.0).timed.is_fiber = true;
+    }
+
+    /// When the part began that it is in.
+    pub(crate) fn since_ns(&self) -> u64 {
+        lock(&self.0).since_ns
+    }
+
+    /// It is suspended: because it waits, or yields. Of the time that it ran, so much were yields
+    /// that were not timed; and of these so much hogs.
+    pub(crate) fn stops(&self, now_ns: u64, waits: bool, (yields_ns, hogged_ns): (u64, u64)) {
+        let mut open = lock(&self.0);
+        let ran_ns = now_ns.saturating_sub(open.since_ns);
+        let yields_ns = yields_ns.min(ran_ns);
+        open.timed.running_ns += ran_ns - yields_ns;
+        open.timed.runnable_ns += yields_ns;
+        open.timed.late_ns += hogged_ns.min(yields_ns);
+        open.part = if waits { Part::Waiting } else { Part::Runnable };
+        open.since_ns = now_ns;
+    }
+
+    /// It may go on, from that time on, in some of which others did not let its thread go.
+    pub(crate) fn wakes(&self, at_ns: u64, hogged_ns: u64) {
+        let mut open = lock(&self.0);
+        let at_ns = at_ns.max(open.since_ns);
+        open.passes(at_ns);
+        (open.part, open.since_ns, open.is_hogged) = (Part::Runnable, at_ns, hogged_ns > 0);
+        open.timed.late_ns += hogged_ns;
+    }
+
+    /// It goes on, as above; for how long it could before.
+    pub(crate) fn goes_on(&self, now_ns: u64, hogged_ns: u64) -> u64 {
+        let mut open = lock(&self.0);
+        let runnable_ns = now_ns.saturating_sub(open.since_ns);
+        let hogged_ns = hogged_ns.min(runnable_ns);
+        open.is_hogged |= hogged_ns > 0;
+        open.passes(now_ns);
+        open.timed.late_ns += hogged_ns;
+        (open.part, open.since_ns, open.is_hogged) = (Part::Running, now_ns, false);
+        runnable_ns
+    }
+
+    /// As it is now.
+    fn read(&self, now_ns: u64) -> Timed {
+        let open = lock(&self.0);
+        let mut copy = Open { timed: open.timed.clone(), spans: open.spans.clone(), ..*open };
+        drop(open);
+        copy.passes(now_ns.max(copy.since_ns));
+        let until_ns = now_ns.max(copy.since_ns);
+        let hogged_ns = copy.timed.late_ns;
+        Timed { until_ns, hogged_ns, spans: copy.spans.into(), ..copy.timed }
+    }
+}
+
+impl Open {
+    /// The part that it is in ends.
+    fn passes(&mut self, now_ns: u64) {
+        let passed_ns = now_ns.saturating_sub(self.since_ns);
+        match self.part {
+            Part::Running => self.timed.running_ns += passed_ns,
+            Part::Waiting => self.timed.waiting_ns += passed_ns,
+            Part::Queued | Part::Runnable | Part::Hogged => self.timed.runnable_ns += passed_ns,
+        }
+        let part = if self.is_hogged { Part::Hogged } else { self.part };
+        let span = Span { from_ns: self.since_ns, to_ns: now_ns, part };
+        if self.part != Part::Running && span.is_long() {
+            if self.spans.len() == SPANS {
+                self.spans.pop_front();
+            }
+            self.spans.push_back(span);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The one request that there is at a time, and what its handler does.
+//!
+//! | state | written by | meaning |
+//! |---|---|---|
+//! | `IDLE` | who looks | nobody is asked |
+//! | `ASKED` | who looks | the thread is to copy |
+//! | `TAKING` | the thread | it copies |
+//! | `TAKEN`, `ELSEWHERE` | the thread | the copy is there; it is on no stack that is known |
+
+use core::cell::UnsafeCell;
+use core::mem::transmute;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicU32};
+
+use super::{Glance, Top};
+
+/// How many registers there are.
+pub const REGISTERS: usize = 17;
+/// How much of a stack is copied, in bytes.
+pub const ROOM: usize = 64 << 10;
+
+pub(super) static REQUEST: Request = Request {
+    state: AtomicU32::new(State::Idle as u32),
+    thread: AtomicU32::new(0),
+    top: AtomicPtr::new(core::ptr::null_mut()),
+    copy: UnsafeCell::new(Copy { registers: [0; REGISTERS], bytes: 0, stack: [0; ROOM] }),
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum State {
+    Idle,
+    Asked,
+    Taking,
+    Taken,
+    Elsewhere,
+}
+
+pub(super) struct Request {
+    state: AtomicU32,
+    thread: AtomicU32,
+    /// A [`Top`].
+    top: AtomicPtr<()>,
+    copy: UnsafeCell<Copy>,
+}
+
+struct Copy {
+    registers: [u64; REGISTERS],
+    bytes: usize,
+    stack: [u8; ROOM],
+}
+
+// SAFETY: GLANCE-1; the rest are atomics.
+unsafe impl Sync for Request {}
+
+impl Request {
+    /// Asks a thread, of which one is asked at a time.
+    pub(super) fn ask(&self, thread: u32, top: Top) {
+        self.top.store(top as *mut (), Relaxed);
+        self.thread.store(thread, Relaxed);
+        // Release: these, and that the last copy was read; pairs with the acquire in `answer`.
+        self.state.store(State::Asked as u32, Release);
+    }
+
+    /// Whether it has not answered.
+    pub(super) fn is_open(&self) -> bool {
+        // Relaxed: `take_back` acquires.
+        let state = self.state.load(Relaxed);
+        state == State::Asked as u32 || state == State::Taking as u32
+    }
+
+    /// Takes the request back, or has what came of it. Waits for one that copies.
+    pub(super) fn take_back(&self) -> State {
+        let (asked, idle) = (State::Asked as u32, State::Idle as u32);
+        loop {
+            // Relaxed: it has not begun.
+            if self.state.compare_exchange(asked, idle, Relaxed, Relaxed).is_ok() {
+                return State::Asked;
+            }
+            // Acquire: the copy; pairs with the release in `answer`.
+            let state = self.state.load(Acquire);
+            if state != State::Taking as u32 {
+                let taken = state == State::Taken as u32;
+                return if taken { State::Taken } else { State::Elsewhere };
+            }
+            crate::sys::yield_now();
+        }
+    }
+
+    /// The copy that was taken.
+    pub(super) fn copy(&self) -> Glance {
+        // SAFETY: GLANCE-1, it is taken, and ours.
+        let copy = unsafe { &*self.copy.get() };
+        Glance { registers: copy.registers, stack: copy.stack[..copy.bytes].to_vec() }
+    }
+
+    /// In the handler, on the thread: `registers` are those that it was interrupted with.
+    ///
+    /// # Safety
+    ///
+    /// They are of the calling thread, which is suspended there.
+    pub(super) unsafe fn answer(&self, thread: u32, registers: impl FnOnce() -> [u64; REGISTERS]) {
+        // Relaxed: GLANCE-2, the exchange below decides, and `ask` wrote it before.
+        if self.thread.load(Relaxed) != thread {
+            return;
+        }
+        let (asked, taking) = (State::Asked as u32, State::Taking as u32);
+        // Acquire: GLANCE-1; pairs with the release in `ask`.
+        if self.state.compare_exchange(asked, taking, Acquire, Relaxed).is_err() {
+            return;
+        }
+        let (registers, top) = (registers(), self.top.load(Relaxed));
+        // SAFETY: `ask` has written a function of that type.
+        let top = unsafe { transmute::<*mut (), Top>(top) };
+        let from = registers[super::signal::STACK_POINTER] as usize;
+        let bytes = top(from).saturating_sub(from).min(ROOM);
+        // SAFETY: GLANCE-1, ours.
+        let copy = unsafe { &mut *self.copy.get() };
+        (copy.registers, copy.bytes) = (registers, bytes);
+        let source = core::ptr::with_exposed_provenance::<u8>(from);
+        // SAFETY: of the stack from its pointer up to its end, which is in use; the copy has room.
+        unsafe { core::ptr::copy_nonoverlapping(source, copy.stack.as_mut_ptr(), bytes) };
+        let state = if bytes > 0 { State::Taken } else { State::Elsewhere };
+        // Release: the copy; pairs with the acquire in `take_back`.
+        self.state.store(state as u32, Release);
+    }
+}

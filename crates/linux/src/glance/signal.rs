@@ -1,0 +1,102 @@
+//! Which signal it is, and its handler.
+
+use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
+use core::ptr;
+use core::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::io;
+
+use super::request::{REGISTERS, REQUEST};
+
+/// The number of the stack pointer among the registers.
+pub(super) const STACK_POINTER: usize = 7;
+
+/// The signal, once it was taken; 0 before. Written by one at a time.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+/// Has the signal, with a handler of ours. One caller at a time.
+pub(super) fn take() -> io::Result<i32> {
+    if !cfg!(target_arch = "x86_64") {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    // Relaxed: one caller at a time.
+    let known = SIGNAL.load(Relaxed);
+    if known != 0 {
+        return if is_ours(known) { Ok(known) } else { Err(taken()) };
+    }
+    let is_free = |number: &c_int| action(*number).is_some_and(|it| it.sa_sigaction == 0);
+    let free = (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev().find(is_free).ok_or_else(taken)?;
+    // SAFETY: all zero is one.
+    let mut ours = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
+    ours.sa_sigaction = handler();
+    ours.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+    // SAFETY: the handler may run anywhere: it reads a stack, and writes a static.
+    if unsafe { libc::sigaction(free, &raw const ours, ptr::null_mut()) } == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    SIGNAL.store(free, Relaxed);
+    Ok(free)
+}
+
+/// Whether its handler is ours still.
+pub(super) fn is_ours(number: c_int) -> bool {
+    action(number).is_some_and(|it| it.sa_sigaction == handler())
+}
+
+pub(super) fn taken() -> io::Error {
+    let what = "the program has handlers for the signals that threads could be looked at by";
+    io::Error::new(io::ErrorKind::AlreadyExists, what)
+}
+
+fn handler() -> usize {
+    on_signal as extern "C" fn(_, _, _) as usize
+}
+
+fn action(number: c_int) -> Option<libc::sigaction> {
+    let mut action = MaybeUninit::zeroed();
+    // SAFETY: asks, and writes `action`.
+    let asked = unsafe { libc::sigaction(number, ptr::null(), action.as_mut_ptr()) };
+    // SAFETY: written; all zero is one too.
+    (asked == 0).then(|| unsafe { action.assume_init() })
+}
+
+extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
+    crate::sys::errno_kept(|| {
+        // SAFETY: takes nothing.
+        let thread = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
+        // SAFETY: the kernel's, of this thread, which it has interrupted.
+        unsafe { REQUEST.answer(thread, || registers(context)) };
+    });
+}
+
+/// Those of the context, as DWARF numbers them (System V ABI, AMD64, figure 3.36).
+#[cfg(target_arch = "x86_64")]
+unsafe fn registers(context: *mut c_void) -> [u64; REGISTERS] {
+    const ORDER: [c_int; REGISTERS] = [
+        libc::REG_RAX,
+        libc::REG_RDX,
+        libc::REG_RCX,
+        libc::REG_RBX,
+        libc::REG_RSI,
+        libc::REG_RDI,
+        libc::REG_RBP,
+        libc::REG_RSP,
+        libc::REG_R8,
+        libc::REG_R9,
+        libc::REG_R10,
+        libc::REG_R11,
+        libc::REG_R12,
+        libc::REG_R13,
+        libc::REG_R14,
+        libc::REG_R15,
+        libc::REG_RIP,
+    ];
+    // SAFETY: the caller's: a handler's third argument.
+    let context = unsafe { &*context.cast::<libc::ucontext_t>() };
+    ORDER.map(|number| context.uc_mcontext.gregs[number as usize] as u64)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn registers(_: *mut c_void) -> [u64; REGISTERS] {
+    [0; REGISTERS]
+}
