@@ -3,31 +3,32 @@
 //! - HOST-1: what is here is changed while no fiber runs, or while `busy` says so. A signal handler
 //!   that lets fibers go on posts them: it may have come in between.
 
+mod answers;
+mod below;
+
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{
-    Ordering::{Relaxed, SeqCst},
-    compiler_fence,
-};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_linux::Linux;
-use antiphon_linux::fiber::Sleep;
 use antiphon_linux::stack::{Stack, Stacks};
 use antiphon_platform::{Clock, Deadline, Platform as _};
 use antiphon_runtime::fiber::{self, Line, Ready, Turn, Turns};
 use antiphon_runtime::task::{Awaited, Task};
 use antiphon_runtime::timer::Wheel;
 
-use super::census::{Answer, Desk, Desks, Lock, Question, Wait};
+use super::census::{Desk, Desks};
 use super::clocked::{Clocked, woken_ns};
-use super::control::{Fiber, Order, Said, Told};
+use super::control::{Fiber, Order, Said};
 use super::hooks;
 use super::looks::Looks;
 use super::polls::Polls;
 use crate::pool::{passes, run};
 use crate::raw::PAST;
+
+pub(super) use below::{below, rest, turn, wait_here, wake_beside};
 
 /// What a thread has of its fibers. It is on its stack, and its own.
 pub(crate) struct Host {
@@ -295,29 +296,6 @@ impl Host {
         }
     }
 
-    #[cold]
-    fn answer(&self, question: &Question) {
-        let mut answer = Answer { ready: self.ready.iter().count(), ..Answer::default() };
-        // Asked within a turn, which is counted already: in vain or not.
-        answer.moved = self.turn().wrapping_sub(self.in_vain.get());
-        // As one tells nothing else is done here.
-        for &fiber in self.all.borrow().iter() {
-            let Some(sleep) = fiber.get().sleep.get() else { continue };
-            // What is too far to be counted never comes.
-            let ends = |deadline: Deadline| deadline.ns < u64::MAX && !sleep.looks_again;
-            let has_deadline = sleep.deadline.is_some_and(ends);
-            answer.waiting += 1;
-            answer.with_deadline += usize::from(has_deadline);
-            if answer.waits.len() < question.most {
-                let (Told { backtrace, stack }, lock) = (told(fiber), sleep.lock.map(Lock::of));
-                answer.waits.push(Wait { backtrace, has_deadline, lock, stack });
-            }
-        }
-        answer.for_files = self.polls.count().min(answer.waiting);
-        // Who has asked may have gone.
-        let _: Result<(), _> = question.answer.try_send(answer);
-    }
-
     /// Whether it is time for a look at the clock.
     #[inline]
     pub(super) fn is_look_due(&self) -> bool {
@@ -536,120 +514,6 @@ impl Drop for Host {
         }
         MAILS.lock().unwrap_or_else(PoisonError::into_inner).push(self.mail);
     }
-}
-
-/// What the calling fiber runs on.
-pub(super) fn below<'a>() -> Option<&'a Host> {
-    // SAFETY: where a fiber runs, its host is on the stack below, and stays for it.
-    hooks::current_is_ours().then(|| unsafe { &*HOST.get() })
-}
-
-/// Has a fiber of the calling thread go on, if the caller is another, without telling anybody.
-/// `false`: it is not so, or HOST-1, a signal handler may have come between.
-///
-/// # Safety
-///
-/// The handle is that of a fiber which is suspended in a wait; `true` ends that.
-#[inline]
-pub(super) unsafe fn wake_beside(handle: u64) -> bool {
-    let Some(host) = below() else { return false };
-    // SAFETY: the caller's.
-    let is_here = ptr::eq(unsafe { Fiber::home(handle) }, host.mail);
-    if !is_here || host.busy.get() {
-        return false;
-    }
-    let _busy = Busy::of(host);
-    // SAFETY: the caller's; and it is of this thread.
-    host.wake(unsafe { Fiber::of_handle(handle) });
-    true
-}
-
-/// The thread rests, by this sleep: until that is woken, or its deadline, or a file is ready that a
-/// fiber waits for.
-pub(super) fn rest(sleep: Sleep) {
-    // SAFETY: it rests in `resting`, of its host.
-    let host = unsafe { &*HOST.get() };
-    // SAFETY: there is no stack to leave, as it is not switched to: who resumes this sleep ends a
-    // poll.
-    if !unsafe { sleep.commit() } {
-        return;
-    }
-    let woken = host.poll(sleep.deadline);
-    host.polls.rested(woken);
-    if woken > 0 {
-        host.mail.tell_oneself();
-    }
-    // A wake that was first may end the next poll, for no reason.
-    // SAFETY: as above; `suspend` has not returned.
-    let _ = unsafe { sleep.expire() };
-}
-
-/// The number of the turn that the calling fiber has; `None`: it is none.
-pub(super) fn turn() -> Option<u32> {
-    below().map(Host::turn)
-}
-
-/// Waits on the stack of the fiber, which may not be left: its thread waits.
-pub(super) fn wait_here(fiber: Fiber, sleep: Sleep) {
-    let host = below().expect("the fiber runs");
-    // HOST-1: not within another, which does not wait.
-    let _busy = Busy::of(host);
-    // SAFETY: nobody lets it go on meanwhile but this thread, which is here.
-    if !unsafe { sleep.commit() } {
-        return;
-    }
-    fiber.get().sleep.set(Some(sleep));
-    host.waiting.set(host.waiting.get() + 1);
-    let deadline = sleep.deadline.map(monotonic);
-    let deadline = deadline.map(|ns| Deadline { clock: Clock::Monotonic, ns });
-    loop {
-        host.collect(false);
-        if host.ready.remove(fiber) {
-            return;
-        }
-        // SAFETY: it has not gone on.
-        if deadline.is_some_and(|it| now() >= it.ns) && unsafe { sleep.expire() } {
-            fiber.get().sleep.set(None);
-            host.waiting.set(host.waiting.get() - 1);
-            return;
-        }
-        // As a thread: the fiber waits already.
-        hooks::not_here(|| host.mail.awaited().wait_until(deadline));
-    }
-}
-
-/// HOST-1, for as long as it is there.
-struct Busy<'a>(&'a Host);
-
-impl<'a> Busy<'a> {
-    fn of(host: &'a Host) -> Self {
-        host.busy.set(true);
-        compiler_fence(SeqCst);
-        Self(host)
-    }
-}
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        compiler_fence(SeqCst);
-        self.0.busy.set(false);
-    }
-}
-
-/// Where a fiber of the calling thread waits, as that says.
-fn told(fiber: Fiber) -> Told {
-    let mut told = Told::default();
-    let place = NonNull::from(&mut told);
-    if hooks::current_fiber() == Some(fiber) {
-        // It waits on its stack, without leaving that: see `wait_here`.
-        fiber.tell(place);
-        return told;
-    }
-    // SAFETY: it waits, and does not run, so it is suspended; and `told` is there until it is
-    // switched away from.
-    let said = unsafe { fiber.switch(Order::Tell(place)) };
-    debug_assert!(matches!(said, Some(Said::Told)), "it waits on");
-    told
 }
 
 fn now() -> u64 {

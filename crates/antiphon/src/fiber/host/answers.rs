@@ -1,0 +1,51 @@
+//! What a thread says of its fibers when it is asked.
+
+use std::ptr::NonNull;
+
+use antiphon_platform::Deadline;
+
+use super::super::census::{Answer, Lock, Question, Wait};
+use super::super::control::{Fiber, Order, Said, Told};
+use super::super::hooks;
+use super::Host;
+
+impl Host {
+    #[cold]
+    pub(super) fn answer(&self, question: &Question) {
+        let mut answer = Answer { ready: self.ready.iter().count(), ..Answer::default() };
+        // Asked within a turn, which is counted already: in vain or not.
+        answer.moved = self.turn().wrapping_sub(self.in_vain.get());
+        // As one tells nothing else is done here.
+        for &fiber in self.all.borrow().iter() {
+            let Some(sleep) = fiber.get().sleep.get() else { continue };
+            // What is too far to be counted never comes.
+            let ends = |deadline: Deadline| deadline.ns < u64::MAX && !sleep.looks_again;
+            let has_deadline = sleep.deadline.is_some_and(ends);
+            answer.waiting += 1;
+            answer.with_deadline += usize::from(has_deadline);
+            if answer.waits.len() < question.most {
+                let (Told { backtrace, stack }, lock) = (told(fiber), sleep.lock.map(Lock::of));
+                answer.waits.push(Wait { backtrace, has_deadline, lock, stack });
+            }
+        }
+        answer.for_files = self.polls.count().min(answer.waiting);
+        // Who has asked may have gone.
+        let _: Result<(), _> = question.answer.try_send(answer);
+    }
+}
+
+/// Where a fiber of the calling thread waits, as that says.
+fn told(fiber: Fiber) -> Told {
+    let mut told = Told::default();
+    let place = NonNull::from(&mut told);
+    if hooks::current_fiber() == Some(fiber) {
+        // It waits on its stack, without leaving that: see `wait_here`.
+        fiber.tell(place);
+        return told;
+    }
+    // SAFETY: it waits, and does not run, so it is suspended; and `told` is there until it is
+    // switched away from.
+    let said = unsafe { fiber.switch(Order::Tell(place)) };
+    debug_assert!(matches!(said, Some(Said::Told)), "it waits on");
+    told
+}

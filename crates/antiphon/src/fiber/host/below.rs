@@ -1,0 +1,109 @@
+//! What a fiber that runs has of the thread below it, and what its waits ask of that.
+
+use std::ptr;
+use std::sync::atomic::{Ordering::SeqCst, compiler_fence};
+
+use antiphon_linux::fiber::Sleep;
+use antiphon_platform::{Clock, Deadline};
+
+use super::super::control::Fiber;
+use super::super::hooks;
+use super::{HOST, Host, monotonic, now};
+
+/// What the calling fiber runs on.
+pub(in crate::fiber) fn below<'a>() -> Option<&'a Host> {
+    // SAFETY: where a fiber runs, its host is on the stack below, and stays for it.
+    hooks::current_is_ours().then(|| unsafe { &*HOST.get() })
+}
+
+/// The number of the turn that the calling fiber has; `None`: it is none.
+pub(in crate::fiber) fn turn() -> Option<u32> {
+    below().map(Host::turn)
+}
+
+/// Has a fiber of the calling thread go on, if the caller is another, without telling anybody.
+/// `false`: it is not so, or HOST-1, a signal handler may have come between.
+///
+/// # Safety
+///
+/// The handle is that of a fiber which is suspended in a wait; `true` ends that.
+#[inline]
+pub(in crate::fiber) unsafe fn wake_beside(handle: u64) -> bool {
+    let Some(host) = below() else { return false };
+    // SAFETY: the caller's.
+    let is_here = ptr::eq(unsafe { Fiber::home(handle) }, host.mail);
+    if !is_here || host.busy.get() {
+        return false;
+    }
+    let _busy = Busy::of(host);
+    // SAFETY: the caller's; and it is of this thread.
+    host.wake(unsafe { Fiber::of_handle(handle) });
+    true
+}
+
+/// Waits on the stack of the fiber, which may not be left: its thread waits.
+pub(in crate::fiber) fn wait_here(fiber: Fiber, sleep: Sleep) {
+    let host = below().expect("the fiber runs");
+    // HOST-1: not within another, which does not wait.
+    let _busy = Busy::of(host);
+    // SAFETY: nobody lets it go on meanwhile but this thread, which is here.
+    if !unsafe { sleep.commit() } {
+        return;
+    }
+    fiber.get().sleep.set(Some(sleep));
+    host.waiting.set(host.waiting.get() + 1);
+    let deadline = sleep.deadline.map(monotonic);
+    let deadline = deadline.map(|ns| Deadline { clock: Clock::Monotonic, ns });
+    loop {
+        host.collect(false);
+        if host.ready.remove(fiber) {
+            return;
+        }
+        // SAFETY: it has not gone on.
+        if deadline.is_some_and(|it| now() >= it.ns) && unsafe { sleep.expire() } {
+            fiber.get().sleep.set(None);
+            host.waiting.set(host.waiting.get() - 1);
+            return;
+        }
+        // As a thread: the fiber waits already.
+        hooks::not_here(|| host.mail.awaited().wait_until(deadline));
+    }
+}
+
+/// The thread rests, by this sleep: until that is woken, or its deadline, or a file is ready that a
+/// fiber waits for.
+pub(in crate::fiber) fn rest(sleep: Sleep) {
+    // SAFETY: it rests in `resting`, of its host.
+    let host = unsafe { &*HOST.get() };
+    // SAFETY: there is no stack to leave, as it is not switched to: who resumes this sleep ends a
+    // poll.
+    if !unsafe { sleep.commit() } {
+        return;
+    }
+    let woken = host.poll(sleep.deadline);
+    host.polls.rested(woken);
+    if woken > 0 {
+        host.mail.tell_oneself();
+    }
+    // A wake that was first may end the next poll, for no reason.
+    // SAFETY: as above; `suspend` has not returned.
+    let _ = unsafe { sleep.expire() };
+}
+
+/// HOST-1, for as long as it is there.
+struct Busy<'a>(&'a Host);
+
+impl<'a> Busy<'a> {
+    fn of(host: &'a Host) -> Self {
+        host.busy.set(true);
+        compiler_fence(SeqCst);
+        Self(host)
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        compiler_fence(SeqCst);
+        self.0.busy.set(false);
+    }
+}
