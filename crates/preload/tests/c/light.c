@@ -42,10 +42,15 @@ static int unlocks_lightly(void)
 	return touched;
 }
 
+/* If it knows this thread: else it takes the mark for a critical section, when the thread loses its
+ * CPU, and ends the process. */
 static void forget_me(void)
 {
+	if (!&__rseq_offset)
+		return;
+	long code = syscall(SYS_rseq, (char *)word() - 8, 32, 1, 0x53053053);
 	if (light)
-		IS(syscall(SYS_rseq, (char *)word() - 8, 32, 1, 0x53053053), 0);
+		IS(code, 0);
 }
 
 static void *sleep_on(void *unused)
