@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon::fiber::{STACK_BYTES, sleep, yield_now};
-use antiphon::pool::{Builder, JoinHandle, Part, Pool, Timed};
-use antiphon::{Event, Latch};
+use antiphon::pool::{Builder, JoinHandle, Part, Pool, Span, Timed};
+use antiphon::{Event, Latch, channel};
 
 const LONG: Duration = Duration::from_millis(20);
 const HOG: Duration = Duration::from_millis(100);
@@ -64,9 +64,7 @@ fn a_fiber_that_sleeps_waits_and_one_that_spins_runs() {
     assert!(sleeps.spans.iter().any(|span| span.part == Part::Waiting), "{sleeps:?}");
     assert!(spins.running_ns >= ns(LONG) && spins.waiting_ns == 0, "{spins:?}");
     for task in &tasks {
-        // Nothing is counted twice, nor lost.
-        let parts = task.running_ns + task.waiting_ns + task.runnable_ns;
-        assert_eq!(parts, task.until_ns - task.began_ns, "{task:?}");
+        parts_are_all(task);
     }
     let recording = pool.recording();
     let worst = |part| recording.worst(part, 1)[0].number;
@@ -182,6 +180,93 @@ fn who_is_long_itself_among_many_that_yield_runs() {
     let others = tasks.iter().filter(|task| task.number != hog.number);
     assert!(others.clone().all(|task| task.running_ns < task.runnable_ns), "{tasks:?}");
     assert!(others.map(|task| task.hogged_ns).max() > Some(ns(HOG) / 2), "{tasks:?}");
+}
+
+/// Two fibers, the one of which sends the other messages, which there is room for one of; before
+/// each it does something else.
+fn messages(
+    pool: &Pool,
+    count: usize,
+    before: impl Fn(usize) -> bool + Send + 'static,
+) -> [JoinHandle<()>; 2] {
+    let (sender, receiver) = channel::bounded(1);
+    let sends = timed(pool, move || {
+        let _ = (0..count).take_while(|&number| before(number)).try_for_each(|it| sender.send(it));
+    });
+    let receives = timed(pool, move || while receiver.recv().is_ok() {});
+    [sends, receives]
+}
+
+/// Nothing is counted twice, nor lost.
+fn parts_are_all(task: &Timed) {
+    let parts = task.running_ns + task.waiting_ns + task.runnable_ns;
+    assert_eq!(parts, task.until_ns - task.began_ns, "{task:?}");
+}
+
+/// Of quick waits few are timed; the others are theirs too.
+#[test]
+fn quick_waits_and_runs_are_all_of_a_fibers_time() {
+    for (threads, count) in [(1, 1), (1, 2), (1, 30), (2, 1000), (1, 100_000)] {
+        let pool = fibers(threads).build().expect("fibers");
+        for handle in messages(&pool, count, |_| true) {
+            handle.join().expect("no panic");
+        }
+        let tasks = tasks_over(&pool, 2);
+        assert_eq!(tasks.len(), 2);
+        tasks.iter().for_each(parts_are_all);
+        let many = || tasks.iter().filter(|_| threads == 1 && count > 1000);
+        assert!(many().all(|task| task.running_ns > 0 && task.waiting_ns > 0), "{tasks:?}");
+        assert!(many().all(|task| task.runnable_ns > 0), "{tasks:?}");
+    }
+}
+
+/// Though it comes among quick waits, which are not timed.
+#[test]
+fn a_long_wait_among_quick_ones_waits() {
+    let pool = fibers(1).build().expect("fibers");
+    let before = |number| {
+        if number == 5_000 {
+            sleep(LONG);
+        }
+        true
+    };
+    for handle in messages(&pool, 10_000, before) {
+        handle.join().expect("no panic");
+    }
+    let tasks = tasks_over(&pool, 2);
+    for task in &tasks {
+        parts_are_all(task);
+        // Who sleeps, and who waits for its message.
+        let is_long = |it: &Span| it.part == Part::Waiting && it.to_ns - it.from_ns > ns(LONG) / 2;
+        assert!(task.spans.iter().any(is_long), "{tasks:?}");
+        assert!(task.waiting_ns > ns(LONG) / 2, "{tasks:?}");
+    }
+}
+
+/// One of the two is in line when the hog is long, and many turns were short before.
+#[test]
+fn who_waits_quickly_beside_a_hog_is_hogged() {
+    let pool = fibers(1).patience(HOG / 40).spares(0).build().expect("fibers");
+    let over = Arc::new(AtomicBool::new(false));
+    let handles = messages(&pool, usize::MAX, {
+        let over = over.clone();
+        // Relaxed: it ends some time.
+        move |_| !over.load(Relaxed)
+    });
+    let hogs = timed(&pool, move || {
+        for _ in 0..10 {
+            (0..300).for_each(|_| yield_now());
+            spin(HOG / 10);
+        }
+        over.store(true, Relaxed);
+    });
+    handles.into_iter().chain([hogs]).for_each(|handle| handle.join().expect("no panic"));
+    let tasks = tasks_over(&pool, 3);
+    let [sends, receives, hogs] = &tasks[..] else { panic!("three were timed: {tasks:?}") };
+    tasks.iter().for_each(parts_are_all);
+    assert!(sends.hogged_ns + receives.hogged_ns > ns(HOG) / 4 * 3, "{tasks:?}");
+    assert!(sends.runnable_ns >= sends.hogged_ns, "{tasks:?}");
+    assert!(hogs.running_ns >= ns(HOG), "{tasks:?}");
 }
 
 #[test]

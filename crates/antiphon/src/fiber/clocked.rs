@@ -2,14 +2,34 @@
 //!
 //! | what | who looks at the clock |
 //! |---|---|
-//! | it waits, it goes on | the fiber |
-//! | somebody lets it go on | whoever does, by `woken` of its control block |
+//! | it waits or yields, it goes on | the fiber, about each 32 µs, and each 256 times |
+//! | it has gone on, and is suspended again | the fiber: how long a run is |
+//! | it waits, and has not looked | its thread, when that looks, or before it rests |
+//! | another thread lets it go on | that one, by `woken_ns` of its control block |
 //! | its deadline was over | nobody: that is the time |
-//! | it yields | the fiber, about each 32 µs, and each 256 yields |
 //! | another is long | the thread, when a tick has come meanwhile, or some turns later |
 //!
-//! Yields between two that are timed are taken to last as long as these; where all of them together
-//! were long, that is told apart by ticks, of a pool with a patience; else in proportion.
+//! - CLOCKED-1: parts are told from one look to the next, and have no gap: their sum is its life.
+//! - CLOCKED-2: what passed between two looks is split as [`Cycles`] does, by the cycles that were
+//!   timed. One of each kind was: before, none is skipped.
+//! - CLOCKED-3: a wait that was skipped is [cut](Clocked::cut) by a look of its thread: each, but
+//!   for those that come within 32 µs of one that did. So what is split is short, or a look was
+//!   late; and that is told apart by ticks, of a pool with a patience; else in proportion.
+//!
+//! ```text
+//!            is due ┌──────┐                        goes_on
+//!          ┌──────► │ told │ ─────────────────────────────►
+//!   ┌──────┴┐       └──────┘
+//!   │ runs: │             cut ┌─────┐                 goes_on
+//!   │ told  │         ┌─────► │ cut │ ─────────────────────►
+//!   └──────┬┘ waits ┌─┴─────┐ └─────┘
+//!          ├──────► │ waits │
+//!          │        └─┬─────┘ is_found
+//!          │ yields   ▼
+//!          │        ┌─────────┐              without a look
+//!          └──────► │ in line │ ───────────────────────────►
+//!                   └─────────┘
+//! ```
 //!
 //! A fiber that is not timed pays a load and a comparison where it is suspended, and where it is
 //! let go on.
@@ -24,6 +44,7 @@ use antiphon_platform::{Clock, Deadline, Platform as _};
 use antiphon_runtime::flight::{LONG_NS, Pace};
 
 use super::control::{Fiber, Said};
+use super::cycles::{Cycles, PERIOD_NS, Parts, Skipped};
 use super::hooks;
 use super::host::{self, Host};
 use crate::pool::Account;
@@ -32,43 +53,65 @@ use crate::pool::Account;
 pub(crate) struct Clocked {
     account: Arc<Account>,
     pace: Cell<Pace>,
-    /// Yields until one is timed, and of how many that is the last.
+    /// Suspensions until one is timed, and of how many that is the last.
     left: Cell<u32>,
     of: Cell<u32>,
-    /// How long the others took, when that was seen last.
-    away_ns: Cell<u64>,
+    /// What the timed ones took, and how many since the last were not.
+    cycles: Cell<Cycles>,
+    skipped: Cell<Skipped>,
+    away: Cell<Away>,
+    /// Whether its thread has it among those that wait and have not looked.
+    is_noted: Cell<bool>,
     /// For how long its thread was kept by tasks, when it could go on.
     kept_ns: Cell<u64>,
-    /// When it went on; since then, how long others kept the thread in yields that were not timed.
+    /// When it was suspended, if it has looked then.
+    left_ns: Cell<Option<u64>>,
+    /// When it went on, and looked; since then, how long others kept the thread while it was in
+    /// line, and had not.
     since_ns: Cell<u64>,
     missed_ns: Cell<u64>,
-    /// Whether it has left by such a yield last.
-    is_untold: Cell<bool>,
-    /// Of 1024, how much of a short time was yields that were not timed.
-    share: Cell<u64>,
+}
+
+/// Where it is, as far as it is timed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Away {
+    /// It runs; or is suspended, and its account knows.
+    Told,
+    /// Its account takes it to run, and it waits.
+    Waits,
+    /// As above, and it may go on; or has.
+    InLine,
+    /// It waits, or may go on: its account knows, by a look of the thread.
+    Cut,
 }
 
 /// Until this is dropped the fiber is timed.
 pub(crate) struct Attached<'a>(Option<Fiber>, &'a Clocked);
 
-/// Yields that are timed are so far apart …
-const PERIOD_NS: u64 = 32_000;
-/// … and no more yields.
+/// As many suspensions, at the most, from one that is timed to the next.
 const MOST: u32 = 256;
 
-const WHOLE: u64 = 1024;
-
-/// In `woken` of a control block: who lets the fiber go on, says when.
+/// In `woken_ns` of a control block: another thread that lets the fiber go on says when.
 pub(super) const WANTED: u64 = 1;
 
 impl Clocked {
     /// Of a task that begins.
     pub(crate) fn new(account: Arc<Account>) -> Self {
-        let pace = Cell::new(Pace::new(PERIOD_NS, MOST));
-        let (left, of) = (Cell::new(1), Cell::new(1));
-        let [away_ns, kept_ns, missed_ns, share] = [const { Cell::new(0) }; 4];
-        let (since_ns, is_untold) = (Cell::new(account.since_ns()), Cell::new(false));
-        Self { account, pace, left, of, away_ns, kept_ns, since_ns, missed_ns, is_untold, share }
+        let since_ns = Cell::new(account.since_ns());
+        Self {
+            account,
+            pace: Cell::new(Pace::new(PERIOD_NS, MOST)),
+            left: Cell::new(1),
+            of: Cell::new(1),
+            cycles: Cell::default(),
+            skipped: Cell::default(),
+            away: Cell::new(Away::Told),
+            is_noted: Cell::new(false),
+            kept_ns: Cell::new(0),
+            left_ns: Cell::new(None),
+            since_ns,
+            missed_ns: Cell::new(0),
+        }
     }
 
     /// Times the calling fiber, if the caller is one, and is not timed already.
@@ -81,67 +124,116 @@ impl Clocked {
         Attached(fiber, self)
     }
 
-    /// It yields: whether this one is timed. If its thread is to look at the clock anyway, it may
-    /// have run for long itself.
-    fn is_due(&self) -> bool {
+    /// It is suspended: whether this one is timed. If its thread is to look at the clock anyway, it
+    /// may have run for long itself.
+    fn is_due(&self, waits: bool) -> bool {
         let left = self.left.get() - 1;
         self.left.set(left);
-        let is_due = left == 0 || host::below().is_some_and(Host::is_look_due);
-        self.is_untold.set(!is_due);
+        let mut skipped = self.skipped.get();
+        // CLOCKED-2.
+        let is_due = left == 0
+            || !self.cycles.get().knows(waits)
+            || host::below().is_some_and(Host::is_look_due)
+            || skipped.all() == 0 && self.has_run_long();
+        if !is_due {
+            skipped.add(waits);
+            self.skipped.set(skipped);
+            self.away.set(if waits { Away::Waits } else { Away::InLine });
+        }
         is_due
+    }
+
+    /// The first run since it has gone on and looked is over: whether it was long.
+    fn has_run_long(&self) -> bool {
+        self.ran(Linux::now(Clock::Monotonic)) > PERIOD_NS
+    }
+
+    fn ran(&self, now_ns: u64) -> u64 {
+        let ran_ns = now_ns.saturating_sub(self.since_ns.get());
+        let mut cycles = self.cycles.get();
+        cycles.ran(ran_ns);
+        self.cycles.set(cycles);
+        ran_ns
     }
 
     /// It is suspended.
     fn stops(&self, waits: bool, host: &Host) {
-        // Had another been long, there had been a look before this fiber went on.
-        let (looked_ns, now_ns) = (host.looked_ns(), host.mark());
-        let yields = self.of.get() - self.left.get() - u32::from(!waits);
-        self.settle(now_ns, waits, (yields, now_ns.saturating_sub(looked_ns)));
+        let own_ns = Self::own_ns(Some(host));
+        let now_ns = host.mark();
+        if self.skipped.get().all() == 0 {
+            self.ran(now_ns);
+        }
+        self.settle(now_ns, waits, Some(own_ns));
         let mut pace = self.pace.get();
         let next = pace.look(now_ns, self.of.get() - self.left.get());
         self.pace.set(pace);
         self.left.set(next);
         self.of.set(next);
+        self.left_ns.set(Some(now_ns));
         self.kept_ns.set(host.kept_ns());
     }
 
-    /// It has run until now, and so many yields were not timed; since the last of these for so long
-    /// at the most.
-    fn settle(&self, now_ns: u64, waits: bool, (yields, own_ns): (u32, u64)) {
-        self.is_untold.set(false);
-        let missed_ns = self.missed_ns.take();
+    /// For how long it has run last, if that is known: a tick has come, and none before it went on,
+    /// or there had been a look then.
+    fn own_ns(host: Option<&Host>) -> u64 {
+        let host = host.filter(|host| host.is_look_due());
+        host.map_or(0, |host| Linux::now(Clock::Monotonic).saturating_sub(host.looked_ns()))
+    }
+
+    /// CLOCKED-1: all until now, with what was skipped. It has run at the end, for so
+    /// long at the least; `None`: it waits, and has not looked.
+    fn settle(&self, now_ns: u64, waits: bool, own_ns: Option<u64>) {
+        self.away.set(Away::Told);
+        let (missed_ns, skipped) = (self.missed_ns.take(), self.skipped.take());
         let passed_ns = now_ns.saturating_sub(self.since_ns.get() + missed_ns);
-        let own_ns = if own_ns > LONG_NS { own_ns } else { 0 };
-        let yields_ns = missed_ns + self.guess(passed_ns.saturating_sub(own_ns), yields);
-        self.account.stops(now_ns, waits, (yields_ns, missed_ns));
+        let runs = skipped.all() + u32::from(own_ns.is_some());
+        let own_ns = own_ns.filter(|&ns| ns > LONG_NS).unwrap_or(0);
+        let parts = self.cycles.get().split(passed_ns.saturating_sub(own_ns), runs, skipped);
+        let runnable_ns = parts.runnable_ns + missed_ns;
+        self.account.stops(now_ns, waits, Parts { runnable_ns, hogged_ns: missed_ns, ..parts });
     }
 
     /// Its task is over.
     fn ends(&self) {
+        let own_ns = Self::own_ns(host::below());
         let now_ns = Linux::now(Clock::Monotonic);
-        let looked_ns = host::below().map_or(now_ns, Host::looked_ns);
-        let yields = self.of.get() - self.left.get();
-        self.settle(now_ns, false, (yields, now_ns.saturating_sub(looked_ns)));
+        self.settle(now_ns, false, Some(own_ns));
         self.account.goes_on(now_ns, 0);
-    }
-
-    /// How long so many yields took, that were not timed, of such a time.
-    fn guess(&self, passed_ns: u64, yields: u32) -> u64 {
-        if yields == 0 {
-            return 0;
-        }
-        if passed_ns > LONG_NS {
-            return passed_ns / WHOLE * self.share.get();
-        }
-        let yields_ns = (u64::from(yields) * self.away_ns.get()).min(passed_ns);
-        self.share.set(yields_ns * WHOLE / passed_ns.max(1));
-        yields_ns
     }
 
     /// It is in line, and another has kept the thread for so long.
     pub(super) fn is_kept(&self, kept_ns: u64) {
-        if self.is_untold.get() {
+        if self.away.get() == Away::InLine {
             self.missed_ns.set(self.missed_ns.get() + kept_ns);
+        }
+    }
+
+    /// It waits from now on; whether it is to be noted, as it has not looked.
+    pub(super) fn is_to_note(&self) -> bool {
+        self.away.get() == Away::Waits && !self.is_noted.replace(true)
+    }
+
+    /// CLOCKED-3: its thread has looked, and noted it. If it waits still, it has since then, at the
+    /// latest.
+    pub(super) fn cut(&self, at_ns: u64, host: &Host) {
+        self.is_noted.set(false);
+        if self.away.get() == Away::Waits {
+            self.settle(at_ns.max(self.since_ns.get()), true, None);
+            self.away.set(Away::Cut);
+            self.left_ns.set(None);
+            self.kept_ns.set(host.kept_ns());
+        }
+    }
+
+    /// Whether it waits, and has not looked.
+    pub(super) fn is_untold(&self) -> bool {
+        self.away.get() == Away::Waits
+    }
+
+    /// It may go on. If it has not looked, nor its thread since, nobody does.
+    pub(super) fn is_found(&self) {
+        if self.is_untold() {
+            self.away.set(Away::InLine);
         }
     }
 
@@ -149,14 +241,14 @@ impl Clocked {
     fn goes_on(&self, waited: bool, host: &Host) {
         let now_ns = host.mark();
         let hogged_ns = host.kept_ns() - self.kept_ns.get();
-        let away_ns = self.account.goes_on(now_ns, hogged_ns);
-        if !waited {
-            self.away_ns.set(away_ns);
+        let runnable_ns = self.account.goes_on(now_ns, hogged_ns);
+        if let Some(left_ns) = self.left_ns.take() {
+            let mut cycles = self.cycles.get();
+            cycles.away(waited, now_ns.saturating_sub(left_ns), runnable_ns);
+            self.cycles.set(cycles);
         }
+        self.away.set(Away::Told);
         self.since_ns.set(now_ns);
-        let mut pace = self.pace.get();
-        pace.resume(now_ns);
-        self.pace.set(pace);
     }
 
     /// Its thread has found that it may go on.
@@ -169,22 +261,31 @@ impl Clocked {
 impl Drop for Attached<'_> {
     fn drop(&mut self) {
         if let Some(fiber) = self.0 {
+            if self.1.is_noted.get() {
+                host::below().expect("a fiber has one").forget(fiber);
+            }
             fiber.get().clocked.set(None);
             self.1.ends();
         }
     }
 }
 
-/// Whether the calling fiber looks at the clock as it is suspended now. If not, nothing is to be
-/// done when it goes on: so where it yields is the caller's own code.
+/// Whether the calling fiber looks at the clock as it is suspended now. If not, where it yields is
+/// the caller's own code, and nothing is to be done when it goes on; and if it waits,
+/// [`has_gone_on`].
 ///
 /// # Safety
 ///
 /// It is timed, by this.
 #[inline(never)]
-pub(super) unsafe fn is_told(clocked: NonNull<Clocked>, said: Said) -> bool {
+pub(super) unsafe fn is_told(fiber: Fiber, clocked: NonNull<Clocked>, said: Said) -> bool {
+    let waits = matches!(said, Said::Sleeps);
+    if waits {
+        // Relaxed: published by the commit of its sleep, which who lets it go on acquires.
+        fiber.get().woken_ns.store(WANTED, Relaxed);
+    }
     // SAFETY: the caller's: it is on the fiber's stack, and attached.
-    matches!(said, Said::Sleeps) || unsafe { clocked.as_ref() }.is_due()
+    unsafe { clocked.as_ref() }.is_due(waits)
 }
 
 /// The calling fiber is suspended, and looks at the clock before and afterwards.
@@ -200,13 +301,23 @@ pub(super) unsafe fn leave(fiber: Fiber, clocked: NonNull<Clocked>, said: Said) 
     let waits = matches!(said, Said::Sleeps);
     let host = host::below().expect("a fiber has one");
     clocked.stops(waits, host);
-    if waits {
-        // Relaxed: published by the commit of its sleep, which who lets it go on acquires.
-        fiber.get().woken_ns.store(WANTED, Relaxed);
-    }
     // SAFETY: the caller's.
     unsafe { fiber.leave(said) };
     clocked.goes_on(waits, host);
+}
+
+/// The calling fiber has waited, and had not looked at the clock before.
+///
+/// # Safety
+///
+/// It is timed, by this.
+#[inline]
+pub(super) unsafe fn has_gone_on(clocked: NonNull<Clocked>) {
+    // SAFETY: the caller's: it is on the fiber's stack, and attached.
+    let clocked = unsafe { clocked.as_ref() };
+    if clocked.away.get() == Away::Cut {
+        clocked.goes_on(true, host::below().expect("a fiber has one"));
+    }
 }
 
 /// When a fiber could go on, that waited until that deadline at the latest, and whose thread has

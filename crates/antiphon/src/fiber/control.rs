@@ -42,7 +42,8 @@ use crate::pool::run;
 pub(super) struct Control {
     link: Link<Linux>,
     pub(super) home: &'static Ready<Linux>,
-    /// When it was let go on, if it is timed: [`WANTED`] until then, and 0 where nobody asks.
+    /// When another thread let it go on, if it is timed: [`WANTED`] until then, and 0 where nobody
+    /// asks.
     pub(super) woken_ns: AtomicU64,
     timer: Timer,
     /// The one behind it in a list.

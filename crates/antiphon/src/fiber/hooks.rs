@@ -130,10 +130,16 @@ pub(super) fn leave(said: Said) -> bool {
     // SAFETY: it is what runs here, and does not unwind.
     unsafe {
         match fiber.get().clocked.get() {
-            Some(clocked) if clocked::is_told(clocked, said) => {
+            Some(clocked) if clocked::is_told(fiber, clocked, said) => {
                 clocked::leave(fiber, clocked, said);
             }
-            _ => fiber.leave(said),
+            Some(clocked) => {
+                fiber.leave(said);
+                if matches!(said, Said::Sleeps) {
+                    clocked::has_gone_on(clocked);
+                }
+            }
+            None => fiber.leave(said),
         }
     }
     true

@@ -5,10 +5,11 @@
 
 mod answers;
 mod below;
+mod marks;
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,11 +21,11 @@ use antiphon_runtime::task::{Awaited, Task};
 use antiphon_runtime::timer::Wheel;
 
 use super::census::{Desk, Desks};
-use super::clocked::{Clocked, woken_ns};
 use super::control::{Fiber, Order, Said};
 use super::hooks;
 use super::looks::Looks;
 use super::polls::Polls;
+use super::untold::Untold;
 use crate::pool::{passes, run};
 use crate::raw::PAST;
 
@@ -52,6 +53,8 @@ pub(crate) struct Host {
     in_vain: Cell<u32>,
     /// When the clock was looked at, and with it deadlines. In how many turns next, the desk has.
     looks: Looks,
+    /// Those that wait, are timed, and have not looked at it.
+    untold: Untold,
     /// How many stacks it has given back since it looked how many are free.
     given: Cell<usize>,
     /// Those that there are, each where it says.
@@ -133,6 +136,7 @@ impl Host {
             turns: Turns::new(),
             in_vain: Cell::new(0),
             looks: Looks::new(hog_ns),
+            untold: Untold::default(),
             given: Cell::new(0),
             polls: Polls::default(),
         }
@@ -318,45 +322,6 @@ impl Host {
         self.expire(now);
     }
 
-    /// A look at the clock, between two fibers or in one that leaves or goes on: what time it is.
-    pub(super) fn mark(&self) -> u64 {
-        let kept = self.looks.kept_ns();
-        let (now, next) = self.looks.look(self.turn());
-        if self.looks.kept_ns() > kept {
-            self.tell_kept(self.looks.kept_ns() - kept);
-        }
-        let timed = !(self.polls.is_idle() && self.timers.borrow().is_empty());
-        // Relaxed: as above.
-        self.desk.look_in.store(if timed { next.min(TIMERS_EVERY) } else { next }, Relaxed);
-        now
-    }
-
-    /// A task has kept the thread from those in its line for so long.
-    #[cold]
-    fn tell_kept(&self, kept: u64) {
-        for fiber in self.ready.iter() {
-            if let Some(clocked) = fiber.get().clocked.get() {
-                // SAFETY: as in `woken`.
-                unsafe { clocked.as_ref() }.is_kept(kept);
-            }
-        }
-    }
-
-    /// For how long tasks have kept the thread from its line in all, each for long.
-    pub(super) fn kept_ns(&self) -> u64 {
-        self.looks.kept_ns()
-    }
-
-    /// When it has looked at the clock last.
-    pub(super) fn looked_ns(&self) -> u64 {
-        self.looks.looked_ns()
-    }
-
-    /// The thread has rested, or looked for tasks elsewhere, until then: that is nobody's.
-    pub(crate) fn resumed(&self, at: u64) {
-        self.looks.resumed(at, self.turn());
-    }
-
     fn expire(&self, now: u64) {
         loop {
             let Some(timer) = self.timers.borrow_mut().expire(now) else { return };
@@ -385,17 +350,6 @@ impl Host {
         self.ready.push(fiber);
     }
 
-    /// A fiber that is timed may go on. What has passed since somebody said so was one turn, or a
-    /// few, of a deadline; or a rest.
-    #[cold]
-    fn woken(&self, fiber: Fiber, clocked: NonNull<Clocked>, deadline: Option<Deadline>) {
-        // SAFETY: on the stack of a fiber that is in the middle of a task.
-        let clocked = unsafe { clocked.as_ref() };
-        let now = self.mark();
-        let Some(at) = woken_ns(fiber, deadline, now) else { return };
-        clocked.wakes(at, self.looks.hogged_ns(at, now), self);
-    }
-
     /// Waits for files until the deadline, and has the fibers go on that wait for those that are
     /// ready; how many waited for these.
     fn poll(&self, deadline: Option<Deadline>) -> usize {
@@ -413,6 +367,9 @@ impl Host {
 
     /// Runs `rest`, in which the thread waits: where fibers wait for files, these end it, too.
     pub(crate) fn resting<R>(&self, rest: impl FnOnce() -> R) -> R {
+        if !self.untold.is_empty() {
+            self.cut(self.mark(), 0);
+        }
         self.looks.resting(|| self.polls.resting(rest))
     }
 
@@ -495,6 +452,7 @@ impl Host {
             return;
         }
         self.waiting.set(self.waiting.get() + 1);
+        self.note(fiber);
         if let Some(deadline) = sleep.deadline {
             // SAFETY: taken away again, or expired, before it goes on.
             unsafe { self.timers.borrow_mut().insert(fiber.timer(), monotonic(deadline)) };

@@ -61,6 +61,7 @@ mod block_on;
 mod census;
 mod clocked;
 mod control;
+mod cycles;
 mod files;
 mod frames;
 mod holders;
@@ -74,6 +75,7 @@ mod ring;
 mod slice;
 #[cfg(feature = "io_uring")]
 mod transfers;
+mod untold;
 
 use std::thread;
 use std::time::Duration;
@@ -85,6 +87,7 @@ pub use block_on::block_on;
 pub(crate) use census::Desks;
 pub use census::{Answer, Census, Hosted, Lock, Wait};
 pub(crate) use clocked::Clocked;
+pub(crate) use cycles::Parts;
 pub(crate) use files::{Seats, Suspends, Waited};
 pub use frames::{Frame, Place};
 pub(crate) use frames::{telling, write_frames};

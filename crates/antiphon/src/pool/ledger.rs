@@ -15,7 +15,7 @@ use antiphon_runtime::flight::Sample;
 use antiphon_runtime::task::Task;
 
 use super::timed::{Part, Span, Timed};
-use crate::fiber::Clocked;
+use crate::fiber::{Clocked, Parts};
 
 /// The accounts of a pool.
 pub(super) struct Ledger {
@@ -122,15 +122,17 @@ impl Account {
         lock(&self.0).since_ns
     }
 
-    /// It is suspended: because it waits, or yields. Of the time that it ran, so much were yields
-    /// that were not timed; and of these so much hogs.
-    pub(crate) fn stops(&self, now_ns: u64, waits: bool, (yields_ns, hogged_ns): (u64, u64)) {
+    /// It is suspended: because it waits, or yields. Of the time since it went on, so much were
+    /// suspensions that were not timed.
+    pub(crate) fn stops(&self, now_ns: u64, waits: bool, parts: Parts) {
         let mut open = lock(&self.0);
-        let ran_ns = now_ns.saturating_sub(open.since_ns);
-        let yields_ns = yields_ns.min(ran_ns);
-        open.timed.running_ns += ran_ns - yields_ns;
-        open.timed.runnable_ns += yields_ns;
-        open.timed.late_ns += hogged_ns.min(yields_ns);
+        let passed_ns = now_ns.saturating_sub(open.since_ns);
+        let runnable_ns = parts.runnable_ns.min(passed_ns);
+        let waiting_ns = parts.waiting_ns.min(passed_ns - runnable_ns);
+        open.timed.running_ns += passed_ns - runnable_ns - waiting_ns;
+        open.timed.waiting_ns += waiting_ns;
+        open.timed.runnable_ns += runnable_ns;
+        open.timed.late_ns += parts.hogged_ns.min(runnable_ns);
         open.part = if waits { Part::Waiting } else { Part::Runnable };
         open.since_ns = now_ns;
     }

@@ -91,19 +91,19 @@ pub(in crate::fiber) fn rest(sleep: Sleep) {
 }
 
 /// HOST-1, for as long as it is there.
-struct Busy<'a>(&'a Host);
+pub(super) struct Busy<'a>(&'a Host, bool);
 
 impl<'a> Busy<'a> {
-    fn of(host: &'a Host) -> Self {
-        host.busy.set(true);
+    pub(super) fn of(host: &'a Host) -> Self {
+        let was = host.busy.replace(true);
         compiler_fence(SeqCst);
-        Self(host)
+        Self(host, was)
     }
 }
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
         compiler_fence(SeqCst);
-        self.0.busy.set(false);
+        self.0.busy.set(self.1);
     }
 }

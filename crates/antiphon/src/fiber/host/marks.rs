@@ -1,0 +1,112 @@
+//! What a thread's looks at the clock say of its fibers that are timed.
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::Deadline;
+
+use super::super::clocked::{Clocked, woken_ns};
+use super::super::control::Fiber;
+use super::below::Busy;
+use super::{Host, TIMERS_EVERY};
+
+impl Host {
+    /// A look at the clock, between two fibers or in one that leaves or goes on: what time it is.
+    pub(in super::super) fn mark(&self) -> u64 {
+        let kept = self.looks.kept_ns();
+        let (now, next) = self.looks.look(self.turn());
+        let kept = self.looks.kept_ns() - kept;
+        if kept > 0 {
+            self.tell_kept(kept);
+        }
+        if self.untold.is_due(now) {
+            self.cut(now, kept);
+        }
+        let timed = !(self.polls.is_idle() && self.timers.borrow().is_empty());
+        // Relaxed: as above.
+        self.desk.look_in.store(if timed { next.min(TIMERS_EVERY) } else { next }, Relaxed);
+        now
+    }
+
+    /// A task has kept the thread from those in its line for so long.
+    #[cold]
+    fn tell_kept(&self, kept: u64) {
+        for fiber in self.ready.iter() {
+            if let Some(clocked) = fiber.get().clocked.get() {
+                // SAFETY: as in `woken`.
+                unsafe { clocked.as_ref() }.is_kept(kept);
+            }
+        }
+    }
+
+    /// The thread has looked: those that wait, and have not looked themselves, do since then at the
+    /// latest; and since a task has kept it for so long, which was none of them.
+    #[cold]
+    pub(super) fn cut(&self, now: u64, kept: u64) {
+        let at = now.saturating_sub(kept);
+        let _busy = Busy::of(self);
+        self.untold.take(now, |fiber| {
+            let clocked = fiber.get().clocked.get().expect("who is timed no more is forgotten");
+            // SAFETY: as in `woken`.
+            unsafe { clocked.as_ref() }.cut(at, self);
+        });
+    }
+
+    /// It is timed no more, and has been noted.
+    #[cold]
+    pub(in super::super) fn forget(&self, fiber: Fiber) {
+        let _busy = Busy::of(self);
+        self.untold.forget(fiber);
+    }
+
+    /// For how long tasks have kept the thread from its line in all, each for long.
+    pub(in super::super) fn kept_ns(&self) -> u64 {
+        self.looks.kept_ns()
+    }
+
+    /// When it has looked at the clock last.
+    pub(in super::super) fn looked_ns(&self) -> u64 {
+        self.looks.looked_ns()
+    }
+
+    /// The thread has rested, or looked for tasks elsewhere, until then: that is nobody's.
+    pub(crate) fn resumed(&self, at: u64) {
+        self.looks.resumed(at, self.turn());
+    }
+
+    /// A fiber that is timed may go on. What has passed since somebody said so was one turn, or a
+    /// few, of a deadline; or a rest.
+    #[inline(never)]
+    pub(super) fn woken(
+        &self,
+        fiber: Fiber,
+        clocked: NonNull<Clocked>,
+        deadline: Option<Deadline>,
+    ) {
+        // SAFETY: on the stack of a fiber that is in the middle of a task.
+        let clocked = unsafe { clocked.as_ref() };
+        if clocked.is_untold() && !self.is_look_due() {
+            clocked.is_found();
+            // Relaxed: its own, it is posted no more.
+            return fiber.get().woken_ns.store(0, Relaxed);
+        }
+        let now = self.mark();
+        let at = woken_ns(fiber, deadline, now);
+        if clocked.is_untold() {
+            // It was not suspended after all; or the thread has cut others a moment ago.
+            clocked.is_found();
+        } else if let Some(at) = at {
+            clocked.wakes(at, self.looks.hogged_ns(at, now), self);
+        }
+    }
+
+    /// A fiber waits. If it is timed, and has not looked, the next look of the thread is its.
+    #[inline]
+    pub(super) fn note(&self, fiber: Fiber) {
+        // SAFETY: as in `woken`.
+        let is_to_note = |clocked: NonNull<Clocked>| unsafe { clocked.as_ref() }.is_to_note();
+        if fiber.get().clocked.get().is_some_and(is_to_note) {
+            self.untold.note(fiber);
+        }
+    }
+}

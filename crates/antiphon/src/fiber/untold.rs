@@ -1,0 +1,52 @@
+//! Fibers of a thread that are timed, and wait without having looked at the clock: the next look
+//! of the thread is theirs, but for those that follow another closely: what is found by a look has
+//! looks of its own where it goes on, and two fibers that let each other go on would be found by
+//! these for ever.
+//!
+//! One that has gone on stays here until then, and is passed over: a quick wait costs a flag.
+
+use std::cell::{Cell, RefCell};
+
+use super::control::Fiber;
+use super::cycles::PERIOD_NS;
+
+/// Those of a thread, each once.
+#[derive(Default)]
+pub(super) struct Untold {
+    fibers: RefCell<Vec<Fiber>>,
+    /// Whether there are any: HOST-1, a signal handler may come in between.
+    has_any: Cell<bool>,
+    /// When all were taken away last.
+    taken_ns: Cell<u64>,
+}
+
+impl Untold {
+    /// It waits from now on.
+    pub(super) fn note(&self, fiber: Fiber) {
+        self.fibers.borrow_mut().push(fiber);
+        self.has_any.set(true);
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        !self.has_any.get()
+    }
+
+    /// Whether a look at that time is theirs.
+    pub(super) fn is_due(&self, now_ns: u64) -> bool {
+        !self.is_empty() && now_ns.saturating_sub(self.taken_ns.get()) > PERIOD_NS
+    }
+
+    /// Takes them all away, at that time.
+    pub(super) fn take(&self, now_ns: u64, mut each: impl FnMut(Fiber)) {
+        self.taken_ns.set(now_ns);
+        self.has_any.set(false);
+        self.fibers.borrow_mut().drain(..).for_each(&mut each);
+    }
+
+    /// It is timed no more.
+    pub(super) fn forget(&self, fiber: Fiber) {
+        self.fibers.borrow_mut().retain(|&other| other != fiber);
+    }
+}
