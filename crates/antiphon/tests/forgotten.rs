@@ -139,6 +139,23 @@ fn a_select_that_is_forgotten_takes_nothing() {
     assert_eq!((receiver.recv(), had.len()), (Ok(5), 0));
 }
 
+/// One that is forgotten as it waits has left its name with what it waits for, which the next to
+/// wait does not take for a waker.
+#[test]
+fn a_select_that_is_forgotten_as_it_waits_is_nobody() {
+    let woken = Arc::new(Woken(AtomicUsize::new(0)));
+    let waker = Waker::from(woken.clone());
+    let mut context = Context::from_waker(&waker);
+    let (promise, mut awaited) = promise::new();
+    let mut select = Box::pin(Select::new().promise(&mut awaited, |_| ()).wait_async());
+    assert!(select.as_mut().poll(&mut context).is_pending());
+    forget(select);
+    assert!(pin!(&mut awaited).poll(&mut context).is_pending());
+    promise.fulfil(7);
+    assert_eq!(woken.0.load(Relaxed), 1);
+    assert_eq!(pin!(&mut awaited).poll(&mut context), Poll::Ready(Ok(7)));
+}
+
 /// A token that is forgotten is one that nobody cancels by itself: its parent still does.
 #[test]
 fn a_token_that_is_forgotten_is_cancelled_with_its_parent() {

@@ -99,6 +99,11 @@ impl<P: Platform, T> Handle<P, T> {
     /// Leaves a waker, which is woken when the task is done; `false` if it is done.
     fn hook(&mut self, waker: &Waker) -> bool {
         let Header { state, bell, .. } = self.header();
+        // Relaxed: we have set it.
+        if state.load(Relaxed) & POLLED == 0 {
+            // A future that was forgotten has left its name, as one that sleeps: it is no waker.
+            bell.disarm();
+        }
         // Release: TASK-4, no sleeper is there any more; pairs with the acquire in the end of the
         // task. Acquire: TASK-1.
         if state.fetch_or(POLLED, AcqRel) & DONE != 0 {
