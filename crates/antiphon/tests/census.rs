@@ -137,6 +137,41 @@ fn a_thread_that_hogs_does_not_answer_and_is_named() {
     assert_eq!(pool.fibers(10, LONG).waiting(), 0);
 }
 
+/// Of several that ask before the thread comes to answer each has an answer.
+#[test]
+fn who_asks_takes_no_answer_from_another() {
+    let pool = fibers(1).build().expect("fibers");
+    let (gate, (begins, began)) = (Arc::new(Latch::new(1)), channel::bounded(1));
+    let end = Arc::new(AtomicBool::new(false));
+    let waits = {
+        let gate = gate.clone();
+        pool.spawn(move || gate.wait())
+    };
+    while pool.fibers(1, LONG).waiting() == 0 {
+        thread::yield_now();
+    }
+    let hog = {
+        let end = end.clone();
+        pool.spawn(move || {
+            begins.send(()).expect("it is awaited");
+            while !end.load(Acquire) {
+                thread::yield_now();
+            }
+        })
+    };
+    began.recv().expect("it begins");
+    let told = thread::scope(|scope| {
+        let asks = [(); 3].map(|()| scope.spawn(|| pool.fibers(1, LONG)));
+        // All have asked by then, as a rule.
+        thread::sleep(Duration::from_millis(50));
+        end.store(true, Release);
+        asks.map(|asks| asks.join().expect("no panic").waiting())
+    });
+    gate.count_down(1);
+    assert_eq!(told, [1; 3]);
+    [waits, hog].into_iter().for_each(|fiber| fiber.join().expect("no panic"));
+}
+
 /// From a fiber of the pool, and from many threads, while others come and go.
 #[test]
 fn all_may_ask_at_any_time() {

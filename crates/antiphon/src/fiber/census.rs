@@ -12,6 +12,7 @@
 use std::backtrace::Backtrace;
 use std::collections::HashMap;
 use std::fmt;
+use std::mem;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -117,7 +118,8 @@ pub(super) struct Desk {
     mail: &'static Ready<Linux>,
     /// Whether it has no fibers: it does not read its mail then.
     has_none: AtomicBool,
-    asked: Mutex<Option<Question>>,
+    /// By all who have no answer yet, or have gone.
+    asked: Mutex<Vec<Question>>,
     /// How many turns there were, modulo 2³².
     pub(super) turn: AtomicU32,
     /// In how many turns since the last the thread looks at the clock.
@@ -190,8 +192,10 @@ impl Desks {
 impl Desk {
     fn ask(&self, most: usize) -> Receiver<Answer> {
         let (answer, answered) = channel::bounded(1);
-        // Who has asked before, and has no answer yet, has none.
-        *lock(&self.asked) = Some(Question { most, answer });
+        let mut asked = lock(&self.asked);
+        asked.retain(Question::is_open);
+        asked.push(Question { most, answer });
+        drop(asked);
         self.mail.tell();
         answered
     }
@@ -219,9 +223,16 @@ impl Desk {
         self.has_none.store(has_none, Relaxed);
     }
 
-    /// What the thread was asked.
-    pub(super) fn question(&self) -> Option<Question> {
-        lock(&self.asked).take()
+    /// What the thread was asked, by who still wants to know.
+    pub(super) fn questions(&self) -> impl Iterator<Item = Question> {
+        mem::take(&mut *lock(&self.asked)).into_iter().filter(Question::is_open)
+    }
+}
+
+impl Question {
+    /// Whether who has asked waits for an answer.
+    fn is_open(&self) -> bool {
+        !self.answer.channel().is_closed()
     }
 }
 

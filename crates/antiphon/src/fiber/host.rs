@@ -295,9 +295,7 @@ impl Host {
             // SAFETY: what is posted is the handle of a fiber of this thread, which waits.
             self.wake(unsafe { Fiber::of_handle(item.word()) });
         }
-        if let Some(question) = self.desk.question() {
-            self.answer(&question);
-        }
+        self.desk.questions().for_each(|question| self.answer(&question));
     }
 
     /// Whether it is time for a look at the clock.
