@@ -22,7 +22,8 @@ pub(in crate::fiber) fn turn() -> Option<u32> {
 }
 
 /// Has a fiber of the calling thread go on, if the caller is another, without telling anybody.
-/// `false`: it is not so, or HOST-1, a signal handler may have come between.
+/// `false`: it is not so, or HOST-1, a signal handler may have come between: also where that one is
+/// timed, whose account may be open then.
 ///
 /// # Safety
 ///
@@ -35,9 +36,13 @@ pub(in crate::fiber) unsafe fn wake_beside(handle: u64) -> bool {
     if !is_here || host.busy.get() {
         return false;
     }
-    let _busy = Busy::of(host);
     // SAFETY: the caller's; and it is of this thread.
-    host.wake(unsafe { Fiber::of_handle(handle) });
+    let fiber = unsafe { Fiber::of_handle(handle) };
+    if fiber.get().clocked.get().is_some() {
+        return false;
+    }
+    let _busy = Busy::of(host);
+    host.wake(fiber);
     true
 }
 
@@ -90,7 +95,7 @@ pub(in crate::fiber) fn rest(sleep: Sleep) {
     let _ = unsafe { sleep.expire() };
 }
 
-/// HOST-1, for as long as it is there.
+/// HOST-1, for as long as it is there; and whether it was so before.
 pub(super) struct Busy<'a>(&'a Host, bool);
 
 impl<'a> Busy<'a> {

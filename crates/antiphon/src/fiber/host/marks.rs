@@ -13,6 +13,7 @@ use super::{Host, TIMERS_EVERY};
 impl Host {
     /// A look at the clock, between two fibers or in one that leaves or goes on: what time it is.
     pub(in super::super) fn mark(&self) -> u64 {
+        let _busy = Busy::of(self);
         let kept = self.looks.kept_ns();
         let (now, next) = self.looks.look(self.turn());
         let kept = self.looks.kept_ns() - kept;
