@@ -3,7 +3,7 @@
 #![cfg(target_arch = "x86_64")]
 
 use std::cell::Cell;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::*};
@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use antiphon_linux::glance::modules::with_module;
-use antiphon_linux::glance::{Glances, own_id, own_stack};
+use antiphon_linux::glance::{Glance, Glances, Top, own_id, own_stack};
 use antiphon_platform::ThreadId;
 
 /// A thread that has a CPU now and then answers in it.
@@ -29,6 +29,12 @@ fn top_of(address: usize) -> usize {
 
 fn nowhere(_: usize) -> usize {
     0
+}
+
+fn take(thread: ThreadId, top: Top, patience: Duration) -> io::Result<Glance> {
+    let glances = Glances::new().expect("a signal");
+    // SAFETY: of those above: 0, or the end of the stack that the thread is on.
+    unsafe { glances.take(thread, top, patience) }
 }
 
 /// Runs `look` while another thread, after `first`, spins.
@@ -56,14 +62,14 @@ fn a_thread_that_spins_is_seen_and_goes_on() {
         || (),
         |thread| {
             for _ in 0..3 {
-                let glance = glances.take(thread, top_of, LONG).expect("it answers");
+                let glance = take(thread, top_of, LONG).expect("it answers");
                 assert!(glance.stack.len() > 100);
                 let at = glance.registers[16];
                 let has_tables = with_module(at, |module| module.frame_header().is_some());
                 assert_eq!(has_tables, Some(true), "{at:#x} is in this program");
             }
             // Its stack is not known.
-            let error = glances.take(thread, nowhere, LONG).expect_err("nothing is copied");
+            let error = take(thread, nowhere, LONG).expect_err("nothing is copied");
             assert_eq!(error.kind(), ErrorKind::NotFound);
         },
     );
@@ -71,7 +77,6 @@ fn a_thread_that_spins_is_seen_and_goes_on() {
 
 #[test]
 fn who_blocks_the_signal_is_not_waited_for_longer_than_that() {
-    let glances = Glances::new().expect("a signal");
     fn block_all() {
         let mut all = MaybeUninit::uninit();
         // SAFETY: fills a set, and blocks what is in it.
@@ -81,24 +86,23 @@ fn who_blocks_the_signal_is_not_waited_for_longer_than_that() {
         }
     }
     beside_one_that_spins(block_all, |thread| {
-        let error = glances.take(thread, top_of, Duration::from_millis(5)).expect_err("blocked");
+        let error = take(thread, top_of, Duration::from_millis(5)).expect_err("blocked");
         assert_eq!(error.kind(), ErrorKind::TimedOut);
     });
     // The next request is another.
     beside_one_that_spins(
         || (),
         |thread| {
-            assert!(glances.take(thread, top_of, LONG).is_ok());
+            assert!(take(thread, top_of, LONG).is_ok());
         },
     );
 }
 
 #[test]
 fn a_thread_that_is_gone_is_not_found() {
-    let glances = Glances::new().expect("a signal");
     let gone = thread::spawn(own_id).join().expect("no panic");
     // Its number is given again after all others were.
-    let error = glances.take(gone, top_of, LONG).expect_err("it is gone");
+    let error = take(gone, top_of, LONG).expect_err("it is gone");
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 
@@ -107,4 +111,15 @@ fn an_address_of_nothing_is_in_no_module() {
     assert_eq!(with_module(1, |_| ()), None);
     let (low, high) = own_stack().expect("the C library says");
     assert!((low..high).contains(&ptr::from_ref(&low).addr()));
+}
+
+/// What may be written to is not lent as bytes that nobody writes.
+#[test]
+fn what_is_written_to_is_not_to_be_had() {
+    static WRITTEN: AtomicBool = AtomicBool::new(false);
+    WRITTEN.store(true, Relaxed);
+    let at = WRITTEN.as_ptr().expose_provenance() as u64;
+    assert_eq!(with_module(at, |module| module.from(at).is_some()), Some(false));
+    let code = take as *const () as u64;
+    assert_eq!(with_module(code, |module| module.from(code).is_some()), Some(true));
 }

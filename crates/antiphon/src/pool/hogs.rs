@@ -42,8 +42,9 @@ pub struct Trace {
 pub(super) struct Namer {
     /// Whether it can be done, and what it needs.
     pub(super) prepare: fn() -> io::Result<()>,
-    /// Where a thread is, in addresses, innermost first; waits for its answer for so long.
-    pub(super) look: fn(ThreadId, Top, Duration) -> Option<Vec<u64>>,
+    /// Where a thread is, in addresses, innermost first; waits for its answer for so long. What the
+    /// second says is read.
+    pub(super) look: unsafe fn(ThreadId, Top, Duration) -> Option<Vec<u64>>,
     pub(super) name: fn(&[u64]) -> Vec<Frame>,
 }
 
@@ -141,7 +142,8 @@ impl Hogs {
     }
 
     fn look(&self, thread: ThreadId, answer: Duration) -> Option<Vec<u64>> {
-        (self.namer?.look)(thread, top_of, answer)
+        // SAFETY: it says nothing but the ends of stacks that the thread is on.
+        unsafe { (self.namer?.look)(thread, top_of, answer) }
     }
 
     /// Where that thread is.

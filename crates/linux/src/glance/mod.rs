@@ -92,7 +92,17 @@ impl Glances {
     ///
     /// `TimedOut`: it has not answered: it blocks the signal, or has no CPU. `NotFound`: it is no
     /// more, or its stack is not known. `AlreadyExists`: the program has taken the signal.
-    pub fn take(&self, thread: ThreadId, top: Top, patience: Duration) -> io::Result<Glance> {
+    ///
+    /// # Safety
+    ///
+    /// On that thread, in a handler, `top` says 0, or the end of what may be read from the stack
+    /// pointer on.
+    pub unsafe fn take(
+        &self,
+        thread: ThreadId,
+        top: Top,
+        patience: Duration,
+    ) -> io::Result<Glance> {
         let _one = looks();
         if !signal::is_ours(self.signal) {
             return Err(signal::taken());

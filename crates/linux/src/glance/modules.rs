@@ -23,18 +23,19 @@ impl<'a> Module<'a> {
         Some((address, bytes.get(..header.p_memsz as usize)?))
     }
 
-    /// What is mapped from this address on, to the end of what was mapped with it.
+    /// What is mapped from this address on, to the end of what was mapped with it; of what may not
+    /// be written to.
     #[must_use]
     pub fn from(&self, address: u64) -> Option<Bytes<'a>> {
         let left = |it: &&libc::Elf64_Phdr| {
-            let readable = it.p_type == libc::PT_LOAD && it.p_flags & libc::PF_R != 0;
+            let only_read = it.p_flags & (libc::PF_R | libc::PF_W) == libc::PF_R;
+            let readable = it.p_type == libc::PT_LOAD && only_read;
             let into = address.checked_sub(self.base as u64 + it.p_vaddr)?;
             it.p_memsz.checked_sub(into).filter(|&left| readable && left > 0)
         };
         let left = self.headers.iter().find_map(|it| left(&it))? as usize;
         let place = core::ptr::with_exposed_provenance(address as usize);
-        // SAFETY: of a segment that may be read; it stays mapped, and tables of frames are not
-        // written to.
+        // SAFETY: of a segment that may be read, and not written to; it stays mapped.
         Some((address, unsafe { slice::from_raw_parts(place, left) }))
     }
 

@@ -118,7 +118,8 @@ impl Request {
         let copy = unsafe { &mut *self.copy.get() };
         (copy.registers, copy.bytes) = (registers, bytes);
         let source = core::ptr::with_exposed_provenance::<u8>(from);
-        // SAFETY: of the stack from its pointer up to its end, which is in use; the copy has room.
+        // SAFETY: of the stack from its pointer up to its end, by the promise of `take`: it is in
+        // use; and the copy has room.
         unsafe { core::ptr::copy_nonoverlapping(source, copy.stack.as_mut_ptr(), bytes) };
         let state = if bytes > 0 { State::Taken } else { State::Elsewhere };
         // Release: the copy; pairs with the acquire in `take_back`.

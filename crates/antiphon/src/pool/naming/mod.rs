@@ -22,8 +22,13 @@ fn prepare() -> io::Result<()> {
     Glances::new().map(|_| ())
 }
 
-fn look(thread: ThreadId, top: Top, answer: Duration) -> Option<Vec<u64>> {
-    let glance = Glances::new().and_then(|glances| glances.take(thread, top, answer)).ok()?;
+/// # Safety
+///
+/// As of [`Glances::take`].
+unsafe fn look(thread: ThreadId, top: Top, answer: Duration) -> Option<Vec<u64>> {
+    // SAFETY: the caller's.
+    let take = |glances: Glances| unsafe { glances.take(thread, top, answer) };
+    let glance = Glances::new().and_then(take).ok()?;
     Some(unwind::addresses(&glance))
 }
 
