@@ -1,4 +1,5 @@
-//! The one request that there is at a time, and what its handler does.
+//! The one request that there is at a time, and what its handler does. The thread that is asked is
+//! in the word of the state: so a handler that comes late answers for no other.
 //!
 //! | state | written by | meaning |
 //! |---|---|---|
@@ -20,8 +21,7 @@ pub const REGISTERS: usize = 17;
 pub const ROOM: usize = 64 << 10;
 
 pub(super) static REQUEST: Request = Request {
-    state: AtomicU32::new(State::Idle as u32),
-    thread: AtomicU32::new(0),
+    word: AtomicU32::new(State::Idle as u32),
     top: AtomicPtr::new(core::ptr::null_mut()),
     copy: UnsafeCell::new(Copy { registers: [0; REGISTERS], bytes: 0, stack: [0; ROOM] }),
 };
@@ -36,9 +36,24 @@ pub(super) enum State {
     Elsewhere,
 }
 
+/// The bits of a state. Threads are below 2²² (proc(5), `pid_max`).
+const STATE_BITS: u32 = 3;
+
+impl State {
+    /// This, of that thread.
+    fn of(self, thread: u32) -> u32 {
+        thread << STATE_BITS | self as u32
+    }
+
+    /// Whether a word has this.
+    fn is_in(self, word: u32) -> bool {
+        word % (1 << STATE_BITS) == self as u32
+    }
+}
+
 pub(super) struct Request {
-    state: AtomicU32,
-    thread: AtomicU32,
+    /// A [`State`], and above it the thread.
+    word: AtomicU32,
     /// A [`Top`].
     top: AtomicPtr<()>,
     copy: UnsafeCell<Copy>,
@@ -57,30 +72,31 @@ impl Request {
     /// Asks a thread, of which one is asked at a time.
     pub(super) fn ask(&self, thread: u32, top: Top) {
         self.top.store(top as *mut (), Relaxed);
-        self.thread.store(thread, Relaxed);
-        // Release: these, and that the last copy was read; pairs with the acquire in `answer`.
-        self.state.store(State::Asked as u32, Release);
+        // Release: this, and that the last copy was read; pairs with the acquire in `answer`.
+        self.word.store(State::Asked.of(thread), Release);
     }
 
     /// Whether it has not answered.
     pub(super) fn is_open(&self) -> bool {
         // Relaxed: `take_back` acquires.
-        let state = self.state.load(Relaxed);
-        state == State::Asked as u32 || state == State::Taking as u32
+        let word = self.word.load(Relaxed);
+        State::Asked.is_in(word) || State::Taking.is_in(word)
     }
 
     /// Takes the request back, or has what came of it. Waits for one that copies.
     pub(super) fn take_back(&self) -> State {
-        let (asked, idle) = (State::Asked as u32, State::Idle as u32);
         loop {
+            // Acquire: the copy; pairs with the release in `answer`.
+            let word = self.word.load(Acquire);
+            let idle = State::Idle as u32;
             // Relaxed: it has not begun.
-            if self.state.compare_exchange(asked, idle, Relaxed, Relaxed).is_ok() {
+            if State::Asked.is_in(word)
+                && self.word.compare_exchange(word, idle, Relaxed, Relaxed).is_ok()
+            {
                 return State::Asked;
             }
-            // Acquire: the copy; pairs with the release in `answer`.
-            let state = self.state.load(Acquire);
-            if state != State::Taking as u32 {
-                let taken = state == State::Taken as u32;
+            if !(State::Asked.is_in(word) || State::Taking.is_in(word)) {
+                let taken = State::Taken.is_in(word);
                 return if taken { State::Taken } else { State::Elsewhere };
             }
             crate::sys::yield_now();
@@ -100,13 +116,9 @@ impl Request {
     ///
     /// They are of the calling thread, which is suspended there.
     pub(super) unsafe fn answer(&self, thread: u32, registers: impl FnOnce() -> [u64; REGISTERS]) {
-        // Relaxed: GLANCE-2, the exchange below decides, and `ask` wrote it before.
-        if self.thread.load(Relaxed) != thread {
-            return;
-        }
-        let (asked, taking) = (State::Asked as u32, State::Taking as u32);
-        // Acquire: GLANCE-1; pairs with the release in `ask`.
-        if self.state.compare_exchange(asked, taking, Acquire, Relaxed).is_err() {
+        let (asked, taking) = (State::Asked.of(thread), State::Taking.of(thread));
+        // GLANCE-2: of this thread. Acquire: GLANCE-1; pairs with the release in `ask`.
+        if self.word.compare_exchange(asked, taking, Acquire, Relaxed).is_err() {
             return;
         }
         let (registers, top) = (registers(), self.top.load(Relaxed));
@@ -123,6 +135,6 @@ impl Request {
         unsafe { core::ptr::copy_nonoverlapping(source, copy.stack.as_mut_ptr(), bytes) };
         let state = if bytes > 0 { State::Taken } else { State::Elsewhere };
         // Release: the copy; pairs with the acquire in `take_back`.
-        self.state.store(state as u32, Release);
+        self.word.store(state.of(thread), Release);
     }
 }
