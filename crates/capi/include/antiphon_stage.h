@@ -65,7 +65,7 @@ typedef struct antiphon_stage_stats {
  * is, each in a fiber. The item is a copy, aligned to 8 bytes, or 16 if it has more than 32, and is
  * gone when `serve` is back. `end(context)` is called once, as a task of the pool, when the stage
  * is over; NULL: nothing is. The pool is destroyed after the stage is over: antiphon_pool_destroy
- * waits for that. EINVAL: the pool has no fibers, or a number is too large. */
+ * waits for that. EINVAL: the pool has no fibers, a number is too large, or `kept` is not 0. */
 ANTIPHON_MUST_USE
 int antiphon_stage_create(antiphon_stage_t **stage, antiphon_inlet_t **inlet, antiphon_pool_t *pool,
 			  const antiphon_stage_options_t *options,

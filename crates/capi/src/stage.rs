@@ -131,7 +131,7 @@ exports! {
         let (Some(builder), Some(shape)) = (builder, Shape::new(options.item_bytes)) else {
             return EINVAL;
         };
-        if !pool.has_fibers() {
+        if !pool.has_fibers() || options.kept != 0 {
             return EINVAL;
         }
         let server = Server { serve, end, context };

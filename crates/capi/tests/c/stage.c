@@ -113,6 +113,9 @@ static void refused(void)
 	options.width = (size_t)-1;
 	IS(antiphon_stage_create(&stage, &inlet, pool, &options, wait_at_gate, end, &step), EINVAL);
 	options.width = 1;
+	options.kept = 1;
+	IS(antiphon_stage_create(&stage, &inlet, pool, &options, wait_at_gate, end, &step), EINVAL);
+	options.kept = 0;
 	YES(stage == NULL && inlet == NULL && step.ends == 0);
 	IS(antiphon_stage_create(&stage, &inlet, pool, &options, wait_at_gate, end, &step), 0);
 	antiphon_inlet_send(inlet, item);
