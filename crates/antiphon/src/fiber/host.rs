@@ -29,7 +29,6 @@ use super::untold::Untold;
 use crate::pool::{passes, run};
 use crate::raw::PAST;
 
-use below::Busy;
 pub(super) use below::{below, rest, turn, wait_here, wake_beside};
 
 /// What a thread has of its fibers. It is on its stack, and its own.

@@ -22,8 +22,8 @@ pub(in crate::fiber) fn turn() -> Option<u32> {
 }
 
 /// Has a fiber of the calling thread go on, if the caller is another, without telling anybody.
-/// `false`: it is not so, or HOST-1, a signal handler may have come between: also where that one is
-/// timed, whose account may be open then.
+/// `false`: it is not so; or HOST-1, a signal handler may have come between: also where something
+/// is to be written to that one's account, which may be open then.
 ///
 /// # Safety
 ///
@@ -38,7 +38,7 @@ pub(in crate::fiber) unsafe fn wake_beside(handle: u64) -> bool {
     }
     // SAFETY: the caller's; and it is of this thread.
     let fiber = unsafe { Fiber::of_handle(handle) };
-    if fiber.get().clocked.get().is_some() {
+    if fiber.get().clocked.get().is_some_and(|clocked| !host.finds(clocked)) {
         return false;
     }
     let _busy = Busy::of(host);

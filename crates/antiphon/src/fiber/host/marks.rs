@@ -86,7 +86,7 @@ impl Host {
     ) {
         // SAFETY: on the stack of a fiber that is in the middle of a task.
         let clocked = unsafe { clocked.as_ref() };
-        if clocked.is_untold() && !self.is_look_due() {
+        if self.finds(NonNull::from(clocked)) {
             clocked.is_found();
             // Relaxed: its own, it is posted no more.
             return fiber.get().woken_ns.store(0, Relaxed);
@@ -99,6 +99,13 @@ impl Host {
         } else if let Some(at) = at {
             clocked.wakes(at, self.looks.hogged_ns(at, now), self);
         }
+    }
+
+    /// Whether a fiber that is timed may go on without a look: nobody has looked since it waits.
+    #[inline]
+    pub(super) fn finds(&self, clocked: NonNull<Clocked>) -> bool {
+        // SAFETY: as in `woken`.
+        unsafe { clocked.as_ref() }.is_untold() && !self.is_look_due()
     }
 
     /// A fiber waits. If it is timed, and has not looked, the next look of the thread is its.
