@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use antiphon_linux::glance::modules::with_module;
-use antiphon_linux::glance::{Glance, Glances, Top, own_id, own_stack};
+use antiphon_linux::glance::{Glance, Glances, INSTRUCTION_POINTER, Top, own_id, own_stack};
 use antiphon_platform::ThreadId;
 
 /// A thread that has a CPU now and then answers in it.
@@ -64,7 +64,7 @@ fn a_thread_that_spins_is_seen_and_goes_on() {
             for _ in 0..3 {
                 let glance = take(thread, top_of, LONG).expect("it answers");
                 assert!(glance.stack.len() > 100);
-                let at = glance.registers[16];
+                let at = glance.registers[INSTRUCTION_POINTER];
                 let has_tables = with_module(at, |module| module.frame_header().is_some());
                 assert_eq!(has_tables, Some(true), "{at:#x} is in this program");
             }

@@ -37,7 +37,7 @@ use antiphon_platform::ThreadId;
 use crate::{sys, thread};
 use request::{REQUEST, State};
 
-pub use request::{REGISTERS, ROOM};
+pub use request::{INSTRUCTION_POINTER, REGISTERS, ROOM, STACK_POINTER};
 
 /// The right to look at threads: the signal is ours.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ pub type Top = fn(usize) -> usize;
 /// What a thread was in the middle of.
 #[derive(Clone, Debug)]
 pub struct Glance {
-    /// As DWARF numbers them, of x86-64: 0–15, and 16 is the instruction pointer.
+    /// As DWARF numbers them, of x86-64: the last is the [`INSTRUCTION_POINTER`].
     pub registers: [u64; REGISTERS],
     /// The stack, from the stack pointer up: [`ROOM`] bytes at the most.
     pub stack: Vec<u8>,

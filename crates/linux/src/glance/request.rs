@@ -17,6 +17,10 @@ use super::{Glance, Top};
 
 /// How many registers there are.
 pub const REGISTERS: usize = 17;
+/// The number of the stack pointer among them, …
+pub const STACK_POINTER: usize = 7;
+/// … and of the instruction pointer.
+pub const INSTRUCTION_POINTER: usize = 16;
 /// How much of a stack is copied, in bytes.
 pub const ROOM: usize = 64 << 10;
 
@@ -124,7 +128,7 @@ impl Request {
         let (registers, top) = (registers(), self.top.load(Relaxed));
         // SAFETY: `ask` has written a function of that type.
         let top = unsafe { transmute::<*mut (), Top>(top) };
-        let from = registers[super::signal::STACK_POINTER] as usize;
+        let from = registers[STACK_POINTER] as usize;
         let bytes = top(from).saturating_sub(from).min(ROOM);
         // SAFETY: GLANCE-1, ours.
         let copy = unsafe { &mut *self.copy.get() };

@@ -8,9 +8,6 @@ use std::io;
 
 use super::request::{REGISTERS, REQUEST};
 
-/// The number of the stack pointer among the registers.
-pub(super) const STACK_POINTER: usize = 7;
-
 /// The signal, once it was taken; 0 before. Written by one at a time.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 

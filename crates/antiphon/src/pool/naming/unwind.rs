@@ -7,14 +7,14 @@
 //! that is the stack of its thread.
 
 use antiphon_linux::glance::modules::{Module, with_module};
-use antiphon_linux::glance::{Glance, REGISTERS};
+use antiphon_linux::glance::{Glance, INSTRUCTION_POINTER, REGISTERS, STACK_POINTER};
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Register, RegisterRule,
     UnwindContext, UnwindSection as _, UnwindTableRow,
 };
 
-const STACK_POINTER: usize = 7;
-const RETURN: usize = 16;
+/// The number under which tables have the address that a call returns to.
+const RETURN: usize = INSTRUCTION_POINTER;
 /// How many frames are found at the most.
 const MOST: usize = 256;
 
@@ -83,10 +83,9 @@ impl Frame<'_> {
                 Some(RegisterRule::Offset(offset)) => self.read(end.checked_add_signed(offset)?)?,
                 Some(RegisterRule::ValOffset(offset)) => end.checked_add_signed(offset)?,
                 Some(RegisterRule::Register(other)) => *self.registers.get(usize::from(other.0))?,
-                Some(RegisterRule::SameValue) | None if number != RETURN => *value,
                 // The first frame there is says so.
                 _ if number == RETURN => return None,
-                // Nobody can tell, and most callers need not know.
+                // It is as it was; or nobody can tell, and most callers need not know.
                 _ => *value,
             };
         }
