@@ -165,8 +165,7 @@ impl Account {
         drop(open);
         copy.passes(now_ns.max(copy.since_ns));
         let until_ns = now_ns.max(copy.since_ns);
-        let hogged_ns = copy.timed.late_ns;
-        Timed { until_ns, hogged_ns, spans: copy.spans.into(), ..copy.timed }
+        Timed { until_ns, spans: copy.spans.into(), ..copy.timed }
     }
 }
 

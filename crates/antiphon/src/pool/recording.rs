@@ -89,8 +89,8 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         let name = |seat| self.shared.bench.thread_name(seat);
         let of = |(seat, events)| Recorded { name: name(seat), events };
         let workers = self.shared.crew.events().into_iter().enumerate().map(of).collect();
-        let fibers = self.shared.ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.read());
-        Recording::of(workers, fibers, self.shared.hog_ns)
+        let ledger = self.shared.ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.read());
+        Recording::of(workers, ledger, self.shared.hog_ns)
     }
 }
 
@@ -144,15 +144,15 @@ impl Recording {
         tasks
     }
 
-    fn of(workers: Vec<Recorded>, fibers: Vec<Timed>, hog_ns: u64) -> Self {
-        // Behind each other: a pool's tasks are fibers, or they are not.
+    fn of(workers: Vec<Recorded>, ledger: Vec<Timed>, hog_ns: u64) -> Self {
         let closures = workers.iter().flat_map(|worker| {
-            worker.events.iter().filter_map(|event| Timed::closure(0, &worker.name, event))
+            worker.events.iter().filter_map(|event| Timed::closure(&worker.name, event))
         });
-        let mut tasks: Vec<_> = fibers.into_iter().chain(closures).collect();
+        // A pool has the one or the other: a ledger, with numbers of its own, or closures.
+        let closures = (0..).zip(closures).map(|(number, task)| Timed { number, ..task });
+        let mut tasks: Vec<_> = ledger.into_iter().chain(closures).collect();
         let away = Away::of(&workers, hog_ns);
-        for (number, task) in tasks.iter_mut().enumerate() {
-            task.number = if task.is_fiber { task.number } else { number as u64 };
+        for task in &mut tasks {
             task.hogged_ns = task.late_ns + away.queued_ns(task);
         }
         Self { workers, tasks }
@@ -305,5 +305,21 @@ mod tests {
         // As by the pool's own bound.
         let worst = recording.worst(Part::Hogged, 2);
         assert_eq!(worst.iter().map(|task| task.hogged_ns).collect::<Vec<_>>(), [1_000, 500]);
+    }
+
+    /// Also where a task of a pool of fibers was run by none.
+    #[test]
+    fn each_task_has_a_number_of_its_own() {
+        let numbers = |recording: &Recording| {
+            recording.tasks.iter().map(|task| task.number).collect::<Vec<_>>()
+        };
+        let closures = recording([vec![task(0, 1, None)], vec![task(0, 1, None)]]);
+        assert_eq!(numbers(&closures), [0, 1]);
+        let timed = |number, is_fiber| {
+            let sample = Sample { ready_ns: 0, maker: None, of: 1 };
+            Timed { is_fiber, ..Timed::begin(number, "worker".into(), sample, 1) }
+        };
+        let ledger = vec![timed(1, true), timed(7, false)];
+        assert_eq!(numbers(&Recording::of(Vec::new(), ledger, 1_000)), [1, 7]);
     }
 }

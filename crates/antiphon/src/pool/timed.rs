@@ -113,14 +113,14 @@ impl Timed {
         }
     }
 
-    /// A closure that a worker has recorded.
-    pub(super) fn closure(number: u64, thread: &str, event: &Event) -> Option<Self> {
+    /// A closure that a worker has recorded; it has no number of its own yet.
+    pub(super) fn closure(thread: &str, event: &Event) -> Option<Self> {
         let What::Task(sample) = event.what else { return None };
         Some(Self {
             until_ns: event.ended_ns,
             is_over: true,
             running_ns: event.ended_ns.saturating_sub(event.began_ns),
-            ..Self::begin(number, thread.to_owned(), sample, event.began_ns)
+            ..Self::begin(0, thread.to_owned(), sample, event.began_ns)
         })
     }
 
