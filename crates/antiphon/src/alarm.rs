@@ -42,7 +42,7 @@ static PROCESS: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
 pub(crate) struct Alarm(At, &'static Process);
 
 impl select::Alarm<Linux> for Alarm {
-    fn new(deadline: Deadline, waker: &Waker) -> Self {
+    fn new(deadline: Deadline, waker: Waker) -> Self {
         let left_ns = deadline.ns.saturating_sub(Linux::now(deadline.clock));
         let process = Process::current();
         let mut alarms = process.lock();
@@ -52,12 +52,13 @@ impl select::Alarm<Linux> for Alarm {
             let thread = thread::Builder::new().name("antiphon-alarm".into());
             alarms.started = thread.spawn(|| process.serve()).is_ok();
         }
-        if alarms.started {
-            alarms.set.insert(at, waker.clone());
-        } else {
+        if !alarms.started {
+            drop(alarms);
             // It looks for itself.
-            waker.wake_by_ref();
+            waker.wake();
+            return Self(at, process);
         }
+        alarms.set.insert(at, waker);
         if alarms.set.first_key_value().is_some_and(|(first, _)| *first == at) {
             process.changed.notify_one();
         }

@@ -29,8 +29,8 @@ use crate::park::left;
 const BOX: u64 = 1 << 63;
 
 impl PolledWait for Linux {
-    unsafe fn leave_waker(waiter: &Waiter<Linux>, waker: &Waker) -> bool {
-        let address = Box::into_raw(Box::new(waker.clone())).expose_provenance() as u64;
+    unsafe fn leave_waker(waiter: &Waiter<Linux>, waker: Waker) -> bool {
+        let address = Box::into_raw(Box::new(waker)).expose_provenance() as u64;
         // Release: the box; pairs with the acquire in `take`.
         waiter.handle.store(address | BOX, Release);
         let left = left::commit(waiter);

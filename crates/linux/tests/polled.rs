@@ -30,7 +30,7 @@ fn counts() -> (Arc<Counts>, Waker) {
 
 fn leave(node: Node, waker: &Waker) -> bool {
     // SAFETY: the node was taken by the test, which does not park before it takes the waker back.
-    unsafe { Linux::leave_waker(node.waiter, waker) }
+    unsafe { Linux::leave_waker(node.waiter, waker.clone()) }
 }
 
 fn take(node: Node) {

@@ -17,7 +17,7 @@ pub trait PolledWait: Platform {
     ///
     /// The node is one of the arena's, and the caller's; it is not parked on, nor given back,
     /// before the waker was [taken back](Self::take_waker).
-    unsafe fn leave_waker(waiter: &Waiter<Self>, waker: &Waker) -> bool;
+    unsafe fn leave_waker(waiter: &Waiter<Self>, waker: Waker) -> bool;
 
     /// Takes back the waker that was left, if it is there still, and a wake, if one is due.
     ///

@@ -18,7 +18,7 @@ use super::{Lot, Sources, Stand, first, sooner};
 /// Wakes at a deadline, until it is dropped.
 pub trait Alarm<P: Platform>: Sized + Send {
     /// For that one.
-    fn new(deadline: Deadline, waker: &Waker) -> Self;
+    fn new(deadline: Deadline, waker: Waker) -> Self;
 }
 
 /// As [`select`](super::select), of a future: the sources, of which one has what was there, and
@@ -55,9 +55,9 @@ where
             }
             while !stands.iter_mut().flatten().any(Stand::look) {
                 let waker = poll_fn(|context| Poll::Ready(context.waker().clone())).await;
-                let Some(left) = several.leave_waker(&waker) else { continue };
-                let _alarm = until.map(|until| A::new(until, &waker));
-                drop(waker);
+                let timed = until.map(|until| (until, waker.clone()));
+                let Some(left) = several.leave_waker(waker) else { continue };
+                let _alarm = timed.map(|(until, waker)| A::new(until, waker));
                 pending().await;
                 // Where nobody tells it, it looks for itself.
                 if !left.is_told() || nap::passed::<P>(until) {

@@ -102,13 +102,13 @@ impl<P: Platform> Several<P> {
     /// Leaves a waker, which is woken where a [wait](Self::wait) would end. `None`: that has come
     /// already, and the caller looks at all places. Where no node was to be had, and in the child
     /// of a fork, it is woken at once: the caller looks by itself. Does not block.
-    pub fn leave_waker<'a>(&'a self, waker: &Waker) -> Option<Left<'a, P>>
+    pub fn leave_waker<'a>(&'a self, waker: Waker) -> Option<Left<'a, P>>
     where
         P: PolledWait,
     {
         let lead = self.lead.as_ref().filter(|lead| !self.short.get() && !lead.is_lost());
         let Some(lead) = lead.map(|lead| lead.node) else {
-            waker.wake_by_ref();
+            waker.wake();
             return Some(Left { lead: None, of: PhantomData });
         };
         // SAFETY: ours, and there until we are dropped; who has the `Left` does not wait.
