@@ -18,6 +18,8 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Deadline, Platform as _};
 use antiphon_runtime::select;
 
+use crate::unpoisoned::lock;
+
 /// When, in nanoseconds of the monotonic clock, and a number, as several may have that.
 type At = (u64, u64);
 
@@ -105,7 +107,7 @@ impl Process {
     }
 
     fn lock(&self) -> MutexGuard<'_, Alarms> {
-        self.alarms.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.alarms)
     }
 
     /// Wakes whose time has come, for good.

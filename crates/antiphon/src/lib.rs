@@ -81,6 +81,7 @@ pub mod select;
 mod semaphore;
 pub mod shared;
 pub mod stage;
+mod unpoisoned;
 
 pub use antiphon_linux::light::enable_light;
 pub use antiphon_linux::{Changed as ClockChanged, ClockSource, Distrust};

@@ -78,7 +78,11 @@ pub const PAST: Option<Deadline> = Some(Deadline { clock: Clock::Monotonic, ns: 
 /// The time `timeout` from now. What is too far to be counted is for ever.
 #[must_use]
 pub fn deadline_after(timeout: Duration) -> Deadline {
-    let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-    let ns = Linux::now(Clock::Monotonic).saturating_add(timeout);
+    let ns = Linux::now(Clock::Monotonic).saturating_add(nanos(timeout));
     Deadline { clock: Clock::Monotonic, ns }
+}
+
+/// How many nanoseconds that are, or the most that can be counted.
+pub(crate) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

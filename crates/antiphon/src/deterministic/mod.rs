@@ -87,6 +87,8 @@ mod worker;
 
 use std::time::Duration;
 
+use crate::raw::nanos;
+
 pub use antiphon_sim::Sim;
 pub use failure::{Failure, Why};
 pub use pool::{JoinHandle, Pool};
@@ -116,9 +118,5 @@ pub fn now() -> Duration {
 /// Outside of a run.
 pub fn work(time: Duration) {
     run::current();
-    antiphon_sim::work(nanoseconds(time));
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+    antiphon_sim::work(nanos(time));
 }

@@ -11,8 +11,9 @@ use antiphon_sim::{Machine, Memory, Model, Sim, Simulation, Stuck};
 
 use super::run::{Entered, Ongoing, message};
 use super::schedule::What;
-use super::{BoxedPolicy, Failure, Pool, Schedule, Why, nanoseconds};
+use super::{BoxedPolicy, Failure, Pool, Schedule, Why};
 use crate::pool::Standard;
+use crate::raw::nanos;
 
 /// How to run closures with a [`Pool`]: by how many workers, which policy, and for how long.
 pub struct Runner {
@@ -108,7 +109,7 @@ impl Runner {
         };
         let _entered = Entered::new(run.clone());
         let simulation = self.simulation(seed, &run, outside);
-        let limit_ns = nanoseconds(self.limit);
+        let limit_ns = nanos(self.limit);
         let simulated = catch_unwind(AssertUnwindSafe(|| simulation.run(limit_ns)));
         let schedule = run.schedule.take();
         let fails = |why, at, schedule| Err(Failure { seed, why, at, schedule });

@@ -5,13 +5,14 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::abort;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use antiphon_runtime::task::{Countdown, Task};
 use antiphon_sim::Sim;
 
 use super::Pool;
 use super::run::{Caught, current, linger};
+use crate::unpoisoned::lock;
 
 /// Where tasks are spawned that may borrow what outlives it: see [`Pool::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
@@ -52,7 +53,7 @@ impl Pool {
         };
         // Were this to unwind, what its tasks borrow would be gone, and they not.
         catch_unwind(AssertUnwindSafe(wait)).unwrap_or_else(|_| abort());
-        let panicked = scope.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let panicked = lock(&scope.panic).take();
         match (worked, panicked) {
             (Ok(done), None) => done,
             (Err(panic), _) | (Ok(_), Some(panic)) => resume_unwind(panic),
@@ -73,7 +74,7 @@ impl<'scope> Scope<'scope, '_> {
             // Dropped last, and whatever happens.
             let _done = Done(&self.left);
             if let Err(caught) = current().perform(number, work, |()| false) {
-                let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut first = lock(&self.panic);
                 first.get_or_insert(Caught::into_panic(caught));
             }
         };

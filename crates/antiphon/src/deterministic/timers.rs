@@ -12,7 +12,8 @@ use antiphon_platform::{Clock, Deadline};
 use antiphon_sim::Sim;
 use antiphon_sync::wait::EventCount;
 
-use super::{nanoseconds, run};
+use super::run;
+use crate::raw::nanos;
 
 /// When one is woken, in nanoseconds, and which of all sleeps it is.
 type Due = (u64, u64);
@@ -143,9 +144,9 @@ impl Future for Sleep {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let run = run::find().expect(OUTSIDE);
         let now_ns = antiphon_sim::now();
-        let (id, due) = self.due.unwrap_or_else(|| {
-            (run.id, run.timers.due(now_ns.saturating_add(nanoseconds(self.time))))
-        });
+        let (id, due) = self
+            .due
+            .unwrap_or_else(|| (run.id, run.timers.due(now_ns.saturating_add(nanos(self.time)))));
         self.due = Some((id, due));
         let run = run::of(id);
         if due.0 <= now_ns {

@@ -15,7 +15,7 @@ use std::fmt;
 use std::mem;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,7 @@ use antiphon_runtime::fiber::Ready;
 use super::frames::{self, Place};
 use crate::channel::{self, Receiver, Sender};
 use crate::pool::Trace;
+use crate::unpoisoned::lock;
 
 /// What the fibers of a pool did when they were [asked](crate::pool::Pool::fibers). Displayed, it
 /// names the places where they wait, and how many do there.
@@ -135,10 +136,6 @@ pub(super) struct Question {
 
 /// Between two looks whether a thread has no fibers any more.
 const LOOK: Duration = Duration::from_millis(1);
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Desks {
     /// That of the calling thread, which has this mail.

@@ -27,12 +27,14 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use antiphon_linux::Linux;
 use antiphon_linux::files::{Epoll, Event, Events, Way};
 use antiphon_linux::notify::EventFd;
 use antiphon_platform::{Deadline, Platform as _};
+
+use crate::unpoisoned::lock;
 
 /// What a thread has of the files that its fibers wait for.
 pub(super) struct Reactor {
@@ -91,7 +93,7 @@ impl Reactor {
     pub(super) fn take() -> io::Result<Self> {
         let epoch = Linux::epoch();
         loop {
-            let used = REACTORS.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let used = lock(&REACTORS).pop();
             match used {
                 Some(used) if !used.is_inherited() => return Ok(used),
                 // A parent's.
@@ -106,7 +108,7 @@ impl Reactor {
 
     /// For the next thread.
     pub(super) fn put_back(self) {
-        REACTORS.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+        lock(&REACTORS).push(self);
     }
 
     /// By which others end a poll, or the next one.
@@ -201,7 +203,7 @@ impl Reactor {
 
 impl Gate {
     fn free(&self) -> std::sync::MutexGuard<'_, Vec<u32>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.free)
     }
 }
 

@@ -34,12 +34,14 @@ use std::mem::ManuallyDrop;
 use std::os::fd::BorrowedFd;
 use std::process::abort;
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use antiphon_linux::Linux;
 use antiphon_linux::files::{self, Done, Way};
 use antiphon_linux::notify::EventFd;
 use antiphon_platform::{Deadline, Platform as _};
+
+use crate::unpoisoned::lock;
 
 /// What a thread has of what the kernel does for its fibers.
 pub(super) struct Ring {
@@ -91,7 +93,7 @@ impl Ring {
     pub(super) fn new() -> io::Result<Self> {
         let epoch = Linux::epoch();
         let bell = loop {
-            let used = BELLS.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let used = lock(&BELLS).pop();
             match used {
                 Some((of, bell)) if of == epoch => break bell,
                 // A parent's.
@@ -179,7 +181,7 @@ impl Drop for Ring {
 }
 
 fn put_back(epoch: u32, bell: &'static EventFd) {
-    BELLS.lock().unwrap_or_else(PoisonError::into_inner).push((epoch, bell));
+    lock(&BELLS).push((epoch, bell));
 }
 
 impl Request {

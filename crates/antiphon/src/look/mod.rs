@@ -72,8 +72,10 @@ use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::process;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::thread;
+
+use crate::unpoisoned::lock;
 
 pub(crate) use pools::{Looked, Seen, enter, leave};
 
@@ -92,7 +94,7 @@ static OPENED: Mutex<Option<u32>> = Mutex::new(None);
 ///
 /// If there can't be a socket, or a thread.
 pub fn open() -> io::Result<()> {
-    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut opened = lock(&OPENED);
     let process = process::id();
     if *opened != Some(process) {
         let listener = UnixListener::bind_addr(&address(process)?)?;

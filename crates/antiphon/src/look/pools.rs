@@ -2,13 +2,14 @@
 
 use std::env;
 use std::process;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Instant;
 
 use antiphon_runtime::sched::{Look, Stats};
 
 use super::{VARIABLE, open};
 use crate::fiber::Census;
+use crate::unpoisoned::lock;
 
 /// A pool, of whatever policy.
 pub(crate) trait Looked: Send + Sync {
@@ -53,7 +54,7 @@ struct Entries {
 static ENTRIES: Mutex<Entries> = Mutex::new(Entries { all: Vec::new(), count: 0 });
 
 fn entries() -> MutexGuard<'static, Entries> {
-    ENTRIES.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&ENTRIES)
 }
 
 /// A pool is there; opens what it is looked at by if the environment says so.

@@ -58,6 +58,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use crate::raw::nanos;
+
 pub use backend::{Backend, backend};
 pub use listener::{Incoming, TcpListener};
 pub use source::Async;
@@ -82,7 +84,7 @@ impl Timeout {
                 "a timeout of zero: None waits for ever",
             ));
         }
-        let ns = timeout.map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX));
+        let ns = timeout.map_or(0, nanos);
         self.0.store(ns, Relaxed);
         Ok(())
     }

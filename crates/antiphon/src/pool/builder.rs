@@ -19,6 +19,7 @@ use super::watch::watch;
 use super::{Policy, Pool, Standard, stuck};
 use crate::fiber::{self, Desks};
 use crate::look;
+use crate::raw::nanos;
 
 /// A CPU, and what it is near to: what [`cpus`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,10 +80,6 @@ pub struct Builder {
 const SPARES: usize = 4;
 /// A task hogs its thread that has it for longer than this, if nothing is said, in nanoseconds.
 const HOG_NS: u64 = 1_000_000;
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
 
 impl Pool {
     /// How a pool is made that [`new`](Self::new) does not make.

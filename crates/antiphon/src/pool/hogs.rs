@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use antiphon_runtime::sched::Long;
 
 use super::{Policy, Pool};
 use crate::fiber::{Desks, Frame, show_stack, telling, top_of, write_frames};
+use crate::unpoisoned::lock;
 
 /// A task that had its thread for longer than the pool's [patience](super::Builder::patience): see
 /// [`Pool::hogs`].
@@ -74,10 +75,6 @@ const MOST: usize = 64;
 const TRIES: u32 = 20;
 /// How long an asked thread is waited for, where nobody waits meanwhile.
 const ANSWER: Duration = Duration::from_millis(200);
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Hogs {
     pub(super) fn new(namer: Option<Namer>, desks: Arc<Desks>) -> Self {

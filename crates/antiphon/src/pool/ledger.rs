@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use antiphon_linux::Linux;
@@ -16,6 +16,7 @@ use antiphon_runtime::task::Task;
 
 use super::timed::{Part, Span, Timed};
 use crate::fiber::{Clocked, Parts};
+use crate::unpoisoned::lock;
 
 /// The accounts of a pool.
 pub(super) struct Ledger {
@@ -45,10 +46,6 @@ struct Open {
 
 /// How many spans of a task are kept.
 const SPANS: usize = 64;
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Ledger {
     /// Which keeps so many that have ended.

@@ -8,6 +8,7 @@ use antiphon_runtime::flight::{Event, What};
 
 use super::timed::{Part, Timed};
 use super::{Policy, Pool};
+use crate::raw::nanos;
 
 /// What the workers of a pool have done of late: see [`Pool::recording`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +108,7 @@ impl Recording {
     /// ([`LONG_NS`](super::LONG_NS)). Of those that have ended. Displayed, it is a table.
     #[must_use]
     pub fn latency(&self, kept: Duration) -> Latency {
-        let away = Away::of(&self.workers, u64::try_from(kept.as_nanos()).unwrap_or(u64::MAX));
+        let away = Away::of(&self.workers, nanos(kept));
         let times = |spent: &dyn Fn(&Timed) -> u64| {
             let over = self.tasks.iter().filter(|task| task.is_over);
             Times::of(over.map(|task| (spent(task), task.sample.of)).collect())

@@ -5,7 +5,6 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
-use std::sync::PoisonError;
 
 use antiphon_linux::Linux;
 use antiphon_runtime::task::{Countdown, Task};
@@ -14,6 +13,7 @@ use super::blocks::Blocks;
 use super::here::wait_for;
 use super::shared::Shared;
 use super::{Policy, Pool, Standard};
+use crate::unpoisoned::lock;
 
 type Panic = Box<dyn Any + Send>;
 
@@ -47,7 +47,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         };
         let worked = catch_unwind(AssertUnwindSafe(|| work(&scope)));
         wait_all(&scope.left);
-        let panicked = scope.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let panicked = lock(&scope.panic).take();
         match (worked, panicked) {
             (Ok(done), None) => done,
             (Err(panic), _) | (Ok(_), Some(panic)) => resume_unwind(panic),
@@ -78,7 +78,7 @@ impl<'scope, Y: Policy<Linux> + 'static> Scope<'scope, '_, Y> {
 impl<Y: Policy<Linux> + 'static> Scope<'_, '_, Y> {
     /// Keeps what the first task has panicked with, and hands back what others have.
     fn keep(&self, panic: Panic) -> Option<Panic> {
-        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = lock(&self.panic);
         if first.is_some() { Some(panic) } else { first.replace(panic) }
     }
 }

@@ -18,6 +18,7 @@ use super::here;
 use super::shared::Shared;
 use crate::Latch;
 use crate::fiber::is_fiber;
+use crate::unpoisoned::lock;
 
 /// Where threads wait for seats.
 pub(super) struct Bench {
@@ -56,7 +57,7 @@ impl Bench {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// What its threads are called, before their numbers.

@@ -8,6 +8,7 @@ use antiphon_linux::Linux;
 use super::Policy;
 use super::here;
 use super::shared::Shared;
+use crate::raw::nanos;
 
 /// Who has less patience takes the CPU from those that it looks after.
 pub(super) const LEAST: Duration = Duration::from_micros(100);
@@ -18,8 +19,7 @@ const MOST: Duration = Duration::from_millis(20);
 /// Has other threads take the seats of workers that are in a task for longer than `patience`, until
 /// its threads have ended.
 pub(super) fn watch<Y: Policy<Linux> + 'static>(shared: &Arc<Shared<Y>>, patience: Duration) {
-    let patience_ns = u64::try_from(patience.max(LEAST).as_nanos()).unwrap_or(u64::MAX);
-    let Some(mut watchdog) = shared.crew.watchdog(patience_ns) else {
+    let Some(mut watchdog) = shared.crew.watchdog(nanos(patience.max(LEAST))) else {
         return;
     };
     let answer = (patience / 2).clamp(LEAST, MOST);
