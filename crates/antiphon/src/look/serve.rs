@@ -73,8 +73,8 @@ fn answer(socket: &mut UnixStream, turns: &mut Turns) -> io::Result<()> {
     let version = request.strip_prefix("antiphon-look ").map(str::trim);
     let answer = match version.and_then(|version| version.parse::<u32>().ok()) {
         Some(VERSION) => text::pools(&look(turns)),
-        Some(_) => text::error("this program speaks version 1 of the protocol"),
-        None => text::error("a request is a line: antiphon-look 1"),
+        Some(_) => text::error(&format!("this program speaks version {VERSION} of the protocol")),
+        None => text::error(&format!("a request is a line: antiphon-look {VERSION}")),
     };
     say(socket, &answer)
 }
