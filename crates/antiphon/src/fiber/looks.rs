@@ -71,8 +71,8 @@ impl Looks {
     /// Of a time until now in which a fiber was let go on and not found: how much of it a task has
     /// kept the thread.
     pub(super) fn hogged_ns(&self, from: u64, now: u64) -> u64 {
-        let turn = now.saturating_sub(from.max(self.resumed_ns.get()));
-        if turn > self.hog_ns && !self.rests.get() { turn } else { 0 }
+        let passed = now.saturating_sub(from.max(self.resumed_ns.get()));
+        if passed > self.hog_ns && !self.rests.get() { passed } else { 0 }
     }
 
     /// Runs `rest`, in which the thread rests.

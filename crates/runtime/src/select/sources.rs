@@ -51,7 +51,8 @@ pub struct Sends<'a, P: Platform, T> {
     closed: Cell<bool>,
 }
 
-// SAFETY: the cell is of a value that was borrowed mutably: nobody else has it.
+// SAFETY: the cell is of a value that may be sent, and that was borrowed mutably: nobody else has
+// it. The channel of such values is for all threads.
 unsafe impl<P: Platform, T: Send> Send for Sends<'_, P, T> {}
 
 impl<'a, P: Platform, T> Sends<'a, P, T> {
