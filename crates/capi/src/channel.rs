@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use antiphon::fiber::checkpoint;
+use antiphon::fiber::may_be_ready;
 use antiphon_linux::Linux;
 use antiphon_platform::Deadline;
 use antiphon_runtime::channel::{self, NotReceived, NotSent};
@@ -23,7 +23,7 @@ const MOST: usize = 1 << 20;
 
 impl Channel {
     fn send(&self, item: Item, deadline: Option<Deadline>) -> c_int {
-        checkpoint();
+        may_be_ready();
         sent(self.items.send(item, deadline), ETIMEDOUT)
     }
 
@@ -31,7 +31,7 @@ impl Channel {
     ///
     /// There is room for an item.
     unsafe fn recv(&self, into: *mut c_void, deadline: Option<Deadline>) -> c_int {
-        checkpoint();
+        may_be_ready();
         // SAFETY: the caller's.
         unsafe { self.received(self.items.recv(deadline), into, ETIMEDOUT) }
     }

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use antiphon::fiber::checkpoint;
+use antiphon::fiber::may_be_ready;
 use antiphon_linux::Linux;
 use antiphon_platform::{Deadline, Platform as _};
 use antiphon_runtime::cancel;
@@ -191,7 +191,6 @@ unsafe fn choose(
             return EINVAL;
         }
     }
-    checkpoint();
     let lot = Lot::new(Linux::random().into());
     let Some(number) = wait(&All(sources), &lot) else { return missed };
     let source = sources[number].take().expect("it was chosen");
@@ -204,6 +203,7 @@ unsafe fn choose(
 exports! {
     /// Waits for the first of several things.
     fn antiphon_select(cases: *mut Case, count: usize, chosen: &mut usize) -> c_int {
+        may_be_ready();
         let wait = |all: &All<'_, '_>, lot: &Lot| loop {
             let number = select::select(all, None, lot);
             if number.is_some() {
@@ -229,6 +229,7 @@ exports! {
         until: &timespec,
     ) -> c_int {
         timed(clock, until, |deadline| {
+            may_be_ready();
             let wait = |all: &All<'_, '_>, lot: &Lot| select::select(all, Some(deadline), lot);
             // SAFETY: the caller's cases.
             unsafe { choose(cases, count, chosen, ETIMEDOUT, wait) }

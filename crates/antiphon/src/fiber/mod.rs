@@ -133,9 +133,10 @@ pub fn checkpoint() {
 }
 
 /// As [`checkpoint`], where the fiber may not have to wait; also has others run after some steps
-/// that were ready.
+/// that were ready. Public for the C API.
+#[doc(hidden)]
 #[inline]
-pub(crate) fn may_be_ready() {
+pub fn may_be_ready() {
     if slice::is_tiring() && current_is_ours() {
         yield_now();
     }
