@@ -272,7 +272,7 @@ fn main() {
     }
     let heard = hold(conferences, legs, frames, threads as usize)
         .unwrap_or_else(|error| fail(&error.to_string()));
-    if !report(&heard, (conferences * legs * frames) as usize) {
+    if !report(&heard, conferences as usize * legs as usize * frames as usize) {
         process::exit(1);
     }
 }
