@@ -285,7 +285,7 @@ impl fmt::Display for Census {
 
 impl fmt::Display for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", if self.has_deadline { ", until a time at the latest:" } else { ":" })?;
+        writeln!(f, "waits{}:", frames::until(self.has_deadline))?;
         frames::write(f, &frames::of(self))
     }
 }

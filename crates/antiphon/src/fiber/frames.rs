@@ -44,10 +44,14 @@ impl Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let until = if self.has_deadline { ", until a time at the latest" } else { "" };
-        writeln!(f, "{} wait{until}:", self.count)?;
+        writeln!(f, "{} wait{}:", self.count, until(self.has_deadline))?;
         write(f, &self.frames)
     }
+}
+
+/// How that is said of a wait.
+pub(super) fn until(has_deadline: bool) -> &'static str {
+    if has_deadline { ", until a time at the latest" } else { "" }
 }
 
 /// Where a fiber waits, of which this is known.
@@ -132,7 +136,7 @@ impl Frame {
 
     /// Whether it says nothing to users: how a wait goes, and who has called their closure.
     fn is_ours(&self) -> bool {
-        self.begins_with(&OURS) || self.place.as_ref().is_some_and(|it| it.contains("/library/"))
+        self.begins_with(&OURS) || self.place.as_deref().is_some_and(is_of_rust)
     }
 
     /// Whether it is what users wait by, and not their own.
@@ -147,6 +151,14 @@ impl Frame {
         let name = self.name.trim_start_matches('<');
         prefixes.iter().any(|prefix| name.starts_with(prefix))
     }
+}
+
+/// Whether a file is of the library of Rust: `/rustc/HASH/library/…`, or where `rust-src` or a
+/// distribution has it.
+fn is_of_rust(place: &str) -> bool {
+    let of_rustc =
+        || place.split_once("/rustc").is_some_and(|(_, rest)| rest.contains("/library/"));
+    place.contains("/rust/library/") || of_rustc()
 }
 
 const OURS: [&str; 12] = [
@@ -203,5 +215,17 @@ mod tests {
         let place = Place { count: 3, has_deadline: true, frames: Vec::new() };
         assert_eq!((place.user(), place.by()), (None, None));
         assert!(place.to_string().contains("until a time") && place.to_string().contains("deep"));
+    }
+
+    #[test]
+    fn a_folder_of_the_users_is_not_rusts() {
+        for place in [
+            "at /rustc/4c4205163abcbd08/library/core/src/ops/function.rs:1:5",
+            "at /srv/library/rustup/lib/rustlib/src/rust/library/std/src/lib.rs:1:5",
+            "at /usr/src/rustc-1.85.0/library/std/src/lib.rs:1:5",
+        ] {
+            assert!(is_of_rust(place), "{place}");
+        }
+        assert!(!is_of_rust("at /srv/who/library/src/loans.rs:7:9"));
     }
 }
