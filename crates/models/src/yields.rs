@@ -20,7 +20,7 @@ use std::ptr;
 
 use antiphon_check::{Check, FailureKind};
 use antiphon_platform::{Atomic, AtomicInteger, Platform};
-use antiphon_runtime::fiber::InLine;
+use antiphon_runtime::fiber::{ANY_EVERY, InLine, TASKS_EVERY};
 use antiphon_runtime::sched::{self, Crew, Lifo, Scheme, Share, Steal};
 use antiphon_sync::queue::Item;
 
@@ -36,6 +36,8 @@ type Worker<'a> = sched::Worker<'a, Check, Policy>;
 const PLAIN: Bounds = Bounds::PLAIN;
 /// What an execution without an end is found as.
 const FOR_EVER: FailureKind = FailureKind::StepLimit;
+/// As pools have it.
+type Shipped = InTurns<TASKS_EVERY, ANY_EVERY>;
 /// No turn of a model has this number.
 const NEVER: u32 = u32::MAX;
 
@@ -53,7 +55,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("yields/queue-1", alone(3, || Queue(Cell::new(0))), PLAIN),
         Entry::new("yields/turns-1", alone(3, InTurns::<2, NEVER>::hard), PLAIN),
         Entry::new("yields/turns-soft-1", alone(3, InTurns::<NEVER, 3>::soft), PLAIN),
-        Entry::new("yields/turns-shipped-1", alone(3, InTurns::<4, 61>::soft), PLAIN),
+        Entry::new("yields/turns-shipped-1", alone(3, Shipped::soft), PLAIN),
         Entry::new("yields/turns-elsewhere-1+1", elsewhere(InTurns::<2, 3>::hard), PLAIN),
         Entry::new("yields/turns-elsewhere-soft-1+1", elsewhere(InTurns::<2, 3>::soft), PLAIN),
         Entry::new("yields/turns-outside-1", outside(InTurns::<2, 3>::hard), PLAIN),

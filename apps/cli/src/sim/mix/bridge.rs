@@ -17,7 +17,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
 use antiphon_platform::{Atomic, AtomicInteger, Clock, Deadline, Platform};
-use antiphon_runtime::fiber::Ready;
+use antiphon_runtime::fiber::{ANY_EVERY, Ready, TASKS_EVERY};
 use antiphon_runtime::sched::{BoxedPolicy, Crew, Worker};
 use antiphon_sim::{Access, Counts, Machine, OwnLine, Sim, Simulation, Stuck, now, touch, work};
 use antiphon_sync::queue::{Full, Item};
@@ -61,10 +61,6 @@ pub struct Figures {
 
 /// The first frames are due so long after the beginning: fibers are there then.
 const LEAD_NS: u64 = 50_000_000;
-/// Where fibers may go on, a task of the worker's own begins each so many turns, and one of
-/// anybody's: as `antiphon::fiber` has it.
-const TASKS_EVERY: u64 = 4;
-const ANY_EVERY: u64 = 61;
 /// Room for tasks of other pools.
 const OUTSIDE: usize = 64;
 /// Simulated time that no experiment takes.
@@ -232,7 +228,7 @@ impl Bridge {
         if me == 0 {
             self.open();
         }
-        let mut turn = 0;
+        let mut turn = 0_u32;
         while self.open.get() > 0 {
             self.collect(&mut desk);
             let task = if let Some(fiber) = desk.ready.pop_front() {
@@ -240,8 +236,8 @@ impl Bridge {
                 self.go_on(fiber, &mut desk);
                 turn += 1;
                 match turn {
-                    _ if turn % ANY_EVERY == 0 => desk.worker.try_any_task(),
-                    _ if turn % TASKS_EVERY == 0 => desk.worker.try_next_task(),
+                    _ if turn.is_multiple_of(ANY_EVERY) => desk.worker.try_any_task(),
+                    _ if turn.is_multiple_of(TASKS_EVERY) => desk.worker.try_next_task(),
                     _ => None,
                 }
             } else if let Some(task) = desk.worker.try_next_task() {
