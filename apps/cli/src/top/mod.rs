@@ -69,8 +69,8 @@ pub struct Arguments {
 }
 
 const REFRESH: Duration = Duration::from_secs(1);
-/// So many call sites are printed once.
-const SITES: usize = 20;
+/// So many call sites are printed once, and so many workers and places of a pool.
+const ROWS: usize = 20;
 /// Columns that the kind and the numbers take.
 const NUMBERS: usize = 76;
 /// Letters of a call site that are shown on the smallest terminal.
@@ -142,9 +142,9 @@ fn print(view: &mut View) -> Result<(), Failure> {
     let mut text = view.heads(None).join("\n") + "\n";
     if let Some(look) = &mut view.locks {
         sort(look, Order::Blocked);
-        text += &table(look, SITES, usize::MAX).render(colour_stdout());
+        text += &table(look, ROWS, usize::MAX).render(colour_stdout());
     }
-    for part in view.parts(None) {
+    for part in view.parts(ROWS) {
         match part {
             Part::Line(line) => text += &(line + "\n"),
             Part::Table(table) => text += &table.render(colour_stdout()),
@@ -165,10 +165,10 @@ fn live(watched: &mut Watched) -> Result<Option<View>, Failure> {
             sort(look, order);
             let letters = screen::size().0.saturating_sub(NUMBERS).max(LEAST_NAME);
             // What is more has no place beside pools.
-            let most = if view.pools.is_some() { SITES } else { usize::MAX };
+            let most = if view.pools.is_some() { ROWS } else { usize::MAX };
             lines.extend(highlighted(&table(look, most, letters)));
         }
-        for part in view.parts(Some(usize::MAX)) {
+        for part in view.parts(usize::MAX) {
             match part {
                 Part::Line(line) => lines.push(line),
                 Part::Table(table) => lines.extend(highlighted(&table)),

@@ -101,8 +101,8 @@ impl View {
         lines
     }
 
-    /// What is to be said of its pools.
-    pub fn parts(&self, most: Option<usize>) -> Vec<Part> {
+    /// What is to be said of its pools, so many rows of each table at most.
+    pub fn parts(&self, most: usize) -> Vec<Part> {
         self.pools.as_ref().map(|pools| pools.parts(most)).unwrap_or_default()
     }
 }

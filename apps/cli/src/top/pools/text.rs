@@ -4,8 +4,6 @@ use super::{Frame, Place, Pool, Pools, Worker};
 use crate::output::table::{Cell, Table, Tone, count, duration, printable, shortened, si};
 use crate::output::words::several;
 
-/// So many workers and places of a pool are printed once.
-const ROWS: usize = 20;
 /// Letters of a function that are shown at most.
 const LETTERS: usize = 60;
 
@@ -19,8 +17,7 @@ pub enum Part {
 
 impl Pools {
     /// What is to be said of all, so many rows of each table at most.
-    pub fn parts(&self, most: Option<usize>) -> Vec<Part> {
-        let most = most.unwrap_or(ROWS);
+    pub fn parts(&self, most: usize) -> Vec<Part> {
         if self.pools.is_empty() {
             return vec![Part::Line("no pools".to_owned())];
         }
