@@ -47,6 +47,8 @@ impl Untold {
 
     /// It is timed no more.
     pub(super) fn forget(&self, fiber: Fiber) {
-        self.fibers.borrow_mut().retain(|&other| other != fiber);
+        let mut fibers = self.fibers.borrow_mut();
+        fibers.retain(|&other| other != fiber);
+        self.has_any.set(!fibers.is_empty());
     }
 }
