@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::mem::forget;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -54,8 +55,11 @@ pub(super) fn serve(listener: &UnixListener) {
         match listener.accept() {
             Ok((mut socket, _)) => {
                 let answer = AssertUnwindSafe(|| answer(&mut socket, &mut turns));
-                // Who has gone needs no answer; and a policy that panics says so by itself.
-                let _ = catch_unwind(answer);
+                // Who has gone needs no answer; and a policy that panics says so by itself:
+                // what with is kept, as its drop may panic, too.
+                if let Err(panic) = catch_unwind(answer) {
+                    forget(panic);
+                }
             }
             Err(_) => thread::sleep(NAP),
         }
