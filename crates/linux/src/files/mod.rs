@@ -8,7 +8,7 @@
 //! | [`connect`] | a connection that its maker need not wait for |
 //! | [`peer`] | who is at the other end of a Unix socket |
 //!
-//! Each call is one system call.
+//! Each wait is one system call.
 
 mod connect;
 mod epoll;

@@ -95,7 +95,7 @@ impl Ring {
     ///
     /// # Panics
     ///
-    /// If the key is 0 or 1; here and below.
+    /// If the key is 0 or 1, or the program has closed the ring's file; here and below.
     pub unsafe fn receive(&mut self, file: BorrowedFd<'_>, (at, room): (*mut u8, usize), key: u64) {
         let entry = opcode::Recv::new(Fd(file.as_raw_fd()), at, length(room)).ioprio(POLL_FIRST);
         // SAFETY: the caller's.
