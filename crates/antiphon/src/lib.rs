@@ -51,6 +51,8 @@
 //! - `arc_lock`: guards that keep an `Arc` of their lock and borrow nothing, as `ArcMutexGuard`.
 //! - `deterministic`: pools for tests, on a simulated machine: one seed, one schedule.
 //! - `io_uring`: fibers wait for sockets by a ring, where the kernel lets them: [`net::backend`].
+//! - `migrating`: for experiments, pools whose fibers move between threads. With it yields, waits
+//!   of fibers, and spawning take 2 to 5 % longer in all pools, and a fork 0.3 ns.
 
 mod alarm;
 #[cfg(feature = "arc_lock")]
@@ -67,6 +69,7 @@ mod condvar;
 pub mod deterministic;
 mod event;
 pub mod fiber;
+mod local;
 pub mod look;
 pub mod message;
 pub mod net;

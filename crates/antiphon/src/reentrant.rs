@@ -44,7 +44,7 @@ pub type ReentrantMutexGuard<'a, T> =
 pub struct ThreadIdentity(());
 
 // SAFETY: threads that are alive have each their own state, at a place that stays and is even; a
-// number of a task's is odd, and is that task's for good, which stays on its thread.
+// number of a task's is odd, and is that task's for good, on whichever thread.
 unsafe impl lock_api::GetThreadId for ThreadIdentity {
     const INIT: Self = Self(());
 

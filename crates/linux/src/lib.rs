@@ -62,6 +62,7 @@ pub use cpus::survey;
 pub use crowd::{Crowding, crowding};
 pub use distance::{Whereabouts, whereabouts};
 pub use lending::may_lend;
+pub use local::FIBERS_MAY_MOVE;
 pub use moment::measure_ticks;
 pub use pace::{Changed, Pace};
 pub use park::{FutexWait, park_begin, park_end};

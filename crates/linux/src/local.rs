@@ -10,7 +10,8 @@
 //! So the storage is a `.tbss` object of our own, reached by its offset from the thread pointer, as
 //! C's `tls_model("initial-exec")` does it: two instructions, no call, in programs (where the
 //! linker makes the offset a constant) and in libraries that are loaded at start. Another machine
-//! than x86-64 and AArch64 has `std::thread_local!`.
+//! than x86-64 and AArch64 has `std::thread_local!`. By [`thread_state`](crate::thread_state) the
+//! crates above have theirs so, too.
 
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
@@ -75,73 +76,87 @@ pub(crate) fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
     storage::with(f)
 }
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod storage {
-    use super::Thread;
+crate::thread_state!(mod storage: super::Thread, super::Thread::NEW, "antiphon_linux_thread");
 
-    core::arch::global_asm!(
-        ".pushsection .tbss.antiphon_linux_thread, \"awT\", @nobits",
-        ".hidden antiphon_linux_thread",
-        ".globl antiphon_linux_thread",
-        ".type antiphon_linux_thread, @object",
-        ".size antiphon_linux_thread, {size}",
-        ".balign {align}",
-        "antiphon_linux_thread:",
-        ".zero {size}",
-        ".popsection",
-        size = const size_of::<Thread>(),
-        align = const align_of::<Thread>(),
-    );
+/// Whether a fiber may go on on another thread: [`thread_state`](crate::thread_state) is asked for
+/// anew each time.
+pub const FIBERS_MAY_MOVE: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
-    #[inline]
-    pub(super) fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
-        let thread: *const Thread;
-        // Not `pure`: a fiber may ask again on another thread, and must not be given the old
-        // answer.
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: adds the object's offset, which the loader has put in the global offset table, to
-        // the thread pointer, which the ABI keeps at `fs:0`. Reads nothing else.
-        unsafe {
-            core::arch::asm!(
-                "mov {thread}, qword ptr fs:[0]",
-                "add {thread}, qword ptr [rip + antiphon_linux_thread@GOTTPOFF]",
-                thread = out(reg) thread,
-                options(nostack, readonly),
+/// A module with `fn with`, which runs a closure on the state of the calling thread: a type without
+/// a destructor, of zero bytes at first, as its value is that is given; and a symbol, which is this
+/// state's alone in the program. Two instructions and no call. On x86-64 and AArch64 no address is
+/// kept from one call to the next: a fiber may have moved to another thread between. Within the
+/// closure it must not.
+#[macro_export]
+macro_rules! thread_state {
+    (mod $storage:ident: $type:ty, $new:expr, $symbol:literal) => {
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        mod $storage {
+            core::arch::global_asm!(
+                concat!(".pushsection .tbss.", $symbol, ", \"awT\", @nobits"),
+                concat!(".hidden ", $symbol),
+                concat!(".globl ", $symbol),
+                concat!(".type ", $symbol, ", @object"),
+                concat!(".size ", $symbol, ", {size}"),
+                ".balign {align}",
+                concat!($symbol, ":"),
+                ".zero {size}",
+                ".popsection",
+                size = const size_of::<$type>(),
+                align = const align_of::<$type>(),
             );
+
+            #[inline(always)]
+            pub(super) fn with<R>(f: impl FnOnce(&$type) -> R) -> R {
+                const { assert!(!core::mem::needs_drop::<$type>()) };
+                let thread: *const $type;
+                // Not `pure`: a fiber may ask again on another thread, and must not be given the
+                // old answer.
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: adds the object's offset, which the loader has put in the global offset
+                // table, to the thread pointer, which the ABI keeps at `fs:0`. Reads nothing else.
+                unsafe {
+                    core::arch::asm!(
+                        "mov {thread}, qword ptr fs:[0]",
+                        concat!("add {thread}, qword ptr [rip + ", $symbol, "@GOTTPOFF]"),
+                        thread = out(reg) thread,
+                        options(nostack, readonly),
+                    );
+                }
+                #[cfg(target_arch = "aarch64")]
+                // SAFETY: as above; the thread pointer is in `tpidr_el0`.
+                unsafe {
+                    core::arch::asm!(
+                        "mrs {thread}, tpidr_el0",
+                        concat!("adrp {offset}, :gottprel:", $symbol),
+                        concat!("ldr {offset}, [{offset}, :gottprel_lo12:", $symbol, "]"),
+                        "add {thread}, {thread}, {offset}",
+                        thread = out(reg) thread,
+                        offset = out(reg) _,
+                        options(nostack, readonly),
+                    );
+                }
+                // SAFETY: the object is as large and aligned as the type, lives as long as the
+                // calling thread, whose own it is, is written only through cells and atomics, and
+                // its zero bytes are a valid value.
+                f(unsafe { &*thread })
+            }
         }
-        #[cfg(target_arch = "aarch64")]
-        // SAFETY: as above; the thread pointer is in `tpidr_el0`.
-        unsafe {
-            core::arch::asm!(
-                "mrs {thread}, tpidr_el0",
-                "adrp {offset}, :gottprel:antiphon_linux_thread",
-                "ldr {offset}, [{offset}, :gottprel_lo12:antiphon_linux_thread]",
-                "add {thread}, {thread}, {offset}",
-                thread = out(reg) thread,
-                offset = out(reg) _,
-                options(nostack, readonly),
-            );
+
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        mod $storage {
+            std::thread_local! {
+                static STATE: $type = const { $new };
+            }
+
+            #[inline]
+            pub(super) fn with<R>(f: impl FnOnce(&$type) -> R) -> R {
+                const { assert!(!core::mem::needs_drop::<$type>()) };
+                // Without a destructor it can always be had, before and after everything else.
+                STATE.with(f)
+            }
         }
-        // SAFETY: the object is as large and aligned as `Thread`, lives as long as the calling
-        // thread, is never written but through atomics, and its zero bytes are a valid `Thread`.
-        f(unsafe { &*thread })
-    }
-}
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod storage {
-    use super::Thread;
-
-    std::thread_local! {
-        static THREAD: Thread = const { Thread::NEW };
-    }
-
-    #[inline]
-    pub(super) fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
-        const { assert!(!core::mem::needs_drop::<Thread>()) };
-        // Without a destructor it can always be had, before and after everything else.
-        THREAD.with(f)
-    }
+    };
 }
 
 #[cfg(test)]

@@ -12,8 +12,9 @@
 //!             done                        goes on
 //! ```
 //!
-//! - FIBER-1: a control block is of one thread, from the time it is made until it is freed; but for
-//!   `link` and `home`, by which others [post](Ready::post) it, and `woken_ns`: when they do.
+//! - FIBER-1: a control block is of one thread, from the time it is made until it is freed, or
+//!   [moves](super::host); but for `link` and `home`, by which others [post](Ready::post) it, and
+//!   `woken_ns`: when they do.
 //! - FIBER-2: it is idle, or runs, or is suspended; its thread switches to it unless it runs.
 
 use std::backtrace::Backtrace;
@@ -35,13 +36,15 @@ use antiphon_sync::queue::{Item, Link};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::clocked::{Clocked, WANTED};
+use super::host::GoesOn;
 use crate::pool::run;
 
 /// Named by its address, which is that of its link.
 #[repr(C)]
 pub(super) struct Control {
     link: Link<Linux>,
-    pub(super) home: &'static Ready<Linux>,
+    /// That of its thread, from before it waits until it goes on.
+    pub(super) home: Cell<&'static Ready<Linux>>,
     /// When another thread let it go on, if it is timed: [`WANTED`] until then, and 0 where nobody
     /// asks.
     pub(super) woken_ns: AtomicU64,
@@ -62,6 +65,8 @@ pub(super) struct Control {
     stack: Cell<Option<Stack>>,
     /// The lowest address of its stack.
     limit: usize,
+    /// Where it goes on, if its pool's fibers move.
+    pub(super) goes: Cell<GoesOn>,
     /// Where it is among all of its thread.
     pub(super) at: Cell<usize>,
 }
@@ -104,7 +109,8 @@ pub(super) enum Said {
 
 /// A control block, by its address: a word for lists. FIBER-1: who has one is its thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fiber(NonNull<Control>);
+#[repr(transparent)]
+pub(crate) struct Fiber(NonNull<Control>);
 
 impl InLine for Fiber {
     #[inline]
@@ -137,15 +143,15 @@ const TELLS: usize = 20 << 10;
 const ALIGN: usize = 64;
 
 impl Fiber {
-    /// An idle one, on this stack.
-    pub(super) fn new(stack: Stack, home: &'static Ready<Linux>) -> Self {
+    /// An idle one, on this stack, which may move.
+    pub(super) fn new(stack: Stack, home: &'static Ready<Linux>, moves: bool) -> Self {
         let (top, limit) = (stack.base().get(), stack.limit());
         let address = (top - size_of::<Control>()) & !(ALIGN - 1);
         let place = NonNull::new(ptr::with_exposed_provenance_mut(address)).expect("in a stack");
         let base = place.addr();
         let control = Control {
             link: Link::NEW,
-            home,
+            home: Cell::new(home),
             woken_ns: AtomicU64::new(0),
             timer: Timer::new(),
             next: Cell::new(None),
@@ -157,6 +163,7 @@ impl Fiber {
             coroutine: UnsafeCell::new(None),
             stack: Cell::new(Some(stack)),
             limit: limit.get(),
+            goes: Cell::new(GoesOn::Own),
             at: Cell::new(0),
         };
         // SAFETY: within the stack, which is ours, and aligned.
@@ -164,7 +171,7 @@ impl Fiber {
         let fiber = Self(place);
         let bare = Bare { base, limit };
         let coroutine = Switch::with_stack(bare, move |yielder, order| {
-            fiber_begins_here(fiber, yielder, order)
+            fiber_begins_here(fiber, yielder, order, moves)
         });
         // SAFETY: FIBER-1, nobody else has it yet.
         unsafe { *fiber.get().coroutine.get() = Some(coroutine) };
@@ -227,8 +234,9 @@ impl Fiber {
     ///
     /// The handle is that of a fiber that is there.
     pub(super) unsafe fn home(handle: u64) -> &'static Ready<Linux> {
-        // SAFETY: the caller's; FIBER-1: it is for all, and set for good.
-        unsafe { *ptr::addr_of!((*Self::of_handle(handle).0.as_ptr()).home) }
+        // SAFETY: the caller's; FIBER-1: it is for all, and is not set while somebody has yet to
+        // post the fiber.
+        unsafe { (*ptr::addr_of!((*Self::of_handle(handle).0.as_ptr()).home)).get() }
     }
 
     /// Says to its thread that it may go on. On any thread.
@@ -324,11 +332,21 @@ impl Fiber {
 
 /// What runs on a stack: task after task. By its name backtraces tell what is the fiber's.
 #[inline(never)]
-fn fiber_begins_here(fiber: Fiber, yielder: &Yielder<Order, Said>, mut order: Order) {
+fn fiber_begins_here(fiber: Fiber, yielder: &Yielder<Order, Said>, mut order: Order, moves: bool) {
     fiber.get().yielder.set(yielder);
     while let Order::Run(task) = order {
         fiber.get().identity.set(0);
-        run(task);
+        if moves {
+            run_apart(task)
+        } else {
+            run(task)
+        }
         order = yielder.suspend(Said::Done);
     }
+}
+
+/// MOVE-3: what catches panics has a thread-local of `std`, which the loop would keep.
+#[inline(never)]
+fn run_apart(task: Task<Linux>) {
+    run(task);
 }

@@ -18,7 +18,7 @@ use antiphon_sync::nap;
 
 use super::control::{Fiber, Said};
 use super::hooks;
-use super::host::{Host, below};
+use super::host::{GoesOn, Host, below};
 use super::reactor::{Reactor, Seat};
 use super::slice;
 use crate::raw::deadline_after;
@@ -138,7 +138,15 @@ impl<'a> Suspends<'a> {
         }
     }
 
-    /// A try is over; others have their turn where files are always ready.
+    /// Waits by that node. A fiber that moves stays meanwhile: it has a place in what is the host's
+    /// (MOVE-3).
+    pub(super) fn waits(&self, waiter: &Waiter<Linux>, deadline: Option<Deadline>) {
+        self.fiber.get().goes.set(GoesOn::Here);
+        self.host.polls.waiting(|| _ = Linux::park(waiter, deadline));
+    }
+
+    /// A try is over, the last of what the host is asked for (MOVE-3); others have their turn where
+    /// files are always ready.
     #[inline]
     pub(super) fn after<R>(&self, tried: R) -> R {
         if slice::is_tiring() {
@@ -177,7 +185,7 @@ impl<'a> Suspends<'a> {
                 return false;
             }
             reactor.enter(seat, way, handle);
-            self.host.polls.waiting(|| _ = Linux::park(&waiter, deadline));
+            self.waits(&waiter, deadline);
             reactor.leave(seat, way, handle);
         }
         true

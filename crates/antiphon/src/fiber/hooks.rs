@@ -21,12 +21,12 @@ use antiphon_platform::{Notify as _, Ticket};
 use super::clocked;
 use super::control::{Fiber, Said};
 use super::host;
+use crate::local;
 use crate::pool::Notes;
 
 static HOOKS: Hooks = Hooks { current, suspend, resume };
 
 thread_local! {
-    static CURRENT: Cell<Option<Fiber>> = const { Cell::new(None) };
     /// From where to where the thread's stack is.
     static STACK: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
     /// By what the thread rests, if not by a word.
@@ -47,24 +47,24 @@ pub(super) fn installed() -> Result<(), AlreadyInstalled> {
 
 /// Which fiber runs on the calling thread from now on. HOST-1: a signal handler sees what was done
 /// before.
-#[inline]
+#[inline(always)]
 pub(super) fn set_current(fiber: Option<Fiber>) {
     compiler_fence(SeqCst);
-    CURRENT.set(fiber);
+    local::with(|own| own.fiber.set(fiber));
     compiler_fence(SeqCst);
 }
 
 /// The fiber that the caller is.
-#[inline]
+#[inline(always)]
 pub(super) fn current_fiber() -> Option<Fiber> {
-    CURRENT.get()
+    local::with(|own| own.fiber.get())
 }
 
 /// Of the stack that this address is of, the fiber's that runs on the calling thread or that
 /// thread's, the end; 0 if it is of neither. May be called in a signal handler: FIBER-1, what it
 /// reads is of its thread.
 pub(crate) fn top_of(address: usize) -> usize {
-    let of_fiber = CURRENT.get().and_then(|fiber| fiber.top_of(address));
+    let of_fiber = current_fiber().and_then(|fiber| fiber.top_of(address));
     let (low, high) = STACK.get();
     of_fiber.unwrap_or(if (low..high).contains(&address) { high } else { 0 })
 }
@@ -76,21 +76,18 @@ pub(crate) fn show_stack() {
 
 /// Whether the caller is a fiber of ours.
 pub(crate) fn current_is_ours() -> bool {
-    CURRENT.get().is_some()
+    current_fiber().is_some()
 }
 
 /// Tells the task of the calling fiber from others, those that have ended too.
 pub(crate) fn identity() -> Option<NonZeroUsize> {
-    CURRENT.get().map(Fiber::identity)
+    current_fiber().map(Fiber::identity)
 }
 
-/// Runs `ask` as the thread does that is under the caller: it waits as that.
+/// Runs `ask` as the thread does that is under the caller, the calling one: it waits as that.
 #[inline]
-pub(crate) fn not_here<R>(ask: impl FnOnce() -> R) -> R {
-    let _back = CURRENT.get().map(|fiber| {
-        CURRENT.set(None);
-        Back(fiber)
-    });
+pub(crate) fn not_here<R>(own: &local::Thread, ask: impl FnOnce() -> R) -> R {
+    let _back = own.fiber.take().map(|fiber| Back(own, fiber));
     ask()
 }
 
@@ -109,11 +106,11 @@ pub(super) fn resting<R>(bell: &'static EventFd, rest: impl FnOnce() -> R) -> R 
     rest()
 }
 
-struct Back(Fiber);
+struct Back<'a>(&'a local::Thread, Fiber);
 
-impl Drop for Back {
+impl Drop for Back<'_> {
     fn drop(&mut self) {
-        CURRENT.set(Some(self.0));
+        self.0.fiber.set(Some(self.1));
     }
 }
 
@@ -124,10 +121,22 @@ impl Drop for Back {
 /// predicts the next wrongly, too.
 #[inline(always)]
 pub(super) fn leave(said: Said) -> bool {
-    let Some(fiber) = CURRENT.get().filter(|_| !thread::panicking()) else { return false };
+    let Some(fiber) = current_fiber().filter(|_| !thread::panicking()) else { return false };
+    // SAFETY: it is what runs here, and does not unwind.
+    unsafe { go_away(fiber, said) };
+    true
+}
+
+/// As [`leave`].
+///
+/// # Safety
+///
+/// The caller is that fiber, and does not unwind.
+#[inline(always)]
+unsafe fn go_away(fiber: Fiber, said: Said) {
     // What the others fork is theirs.
     let _notes = Notes::set_aside();
-    // SAFETY: it is what runs here, and does not unwind.
+    // SAFETY: the caller's.
     unsafe {
         match fiber.get().clocked.get() {
             Some(clocked) if clocked::is_told(fiber, clocked, said) => {
@@ -142,11 +151,10 @@ pub(super) fn leave(said: Said) -> bool {
             None => fiber.leave(said),
         }
     }
-    true
 }
 
 fn current() -> Option<u64> {
-    let fiber = CURRENT.get().map(Fiber::handle);
+    let fiber = current_fiber().map(Fiber::handle);
     fiber.or_else(|| RESTS.get().map(|bell| ptr::from_ref(bell).expose_provenance() as u64 + BELL))
 }
 
@@ -161,9 +169,10 @@ fn suspend(handle: u64, sleep: Sleep) {
         // SAFETY: the caller is that fiber, and so it is there.
         return host::wait_here(unsafe { Fiber::of_handle(handle) }, sleep);
     }
-    if let Some(fiber) = CURRENT.get() {
+    if let Some(fiber) = current_fiber() {
         fiber.get().sleep.set(Some(sleep));
-        leave(Said::Sleeps);
+        // SAFETY: as above, and it does not unwind.
+        unsafe { go_away(fiber, Said::Sleeps) };
     }
 }
 

@@ -6,10 +6,11 @@
 mod answers;
 mod below;
 mod marks;
+mod moves;
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::ptr;
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,15 +27,19 @@ use super::hooks;
 use super::looks::Looks;
 use super::polls::Polls;
 use super::untold::Untold;
+use crate::local;
 use crate::pool::{passes, run};
 use crate::raw::PAST;
 
 pub(super) use below::{below, rest, turn, wait_here, wake_beside};
+pub(crate) use moves::{GoesOn, has_begun};
 
 /// What a thread has of its fibers. It is on its stack, and its own.
 pub(crate) struct Host {
     stacks: Stacks,
     mail: &'static Ready<Linux>,
+    /// Whether its fibers move.
+    moves: bool,
     /// Those that may go on, the first at the front.
     ready: Line<Fiber>,
     /// Without a task; the last one used is at the end.
@@ -91,10 +96,6 @@ const TIMERS_EVERY: u32 = 16;
 /// A deadline by a clock that can be set is looked at again after so many nanoseconds.
 const REALTIME_LOOK_NS: u64 = 1_000_000_000;
 
-thread_local! {
-    static HOST: Cell<*const Host> = const { Cell::new(ptr::null()) };
-}
-
 /// Of threads that have ended: READY-2.
 static MAILS: Mutex<Vec<&'static Ready<Linux>>> = Mutex::new(Vec::new());
 
@@ -117,11 +118,12 @@ impl Host {
     /// Of the calling thread, which has no fibers yet.
     ///
     /// A task keeps others from going on that has the thread for longer than `hog_ns`.
-    pub(crate) fn new(stacks: Stacks, desks: Arc<Desks>, hog_ns: u64) -> Self {
+    pub(crate) fn new(stacks: Stacks, moves: bool, desks: Arc<Desks>, hog_ns: u64) -> Self {
         let used = MAILS.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mail = used.unwrap_or_else(|| Box::leak(Box::new(Ready::NEW)));
         Self {
             stacks,
+            moves,
             mail,
             desk: desks.open(mail),
             desks,
@@ -155,12 +157,18 @@ impl Host {
         match self.stack() {
             Some(fiber) => _ = self.switch(fiber, Order::Run(task)),
             None if self.has_fibers() => {
-                self.dry_until.set(Some(now().saturating_add(NAP_NS)));
+                self.dries();
                 return Err(task);
             }
             None => run(task),
         }
         Ok(())
+    }
+
+    /// There is no stack: tasks begin later.
+    #[cold]
+    fn dries(&self) {
+        self.dry_until.set(Some(now().saturating_add(NAP_NS)));
     }
 
     /// Whether no task is to begin, for want of a stack. Waits, if no fiber may go on either, until
@@ -184,10 +192,25 @@ impl Host {
 
     /// Another, on that stack.
     fn begin(&self, stack: Stack) -> Fiber {
-        let (fiber, mut all) = (Fiber::new(stack, self.mail), self.all.borrow_mut());
+        let fiber = Fiber::new(stack, self.mail, self.moves);
+        self.list(fiber);
+        fiber
+    }
+
+    /// Puts it among all of the thread.
+    fn list(&self, fiber: Fiber) {
+        let mut all = self.all.borrow_mut();
         fiber.get().at.set(all.len());
         all.push(fiber);
-        fiber
+    }
+
+    /// Takes it from among them.
+    fn unlist(&self, fiber: Fiber) {
+        let (at, mut all) = (fiber.get().at.get(), self.all.borrow_mut());
+        all.swap_remove(at);
+        if let Some(moved) = all.get(at) {
+            moved.get().at.set(at);
+        }
     }
 
     /// Ends one.
@@ -196,23 +219,24 @@ impl Host {
     ///
     /// It is idle, and on no other list.
     unsafe fn free(&self, fiber: Fiber) {
-        let (at, mut all) = (fiber.get().at.get(), self.all.borrow_mut());
-        all.swap_remove(at);
-        if let Some(moved) = all.get(at) {
-            moved.get().at.set(at);
-        }
-        drop(all);
+        self.unlist(fiber);
         // SAFETY: the caller's; and so nobody has it any more.
         unsafe { fiber.free() };
     }
 
     /// Says that this is the calling thread's.
     pub(crate) fn attach(&self) {
-        HOST.set(self);
+        local::with(|own| own.host.set(Some(NonNull::from(self))));
     }
 
     /// Has fibers go on that may, until it is time for something else; what that is.
     pub(crate) fn go_on(&self) -> Next {
+        self.go_on_by(|fiber| self.switch(fiber, Order::GoOn))
+    }
+
+    /// As [`go_on`](Self::go_on), each by `go_on`.
+    #[inline(always)]
+    fn go_on_by(&self, go_on: impl FnMut(Fiber) -> Turn) -> Next {
         let prepare = || {
             // Relaxed: others compare it.
             self.desk.turn.store(self.turn(), Relaxed);
@@ -223,7 +247,7 @@ impl Host {
             }
             !dry
         };
-        match self.turns.go_on(&self.ready, prepare, |fiber| self.switch(fiber, Order::GoOn)) {
+        match self.turns.go_on(&self.ready, prepare, go_on) {
             fiber::Next::Nobody => {
                 let next = self.nothing_ready();
                 self.was_in_vain();
@@ -406,11 +430,23 @@ impl Host {
     /// Switches to the fiber, and sees to what it says.
     #[inline(always)]
     fn switch(&self, fiber: Fiber, order: Order) -> Turn {
+        let said = self.runs(fiber, order);
+        self.sees_to(fiber, said)
+    }
+
+    /// Switches to the fiber; what it says.
+    #[inline(always)]
+    fn runs(&self, fiber: Fiber, order: Order) -> Said {
         hooks::set_current(Some(fiber));
         // SAFETY: idle for a task, and suspended to go on: it was of the list of such.
         let said = unsafe { fiber.switch(order) };
         hooks::set_current(None);
-        match said.expect("it ends only when it is told to") {
+        said.expect("it ends only when it is told to")
+    }
+
+    #[inline(always)]
+    fn sees_to(&self, fiber: Fiber, said: Said) -> Turn {
+        match said {
             Said::Yields { soft } => {
                 self.ready.push(fiber);
                 return if soft { Turn::Soft } else { Turn::Over };

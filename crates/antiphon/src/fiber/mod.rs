@@ -32,7 +32,8 @@
 //! A task that waits to be run costs what its closure does; it has a stack from its beginning to
 //! its end, of which as much is in memory as it has used: a page at least. One that has begun stays
 //! on its thread. So it may use `Rc`, `RefCell` and thread-locals; and where its thread is in a
-//! long task, it waits for that.
+//! long task, it waits for that. (Only in pools for experiments it moves: the feature
+//! `migrating`.)
 //!
 //! [`block_on`] has one wait for a future, of Tokio's, say; and a task's handle is a future itself.
 //!
@@ -87,13 +88,14 @@ pub use block_on::block_on;
 pub(crate) use census::Desks;
 pub use census::{Answer, Census, Hosted, Lock, Wait};
 pub(crate) use clocked::Clocked;
+pub(crate) use control::Fiber;
 pub(crate) use cycles::Parts;
 pub(crate) use files::{Seats, Suspends, Waited};
 pub use frames::{Frame, Place};
 pub(crate) use frames::{telling, write_frames};
 pub(crate) use holders::Waits;
 pub(crate) use hooks::{current_is_ours, identity, not_here, show_stack, top_of};
-pub(crate) use host::{Host, Next, stacks};
+pub(crate) use host::{GoesOn, Host, Next, has_begun, stacks};
 
 use crate::raw::deadline_after;
 use control::Said;

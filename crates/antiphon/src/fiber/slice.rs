@@ -7,6 +7,7 @@ use antiphon_platform::{Clock, Platform as _};
 use antiphon_runtime::flight::Pace;
 
 use super::host;
+use crate::local;
 
 /// How long a fiber may run before a [checkpoint](super::checkpoint) has others run, in
 /// nanoseconds: many times what a turn costs, and as little as a deadline may be late.
@@ -31,8 +32,6 @@ struct Slice {
 }
 
 thread_local! {
-    static LEFT: Cell<u32> = const { Cell::new(0) };
-    static READY: Cell<u32> = const { Cell::new(0) };
     static SLICE: Cell<Slice> = const {
         Cell::new(Slice { pace: Pace::new(LOOK_NS, LOOK_EVERY), turns: 1, turn: 0, began_ns: 0 })
     };
@@ -41,28 +40,32 @@ thread_local! {
 /// Whether the calling fiber has run for longer than its slice, as far as it was looked.
 #[inline]
 pub(super) fn is_over() -> bool {
-    match LEFT.get().checked_sub(1) {
-        Some(left) => {
-            LEFT.set(left);
-            false
-        }
-        None => look(),
-    }
+    let left = local::with(|own| {
+        let left = own.left.get().checked_sub(1);
+        own.left.set(left.unwrap_or(0));
+        left
+    });
+    left.is_none() && look()
 }
 
 /// As [`is_over`], of a fiber that has not had to wait; or it is time for others by the count: who
 /// is always served would have the thread for the whole of each slice.
 #[inline]
 pub(super) fn is_tiring() -> bool {
-    let ready = READY.get() + 1;
-    READY.set(ready % TIRING);
+    let ready = local::with(|own| {
+        let ready = own.ready.get() + 1;
+        own.ready.set(ready % TIRING);
+        ready
+    });
     is_over() || ready == TIRING
 }
 
+/// On one thread from its beginning to its end.
 #[cold]
+#[inline(never)]
 fn look() -> bool {
     let Some(turn) = host::turn() else {
-        LEFT.set(LOOK_EVERY);
+        local::with(|own| own.left.set(LOOK_EVERY));
         return false;
     };
     let (mut slice, now_ns) = (SLICE.get(), Linux::now(Clock::Monotonic));
@@ -71,7 +74,7 @@ fn look() -> bool {
     if turn != slice.turn {
         (slice.turn, slice.began_ns) = (turn, now_ns);
     }
-    LEFT.set(slice.turns - 1);
+    local::with(|own| own.left.set(slice.turns - 1));
     SLICE.set(slice);
     now_ns.saturating_sub(slice.began_ns) >= SLICE_NS
 }

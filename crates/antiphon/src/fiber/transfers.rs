@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
 use antiphon_linux::Linux;
 use antiphon_linux::files::{Done, Epoll};
-use antiphon_platform::{Deadline, Platform as _, Waiter};
+use antiphon_platform::{Deadline, Waiter};
 use antiphon_sync::nap;
 
 use super::files::{Seats, Suspends, Waited};
@@ -211,7 +211,7 @@ impl Suspends<'_> {
                 ring.take_back(request);
                 deadline = None;
             }
-            self.host.polls.waiting(|| _ = Linux::park(&waiter, deadline));
+            self.waits(&waiter, deadline);
         }
     }
 }

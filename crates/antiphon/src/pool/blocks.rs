@@ -10,6 +10,8 @@ use std::ptr::NonNull;
 
 use antiphon_runtime::task::{Heap, Memory};
 
+use crate::local;
+
 /// The lists.
 #[derive(Clone, Copy)]
 pub(super) struct Blocks;
@@ -25,13 +27,26 @@ const BLOCK: Layout = match Layout::from_size_align(SIZE, align_of::<u64>()) {
 };
 
 /// A list of blocks, each of which begins with the address of the next.
-struct List {
-    first: Cell<Option<NonNull<u8>>>,
-    count: Cell<u32>,
+pub(crate) struct List {
+    pub(crate) first: Cell<Option<NonNull<u8>>>,
+    /// How many more there may be: none before [`ENDS`] is there, nor after it.
+    pub(crate) room: Cell<u32>,
 }
 
+/// Frees the list of the calling thread.
+struct Ends;
+
 thread_local! {
-    static LIST: List = const { List { first: Cell::new(None), count: Cell::new(0) } };
+    static ENDS: Ends = const { Ends };
+}
+
+/// Whether the calling thread's list has room from now on. On one thread from its beginning to its
+/// end.
+#[cold]
+#[inline(never)]
+fn begins() -> bool {
+    let is_new = local::with(|own| own.blocks.first.get().is_none());
+    is_new && ENDS.try_with(|_| local::with(|own| own.blocks.room.set(MOST))).is_ok()
 }
 
 impl List {
@@ -39,29 +54,32 @@ impl List {
         let first = self.first.get()?;
         // SAFETY: blocks on the list are ours, and begin with this.
         self.first.set(unsafe { first.cast::<Option<NonNull<u8>>>().read() });
-        self.count.set(self.count.get() - 1);
+        self.room.set(self.room.get() + 1);
         Some(first)
     }
 
     /// `false`: there are enough.
     fn push(&self, block: NonNull<u8>) -> bool {
-        if self.count.get() == MOST {
+        if self.room.get() == 0 {
             return false;
         }
         // SAFETY: the block is ours, and has room for an address.
         unsafe { block.cast::<Option<NonNull<u8>>>().write(self.first.get()) };
         self.first.set(Some(block));
-        self.count.set(self.count.get() + 1);
+        self.room.set(self.room.get() - 1);
         true
     }
 }
 
-impl Drop for List {
+impl Drop for Ends {
     fn drop(&mut self) {
-        while let Some(block) = self.pop() {
-            // SAFETY: of `Blocks::allocate`, and on no list any more.
-            unsafe { Heap::free(block, BLOCK) };
-        }
+        local::with(|own| {
+            while let Some(block) = own.blocks.pop() {
+                // SAFETY: of `Blocks::allocate`, and on no list any more.
+                unsafe { Heap::free(block, BLOCK) };
+            }
+            own.blocks.room.set(0);
+        });
     }
 }
 
@@ -76,8 +94,7 @@ unsafe impl Memory for Blocks {
         if !fits(layout) {
             return Heap::allocate(layout);
         }
-        // No list: the thread is about to end.
-        let block = LIST.try_with(List::pop).ok().flatten();
+        let block = local::with(|own| own.blocks.pop());
         block.unwrap_or_else(|| Heap::allocate(BLOCK))
     }
 
@@ -87,7 +104,10 @@ unsafe impl Memory for Blocks {
             // SAFETY: the caller's.
             return unsafe { Heap::free(place, layout) };
         }
-        if !LIST.try_with(|list| list.push(place)).unwrap_or(false) {
+        let push = || local::with(|own| own.blocks.push(place));
+        // No list: the thread has just begun, or is about to end.
+        let is_kept = push() || begins() && push();
+        if !is_kept {
             // SAFETY: the caller's, and it was allocated as a block.
             unsafe { Heap::free(place, BLOCK) };
         }
@@ -113,6 +133,6 @@ mod tests {
             let many: Vec<_> = (0..2 * MOST).map(|_| Blocks::allocate(small)).collect();
             many.into_iter().for_each(|block| Blocks::free(block, small));
         }
-        LIST.with(|list| assert_eq!(list.count.get(), MOST));
+        assert_eq!(local::with(|own| own.blocks.room.get()), 0);
     }
 }

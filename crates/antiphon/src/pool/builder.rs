@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use antiphon_linux::{Linux, allowed, whereabouts};
+use antiphon_linux::{FIBERS_MAY_MOVE, Linux, allowed, whereabouts};
 use antiphon_runtime::flight::LONG_NS;
 use antiphon_runtime::sched::Crew;
 
@@ -72,6 +72,7 @@ pub struct Builder {
     patience: Option<Duration>,
     events: usize,
     stack_bytes: Option<usize>,
+    moves: bool,
     pub(super) stuck: Option<stuck::Watch>,
     namer: Option<Namer>,
 }
@@ -93,6 +94,7 @@ impl Pool {
             patience: None,
             events: 1 << 11,
             stack_bytes: None,
+            moves: false,
             stuck: None,
             namer: None,
         }
@@ -223,6 +225,52 @@ impl Builder {
         self
     }
 
+    /// Its [fibers](Self::fibers) move: one that has waited, and may go on, is a task again, which
+    /// the policy puts where it puts what that thread spawns, and another may take. So is one that
+    /// has called [`yield_now`](crate::fiber::yield_now), among those from outside. For experiments
+    /// with schedulers that do so; else fibers cost less that stay.
+    ///
+    /// ```
+    /// use antiphon::{channel, fiber, pool::Pool};
+    ///
+    /// let builder = Pool::builder().threads(2);
+    /// // SAFETY: nothing of what is run has thread-locals, or what is a thread's own.
+    /// let pool = unsafe { builder.fibers(fiber::STACK_BYTES).migrating() }.build()?;
+    /// let (sender, receiver) = channel::bounded(1);
+    /// let sum = pool.spawn(move || receiver.iter().sum::<u32>());
+    /// pool.spawn(move || (1..=100).for_each(|number| sender.send(number).unwrap()));
+    /// assert_eq!(sum.join().unwrap(), 5050);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// On its thread stay: who waits for a socket or yields softly, for that once; and who waits
+    /// while it unwinds. A rank is of its beginning only. Nothing is [recorded](Self::recorder) of
+    /// what fibers wait for: one counts as a closure does. If the policy panics, those are lost
+    /// that are in queues which nobody else takes from, with all that they hold.
+    ///
+    /// # Safety
+    ///
+    /// What its tasks run goes on on other threads, which neither the language nor the compiler
+    /// knows of. So over each call of this crate that waits or yields, or may (spawning may, where
+    /// there is no room), it keeps
+    ///
+    /// - no value that may not be sent to another thread: no `Rc`, no guard of `std::sync::Mutex`,
+    ///   of [`OwnedMutex`](crate::policy::OwnedMutex) or of the locks of
+    ///   [`shared`](crate::shared), no pthread mutex; but other guards of this crate may be kept;
+    /// - no reference to a thread-local, and not its address: which is what compilers keep, in
+    ///   registers, in any function that has it both before and after the wait, or in a loop. So a
+    ///   function that waits, or into which one that waits is inlined, has thread-locals, and what
+    ///   has some of `std` and of other crates (`HashMap::new`, `println!`, `thread::current`; with
+    ///   link-time optimization of `std`, `catch_unwind`), in functions of their own only, which
+    ///   are `#[inline(never)]`, do not keep one over a wait, and return no reference to it.
+    ///
+    /// This crate's own calls may stand anywhere. Needs the feature `migrating`.
+    #[cfg(feature = "migrating")]
+    pub unsafe fn migrating(mut self) -> Self {
+        self.moves = true;
+        self
+    }
+
     /// The pool, with the policy that it has if nothing is said: [`Standard`].
     ///
     /// # Errors
@@ -237,7 +285,8 @@ impl Builder {
     /// # Errors
     ///
     /// If a thread can't be started, or a CPU can't be used; those that were started have ended. If
-    /// there can't be fibers: stacks of that size, or beside those of another runtime. If hogs are
+    /// there can't be fibers: stacks of that size, or beside those of another runtime; or they are
+    /// to move, and there are none, or it is another machine than x86-64 and AArch64. If hogs are
     /// to be named, and can't: there is no [patience](Self::patience), or no signal.
     ///
     /// # Panics
@@ -257,7 +306,11 @@ impl Builder {
             }
             (namer.prepare)()?;
         }
-        let is_recorded = self.stack_bytes.is_some() && self.events > 0;
+        if self.moves && !(self.stack_bytes.is_some() && FIBERS_MAY_MOVE) {
+            let what = "tasks move that are fibers, on x86-64 and AArch64";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let is_recorded = self.stack_bytes.is_some() && self.events > 0 && !self.moves;
         let ledger = is_recorded.then(|| Arc::new(Ledger::new(self.events)));
         let hog_ns = self.patience.map_or(HOG_NS, |patience| nanos(patience).max(LONG_NS));
         let desks = Arc::<Desks>::default();
@@ -267,6 +320,7 @@ impl Builder {
             bench: Bench::new(self.name.clone(), threads + spares),
             places: Places(self.cpus),
             stacks: self.stack_bytes.map(fiber::stacks).transpose()?,
+            moves: self.moves,
             hogs: Hogs::new(self.namer, desks.clone()),
             desks,
             ledger,

@@ -1,9 +1,9 @@
 //! Who the calling thread is: a worker of some pool, or none.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::thread;
 
@@ -16,7 +16,8 @@ use antiphon_runtime::task::{Awaited, Task};
 use antiphon_sync::queue::{Full, Item};
 
 use super::shared::Shared;
-use crate::fiber::{Host, Next, current_is_ours, not_here};
+use crate::fiber::{Host, Next, has_begun, not_here};
+use crate::local;
 
 /// What the calling thread is while it is a worker: on its stack.
 pub(super) struct Here<'a, Y: Policy<Linux>> {
@@ -25,9 +26,8 @@ pub(super) struct Here<'a, Y: Policy<Linux>> {
     shared: &'a Arc<Shared<Y>>,
 }
 
-/// The same without a type.
-#[derive(Clone, Copy)]
-struct Known {
+/// The same without a type: on the worker's stack.
+pub(crate) struct Known {
     crew: *const (),
     here: *const (),
     help: unsafe fn(*const (), &Awaited<'_, Linux>),
@@ -36,11 +36,6 @@ struct Known {
     leave: unsafe fn(*const ()),
     record: unsafe fn(*const (), Event),
     passes: unsafe fn(*const (), u64),
-}
-
-thread_local! {
-    static HERE: Cell<Option<Known>> = const { Cell::new(None) };
-    static FORKS: Forks<Linux> = const { Forks::new() };
 }
 
 /// Runs the tasks that a worker has until it has no seat any more, or the crew is closed and there
@@ -65,8 +60,10 @@ where
         record: record::<Y>,
         passes: passes_by::<Y>,
     };
-    HERE.set(Some(known));
-    FORKS.with(Forks::begin);
+    local::with(|own| {
+        own.here.set(Some(NonNull::from(&known)));
+        own.forks.begin();
+    });
     // Ends it though the policy panics.
     let _gone = Gone;
     if let Some(host) = host {
@@ -80,8 +77,16 @@ struct Gone;
 
 impl Drop for Gone {
     fn drop(&mut self) {
-        HERE.set(None);
+        local::with(|own| own.here.set(None));
     }
+}
+
+/// As which worker a thread is known, the calling one.
+#[inline]
+fn known<'a>(own: &local::Thread) -> Option<&'a Known> {
+    // SAFETY: on the stack of `work`, below us, or below the fiber that we are; `Gone` ends it. Who
+    // has it does not wait as a fiber, and so is on that thread.
+    own.here.get().map(|known| unsafe { known.as_ref() })
 }
 
 /// Has `ask` ask the calling thread, if it is a worker of this crew.
@@ -89,19 +94,21 @@ pub(super) fn ask<Y: Policy<Linux>, R>(
     crew: &Crew<Linux, Y>,
     ask: impl FnOnce(Option<&Here<'_, Y>>) -> R,
 ) -> R {
-    let is_ours = |known: &Known| ptr::eq(known.crew, ptr::from_ref(crew).cast());
-    // A fiber may go on elsewhere, while the policy waits for a lock.
-    let ours = HERE.get().filter(|known| is_ours(known) && !on_fiber());
-    // SAFETY: `work` has set it, of this crew and so of this type, and is on the stack below us; or
-    // below the fiber that we are, which stays on its thread.
-    let ours = ours.map(|known| unsafe { &*known.here.cast::<Here<'_, Y>>() });
-    // Where the policy waits, the thread does: it has borrowed the worker.
-    not_here(|| ask(ours))
+    local::with(|own| {
+        let is_ours = |known: &&Known| ptr::eq(known.crew, ptr::from_ref(crew).cast());
+        // A fiber may go on elsewhere, while the policy waits for a lock.
+        let ours = known(own).filter(|known| is_ours(known) && !on_fiber(own));
+        // SAFETY: `work` has set it, of this crew and so of this type, and is on the stack below
+        // us; or below the fiber that we are, which does not wait as one meanwhile.
+        let ours = ours.map(|known| unsafe { &*known.here.cast::<Here<'_, Y>>() });
+        // Where the policy waits, the thread does: it has borrowed the worker.
+        not_here(own, || ask(ours))
+    })
 }
 
 /// Records what the calling thread has done, if it is a worker of the crew that is there.
 pub(super) fn note(crew: *const (), event: Event) {
-    if let Some(known) = HERE.get().filter(|known| ptr::eq(known.crew, crew)) {
+    if let Some(known) = local::with(known).filter(|known| ptr::eq(known.crew, crew)) {
         // SAFETY: as in `ask`, and `record` is that of the type.
         unsafe { (known.record)(known.here, event) };
     }
@@ -109,7 +116,7 @@ pub(super) fn note(crew: *const (), event: Event) {
 
 /// The calling thread, whose fibers went on, has looked at the clock between two of them.
 pub(crate) fn passes(now_ns: u64) {
-    if let Some(known) = HERE.get() {
+    if let Some(known) = local::with(known) {
         // SAFETY: as in `ask`, and `passes` is that of the type.
         unsafe { (known.passes)(known.here, now_ns) };
     }
@@ -121,10 +128,11 @@ pub(crate) fn passes(now_ns: u64) {
 pub(crate) fn wait_for(awaited: &Awaited<'_, Linux>) {
     let _waits = Waits(awaited);
     // It blocks its thread, which might have to run what it waits for.
-    if current_is_ours() && thread::panicking() && !awaited.is_over() {
+    let (fiber, known) = local::with(|own| (own.fiber.get(), known(own)));
+    if fiber.is_some() && thread::panicking() && !awaited.is_over() {
         leave();
     }
-    if let Some(known) = HERE.get().filter(|_| Linux::waits_on_words()) {
+    if let Some(known) = known.filter(|_| fiber.is_none() && Linux::waits_on_words()) {
         // SAFETY: as in `ask`, and `help` is that of the type.
         unsafe { (known.help)(known.here, awaited) };
     }
@@ -132,7 +140,7 @@ pub(crate) fn wait_for(awaited: &Awaited<'_, Linux>) {
 
 /// Has another thread take the seat of the calling one, if this is a worker, and there is another.
 pub(super) fn leave() {
-    if let Some(known) = HERE.get().filter(|_| !on_fiber()) {
+    if let Some(known) = local::with(|own| known(own).filter(|_| !on_fiber(own))) {
         // SAFETY: as in `ask`, and `leave` is that of the type.
         unsafe { (known.leave)(known.here) };
     }
@@ -188,18 +196,14 @@ pub(super) struct Nested;
 /// How many at the most.
 const DEPTH: u32 = 64;
 
-thread_local! {
-    static NESTED: Cell<u32> = const { Cell::new(0) };
-}
-
 impl Nested {
     /// `None`: it is to be run elsewhere, as there are too many; or as the caller is a fiber, the
     /// stack of which is short, and which may end it on another thread.
     pub(super) fn new() -> Option<Self> {
-        let depth = NESTED.get();
+        let depth = local::with(|own| own.nested.get());
         // No fiber may wait on a word.
         (depth < DEPTH && Linux::waits_on_words()).then(|| {
-            NESTED.set(depth + 1);
+            local::with(|own| own.nested.set(depth + 1));
             Self
         })
     }
@@ -207,15 +211,15 @@ impl Nested {
 
 impl Drop for Nested {
     fn drop(&mut self) {
-        NESTED.set(NESTED.get() - 1);
+        local::with(|own| own.nested.set(own.nested.get() - 1));
     }
 }
 
 /// Whether the caller is a fiber of another runtime, which may move: it is no worker, though its
 /// thread is.
-fn on_fiber() -> bool {
+fn on_fiber(own: &local::Thread) -> bool {
     // A fiber may not: it would block the thread under it.
-    !current_is_ours() && !Linux::waits_on_words()
+    own.fiber.get().is_none() && !Linux::waits_on_words()
 }
 
 /// What the calling fiber has forked and not begun, until it goes on.
@@ -224,14 +228,14 @@ pub(crate) struct Notes(Option<Aside>);
 impl Notes {
     /// Takes it away, before others run here.
     pub(crate) fn set_aside() -> Self {
-        Self(FORKS.with(Forks::set_aside))
+        Self(local::with(|own| own.forks.set_aside()))
     }
 }
 
 impl Drop for Notes {
     fn drop(&mut self) {
         if let Some(aside) = self.0.take() {
-            FORKS.with(|forks| forks.put_back(aside));
+            local::with(|own| own.forks.put_back(aside));
         }
     }
 }
@@ -261,11 +265,13 @@ unsafe fn push<Y: Policy<Linux>>(here: *const (), item: Item) -> Result<(), Full
     let here = unsafe { &*here.cast::<Here<'_, Y>>() };
     // The policy that is being asked can't be asked.
     let Ok(mut worker) = here.worker.try_borrow_mut() else { return Err(Full(item)) };
-    not_here(|| {
-        worker.push(item)?;
-        // Its maker goes on with something else.
-        worker.share();
-        Ok(())
+    local::with(|own| {
+        not_here(own, || {
+            here.shared.kept(worker.push(item))?;
+            // Its maker goes on with something else.
+            worker.share();
+            Ok(())
+        })
     })
 }
 
@@ -324,24 +330,26 @@ unsafe impl Forker for Forking {
 
     #[inline]
     fn forks<R>(ask: impl FnOnce(&Forks<Linux>) -> R) -> R {
-        FORKS.with(ask)
+        local::with(|own| ask(&own.forks))
     }
 
     fn is_worker() -> bool {
-        if HERE.get().is_none() {
-            FORKS.with(Forks::pass_all);
-            return false;
-        }
-        !on_fiber()
+        local::with(|own| {
+            if known(own).is_none() {
+                own.forks.pass_all();
+                return false;
+            }
+            !on_fiber(own)
+        })
     }
 
     fn is_wanted() -> bool {
         // SAFETY: as in `ask`, and `has_idle` is that of the type.
-        HERE.get().is_some_and(|known| unsafe { (known.has_idle)(known.crew) })
+        local::with(known).is_some_and(|known| unsafe { (known.has_idle)(known.crew) })
     }
 
     fn put(task: Task<Linux>) -> Result<(), Task<Linux>> {
-        let Some(known) = HERE.get() else {
+        let Some(known) = local::with(known) else {
             return Err(task);
         };
         // SAFETY: as in `ask`, and `put` is that of the type.
@@ -375,6 +383,8 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
         else {
             return false;
         };
+        // Who has some that have begun runs tasks on stacks only: see `Host::run_or_adopt`.
+        debug_assert!(!has_begun(item), "on the thread's stack, nobody would see to it");
         // SAFETY: all items of the crew are of `Shared::put`, and it hands each out once.
         run(unsafe { Task::from_item(item) });
         true
@@ -386,7 +396,14 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
     fn host(&self, host: &Host) -> Option<usize> {
         host.attach();
         let for_seats = || self.shared.bench.wait_beside(host.mail(), || host.wait(None));
-        let turns = || self.take_turns(host, for_seats);
+        let turns = || {
+            if !self.shared.moves {
+                let begin = |item| self.begin(host, item);
+                return self.take_turns(host, || host.go_on(), begin, for_seats);
+            }
+            let release = || host.release(|item, goes| self.shared.put_begun(item, goes));
+            self.take_turns(host, release, |item| self.begin_or_adopt(host, item), for_seats)
+        };
         let panic = match catch_unwind(AssertUnwindSafe(turns)) {
             Ok(seat) => return seat,
             Err(panic) => panic,
@@ -397,20 +414,27 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
             worker.share();
             worker.leave();
         }
-        // Who has no seat does not ask the policy.
-        self.take_turns(host, || {
+        let wait = || {
             host.wait(None);
             None
-        });
+        };
+        // Who has no seat does not ask the policy.
+        self.take_turns(host, || host.go_on(), |item| self.begin(host, item), wait);
         resume_unwind(panic);
     }
 
-    /// Has fibers go on, and begins one if there is a task; waits if there is neither, without a
-    /// seat by `wait`. Ends when the thread has no fibers any more, and no seat, or the crew is
-    /// closed and there is nothing to do; or with another seat.
-    fn take_turns(&self, host: &Host, wait: impl Fn() -> Option<usize>) -> Option<usize> {
+    /// Has fibers go on by `go_on`, and begins one by `begin` if there is a task; waits if there is
+    /// neither, without a seat by `wait`. Ends when the thread has no fibers any more, and no seat,
+    /// or the crew is closed and there is nothing to do; or with another seat.
+    fn take_turns(
+        &self,
+        host: &Host,
+        go_on: impl Fn() -> Next,
+        begin: impl Fn(Item),
+        wait: impl Fn() -> Option<usize>,
+    ) -> Option<usize> {
         loop {
-            let next = host.go_on();
+            let next = go_on();
             let mut worker = self.worker.borrow_mut();
             let item = match next {
                 Next::Task => worker.try_next_task(),
@@ -432,13 +456,25 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
                 }
             };
             drop(worker);
-            // SAFETY: as in `run_one`.
-            let task = item.map(|item| unsafe { Task::from_item(item) });
-            if let Some(task) = task
-                && let Err(task) = host.run(task)
-            {
-                self.shared.put_always(task);
+            if let Some(item) = item {
+                begin(item);
             }
+        }
+    }
+
+    #[inline(always)]
+    fn begin(&self, host: &Host, item: Item) {
+        // SAFETY: as in `run_one`.
+        if let Err(task) = host.run(unsafe { Task::from_item(item) }) {
+            self.shared.put_always(task);
+        }
+    }
+
+    fn begin_or_adopt(&self, host: &Host, item: Item) {
+        // SAFETY: as in `run_one`; or it is of `put_begun`.
+        if let Err(task) = unsafe { host.run_or_adopt(item) } {
+            // Not where the policy has it next again: those that have begun give stacks back.
+            self.shared.put_outside(task);
         }
     }
 }

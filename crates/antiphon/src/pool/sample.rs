@@ -15,16 +15,15 @@ use antiphon_runtime::task::Task;
 use super::blocks::Blocks;
 use super::here::{ask, note};
 use super::ledger::Ledger;
+use crate::local;
 
 /// A thread's are made ready about so far apart …
 const PERIOD_NS: u64 = 256_000;
 /// … and one for no more tasks.
 const MOST: u32 = 1024;
 
-/// Of the calling thread, for all pools.
+/// Of the calling thread, for all pools; with how many tasks it makes before one is recorded.
 struct Makes {
-    /// How many tasks it makes until one is recorded.
-    left: Cell<u32>,
     /// How many the next stands for.
     of: Cell<u32>,
     pace: Cell<Pace>,
@@ -33,7 +32,7 @@ struct Makes {
 thread_local! {
     static MAKES: Makes = const {
         let pace = Pace::new(PERIOD_NS, MOST);
-        Makes { left: Cell::new(1), of: Cell::new(1), pace: Cell::new(pace) }
+        Makes { of: Cell::new(1), pace: Cell::new(pace) }
     };
 }
 
@@ -44,15 +43,26 @@ pub(super) fn sampled<Y: Policy<Linux>>(
     (crew, ledger): (&Crew<Linux, Y>, Option<&Arc<Ledger>>),
     task: Task<Linux>,
 ) -> Task<Linux> {
-    MAKES.with(|makes| {
-        let left = makes.left.get() - 1;
-        makes.left.set(left);
-        if left == 0 { makes.sample(crew, ledger, task) } else { task }
-    })
+    let left = local::with(|own| {
+        let left = own.unrecorded.get().checked_sub(1);
+        own.unrecorded.set(left.unwrap_or(0));
+        left
+    });
+    if left.is_some() { task } else { sample(crew, ledger, task) }
+}
+
+/// On one thread from its beginning to its end.
+#[cold]
+#[inline(never)]
+fn sample<Y: Policy<Linux>>(
+    crew: &Crew<Linux, Y>,
+    ledger: Option<&Arc<Ledger>>,
+    task: Task<Linux>,
+) -> Task<Linux> {
+    MAKES.with(|makes| makes.sample(crew, ledger, task))
 }
 
 impl Makes {
-    #[cold]
     fn sample<Y: Policy<Linux>>(
         &self,
         crew: &Crew<Linux, Y>,
@@ -64,7 +74,7 @@ impl Makes {
         let next = pace.look(ready_ns, of);
         self.pace.set(pace);
         self.of.set(next);
-        self.left.set(next);
+        local::with(|own| own.unrecorded.set(next - 1));
         if !crew.is_recorded() {
             return task;
         }

@@ -16,7 +16,7 @@ use super::ledger::Ledger;
 use super::places::Places;
 use super::sample::sampled;
 use super::spare::Bench;
-use crate::fiber::{self, Desks, Host};
+use crate::fiber::{self, Desks, GoesOn, Host, has_begun};
 use crate::look;
 
 /// A crew whose items are all tasks, and the threads that have no seat in it.
@@ -26,6 +26,8 @@ pub(super) struct Shared<Y: Policy<Linux>> {
     pub(super) places: Places,
     /// Where tasks run as fibers: on these stacks.
     pub(super) stacks: Option<Stacks>,
+    /// Whether those move, when they have begun.
+    pub(super) moves: bool,
     /// Where the threads that have fibers are asked what these do.
     pub(super) desks: Arc<Desks>,
     /// Where fibers are recorded, if they are.
@@ -41,8 +43,10 @@ impl<Y: Policy<Linux> + 'static> Shared<Y> {
     pub(super) fn serve(self: &Arc<Self>, seat: Option<usize>) {
         // Though the policy panics.
         let _goes = Goes(self);
-        let host =
-            self.stacks.clone().map(|stacks| Host::new(stacks, self.desks.clone(), self.hog_ns));
+        let host = self
+            .stacks
+            .clone()
+            .map(|stacks| Host::new(stacks, self.moves, self.desks.clone(), self.hog_ns));
         let mut seat = seat.or_else(|| self.bench.wait());
         while let Some(number) = seat {
             // If the CPU is gone meanwhile, the tasks of that seat are run where the thread is.
@@ -124,11 +128,33 @@ impl<Y: Policy<Linux>> Shared<Y> {
     ) -> Result<(), Task<Linux>> {
         here::put(task, |item| {
             ask(&self.crew, |here| match here.map(|here| here.worker.try_borrow_mut()) {
-                Some(Ok(mut worker)) => push(&mut worker, item),
+                Some(Ok(mut worker)) => self.kept(push(&mut worker, item)),
                 // From outside, or by the policy itself.
-                Some(Err(_)) | None => submit(&self.crew, item),
+                Some(Err(_)) | None => self.kept(submit(&self.crew, item)),
             })
         })
+    }
+
+    /// What has become of a task that was put in. One that the policy has given back for it, and
+    /// has begun, can't be run here, and is put in, always.
+    pub(super) fn kept(&self, put: Result<(), Full>) -> Result<(), Full> {
+        put.or_else(|Full(back)| {
+            if !has_begun(back) {
+                return Err(Full(back));
+            }
+            self.crew.submit_always(back);
+            Ok(())
+        })
+    }
+
+    /// Puts a fiber in that has begun, and may go on.
+    pub(super) fn put_begun(&self, fiber: Item, goes: GoesOn) {
+        surely(|| {
+            ask(&self.crew, |here| match here.map(|here| here.worker.try_borrow_mut()) {
+                Some(Ok(mut worker)) if goes == GoesOn::Own => worker.push_always(fiber),
+                Some(_) | None => self.crew.submit_always(fiber),
+            });
+        });
     }
 
     /// Puts tasks in, runs those that have no room, and tells others of all others together.
@@ -182,7 +208,8 @@ impl<Y: Policy<Linux>> Shared<Y> {
 
     /// Puts a task in when there is room, and sleeps until then.
     fn submit_waiting(&self, task: Task<Linux>) {
-        if let Err(Full(item)) = surely(|| self.crew.submit_waiting(task.into_item())) {
+        let put = surely(|| self.crew.submit_waiting(task.into_item()));
+        if let Err(Full(item)) = self.kept(put) {
             // SAFETY: it is back, as it was made of a task.
             self.run(unsafe { Task::from_item(item) });
         }
@@ -261,6 +288,10 @@ impl<Y: Policy<Linux>> Drop for Shared<Y> {
     fn drop(&mut self) {
         look::leave(std::ptr::from_ref(self).cast());
         while let Some(item) = self.crew.take_left() {
+            // What one has on its stack others may wait for: it can't be dropped.
+            if has_begun(item) {
+                continue;
+            }
             // SAFETY: all items of the crew are of `put`, and it hands each out once.
             drop(unsafe { Task::<Linux>::from_item(item) });
         }

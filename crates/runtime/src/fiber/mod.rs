@@ -3,7 +3,8 @@
 //! A fiber that has begun stays on its thread: what a compiler keeps of a thread's own state across
 //! a call would be another thread's after it. So what others do with it is to say that it may go
 //! on, and its thread finds that in [`Ready`], puts it into its [`Line`], and has it go on in its
-//! turn, of the thread's [`Turns`].
+//! turn, of the thread's [`Turns`]. Where fibers move, for experiments, it is in its turn that one
+//! is let go, as a task.
 
 mod line;
 mod ready;

@@ -4,8 +4,8 @@
 //!   oldest ◄──► note ◄──► note ◄──► newest       on the stack, deeper to the right
 //! ```
 //!
-//! - FORK-1: notes are left and taken away by their thread, the last first; only the oldest is
-//!   taken away before, when it is made a task.
+//! - FORK-1: notes are left and taken away by their thread, or fiber, the last first; only the
+//!   oldest is taken away before, when it is made a task.
 //! - FORK-2: one is made a task where a worker has nothing to do, and a beat after the last, or
 //!   after the tree of forks was begun: a tree that takes less wakes nobody.
 //! - FORK-3: a fork leaves a note while fewer than [`KEPT`] are there, so that there is one near
@@ -121,7 +121,7 @@ impl<P: Platform> Forks<P> {
         Some(Aside { oldest, newest, kept, began: self.began.replace(0) })
     }
 
-    /// Puts them back, on the same thread, when no others are there.
+    /// Puts them back, on the thread that the fiber is on then, when no others are there.
     pub fn put_back(&self, aside: Aside) {
         debug_assert!(self.newest.get().is_none(), "FORK-1");
         self.oldest.set(aside.oldest);

@@ -43,8 +43,9 @@ pub struct Arguments {
     /// Threads that run tasks
     #[arg(long, value_name = "LIST", default_value = "1,2")]
     workers: Counts,
-    /// Ours: pool (a handle for each task; join), scope (tasks that borrow, joined together) and
-    /// fibers (as pool; each has a stack, and waits without its thread)
+    /// Ours: pool (a handle for each task; join), scope (tasks that borrow, joined together),
+    /// fibers (as pool; each has a stack, and waits without its thread) and, with the feature
+    /// migrating, fibers-migrating (those that have waited are tasks again, for any thread)
     #[arg(long, value_name = "LIST", default_value = "pool,scope,fibers")]
     subject: String,
     /// Peers; ratios are to the first that has the case

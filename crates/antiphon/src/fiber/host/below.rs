@@ -8,12 +8,14 @@ use antiphon_platform::{Clock, Deadline};
 
 use super::super::control::Fiber;
 use super::super::hooks;
-use super::{HOST, Host, monotonic, now};
+use super::{Host, monotonic, now};
+use crate::local;
 
 /// What the calling fiber runs on.
 pub(in crate::fiber) fn below<'a>() -> Option<&'a Host> {
+    let host = local::with(|own| own.fiber.get().and(own.host.get()));
     // SAFETY: where a fiber runs, its host is on the stack below, and stays for it.
-    hooks::current_is_ours().then(|| unsafe { &*HOST.get() })
+    host.map(|host| unsafe { host.as_ref() })
 }
 
 /// The number of the turn that the calling fiber has; `None`: it is none.
@@ -71,15 +73,18 @@ pub(in crate::fiber) fn wait_here(fiber: Fiber, sleep: Sleep) {
             return;
         }
         // As a thread: the fiber waits already.
-        hooks::not_here(|| host.mail.awaited().wait_until(deadline));
+        local::with(|own| {
+            hooks::not_here(own, || host.mail.awaited().wait_until(deadline));
+        });
     }
 }
 
 /// The thread rests, by this sleep: until that is woken, or its deadline, or a file is ready that a
 /// fiber waits for.
 pub(in crate::fiber) fn rest(sleep: Sleep) {
-    // SAFETY: it rests in `resting`, of its host.
-    let host = unsafe { &*HOST.get() };
+    let host = local::with(|own| own.host.get()).expect("it rests in `resting`, of its host");
+    // SAFETY: that is on the stack below.
+    let host = unsafe { host.as_ref() };
     // SAFETY: there is no stack to leave, as it is not switched to: who resumes this sleep ends a
     // poll.
     if !unsafe { sleep.commit() } {

@@ -22,7 +22,12 @@ use super::cases::Cell;
 use crate::bench::pools::built::Language;
 
 /// Ours.
-pub const OURS: &[&str] = &["pool", "scope", "fibers"];
+pub const OURS: &[&str] = if cfg!(feature = "migrating") {
+    &["pool", "scope", "fibers", MOVING]
+} else {
+    &["pool", "scope", "fibers"]
+};
+const MOVING: &str = "fibers-migrating";
 /// Those beside them.
 pub const PEERS: &[&str] = &["rayon", "smol", "tokio", GO, "chili", "may", BOOST];
 const GO: &str = "go";
@@ -125,7 +130,9 @@ pub fn has(name: &str, case: Case) -> bool {
         "chili" => &[ForkJoin],
         "may" => &[SpawnJoin, Yield, Parked],
         BOOST => &[SpawnJoin, Yield, Channel, Across],
-        "fibers" | GO => &[SpawnJoin, ForkJoin, Idle, Yield, Parked, Channel, Across, Select],
+        "fibers" | MOVING | GO => {
+            &[SpawnJoin, ForkJoin, Idle, Yield, Parked, Channel, Across, Select]
+        }
         _ => &[SpawnJoin, ForkJoin, Idle],
     };
     cases.contains(&case)
@@ -155,6 +162,8 @@ pub fn start(name: &str, workers: usize) -> Result<Box<dyn Runtime>, String> {
     match name {
         "pool" => started(pool::Pool::new(workers)),
         "fibers" => started(pool::Pool::of_fibers(workers)),
+        #[cfg(feature = "migrating")]
+        MOVING => started(pool::Pool::of_moving(workers)),
         "may" => started(Ok::<_, String>(may::May::new(workers))),
         "scope" => started(scope::Scope::new(workers)),
         "rayon" => started(rayon::Rayon::new(workers)),

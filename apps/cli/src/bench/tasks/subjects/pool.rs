@@ -24,6 +24,14 @@ impl Pool {
         // SAFETY: tasks make no thread-local, and nothing that they call waits in making one.
         unsafe { builder.fibers(fiber::STACK_BYTES) }.build().map(Self)
     }
+
+    /// As that, and they move.
+    #[cfg(feature = "migrating")]
+    pub fn of_moving(workers: usize) -> io::Result<Self> {
+        let builder = pool::Pool::builder().threads(workers).room(1 << 20);
+        // SAFETY: as above; and over waits they keep numbers, handles and ends of channels.
+        unsafe { builder.fibers(fiber::STACK_BYTES).migrating() }.build().map(Self)
+    }
 }
 
 fn call(n: u32) -> u64 {

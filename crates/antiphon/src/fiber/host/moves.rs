@@ -1,0 +1,111 @@
+//! Fibers that move, of a pool that is asked for it: the feature `migrating`.
+//!
+//! ```text
+//!             waits    ┌───────────┐  may go on   ┌─────────┐
+//!           ┌────────► │ suspended │ ───────────► │ in line │
+//!   ┌───────┴─┐        └───────────┘              └────┬────┘
+//!   │  runs   │ ──────────────────────────────────────►│ released, in its turn
+//!   └───────▲─┘        yields                     ┌────▼────┐
+//!           └──────────────────────────────────── │ queued  │ as a task, and of no thread
+//!             adopted, by the worker that takes it└─────────┘
+//! ```
+//!
+//! - MOVE-1: what is queued is wholly suspended. Its thread has switched away from it and has it on
+//!   no list, nor its timer, and no more touches it.
+//! - MOVE-2: who takes it out of the queue has the fiber, alone, and sees what it has done before,
+//!   as of any task.
+//! - MOVE-3: code on a fiber's stack keeps nothing of a thread over a switch: what is of threads it
+//!   asks [`local`](crate::local) for, or Linux, each time. What does keep something stays for that
+//!   wait, as the reactor's: [`GoesOn::Here`].
+//!
+//! A fiber is [timed](super::super::clocked) by the clock of its host; so none is, of such a pool.
+
+use antiphon_linux::Linux;
+use antiphon_runtime::fiber::Turn;
+use antiphon_runtime::task::Task;
+use antiphon_sync::queue::Item;
+
+use super::super::control::{Fiber, Order, Said};
+use super::{Host, Next};
+
+/// Where a fiber goes on that may.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GoesOn {
+    /// Where the policy puts what a worker makes ready.
+    Own,
+    /// Where what comes from outside is: it has yielded, and a policy that has the last first would
+    /// have it go on for ever.
+    Outside,
+    /// On its thread.
+    Here,
+}
+
+/// In the item of a fiber that has begun: no address has it.
+const BEGUN: u64 = 1 << 63;
+
+/// Whether that is a fiber which has begun, and no task.
+pub(crate) fn has_begun(item: Item) -> bool {
+    item.word() & BEGUN != 0
+}
+
+impl Host {
+    /// As [`go_on`](Host::go_on), and has `put` put in those that may go on, for whoever takes
+    /// them.
+    pub(crate) fn release(&self, put: impl Fn(Item, GoesOn)) -> Next {
+        self.go_on_by(|fiber| {
+            let goes = fiber.get().goes.get();
+            if goes == GoesOn::Here {
+                return self.switch_to_move(fiber, Order::GoOn);
+            }
+            self.unlist(fiber);
+            let item = Item::new(fiber.handle() | BEGUN).expect("an address");
+            // MOVE-1: the last that is done with it here.
+            put(item, goes);
+            Turn::Over
+        })
+    }
+
+    /// As [`run`](Host::run), of what may have begun elsewhere: that needs no stack. A task does,
+    /// always: on the thread's nobody would see to the fibers that come.
+    ///
+    /// # Errors
+    ///
+    /// As of that.
+    ///
+    /// # Safety
+    ///
+    /// The item is of a task, or of [`release`](Self::release), and is used once.
+    pub(crate) unsafe fn run_or_adopt(&self, item: Item) -> Result<(), Task<Linux>> {
+        self.desk.has_none(false);
+        self.began.set(true);
+        if has_begun(item) {
+            // SAFETY: the caller's: MOVE-2.
+            self.adopt(unsafe { Fiber::of_handle(item.word() & !BEGUN) });
+            return Ok(());
+        }
+        // SAFETY: the caller's.
+        let task = unsafe { Task::from_item(item) };
+        let Some(fiber) = self.stack() else {
+            self.dries();
+            return Err(task);
+        };
+        self.switch_to_move(fiber, Order::Run(task));
+        Ok(())
+    }
+
+    /// It is this thread's from now on, and goes on.
+    fn adopt(&self, fiber: Fiber) {
+        self.list(fiber);
+        fiber.get().home.set(self.mail);
+        self.switch_to_move(fiber, Order::GoOn);
+    }
+
+    fn switch_to_move(&self, fiber: Fiber, order: Order) -> Turn {
+        fiber.get().goes.set(GoesOn::Own);
+        let said = self.runs(fiber, order);
+        if let Said::Yields { soft } = said {
+            fiber.get().goes.set(if soft { GoesOn::Here } else { GoesOn::Outside });
+        }
+        self.sees_to(fiber, said)
+    }
+}

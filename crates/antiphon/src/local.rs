@@ -1,0 +1,100 @@
+//! What this crate keeps for each thread, and code on a fiber's stack asks for: where fibers may
+//! move, anew each time (MOVE-3).
+
+use std::cell::Cell;
+use std::ptr::NonNull;
+
+use antiphon_linux::Linux;
+use antiphon_runtime::fork::Forks;
+
+use crate::fiber::{Fiber, Host};
+use crate::pool::{Known, List};
+
+/// Touched by its own thread, and the signal handlers on it.
+pub(crate) struct Thread {
+    /// The fiber that runs on it.
+    pub(crate) fiber: Cell<Option<Fiber>>,
+    /// Its fibers, if it is one of a pool that has some.
+    pub(crate) host: Cell<Option<NonNull<Host>>>,
+    /// As which worker it is known.
+    pub(crate) here: Cell<Option<NonNull<Known>>>,
+    /// What it has forked, and not begun.
+    pub(crate) forks: Forks<Linux>,
+    /// How many tasks it runs where they were made, inside of one another.
+    pub(crate) nested: Cell<u32>,
+    /// How many tasks it makes before one that is recorded.
+    pub(crate) unrecorded: Cell<u32>,
+    /// Checkpoints until its fiber looks at the clock; and how many steps were ready.
+    pub(crate) left: Cell<u32>,
+    pub(crate) ready: Cell<u32>,
+    /// Its free blocks.
+    pub(crate) blocks: List,
+}
+
+impl Thread {
+    /// One that has done nothing yet. All of it is zero bytes.
+    #[cfg_attr(
+        all(feature = "migrating", any(target_arch = "x86_64", target_arch = "aarch64")),
+        expect(dead_code, reason = "zero bytes are put there by the linker")
+    )]
+    const fn new() -> Self {
+        Self {
+            fiber: Cell::new(None),
+            host: Cell::new(None),
+            here: Cell::new(None),
+            forks: Forks::new(),
+            nested: Cell::new(0),
+            unrecorded: Cell::new(0),
+            left: Cell::new(0),
+            ready: Cell::new(0),
+            blocks: List { first: Cell::new(None), room: Cell::new(0) },
+        }
+    }
+}
+
+/// Runs `f` on the state of the calling thread. It does not wait.
+#[inline(always)]
+pub(crate) fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
+    storage::with(f)
+}
+
+#[cfg(feature = "migrating")]
+antiphon_linux::thread_state!(mod storage: super::Thread, super::Thread::new(), "antiphon_thread");
+
+#[cfg(not(feature = "migrating"))]
+mod storage {
+    use super::Thread;
+
+    thread_local! {
+        static STATE: Thread = const { Thread::new() };
+    }
+
+    #[inline(always)]
+    pub(super) fn with<R>(f: impl FnOnce(&Thread) -> R) -> R {
+        const { assert!(!std::mem::needs_drop::<Thread>()) };
+        STATE.with(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn each_thread_has_a_state_of_its_own_that_is_nothing_at_first() {
+        let is_new = || {
+            with(|own| {
+                own.fiber.get().is_none()
+                    && own.host.get().is_none()
+                    && own.here.get().is_none()
+                    && own.blocks.first.get().is_none()
+                    && own.nested.get() == 0
+            })
+        };
+        assert!(is_new());
+        with(|own| own.nested.set(7));
+        assert!(thread::spawn(is_new).join().unwrap());
+        assert_eq!(with(|own| own.nested.replace(0)), 7);
+    }
+}
