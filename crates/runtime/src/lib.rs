@@ -6,14 +6,15 @@
 //! forks that become tasks if that pays. [`channel`] has channels, [`fiber`] what a thread needs
 //! that runs fibers, [`timer`] the deadlines of what it waits for, and [`select`](mod@select) waits
 //! for the first of several things, such as that a [`cancel`] token is cancelled; [`stage`] has
-//! what stages of a pipeline are. Users import the `antiphon` crate, where the machine is filled
-//! in.
+//! what stages of a pipeline are. [`coop`] shares a CPU among programs that must be on time. Users
+//! import the `antiphon` crate, where the machine is filled in.
 #![no_std]
 
 extern crate alloc;
 
 pub mod cancel;
 pub mod channel;
+pub mod coop;
 pub mod fiber;
 pub mod flight;
 pub mod fork;

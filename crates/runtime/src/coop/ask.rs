@@ -1,0 +1,47 @@
+//! What a thread and its scheduler tell each other: `coop_poll` (§3.1).
+
+/// What a thread tells when it gives the CPU away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ask {
+    /// When its earliest timer is due, in nanoseconds of the monotonic clock.
+    pub release_ns: Option<u64>,
+    /// The least user virtual time of its best-effort work: the less, the more important. `None`
+    /// if it has no such work.
+    pub importance: Option<u64>,
+}
+
+/// What it is told when it goes on: what others would have it know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The earliest release of all others that are cooperative.
+    pub release_ns: Option<u64>,
+    /// The least user virtual time of the others of its group that are ready.
+    pub importance: Option<u64>,
+    /// When it is to poll again: when its slice ends. `None` where nobody else wants the CPU, or
+    /// nobody here knows.
+    pub poll_at_ns: Option<u64>,
+}
+
+/// How a thread gives its CPU away, and has it again: a tier, by what the system allows.
+pub trait Cooperate {
+    /// `coop_poll`: tells others what `ask` says, lets them run, and returns when it is the
+    /// caller's turn: since its release has come, its work is the most important of its group and
+    /// it is the group's turn, or `wait` has returned early.
+    ///
+    /// Where the caller has no best-effort work, it sleeps by a call of `wait`, which is given the
+    /// time until when (`None`: for good) and returns then or when something else is to be done, as
+    /// a file that is ready. Where it has, `wait` may be called with a time that has passed, to see
+    /// whether something is. Others run meanwhile.
+    fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer;
+}
+
+/// Nobody to cooperate with: the kernel shares the CPU out as it likes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Alone;
+
+impl Cooperate for Alone {
+    fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
+        wait(if ask.importance.is_some() { Some(0) } else { ask.release_ns });
+        Answer::default()
+    }
+}

@@ -1,0 +1,93 @@
+//! Cooperative fair sharing of a CPU: timers when they are due, and a fair share for everybody.
+//!
+//! A program that is both on time and hungry (a player, a game, an instrument) has work that is due
+//! at a moment, and work that is better done sooner. [`poll`](Scheduler::poll), the document's
+//! `coop_poll`, tells the scheduler of its CPU when its next timer is due, and how important the
+//! rest is; and has it told when others' timers are due, so that it can be out of their way. It
+//! reserves nothing, and nobody estimates what it needs.
+//!
+//! ```
+//! use antiphon_runtime::coop::{Group, Member, Members, Options, Pick, Scheduler, WEIGHT};
+//!
+//! let mut cpu = Scheduler::new(Members::new(), Options::default());
+//! let player = cpu.join(Member::new(Group::Own, WEIGHT)).unwrap();
+//! let hog = cpu.join(Member::new(Group::Own, WEIGHT)).unwrap();
+//! // It has a timer at 3 ms, and nothing to do before.
+//! cpu.poll(player, 0, Some(3_000_000), None);
+//! let Pick::Run { id, until_ns, .. } = cpu.pick(0) else { unreachable!() };
+//! assert_eq!((id, until_ns), (hog, 3_000_000));
+//! cpu.preempt(hog, 3_000_000);
+//! assert!(matches!(cpu.pick(3_000_000), Pick::Run { id, due: true, .. } if id == player));
+//! ```
+//!
+//! # States
+//!
+//! ```text
+//!                    pick                      poll, with work            pick
+//!      ┌─────────┐ ◄─────── ┌───────┐ ◄───────────────────────┐     (its release has come)
+//!      │ Running │          │ Ready │ ◄─────────────┐         │   ┌─────────┐
+//!      └────┬────┘ ───────► └───────┘               │ wake    └── │         │
+//!           │   preempt, expire                ┌────┴───┐         │ Waiting │
+//!           ├──────── block, poll with nothing │ Asleep │         │         │
+//!           │                 └──────────────► └────────┘         └────▲────┘
+//!           └───────────── poll, with a release only ──────────────────┘
+//! ```
+//!
+//! | standing | by | until |
+//! |---|---|---|
+//! | plain | it has never polled | it polls |
+//! | cooperative | it polls | it is demoted |
+//! | demoted, `overrun` | it runs for the slack beyond its slice, while others are kept waiting | it polls |
+//! | demoted, `slept` | it sleeps otherwise than by polling | it polls |
+//! | demoted, `share` | it is ahead of who has had least, by more than the threshold | it is not |
+//!
+//! Who is cooperative, and whose release has come, runs first: the earliest release of all. Else it
+//! is who has the least virtual time, until a cooperative thread's release or for `period / N`.
+//!
+//! # Invariants
+//!
+//! - COOP-1 (window): the virtual times of who wants the CPU are less than half of the circle
+//!   apart, so their order is right whatever wraps around.
+//! - COOP-2 (groups): the threads of a group have one virtual time, which goes on with any of them,
+//!   by the weight of all that want the CPU.
+//! - COOP-3: the least virtual time of who wants the CPU never goes back.
+//! - COOP-4 (use it or lose it): who wants the CPU again begins no earlier than that.
+//! - COOP-5 (police): who has had more than its share by more than the threshold is on time for
+//!   nothing, so what a lie gains is the threshold, once.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `ask` | what a thread and its scheduler tell each other |
+//! | `member` | a thread, as the scheduler knows it |
+//! | `virtual_time` | how much it has had |
+//! | `table` | where the members are |
+//! | `scheduler` | what happens to them |
+//! | `choice` | who is to run |
+//! | `options` | the parameters |
+//!
+//! After Krasic, Saubhasik, Sinha and Goel, "Fair and Timely Scheduling via Cooperative Polling"
+//! (EuroSys 2009), §3. What is otherwise here:
+//!
+//! - A slice ends at the earliest release of the *others*: who runs dispatches its own timers.
+//! - Who ran too long is demoted only if somebody was kept waiting.
+//! - Who was demoted for its share is cooperative again when it is not ahead any longer, though it
+//!   has not polled: a thread that sleeps until a release can't.
+//! - Of a group, who has not told how important its work is takes turns with the rest.
+
+mod ask;
+mod choice;
+mod member;
+mod options;
+mod scheduler;
+mod table;
+#[cfg(test)]
+mod tests;
+mod virtual_time;
+
+pub use ask::{Alone, Answer, Ask, Cooperate};
+pub use choice::Pick;
+pub use member::{Demotion, Group, Member, Standing, State};
+pub use options::Options;
+pub use scheduler::Scheduler;
+pub use table::{Head, Members, Running, Table};
+pub use virtual_time::{VirtualTime, WEIGHT};

@@ -1,0 +1,6 @@
+//! The scheduler, driven by a CPU that is a loop, and by lots.
+
+mod cpu;
+mod lots;
+mod police;
+mod shares;
