@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`locks`], [`rwlocks`] | the verbs: what may be asked of each family of locks |
 //! | [`events`] | the verb of wake-ups, with all that is its own |
+//! | [`event_loop`] | the verb of loops that are to be on time, with all that is its own |
 //! | [`packets`] | the verb of pools that process packets, with all that is its own |
 //! | [`options`] | the verb of pools that run chains of tasks |
 //! | [`mix`] | the verb of conferences, whose parts wait for each other and for the clock |
@@ -25,6 +26,7 @@
 //! | [`tables`] | tables for people |
 
 pub mod clock;
+pub mod event_loop;
 pub mod events;
 mod lock_settings;
 pub mod locks;
@@ -84,6 +86,10 @@ enum Order {
     Serve(serve::Order),
     /// A server, for those.
     Server(serve::ServerOrder),
+    /// Of programs that compete for a CPU.
+    Loop(event_loop::Order),
+    /// One of those.
+    Program(event_loop::ProgramOrder),
 }
 
 /// Carries out one repetition and prints its outcome.
@@ -105,6 +111,10 @@ pub fn repetition(order: &str) -> Result<ExitCode, Failure> {
         Order::Serve(order) => answer(serve::measure(&order)),
         Order::Server(order) => {
             serve::serve(&order).map(|()| ExitCode::SUCCESS).map_err(Failure::measured)
+        }
+        Order::Loop(order) => answer(event_loop::measure(&order)),
+        Order::Program(order) => {
+            event_loop::be(order).map(|()| ExitCode::SUCCESS).map_err(Failure::measured)
         }
     }
 }

@@ -1,0 +1,77 @@
+//! Whom a run competes with: those on its own run-queue level are the programs of the run, and the
+//! level as a whole competes with others'.
+//!
+//! Each run is a session of its own, so where the kernel has autogroups and the process is in the
+//! first control group, the session is a level. In another control group, that is.
+
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+
+/// The level of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Level {
+    /// The control group of its CPU time.
+    pub cgroup: Option<String>,
+    /// The autogroup and its nice value, as `/proc/self/autogroup` has it; `None` if it is no level.
+    pub autogroup: Option<String>,
+    /// Whether it weighs more than others, as was asked.
+    pub first: bool,
+}
+
+const AUTOGROUP: &str = "/proc/self/autogroup";
+/// The most that a session can weigh.
+const FIRST: &str = "-20";
+
+impl Level {
+    /// Makes this process and all that it starts one level; with `first`, if it may, one that
+    /// weighs more than all others.
+    pub fn take(first: bool) -> Self {
+        // SAFETY: takes nothing. It fails where the process leads its group, and then it stays.
+        unsafe { libc::setsid() };
+        let cgroup = fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| group(&text));
+        let on = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled");
+        let on = on.is_ok_and(|on| on.trim() == "1");
+        let counts = on && cgroup.as_deref().is_none_or(|group| group == "/");
+        let first = first && counts && fs::write(AUTOGROUP, FIRST).is_ok();
+        let autogroup = fs::read_to_string(AUTOGROUP).ok().filter(|_| counts);
+        Self { cgroup, autogroup: autogroup.map(|text| text.trim().to_owned()), first }
+    }
+
+    /// For people.
+    pub fn said(&self) -> String {
+        let cgroup = self.cgroup.as_deref().unwrap_or("unknown");
+        let autogroup = self.autogroup.as_deref().unwrap_or("no autogroup");
+        let first = if self.first { "; weighs more than all others" } else { "" };
+        format!("cgroup {cgroup}, {autogroup}{first}")
+    }
+}
+
+/// The group of CPU time in `/proc/self/cgroup`: of the controller of that name, or of version 2.
+fn group(text: &str) -> Option<String> {
+    let lines = || text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
+    let of_one = lines().find(|(names, _)| names.split(',').any(|name| name == "cpu"));
+    let of_two = || lines().find(|(names, _)| names.is_empty());
+    of_one.or_else(of_two).map(|(_, group)| group.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_group_of_cpu_time_is_found_in_both_versions() {
+        let one = "9:name=systemd:/\n4:cpu,cpuacct:/a/b:c\n2:cpuset:/x\n0::/z\n";
+        assert_eq!(group(one).as_deref(), Some("/a/b:c"));
+        assert_eq!(group("0::/user.slice\n").as_deref(), Some("/user.slice"));
+        assert_eq!(group("2:cpuset:/x\n"), None);
+    }
+
+    #[test]
+    fn a_level_is_said() {
+        let level = Level { cgroup: Some("/".into()), autogroup: None, first: false };
+        assert_eq!(level.said(), "cgroup /, no autogroup");
+        let level = Level { autogroup: Some("/autogroup-5 nice -20".into()), first: true, ..level };
+        assert_eq!(level.said(), "cgroup /, /autogroup-5 nice -20; weighs more than all others");
+    }
+}

@@ -1,0 +1,218 @@
+//! What a repetition does: starts the programs, lets them compete, and looks from outside.
+
+use std::path::PathBuf;
+
+use antiphon_linux::allowed;
+use serde::{Deserialize, Serialize};
+
+use super::cases::{Cell, Competitor};
+use super::figures::{Figures, Observed, Played};
+use super::level::Level;
+use super::player::Window;
+use super::program::{self, Begin, Part, Program, Role};
+use super::schemes;
+use super::sentinel::Sentinel;
+use super::usage::Usage;
+use super::work::{Pace, now_ns, sleep_until};
+use crate::bench::rounds::Outcome;
+use crate::stats::Random;
+
+/// One repetition.
+#[derive(Serialize, Deserialize)]
+pub struct Order {
+    /// The scheme.
+    pub subject: String,
+    /// The conditions.
+    pub cell: Cell,
+    /// The CPUs that the programs have, by turns.
+    pub cpus: Vec<u32>,
+    /// What is the same in all repetitions.
+    pub how: How,
+    /// How long it is measured, …
+    pub seconds: f64,
+    /// … and how long it is not, before.
+    pub warm_s: f64,
+}
+
+/// What is the same in all repetitions.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct How {
+    /// How fast programs work.
+    pub pace: Pace,
+    /// How much of a CPU a player wants, on average of all players.
+    pub demand: f64,
+    /// Whether all players, and all their frames, are alike.
+    pub even: bool,
+    /// How often the first player gives the CPU away too late.
+    pub misbehave: f64,
+    /// How often the sentinel wakes, in nanoseconds; 0: there is none.
+    pub sentinel_ns: u64,
+    /// Whether the run is to weigh more than all others.
+    pub first: bool,
+    /// gcc's compiler, if that competes.
+    pub compiler: Option<PathBuf>,
+    /// Of clips and phases.
+    pub seed: u64,
+}
+
+/// From when all are ready to their begin, and from there to their first frames at the least.
+const BEGIN_NS: u64 = 20_000_000;
+/// The least and the most that a player wants, in parts of the average.
+const LEAST: f64 = 0.6;
+const MOST: f64 = 1.4;
+
+/// Measures.
+///
+/// # Errors
+///
+/// If the subject is not known.
+pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
+    let scheme = schemes::of_name(&order.subject);
+    let scheme = scheme.ok_or_else(|| format!("no scheme '{}'", order.subject))?;
+    if let Some(missing) = scheme.needs.missing() {
+        return Ok(Outcome::Missing(missing));
+    }
+    Ok(observe(order).map_or_else(Outcome::Violation, |seen| Outcome::Figures(Figures::of(&seen))))
+}
+
+fn observe(order: &Order) -> Result<Observed, String> {
+    let Order { cell, cpus, how, .. } = order;
+    let level = Level::take(how.first);
+    stand_aside(cpus);
+    let mut programs = start(order)?;
+    programs.iter_mut().try_for_each(Program::ready)?;
+    let at_ns = now_ns() + BEGIN_NS;
+    let sentinels: Vec<_> = match how.sentinel_ns {
+        0 => Vec::new(),
+        period_ns => cpus.iter().map(|&cpu| Sentinel::start(cpu, period_ns, at_ns)).collect(),
+    };
+    let windows = windows(order, at_ns);
+    for (number, program) in programs.iter_mut().enumerate() {
+        // Hogs have no use of it.
+        let window = windows[number.min(cell.players - 1)];
+        program.begin(Begin { at_ns, window })?;
+    }
+    let Window { count_ns, end_ns, .. } = windows[0];
+    let usage = |programs: &[Program]| -> Vec<_> {
+        programs.iter().map(|program| Usage::of(program.id())).collect()
+    };
+    sleep_until(count_ns);
+    let (before, from_ns) = (usage(&programs), now_ns());
+    sleep_until(end_ns);
+    let (after, to_ns) = (usage(&programs), now_ns());
+    let players: Result<Vec<_>, _> =
+        programs.iter_mut().take(cell.players).map(Program::seen).collect();
+    let mut noise = Vec::new();
+    let mut no_sentinel = None;
+    for sentinel in sentinels {
+        match sentinel {
+            Ok(sentinel) => noise.push(sentinel.end()),
+            Err(why) => no_sentinel = Some(why),
+        }
+    }
+    drop(programs);
+    let used = before.into_iter().zip(after).map(|(before, after)| after.since(before));
+    let played = players?.into_iter().enumerate().map(|(number, seen)| Played {
+        seen,
+        cpu: number % cpus.len(),
+        demand: demand(how, number, cell.players),
+    });
+    Ok(Observed {
+        players: played.collect(),
+        used: used.collect(),
+        noise,
+        no_sentinel,
+        level,
+        period_ns: period_ns(cell),
+        begin_ns: at_ns,
+        wall_ns: to_ns - from_ns,
+        counted_ns: end_ns - count_ns,
+        cpus: cpus.len(),
+        misbehaves: how.misbehave > 0.0,
+    })
+}
+
+/// Players first, then hogs; each kind takes the CPUs by turns.
+fn start(order: &Order) -> Result<Vec<Program>, String> {
+    let Order { subject, cell, cpus, how, .. } = order;
+    let place = |number: usize| cpus[number % cpus.len()];
+    let hog = match (cell.competitor, &how.compiler) {
+        (Competitor::Spin, _) => Role::Spin,
+        (Competitor::Cc, Some(compiler)) => Role::Compile(compiler.clone()),
+        (Competitor::Cc, None) => return Err("no compiler was looked for".to_owned()),
+    };
+    let player = |number: usize| {
+        Role::Play(Part {
+            subject: subject.clone(),
+            seed: how.seed.wrapping_mul(1000).wrapping_add(number as u64),
+            demand: demand(how, number, cell.players),
+            even: how.even,
+            misbehaves: if number == 0 { how.misbehave } else { 0.0 },
+        })
+    };
+    let players = (0..cell.players).map(|number| (place(number), player(number)));
+    let hogs = (0..cell.hogs).map(|number| (place(cell.players + number), hog.clone()));
+    players
+        .chain(hogs)
+        .map(|(cpu, role)| Program::start(program::Order { cpu, pace: how.pace, role }))
+        .collect()
+}
+
+/// How much of a CPU a player wants.
+fn demand(how: &How, number: usize, players: usize) -> f64 {
+    if how.even || players == 1 {
+        return how.demand;
+    }
+    how.demand * (LEAST + (MOST - LEAST) * number as f64 / (players - 1) as f64)
+}
+
+fn period_ns(cell: &Cell) -> u64 {
+    1_000_000_000 / cell.hz as u64
+}
+
+/// When each player plays: all in the same time, each at a phase of its own.
+fn windows(order: &Order, at_ns: u64) -> Vec<Window> {
+    let period_ns = period_ns(&order.cell);
+    let mut random = Random(order.how.seed);
+    let ns = |seconds: f64| (seconds * 1e9) as u64;
+    let count_ns = at_ns + BEGIN_NS + ns(order.warm_s);
+    let end_ns = count_ns + ns(order.seconds);
+    let phase = |_| at_ns + BEGIN_NS + random.next() % period_ns;
+    let begins = (0..order.cell.players).map(phase);
+    begins.map(|begin_ns| Window { begin_ns, period_ns, count_ns, end_ns }).collect()
+}
+
+/// Leaves the programs' CPUs to them, if there is another.
+fn stand_aside(cpus: &[u32]) {
+    if let Some(&other) = allowed().iter().find(|cpu| !cpus.contains(cpu)) {
+        // Who can't looks on from there, and takes little.
+        let _ = antiphon_linux::pin(other);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn players_want_what_they_are_to_want_on_average() {
+        let how = |even| How {
+            pace: Pace::calibrate(),
+            demand: 0.15,
+            even,
+            misbehave: 0.0,
+            sentinel_ns: 0,
+            first: false,
+            compiler: None,
+            seed: 1,
+        };
+        for players in [1, 2, 8] {
+            for how in [how(false), how(true)] {
+                let all: Vec<_> = (0..players).map(|it| demand(&how, it, players)).collect();
+                let mean = all.iter().sum::<f64>() / players as f64;
+                assert!((mean - 0.15).abs() < 1e-9 && all.is_sorted(), "{all:?}");
+                assert_eq!(all[0] < all[players - 1], players > 1 && !how.even);
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! How late the machine itself is: a thread of the highest priority on a CPU, which does nothing
+//! but wake up on time. What it suffers (interrupts, a hypervisor that has other guests) nobody can
+//! schedule away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+
+use super::schemes::scheduling;
+use super::work::{now_ns, sleep_until};
+
+/// No user's thread is before it.
+const PRIORITY: i32 = 99;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A sentinel at work.
+pub struct Sentinel {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Noise>,
+}
+
+/// What it saw.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Noise {
+    from_ns: u64,
+    /// How late it was at most, by seconds from then.
+    worst_ns: Vec<u64>,
+    /// How often it woke. Each took the CPU from who had it.
+    pub wakes: u64,
+}
+
+impl Sentinel {
+    /// Begins at that time on that CPU, waking each `period_ns`.
+    ///
+    /// # Errors
+    ///
+    /// One line: it is not permitted.
+    pub fn start(cpu: u32, period_ns: u64, from_ns: u64) -> Result<Self, String> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (tell, told) = std::sync::mpsc::channel();
+        let flag = stop.clone();
+        let thread = thread::spawn(move || {
+            let mut noise = Noise { from_ns, ..Noise::default() };
+            let ready = antiphon_linux::pin(cpu).map_err(|_| format!("CPU {cpu} can't be used"));
+            let ready = ready.and_then(|()| scheduling::realtime(libc::SCHED_FIFO, PRIORITY));
+            let begins = ready.is_ok();
+            // Whoever started it waits for this.
+            let _ = tell.send(ready);
+            let mut at_ns = from_ns;
+            // Relaxed: nothing else is told by it.
+            while begins && !flag.load(Relaxed) {
+                sleep_until(at_ns);
+                let now_ns = now_ns();
+                noise.saw(at_ns, now_ns);
+                // What it has missed is one delay, and was seen.
+                at_ns += period_ns * ((now_ns - at_ns) / period_ns + 1);
+            }
+            noise
+        });
+        let ready = told.recv().unwrap_or_else(|_| Err("the sentinel has ended".to_owned()));
+        ready.map(|()| Self { stop, thread })
+    }
+
+    /// Ends it.
+    pub fn end(self) -> Noise {
+        // Relaxed: nothing else is told by it.
+        self.stop.store(true, Relaxed);
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+impl Noise {
+    fn second(&self, at_ns: u64) -> usize {
+        (at_ns.saturating_sub(self.from_ns) / SECOND_NS) as usize
+    }
+
+    fn saw(&mut self, due_ns: u64, woke_ns: u64) {
+        self.wakes += 1;
+        let seconds = self.second(due_ns)..=self.second(woke_ns);
+        self.worst_ns.resize(self.worst_ns.len().max(seconds.end() + 1), 0);
+        for worst_ns in &mut self.worst_ns[seconds] {
+            *worst_ns = (woke_ns - due_ns).max(*worst_ns);
+        }
+    }
+
+    /// How late it was at most in the seconds that the two times are in, and between.
+    pub fn worst_ns(&self, from_ns: u64, to_ns: u64) -> u64 {
+        let first = self.second(from_ns);
+        let seconds = self.second(to_ns) - first + 1;
+        self.worst_ns.iter().skip(first).take(seconds).copied().max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_worst_is_known_by_the_second() {
+        let mut noise = Noise { from_ns: 100, ..Noise::default() };
+        for (due, woke) in [(100, 105), (SECOND_NS, SECOND_NS + 30), (2 * SECOND_NS + 200, 0)] {
+            noise.saw(due, woke.max(due + 2));
+        }
+        assert_eq!(noise.worst_ns, [30, 0, 2]);
+        noise.saw(SECOND_NS, 2 * SECOND_NS + 300);
+        assert_eq!((noise.worst_ns(0, 1), noise.worst_ns[2]), (SECOND_NS + 300, SECOND_NS + 300));
+        assert_eq!((noise.worst_ns(9 * SECOND_NS, 9 * SECOND_NS), noise.wakes), (0, 4));
+    }
+
+    #[test]
+    fn it_wakes_where_it_may() {
+        let cpu = antiphon_linux::allowed().last().copied().expect("a CPU");
+        let from_ns = now_ns();
+        match Sentinel::start(cpu, 1_000_000, from_ns) {
+            Err(why) => assert!(why.contains("not permitted"), "{why}"),
+            Ok(sentinel) => {
+                sleep_until(from_ns + 20_000_000);
+                assert!(sentinel.end().wakes > 0);
+            }
+        }
+    }
+}

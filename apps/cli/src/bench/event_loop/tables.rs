@@ -1,0 +1,106 @@
+//! Tables for people.
+
+use super::rows::{Report, Row};
+use crate::bench::tables::trouble;
+use crate::output::table::{Cell as Field, Table, Tone, duration, si};
+
+/// All of them, and what is said of them.
+pub fn text(report: &Report, colour: bool) -> String {
+    let mut text = String::new();
+    for rows in report.rows.chunk_by(|a, b| a.cell == b.cell) {
+        text += &format!("{}\n{}\n", rows[0].cell, table(rows, report).render(colour));
+        for player in rows.iter().filter(|row| row.others.is_some()) {
+            text += &misbehaving(player);
+        }
+    }
+    let level = report.rows.iter().find_map(|row| row.level.as_ref());
+    if let Some(level) = level {
+        text += &format!("Competing on: {}.\n", level.said());
+    }
+    if let Some(why) = report.rows.iter().find_map(|row| row.no_sentinel.as_ref()) {
+        text += &format!("No sentinel: {why}.\n");
+    }
+    text + RULE
+}
+
+const RULE: &str = "\
+Tardiness is from when a timer is due to its dispatch: medians of repetitions, the most of all. To:
+the median of paired ratios of p99, and of chunks decoded. Beyond noise: the most that a timer was
+later than a thread of priority 99 in the same seconds. Jain's index is of the CPU time of all
+programs, and of players' frames; 1 is fair. Switches are of all programs, without the sentinel's.
+";
+
+fn misbehaving(row: &Row) -> String {
+    let p99 = |us: f64| duration(us * 1e3);
+    let (first, others) = (row.players.first(), row.others);
+    first.zip(others).map_or(String::new(), |(first, others)| {
+        format!(
+            "{}: the first player misbehaves: p99 {}, of the others {}\n",
+            row.subject,
+            p99(first.tardiness.p99_us),
+            p99(others.p99_us)
+        )
+    })
+}
+
+fn table(rows: &[Row], report: &Report) -> Table {
+    let to = format!(">to {}", report.reference.unwrap_or("nothing"));
+    let mut table = Table::new(&[
+        "subject",
+        "needs",
+        ">p50",
+        ">p90",
+        ">p99",
+        &to,
+        ">p99.9",
+        ">max",
+        ">≤ 1 ms",
+        ">beyond noise",
+        ">Jain CPU",
+        ">Jain fps",
+        ">players' CPU",
+        ">frames/s",
+        ">chunks/s",
+        &to,
+        ">switches/s",
+    ]);
+    rows.iter().for_each(|row| table.row(line(row)));
+    table
+}
+
+fn line(row: &Row) -> Vec<Field> {
+    let name = Field::text(row.subject).tone(if row.ours { Tone::Plain } else { Tone::Faint });
+    if row.trouble.is_some() {
+        return vec![name, trouble(row.trouble.as_ref())];
+    }
+    let time = |us: f64| Field::number(duration(us * 1e3));
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let of = |name: &str, show: &dyn Fn(f64) -> String| {
+        Field::number(row.median(name).map_or("-".to_owned(), show))
+    };
+    let index = |value: f64| format!("{value:.3}");
+    let late = row.tardiness;
+    let ratio = |ratio: Option<crate::bench::ratio::Ratio>| {
+        let text = ratio.map_or("-".to_owned(), |ratio| format!("{:.2}×", ratio.of.median));
+        Field::number(text)
+    };
+    vec![
+        name,
+        Field::text(row.needs).tone(Tone::Faint),
+        time(late.p50_us),
+        time(late.p90_us),
+        time(late.p99_us),
+        ratio(row.ratio),
+        time(late.p999_us),
+        time(late.max_us),
+        Field::number(percent(late.within_1ms)),
+        of("beyond_noise_us", &|us| duration(us * 1e3)),
+        of("jain_cpu", &index),
+        of("jain_fps", &index),
+        of("players_share", &percent),
+        of("fps", &|fps| format!("{fps:.1}")),
+        of("chunks_per_s", &si),
+        ratio(row.ratio_chunks),
+        of("switches_per_s", &si),
+    ]
+}

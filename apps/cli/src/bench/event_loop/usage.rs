@@ -1,0 +1,92 @@
+//! What the kernel has counted for a program, asked from outside: it may not have the CPU to say.
+
+use std::fs;
+
+use super::work::cpu_ns;
+
+/// CPU time and switches of a process, with all that it has started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// CPU time, in nanoseconds; of children that have ended, in hundredths of a second.
+    pub cpu_ns: u64,
+    /// Context switches, wanted or not; without those of children that have ended.
+    pub switches: u64,
+}
+
+impl Usage {
+    /// Of that process, up to now; nothing, if it has ended.
+    pub fn of(process: u32) -> Self {
+        let mut usage = Self { cpu_ns: running_ns(process) + ended_ns(process), switches: 0 };
+        let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+        for task in entries.map(|entry| entry.path()) {
+            let read = |name: &str| fs::read_to_string(task.join(name)).unwrap_or_default();
+            usage.switches += switches(&read("status"));
+            for child in read("children").split_whitespace().filter_map(|id| id.parse().ok()) {
+                let child = Self::of(child);
+                usage.cpu_ns += child.cpu_ns;
+                usage.switches += child.switches;
+            }
+        }
+        usage
+    }
+
+    /// Since an earlier moment.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
+            switches: self.switches.saturating_sub(before.switches),
+        }
+    }
+}
+
+/// The CPU time of all threads of a process.
+fn running_ns(process: u32) -> u64 {
+    let mut clock = 0;
+    // SAFETY: the clock is ours to write.
+    let failed = unsafe { libc::clock_getcpuclockid(process as i32, &raw mut clock) };
+    if failed == 0 { cpu_ns(clock).unwrap_or(0) } else { 0 }
+}
+
+/// The CPU time of children that it has waited for: `cutime` and `cstime`. Source: proc(5).
+fn ended_ns(process: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    of_stat(&stat).unwrap_or(0)
+}
+
+fn of_stat(stat: &str) -> Option<u64> {
+    // The name, in brackets, may have spaces and brackets; what is behind is from field 3 on.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let times: Vec<u64> = fields.split_whitespace().skip(13).take(2).flat_map(str::parse).collect();
+    Some(times.iter().sum::<u64>() * 10_000_000)
+}
+
+fn switches(status: &str) -> u64 {
+    let counts = status.lines().filter_map(|line| {
+        let (name, count) = line.split_once(':')?;
+        name.ends_with("voluntary_ctxt_switches").then(|| count.trim().parse::<u64>().ok())?
+    });
+    counts.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_proc_are_read() {
+        let stat = "7 (a) b) S 1 7 7 0 -1 0 0 0 0 0 100 200 3 4 20 0 1 0 5";
+        assert_eq!(of_stat(stat), Some(70_000_000));
+        let status = "Name:\ta\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t4\n";
+        assert_eq!(switches(status), 11);
+    }
+
+    #[test]
+    fn what_a_process_uses_grows_and_that_of_none_is_none() {
+        let me = std::process::id();
+        let before = Usage::of(me);
+        while Usage::of(me).since(before).cpu_ns < 1_000_000 {}
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        assert!(Usage::of(me).since(before).switches > 0);
+        assert_eq!(Usage::of(u32::MAX >> 1), Usage::default());
+    }
+}
