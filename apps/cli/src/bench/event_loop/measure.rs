@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use antiphon_linux::allowed;
 use serde::{Deserialize, Serialize};
 
-use super::cases::{Cell, Competitor};
+use super::cases::{Cell, Competitor, Grouping};
 use super::figures::{Figures, Observed, Played};
 use super::level::Level;
 use super::player::Window;
@@ -147,6 +147,7 @@ fn start(order: &Order) -> Result<Vec<Program>, String> {
             seed: how.seed.wrapping_mul(1000).wrapping_add(number as u64),
             demand: demand(how, number, cell.players),
             even: how.even,
+            one_group: cell.group == Grouping::One,
             misbehaves: if number == 0 { how.misbehave } else { 0.0 },
         })
     };

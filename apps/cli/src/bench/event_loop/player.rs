@@ -43,6 +43,13 @@ struct Waiting {
     left_ns: u64,
 }
 
+impl Waiting {
+    /// The less, the more important: its time, in frames, and for each layer some more.
+    fn key(&self) -> u64 {
+        self.frame.number + self.frame.layer * LAYER
+    }
+}
+
 /// What was seen of a player while it counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
@@ -101,9 +108,12 @@ impl Player {
 
     /// The frame that is best decoded next, by its number. `None` if all are.
     pub fn best(&self) -> Option<u64> {
-        let key = |waiting: &Waiting| waiting.frame.number + waiting.frame.layer * LAYER;
+        self.most_important().map(|waiting| waiting.frame.number)
+    }
+
+    fn most_important(&self) -> Option<&Waiting> {
         let undecoded = self.frames.iter().filter(|waiting| waiting.left_ns > 0);
-        undecoded.min_by_key(|waiting| key(waiting)).map(|waiting| waiting.frame.number)
+        undecoded.min_by_key(|waiting| waiting.key())
     }
 
     /// How long the next chunk of that frame takes, in nanoseconds of a CPU.
@@ -126,10 +136,12 @@ impl Player {
         self.frames.iter().find(|waiting| waiting.frame.number == number)
     }
 
-    /// How far it is, for a group that shares one utility: who has shown the fewest frames is the
-    /// most important. `None` if there is nothing to decode.
-    pub fn importance(&self) -> Option<u64> {
-        self.best().map(|_| self.shown)
+    /// The user virtual time of what it does next: that of its best frame; or, where all share one
+    /// utility, how many frames it has shown, so that who has shown the fewest goes on. `None` if
+    /// there is nothing to decode.
+    pub fn importance(&self, one_group: bool) -> Option<u64> {
+        let next = self.most_important()?;
+        Some(if one_group { self.shown } else { next.key() * self.window.period_ns })
     }
 
     /// What was seen.
@@ -163,7 +175,7 @@ mod tests {
         assert_eq!(player.dispatch(999), None);
         assert_eq!(player.dispatch(1_000), Some(false), "nothing is decoded yet");
         decode(&mut player, 2_000);
-        assert_eq!((player.best(), player.importance()), (None, None));
+        assert_eq!((player.best(), player.importance(true)), (None, None));
         let mut dispatched = 0;
         while let Some(at_ns) = player.release_ns() {
             assert!(!player.is_due(at_ns - 1) && player.is_due(at_ns));

@@ -56,6 +56,8 @@ pub struct Part {
     pub demand: f64,
     /// Whether all its frames cost the same.
     pub even: bool,
+    /// Whether all players share one utility.
+    pub one_group: bool,
     /// How often it gives the CPU away too late.
     pub misbehaves: f64,
 }
@@ -101,10 +103,10 @@ pub fn be(order: Order) -> Result<(), String> {
 
 impl Part {
     fn play(self, pace: Pace, window: Window) -> Result<Seen, String> {
-        let Self { subject, seed, demand, even, misbehaves } = self;
+        let Self { subject, seed, demand, even, one_group, misbehaves } = self;
         let scheme = schemes::of_name(&subject).ok_or_else(|| format!("no scheme '{subject}'"))?;
         let clip = Clip::new(seed, window.period_ns, demand, even);
-        let seat = Seat { pace, misbehaves, random: Random(!seed) };
+        let seat = Seat { pace, one_group, misbehaves, random: Random(!seed) };
         (scheme.play)(Player::new(clip, window), seat)
     }
 }

@@ -29,7 +29,10 @@ pub fn play(
             continue;
         }
         if now_ns >= poll_at_ns || player.best().is_none() {
-            let ask = Ask { release_ns: player.release_ns(), importance: player.importance() };
+            let ask = Ask {
+                release_ns: player.release_ns(),
+                importance: player.importance(seat.one_group),
+            };
             let answer = others.poll(ask, &mut |until_ns| events.wait(until_ns));
             // Where nobody knows, each chunk is followed by a poll.
             let until_ns = [answer.poll_at_ns, answer.release_ns].into_iter().flatten().min();
@@ -71,12 +74,13 @@ mod tests {
     }
 
     fn polls(ahead_ns: Option<u64>) -> (Seen, Vec<Ask>) {
-        let begin_ns = now_ns() + 1_000_000;
+        let pace = Pace::calibrate();
+        let begin_ns = now_ns() + 50_000_000;
         let period_ns = 5_000_000;
         let end_ns = begin_ns + 20 * period_ns;
         let window = Window { begin_ns, period_ns, count_ns: begin_ns, end_ns };
         let player = Player::new(Clip::new(1, period_ns, 0.5, true), window);
-        let seat = Seat { pace: Pace::calibrate(), misbehaves: 0.0, random: Random(1) };
+        let seat = Seat { pace, one_group: true, misbehaves: 0.0, random: Random(1) };
         let mut other = Other { ahead_ns, asked: Vec::new() };
         let seen = play(player, seat, &mut other).expect("descriptors");
         (seen, other.asked)

@@ -38,6 +38,8 @@ pub struct Scheme {
 pub struct Seat {
     /// How fast it works.
     pub pace: Pace,
+    /// Whether all players share one utility.
+    pub one_group: bool,
     /// How often it works for up to [`LATE_NS`] longer than it says; from 0 to 1.
     pub misbehaves: f64,
     /// Of how long.
@@ -64,14 +66,14 @@ impl Seat {
 }
 
 /// Ours.
-pub const OURS: &[Scheme] = &[Scheme {
+pub static OURS: &[Scheme] = &[Scheme {
     name: "alone",
     needs: Needs::Nothing,
     play: |player, seat| cooperative::play(player, seat, &mut Alone),
 }];
 
 /// Those to compare with.
-pub const PEERS: &[Scheme] = &[
+pub static PEERS: &[Scheme] = &[
     Scheme {
         name: "epoll",
         needs: Needs::Nothing,
@@ -128,11 +130,11 @@ mod tests {
         let pace = Pace::calibrate();
         for scheme in OURS.iter().chain(PEERS).filter(|scheme| scheme.needs.missing().is_none()) {
             let begin_ns = now_ns() + 1_000_000;
-            let period_ns = 4_000_000;
+            let period_ns = 10_000_000;
             let (count_ns, end_ns) = (begin_ns + 10 * period_ns, begin_ns + 30 * period_ns);
             let window = Window { begin_ns, period_ns, count_ns, end_ns };
             let player = Player::new(Clip::new(1, period_ns, 0.2, false), window);
-            let seat = Seat { pace, misbehaves: 0.01, random: Random(1) };
+            let seat = Seat { pace, one_group: false, misbehaves: 0.01, random: Random(1) };
             // On a thread of its own, as what it asks of the scheduler is for good.
             let play = std::thread::spawn(move || (scheme.play)(player, seat));
             let seen = play.join().expect("it does not panic").expect("it is permitted");

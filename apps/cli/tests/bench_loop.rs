@@ -1,0 +1,178 @@
+//! `bench loop`, in settings that are too small to mean anything but its keys, and that timers are
+//! dispatched, frames shown, and CPU time had, by everybody.
+
+mod common;
+
+use common::{FRAME, Folder, has_keys, json, output, refused, stderr};
+use serde_json::Value;
+
+/// A second and two players, who leave some of the CPU to a hog.
+const SMALL: [&str; 9] =
+    ["bench", "loop", "--repetitions", "1", "--seconds", "1", "--players", "2", "--hogs=1"];
+/// What nobody forbids.
+const FREE: [&str; 4] = ["--subject", "alone", "--against", "epoll,tokio"];
+
+fn rows(arguments: &[&str]) -> Vec<Value> {
+    let report = json(&[&SMALL, arguments, &["--json"]].concat());
+    has_keys(&report, &FRAME);
+    has_keys(&report, &["seconds", "demand", "alike", "misbehave", "sentinel_us", "cpu_list"]);
+    has_keys(&report["options"], &["period_ns", "min_slice_ns", "slack_ns", "threshold_ns"]);
+    report["rows"].as_array().expect("a list").clone()
+}
+
+fn is_ordered(late: &Value) {
+    let of = |name: &str| late[name].as_f64().expect("a number");
+    let ordered = ["p50", "p90", "p99", "p999", "max"].map(of);
+    assert!(ordered.is_sorted() && ordered[0] >= 0.0, "{late:#}");
+    assert!((0.0..=1.0).contains(&of("within_1ms")), "{late:#}");
+}
+
+/// Each timer of each player was dispatched, and all programs had some of the CPU.
+fn has_figures(row: &Value, players: u64, hz: u64) {
+    has_keys(row, &["subject", "peer", "ours", "needs", "case", "load", "group", "competitor"]);
+    has_keys(
+        row,
+        &["noise_us", "beyond_noise_us", "no_sentinel", "level", "ratio", "ratio_chunks"],
+    );
+    has_keys(row, &["jain_cpu_players", "player_switches_per_s", "cpus", "p25", "p75"]);
+    has_keys(&row["level"], &["cgroup", "autogroup", "first"]);
+    is_ordered(&row["tardiness_us"]);
+    // A second of each player, and at any phase.
+    let timers = row["tardiness_us"]["timers"].as_u64().expect("a count");
+    assert!(timers.abs_diff(players * hz) <= players, "{row:#}");
+    let all = row["players"].as_array().expect("a list");
+    assert_eq!(all.len() as u64, players);
+    for player in all {
+        has_keys(player, &["fps", "drops", "cpu", "demand"]);
+        is_ordered(&player["tardiness_us"]);
+        assert!(player["cpu"].as_f64() > Some(0.0), "{player:#}");
+        let of = |name: &str| player[name].as_f64().expect("a number");
+        let timers = player["tardiness_us"]["timers"].as_f64().expect("a count");
+        assert_eq!(of("fps") + of("drops"), timers, "{player:#}");
+    }
+    for share in ["jain_cpu", "jain_fps", "players_share"] {
+        let share = row[share].as_f64().expect("a number");
+        assert!(share > 0.0 && share <= 1.0, "{row:#}");
+    }
+    for rate in ["fps", "chunks_per_s", "switches_per_s"] {
+        assert!(row[rate].as_f64() > Some(0.0), "{rate}: {row:#}");
+    }
+    let cdf = &row["cdf_us"];
+    assert!(
+        cdf["p10"].as_f64() <= cdf["p50"].as_f64() && cdf["p50"].as_f64() <= cdf["p999"].as_f64()
+    );
+}
+
+#[test]
+fn what_needs_no_privilege_dispatches_each_timer() {
+    let rows = rows(&[&FREE[..], &["--demand", "30", "--hz", "50"]].concat());
+    let names: Vec<_> = rows.iter().map(|row| row["subject"].as_str()).collect();
+    assert_eq!(names, ["alone", "epoll", "tokio"].map(Some));
+    rows.iter().for_each(|row| has_figures(row, 2, 50));
+    assert_eq!(rows[1]["ratio"], 1.0, "to itself");
+}
+
+#[test]
+fn what_needs_some_has_figures_or_says_what_is_missing() {
+    for row in rows(&["--demand", "20"]) {
+        match row.get("skipped") {
+            None => has_figures(&row, 2, 60),
+            Some(missing) => {
+                let said = missing.as_str().expect("a reason");
+                assert!(row["needs"] != "nothing" && said.contains(':'), "{row:#}");
+                let name = row["subject"].as_str().expect("a name");
+                let asked = output(&[&SMALL[..], &["--against", name]].concat());
+                assert_eq!(asked.status.code(), Some(69), "{}", stderr(&asked));
+                assert!(stderr(&asked).contains(said));
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_of_players_are_conditions_of_their_own() {
+    let how = ["--subject", "alone", "--against", "", "--sweep", "1,3", "--alike", "--hogs", "0"];
+    let arguments = [&["bench", "loop", "--repetitions", "1", "--seconds", "1"], &how[..]].concat();
+    let report = json(&[&arguments[..], &["--json", "--sentinel-us", "0"]].concat());
+    let rows = report["rows"].as_array().expect("a list");
+    assert_eq!(rows.len(), 2);
+    for (row, players) in rows.iter().zip([1, 3]) {
+        assert_eq!((row["players_n"].as_u64(), &row["hogs_n"]), (Some(players), &0.into()));
+        has_figures(row, players, 60);
+        assert!(row["noise_us"].is_null() && row["no_sentinel"].is_null(), "{row:#}");
+        let players = row["players"].as_array().expect("a list");
+        let alike = |player: &Value| player["demand"] == players[0]["demand"];
+        assert!(players.iter().all(alike), "{row:#}");
+    }
+}
+
+#[test]
+fn one_that_misbehaves_is_told_from_the_others() {
+    let how = ["--subject", "alone", "--against", "", "--misbehave", "0.5", "--group", "one"];
+    let rows = rows(&how);
+    assert_eq!(rows[0]["group"], "one");
+    has_figures(&rows[0], 2, 60);
+    let others = &rows[0]["others_tardiness_us"];
+    is_ordered(others);
+    assert!(others["timers"].as_u64().expect("a count").abs_diff(60) <= 1, "{others:#}");
+}
+
+#[test]
+fn a_compiler_competes_where_there_is_one() {
+    let how = ["--subject", "alone", "--against", "", "--competitor", "cc"];
+    let done = output(&[&SMALL[..], &how].concat());
+    if done.status.code() == Some(69) {
+        let said = stderr(&done);
+        assert!(said.contains("apt install gcc"), "{said}");
+        return eprintln!("NOT TESTED: {said}");
+    }
+    let rows = rows(&how);
+    has_figures(&rows[0], 2, 60);
+    assert_eq!(rows[0]["case"], "cc");
+    assert!(rows[0]["players_share"].as_f64() < Some(1.0), "it has some of the CPU");
+}
+
+#[test]
+fn tables_and_pages_say_what_was_measured() {
+    let folder = Folder::new("bench-loop");
+    let page = folder.path("loop.html");
+    let how = ["--players", "1,2", "--html", &page];
+    let small = ["bench", "loop", "--repetitions", "1", "--seconds", "0.3"];
+    let done = output(&[&small[..], &FREE, &how].concat());
+    assert!(done.status.success(), "{}", stderr(&done));
+    let text = String::from_utf8_lossy(&done.stdout);
+    for said in ["1 player at 60 Hz, 4 hogs (spin), one CPU", "tokio", "Jain CPU", "Competing on: "]
+    {
+        assert!(text.contains(said), "no {said} in {text}");
+    }
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert_eq!(page.matches("<svg").count(), 2 + 3, "two distributions, and what players change");
+    assert!(page.contains("tokio") && !page.contains("NaN"));
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line() {
+    for (wrong, told) in [
+        (&["--subject", "t9"][..], "no scheme of ours 't9'"),
+        (&["--against", "cfs"], "no peer 'cfs'"),
+        (&["--subject", "", "--against", ""], "nothing to measure"),
+        (&["--players", "0"], "'0' is not a number"),
+        (&["--players", "300"], "more than 256"),
+        (&["--hogs", "1000"], "'1000' is not a number"),
+        (&["--hz", "2000"], "more than 1000"),
+        (&["--competitor", "make"], "spin"),
+        (&["--group", "two"], "each"),
+        (&["--cpus", "0"], "--cpus takes a number"),
+        (&["--cpus", "5000"], "--cpus takes a number"),
+        (&["--demand", "0"], "--demand takes"),
+        (&["--demand", "NaN"], "--demand takes"),
+        (&["--misbehave", "2"], "--misbehave takes"),
+        (&["--sentinel-us", "1"], "--sentinel-us takes"),
+        (&["--seconds", "0"], "--seconds takes"),
+        (&["--repetitions", "0"], "--repetitions takes"),
+        (&["--html", "/nowhere/at/all"], "--html"),
+    ] {
+        let said = refused(&[&["bench", "loop"], wrong].concat());
+        assert!(said.contains(told), "no {told} in {said}");
+    }
+}
