@@ -81,7 +81,8 @@ fn what_needs_some_has_figures_or_says_what_is_missing() {
                 let said = missing.as_str().expect("a reason");
                 assert!(row["needs"] != "nothing" && said.contains(':'), "{row:#}");
                 let name = row["subject"].as_str().expect("a name");
-                let asked = output(&[&SMALL[..], &["--against", name]].concat());
+                let who = if row["ours"] == true { "--subject" } else { "--against" };
+                let asked = output(&[&SMALL[..], &[who, name]].concat());
                 assert_eq!(asked.status.code(), Some(69), "{}", stderr(&asked));
                 assert!(stderr(&asked).contains(said));
             }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct Level {
     /// The control group of its CPU time.
     pub cgroup: Option<String>,
-    /// The autogroup and its nice value, as `/proc/self/autogroup` has it; `None` if it is no level.
+    /// The autogroup and its nice value, as `/proc/self/autogroup` has it, if it is a level.
     pub autogroup: Option<String>,
     /// Whether it weighs more than others, as was asked.
     pub first: bool,

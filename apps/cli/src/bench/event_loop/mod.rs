@@ -1,4 +1,4 @@
-//! `bench loop`: programs that are to be on time and want all of the CPU, and whoever else wants it.
+//! `bench loop`: programs that are to be on time and want all of the CPU, beside others that do.
 //!
 //! ```text
 //!   bench ──► a repetition (a session of its own, beside the CPU if there is another)
@@ -108,8 +108,9 @@ pub struct Arguments {
     /// How often the first player gives the CPU away up to 10 ms too late; from 0 to 1
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true)]
     misbehave: f64,
-    /// How often the sentinel wakes; 0: there is none
-    #[arg(long, value_name = "US", default_value_t = 1000)]
+    /// How often the sentinel wakes; 0: there is none. Often, it sees more of the machine's noise,
+    /// and has the kernel look more often who is to run
+    #[arg(long, value_name = "US", default_value_t = 10_000)]
     sentinel_us: u32,
     /// Weigh more than all other sessions, as far as that is permitted: they wait
     #[arg(long)]
@@ -173,7 +174,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
         return Err(Failure::arguments("--misbehave takes a share from 0 to 1, such as 0.01"));
     }
     if (1..100).contains(&arguments.sentinel_us) {
-        let wanted = "--sentinel-us takes 0, or 100 and more, such as 1000";
+        let wanted = "--sentinel-us takes 0, or 100 and more, such as 10000";
         return Err(Failure::arguments(wanted));
     }
     let rounds = rounds(arguments)?;

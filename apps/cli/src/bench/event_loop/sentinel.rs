@@ -1,6 +1,9 @@
 //! How late the machine itself is: a thread of the highest priority on a CPU, which does nothing
 //! but wake up on time. What it suffers (interrupts, a hypervisor that has other guests) nobody can
 //! schedule away.
+//!
+//! It is no mere onlooker: when it sleeps again the kernel chooses anew who is to run, which it does
+//! at ticks otherwise. More often than those it wakes, the more on time is who could not preempt.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -7,7 +7,7 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform as _};
 use serde::{Deserialize, Serialize};
 
-/// What a player decodes at a time: nobody else can have the CPU before, unless the kernel takes it.
+/// What a player decodes at a time: it gives the CPU away only between two of these.
 pub const CHUNK_NS: u64 = 250_000;
 /// What it costs to show a frame.
 pub const SHOW_NS: u64 = 50_000;

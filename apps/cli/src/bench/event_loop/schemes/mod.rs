@@ -8,8 +8,8 @@
 //! | [`split`] | a thread for timers, one for the rest, a mutex between |
 //! | [`scheduling`] | what a thread may ask of the kernel's scheduler |
 //!
-//! One more is a row of [`OURS`] or [`PEERS`]: a name, what it needs, and a function that plays. One
-//! that is a [`Cooperate`](antiphon_runtime::coop::Cooperate) plays by [`cooperative::play`].
+//! One more is a row of [`OURS`] or [`PEERS`]: a name, what it needs, and a function that plays.
+//! One that is a [`Cooperate`](antiphon_runtime::coop::Cooperate) plays by [`cooperative::play`].
 
 mod cooperative;
 mod events;
