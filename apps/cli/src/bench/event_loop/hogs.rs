@@ -1,7 +1,9 @@
 //! Programs without timers that want all of the CPU.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,21 +18,11 @@ pub fn spin_for_good(pace: Pace) -> ! {
     }
 }
 
-/// gcc's compiler proper, and a file for it. The file is gone when this is; a compiler that is
-/// killed leaves it in the temporary folder until the next run of the same process number.
+/// gcc's compiler proper, and a file for it, which is in memory: whoever kills this process leaves
+/// nothing behind.
 pub struct Compiler {
     program: PathBuf,
-    source: Source,
-}
-
-/// A file that is removed.
-struct Source(PathBuf);
-
-impl Drop for Source {
-    fn drop(&mut self) {
-        // Who has removed it before us was right.
-        let _ = fs::remove_file(&self.0);
-    }
+    source: File,
 }
 
 /// Functions of the file: about 0.3 s of work.
@@ -41,13 +33,23 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// One line: the file can't be written, or is not compiled.
+    /// One line: there is no memory for it.
     pub fn new(program: &Path) -> Result<Self, String> {
-        let name = format!("antiphon-loop-{}.i", std::process::id());
-        let source = Source(std::env::temp_dir().join(name));
-        let written = fs::write(&source.0, text(FUNCTIONS));
-        written.map_err(|error| format!("{}: {error}", source.0.display()))?;
+        let failed = |error: std::io::Error| format!("a file in memory: {error}");
+        // SAFETY: takes a name, which is a constant, and flags.
+        let fd = unsafe { libc::memfd_create(c"antiphon-loop".as_ptr(), libc::MFD_CLOEXEC) };
+        if fd == -1 {
+            return Err(failed(std::io::Error::last_os_error()));
+        }
+        // SAFETY: a descriptor that was opened just now, and is nobody else's.
+        let mut source = unsafe { File::from_raw_fd(fd) };
+        source.write_all(text(FUNCTIONS).as_bytes()).map_err(failed)?;
         Ok(Self { program: program.to_owned(), source })
+    }
+
+    /// Where others find the file.
+    fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.source.as_raw_fd())
     }
 
     /// Compiles until it is killed.
@@ -63,7 +65,7 @@ impl Compiler {
 
     fn compile(&self) -> Result<(), String> {
         let mut command = Command::new(&self.program);
-        command.args(["-quiet", "-O1", "-fpreprocessed", "-o", "/dev/null"]).arg(&self.source.0);
+        command.args(["-quiet", "-O1", "-fpreprocessed", "-o", "/dev/null"]).arg(self.path());
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let end = || {
             end_with_parent();
@@ -117,10 +119,6 @@ mod tests {
         };
         let compiler = Compiler::new(&program).expect("a file");
         assert_eq!(compiler.compile(), Ok(()));
-        let file = compiler.source.0.clone();
-        assert!(file.is_file());
-        drop(compiler);
-        assert!(!file.exists());
     }
 
     #[test]
