@@ -2,8 +2,8 @@
 //! but wake up on time. What it suffers (interrupts, a hypervisor that has other guests) nobody can
 //! schedule away.
 //!
-//! It is no mere onlooker: when it sleeps again the kernel chooses anew who is to run, as it does at
-//! its ticks. Where it wakes more often than those, others come to run sooner than without it.
+//! It is no mere onlooker: when it sleeps again the kernel chooses anew who is to run, as it does
+//! at its ticks. Where it wakes more often than those, others come to run sooner than without it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
