@@ -68,6 +68,7 @@ mod condvar;
 #[cfg(feature = "deterministic")]
 pub mod deterministic;
 mod event;
+pub mod event_loop;
 pub mod fiber;
 mod local;
 pub mod look;

@@ -38,6 +38,7 @@ mod random;
 mod rank;
 mod rseq;
 mod shared;
+mod slack;
 mod sleep;
 mod spin;
 pub mod stack;
@@ -66,6 +67,7 @@ pub use local::FIBERS_MAY_MOVE;
 pub use moment::measure_ticks;
 pub use pace::{Changed, Pace};
 pub use park::{FutexWait, park_begin, park_end};
+pub use slack::{set_timer_slack, timer_slack};
 pub use tsc::ticks;
 
 // SAFETY: the one of this platform.

@@ -11,10 +11,13 @@
 #![no_std]
 
 extern crate alloc;
+#[cfg(test)]
+extern crate std;
 
 pub mod cancel;
 pub mod channel;
 pub mod coop;
+pub mod event_loop;
 pub mod fiber;
 pub mod flight;
 pub mod fork;

@@ -24,6 +24,15 @@ pub struct Epoll {
     bell: EventFd,
 }
 
+/// When waits tell of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// When it becomes ready: once, until there is more.
+    Edge,
+    /// As long as it is ready.
+    Level,
+}
+
 /// Where a wait puts what is ready.
 pub struct Events {
     all: Vec<libc::epoll_event>,
@@ -43,6 +52,9 @@ pub struct Event {
     /// nothing of what is behind it.
     pub odd: bool,
 }
+
+/// Set where the kernel knows whole milliseconds only.
+static COARSE: AtomicBool = AtomicBool::new(false);
 
 /// The bell's.
 const BELL: u64 = u64::MAX;
@@ -86,8 +98,36 @@ impl Epoll {
         self.register(file, READ | WRITE, key)
     }
 
+    /// As [`add`](Self::add), for one way or both, and by level, if one likes.
+    ///
+    /// # Errors
+    ///
+    /// As of [`add`](Self::add).
+    ///
+    /// # Panics
+    ///
+    /// If the key is `u64::MAX`.
+    pub fn add_as(
+        &self,
+        file: BorrowedFd<'_>,
+        key: u64,
+        (read, write): (bool, bool),
+        trigger: Trigger,
+    ) -> io::Result<()> {
+        assert_ne!(key, BELL, "the bell's key");
+        let ways = if read { READ } else { 0 } | if write { WRITE } else { 0 };
+        match trigger {
+            Trigger::Edge => self.register(file, ways, key),
+            Trigger::Level => self.control(file, ways, key),
+        }
+    }
+
     fn register(&self, file: BorrowedFd<'_>, ways: u32, key: u64) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: ways | libc::EPOLLET as u32, u64: key };
+        self.control(file, ways | libc::EPOLLET as u32, key)
+    }
+
+    fn control(&self, file: BorrowedFd<'_>, events: u32, key: u64) -> io::Result<()> {
+        let mut event = libc::epoll_event { events, u64: key };
         let (epoll, file) = (self.file.as_raw_fd(), file.as_raw_fd());
         // SAFETY: two open files, and an event that is there to read.
         match unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, file, &raw mut event) } {
@@ -125,14 +165,19 @@ impl Epoll {
         Ok(())
     }
 
+    /// Whether the kernel, before 5.11, was found to know whole milliseconds only: then waits end
+    /// up to one late, and who minds has a [`TimerFd`](super::TimerFd) beside its files.
+    #[must_use]
+    pub fn is_coarse() -> bool {
+        // Relaxed: as in `wait_for`.
+        COARSE.load(Relaxed)
+    }
+
     fn wait_for(
         &self,
         events: &mut Events,
         left: Option<&libc::timespec>,
     ) -> Result<usize, sys::Errno> {
-        /// Set where the kernel, before 5.11, knows whole milliseconds only.
-        static COARSE: AtomicBool = AtomicBool::new(false);
-
         let file = self.file.as_raw_fd() as usize;
         let (room, most) = (events.all.as_mut_ptr() as usize, events.all.len());
         // Relaxed: a fact of the machine, found again if it is not seen.
@@ -154,6 +199,14 @@ impl Epoll {
     #[must_use]
     pub fn bell(&self) -> &EventFd {
         &self.bell
+    }
+}
+
+/// It is readable when a file is ready, or somebody has notified, that no wait has told of: for who
+/// waits for this, too.
+impl AsFd for Epoll {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }
 
@@ -223,6 +276,21 @@ mod tests {
         epoll.remove(other.as_fd());
         epoll.add(other.as_fd(), 8).expect("a socket");
         assert_eq!(look(&epoll, &mut events)[0].key, 8);
+    }
+
+    #[test]
+    fn what_is_ready_is_told_again_by_level_and_of_the_ways_that_are_wanted() {
+        let (epoll, mut events) = (Epoll::new().expect("files"), Events::new(4));
+        let (mut one, mut other) = UnixStream::pair().expect("a pair");
+        epoll.add_as(other.as_fd(), 7, (true, false), Trigger::Level).expect("a socket");
+        assert_eq!(look(&epoll, &mut events), []);
+        one.write_all(b"x").expect("room");
+        let bytes = Event { key: 7, read: true, write: false, odd: false };
+        assert_eq!(look(&epoll, &mut events), [bytes]);
+        assert_eq!(look(&epoll, &mut events), [bytes]);
+        assert!(super::super::wait(epoll.as_fd(), super::super::Way::Read, PAST).expect("a look"));
+        other.read_exact(&mut [0]).expect("a byte");
+        assert_eq!(look(&epoll, &mut events), []);
     }
 
     #[test]

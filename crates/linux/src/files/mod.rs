@@ -5,6 +5,8 @@
 //! | [`wait`] | a thread that waits for one file |
 //! | [`Epoll`] | who waits for many at a time, and for others that ring its [bell](Epoll::bell) |
 //! | `Ring` | who has the kernel receive and send for many; with the feature `io_uring` |
+//! | [`TimerFd`] | who waits for a time, beside files |
+//! | [`Signals`] | who waits for signals, beside files |
 //! | [`connect`] | a connection that its maker need not wait for |
 //! | [`peer`] | who is at the other end of a Unix socket |
 //!
@@ -15,6 +17,8 @@ mod epoll;
 mod peer;
 #[cfg(feature = "io_uring")]
 mod ring;
+mod signals;
+mod timer;
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -25,10 +29,12 @@ use crate::notify::left;
 use crate::sys;
 
 pub use connect::connect;
-pub use epoll::{Epoll, Event, Events};
+pub use epoll::{Epoll, Event, Events, Trigger};
 pub use peer::{Peer, peer, user};
 #[cfg(feature = "io_uring")]
 pub use ring::{Done, Ring};
+pub use signals::{Signalled, Signals};
+pub use timer::TimerFd;
 
 /// What of a file one waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

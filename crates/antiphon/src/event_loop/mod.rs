@@ -1,0 +1,143 @@
+//! An event loop for what must be on time and computes all the time: a player, a game, an
+//! instrument, a controller.
+//!
+//! ```
+//! use antiphon::event_loop::{Event, Loop, Step, now_ns};
+//!
+//! let mut events = Loop::new()?;
+//! let begun_ns = now_ns();
+//! // A beat, 1000 times a second: whatever else there is to do, this is first when it is due.
+//! let mut beats = 0;
+//! events.submit(
+//!     Event::timer_in_steps(begun_ns, move |context| {
+//!         beats += 1;
+//!         let next_ns = context.release_ns().unwrap() + 1_000_000;
+//!         if beats < 20 { Step::At(next_ns) } else { Step::Done }
+//!     })
+//!     .named("beat"),
+//! );
+//! // And what takes as long as there is time for it, in steps that end when something is due.
+//! let mut number = 0_u64;
+//! events.submit(
+//!     Event::best_effort_in_steps(0, move |context| {
+//!         while !context.is_over() {
+//!             number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+//!         }
+//!         if now_ns() < begun_ns + 30_000_000 { Step::More(0) } else { Step::Done }
+//!     })
+//!     .named("compute"),
+//! );
+//! let _ = events.run();
+//! let beat = &events.stats()[0];
+//! println!("{}: p99 {} ns late", beat.name, beat.tardiness.percentile_ns(99_000));
+//! # assert_eq!(beat.tardiness.count(), 20);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! [`antiphon_runtime::event_loop`] has the order of things, and the same loop for other machines.
+//! Here it waits for files ([`Source`], [`Signals`]), for other threads ([`Handle`]), and for what
+//! futures wait for ([`Event::task`](GenericEvent::task)): this crate's channels, events, latches.
+//! Releases are nanoseconds of the monotonic clock ([`now_ns`]), waits are exact to the
+//! nanosecond where the kernel is, and the thread's timer slack is set to a nanosecond.
+//!
+//! # Inside other loops
+//!
+//! A [`Loop`] is a file ([`AsFd`]) that is readable when there is something to do, after a
+//! [`turn`](EventLoop::turn) of it:
+//!
+//! ```
+//! # use std::os::fd::{AsFd, AsRawFd};
+//! # use antiphon::event_loop::{Event, Loop, now_ns};
+//! let mut events = Loop::new()?;
+//! events.submit(Event::timer(now_ns() + 1_000_000, |_| println!("on time")));
+//! while events.turn(16).end.is_none() {
+//!     let fd = events.as_fd().as_raw_fd();
+//!     let mut files = [libc::pollfd { fd, events: libc::POLLIN, revents: 0 }];
+//!     // SAFETY: so many files.
+//!     unsafe { libc::poll(files.as_mut_ptr(), files.len() as _, -1) };
+//! }
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod files;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use antiphon_linux::set_timer_slack;
+use antiphon_runtime::event_loop::{self as generic, Wait as _};
+
+pub use antiphon_linux::files::{Signalled, Signals};
+pub use antiphon_runtime::coop::{Answer, Ask, Cooperate};
+pub use antiphon_runtime::event_loop::Event as GenericEvent;
+pub use antiphon_runtime::event_loop::{
+    Callback, Due, End, EventId, EventLoop, Gone, Histogram, Lookout, Name, Options, Sighting,
+    Stats, Step, Task, Trouble, Turn,
+};
+pub use files::{Files, Ready, Source};
+pub use watch::Watchdog;
+
+/// What a loop is to do; see [`GenericEvent`].
+pub type Event<C = ()> = generic::Event<Files, C>;
+/// What a callback has of its loop.
+pub type Context<'a> = generic::Context<'a, Files>;
+/// By which other threads have a loop do something.
+pub type Handle = generic::Handle<Files>;
+
+/// A loop that waits for files; of the thread that has made it. Its methods are those of
+/// [`EventLoop`].
+#[derive(Debug)]
+pub struct Loop(EventLoop<Files>);
+
+impl Loop {
+    /// With the usual [options](Options).
+    ///
+    /// # Errors
+    ///
+    /// Too many files are open.
+    pub fn new() -> io::Result<Self> {
+        Self::with(Options::default())
+    }
+
+    /// With those.
+    ///
+    /// # Errors
+    ///
+    /// Too many files are open.
+    pub fn with(options: Options) -> io::Result<Self> {
+        // Where that is not to be had, the loop is late by as much as all threads are.
+        let _ = set_timer_slack(1);
+        Ok(Self(EventLoop::new(Files::new()?, options)))
+    }
+}
+
+impl Deref for Loop {
+    type Target = EventLoop<Files>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for Loop {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}
+
+/// Readable when there is something to do, after a [`turn`](EventLoop::turn).
+impl AsFd for Loop {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.waits().as_fd()
+    }
+}
+
+/// The time that releases are given in: nanoseconds of the monotonic clock.
+#[must_use]
+pub fn now_ns() -> u64 {
+    Files::now_ns()
+}

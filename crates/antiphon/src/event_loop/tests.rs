@@ -1,0 +1,232 @@
+//! The loop on Linux: order and liveness, and nothing of how long something takes.
+
+use std::cell::{Cell, RefCell};
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use antiphon_linux::files::{Way, wait};
+use antiphon_platform::{Clock, Deadline};
+
+use super::*;
+use crate::{Latch, channel};
+
+const MS: u64 = 1_000_000;
+
+fn is_readable(file: BorrowedFd<'_>, until_ns: u64) -> bool {
+    let deadline = Deadline { clock: Clock::Monotonic, ns: until_ns };
+    wait(file, Way::Read, Some(deadline)).expect("a wait")
+}
+
+fn timers_are_in_order(mut events: EventLoop<Files>) {
+    let (begun_ns, seen) = (now_ns(), Rc::new(RefCell::new(Vec::new())));
+    for after_ms in [3, 1, 2] {
+        let (seen, release_ns) = (seen.clone(), begun_ns + after_ms * MS);
+        events.submit(Event::timer(release_ns, move |_| {
+            assert!(now_ns() >= release_ns);
+            seen.borrow_mut().push(after_ms);
+        }));
+    }
+    assert_eq!(events.run(), End::Done);
+    assert_eq!(*seen.borrow(), [1, 2, 3]);
+}
+
+#[test]
+fn timers_are_called_in_order_and_not_before_their_time() {
+    timers_are_in_order(Loop::new().expect("files").0);
+}
+
+#[test]
+fn so_they_are_where_the_kernel_knows_milliseconds_only() {
+    timers_are_in_order(EventLoop::new(Files::coarse().expect("files"), Options::default()));
+}
+
+#[test]
+fn timers_go_before_work_that_never_ends() {
+    let mut events = Loop::new().expect("files");
+    let first_ns = now_ns() + MS;
+    events.submit(Event::timer_in_steps(first_ns, move |context| {
+        let release_ns = context.release_ns().expect("a timer");
+        if release_ns == first_ns + 20 * MS {
+            context.stop();
+        }
+        Step::At(release_ns + MS)
+    }));
+    events.submit(Event::best_effort_in_steps(0, |context| {
+        // Nothing else ends it.
+        while !context.is_over() {}
+        Step::More(0)
+    }));
+    assert_eq!(events.run(), End::Stopped);
+    let stats = events.stats();
+    assert_eq!(stats[0].tardiness.count(), 21);
+    assert!(stats[1].run.count() > 0);
+}
+
+#[test]
+fn a_file_is_told_of_as_long_as_it_is_ready_or_once() {
+    for (edge, times) in [(false, 3), (true, 1)] {
+        let mut events = Loop::new().expect("files");
+        let (mut one, other) = UnixStream::pair().expect("a pair");
+        let other = Rc::new(other);
+        let source = Source::readable(other.clone());
+        let source = if edge { source.edge_triggered() } else { source };
+        let told = Rc::new(Cell::new(0));
+        let count = told.clone();
+        let watched = Event::when_woken(1, move |context| {
+            assert!(context.ready().read && !context.ready().write);
+            count.set(count.get() + 1);
+            if count.get() == 3 {
+                let mut byte = [0];
+                (&*other).read_exact(&mut byte).expect("a byte");
+                assert_eq!(&byte, b"x");
+                return Step::Done;
+            }
+            Step::Asleep
+        });
+        let id = events.watch(source, watched).expect("a socket");
+        one.write_all(b"x").expect("room");
+        events.submit(Event::timer(now_ns() + 5 * MS, move |context| _ = context.cancel(id)));
+        assert_eq!(events.run(), End::Done);
+        assert_eq!(told.get(), times, "edge: {edge}");
+    }
+}
+
+#[test]
+fn what_can_not_be_waited_for_is_refused() {
+    let mut events = Loop::new().expect("files");
+    let file = std::fs::File::open("/proc/self/exe").expect("a file");
+    let refused = events.watch(Source::readable(file), Event::when_woken(0, |_| Step::Done));
+    assert_eq!(refused.expect_err("it is always ready").raw_os_error(), Some(1));
+    assert_eq!(events.run(), End::Done);
+}
+
+#[test]
+fn signals_are_events() {
+    let mut events = Loop::new().expect("files");
+    let signals = Rc::new(Signals::new(&[libc::SIGUSR1]).expect("a file"));
+    let source = Source::readable(signals.clone());
+    let said = Event::when_woken(0, move |_| match signals.next() {
+        Some(signal) => {
+            assert_eq!(signal.number, libc::SIGUSR1);
+            Step::Done
+        }
+        None => Step::Asleep,
+    });
+    events.watch(source, said).expect("a file");
+    events.submit(Event::timer(now_ns() + MS, |_| {
+        // SAFETY: to this thread, where it is blocked.
+        assert_eq!(unsafe { libc::raise(libc::SIGUSR1) }, 0);
+    }));
+    assert_eq!(events.run(), End::Done);
+}
+
+#[test]
+fn other_threads_wake_a_loop_that_sleeps() {
+    let mut events = Loop::new().expect("files");
+    let (handle, begin) = (events.handle(), Arc::new(Latch::new(1)));
+    let open = begin.clone();
+    let others: Vec<_> = (0..4)
+        .map(|_| {
+            let (handle, begin) = (handle.clone(), begin.clone());
+            thread::spawn(move || {
+                begin.wait();
+                for _ in 0..100 {
+                    let (done, told) = mpsc::channel();
+                    let event = Event::best_effort(0, move |_| done.send(()).expect("a receiver"));
+                    handle.submit(event).expect("a loop");
+                    told.recv().expect("that it was called");
+                }
+            })
+        })
+        .collect();
+    drop(handle);
+    events.submit(Event::timer(now_ns() + MS, move |_| open.count_down(1)));
+    // Until the last of them has gone.
+    assert_eq!(events.run(), End::Done);
+    assert!(others.into_iter().all(|other| other.join().is_ok()));
+    assert_eq!(events.stats().iter().map(|stats| stats.run.count()).sum::<u64>(), 401);
+}
+
+#[test]
+fn futures_of_a_loop_wait_for_channels_latches_and_times() {
+    let mut events = Loop::new().expect("files");
+    let (sender, receiver) = channel::bounded(1);
+    let (latch, sum) = (Rc::new(Latch::new(1)), Rc::new(Cell::new(0)));
+    let (opens, adds) = (latch.clone(), sum.clone());
+    events.submit(Event::task(0, async move |task| {
+        while let Ok(number) = receiver.recv_async().await {
+            adds.set(adds.get() + number);
+        }
+        task.sleep_until(task.now_ns() + MS).await;
+        opens.count_down(1);
+    }));
+    let waits = Rc::new(Cell::new(false));
+    let waited = waits.clone();
+    events.submit(Event::task(0, async move |_| {
+        latch.wait_async().await;
+        waited.set(true);
+    }));
+    let other = thread::spawn(move || (1..=100).for_each(|n| sender.send(n).expect("a receiver")));
+    assert_eq!(events.run(), End::Done);
+    assert_eq!((sum.get(), waits.get()), (5050, true));
+    other.join().expect("no panic");
+}
+
+#[test]
+fn a_loop_is_a_file_that_is_readable_when_there_is_something_to_do() {
+    let mut events = Loop::new().expect("files");
+    assert_eq!(events.turn(9).end, Some(End::Done));
+    let handle = events.handle();
+    assert_eq!(events.turn(9), Turn { called: 0, next_ns: None, end: None });
+    assert!(!is_readable(events.as_fd(), 0));
+    // By another thread.
+    handle.submit(Event::best_effort(0, |_| {})).expect("a loop");
+    assert!(is_readable(events.as_fd(), 0));
+    assert_eq!(events.turn(9).called, 1);
+    assert!(!is_readable(events.as_fd(), 0));
+    // By the time, of what was submitted between turns.
+    let release_ns = now_ns() + 2 * MS;
+    events.submit(Event::timer(release_ns, |_| {}));
+    assert!(is_readable(events.as_fd(), u64::MAX) && now_ns() >= release_ns);
+    assert_eq!(events.turn(9).called, 1);
+    assert!(!is_readable(events.as_fd(), 0));
+    // By what is left, and by files.
+    (0..3).for_each(|_| _ = events.submit(Event::best_effort(0, |_| {})));
+    assert_eq!(events.turn(2).next_ns, Some(0));
+    assert!(is_readable(events.as_fd(), 0));
+    assert_eq!(events.turn(2).called, 1);
+    let (mut one, other) = UnixStream::pair().expect("a pair");
+    let source = Source::readable(other);
+    events.watch(source, Event::when_woken(0, |_| Step::Done)).expect("a socket");
+    assert!(!is_readable(events.as_fd(), 0));
+    one.write_all(b"x").expect("room");
+    assert!(is_readable(events.as_fd(), 0));
+    assert_eq!(events.turn(9).called, 1);
+}
+
+#[test]
+fn a_watchdog_names_who_still_runs() {
+    let mut events = Loop::new().expect("files");
+    let (found, finds) = mpsc::channel();
+    let watchdog = Watchdog::new(&events, Duration::from_millis(1), move |seen| {
+        found.send(seen).expect("a receiver");
+    });
+    let watchdog = watchdog.expect("a thread");
+    let stuck = move |context: &mut Context<'_>| {
+        // It is not over before it was found.
+        let seen: Sighting = finds.recv().expect("the watchdog");
+        assert_eq!(seen.name, Some(Name::Given("stuck")));
+        assert!(seen.for_ns > MS);
+        context.stop();
+    };
+    events.submit(Event::best_effort(0, stuck).named("stuck"));
+    assert_eq!(events.run(), End::Stopped);
+    // It keeps no loop waiting.
+    assert_eq!(events.run(), End::Done);
+    drop(watchdog);
+}

@@ -1,0 +1,66 @@
+//! A thread that says which callback a loop is stuck in, while it is.
+
+use std::io;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::{EventLoop, Files, Sighting};
+
+/// Watches a loop until it is dropped.
+#[derive(Debug)]
+pub struct Watchdog {
+    /// Dropped first: that ends the thread.
+    alive: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watchdog {
+    /// Starts a thread that has `tell` told of each callback that runs for longer than `limit`,
+    /// once for each call, while it runs. It looks four times in that time.
+    ///
+    /// # Errors
+    ///
+    /// If no thread can be started.
+    pub fn new(
+        events: &EventLoop<Files>,
+        limit: Duration,
+        mut tell: impl FnMut(Sighting) + Send + 'static,
+    ) -> io::Result<Self> {
+        let (alive, gone) = mpsc::channel();
+        let lookout = events.lookout();
+        let pause = (limit / 4).max(Duration::from_micros(100));
+        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        let watch = move || {
+            // How long the one that was told of had been running then: one that has for less is
+            // another one.
+            let mut told_ns = None;
+            while gone.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                let seen = lookout.sight().filter(|seen| seen.for_ns > limit_ns);
+                match (seen, told_ns) {
+                    (None, _) => told_ns = None,
+                    (Some(seen), Some(before)) if seen.for_ns >= before => {
+                        told_ns = Some(seen.for_ns);
+                    }
+                    (Some(seen), _) => {
+                        told_ns = Some(seen.for_ns);
+                        tell(seen);
+                    }
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("antiphon-watchdog".into()).spawn(watch)?;
+        Ok(Self { alive: Some(alive), thread: Some(thread) })
+    }
+}
+
+impl Drop for Watchdog {
+    /// Waits for the thread to end, which is at most what it is told.
+    fn drop(&mut self) {
+        self.alive = None;
+        if let Some(thread) = self.thread.take() {
+            // What it was told panics: that was printed.
+            drop(thread.join());
+        }
+    }
+}

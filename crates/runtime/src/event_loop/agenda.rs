@@ -1,0 +1,176 @@
+//! What is to be done, and in which order.
+//!
+//! | queue | by | first is |
+//! |---|---|---|
+//! | `timers` | release, then turn | what is due the longest |
+//! | `work` | user virtual time, then turn | the most important |
+//!
+//! An event is in neither (it waits to be woken), in one, or in both: a task that sleeps until a
+//! time and was woken by something else before.
+//!
+//! - LOOP-1 (order): a timer that is due goes before all work, the earliest release first; of what
+//!   is due at one time, or as important, what was submitted first.
+//! - LOOP-2 (no timer is dropped): a timer leaves its queue to be called, or since its event was
+//!   cancelled.
+//! - LOOP-3: what stands in a queue names an event that is there, which knows where it stands.
+
+use alloc::collections::BTreeMap;
+
+use super::event::{Called, Due, Step};
+use super::wait::Wait;
+
+/// Where an event stands: its release or importance, and the turn at which it was put there.
+type Place = (u64, u64);
+
+/// The events of a loop.
+pub(super) struct Agenda<W: Wait> {
+    events: BTreeMap<u64, Entry<W>>,
+    timers: BTreeMap<Place, u64>,
+    work: BTreeMap<Place, u64>,
+    turn: u64,
+}
+
+/// An event that is not being called.
+pub(super) struct Entry<W: Wait> {
+    pub(super) callback: Called<W>,
+    /// As what it counts.
+    pub(super) kind: usize,
+    /// Its user virtual time, as it was last.
+    pub(super) importance: u64,
+    /// What its source has said since it was called.
+    pub(super) ready: W::Ready,
+    /// Whether it has a source.
+    pub(super) has_source: bool,
+    timer: Option<Place>,
+    work: Option<Place>,
+}
+
+/// An event that is to be called.
+pub(super) struct Taken<W: Wait> {
+    pub(super) id: u64,
+    pub(super) entry: Entry<W>,
+    /// Its release, if that is why.
+    pub(super) release_ns: Option<u64>,
+}
+
+impl<W: Wait> Agenda<W> {
+    pub(super) fn new() -> Self {
+        let (events, timers, work) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { events, timers, work, turn: 0 }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// How many events there are.
+    pub(super) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Puts a new event in.
+    pub(super) fn insert(&mut self, id: u64, callback: Called<W>, kind: usize, due: Due) {
+        let importance = match due {
+            Due::Release(_) => 0,
+            Due::Importance(importance) | Due::Woken(importance) => importance,
+        };
+        let ready = W::Ready::default();
+        let (timer, work, has_source) = (None, None, false);
+        let entry = Entry { callback, kind, importance, ready, has_source, timer, work };
+        self.events.insert(id, entry);
+        match due {
+            Due::Release(at) => self.stand(id, Step::At(at)),
+            Due::Importance(importance) => self.stand(id, Step::More(importance)),
+            Due::Woken(_) => {}
+        }
+    }
+
+    /// An event was called, and is to be again.
+    pub(super) fn put_back(&mut self, id: u64, entry: Entry<W>, step: Step) {
+        self.events.insert(id, entry);
+        self.stand(id, step);
+    }
+
+    /// Has an event that is there stand where that is.
+    fn stand(&mut self, id: u64, step: Step) {
+        let Some(entry) = self.events.get_mut(&id) else { return };
+        self.turn += 1;
+        match step {
+            Step::At(release_ns) => {
+                let place = (release_ns, self.turn);
+                entry.timer = Some(place);
+                self.timers.insert(place, id);
+            }
+            Step::More(importance) => {
+                let place = (importance, self.turn);
+                entry.importance = importance;
+                entry.work = Some(place);
+                self.work.insert(place, id);
+            }
+            Step::Asleep | Step::Done => {}
+        }
+    }
+
+    /// Has an event stand among the work, unless it does; whether it is there.
+    pub(super) fn wake(&mut self, id: u64) -> bool {
+        let Some(entry) = self.events.get(&id) else { return false };
+        if entry.work.is_none() {
+            self.stand(id, Step::More(entry.importance));
+        }
+        true
+    }
+
+    /// A source has said something; its event is woken.
+    pub(super) fn tell(&mut self, id: u64, ready: W::Ready) {
+        if let Some(entry) = self.events.get_mut(&id) {
+            entry.ready = entry.ready | ready;
+            self.wake(id);
+        }
+    }
+
+    /// Its event has a source from now on.
+    pub(super) fn give_source(&mut self, id: u64) {
+        if let Some(entry) = self.events.get_mut(&id) {
+            entry.has_source = true;
+        }
+    }
+
+    /// Takes an event out of the agenda.
+    pub(super) fn remove(&mut self, id: u64) -> Option<Entry<W>> {
+        let mut entry = self.events.remove(&id)?;
+        // LOOP-3.
+        if let Some(place) = entry.timer.take() {
+            self.timers.remove(&place);
+        }
+        if let Some(place) = entry.work.take() {
+            self.work.remove(&place);
+        }
+        Some(entry)
+    }
+
+    /// The earliest release.
+    pub(super) fn release_ns(&self) -> Option<u64> {
+        self.timers.first_key_value().map(|((release_ns, _), _)| *release_ns)
+    }
+
+    /// The least user virtual time.
+    pub(super) fn importance(&self) -> Option<u64> {
+        self.work.first_key_value().map(|((importance, _), _)| *importance)
+    }
+
+    /// LOOP-1: the timer that is to be called, if one is due by then.
+    pub(super) fn take_due(&mut self, by_ns: u64) -> Option<Taken<W>> {
+        let ((release_ns, _), id) = self.timers.first_key_value()?;
+        let (release_ns, id) = (*release_ns, *id);
+        if release_ns > by_ns {
+            return None;
+        }
+        self.remove(id).map(|entry| Taken { id, entry, release_ns: Some(release_ns) })
+    }
+
+    /// LOOP-1: the work that is to be called.
+    pub(super) fn take_work(&mut self) -> Option<Taken<W>> {
+        let id = *self.work.first_key_value()?.1;
+        self.remove(id).map(|entry| Taken { id, entry, release_ns: None })
+    }
+}

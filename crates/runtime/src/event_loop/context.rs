@@ -1,0 +1,143 @@
+//! What a callback has of its loop.
+
+use core::fmt;
+
+use super::event::{Callback, Event, EventId};
+use super::inbox::Handle;
+use super::wait::Wait;
+use super::{EventLoop, Stats};
+
+/// The event that is being called.
+pub(super) struct Current {
+    pub(super) id: u64,
+    pub(super) release_ns: Option<u64>,
+    pub(super) importance: u64,
+    pub(super) begun_ns: u64,
+    /// It was cancelled meanwhile.
+    pub(super) cancelled: bool,
+    /// It was woken meanwhile.
+    pub(super) woken: bool,
+    /// It was given a source meanwhile, or has one.
+    pub(super) has_source: bool,
+}
+
+/// The loop, for the callback that it is in.
+pub struct Context<'a, W: Wait> {
+    pub(super) events: &'a mut EventLoop<W>,
+    pub(super) ready: W::Ready,
+}
+
+impl<W: Wait> Context<'_, W> {
+    /// As [`EventLoop::submit`].
+    pub fn submit<C: Callback<W>>(&mut self, event: Event<W, C>) -> EventId {
+        self.events.submit(event)
+    }
+
+    /// As [`EventLoop::cancel`]; an event may cancel itself.
+    pub fn cancel(&mut self, id: EventId) -> bool {
+        self.events.cancel(id)
+    }
+
+    /// As [`EventLoop::wake`].
+    pub fn wake(&mut self, id: EventId) -> bool {
+        self.events.wake(id)
+    }
+
+    /// As [`EventLoop::watch`].
+    ///
+    /// # Errors
+    ///
+    /// If the source can't be waited for.
+    pub fn watch<C: Callback<W>>(
+        &mut self,
+        source: W::Source,
+        event: Event<W, C>,
+    ) -> Result<EventId, W::Error> {
+        self.events.watch(source, event)
+    }
+
+    /// Has the loop stop after this callback.
+    pub fn stop(&mut self) {
+        self.events.stop();
+    }
+
+    /// For other threads.
+    #[must_use]
+    pub fn handle(&self) -> Handle<W> {
+        self.events.handle()
+    }
+
+    /// As [`EventLoop::stats`].
+    #[must_use]
+    pub fn stats(&self) -> &[Stats] {
+        self.events.stats()
+    }
+
+    /// The event that is called.
+    #[must_use]
+    pub fn id(&self) -> EventId {
+        EventId(self.current().id)
+    }
+
+    /// What its source has said since it was called last.
+    #[must_use]
+    pub fn ready(&self) -> W::Ready {
+        self.ready
+    }
+
+    /// When it was due, if it is called since that has come. What is periodic counts from here, and
+    /// not from when it was called.
+    #[must_use]
+    pub fn release_ns(&self) -> Option<u64> {
+        self.current().release_ns
+    }
+
+    /// How long after its release it was called, in nanoseconds.
+    #[must_use]
+    pub fn tardiness_ns(&self) -> Option<u64> {
+        let Current { release_ns, begun_ns, .. } = self.current();
+        release_ns.map(|at| begun_ns.saturating_sub(at))
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        W::now_ns()
+    }
+
+    /// Until when it may go on: the loop's next release, or that of others that share the CPU, or
+    /// the end of the loop's turn, whichever is first. `None`: for good. What is submitted
+    /// meanwhile counts.
+    #[must_use]
+    pub fn until_ns(&self) -> Option<u64> {
+        self.events.until_ns()
+    }
+
+    /// How long it may go on, in nanoseconds.
+    #[must_use]
+    pub fn left_ns(&self) -> u64 {
+        self.until_ns().map_or(u64::MAX, |until| until.saturating_sub(W::now_ns()))
+    }
+
+    /// Whether it is to return soon, since its time is over, or since something more important is
+    /// there, also from other threads. To ask costs a look at the clock.
+    pub fn is_over(&mut self) -> bool {
+        self.events.take_in();
+        let Current { release_ns, importance, .. } = self.current();
+        let is_work = release_ns.is_none();
+        let more_important = |other| is_work && other < *importance;
+        self.events.is_stopped()
+            || self.events.first_importance().is_some_and(more_important)
+            || self.until_ns().is_some_and(|until| until <= W::now_ns())
+    }
+
+    fn current(&self) -> &Current {
+        self.events.current().expect("a callback is being called")
+    }
+}
+
+impl<W: Wait> fmt::Debug for Context<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("id", &self.id()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,162 @@
+//! Events: when, what, and as what it counts.
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::marker::PhantomData;
+use core::panic::Location;
+
+use super::context::Context;
+use super::name::Name;
+use super::task::{Spawned, Task};
+use super::wait::Wait;
+
+/// When an event is to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// From that time on, before all that is not due at a time.
+    Release(u64),
+    /// When no timer is due, and nothing is more important: the least user virtual time first.
+    Importance(u64),
+    /// When it is [woken](super::EventLoop::wake), and then by that importance.
+    Woken(u64),
+}
+
+/// What becomes of an event that was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Step {
+    /// It is over.
+    Done,
+    /// It is called again, by that importance.
+    More(u64),
+    /// It is called again from that time on, as a timer.
+    At(u64),
+    /// It is called again when it is woken, by the importance that it has had last.
+    Asleep,
+}
+
+/// The number of an event: of that loop, and never of another event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventId(pub(super) u64);
+
+/// Something that a loop is to do; see [`EventLoop::submit`](super::EventLoop::submit).
+pub struct Event<W, C> {
+    pub(super) due: Due,
+    pub(super) name: Name,
+    pub(super) callback: C,
+    wait: PhantomData<fn(W)>,
+}
+
+/// What is called.
+pub trait Callback<W: Wait>: 'static {
+    /// Does a part of the event, or all of it.
+    fn call(&mut self, context: &mut Context<'_, W>) -> Step;
+}
+
+/// What a loop keeps of them.
+pub(super) type Called<W> = Box<dyn Callback<W>>;
+
+/// A closure that is called once.
+#[derive(Debug)]
+pub struct Once<F>(Option<F>);
+
+/// A closure that is called for each step.
+#[derive(Debug)]
+pub struct Steps<F>(F);
+
+impl<W: Wait> Event<W, ()> {
+    /// Runs `callback` once, from `release_ns` on. It is never dropped, however late it is, unless
+    /// it is cancelled.
+    #[track_caller]
+    pub fn timer<F>(release_ns: u64, callback: F) -> Event<W, Once<F>>
+    where
+        F: FnOnce(&mut Context<'_, W>) + 'static,
+    {
+        Event::made(Due::Release(release_ns), Once(Some(callback)))
+    }
+
+    /// Runs `callback` once, when no timer is due and nothing is more important: `importance` is
+    /// its user virtual time, of which the least is first.
+    #[track_caller]
+    pub fn best_effort<F>(importance: u64, callback: F) -> Event<W, Once<F>>
+    where
+        F: FnOnce(&mut Context<'_, W>) + 'static,
+    {
+        Event::made(Due::Importance(importance), Once(Some(callback)))
+    }
+
+    /// Runs `callback` from `release_ns` on, and again as it says: [`Step::At`] is the next beat of
+    /// what is periodic.
+    #[track_caller]
+    pub fn timer_in_steps<F>(release_ns: u64, callback: F) -> Event<W, Steps<F>>
+    where
+        F: FnMut(&mut Context<'_, W>) -> Step + 'static,
+    {
+        Event::made(Due::Release(release_ns), Steps(callback))
+    }
+
+    /// Runs `callback` as best effort, and again as it says: what takes long returns
+    /// [`Step::More`] when its [budget](Context::is_over) is over.
+    #[track_caller]
+    pub fn best_effort_in_steps<F>(importance: u64, callback: F) -> Event<W, Steps<F>>
+    where
+        F: FnMut(&mut Context<'_, W>) -> Step + 'static,
+    {
+        Event::made(Due::Importance(importance), Steps(callback))
+    }
+
+    /// Runs `callback` as best effort whenever it was [woken](super::EventLoop::wake): what a
+    /// source has, which returns [`Step::Asleep`] to be called again.
+    #[track_caller]
+    pub fn when_woken<F>(importance: u64, callback: F) -> Event<W, Steps<F>>
+    where
+        F: FnMut(&mut Context<'_, W>) -> Step + 'static,
+    {
+        Event::made(Due::Woken(importance), Steps(callback))
+    }
+
+    /// A future, which `make` makes on the loop's thread. It is polled as best effort when it is
+    /// woken, and as a timer at the end of each [`sleep_until`](Task::sleep_until).
+    #[track_caller]
+    pub fn task<M, F>(importance: u64, make: M) -> Event<W, Spawned<W, M, F>>
+    where
+        M: FnOnce(Task) -> F + 'static,
+        F: Future<Output = ()> + 'static,
+    {
+        Event::made(Due::Importance(importance), Spawned::new(importance, make))
+    }
+}
+
+impl<W, C> Event<W, C> {
+    #[track_caller]
+    fn made(due: Due, callback: C) -> Self {
+        Self { due, name: Name::Place(Location::caller()), callback, wait: PhantomData }
+    }
+
+    /// As what it counts in reports; else that is the place where it was made.
+    #[must_use]
+    pub fn named(self, name: &'static str) -> Self {
+        Self { name: Name::Given(name), ..self }
+    }
+}
+
+impl<W: Wait, F: FnOnce(&mut Context<'_, W>) + 'static> Callback<W> for Once<F> {
+    fn call(&mut self, context: &mut Context<'_, W>) -> Step {
+        if let Some(callback) = self.0.take() {
+            callback(context);
+        }
+        Step::Done
+    }
+}
+
+impl<W: Wait, F: FnMut(&mut Context<'_, W>) -> Step + 'static> Callback<W> for Steps<F> {
+    fn call(&mut self, context: &mut Context<'_, W>) -> Step {
+        (self.0)(context)
+    }
+}
+
+impl<W, C> fmt::Debug for Event<W, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Event").field("name", &self.name).field("due", &self.due).finish()
+    }
+}

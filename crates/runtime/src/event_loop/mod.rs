@@ -1,0 +1,341 @@
+//! A loop of events for what must be on time and computes all the time: timers when they are due,
+//! and then the most important work.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use antiphon_linux::Linux;
+//! # use antiphon_platform::{Clock, Platform as _};
+//! # use antiphon_runtime::event_loop::Ring;
+//! use antiphon_runtime::event_loop::{Event, EventLoop, Options, Wait};
+//!
+//! /// Waits for the time, and for nothing else.
+//! struct Sleep;
+//!
+//! impl Wait for Sleep {
+//!     // …
+//! #     type Platform = Linux;
+//! #     type Source = ();
+//! #     type Ready = u8;
+//! #     type Error = ();
+//! #     fn now_ns() -> u64 { Linux::now(Clock::Monotonic) }
+//! #     fn wait(&mut self, _: Option<u64>, _: &mut dyn FnMut(u64, u8)) { std::thread::yield_now(); }
+//! #     fn ring(&self) -> Ring { Arc::new(|| {}) }
+//! #     fn add(&mut self, (): (), _: u64) -> Result<(), ()> { Err(()) }
+//! #     fn remove(&mut self, _: u64) {}
+//! }
+//!
+//! let mut events = EventLoop::new(Sleep, Options::default());
+//! let second_ns = Sleep::now_ns() + 1_000_000;
+//! events.submit(Event::timer(second_ns, |_| println!("on time")));
+//! events.submit(Event::best_effort(0, |context| {
+//!     // Until then there is time for something else.
+//!     assert_eq!(context.until_ns().is_some(), true);
+//! }));
+//! // Nothing is left to be done.
+//! let _ = events.run();
+//! ```
+//!
+//! No callback is preempted by another one: they are of one thread, share what they like, and lock
+//! nothing. What takes long does it in [steps](Event::best_effort_in_steps), and is told until when
+//! each may last ([`Context::until_ns`]). Between events the loop asks its tier
+//! ([`Cooperate`](crate::coop::Cooperate)) whether others that share its CPU are to go on.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `event` | what is to be done: timers, work, steps |
+//! | `agenda` | in which order |
+//! | `turn` | the loop itself: what is called next, and when it polls |
+//! | `context` | what a callback has of its loop |
+//! | `inbox` | what other threads have it do |
+//! | `task` | futures |
+//! | `wait` | the clock, the sleep, the sources: what a machine fills in |
+//! | `stats`, `histogram`, `name`, `sight` | how late, how long, and who |
+//! | `options` | the parameters |
+//!
+//! After Krasic, Saubhasik, Sinha and Goel, "Fair and Timely Scheduling via Cooperative Polling"
+//! (EuroSys 2009), §2. What is otherwise here:
+//!
+//! - An event may go on in steps, as a timer or as work, or sleep until it is woken; sources and
+//!   futures are such events.
+//! - A callback is told its budget, by which it may do more than one piece.
+//! - The loop does not poll after each event, but when its slice has ended, others are due, or
+//!   another's work is more important than its own.
+
+mod agenda;
+mod context;
+mod event;
+mod histogram;
+mod inbox;
+mod name;
+mod options;
+mod sight;
+mod stats;
+mod task;
+#[cfg(test)]
+mod tests;
+mod turn;
+mod wait;
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::coop::{Alone, Answer, Cooperate};
+
+use agenda::Agenda;
+use context::Current;
+use inbox::{Post, Shared};
+use stats::Kinds;
+
+pub use context::Context;
+pub use event::{Callback, Due, Event, EventId, Once, Step, Steps};
+pub use histogram::Histogram;
+pub use inbox::{Gone, Handle, Lookout, Sighting};
+pub use name::Name;
+pub use options::Options;
+pub use stats::{Stats, Trouble};
+pub use task::{Spawned, Task};
+pub use turn::{End, Turn};
+pub use wait::{Ring, Wait};
+
+/// Is told when the loop's earliest release is another one.
+type Published = Box<dyn FnMut(Option<u64>)>;
+
+/// A loop: of one thread.
+pub struct EventLoop<W: Wait> {
+    wait: W,
+    options: Options,
+    cooperate: Box<dyn Cooperate>,
+    shared: Arc<Shared<W>>,
+    agenda: Agenda<W>,
+    kinds: Kinds,
+    /// The callback that is being called.
+    current: Option<Current>,
+    /// The time, when it was last looked at: before a callback is called, and after.
+    now_ns: u64,
+    /// What the last poll has said, and when.
+    answer: Answer,
+    polled_ns: u64,
+    /// When sources were looked at.
+    looked_ns: u64,
+    sources: usize,
+    stopped: bool,
+    /// Whether it is inside another loop, which waits for it.
+    nested: bool,
+    /// What was published.
+    published: Option<u64>,
+    publish: Option<Published>,
+    trouble: Option<Box<dyn FnMut(Trouble)>>,
+    /// Empty between uses: its memory.
+    posts: Vec<Post<W>>,
+}
+
+impl<W: Wait> EventLoop<W> {
+    /// A loop without events, [alone](Alone) on its CPU as far as it knows.
+    pub fn new(wait: W, options: Options) -> Self {
+        let shared = Arc::new(Shared::new(wait.ring()));
+        Self {
+            wait,
+            options,
+            cooperate: Box::new(Alone),
+            shared,
+            agenda: Agenda::new(),
+            kinds: Kinds::default(),
+            current: None,
+            now_ns: 0,
+            answer: Answer::default(),
+            polled_ns: 0,
+            looked_ns: 0,
+            sources: 0,
+            stopped: false,
+            nested: false,
+            published: None,
+            publish: None,
+            trouble: None,
+            posts: Vec::new(),
+        }
+    }
+
+    /// Has the loop do something, once or in steps. It costs some 100 ns, and an allocation for the
+    /// callback.
+    pub fn submit<C: Callback<W>>(&mut self, event: Event<W, C>) -> EventId {
+        let Event { due, name, callback, .. } = event;
+        let id = self.shared.number();
+        self.put_in(id, due, name, Box::new(callback));
+        self.arm();
+        EventId(id)
+    }
+
+    /// Has the loop do something when a source says so, until it is [done](Step::Done) or
+    /// cancelled. The event is [woken](Self::wake) each time.
+    ///
+    /// # Errors
+    ///
+    /// If the source can't be waited for; then there is no such event.
+    pub fn watch<C: Callback<W>>(
+        &mut self,
+        source: W::Source,
+        event: Event<W, C>,
+    ) -> Result<EventId, W::Error> {
+        let id = self.shared.number();
+        self.wait.add(source, id)?;
+        self.sources += 1;
+        let Event { due, name, callback, .. } = event;
+        self.put_in(id, due, name, Box::new(callback));
+        self.agenda.give_source(id);
+        self.arm();
+        Ok(EventId(id))
+    }
+
+    fn put_in(&mut self, id: u64, due: Due, name: Name, callback: Box<dyn Callback<W>>) {
+        let (kind, is_new) = self.kinds.place(name);
+        if is_new {
+            self.shared.add_name(name);
+        }
+        self.agenda.insert(id, callback, kind, due);
+        self.publish();
+    }
+
+    /// Forgets about an event; whether it was there. The one that is being called ends with this
+    /// call.
+    pub fn cancel(&mut self, id: EventId) -> bool {
+        if let Some(current) = &mut self.current
+            && current.id == id.0
+        {
+            return !core::mem::replace(&mut current.cancelled, true);
+        }
+        // It may be on its way.
+        self.take_in();
+        self.forget(id.0)
+    }
+
+    fn forget(&mut self, id: u64) -> bool {
+        let Some(entry) = self.agenda.remove(id) else { return false };
+        if entry.has_source {
+            self.end_source(id);
+        }
+        self.publish();
+        // Last: what it drops may be anything.
+        drop(entry);
+        true
+    }
+
+    fn end_source(&mut self, id: u64) {
+        self.wait.remove(id);
+        self.sources -= 1;
+    }
+
+    /// Has an event called as work, by the importance that it has had last, unless it is to be
+    /// already; whether it was there. One that is also due at a time is called once, for whatever
+    /// is first.
+    pub fn wake(&mut self, id: EventId) -> bool {
+        if let Some(current) = &mut self.current
+            && current.id == id.0
+        {
+            current.woken = true;
+            return true;
+        }
+        let there = self.agenda.wake(id.0);
+        self.arm();
+        there
+    }
+
+    /// Has the loop stop after the callback that it is in. One that does not run stops at once when
+    /// it is run.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// For other threads. While there are any, the loop waits for what they submit.
+    #[must_use]
+    pub fn handle(&self) -> Handle<W> {
+        Handle::new(self.shared.clone())
+    }
+
+    /// For threads that see to it that no callback takes too long.
+    #[must_use]
+    pub fn lookout(&self) -> Lookout<W> {
+        Lookout::new(self.shared.clone())
+    }
+
+    /// Shares the CPU that way from now on.
+    pub fn cooperate_by(&mut self, tier: Box<dyn Cooperate>) {
+        self.cooperate = tier;
+        self.answer = Answer::default();
+    }
+
+    /// Has `publish` told the loop's earliest release, now and whenever it is another one; while a
+    /// timer is being called, it is that one's. For who sees to it from another thread that the
+    /// loop is on time. It is called often, and must be quick.
+    pub fn publish_to(&mut self, mut publish: impl FnMut(Option<u64>) + 'static) {
+        self.published = self.agenda.release_ns();
+        publish(self.published);
+        self.publish = Some(Box::new(publish));
+    }
+
+    /// Has `tell` told of what keeps the loop from being on time.
+    pub fn on_trouble(&mut self, tell: impl FnMut(Trouble) + 'static) {
+        self.trouble = Some(Box::new(tell));
+    }
+
+    /// What is known of its events, by name, since the last [reset](Self::reset_stats).
+    #[must_use]
+    pub fn stats(&self) -> &[Stats] {
+        self.kinds.all()
+    }
+
+    /// Begins to count anew.
+    pub fn reset_stats(&mut self) {
+        self.kinds.reset();
+    }
+
+    /// How many events there are, without that which is being called.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.agenda.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.agenda.is_empty()
+    }
+
+    /// The earliest release of its timers, in nanoseconds.
+    #[must_use]
+    pub fn next_release_ns(&self) -> Option<u64> {
+        self.agenda.release_ns()
+    }
+
+    /// How it waits.
+    #[must_use]
+    pub fn waits(&self) -> &W {
+        &self.wait
+    }
+
+    fn publish(&mut self) {
+        let Some(publish) = &mut self.publish else { return };
+        let current = self.current.as_ref().and_then(|current| current.release_ns);
+        let release_ns = [current, self.agenda.release_ns()].into_iter().flatten().min();
+        if release_ns != self.published {
+            self.published = release_ns;
+            publish(release_ns);
+        }
+    }
+}
+
+impl<W: Wait> Drop for EventLoop<W> {
+    fn drop(&mut self) {
+        drop(self.shared.close());
+    }
+}
+
+impl<W: Wait> fmt::Debug for EventLoop<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventLoop")
+            .field("events", &self.agenda.len())
+            .field("next_release_ns", &self.agenda.release_ns())
+            .finish_non_exhaustive()
+    }
+}

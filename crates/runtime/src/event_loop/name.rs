@@ -1,0 +1,33 @@
+//! What a report calls an event.
+
+use core::fmt;
+use core::panic::Location;
+
+/// The name of an event: it was given, or is the place where the event was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// It was given.
+    Given(&'static str),
+    /// Where the event was made.
+    Place(&'static Location<'static>),
+}
+
+impl Name {
+    /// Whether they are one, if that can be told at a glance.
+    pub(super) fn is_at_once(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Given(one), Self::Given(two)) => core::ptr::eq(*one, *two),
+            (Self::Place(one), Self::Place(two)) => core::ptr::eq(*one, *two),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Given(name) => f.pad(name),
+            Self::Place(place) => place.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The parameters of a loop.
+
+/// What a loop goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How often a loop that is never idle looks at its sources, in nanoseconds.
+    pub look_ns: u64,
+    /// How long a loop goes on, at least, between two polls that nobody has set a time for: since
+    /// others' work is more important, or others are due who have just been passed over.
+    pub poll_ns: u64,
+    /// A callback that takes longer is [reported](super::Trouble::Long), in nanoseconds.
+    pub long_ns: u64,
+    /// For how long a timer may always be due until that is
+    /// [reported](super::Trouble::Behind), in nanoseconds.
+    pub behind_ns: u64,
+}
+
+impl Default for Options {
+    /// 250 µs, 100 µs, 1 ms, and 200 ms.
+    fn default() -> Self {
+        Self { look_ns: 250_000, poll_ns: 100_000, long_ns: 1_000_000, behind_ns: 200_000_000 }
+    }
+}

@@ -1,0 +1,121 @@
+//! What a loop knows of its events, by name: how late, how long, and which ones are to blame.
+
+use alloc::vec::Vec;
+
+use super::histogram::Histogram;
+use super::name::Name;
+use super::options::Options;
+
+/// What is known of the events of a name.
+#[derive(Clone, Debug)]
+pub struct Stats {
+    /// Theirs.
+    pub name: Name,
+    /// How long after its release each timer was called, in nanoseconds.
+    pub tardiness: Histogram,
+    /// How long each call took, in nanoseconds of the clock: also what others took meanwhile.
+    pub run: Histogram,
+    /// How many calls took longer than the [limit](super::Options::long_ns).
+    pub long: u64,
+    /// How long timers have run since the loop is behind.
+    behind_ns: u64,
+}
+
+/// Something that keeps a loop from being on time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// A callback took longer than the limit.
+    Long {
+        /// Whose.
+        name: Name,
+        /// How long it took.
+        ran_ns: u64,
+    },
+    /// For longer than the limit there was always a timer due: timers alone want more than the CPU
+    /// time that the loop has. Said once, until the loop has caught up.
+    Behind {
+        /// Of which most of that was.
+        name: Name,
+        /// How much, of that.
+        ran_ns: u64,
+        /// Since when, ago.
+        for_ns: u64,
+    },
+}
+
+/// A callback that was called.
+#[derive(Clone, Copy)]
+pub(super) struct Ran {
+    pub(super) kind: usize,
+    /// How long it took.
+    pub(super) ns: u64,
+    pub(super) is_timer: bool,
+}
+
+/// All names of a loop.
+#[derive(Default)]
+pub(super) struct Kinds {
+    all: Vec<Stats>,
+    /// Since when there was always a timer due.
+    behind_since_ns: Option<u64>,
+    said: bool,
+}
+
+impl Kinds {
+    /// The place of a name, and whether it is a new one.
+    pub(super) fn place(&mut self, name: Name) -> (usize, bool) {
+        let glance = self.all.iter().position(|kind| kind.name.is_at_once(&name));
+        let known = glance.or_else(|| self.all.iter().position(|kind| kind.name == name));
+        if let Some(known) = known {
+            return (known, false);
+        }
+        let (tardiness, run) = (Histogram::new(), Histogram::new());
+        self.all.push(Stats { name, tardiness, run, long: 0, behind_ns: 0 });
+        (self.all.len() - 1, true)
+    }
+
+    pub(super) fn all(&self) -> &[Stats] {
+        &self.all
+    }
+
+    pub(super) fn reset(&mut self) {
+        for kind in &mut self.all {
+            let (tardiness, run) = (Histogram::new(), Histogram::new());
+            *kind = Stats { name: kind.name, tardiness, run, long: 0, behind_ns: kind.behind_ns };
+        }
+    }
+
+    /// A timer is about to be called.
+    pub(super) fn begins(&mut self, kind: usize, release_ns: u64, now_ns: u64) {
+        self.all[kind].tardiness.record(now_ns.saturating_sub(release_ns));
+        self.behind_since_ns.get_or_insert(now_ns);
+    }
+
+    /// No timer is due.
+    #[inline]
+    pub(super) fn caught_up(&mut self) {
+        if self.behind_since_ns.take().is_some() {
+            self.said = false;
+            self.all.iter_mut().for_each(|kind| kind.behind_ns = 0);
+        }
+    }
+
+    /// A callback was called; what is to be said of that.
+    pub(super) fn ends(&mut self, ran: Ran, now_ns: u64, options: &Options) -> Option<Trouble> {
+        let of = &mut self.all[ran.kind];
+        of.run.record(ran.ns);
+        let is_long = ran.ns > options.long_ns;
+        of.long += u64::from(is_long);
+        let long = is_long.then_some(Trouble::Long { name: of.name, ran_ns: ran.ns });
+        if ran.is_timer {
+            of.behind_ns += ran.ns;
+        }
+        let for_ns = self.behind_since_ns.map_or(0, |since| now_ns.saturating_sub(since));
+        if for_ns <= options.behind_ns || self.said {
+            return long;
+        }
+        self.said = true;
+        let worst = self.all.iter().max_by_key(|kind| kind.behind_ns)?;
+        Some(Trouble::Behind { name: worst.name, ran_ns: worst.behind_ns, for_ns })
+    }
+}

@@ -1,0 +1,248 @@
+//! Futures on a loop.
+//!
+//! A task is an event that sleeps until it is woken. It sleeps until a time, too: then it is called
+//! as a timer, so what follows a [`sleep_until`](Task::sleep_until) is on time as other timers are.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::rc::Rc;
+use alloc::sync::{Arc, Weak};
+use alloc::task::Wake;
+use core::cell::{Cell, RefCell};
+use core::fmt;
+use core::future::poll_fn;
+use core::marker::PhantomData;
+use core::pin::Pin;
+use core::sync::atomic::Ordering::{AcqRel, Acquire};
+use core::task::{Poll, Waker};
+
+use antiphon_platform::{Atomic, Platform};
+
+use super::context::Context;
+use super::event::{Callback, EventId, Step};
+use super::inbox::{Post, Shared};
+use super::wait::Wait;
+
+/// What a future has of its task. Of the loop's thread; clones are of the same task.
+#[derive(Clone)]
+pub struct Task(Rc<Local>);
+
+struct Local {
+    id: u64,
+    now_ns: fn() -> u64,
+    importance: Cell<u64>,
+    until_ns: Cell<Option<u64>>,
+    /// By release, and a number of their own: who sleeps until then.
+    sleepers: RefCell<BTreeMap<(u64, u64), Waker>>,
+    next: Cell<u64>,
+}
+
+/// Wakes a task, from any thread.
+struct Alarm<W: Wait> {
+    /// Weak: a waker that is kept for long keeps nothing of a loop.
+    shared: Weak<Shared<W>>,
+    id: u64,
+    /// Whether that was posted since the task was polled: 0 or 1.
+    woken: <W::Platform as Platform>::U32,
+}
+
+/// What a task's event calls.
+pub struct Spawned<W: Wait, M, F> {
+    importance: u64,
+    state: State<W, M, F>,
+    wait: PhantomData<fn(W)>,
+}
+
+enum State<W: Wait, M, F> {
+    Unmade(M),
+    Polled(Polled<W, F>),
+    Over,
+}
+
+/// Behind a pointer: it was made on the loop's thread, and stays there.
+struct Polled<W: Wait, F> {
+    future: Pin<Box<F>>,
+    task: Task,
+    alarm: Arc<Alarm<W>>,
+    waker: Waker,
+}
+
+// SAFETY: it may be sent as long as no future was made, and only the loop calls it, which never
+// gives it to another thread.
+unsafe impl<W: Wait, M: Send, F> Send for Spawned<W, M, F> {}
+
+impl<W: Wait> Wake for Alarm<W> {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        // Release: what was done before is seen by who polls; pairs with the acquire in `call`,
+        // also if somebody else has posted. Acquire: of others that were before.
+        if self.woken.swap(1, AcqRel) == 0
+            && let Some(shared) = self.shared.upgrade()
+        {
+            // A loop that is gone has dropped the task.
+            drop(shared.post(Post::Wake(self.id)));
+        }
+    }
+}
+
+impl<W: Wait, M, F> Spawned<W, M, F> {
+    pub(super) const fn new(importance: u64, make: M) -> Self {
+        Self { importance, state: State::Unmade(make), wait: PhantomData }
+    }
+}
+
+impl<W, M, F> Spawned<W, M, F>
+where
+    W: Wait,
+    M: FnOnce(Task) -> F + 'static,
+    F: Future<Output = ()> + 'static,
+{
+    /// Makes the future, on the loop's thread.
+    fn begin(&mut self, context: &Context<'_, W>) {
+        let State::Unmade(make) = core::mem::replace(&mut self.state, State::Over) else { return };
+        let EventId(id) = context.id();
+        let task = Task(Rc::new(Local {
+            id,
+            now_ns: W::now_ns,
+            importance: Cell::new(self.importance),
+            until_ns: Cell::new(None),
+            sleepers: RefCell::default(),
+            next: Cell::new(0),
+        }));
+        let shared = Arc::downgrade(&context.events.shared);
+        let alarm = Arc::new(Alarm { shared, id, woken: Atomic::ZERO });
+        let (future, waker) = (Box::pin(make(task.clone())), Waker::from(alarm.clone()));
+        self.state = State::Polled(Polled { future, task, alarm, waker });
+    }
+}
+
+impl<W, M, F> Callback<W> for Spawned<W, M, F>
+where
+    W: Wait,
+    M: FnOnce(Task) -> F + 'static,
+    F: Future<Output = ()> + 'static,
+{
+    fn call(&mut self, context: &mut Context<'_, W>) -> Step {
+        if matches!(self.state, State::Unmade(_)) {
+            self.begin(context);
+        }
+        let State::Polled(polled) = &mut self.state else { return Step::Done };
+        let local = &polled.task.0;
+        local.until_ns.set(context.until_ns());
+        // Before it is polled: a wake from now on is another one. Acquire: as in `wake_by_ref`.
+        polled.alarm.woken.swap(0, Acquire);
+        local.wake_due(&polled.waker);
+        let mut with = core::task::Context::from_waker(&polled.waker);
+        if polled.future.as_mut().poll(&mut with).is_ready() {
+            self.state = State::Over;
+            return Step::Done;
+        }
+        context.events.set_importance(local.importance.get());
+        let first = local.sleepers.borrow().first_key_value().map(|((at_ns, _), _)| *at_ns);
+        first.map_or(Step::Asleep, Step::At)
+    }
+}
+
+impl Local {
+    /// Wakes those whose time has come, but for who is polled anyway.
+    fn wake_due(&self, own: &Waker) {
+        let now_ns = (self.now_ns)();
+        loop {
+            let mut sleepers = self.sleepers.borrow_mut();
+            let Some(first) = sleepers.first_entry() else { return };
+            if first.key().0 > now_ns {
+                return;
+            }
+            let waker = first.remove();
+            // What it wakes may come here.
+            drop(sleepers);
+            if !waker.will_wake(own) {
+                waker.wake();
+            }
+        }
+    }
+}
+
+/// Who sleeps; out of the list when it is dropped.
+struct Sleeper<'a>(&'a Local, (u64, u64));
+
+impl Drop for Sleeper<'_> {
+    fn drop(&mut self) {
+        let waker = self.0.sleepers.borrow_mut().remove(&self.1);
+        // What it drops may come here.
+        drop(waker);
+    }
+}
+
+impl Task {
+    /// The event that polls the future.
+    #[must_use]
+    pub fn id(&self) -> EventId {
+        EventId(self.0.id)
+    }
+
+    /// The time, by the loop's clock.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        (self.0.now_ns)()
+    }
+
+    /// Waits until that time. What comes next is called as a timer of that release. To be awaited
+    /// in the task's own future: another task's would not be woken.
+    pub async fn sleep_until(&self, at_ns: u64) {
+        let local = &*self.0;
+        local.next.set(local.next.get() + 1);
+        let sleeper = Sleeper(local, (at_ns, local.next.get()));
+        poll_fn(|context| {
+            if (local.now_ns)() >= at_ns {
+                return Poll::Ready(());
+            }
+            let waker = context.waker().clone();
+            let before = local.sleepers.borrow_mut().insert(sleeper.1, waker);
+            drop(before);
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// The user virtual time of what comes after the next wait.
+    pub fn set_importance(&self, importance: u64) {
+        self.0.importance.set(importance);
+    }
+
+    /// Lets others run that are due, or as important.
+    pub async fn yield_now(&self) {
+        let mut yielded = false;
+        poll_fn(|context| {
+            if core::mem::replace(&mut yielded, true) {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// As [`yield_now`](Self::yield_now), if the time is over until when the task may go on: for
+    /// what computes.
+    pub async fn checkpoint(&self) {
+        if self.0.until_ns.get().is_some_and(|until| until <= self.now_ns()) {
+            self.yield_now().await;
+        }
+    }
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Task").field(&self.0.id).finish()
+    }
+}
+
+impl<W: Wait, M, F> fmt::Debug for Spawned<W, M, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Spawned")
+    }
+}

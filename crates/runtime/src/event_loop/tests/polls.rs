@@ -1,0 +1,130 @@
+//! When a loop polls, and what it says.
+
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+
+use super::super::{End, Event, Step};
+use super::{NOW_NS, events, pass};
+use crate::coop::{Answer, Ask, Cooperate};
+
+type Asked = Rc<RefCell<Vec<(u64, Ask)>>>;
+
+/// Answers as it was told to, and notes when it was asked what.
+struct Scripted {
+    asked: Asked,
+    answers: Vec<Answer>,
+}
+
+impl Cooperate for Scripted {
+    fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
+        self.asked.borrow_mut().push((NOW_NS.get(), ask));
+        wait(if ask.importance.is_some() { Some(0) } else { ask.release_ns });
+        self.answers.pop().unwrap_or_default()
+    }
+}
+
+/// A tier with those answers, the last one first.
+fn scripted(answers: &[Answer]) -> (Box<Scripted>, Asked) {
+    let asked = Asked::default();
+    (Box::new(Scripted { asked: asked.clone(), answers: answers.to_vec() }), asked)
+}
+
+/// Work of so many steps of so many nanoseconds.
+fn work(
+    importance: u64,
+    steps: u32,
+    ns: u64,
+) -> Event<super::Virtual, impl super::super::Callback<super::Virtual>> {
+    let mut left = steps;
+    Event::best_effort_in_steps(importance, move |_| {
+        pass(ns);
+        left -= 1;
+        if left == 0 { Step::Done } else { Step::More(importance) }
+    })
+}
+
+#[test]
+fn it_polls_when_its_slice_has_ended_and_not_after_each_event() {
+    let mut events = events();
+    let slice = |poll_at_ns| Answer { poll_at_ns: Some(poll_at_ns), ..Answer::default() };
+    let (tier, asked) = scripted(&[Answer::default(), slice(650), slice(310)]);
+    events.cooperate_by(tier);
+    // The first answer comes with the first sleep.
+    events.submit(Event::timer(10, |context| {
+        context.submit(work(7, 10, 100));
+        assert_eq!(context.until_ns(), Some(310));
+    }));
+    assert_eq!(events.run(), End::Done);
+    let asked: Vec<_> = asked.borrow().iter().map(|(at, ask)| (*at, ask.importance)).collect();
+    assert_eq!(asked, [(0, None), (310, Some(7)), (710, Some(7))]);
+}
+
+#[test]
+fn it_polls_when_others_are_due_and_tells_its_next_release() {
+    let mut events = events();
+    let answer = Answer { release_ns: Some(350), ..Answer::default() };
+    let (tier, asked) = scripted(&[Answer { release_ns: Some(100), ..answer }, answer]);
+    events.cooperate_by(tier);
+    events.submit(Event::timer(10, |context| {
+        context.submit(work(7, 10, 100));
+        context.submit(Event::timer(5_000, |_| {}));
+    }));
+    assert_eq!(events.run(), End::Done);
+    let first = (0, Ask { release_ns: Some(10), importance: None });
+    let second = (410, Ask { release_ns: Some(5_000), importance: Some(7) });
+    // Who was due before that poll is passed over for `poll_ns`, which is longer than the rest.
+    let last = (1_010, Ask { release_ns: Some(5_000), importance: None });
+    assert_eq!(*asked.borrow(), [first, second, last]);
+}
+
+#[test]
+fn it_polls_when_others_have_something_more_important() {
+    let mut events = events();
+    let theirs = Answer { importance: Some(5), ..Answer::default() };
+    let (tier, asked) = scripted(&[theirs, theirs]);
+    events.cooperate_by(tier);
+    events.submit(Event::timer(10, |context| {
+        context.submit(work(4, 2, 100_000));
+        context.submit(work(6, 2, 100_000));
+    }));
+    assert_eq!(events.run(), End::Done);
+    let asked: Vec<_> = asked.borrow().iter().map(|(at, ask)| (*at, ask.importance)).collect();
+    assert_eq!(asked, [(0, None), (200_010, Some(6)), (300_010, Some(6))]);
+}
+
+#[test]
+fn a_flood_of_timers_lets_others_run_when_the_slice_has_ended() {
+    let mut events = events();
+    let slice = Answer { poll_at_ns: Some(0), ..Answer::default() };
+    let (tier, asked) = scripted(&[slice; 8]);
+    events.cooperate_by(tier);
+    for release_ns in [10, 10, 10, 60, 70] {
+        events.submit(Event::timer(release_ns, |_| pass(25)));
+    }
+    assert_eq!(events.run(), End::Done);
+    // Those that were due then run together; who is due meanwhile waits for a poll.
+    let asked: Vec<_> = asked.borrow().iter().map(|(at, ask)| (*at, ask.release_ns)).collect();
+    assert_eq!(asked, [(0, Some(10)), (85, Some(60))]);
+}
+
+#[test]
+fn the_earliest_release_is_published_whenever_it_is_another_one() {
+    let mut events = events();
+    let published = Rc::new(RefCell::new(Vec::new()));
+    let to = published.clone();
+    events.submit(Event::timer(20, |_| {}));
+    events.publish_to(move |release_ns| to.borrow_mut().push(release_ns));
+    let seen = published.clone();
+    events.submit(Event::timer(10, move |context| {
+        // It is overdue until it is over.
+        assert_eq!(seen.borrow().last(), Some(&Some(10)));
+        context.submit(Event::timer(30, |_| {}));
+    }));
+    let third = events.submit(Event::timer(5, |_| {}));
+    assert!(events.cancel(third));
+    assert_eq!(events.run(), End::Done);
+    let wanted = [Some(20), Some(10), Some(5), Some(10), Some(20), Some(30), None];
+    assert_eq!(*published.borrow(), wanted);
+}

@@ -1,0 +1,335 @@
+//! The loop itself.
+//!
+//! ```text
+//!            ┌──────────────────────────────────────────────────────────┐
+//!            ▼                                                          │
+//!   posts of others ──► a timer is due ──yes──────────────► call it ────┤
+//!                         │ no                                          │
+//!                         ▼                                             │
+//!                       to poll? ──yes──► poll: others run ─┐           │
+//!                         │ no  ▲                           │ once      │
+//!                         ▼     └───────────────────────────┘           │
+//!                       there is work ──yes───────────────► call it ────┘
+//!                         │ no
+//!                         ▼
+//!                       poll: sleep
+//! ```
+//!
+//! - TURN-1 (progress): between two polls something is called, unless there is nothing to call.
+//! - TURN-2 (timers first): work is called only if no timer was due when it was chosen.
+//! - TURN-3: of timers that follow each other without a break, those are called without a poll that
+//!   were due when the last poll was over: so a flood of them keeps others waiting no longer than
+//!   their slice.
+
+use alloc::boxed::Box;
+
+use super::agenda::Taken;
+use super::context::{Context, Current};
+use super::event::Step;
+use super::inbox::Post;
+use super::stats::Ran;
+use super::{EventLoop, Wait};
+use crate::coop::{Alone, Answer, Ask};
+
+/// Why a loop has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum End {
+    /// It was stopped.
+    Stopped,
+    /// There is nothing to be done, and nobody who could say otherwise: no event, and no handle.
+    Done,
+}
+
+/// What a turn has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Turn {
+    /// How many callbacks were called.
+    pub called: usize,
+    /// When the next is to be had, at the latest: 0 if there is something to do now, `None` if
+    /// there is nothing until a source or another thread says so.
+    pub next_ns: Option<u64>,
+    /// Whether the loop has ended.
+    pub end: Option<End>,
+}
+
+/// What was done.
+enum Did {
+    Called,
+    Polled,
+    Nothing,
+    Ended(End),
+}
+
+impl<W: Wait> EventLoop<W> {
+    /// Does what is to be done, and waits for more, until the loop is stopped, or there is nothing
+    /// left, and nobody who could submit something.
+    ///
+    /// A callback that panics is gone; the panic is the caller's, and the loop can be run again.
+    pub fn run(&mut self) -> End {
+        self.nested = false;
+        self.begin();
+        loop {
+            if let Did::Ended(end) = self.go_on(true) {
+                return end;
+            }
+        }
+    }
+
+    /// Calls up to `most` callbacks that are to be called now, and does not wait: for a loop inside
+    /// another one, which waits for both. Where others share the CPU by a tier that has them take
+    /// turns, they may have theirs meanwhile.
+    pub fn turn(&mut self, most: usize) -> Turn {
+        self.shared.awake();
+        self.begin();
+        self.look();
+        let (mut called, mut end) = (0, None);
+        while called < most {
+            match self.go_on(false) {
+                Did::Called => called += 1,
+                Did::Polled => {}
+                Did::Nothing => break,
+                Did::Ended(ended) => {
+                    end = Some(ended);
+                    break;
+                }
+            }
+        }
+        self.nested = true;
+        self.arm();
+        Turn { called, next_ns: self.next_ns(), end }
+    }
+
+    /// Nobody is inside, whatever a panic has left.
+    fn begin(&mut self) {
+        if let Some(Current { id, has_source: true, .. }) = self.current.take() {
+            self.end_source(id);
+        }
+        self.shared.sight.end();
+        self.now_ns = W::now_ns();
+        self.polled_ns = self.now_ns;
+    }
+
+    /// When there is something to do, of what is known.
+    fn next_ns(&self) -> Option<u64> {
+        let now = self.agenda.importance().is_some() || self.shared.any() || self.stopped;
+        if now { Some(0) } else { self.agenda.release_ns() }
+    }
+
+    /// Has who waits for a loop inside another told when there is something to do.
+    pub(super) fn arm(&mut self) {
+        if self.nested && self.current.is_none() {
+            // Only then it looks for posts: INBOX-1.
+            self.shared.doze();
+            self.wait.arm(self.next_ns());
+        }
+    }
+
+    fn go_on(&mut self, sleeps: bool) -> Did {
+        // Before posts are taken in: INBOX-3.
+        let forsaken = self.shared.is_forsaken();
+        self.take_in();
+        if core::mem::take(&mut self.stopped) {
+            return Did::Ended(End::Stopped);
+        }
+        if self.agenda.is_empty() && forsaken {
+            return Did::Ended(End::Done);
+        }
+        let since_look_ns = self.now_ns.saturating_sub(self.looked_ns);
+        if self.sources > 0 && since_look_ns >= self.options.look_ns {
+            self.look();
+        }
+        let must = self.is_to_poll();
+        // TURN-3.
+        if let Some(taken) = self.agenda.take_due(if must { self.polled_ns } else { self.now_ns }) {
+            self.call(taken);
+            return Did::Called;
+        }
+        if !self.has_come(self.agenda.release_ns()) {
+            self.kinds.caught_up();
+        }
+        // Who has nothing to do, and may not sleep, is in nobody's way.
+        let has_work =
+            self.agenda.importance().is_some() || self.has_come(self.agenda.release_ns());
+        if must && (sleeps || has_work) {
+            self.poll();
+            // TURN-1.
+            return self.call_any();
+        }
+        if let Some(taken) = self.agenda.take_work() {
+            self.call(taken);
+            return Did::Called;
+        }
+        if !sleeps {
+            return Did::Nothing;
+        }
+        self.poll();
+        Did::Polled
+    }
+
+    /// TURN-1: what is first, after a poll.
+    fn call_any(&mut self) -> Did {
+        self.take_in();
+        if self.stopped {
+            return Did::Polled;
+        }
+        let taken = self.agenda.take_due(self.now_ns).or_else(|| self.agenda.take_work());
+        taken.map_or(Did::Polled, |taken| {
+            self.call(taken);
+            Did::Called
+        })
+    }
+
+    fn has_come(&self, at_ns: Option<u64>) -> bool {
+        at_ns.is_some_and(|at| at <= self.now_ns)
+    }
+
+    /// Whether others are to go on before this loop does.
+    fn is_to_poll(&self) -> bool {
+        let Answer { release_ns, importance, poll_at_ns } = self.answer;
+        if self.has_come(poll_at_ns) {
+            return true;
+        }
+        let is_patient = self.now_ns.saturating_sub(self.polled_ns) < self.options.poll_ns;
+        // Who was due at the last poll already was passed over, and not for nothing.
+        let is_news = release_ns.is_some_and(|at| at > self.polled_ns);
+        if self.has_come(release_ns) && (is_news || !is_patient) {
+            return true;
+        }
+        let is_less_important = match (importance, self.agenda.importance()) {
+            (Some(theirs), Some(own)) => theirs < own,
+            _ => false,
+        };
+        is_less_important && !is_patient && !self.has_come(self.agenda.release_ns())
+    }
+
+    /// Until when a callback may go on.
+    pub(super) fn until_ns(&self) -> Option<u64> {
+        let others = self.answer.release_ns.filter(|at| *at > self.polled_ns);
+        [self.agenda.release_ns(), self.answer.poll_at_ns, others].into_iter().flatten().min()
+    }
+
+    fn call(&mut self, taken: Taken<W>) {
+        let Taken { id, mut entry, release_ns } = taken;
+        let (kind, begun_ns) = (entry.kind, self.now_ns);
+        if let Some(release_ns) = release_ns {
+            self.kinds.begins(kind, release_ns, begun_ns);
+        }
+        self.current = Some(Current {
+            id,
+            release_ns,
+            importance: entry.importance,
+            begun_ns,
+            cancelled: false,
+            woken: false,
+            has_source: entry.has_source,
+        });
+        self.shared.sight.begin(kind, begun_ns);
+        let ready = core::mem::take(&mut entry.ready);
+        let step = entry.callback.call(&mut Context { events: self, ready });
+        self.now_ns = W::now_ns();
+        self.shared.sight.end();
+        let ran =
+            Ran { kind, ns: self.now_ns.saturating_sub(begun_ns), is_timer: release_ns.is_some() };
+        if let Some(trouble) = self.kinds.ends(ran, self.now_ns, &self.options)
+            && let Some(tell) = &mut self.trouble
+        {
+            tell(trouble);
+        }
+        let Some(current) = self.current.take() else { return };
+        entry.importance = current.importance;
+        if step == Step::Done || current.cancelled {
+            if entry.has_source {
+                self.end_source(id);
+            }
+            self.publish();
+            // Last: what it drops may be anything.
+            drop(entry);
+            return;
+        }
+        self.agenda.put_back(id, entry, step);
+        if current.woken {
+            self.agenda.wake(id);
+        }
+        self.publish();
+    }
+
+    /// Takes in what others have posted.
+    #[inline]
+    pub(super) fn take_in(&mut self) {
+        if self.shared.any() {
+            self.take_posts();
+        }
+    }
+
+    #[cold]
+    fn take_posts(&mut self) {
+        let mut posts = core::mem::take(&mut self.posts);
+        self.shared.take(&mut posts);
+        for post in posts.drain(..) {
+            match post {
+                Post::Submit { id, due, name, callback } => self.put_in(id, due, name, callback),
+                Post::Cancel(id) => match &mut self.current {
+                    Some(current) if current.id == id => current.cancelled = true,
+                    _ => drop(self.forget(id)),
+                },
+                Post::Wake(id) => match &mut self.current {
+                    Some(current) if current.id == id => current.woken = true,
+                    _ => drop(self.agenda.wake(id)),
+                },
+                Post::Stop => self.stopped = true,
+            }
+        }
+        self.posts = posts;
+    }
+
+    /// Sees what sources have to say.
+    fn look(&mut self) {
+        self.wait_until(Some(0));
+    }
+
+    fn wait_until(&mut self, until_ns: Option<u64>) {
+        let agenda = &mut self.agenda;
+        self.wait.wait(until_ns, &mut |id, ready| agenda.tell(id, ready));
+        self.now_ns = W::now_ns();
+        self.looked_ns = self.now_ns;
+    }
+
+    /// Lets others run, or sleeps.
+    fn poll(&mut self) {
+        let (release_ns, importance) = (self.agenda.release_ns(), self.agenda.importance());
+        let mut tier = core::mem::replace(&mut self.cooperate, Box::new(Alone));
+        let answer = tier.poll(Ask { release_ns, importance }, &mut |until_ns| {
+            self.shared.doze();
+            // Only now: INBOX-1.
+            let is_over = self.agenda.is_empty() && self.shared.is_forsaken();
+            let may_sleep = !self.shared.any() && !is_over;
+            self.wait_until(if may_sleep { until_ns } else { Some(0) });
+            self.shared.awake();
+        });
+        self.cooperate = tier;
+        self.answer = answer;
+        self.now_ns = W::now_ns();
+        self.polled_ns = self.now_ns;
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    pub(super) fn first_importance(&self) -> Option<u64> {
+        self.agenda.importance()
+    }
+
+    pub(super) fn current(&self) -> Option<&Current> {
+        self.current.as_ref()
+    }
+
+    /// The importance of the callback that is being called, when it is woken.
+    pub(super) fn set_importance(&mut self, importance: u64) {
+        if let Some(current) = &mut self.current {
+            current.importance = importance;
+        }
+    }
+}
