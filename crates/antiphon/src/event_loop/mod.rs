@@ -81,6 +81,11 @@ pub use antiphon_runtime::event_loop::{
 pub use files::{Files, Ready, Source};
 pub use watch::Watchdog;
 
+/// The examples of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/event-loop.md")]
+struct Guide;
+
 /// What a loop is to do; see [`GenericEvent`].
 pub type Event<C = ()> = generic::Event<Files, C>;
 /// What a callback has of its loop.
@@ -129,7 +134,8 @@ impl DerefMut for Loop {
     }
 }
 
-/// Readable when there is something to do, after a [`turn`](EventLoop::turn).
+/// Readable when there is something to do, after a [`turn`](EventLoop::turn) of the loop. Who is
+/// told of that once only (by edge, as Tokio is) takes turns until one has called nothing.
 impl AsFd for Loop {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.waits().as_fd()

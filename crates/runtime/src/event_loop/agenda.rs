@@ -14,9 +14,10 @@
 //!   cancelled.
 //! - LOOP-3: what stands in a queue names an event that is there, which knows where it stands.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 
-use super::event::{Called, Due, Step};
+use super::event::{Callback, Due, Step};
 use super::wait::Wait;
 
 /// Where an event stands: its release or importance, and the turn at which it was put there.
@@ -24,15 +25,14 @@ type Place = (u64, u64);
 
 /// The events of a loop.
 pub(super) struct Agenda<W: Wait> {
-    events: BTreeMap<u64, Entry<W>>,
+    events: BTreeMap<u64, Box<Entry<W>>>,
     timers: BTreeMap<Place, u64>,
     work: BTreeMap<Place, u64>,
     turn: u64,
 }
 
-/// An event that is not being called.
-pub(super) struct Entry<W: Wait> {
-    pub(super) callback: Called<W>,
+/// An event that is not being called: one allocation, with what it calls.
+pub(super) struct Entry<W: Wait, C: ?Sized = dyn Callback<W>> {
     /// As what it counts.
     pub(super) kind: usize,
     /// Its user virtual time, as it was last.
@@ -43,14 +43,30 @@ pub(super) struct Entry<W: Wait> {
     pub(super) has_source: bool,
     timer: Option<Place>,
     work: Option<Place>,
+    pub(super) callback: C,
 }
 
 /// An event that is to be called.
 pub(super) struct Taken<W: Wait> {
     pub(super) id: u64,
-    pub(super) entry: Entry<W>,
+    pub(super) entry: Box<Entry<W>>,
     /// Its release, if that is why.
     pub(super) release_ns: Option<u64>,
+}
+
+impl<W: Wait, C> Entry<W, C> {
+    /// One that stands nowhere.
+    pub(super) fn new(callback: C) -> Box<Self> {
+        Box::new(Self {
+            kind: 0,
+            importance: 0,
+            ready: W::Ready::default(),
+            has_source: false,
+            timer: None,
+            work: None,
+            callback,
+        })
+    }
 }
 
 impl<W: Wait> Agenda<W> {
@@ -69,24 +85,20 @@ impl<W: Wait> Agenda<W> {
     }
 
     /// Puts a new event in.
-    pub(super) fn insert(&mut self, id: u64, callback: Called<W>, kind: usize, due: Due) {
-        let importance = match due {
-            Due::Release(_) => 0,
-            Due::Importance(importance) | Due::Woken(importance) => importance,
+    pub(super) fn insert(&mut self, id: u64, mut entry: Box<Entry<W>>, due: Due) {
+        let step = match due {
+            Due::Release(at) => Step::At(at),
+            Due::Importance(importance) => Step::More(importance),
+            Due::Woken(importance) => {
+                entry.importance = importance;
+                Step::Asleep
+            }
         };
-        let ready = W::Ready::default();
-        let (timer, work, has_source) = (None, None, false);
-        let entry = Entry { callback, kind, importance, ready, has_source, timer, work };
-        self.events.insert(id, entry);
-        match due {
-            Due::Release(at) => self.stand(id, Step::At(at)),
-            Due::Importance(importance) => self.stand(id, Step::More(importance)),
-            Due::Woken(_) => {}
-        }
+        self.put_back(id, entry, step);
     }
 
     /// An event was called, and is to be again.
-    pub(super) fn put_back(&mut self, id: u64, entry: Entry<W>, step: Step) {
+    pub(super) fn put_back(&mut self, id: u64, entry: Box<Entry<W>>, step: Step) {
         self.events.insert(id, entry);
         self.stand(id, step);
     }
@@ -136,7 +148,7 @@ impl<W: Wait> Agenda<W> {
     }
 
     /// Takes an event out of the agenda.
-    pub(super) fn remove(&mut self, id: u64) -> Option<Entry<W>> {
+    pub(super) fn remove(&mut self, id: u64) -> Option<Box<Entry<W>>> {
         let mut entry = self.events.remove(&id)?;
         // LOOP-3.
         if let Some(place) = entry.timer.take() {

@@ -1,6 +1,9 @@
 //! What a callback has of its loop.
 
+use alloc::boxed::Box;
 use core::fmt;
+
+use crate::coop::Cooperate;
 
 use super::event::{Callback, Event, EventId};
 use super::inbox::Handle;
@@ -61,6 +64,11 @@ impl<W: Wait> Context<'_, W> {
         self.events.stop();
     }
 
+    /// As [`EventLoop::cooperate_by`].
+    pub fn cooperate_by(&mut self, tier: Box<dyn Cooperate>) {
+        self.events.cooperate_by(tier);
+    }
+
     /// For other threads.
     #[must_use]
     pub fn handle(&self) -> Handle<W> {
@@ -106,17 +114,18 @@ impl<W: Wait> Context<'_, W> {
     }
 
     /// Until when it may go on: the loop's next release, or that of others that share the CPU, or
-    /// the end of the loop's turn, whichever is first. `None`: for good. What is submitted
-    /// meanwhile counts.
+    /// the end of the loop's turn, whichever is first; and no longer than half of what a callback
+    /// may [take](super::Options::long_ns), so that a loop that has nothing else to do looks at its
+    /// sources. What is submitted meanwhile counts.
     #[must_use]
-    pub fn until_ns(&self) -> Option<u64> {
+    pub fn until_ns(&self) -> u64 {
         self.events.until_ns()
     }
 
     /// How long it may go on, in nanoseconds.
     #[must_use]
     pub fn left_ns(&self) -> u64 {
-        self.until_ns().map_or(u64::MAX, |until| until.saturating_sub(W::now_ns()))
+        self.until_ns().saturating_sub(W::now_ns())
     }
 
     /// Whether it is to return soon, since its time is over, or since something more important is
@@ -128,7 +137,7 @@ impl<W: Wait> Context<'_, W> {
         let more_important = |other| is_work && other < *importance;
         self.events.is_stopped()
             || self.events.first_importance().is_some_and(more_important)
-            || self.until_ns().is_some_and(|until| until <= W::now_ns())
+            || self.left_ns() == 0
     }
 
     fn current(&self) -> &Current {

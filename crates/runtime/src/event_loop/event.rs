@@ -1,6 +1,5 @@
 //! Events: when, what, and as what it counts.
 
-use alloc::boxed::Box;
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::Location;
@@ -52,9 +51,6 @@ pub trait Callback<W: Wait>: 'static {
     /// Does a part of the event, or all of it.
     fn call(&mut self, context: &mut Context<'_, W>) -> Step;
 }
-
-/// What a loop keeps of them.
-pub(super) type Called<W> = Box<dyn Callback<W>>;
 
 /// A closure that is called once.
 #[derive(Debug)]

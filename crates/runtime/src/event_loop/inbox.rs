@@ -19,6 +19,7 @@ use antiphon_sync::lock::ShflMutex;
 
 use crate::sleep::Bell;
 
+use super::agenda::Entry;
 use super::event::{Callback, Due, Event, EventId};
 use super::name::Name;
 use super::sight::Sight;
@@ -27,7 +28,7 @@ use super::wait::{Ring, Wait};
 /// What is posted.
 pub(super) enum Post<W: Wait> {
     /// An event.
-    Submit { id: u64, due: Due, name: Name, callback: Box<dyn Callback<W> + Send> },
+    Submit { id: u64, due: Due, name: Name, entry: Box<Entry<W, dyn Callback<W> + Send>> },
     /// That one is to be cancelled.
     Cancel(u64),
     /// That one is to be woken.
@@ -203,8 +204,8 @@ impl<W: Wait> Handle<W> {
     pub fn submit<C: Callback<W> + Send>(&self, event: Event<W, C>) -> Result<EventId, Gone> {
         let id = self.0.number();
         let Event { due, name, callback, .. } = event;
-        let callback = Box::new(callback);
-        self.post(Post::Submit { id, due, name, callback }).map(|()| EventId(id))
+        let entry = Entry::new(callback);
+        self.post(Post::Submit { id, due, name, entry }).map(|()| EventId(id))
     }
 
     /// Has the loop forget about an event, if it is there when the loop comes to that.

@@ -8,7 +8,8 @@ pub struct Options {
     /// How long a loop goes on, at least, between two polls that nobody has set a time for: since
     /// others' work is more important, or others are due who have just been passed over.
     pub poll_ns: u64,
-    /// A callback that takes longer is [reported](super::Trouble::Long), in nanoseconds.
+    /// A callback that takes longer is [reported](super::Trouble::Long), in nanoseconds. One that
+    /// goes by its [budget](super::Context::is_over) takes half of that at the most.
     pub long_ns: u64,
     /// For how long a timer may always be due until that is
     /// [reported](super::Trouble::Behind), in nanoseconds.

@@ -31,7 +31,7 @@ struct Local {
     id: u64,
     now_ns: fn() -> u64,
     importance: Cell<u64>,
-    until_ns: Cell<Option<u64>>,
+    until_ns: Cell<u64>,
     /// By release, and a number of their own: who sleeps until then.
     sleepers: RefCell<BTreeMap<(u64, u64), Waker>>,
     next: Cell<u64>,
@@ -108,7 +108,7 @@ where
             id,
             now_ns: W::now_ns,
             importance: Cell::new(self.importance),
-            until_ns: Cell::new(None),
+            until_ns: Cell::new(0),
             sleepers: RefCell::default(),
             next: Cell::new(0),
         }));
@@ -229,7 +229,7 @@ impl Task {
     /// As [`yield_now`](Self::yield_now), if the time is over until when the task may go on: for
     /// what computes.
     pub async fn checkpoint(&self) {
-        if self.0.until_ns.get().is_some_and(|until| until <= self.now_ns()) {
+        if self.0.until_ns.get() <= self.now_ns() {
             self.yield_now().await;
         }
     }

@@ -204,10 +204,14 @@ impl<W: Wait> EventLoop<W> {
         is_less_important && !is_patient && !self.has_come(self.agenda.release_ns())
     }
 
-    /// Until when a callback may go on.
-    pub(super) fn until_ns(&self) -> Option<u64> {
+    /// Until when the callback that is being called may go on.
+    pub(super) fn until_ns(&self) -> u64 {
         let others = self.answer.release_ns.filter(|at| *at > self.polled_ns);
-        [self.agenda.release_ns(), self.answer.poll_at_ns, others].into_iter().flatten().min()
+        let look_ns = self.looked_ns.saturating_add(self.options.look_ns);
+        let look_ns = (self.sources > 0).then_some(look_ns);
+        let most_ns = self.now_ns.saturating_add(self.options.long_ns / 2);
+        let all = [self.agenda.release_ns(), self.answer.poll_at_ns, others, look_ns];
+        all.into_iter().flatten().fold(most_ns, u64::min)
     }
 
     fn call(&mut self, taken: Taken<W>) {
@@ -269,7 +273,7 @@ impl<W: Wait> EventLoop<W> {
         self.shared.take(&mut posts);
         for post in posts.drain(..) {
             match post {
-                Post::Submit { id, due, name, callback } => self.put_in(id, due, name, callback),
+                Post::Submit { id, due, name, entry } => self.put_in(id, due, name, entry),
                 Post::Cancel(id) => match &mut self.current {
                     Some(current) if current.id == id => current.cancelled = true,
                     _ => drop(self.forget(id)),

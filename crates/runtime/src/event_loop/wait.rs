@@ -17,7 +17,7 @@ pub trait Wait: 'static {
     type Source;
     /// What a source says: readable, say. Of two that come before the callback is called, that has
     /// both; the default is nothing.
-    type Ready: Copy + Default + BitOr<Output = Self::Ready>;
+    type Ready: Copy + Default + BitOr<Output = Self::Ready> + Send;
     /// Why a source can't be waited for.
     type Error;
 

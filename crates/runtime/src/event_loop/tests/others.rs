@@ -40,8 +40,10 @@ fn sources_are_looked_at_while_there_is_always_work() {
         Step::Done
     });
     events.watch(1, source).expect("a source");
-    events.submit(Event::best_effort_in_steps(9, |_| {
-        pass(10_000);
+    events.submit(Event::best_effort_in_steps(9, |context| {
+        while !context.is_over() {
+            pass(10_000);
+        }
         Step::More(9)
     }));
     assert_eq!(events.run(), End::Stopped);

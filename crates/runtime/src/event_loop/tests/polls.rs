@@ -54,7 +54,7 @@ fn it_polls_when_its_slice_has_ended_and_not_after_each_event() {
     // The first answer comes with the first sleep.
     events.submit(Event::timer(10, |context| {
         context.submit(work(7, 10, 100));
-        assert_eq!(context.until_ns(), Some(310));
+        assert_eq!(context.until_ns(), 310);
     }));
     assert_eq!(events.run(), End::Done);
     let asked: Vec<_> = asked.borrow().iter().map(|(at, ask)| (*at, ask.importance)).collect();
