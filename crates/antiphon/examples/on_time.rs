@@ -1,4 +1,4 @@
-//! A timer at 60 Hz on a loop that computes all the time: how late it is, by how the work is cut up;
+//! A timer at 60 Hz on a loop that computes all the time: how late it is, by how work is cut up;
 //! and what events cost.
 //!
 //! `cargo run --release -p antiphon --example on_time [SECONDS]`; start some `yes > /dev/null`

@@ -167,7 +167,10 @@ enum antiphon_type {
 	ANTIPHON_TYPE_TASK_GROUP = 21,
 	ANTIPHON_TYPE_CASE = 22,
 	ANTIPHON_TYPE_STAGE_OPTIONS = 23,
-	ANTIPHON_TYPE_STAGE_STATS = 24
+	ANTIPHON_TYPE_STAGE_STATS = 24,
+	ANTIPHON_TYPE_LOOP_EVENT = 25,
+	ANTIPHON_TYPE_LOOP_TURN = 26,
+	ANTIPHON_TYPE_LOOP_STATS = 27
 };
 
 /* The size and alignment of a type in bytes, for languages that can't read this header.

@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::cond::Cond;
 use crate::event::{Event, Latch};
 use crate::event_count::{EventCount, EventKey};
+use crate::event_loop::{LoopEvent, LoopStats, LoopTurn};
 use crate::export::exports;
 use crate::message::{Delivered, Message};
 use crate::mutex::Mutex;
@@ -57,6 +58,9 @@ layout! {
     22 Case: 24, 8;
     23 StageOptions: 40, 8;
     24 StageStats: 48, 8;
+    25 LoopEvent: 48, 8;
+    26 LoopTurn: 16, 8;
+    27 LoopStats: 64, 8;
 }
 
 exports! {

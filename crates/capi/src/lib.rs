@@ -18,6 +18,7 @@
 //! | `channel`, `promise`, `token`, `select` | what fibers and threads wait by |
 //! | `stage` | stages of pipelines |
 //! | `file`, `net` | files and sockets that fibers wait for |
+//! | `event_loop` | events that are on time |
 //! | `policy` | which waiter is served next |
 //! | `pshared` | a readers-writer lock and a barrier for memory that processes share |
 //! | `pshared_event` | an event, a latch and a broadcast for such memory |
@@ -33,6 +34,7 @@ mod code;
 mod cond;
 mod event;
 mod event_count;
+mod event_loop;
 mod export;
 mod fiber;
 mod file;

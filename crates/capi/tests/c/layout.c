@@ -6,6 +6,7 @@
 #include <antiphon_message.h>
 #include <antiphon_pool.h>
 #include <antiphon_pshared_event.h>
+#include <antiphon_loop.h>
 #include <antiphon_stage.h>
 
 struct apart {
@@ -57,6 +58,12 @@ struct apart {
 	antiphon_stage_options_t stage_options;
 	char before_stage_stats;
 	antiphon_stage_stats_t stage_stats;
+	char before_loop_event;
+	antiphon_loop_event_t loop_event;
+	char before_loop_turn;
+	antiphon_loop_turn_t loop_turn;
+	char before_loop_stats;
+	antiphon_loop_stats_t loop_stats;
 };
 
 static void check(int type, size_t size, size_t offset)
@@ -126,6 +133,12 @@ int main(void)
 	      offsetof(struct apart, stage_options));
 	check(ANTIPHON_TYPE_STAGE_STATS, sizeof(antiphon_stage_stats_t),
 	      offsetof(struct apart, stage_stats));
+	check(ANTIPHON_TYPE_LOOP_EVENT, sizeof(antiphon_loop_event_t),
+	      offsetof(struct apart, loop_event));
+	check(ANTIPHON_TYPE_LOOP_TURN, sizeof(antiphon_loop_turn_t),
+	      offsetof(struct apart, loop_turn));
+	check(ANTIPHON_TYPE_LOOP_STATS, sizeof(antiphon_loop_stats_t),
+	      offsetof(struct apart, loop_stats));
 	IS(antiphon_layout(0, &size, &align), EINVAL);
 	IS(antiphon_layout(1000, &size, &align), EINVAL);
 	IS(size, 1);

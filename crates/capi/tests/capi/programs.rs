@@ -72,6 +72,11 @@ fn stages_of_fibers() {
 }
 
 #[test]
+fn event_loops() {
+    check("loop.c");
+}
+
+#[test]
 fn files_and_sockets_that_fibers_wait_for() {
     check("net.c");
 }

@@ -38,6 +38,20 @@ pub enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId(pub(super) u64);
 
+impl EventId {
+    /// That of the [number](Self::number): for other languages.
+    #[must_use]
+    pub const fn of(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// Less than 2⁶³.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// Something that a loop is to do; see [`EventLoop::submit`](super::EventLoop::submit).
 pub struct Event<W, C> {
     pub(super) due: Due,
