@@ -1,8 +1,9 @@
 //! The examples, built as their users would build them.
 
 use std::path::Path;
+use std::process::Command;
 
-use crate::support::{Linked, compile, here, pkg_config, prefix, run, scratch};
+use crate::support::{Linked, compile, here, pkg_config, prefix, run, scratch, succeeds};
 
 /// What each example prints.
 const EXAMPLES: [(&str, &str); 11] = [
@@ -18,6 +19,9 @@ const EXAMPLES: [(&str, &str); 11] = [
     ("guards.cpp", "300 lines, all in time\n"),
     ("any.cpp", "21\n"),
 ];
+
+/// By itself: for Python.
+const ASYNCIO: &str = "asyncio_loop.py";
 
 fn check(linked: Linked, wanted: &[&str]) {
     let directory = scratch(&format!("examples-{linked:?}"));
@@ -47,12 +51,27 @@ fn linked_statically() {
 }
 
 #[test]
+fn inside_asyncio() {
+    let mut python = Command::new("python3");
+    if python.arg("--version").output().is_err() {
+        eprintln!("skipped: there is no Python here");
+        return;
+    }
+    let mut python = Command::new("timeout");
+    python.args(["120", "python3"]).arg(here().join("examples").join(ASYNCIO));
+    let output = succeeds(python.env("LD_LIBRARY_PATH", prefix().join("lib")));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said, "50 beats, none early, beside 10 of asyncio's; then a sleep\n");
+}
+
+#[test]
 fn all_are_tried() {
     let files = std::fs::read_dir(here().join("examples")).expect("a directory");
     let mut files: Vec<_> = files
         .map(|file| file.expect("an entry").file_name().to_string_lossy().into_owned())
         .collect();
     let mut tried: Vec<_> = EXAMPLES.iter().map(|(file, _)| file.to_string()).collect();
+    tried.push(ASYNCIO.to_string());
     files.sort();
     tried.sort();
     assert_eq!(files, tried);
