@@ -6,7 +6,7 @@ use core::fmt;
 use crate::coop::Cooperate;
 
 use super::event::{Callback, Event, EventId};
-use super::inbox::Handle;
+use super::handle::Handle;
 use super::wait::Wait;
 use super::{EventLoop, Stats};
 

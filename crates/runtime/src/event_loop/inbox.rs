@@ -7,12 +7,10 @@
 //!   finds no handles, and then no posts, gets none.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
-use core::fmt;
 use core::mem;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Platform, Ticket};
 use antiphon_sync::lock::ShflMutex;
@@ -20,7 +18,7 @@ use antiphon_sync::lock::ShflMutex;
 use crate::sleep::Bell;
 
 use super::agenda::Entry;
-use super::event::{Callback, Due, Event, EventId};
+use super::event::{Callback, Due};
 use super::name::Name;
 use super::sight::Sight;
 use super::wait::{Ring, Wait};
@@ -142,9 +140,23 @@ impl<W: Wait> Shared<W> {
         self.bell.disarm();
     }
 
+    /// There is one handle more.
+    pub(super) fn enter(&self) {
+        // Relaxed: the caller has a handle, or is the loop.
+        self.handles.fetch_add(1, Relaxed);
+    }
+
+    /// There is one handle less.
+    pub(super) fn leave(&self) {
+        // Release: INBOX-3; pairs with the acquire of `is_forsaken`, for each that has gone.
+        if self.handles.fetch_sub(1, Release) == 1 {
+            self.wake();
+        }
+    }
+
     /// Whether there are no handles.
     pub(super) fn is_forsaken(&self) -> bool {
-        // Acquire: INBOX-3; pairs with the release of `Handle::drop`.
+        // Acquire: INBOX-3; pairs with the releases of `leave`.
         self.handles.load(Acquire) == 0
     }
 
@@ -153,7 +165,8 @@ impl<W: Wait> Shared<W> {
         self.with(|posts| posts.names.push(name));
     }
 
-    fn name(&self, place: usize) -> Option<Name> {
+    /// The name of that place.
+    pub(super) fn name(&self, place: usize) -> Option<Name> {
         self.with(|posts| posts.names.get(place).copied())
     }
 
@@ -165,128 +178,3 @@ impl<W: Wait> Shared<W> {
         })
     }
 }
-
-/// By which other threads have a loop do something. A clone is of the same loop. While there are
-/// any, a loop that has nothing to do waits for what they submit.
-pub struct Handle<W: Wait>(Arc<Shared<W>>);
-
-/// By which other threads see what a loop is at. It keeps no loop waiting.
-pub struct Lookout<W: Wait>(Arc<Shared<W>>);
-
-/// The loop is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gone;
-
-/// What a loop was found at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sighting {
-    /// The name of the event; `None` if the loop has more than 65 534 names.
-    pub name: Option<Name>,
-    /// How long its callback has been running, in nanoseconds.
-    pub for_ns: u64,
-}
-
-impl<W: Wait> Handle<W> {
-    pub(super) fn new(shared: Arc<Shared<W>>) -> Self {
-        // Relaxed: the caller has a handle, or is the loop.
-        shared.handles.fetch_add(1, Relaxed);
-        Self(shared)
-    }
-
-    /// Has the loop do something; see [`EventLoop::submit`](super::EventLoop::submit). Does not
-    /// block; makes a system call if the loop sleeps, to wake it.
-    ///
-    /// What the caller did before happens before the event.
-    ///
-    /// # Errors
-    ///
-    /// If the loop is gone.
-    pub fn submit<C: Callback<W> + Send>(&self, event: Event<W, C>) -> Result<EventId, Gone> {
-        let id = self.0.number();
-        let Event { due, name, callback, .. } = event;
-        let entry = Entry::new(callback);
-        self.post(Post::Submit { id, due, name, entry }).map(|()| EventId(id))
-    }
-
-    /// Has the loop forget about an event, if it is there when the loop comes to that.
-    ///
-    /// # Errors
-    ///
-    /// If the loop is gone.
-    pub fn cancel(&self, id: EventId) -> Result<(), Gone> {
-        self.post(Post::Cancel(id.0))
-    }
-
-    /// Wakes an event; see [`EventLoop::wake`](super::EventLoop::wake).
-    ///
-    /// # Errors
-    ///
-    /// If the loop is gone.
-    pub fn wake(&self, id: EventId) -> Result<(), Gone> {
-        self.post(Post::Wake(id.0))
-    }
-
-    /// Has the loop stop after the callback that it is in.
-    ///
-    /// # Errors
-    ///
-    /// If the loop is gone.
-    pub fn stop(&self) -> Result<(), Gone> {
-        self.post(Post::Stop)
-    }
-
-    fn post(&self, post: Post<W>) -> Result<(), Gone> {
-        self.0.post(post).map_err(|_| Gone)
-    }
-}
-
-impl<W: Wait> Lookout<W> {
-    pub(super) const fn new(shared: Arc<Shared<W>>) -> Self {
-        Self(shared)
-    }
-
-    /// The callback that the loop is in, if it is in one.
-    #[must_use]
-    pub fn sight(&self) -> Option<Sighting> {
-        let seen = self.0.sight.look()?;
-        // Only now: what was seen has begun before.
-        let for_ns = seen.for_ns(W::now_ns());
-        Some(Sighting { name: seen.kind().and_then(|kind| self.0.name(kind)), for_ns })
-    }
-}
-
-impl<W: Wait> Clone for Handle<W> {
-    fn clone(&self) -> Self {
-        Self::new(self.0.clone())
-    }
-}
-
-impl<W: Wait> Drop for Handle<W> {
-    fn drop(&mut self) {
-        // Release: INBOX-3; pairs with the acquire of `is_forsaken`. Acquire: of other handles,
-        // whose posts the loop is to see.
-        if self.0.handles.fetch_sub(1, AcqRel) == 1 {
-            self.0.wake();
-        }
-    }
-}
-
-impl<W: Wait> fmt::Debug for Handle<W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Handle")
-    }
-}
-
-impl<W: Wait> fmt::Debug for Lookout<W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Lookout")
-    }
-}
-
-impl fmt::Display for Gone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the event loop is gone")
-    }
-}
-
-impl core::error::Error for Gone {}

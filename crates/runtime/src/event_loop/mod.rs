@@ -46,9 +46,11 @@
 //! |---|---|
 //! | `event` | what is to be done: timers, work, steps |
 //! | `agenda` | in which order |
+//! | `submit` | how events come in, and out again |
 //! | `turn` | the loop itself: what is called next, and when it polls |
-//! | `context` | what a callback has of its loop |
-//! | `inbox` | what other threads have it do |
+//! | `call` | one callback |
+//! | `context` | what that has of its loop |
+//! | `inbox`, `handle` | what other threads have it do |
 //! | `task` | futures |
 //! | `wait` | the clock, the sleep, the sources: what a machine fills in |
 //! | `stats`, `histogram`, `name`, `sight` | how late, how long, and who |
@@ -64,14 +66,17 @@
 //!   another's work is more important than its own.
 
 mod agenda;
+mod call;
 mod context;
 mod event;
+mod handle;
 mod histogram;
 mod inbox;
 mod name;
 mod options;
 mod sight;
 mod stats;
+mod submit;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -85,15 +90,16 @@ use core::fmt;
 
 use crate::coop::{Alone, Answer, Cooperate};
 
-use agenda::{Agenda, Entry};
+use agenda::Agenda;
 use context::Current;
 use inbox::{Post, Shared};
 use stats::Kinds;
 
 pub use context::Context;
 pub use event::{Callback, Due, Event, EventId, Once, Step, Steps};
+pub use handle::{Gone, Handle, Lookout, Sighting};
 pub use histogram::Histogram;
-pub use inbox::{Gone, Handle, Lookout, Sighting};
+
 pub use name::Name;
 pub use options::Options;
 pub use stats::{Stats, Trouble};
@@ -157,90 +163,6 @@ impl<W: Wait> EventLoop<W> {
             trouble: None,
             posts: Vec::new(),
         }
-    }
-
-    /// Has the loop do something, once or in steps. It allocates, once for all steps.
-    pub fn submit<C: Callback<W>>(&mut self, event: Event<W, C>) -> EventId {
-        let Event { due, name, callback, .. } = event;
-        let id = self.shared.number();
-        self.put_in(id, due, name, Entry::new(callback));
-        self.arm();
-        EventId(id)
-    }
-
-    /// Has the loop do something when a source says so, until it is [done](Step::Done) or
-    /// cancelled. The event is [woken](Self::wake) each time.
-    ///
-    /// # Errors
-    ///
-    /// If the source can't be waited for; then there is no such event.
-    pub fn watch<C: Callback<W>>(
-        &mut self,
-        source: W::Source,
-        event: Event<W, C>,
-    ) -> Result<EventId, W::Error> {
-        let id = self.shared.number();
-        self.wait.add(source, id)?;
-        self.sources += 1;
-        let Event { due, name, callback, .. } = event;
-        self.put_in(id, due, name, Entry::new(callback));
-        self.agenda.give_source(id);
-        self.arm();
-        Ok(EventId(id))
-    }
-
-    fn put_in(&mut self, id: u64, due: Due, name: Name, mut entry: Box<Entry<W>>) {
-        let (kind, is_new) = self.kinds.place(name);
-        if is_new {
-            self.shared.add_name(name);
-        }
-        entry.kind = kind;
-        self.agenda.insert(id, entry, due);
-        self.publish();
-    }
-
-    /// Forgets about an event; whether it was there. The one that is being called ends with this
-    /// call.
-    pub fn cancel(&mut self, id: EventId) -> bool {
-        if let Some(current) = &mut self.current
-            && current.id == id.0
-        {
-            return !core::mem::replace(&mut current.cancelled, true);
-        }
-        // It may be on its way.
-        self.take_in();
-        self.forget(id.0)
-    }
-
-    fn forget(&mut self, id: u64) -> bool {
-        let Some(entry) = self.agenda.remove(id) else { return false };
-        if entry.has_source {
-            self.end_source(id);
-        }
-        self.publish();
-        // Last: what it drops may be anything.
-        drop(entry);
-        true
-    }
-
-    fn end_source(&mut self, id: u64) {
-        self.wait.remove(id);
-        self.sources -= 1;
-    }
-
-    /// Has an event called as work, by the importance that it has had last, unless it is to be
-    /// already; whether it was there. One that is also due at a time is called once, for whatever
-    /// is first.
-    pub fn wake(&mut self, id: EventId) -> bool {
-        if let Some(current) = &mut self.current
-            && current.id == id.0
-        {
-            current.woken = true;
-            return true;
-        }
-        let there = self.agenda.wake(id.0);
-        self.arm();
-        there
     }
 
     /// Has the loop stop after the callback that it is in. One that does not run stops at once when

@@ -1,0 +1,104 @@
+//! One callback, and what others have posted before it.
+
+use super::agenda::Taken;
+use super::context::{Context, Current};
+use super::event::Step;
+use super::inbox::Post;
+use super::stats::Ran;
+use super::{EventLoop, Wait};
+
+impl<W: Wait> EventLoop<W> {
+    /// Calls an event, and has it stand where it is to be called next.
+    pub(super) fn call(&mut self, taken: Taken<W>) {
+        let Taken { id, mut entry, release_ns } = taken;
+        let (kind, begun_ns) = (entry.kind, self.now_ns);
+        if let Some(release_ns) = release_ns {
+            self.kinds.begins(kind, release_ns, begun_ns);
+        }
+        self.current = Some(Current {
+            id,
+            release_ns,
+            importance: entry.importance,
+            begun_ns,
+            cancelled: false,
+            woken: false,
+            has_source: entry.has_source,
+        });
+        self.shared.sight.begin(kind, begun_ns);
+        let ready = core::mem::take(&mut entry.ready);
+        let step = entry.callback.call(&mut Context { events: self, ready });
+        self.now_ns = W::now_ns();
+        self.shared.sight.end();
+        let ran =
+            Ran { kind, ns: self.now_ns.saturating_sub(begun_ns), is_timer: release_ns.is_some() };
+        if let Some(trouble) = self.kinds.ends(ran, self.now_ns, &self.options)
+            && let Some(tell) = &mut self.trouble
+        {
+            tell(trouble);
+        }
+        let Some(current) = self.current.take() else { return };
+        entry.importance = current.importance;
+        if step == Step::Done || current.cancelled {
+            if entry.has_source {
+                self.end_source(id);
+            }
+            self.publish();
+            // Last: what it drops may be anything.
+            drop(entry);
+            return;
+        }
+        self.agenda.put_back(id, entry, step);
+        if current.woken {
+            self.agenda.wake(id);
+        }
+        self.publish();
+    }
+
+    /// Takes in what others have posted.
+    #[inline]
+    pub(super) fn take_in(&mut self) {
+        if self.shared.any() {
+            self.take_posts();
+        }
+    }
+
+    #[cold]
+    fn take_posts(&mut self) {
+        let mut posts = core::mem::take(&mut self.posts);
+        self.shared.take(&mut posts);
+        for post in posts.drain(..) {
+            match post {
+                Post::Submit { id, due, name, entry } => self.put_in(id, due, name, entry),
+                Post::Cancel(id) => match &mut self.current {
+                    Some(current) if current.id == id => current.cancelled = true,
+                    _ => drop(self.forget(id)),
+                },
+                Post::Wake(id) => match &mut self.current {
+                    Some(current) if current.id == id => current.woken = true,
+                    _ => drop(self.agenda.wake(id)),
+                },
+                Post::Stop => self.stopped = true,
+            }
+        }
+        self.posts = posts;
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    pub(super) fn first_importance(&self) -> Option<u64> {
+        self.agenda.importance()
+    }
+
+    pub(super) fn current(&self) -> Option<&Current> {
+        self.current.as_ref()
+    }
+
+    /// The importance of the callback that is being called, when it is woken.
+    pub(super) fn set_importance(&mut self, importance: u64) {
+        if let Some(current) = &mut self.current {
+            current.importance = importance;
+        }
+    }
+}
