@@ -13,6 +13,7 @@ mod atomic;
 mod cgroup;
 mod clock;
 mod counter;
+mod cpu_time;
 mod cpus;
 mod crowd;
 mod distance;
@@ -59,6 +60,7 @@ use antiphon_platform::{
 pub use affinity::{allowed, pin, usable};
 pub use atomic::{U8, U16, U32, U64};
 pub use counter::{ClockSource, Distrust, source};
+pub use cpu_time::{Account, account, cpu_time_ns};
 pub use cpus::survey;
 pub use crowd::{Crowding, crowding};
 pub use distance::{Whereabouts, whereabouts};

@@ -46,10 +46,22 @@ pub(crate) fn ended(thread: ThreadId) -> bool {
     !alive(thread) || is_zombie(thread).unwrap_or(false)
 }
 
+fn is_zombie(thread: ThreadId) -> Option<bool> {
+    Some(matches!(state(thread)?, b'Z' | b'X'))
+}
+
 /// What the kernel says of the thread's state (proc(5), `/proc/pid/stat`): the letter behind its
 /// name, which is in parentheses and may have some in it. `None`: nothing.
-fn is_zombie(thread: ThreadId) -> Option<bool> {
-    let mut path = [0; 24];
+pub(crate) fn state(thread: ThreadId) -> Option<u8> {
+    let mut buffer = [0; 128];
+    let told = of_proc(thread, b"/stat", &mut buffer)?;
+    let name_ends = told.iter().rposition(|&byte| byte == b')')?;
+    told.get(name_ends + 2).copied()
+}
+
+/// The beginning of a file of the thread's, in `/proc`.
+pub(crate) fn of_proc<'a>(thread: ThreadId, file: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+    let mut path = [0; 32];
     let mut at = 0;
     let mut push = |bytes: &[u8]| {
         path[at..at + bytes.len()].copy_from_slice(bytes);
@@ -60,11 +72,8 @@ fn is_zombie(thread: ThreadId) -> Option<bool> {
     for digit in (0..=digits).rev() {
         push(&[b'0' + (thread.0 / 10_u32.pow(digit) % 10) as u8]);
     }
-    push(b"/stat");
-    let mut buffer = [0; 128];
-    let told = sys::read_file(CStr::from_bytes_until_nul(&path).ok()?, &mut buffer)?;
-    let name_ends = told.iter().rposition(|&byte| byte == b')')?;
-    Some(matches!(told.get(name_ends + 2)?, b'Z' | b'X'))
+    push(file);
+    sys::read_file(CStr::from_bytes_until_nul(&path).ok()?, buffer)
 }
 
 /// The kernel's id of the calling thread.

@@ -64,6 +64,10 @@
 //! | `scheduler` | what happens to them |
 //! | `choice` | who is to run |
 //! | `options` | the parameters |
+//! | `line`, `lines` | the same table in memory that processes share |
+//! | `relay` | who of them has the CPU, and who is at the table |
+//! | `baton`, `section` | a tier without privilege: processes that hand the CPU to each other |
+//! | `accounts` | what the system knows of their CPU time |
 //!
 //! After Krasic, Saubhasik, Sinha and Goel, "Fair and Timely Scheduling via Cooperative Polling"
 //! (EuroSys 2009), §3. What is otherwise here:
@@ -74,20 +78,30 @@
 //!   has not polled: a thread that sleeps until a release can't.
 //! - Of a group, who has not told how important its work is takes turns with the rest.
 
+mod accounts;
 mod ask;
+mod baton;
 mod choice;
+mod line;
+mod lines;
 mod member;
 mod options;
+mod relay;
 mod scheduler;
+mod section;
 mod table;
 #[cfg(test)]
 mod tests;
 mod virtual_time;
 
+pub use accounts::{Accounts, Doing, Seen};
 pub use ask::{Alone, Answer, Ask, Cooperate};
+pub use baton::{Baton, Full};
 pub use choice::Pick;
+pub use line::{FAR_NS, Header, Line, MAGIC, Now, PAGE_BYTES, PLACES, Page, Tally, VERSION};
 pub use member::{Demotion, Group, Member, Standing, State};
 pub use options::Options;
+pub use relay::{AtTable, Held, Relay};
 pub use scheduler::Scheduler;
 pub use table::{Head, Members, Running, Table};
 pub use virtual_time::{VirtualTime, WEIGHT};

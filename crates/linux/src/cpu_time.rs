@@ -1,0 +1,79 @@
+//! How much of the CPU a thread has had: `CLOCK_THREAD_CPUTIME_ID`, and `/proc` of others.
+
+use antiphon_platform::ThreadId;
+
+use crate::thread;
+
+/// What the kernel says of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// The CPU time that it has had since it began, in nanoseconds: brought up to date when it
+    /// leaves its CPU, and at ticks. `None` if there is none, or the kernel keeps no such account
+    /// (`CONFIG_SCHED_INFO`).
+    pub ran_ns: Option<u64>,
+    /// Whether it runs, or would. `None` if there is no such thread, or `/proc` is not to be read.
+    pub runs: Option<bool>,
+}
+
+/// The CPU time of the calling thread since it began, in nanoseconds. A system call.
+#[must_use]
+pub fn cpu_time_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is ours to write. Each thread has this clock, so the call does not fail, and
+    // `errno` stays as it is.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// What the kernel says of a thread, of any process of the caller's namespace: its first number in
+/// `/proc/pid/schedstat` (`Documentation/scheduler/sched-stats.rst`), and its state. Two files are
+/// opened and read.
+#[must_use]
+pub fn account(thread: ThreadId) -> Account {
+    let mut buffer = [0; 64];
+    let told = thread::of_proc(thread, b"/schedstat", &mut buffer);
+    let ran_ns = told.and_then(number).filter(|&ns| ns > 0);
+    let runs = thread::state(thread).map(|state| state == b'R');
+    Account { ran_ns, runs }
+}
+
+/// The number that some text begins with.
+fn number(text: &[u8]) -> Option<u64> {
+    let end = text.iter().position(|byte| !byte.is_ascii_digit())?;
+    str::from_utf8(&text[..end]).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn who_computes_has_had_more_and_who_waits_sleeps() {
+        let before = cpu_time_ns();
+        while cpu_time_ns() == before {}
+        let (tell, told) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        let sleeper = std::thread::spawn(move || {
+            while cpu_time_ns() < 2_000_000 {}
+            tell.send(thread::current()).expect("the test waits");
+            let _ = ended.recv();
+        });
+        let id = told.recv().expect("the thread tells");
+        while account(id).runs == Some(true) {
+            std::thread::yield_now();
+        }
+        let seen = account(id);
+        assert_eq!(seen.runs, Some(false));
+        assert!(seen.ran_ns.is_none_or(|ns| ns >= 2_000_000), "{seen:?}");
+        drop(end);
+        sleeper.join().expect("it ends");
+        assert_eq!(account(ThreadId(u32::MAX)), Account { ran_ns: None, runs: None });
+    }
+
+    #[test]
+    fn a_number_ends_where_its_digits_do() {
+        assert_eq!((number(b"12 3 4\n"), number(b" 12"), number(b"12")), (Some(12), None, None));
+    }
+}

@@ -1,0 +1,282 @@
+//! The baton: threads of several processes that hand their CPU to each other, without privilege.
+//!
+//! Who has the baton runs; the others sleep. Who polls goes to the [table](super::Page), where the
+//! [scheduler](super::Scheduler) says whose turn it is, hands the baton over, calls that thread and
+//! sleeps until it is called itself. The kernel has no part in it but to run who does not sleep.
+//!
+//! ```text
+//!              poll: others first                  called, or late
+//!   has it ───────────────────────► sleeps, ready ──────────────────► has it
+//!      │                                 ▲                 ▲
+//!      │ poll, nothing to do             │ `wait` is back  │ takes it away from who is late:
+//!      └────────────────────► in `wait` ─┘                 │ it sleeps outside of `poll`, runs on,
+//!                                                            is stopped, or is dead
+//! ```
+//!
+//! Beside BATON-1 to 3, which `relay` keeps:
+//!
+//! - BATON-4: nobody who is ready sleeps through its release by more than the slack, or otherwise
+//!   for longer than a period and the slack, without a look at who has the baton.
+//! - BATON-5: who keeps the baton beyond its slice and the slack loses it to the first that looks,
+//!   and is not waited for until it polls, unless it was only kept from running.
+//! - BATON-6: a thread is charged what the system says that it ran, once, with or without the
+//!   baton: by itself, or by who takes the baton away or audits it.
+//! - BATON-7: whatever is in the memory, a thread gets on: a line that is not its own any longer is
+//!   left, and where the table can't be had it runs as if it were alone.
+//!
+//! *Turned down:* the holder as the only one at the table (who wakes by itself would wait for it);
+//! a sleep until the slice of whoever runs has ended (each sleeper would wake once a turn); handing
+//! each chunk over (two more switches a chunk, for nothing that is due).
+
+use core::marker::PhantomData;
+use core::ops::Deref;
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{Atomic, Clock, Deadline, SharedWait, ThreadId};
+
+use super::accounts::Accounts;
+use super::ask::{Alone, Answer, Ask, Cooperate};
+use super::line::{Page, pack, put, unpack};
+use super::lines::Lines;
+use super::member::{Group, Member};
+use super::options::Options;
+use super::scheduler::Scheduler;
+use super::section::Section;
+
+/// A thread's membership in what shares a page: its `coop_poll`. For the thread that has joined;
+/// polled by another, or in the child of a fork, it is [`Alone`]. Leaves when it is dropped.
+#[derive(Debug)]
+pub struct Baton<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> {
+    page: D,
+    accounts: A,
+    options: Options,
+    member: Member,
+    thread: ThreadId,
+    place: usize,
+    charged_ns: u64,
+    /// A thread's own: not sent to others.
+    platform: PhantomData<(P, *const ())>,
+}
+
+/// Each place of the page is taken by a thread that lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// So often a thread that has nobody's word that its turn was kept tries again at once.
+const TRIES: u32 = 4;
+
+impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
+    /// The calling thread joins, with a group and a weight. It has the CPU as before until it
+    /// polls. Frees the places of threads that have ended. One membership a thread and page: the
+    /// latest.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`].
+    pub fn join(page: D, accounts: A, group: Group, weight: u32) -> Result<Self, Full> {
+        let options = page.header.options();
+        let mut baton = Self {
+            page,
+            accounts,
+            options,
+            member: Member::new(group, weight),
+            thread: P::thread(),
+            place: usize::MAX,
+            charged_ns: 0,
+            platform: PhantomData,
+        };
+        baton.charged_ns = baton.accounts.own_ns();
+        let seated = (0..TRIES).any(|_| baton.at_table(Seated::No, |_, _| ()));
+        if seated { Ok(baton) } else { Err(Full) }
+    }
+
+    /// Its place in the page.
+    pub fn place(&self) -> usize {
+        self.place
+    }
+
+    /// Where it is a member.
+    pub fn page(&self) -> &Page<P> {
+        &self.page
+    }
+
+    /// How the page is scheduled.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Does `what` at the table, and has somebody get the baton. Says whether it stands.
+    fn at_table(&mut self, seat: Seated, what: impl FnOnce(&mut Section<'_, P, A>, usize)) -> bool {
+        let page = &*self.page;
+        let Some(at) = page.now.relay.enter(self.thread, self.options.slack_ns) else {
+            return false;
+        };
+        let now_ns = P::now(Clock::Monotonic);
+        let lines = Lines::new(page, at, self.thread, &self.options, now_ns);
+        let mut section = Section {
+            scheduler: Scheduler::new(lines, self.options),
+            page,
+            accounts: &mut self.accounts,
+            thread: self.thread,
+            now_ns,
+        };
+        if !section.is_seated(self.place) {
+            // Never had one, or somebody has taken it for another's (BATON-7).
+            let place = match seat {
+                Seated::No => section.join(self.member, self.charged_ns),
+                Seated::Leaves => None,
+            };
+            let Some(place) = place else { return false };
+            self.place = place;
+        }
+        what(&mut section, self.place);
+        section.settle(self.place);
+        section.finish(self.place)
+    }
+
+    fn holds(&self) -> bool {
+        self.page.now.relay.held().place() == Some(self.place)
+            && self.page.thread(self.place) == Some(self.thread)
+    }
+
+    /// In the middle of its slice, with work to do, a thread goes on: it says what it has to say,
+    /// and no more.
+    fn goes_on(&self, ask: Ask) -> bool {
+        if ask.importance.is_none() || !self.holds() {
+            return false;
+        }
+        // Relaxed: written before the baton was handed over; or earlier than that since, by who
+        // can't wait, which is seen soon.
+        let end_ns = self.page.now.slice_end_ns.load(Relaxed);
+        let left_ns = end_ns.saturating_sub(P::now(Clock::Monotonic));
+        if left_ns == 0 || left_ns > self.options.period_ns {
+            return false;
+        }
+        let line = &self.page.lines[self.place];
+        put::<P>(&line.release, pack(ask.release_ns));
+        put::<P>(&line.importance, pack(ask.importance));
+        true
+    }
+
+    /// Gives the CPU away, as the scheduler likes. Says whether that stands.
+    fn give(&mut self, ask: Ask) -> bool {
+        let own_ns = self.accounts.own_ns();
+        let charged_ns = self.charged_ns;
+        let done = self.at_table(Seated::No, |section, place| {
+            section.charge(place, own_ns, charged_ns);
+            section.scheduler.poll(place, 0, ask.release_ns, ask.importance);
+            section.audit(place);
+        });
+        if done {
+            self.charged_ns = own_ns;
+        }
+        done
+    }
+
+    /// Says that the caller would run, and looks whether it can (BATON-5).
+    fn look(&mut self) -> bool {
+        self.at_table(Seated::No, |section, place| section.heal(place))
+    }
+
+    /// Sleeps until the caller has the baton. Says whether it has.
+    fn turn(&mut self, ask: Ask) -> bool {
+        let mut failures = 0;
+        while failures < TRIES {
+            if self.holds() {
+                return true;
+            }
+            let until = self.net(ask);
+            let now_ns = P::now(Clock::Monotonic);
+            if until > now_ns {
+                let deadline = Deadline { clock: Clock::Monotonic, ns: until };
+                let Some(line) = self.page.lines.get(self.place) else { return false };
+                if self.page.now.relay.wait(&line.turn, self.place, deadline)
+                    || P::now(Clock::Monotonic) < until
+                {
+                    continue;
+                }
+            }
+            failures += u32::from(!self.look());
+        }
+        false
+    }
+
+    /// Until when to sleep without a look (BATON-4).
+    fn net(&self, ask: Ask) -> u64 {
+        let now_ns = P::now(Clock::Monotonic);
+        let slack_ns = self.options.slack_ns;
+        let held = self.page.now.relay.held();
+        if !held.place().is_some_and(|id| self.page.thread(id).is_some()) {
+            return 0;
+        }
+        // Relaxed: written before the baton was handed over, or changed since: a guess.
+        let until_ns = self.page.now.until_ns.load(Relaxed);
+        let longest_ns = now_ns.saturating_add(self.options.period_ns).saturating_add(slack_ns);
+        match ask.release_ns {
+            Some(at) if at <= now_ns => until_ns.min(longest_ns),
+            Some(at) => at.saturating_add(slack_ns).min(longest_ns),
+            None => longest_ns,
+        }
+    }
+
+    fn answer(&self) -> Answer {
+        let Some(line) = self.page.lines.get(self.place) else { return Answer::default() };
+        // Relaxed, all: written before the baton was handed over.
+        let end_ns = self.page.now.slice_end_ns.load(Relaxed);
+        Answer {
+            release_ns: unpack(line.others_release.load(Relaxed)),
+            importance: unpack(line.others_importance.load(Relaxed)),
+            poll_at_ns: self.holds().then_some(end_ns),
+        }
+    }
+}
+
+/// What becomes of a thread at the table that has no place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seated {
+    /// It takes one.
+    No,
+    /// It goes, and wants none.
+    Leaves,
+}
+
+impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Cooperate for Baton<P, D, A> {
+    fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
+        if P::thread() != self.thread {
+            return Alone.poll(ask, wait);
+        }
+        if self.goes_on(ask) {
+            wait(Some(0));
+            return self.answer();
+        }
+        if !(0..TRIES).any(|_| self.give(ask)) {
+            return Alone.poll(ask, wait);
+        }
+        if ask.importance.is_none() && !self.holds() {
+            // BATON-5 is the others' affair: who waits here does not have the baton.
+            wait(ask.release_ns);
+            if !self.holds() {
+                self.look();
+                self.turn(ask);
+            }
+            return self.answer();
+        }
+        self.turn(ask);
+        wait(Some(0));
+        self.answer()
+    }
+}
+
+impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Drop for Baton<P, D, A> {
+    fn drop(&mut self) {
+        if P::thread() != self.thread {
+            return;
+        }
+        let (own_ns, charged_ns) = (self.accounts.own_ns(), self.charged_ns);
+        // Where that fails, who joins finds the line when the thread has ended.
+        let _ = self.at_table(Seated::Leaves, |section, place| {
+            section.charge(place, own_ns, charged_ns);
+            section.scheduler.leave(place, 0);
+        });
+    }
+}

@@ -1,0 +1,321 @@
+//! The memory that the threads of a CPU share, of all processes: a page of lines.
+//!
+//! | offset | bytes | what |
+//! |---|---|---|
+//! | 0 | 64 | [`Header`]: whose page this is; written by who makes it |
+//! | 64 | 64 | [`Now`]: who has the CPU, and the clock of the fair queue |
+//! | 128 | 64 × [`PLACES`] | [`Line`]: a thread, each on a cache line |
+//! | 4224 | 32 × [`PLACES`] | [`Tally`]: of each thread, what is not read at each turn |
+//!
+//! `docs/coop-line.md` has it byte by byte, with who writes what. All zero is an empty page. A time
+//! or an importance that may be absent is kept as one more, and 0 is none.
+//!
+//! - LINE-1: whatever the bytes are, they are read as a table: no place is out of bounds, no sum
+//!   overflows, no thread is [`FAR_NS`] apart from the others.
+
+use antiphon_platform::{Atomic, SharedWait, ThreadId};
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::member::{Demotion, Group, Member, Standing, State};
+use super::options::Options;
+use super::relay::{MOST_THREAD, Relay};
+use super::virtual_time::VirtualTime;
+
+/// How many threads a page has room for.
+pub const PLACES: usize = 64;
+/// Which layout this is.
+pub const VERSION: u32 = 1;
+/// The bytes that a file of this layout has; what is behind the tallies is zero.
+pub const PAGE_BYTES: usize = 8192;
+/// The first word of a page that somebody has made: `coopline`, as little-endian bytes.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"coopline");
+/// A virtual time that is further than that from the least is none: it is taken to be the least.
+pub const FAR_NS: i64 = 4_000_000_000;
+
+/// The page of a CPU.
+#[repr(C, align(64))]
+pub struct Page<P: SharedWait> {
+    /// Whose it is.
+    pub header: Header<P>,
+    /// What is going on.
+    pub now: Now<P>,
+    /// The threads.
+    pub lines: [Line<P>; PLACES],
+    /// And what is known of them beside.
+    pub tallies: [Tally<P>; PLACES],
+}
+
+/// Whose page it is, and how it is scheduled. Constant while anybody uses it, but for `used`.
+#[repr(C, align(64))]
+pub struct Header<P: SharedWait> {
+    /// [`MAGIC`], written last.
+    pub magic: P::U64,
+    /// [`VERSION`].
+    pub version: P::U32,
+    /// No line from here on has a thread.
+    pub(super) used: P::U32,
+    options: [P::U64; 4],
+    /// What tells the thread numbers of one namespace from those of another; 0 is not known.
+    pub namespace: P::U64,
+    reserved: P::U64,
+}
+
+/// What is going on.
+#[repr(C, align(64))]
+pub struct Now<P: SharedWait> {
+    /// Who has the CPU, and who is at the table.
+    pub relay: Relay<P>,
+    pub(super) since_ns: P::U64,
+    pub(super) slice_end_ns: P::U64,
+    pub(super) until_ns: P::U64,
+    pub(super) least: P::U64,
+    pub(super) turns: P::U64,
+    /// How many threads were found dead.
+    pub(super) died: P::U64,
+}
+
+/// A thread.
+#[repr(C, align(64))]
+pub struct Line<P: SharedWait> {
+    /// The kernel's number of it; 0: the line is free.
+    pub(super) thread: P::U32,
+    /// How often it was called: it sleeps here.
+    pub(super) turn: P::U32,
+    pub(super) release: P::U64,
+    pub(super) importance: P::U64,
+    pub(super) virtual_time: P::U64,
+    /// The CPU time that it was charged, of all that it had since it began.
+    pub(super) charged_ns: P::U64,
+    pub(super) others_release: P::U64,
+    pub(super) others_importance: P::U64,
+    pub(super) group: P::U32,
+    pub(super) bits: P::U32,
+}
+
+/// What is not read at each turn.
+#[repr(C, align(32))]
+pub struct Tally<P: SharedWait> {
+    pub(super) last_turn: P::U64,
+    demotions: [P::U32; 3],
+    reserved: [P::U32; 3],
+}
+
+/// `weight | state | standing | grouped`, the last word of a line.
+#[derive(Clone, Copy)]
+struct Bits(u32);
+
+impl Bits {
+    const WEIGHT: u32 = (1 << 20) - 1;
+    const STATE: u32 = 20;
+    const STANDING: u32 = 22;
+    const GROUPED: u32 = 1 << 25;
+
+    fn of(member: &Member) -> Self {
+        let state = match member.state {
+            State::Running => 0,
+            State::Ready => 1,
+            State::Waiting => 2,
+            State::Asleep => 3,
+        };
+        let standing = match member.standing {
+            Standing::Plain => 0,
+            Standing::Cooperative => 1,
+            Standing::Demoted(why) => 2 + why as u32,
+        };
+        let grouped = if member.group == Group::Own { 0 } else { Self::GROUPED };
+        let weight = member.weight.min(Self::WEIGHT);
+        Self(weight | state << Self::STATE | standing << Self::STANDING | grouped)
+    }
+
+    fn weight(self) -> u32 {
+        (self.0 & Self::WEIGHT).max(1)
+    }
+
+    fn state(self) -> State {
+        match self.0 >> Self::STATE & 3 {
+            0 => State::Running,
+            1 => State::Ready,
+            2 => State::Waiting,
+            _ => State::Asleep,
+        }
+    }
+
+    fn standing(self) -> Standing {
+        match self.0 >> Self::STANDING & 7 {
+            1 => Standing::Cooperative,
+            2 => Standing::Demoted(Demotion::Overrun),
+            3 => Standing::Demoted(Demotion::Slept),
+            4 => Standing::Demoted(Demotion::Share),
+            _ => Standing::Plain,
+        }
+    }
+}
+
+/// As one more, with 0 for none. The last two numbers are one.
+pub(super) fn pack(value: Option<u64>) -> u64 {
+    value.map_or(0, |value| value.saturating_add(1))
+}
+
+pub(super) fn unpack(word: u64) -> Option<u64> {
+    word.checked_sub(1)
+}
+
+/// Writes what is not there already: what others read stays in their caches. Relaxed: what a table
+/// holds is told by the table's guard, or by the baton; who reads it without knows that it may be
+/// stale.
+pub(super) fn put<P: SharedWait>(word: &P::U64, value: u64) {
+    if word.load(Relaxed) != value {
+        word.store(value, Relaxed);
+    }
+}
+
+impl<P: SharedWait> Page<P> {
+    /// An empty one.
+    pub const NEW: Self = Self {
+        header: Header {
+            magic: P::U64::ZERO,
+            version: P::U32::ZERO,
+            used: P::U32::ZERO,
+            options: [const { P::U64::ZERO }; 4],
+            namespace: P::U64::ZERO,
+            reserved: P::U64::ZERO,
+        },
+        now: Now {
+            relay: Relay::NEW,
+            since_ns: P::U64::ZERO,
+            slice_end_ns: P::U64::ZERO,
+            until_ns: P::U64::ZERO,
+            least: P::U64::ZERO,
+            turns: P::U64::ZERO,
+            died: P::U64::ZERO,
+        },
+        lines: [const { Line::NEW }; PLACES],
+        tallies: [const { Tally::NEW }; PLACES],
+    };
+
+    /// Which thread is in a place.
+    pub fn thread(&self, place: usize) -> Option<ThreadId> {
+        // Relaxed: a guess, for who is not at the table.
+        let thread = self.lines.get(place)?.thread.load(Relaxed);
+        (1..=MOST_THREAD).contains(&thread).then_some(ThreadId(thread))
+    }
+
+    /// How often the thread in a place was demoted for that reason.
+    pub fn demotions(&self, place: usize, demotion: Demotion) -> u32 {
+        let tally = self.tallies.get(place);
+        // Relaxed: a count.
+        tally.map_or(0, |tally| tally.demotions[demotion as usize].load(Relaxed))
+    }
+
+    /// How many threads were found dead.
+    pub fn died(&self) -> u64 {
+        // Relaxed: a count.
+        self.now.died.load(Relaxed)
+    }
+
+    /// How many turns there were.
+    pub fn turns(&self) -> u64 {
+        // Relaxed: a count.
+        self.now.turns.load(Relaxed)
+    }
+
+    /// Who is in a place, as far as can be told from outside.
+    pub fn member(&self, place: usize) -> Option<Member> {
+        self.thread(place)?;
+        // Relaxed, all: a guess.
+        let least = VirtualTime(self.now.least.load(Relaxed));
+        Some(self.lines[place].member(least, self.tallies[place].last_turn.load(Relaxed)))
+    }
+}
+
+impl<P: SharedWait> Header<P> {
+    /// Says how the page is scheduled.
+    pub fn set_options(&self, options: &Options) {
+        let Options { period_ns, min_slice_ns, slack_ns, threshold_ns } = *options;
+        for (word, ns) in self.options.iter().zip([period_ns, min_slice_ns, slack_ns, threshold_ns])
+        {
+            // Relaxed: nobody uses the page before the magic is written.
+            word.store(ns, Relaxed);
+        }
+    }
+
+    /// How the page is scheduled, as far as that makes sense (LINE-1).
+    pub fn options(&self) -> Options {
+        // Relaxed: constant since the magic was written.
+        let [period, min_slice, slack, threshold] = [0, 1, 2, 3].map(|i| {
+            let word: &P::U64 = &self.options[i];
+            word.load(Relaxed)
+        });
+        let (second, least) = (1_000_000_000, 1_000);
+        Options {
+            period_ns: period.clamp(least, second),
+            min_slice_ns: min_slice.clamp(least, second / 10),
+            slack_ns: slack.clamp(least, second / 10),
+            threshold_ns: threshold.clamp(least, 10 * second),
+        }
+    }
+}
+
+impl<P: SharedWait> Line<P> {
+    const NEW: Self = Self {
+        thread: P::U32::ZERO,
+        turn: P::U32::ZERO,
+        release: P::U64::ZERO,
+        importance: P::U64::ZERO,
+        virtual_time: P::U64::ZERO,
+        charged_ns: P::U64::ZERO,
+        others_release: P::U64::ZERO,
+        others_importance: P::U64::ZERO,
+        group: P::U32::ZERO,
+        bits: P::U32::ZERO,
+    };
+
+    /// What the thread is, with what it may have of `least` (LINE-1). Relaxed, all: see [`put`].
+    pub(super) fn member(&self, least: VirtualTime, turn: u64) -> Member {
+        let bits = Bits(self.bits.load(Relaxed));
+        let grouped = bits.0 & Bits::GROUPED != 0;
+        let told = VirtualTime(self.virtual_time.load(Relaxed));
+        let near = (-FAR_NS..FAR_NS).contains(&told.ahead_ns(least));
+        Member {
+            group: if grouped { Group::Number(self.group.load(Relaxed)) } else { Group::Own },
+            weight: bits.weight(),
+            virtual_time: if near { told } else { least },
+            state: bits.state(),
+            standing: bits.standing(),
+            release_ns: unpack(self.release.load(Relaxed)),
+            importance: unpack(self.importance.load(Relaxed)),
+            turn,
+        }
+    }
+
+    /// Writes what the scheduler knows of the thread. Relaxed, all: see [`put`].
+    pub(super) fn set_member(&self, member: &Member) {
+        put::<P>(&self.release, pack(member.release_ns));
+        put::<P>(&self.importance, pack(member.importance));
+        put::<P>(&self.virtual_time, member.virtual_time.0);
+        if let Group::Number(number) = member.group {
+            self.group.store(number, Relaxed);
+        }
+        self.bits.store(Bits::of(member).0, Relaxed);
+    }
+}
+
+impl<P: SharedWait> Tally<P> {
+    const NEW: Self = Self {
+        last_turn: P::U64::ZERO,
+        demotions: [const { P::U32::ZERO }; 3],
+        reserved: [const { P::U32::ZERO }; 3],
+    };
+
+    pub(super) fn clear(&self) {
+        // Relaxed: see `put`.
+        self.last_turn.store(0, Relaxed);
+        self.demotions.iter().for_each(|count| count.store(0, Relaxed));
+    }
+
+    pub(super) fn count(&self, demotion: Demotion) {
+        let count = &self.demotions[demotion as usize];
+        // Relaxed: a count, written by who is at the table.
+        count.store(count.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+}

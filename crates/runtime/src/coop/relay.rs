@@ -1,0 +1,184 @@
+//! Who has the CPU, and who may say so: the baton and the guard of the table.
+//!
+//! | word | bits | field | meaning |
+//! |---|---|---|---|
+//! | baton | 0–31 | place | whose the CPU is, as one more; 0 is nobody's |
+//! | | 32–63 | generation | how often it was handed over |
+//! | guard | 0–21 | owner | the thread that is at the table; 0 is nobody |
+//! | | 22–30 | generation | how often the table was had |
+//! | | 31 | `SLEEPERS` | somebody may sleep until it is free |
+//!
+//! ```text
+//!            enter                                    stuck, or dead
+//!   free ────────────► owner g ───────────────────────────────────────► owner' g+1
+//!     ▲                   │ leave: only as owner g                         │
+//!     └───────────────────┴────────────────────────────────────────────────┘
+//! ```
+//!
+//! - BATON-1: at the table there is one thread, or one that was given up on: dead, or there for
+//!   longer than the others' patience. Who was given up on neither leaves for its successor nor
+//!   hands the baton over; of the lines it writes one word at the most after it could know.
+//! - BATON-2: a hand-over is not lost: who waits for the baton sees it, or is woken.
+//! - BATON-3: each hand-over is by who is at the table, from the generation that it has found
+//!   there.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, AtomicInteger, Clock, Deadline, Parked, SharedWait, ThreadId};
+
+/// The baton and the guard, 16 bytes. All zero: nobody has the CPU, and nobody is at the table.
+#[repr(C)]
+pub struct Relay<P: SharedWait> {
+    baton: P::U64,
+    guard: P::U32,
+    reserved: P::U32,
+}
+
+/// The baton, as somebody has seen it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held(u64);
+
+/// The caller is at the table, until this is dropped.
+#[must_use]
+pub struct AtTable<'a, P: SharedWait> {
+    relay: &'a Relay<P>,
+    word: u32,
+}
+
+/// The most that a thread number is: `PID_MAX_LIMIT` of `include/linux/threads.h`, see proc(5),
+/// `pid_max`.
+pub(super) const MOST_THREAD: u32 = OWNER;
+const OWNER: u32 = (1 << 22) - 1;
+const GENERATION: u32 = 1 << 22;
+const SLEEPERS: u32 = 1 << 31;
+/// So often somebody else was faster, or has come in between; then who wants to the table goes on
+/// without.
+const TRIES: u32 = 64;
+
+impl Held {
+    /// Whose the CPU is.
+    #[must_use]
+    pub fn place(self) -> Option<usize> {
+        (self.0 as u32).checked_sub(1).map(|place| place as usize)
+    }
+
+    fn next(self, place: Option<usize>) -> Self {
+        let generation = (self.0 >> 32).wrapping_add(1);
+        Self(generation << 32 | place.map_or(0, |place| u64::from(place as u32 + 1)))
+    }
+}
+
+impl<P: SharedWait> Relay<P> {
+    /// Nobody's.
+    pub const NEW: Self = Self { baton: P::U64::ZERO, guard: P::U32::ZERO, reserved: P::U32::ZERO };
+
+    /// Whose the CPU is now. What the picker has written before is seen.
+    pub fn held(&self) -> Held {
+        // Acquire: pairs with the release in `hand`.
+        Held(self.baton.load(Acquire))
+    }
+
+    /// Goes to the table, alone (BATON-1). Who is there and does not leave for `patience_ns` is
+    /// given up on. Blocks for that long; `None` if that was not enough, in many turns.
+    pub fn enter(&self, thread: ThreadId, patience_ns: u64) -> Option<AtTable<'_, P>> {
+        let mut seen = self.guard.load(Relaxed);
+        let mut marks = 0;
+        let mut stuck = false;
+        for _ in 0..TRIES {
+            if seen & OWNER == 0 || stuck {
+                let generation = seen.wrapping_add(GENERATION) & !(OWNER | SLEEPERS);
+                let new = generation | thread.0 & OWNER | seen & SLEEPERS | marks;
+                // Acquire: pairs with the release in `leave`. After who was given up on nothing is
+                // known to have happened before, and nothing needs to (LINE-1).
+                match self.guard.compare_exchange(seen, new, Acquire, Relaxed) {
+                    Ok(_) => return Some(AtTable { relay: self, word: new & !SLEEPERS }),
+                    Err(now) => (seen, stuck) = (now, false),
+                }
+                continue;
+            }
+            // Marked before we sleep. Relaxed: looked at again.
+            if seen & SLEEPERS == 0
+                && let Err(now) =
+                    self.guard.compare_exchange(seen, seen | SLEEPERS, Relaxed, Relaxed)
+            {
+                seen = now;
+                continue;
+            }
+            // A wake that we have may have been another's: from now on we take the mark along.
+            marks = SLEEPERS;
+            let ns = P::now(Clock::Monotonic).saturating_add(patience_ns);
+            let deadline = Some(Deadline { clock: Clock::Monotonic, ns });
+            let slept = P::wait_shared(&self.guard, seen | SLEEPERS, deadline);
+            // Relaxed: looked at again.
+            let now = self.guard.load(Relaxed);
+            let same = (now ^ seen) & !SLEEPERS == 0;
+            stuck = same && (slept == Parked::TimedOut || P::ended(ThreadId(now & OWNER)));
+            seen = now;
+        }
+        None
+    }
+
+    /// Calls who sleeps at `turn`, and was given the baton. After the table was left: else it would
+    /// wake to a guard that is not free.
+    pub fn call(turn: &P::U32) {
+        // Release: BATON-2, pairs with the acquire in `wait`. An exchange: whatever count is read,
+        // what was done before all calls up to it is seen.
+        turn.fetch_add(1, Release);
+        P::wake_shared(turn, 1);
+    }
+
+    /// Waits at `turn` until the baton is that place's, the deadline has come, or for no reason.
+    /// Says whether it is.
+    pub fn wait(&self, turn: &P::U32, place: usize, deadline: Deadline) -> bool {
+        // Acquire: BATON-2, pairs with the release in `call`. Read before the baton: if we have
+        // been called since, the word is another and we don't sleep; if before, we see the baton.
+        let seen = turn.load(Acquire);
+        if self.held().place() == Some(place) {
+            return true;
+        }
+        // Whatever has ended it: the baton is looked at.
+        let _ = P::wait_shared(turn, seen, Some(deadline));
+        self.held().place() == Some(place)
+    }
+}
+
+impl<P: SharedWait> AtTable<'_, P> {
+    /// Whether nobody has given up on the caller.
+    pub fn stands(&self) -> bool {
+        // Relaxed: a guess, that makes what is written too late little (BATON-1).
+        self.relay.guard.load(Relaxed) & !SLEEPERS == self.word
+    }
+
+    /// Hands the baton to who is in that place, or to nobody. Says whether it did: not if somebody
+    /// has done so since it was seen as `from`.
+    pub fn hand(&self, from: Held, to: Option<usize>) -> bool {
+        // Release: pairs with the acquire in `held`. From what was found (BATON-3): who was given
+        // up on fails, since others have handed it over.
+        self.stands()
+            && self.relay.baton.compare_exchange(from.0, from.next(to).0, Release, Relaxed).is_ok()
+    }
+}
+
+impl<P: SharedWait> Drop for AtTable<'_, P> {
+    fn drop(&mut self) {
+        let guard = &self.relay.guard;
+        let mut seen = guard.load(Relaxed);
+        // As who came in: else it is another's (BATON-1). Twice: somebody has marked it.
+        for _ in 0..3 {
+            if seen & !SLEEPERS != self.word {
+                return;
+            }
+            let free = self.word & !OWNER;
+            // Release: pairs with the acquire in `enter`.
+            match guard.compare_exchange(seen, free, Release, Relaxed) {
+                Ok(_) => {
+                    if seen & SLEEPERS != 0 {
+                        P::wake_shared(guard, 1);
+                    }
+                    return;
+                }
+                Err(now) => seen = now,
+            }
+        }
+    }
+}

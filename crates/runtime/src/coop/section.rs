@@ -1,0 +1,211 @@
+//! What a thread does at the table: the scheduler decides, and here is what it is told.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{Atomic, SharedWait, ThreadId};
+
+use super::accounts::{Accounts, Doing};
+use super::choice::Pick;
+use super::line::{PLACES, Page};
+use super::lines::Lines;
+use super::member::{Demotion, Member, Standing, State};
+use super::relay::Relay;
+use super::scheduler::Scheduler;
+use super::table::{Running, Table};
+
+/// A look at another's account each so many turns.
+const TURNS_AN_AUDIT: u64 = 32;
+/// What a thread may be ahead of the system's account of it, which is brought up to date when it
+/// sleeps, and at ticks.
+const AUDIT_SLACK_NS: u64 = 20_000_000;
+
+/// One stay at the table.
+pub(super) struct Section<'a, P: SharedWait, A> {
+    pub(super) scheduler: Scheduler<Lines<'a, P>>,
+    pub(super) page: &'a Page<P>,
+    pub(super) accounts: &'a mut A,
+    pub(super) thread: ThreadId,
+    pub(super) now_ns: u64,
+}
+
+impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
+    /// Whether the line of that place is the caller's.
+    pub(super) fn is_seated(&self, place: usize) -> bool {
+        self.page.thread(place) == Some(self.thread)
+    }
+
+    /// Takes a place, after those of the dead were freed. The thread is asleep to the others until
+    /// it polls.
+    pub(super) fn join(&mut self, member: Member, charged_ns: u64) -> Option<usize> {
+        for place in 0..PLACES {
+            if let Some(thread) = self.page.thread(place)
+                && (thread == self.thread || P::ended(thread))
+            {
+                self.bury(place);
+            }
+        }
+        let place = self.scheduler.join(member)?;
+        let line = &self.page.lines[place];
+        // Relaxed: see `put`.
+        line.charged_ns.store(charged_ns, Relaxed);
+        self.set_state(place, State::Asleep);
+        Some(place)
+    }
+
+    /// Charges the caller, who has had `own_ns` of CPU in all, `charged_ns` of which it was charged
+    /// by itself, and others may have charged more since. Whether it has the baton or not.
+    pub(super) fn charge(&mut self, place: usize, own_ns: u64, charged_ns: u64) {
+        let charged = &self.page.lines[place].charged_ns;
+        // Relaxed: see `put`. What can't be is not what others charged.
+        let by_others = charged.load(Relaxed);
+        let before = if by_others > own_ns { charged_ns } else { by_others.max(charged_ns) };
+        self.scheduler.charge(place, own_ns.saturating_sub(before));
+        charged.store(own_ns, Relaxed);
+    }
+
+    /// A thread that is not late, and says it runs, though somebody else has the baton, is ready.
+    pub(super) fn heal(&mut self, place: usize) {
+        let running = self.scheduler.table.head().running;
+        let member = self.scheduler.table.get(place);
+        if running.is_none_or(|running| running.id != place)
+            && member.is_some_and(|member| member.state == State::Running)
+        {
+            self.set_state(place, State::Asleep);
+        }
+        self.scheduler.wake(place);
+    }
+
+    /// Somebody has the baton when this is done, if anybody wants it: who has it, in time; who it
+    /// is taken away from does not want it at once. For the caller, of that place.
+    pub(super) fn settle(&mut self, place: usize) {
+        for _ in 0..=PLACES {
+            if let Some(running) = self.scheduler.table.head().running {
+                if running.id == place || self.now_ns < running.until_ns {
+                    return self.hasten(place, running);
+                }
+                self.take_away(running);
+            }
+            match self.scheduler.pick(self.now_ns) {
+                Pick::Idle { .. } => return,
+                // A thread that is gone for good is found here, so that nobody waits for it.
+                Pick::Run { id, .. } if id != place && self.is_gone(id) => self.bury(id),
+                Pick::Run { id, .. } => {
+                    let answer = self.scheduler.answer(id);
+                    return self.scheduler.table.tell(id, answer.release_ns, answer.importance);
+                }
+            }
+        }
+    }
+
+    /// Now and then: whether another has had what it was charged. Who says that it has had less is
+    /// charged the rest, and no longer believed where it says that it will (COOP-5).
+    pub(super) fn audit(&mut self, place: usize) {
+        let turns = self.scheduler.table.head().turns;
+        let places = self.scheduler.table.places() as u64;
+        let id = (turns / TURNS_AN_AUDIT % places.max(1)) as usize;
+        if !turns.is_multiple_of(TURNS_AN_AUDIT) || id == place {
+            return;
+        }
+        let Some(thread) = self.page.thread(id) else { return };
+        if P::ended(thread) {
+            return self.bury(id);
+        }
+        let seen = self.accounts.of(thread).ran_ns;
+        self.charge_other(id, seen);
+    }
+
+    /// Ends the stay: says whether what was done stands, and calls who was given the baton.
+    pub(super) fn finish(mut self, place: usize) -> bool {
+        let before = self.page.now.relay.held();
+        let done = self.scheduler.table.commit();
+        let page = self.page;
+        drop(self);
+        let held = page.now.relay.held();
+        if let Some(to) = held.place().filter(|&to| held != before && to != place)
+            && let Some(line) = page.lines.get(to)
+        {
+            Relay::<P>::call(&line.turn);
+        }
+        done
+    }
+
+    /// Who runs would have been given a shorter slice, had it been known then that the caller wants
+    /// the CPU, and when.
+    fn hasten(&mut self, place: usize, running: Running) {
+        let Some(member) = self.scheduler.table.get(place).filter(|_| running.id != place) else {
+            return;
+        };
+        let options = *self.scheduler.options();
+        let since_ns = self.scheduler.table.since_ns;
+        let ready = self.scheduler.members().filter(|(_, m)| m.wants_cpu()).count().max(1) as u64;
+        let mut end_ns = since_ns.saturating_add(options.period_ns / ready);
+        end_ns = member.timely_at().map_or(end_ns, |at| at.min(end_ns)).max(self.now_ns);
+        let least_ns = since_ns.saturating_add(options.min_slice_ns);
+        let until_ns = end_ns.saturating_add(options.slack_ns).max(least_ns);
+        self.scheduler.table.hasten(end_ns, until_ns);
+    }
+
+    /// Takes the baton from who is late: it is dead, has slept, has run for too long, or was kept
+    /// from running by others that know nothing of us.
+    fn take_away(&mut self, late: Running) {
+        let Some(thread) = self.page.thread(late.id) else { return };
+        if P::ended(thread) {
+            return self.bury(late.id);
+        }
+        let seen = self.accounts.of(thread);
+        let ran_ns = self.charge_other(late.id, seen.ran_ns);
+        let slice_ns = late.slice_end_ns.saturating_sub(self.scheduler.table.since_ns);
+        let too_much_ns = slice_ns.saturating_add(self.scheduler.options().slack_ns / 2);
+        let ran_too_long = ran_ns.is_none_or(|ran_ns| ran_ns >= too_much_ns);
+        match seen.doing {
+            Doing::Sleeps => self.scheduler.block(late.id, 0),
+            Doing::Runs if !ran_too_long => self.scheduler.preempt(late.id, 0),
+            Doing::Runs | Doing::Unknown => {
+                self.scheduler.preempt(late.id, 0);
+                self.overrun(late.id);
+            }
+        }
+    }
+
+    /// Who has run for too long is not waited for until it polls.
+    fn overrun(&mut self, id: usize) {
+        let Some(member) = self.scheduler.table.get(id) else { return };
+        let mut member = Member { state: State::Asleep, ..member };
+        if member.standing == Standing::Cooperative {
+            member.standing = Standing::Demoted(Demotion::Overrun);
+            member.release_ns = None;
+            self.scheduler.table.count(id, Demotion::Overrun);
+        }
+        self.scheduler.table.set(id, Some(member));
+    }
+
+    /// Charges a thread what the system says that it has had, beyond what it was charged. Says how
+    /// much that was; `None` where it is not known.
+    fn charge_other(&mut self, id: usize, seen_ns: Option<u64>) -> Option<u64> {
+        let seen_ns = seen_ns?;
+        let charged = &self.page.lines[id].charged_ns;
+        // Relaxed: see `put`.
+        let before = charged.load(Relaxed);
+        let ran_ns = seen_ns.saturating_sub(before);
+        if ran_ns > 0 || before > seen_ns.saturating_add(AUDIT_SLACK_NS) {
+            self.scheduler.charge(id, ran_ns);
+            charged.store(seen_ns, Relaxed);
+        }
+        Some(ran_ns)
+    }
+
+    fn is_gone(&self, place: usize) -> bool {
+        !self.page.thread(place).is_some_and(P::alive)
+    }
+
+    fn bury(&mut self, place: usize) {
+        self.scheduler.leave(place, 0);
+        self.scheduler.table.count_dead();
+    }
+
+    fn set_state(&mut self, place: usize, state: State) {
+        if let Some(member) = self.scheduler.table.get(place) {
+            self.scheduler.table.set(place, Some(Member { state, ..member }));
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! The baton among threads of one process, which stand for processes: order, shares, and memory in
+//! which anything may stand.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use antiphon_linux::{Linux, account, cpu_time_ns};
+use antiphon_platform::{Clock, Platform, ThreadId};
+use antiphon_runtime::coop::{
+    Accounts, Ask, Baton, Cooperate, Doing, Full, Group, MAGIC, Options, PLACES, Page, Seen,
+    VERSION, WEIGHT,
+};
+
+struct System;
+
+impl Accounts for System {
+    fn own_ns(&mut self) -> u64 {
+        cpu_time_ns()
+    }
+
+    fn of(&mut self, thread: ThreadId) -> Seen {
+        let told = account(thread);
+        let doing = match told.runs {
+            Some(true) => Doing::Runs,
+            Some(false) => Doing::Sleeps,
+            None => Doing::Unknown,
+        };
+        Seen { ran_ns: told.ran_ns, doing }
+    }
+}
+
+type Member<'a> = Baton<Linux, &'a Page<Linux>, System>;
+
+fn page() -> Box<Page<Linux>> {
+    let page = Box::new(Page::NEW);
+    page.header.set_options(&Options::default());
+    page
+}
+
+fn join(page: &Page<Linux>) -> Member<'_> {
+    Baton::join(page, System, Group::Own, WEIGHT).expect("a place")
+}
+
+fn now_ns() -> u64 {
+    Linux::now(Clock::Monotonic)
+}
+
+/// Sleeps as an event loop would.
+fn wait(until_ns: Option<u64>) {
+    if let Some(ns) = until_ns {
+        thread::sleep(Duration::from_nanos(ns.saturating_sub(now_ns())));
+    }
+}
+
+/// Computes for so long.
+fn spin(ns: u64) {
+    let end = cpu_time_ns() + ns;
+    while cpu_time_ns() < end {}
+}
+
+/// A player that decodes all the time and shows so many frames, one each 10 ms: how late they were.
+fn play(member: &mut Member<'_>, frames: u64) -> Vec<u64> {
+    let mut release = now_ns() + 10_000_000;
+    let (mut late, mut done) = (Vec::new(), 0);
+    while (late.len() as u64) < frames {
+        while release <= now_ns() {
+            late.push(now_ns() - release);
+            release += 10_000_000;
+        }
+        spin(200_000);
+        done += 1;
+        member.poll(Ask { release_ns: Some(release), importance: Some(done) }, &mut wait);
+    }
+    late
+}
+
+#[test]
+fn a_thread_alone_goes_on() {
+    let page = page();
+    let mut member = join(&page);
+    for i in 0..1000 {
+        let answer = member.poll(Ask { release_ns: None, importance: Some(i) }, &mut |_| ());
+        assert_eq!((answer.release_ns, answer.importance), (None, None));
+        assert!(answer.poll_at_ns.is_some());
+    }
+    let place = member.place();
+    drop(member);
+    assert_eq!(page.thread(place), None);
+    assert!(page.turns() > 0);
+}
+
+#[test]
+fn players_on_one_cpu_share_it_and_are_called_in_turn() {
+    let page = page();
+    let running = AtomicU32::new(0);
+    let cpu = antiphon_linux::allowed()[0];
+    let had: Vec<u64> = thread::scope(|scope| {
+        let players: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    antiphon_linux::pin(cpu).expect("it was allowed");
+                    let mut member = join(&page);
+                    // All are there before one begins to count.
+                    running.fetch_add(1, Relaxed);
+                    while running.load(Relaxed) < 4 {
+                        member.poll(Ask { release_ns: None, importance: Some(0) }, &mut wait);
+                    }
+                    let before = cpu_time_ns();
+                    let end = Instant::now() + Duration::from_millis(800);
+                    while Instant::now() < end {
+                        play(&mut member, 4);
+                    }
+                    cpu_time_ns() - before
+                })
+            })
+            .collect();
+        players.into_iter().map(|player| player.join().expect("it ends")).collect()
+    });
+    let (sum, squares) = had
+        .iter()
+        .fold((0.0, 0.0), |(sum, squares), &ns| (sum + ns as f64, squares + (ns as f64).powi(2)));
+    let jain = sum * sum / (4.0 * squares);
+    assert!(jain >= 0.9, "Jain {jain} of {had:?}");
+}
+
+#[test]
+fn who_waits_in_its_own_way_is_back_when_it_is_due() {
+    let (page, stop) = (page(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let (page, stop) = (&page, &stop);
+        scope.spawn(move || {
+            let mut hog = join(page);
+            while !stop.load(Relaxed) {
+                spin(200_000);
+                hog.poll(Ask { release_ns: None, importance: Some(0) }, &mut wait);
+            }
+        });
+        scope.spawn(move || {
+            let mut member = join(page);
+            for _ in 0..50 {
+                let release = now_ns() + 2_000_000;
+                member.poll(Ask { release_ns: Some(release), importance: None }, &mut wait);
+                assert!(now_ns() >= release);
+            }
+            stop.store(true, Relaxed);
+        });
+    });
+}
+
+#[test]
+fn who_keeps_the_baton_loses_it() {
+    let page = page();
+    let asleep = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (page, asleep) = (&page, &asleep);
+        let holder = scope.spawn(move || {
+            let mut member = join(page);
+            let ask = Ask { release_ns: None, importance: Some(0) };
+            member.poll(ask, &mut wait);
+            let place = member.place();
+            asleep.store(true, Relaxed);
+            while page.demotions(place, antiphon_runtime::coop::Demotion::Slept) == 0 {
+                thread::sleep(Duration::from_millis(5));
+                if now_ns() % 4 == 0 {
+                    member.poll(ask, &mut wait);
+                }
+            }
+            member.poll(ask, &mut wait);
+        });
+        while !asleep.load(Relaxed) {
+            thread::yield_now();
+        }
+        let mut other = join(page);
+        let mut i = 0;
+        while !holder.is_finished() {
+            other.poll(Ask { release_ns: Some(now_ns()), importance: Some(i) }, &mut wait);
+            i += 1;
+        }
+        holder.join().expect("it gets on");
+    });
+}
+
+#[test]
+fn a_page_is_full_until_somebody_leaves_or_ends() {
+    let (page, stop, there) = (page(), AtomicBool::new(false), AtomicU32::new(0));
+    thread::scope(|scope| {
+        let (stop, there) = (&stop, &there);
+        for i in 0..PLACES {
+            let page = &page;
+            scope.spawn(move || {
+                let member = join(page);
+                there.fetch_add(1, Relaxed);
+                while !stop.load(Relaxed) {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                // One that ends without a word.
+                if i == 0 {
+                    std::mem::forget(member);
+                }
+            });
+        }
+        while (there.load(Relaxed) as usize) < PLACES {
+            thread::yield_now();
+        }
+        let full = Baton::<Linux, _, _>::join(&*page, System, Group::Own, WEIGHT);
+        assert_eq!(full.err(), Some(Full));
+        stop.store(true, Relaxed);
+    });
+    assert_eq!((0..PLACES).filter(|&place| page.thread(place).is_some()).count(), 1);
+    // The kernel forgets a thread a moment after it was joined.
+    while page.died() == 0 {
+        drop(join(&page));
+    }
+    assert!((0..PLACES).all(|place| page.thread(place).is_none()));
+}
+
+/// The words of a page: where those of 32 bits are; all else are of 64.
+fn words() -> Vec<(usize, bool)> {
+    let mut words = Vec::new();
+    let mut at = 0;
+    while at < size_of::<Page<Linux>>() {
+        let in_line = (128..128 + 64 * PLACES).contains(&at);
+        let short = match at {
+            8 | 12 | 72 | 76 => true,
+            _ if in_line => [0, 4, 56, 60].contains(&(at % 64)),
+            _ if at >= 128 => at % 32 >= 8,
+            _ => false,
+        };
+        words.push((at, short));
+        at += if short { 4 } else { 8 };
+    }
+    words
+}
+
+fn scribble(page: &Page<Linux>, (at, short): (usize, bool), value: u64) {
+    let word = std::ptr::from_ref(page).cast_mut().cast::<u8>();
+    // SAFETY: within the page, at the beginning of a word of that size, all of which are atomics.
+    unsafe {
+        let word = word.add(at);
+        if short {
+            AtomicU32::from_ptr(word.cast()).store(value as u32, Relaxed);
+        } else {
+            AtomicU64::from_ptr(word.cast()).store(value, Relaxed);
+        }
+    }
+}
+
+fn lots(seed: u64) -> impl FnMut() -> u64 {
+    let mut state = seed | 1;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let low = state.wrapping_mul(0x2545_f491_4f6c_dd1d);
+        // Small numbers, and those around now, are what does harm.
+        match low % 4 {
+            0 => low >> 58,
+            1 => now_ns().wrapping_add(low >> 40),
+            _ => low,
+        }
+    }
+}
+
+#[test]
+fn members_get_on_whatever_stands_in_the_page() {
+    let words = words();
+    for seed in 1..40 {
+        let mut lot = lots(seed * 7919);
+        let page = page();
+        words.iter().for_each(|&word| scribble(&page, word, lot()));
+        let told = page.header.options();
+        assert!(told.slack_ns <= 100_000_000 && told.period_ns <= 1_000_000_000, "{told}");
+        page.header.set_options(&Options::default());
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                let page = &page;
+                scope.spawn(move || {
+                    let Ok(mut member) = Baton::join(&**page, System, Group::Number(1), 0) else {
+                        return;
+                    };
+                    (0..20).for_each(|i| chunk(&mut member, i));
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn members_get_on_while_somebody_scribbles() {
+    let page = page();
+    let words = words();
+    let done = AtomicU32::new(0);
+    thread::scope(|scope| {
+        let (page, done) = (&page, &done);
+        for _ in 0..3 {
+            scope.spawn(move || {
+                let mut member = join(page);
+                (0..300).for_each(|i| chunk(&mut member, i));
+                drop(member);
+                done.fetch_add(1, Relaxed);
+            });
+        }
+        let mut lot = lots(4711);
+        while done.load(Relaxed) < 3 {
+            let word = words[(lot() >> 3) as usize % words.len()];
+            scribble(page, word, lot());
+            thread::sleep(Duration::from_micros(200));
+        }
+    });
+    assert_eq!((MAGIC != 0, VERSION), (true, 1));
+}
+
+/// A piece of work, and a poll of one kind or another.
+fn chunk(member: &mut Member<'_>, i: u64) {
+    spin(20_000);
+    let soon = now_ns() + 300_000;
+    let ask = match i % 3 {
+        0 => Ask { release_ns: Some(soon), importance: None },
+        1 => Ask { release_ns: Some(soon), importance: Some(i) },
+        _ => Ask { release_ns: None, importance: Some(i) },
+    };
+    member.poll(ask, &mut wait);
+}
