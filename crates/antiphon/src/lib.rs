@@ -65,6 +65,7 @@ pub mod cancel;
 pub mod channel;
 mod clock;
 mod condvar;
+pub mod coop;
 #[cfg(feature = "deterministic")]
 pub mod deterministic;
 mod event;

@@ -9,9 +9,11 @@
 //! | [`Signals`] | who waits for signals, beside files |
 //! | [`connect`] | a connection that its maker need not wait for |
 //! | [`peer`] | who is at the other end of a Unix socket |
+//! | [`own_directory`], [`open_own`], [`Mapping`] | memory that the processes of a user share |
 //!
 //! Each wait is one system call.
 
+mod common;
 mod connect;
 mod epoll;
 mod peer;
@@ -28,6 +30,7 @@ use antiphon_platform::Deadline;
 use crate::notify::left;
 use crate::sys;
 
+pub use common::{Mapping, open_own, own_directory};
 pub use connect::connect;
 pub use epoll::{Epoll, Event, Events, Trigger};
 pub use peer::{Peer, peer, user};

@@ -206,7 +206,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         let now_ns = P::now(Clock::Monotonic);
         let slack_ns = self.options.slack_ns;
         let held = self.page.now.relay.held();
-        if !held.place().is_some_and(|id| self.page.thread(id).is_some()) {
+        if held.place().is_none_or(|id| self.page.thread(id).is_none()) {
             return 0;
         }
         // Relaxed: written before the baton was handed over, or changed since: a guess.

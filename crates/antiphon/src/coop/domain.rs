@@ -1,0 +1,168 @@
+//! A CPU that threads share, and a thread's part in that.
+
+use std::process;
+
+use antiphon_linux::{Linux, pin};
+use antiphon_platform::CpuId;
+use antiphon_platform::Platform as _;
+use antiphon_runtime::coop::{
+    Answer, Ask, Baton, Cooperate, Demotion, Group, Options, PLACES, Page, Standing,
+};
+
+use super::error::{JoinError, OpenError};
+use super::memory::Memory;
+use super::system::System;
+
+/// What a domain is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DomainOptions {
+    /// Which CPU its members run on.
+    pub cpu: u32,
+    /// How it is scheduled. Whoever opens a domain that nobody uses decides that.
+    pub schedule: Options,
+}
+
+impl DomainOptions {
+    /// That CPU, scheduled as the document has it.
+    #[must_use]
+    pub fn on(cpu: u32) -> Self {
+        Self { cpu, schedule: Options::default() }
+    }
+}
+
+impl Default for DomainOptions {
+    /// The CPU that the caller runs on now.
+    fn default() -> Self {
+        let CpuId(cpu) = Linux::cpu();
+        Self::on(cpu)
+    }
+}
+
+/// A CPU that threads share, of all processes of this user that have opened it under this name.
+///
+/// Not for as long as it lives only: memberships keep it open.
+#[derive(Clone, Debug)]
+pub struct Domain {
+    memory: Memory,
+    cpu: u32,
+    process: u32,
+}
+
+/// A member, as a report shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberStatus {
+    /// The kernel's number of the thread.
+    pub thread: u32,
+    /// Whom it shares its part with.
+    pub group: Group,
+    /// Its part, beside others'.
+    pub weight: u32,
+    /// What it may expect.
+    pub standing: Standing,
+    /// How often it was demoted, for each of [`Demotion::ALL`].
+    pub demotions: [u32; Demotion::ALL.len()],
+}
+
+impl Domain {
+    /// Opens a domain; makes it where nobody uses it. Waits for a second at the most, for somebody
+    /// who is just making it.
+    ///
+    /// # Errors
+    ///
+    /// See [`OpenError`].
+    pub fn open(name: &str, options: DomainOptions) -> Result<Self, OpenError> {
+        let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        if name.is_empty() || name.len() > 64 || !name.bytes().all(fine) {
+            return Err(OpenError::Name);
+        }
+        let cpu = options.cpu;
+        let memory = Memory::open(&format!("{name}.{cpu}"), &options.schedule)?;
+        Ok(Self { memory, cpu, process: process::id() })
+    }
+
+    /// The calling thread joins, with a weight ([`WEIGHT`](super::WEIGHT) is that of nice 0) of its
+    /// own or of its group. It is pinned to the CPU of the domain, and stays so when it has left.
+    /// One membership a thread.
+    ///
+    /// # Errors
+    ///
+    /// See [`JoinError`].
+    pub fn join(&self, group: Group, weight: u32) -> Result<Membership, JoinError> {
+        if process::id() != self.process {
+            return Err(JoinError::Forked);
+        }
+        pin(self.cpu).map_err(|_| JoinError::Cpu(self.cpu))?;
+        let memory = self.memory.clone();
+        let baton = Baton::join(memory, System, group, weight).map_err(|_| JoinError::Full)?;
+        Ok(Membership { baton })
+    }
+
+    /// Which CPU it is.
+    #[must_use]
+    pub fn cpu(&self) -> u32 {
+        self.cpu
+    }
+
+    /// How it is scheduled: as who made it had it.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        self.memory.header.options()
+    }
+
+    /// How often its members took turns, since it was made.
+    #[must_use]
+    pub fn turns(&self) -> u64 {
+        self.memory.turns()
+    }
+
+    /// How many of its members were found dead, since it was made.
+    #[must_use]
+    pub fn died(&self) -> u64 {
+        self.memory.died()
+    }
+
+    /// Its members, as they are seen from outside.
+    #[must_use]
+    pub fn members(&self) -> Vec<MemberStatus> {
+        (0..PLACES).filter_map(|place| status(&self.memory, place)).collect()
+    }
+}
+
+fn status(page: &Page<Linux>, place: usize) -> Option<MemberStatus> {
+    let (thread, member) = (page.thread(place)?, page.member(place)?);
+    Some(MemberStatus {
+        thread: thread.0,
+        group: member.group,
+        weight: member.weight,
+        standing: member.standing,
+        demotions: Demotion::ALL.map(|demotion| page.demotions(place, demotion)),
+    })
+}
+
+/// A thread's part in a domain: its `coop_poll`. It leaves when this is dropped. In another thread,
+/// as in the child of a fork, it is [`Alone`](super::Alone).
+#[derive(Debug)]
+pub struct Membership {
+    baton: Baton<Linux, Memory, System>,
+}
+
+impl Membership {
+    /// The thread, as reports show it; `None` if its place was taken since, until it polls.
+    #[must_use]
+    pub fn status(&self) -> Option<MemberStatus> {
+        status(self.baton.page(), self.baton.place())
+            .filter(|status| status.thread == Linux::thread().0)
+    }
+
+    /// How the domain is scheduled.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        *self.baton.options()
+    }
+}
+
+impl Cooperate for Membership {
+    fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
+        self.baton.poll(ask, wait)
+    }
+}

@@ -1,0 +1,91 @@
+//! Why one can't cooperate.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use antiphon_runtime::coop::{PLACES, VERSION};
+
+/// Why there is no domain.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Its name is empty, longer than 64 bytes, or has more in it than letters, digits, `-` and
+    /// `_`.
+    Name,
+    /// The user's directory can't be had.
+    Directory(io::Error),
+    /// The file can't be had, or is not as it must be.
+    File(PathBuf, io::Error),
+    /// Its members speak another version.
+    Version {
+        /// Theirs.
+        found: u32,
+        /// The file, to be told from others.
+        path: PathBuf,
+    },
+    /// Its members are of another PID namespace: in a container, say, or out of it.
+    Namespace,
+    /// Somebody has begun to make it, and has not come to an end for a second.
+    Busy(PathBuf),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name => f.write_str(
+                "a domain's name has 1 to 64 letters, digits, `-` and `_`, and nothing else",
+            ),
+            Self::Directory(why) => write!(f, "the directory for domains can't be used: {why}"),
+            Self::File(path, why) => write!(f, "{} can't be used: {why}", path.display()),
+            Self::Version { found, path } => write!(
+                f,
+                "the members of {} speak version {found} and this program version {VERSION}: \
+                 end them, or use another name",
+                path.display()
+            ),
+            Self::Namespace => f.write_str(
+                "the members of this domain are in another PID namespace: use another name",
+            ),
+            Self::Busy(path) => write!(
+                f,
+                "somebody has begun to make {} and does not go on: is a program stopped?",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl Error for OpenError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Directory(why) | Self::File(_, why) => Some(why),
+            _ => None,
+        }
+    }
+}
+
+/// Why a thread is not a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// [`PLACES`] threads have joined, and live.
+    Full,
+    /// The thread may not run on the domain's CPU.
+    Cpu(u32),
+    /// The process has come of a fork since it has opened the domain: it is to open it itself.
+    Forked,
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => write!(f, "{PLACES} threads share this CPU already"),
+            Self::Cpu(cpu) => write!(f, "this thread may not run on CPU {cpu}"),
+            Self::Forked => f.write_str("a child of a fork has to open the domain itself"),
+        }
+    }
+}
+
+impl Error for JoinError {}

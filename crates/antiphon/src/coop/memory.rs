@@ -1,0 +1,148 @@
+//! The file behind a domain.
+//!
+//! Who has it open holds a shared lock on it (`flock(2)`), which ends with the last that does,
+//! however that ends. So who gets the lock alone knows that nobody uses the file, and makes it
+//! anew: nothing of a crash is left, and no version but its own.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{Error, ErrorKind};
+use std::ops::Deref;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::thread;
+use std::time::Duration;
+
+use antiphon_linux::Linux;
+use antiphon_linux::files::{Mapping, open_own, own_directory};
+use antiphon_platform::Atomic as _;
+use antiphon_runtime::coop::{MAGIC, Options, PAGE_BYTES, Page, VERSION};
+
+use super::error::OpenError;
+
+const _: () = assert!(size_of::<Page<Linux>>() <= PAGE_BYTES);
+
+/// A page that processes share, for as long as a clone of this lives.
+#[derive(Clone, Debug)]
+pub(super) struct Memory(Arc<Mapped>);
+
+#[derive(Debug)]
+struct Mapped {
+    mapping: Mapping,
+    /// Holds the lock.
+    _file: File,
+}
+
+/// A wait for the lock, of so many.
+const NAP: Duration = Duration::from_millis(5);
+const NAPS: u32 = 200;
+
+impl Memory {
+    /// Opens the file of that name, or makes it, to be scheduled so.
+    pub(super) fn open(name: &str, options: &Options) -> Result<Self, OpenError> {
+        let (directory, path) = own_directory().map_err(OpenError::Directory)?;
+        let path = path.join(name);
+        let refused = |why| OpenError::File(path.clone(), why);
+        let file = open_own(&directory, name).map_err(refused)?;
+        for _ in 0..NAPS {
+            if alone(&file).map_err(refused)? {
+                make(&file, options).map_err(refused)?;
+                // Not at once from one lock to the other: somebody may make it again meanwhile.
+                file.unlock().map_err(refused)?;
+            }
+            match file.try_lock_shared() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    thread::sleep(NAP);
+                    continue;
+                }
+                Err(TryLockError::Error(why)) => return Err(refused(why)),
+            }
+            // While we have the lock, nobody makes it anew.
+            if let Some(mapping) = made(&file, &path)? {
+                return Ok(Self(Arc::new(Mapped { mapping, _file: file })));
+            }
+            file.unlock().map_err(refused)?;
+            thread::sleep(NAP);
+        }
+        Err(OpenError::Busy(path))
+    }
+}
+
+/// Whether nobody else uses the file. Then it is locked.
+fn alone(file: &File) -> Result<bool, Error> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(why)) => Err(why),
+    }
+}
+
+/// Makes it anew, all zero but for the header.
+fn make(file: &File, options: &Options) -> Result<(), Error> {
+    file.set_len(0)?;
+    file.set_len(PAGE_BYTES as u64)?;
+    let mapping = Mapping::new(file, PAGE_BYTES)?;
+    let header = &page(&mapping).header;
+    header.set_options(options);
+    // Relaxed, both: published by the magic.
+    header.version.store(VERSION, Relaxed);
+    header.namespace.store(namespace(), Relaxed);
+    // Release: pairs with the acquire in `made`.
+    header.magic.store(MAGIC, Release);
+    Ok(())
+}
+
+/// The file, if somebody has come to an end with making it, and we have a part in it.
+fn made(file: &File, path: &Path) -> Result<Option<Mapping>, OpenError> {
+    let mapping = match Mapping::new(file, PAGE_BYTES) {
+        Ok(mapping) => mapping,
+        // Nobody has made it yet, or not yet to the end.
+        Err(why) if why.kind() == ErrorKind::InvalidData => return empty(file, path, why),
+        Err(why) => return Err(OpenError::File(path.to_owned(), why)),
+    };
+    let header = &page(&mapping).header;
+    // Acquire: pairs with the release in `make`.
+    if header.magic.load(Acquire) != MAGIC {
+        return Ok(None);
+    }
+    // Relaxed, both: written before the magic.
+    let found = header.version.load(Relaxed);
+    if found != VERSION {
+        return Err(OpenError::Version { found, path: path.to_owned() });
+    }
+    let (theirs, ours) = (header.namespace.load(Relaxed), namespace());
+    if theirs != ours && theirs != 0 && ours != 0 {
+        return Err(OpenError::Namespace);
+    }
+    Ok(Some(mapping))
+}
+
+fn empty(file: &File, path: &Path, why: Error) -> Result<Option<Mapping>, OpenError> {
+    match file.metadata() {
+        Ok(found) if found.size() == 0 => Ok(None),
+        _ => Err(OpenError::File(path.to_owned(), why)),
+    }
+}
+
+fn page(mapping: &Mapping) -> &Page<Linux> {
+    debug_assert!(mapping.bytes() >= size_of::<Page<Linux>>());
+    // SAFETY: mapped, for as long as `mapping` lives, larger than a page of lines (`PAGE_BYTES`,
+    // which all mappings here have) and at the beginning of a page of the machine. All of it is
+    // atomic words, of which any bytes are some value; other processes use it as the same.
+    unsafe { &*mapping.as_ptr().cast::<Page<Linux>>() }
+}
+
+/// What tells our PID namespace from others (`namespaces(7)`): 0 if that is not told.
+fn namespace() -> u64 {
+    fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
+}
+
+impl Deref for Memory {
+    type Target = Page<Linux>;
+
+    fn deref(&self) -> &Page<Linux> {
+        page(&self.0.mapping)
+    }
+}

@@ -1,0 +1,339 @@
+//! Processes that share a CPU: shares, processes that are killed, stopped, or lie, a restart, and
+//! who may not take part. Without the usual harness: who forks has one thread.
+
+#[allow(dead_code, reason = "other tests use the rest")]
+mod processes;
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use antiphon::coop::{
+    Answer, Ask, Cooperate as _, Demotion, Domain, DomainOptions, Group, JoinError, Membership,
+    OpenError, WEIGHT,
+};
+
+use processes::{LONG, child, exits_well, kill};
+
+/// What the processes of a case have in common.
+#[repr(C)]
+struct Common {
+    stop: AtomicU32,
+    players: [Player; 8],
+}
+
+/// What a process tells of itself.
+#[repr(C)]
+#[derive(Default)]
+struct Player {
+    chunks: AtomicU64,
+    timers: AtomicU64,
+    cpu_ns: AtomicU64,
+    /// How many of its timers were later than a turn of all takes.
+    late: AtomicU64,
+    demoted: AtomicU32,
+}
+
+const FRAME_NS: u64 = 16_666_667;
+
+fn main() {
+    let cases: [(&str, fn()); 9] = [
+        ("players_share_a_cpu_and_all_their_timers_fire", players_share),
+        ("who_is_killed_is_forgotten", killed),
+        ("who_is_stopped_is_not_waited_for", stopped),
+        ("who_is_always_due_has_its_share", liar),
+        ("a_restart_finds_nothing", restart),
+        ("another_user_has_no_part", strangers),
+        ("another_version_is_refused", versions),
+        ("a_child_of_a_fork_is_no_member", forked),
+        ("a_name_is_a_name", names),
+    ];
+    let runtime = std::env::temp_dir().join(format!("antiphon-coop-{}", std::process::id()));
+    fs::create_dir(&runtime).expect("a directory of our own");
+    fs::set_permissions(&runtime, fs::Permissions::from_mode(0o700)).expect("ours");
+    // SAFETY: there is one thread.
+    unsafe { std::env::set_var("XDG_RUNTIME_DIR", &runtime) };
+    let wanted = std::env::args().nth(1).filter(|word| !word.starts_with('-'));
+    for (name, case) in cases {
+        if wanted.as_ref().is_none_or(|wanted| name.contains(wanted.as_str())) {
+            let begun = Instant::now();
+            case();
+            println!("test {name} ... ok ({:.1} s)", begun.elapsed().as_secs_f64());
+        }
+    }
+    fs::remove_dir_all(&runtime).expect("it was there");
+}
+
+fn common() -> &'static Common {
+    // SAFETY: zeros are such a thing, and atomics bear it.
+    unsafe { processes::map() }
+}
+
+fn open(name: &str) -> Domain {
+    Domain::open(name, on()).expect("a domain")
+}
+
+/// A CPU that we may use.
+fn on() -> DomainOptions {
+    DomainOptions::on(antiphon_linux::allowed()[0])
+}
+
+fn now_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: ours to write.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn cpu_ns() -> u64 {
+    antiphon_linux::cpu_time_ns()
+}
+
+fn wait(until_ns: Option<u64>) {
+    if let Some(ns) = until_ns {
+        thread::sleep(Duration::from_nanos(ns.saturating_sub(now_ns())));
+    }
+}
+
+fn spin(ns: u64) {
+    let end = cpu_ns() + ns;
+    while cpu_ns() < end {}
+}
+
+/// A saturating player, until it is told to stop: work in pieces of 250 µs, and a frame each 1/60 s.
+fn play(member: &mut Membership, me: &Player, stop: &AtomicU32) -> bool {
+    let (mut release, before) = (now_ns() + FRAME_NS, cpu_ns());
+    while stop.load(Relaxed) == 0 {
+        while release <= now_ns() {
+            let late_ns = now_ns() - release;
+            me.late.fetch_add(u64::from(late_ns > 20_000_000), Relaxed);
+            me.timers.fetch_add(1, Relaxed);
+            release += FRAME_NS;
+        }
+        spin(250_000);
+        let done = me.chunks.fetch_add(1, Relaxed);
+        let ask = Ask { release_ns: Some(release), importance: Some(done) };
+        let _: Answer = member.poll(ask, &mut wait);
+        me.cpu_ns.store(cpu_ns() - before, Relaxed);
+        if let Some(status) = member.status() {
+            me.demoted.store(status.demotions.iter().sum(), Relaxed);
+        }
+    }
+    true
+}
+
+/// Players, each in a process of its own.
+fn players(name: &'static str, common: &'static Common, count: usize) -> Vec<libc::pid_t> {
+    let player = |me: &'static Player| {
+        child(move || {
+            let mut member = open(name).join(Group::Own, WEIGHT).expect("a place");
+            play(&mut member, me, &common.stop)
+        })
+    };
+    common.players[..count].iter().map(player).collect()
+}
+
+/// Waits until each of them has done so many pieces of work more.
+#[track_caller]
+fn go_on(players: &[&Player], chunks: u64) {
+    let had: Vec<_> = players.iter().map(|player| player.chunks.load(Relaxed)).collect();
+    let begun = Instant::now();
+    while players.iter().zip(&had).any(|(player, had)| player.chunks.load(Relaxed) < had + chunks) {
+        assert!(begun.elapsed() < LONG, "a member does not get on");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn end(common: &Common, children: Vec<libc::pid_t>) {
+    common.stop.store(1, Relaxed);
+    assert!(children.into_iter().all(exits_well));
+}
+
+fn signal(process: libc::pid_t, signal: libc::c_int) {
+    // SAFETY: a child of ours that was not waited for.
+    assert_eq!(unsafe { libc::kill(process, signal) }, 0);
+}
+
+fn players_share() {
+    let common = common();
+    let domain = open("share");
+    let children = players("share", common, 8);
+    go_on(&common.players.each_ref(), 20);
+    let before = common.players.each_ref().map(|player| player.cpu_ns.load(Relaxed));
+    thread::sleep(Duration::from_secs(3));
+    let after = common.players.each_ref().map(|player| player.cpu_ns.load(Relaxed));
+    let turns = domain.turns();
+    end(common, children);
+    let had: Vec<_> =
+        after.iter().zip(before).map(|(after, before)| (after - before) as f64).collect();
+    let (sum, squares) = (had.iter().sum::<f64>(), had.iter().map(|had| had * had).sum::<f64>());
+    let jain = sum * sum / (8.0 * squares);
+    assert!(jain >= 0.9, "Jain {jain} of {had:?}");
+    for player in &common.players {
+        let (timers, late) = (player.timers.load(Relaxed), player.late.load(Relaxed));
+        assert!(timers > 60 && late * 2 < timers, "{late} of {timers} timers were late");
+    }
+    assert!(turns > 100, "they took {turns} turns");
+    assert_eq!((domain.members(), domain.died()), (vec![], 0));
+}
+
+fn killed() {
+    let common = common();
+    let domain = open("killed");
+    let mut children = players("killed", common, 4);
+    go_on(&common.players.each_ref()[..4], 10);
+    for _ in 0..2 {
+        kill(children.pop().expect("a player"));
+        let left: Vec<_> = common.players[..children.len()].iter().collect();
+        go_on(&left, 40);
+    }
+    let begun = Instant::now();
+    while domain.died() < 2 {
+        assert!(begun.elapsed() < LONG, "the dead were not found");
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(domain.members().len(), 2);
+    // One comes again.
+    let again = child(|| {
+        let mut member = open("killed").join(Group::Own, WEIGHT).expect("a place");
+        play(&mut member, &common.players[7], &common.stop)
+    });
+    go_on(&[&common.players[0], &common.players[7]], 40);
+    children.push(again);
+    end(common, children);
+}
+
+fn stopped() {
+    let common = common();
+    let domain = open("stopped");
+    let children = players("stopped", common, 3);
+    go_on(&common.players.each_ref()[..3], 10);
+    for _ in 0..3 {
+        signal(children[0], libc::SIGSTOP);
+        go_on(&[&common.players[1], &common.players[2]], 60);
+        signal(children[0], libc::SIGCONT);
+        go_on(&common.players.each_ref()[..3], 20);
+    }
+    assert_eq!(domain.died(), 0);
+    end(common, children);
+}
+
+/// It says that it has a timer now and the most important work, each time.
+fn liar() {
+    let common = common();
+    let mut children = players("liar", common, 2);
+    let liar = &common.players[2];
+    children.push(child(|| {
+        let mut member = open("liar").join(Group::Own, WEIGHT).expect("a place");
+        let before = cpu_ns();
+        while common.stop.load(Relaxed) == 0 {
+            spin(250_000);
+            liar.chunks.fetch_add(1, Relaxed);
+            member.poll(Ask { release_ns: Some(now_ns()), importance: Some(0) }, &mut wait);
+            liar.cpu_ns.store(cpu_ns() - before, Relaxed);
+        }
+        true
+    }));
+    go_on(&common.players.each_ref()[..3], 20);
+    let cpu = || common.players.each_ref().map(|player| player.cpu_ns.load(Relaxed));
+    let before = cpu();
+    thread::sleep(Duration::from_secs(2));
+    let after = cpu();
+    end(common, children);
+    let [one, other, liar, ..] = std::array::from_fn::<_, 8, _>(|i| after[i] - before[i]);
+    let most = one.min(other) * 3 / 2 + 100_000_000;
+    assert!(liar <= most, "the liar had {liar} ns, the others {one} and {other}");
+}
+
+fn restart() {
+    let common = common();
+    let mut children = players("restart", common, 2);
+    go_on(&common.players.each_ref()[..2], 10);
+    while let Some(player) = children.pop() {
+        kill(player);
+    }
+    let domain = open("restart");
+    assert_eq!((domain.turns(), domain.members(), domain.died()), (0, vec![], 0));
+    let children = players("restart", common, 2);
+    go_on(&common.players.each_ref()[..2], 10);
+    end(common, children);
+}
+
+fn file_of(name: &str) -> PathBuf {
+    let runtime = PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR").expect("set by `main`"));
+    runtime.join("antiphon").join(format!("{name}.{}", on().cpu))
+}
+
+/// Only root can be somebody else.
+fn strangers() {
+    const NOBODY: libc::uid_t = 65_534;
+    let domain = open("strangers");
+    let _member = domain.join(Group::Own, WEIGHT).expect("a place");
+    let file = file_of("strangers");
+    let mode = |path: &PathBuf| fs::metadata(path).expect("it is there").permissions().mode();
+    assert_eq!(mode(&file) & 0o777, 0o600);
+    assert_eq!(mode(&file.parent().expect("it has one").to_owned()) & 0o777, 0o700);
+    // SAFETY: takes nothing.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("another user: not looked at, since only root can be one");
+        return;
+    }
+    let fine = exits_well(child(|| {
+        // SAFETY: takes a number; the child is one thread.
+        assert_eq!(unsafe { libc::setuid(NOBODY) }, 0);
+        let theirs = File::options().read(true).write(true).open(&file);
+        // Another domain, if any: `/dev/shm` may be missing.
+        let ours = Domain::open("strangers", on());
+        let apart = ours.is_ok_and(|domain| domain.members().is_empty() && domain.turns() == 0);
+        let _ = fs::remove_dir_all(format!("/dev/shm/antiphon-{NOBODY}"));
+        theirs.is_err() && apart
+    }));
+    assert!(fine, "another user has a part in it");
+}
+
+fn versions() {
+    let domain = open("versions");
+    let file = File::options().write(true).open(file_of("versions")).expect("it is ours");
+    file.write_all_at(&9_u32.to_le_bytes(), 8).expect("room");
+    match Domain::open("versions", on()) {
+        Err(error @ OpenError::Version { found: 9, .. }) => {
+            assert!(error.to_string().contains("version 9"));
+        }
+        other => panic!("{other:?}"),
+    }
+    // Whatever is there when nobody uses it is written over.
+    drop(domain);
+    file.set_len(100).expect("it is ours");
+    drop(file);
+    assert_eq!(open("versions").turns(), 0);
+}
+
+fn forked() {
+    let domain = open("forked");
+    let mut member = Some(domain.join(Group::Own, WEIGHT).expect("a place"));
+    let member = &mut member;
+    let ask = Ask { release_ns: None, importance: Some(7) };
+    let _: Option<Answer> = member.as_mut().map(|member| member.poll(ask, &mut wait));
+    let fine = exits_well(child(|| {
+        let Some(mut copy) = member.take() else { return false };
+        let answer = copy.poll(ask, &mut wait);
+        let no_member = answer == Answer::default() && copy.status().is_none();
+        drop(copy);
+        no_member && domain.join(Group::Own, WEIGHT).err() == Some(JoinError::Forked)
+    }));
+    assert!(fine);
+    assert_eq!(domain.members().len(), 1, "the parent still is one");
+    assert_eq!(domain.members()[0].demotions.len(), Demotion::ALL.len());
+}
+
+fn names() {
+    for name in ["", "a/b", "..", "ä", &"a".repeat(65)] {
+        assert!(matches!(Domain::open(name, on()), Err(OpenError::Name)), "{name}");
+    }
+    let nowhere = DomainOptions::on(1 << 20);
+    let domain = Domain::open("nowhere", nowhere).expect("a domain");
+    assert_eq!(domain.join(Group::Own, WEIGHT).err(), Some(JoinError::Cpu(1 << 20)));
+}

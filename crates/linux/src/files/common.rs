@@ -1,0 +1,195 @@
+//! Files that the processes of one user have in common, and map.
+//!
+//! They are in a directory of the user's own, in memory: `$XDG_RUNTIME_DIR/antiphon` where that is
+//! the user's (XDG Base Directory Specification), else `/dev/shm/antiphon-UID`. Nobody else may
+//! enter it, so nobody else can put a link or a file of theirs in the way of what is opened there;
+//! a directory that is another's, or open to others, is refused.
+//!
+//! Who may write to the file can cut it, and then whoever touches what is gone has a `SIGBUS`. A
+//! file with a name can't be sealed against that (`fcntl(2)`, `F_ADD_SEALS`: `memfd_create` only).
+//! Its mode keeps it to the user, who can end those processes without it.
+
+use std::ffi::CString;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Error, ErrorKind};
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::ptr::{NonNull, null_mut};
+
+use super::user;
+
+/// The directory of the user's files, which is made if there is none, and its path.
+///
+/// # Errors
+///
+/// What the kernel says; `PermissionDenied` where the directory is another's, or open to others.
+pub fn own_directory() -> io::Result<(File, PathBuf)> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let owned = |path: &PathBuf| {
+        path.is_absolute()
+            && fs::metadata(path).is_ok_and(|dir| dir.is_dir() && dir.uid() == user())
+    };
+    let path = match runtime.filter(owned) {
+        Some(runtime) => runtime.join("antiphon"),
+        None => PathBuf::from(format!("/dev/shm/antiphon-{}", user())),
+    };
+    Ok((directory(&path)?, path))
+}
+
+fn directory(path: &Path) -> io::Result<File> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    let directory = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let found = directory.metadata()?;
+    own(found.uid(), found.mode())?;
+    Ok(directory)
+}
+
+/// Opens a file of that directory, or makes it, for its owner only.
+///
+/// # Errors
+///
+/// What the kernel says; `PermissionDenied` where the file is another's, open to others, has
+/// another name beside this one, or is none.
+pub fn open_own(directory: &File, name: &str) -> io::Result<File> {
+    if name.is_empty() || name.contains('/') || name.starts_with('.') {
+        return Err(Error::new(ErrorKind::InvalidInput, "not the name of a file"));
+    }
+    let name = CString::new(name)?;
+    let flags =
+        libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    // SAFETY: the directory is open, and the name a string that ends in zero.
+    let file = unsafe { libc::openat(directory.as_raw_fd(), name.as_ptr(), flags, 0o600) };
+    if file == -1 {
+        return Err(Error::last_os_error());
+    }
+    // SAFETY: opened above, and nobody else's.
+    let file = unsafe { File::from_raw_fd(file) };
+    let found = file.metadata()?;
+    if !found.is_file() || found.nlink() != 1 {
+        return Err(Error::new(ErrorKind::PermissionDenied, "no file with one name"));
+    }
+    own(found.uid(), found.mode())?;
+    Ok(file)
+}
+
+fn own(owner: u32, mode: u32) -> io::Result<()> {
+    if owner != user() {
+        return Err(Error::new(ErrorKind::PermissionDenied, "it belongs to another user"));
+    }
+    if mode & 0o077 != 0 {
+        let hint = "others may use it: take that away with `chmod go=`";
+        return Err(Error::new(ErrorKind::PermissionDenied, hint));
+    }
+    Ok(())
+}
+
+/// The beginning of a file, mapped to read and write, in common with all that map it.
+#[derive(Debug)]
+pub struct Mapping {
+    at: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: what is mapped is reached by raw pointers only, whose users answer for it; the mapping
+// itself is the process's.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps so many bytes of a file, at a page's beginning.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says; `InvalidData` where the file has another size.
+    pub fn new(file: &File, bytes: usize) -> io::Result<Self> {
+        if file.metadata()?.size() != bytes as u64 {
+            return Err(Error::new(ErrorKind::InvalidData, "the file has another size"));
+        }
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        let file = file.as_raw_fd();
+        // SAFETY: a new mapping, wherever the kernel likes.
+        let at = unsafe { libc::mmap(null_mut(), bytes, rights, libc::MAP_SHARED, file, 0) };
+        match NonNull::new(at.cast()) {
+            Some(mapped) if at != libc::MAP_FAILED => Ok(Self { at: mapped, bytes }),
+            _ => Err(Error::last_os_error()),
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.at.as_ptr()
+    }
+
+    /// How many bytes it has.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new`, and as long; whoever has a pointer has promised not to use it.
+        unsafe { libc::munmap(self.at.as_ptr().cast(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    /// A directory that is not there yet.
+    fn fresh(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("antiphon-common-{name}-{}", std::process::id()))
+    }
+
+    fn refusal<T>(opened: io::Result<T>) -> Option<ErrorKind> {
+        opened.err().map(|error| error.kind())
+    }
+
+    #[test]
+    fn what_one_process_writes_all_mappings_have() {
+        let path = fresh("maps");
+        let own = directory(&path).expect("a directory");
+        let file = open_own(&own, "file").expect("a file");
+        assert_eq!(refusal(Mapping::new(&file, 4096)), Some(ErrorKind::InvalidData));
+        file.set_len(4096).expect("a size");
+        let maps = [(); 2].map(|()| Mapping::new(&file, 4096).expect("a mapping"));
+        // SAFETY: within the mappings, which are alive.
+        unsafe {
+            maps[0].as_ptr().add(4095).write_volatile(7);
+            assert_eq!(maps[1].as_ptr().add(4095).read_volatile(), 7);
+        }
+        fs::remove_dir_all(&path).expect("it was there");
+    }
+
+    #[test]
+    fn links_names_that_lead_elsewhere_and_open_doors_are_refused() {
+        let path = fresh("refuses");
+        let own = directory(&path).expect("a directory");
+        drop(open_own(&own, "file").expect("a file"));
+        symlink(path.join("file"), path.join("link")).expect("a link");
+        assert!(open_own(&own, "link").is_err());
+        fs::hard_link(path.join("file"), path.join("twin")).expect("another name");
+        assert_eq!(refusal(open_own(&own, "twin")), Some(ErrorKind::PermissionDenied));
+        for name in ["", ".hidden", "../file", "a/b"] {
+            assert_eq!(refusal(open_own(&own, name)), Some(ErrorKind::InvalidInput), "{name}");
+        }
+        let link = fresh("link");
+        symlink(&path, &link).expect("a link");
+        assert!(directory(&link).is_err());
+        fs::remove_file(&link).expect("it was there");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).expect("ours");
+        assert_eq!(refusal(directory(&path)), Some(ErrorKind::PermissionDenied));
+        fs::remove_dir_all(&path).expect("it was there");
+    }
+}
