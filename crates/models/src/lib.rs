@@ -32,6 +32,7 @@
 
 mod arena;
 mod barrier;
+mod batons;
 mod bounds;
 mod broadcasts;
 mod cancels;
@@ -131,6 +132,7 @@ pub fn all() -> Vec<Entry> {
         shared_latch::entries(),
         shared_broadcast::entries(),
         shared_rw::entries(),
+        batons::entries(),
         arena::entries(),
         scavenging::entries(),
         in_line::entries(),

@@ -1,0 +1,173 @@
+//! The baton that processes hand to each other, and the guard of their table. Threads stand for
+//! processes, and a cell for the table.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_check::{Check, Data};
+use antiphon_platform::{Atomic, AtomicInteger, Clock, Deadline, Platform};
+use antiphon_runtime::coop::{AtTable, Relay};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::Program;
+
+type Turn = <Check as Platform>::U32;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+/// Longer than any model lasts.
+const PATIENCE_NS: u64 = 1_000_000;
+
+pub fn entries() -> Vec<Entry> {
+    let timed = PLAIN.timeouts(1);
+    let too_late = &["too late"];
+    vec![
+        Entry::new("baton/table-excludes-2x1", table(2, 1), PLAIN),
+        Entry::new("baton/table-excludes-2x2", table(2, 2), PLAIN),
+        Entry::new("baton/table-excludes-3x1", table(3, 1), PLAIN).by_lot(5_000),
+        Entry::new("baton/goes-round-2x1", round(2, 1), PLAIN),
+        Entry::new("baton/goes-round-2x2", round(2, 2), PLAIN.spurious(1)).by_lot(5_000),
+        Entry::new("baton/goes-round-3x2", round(3, 2), PLAIN.spurious(1)).by_lot(2_000),
+        Entry::new("baton/owner-dies-1+1", dying(1), timed.mortal(1)).reaches(&["after it"]),
+        Entry::new("baton/owner-dies-1+2", dying(2), timed.mortal(1))
+            .by_lot(3_000)
+            .reaches(&["after it"]),
+        Entry::new("baton/leaves-late-1+1", leaving_late(1), timed).reaches(too_late),
+        Entry::new("baton/hands-late-2x1", handing_late(2), timed).reaches(too_late),
+        Entry::new("baton/hands-late-3x1", handing_late(3), timed).by_lot(10_000).reaches(too_late),
+    ]
+}
+
+fn enter(relay: &Relay<Check>) -> AtTable<'_, Check> {
+    relay.enter(Check::thread(), PATIENCE_NS).expect("nobody keeps it in all turns")
+}
+
+fn later() -> Deadline {
+    Deadline { clock: Clock::Monotonic, ns: Check::now(Clock::Monotonic) + PATIENCE_NS }
+}
+
+/// A sleep that nobody has ended was ended by its deadline.
+fn in_time() {
+    assert!(Check::now(Clock::Monotonic) < PATIENCE_NS, "nobody has woken it");
+}
+
+/// BATON-1, without anybody who is given up on: the table is one thread's.
+fn table(threads: u32, rounds: u32) -> Program {
+    Program::new(threads, threads * rounds, move |scope| {
+        let relay = scope.share(Relay::<Check>::NEW);
+        let table = scope.share(Data::new(0));
+        for _ in 0..threads {
+            scope.spawn(move || {
+                for _ in 0..rounds {
+                    let at = enter(relay);
+                    in_time();
+                    table.set(table.get() + 1);
+                    drop(at);
+                }
+            });
+        }
+        scope.finally(move || assert_eq!(table.get(), threads * rounds));
+    })
+}
+
+/// BATON-2, without a deadline that passes: the baton goes round, and who has it runs alone.
+fn round(threads: usize, rounds: u32) -> Program {
+    let all = threads as u32;
+    Program::new(all, all * rounds, move |scope| {
+        let relay = scope.share(Relay::<Check>::NEW);
+        let turns: &[Turn; 3] = scope.share([const { Turn::ZERO }; 3]);
+        let cpu = scope.share(Data::new(0));
+        assert!(enter(relay).hand(relay.held(), Some(0)));
+        for place in 0..threads {
+            scope.spawn(move || {
+                for round in 0..rounds {
+                    while !relay.wait(&turns[place], place, later()) {}
+                    in_time();
+                    assert_eq!(cpu.get(), round * all + place as u32, "whose turn it is");
+                    cpu.set(cpu.get() + 1);
+                    pass(relay, turns, (place + 1) % threads);
+                }
+            });
+        }
+        scope.finally(move || {
+            assert_eq!((cpu.get(), relay.held().place()), (rounds * all, Some(0)));
+        });
+    })
+}
+
+fn pass(relay: &Relay<Check>, turns: &[Turn], to: usize) {
+    let at = enter(relay);
+    assert!(at.hand(relay.held(), Some(to)), "nobody is given up on");
+    drop(at);
+    Relay::<Check>::call(&turns[to]);
+}
+
+/// BATON-1: a thread dies at the table when it has handed the baton over; `others` get there all
+/// the same. Has to reach `after it`.
+fn dying(others: u32) -> Program {
+    Program::new(others + 1, others + 1, move |scope| {
+        let relay = scope.share(Relay::<Check>::NEW);
+        scope.spawn(move || {
+            let at = enter(relay);
+            at.hand(relay.held(), Some(0));
+            std::mem::forget(at);
+        });
+        for other in 1..=others as usize {
+            scope.spawn(move || {
+                let at = enter(relay);
+                let seen = relay.held();
+                if seen.place() == Some(0) {
+                    antiphon_check::probe("after it");
+                }
+                at.hand(seen, Some(other));
+            });
+        }
+        scope.finally(move || assert!(relay.held().place().is_some()));
+    })
+}
+
+/// BATON-1: who is at the table and only slow leaves when others have given up on it: those that
+/// have come after it stay there alone. Has to reach `too late`.
+fn leaving_late(others: u32) -> Program {
+    Program::new(others + 1, others + 1, move |scope| {
+        let relay = scope.share(Relay::<Check>::NEW);
+        let slow = enter(relay);
+        scope.spawn(move || {
+            if !slow.stands() {
+                antiphon_check::probe("too late");
+            }
+            drop(slow);
+        });
+        for _ in 0..others {
+            scope.spawn(move || {
+                let at = enter(relay);
+                assert!(at.stands(), "nobody has given up on it");
+                drop(at);
+            });
+        }
+    })
+}
+
+/// BATON-3: whoever is slow at the table, the baton goes on from one to the next: each hand-over
+/// that was one is of a place of its own. Has to reach `too late`.
+fn handing_late(threads: u32) -> Program {
+    Program::new(threads, threads, move |scope| {
+        let relay = scope.share(Relay::<Check>::NEW);
+        let handed = scope.share(Turn::ZERO);
+        for _ in 0..threads {
+            scope.spawn(move || {
+                let at = enter(relay);
+                let seen = relay.held();
+                let next = seen.place().map_or(0, |place| place + 1);
+                if at.hand(seen, Some(next)) {
+                    handed.fetch_add(1, Relaxed);
+                } else {
+                    antiphon_check::probe("too late");
+                }
+            });
+        }
+        scope.finally(move || {
+            let place = relay.held().place().expect("the first has handed it over");
+            assert_eq!(place as u32 + 1, handed.load(Relaxed));
+        });
+    })
+}
