@@ -103,7 +103,7 @@ fn spin(ns: u64) {
     while cpu_ns() < end {}
 }
 
-/// A saturating player, until it is told to stop: work in pieces of 250 µs, and a frame each 1/60 s.
+/// A saturating player, until it is told to stop: work in pieces of 250 µs, 60 frames a second.
 fn play(member: &mut Membership, me: &Player, stop: &AtomicU32) -> bool {
     let (mut release, before) = (now_ns() + FRAME_NS, cpu_ns());
     while stop.load(Relaxed) == 0 {

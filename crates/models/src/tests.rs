@@ -347,9 +347,9 @@ macro_rules! tests {
             a_waiter_of_a_readers_writer_lock_may_give_up: ["shared-rwlock/gives-up-"],
             a_dead_writer_is_found_and_reported: ["shared-rwlock/writer-dies-"],
             a_readers_writer_lock_may_be_destroyed_once_it_was_had: ["shared-rwlock/destroyed-"],
-            a_table_is_one_threads: ["baton/table-excludes-", "baton/owner-dies-"],
-            a_baton_goes_round: ["baton/goes-round-"],
-            who_is_given_up_on_does_no_harm: ["baton/leaves-late-", "baton/hands-late-"],
+            batons_have_one_at_their_table: ["baton/table-excludes-", "baton/owner-dies-"],
+            batons_go_round: ["baton/goes-round-"],
+            batons_are_safe_from_who_is_given_up_on: ["baton/leaves-late-", "baton/hands-late-"],
         }
     };
     (model_spin: $then:ident) => {

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use antiphon_linux::{Linux, account, cpu_time_ns};
 use antiphon_platform::{Clock, Platform, ThreadId};
 use antiphon_runtime::coop::{
-    Accounts, Ask, Baton, Cooperate, Doing, Full, Group, MAGIC, Options, PLACES, Page, Seen,
-    VERSION, WEIGHT,
+    Accounts, Ask, Baton, Cooperate, Demotion, Doing, Full, Group, Options, PLACES, Page, Seen,
+    WEIGHT,
 };
 
 struct System;
@@ -150,35 +150,102 @@ fn who_waits_in_its_own_way_is_back_when_it_is_due() {
 
 #[test]
 fn who_keeps_the_baton_loses_it() {
+    loses_it(Demotion::Slept, || thread::sleep(Duration::from_millis(20)));
+    loses_it(Demotion::Overrun, || spin(20_000_000));
+}
+
+/// One who does that with the baton is demoted for that reason, and gets on; another who is due
+/// gets on meanwhile.
+fn loses_it(why: Demotion, how: fn()) {
     let page = page();
-    let asleep = AtomicBool::new(false);
+    let cpu = antiphon_linux::allowed()[0];
+    let there = AtomicBool::new(false);
     thread::scope(|scope| {
-        let (page, asleep) = (&page, &asleep);
+        let (page, there) = (&page, &there);
         let holder = scope.spawn(move || {
+            antiphon_linux::pin(cpu).expect("it was allowed");
             let mut member = join(page);
             let ask = Ask { release_ns: None, importance: Some(0) };
-            member.poll(ask, &mut wait);
-            let place = member.place();
-            asleep.store(true, Relaxed);
-            while page.demotions(place, antiphon_runtime::coop::Demotion::Slept) == 0 {
-                thread::sleep(Duration::from_millis(5));
-                if now_ns() % 4 == 0 {
-                    member.poll(ask, &mut wait);
-                }
+            while page.demotions(member.place(), why) == 0 {
+                member.poll(ask, &mut wait);
+                there.store(true, Relaxed);
+                how();
             }
-            member.poll(ask, &mut wait);
+            (0..10).for_each(|_| _ = member.poll(ask, &mut wait));
         });
-        while !asleep.load(Relaxed) {
+        while !there.load(Relaxed) {
             thread::yield_now();
         }
-        let mut other = join(page);
-        let mut i = 0;
-        while !holder.is_finished() {
-            other.poll(Ask { release_ns: Some(now_ns()), importance: Some(i) }, &mut wait);
-            i += 1;
-        }
-        holder.join().expect("it gets on");
+        scope.spawn(move || {
+            antiphon_linux::pin(cpu).expect("it was allowed");
+            let mut other = join(page);
+            while !holder.is_finished() {
+                let release_ns = Some(now_ns() + 1_000_000);
+                other.poll(Ask { release_ns, importance: None }, &mut wait);
+            }
+            holder.join().expect("it gets on");
+        });
     });
+}
+
+/// Says that it has had nothing, ever.
+struct Liar;
+
+impl Accounts for Liar {
+    fn own_ns(&mut self) -> u64 {
+        0
+    }
+
+    fn of(&mut self, thread: ThreadId) -> Seen {
+        System.of(thread)
+    }
+}
+
+/// BATON-6: where the kernel keeps an account, what a thread says of its own is looked up.
+#[test]
+fn who_lies_about_its_time_is_charged_by_the_others() {
+    // The kernel may keep none.
+    if account(Linux::thread()).ran_ns.is_none() {
+        return;
+    }
+    let page = page();
+    let cpu = antiphon_linux::allowed()[0];
+    let there = AtomicU32::new(0);
+    fn work<A: Accounts>(
+        mut member: Baton<Linux, &Page<Linux>, A>,
+        there: &AtomicU32,
+        until: Duration,
+    ) -> u64 {
+        there.fetch_add(1, Relaxed);
+        let ask = Ask { release_ns: None, importance: Some(0) };
+        while there.load(Relaxed) < 3 {
+            member.poll(ask, &mut wait);
+        }
+        let (before, end) = (cpu_time_ns(), Instant::now() + until);
+        while Instant::now() < end {
+            spin(200_000);
+            member.poll(ask, &mut wait);
+        }
+        cpu_time_ns() - before
+    }
+    let until = Duration::from_secs(2);
+    let had = thread::scope(|scope| {
+        let (page, there) = (&*page, &there);
+        let honest = || {
+            antiphon_linux::pin(cpu).expect("it was allowed");
+            work(join(page), there, until)
+        };
+        let one = scope.spawn(honest);
+        let other = scope.spawn(honest);
+        let liar = scope.spawn(move || {
+            antiphon_linux::pin(cpu).expect("it was allowed");
+            let member = Baton::<Linux, _, _>::join(page, Liar, Group::Own, WEIGHT);
+            work(member.expect("a place"), there, until)
+        });
+        [one, other, liar].map(|thread| thread.join().expect("it ends"))
+    });
+    let [one, other, liar] = had;
+    assert!(liar < one.min(other) * 2, "the liar had {liar} ns, the others {one} and {other}");
 }
 
 #[test]
@@ -308,7 +375,6 @@ fn members_get_on_while_somebody_scribbles() {
             thread::sleep(Duration::from_micros(200));
         }
     });
-    assert_eq!((MAGIC != 0, VERSION), (true, 1));
 }
 
 /// A piece of work, and a poll of one kind or another.

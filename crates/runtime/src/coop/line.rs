@@ -54,7 +54,7 @@ pub struct Header<P: SharedWait> {
     pub version: P::U32,
     /// No line from here on has a thread.
     pub(super) used: P::U32,
-    options: [P::U64; 4],
+    pub(super) options: [P::U64; 4],
     /// What tells the thread numbers of one namespace from those of another; 0 is not known.
     pub namespace: P::U64,
     reserved: P::U64,
@@ -96,7 +96,7 @@ pub struct Line<P: SharedWait> {
 #[repr(C, align(32))]
 pub struct Tally<P: SharedWait> {
     pub(super) last_turn: P::U64,
-    demotions: [P::U32; 3],
+    pub(super) demotions: [P::U32; 3],
     reserved: [P::U32; 3],
 }
 

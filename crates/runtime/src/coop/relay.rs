@@ -29,8 +29,8 @@ use antiphon_platform::{Atomic, AtomicInteger, Clock, Deadline, Parked, SharedWa
 /// The baton and the guard, 16 bytes. All zero: nobody has the CPU, and nobody is at the table.
 #[repr(C)]
 pub struct Relay<P: SharedWait> {
-    baton: P::U64,
-    guard: P::U32,
+    pub(super) baton: P::U64,
+    pub(super) guard: P::U32,
     reserved: P::U32,
 }
 
