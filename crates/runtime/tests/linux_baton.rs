@@ -179,9 +179,11 @@ fn loses_it(why: Demotion, how: fn()) {
         scope.spawn(move || {
             antiphon_linux::pin(cpu).expect("it was allowed");
             let mut other = join(page);
+            let mut importance = None;
             while !holder.is_finished() {
-                let release_ns = Some(now_ns() + 1_000_000);
-                other.poll(Ask { release_ns, importance: None }, &mut wait);
+                let release_ns = importance.is_none().then(|| now_ns() + 1_000_000);
+                other.poll(Ask { release_ns, importance }, &mut wait);
+                importance = release_ns;
             }
             holder.join().expect("it gets on");
         });

@@ -16,7 +16,8 @@
 //! Beside BATON-1 to 3, which `relay` keeps:
 //!
 //! - BATON-4: nobody who is ready sleeps through its release by more than the slack, or otherwise
-//!   for longer than a period and the slack, without a look at who has the baton.
+//!   for longer than a period and the slack, without a look at who has the baton. Who has no
+//!   release looks when the one it has handed the baton to may lose it.
 //! - BATON-5: who keeps the baton beyond its slice and the slack loses it to the first that looks,
 //!   and is not waited for until it polls, unless it was only kept from running.
 //! - BATON-6: a thread is charged what the system says that it ran, once, with or without the
@@ -181,11 +182,13 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
     /// Sleeps until the caller has the baton. Says whether it has.
     fn turn(&mut self, ask: Ask) -> bool {
         let mut failures = 0;
+        // Whom we have handed the CPU to nobody else may be watching.
+        let mut watches = ask.release_ns.is_none();
         while failures < TRIES {
             if self.holds() {
                 return true;
             }
-            let until = self.net(ask);
+            let until = self.net(ask, watches);
             let now_ns = P::now(Clock::Monotonic);
             if until > now_ns {
                 let deadline = Deadline { clock: Clock::Monotonic, ns: until };
@@ -197,12 +200,14 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
                 }
             }
             failures += u32::from(!self.look());
+            watches = false;
         }
         false
     }
 
-    /// Until when to sleep without a look (BATON-4).
-    fn net(&self, ask: Ask) -> u64 {
+    /// Until when to sleep without a look (BATON-4): who is due, or `watches`, looks as soon as who
+    /// has the baton may lose it.
+    fn net(&self, ask: Ask, watches: bool) -> u64 {
         let now_ns = P::now(Clock::Monotonic);
         let slack_ns = self.options.slack_ns;
         let held = self.page.now.relay.held();
@@ -213,9 +218,9 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         let until_ns = self.page.now.until_ns.load(Relaxed);
         let longest_ns = now_ns.saturating_add(self.options.period_ns).saturating_add(slack_ns);
         match ask.release_ns {
-            Some(at) if at <= now_ns => until_ns.min(longest_ns),
-            Some(at) => at.saturating_add(slack_ns).min(longest_ns),
-            None => longest_ns,
+            Some(at) if at > now_ns => at.saturating_add(slack_ns).min(longest_ns),
+            None if !watches => longest_ns,
+            _ => until_ns.min(longest_ns),
         }
     }
 
