@@ -16,7 +16,8 @@
 use antiphon_platform::{Atomic, SharedWait, ThreadId};
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::member::{Demotion, Group, Member, Standing, State};
+use super::bits::Bits;
+use super::member::{Demotion, Group, Member};
 use super::options::Options;
 use super::relay::{MOST_THREAD, Relay};
 use super::virtual_time::VirtualTime;
@@ -98,57 +99,6 @@ pub struct Tally<P: SharedWait> {
     pub(super) last_turn: P::U64,
     pub(super) demotions: [P::U32; 3],
     reserved: [P::U32; 3],
-}
-
-/// `weight | state | standing | grouped`, the last word of a line.
-#[derive(Clone, Copy)]
-struct Bits(u32);
-
-impl Bits {
-    const WEIGHT: u32 = (1 << 20) - 1;
-    const STATE: u32 = 20;
-    const STANDING: u32 = 22;
-    const GROUPED: u32 = 1 << 25;
-
-    fn of(member: &Member) -> Self {
-        let state = match member.state {
-            State::Running => 0,
-            State::Ready => 1,
-            State::Waiting => 2,
-            State::Asleep => 3,
-        };
-        let standing = match member.standing {
-            Standing::Plain => 0,
-            Standing::Cooperative => 1,
-            Standing::Demoted(why) => 2 + why as u32,
-        };
-        let grouped = if member.group == Group::Own { 0 } else { Self::GROUPED };
-        let weight = member.weight.min(Self::WEIGHT);
-        Self(weight | state << Self::STATE | standing << Self::STANDING | grouped)
-    }
-
-    fn weight(self) -> u32 {
-        (self.0 & Self::WEIGHT).max(1)
-    }
-
-    fn state(self) -> State {
-        match self.0 >> Self::STATE & 3 {
-            0 => State::Running,
-            1 => State::Ready,
-            2 => State::Waiting,
-            _ => State::Asleep,
-        }
-    }
-
-    fn standing(self) -> Standing {
-        match self.0 >> Self::STANDING & 7 {
-            1 => Standing::Cooperative,
-            2 => Standing::Demoted(Demotion::Overrun),
-            3 => Standing::Demoted(Demotion::Slept),
-            4 => Standing::Demoted(Demotion::Share),
-            _ => Standing::Plain,
-        }
-    }
 }
 
 /// As one more, with 0 for none. The last two numbers are one.
@@ -272,12 +222,15 @@ impl<P: SharedWait> Line<P> {
 
     /// What the thread is, with what it may have of `least` (LINE-1). Relaxed, all: see [`put`].
     pub(super) fn member(&self, least: VirtualTime, turn: u64) -> Member {
-        let bits = Bits(self.bits.load(Relaxed));
-        let grouped = bits.0 & Bits::GROUPED != 0;
+        let bits = Bits::from_word(self.bits.load(Relaxed));
         let told = VirtualTime(self.virtual_time.load(Relaxed));
         let near = (-FAR_NS..FAR_NS).contains(&told.ahead_ns(least));
         Member {
-            group: if grouped { Group::Number(self.group.load(Relaxed)) } else { Group::Own },
+            group: if bits.is_grouped() {
+                Group::Number(self.group.load(Relaxed))
+            } else {
+                Group::Own
+            },
             weight: bits.weight(),
             virtual_time: if near { told } else { least },
             state: bits.state(),
@@ -296,7 +249,7 @@ impl<P: SharedWait> Line<P> {
         if let Group::Number(number) = member.group {
             self.group.store(number, Relaxed);
         }
-        self.bits.store(Bits::of(member).0, Relaxed);
+        self.bits.store(Bits::of(member).word(), Relaxed);
     }
 }
 

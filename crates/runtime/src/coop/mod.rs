@@ -64,7 +64,7 @@
 //! | `scheduler` | what happens to them |
 //! | `choice` | who is to run |
 //! | `options` | the parameters |
-//! | `line`, `lines` | the same table in memory that processes share |
+//! | `line`, `bits`, `lines` | the same table in memory that processes share |
 //! | `relay` | who of them has the CPU, and who is at the table |
 //! | `baton`, `section` | a tier without privilege: processes that hand the CPU to each other |
 //! | `accounts` | what the system knows of their CPU time |
@@ -81,6 +81,7 @@
 mod accounts;
 mod ask;
 mod baton;
+mod bits;
 mod choice;
 mod line;
 mod lines;
