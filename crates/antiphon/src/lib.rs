@@ -29,6 +29,7 @@
 //! several things. [`promise`] has a value that somebody comes up with, and [`cancel`] tokens that
 //! say that work is to end. Futures wait for these, too, and fibers for futures
 //! ([`fiber::block_on`]).
+//! [`coop`] has loops that are on time on a busy machine.
 //! [`shared`] has types for memory that several processes share.
 //! [`generic`] has the same locks for other machines than this one: a model checker, a simulator.
 //!

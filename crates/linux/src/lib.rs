@@ -38,6 +38,7 @@ mod probe;
 mod random;
 mod rank;
 mod rseq;
+pub mod schedule;
 mod shared;
 mod slack;
 mod sleep;

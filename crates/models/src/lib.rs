@@ -33,6 +33,7 @@
 mod arena;
 mod barrier;
 mod batons;
+mod boosts;
 mod bounds;
 mod broadcasts;
 mod cancels;
@@ -128,6 +129,7 @@ pub fn all() -> Vec<Entry> {
         several::entries(),
         shared::entries(),
         shared_barrier::entries(),
+        boosts::entries(),
         shared_event::entries(),
         shared_latch::entries(),
         shared_broadcast::entries(),

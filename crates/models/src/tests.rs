@@ -26,6 +26,14 @@ macro_rules! tests {
             works_as_shipped: ["barrier/shipped-"],
         }
     };
+    (model_boost: $then:ident) => {
+        $then! {
+            model_boost:
+            who_sleeps_hears_of_what_is_due_before: ["vigil/"],
+            who_has_dispatched_is_lowered: ["boost/dispatches-"],
+            who_has_left_is_not_raised: ["boost/leaves-", "boost/passes-on-"],
+        }
+    };
     (model_chunks: $then:ident) => {
         $then! {
             model_chunks:
@@ -397,9 +405,10 @@ macro_rules! table {
 }
 
 /// The tests, by program.
-pub const TESTS: [&[Test]; 21] = [
+pub const TESTS: [&[Test]; 22] = [
     tests!(model_arena: table),
     tests!(model_barrier: table),
+    tests!(model_boost: table),
     tests!(model_chunks: table),
     tests!(model_classic: table),
     tests!(model_clock: table),

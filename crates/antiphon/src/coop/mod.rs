@@ -1,4 +1,38 @@
-//! Programs that must be on time and are hungry share a CPU: `coop_poll` among processes.
+//! Loops that are on time while the machine is busy, by whatever the system allows.
+//!
+//! A player, a game or an instrument has timers that are due at a moment, and work that takes all
+//! the CPU it gets. The kernel shares the CPU out fairly, and so has such a program wait when its
+//! timer is due: it has had its share. There are ways around that, called tiers:
+//!
+//! | [`Tier`] | how a timer comes to run | what it needs | what it costs |
+//! |---|---|---|---|
+//! | T0 | a scheduler in the kernel that knows of it | `sched_ext` | a later release has it |
+//! | T1 | [`Booster`]: the loop runs first while it is late | real-time rights | a helper |
+//! | T1b | [`Split`]: in a real-time thread of its own | real-time rights | callbacks are `Send` |
+//! | T2 | [`Split`]: in a thread of its own that has a short slice | Linux 6.12 | the same |
+//! | T3 | [`Domain`]: programs hand the CPU to each other | that all competitors do | as good as they are |
+//!
+//! With T1 and T3 a loop's callbacks and its work are never run at the same time, and need no lock
+//! between them. [`available`] says what there is here, and why the rest is not.
+//!
+//! ```
+//! use antiphon::coop::{Alone, Ask, BoostOptions, Booster, Cooperate, Switched};
+//! # use antiphon::generic::{Linux, Platform};
+//!
+//! let (mut tier, switch) = Switched::new(Alone);
+//! if let Err(refused) = switch.boost(BoostOptions::default()) {
+//!     eprintln!("not boosted: {refused}");
+//! }
+//! // A loop: its timers first, then some work; and it says when the next timer is due.
+//! let mut wait = |until: Option<u64>| std::thread::yield_now();
+//! for _ in 0..10 {
+//!     let release_ns = Linux::now(antiphon::coop::Clock::Monotonic) + 1_000_000;
+//!     tier.poll(Ask { release_ns: Some(release_ns), importance: Some(0) }, &mut wait);
+//! }
+//! switch.plain();
+//! ```
+//!
+//! # T3: programs that hand their CPU to each other
 //!
 //! Each tells when its next timer is due and how important the rest of its work is, is told the
 //! same of the others, and gives the CPU away when they are due. No privilege, no reservation, no
@@ -26,7 +60,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What to know
+//! What to know:
 //!
 //! - **Only members wait for each other.** A program on that CPU that has not joined competes with
 //!   the one member that runs, as one thread with one: the kernel sees no more of them. A control
@@ -46,13 +80,28 @@
 //! - **After a `fork`** the child is no member: its polls are those of [`Alone`].
 //! - **Programs with another `$XDG_RUNTIME_DIR`**, or without one, have other domains.
 
+mod booster;
+mod boosted;
 mod domain;
 mod error;
 mod memory;
+mod split;
+mod switched;
 mod system;
+mod tardiness;
+mod tiers;
 
+pub use antiphon_linux::schedule::{Level, Refused, level};
+pub use antiphon_platform::Clock;
+pub use antiphon_runtime::coop::boost::Counts;
 pub use antiphon_runtime::coop::{
     Alone, Answer, Ask, Cooperate, Demotion, Group, Options, PLACES, Standing, VERSION, WEIGHT,
 };
+pub use boosted::Boosted;
+pub use booster::{BoostOptions, Booster, BoosterStats};
 pub use domain::{Domain, DomainOptions, MemberStatus, Membership};
 pub use error::{JoinError, OpenError};
+pub use split::{Split, SplitOptions, SplitTimer, Worker};
+pub use switched::{Switch, Switched};
+pub use tardiness::Tardiness;
+pub use tiers::{Available, Tier, Unavailable, available};

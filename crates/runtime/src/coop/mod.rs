@@ -58,6 +58,7 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `ask` | what a thread and its scheduler tell each other |
+//! | [`boost`] | loops that are late are before all others, without this scheduler |
 //! | `member` | a thread, as the scheduler knows it |
 //! | `virtual_time` | how much it has had |
 //! | `table` | where the members are |
@@ -82,6 +83,7 @@ mod accounts;
 mod ask;
 mod baton;
 mod bits;
+pub mod boost;
 mod choice;
 mod line;
 mod lines;

@@ -1,0 +1,282 @@
+//! T2 and T1b: timers in a thread of their own, beside the threads that work.
+
+mod mail;
+mod worker;
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+
+use antiphon_linux::Linux;
+use antiphon_linux::schedule::{self, Class, Policy, Refused};
+use antiphon_platform::{Clock, Platform as _, ThreadId};
+use antiphon_runtime::coop::boost::{NEVER, Vigil};
+
+use super::tardiness::Tally;
+use super::{Tardiness, Tier};
+use mail::{Due, Mail};
+pub use worker::Worker;
+
+/// What a [`Split`] can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SplitOptions {
+    /// The slice of the thread of the timers, in nanoseconds: the shorter, the sooner it runs.
+    pub timer_slice_ns: u64,
+    /// The slice of each [`Worker`], in nanoseconds.
+    pub worker_slice_ns: u64,
+    /// Its real-time priority, 1 to 99; `None`: it shares time (T2).
+    pub priority: Option<u8>,
+}
+
+impl Default for SplitOptions {
+    fn default() -> Self {
+        Self { timer_slice_ns: 100_000, worker_slice_ns: 20_000_000, priority: None }
+    }
+}
+
+/// Runs timers in a thread of their own, `antiphon-timers`, which hardly runs and so is let run at
+/// once: by its short slice (T2), or by a real-time priority (T1b). Threads that work have a long
+/// slice each, by [`worker`](Self::worker).
+///
+/// Callbacks run beside the work, at any moment of it: they are `Send`, and must not wait for what
+/// a worker holds, which may be kept from the CPU meanwhile. What goes to the thread, and what comes
+/// back, is put in mailboxes without a lock; the memory of a timer is freed by those who submit,
+/// so the thread frees nothing but what callbacks themselves do.
+///
+/// ```
+/// use antiphon::coop::{Split, SplitOptions};
+/// use std::sync::mpsc;
+///
+/// let timers = Split::start(SplitOptions::default())?;
+/// let _slice = timers.worker();
+/// let (send, receive) = mpsc::channel();
+/// let at_ns = Split::now_ns() + 2_000_000;
+/// timers.submit(at_ns, move |_| send.send("shown").unwrap());
+/// // Work on the next one, and then:
+/// assert_eq!(receive.recv()?, "shown");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A clone is the same. The thread ends with the last clone; timers that are not due by then are
+/// dropped. In the child of a fork nothing runs.
+#[derive(Clone)]
+pub struct Split(Arc<Running>);
+
+struct Running {
+    shared: Arc<Shared>,
+    options: SplitOptions,
+    timers: ThreadId,
+    /// As the thread was before it had a priority.
+    before: Class,
+    epoch: u32,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    mail: Mail,
+    vigil: Vigil<Linux>,
+    stopped: AtomicU32,
+    tally: Tally,
+    panics: AtomicU32,
+}
+
+/// A timer that was submitted. Dropped, it runs all the same.
+pub struct SplitTimer(Arc<AtomicU32>);
+
+/// The states of a timer.
+const SET: u32 = 0;
+const RUNS: u32 = 1;
+const CANCELLED: u32 = 2;
+
+impl SplitTimer {
+    /// Has it not run; says whether that was in time. Does not block.
+    pub fn cancel(&self) -> bool {
+        // Acquire: if it has run, what it did; pairs with the release in `run_due`.
+        self.0.compare_exchange(SET, CANCELLED, AcqRel, Acquire).is_ok()
+    }
+}
+
+impl fmt::Debug for SplitTimer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Relaxed: to look at.
+        let state = ["set", "runs or has run", "cancelled"][self.0.load(Relaxed) as usize];
+        f.debug_tuple("SplitTimer").field(&state).finish()
+    }
+}
+
+impl Split {
+    /// Starts the thread. It runs where the calling thread may run.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel knows no slices, the process may not use that priority, or starts no more
+    /// threads.
+    pub fn start(options: SplitOptions) -> Result<Self, Refused> {
+        let shared = Arc::new(Shared {
+            mail: Mail::new(),
+            vigil: Vigil::NEW,
+            stopped: AtomicU32::new(0),
+            tally: Tally::new(),
+            panics: AtomicU32::new(0),
+        });
+        let (tell, told) = mpsc::sync_channel(1);
+        let served = Arc::clone(&shared);
+        let serve = move || {
+            let ready = prepare(options);
+            let refused = ready.is_err();
+            // Who started it waits for that.
+            if tell.send(ready).is_err() || refused {
+                return;
+            }
+            served.serve();
+        };
+        let start = || thread::Builder::new().name("antiphon-timers".into()).spawn(serve);
+        let thread = schedule::without_signals(start).map_err(Refused::from)?;
+        let (timers, before) = told.recv().unwrap_or(Err(Refused::FAILED))?;
+        let (epoch, thread) = (Linux::epoch(), Some(thread));
+        Ok(Self(Arc::new(Running { shared, options, timers, before, epoch, thread })))
+    }
+
+    /// Has `run` called at that time, in nanoseconds of [`now_ns`](Self::now_ns), with how late it
+    /// is; in the thread of the timers. Does not block. One that panics is counted, and the others
+    /// run.
+    pub fn submit(&self, release_ns: u64, run: impl FnOnce(u64) + Send + 'static) -> SplitTimer {
+        let shared = &self.0.shared;
+        let state = Arc::new(AtomicU32::new(SET));
+        shared.mail.sweep();
+        shared.mail.post(release_ns, Arc::clone(&state), run);
+        shared.vigil.tell(release_ns.min(NEVER - 1));
+        SplitTimer(state)
+    }
+
+    /// Gives the calling thread the long slice, until the [`Worker`] is dropped.
+    ///
+    /// # Errors
+    ///
+    /// If it does not share time.
+    pub fn worker(&self) -> Result<Worker, Refused> {
+        Worker::new(self.0.options.worker_slice_ns)
+    }
+
+    /// Changes the priority of the thread of the timers, at once: `None` has it share time.
+    ///
+    /// # Errors
+    ///
+    /// If the process may not use that; it goes on as before.
+    pub fn set_priority(&self, priority: Option<u8>) -> Result<(), Refused> {
+        match priority {
+            Some(priority) => schedule::set_fifo(self.0.timers, priority),
+            None => schedule::set_timeshared(self.0.timers, self.0.before),
+        }
+    }
+
+    /// Which tier it is at present.
+    #[must_use]
+    pub fn tier(&self) -> Tier {
+        match schedule::class(self.0.timers) {
+            Ok(Class { policy: Policy::Fifo, .. }) => Tier::RealTimeSplit,
+            _ => Tier::Split,
+        }
+    }
+
+    /// How late its timers were.
+    #[must_use]
+    pub fn tardiness(&self) -> Tardiness {
+        self.0.shared.tally.read()
+    }
+
+    /// How many callbacks have panicked.
+    #[must_use]
+    pub fn panics(&self) -> u32 {
+        // Relaxed: for a report.
+        self.0.shared.panics.load(Relaxed)
+    }
+
+    /// The clock of all releases: the monotonic one, in nanoseconds.
+    #[must_use]
+    pub fn now_ns() -> u64 {
+        Linux::now(Clock::Monotonic)
+    }
+}
+
+/// What the thread of the timers does first; which thread it is, and what it was.
+fn prepare(options: SplitOptions) -> Result<(ThreadId, Class), Refused> {
+    let me = ThreadId(0);
+    schedule::set_timer_slack(1);
+    let before = schedule::class(me)?;
+    // With a priority it needs no slice, so that this works without.
+    let sliced = schedule::set_slice(me, options.timer_slice_ns);
+    match options.priority {
+        Some(priority) => schedule::set_fifo(me, priority)?,
+        None => drop(sliced?),
+    }
+    Ok((Linux::thread(), before))
+}
+
+impl Shared {
+    fn serve(&self) {
+        let mut due = Due::new();
+        // Relaxed: who stops rings, and that was heard.
+        while self.stopped.load(Relaxed) == 0 {
+            self.vigil.sleep_by(|| self.run_due(&mut due));
+        }
+    }
+
+    /// Takes the mail, runs what is due, and returns when the next is.
+    fn run_due(&self, due: &mut Due) -> u64 {
+        // Relaxed: as in `serve`.
+        while self.stopped.load(Relaxed) == 0 {
+            // SAFETY: this is the thread of the timers, the only one that takes.
+            while let Some(letter) = unsafe { self.mail.take() } {
+                due.put(letter);
+            }
+            let now_ns = Split::now_ns();
+            match due.next_ns() {
+                Some(at) if at <= now_ns => {}
+                Some(at) => return at.min(NEVER - 1),
+                None => return NEVER,
+            }
+            let Some(mut letter) = due.take() else { return NEVER };
+            // Release: it is too late to cancel; pairs with the acquire in `cancel`.
+            if letter.state().compare_exchange(SET, RUNS, AcqRel, Relaxed).is_ok() {
+                let late_ns = now_ns - letter.release_ns();
+                self.tally.add(late_ns);
+                if catch_unwind(AssertUnwindSafe(|| letter.run(late_ns))).is_err() {
+                    // Relaxed: for a report; one writer.
+                    self.panics.store(self.panics.load(Relaxed) + 1, Relaxed);
+                }
+            }
+            self.mail.spend(letter);
+        }
+        0
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The child of a fork has no such thread.
+        if self.epoch != Linux::epoch() {
+            return;
+        }
+        // Relaxed: a flag; `ring` carries it.
+        self.shared.stopped.store(1, Relaxed);
+        self.shared.vigil.ring();
+        if let Some(thread) = self.thread.take() {
+            // It may be a callback that drops the last one; it can't wait for itself.
+            if Linux::thread() == self.timers {
+                return;
+            }
+            // If it has failed it has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for Split {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Split").field("options", &self.0.options).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,115 @@
+//! A loop whose tier is changed while it runs.
+
+use std::fmt;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use antiphon_linux::schedule::Refused;
+
+use super::boosted::Seat;
+use super::{Answer, Ask, BoostOptions, Booster, Cooperate, Counts};
+
+/// A loop that is boosted, or not, as its [`Switch`] says: from its next poll on.
+#[derive(Debug)]
+pub struct Switched<C> {
+    inner: C,
+    seat: Option<Seat>,
+    seen: u32,
+    wish: Arc<Wish>,
+}
+
+/// Says whether the loops of a [`Switched`] are boosted. A clone is the same switch.
+#[derive(Clone)]
+pub struct Switch(Arc<Wish>);
+
+#[derive(Default)]
+struct Wish {
+    /// How often it has changed.
+    changes: AtomicU32,
+    booster: Mutex<Option<Booster>>,
+}
+
+impl<C: Cooperate> Switched<C> {
+    /// A loop that gives its CPU away by `inner`, not boosted at first; and its switch.
+    pub fn new(inner: C) -> (Self, Switch) {
+        let wish = Arc::<Wish>::default();
+        let switch = Switch(Arc::clone(&wish));
+        (Self { inner, seat: None, seen: 0, wish }, switch)
+    }
+
+    /// Whether it is boosted, since its last poll.
+    #[must_use]
+    pub fn boosted(&self) -> bool {
+        self.seat.is_some()
+    }
+
+    /// What has happened to it since it was boosted last.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.seat.as_ref().map_or_else(Counts::default, Seat::counts)
+    }
+}
+
+impl<C: Cooperate> Cooperate for Switched<C> {
+    fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
+        // Acquire: the booster that was set before; pairs with the release in `Switch::set`. The
+        // lock is taken for a change only.
+        let changes = self.wish.changes.load(Acquire);
+        if changes != self.seen {
+            self.seen = changes;
+            let booster = self.wish.booster.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            self.seat = booster.map(Seat::new);
+        }
+        match &mut self.seat {
+            Some(seat) => seat.poll(&mut self.inner, ask, wait),
+            None => self.inner.poll(ask, wait),
+        }
+    }
+}
+
+impl Switch {
+    /// Boosts the loop, by a [`Booster`] of its own.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Booster::start`]; the loop goes on as it was.
+    pub fn boost(&self, options: BoostOptions) -> Result<(), Refused> {
+        self.boost_by(&Booster::start(options)?);
+        Ok(())
+    }
+
+    /// Boosts the loop by a booster that others may have, too.
+    pub fn boost_by(&self, booster: &Booster) {
+        self.set(Some(booster.clone()));
+    }
+
+    /// Boosts it no longer.
+    pub fn plain(&self) {
+        self.set(None);
+    }
+
+    fn set(&self, booster: Option<Booster>) {
+        let mut wish = self.0.booster.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *wish, booster);
+        // Relaxed: changed under the lock only. Release: the booster; pairs with the acquire in
+        // `poll`.
+        let changes = self.0.changes.load(Relaxed);
+        self.0.changes.store(changes.wrapping_add(1), Release);
+        drop(wish);
+        // It may wait for its helper to end.
+        drop(before);
+    }
+}
+
+impl fmt::Debug for Switch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Switch").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Wish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wish").finish_non_exhaustive()
+    }
+}

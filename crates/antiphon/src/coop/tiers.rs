@@ -1,0 +1,223 @@
+//! Which tiers there are here, and why the others are not.
+
+use std::fmt;
+use std::path::Path;
+
+use antiphon_linux::schedule::{self, Level, Refused};
+
+/// A way to have timers run when they are due on a busy CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Tier {
+    /// T0: a scheduler in the kernel that knows of the timers.
+    Kernel,
+    /// T1: a helper has a loop run first while its timer is overdue.
+    Boost,
+    /// T1b: timers run in a real-time thread of their own.
+    RealTimeSplit,
+    /// T2: timers run in a thread of their own that has a short slice.
+    Split,
+    /// T3: programs hand the CPU to each other.
+    Baton,
+    /// None: the kernel shares the CPU out, and timers wait.
+    None,
+}
+
+impl Tier {
+    /// All, the most exact first.
+    pub const ALL: [Self; 6] =
+        [Self::Kernel, Self::Boost, Self::RealTimeSplit, Self::Split, Self::Baton, Self::None];
+
+    /// As it is called in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "T0",
+            Self::Boost => "T1",
+            Self::RealTimeSplit => "T1b",
+            Self::Split => "T2",
+            Self::Baton => "T3",
+            Self::None => "none",
+        }
+    }
+
+    /// What it is, in some words.
+    #[must_use]
+    pub const fn what(self) -> &'static str {
+        match self {
+            Self::Kernel => "a scheduler in the kernel (sched_ext)",
+            Self::Boost => "boost: run first while late, by a SCHED_FIFO helper",
+            Self::RealTimeSplit => "split: timers in a SCHED_FIFO thread",
+            Self::Split => "split: timers in a thread with a short slice",
+            Self::Baton => "baton: programs hand the CPU to each other",
+            Self::None => "none: as the kernel shares the CPU out",
+        }
+    }
+
+    /// Whether timers run beside the work of their program, and must be apart from it.
+    #[must_use]
+    pub const fn isolated(self) -> bool {
+        matches!(self, Self::RealTimeSplit | Self::Split)
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Why a tier is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unavailable {
+    /// The kernel has no `sched_ext`.
+    NoExtension,
+    /// The kernel has it, and this release has no scheduler for it.
+    Later,
+    /// The kernel refuses what it needs.
+    Refused(Refused),
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoExtension => {
+                f.write_str("no /sys/kernel/sched_ext: a kernel without sched_ext")
+            }
+            Self::Later => f.write_str(
+                "this kernel has sched_ext; it is used when a later release provides it",
+            ),
+            Self::Refused(refused) => write!(f, "{refused}"),
+        }
+    }
+}
+
+impl std::error::Error for Unavailable {}
+
+/// What there is here: [`available`] says. `Display` is a table.
+#[derive(Clone, Debug)]
+pub struct Available {
+    extension: Unavailable,
+    real_time: Result<(), Refused>,
+    slices: Result<(), Refused>,
+    level: Level,
+}
+
+/// Which tiers there are here: tried out, on a thread that ends with that. Blocks until it has.
+#[must_use]
+pub fn available() -> Available {
+    let permitted = schedule::permitted();
+    let extension = if Path::new("/sys/kernel/sched_ext").exists() {
+        Unavailable::Later
+    } else {
+        Unavailable::NoExtension
+    };
+    Available {
+        extension,
+        real_time: permitted.real_time,
+        slices: permitted.slices,
+        level: schedule::level(),
+    }
+}
+
+impl Available {
+    /// Whether there is a tier.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub fn tier(&self, tier: Tier) -> Result<(), Unavailable> {
+        match tier {
+            Tier::Kernel => Err(self.extension),
+            Tier::Boost | Tier::RealTimeSplit => self.real_time.map_err(Unavailable::Refused),
+            Tier::Split => self.slices.map_err(Unavailable::Refused),
+            Tier::Baton | Tier::None => Ok(()),
+        }
+    }
+
+    /// The most exact tier that there is: of those whose timers run with the work of their program,
+    /// or of all, if timers may be [isolated](Tier::isolated) from it.
+    #[must_use]
+    pub fn best(&self, isolated: bool) -> Tier {
+        let fits = |tier: &Tier| self.tier(*tier).is_ok() && (isolated || !tier.isolated());
+        Tier::ALL.into_iter().find(fits).unwrap_or(Tier::None)
+    }
+
+    /// The group in which this process competes for the CPU.
+    #[must_use]
+    pub const fn level(&self) -> &Level {
+        &self.level
+    }
+
+    /// What is weaker here than where all compete one by one; `None`: nothing is.
+    #[must_use]
+    pub const fn weaker(&self) -> Option<&'static str> {
+        match self.level {
+            Level::Flat | Level::Unknown => None,
+            Level::Autogroup(_) | Level::Group(_) => Some(
+                "T2 and T3 order the threads of one group; against programs in other groups a \
+                 group that has had its share waits as a whole, whatever is due in it",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Available {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for tier in Tier::ALL {
+            write!(f, "{tier:<5} {:<49} ", tier.what())?;
+            match self.tier(tier) {
+                Ok(()) => writeln!(f, "yes")?,
+                Err(why) => writeln!(f, "no: {why}")?,
+            }
+        }
+        writeln!(f, "This process is {}.", self.level)?;
+        if let Some(weaker) = self.weaker() {
+            writeln!(f, "{weaker}.")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(real_time: bool, slices: bool, level: Level) -> Available {
+        let as_told = |there| if there { Ok(()) } else { Err(Refused::FAILED) };
+        Available {
+            extension: Unavailable::NoExtension,
+            real_time: as_told(real_time),
+            slices: as_told(slices),
+            level,
+        }
+    }
+
+    #[test]
+    fn the_best_is_what_the_system_allows_and_the_program_can_bear() {
+        for (real_time, slices, joined, apart) in [
+            (true, true, Tier::Boost, Tier::Boost),
+            (false, true, Tier::Baton, Tier::Split),
+            (false, false, Tier::Baton, Tier::Baton),
+        ] {
+            let here = with(real_time, slices, Level::Flat);
+            assert_eq!((here.best(false), here.best(true)), (joined, apart));
+        }
+    }
+
+    #[test]
+    fn a_report_has_each_tier_and_says_what_is_missing() {
+        let told = with(false, true, Level::Autogroup(5)).to_string();
+        for tier in Tier::ALL {
+            assert!(told.lines().any(|line| line.starts_with(tier.name())), "{told}");
+        }
+        assert!(told.contains("autogroup 5") && told.contains("T2 and T3"), "{told}");
+        assert!(with(true, true, Level::Flat).weaker().is_none());
+    }
+
+    #[test]
+    fn what_there_is_here_does_not_change_by_asking() {
+        let here = available();
+        assert_eq!(available().best(true), here.best(true));
+        assert!(here.tier(Tier::Kernel).is_err() && here.tier(Tier::None).is_ok());
+    }
+}

@@ -1,0 +1,24 @@
+//! How the kernel schedules a thread, and what of that this process may change.
+//!
+//! | module | facility |
+//! |---|---|
+//! | `class` | `sched_setscheduler(2)`, and the slice of `sched_setattr(2)` |
+//! | `times` | how long a thread ran (its CPU clock), and waited (`/proc/…/schedstat`) |
+//! | `permitted` | whether this process may use real-time priorities and slices, tried out |
+//! | `level` | which threads share the CPU with which: control groups and autogroups |
+//!
+//! A [`ThreadId`](antiphon_platform::ThreadId) here is the kernel's, of this process or another;
+//! 0 is the caller. All calls are system calls, none blocks but those of `/proc`, and each keeps
+//! `errno`.
+
+mod class;
+mod level;
+mod permitted;
+mod times;
+
+pub use class::{
+    Class, Policy, SLICES_NS, class, set_fifo, set_slice, set_timer_slack, set_timeshared, slice_ns,
+};
+pub use level::{Level, level};
+pub use permitted::{Permitted, Refused, permitted, without_signals};
+pub use times::{Times, cpu_ns, own_cpu_ns, times};

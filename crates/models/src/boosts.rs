@@ -1,0 +1,139 @@
+//! Loops that are raised while they are late, the helper that does it, and its sleep.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_check::{Check, U32, probe};
+use antiphon_platform::{Atomic, ThreadId};
+use antiphon_runtime::coop::Options;
+use antiphon_runtime::coop::boost::{Boosts, Helper, NEVER, Raise, Vigil};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::Program;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+/// Due at once, as clocks begin with 1 here; and never in an execution.
+const DUE: u64 = 1;
+const FAR: u64 = NEVER / 2;
+
+pub fn entries() -> Vec<Entry> {
+    let raised = &["raised"];
+    let any = PLAIN.spurious(1);
+    vec![
+        Entry::new("vigil/tells-1+1", telling(1), any),
+        Entry::new("vigil/tells-1+2", telling(2), PLAIN),
+        Entry::new("boost/leaves-1+1", leaving(), PLAIN).by_lot(3_000).reaches(raised),
+        Entry::new("boost/dispatches-1+1", dispatching(), PLAIN).by_lot(3_000).reaches(raised),
+        Entry::new("boost/passes-on-1+1", passing_on(), PLAIN).by_lot(3_000).reaches(raised),
+    ]
+}
+
+/// VIGIL-1, VIGIL-2: a thread that sleeps for long is woken by each of those that have news.
+fn telling(tellers: u32) -> Program {
+    Program::new(1 + tellers, 1 + tellers, move |scope| {
+        let vigil = scope.share(Vigil::<Check>::NEW);
+        let news = scope.share(U32::ZERO);
+        scope.spawn(move || {
+            // Each of them counts one more.
+            while news.load(Acquire) < tellers {
+                vigil.sleep_by(|| if news.load(Acquire) < tellers { FAR } else { 0 });
+            }
+        });
+        for _ in 0..tellers {
+            scope.spawn(move || {
+                let mut seen = news.load(Relaxed);
+                while let Err(now) = news.compare_exchange(seen, seen + 1, Release, Relaxed) {
+                    seen = now;
+                }
+                vigil.tell(DUE);
+            });
+        }
+    })
+}
+
+/// A system of two threads, at most one of which is a loop.
+struct System<'a> {
+    raised: &'a U32,
+    /// The thread that may be raised; 0: none.
+    seated: &'a U32,
+}
+
+impl Raise for System<'_> {
+    type Before = ();
+
+    fn raise(&mut self, thread: ThreadId) -> Option<((), u64)> {
+        probe("raised");
+        assert_eq!(self.seated.load(Acquire), thread.0, "BOOST-3: it has no seat");
+        assert_eq!(self.raised.swap(1, Acquire), 0, "raised twice");
+        Some(((), 0))
+    }
+
+    fn lower(&mut self, _: ThreadId, (): ()) -> Option<u64> {
+        assert_eq!(self.raised.swap(0, Release), 1, "lowered twice");
+        Some(0)
+    }
+
+    fn ran_ns(&mut self, _: ThreadId) -> Option<u64> {
+        Some(0)
+    }
+}
+
+/// A helper, and a loop that does `body` and stops it.
+fn with(
+    body: impl Fn(&Boosts<Check>, &U32, &U32) + Copy + Send + Sync + 'static,
+    operations: u32,
+) -> Program {
+    Program::new(2, operations, move |scope| {
+        let boosts = scope.share(Boosts::<Check>::new(1));
+        let (raised, seated) = (scope.share(U32::ZERO), scope.share(U32::ZERO));
+        scope.spawn(move || {
+            Helper::new(boosts, Options::default(), System { raised, seated }).run();
+        });
+        scope.spawn(move || {
+            body(boosts, raised, seated);
+            boosts.stop();
+        });
+        scope.finally(move || assert_eq!(raised.load(Relaxed), 0, "BOOST-5"));
+    })
+}
+
+/// BOOST-3: who has left is not raised, nor will it be.
+fn leaving() -> Program {
+    let body = |boosts: &Boosts<Check>, raised: &U32, seated: &U32| {
+        seated.store(1, Relaxed);
+        let Some(place) = boosts.sit(ThreadId(1)) else { panic!("there is room") };
+        boosts.publish(&place, Some(DUE), 0);
+        boosts.leave(place);
+        assert_eq!(raised.load(Relaxed), 0);
+        seated.store(0, Relaxed);
+    };
+    with(body, 3)
+}
+
+/// BOOST-1: who has dispatched is lowered, without another poll.
+fn dispatching() -> Program {
+    let body = |boosts: &Boosts<Check>, raised: &U32, seated: &U32| {
+        seated.store(1, Relaxed);
+        let Some(place) = boosts.sit(ThreadId(1)) else { panic!("there is room") };
+        boosts.publish(&place, Some(DUE), 0);
+        boosts.publish(&place, Some(FAR), 0);
+        // It is a deadlock if nobody does.
+        raised.wait_while(Acquire, |raised| raised == 1);
+        boosts.leave(place);
+        seated.store(0, Relaxed);
+    };
+    with(body, 4)
+}
+
+/// BOOST-3: a seat that is another's now is raised for that one.
+fn passing_on() -> Program {
+    let body = |boosts: &Boosts<Check>, _: &U32, seated: &U32| {
+        for thread in [1, 2] {
+            seated.store(thread, Relaxed);
+            let Some(place) = boosts.sit(ThreadId(thread)) else { panic!("there is room") };
+            boosts.publish(&place, Some(DUE), 0);
+            boosts.leave(place);
+        }
+    };
+    with(body, 6)
+}

@@ -1,0 +1,118 @@
+//! What a loop has had beyond its share, and how it gives that back.
+//!
+//! The kernel does not charge a thread that shares time for what it ran in a real-time class. A
+//! loop that ran for `b` like that has had `b`, where its share `s` of that time would have been
+//! `s·b`: it owes `b·(1 − s)`. A thread that does not want the CPU for a time `t` goes without
+//! `s·t`: so it settles by sleeping for `b·(1 − s) / s`. The share is measured: while it wants the
+//! CPU, it runs for a part of the time, and waits for the rest.
+//!
+//! - DEBT-1: where nobody else wants the CPU the share is whole, and nothing is owed.
+//! - DEBT-2: what is owed goes up by borrowing only, and never below nothing: who sleeps for other
+//!   reasons settles, and saves nothing up.
+//! - DEBT-3: a nap counts where the thread could have run. A thread that has just run beyond its
+//!   share would not; so a nap begins where the kernel has just given it the CPU.
+
+/// The account of one loop. All times are in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Debt {
+    owed_ns: u64,
+    /// How long it ran and waited while it shared time, lately.
+    ran_ns: u64,
+    waited_ns: u64,
+}
+
+impl Debt {
+    /// Nothing is owed, and nothing known.
+    pub const NEW: Self = Self { owed_ns: 0, ran_ns: 0, waited_ns: 0 };
+    /// What is older than so much time in which it wanted the CPU counts half.
+    const MEMORY_NS: u64 = 1_000_000_000;
+
+    /// What is owed, in CPU time.
+    #[must_use]
+    pub const fn owed_ns(&self) -> u64 {
+        self.owed_ns
+    }
+
+    /// It ran for so long, shared, and was ready for so long without running.
+    pub fn shared(&mut self, ran_ns: u64, waited_ns: u64) {
+        self.ran_ns = self.ran_ns.saturating_add(ran_ns);
+        self.waited_ns = self.waited_ns.saturating_add(waited_ns);
+        while self.ran_ns.saturating_add(self.waited_ns) > Self::MEMORY_NS {
+            self.ran_ns /= 2;
+            self.waited_ns /= 2;
+        }
+    }
+
+    /// It ran for so long in a real-time class (DEBT-1).
+    pub fn borrow(&mut self, ran_ns: u64) {
+        let others = self.part(ran_ns, self.waited_ns);
+        self.owed_ns = self.owed_ns.saturating_add(others);
+    }
+
+    /// It did not want the CPU for so long (DEBT-2).
+    pub fn slept(&mut self, slept_ns: u64) {
+        self.owed_ns = self.owed_ns.saturating_sub(self.part(slept_ns, self.ran_ns.max(1)));
+    }
+
+    /// For how long it is to sleep, until nothing is owed.
+    #[must_use]
+    pub fn nap_ns(&self) -> u64 {
+        let (ran, both) = (u128::from(self.ran_ns.max(1)), self.both());
+        u64::try_from(u128::from(self.owed_ns) * both / ran).unwrap_or(u64::MAX)
+    }
+
+    fn both(&self) -> u128 {
+        (u128::from(self.ran_ns) + u128::from(self.waited_ns)).max(1)
+    }
+
+    fn part(&self, of_ns: u64, part_ns: u64) -> u64 {
+        // No more than the whole, but for rounding.
+        u64::try_from(u128::from(of_ns) * u128::from(part_ns) / self.both()).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_alone_owes_nothing() {
+        let mut debt = Debt::NEW;
+        debt.shared(80_000_000, 0);
+        debt.borrow(5_000_000);
+        assert_eq!((debt.owed_ns(), debt.nap_ns()), (0, 0));
+        // Nor who is not known to share.
+        let mut debt = Debt::NEW;
+        debt.borrow(5_000_000);
+        assert_eq!(debt.owed_ns(), 0);
+    }
+
+    #[test]
+    fn what_was_borrowed_is_given_back_by_a_nap_of_as_long_as_it_says() {
+        let mut debt = Debt::NEW;
+        // A twelfth of the CPU.
+        debt.shared(20_000_000, 220_000_000);
+        debt.borrow(1_200_000);
+        assert_eq!(debt.owed_ns(), 1_100_000);
+        assert_eq!(debt.nap_ns(), 13_200_000);
+        debt.slept(6_600_000);
+        assert_eq!(debt.owed_ns(), 550_000);
+        debt.slept(debt.nap_ns());
+        assert_eq!(debt.owed_ns(), 0);
+        // And saves nothing up.
+        debt.slept(50_000_000);
+        debt.borrow(12);
+        assert_eq!(debt.owed_ns(), 11);
+    }
+
+    #[test]
+    fn a_share_that_changes_is_learned_again() {
+        let mut debt = Debt::NEW;
+        debt.shared(900_000_000, 0);
+        for _ in 0..100 {
+            debt.shared(10_000_000, 90_000_000);
+        }
+        debt.borrow(1_000_000);
+        assert!((880_000..=900_000).contains(&debt.owed_ns()), "{}", debt.owed_ns());
+    }
+}

@@ -1,0 +1,241 @@
+//! The helper: looks at each loop's release, raises who is late, and lowers who is not any longer.
+
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use antiphon_platform::{Atomic, Clock, SharedWait, ThreadId};
+
+use super::seats::{self, Boosts, Seat};
+use super::vigil::NEVER;
+use crate::coop::{Demotion, Options};
+use crate::lines::Lines;
+
+/// What puts threads into a real-time class, and back: the system, or a model of one.
+pub trait Raise {
+    /// What a thread was before.
+    type Before: Copy;
+
+    /// Has the thread run before all that share time, and after the helper. Returns what it was,
+    /// and how long it has run, in nanoseconds; `None` if it can't, the thread has ended, or is in
+    /// such a class already.
+    fn raise(&mut self, thread: ThreadId) -> Option<(Self::Before, u64)>;
+
+    /// Has it share time again, as before; returns how long it has run. `None`: it has ended.
+    fn lower(&mut self, thread: ThreadId, before: Self::Before) -> Option<u64>;
+
+    /// How long it has run. `None`: it has ended.
+    fn ran_ns(&mut self, thread: ThreadId) -> Option<u64>;
+}
+
+/// A thread that is raised.
+#[derive(Clone, Copy)]
+struct Raised<B> {
+    thread: ThreadId,
+    before: B,
+    /// How long it had run then, or when it had last polled in between.
+    ran_ns: u64,
+    /// How often it had polled then.
+    polls: u64,
+    since_ns: u64,
+    /// When to look whether it has dispatched its timers.
+    look_ns: u64,
+}
+
+/// What the helper knows of a seat.
+#[derive(Clone, Copy)]
+struct Known<B> {
+    raised: Option<Raised<B>>,
+    /// It is not raised before it has polled more often than this.
+    barred: Option<u64>,
+    /// It owes more than the threshold, which was counted.
+    over: bool,
+}
+
+/// The one thread that raises and lowers. All that it has raised is lowered when it is dropped.
+pub struct Helper<'a, P: SharedWait, R: Raise> {
+    boosts: &'a Boosts<P>,
+    options: Options,
+    system: R,
+    known: Vec<Known<R::Before>>,
+}
+
+impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
+    /// Who is raised for `options.slack_ns` of its CPU time without polling is lowered, and who
+    /// slept for `PATIENCE` times that; who owes more than `options.threshold_ns` is not raised.
+    pub const PATIENCE: u64 = 10;
+
+    /// Of these loops: one helper at a time.
+    pub fn new(boosts: &'a Boosts<P>, options: Options, system: R) -> Self {
+        let nothing = Known { raised: None, barred: None, over: false };
+        let known = alloc::vec![nothing; boosts.seats.len()];
+        Self { boosts, options, system, known }
+    }
+
+    /// Serves the loops until it is [stopped](Boosts::stop). Blocks.
+    pub fn run(mut self) {
+        let boosts = self.boosts;
+        // Relaxed: who stops rings, and that was heard.
+        while boosts.stopped.load(Relaxed) == 0 {
+            boosts.vigil.sleep_by(|| self.look(P::now(Clock::Monotonic)));
+        }
+    }
+
+    /// Does what is to be done now; returns when to look again.
+    pub fn look(&mut self, now_ns: u64) -> u64 {
+        let boosts = self.boosts;
+        // Relaxed: as in `run`.
+        if boosts.stopped.load(Relaxed) != 0 {
+            return 0;
+        }
+        // Relaxed: a seat that is not counted yet has told no release yet, or is about to tell it.
+        let used = boosts.used.load(Relaxed) as usize;
+        let each = boosts.seats[..used].iter().enumerate();
+        each.map(|(at, Lines(seat))| self.look_at(at, seat, now_ns)).min().unwrap_or(NEVER)
+    }
+
+    fn look_at(&mut self, at: usize, seat: &Seat<P>, now_ns: u64) -> u64 {
+        // Acquire: what the loop said with it; pairs with the release in `Boosts::set_release`.
+        let release_ns = seat.release.load(Acquire);
+        let Some(raised) = self.known[at].raised else {
+            return match release_ns {
+                0 | NEVER.. => NEVER,
+                _ if release_ns > now_ns => release_ns,
+                _ => self.raise(at, seat, now_ns),
+            };
+        };
+        if release_ns > now_ns {
+            // It has dispatched what it was raised for.
+            self.lower(at, seat, raised, None);
+            return release_ns.min(NEVER);
+        }
+        if now_ns < raised.look_ns {
+            return raised.look_ns;
+        }
+        self.late(at, seat, raised, now_ns)
+    }
+
+    /// A timer is overdue.
+    fn raise(&mut self, at: usize, seat: &Seat<P>, now_ns: u64) -> u64 {
+        // Relaxed, both: the release that was acquired carries them.
+        let (polls, owed_ns) = (seat.polls.load(Relaxed), seat.owed.load(Relaxed));
+        let known = &mut self.known[at];
+        if known.barred == Some(polls) {
+            return NEVER;
+        }
+        known.barred = None;
+        // BOOST-4.
+        if owed_ns > self.options.threshold_ns {
+            if !known.over {
+                count::<P>(&seat.demotions[Demotion::Share as usize]);
+            }
+            (known.over, known.barred) = (true, Some(polls));
+            return NEVER;
+        }
+        known.over = false;
+        if !seats::announce(seat, now_ns) {
+            seats::lowered(seat);
+            // Whatever it says now, it will have told.
+            return self.look_at(at, seat, now_ns);
+        }
+        // Relaxed: carried by the release that was acquired there; the seat can't be given up now.
+        let thread = ThreadId(seat.thread.load(Relaxed));
+        let Some((before, ran_ns)) = self.system.raise(thread) else {
+            count::<P>(&seat.refusals);
+            self.known[at].barred = Some(polls);
+            seats::lowered(seat);
+            return NEVER;
+        };
+        count::<P>(&seat.raises);
+        let look_ns = now_ns.saturating_add(self.options.slack_ns);
+        let raised = Raised { thread, before, ran_ns, polls, since_ns: now_ns, look_ns };
+        self.known[at].raised = Some(raised);
+        look_ns
+    }
+
+    /// The slack may be over: by the CPU time that the loop had, as others may keep it waiting.
+    fn late(&mut self, at: usize, seat: &Seat<P>, raised: Raised<R::Before>, now_ns: u64) -> u64 {
+        let slack_ns = self.options.slack_ns;
+        // Relaxed, both: at worst what it did last is not seen, and the slack is shorter by that.
+        let (polls, owed_ns) = (seat.polls.load(Relaxed), seat.owed.load(Relaxed));
+        let Some(ran_ns) = self.system.ran_ns(raised.thread) else {
+            self.lower(at, seat, raised, None);
+            return NEVER;
+        };
+        let since_ns = ran_ns.saturating_sub(raised.ran_ns);
+        let polled = polls != raised.polls;
+        let why = if since_ns >= slack_ns && !polled {
+            Demotion::Overrun
+        } else if polled && owed_ns.saturating_add(since_ns) > self.options.threshold_ns {
+            Demotion::Share
+        } else if now_ns - raised.since_ns >= slack_ns.saturating_mul(Self::PATIENCE)
+            && since_ns < slack_ns
+        {
+            Demotion::Slept
+        } else {
+            return self.go_on(at, seat, raised, (ran_ns, polls), now_ns);
+        };
+        self.lower(at, seat, raised, Some(why));
+        self.known[at].barred = Some(polls);
+        NEVER
+    }
+
+    /// It has polled and is late again, or has not had its slack yet.
+    fn go_on(
+        &mut self,
+        at: usize,
+        seat: &Seat<P>,
+        mut raised: Raised<R::Before>,
+        (ran_ns, polls): (u64, u64),
+        now_ns: u64,
+    ) -> u64 {
+        let slack_ns = self.options.slack_ns;
+        let mut left_ns = slack_ns.saturating_sub(ran_ns.saturating_sub(raised.ran_ns));
+        if polls != raised.polls {
+            add::<P>(&seat.borrowed, ran_ns.saturating_sub(raised.ran_ns));
+            (raised.ran_ns, raised.polls, raised.since_ns) = (ran_ns, polls, now_ns);
+            left_ns = slack_ns;
+        }
+        // Not again and again for what is left of it.
+        raised.look_ns = now_ns.saturating_add(left_ns.max(slack_ns / 8).max(1));
+        self.known[at].raised = Some(raised);
+        raised.look_ns
+    }
+
+    /// BOOST-2: the one place where a thread is lowered.
+    fn lower(
+        &mut self,
+        at: usize,
+        seat: &Seat<P>,
+        raised: Raised<R::Before>,
+        why: Option<Demotion>,
+    ) {
+        self.known[at].raised = None;
+        let ran_ns = self.system.lower(raised.thread, raised.before);
+        add::<P>(&seat.borrowed, ran_ns.map_or(0, |ran| ran.saturating_sub(raised.ran_ns)));
+        if let Some(why) = why {
+            count::<P>(&seat.demotions[why as usize]);
+        }
+        seats::lowered(seat);
+    }
+}
+
+impl<P: SharedWait, R: Raise> Drop for Helper<'_, P, R> {
+    fn drop(&mut self) {
+        for at in 0..self.known.len() {
+            if let Some(raised) = self.known[at].raised {
+                let boosts = self.boosts;
+                self.lower(at, &boosts.seats[at].0, raised, None);
+            }
+        }
+    }
+}
+
+fn count<P: SharedWait>(number: &P::U64) {
+    add::<P>(number, 1);
+}
+
+/// The helper's own numbers, which others only read.
+fn add<P: SharedWait>(number: &P::U64, more: u64) {
+    // Relaxed, both: one writer, and readers of an account.
+    number.store(number.load(Relaxed).wrapping_add(more), Relaxed);
+}

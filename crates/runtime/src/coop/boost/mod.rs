@@ -1,0 +1,58 @@
+//! Boosts: a loop is before all others while its timer is overdue, and no longer.
+//!
+//! A loop that is hungry has had its share when its timer is due, so a fair scheduler runs others
+//! first. Here one thread, the [`Helper`], which runs before all that share time, sleeps until the
+//! next release of any loop. If the loop has not dispatched it, the helper has the loop run before
+//! all others too: it ends the piece of work that it is at, dispatches its timers, polls, and is
+//! lowered. What it ran like that nobody charges it for; it [gives that back](Debt).
+//!
+//! # Protocol
+//!
+//! | word of a [seat](Place) | written by | meaning |
+//! |---|---|---|
+//! | `thread` | the loop | whose it is; 0: nobody's |
+//! | `release` | the loop | when its next timer is due; never; or that it leaves |
+//! | `polls`, `owed` | the loop, before `release` | how often it has polled, and what it owes |
+//! | `raised` | the helper | the thread is raised, or about to be |
+//! | `raises`, `borrowed`, … | the helper | the account |
+//!
+//! | helper's state | it sees | it does | then |
+//! |---|---|---|---|
+//! | lowered | `release` to come | sleeps until then | lowered |
+//! | lowered | `release` has come | says `raised`, looks once more, raises | raised |
+//! | lowered | the same, and `owed` beyond the threshold | counts `share` | barred |
+//! | raised | `release` to come, or that it leaves | lowers | lowered |
+//! | raised | the slack of CPU time is used, and no poll | lowers, counts `overrun` | barred |
+//! | raised | that is not used for ten slacks | lowers, counts `slept` | barred |
+//! | raised | the slack is used, by polls, and too much is owed | lowers, counts `share` | barred |
+//! | raised | the slack is used, and there were polls | notes it: a new slack | raised |
+//! | barred | another poll | | lowered |
+//!
+//! - BOOST-1 (no raise is left over): the loop writes `release` and then reads `raised`, the helper
+//!   writes `raised` and then reads `release`, each with a fence in between. So a helper that was
+//!   about to raise a loop which dispatches just then sees that it has, or the loop sees `raised`
+//!   and rings, and is lowered.
+//! - BOOST-2: only the helper lowers. A loop that lowers itself may be raised in between, for what
+//!   it has done; it would stay raised until its next release.
+//! - BOOST-3: a seat is given up when `raised` is not set, after `release` says that it leaves: so
+//!   nobody is raised for a seat that is another's by then, and a thread that leaves shares time.
+//! - BOOST-4: nobody is raised that owes more than the threshold, so a loop whose timers alone are
+//!   too much gains that, once.
+//! - BOOST-5: the helper lowers all when it ends, for whatever reason.
+//!
+//! What a process leaves behind: its threads end with it, and what they start while they are raised
+//! is not. A loop that turns into another program (`execve`) while it is raised would stay so: it
+//! is to leave before. A process that is stopped (`SIGSTOP`) goes on where it was, the helper
+//! first.
+
+mod debt;
+mod helper;
+mod seats;
+#[cfg(test)]
+mod tests;
+mod vigil;
+
+pub use debt::Debt;
+pub use helper::{Helper, Raise};
+pub use seats::{Boosts, Counts, Place};
+pub use vigil::{NEVER, Vigil};

@@ -1,0 +1,225 @@
+//! What loops and their helper know of each other: a line of words for each loop.
+
+use alloc::boxed::Box;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use antiphon_platform::{Atomic, SharedWait, ThreadId};
+
+use super::vigil::{NEVER, Vigil};
+use crate::coop::Demotion;
+use crate::lines::Lines;
+
+/// The loop is about to give its seat up.
+pub(super) const LEAVING: u64 = u64::MAX;
+
+/// The loops of a process that are raised when they are late, and their helper's sleep.
+pub struct Boosts<P: SharedWait> {
+    pub(super) seats: Box<[Lines<Seat<P>>]>,
+    /// So many of the first may have been taken at some time.
+    pub(super) used: P::U32,
+    pub(super) vigil: Vigil<P>,
+    /// Not 0: the helper is to end.
+    pub(super) stopped: P::U32,
+}
+
+/// What is known of one loop.
+pub(super) struct Seat<P: SharedWait> {
+    // Written by the loop.
+    /// Its thread; 0: the seat is free.
+    pub(super) thread: P::U32,
+    /// When its next timer is due.
+    pub(super) release: P::U64,
+    /// How often it has published that.
+    pub(super) polls: P::U64,
+    /// How much of what it borrowed it owes still.
+    pub(super) owed: P::U64,
+    // Written by the helper.
+    /// 1: it is, or is about to be, in a real-time class.
+    pub(super) raised: P::U32,
+    /// How often it was.
+    pub(super) raises: P::U64,
+    /// What it ran like that, in nanoseconds.
+    pub(super) borrowed: P::U64,
+    /// How often that was ended, by reason.
+    pub(super) demotions: [P::U64; Demotion::ALL.len()],
+    /// How often the system refused.
+    pub(super) refusals: P::U64,
+}
+
+impl<P: SharedWait> Seat<P> {
+    fn new() -> Self {
+        Self {
+            thread: P::U32::ZERO,
+            release: P::U64::ZERO,
+            polls: P::U64::ZERO,
+            owed: P::U64::ZERO,
+            raised: P::U32::ZERO,
+            raises: P::U64::ZERO,
+            borrowed: P::U64::ZERO,
+            demotions: [P::U64::ZERO; Demotion::ALL.len()],
+            refusals: P::U64::ZERO,
+        }
+    }
+}
+
+/// A loop's seat; it is the loop's until it [leaves](Boosts::leave).
+#[derive(Debug, PartialEq, Eq)]
+pub struct Place(usize);
+
+/// What has happened to a loop, or to all that had its seat.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// How often it was raised.
+    pub raises: u64,
+    /// What it ran in a real-time class, in nanoseconds.
+    pub borrowed_ns: u64,
+    /// Of that, what it has yet to give back.
+    pub owed_ns: u64,
+    /// How often that was ended before it had dispatched its timers, by [`Demotion`].
+    pub demotions: [u64; Demotion::ALL.len()],
+    /// How often the system refused to raise it.
+    pub refusals: u64,
+}
+
+impl<P: SharedWait> Boosts<P> {
+    /// Room for so many loops.
+    #[must_use]
+    pub fn new(loops: usize) -> Self {
+        let seats = (0..loops).map(|_| Lines(Seat::new())).collect();
+        Self { seats, used: P::U32::ZERO, vigil: Vigil::NEW, stopped: P::U32::ZERO }
+    }
+
+    /// A seat for a loop of that thread; `None`: all are taken. Its loop has no timer yet.
+    pub fn sit(&self, thread: ThreadId) -> Option<Place> {
+        let at = self.seats.iter().position(|Lines(seat)| {
+            // Acquire: the one before has left; pairs with the release in `leave`.
+            seat.thread.load(Relaxed) == 0
+                && seat.thread.compare_exchange(0, thread.0, Acquire, Relaxed).is_ok()
+        })?;
+        let seat = &self.seats[at].0;
+        // Relaxed: by the fence in `tell`, before which this stands, it is seen with the release.
+        let mut used = self.used.load(Relaxed);
+        while used <= at as u32
+            && let Err(now) = self.used.compare_exchange(used, at as u32 + 1, Relaxed, Relaxed)
+        {
+            used = now;
+        }
+        // Relaxed: the helper looks at it for a release.
+        seat.owed.store(0, Relaxed);
+        // Release: whose it is; pairs with the acquire of the helper, which reads that after.
+        seat.release.store(NEVER, Release);
+        Some(Place(at))
+    }
+
+    /// A loop polls: it has dispatched all that was due, and its next timer is due then. It owes so
+    /// much still. Does not block; wakes the helper if that has something to do.
+    pub fn publish(&self, place: &Place, release_ns: Option<u64>, owed_ns: u64) {
+        let seat = &self.seats[place.0].0;
+        // Relaxed: the loop's own word; the release carries it, and what is owed.
+        let polls = seat.polls.load(Relaxed);
+        seat.polls.store(polls + 1, Relaxed);
+        seat.owed.store(owed_ns, Relaxed);
+        self.set_release(seat, release_ns.map_or(NEVER, |at| at.min(NEVER)));
+    }
+
+    /// A loop gives its seat up. When this returns, its thread is not raised, and never will be for
+    /// this seat. Blocks until the helper has seen to that, if it is.
+    pub fn leave(&self, place: Place) {
+        let seat = &self.seats[place.0].0;
+        self.set_release(seat, LEAVING);
+        // Acquire: the thread was lowered; pairs with the release in `Helper::lowered`.
+        while seat.raised.load(Acquire) != 0 {
+            let _ = P::wait_shared(&seat.raised, 1, None);
+        }
+        // Release: the seat is as the next one needs it; pairs with the acquire in `sit`.
+        seat.thread.store(0, Release);
+    }
+
+    fn set_release(&self, seat: &Seat<P>, release: u64) {
+        // Release: `polls`, `owed`, and that the timers before were dispatched; pairs with the
+        // acquires of the helper.
+        seat.release.store(release, Release);
+        // BOOST-1, and VIGIL-1; pairs with the fences in `Helper::raise` and `Vigil::sleep_by`.
+        self.vigil.tell(release);
+        // Relaxed: by the fence in `tell`.
+        if seat.raised.load(Relaxed) != 0 {
+            self.vigil.ring();
+        }
+    }
+
+    /// How often the loop was raised, and what it has borrowed in all, in nanoseconds.
+    #[must_use]
+    pub fn borrowed(&self, place: &Place) -> (u64, u64) {
+        let seat = &self.seats[place.0].0;
+        // Relaxed: numbers that only grow, for an account.
+        (seat.raises.load(Relaxed), seat.borrowed.load(Relaxed))
+    }
+
+    /// Whether the loop's thread is raised, as far as is known. May be stale at once.
+    #[must_use]
+    pub fn raised(&self, place: &Place) -> bool {
+        // Relaxed: a hint.
+        self.seats[place.0].0.raised.load(Relaxed) != 0
+    }
+
+    /// What has happened to the loop, and those that had the seat before. May be stale at once.
+    #[must_use]
+    pub fn counts(&self, place: &Place) -> Counts {
+        Self::counts_of(&self.seats[place.0].0)
+    }
+
+    /// What has happened to all loops, those that have gone too.
+    #[must_use]
+    pub fn total(&self) -> Counts {
+        self.seats.iter().map(|Lines(seat)| Self::counts_of(seat)).fold(
+            Counts::default(),
+            |sum, counts| Counts {
+                raises: sum.raises + counts.raises,
+                borrowed_ns: sum.borrowed_ns + counts.borrowed_ns,
+                owed_ns: sum.owed_ns + counts.owed_ns,
+                demotions: core::array::from_fn(|at| sum.demotions[at] + counts.demotions[at]),
+                refusals: sum.refusals + counts.refusals,
+            },
+        )
+    }
+
+    fn counts_of(seat: &Seat<P>) -> Counts {
+        // Relaxed: for a report.
+        Counts {
+            raises: seat.raises.load(Relaxed),
+            borrowed_ns: seat.borrowed.load(Relaxed),
+            owed_ns: seat.owed.load(Relaxed),
+            demotions: core::array::from_fn(|at| seat.demotions[at].load(Relaxed)),
+            refusals: seat.refusals.load(Relaxed),
+        }
+    }
+
+    /// Has the helper lower all loops and end. Does not block.
+    pub fn stop(&self) {
+        // Relaxed: a flag; `ring` carries it.
+        self.stopped.store(1, Relaxed);
+        self.vigil.ring();
+    }
+}
+
+/// BOOST-1, the helper's part: says that the thread is about to be raised, and whether it is late
+/// all the same.
+pub(super) fn announce<P: SharedWait>(seat: &Seat<P>, now_ns: u64) -> bool {
+    // Relaxed: by the fence.
+    seat.raised.store(1, Relaxed);
+    P::fence(SeqCst);
+    // Acquire: whose seat it is; pairs with the releases in `sit` and `set_release`.
+    seat.release.load(Acquire) <= now_ns
+}
+
+/// The thread shares time; tells it if it waits for that.
+pub(super) fn lowered<P: SharedWait>(seat: &Seat<P>) {
+    // Release: what was done; pairs with the acquire in `Boosts::leave`.
+    seat.raised.store(0, Release);
+    // The loop writes `release` and then waits on `raised`; here it is the other way round.
+    P::fence(SeqCst);
+    // Relaxed: by the fence.
+    if seat.release.load(Relaxed) == LEAVING {
+        P::wake_shared(&raw const seat.raised, u32::MAX);
+    }
+}

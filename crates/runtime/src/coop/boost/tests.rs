@@ -1,0 +1,191 @@
+//! The helper's states, one by one: with times and a system that the test makes up.
+
+extern crate std;
+
+use alloc::vec::Vec;
+use core::cell::RefCell;
+
+use antiphon_linux::Linux;
+use antiphon_platform::ThreadId;
+
+use super::{Boosts, Helper, NEVER, Place, Raise};
+use crate::coop::{Demotion, Options};
+
+const MS: u64 = 1_000_000;
+const LOOP: ThreadId = ThreadId(7);
+
+/// What was done to whom, and how long the one thread has run.
+#[derive(Default)]
+struct World {
+    raised: Vec<ThreadId>,
+    ran_ns: Option<u64>,
+    refuses: bool,
+}
+
+struct System<'a>(&'a RefCell<World>);
+
+impl Raise for System<'_> {
+    type Before = ();
+
+    fn raise(&mut self, thread: ThreadId) -> Option<((), u64)> {
+        let mut world = self.0.borrow_mut();
+        if world.refuses {
+            return None;
+        }
+        assert!(!world.raised.contains(&thread), "raised twice");
+        world.raised.push(thread);
+        Some(((), world.ran_ns?))
+    }
+
+    fn lower(&mut self, thread: ThreadId, (): ()) -> Option<u64> {
+        let mut world = self.0.borrow_mut();
+        let at = world.raised.iter().position(|&one| one == thread).expect("it was raised");
+        world.raised.swap_remove(at);
+        world.ran_ns
+    }
+
+    fn ran_ns(&mut self, _: ThreadId) -> Option<u64> {
+        self.0.borrow().ran_ns
+    }
+}
+
+/// One loop whose timer is due at 1 ms, and a helper with a slack of 1 ms.
+fn with(test: impl FnOnce(&Boosts<Linux>, Place, &RefCell<World>, Helper<'_, Linux, System<'_>>)) {
+    let world = RefCell::new(World { ran_ns: Some(0), ..World::default() });
+    let boosts = Boosts::new(2);
+    let place = boosts.sit(LOOP).expect("there is room");
+    boosts.publish(&place, Some(MS), 0);
+    test(&boosts, place, &world, Helper::new(&boosts, Options::default(), System(&world)));
+}
+
+#[test]
+fn who_is_late_is_raised_until_it_has_dispatched() {
+    with(|boosts, place, world, mut helper| {
+        assert_eq!(helper.look(MS / 2), MS);
+        assert!(world.borrow().raised.is_empty());
+        assert_eq!(helper.look(MS), 2 * MS);
+        assert_eq!(world.borrow().raised, [LOOP]);
+        world.borrow_mut().ran_ns = Some(MS / 4);
+        boosts.publish(&place, Some(9 * MS), 0);
+        assert_eq!(helper.look(MS + MS / 4), 9 * MS);
+        assert!(world.borrow().raised.is_empty());
+        assert_eq!(boosts.borrowed(&place), (1, MS / 4));
+        boosts.publish(&place, None, 0);
+        assert_eq!(helper.look(9 * MS), NEVER);
+    });
+}
+
+#[test]
+fn who_runs_beyond_the_slack_is_lowered_until_it_polls() {
+    with(|boosts, place, world, mut helper| {
+        helper.look(MS);
+        world.borrow_mut().ran_ns = Some(MS - 100_000);
+        let again = helper.look(2 * MS);
+        assert!(again > 2 * MS && again <= 3 * MS, "it has not had its slack: {again}");
+        world.borrow_mut().ran_ns = Some(MS + 25_000);
+        assert_eq!(helper.look(again), NEVER);
+        assert!(world.borrow().raised.is_empty());
+        assert_eq!(boosts.counts(&place).demotions, [1, 0, 0]);
+        assert_eq!(helper.look(4 * MS), NEVER, "barred");
+        boosts.publish(&place, Some(MS), 0);
+        helper.look(5 * MS);
+        assert_eq!(world.borrow().raised, [LOOP]);
+    });
+}
+
+#[test]
+fn who_sleeps_while_it_is_raised_is_lowered() {
+    with(|boosts, place, world, mut helper| {
+        let mut at = MS;
+        while at < 20 * MS {
+            at = helper.look(at);
+        }
+        assert_eq!(at, NEVER);
+        assert!(world.borrow().raised.is_empty());
+        assert_eq!(boosts.counts(&place).demotions, [0, 1, 0]);
+    });
+}
+
+#[test]
+fn who_owes_too_much_is_not_raised() {
+    let too_much = Options::default().threshold_ns + 1;
+    with(|boosts, place, world, mut helper| {
+        boosts.publish(&place, Some(MS), too_much);
+        assert_eq!((helper.look(MS), helper.look(2 * MS)), (NEVER, NEVER));
+        boosts.publish(&place, Some(MS), too_much);
+        assert_eq!(helper.look(3 * MS), NEVER);
+        assert!(world.borrow().raised.is_empty());
+        assert_eq!(boosts.counts(&place).demotions[Demotion::Share as usize], 1);
+        boosts.publish(&place, Some(MS), 0);
+        helper.look(4 * MS);
+        assert_eq!(world.borrow().raised, [LOOP]);
+    });
+}
+
+#[test]
+fn timers_that_are_always_late_are_not_before_others_for_good() {
+    with(|boosts, place, world, mut helper| {
+        let mut at = MS;
+        helper.look(at);
+        for _ in 0..100 {
+            at += MS;
+            let ran_ns = world.borrow().ran_ns.map_or(0, |ran| ran + MS);
+            world.borrow_mut().ran_ns = Some(ran_ns);
+            // It polls, and its next timer is late already; half of what it borrows is owed.
+            boosts.publish(&place, Some(MS), boosts.borrowed(&place).1 / 2);
+            helper.look(at);
+        }
+        assert!(world.borrow().raised.is_empty());
+        let counts = boosts.counts(&place);
+        let [overrun, slept, share] = counts.demotions;
+        assert!((overrun, slept) == (0, 0) && share > 0, "{counts:?}");
+        let most_ns = 2 * (Options::default().threshold_ns + 2 * MS);
+        assert!(counts.borrowed_ns <= most_ns, "{counts:?}");
+    });
+}
+
+#[test]
+fn who_leaves_is_lowered_and_its_seat_is_anothers() {
+    with(|boosts, place, world, mut helper| {
+        helper.look(MS);
+        std::thread::scope(|scope| {
+            let leaves = scope.spawn(|| boosts.leave(place));
+            while !world.borrow().raised.is_empty() {
+                helper.look(MS);
+            }
+            leaves.join().expect("it leaves");
+        });
+        let next = ThreadId(8);
+        let place = boosts.sit(next).expect("there is room");
+        assert_eq!(helper.look(2 * MS), NEVER);
+        boosts.publish(&place, Some(MS), 0);
+        helper.look(2 * MS);
+        assert_eq!(world.borrow().raised, [next]);
+        assert!(boosts.sit(ThreadId(9)).is_some() && boosts.sit(ThreadId(10)).is_none());
+    });
+}
+
+#[test]
+fn nobody_stays_raised_when_the_helper_ends_or_the_thread_has() {
+    with(|_, _, world, mut helper| {
+        helper.look(MS);
+        drop(helper);
+        assert!(world.borrow().raised.is_empty());
+    });
+    with(|boosts, place, world, mut helper| {
+        helper.look(MS);
+        world.borrow_mut().ran_ns = None;
+        assert_eq!(helper.look(2 * MS), NEVER);
+        assert_eq!(boosts.borrowed(&place), (1, 0));
+    });
+}
+
+#[test]
+fn who_can_not_be_raised_is_not_tried_again_before_it_polls() {
+    with(|boosts, place, world, mut helper| {
+        world.borrow_mut().refuses = true;
+        assert_eq!((helper.look(MS), helper.look(2 * MS)), (NEVER, NEVER));
+        assert_eq!(boosts.counts(&place).refusals, 1);
+        boosts.leave(place);
+    });
+}
