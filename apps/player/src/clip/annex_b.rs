@@ -1,0 +1,101 @@
+//! NAL units of a byte stream (H.264, annex B): what is between start codes, `00 00 01`.
+
+use std::ops::Range;
+
+/// What a NAL unit is, by its first byte (table 7-1): as far as a player cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A part of a picture.
+    Slice {
+        /// It begins a closed unit: nothing after it needs anything before it.
+        idr: bool,
+    },
+    /// Parameters of a sequence.
+    Sequence,
+    /// Parameters of pictures.
+    Picture,
+    /// Partitions of slices, which are not played here.
+    Partition,
+    /// Messages, delimiters, and what is not known.
+    Other,
+}
+
+/// A NAL unit in a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nal {
+    /// What it is.
+    pub kind: Kind,
+    /// `nal_ref_idc`, 0 to 3: 0 if no picture needs this one.
+    pub importance: u8,
+    /// Where its start code begins.
+    pub start: usize,
+    /// Where its bytes are, without the start code and zeros behind it.
+    pub bytes: Range<usize>,
+}
+
+/// The NAL units of `stream`, in order; empty ones are left out.
+pub fn nals(stream: &[u8]) -> Vec<Nal> {
+    let starts: Vec<_> = starts(stream).collect();
+    let ends = starts.iter().skip(1).copied().chain([stream.len()]);
+    starts.iter().zip(ends).filter_map(|(&start, end)| nal(stream, start, end)).collect()
+}
+
+/// Where start codes begin.
+fn starts(stream: &[u8]) -> impl Iterator<Item = usize> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at + 3 <= stream.len() {
+            // A byte above 1 is in no start code.
+            if stream[at + 2] > 1 {
+                at += 3;
+            } else if stream[at..at + 3] == [0, 0, 1] {
+                at += 3;
+                return Some(at - 3);
+            } else {
+                at += 1;
+            }
+        }
+        None
+    })
+}
+
+fn nal(stream: &[u8], start: usize, end: usize) -> Option<Nal> {
+    let first = start + 3;
+    // A zero before the next start code belongs to that, or is padding.
+    let last = first + stream[first..end].iter().rposition(|&byte| byte != 0)?;
+    let head = stream[first];
+    let kind = match head & 31 {
+        1 => Kind::Slice { idr: false },
+        5 => Kind::Slice { idr: true },
+        2..=4 => Kind::Partition,
+        7 => Kind::Sequence,
+        8 => Kind::Picture,
+        _ => Kind::Other,
+    };
+    // The zero of a longer start code.
+    let start = start - usize::from(start > 0 && stream[start - 1] == 0);
+    Some(Nal { kind, importance: head >> 5 & 3, start, bytes: first..last + 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_between_start_codes_of_either_length() {
+        let stream = [9, 0, 0, 0, 1, 0x67, 1, 0, 0, 1, 0x65, 2, 0, 0, 0, 1, 0x01, 7, 0, 0];
+        let found: Vec<_> =
+            nals(&stream).into_iter().map(|n| (n.kind, n.importance, n.bytes)).collect();
+        let slice = |idr| Kind::Slice { idr };
+        let wanted =
+            [(Kind::Sequence, 3, 5..7), (slice(true), 3, 10..12), (slice(false), 0, 16..18)];
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn no_bytes_make_it_fail() {
+        for stream in [&[][..], &[0, 0, 1], &[0, 0, 1, 0, 0, 1], &[0; 9], &[1; 9]] {
+            assert_eq!(nals(stream), [], "{stream:?}");
+        }
+    }
+}

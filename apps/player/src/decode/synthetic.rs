@@ -1,0 +1,110 @@
+//! Decoders that spend time as a trace says, in pieces.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use super::{Costs, Decode, Progress, UnitId};
+use crate::counter;
+use crate::picture::Picture;
+use crate::{Clip, Error};
+
+/// A frame is decoded in pieces of at most so many nanoseconds.
+const PIECE_NS: u64 = 250_000;
+
+/// Computes for so many nanoseconds, and nothing else.
+pub fn spin(ns: u64) {
+    let start = Instant::now();
+    while (start.elapsed().as_nanos() as u64) < ns {
+        std::hint::spin_loop();
+    }
+}
+
+/// What frames still cost, of those that have been begun.
+struct Spending<F> {
+    costs: Costs,
+    spend: F,
+    left: HashMap<(u64, usize), u64>,
+}
+
+impl<F: FnMut(u64)> Spending<F> {
+    /// Spends a piece; whether the frame has cost all that it is to.
+    fn piece(&mut self, frame: usize, pass: u64) -> bool {
+        let left = self.left.entry((pass, frame)).or_insert_with(|| self.costs.of(frame));
+        let piece = PIECE_NS.min(*left);
+        *left -= piece;
+        let is_over = *left == 0;
+        if is_over {
+            self.left.remove(&(pass, frame));
+        }
+        (self.spend)(piece);
+        is_over
+    }
+
+    fn close(&mut self, clip: &Clip, unit: UnitId) {
+        let frames = &clip.units()[unit.unit].frames;
+        self.left.retain(|&(pass, frame), _| pass != unit.pass || !frames.contains(&frame));
+    }
+}
+
+/// Spends the time of a trace, and draws the [counter](crate::counter) alone.
+pub struct Synthetic<F> {
+    spending: Spending<F>,
+}
+
+impl<F: FnMut(u64)> Synthetic<F> {
+    /// With `costs` of its clip; `spend` computes for that many nanoseconds, as [`spin`] does.
+    pub fn new(costs: Costs, spend: F) -> Self {
+        Self { spending: Spending { costs, spend, left: HashMap::new() } }
+    }
+}
+
+impl<F: FnMut(u64)> Decode for Synthetic<F> {
+    fn decode(&mut self, clip: &Clip, frame: usize, pass: u64) -> Result<Progress, Error> {
+        if !self.spending.piece(frame, pass) {
+            return Ok(Progress::More);
+        }
+        let mut picture = Picture::gray(counter::ROOM.0, counter::ROOM.1);
+        // The counter has 16 bits, and starts again after them.
+        counter::draw(&mut picture, clip.frames()[frame].shown as u16);
+        Ok(Progress::Done(picture))
+    }
+
+    fn close(&mut self, clip: &Clip, unit: UnitId) {
+        self.spending.close(clip, unit);
+    }
+
+    fn name(&self) -> String {
+        "synthetic (spends time, decodes nothing)".to_owned()
+    }
+}
+
+/// Another decoder that spends the time of a trace first.
+pub struct Costly<D, F> {
+    decoder: D,
+    spending: Spending<F>,
+}
+
+impl<D: Decode, F: FnMut(u64)> Costly<D, F> {
+    /// `decoder`, with `costs` of its clip; `spend` computes for that many nanoseconds.
+    pub fn new(decoder: D, costs: Costs, spend: F) -> Self {
+        Self { decoder, spending: Spending { costs, spend, left: HashMap::new() } }
+    }
+}
+
+impl<D: Decode, F: FnMut(u64)> Decode for Costly<D, F> {
+    fn decode(&mut self, clip: &Clip, frame: usize, pass: u64) -> Result<Progress, Error> {
+        if !self.spending.piece(frame, pass) {
+            return Ok(Progress::More);
+        }
+        self.decoder.decode(clip, frame, pass)
+    }
+
+    fn close(&mut self, clip: &Clip, unit: UnitId) {
+        self.spending.close(clip, unit);
+        self.decoder.close(clip, unit);
+    }
+
+    fn name(&self) -> String {
+        format!("{}, with costs of a trace", self.decoder.name())
+    }
+}

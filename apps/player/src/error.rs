@@ -1,0 +1,60 @@
+//! What can be wrong with a clip, or with what makes and decodes it.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why there is no clip, or no picture.
+#[derive(Debug)]
+pub enum Error {
+    /// A file can't be read or written.
+    File(PathBuf, io::Error),
+    /// It is no H.264 stream that can be played here; with what is wrong, and where (a byte).
+    Stream(&'static str, usize),
+    /// The program `ffmpeg` is not installed.
+    NoFfmpeg,
+    /// `ffmpeg` failed, and what it said last.
+    Ffmpeg(String),
+    /// No decoder is installed, and what the loader said.
+    NoDecoder(String),
+    /// The decoder refused a frame: its number in decode order, and what it said.
+    Decoder(usize, String),
+    /// A parameter that makes no sense, and why.
+    Parameter(&'static str),
+}
+
+impl Error {
+    /// What maps an error of a file to this one.
+    pub fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |error| Self::File(path, error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Stream(what, at) => write!(f, "not a stream that can be played: {what} at {at}"),
+            Self::NoFfmpeg => {
+                f.write_str("ffmpeg is not installed (Debian, Ubuntu: apt-get install ffmpeg)")
+            }
+            Self::Ffmpeg(said) => write!(f, "ffmpeg failed: {said}"),
+            Self::NoDecoder(said) => write!(
+                f,
+                "no H.264 decoder is installed (Debian: apt-get install libopenh264-7): {said}"
+            ),
+            Self::Decoder(frame, said) => write!(f, "frame {frame} can't be decoded: {said}"),
+            Self::Parameter(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::File(_, error) => Some(error),
+            _ => None,
+        }
+    }
+}

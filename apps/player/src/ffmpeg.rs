@@ -1,0 +1,209 @@
+//! Clips to play, by the program `ffmpeg`: made, taken out of other files, or coded anew.
+//!
+//! What it codes is H.264 in units of five frames, `I b B b P` as they are shown: `bframes=3`
+//! without a choice, a strict pyramid, and a frame that stands alone every five. So each unit is
+//! [free](crate::clip::Unit::is_free), and a player can decode the important frames of a whole
+//! look-ahead before the rest. One unit of many frames would be shorter to store, but there a
+//! decoder has to pass all the details on its way to the next important frame.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::{Error, counter};
+
+const PROGRAM: &str = "ffmpeg";
+/// What x264 is to do, so that frames have layers.
+const LAYERS: &str = "keyint=5:min-keyint=5:bframes=3:b-pyramid=strict:b-adapt=0:ref=2:scenecut=0:\
+                      open-gop=0:threads=1";
+/// Samples a second of sound.
+pub const SOUND_RATE: u32 = 48_000;
+
+/// What kind of clip is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Scenes of one to three seconds that differ in noise and colours, so that what a frame costs
+    /// varies by far.
+    Bursty,
+    /// All frames stand alone and cost the same (§5.6 of the document).
+    Uniform,
+}
+
+/// A clip to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Making {
+    /// What it shows.
+    pub kind: Kind,
+    /// Width and height, in pixels; even, and no less than [`counter::ROOM`].
+    pub size: (u32, u32),
+    /// Frames a second.
+    pub rate: u32,
+    /// How long it is.
+    pub seconds: u32,
+    /// Clips of different seeds differ in when they are expensive.
+    pub seed: u32,
+}
+
+impl Default for Making {
+    /// Ten seconds at 640x360 and 60 Hz, bursty: frames that are decoded in about a millisecond.
+    fn default() -> Self {
+        Self { kind: Kind::Bursty, size: (640, 360), rate: 60, seconds: 10, seed: 0 }
+    }
+}
+
+/// Makes a clip, with the frame's number drawn in each frame, as a byte stream. Blocks until that
+/// is done.
+///
+/// # Errors
+///
+/// A size, rate or length that can't be; `ffmpeg` is not there, or fails.
+pub fn make(making: &Making, to: &Path) -> Result<(), Error> {
+    let (width, height) = making.size;
+    let (least_width, least_height) = counter::ROOM;
+    if (width as usize) < least_width || (height as usize) < least_height {
+        return Err(Error::Parameter("a picture needs room for its counter: 288x64 at least"));
+    }
+    if !width.is_multiple_of(2) || !height.is_multiple_of(2) {
+        return Err(Error::Parameter("width and height must be even"));
+    }
+    if making.rate == 0 || making.seconds == 0 {
+        return Err(Error::Parameter("a clip has at least one frame a second, and one second"));
+    }
+    let common = format!("size={width}x{height}:rate={}:duration={}", making.rate, making.seconds);
+    let counter = counter::filter();
+    let (graph, options) = match making.kind {
+        Kind::Bursty => {
+            (format!("testsrc2={common},{},{counter}", scenes(making)), ["-crf", "26", LAYERS])
+        }
+        Kind::Uniform => {
+            (format!("smptebars={common},{counter}"), ["-qp", "22", "keyint=1:threads=1"])
+        }
+    };
+    let source = ["-f", "lavfi", "-i", &graph];
+    encode(&source, &options, to)
+}
+
+/// Filters that make scenes.
+fn scenes(making: &Making) -> String {
+    let seed = making.seed;
+    let long = 1 + seed % 3;
+    let noise = |period: u32, strength: u32| {
+        let phase = (seed * 7 + period) % period;
+        format!(
+            "noise=alls={strength}:allf=t:all_seed={seed}:\
+             enable='lt(mod(t+{phase},{period}),{period}/2)'"
+        )
+    };
+    format!("{},{},hue='h=80*floor(t/{long})'", noise(2 * long, 6 + seed % 5), noise(5, 10))
+}
+
+/// Codes the first video stream of a file anew, in layers, at its own size and rate.
+///
+/// # Errors
+///
+/// `ffmpeg` is not there, or fails.
+pub fn layer(file: &Path, to: &Path) -> Result<(), Error> {
+    let file = file.to_string_lossy();
+    encode(&["-i", &file, "-map", "0:v:0"], &["-crf", "23", LAYERS], to)
+}
+
+fn encode(source: &[&str], [quality, value, x264]: &[&str; 3], to: &Path) -> Result<(), Error> {
+    let name = to.to_string_lossy();
+    let coding = ["-pix_fmt", "yuv420p", "-c:v", "libx264", quality, value, "-x264-params", x264];
+    let out = ["-f", "h264", "-y", &name];
+    let made = run(PROGRAM, &[source, &coding, &out].concat());
+    if made.is_err() {
+        // What is left of it is no clip; the first error is the one to tell.
+        let _ = std::fs::remove_file(to);
+    }
+    made.map(drop)
+}
+
+/// Makes a tone as a file of Opus. Blocks until that is done.
+///
+/// # Errors
+///
+/// As in [`make`].
+pub fn make_sound(hertz: u32, seconds: u32, to: &Path) -> Result<(), Error> {
+    if hertz == 0 || seconds == 0 {
+        return Err(Error::Parameter("a tone has a frequency and a length"));
+    }
+    let graph = format!("sine=frequency={hertz}:sample_rate={SOUND_RATE}:duration={seconds}");
+    let name = to.to_string_lossy();
+    let arguments =
+        ["-f", "lavfi", "-i", &graph, "-c:a", "libopus", "-b:a", "64k", "-f", "ogg", "-y", &name];
+    run(PROGRAM, &arguments).map(drop)
+}
+
+/// The first video stream of a file, as a byte stream, without coding it anew.
+///
+/// # Errors
+///
+/// `ffmpeg` is not there, or fails: also if the video is not H.264.
+pub fn video(file: &Path) -> Result<Vec<u8>, Error> {
+    let file = file.to_string_lossy();
+    run(PROGRAM, &["-i", &file, "-map", "0:v:0", "-c", "copy", "-f", "h264", "-"])
+}
+
+/// The first sound of a file: one channel of samples at [`SOUND_RATE`].
+///
+/// # Errors
+///
+/// `ffmpeg` is not there, or fails: also if there is no sound.
+pub fn sound(file: &Path) -> Result<Vec<i16>, Error> {
+    let (file, rate) = (file.to_string_lossy(), SOUND_RATE.to_string());
+    let arguments = ["-i", &file, "-map", "0:a:0", "-ac", "1", "-ar", &rate, "-f", "s16le", "-"];
+    let bytes = run(PROGRAM, &arguments)?;
+    Ok(bytes.as_chunks().0.iter().map(|&pair| i16::from_le_bytes(pair)).collect())
+}
+
+/// Runs a program, and gives what it writes.
+fn run(program: &str, arguments: &[&str]) -> Result<Vec<u8>, Error> {
+    let ran = Command::new(program)
+        .args(["-nostdin", "-hide_banner", "-loglevel", "error"])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output();
+    let output = match ran {
+        Ok(output) => output,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(Error::NoFfmpeg),
+        Err(error) => return Err(Error::File(program.into(), error)),
+    };
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().rfind(|line| !line.trim().is_empty());
+    Err(Error::Ffmpeg(last.map_or_else(|| output.status.to_string(), str::to_owned)))
+}
+
+/// Whether the program is there.
+pub fn is_installed() -> bool {
+    run(PROGRAM, &["-version"]).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_missing_is_named() {
+        let error = run("a-program-that-nobody-has", &[]).unwrap_err();
+        assert!(matches!(error, Error::NoFfmpeg));
+        assert!(error.to_string().contains("apt-get install ffmpeg"));
+    }
+
+    #[test]
+    fn what_can_not_be_made_is_refused() {
+        let plain = Making::default();
+        for making in [
+            Making { size: (100, 360), ..plain },
+            Making { size: (641, 360), ..plain },
+            Making { rate: 0, ..plain },
+            Making { seconds: 0, ..plain },
+        ] {
+            let refused = make(&making, Path::new("never-made.h264"));
+            assert!(matches!(refused, Err(Error::Parameter(_))), "{making:?}");
+        }
+    }
+}

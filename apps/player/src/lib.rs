@@ -1,0 +1,69 @@
+//! An adaptive player of video, sound and the like: what is due is shown on time, and with less of
+//! the CPU the least important is dropped first, without any estimate of what the CPU gives.
+//!
+//! A [`Player`] decodes the frames of a [`Clip`] by their [importance], drops what was
+//! not decoded in time, and shows the rest when it is due. [`Sound`] and [`Game`] are programs of
+//! other kinds, which share its scale of importance. All of them are plain state that runs on an
+//! event loop, by the small seam of [`program`]; here on one of virtual time:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use antiphon_player::decode::{Costs, Synthetic};
+//! use antiphon_player::{Clip, Cpu, Headless, Layer, Options, Player, VirtualLoop, made};
+//!
+//! let clip = Arc::new(Clip::parse(made::layered(4, 60))?);
+//! // The frames cost 12 ms each: three quarters of the time there is at 60 Hz, and of half of the
+//! // CPU, one and a half times of it.
+//! let cpu = Cpu::new(0, 50);
+//! let clock = cpu.clone();
+//! let decoder = Synthetic::new(Costs::by_size(&clip, 12_000_000)?, move |ns| clock.spend(ns));
+//! let mut player = Player::new(clip, decoder, Headless, Options::default());
+//! VirtualLoop::new(cpu).run(&mut [&mut player], u64::MAX);
+//!
+//! println!("{}", player.report());
+//! assert_eq!(player.report().layer(Layer::Intra).dropped, 0);
+//! assert!(player.report().layer(Layer::Disposable).dropped > 0);
+//! # Ok::<(), antiphon_player::Error>(())
+//! ```
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`clip`] | a stream of H.264, taken apart: layers, units, what needs what |
+//! | [`importance`] | the scale that programs share |
+//! | [`player`] | Priority-Progress |
+//! | [`decode`] | decoders: OpenH264, and ones that only spend time |
+//! | [`sound`], [`game`] | programs that share the scale |
+//! | [`program`] | what a program asks of its loop |
+//! | `virtual_loop` | a loop of virtual time |
+//! | [`counter`] | the frame's number, drawn in the frame |
+//! | [`ffmpeg`] | clips to play: made, or taken out of other files |
+//! | [`made`] | streams of headers alone, for tests |
+//! | `report` | what a program tells of itself |
+
+pub mod clip;
+pub mod counter;
+pub mod decode;
+mod error;
+pub mod ffmpeg;
+pub mod game;
+pub mod importance;
+pub mod made;
+mod picture;
+pub mod player;
+pub mod program;
+mod report;
+pub mod sound;
+#[cfg(test)]
+mod tests;
+mod virtual_loop;
+
+pub use self::clip::{Clip, Layer};
+pub use self::error::Error;
+pub use self::game::Game;
+pub use self::importance::Scale;
+pub use self::picture::{Headless, Picture, Screen};
+pub use self::player::{Options, Player};
+pub use self::report::{Count, Report, Tardiness, jain};
+pub use self::sound::Sound;
+pub use self::virtual_loop::{Cpu, VirtualLoop};

@@ -1,0 +1,36 @@
+//! Decoded frames, and where they are shown.
+
+/// A decoded frame: a byte of luma a pixel, and a quarter of that for each chroma (4:2:0).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// In pixels.
+    pub width: usize,
+    /// In pixels.
+    pub height: usize,
+    /// `width * height` bytes, row after row.
+    pub luma: Vec<u8>,
+    /// Blue and red differences, half as wide and half as high; empty if a decoder has none.
+    pub chroma: [Vec<u8>; 2],
+}
+
+impl Picture {
+    /// All gray.
+    pub fn gray(width: usize, height: usize) -> Self {
+        Self { width, height, luma: vec![128; width * height], chroma: [Vec::new(), Vec::new()] }
+    }
+}
+
+/// Where a player shows its pictures.
+pub trait Screen {
+    /// Shows frame `number` of its clip (in display order). Must be quick, and never block: it
+    /// runs in a timer.
+    fn show(&mut self, picture: &Picture, number: usize);
+}
+
+/// Shows nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Headless;
+
+impl Screen for Headless {
+    fn show(&mut self, _: &Picture, _: usize) {}
+}

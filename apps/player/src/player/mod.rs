@@ -1,0 +1,291 @@
+//! A player: Priority-Progress over the CPU.
+//!
+//! | event | kind | when | what |
+//! |---|---|---|---|
+//! | receive | timer | a look-ahead before | takes frames in: a decode and an expiry each |
+//! | decode | best effort | by [importance](crate::importance) | decodes; submits the display |
+//! | expire | timer | when it is of no use any more | takes the decode back: the frame is dropped |
+//! | display | timer | start + time in the clip | shows the picture |
+//!
+//! What a frame does, after figure 3 of the document:
+//!
+//! ```text
+//!            receive            decoded in time            display
+//!   (coded) ────────► Waiting ──────────────────► Decoded ────────► shown
+//!                      │   │   decoded late, for what needs it
+//!                      │   └─────────────────────────────────────► late
+//!                      └── expire, refused, or what it needs is ─► dropped
+//! ```
+//!
+//! - PLAY-1: a frame is decoded after what it needs; what needs a frame that is dropped is dropped
+//!   with it.
+//! - PLAY-2: no frame is shown before its time, after a later one, or when it was decoded late:
+//!   what is shown is late by the tardiness of the loop only.
+//! - PLAY-3: nothing is estimated. What is dropped follows from what was done in time.
+//!
+//! What is otherwise than in figure 3: the expiry stays until a frame is *decoded*, so one that is
+//! begun and too late is given up; and a frame that others need expires with the last of them.
+//!
+//! In units that are not [free](crate::clip::Unit::is_free), frames are decoded as they are coded,
+//! and who needs time drops details early instead: a `b` expires when what is left until it is due
+//! is less than what its rank would be ahead of the rest. So both kinds of units lose the same
+//! ranks when a group is behind by the same time.
+
+mod schedule;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use self::schedule::Schedule;
+use crate::clip::{Clip, Layer};
+use crate::decode::{Decode, Progress, UnitId};
+use crate::importance::Scale;
+use crate::picture::{Picture, Screen};
+use crate::program::{Act, Job, Program, Timeline};
+use crate::{Report, counter};
+
+/// How a player plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The look-ahead; programs of a group share it.
+    pub scale: Scale,
+    /// How long before its time a frame is dropped that is not decoded, in nanoseconds: what
+    /// remains would not suffice for most frames, and a frame begun too late is work for nothing.
+    pub margin_ns: u64,
+    /// How often the clip is played; `None`: until the loop stops.
+    pub passes: Option<u64>,
+    /// Pictures have a [counter], which is to be read when they are shown.
+    pub has_counter: bool,
+}
+
+impl Default for Options {
+    /// Once, without a counter, with the usual look-ahead and a margin of 2 ms.
+    fn default() -> Self {
+        Self { scale: Scale::default(), margin_ns: 2_000_000, passes: Some(1), has_counter: false }
+    }
+}
+
+/// A frame in flight.
+enum Flight {
+    Waiting,
+    Decoded(Picture),
+}
+
+/// A player of one clip.
+pub struct Player<D, S> {
+    schedule: Schedule,
+    decoder: D,
+    screen: S,
+    options: Options,
+    /// Frames that were taken in and are neither shown nor dropped.
+    flights: BTreeMap<u64, Flight>,
+    /// Decoded frames that others may need, of units in flight.
+    references: BTreeSet<u64>,
+    /// Of units in flight: how many frames are neither decoded nor dropped.
+    open: BTreeMap<UnitId, usize>,
+    /// The first frame that was not taken in.
+    next: u64,
+    last_shown: Option<u64>,
+    report: Report,
+}
+
+impl<D: Decode, S: Screen> Player<D, S> {
+    /// A player that is to show `clip` on `screen`. The first frame is due a look-ahead after it
+    /// has been started.
+    pub fn new(clip: Arc<Clip>, decoder: D, screen: S, options: Options) -> Self {
+        let report = Report { decoder: decoder.name(), ..Report::default() };
+        Self {
+            schedule: Schedule::new(clip, options.scale, options.margin_ns),
+            decoder,
+            screen,
+            options,
+            flights: BTreeMap::new(),
+            references: BTreeSet::new(),
+            open: BTreeMap::new(),
+            next: 0,
+            last_shown: None,
+            report,
+        }
+    }
+
+    /// What it has shown by now.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// The screen.
+    pub fn screen(&self) -> &S {
+        &self.screen
+    }
+
+    /// The decoder.
+    pub fn decoder(&self) -> &D {
+        &self.decoder
+    }
+
+    /// It has shown or dropped all that it is to play.
+    pub fn is_over(&self) -> bool {
+        self.is_received() && self.flights.is_empty()
+    }
+
+    fn is_received(&self) -> bool {
+        self.options.passes.is_some_and(|passes| self.next >= passes * self.schedule.len())
+    }
+
+    /// Takes in what is within the look-ahead, and some more, so that it need not wake for each.
+    fn receive(&mut self, timeline: &mut dyn Timeline) {
+        let until_ns = timeline.now_ns() + self.schedule.batch_ns();
+        while !self.is_received() {
+            let number = self.next;
+            let arrival_ns = self.schedule.arrival_ns(number);
+            if arrival_ns > until_ns {
+                timeline.timer(arrival_ns, Job { act: Act::Receive, number });
+                return;
+            }
+            self.next += 1;
+            self.take_in(number, timeline);
+        }
+    }
+
+    fn take_in(&mut self, number: u64, timeline: &mut dyn Timeline) {
+        let unit = self.schedule.unit(number);
+        let size = self.schedule.unit_len(number);
+        self.open.entry(unit).or_insert(size);
+        // PLAY-1.
+        let needed = self.schedule.needs(number);
+        if needed
+            .is_some_and(|needed| !self.is_waiting(needed) && !self.references.contains(&needed))
+        {
+            self.count_dropped(number);
+            return;
+        }
+        self.flights.insert(number, Flight::Waiting);
+        let prepare = Job { act: Act::Prepare, number };
+        timeline.best_effort(self.schedule.importance(number), prepare);
+        timeline.timer(self.schedule.expiry_ns(number), Job { act: Act::Expire, number });
+    }
+
+    fn is_waiting(&self, number: u64) -> bool {
+        matches!(self.flights.get(&number), Some(Flight::Waiting))
+    }
+
+    fn prepare(&mut self, number: u64, timeline: &mut dyn Timeline) {
+        if !self.is_waiting(number) {
+            return;
+        }
+        let job = Job { act: Act::Prepare, number };
+        if self.schedule.needs(number).is_some_and(|needed| self.is_waiting(needed)) {
+            // PLAY-1, in a loop whose equals are not in order.
+            timeline.best_effort(self.schedule.importance(number), job);
+            return;
+        }
+        let (frame, pass) = self.schedule.split(number);
+        loop {
+            match self.decoder.decode(self.schedule.clip(), frame, pass) {
+                Ok(Progress::Done(picture)) => return self.decoded(number, picture, timeline),
+                Ok(Progress::More) => {
+                    if timeline.until_ns().is_none_or(|until_ns| until_ns <= timeline.now_ns()) {
+                        timeline.best_effort(self.schedule.importance(number), job);
+                        return;
+                    }
+                }
+                Err(_) => {
+                    self.report.refused += 1;
+                    return self.drop_frame(number, timeline);
+                }
+            }
+        }
+    }
+
+    fn decoded(&mut self, number: u64, picture: Picture, timeline: &mut dyn Timeline) {
+        timeline.cancel(Job { act: Act::Expire, number });
+        if self.schedule.layer(number) != Layer::Disposable {
+            self.references.insert(number);
+        }
+        let due_ns = self.schedule.due_ns(number);
+        if timeline.now_ns() <= due_ns {
+            self.flights.insert(number, Flight::Decoded(picture));
+            timeline.timer(due_ns, Job { act: Act::Present, number });
+        } else {
+            // PLAY-2.
+            self.flights.remove(&number);
+            self.report.late += 1;
+            self.report.layer_mut(self.schedule.layer(number)).dropped += 1;
+        }
+        self.settle(number);
+    }
+
+    /// Drops a frame that waits, and what needs it.
+    fn drop_frame(&mut self, number: u64, timeline: &mut dyn Timeline) {
+        let end = self.schedule.unit_end(number);
+        let mut gone = BTreeSet::from([number]);
+        let waiting: Vec<_> = self.flights.range(number..end).map(|(&other, _)| other).collect();
+        for other in waiting {
+            let is_lost = self.schedule.needs(other).is_some_and(|needed| gone.contains(&needed));
+            if other == number || (is_lost && self.is_waiting(other)) {
+                gone.insert(other);
+                timeline.cancel(Job { act: Act::Prepare, number: other });
+                timeline.cancel(Job { act: Act::Expire, number: other });
+                self.flights.remove(&other);
+                self.count_dropped(other);
+            }
+        }
+    }
+
+    fn count_dropped(&mut self, number: u64) {
+        self.report.layer_mut(self.schedule.layer(number)).dropped += 1;
+        self.settle(number);
+    }
+
+    /// A frame is decoded or dropped: with the last one, the decoder can forget its unit.
+    fn settle(&mut self, number: u64) {
+        let unit = self.schedule.unit(number);
+        let Some(left) = self.open.get_mut(&unit) else { return };
+        *left -= 1;
+        if *left == 0 {
+            self.open.remove(&unit);
+            self.decoder.close(self.schedule.clip(), unit);
+            let frames = self.schedule.unit_start(number)..self.schedule.unit_end(number);
+            self.references.retain(|reference| !frames.contains(reference));
+        }
+    }
+
+    fn present(&mut self, number: u64, timeline: &dyn Timeline) {
+        let Some(Flight::Decoded(picture)) = self.flights.remove(&number) else { return };
+        let due_ns = self.schedule.due_ns(number);
+        self.report.tardiness.note(due_ns, timeline.now_ns());
+        let shown = self.schedule.shown(number);
+        let place = self.schedule.place(number);
+        self.screen.show(&picture, shown);
+        self.report.layer_mut(self.schedule.layer(number)).shown += 1;
+        self.report.disorder += u64::from(self.last_shown.is_some_and(|last| last >= place));
+        self.last_shown = Some(place);
+        let second = self.schedule.second(number);
+        if self.report.per_second.len() <= second {
+            self.report.per_second.resize(second + 1, 0);
+        }
+        self.report.per_second[second] += 1;
+        if self.options.has_counter {
+            // The counter has 16 bits.
+            let is_right = counter::read(&picture) == Some(shown as u16);
+            *(if is_right { &mut self.report.read } else { &mut self.report.misread }) += 1;
+        }
+    }
+}
+
+impl<D: Decode, S: Screen> Program for Player<D, S> {
+    fn start(&mut self, timeline: &mut dyn Timeline) {
+        self.schedule.start(timeline.now_ns());
+        self.receive(timeline);
+    }
+
+    fn run(&mut self, job: Job, timeline: &mut dyn Timeline) {
+        match job.act {
+            Act::Receive => self.receive(timeline),
+            Act::Prepare => self.prepare(job.number, timeline),
+            Act::Expire if self.is_waiting(job.number) => self.drop_frame(job.number, timeline),
+            Act::Expire => {}
+            Act::Present => self.present(job.number, timeline),
+        }
+    }
+}

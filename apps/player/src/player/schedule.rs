@@ -1,0 +1,204 @@
+//! When each frame of a clip that is played again and again arrives, is due, and expires; and how
+//! important it is. A frame's number is its place in decode order, over all passes.
+
+use std::sync::Arc;
+
+use crate::clip::{Clip, Layer};
+use crate::decode::UnitId;
+use crate::importance::{Rank, Scale, spread};
+
+/// What is the same in each pass, in nanoseconds since the pass begins.
+struct Frame {
+    rank: Rank,
+    due_ns: u64,
+    /// The last time at which it, or what needs it, is due.
+    useful_ns: u64,
+    /// When it is taken in: after frames that are decoded before it. In nanoseconds since a
+    /// look-ahead before the pass.
+    arrival_ns: u64,
+    /// In nanoseconds since a look-ahead before the pass.
+    importance: u64,
+}
+
+/// The times of a player's frames.
+pub(super) struct Schedule {
+    clip: Arc<Clip>,
+    scale: Scale,
+    margin_ns: u64,
+    frames: Vec<Frame>,
+    /// When it was started.
+    start_ns: u64,
+}
+
+impl Schedule {
+    pub(super) fn new(clip: Arc<Clip>, scale: Scale, margin_ns: u64) -> Self {
+        let frames = frames(&clip, scale);
+        Self { clip, scale, margin_ns, frames, start_ns: 0 }
+    }
+
+    pub(super) fn start(&mut self, now_ns: u64) {
+        self.start_ns = now_ns;
+    }
+
+    pub(super) fn clip(&self) -> &Clip {
+        &self.clip
+    }
+
+    /// Frames of a pass.
+    pub(super) fn len(&self) -> u64 {
+        self.frames.len() as u64
+    }
+
+    /// For how long ahead frames are taken in at once.
+    pub(super) fn batch_ns(&self) -> u64 {
+        self.scale.look_ahead_ns / 4
+    }
+
+    /// The frame in the clip, and the pass.
+    pub(super) fn split(&self, number: u64) -> (usize, u64) {
+        ((number % self.len()) as usize, number / self.len())
+    }
+
+    fn frame(&self, number: u64) -> (&Frame, u64) {
+        let (frame, pass) = self.split(number);
+        (&self.frames[frame], self.start_ns + pass * self.len() * self.clip.frame_ns())
+    }
+
+    /// The number of another frame of the clip in the same pass.
+    fn beside(&self, number: u64, frame: usize) -> u64 {
+        number - number % self.len() + frame as u64
+    }
+
+    pub(super) fn layer(&self, number: u64) -> Layer {
+        self.clip.frames()[self.split(number).0].layer
+    }
+
+    /// Its number in the clip, in display order.
+    pub(super) fn shown(&self, number: u64) -> usize {
+        self.clip.frames()[self.split(number).0].shown
+    }
+
+    /// Its place in display order, over all passes.
+    pub(super) fn place(&self, number: u64) -> u64 {
+        self.beside(number, self.shown(number))
+    }
+
+    pub(super) fn needs(&self, number: u64) -> Option<u64> {
+        let needed = self.clip.frames()[self.split(number).0].needs?;
+        Some(self.beside(number, needed))
+    }
+
+    pub(super) fn unit(&self, number: u64) -> UnitId {
+        let (frame, pass) = self.split(number);
+        UnitId { pass, unit: self.clip.frames()[frame].unit }
+    }
+
+    fn frames_of_unit(&self, number: u64) -> &std::ops::Range<usize> {
+        &self.clip.units()[self.unit(number).unit].frames
+    }
+
+    pub(super) fn unit_len(&self, number: u64) -> usize {
+        self.frames_of_unit(number).len()
+    }
+
+    pub(super) fn unit_start(&self, number: u64) -> u64 {
+        self.beside(number, self.frames_of_unit(number).start)
+    }
+
+    /// The number after its unit's last frame.
+    pub(super) fn unit_end(&self, number: u64) -> u64 {
+        self.beside(number, self.frames_of_unit(number).end)
+    }
+
+    pub(super) fn arrival_ns(&self, number: u64) -> u64 {
+        let (frame, pass_ns) = self.frame(number);
+        pass_ns + frame.arrival_ns
+    }
+
+    pub(super) fn importance(&self, number: u64) -> u64 {
+        let (frame, pass_ns) = self.frame(number);
+        pass_ns + frame.importance
+    }
+
+    pub(super) fn due_ns(&self, number: u64) -> u64 {
+        let (frame, pass_ns) = self.frame(number);
+        pass_ns + self.scale.look_ahead_ns + frame.due_ns
+    }
+
+    /// When it is of no use any more.
+    pub(super) fn expiry_ns(&self, number: u64) -> u64 {
+        let (frame, pass_ns) = self.frame(number);
+        let is_free = self.clip.units()[self.unit(number).unit].is_free;
+        let early_ns = match frame.rank {
+            Rank::Fine(_) if !is_free => {
+                self.scale.advance_ns(Rank::Refined) - self.scale.advance_ns(frame.rank)
+            }
+            _ => 0,
+        };
+        let useful_ns = pass_ns + self.scale.look_ahead_ns + frame.useful_ns;
+        useful_ns.saturating_sub(early_ns.max(self.margin_ns))
+    }
+
+    /// The second in which it is due, since the first frame was.
+    pub(super) fn second(&self, number: u64) -> usize {
+        let since_ns = self.due_ns(number) - self.start_ns - self.scale.look_ahead_ns;
+        (since_ns / 1_000_000_000) as usize
+    }
+}
+
+fn frames(clip: &Clip, scale: Scale) -> Vec<Frame> {
+    let useful = last_needed(clip);
+    let details = details(clip);
+    let mut frames: Vec<Frame> = Vec::with_capacity(clip.frames().len());
+    for (index, coded) in clip.frames().iter().enumerate() {
+        let rank = match coded.layer {
+            Layer::Intra => Rank::Essential,
+            Layer::Predicted => Rank::Main,
+            Layer::Bidirectional => Rank::Refined,
+            Layer::Disposable => Rank::Fine(spread(details[coded.shown])),
+        };
+        let due_ns = coded.shown as u64 * clip.frame_ns();
+        // Times from here on are since a look-ahead before the pass.
+        let late_ns = due_ns + scale.look_ahead_ns;
+        let importance = if clip.units()[coded.unit].is_free {
+            let needed = coded.needs.map_or(0, |needed| frames[needed].importance + 1);
+            scale.importance(late_ns, rank).max(needed)
+        } else {
+            let before = index.checked_sub(1).map_or(0, |before| frames[before].importance + 1);
+            scale.importance(late_ns, Rank::Refined).max(before)
+        };
+        let before_ns = frames.last().map_or(0, |frame| frame.arrival_ns);
+        frames.push(Frame {
+            rank,
+            due_ns,
+            useful_ns: useful[index] as u64 * clip.frame_ns(),
+            arrival_ns: before_ns.max(due_ns),
+            importance,
+        });
+    }
+    frames
+}
+
+/// Of each frame, in decode order: the last number in display order of what needs it, or its own.
+fn last_needed(clip: &Clip) -> Vec<usize> {
+    let mut last: Vec<usize> = clip.frames().iter().map(|frame| frame.shown).collect();
+    for (index, frame) in clip.frames().iter().enumerate().rev() {
+        if let Some(needed) = frame.needs {
+            last[needed] = last[needed].max(last[index]);
+        }
+    }
+    last
+}
+
+/// Of each frame, in display order: how many disposable ones are before it.
+fn details(clip: &Clip) -> Vec<u64> {
+    let mut details = vec![0; clip.frames().len()];
+    for frame in clip.frames() {
+        details[frame.shown] = u64::from(frame.layer == Layer::Disposable);
+    }
+    let mut before = 0;
+    for detail in &mut details {
+        before += std::mem::replace(detail, before);
+    }
+    details
+}

@@ -1,0 +1,110 @@
+//! What a program of this crate asks of its loop, and a loop of its programs.
+//!
+//! Programs are plain state: a loop calls [`Program::run`] with a [`Job`] that was submitted, and
+//! the program submits others by a [`Timeline`]. So the same program runs on an event loop of the
+//! machine and on one of virtual time ([`VirtualLoop`](crate::VirtualLoop)). A loop whose events
+//! are closures gives them a [`Plan`], and does what that says when the program has returned.
+
+/// An event of a program; it is submitted at most once at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Job {
+    /// What is to be done.
+    pub act: Act,
+    /// To which of its things: a frame, a chunk, a tick.
+    pub number: u64,
+}
+
+/// What a job does: also the type by which a loop counts tardiness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Act {
+    /// A timer: take in what comes within the look-ahead.
+    Receive,
+    /// A timer: drop what was not done in time.
+    Expire,
+    /// A timer: show it, play it, step.
+    Present,
+    /// Best effort: decode it, draw it.
+    Prepare,
+}
+
+impl Act {
+    /// A name for reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Receive => "receive",
+            Self::Expire => "expire",
+            Self::Present => "present",
+            Self::Prepare => "prepare",
+        }
+    }
+}
+
+/// What a loop offers to the program it runs. Times are nanoseconds of its monotonic clock.
+pub trait Timeline {
+    /// The time.
+    fn now_ns(&self) -> u64;
+    /// Until when this job may go on; `None`: as long as it likes.
+    fn until_ns(&self) -> Option<u64>;
+    /// Runs `job` as soon after `release_ns` as can be, before all best effort.
+    fn timer(&mut self, release_ns: u64, job: Job);
+    /// Runs `job` when nothing of less `importance` is there.
+    fn best_effort(&mut self, importance: u64, job: Job);
+    /// Takes a job back; of one that isn't there, nothing happens.
+    fn cancel(&mut self, job: Job);
+}
+
+/// A program: what runs on a loop, an event at a time.
+pub trait Program {
+    /// Submits the first jobs.
+    fn start(&mut self, timeline: &mut dyn Timeline);
+    /// Runs a job that it submitted.
+    fn run(&mut self, job: Job, timeline: &mut dyn Timeline);
+}
+
+/// A change that a program asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// [`Timeline::timer`].
+    Timer(u64, Job),
+    /// [`Timeline::best_effort`].
+    BestEffort(u64, Job),
+    /// [`Timeline::cancel`].
+    Cancel(Job),
+}
+
+/// A timeline that notes what it is asked for, for loops that do it afterwards.
+pub struct Plan<'a> {
+    clock: &'a dyn Fn() -> u64,
+    until_ns: Option<u64>,
+    /// What to do, in order.
+    pub changes: Vec<Change>,
+}
+
+impl<'a> Plan<'a> {
+    /// Nothing yet; `clock` tells the time, and the job may run until `until_ns`.
+    pub fn new(clock: &'a dyn Fn() -> u64, until_ns: Option<u64>) -> Self {
+        Self { clock, until_ns, changes: Vec::new() }
+    }
+}
+
+impl Timeline for Plan<'_> {
+    fn now_ns(&self) -> u64 {
+        (self.clock)()
+    }
+
+    fn until_ns(&self) -> Option<u64> {
+        self.until_ns
+    }
+
+    fn timer(&mut self, release_ns: u64, job: Job) {
+        self.changes.push(Change::Timer(release_ns, job));
+    }
+
+    fn best_effort(&mut self, importance: u64, job: Job) {
+        self.changes.push(Change::BestEffort(importance, job));
+    }
+
+    fn cancel(&mut self, job: Job) {
+        self.changes.push(Change::Cancel(job));
+    }
+}

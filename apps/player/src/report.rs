@@ -1,0 +1,134 @@
+//! What a program tells of itself.
+
+use std::fmt;
+
+use crate::clip::Layer;
+
+/// Times from a release to when it was answered, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tardiness {
+    samples: Vec<u64>,
+}
+
+impl Tardiness {
+    /// Adds one.
+    pub fn note(&mut self, release_ns: u64, now_ns: u64) {
+        self.samples.push(now_ns.saturating_sub(release_ns));
+    }
+
+    /// All of them, as they came.
+    pub fn samples(&self) -> &[u64] {
+        &self.samples
+    }
+
+    /// What `permille` of a thousand are at most; 0 if there are none.
+    pub fn quantile(&self, permille: usize) -> u64 {
+        let mut sorted = self.samples.clone();
+        sorted.sort_unstable();
+        let place = (sorted.len() * permille).div_ceil(1000).saturating_sub(1);
+        sorted.get(place.min(sorted.len().saturating_sub(1))).copied().unwrap_or(0)
+    }
+}
+
+/// Frames of a layer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Shown.
+    pub shown: u64,
+    /// Due, and not shown: not decoded in time, or not at all.
+    pub dropped: u64,
+}
+
+/// What a player has shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What decoded.
+    pub decoder: String,
+    /// By how much frames were shown late.
+    pub tardiness: Tardiness,
+    pub(crate) layers: [Count; 4],
+    /// Frames that were shown in each second since the first was due.
+    pub per_second: Vec<u32>,
+    /// Frames shown after one that comes after them: never, or it is a fault.
+    pub disorder: u64,
+    /// Frames whose drawn number is not that of the frame: never, or it is a fault.
+    pub misread: u64,
+    /// Frames whose number was read, and was right.
+    pub read: u64,
+    /// Frames that were decoded, for others, when their own time was over.
+    pub late: u64,
+    /// Frames that the decoder refused.
+    pub refused: u64,
+}
+
+impl Report {
+    /// Of a layer.
+    pub fn layer(&self, layer: Layer) -> Count {
+        self.layers[layer as usize]
+    }
+
+    pub(crate) fn layer_mut(&mut self, layer: Layer) -> &mut Count {
+        &mut self.layers[layer as usize]
+    }
+
+    /// Of all layers.
+    pub fn total(&self) -> Count {
+        let add = |sum: Count, one: &Count| Count {
+            shown: sum.shown + one.shown,
+            dropped: sum.dropped + one.dropped,
+        };
+        self.layers.iter().fold(Count::default(), add)
+    }
+
+    /// What part of the frames that were due was shown, 0 to 1; 1 if none was due.
+    pub fn quality(&self) -> f64 {
+        let Count { shown, dropped } = self.total();
+        if shown + dropped == 0 { 1.0 } else { shown as f64 / (shown + dropped) as f64 }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Count { shown, dropped } = self.total();
+        write!(f, "{shown} of {} frames", shown + dropped)?;
+        for layer in Layer::ALL {
+            let Count { shown, dropped } = self.layer(layer);
+            write!(f, ", {} {shown}/{}", layer.letter(), shown + dropped)?;
+        }
+        let ms = |permille| self.tardiness.quantile(permille) as f64 / 1e6;
+        write!(f, "; late by {:.3} ms (half), {:.3} (99 %), ", ms(500), ms(990))?;
+        write!(f, "{:.3} (all); {}", ms(1000), self.decoder)
+    }
+}
+
+/// Jain's index of fairness of `shares` (after Jain, 1984): 1 if all are alike, `1 / n` if one has
+/// all. 1 if there is nothing to share.
+pub fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    if squares == 0.0 { 1.0 } else { sum * sum / (shares.len() as f64 * squares) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_samples() {
+        let mut tardiness = Tardiness::default();
+        assert_eq!(tardiness.quantile(990), 0);
+        for late in (0..100).rev() {
+            tardiness.note(1000, 1000 + late);
+        }
+        tardiness.note(1000, 900);
+        assert_eq!((tardiness.quantile(0), tardiness.quantile(1000)), (0, 99));
+        assert_eq!(tardiness.quantile(500), 49);
+    }
+
+    #[test]
+    fn fairness_is_between_one_and_its_part() {
+        assert_eq!(jain(&[3.0, 3.0, 3.0]), 1.0);
+        assert_eq!(jain(&[4.0, 0.0, 0.0, 0.0]), 0.25);
+        assert_eq!(jain(&[]), 1.0);
+    }
+}
