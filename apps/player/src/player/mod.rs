@@ -185,7 +185,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
                 Ok(Progress::Done(picture)) => return self.decoded(number, picture, timeline),
                 Ok(Progress::More) => {
                     if timeline.until_ns().is_none_or(|until_ns| until_ns <= timeline.now_ns()) {
-                        timeline.best_effort(self.schedule.importance(number), job);
+                        timeline.best_effort(self.schedule.importance_begun(number), job);
                         return;
                     }
                 }

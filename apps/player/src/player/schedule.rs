@@ -120,6 +120,12 @@ impl Schedule {
         pass_ns + frame.importance
     }
 
+    /// How important it is once it has been begun: by a rank more, as what was done for a frame
+    /// that is dropped was done for nothing.
+    pub(super) fn importance_begun(&self, number: u64) -> u64 {
+        self.importance(number).saturating_sub(self.scale.look_ahead_ns / 4)
+    }
+
     pub(super) fn due_ns(&self, number: u64) -> u64 {
         let (frame, pass_ns) = self.frame(number);
         pass_ns + self.scale.look_ahead_ns + frame.due_ns
