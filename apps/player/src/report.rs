@@ -57,8 +57,10 @@ pub struct Report {
     pub read: u64,
     /// Frames that were decoded, for others, when their own time was over.
     pub late: u64,
-    /// Frames that the decoder refused.
+    /// Frames that the decoder refused: never, or the stream is damaged.
     pub refused: u64,
+    /// Why it refused the first of them.
+    pub refusal: Option<String>,
 }
 
 impl Report {

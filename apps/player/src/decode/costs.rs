@@ -1,5 +1,8 @@
 //! What each frame of a clip costs: for decoders that only spend the time.
 
+use std::time::Instant;
+
+use super::{Decode, Progress, UnitId};
 use crate::{Clip, Error};
 
 /// A trace: nanoseconds for each frame, in decode order.
@@ -22,6 +25,30 @@ impl Costs {
         // At most `mean_ns * count`, of a count of frames that are in memory.
         let of = |size: &u128| ((mean + mean * size * count / total) / 2) as u64;
         Self::measured(sizes.iter().map(of).collect(), clip)
+    }
+
+    /// What `decoder` takes here for each frame: the least of so many `tries`, since what it takes
+    /// beyond that is others' doing. Blocks for as long.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Decoder`] if a frame can't be decoded, [`Error::Parameter`] if `tries` is 0.
+    pub fn of_decoder(clip: &Clip, decoder: &mut dyn Decode, tries: u64) -> Result<Self, Error> {
+        let mut ns = vec![u64::MAX; clip.frames().len()];
+        for pass in 0..tries {
+            for (unit, frames) in clip.units().iter().map(|unit| unit.frames.clone()).enumerate() {
+                for frame in frames {
+                    let start = Instant::now();
+                    while decoder.decode(clip, frame, pass)? == Progress::More {}
+                    ns[frame] = ns[frame].min(start.elapsed().as_nanos() as u64).max(1);
+                }
+                decoder.close(clip, UnitId { pass, unit });
+            }
+        }
+        if tries == 0 {
+            return Err(Error::Parameter("what is measured is tried at least once"));
+        }
+        Self::measured(ns, clip)
     }
 
     /// As they were measured.

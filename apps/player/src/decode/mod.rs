@@ -60,6 +60,20 @@ pub trait Decode {
     fn name(&self) -> String;
 }
 
+/// What this machine has: [`OpenH264`], or where that is not installed, a [`Synthetic`] decoder
+/// that spins for as long as frames of a clip take, `mean_ns` in the mean.
+///
+/// # Errors
+///
+/// [`Error::Parameter`] if `mean_ns` is 0.
+pub fn installed(clip: &Clip, mean_ns: u64) -> Result<Box<dyn Decode>, Error> {
+    let costs = Costs::by_size(clip, mean_ns)?;
+    Ok(match OpenH264::load() {
+        Ok(decoder) => Box::new(decoder),
+        Err(_) => Box::new(Synthetic::new(costs, spin)),
+    })
+}
+
 impl<D: Decode + ?Sized> Decode for Box<D> {
     fn decode(&mut self, clip: &Clip, frame: usize, pass: u64) -> Result<Progress, Error> {
         (**self).decode(clip, frame, pass)

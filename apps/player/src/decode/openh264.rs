@@ -57,6 +57,15 @@ impl OpenH264 {
     }
 }
 
+/// The rows of a plane, without what is behind each.
+fn plane(bytes: &[u8], stride: usize, width: usize, height: usize) -> Vec<u8> {
+    let mut plane = Vec::with_capacity(width * height);
+    for row in bytes.chunks(stride).take(height) {
+        plane.extend_from_slice(&row[..width]);
+    }
+    plane
+}
+
 fn new_decoder(name: &str) -> Result<Decoder, String> {
     // SAFETY: the library of this name has the interface that the bindings are made from (the
     // decoder's part of `codec_api.h` and `codec_app_def.h` is the same in all of its versions),
@@ -79,9 +88,6 @@ impl Decode for OpenH264 {
         let decoded = decoded.ok_or_else(|| lost("there is no picture in it".to_owned()))?;
         let (width, height) = decoded.dimensions();
         let (of_luma, of_blue, of_red) = decoded.strides();
-        let plane = |bytes: &[u8], stride: usize, width: usize, height: usize| {
-            bytes.chunks(stride).take(height).flat_map(|row| &row[..width]).copied().collect()
-        };
         Ok(Progress::Done(Picture {
             width,
             height,

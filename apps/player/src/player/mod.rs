@@ -189,8 +189,9 @@ impl<D: Decode, S: Screen> Player<D, S> {
                         return;
                     }
                 }
-                Err(_) => {
+                Err(error) => {
                     self.report.refused += 1;
+                    self.report.refusal.get_or_insert_with(|| error.to_string());
                     return self.drop_frame(number, timeline);
                 }
             }

@@ -235,3 +235,39 @@ fn a_stalled_cpu_loses_what_was_due_and_then_goes_on() {
     // The last second is as if nothing had been.
     assert_eq!(report.per_second[4], 60, "{:?}", report.per_second);
 }
+
+/// Refuses one frame of a clip.
+struct Refuses<D>(D, usize);
+
+impl<D: Decode> Decode for Refuses<D> {
+    fn decode(&mut self, clip: &Clip, frame: usize, pass: u64) -> Result<Progress, Error> {
+        if frame == self.1 {
+            return Err(Error::Decoder(frame, "damaged".to_owned()));
+        }
+        self.0.decode(clip, frame, pass)
+    }
+
+    fn close(&mut self, clip: &Clip, unit: UnitId) {
+        self.0.close(clip, unit);
+    }
+
+    fn name(&self) -> String {
+        self.0.name()
+    }
+}
+
+#[test]
+fn a_damaged_frame_takes_along_what_needs_it_and_no_more() {
+    for (frame, lost) in [(10, 5), (11, 4), (12, 3), (13, 1)] {
+        let clip = clip(12);
+        let cpu = Cpu::new(0, 100);
+        let clock = cpu.clone();
+        let costs = Costs::by_size(&clip, 5_000_000).unwrap();
+        let decoder = Refuses(Synthetic::new(costs, move |ns| clock.spend(ns)), frame);
+        let mut player = Player::new(clip, decoder, Headless, Options::default());
+        VirtualLoop::new(cpu).run(&mut [&mut player], u64::MAX);
+        let report = player.report();
+        assert_eq!((report.refused, report.total().dropped), (1, lost), "{frame}: {report}");
+        assert!(report.refusal.as_ref().unwrap().contains("damaged"));
+    }
+}

@@ -153,3 +153,13 @@ fn a_file_of_another_kind_is_played_by_way_of_ffmpeg() {
     assert!(matches!(Clip::open(&scratch.0.join("none.h264")), Err(Error::File(..))));
     assert!(!scratch.0.join("none.h264").exists());
 }
+
+#[test]
+fn what_a_decoder_takes_is_a_trace_for_others() {
+    let (Some(clip), Some(mut decoder)) = (made("costs", &small()), decoder()) else { return };
+    let costs = Costs::of_decoder(&clip, &mut decoder, 2).unwrap();
+    assert!(costs.mean_ns() > 0);
+    assert!(matches!(Costs::of_decoder(&clip, &mut decoder, 0), Err(Error::Parameter(_))));
+    let lossy = Costs::measured(vec![1; 59], &clip);
+    assert!(matches!(lossy, Err(Error::Parameter(_))));
+}
