@@ -78,7 +78,9 @@ pub fn make(making: &Making, to: &Path) -> Result<(), Error> {
             (format!("testsrc2={common},{},{counter}", scenes(making)), ["-crf", "31", LAYERS])
         }
         Kind::Uniform => {
-            (format!("smptebars={common},{counter}"), ["-qp", "22", "keyint=1:threads=1"])
+            // The noise stands still, and gives the decoder something to do.
+            let graph = format!("smptebars={common},noise=alls=8:all_seed=1,{counter}");
+            (graph, ["-qp", "32", "keyint=1:threads=1"])
         }
     };
     let source = ["-f", "lavfi", "-i", &graph];
@@ -105,12 +107,12 @@ fn scenes(making: &Making) -> String {
 ///
 /// `ffmpeg` is not there, or fails.
 pub fn layer(file: &Path, to: &Path) -> Result<(), Error> {
-    let file = file.to_string_lossy();
+    let file = named(file)?;
     encode(&["-i", &file, "-map", "0:v:0"], &["-crf", "23", LAYERS], to)
 }
 
 fn encode(source: &[&str], [quality, value, x264]: &[&str; 3], to: &Path) -> Result<(), Error> {
-    let name = to.to_string_lossy();
+    let name = named(to)?;
     let coding = ["-pix_fmt", "yuv420p", "-c:v", "libx264", "-tune", "fastdecode"];
     let layers = [quality, value, "-x264-params", x264];
     let out = ["-f", "h264", "-y", &name];
@@ -132,7 +134,7 @@ pub fn make_sound(hertz: u32, seconds: u32, to: &Path) -> Result<(), Error> {
         return Err(Error::Parameter("a tone has a frequency and a length"));
     }
     let graph = format!("sine=frequency={hertz}:sample_rate={SOUND_RATE}:duration={seconds}");
-    let name = to.to_string_lossy();
+    let name = named(to)?;
     let arguments =
         ["-f", "lavfi", "-i", &graph, "-c:a", "libopus", "-b:a", "64k", "-f", "ogg", "-y", &name];
     run(PROGRAM, &arguments).map(drop)
@@ -144,7 +146,7 @@ pub fn make_sound(hertz: u32, seconds: u32, to: &Path) -> Result<(), Error> {
 ///
 /// `ffmpeg` is not there, or fails: also if the video is not H.264.
 pub fn video(file: &Path) -> Result<Vec<u8>, Error> {
-    let file = file.to_string_lossy();
+    let file = named(file)?;
     run(PROGRAM, &["-i", &file, "-map", "0:v:0", "-c", "copy", "-f", "h264", "-"])
 }
 
@@ -154,10 +156,16 @@ pub fn video(file: &Path) -> Result<Vec<u8>, Error> {
 ///
 /// `ffmpeg` is not there, or fails: also if there is no sound.
 pub fn sound(file: &Path) -> Result<Vec<i16>, Error> {
-    let (file, rate) = (file.to_string_lossy(), SOUND_RATE.to_string());
+    let (file, rate) = (named(file)?, SOUND_RATE.to_string());
     let arguments = ["-i", &file, "-map", "0:a:0", "-ac", "1", "-ar", &rate, "-f", "s16le", "-"];
     let bytes = run(PROGRAM, &arguments)?;
     Ok(bytes.as_chunks().0.iter().map(|&pair| i16::from_le_bytes(pair)).collect())
+}
+
+/// A file as ffmpeg names it, whatever its name looks like.
+fn named(file: &Path) -> Result<String, Error> {
+    let name = file.to_str().ok_or(Error::Parameter("ffmpeg is given names of files as text"))?;
+    Ok(format!("file:{name}"))
 }
 
 /// Runs a program, and gives what it writes.

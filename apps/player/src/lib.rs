@@ -12,7 +12,7 @@
 //! use antiphon_player::decode::{Costs, Synthetic};
 //! use antiphon_player::{Clip, Cpu, Headless, Layer, Options, Player, VirtualLoop, made};
 //!
-//! let clip = Arc::new(Clip::parse(made::layered(4, 60))?);
+//! let clip = Arc::new(Clip::parse(made::layered(60, 60))?);
 //! // The frames cost 12 ms each: three quarters of the time there is at 60 Hz, and of half of the
 //! // CPU, one and a half times of it.
 //! let cpu = Cpu::new(0, 50);
