@@ -4,7 +4,7 @@
 //! A [`Player`] decodes the frames of a [`Clip`] by their [importance], drops what was
 //! not decoded in time, and shows the rest when it is due. [`Sound`] and [`Game`] are programs of
 //! other kinds, which share its scale of importance. All of them are plain state that runs on an
-//! event loop, by the small seam of [`program`]; here on one of virtual time:
+//! event loop ([`Hosted`]) by the small seam of [`program`]; here on one of virtual time:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -35,6 +35,7 @@
 //! | [`decode`] | decoders: OpenH264, and ones that only spend time |
 //! | [`sound`], [`game`] | programs that share the scale |
 //! | [`program`] | what a program asks of its loop |
+//! | `hosted` | programs on an event loop of the machine |
 //! | `virtual_loop` | a loop of virtual time |
 //! | [`counter`] | the frame's number, drawn in the frame |
 //! | [`ffmpeg`] | clips to play: made, or taken out of other files |
@@ -47,6 +48,7 @@ pub mod decode;
 mod error;
 pub mod ffmpeg;
 pub mod game;
+mod hosted;
 pub mod importance;
 pub mod made;
 mod picture;
@@ -61,6 +63,7 @@ mod virtual_loop;
 pub use self::clip::{Clip, Layer};
 pub use self::error::Error;
 pub use self::game::Game;
+pub use self::hosted::Hosted;
 pub use self::importance::Scale;
 pub use self::picture::{Headless, Picture, Screen};
 pub use self::player::{Options, Player};

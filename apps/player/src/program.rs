@@ -2,7 +2,8 @@
 //!
 //! Programs are plain state: a loop calls [`Program::run`] with a [`Job`] that was submitted, and
 //! the program submits others by a [`Timeline`]. So the same program runs on an event loop of the
-//! machine and on one of virtual time ([`VirtualLoop`](crate::VirtualLoop)). A loop whose events
+//! machine ([`Hosted`](crate::Hosted)) and on one of virtual time
+//! ([`VirtualLoop`](crate::VirtualLoop)). A loop whose events
 //! are closures gives them a [`Plan`], and does what that says when the program has returned.
 
 /// An event of a program; it is submitted at most once at a time.

@@ -1,6 +1,7 @@
-//! The programs together, in virtual time.
+//! The programs together: in virtual time, but for `hosted`.
 
 mod adapt;
+mod hosted;
 mod mixed;
 mod real;
 mod streams;
