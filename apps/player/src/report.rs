@@ -53,6 +53,8 @@ pub struct Report {
     pub disorder: u64,
     /// Frames whose drawn number is not that of the frame: never, or it is a fault.
     pub misread: u64,
+    /// Frames in which no number was found.
+    pub unread: u64,
     /// Frames whose number was read, and was right.
     pub read: u64,
     /// Frames that were decoded, for others, when their own time was over.

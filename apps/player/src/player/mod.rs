@@ -14,7 +14,7 @@
 //!   (coded) ────────► Waiting ──────────────────► Decoded ────────► shown
 //!                      │   │   decoded late, for what needs it
 //!                      │   └─────────────────────────────────────► late
-//!                      └── expire, refused, or what it needs is ─► dropped
+//!                      └── expired, refused, or what it needs is ► dropped
 //! ```
 //!
 //! - PLAY-1: a frame is decoded after what it needs; what needs a frame that is dropped is dropped
@@ -24,7 +24,8 @@
 //! - PLAY-3: nothing is estimated. What is dropped follows from what was done in time.
 //!
 //! What is otherwise than in figure 3: the expiry stays until a frame is *decoded*, so one that is
-//! begun and too late is given up; and a frame that others need expires with the last of them.
+//! begun and too late is given up; and a frame that others need is dropped with the last of them.
+//! Until then it waits, but for no more than its time is it more important than what can be shown.
 //!
 //! In units that are not [free](crate::clip::Unit::is_free), frames are decoded as they are coded,
 //! and who needs time drops details early instead: a `b` expires when what is left until it is due
@@ -67,7 +68,8 @@ impl Default for Options {
 
 /// A frame in flight.
 enum Flight {
-    Waiting,
+    /// With the importance that it has by now.
+    Waiting(u64),
     Decoded(Picture),
 }
 
@@ -159,25 +161,48 @@ impl<D: Decode, S: Screen> Player<D, S> {
             self.count_dropped(number);
             return;
         }
-        self.flights.insert(number, Flight::Waiting);
-        let prepare = Job { act: Act::Prepare, number };
-        timeline.best_effort(self.schedule.importance(number), prepare);
+        self.wait(number, self.schedule.importance(number), timeline);
         timeline.timer(self.schedule.expiry_ns(number), Job { act: Act::Expire, number });
     }
 
+    fn wait(&mut self, number: u64, importance: u64, timeline: &mut dyn Timeline) {
+        self.flights.insert(number, Flight::Waiting(importance));
+        timeline.best_effort(importance, Job { act: Act::Prepare, number });
+    }
+
+    /// It is late: drops it, or if others need it, has it wait with less importance, so that it is
+    /// not in the way of what can be on time.
+    fn expire(&mut self, number: u64, timeline: &mut dyn Timeline) {
+        let Some(importance) = self.waiting(number) else { return };
+        let now_ns = timeline.now_ns();
+        let end_ns = self.schedule.end_ns(number);
+        if now_ns >= end_ns {
+            return self.drop_frame(number, timeline);
+        }
+        let late = self.schedule.importance_late(now_ns);
+        self.wait(number, importance.max(late), timeline);
+        let next_ns = end_ns.min(now_ns + self.schedule.batch_ns());
+        timeline.timer(next_ns, Job { act: Act::Expire, number });
+    }
+
+    /// The importance of a frame that waits.
+    fn waiting(&self, number: u64) -> Option<u64> {
+        match self.flights.get(&number) {
+            Some(&Flight::Waiting(importance)) => Some(importance),
+            _ => None,
+        }
+    }
+
     fn is_waiting(&self, number: u64) -> bool {
-        matches!(self.flights.get(&number), Some(Flight::Waiting))
+        self.waiting(number).is_some()
     }
 
     fn prepare(&mut self, number: u64, timeline: &mut dyn Timeline) {
-        if !self.is_waiting(number) {
-            return;
-        }
-        let job = Job { act: Act::Prepare, number };
-        if self.schedule.needs(number).is_some_and(|needed| self.is_waiting(needed)) {
-            // PLAY-1, in a loop whose equals are not in order.
-            timeline.best_effort(self.schedule.importance(number), job);
-            return;
+        let Some(importance) = self.waiting(number) else { return };
+        let needed = self.schedule.needs(number);
+        if let Some(before) = needed.and_then(|needed| self.waiting(needed)) {
+            // PLAY-1: what it needs is late, or the loop has no order of equals.
+            return self.wait(number, importance.max(before + 1), timeline);
         }
         let (frame, pass) = self.schedule.split(number);
         loop {
@@ -185,8 +210,11 @@ impl<D: Decode, S: Screen> Player<D, S> {
                 Ok(Progress::Done(picture)) => return self.decoded(number, picture, timeline),
                 Ok(Progress::More) => {
                     if timeline.until_ns().is_none_or(|until_ns| until_ns <= timeline.now_ns()) {
-                        timeline.best_effort(self.schedule.importance_begun(number), job);
-                        return;
+                        // What is late stays so.
+                        let is_late = importance > self.schedule.importance(number);
+                        let begun = self.schedule.importance_begun(number);
+                        let next = if is_late { importance } else { begun };
+                        return self.wait(number, next, timeline);
                     }
                 }
                 Err(error) => {
@@ -267,9 +295,12 @@ impl<D: Decode, S: Screen> Player<D, S> {
         }
         self.report.per_second[second] += 1;
         if self.options.has_counter {
-            // The counter has 16 bits.
-            let is_right = counter::read(&picture) == Some(shown as u16);
-            *(if is_right { &mut self.report.read } else { &mut self.report.misread }) += 1;
+            *match counter::read(&picture) {
+                // The counter has 16 bits.
+                Some(number) if number == shown as u16 => &mut self.report.read,
+                Some(_) => &mut self.report.misread,
+                None => &mut self.report.unread,
+            } += 1;
         }
     }
 }
@@ -284,8 +315,7 @@ impl<D: Decode, S: Screen> Program for Player<D, S> {
         match job.act {
             Act::Receive => self.receive(timeline),
             Act::Prepare => self.prepare(job.number, timeline),
-            Act::Expire if self.is_waiting(job.number) => self.drop_frame(job.number, timeline),
-            Act::Expire => {}
+            Act::Expire => self.expire(job.number, timeline),
             Act::Present => self.present(job.number, timeline),
         }
     }

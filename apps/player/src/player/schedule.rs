@@ -131,9 +131,9 @@ impl Schedule {
         pass_ns + self.scale.look_ahead_ns + frame.due_ns
     }
 
-    /// When it is of no use any more.
+    /// When it is too late to be shown.
     pub(super) fn expiry_ns(&self, number: u64) -> u64 {
-        let (frame, pass_ns) = self.frame(number);
+        let (frame, _) = self.frame(number);
         let is_free = self.clip.units()[self.unit(number).unit].is_free;
         let early_ns = match frame.rank {
             Rank::Fine(_) if !is_free => {
@@ -141,14 +141,27 @@ impl Schedule {
             }
             _ => 0,
         };
+        self.due_ns(number).saturating_sub(early_ns.max(self.margin_ns))
+    }
+
+    /// When it is of no use any more, not to others either.
+    pub(super) fn end_ns(&self, number: u64) -> u64 {
+        let (frame, pass_ns) = self.frame(number);
         let useful_ns = pass_ns + self.scale.look_ahead_ns + frame.useful_ns;
-        useful_ns.saturating_sub(early_ns.max(self.margin_ns))
+        let is_needed = frame.useful_ns > frame.due_ns;
+        if is_needed { useful_ns.saturating_sub(self.margin_ns) } else { self.expiry_ns(number) }
+    }
+
+    /// How important what is late is at that time: as the best of the details that are due.
+    pub(super) fn importance_late(&self, now_ns: u64) -> u64 {
+        self.scale.importance(now_ns, Rank::Fine(0))
     }
 
     /// The second in which it is due, since the first frame was.
     pub(super) fn second(&self, number: u64) -> usize {
         let since_ns = self.due_ns(number) - self.start_ns - self.scale.look_ahead_ns;
-        (since_ns / 1_000_000_000) as usize
+        // Times are rounded down: a half of a frame is beyond that.
+        ((since_ns + self.clip.frame_ns() / 2) / 1_000_000_000) as usize
     }
 }
 
@@ -170,8 +183,11 @@ fn frames(clip: &Clip, scale: Scale) -> Vec<Frame> {
             let needed = coded.needs.map_or(0, |needed| frames[needed].importance + 1);
             scale.importance(late_ns, rank).max(needed)
         } else {
-            let before = index.checked_sub(1).map_or(0, |before| frames[before].importance + 1);
-            scale.importance(late_ns, Rank::Refined).max(before)
+            // As they are decoded; a unit may begin before the one before it is over.
+            let is_first = clip.units()[coded.unit].frames.start == index;
+            let before = if is_first { 0 } else { frames[index - 1].importance + 1 };
+            let rank = if is_first { Rank::Essential } else { Rank::Refined };
+            scale.importance(late_ns, rank).max(before)
         };
         let before_ns = frames.last().map_or(0, |frame| frame.arrival_ns);
         frames.push(Frame {

@@ -9,7 +9,10 @@ use crate::clip::{Clip, Layer};
 use crate::decode::{Costs, Decode, Progress, Synthetic, UnitId};
 use crate::picture::{Picture, Screen};
 use crate::program::Program;
-use crate::{Cpu, Error, Headless, Options, Player, Report, VirtualLoop, counter, jain, made};
+use crate::sound::{Silent, Sound};
+use crate::{
+    Cpu, Error, Headless, Options, Player, Report, Scale, VirtualLoop, counter, jain, made,
+};
 
 /// When each frame was shown.
 #[derive(Clone)]
@@ -270,4 +273,29 @@ fn a_damaged_frame_takes_along_what_needs_it_and_no_more() {
         assert_eq!((report.refused, report.total().dropped), (1, lost), "{frame}: {report}");
         assert!(report.refusal.as_ref().unwrap().contains("damaged"));
     }
+}
+
+#[test]
+fn who_has_far_too_little_goes_on_at_the_next_unit() {
+    // Two units of 81 frames, one after the other, of which even the reference frames cost twice
+    // the time there is; and sound beside them.
+    let mut stream = made::chained(20, 60);
+    stream.extend(made::chained(20, 60));
+    let clip = Arc::new(Clip::parse(stream).unwrap());
+    let cpu = Cpu::new(1_000_000_000, 100);
+    let clocks = [cpu.clone(), cpu.clone()];
+    let [of_video, of_sound] = clocks;
+    let costs = Costs::by_size(&clip, 60_000_000).unwrap();
+    let decoder = Synthetic::new(costs, move |ns| of_video.spend(ns));
+    let mut player = Player::new(Arc::clone(&clip), decoder, Headless, Options::default());
+    let work = move |_: &mut [i16]| of_sound.spend(200_000);
+    let mut sound =
+        Sound::new(vec![1; 480], 48_000, 10, Some(250), Scale::default(), work, Silent).unwrap();
+    VirtualLoop::new(cpu).run(&mut [&mut player, &mut sound], u64::MAX);
+    let report = player.report();
+    assert_eq!(sound.played().underruns, 0);
+    assert!(player.is_over() && report.disorder == 0);
+    // Both units have a beginning, and what comes after is for the most part lost.
+    assert_eq!(report.layer(Layer::Intra).shown, 2, "{report}");
+    assert!(report.total().dropped > 100, "{report}");
 }

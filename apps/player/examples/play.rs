@@ -1,0 +1,73 @@
+//! Plays clips on one event loop, headless, as a group, with sound and a game beside them:
+//! `cargo run --release -p antiphon-player --example play -- [FILE…]`; without a file, one of ten
+//! seconds is made.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use antiphon::event_loop::Loop;
+use antiphon_player::decode;
+use antiphon_player::ffmpeg::{self, Making};
+use antiphon_player::game::{Game, Rules};
+use antiphon_player::sound::{Silent, Sound};
+use antiphon_player::{Clip, Headless, Hosted, Options, Player, Scale};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut files: Vec<_> = std::env::args().skip(1).map(PathBuf::from).collect();
+    if files.is_empty() {
+        let file = std::env::temp_dir().join("antiphon-clip.h264");
+        ffmpeg::make(&Making::default(), &file)?;
+        files.push(file);
+    }
+    let mut events = Loop::new()?;
+    let mut players = Vec::new();
+    let mut longest_ns = 0;
+    for file in &files {
+        let clip = Arc::new(Clip::open(file)?);
+        longest_ns = longest_ns.max(clip.frames().len() as u64 * clip.frame_ns());
+        let decoder = decode::installed(&clip, 800_000)?;
+        let options = Options { has_counter: true, ..Options::default() };
+        players.push(Hosted::start(&mut events, Player::new(clip, decoder, Headless, options)));
+    }
+    let scale = Scale::default();
+    let ticks = Some(longest_ns / 10_000_000);
+    let samples = (0..48_000).map(|n| (n % 100) as i16).collect();
+    let halve = |chunk: &mut [i16]| chunk.iter_mut().for_each(|sample| *sample /= 2);
+    let sound = Sound::new(samples, ffmpeg::SOUND_RATE, 10, ticks, scale, halve, Silent)?;
+    let sound = Hosted::start(&mut events, sound);
+    let rules = Rules { rate: 100, details: 4, ticks, scale };
+    let game = Hosted::start(&mut events, Game::new(rules, |_| decode::spin(50_000))?);
+
+    let _ = events.run();
+
+    for (player, file) in players.iter().zip(&files) {
+        let player = player.program();
+        let report = player.report();
+        println!("{}: {report}", file.display());
+        println!("  frames a second: {:?}", report.per_second);
+        let (read, misread) = (report.read, report.misread);
+        println!("  numbers read: {read}, wrong: {misread}; out of order: {}", report.disorder);
+        println!("  decoded late, for others: {}; refused: {}", report.late, report.refused);
+    }
+    let sound = sound.program();
+    let played = sound.played();
+    println!("sound: {} chunks, {} underruns", played.chunks, played.underruns);
+    println!(
+        "game: {} ticks, {:.3} of its details",
+        game.program().drawn().ticks,
+        game.program().quality()
+    );
+    for stats in events.stats() {
+        let ms = |part| stats.tardiness.percentile_ns(part) as f64 / 1e6;
+        if stats.tardiness.count() > 0 {
+            println!(
+                "{}: late by {:.3} ms (half), {:.3} (99 %)",
+                stats.name,
+                ms(50_000),
+                ms(99_000)
+            );
+        }
+    }
+    Ok(())
+}
