@@ -27,7 +27,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let clip = Arc::new(Clip::open(file)?);
         longest_ns = longest_ns.max(clip.frames().len() as u64 * clip.frame_ns());
         let decoder = decode::installed(&clip, 800_000)?;
-        let options = Options { has_counter: true, ..Options::default() };
+        let phase = players.len() as u64;
+        let options = Options { has_counter: true, phase, ..Options::default() };
         players.push(Hosted::start(&mut events, Player::new(clip, decoder, Headless, options)));
     }
     let scale = Scale::default();

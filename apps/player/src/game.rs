@@ -88,7 +88,7 @@ impl<W: FnMut(u64)> Game<W> {
         let due_ns = self.due_ns(tick);
         for part in 0..self.parts() {
             let rank = match part.checked_sub(1) {
-                None => Rank::Main,
+                None => Rank::Main(0),
                 Some(detail) => Rank::Fine(spread(tick * self.rules.details + detail)),
             };
             let job = Job { act: Act::Prepare, number: tick * self.parts() + part };

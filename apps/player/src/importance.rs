@@ -5,12 +5,15 @@
 //! ```text
 //!   importance = due - look-ahead * advance of its rank
 //!
-//!   rank                          advance        what it is
-//!   Essential                     1              I frames; sound; a game's state
-//!   Main                          3/4            P frames
-//!   Refined                       1/2            B frames
-//!   Fine(0 … 65535)               1/4 … 0        b frames; details
+//!   rank          advance        what it is
+//!   Essential     1 … 3/4        I frames; sound
+//!   Main          3/4 … 1/2      P frames; a game's base
+//!   Refined       1/2 … 1/4      B frames
+//!   Fine          1/4 … 0        b frames; details
 //! ```
+//!
+//! A rank has levels, 0 to 65535, so that work that is alike is not lost alike: if all of a rank
+//! were at one place, each piece would be begun just before it is too late.
 //!
 //! A loop does the work of least importance value first, and drops what is due before its turn.
 //! So with too little of the CPU the front of what is done falls behind until what is due at it
@@ -27,15 +30,16 @@
 //! details of one window would come before the essentials of the next.
 
 /// How much a piece of work matters.
+/// The higher its level, the sooner it is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
     /// Without it there is nothing.
-    Essential,
+    Essential(u16),
     /// Without it there is little.
-    Main,
+    Main(u16),
     /// Without it there is half.
-    Refined,
-    /// A detail; the higher the number, the sooner it is dropped.
+    Refined(u16),
+    /// A detail.
     Fine(u16),
 }
 
@@ -62,17 +66,16 @@ impl Scale {
 
     /// How much earlier than it is due work of that rank is done, in nanoseconds.
     pub fn advance_ns(&self, rank: Rank) -> u64 {
-        let quarter = self.look_ahead_ns / 4;
-        match rank {
-            Rank::Essential => self.look_ahead_ns,
-            Rank::Main => 3 * quarter,
-            Rank::Refined => 2 * quarter,
-            Rank::Fine(level) => {
-                let left = u128::from(u16::MAX - level);
-                // At most a quarter, so it fits.
-                (u128::from(quarter) * left / u128::from(u16::MAX)) as u64
-            }
-        }
+        let (quarters, level) = match rank {
+            Rank::Essential(level) => (4, level),
+            Rank::Main(level) => (3, level),
+            Rank::Refined(level) => (2, level),
+            Rank::Fine(level) => (1, level),
+        };
+        let quarter = u128::from(self.look_ahead_ns / 4);
+        let down = quarter * u128::from(level) / u128::from(u16::MAX);
+        // At most the look-ahead, so it fits.
+        (quarters * quarter - down) as u64
     }
 }
 
@@ -90,18 +93,21 @@ mod tests {
     #[test]
     fn ranks_of_the_same_time_are_in_order() {
         let scale = Scale::default();
+        let last = u16::MAX;
         let ranks = [
-            Rank::Essential,
-            Rank::Main,
-            Rank::Refined,
+            Rank::Essential(0),
+            Rank::Essential(9),
+            Rank::Main(0),
+            Rank::Refined(0),
             Rank::Fine(0),
-            Rank::Fine(9),
-            Rank::Fine(u16::MAX),
+            Rank::Fine(last),
         ];
         let times = ranks.map(|rank| scale.importance(1_000_000_000, rank));
         assert!(times.is_sorted_by(|a, b| a < b), "{times:?}");
         assert_eq!((times[0], times[5]), (600_000_000, 1_000_000_000));
-        assert_eq!(scale.importance(5, Rank::Essential), 0);
+        assert_eq!(scale.importance(5, Rank::Essential(0)), 0);
+        // A rank ends where the next one begins.
+        assert_eq!(scale.advance_ns(Rank::Main(last)), scale.advance_ns(Rank::Refined(0)));
     }
 
     #[test]

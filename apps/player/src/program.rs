@@ -3,8 +3,7 @@
 //! Programs are plain state: a loop calls [`Program::run`] with a [`Job`] that was submitted, and
 //! the program submits others by a [`Timeline`]. So the same program runs on an event loop of the
 //! machine ([`Hosted`](crate::Hosted)) and on one of virtual time
-//! ([`VirtualLoop`](crate::VirtualLoop)). A loop whose events
-//! are closures gives them a [`Plan`], and does what that says when the program has returned.
+//! ([`VirtualLoop`](crate::VirtualLoop)).
 
 /// An event of a program; it is submitted at most once at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,52 +59,4 @@ pub trait Program {
     fn start(&mut self, timeline: &mut dyn Timeline);
     /// Runs a job that it submitted.
     fn run(&mut self, job: Job, timeline: &mut dyn Timeline);
-}
-
-/// A change that a program asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// [`Timeline::timer`].
-    Timer(u64, Job),
-    /// [`Timeline::best_effort`].
-    BestEffort(u64, Job),
-    /// [`Timeline::cancel`].
-    Cancel(Job),
-}
-
-/// A timeline that notes what it is asked for, for loops that do it afterwards.
-pub struct Plan<'a> {
-    clock: &'a dyn Fn() -> u64,
-    until_ns: Option<u64>,
-    /// What to do, in order.
-    pub changes: Vec<Change>,
-}
-
-impl<'a> Plan<'a> {
-    /// Nothing yet; `clock` tells the time, and the job may run until `until_ns`.
-    pub fn new(clock: &'a dyn Fn() -> u64, until_ns: Option<u64>) -> Self {
-        Self { clock, until_ns, changes: Vec::new() }
-    }
-}
-
-impl Timeline for Plan<'_> {
-    fn now_ns(&self) -> u64 {
-        (self.clock)()
-    }
-
-    fn until_ns(&self) -> Option<u64> {
-        self.until_ns
-    }
-
-    fn timer(&mut self, release_ns: u64, job: Job) {
-        self.changes.push(Change::Timer(release_ns, job));
-    }
-
-    fn best_effort(&mut self, importance: u64, job: Job) {
-        self.changes.push(Change::BestEffort(importance, job));
-    }
-
-    fn cancel(&mut self, job: Job) {
-        self.changes.push(Change::Cancel(job));
-    }
 }

@@ -96,7 +96,7 @@ impl<W: FnMut(&mut [i16]), S: Sink> Sound<W, S> {
     fn submit(&self, number: u64, timeline: &mut dyn Timeline) {
         if self.chunks.is_none_or(|chunks| number < chunks) {
             let due_ns = self.due_ns(number);
-            let importance = self.scale.importance(due_ns, Rank::Essential);
+            let importance = self.scale.importance(due_ns, Rank::Essential(0));
             timeline.best_effort(importance, Job { act: Act::Prepare, number });
             timeline.timer(due_ns, Job { act: Act::Present, number });
         }

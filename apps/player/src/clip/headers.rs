@@ -15,7 +15,6 @@ pub(super) struct Sequence {
     pub(super) height: u32,
     /// How long a frame is shown, if the stream says so.
     pub(super) frame_ns: Option<u64>,
-    has_planes: bool,
     frame_number_bits: usize,
     /// `None`: pictures are shown as they are decoded.
     order_bits: Option<usize>,
@@ -54,7 +53,9 @@ impl Sequence {
         let profile = bits.take(8)?;
         bits.take(16)?;
         bits.unsigned()?;
-        let has_planes = COLOURED.contains(&profile) && skip_colours(bits)?;
+        if COLOURED.contains(&profile) && !is_usual(bits)? {
+            return Some(Err("a picture that is not 4:2:0 of 8 bits"));
+        }
         let frame_number_bits = bits.unsigned()? as usize + 4;
         let order_bits = match bits.unsigned()? {
             0 => Some(bits.unsigned()? as usize + 4),
@@ -85,7 +86,6 @@ impl Sequence {
             width: width.checked_sub(crop[0])?.checked_sub(crop[1])?,
             height: height.checked_sub(crop[2])?.checked_sub(crop[3])?,
             frame_ns,
-            has_planes,
             frame_number_bits,
             order_bits,
             progressive,
@@ -93,21 +93,21 @@ impl Sequence {
     }
 }
 
-/// Skips how colours are stored; whether they are planes of their own.
-fn skip_colours(bits: &mut Bits) -> Option<bool> {
-    let format = bits.unsigned()?;
-    let has_planes = format == 3 && bits.flag()?;
-    bits.unsigned()?;
-    bits.unsigned()?;
+/// Whether colours are stored as in the profiles that don't say: the rest of it is skipped.
+fn is_usual(bits: &mut Bits) -> Option<bool> {
+    let is_usual = bits.unsigned()? == 1 && bits.unsigned()? == 0 && bits.unsigned()? == 0;
+    if !is_usual {
+        return Some(false);
+    }
     bits.flag()?;
     if bits.flag()? {
-        for list in 0..if format == 3 { 12 } else { 8 } {
+        for list in 0..8 {
             if bits.flag()? {
                 skip_scaling(bits, if list < 6 { 16 } else { 64 })?;
             }
         }
     }
-    Some(has_planes)
+    Some(true)
 }
 
 /// Skips a list of scales (§7.3.2.1.1.1).
@@ -167,9 +167,6 @@ impl Slice {
             _ => return Some(Err("a slice that switches streams")),
         };
         bits.unsigned()?;
-        if of.has_planes {
-            bits.take(2)?;
-        }
         bits.take(of.frame_number_bits)?;
         if !of.progressive && bits.flag()? {
             return Some(Err("a picture of one field"));

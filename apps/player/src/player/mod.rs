@@ -53,6 +53,9 @@ pub struct Options {
     /// How long before its time a frame is dropped that is not decoded, in nanoseconds: what
     /// remains would not suffice for most frames, and a frame begun too late is work for nothing.
     pub margin_ns: u64,
+    /// Another one for each player of a group: of frames that are due at once, players lose those of
+    /// different times, and all of them as many.
+    pub phase: u64,
     /// How often the clip is played; `None`: until the loop stops.
     pub passes: Option<u64>,
     /// Pictures have a [counter], which is to be read when they are shown.
@@ -62,7 +65,13 @@ pub struct Options {
 impl Default for Options {
     /// Once, without a counter, with the usual look-ahead and a margin of 2 ms.
     fn default() -> Self {
-        Self { scale: Scale::default(), margin_ns: 2_000_000, passes: Some(1), has_counter: false }
+        Self {
+            scale: Scale::default(),
+            margin_ns: 2_000_000,
+            phase: 0,
+            passes: Some(1),
+            has_counter: false,
+        }
     }
 }
 
@@ -97,7 +106,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
     pub fn new(clip: Arc<Clip>, decoder: D, screen: S, options: Options) -> Self {
         let report = Report { decoder: decoder.name(), ..Report::default() };
         Self {
-            schedule: Schedule::new(clip, options.scale, options.margin_ns),
+            schedule: Schedule::new(clip, &options),
             decoder,
             screen,
             options,

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::Options;
 use crate::clip::{Clip, Layer};
 use crate::decode::UnitId;
 use crate::importance::{Rank, Scale, spread};
@@ -31,8 +32,8 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    pub(super) fn new(clip: Arc<Clip>, scale: Scale, margin_ns: u64) -> Self {
-        let frames = frames(&clip, scale);
+    pub(super) fn new(clip: Arc<Clip>, &Options { scale, margin_ns, phase, .. }: &Options) -> Self {
+        let frames = frames(&clip, scale, phase);
         Self { clip, scale, margin_ns, frames, start_ns: 0 }
     }
 
@@ -137,7 +138,7 @@ impl Schedule {
         let is_free = self.clip.units()[self.unit(number).unit].is_free;
         let early_ns = match frame.rank {
             Rank::Fine(_) if !is_free => {
-                self.scale.advance_ns(Rank::Refined) - self.scale.advance_ns(frame.rank)
+                self.scale.advance_ns(Rank::Refined(0)) - self.scale.advance_ns(frame.rank)
             }
             _ => 0,
         };
@@ -165,16 +166,17 @@ impl Schedule {
     }
 }
 
-fn frames(clip: &Clip, scale: Scale) -> Vec<Frame> {
+fn frames(clip: &Clip, scale: Scale, phase: u64) -> Vec<Frame> {
     let useful = last_needed(clip);
-    let details = details(clip);
+    let before_of_layer = before_of_layer(clip);
     let mut frames: Vec<Frame> = Vec::with_capacity(clip.frames().len());
     for (index, coded) in clip.frames().iter().enumerate() {
+        let level = spread(before_of_layer[coded.shown].wrapping_add(phase));
         let rank = match coded.layer {
-            Layer::Intra => Rank::Essential,
-            Layer::Predicted => Rank::Main,
-            Layer::Bidirectional => Rank::Refined,
-            Layer::Disposable => Rank::Fine(spread(details[coded.shown])),
+            Layer::Intra => Rank::Essential(level),
+            Layer::Predicted => Rank::Main(level),
+            Layer::Bidirectional => Rank::Refined(level),
+            Layer::Disposable => Rank::Fine(level),
         };
         let due_ns = coded.shown as u64 * clip.frame_ns();
         // Times from here on are since a look-ahead before the pass.
@@ -186,7 +188,7 @@ fn frames(clip: &Clip, scale: Scale) -> Vec<Frame> {
             // As they are decoded; a unit may begin before the one before it is over.
             let is_first = clip.units()[coded.unit].frames.start == index;
             let before = if is_first { 0 } else { frames[index - 1].importance + 1 };
-            let rank = if is_first { Rank::Essential } else { Rank::Refined };
+            let rank = if is_first { Rank::Essential(0) } else { Rank::Refined(0) };
             scale.importance(late_ns, rank).max(before)
         };
         let before_ns = frames.last().map_or(0, |frame| frame.arrival_ns);
@@ -212,15 +214,17 @@ fn last_needed(clip: &Clip) -> Vec<usize> {
     last
 }
 
-/// Of each frame, in display order: how many disposable ones are before it.
-fn details(clip: &Clip) -> Vec<u64> {
-    let mut details = vec![0; clip.frames().len()];
+/// Of each frame, in display order: how many of its layer are shown before it.
+fn before_of_layer(clip: &Clip) -> Vec<u64> {
+    let mut layers = vec![Layer::Disposable; clip.frames().len()];
     for frame in clip.frames() {
-        details[frame.shown] = u64::from(frame.layer == Layer::Disposable);
+        layers[frame.shown] = frame.layer;
     }
-    let mut before = 0;
-    for detail in &mut details {
-        before += std::mem::replace(detail, before);
-    }
-    details
+    let mut counts = [0; Layer::ALL.len()];
+    let mut count = |layer: Layer| {
+        let count = &mut counts[layer as usize];
+        *count += 1;
+        *count - 1
+    };
+    layers.into_iter().map(&mut count).collect()
 }

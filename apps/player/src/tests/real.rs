@@ -141,6 +141,17 @@ fn a_file_of_another_kind_is_played_by_way_of_ffmpeg() {
     let clip = Clip::open(&again).unwrap();
     assert_eq!((clip.frames().len(), clip.units().len()), (60, 12));
 
+    let deep = scratch.0.join("deep.mp4");
+    let source = "testsrc2=size=64x64:rate=10:duration=1";
+    let made = std::process::Command::new("ffmpeg")
+        .args(["-v", "error", "-f", "lavfi", "-i", source, "-pix_fmt", "yuv444p"])
+        .args(["-c:v", "libx264"])
+        .arg(&deep)
+        .status();
+    assert!(made.unwrap().success());
+    let error = Clip::open(&deep).unwrap_err();
+    assert!(error.to_string().contains("not 4:2:0"), "{error}");
+
     let tone = scratch.0.join("tone.ogg");
     ffmpeg::make_sound(440, 1, &tone).unwrap();
     let samples = ffmpeg::sound(&tone).unwrap();
