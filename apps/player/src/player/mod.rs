@@ -32,48 +32,19 @@
 //! is less than what its rank would be ahead of the rest. So both kinds of units lose the same
 //! ranks when a group is behind by the same time.
 
+mod options;
 mod schedule;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+pub use self::options::Options;
 use self::schedule::Schedule;
 use crate::clip::{Clip, Layer};
 use crate::decode::{Decode, Progress, UnitId};
-use crate::importance::Scale;
 use crate::picture::{Picture, Screen};
 use crate::program::{Act, Job, Program, Timeline};
 use crate::{Report, counter};
-
-/// How a player plays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// The look-ahead; programs of a group share it.
-    pub scale: Scale,
-    /// How long before its time a frame is dropped that is not decoded, in nanoseconds: what
-    /// remains would not suffice for most frames, and a frame begun too late is work for nothing.
-    pub margin_ns: u64,
-    /// Another one for each player of a group: of frames that are due at once, players lose those of
-    /// different times, and all of them as many.
-    pub phase: u64,
-    /// How often the clip is played; `None`: until the loop stops.
-    pub passes: Option<u64>,
-    /// Pictures have a [counter], which is to be read when they are shown.
-    pub has_counter: bool,
-}
-
-impl Default for Options {
-    /// Once, without a counter, with the usual look-ahead and a margin of 2 ms.
-    fn default() -> Self {
-        Self {
-            scale: Scale::default(),
-            margin_ns: 2_000_000,
-            phase: 0,
-            passes: Some(1),
-            has_counter: false,
-        }
-    }
-}
 
 /// A frame in flight.
 enum Flight {

@@ -50,9 +50,10 @@ impl Schedule {
         self.frames.len() as u64
     }
 
-    /// For how long ahead frames are taken in at once.
+    /// For how long ahead frames are taken in at once: a millisecond at least, so that time goes
+    /// on with any look-ahead.
     pub(super) fn batch_ns(&self) -> u64 {
-        self.scale.look_ahead_ns / 4
+        (self.scale.look_ahead_ns / 4).max(1_000_000)
     }
 
     /// The frame in the clip, and the pass.

@@ -8,11 +8,7 @@ use std::sync::Arc;
 use crate::clip::{Clip, Layer};
 use crate::decode::{Costs, Decode, Progress, Synthetic, UnitId};
 use crate::picture::{Picture, Screen};
-use crate::program::Program;
-use crate::sound::{Silent, Sound};
-use crate::{
-    Cpu, Error, Headless, Options, Player, Report, Scale, VirtualLoop, counter, jain, made,
-};
+use crate::{Cpu, Error, Options, Player, Report, VirtualLoop, counter, made};
 
 /// When each frame was shown.
 #[derive(Clone)]
@@ -192,127 +188,6 @@ fn what_is_left_of_the_details_is_spread_evenly() {
     let parts: Vec<usize> = steady.chunks_exact(16).map(|run| run.iter().sum()).collect();
     let (least, most) = (parts.iter().min().unwrap(), parts.iter().max().unwrap());
     assert!(*least > 0 && most - least <= 2, "{parts:?}");
-}
-
-/// What players show that share a CPU, of which each frame costs so many microseconds in the mean.
-fn group(costs_us: &[u64]) -> Vec<Report> {
-    let cpu = Cpu::new(1_000_000_000, 100);
-    let clip = clip(100);
-    let player = |(phase, &us): (usize, &u64)| {
-        let clock = cpu.clone();
-        let costs = Costs::by_size(&clip, us * 1000).unwrap();
-        let decoder = Synthetic::new(costs, move |ns| clock.spend(ns));
-        let options = Options { phase: phase as u64, ..Options::default() };
-        Player::new(Arc::clone(&clip), decoder, Headless, options)
-    };
-    let mut players: Vec<_> = costs_us.iter().enumerate().map(player).collect();
-    let mut programs: Vec<_> = players.iter_mut().map(|p| p as &mut dyn Program).collect();
-    VirtualLoop::new(cpu).run(&mut programs, u64::MAX);
-    players.iter().map(|player| player.report().clone()).collect()
-}
-
-#[test]
-fn a_group_of_players_has_one_quality_whatever_their_clips_cost() {
-    let reports = group(&[1000, 2000, 3000, 4000, 5000, 6000]);
-    let rates: Vec<_> = reports.iter().map(|report| report.total().shown as f64).collect();
-    let total: f64 = rates.iter().sum();
-    // 21 ms of work for each 16.7 ms: not all is shown.
-    assert!(total < 6.0 * 500.0 && total > 3.0 * 500.0, "{rates:?}");
-    assert!(jain(&rates) > 0.97, "{rates:?}");
-    for report in &reports {
-        assert_eq!(report.layer(Layer::Intra).dropped, 0, "{report}");
-    }
-}
-
-#[test]
-fn where_not_even_the_essential_can_be_done_a_part_of_it_is() {
-    // What is essential alone would be 1.4 times of the CPU.
-    let reports = group(&[3000; 24]);
-    let rates: Vec<_> = reports.iter().map(|r| r.layer(Layer::Intra).shown as f64).collect();
-    let shown: f64 = rates.iter().sum::<f64>() / 2400.0;
-    assert!((0.3..0.95).contains(&shown), "{shown}");
-    assert!(jain(&rates) > 0.9, "{rates:?}");
-}
-
-#[test]
-fn a_stalled_cpu_loses_what_was_due_and_then_goes_on() {
-    let clip = clip(72);
-    let cpu = Cpu::new(0, 100);
-    let clock = cpu.clone();
-    let costs = Costs::by_size(&clip, 8_000_000).unwrap();
-    let mut pieces = 0;
-    let decoder = Synthetic::new(costs, move |ns| {
-        pieces += 1;
-        clock.spend(if pieces == 3000 { 900_000_000 } else { ns });
-    });
-    let mut player = Player::new(clip, decoder, Headless, Options::default());
-    VirtualLoop::new(cpu).run(&mut [&mut player], u64::MAX);
-    let report = player.report();
-    assert!(player.is_over() && report.disorder == 0);
-    assert!(report.total().dropped > 20, "{report}");
-    // The last second is as if nothing had been.
-    assert_eq!(report.per_second[4], 60, "{:?}", report.per_second);
-}
-
-/// Refuses one frame of a clip.
-struct Refuses<D>(D, usize);
-
-impl<D: Decode> Decode for Refuses<D> {
-    fn decode(&mut self, clip: &Clip, frame: usize, pass: u64) -> Result<Progress, Error> {
-        if frame == self.1 {
-            return Err(Error::Decoder(frame, "damaged".to_owned()));
-        }
-        self.0.decode(clip, frame, pass)
-    }
-
-    fn close(&mut self, clip: &Clip, unit: UnitId) {
-        self.0.close(clip, unit);
-    }
-
-    fn name(&self) -> String {
-        self.0.name()
-    }
-}
-
-#[test]
-fn a_damaged_frame_takes_along_what_needs_it_and_no_more() {
-    for (frame, lost) in [(10, 5), (11, 4), (12, 3), (13, 1)] {
-        let clip = clip(12);
-        let cpu = Cpu::new(0, 100);
-        let clock = cpu.clone();
-        let costs = Costs::by_size(&clip, 5_000_000).unwrap();
-        let decoder = Refuses(Synthetic::new(costs, move |ns| clock.spend(ns)), frame);
-        let mut player = Player::new(clip, decoder, Headless, Options::default());
-        VirtualLoop::new(cpu).run(&mut [&mut player], u64::MAX);
-        let report = player.report();
-        assert_eq!((report.refused, report.total().dropped), (1, lost), "{frame}: {report}");
-        assert!(report.refusal.as_ref().unwrap().contains("damaged"));
-    }
-}
-
-#[test]
-fn who_has_far_too_little_goes_on_at_the_next_unit() {
-    // Two units of 81 frames, one after the other, of which even the reference frames cost twice
-    // the time there is; and sound beside them.
-    let mut stream = made::chained(20, 60);
-    stream.extend(made::chained(20, 60));
-    let clip = Arc::new(Clip::parse(stream).unwrap());
-    let cpu = Cpu::new(1_000_000_000, 100);
-    let clocks = [cpu.clone(), cpu.clone()];
-    let [of_video, of_sound] = clocks;
-    let costs = Costs::by_size(&clip, 60_000_000).unwrap();
-    let decoder = Synthetic::new(costs, move |ns| of_video.spend(ns));
-    let mut player = Player::new(Arc::clone(&clip), decoder, Headless, Options::default());
-    let work = move |_: &mut [i16]| of_sound.spend(200_000);
-    let mut sound =
-        Sound::new(vec![1; 480], 48_000, 10, Some(250), Scale::default(), work, Silent).unwrap();
-    VirtualLoop::new(cpu).run(&mut [&mut player, &mut sound], u64::MAX);
-    let report = player.report();
-    assert_eq!(sound.played().underruns, 0);
-    assert!(player.is_over() && report.disorder == 0);
-    // Both units have a beginning, and what comes after is for the most part lost.
-    assert_eq!(report.layer(Layer::Intra).shown, 2, "{report}");
-    assert!(report.total().dropped > 100, "{report}");
 }
 
 #[test]

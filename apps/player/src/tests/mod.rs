@@ -1,6 +1,8 @@
 //! The programs together: in virtual time, but for `hosted`.
 
 mod adapt;
+mod faults;
+mod groups;
 mod hosted;
 mod mixed;
 mod real;

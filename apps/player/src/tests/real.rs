@@ -174,3 +174,34 @@ fn what_a_decoder_takes_is_a_trace_for_others() {
     let lossy = Costs::measured(vec![1; 59], &clip);
     assert!(matches!(lossy, Err(Error::Parameter(_))));
 }
+
+#[test]
+fn a_stream_of_one_long_unit_is_played_too() {
+    let Some(decoder) = decoder() else { return };
+    let scratch = Scratch::new("long");
+    let file = scratch.0.join("long.mp4");
+    let source = format!("testsrc2=size=320x192:rate=60:duration=2,{}", counter::filter());
+    let made = std::process::Command::new("ffmpeg")
+        .args(["-v", "error", "-f", "lavfi", "-i", &source, "-pix_fmt", "yuv420p"])
+        .args(["-c:v", "libx264"])
+        .arg(&file)
+        .status();
+    if made.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        return eprintln!("not tested: {}", Error::NoFfmpeg);
+    }
+    let clip = Arc::new(Clip::open(&file).unwrap());
+    assert_eq!((clip.frames().len(), clip.units().len()), (120, 1));
+    assert!(!clip.units()[0].is_free);
+    let cpu = Cpu::new(1_000_000_000, 80);
+    let clock = cpu.clone();
+    let costs = Costs::by_size(&clip, 16_000_000).unwrap();
+    let decoder = Costly::new(decoder, costs, move |ns| clock.spend(ns));
+    let options = Options { passes: Some(2), has_counter: true, ..Options::default() };
+    let mut player = Player::new(clip, decoder, Headless, options);
+    VirtualLoop::new(cpu).run(&mut [&mut player], u64::MAX);
+    let report = player.report();
+    assert_eq!((report.disorder, report.refused), (0, 0), "{report} {:?}", report.refusal);
+    assert_eq!(report.read, report.total().shown);
+    assert!(report.layer(Layer::Disposable).dropped > 0, "{report}");
+    assert!(report.layer(Layer::Predicted).shown > 0, "{report}");
+}

@@ -80,8 +80,8 @@
 //! - **After a `fork`** the child is no member: its polls are those of [`Alone`].
 //! - **Programs with another `$XDG_RUNTIME_DIR`**, or without one, have other domains.
 
-mod booster;
 mod boosted;
+mod booster;
 mod domain;
 mod error;
 mod memory;
