@@ -72,6 +72,11 @@ impl Player {
         player
     }
 
+    /// When it plays.
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
     fn look_ahead(&mut self) {
         let frame = self.clip.frame();
         self.frames.push_back(Waiting { frame, left_ns: frame.cost_ns });

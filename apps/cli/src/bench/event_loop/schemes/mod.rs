@@ -5,19 +5,23 @@
 //! | [`cooperative`] | one thread, one loop, and whoever it cooperates with |
 //! | [`events`] | what such a loop waits by: epoll and a timerfd |
 //! | [`tokio`] | the runtime of that name |
-//! | [`split`] | a thread for timers, one for the rest, a mutex between |
+//! | [`baton`] | programs that hand the CPU to each other |
+//! | [`isolated`] | a thread for timers, one for the rest, mail between |
+//! | [`split`] | the same by a mutex that lends priority |
 //! | [`scheduling`] | what a thread may ask of the kernel's scheduler |
 //!
 //! One more is a row of [`OURS`] or [`PEERS`]: a name, what it needs, and a function that plays.
 //! One that is a [`Cooperate`](antiphon_runtime::coop::Cooperate) plays by [`cooperative::play`].
 
+mod baton;
 mod cooperative;
 mod events;
+mod isolated;
 pub mod scheduling;
 mod split;
 mod tokio;
 
-use antiphon_runtime::coop::Alone;
+use antiphon::coop::{Alone, BoostOptions, Booster};
 
 use super::player::{Player, Seen};
 use super::work::{Pace, SHOW_NS};
@@ -61,16 +65,47 @@ impl Seat {
 
     /// Shows a frame.
     pub fn show(&self) {
-        self.pace.burn(SHOW_NS);
+        self.shower()();
+    }
+
+    /// What shows a frame, for another thread.
+    pub fn shower(&self) -> impl Fn() + Send + use<> {
+        let pace = self.pace;
+        move || pace.burn(SHOW_NS)
     }
 }
 
 /// Ours.
-pub static OURS: &[Scheme] = &[Scheme {
-    name: "alone",
-    needs: Needs::Nothing,
-    play: |player, seat| cooperative::play(player, seat, &mut Alone),
-}];
+pub static OURS: &[Scheme] = &[
+    Scheme {
+        name: "alone",
+        needs: Needs::Nothing,
+        play: |player, seat| cooperative::play(player, seat, &mut Alone),
+    },
+    Scheme {
+        name: "t1",
+        needs: Needs::Realtime,
+        play: |player, seat| {
+            let booster = Booster::start(BoostOptions::default());
+            let booster = booster.map_err(|refused| refused.to_string())?;
+            cooperative::play(player, seat, &mut booster.boost(Alone))
+        },
+    },
+    Scheme {
+        name: "t1b",
+        needs: Needs::Realtime,
+        play: |player, seat| isolated::play(player, seat, Some(TIMER_PRIORITY)),
+    },
+    Scheme {
+        name: "t2",
+        needs: Needs::Slice,
+        play: |player, seat| isolated::play(player, seat, None),
+    },
+    Scheme { name: "t3", needs: Needs::Nothing, play: baton::play },
+];
+
+/// Of threads that run timers only: the least that any real-time thread has, and one more.
+const TIMER_PRIORITY: u8 = 2;
 
 /// Those to compare with.
 pub static PEERS: &[Scheme] = &[

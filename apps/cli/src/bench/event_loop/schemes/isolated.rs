@@ -1,0 +1,99 @@
+//! Two threads, by [`Split`]: timers in one of their own, which shares nothing with the one that
+//! decodes but marks and mail.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc;
+
+use antiphon::coop::{Split, SplitOptions};
+
+use super::super::clip::AHEAD;
+use super::super::player::{Player, Seen};
+use super::super::work::now_ns;
+use super::Seat;
+
+/// Plays, the timers in a thread of that real-time priority, or of a short slice.
+///
+/// # Errors
+///
+/// One line: it is not permitted.
+pub fn play(player: Player, seat: Seat, priority: Option<u8>) -> Result<Seen, String> {
+    let options = SplitOptions { priority, ..SplitOptions::default() };
+    let timers = Split::start(options).map_err(|refused| refused.to_string())?;
+    let _slice = timers.worker().map_err(|refused| refused.to_string())?;
+    Ok(Playing::new(player, seat, timers).through())
+}
+
+struct Playing {
+    player: Player,
+    seat: Seat,
+    timers: Split,
+    /// By number, the frames that are decoded: as many as there are waiting, and more.
+    decoded: Arc<[AtomicU64]>,
+    /// When timers were dispatched, in their order.
+    tell: mpsc::Sender<u64>,
+    told: mpsc::Receiver<u64>,
+    /// How many frames have a timer, or had one.
+    set: u64,
+}
+
+const MARKS: u64 = 2 * AHEAD;
+
+impl Playing {
+    fn new(player: Player, seat: Seat, timers: Split) -> Self {
+        let (tell, told) = mpsc::channel();
+        let decoded = (0..MARKS).map(|_| AtomicU64::new(u64::MAX)).collect();
+        Self { player, seat, timers, decoded, tell, told, set: 0 }
+    }
+
+    fn through(mut self) -> Seen {
+        let mut dispatched = 0;
+        while self.player.release_ns().is_some() {
+            while self.set < dispatched + AHEAD && self.sets_timer() {}
+            let best = self.player.best();
+            if let Some(frame) = best {
+                self.seat.decode(self.player.chunk_ns(frame));
+            }
+            dispatched += self.hears(best.is_none());
+            if let Some(frame) = best {
+                self.player.decoded(frame, now_ns());
+                if self.player.chunk_ns(frame) == 0 {
+                    // Relaxed: the mark is all that the timer needs of it.
+                    self.decoded[(frame % MARKS) as usize].store(frame, Relaxed);
+                }
+            }
+        }
+        self.player.into_seen()
+    }
+
+    /// Sets the timer of the next frame, if that is part of the run.
+    fn sets_timer(&mut self) -> bool {
+        let (window, frame) = (self.player.window(), self.set);
+        let release_ns = window.begin_ns + frame * window.period_ns;
+        if release_ns >= window.end_ns {
+            return false;
+        }
+        let (decoded, tell) = (Arc::clone(&self.decoded), self.tell.clone());
+        let show = self.seat.shower();
+        self.timers.submit(release_ns, move |late_ns| {
+            if decoded[(frame % MARKS) as usize].load(Relaxed) == frame {
+                show();
+            }
+            // Nobody listens any longer where the run is over.
+            let _ = tell.send(release_ns + late_ns);
+        });
+        self.set += 1;
+        true
+    }
+
+    /// What timers have been dispatched since; waits for one if there is nothing else to do.
+    fn hears(&mut self, waits: bool) -> u64 {
+        let first = if waits { self.told.recv().ok() } else { None };
+        let mut count = 0;
+        for at_ns in first.into_iter().chain(self.told.try_iter()) {
+            self.player.dispatch(at_ns);
+            count += 1;
+        }
+        count
+    }
+}
