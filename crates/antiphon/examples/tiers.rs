@@ -199,7 +199,8 @@ fn report(tier: Tier, case: Case, (players, hogs): &(Vec<Done>, Vec<Done>), help
     let sum: f64 = all.iter().sum();
     let jain = sum * sum / (all.len() as f64 * all.iter().map(|one| one * one).sum::<f64>());
     println!(
-        "{tier:<5} {:7.3} {:7.3} {:7.3} {:7.3} {:4.0} %  {jain:.3}   {:4.1} %  {:4.0} %  {:8.0}  {:4.1} %",
+        "{tier:<5} {:7.3} {:7.3} {:7.3} {:7.3} {:4.0} %  {jain:.3}   {:4.1} %  {:4.0} %  {:8.0}  \
+         {:4.1} %",
         part(0.5),
         part(0.99),
         part(0.999),

@@ -10,7 +10,7 @@
 //! | T1 | [`Booster`]: the loop runs first while it is late | real-time rights | a helper |
 //! | T1b | [`Split`]: in a real-time thread of its own | real-time rights | callbacks are `Send` |
 //! | T2 | [`Split`]: in a thread of its own that has a short slice | Linux 6.12 | the same |
-//! | T3 | [`Domain`]: programs hand the CPU to each other | that all competitors do | as good as they are |
+//! | T3 | [`Domain`]: programs hand the CPU to each other | that all do | as good as they are |
 //!
 //! With T1 and T3 a loop's callbacks and its work are never run at the same time, and need no lock
 //! between them. [`available`] says what there is here, and why the rest is not.

@@ -42,9 +42,9 @@ impl Default for SplitOptions {
 /// slice each, by [`worker`](Self::worker).
 ///
 /// Callbacks run beside the work, at any moment of it: they are `Send`, and must not wait for what
-/// a worker holds, which may be kept from the CPU meanwhile. What goes to the thread, and what comes
-/// back, is put in mailboxes without a lock; the memory of a timer is freed by those who submit,
-/// so the thread frees nothing but what callbacks themselves do.
+/// a worker holds, which may be kept from the CPU meanwhile. What goes to the thread, and what
+/// comes back, is put in mailboxes without a lock; the memory of a timer is freed by those who
+/// submit, so the thread frees nothing but what callbacks themselves do.
 ///
 /// ```
 /// use antiphon::coop::{Split, SplitOptions};

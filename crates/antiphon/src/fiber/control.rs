@@ -345,7 +345,7 @@ fn fiber_begins_here(fiber: Fiber, yielder: &Yielder<Order, Said>, mut order: Or
     }
 }
 
-/// MOVE-3: what catches panics has a thread-local of `std`, which the loop would keep.
+/// MIGRATE-3: what catches panics has a thread-local of `std`, which the loop would keep.
 #[inline(never)]
 fn run_apart(task: Task<Linux>) {
     run(task);

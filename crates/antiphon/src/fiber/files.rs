@@ -139,13 +139,13 @@ impl<'a> Suspends<'a> {
     }
 
     /// Waits by that node. A fiber that moves stays meanwhile: it has a place in what is the host's
-    /// (MOVE-3).
+    /// (MIGRATE-3).
     pub(super) fn waits(&self, waiter: &Waiter<Linux>, deadline: Option<Deadline>) {
         self.fiber.get().goes.set(GoesOn::Here);
         self.host.polls.waiting(|| _ = Linux::park(waiter, deadline));
     }
 
-    /// A try is over, the last of what the host is asked for (MOVE-3); others have their turn where
+    /// A try is over, the last of what the host is asked for (MIGRATE-3); others have their turn where
     /// files are always ready.
     #[inline]
     pub(super) fn after<R>(&self, tried: R) -> R {

@@ -1,4 +1,4 @@
-/* Event loops: timers first and in order, work in steps, files, threads, and loops inside others. */
+/* Event loops: timers first and in order, work in steps, files, threads, loops inside others. */
 #include "check.h"
 
 #include <antiphon_loop.h>

@@ -10,7 +10,7 @@
 //! `docs/coop-line.md` has it byte by byte, with who writes what. All zero is an empty page. A time
 //! or an importance that may be absent is kept as one more, and 0 is none.
 //!
-//! - LINE-1: whatever the bytes are, they are read as a table: no place is out of bounds, no sum
+//! - PAGE-1: whatever the bytes are, they are read as a table: no place is out of bounds, no sum
 //!   overflows, no thread is [`FAR_NS`] apart from the others.
 
 use antiphon_platform::{Atomic, SharedWait, ThreadId};
@@ -189,7 +189,7 @@ impl<P: SharedWait> Header<P> {
         }
     }
 
-    /// How the page is scheduled, as far as that makes sense (LINE-1).
+    /// How the page is scheduled, as far as that makes sense (PAGE-1).
     pub fn options(&self) -> Options {
         // Relaxed: constant since the magic was written.
         let [period, min_slice, slack, threshold] = [0, 1, 2, 3].map(|i| {
@@ -220,7 +220,7 @@ impl<P: SharedWait> Line<P> {
         bits: P::U32::ZERO,
     };
 
-    /// What the thread is, with what it may have of `least` (LINE-1). Relaxed, all: see [`put`].
+    /// What the thread is, with what it may have of `least` (PAGE-1). Relaxed, all: see [`put`].
     pub(super) fn member(&self, least: VirtualTime, turn: u64) -> Member {
         let bits = Bits::from_word(self.bits.load(Relaxed));
         let told = VirtualTime(self.virtual_time.load(Relaxed));

@@ -28,7 +28,7 @@ pub(super) struct Lines<'a, P: SharedWait> {
 const MOST_TURNS: u64 = u64::MAX >> 1;
 
 impl<'a, P: SharedWait> Lines<'a, P> {
-    /// Reads the head. A slice that ends later than any can has ended (LINE-1).
+    /// Reads the head. A slice that ends later than any can has ended (PAGE-1).
     pub(super) fn new(
         page: &'a Page<P>,
         at: AtTable<'a, P>,

@@ -37,9 +37,9 @@
 //! |---|---|---|
 //! | plain | it has never polled | it polls |
 //! | cooperative | it polls | it is demoted |
-//! | demoted, `overrun` | it runs for the slack beyond its slice, while others are kept waiting | it polls |
+//! | demoted, `overrun` | it runs for its slice and the slack, and others wait | it polls |
 //! | demoted, `slept` | it sleeps otherwise than by polling | it polls |
-//! | demoted, `share` | it is ahead of who has had least, by more than the threshold | it is not |
+//! | demoted, `share` | it is ahead of the least by more than the threshold | it is not |
 //!
 //! Who is cooperative, and whose release has come, runs first: the earliest release of all. Else it
 //! is who has the least virtual time, until a cooperative thread's release or for `period / N`.

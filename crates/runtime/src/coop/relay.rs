@@ -89,7 +89,7 @@ impl<P: SharedWait> Relay<P> {
                 let generation = seen.wrapping_add(GENERATION) & !(OWNER | SLEEPERS);
                 let new = generation | thread.0 & OWNER | seen & SLEEPERS | marks;
                 // Acquire: pairs with the release in `leave`. After who was given up on nothing is
-                // known to have happened before, and nothing needs to (LINE-1).
+                // known to have happened before, and nothing needs to (PAGE-1).
                 match self.guard.compare_exchange(seen, new, Acquire, Relaxed) {
                     Ok(_) => return Some(AtTable { relay: self, word: new & !SLEEPERS }),
                     Err(now) => (seen, stuck) = (now, false),

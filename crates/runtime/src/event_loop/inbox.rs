@@ -1,9 +1,9 @@
 //! What other threads have a loop do.
 //!
-//! - INBOX-1 (no lost post): who posts puts the post in, and then rings; who is about to sleep
+//! - POST-1 (no lost post): who posts puts the post in, and then rings; who is about to sleep
 //!   leaves word, and then looks for posts ([`Bell`]). One of them sees the other.
-//! - INBOX-2: no lock is held while something is dropped, called or woken.
-//! - INBOX-3: a handle that goes is counted after what it has posted was put in; so a loop that
+//! - POST-2: no lock is held while something is dropped, called or woken.
+//! - POST-3: a handle that goes is counted after what it has posted was put in; so a loop that
 //!   finds no handles, and then no posts, gets none.
 
 use alloc::boxed::Box;
@@ -108,7 +108,7 @@ impl<W: Wait> Shared<W> {
         Ok(())
     }
 
-    /// INBOX-1: wakes the loop, if that sleeps.
+    /// POST-1: wakes the loop, if that sleeps.
     fn wake(&self) {
         if self.bell.take().is_some() {
             (self.ring)();
@@ -118,7 +118,7 @@ impl<W: Wait> Shared<W> {
     /// Whether there are posts.
     #[inline]
     pub(super) fn any(&self) -> bool {
-        // Relaxed: the lock orders what is taken. Who sleeps looks after a fence: INBOX-1.
+        // Relaxed: the lock orders what is taken. Who sleeps looks after a fence: POST-1.
         self.any.load(Relaxed) != 0
     }
 
@@ -148,7 +148,7 @@ impl<W: Wait> Shared<W> {
 
     /// There is one handle less.
     pub(super) fn leave(&self) {
-        // Release: INBOX-3; pairs with the acquire of `is_forsaken`, for each that has gone.
+        // Release: POST-3; pairs with the acquire of `is_forsaken`, for each that has gone.
         if self.handles.fetch_sub(1, Release) == 1 {
             self.wake();
         }
@@ -156,7 +156,7 @@ impl<W: Wait> Shared<W> {
 
     /// Whether there are no handles.
     pub(super) fn is_forsaken(&self) -> bool {
-        // Acquire: INBOX-3; pairs with the releases of `leave`.
+        // Acquire: POST-3; pairs with the releases of `leave`.
         self.handles.load(Acquire) == 0
     }
 

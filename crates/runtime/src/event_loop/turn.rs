@@ -116,14 +116,14 @@ impl<W: Wait> EventLoop<W> {
     /// Has who waits for a loop inside another told when there is something to do.
     pub(super) fn arm(&mut self) {
         if self.nested && self.current.is_none() {
-            // Only then it looks for posts: INBOX-1.
+            // Only then it looks for posts: POST-1.
             self.shared.doze();
             self.wait.arm(self.next_ns());
         }
     }
 
     fn go_on(&mut self, sleeps: bool) -> Did {
-        // Before posts are taken in: INBOX-3.
+        // Before posts are taken in: POST-3.
         let forsaken = self.shared.is_forsaken();
         self.take_in();
         if core::mem::take(&mut self.stopped) {
@@ -228,7 +228,7 @@ impl<W: Wait> EventLoop<W> {
         let mut tier = core::mem::replace(&mut self.cooperate, Box::new(Alone));
         let answer = tier.poll(Ask { release_ns, importance }, &mut |until_ns| {
             self.shared.doze();
-            // Only now: INBOX-1.
+            // Only now: POST-1.
             let is_over = self.agenda.is_empty() && self.shared.is_forsaken();
             let may_sleep = !self.shared.any() && !is_over;
             self.wait_until(if may_sleep { until_ns } else { Some(0) });

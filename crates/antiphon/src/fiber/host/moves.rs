@@ -10,13 +10,13 @@
 //!             adopted, by the worker that takes it└─────────┘
 //! ```
 //!
-//! - MOVE-1: what is queued is wholly suspended. Its thread has switched away from it and has it on
-//!   no list, nor its timer, and no more touches it.
-//! - MOVE-2: who takes it out of the queue has the fiber, alone, and sees what it has done before,
-//!   as of any task.
-//! - MOVE-3: code on a fiber's stack keeps nothing of a thread over a switch: what is of threads it
-//!   asks [`local`](crate::local) for, or Linux, each time. What does keep something stays for that
-//!   wait, as the reactor's: [`GoesOn::Here`].
+//! - MIGRATE-1: what is queued is wholly suspended. Its thread has switched away from it and has it
+//!   on no list, nor its timer, and no more touches it.
+//! - MIGRATE-2: who takes it out of the queue has the fiber, alone, and sees what it has done
+//!   before, as of any task.
+//! - MIGRATE-3: code on a fiber's stack keeps nothing of a thread over a switch: what is of threads
+//!   it asks [`local`](crate::local) for, or Linux, each time. What does keep something stays for
+//!   that wait, as the reactor's: [`GoesOn::Here`].
 //!
 //! A fiber is [timed](super::super::clocked) by the clock of its host; so none is, of such a pool.
 
@@ -59,7 +59,7 @@ impl Host {
             }
             self.unlist(fiber);
             let item = Item::new(fiber.handle() | BEGUN).expect("an address");
-            // MOVE-1: the last that is done with it here.
+            // MIGRATE-1: the last that is done with it here.
             put(item, goes);
             Turn::Over
         })
@@ -79,7 +79,7 @@ impl Host {
         self.desk.has_none(false);
         self.began.set(true);
         if has_begun(item) {
-            // SAFETY: the caller's: MOVE-2.
+            // SAFETY: the caller's: MIGRATE-2.
             self.adopt(unsafe { Fiber::of_handle(item.word() & !BEGUN) });
             return Ok(());
         }

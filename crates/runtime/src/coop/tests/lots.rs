@@ -22,11 +22,12 @@ enum Happens {
 }
 
 fn happens() -> impl Strategy<Value = Happens> {
+    use proptest::option::of;
     let ran = || 0..30_000_000u64;
     prop_oneof![
         2 => (0..4u8, 15..90_000u32).prop_map(|(group, weight)| Happens::Join { group, weight }),
         1 => (0..16usize).prop_map(|who| Happens::Leave { who }),
-        6 => (ran(), proptest::option::of(-1_000_000..30_000_000i64), proptest::option::of(0..100u64))
+        6 => (ran(), of(-1_000_000..30_000_000i64), of(0..100u64))
             .prop_map(|(ran_ns, release_in_ns, importance)| {
                 Happens::Poll { ran_ns, release_in_ns, importance }
             }),
@@ -134,7 +135,11 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 300,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn the_invariants_hold(begins: u64, all in proptest::collection::vec(happens(), 1..200)) {
@@ -152,7 +157,8 @@ proptest! {
         before_the_end in 0..200_000_000_000u64,
         all in proptest::collection::vec(happens(), 1..200),
     ) {
-        let (mut from_zero, mut wraps) = (World::new(0), World::new(0u64.wrapping_sub(before_the_end)));
+        let mut from_zero = World::new(0);
+        let mut wraps = World::new(0u64.wrapping_sub(before_the_end));
         for what in &all {
             prop_assert_eq!(from_zero.does(what), wraps.does(what));
         }
