@@ -145,8 +145,8 @@ impl<'a> Suspends<'a> {
         self.host.polls.waiting(|| _ = Linux::park(waiter, deadline));
     }
 
-    /// A try is over, the last of what the host is asked for (MIGRATE-3); others have their turn where
-    /// files are always ready.
+    /// A try is over, the last of what the host is asked for (MIGRATE-3); others have their turn
+    /// where files are always ready.
     #[inline]
     pub(super) fn after<R>(&self, tried: R) -> R {
         if slice::is_tiring() {

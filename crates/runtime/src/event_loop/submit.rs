@@ -17,7 +17,7 @@ impl<W: Wait> EventLoop<W> {
         EventId(id)
     }
 
-    /// Has the loop do something when a source says so, until it is [done](Step::Done) or
+    /// Has the loop do something when a source says so, until it is [done](super::Step::Done) or
     /// cancelled. The event is [woken](Self::wake) each time.
     ///
     /// # Errors
