@@ -15,9 +15,9 @@
 //!                       poll: sleep
 //! ```
 //!
-//! - TURN-1 (progress): between two polls something is called, unless there is nothing to call.
-//! - TURN-2 (timers first): work is called only if no timer was due when it was chosen.
-//! - TURN-3: of timers that follow each other without a break, those are called without a poll that
+//! - ROUND-1 (progress): between two polls something is called, unless there is nothing to call.
+//! - ROUND-2 (timers first): work is called only if no timer was due when it was chosen.
+//! - ROUND-3: of timers that follow each other without a break, those are called without a poll that
 //!   were due when the last poll was over: so a flood of them keeps others waiting no longer than
 //!   their slice.
 
@@ -137,7 +137,7 @@ impl<W: Wait> EventLoop<W> {
             self.look();
         }
         let must = self.is_to_poll();
-        // TURN-3.
+        // ROUND-3.
         if let Some(taken) = self.agenda.take_due(if must { self.polled_ns } else { self.now_ns }) {
             self.call(taken);
             return Did::Called;
@@ -150,7 +150,7 @@ impl<W: Wait> EventLoop<W> {
             self.agenda.importance().is_some() || self.has_come(self.agenda.release_ns());
         if must && (sleeps || has_work) {
             self.poll();
-            // TURN-1.
+            // ROUND-1.
             return self.call_any();
         }
         if let Some(taken) = self.agenda.take_work() {
@@ -164,7 +164,7 @@ impl<W: Wait> EventLoop<W> {
         Did::Polled
     }
 
-    /// TURN-1: what is first, after a poll.
+    /// ROUND-1: what is first, after a poll.
     fn call_any(&mut self) -> Did {
         self.take_in();
         if self.stopped {
