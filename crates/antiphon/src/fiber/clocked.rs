@@ -67,9 +67,10 @@ pub(crate) struct Clocked {
     /// When it was suspended, if it has looked then.
     left_ns: Cell<Option<u64>>,
     /// When it went on, and looked; since then, how long others kept the thread while it was in
-    /// line, and had not.
+    /// line, and had not; and for how long in all the thread was kept when it last got there.
     since_ns: Cell<u64>,
     missed_ns: Cell<u64>,
+    in_line_ns: Cell<u64>,
 }
 
 /// Where it is, as far as it is timed.
@@ -111,6 +112,7 @@ impl Clocked {
             left_ns: Cell::new(None),
             since_ns,
             missed_ns: Cell::new(0),
+            in_line_ns: Cell::new(0),
         }
     }
 
@@ -127,18 +129,23 @@ impl Clocked {
     /// It is suspended: whether this one is timed. If its thread is to look at the clock anyway, it
     /// may have run for long itself.
     fn is_due(&self, waits: bool) -> bool {
+        let host = host::below();
+        self.has_been_in_line(host);
         let left = self.left.get() - 1;
         self.left.set(left);
         let mut skipped = self.skipped.get();
         // CLOCKED-2.
         let is_due = left == 0
             || !self.cycles.get().knows(waits)
-            || host::below().is_some_and(Host::is_look_due)
+            || host.is_some_and(Host::is_look_due)
             || skipped.all() == 0 && self.has_run_long();
         if !is_due {
             skipped.add(waits);
             self.skipped.set(skipped);
-            self.away.set(if waits { Away::Waits } else { Away::InLine });
+            match host {
+                Some(host) if !waits => self.is_in_line(host),
+                _ => self.away.set(Away::Waits),
+            }
         }
         is_due
     }
@@ -195,17 +202,32 @@ impl Clocked {
 
     /// Its task is over.
     fn ends(&self) {
-        let own_ns = Self::own_ns(host::below());
+        let host = host::below();
+        self.has_been_in_line(host);
+        let own_ns = Self::own_ns(host);
         let now_ns = Linux::now(Clock::Monotonic);
         self.settle(now_ns, false, Some(own_ns));
         self.account.goes_on(now_ns, 0);
     }
 
-    /// It is in line, and another has kept the thread for so long.
-    pub(super) fn is_kept(&self, kept_ns: u64) {
-        if self.away.get() == Away::InLine {
-            self.missed_ns.set(self.missed_ns.get() + kept_ns);
+    /// It may go on, and its account takes it to run.
+    fn is_in_line(&self, host: &Host) {
+        self.away.set(Away::InLine);
+        self.in_line_ns.set(host.kept_ns());
+    }
+
+    /// It runs. If it was in line before, others may have kept the thread.
+    fn has_been_in_line(&self, host: Option<&Host>) {
+        if let (Away::InLine, Some(host)) = (self.away.get(), host) {
+            let kept_ns = host.kept_ns();
+            let missed_ns = kept_ns.saturating_sub(self.in_line_ns.replace(kept_ns));
+            self.missed_ns.set(self.missed_ns.get() + missed_ns);
         }
+    }
+
+    /// It runs, and it was itself that has kept the thread for so long.
+    pub(super) fn has_kept(&self, kept_ns: u64) {
+        self.in_line_ns.set(self.in_line_ns.get() + kept_ns);
     }
 
     /// It waits from now on; whether it is to be noted, as it has not looked.
@@ -231,9 +253,9 @@ impl Clocked {
     }
 
     /// It may go on. If it has not looked, nor its thread since, nobody does.
-    pub(super) fn is_found(&self) {
+    pub(super) fn is_found(&self, host: &Host) {
         if self.is_untold() {
-            self.away.set(Away::InLine);
+            self.is_in_line(host);
         }
     }
 

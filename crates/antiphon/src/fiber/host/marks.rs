@@ -9,6 +9,7 @@ use super::super::clocked::{Clocked, woken_ns};
 use super::super::control::Fiber;
 use super::below::Busy;
 use super::{Host, TIMERS_EVERY};
+use crate::local;
 
 impl Host {
     /// A look at the clock, between two fibers or in one that leaves or goes on: what time it is.
@@ -18,25 +19,25 @@ impl Host {
         let (now, next) = self.looks.look(self.turn());
         let kept = self.looks.kept_ns() - kept;
         if kept > 0 {
-            self.tell_kept(kept);
+            Self::tell_kept(kept);
         }
         if self.untold.is_due(now) {
             self.cut(now, kept);
         }
         let timed = !(self.polls.is_idle() && self.timers.borrow().is_empty());
-        // Relaxed: as above.
+        // Relaxed: ours, but for ticks.
         self.desk.look_in.store(if timed { next.min(TIMERS_EVERY) } else { next }, Relaxed);
         now
     }
 
-    /// A task has kept the thread from those in its line for so long.
+    /// A task has kept the thread from its line for so long: the one that runs, if one does. Those
+    /// in the line see it when they are suspended again: they may be very many.
     #[cold]
-    fn tell_kept(&self, kept: u64) {
-        for fiber in self.ready.iter() {
-            if let Some(clocked) = fiber.get().clocked.get() {
-                // SAFETY: as in `woken`.
-                unsafe { clocked.as_ref() }.is_kept(kept);
-            }
+    fn tell_kept(kept: u64) {
+        let runs = local::with(|own| own.fiber.get());
+        if let Some(clocked) = runs.and_then(|fiber| fiber.get().clocked.get()) {
+            // SAFETY: as in `woken`.
+            unsafe { clocked.as_ref() }.has_kept(kept);
         }
     }
 
@@ -87,7 +88,7 @@ impl Host {
         // SAFETY: on the stack of a fiber that is in the middle of a task.
         let clocked = unsafe { clocked.as_ref() };
         if self.finds(NonNull::from(clocked)) {
-            clocked.is_found();
+            clocked.is_found(self);
             // Relaxed: its own, it is posted no more.
             return fiber.get().woken_ns.store(0, Relaxed);
         }
@@ -95,7 +96,7 @@ impl Host {
         let at = woken_ns(fiber, deadline, now);
         if clocked.is_untold() {
             // It was not suspended after all; or the thread has cut others a moment ago.
-            clocked.is_found();
+            clocked.is_found(self);
         } else if let Some(at) = at {
             clocked.wakes(at, self.looks.hogged_ns(at, now), self);
         }
