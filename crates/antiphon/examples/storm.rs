@@ -22,7 +22,7 @@ fn main() {
 
 fn storm(fibers: usize, of_children: bool, what: &str) {
     // SAFETY: no thread-local is made by what waits.
-    let builder = unsafe { Pool::builder().threads(2).room(fibers).fibers(STACK_BYTES) };
+    let builder = unsafe { Pool::builder().threads(2).fibers(STACK_BYTES) };
     let pool = builder.build().expect("fibers");
     let token = Token::new();
     let [here, told] = [0, 1].map(|_| Arc::new(AtomicUsize::new(0)));

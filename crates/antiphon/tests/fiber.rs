@@ -46,6 +46,40 @@ fn as_many_wait_on_one_thread_as_there_are() {
     assert_eq!(sum, FIBERS * (FIBERS - 1) / 2);
 }
 
+/// What a thread spawns beyond the room that there is waits for what that thread does next.
+#[test]
+fn a_thread_runs_no_fiber_though_there_is_no_room() {
+    const FIBERS: usize = 100;
+    let pool = fibers(1).room(2).build().expect("fibers");
+    let open = Arc::new(Latch::new(1));
+    let spawn = |_| {
+        let open = open.clone();
+        let me = thread::current().id();
+        pool.spawn(move || {
+            // Or it would never be open.
+            assert_ne!(thread::current().id(), me);
+            open.wait();
+        })
+    };
+    let all: Vec<_> = (0..FIBERS).map(spawn).collect();
+    open.count_down(1);
+    all.into_iter().for_each(|fiber| fiber.join().expect("on a thread of the pool"));
+    // As of spawns, of scopes, of many, and of ranks.
+    let (me, away) = (thread::current().id(), AtomicUsize::new(0));
+    pool.scope(|scope| {
+        for _ in 0..FIBERS {
+            scope.spawn(|| _ = away.fetch_add((thread::current().id() != me).into(), Relaxed));
+        }
+    });
+    assert_eq!(away.into_inner(), FIBERS);
+    let where_it_runs = || thread::current().id();
+    let many = pool.spawn_many((0..FIBERS).map(|_| where_it_runs));
+    let ranked: Vec<_> = (0..FIBERS as u64).map(|n| pool.spawn_ranked(n, where_it_runs)).collect();
+    for fiber in many.into_iter().chain(ranked) {
+        assert_ne!(fiber.join().expect("a thread"), me);
+    }
+}
+
 /// Fibers and threads in one queue, of each kind of wait.
 #[test]
 fn fibers_and_threads_wait_for_each_other() {

@@ -466,7 +466,7 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
     fn begin(&self, host: &Host, item: Item) {
         // SAFETY: as in `run_one`.
         if let Err(task) = host.run(unsafe { Task::from_item(item) }) {
-            self.shared.put_always(task);
+            self.shared.put_refused(task);
         }
     }
 

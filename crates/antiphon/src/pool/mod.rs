@@ -195,7 +195,8 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         Pool::builder().threads(threads).build_with(policy)
     }
 
-    /// Has a worker run `work` some time. Runs it at once if there is no room.
+    /// Has a worker run `work` some time. Where there is no room, runs it at once; or, if tasks are
+    /// [fibers](Builder::fibers), makes room, and a fiber waits for some.
     pub fn spawn<F, T>(&self, work: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -265,7 +266,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
             None => self.shared.put_always(task),
             Some(rank) => {
                 if let Err(task) = self.shared.put_ranked(task, rank) {
-                    self.shared.put_always(task);
+                    self.shared.put_refused(task);
                 }
             }
         }

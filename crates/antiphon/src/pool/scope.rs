@@ -56,7 +56,8 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
 }
 
 impl<'scope, Y: Policy<Linux> + 'static> Scope<'scope, '_, Y> {
-    /// Has a worker run `work` before the scope ends. Runs it at once if there is no room.
+    /// Has a worker run `work` before the scope ends. Where there is no room, as
+    /// [`Pool::spawn`](super::Pool::spawn).
     pub fn spawn<F>(&'scope self, work: F)
     where
         F: FnOnce() + Send + 'scope,

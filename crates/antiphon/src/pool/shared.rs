@@ -219,7 +219,7 @@ impl<Y: Policy<Linux>> Shared<Y> {
     /// that unwinds can't: it has room made.
     fn put_yielding(&self, mut task: Task<Linux>) {
         if thread::panicking() {
-            return self.put_always(task);
+            return self.put_refused(task);
         }
         if !ask(&self.crew, |here| here.is_some()) {
             return self.submit_waiting(task);
@@ -236,7 +236,12 @@ impl<Y: Policy<Linux>> Shared<Y> {
 
     /// Puts a task in, always.
     pub(super) fn put_always(&self, task: Task<Linux>) {
-        let item = sampled(self.recorded(), task).into_item();
+        self.put_refused(sampled(self.recorded(), task));
+    }
+
+    /// As [`put_always`](Self::put_always), of a task that was [sampled] when it was refused.
+    pub(super) fn put_refused(&self, task: Task<Linux>) {
+        let item = task.into_item();
         surely(|| {
             ask(&self.crew, |here| match here.map(|here| here.worker.try_borrow_mut()) {
                 Some(Ok(mut worker)) => worker.push_always(item),
@@ -261,23 +266,31 @@ impl<Y: Policy<Linux>> Shared<Y> {
         });
     }
 
-    /// Puts a task in; if there is no room, runs it, or waits for some, on a fiber.
+    /// Puts a task in; if there is no room, does what [`run_or_wait`](Self::run_or_wait) says.
     pub(super) fn put_or_run(&self, task: Task<Linux>) {
         if let Err(task) = self.put(task) {
             self.run_or_wait(task);
         }
     }
 
-    /// What becomes of a task for which there is no room.
+    /// What becomes of a task for which there is no room: the caller runs it; on a fiber, it waits
+    /// for some. A task that is to be a fiber may wait for what the caller does next, so a thread
+    /// can neither run it nor wait for room: that is made.
     pub(super) fn run_or_wait(&self, task: Task<Linux>) {
-        if fiber::is_fiber() { self.put_yielding(task) } else { self.run(task) }
+        if fiber::is_fiber() {
+            self.put_yielding(task);
+        } else if self.stacks.is_some() {
+            self.put_refused(task);
+        } else {
+            self.run(task);
+        }
     }
 
     /// Runs a task for which there was no room; unless it is made in too many that are run so.
     pub(super) fn run(&self, task: Task<Linux>) {
         match Nested::new() {
             Some(_nested) => task.run(),
-            None => self.put_always(task),
+            None => self.put_refused(task),
         }
     }
 }
