@@ -4,8 +4,12 @@
 //! `cargo run --release -p antiphon --example http -- 127.0.0.1:8080 2`, and then
 //! `curl http://127.0.0.1:8080/hello`. The address and the number of threads may be left out.
 
+use std::convert::Infallible;
 use std::error::Error;
 use std::io::{self, Read, Write};
+use std::num::NonZero;
+use std::process::ExitCode;
+use std::time::Duration;
 use std::{env, thread};
 
 use antiphon::fiber::STACK_BYTES;
@@ -16,24 +20,33 @@ use antiphon::pool::Pool;
 const MOST_BYTES: usize = 8 << 10;
 const MOST_HEADERS: usize = 64;
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    let Err(error) = run();
+    eprintln!("http: {error}; usage: http [ADDRESS:PORT [THREADS]]");
+    ExitCode::from(2)
+}
+
+fn run() -> Result<Infallible, Box<dyn Error>> {
     let mut arguments = env::args().skip(1);
     let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
-    let threads = match arguments.next() {
+    let threads: NonZero<usize> = match arguments.next() {
         Some(threads) => threads.parse()?,
-        None => thread::available_parallelism()?.get(),
+        None => thread::available_parallelism()?,
     };
     // SAFETY: no thread-local is made by what waits.
-    let pool = unsafe { Pool::builder().threads(threads).fibers(STACK_BYTES) }.build()?;
+    let pool = unsafe { Pool::builder().threads(threads.get()).fibers(STACK_BYTES) }.build()?;
     let listener = TcpListener::bind(address)?;
     println!("serves http://{}, by {threads} threads", listener.local_addr()?);
-    for stream in listener.incoming() {
-        match stream {
-            Ok(stream) => drop(pool.spawn(move || serve(stream))),
-            Err(error) => eprintln!("not accepted: {error}"),
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => drop(pool.spawn(move || serve(stream))),
+            Err(error) => {
+                eprintln!("not accepted: {error}");
+                // Where no descriptor is left, somebody has to hang up first.
+                thread::sleep(Duration::from_millis(100));
+            }
         }
     }
-    Ok(())
 }
 
 /// Answers one request after the other, until one is the last, or none.

@@ -13,7 +13,14 @@ use antiphon::fiber::STACK_BYTES;
 use antiphon::pool::Pool;
 
 fn main() {
-    let fibers = std::env::args().nth(1).map_or(100_000, |text| text.parse().expect("a number"));
+    let fibers = match std::env::args().nth(1).map(|text| text.parse()) {
+        None => 100_000,
+        Some(Ok(fibers)) => fibers,
+        Some(Err(error)) => {
+            eprintln!("storm: {error}; usage: storm [FIBERS]");
+            std::process::exit(2);
+        }
+    };
     for of_children in [false, true] {
         let what = if of_children { "a child each" } else { "one token" };
         storm(fibers, of_children, what);

@@ -45,7 +45,8 @@ fn main() {
 }
 
 fn upload(file: &Path) -> io::Result<()> {
-    let content = fs::read(file)?;
+    let content = fs::read(file)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))?;
     let target = env::temp_dir().join(format!("antiphon-upload-{}", process::id()));
     let progress = Arc::new(Progress::default());
     // SAFETY: no thread-local is made by what waits.
