@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::thread;
 use std::time::Duration;
 
-use antiphon::fiber::{STACK_BYTES, sleep, yield_now};
+use antiphon::fiber::{Frame, STACK_BYTES, sleep, yield_now};
 use antiphon::pool::{Builder, Pool};
 use antiphon::{Latch, Mutex, channel};
 
@@ -80,6 +80,18 @@ fn places_are_named_and_counted() {
     assert!(at("receives") > gates, "{text}");
     assert!(at("1 wait, until a time") < at("sleeps_until_then"), "{text}");
     assert!(!text.contains("corosensei"), "{text}");
+    // Whose they are is known where names have no modules, too: as in a release.
+    let named = |frame: Option<&Frame>| frame.map(|frame| frame.name.clone()).unwrap_or_default();
+    let places = census.places();
+    let users: Vec<_> = places.iter().map(|place| named(place.user())).collect();
+    for user in ["waits_at_the_gate", "receives", "sleeps_until_then"] {
+        assert!(users.iter().any(|name| name.ends_with(user)), "{users:?}");
+    }
+    let by: Vec<_> = places.iter().map(|place| named(place.by())).collect();
+    for module in ["antiphon::event::", "antiphon::channel::"] {
+        assert!(by.iter().any(|name| name.starts_with(module)), "{by:?}");
+    }
+    assert!(!text.contains("suspend") && !text.contains("/crates/linux/"), "{text}");
     // Not more than were asked for, and all are counted.
     let few = pool.fibers(3, LONG);
     assert_eq!(few.waiting(), 102);

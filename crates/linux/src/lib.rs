@@ -76,6 +76,10 @@ pub use tsc::ticks;
 // SAFETY: the one of this platform.
 static ARENA: Arena<Linux> = unsafe { Arena::new() };
 
+/// This file, as its compiler had it: debug information says so of the functions in such files.
+#[doc(hidden)]
+pub const FILE: &str = file!();
+
 /// The platform that users run on.
 #[derive(Clone, Copy, Debug)]
 pub struct Linux;

@@ -40,6 +40,10 @@ pub use waiter::{Waiter, WaiterId, WaiterRef};
 use core::fmt;
 use core::sync::atomic::Ordering;
 
+/// This file, as its compiler had it: debug information says so of the functions in such files.
+#[doc(hidden)]
+pub const FILE: &str = file!();
+
 /// A machine: its atomic words, how to wait on it, where its state lives, who and where we are.
 ///
 /// Functions take no `self`: a back end is a zero-sized type and finds its context in a

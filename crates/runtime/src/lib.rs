@@ -29,3 +29,7 @@ mod sleep;
 pub mod stage;
 pub mod task;
 pub mod timer;
+
+/// This file, as its compiler had it: debug information says so of the functions in such files.
+#[doc(hidden)]
+pub const FILE: &str = file!();

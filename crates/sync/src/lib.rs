@@ -18,6 +18,10 @@ pub mod wait;
 
 use antiphon_platform::{Arena, Platform};
 
+/// This file, as its compiler had it: debug information says so of the functions in such files.
+#[doc(hidden)]
+pub const FILE: &str = file!();
+
 /// The nodes, as the protocols here use them.
 fn arena<P: Platform>() -> &'static Arena<P> {
     // SAFETY: they are written here only: each file that asks says what it writes, when and why it

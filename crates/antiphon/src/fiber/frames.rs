@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use super::census::Wait;
+use super::sources::Sources;
 
 /// A place where fibers wait, and how many do there. Displayed, it is all of its frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +90,7 @@ pub(super) fn of(wait: &Wait) -> Vec<Frame> {
 }
 
 /// Each has a number and a name, and on the next line its place.
-fn parsed(text: &str) -> Vec<Frame> {
+pub(super) fn parsed(text: &str) -> Vec<Frame> {
     let mut frames: Vec<Frame> = Vec::new();
     for line in text.lines().map(str::trim) {
         match line.split_once(": ").filter(|(number, _)| number.parse::<u32>().is_ok()) {
@@ -105,8 +106,17 @@ fn parsed(text: &str) -> Vec<Frame> {
 }
 
 /// Those that say something to users, of the fiber that it is, or of the thread.
-pub(crate) fn telling(mut frames: Vec<Frame>) -> Vec<Frame> {
+pub(crate) fn telling(frames: Vec<Frame>) -> Vec<Frame> {
+    telling_by(Sources::get(), frames)
+}
+
+fn telling_by(sources: &Sources, mut frames: Vec<Frame>) -> Vec<Frame> {
     frames.truncate(end_of_fiber(&frames));
+    for frame in &mut frames {
+        if let Some(name) = sources.full_name(frame) {
+            frame.name = name;
+        }
+    }
     frames.retain(|frame| !frame.is_ours());
     frames
 }
@@ -129,9 +139,18 @@ const CATCHES: &str = "do_call";
 impl Frame {
     /// Whether it is of the function of that name, in whatever module: where there are no more
     /// than tables of lines, this is all that is known of it.
-    fn is(&self, name: &str) -> bool {
-        let own = self.name.split('<').next().unwrap_or_default();
-        own.rsplit("::").next() == Some(name)
+    pub(super) fn is(&self, name: &str) -> bool {
+        self.own().rsplit("::").next() == Some(name)
+    }
+
+    /// Its name, without the types that it is for.
+    pub(super) fn own(&self) -> &str {
+        self.name.split('<').next().unwrap_or_default()
+    }
+
+    /// Whether its name has no module: tables of lines have no more.
+    pub(super) fn is_bare(&self) -> bool {
+        !self.name.starts_with('<') && !self.own().contains("::")
     }
 
     /// Whether it says nothing to users: how a wait goes, and who has called their closure.
@@ -141,15 +160,16 @@ impl Frame {
 
     /// Whether it is what users wait by, and not their own.
     fn is_of_library(&self) -> bool {
-        // Of a name without a module the file is all that there is to go by.
-        let is_file = |place: &String| SOURCES.iter().any(|part| place.contains(part));
         self.begins_with(&LIBRARY)
-            || !self.name.contains("::") && self.place.as_ref().is_some_and(is_file)
     }
 
     fn begins_with(&self, prefixes: &[&str]) -> bool {
+        let is = |name: &str, all: &[&str]| all.iter().any(|prefix| name.starts_with(prefix));
         let name = self.name.trim_start_matches('<');
-        prefixes.iter().any(|prefix| name.starts_with(prefix))
+        // A trait of theirs that they have implemented for something of the library.
+        let is_theirs = name.len() < self.name.len()
+            && name.split_once(" as ").is_some_and(|(_, of)| !is(of, &OURS) && !is(of, &LIBRARY));
+        !is_theirs && is(name, prefixes)
     }
 }
 
@@ -161,8 +181,12 @@ fn is_of_rust(place: &str) -> bool {
     place.contains("/rust/library/") || of_rustc()
 }
 
-const OURS: [&str; 12] = [
-    "antiphon_",
+const OURS: [&str; 16] = [
+    "antiphon_linux::",
+    "antiphon_platform::",
+    "antiphon_runtime::",
+    "antiphon_sim::",
+    "antiphon_sync::",
     "antiphon::fiber::",
     "antiphon::pool::Pool<",
     "antiphon::pool::here::",
@@ -177,17 +201,19 @@ const OURS: [&str; 12] = [
 ];
 
 const LIBRARY: [&str; 2] = ["antiphon::", "lock_api::"];
-const SOURCES: [&str; 4] = ["/antiphon/src/", "/antiphon-", "/lock_api-", "/sync/src/"];
 
 #[cfg(test)]
 mod tests {
+    use super::super::sources::directory;
     use super::*;
 
     const TEXT: &str = "\
    0: antiphon_linux::park::park
              at ./crates/linux/src/park.rs:1:1
+   1: suspend<antiphon::Mutex>
+             at /srv/build/SRCfiber/hooks.rs:175:18
    1: wait
-             at /srv/who/antiphon/src/event.rs:153:16
+             at /srv/build/SRCevent.rs:153:16
    2: lock_api::mutex::Mutex<R,T>::lock
    3: bank::transfer
              at ./src/main.rs:7:9
@@ -200,14 +226,37 @@ mod tests {
 
     #[test]
     fn a_place_is_named_by_who_waits_and_by_what() {
-        let frames = parsed(TEXT);
-        assert_eq!(frames.len(), 10);
-        let place = Place { count: 1, has_deadline: false, frames: telling(frames) };
+        let frames = parsed(&TEXT.replace("SRC", directory(file!())));
+        assert_eq!(frames.len(), 11);
+        let frames = telling_by(&Sources::of_a_test("/srv/build/"), frames);
+        let place = Place { count: 1, has_deadline: false, frames };
         assert_eq!(place.user().map(|frame| frame.name.as_str()), Some("bank::transfer"));
         let by = place.by().expect("it waits by something");
         assert_eq!((by.name.as_str(), &by.place), ("lock_api::mutex::Mutex<R,T>::lock", &None));
-        assert!(place.to_string().starts_with("1 wait:\n  wait\n    at /srv"), "{place}");
+        assert!(
+            place.to_string().starts_with("1 wait:\n  antiphon::event::wait\n    at /srv"),
+            "{place}"
+        );
         assert!(place.to_string().ends_with("{{closure}}\n"), "{place}");
+    }
+
+    #[test]
+    fn users_functions_are_not_taken_for_the_librarys() {
+        for name in [
+            "antiphon_demo::main",
+            "antiphon_demo",
+            "server::antiphon::fiber::waits",
+            "<antiphon::event::Latch as server::Gate>::passes",
+            "suspend<antiphon::fiber::Fiber>",
+        ] {
+            let place = Some("at /srv/who/src/fiber.rs:179:9".to_owned());
+            let frames = telling(vec![Frame { name: name.into(), place }]);
+            let place = Place { count: 1, has_deadline: false, frames };
+            assert_eq!(place.user().map(|frame| frame.name.as_str()), Some(name));
+        }
+        for name in ["<antiphon::A as core::fmt::Debug>::fmt", "<lock_api::A as antiphon::B>::c"] {
+            assert!(Frame { name: name.into(), place: None }.is_of_library(), "{name}");
+        }
     }
 
     #[test]

@@ -74,6 +74,7 @@ mod reactor;
 #[cfg(feature = "io_uring")]
 mod ring;
 mod slice;
+mod sources;
 #[cfg(feature = "io_uring")]
 mod transfers;
 mod untold;
