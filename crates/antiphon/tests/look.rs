@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use antiphon::fiber::{STACK_BYTES, sleep};
 use antiphon::pool::{Builder, Pool};
@@ -105,6 +105,44 @@ fn a_long_task_and_what_waits_behind_it_are_seen() {
     assert!(told.contains("\"shared\":0"), "{told}");
     drop(pool);
     assert_eq!(pool_of(&self::told(REQUEST), "long"), None);
+}
+
+/// The number behind a key, where it is first.
+fn number(text: &str, key: &str) -> Option<u128> {
+    let rest = text.split_once(&format!("\"{key}\":"))?.1;
+    rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// Its seat was taken from it before anybody looked, and nobody looks after it since.
+#[test]
+fn who_is_away_is_in_its_task_since_that_was_seen() {
+    let patience = Duration::from_millis(10);
+    let builder = Pool::builder().threads(1).spares(1).name("away").patience(patience);
+    let pool = ManuallyDrop::new(builder.build().expect("a pool"));
+    let end = Arc::new(AtomicBool::new(false));
+    let ends = end.clone();
+    let hog = pool.spawn(move || {
+        while !ends.load(Relaxed) {
+            thread::yield_now();
+        }
+    });
+    while pool.stats().hogs == 0 {
+        thread::yield_now();
+    }
+    let since = Instant::now();
+    thread::sleep(patience * 50);
+    let least = since.elapsed();
+    let answer = pool_of(&told(REQUEST), "away").expect("it is there");
+    end.store(true, Relaxed);
+    hog.join().expect("no panic");
+    let away = answer.split('{').find(|worker| worker.contains("away\",\"for_ms")).expect("it is");
+    assert!(number(away, "for_ms") >= Some(least.as_millis()), "{answer}");
+    assert!(number(&answer, "longest_ns") >= Some(least.as_nanos()), "{answer}");
+    assert_eq!(number(away, "seat"), Some(0), "{answer}");
+    // Another sits there, and has a number of its own.
+    let numbers: Vec<_> = answer.match_indices("\"worker\":").collect();
+    assert_eq!(numbers.len(), 2, "{answer}");
+    assert!(answer.contains("\"worker\":0") && answer.contains("\"worker\":1"), "{answer}");
 }
 
 #[test]

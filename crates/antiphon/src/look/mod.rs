@@ -35,7 +35,7 @@
 //! | `antiphon_look`, `pid` | the version, which is the first key; the process |
 //! | `pools[]` | as they were built |
 //! | `name`, `threads`, `spares` | so many threads at a time, so many more at most |
-//! | `workers[]{seat, state, for_ms, queued}` | each that is there |
+//! | `workers[]{worker, seat, state, for_ms, queued}` | each that is there |
 //! | `state` | `rests`, `searches`, `runs`, or is `away` from its seat, which another has |
 //! | `for_ms` | for how long it is in one task, `null` if it is in none |
 //! | `queued`, `shared` | tasks in its queue; tasks from outside, or that had no room |

@@ -142,7 +142,10 @@ fn look(turns: &mut Turns) -> Vec<Known> {
             let seen = now - turns.get(&(*id, worker.number))?.1;
             // What it has recorded was the seat's last worker's if that is away.
             let since_ns = since_ns.get(worker.seat).copied().flatten();
-            let since_ns = since_ns.filter(|_| worker.state == State::Runs);
+            let since_ns = match worker.state {
+                State::Runs => since_ns,
+                _ => worker.since_ns,
+            };
             let known = since_ns.map(|ns| Duration::from_nanos(now_ns.saturating_sub(ns)));
             is_in_task(worker).then(|| known.unwrap_or(seen).max(seen)).filter(|it| *it >= APART)
         };

@@ -32,12 +32,17 @@ fn pool(Known { look, times, seen }: &Known) -> String {
         let state = string(name(worker.state));
         let for_ms = or_null(time);
         object(&[
+            ("worker", &worker.number),
             ("seat", &worker.seat),
             ("state", &state),
             ("for_ms", &for_ms),
             ("queued", &queued),
         ])
     });
+    // One that goes on counts: nobody looks after it any more where the others rest.
+    let goes_on = look.workers.iter().zip(times).filter(|(it, _)| it.state == State::Away);
+    let goes_on = goes_on.filter_map(|(it, time)| it.since_ns.and(*time)).max();
+    let goes_on_ns = goes_on.map_or(0, |time| time.as_nanos() as u64);
     let census = seen.census.as_ref();
     let hosts = census.into_iter().flat_map(|census| &census.threads).map(host);
     let places = census.map(|census| census.places()).unwrap_or_default();
@@ -55,7 +60,7 @@ fn pool(Known { look, times, seen }: &Known) -> String {
         ("steals", &stats.steals),
         ("rests", &stats.rests),
         ("hogs", &stats.hogs),
-        ("longest_ns", &stats.longest_ns),
+        ("longest_ns", &stats.longest_ns.max(goes_on_ns)),
         ("fibers", &census.is_some()),
         ("hosts", &array(hosts)),
         ("places", &array(places.iter().take(PLACES).map(place))),

@@ -36,6 +36,9 @@ pub struct Working {
     pub turn: u64,
     /// What it is at.
     pub state: State,
+    /// If its seat was taken from it, since when it was seen in its task: of
+    /// [`Clock::Monotonic`](antiphon_platform::Clock), in nanoseconds.
+    pub since_ns: Option<u64>,
 }
 
 /// What a worker is at.
@@ -79,6 +82,7 @@ impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
             false if self.idlers.rests(seat) => State::Rests,
             false => State::Searches,
         };
-        Some(Working { number, seat, turn: turn.number(), state })
+        let since_ns = self.seats.away_since_ns(number);
+        Some(Working { number, seat, turn: turn.number(), state, since_ns })
     }
 }

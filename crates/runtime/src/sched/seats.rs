@@ -6,6 +6,7 @@
 //! | each 2, a seat | `taken` | who comes, who goes, who takes it away | not 0: somebody has it |
 //! | each 2, a worker | `seat` | who comes, who goes | the number of its seat and 1, 0: nobody |
 //! | | `turn` | the worker | bit 0: it is outside; the others: how many tasks it has begun |
+//! | | `since_ns` | who takes it away, who leaves | since when it is in its task; 0: unknown |
 //! | | `claim` | the worker, who takes seats away | [`NONE`], [`ASKED`] or [`TAKEN`] |
 //!
 //! A worker is *inside* while it asks the policy, searches or rests; a task runs outside. So what
@@ -44,6 +45,7 @@ struct Sitter<P: Platform> {
     seat: P::U32,
     claim: P::U32,
     turn: P::U64,
+    since_ns: P::U64,
 }
 
 /// A seat that a worker has, or had.
@@ -70,7 +72,12 @@ const TASK: u64 = 2;
 impl<P: Platform> Seats<P> {
     /// So many seats, for so many workers: what these are more may be without one, in a task.
     pub(super) fn new(seats: usize, workers: usize) -> Self {
-        let sitter = || Sitter { seat: P::U32::ZERO, claim: P::U32::ZERO, turn: P::U64::ZERO };
+        let sitter = || Sitter {
+            seat: P::U32::ZERO,
+            claim: P::U32::ZERO,
+            turn: P::U64::ZERO,
+            since_ns: P::U64::ZERO,
+        };
         Self {
             taken: (0..seats).map(|_| Lines(P::U32::ZERO)).collect(),
             sitters: (0..workers).map(|_| Lines(sitter())).collect(),
@@ -126,6 +133,20 @@ impl<P: Platform> Seats<P> {
         self.sitters[sitter].0.claim.load(Relaxed) == TAKEN
     }
 
+    /// Its seat was taken from it, in a task that it was seen in since then.
+    pub(super) fn note_since(&self, sitter: usize, since_ns: u64) {
+        // Relaxed: a figure.
+        self.sitters[sitter].0.since_ns.store(since_ns, Relaxed);
+    }
+
+    /// Since when a worker that has lost its seat was seen in its task; `None`: it is not away, or
+    /// has left by itself.
+    pub(super) fn away_since_ns(&self, sitter: usize) -> Option<u64> {
+        // Relaxed: a figure.
+        let since_ns = self.sitters[sitter].0.since_ns.load(Relaxed);
+        (self.is_away(sitter) && since_ns != 0).then_some(since_ns)
+    }
+
     /// How many are taken.
     pub(super) fn count(&self) -> usize {
         // Acquire: CREW-6, who has left one is away; pairs with the release in `free`.
@@ -143,7 +164,7 @@ impl<P: Platform> Seats<P> {
     ///
     /// One caller at a time: SEAT-4.
     pub(super) fn take_from(&self, sitter: usize, seen: Turn) -> Option<usize> {
-        let Sitter { seat, claim, turn } = &self.sitters[sitter].0;
+        let Sitter { seat, claim, turn, .. } = &self.sitters[sitter].0;
         // Relaxed: SEAT-3, if it is another worker's, so is the turn, below.
         let number = seat.load(Relaxed).checked_sub(1)? as usize;
         // Acquire: SEAT-3, that a worker is inside, or gone; pairs with the releases in `insist`
@@ -226,6 +247,8 @@ impl<P: Platform> Seat<'_, P> {
 
     /// The worker, which is inside, leaves its seat: it is without one from now on.
     pub(super) fn leave(&mut self) {
+        // Relaxed: a figure.
+        self.sitter.since_ns.store(0, Relaxed);
         // Relaxed: who claims sees it inside.
         self.sitter.claim.store(TAKEN, Relaxed);
         self.seats.free(self.number);

@@ -56,6 +56,7 @@ pub struct Hog<'a, P: Platform, Y: Policy<P>> {
     worker: usize,
     turn: Turn,
     age_ns: u64,
+    since_ns: u64,
 }
 
 /// A worker in a task that was too long.
@@ -158,7 +159,7 @@ impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
                 crew.watch.longest_ns.store(age_ns, Relaxed);
             }
             if !crew.seats.is_away(worker) {
-                found(Hog { crew, worker, turn, age_ns });
+                found(Hog { crew, worker, turn, age_ns, since_ns });
             }
         }
     }
@@ -203,6 +204,7 @@ impl<P: Platform, Y: Policy<P>> Hog<'_, P, Y> {
     #[must_use]
     pub fn take(self) -> Option<usize> {
         let seat = self.crew.seats.take_from(self.worker, self.turn)?;
+        self.crew.seats.note_since(self.worker, self.since_ns);
         let hogs = &self.crew.watch.hogs;
         // Relaxed: a figure, which nobody else writes.
         hogs.store(hogs.load(Relaxed) + 1, Relaxed);
