@@ -12,8 +12,9 @@ use super::{Answer, Ask, Booster, Cooperate, Counts};
 /// A loop of a [`Booster`].
 ///
 /// What it runs while it is raised the kernel does not charge it for; so where others want the CPU,
-/// it now and then sleeps for a while though it has work: until its next timer at most, and when
-/// the kernel has just given it the CPU. Its share is then what it would be without help.
+/// it now and then sleeps for a while though it has work: until its next timer at most, and while
+/// it runs by its share. That is then about what it would be without help. Timers that are due are
+/// to be dispatched before other work, once a poll returns: work that comes first is borrowed.
 ///
 /// It may be sent to another thread. Once dropped, its thread shares time as before.
 #[derive(Debug)]
@@ -151,6 +152,8 @@ struct Account {
     had_ns: Option<u64>,
     /// It is asleep to give back, or would be if its timer had not been due.
     napping: bool,
+    /// The CPU time that it had had when the kernel gave it the CPU, unless it was raised since.
+    given_ns: Option<u64>,
     napped_ns: u64,
 }
 
@@ -159,6 +162,9 @@ impl Account {
     const ASKS_NS: u64 = 20_000_000;
     /// Who was kept from its CPU for so long has just been given it.
     const KEPT_NS: u64 = 300_000;
+    /// It runs for so long first: who sleeps at once keeps a claim to its turn, of which the kernel
+    /// honours but a part.
+    const TURN_NS: u64 = 1_000_000;
     /// It begins to sleep for no less than this.
     const SHORTEST_NS: u64 = 200_000;
     /// And for no more.
@@ -180,6 +186,9 @@ impl Account {
             self.ask(now_ns);
         }
         self.debt.borrow(borrowed);
+        if raised {
+            self.given_ns = None;
+        }
         !raised && self.kept_ns(now_ns) >= Self::KEPT_NS
     }
 
@@ -192,7 +201,16 @@ impl Account {
             return None;
         }
         // DEBT-3.
-        self.napping |= given && nap_ns >= Self::SHORTEST_NS;
+        if !self.napping && nap_ns >= Self::SHORTEST_NS {
+            let had_ns = schedule::own_cpu_ns();
+            if given {
+                self.given_ns = Some(had_ns);
+            }
+            self.napping = self.given_ns.is_some_and(|given_ns| had_ns >= given_ns + Self::TURN_NS);
+        }
+        if self.napping {
+            self.given_ns = None;
+        }
         self.napping.then(|| now_ns.saturating_add(nap_ns.min(Self::LONGEST_NS)))
     }
 

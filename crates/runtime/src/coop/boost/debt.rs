@@ -10,7 +10,8 @@
 //! - DEBT-2: what is owed goes up by borrowing only, and never below nothing: who sleeps for other
 //!   reasons settles, and saves nothing up.
 //! - DEBT-3: a nap counts where the thread could have run. A thread that has just run beyond its
-//!   share would not; so a nap begins where the kernel has just given it the CPU.
+//!   share would not; so a nap begins while it runs by its share: some time after the kernel has
+//!   given it the CPU.
 
 /// The account of one loop. All times are in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
