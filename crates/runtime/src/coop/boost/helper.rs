@@ -146,7 +146,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
             return NEVER;
         };
         count::<P>(&seat.raises);
-        let look_ns = now_ns.saturating_add(self.options.slack_ns);
+        let look_ns = now_ns.saturating_add(self.options.slack_ns).min(NEVER);
         let raised = Raised { thread, before, ran_ns, polls, since_ns: now_ns, look_ns };
         self.known[at].raised = Some(raised);
         look_ns
@@ -196,7 +196,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
             left_ns = slack_ns;
         }
         // Not again and again for what is left of it.
-        raised.look_ns = now_ns.saturating_add(left_ns.max(slack_ns / 8).max(1));
+        raised.look_ns = now_ns.saturating_add(left_ns.max(slack_ns / 8).max(1)).min(NEVER);
         self.known[at].raised = Some(raised);
         raised.look_ns
     }
