@@ -98,11 +98,13 @@ impl Seat {
         }
         // With no seat left it is as if it were alone.
         let Some((place, _)) = &self.place else { return inner.poll(ask, wait) };
-        let raised = boosts.raised(place);
+        // The helper may be on another CPU, and lower it only after the last poll.
+        let raised = boosts.raised(place) || self.account.left_raised;
         let kept = self.account.settle(boosts.borrowed(place));
         // Here it is lowered, and others run.
         boosts.publish(place, ask.release_ns, self.account.debt.owed_ns());
-        let lowered = raised && !boosts.raised(place);
+        self.account.left_raised = boosts.raised(place);
+        let lowered = raised && !self.account.left_raised;
         let now_ns = now();
         let nap = self.account.nap(now_ns, lowered || kept);
         let nap = nap.filter(|_| ask.importance.is_some());
@@ -152,6 +154,8 @@ struct Account {
     had_ns: Option<u64>,
     /// It is asleep to give back, or would be if its timer had not been due.
     napping: bool,
+    /// It was raised when it had published last.
+    left_raised: bool,
     /// The CPU time that it had had when the kernel gave it the CPU, unless it was raised since.
     given_ns: Option<u64>,
     napped_ns: u64,
@@ -165,6 +169,8 @@ impl Account {
     /// It runs for so long first: who sleeps at once keeps a claim to its turn, of which the kernel
     /// honours but a part.
     const TURN_NS: u64 = 1_000_000;
+    /// Who owes so much does not wait for that: with many timers it is raised before, each time.
+    const PRESSING_NS: u64 = 5_000_000;
     /// It begins to sleep for no less than this.
     const SHORTEST_NS: u64 = 200_000;
     /// And for no more.
@@ -206,7 +212,8 @@ impl Account {
             if given {
                 self.given_ns = Some(had_ns);
             }
-            self.napping = self.given_ns.is_some_and(|given_ns| had_ns >= given_ns + Self::TURN_NS);
+            let turn_ns = if self.debt.owed_ns() < Self::PRESSING_NS { Self::TURN_NS } else { 0 };
+            self.napping = self.given_ns.is_some_and(|given_ns| had_ns >= given_ns + turn_ns);
         }
         if self.napping {
             self.given_ns = None;
