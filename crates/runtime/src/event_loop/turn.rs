@@ -17,9 +17,9 @@
 //!
 //! - ROUND-1 (progress): between two polls something is called, unless there is nothing to call.
 //! - ROUND-2 (timers first): work is called only if no timer was due when it was chosen.
-//! - ROUND-3: of timers that follow each other without a break, those are called without a poll that
-//!   were due when the last poll was over: so a flood of them keeps others waiting no longer than
-//!   their slice.
+//! - ROUND-3: of timers that follow each other without a break, those are called without a poll
+//!   that were due when the last poll was over: so a flood of them keeps others waiting no longer
+//!   than their slice.
 
 use alloc::boxed::Box;
 
