@@ -83,7 +83,8 @@ pub fn names(what: &str, text: &str, known: &[&'static str]) -> Result<Vec<&'sta
     let mut names = Vec::new();
     for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         let Some(found) = known.iter().find(|known| **known == name) else {
-            return Err(format!("no {what} '{name}'; there are: {}", known.join(", ")));
+            let (near, all) = (near(name, known), known.join(", "));
+            return Err(format!("no {what} '{name}'{near}; there are: {all}"));
         };
         if !names.contains(found) {
             names.push(*found);
@@ -91,6 +92,18 @@ pub fn names(what: &str, text: &str, known: &[&'static str]) -> Result<Vec<&'sta
     }
     Ok(names)
 }
+
+/// The known name that was meant, perhaps: ` (did you mean 'std'?)`, or nothing.
+pub fn near(name: &str, known: &[&str]) -> String {
+    let likeness = known.iter().map(|known| (strsim::jaro_winkler(name, known), known));
+    match likeness.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
+        Some((likeness, near)) if likeness >= LIKE => format!(" (did you mean '{near}'?)"),
+        _ => String::new(),
+    }
+}
+
+/// From here on two names are alike.
+const LIKE: f64 = 0.8;
 
 #[cfg(test)]
 mod tests {
@@ -131,5 +144,7 @@ mod tests {
         assert_eq!(names("lock", "", &known), Ok(vec![]));
         let wrong = names("lock", "glibc,mutex", &known);
         assert_eq!(wrong, Err("no lock 'mutex'; there are: glibc, std, absl".to_owned()));
+        let near = names("lock", "glib", &known).expect_err("none of that name");
+        assert_eq!(near, "no lock 'glib' (did you mean 'glibc'?); there are: glibc, std, absl");
     }
 }

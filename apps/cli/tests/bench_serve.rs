@@ -82,7 +82,7 @@ fn go_serves_where_it_is_and_is_skipped_where_not() {
         .expect("the command");
     let text = String::from_utf8_lossy(&without.stdout);
     assert!(without.status.success() && text.contains("skipped: no go on the PATH"), "{text}");
-    assert!(text.contains("Echo of 64 bytes: 4 connections; 2 workers, idle machine"), "{text}");
+    assert!(text.contains("Echo of 64 bytes: 4 connections; 2 workers, load idle"), "{text}");
 }
 
 #[test]

@@ -108,8 +108,11 @@ fn pools_are_shown_with_hogs_fibers_and_places() {
     has_keys(&look, &FRAME);
     let ours = (&shows.0.id().into(), &true.into());
     assert_eq!((&look["pools_pid"], &look["runs"]), ours, "{look:#}");
+    assert_eq!(look["pid"], look["pools_pid"], "{look:#}");
     let long = pool(&look, "long");
-    assert_eq!(long["workers"][0]["state"], "runs", "{long:#}");
+    let worker = &long["workers"][0];
+    assert_eq!((&worker["worker"], &worker["seat"]), (&0.into(), &0.into()), "{long:#}");
+    assert_eq!(worker["state"], "runs", "{long:#}");
     assert!(long["workers"][0]["for_ms"].as_u64() > Some(0), "{long:#}");
     assert_eq!((&long["shared"], &long["fibers"]), (&2.into(), &false.into()), "{long:#}");
     let gates = pool(&look, "gates");

@@ -14,7 +14,7 @@ use crate::output::{report, say};
 /// How to measure.
 #[derive(Args)]
 pub struct Settings {
-    /// An idle machine, or two busy neighbours beside us
+    /// What we start beside what is measured: idle (nothing), noisy (two busy neighbours)
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "idle")]
     pub load: Vec<Load>,
     /// Repetitions that count

@@ -57,16 +57,16 @@ fn heading(cell: Cell) -> String {
     let load = cell.load.name();
     let reads = cell.reads.map_or(String::new(), |reads| format!(", {reads} % of them reads"));
     match cell.case {
-        Case::Uncontended => format!("Uncontended, a second thread alive, {load} machine"),
-        Case::UncontendedAlone => format!("Uncontended, no thread ever made, {load} machine"),
-        Case::UncontendedRead => format!("Reads, uncontended, {load} machine"),
-        Case::UncontendedWrite => format!("Writes, uncontended, {load} machine"),
-        Case::Short => format!("Contended, short critical sections{reads}, {load} machine"),
+        Case::Uncontended => format!("Uncontended, a second thread alive, load {load}"),
+        Case::UncontendedAlone => format!("Uncontended, no thread ever made, load {load}"),
+        Case::UncontendedRead => format!("Reads, uncontended, load {load}"),
+        Case::UncontendedWrite => format!("Writes, uncontended, load {load}"),
+        Case::Short => format!("Contended, short critical sections{reads}, load {load}"),
         Case::FiveMicroseconds => {
-            format!("Contended, critical sections of 5 µs{reads}, {load} machine")
+            format!("Contended, critical sections of 5 µs{reads}, load {load}")
         }
         Case::Continuous => {
-            format!("One writer, and readers of 5 µs who come again at once, {load} machine")
+            format!("One writer, and readers of 5 µs who come again at once, load {load}")
         }
     }
 }

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::mutants::Mutants;
 use crate::failure::Failure;
+use crate::list::near;
 use crate::output::progress::Progress;
 use crate::output::table::{Cell, Table, Tone, colour_stdout, count, duration};
 use crate::output::{report, say};
@@ -96,8 +97,10 @@ fn choose(name: Option<&str>) -> Result<Vec<Entry>, Failure> {
             let mut locks: Vec<_> = all().iter().map(Entry::subject).collect();
             locks.sort_unstable();
             locks.dedup();
-            let (locks, none) = (locks.join("/, "), "no model's name begins with");
-            Err(Failure::arguments(format!("{none} '{prefix}'; they begin with: {locks}/")))
+            let subject = prefix.split('/').next().unwrap_or(prefix);
+            let (near, locks) = (near(subject, &locks), locks.join("/, "));
+            let none = format!("no model's name begins with '{prefix}'{near}");
+            Err(Failure::arguments(format!("{none}; they begin with: {locks}/")))
         }
         _ => Ok(chosen),
     }

@@ -42,11 +42,12 @@ A program whose pools are antiphon's shows them where it has ANTIPHON_LOOK=1 in 
 has called antiphon::look::open: its workers, those in one task for long first, the tasks that
 wait, its fibers by state, and the places where they wait.
 
-JSON: program, pid (of antiphon run, or null), runs, profile, wall_s, processes, threads, waiting[],
-locks[] of a program under antiphon run; pools_pid, and pools[] with the keys that the page of
-antiphon::look has: name, threads, spares, workers[]{seat, state, for_ms, queued}, shared, tasks,
-hogs, longest_ns, hosts[]{thread, ready, waiting, with_deadline, for_files}, places[]{count,
-has_deadline, by, user, frames[]{name, place}}, …
+JSON: program, runs; of a program under antiphon run its pid (null: of a recording that has ended),
+profile, wall_s, processes, threads, waiting[], locks[]; of another the pid is its own. pools_pid is
+the process whose pools are shown, and pools[] have the keys that the page of antiphon::look has:
+name, threads, spares, workers[]{worker, seat, state, for_ms, queued}, shared, tasks, hogs,
+longest_ns, hosts[]{thread, ready, waiting, with_deadline, for_files}, places[]{count, has_deadline,
+by, user, frames[]{name, place}}, …
 
 Exits with 0 when it ends, 1 if the recording, the pools or the terminal can't be used, 2 if there
 is no such program or recording, or several, and 69 if none runs, it is another user's, or speaks

@@ -69,8 +69,8 @@ impl View {
     /// The body of the JSON report.
     pub fn json(&self) -> Value {
         let alone = || {
-            let name = self.program.as_ref().map(|(name, _)| name);
-            json!({ "program": name, "pid": null, "runs": self.runs })
+            let (name, pid) = self.program.as_ref().map(|(name, pid)| (name, pid)).unzip();
+            json!({ "program": name, "pid": pid, "runs": self.runs })
         };
         let mut body = self.locks.as_ref().map_or_else(alone, Look::json);
         body["pools_pid"] = json!(self.program.as_ref().map(|(_, pid)| pid));

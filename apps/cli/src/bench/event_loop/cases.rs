@@ -87,7 +87,7 @@ impl fmt::Display for Cell {
             Grouping::Each => "",
             Grouping::One => ", one group",
         };
-        write!(f, ", {cpu}{group}, {} machine", self.load.name())
+        write!(f, ", {cpu}{group}, load {}", self.load.name())
     }
 }
 
@@ -133,9 +133,9 @@ mod tests {
             group: Grouping::One,
             cpus: 1,
         };
-        let said = "8 players at 60 Hz, 4 hogs (cc), one CPU, one group, idle machine";
+        let said = "8 players at 60 Hz, 4 hogs (cc), one CPU, one group, load idle";
         assert_eq!(cell.to_string(), said);
         let alone = Cell { players: 1, hogs: 0, cpus: 2, group: Grouping::Each, ..cell };
-        assert_eq!(alone.to_string(), "1 player at 60 Hz, 2 CPUs, idle machine");
+        assert_eq!(alone.to_string(), "1 player at 60 Hz, 2 CPUs, load idle");
     }
 }

@@ -93,7 +93,7 @@ mod tests {
         let page = page(&put_together(&rounds, 1.0, &measured));
         assert_eq!((page.matches("<svg").count(), page.matches("<polyline").count()), (2, 3));
         assert!(page.contains("<p class=faint>io_uring: skipped: a &amp; b</p>"), "{page}");
-        assert!(page.contains("parked: A receiver that has slept for 3 µs, idle machine, CPU 1"));
+        assert!(page.contains("parked: A receiver that has slept for 3 µs, load idle, CPU 1"));
         assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
     }
 }

@@ -44,7 +44,7 @@ pub fn heading(cell: &Cell) -> String {
         Case::Clock => "How far the counters of both CPUs are apart".to_owned(),
     };
     let target = cell.target.map_or(String::new(), |cpu| format!(", CPU {cpu}"));
-    format!("{what}, {load} machine{target}")
+    format!("{what}, load {load}{target}")
 }
 
 fn latency(rows: &[Row], report: &Report) -> Table {

@@ -94,6 +94,6 @@ impl fmt::Display for Cell {
         if *phase == Phase::Together {
             write!(f, "together, ")?;
         }
-        write!(f, "{workers} workers, {load} machine")
+        write!(f, "{workers} workers, load {load}")
     }
 }

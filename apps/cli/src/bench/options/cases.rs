@@ -109,7 +109,7 @@ impl fmt::Display for Cell {
         if *spawners > 1 {
             write!(f, "{spawners} spawners, ")?;
         }
-        write!(f, "{workers} workers, {} machine", load.name())
+        write!(f, "{workers} workers, load {}", load.name())
     }
 }
 

@@ -206,7 +206,7 @@ impl Conditions for Cell {
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { load, case, form, heavy, copies, workers } = self;
-        write!(f, "{case}, {}, {workers} workers, {} machine", form.name(), load.name())?;
+        write!(f, "{case}, {}, {workers} workers, load {}", form.name(), load.name())?;
         heavy.map_or(Ok(()), |heavy| write!(f, ", {}", heavy.name()))?;
         if *copies == Copies::Reused { f.write_str(", copies reused") } else { Ok(()) }
     }

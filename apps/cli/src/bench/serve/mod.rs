@@ -139,6 +139,11 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     }
     let (ours, peers) = (servers::OURS, servers::PEERS);
     let rounds = settings.rounds("server", (subject, ours), (against, peers))?;
+    if rounds.subjects == [servers::URING]
+        && let Some(missing) = servers::no_rings()
+    {
+        return Err(Failure::missing(missing));
+    }
     let mut cells = Vec::new();
     for &load in &settings.load {
         for &case in &case.0 {

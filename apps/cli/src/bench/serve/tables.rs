@@ -27,7 +27,7 @@ fn heading(cell: &Cell, bytes: usize) -> String {
     };
     let rate = rate.map_or(String::new(), |rate| format!(", {rate} requests a second"));
     format!(
-        "{what}: {connections} connection{}{rate}; {workers} worker{}, {} machine",
+        "{what}: {connections} connection{}{rate}; {workers} worker{}, load {}",
         plural(connections),
         plural(workers),
         load.name()

@@ -94,6 +94,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let plan = plan(arguments)?;
     let report = rows::Report {
         rows: rows::put_together(&plan.rounds, &plan.carry_out()?),
+        absent: plan.absent(),
         seconds: plan.seconds,
         seed: plan.rounds.seed,
     };
@@ -160,6 +161,15 @@ impl Plan {
             })?);
         }
         Ok(all)
+    }
+
+    /// Of each case, who was asked for and does not have it.
+    fn absent(&self) -> Vec<(Case, Vec<&'static str>)> {
+        let mut cases: Vec<_> = self.cells.iter().map(|cell| cell.case).collect();
+        cases.dedup();
+        let lack = |case| move |name: &&'static str| !subjects::has(name, case);
+        let of = |case| (case, self.rounds.all_subjects().filter(lack(case)).collect());
+        cases.into_iter().map(of).filter(|(_, names): &(_, Vec<_>)| !names.is_empty()).collect()
     }
 
     /// Those that have the case.

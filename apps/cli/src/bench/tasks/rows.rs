@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Measured;
-use super::cases::Cell;
+use super::cases::{Case, Cell};
 use super::measure::Figures;
 use crate::bench::ratio::Ratio;
 use crate::bench::rounds::{Rounds, Trouble, mean};
@@ -35,6 +35,8 @@ pub struct Row {
 pub struct Report {
     /// In the order of cells.
     pub rows: Vec<Row>,
+    /// Who has no rows of a case, as it does not have the case.
+    pub absent: Vec<(Case, Vec<&'static str>)>,
     /// What a repetition takes.
     pub seconds: f64,
     /// Of the order of subjects.
@@ -91,7 +93,9 @@ impl Report {
     /// For scripts.
     pub fn json(&self) -> Value {
         let rows: Vec<_> = self.rows.iter().map(of_row).collect();
-        json!({ "rows": rows, "seconds": self.seconds, "seed": self.seed })
+        let absent = self.absent.iter().map(|(case, names)| (case.name().to_owned(), json!(names)));
+        let absent: Map<_, _> = absent.collect();
+        json!({ "rows": rows, "absent": absent, "seconds": self.seconds, "seed": self.seed })
     }
 }
 

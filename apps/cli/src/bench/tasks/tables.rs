@@ -12,6 +12,9 @@ pub fn text(report: &Report, colour: bool) -> String {
     for rows in report.rows.chunk_by(|a, b| a.cell == b.cell) {
         text += &format!("{}\n{}\n", heading(&rows[0].cell), table(rows).render(colour));
     }
+    for (case, names) in &report.absent {
+        text += &format!("No {}, so not measured: {}\n", case.name(), names.join(", "));
+    }
     text + "Medians of repetitions; a ratio is the median of paired ratios, with the interval that \
             holds\nthe true one in 95 of 100 cases; less is better. CPU: of all threads.\n"
 }
@@ -27,7 +30,7 @@ fn heading(cell: &Cell) -> String {
         Case::SpawnJoin => format!("Spawn, run and join: tasks that do nothing, {batch} at once"),
         Case::ForkJoin => "Fork and join: Fibonacci numbers, a task for each call".to_owned(),
         Case::Idle => {
-            return format!("Memory of a task that has not run, of {batch}; {load} machine");
+            return format!("Memory of a task that has not run, of {batch}; load {load}");
         }
         Case::Yield => format!("Yield: {batch} tasks in turn"),
         Case::Channel => format!("A channel: messages to another task, room for {batch}"),
@@ -36,10 +39,10 @@ fn heading(cell: &Cell) -> String {
         }
         Case::Select => format!("A select: messages of two tasks to another, room for {batch}"),
         Case::Parked => {
-            return format!("Memory of a task that waits, of {batch}; {load} machine");
+            return format!("Memory of a task that waits, of {batch}; load {load}");
         }
     };
-    format!("{what}; {workers}, {load} machine")
+    format!("{what}; {workers}, load {load}")
 }
 
 fn table(rows: &[Row]) -> Table {

@@ -68,6 +68,7 @@ struct Pool {
 
 #[derive(Deserialize)]
 struct Worker {
+    worker: usize,
     seat: usize,
     state: String,
     for_ms: Option<u64>,

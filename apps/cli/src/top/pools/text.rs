@@ -121,12 +121,13 @@ impl Pool {
 }
 
 fn workers(busy: &[&Worker], most: usize) -> Table {
-    let mut table = Table::new(&[">worker", "state", ">in one task for", ">queued"]);
+    let mut table = Table::new(&[">worker", ">seat", "state", ">in one task for", ">queued"]);
     for worker in busy.iter().take(most) {
         let time = worker.for_ms.map(|ms| duration(ms as f64 * 1e6));
         let tone = if time.is_some() { Tone::Plain } else { Tone::Faint };
         table.row(vec![
-            Cell::number(worker.seat.to_string()),
+            Cell::number(worker.worker.to_string()),
+            Cell::number(worker.seat.to_string()).tone(Tone::Faint),
             Cell::text(&worker.state).tone(tone),
             Cell::number(time.unwrap_or_else(|| "-".to_owned())),
             Cell::number(count(worker.queued)),

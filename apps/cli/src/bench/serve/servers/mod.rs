@@ -48,8 +48,7 @@ const PAGE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Len
 /// Why there are no rings to wait by, if there are none.
 pub fn no_rings() -> Option<String> {
     (backend() != Backend::IoUring).then(|| {
-        "no rings of io_uring: it takes a command that was built with --features io_uring, Linux \
-         6.1, and kernel.io_uring_disabled = 0 with no seccomp filter against it"
+        "no rings: build with --features io_uring; Linux 6.1, kernel.io_uring_disabled = 0"
             .to_owned()
     })
 }
