@@ -12,6 +12,7 @@ use std::time::Duration;
 use antiphon::coop::{
     Alone, Ask, BoostOptions, Booster, Clock, Cooperate, Demotion, Options, Switched,
 };
+use antiphon::event_loop::{Event, Loop, Step};
 use antiphon::generic::{Linux, Platform};
 use antiphon_linux::schedule::{self, Policy};
 use antiphon_linux::{allowed, pin};
@@ -190,6 +191,55 @@ fn a_switch_is_thrown_while_the_loop_runs() {
         assert!(boosted[0] >= 40 && boosted[1] >= 40, "{boosted:?}");
         assert_eq!(counts.raises, 0, "it is plain");
     });
+}
+
+/// An event loop that always has work, beside hogs of its CPU: it tells its booster whenever its
+/// next timer is another one, and is raised for those that are late, and for nothing else.
+#[test]
+fn a_busy_event_loop_is_raised_for_its_timers() {
+    let Some(booster) = booster(BoostOptions::default()) else { return };
+    let Some(&cpu) = allowed().last() else { return };
+    let stop = AtomicBool::new(false);
+    let (timers, counts) = thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                pin(cpu).expect("it may run there");
+                while !stop.load(Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let looper = scope.spawn(|| {
+            pin(cpu).expect("as above");
+            let mut events = Loop::new().expect("files");
+            events.cooperate_by(Box::new(booster.boost(Alone)));
+            events.submit(Event::best_effort_in_steps(0, |context| {
+                while !context.is_over() {
+                    std::hint::spin_loop();
+                }
+                Step::More(0)
+            }));
+            let mut timers = 0;
+            let (tell, told) = mpsc::channel();
+            events.submit(Event::timer_in_steps(now() + 20 * MS, move |context| {
+                timers += 1;
+                if timers == 50 {
+                    tell.send(timers).expect("somebody waits for it");
+                    context.stop();
+                    return Step::Done;
+                }
+                Step::At(context.release_ns().expect("it is a timer") + 20 * MS)
+            }));
+            let _ = events.run();
+            stop.store(true, Relaxed);
+            told.recv().expect("the timer was called")
+        });
+        let timers = looper.join().expect("the loop has failed");
+        (timers, booster.stats().counts)
+    });
+    assert_eq!(timers, 50);
+    // By the kernel alone it is late by some turns of the hogs, nearly each time.
+    assert!((25..=50).contains(&counts.raises), "{counts:?}");
 }
 
 /// The part of the next test that is stopped: it is late, and says so, for as long as it is.

@@ -56,7 +56,15 @@ impl<C: Cooperate> Cooperate for Boosted<C> {
     fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
         self.seat.poll(&mut self.inner, ask, wait)
     }
+
+    fn tell(&mut self, release_ns: Option<u64>) {
+        self.seat.tell(release_ns);
+        self.inner.tell(release_ns);
+    }
 }
+
+/// Who is boosted polls so often at least.
+const POLLS_NS: u64 = 1_000_000;
 
 /// A loop, as its booster has it.
 pub(super) struct Seat {
@@ -114,7 +122,22 @@ impl Seat {
         });
         let answer = inner.poll(asked, wait);
         self.account.polled(now_ns, asked, nap.is_some());
-        answer
+        // What it owes it gives back when it polls.
+        let own_ns = now().saturating_add(POLLS_NS);
+        let poll_at_ns = answer.poll_at_ns.map_or(own_ns, |at_ns| at_ns.min(own_ns));
+        Answer { poll_at_ns: Some(poll_at_ns), ..answer }
+    }
+
+    /// It has dispatched what it was raised for, or has something else that is due.
+    pub(super) fn tell(&mut self, release_ns: Option<u64>) {
+        if let Some((place, thread)) = &self.place
+            && *thread == Linux::thread()
+            && self.booster.0.here()
+        {
+            // The helper may lower it at once: that is seen by the next poll.
+            self.account.left_raised |= self.booster.0.boosts.raised(place);
+            self.booster.0.boosts.publish(place, release_ns, self.account.debt.owed_ns());
+        }
     }
 
     fn leave(&mut self) {

@@ -12,6 +12,7 @@ use antiphon_runtime::coop::{
 use super::error::{JoinError, OpenError};
 use super::memory::Memory;
 use super::system::System;
+use super::weighted::Weighted;
 
 /// What a domain is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,13 +89,35 @@ impl Domain {
     ///
     /// See [`JoinError`].
     pub fn join(&self, group: Group, weight: u32) -> Result<Membership, JoinError> {
+        let memory = self.admit()?;
+        let baton = Baton::join(memory, System, group, weight).map_err(|_| JoinError::Full)?;
+        Ok(Membership { baton })
+    }
+
+    /// The calling thread is to run here.
+    fn admit(&self) -> Result<Memory, JoinError> {
         if process::id() != self.process {
             return Err(JoinError::Forked);
         }
         pin(self.cpu).map_err(|_| JoinError::Cpu(self.cpu))?;
-        let memory = self.memory.clone();
-        let baton = Baton::join(memory, System, group, weight).map_err(|_| JoinError::Full)?;
-        Ok(Membership { baton })
+        Ok(self.memory.clone())
+    }
+
+    /// The calling thread joins by weights: it has no turns, but runs when the kernel likes, and
+    /// weighs the more the more important its work is, among those of its group that have joined
+    /// so. All of a group weigh what they would have together. It is told others' releases. For
+    /// loops that are [boosted](super::Booster) when they are late.
+    ///
+    /// It is pinned to the CPU of the domain, and stays so when it has left. What weighs is its
+    /// nice value, from 12 less than it was to 12 more; what it starts has that, too. `weight` is
+    /// beside others of the group: for how much it counts among them. One membership a thread.
+    ///
+    /// # Errors
+    ///
+    /// See [`JoinError`]: [`Weight`](JoinError::Weight), if it shares a group and may not weigh
+    /// more.
+    pub fn weigh(&self, group: Group, weight: u32) -> Result<Weighted, JoinError> {
+        Weighted::join(self.admit()?, group, weight)
     }
 
     /// Which CPU it is.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use antiphon_linux::schedule::Refused;
 use antiphon_runtime::coop::{PLACES, VERSION};
 
 /// Why there is no domain.
@@ -76,6 +77,8 @@ pub enum JoinError {
     Cpu(u32),
     /// The process has come of a fork since it has opened the domain: it is to open it itself.
     Forked,
+    /// This process may not give its threads more weight.
+    Weight(Refused),
 }
 
 impl fmt::Display for JoinError {
@@ -84,6 +87,11 @@ impl fmt::Display for JoinError {
             Self::Full => write!(f, "{PLACES} threads share this CPU already"),
             Self::Cpu(cpu) => write!(f, "this thread may not run on CPU {cpu}"),
             Self::Forked => f.write_str("a child of a fork has to open the domain itself"),
+            Self::Weight(refused) if refused.forbidden() => f.write_str(
+                "this process may not give its threads more weight: that needs CAP_SYS_NICE, or a \
+                 limit RLIMIT_NICE of 32 (`ulimit -e 32`, LimitNICE=-12 in a systemd unit)",
+            ),
+            Self::Weight(refused) => write!(f, "its weight can't be changed: {refused}"),
         }
     }
 }

@@ -12,6 +12,9 @@
 //! | T2 | [`Split`]: in a thread of its own that has a short slice | Linux 6.12 | the same |
 //! | T3 | [`Domain`]: programs hand the CPU to each other | that all do | as good as they are |
 //!
+//! Programs of one group, whose share goes to whom it is most important, are that by T3; or by
+//! weights ([`Domain::weigh`]), inside of T1: `booster.boost(domain.weigh(group, WEIGHT)?)`.
+//!
 //! With T1 and T3 a loop's callbacks and its work are never run at the same time, and need no lock
 //! between them. [`available`] says what there is here, and why the rest is not.
 //!
@@ -90,6 +93,7 @@ mod switched;
 mod system;
 mod tardiness;
 mod tiers;
+mod weighted;
 
 pub use antiphon_linux::schedule::{Level, Refused, level};
 pub use antiphon_platform::Clock;
@@ -105,3 +109,4 @@ pub use split::{Split, SplitOptions, SplitTimer, Worker};
 pub use switched::{Switch, Switched};
 pub use tardiness::Tardiness;
 pub use tiers::{Available, Tier, Unavailable, available};
+pub use weighted::Weighted;

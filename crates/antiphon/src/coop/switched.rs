@@ -66,6 +66,13 @@ impl<C: Cooperate> Cooperate for Switched<C> {
             None => self.inner.poll(ask, wait),
         }
     }
+
+    fn tell(&mut self, release_ns: Option<u64>) {
+        if let Some(seat) = &mut self.seat {
+            seat.tell(release_ns);
+        }
+        self.inner.tell(release_ns);
+    }
 }
 
 impl Switch {

@@ -3,6 +3,7 @@
 //! | module | facility |
 //! |---|---|
 //! | `class` | `sched_setscheduler(2)`, and the slice of `sched_setattr(2)` |
+//! | `nice` | `setpriority(2)`: the weight of a thread |
 //! | `times` | how long a thread ran (its CPU clock), and waited (`/proc/…/schedstat`) |
 //! | `permitted` | whether this process may use real-time priorities and slices, tried out |
 //! | `level` | which threads share the CPU with which: control groups and autogroups |
@@ -13,6 +14,7 @@
 
 mod class;
 mod level;
+mod nice;
 mod permitted;
 mod times;
 
@@ -20,5 +22,6 @@ pub use class::{
     Class, Policy, SLICES_NS, class, set_fifo, set_slice, set_timer_slack, set_timeshared, slice_ns,
 };
 pub use level::{Level, level};
+pub use nice::{NICE, nice, set_nice};
 pub use permitted::{Permitted, Refused, permitted, without_signals};
 pub use times::{Times, cpu_ns, own_cpu_ns, times};

@@ -29,6 +29,12 @@ impl Refused {
         self.errno
     }
 
+    /// Whether it is a matter of permission.
+    #[must_use]
+    pub const fn forbidden(self) -> bool {
+        matches!(self.errno, libc::EPERM | libc::EACCES)
+    }
+
     /// Whether there is no such thread.
     #[must_use]
     pub const fn gone(self) -> bool {

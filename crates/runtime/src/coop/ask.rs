@@ -1,5 +1,7 @@
 //! What a thread and its scheduler tell each other: `coop_poll` (§3.1).
 
+use alloc::boxed::Box;
+
 /// What a thread tells when it gives the CPU away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
@@ -33,6 +35,21 @@ pub trait Cooperate {
     /// a file that is ready. Where it has, `wait` may be called with a time that has passed, to see
     /// whether something is. Others run meanwhile.
     fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer;
+
+    /// The caller goes on, and its earliest release is another one than it has told: since it has
+    /// dispatched a timer, say. For tiers that watch it from another thread or process; the others
+    /// do nothing. Quick, and never blocks.
+    fn tell(&mut self, _release_ns: Option<u64>) {}
+}
+
+impl<C: Cooperate + ?Sized> Cooperate for Box<C> {
+    fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
+        (**self).poll(ask, wait)
+    }
+
+    fn tell(&mut self, release_ns: Option<u64>) {
+        (**self).tell(release_ns);
+    }
 }
 
 /// Nobody to cooperate with: the kernel shares the CPU out as it likes.

@@ -37,7 +37,7 @@ use antiphon_platform::{Atomic, Clock, Deadline, SharedWait, ThreadId};
 
 use super::accounts::Accounts;
 use super::ask::{Alone, Answer, Ask, Cooperate};
-use super::line::{Page, pack, put, unpack};
+use super::line::{Line, Page, pack, put, unpack};
 use super::lines::Lines;
 use super::member::{Group, Member};
 use super::options::Options;
@@ -153,10 +153,15 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         if left_ns == 0 || left_ns > self.options.period_ns {
             return false;
         }
+        self.say(ask);
+        true
+    }
+
+    /// Writes what the thread has to say into its line.
+    fn say(&self, ask: Ask) {
         let line = &self.page.lines[self.place];
         put::<P>(&line.release, pack(ask.release_ns));
         put::<P>(&line.importance, pack(ask.importance));
-        true
     }
 
     /// Gives the CPU away, as the scheduler likes. Says whether that stands.
@@ -233,6 +238,63 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
             importance: unpack(line.others_importance.load(Relaxed)),
             poll_at_ns: self.holds().then_some(end_ns),
         }
+    }
+}
+
+/// For members that only say what they have to say, and have the kernel run them.
+impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
+    /// Whether the caller is the thread that has joined.
+    pub(super) fn is_mine(&self) -> bool {
+        P::thread() == self.thread
+    }
+
+    /// Its group.
+    pub(super) fn group(&self) -> Group {
+        self.member.group
+    }
+
+    /// What it weighs in that, at least 1.
+    pub(super) fn weight(&self) -> u32 {
+        self.member.weight
+    }
+
+    /// The lines of others, with their places.
+    pub(super) fn others(&self) -> impl Iterator<Item = (usize, &Line<P>)> + Clone {
+        let page = &*self.page;
+        let lines = page.lines.iter().enumerate().take(page.used());
+        lines.filter(|(place, _)| *place != self.place && page.thread(*place).is_some())
+    }
+
+    /// Says what it has to say, where the caller has a line, or gets one.
+    pub(super) fn say_beside(&mut self, ask: Ask) -> bool {
+        if !self.is_mine() {
+            return false;
+        }
+        let seated = self.page.thread(self.place) == Some(self.thread)
+            || self.at_table(Seated::No, |_, _| ());
+        if seated {
+            self.say(ask);
+        }
+        seated
+    }
+
+    /// Says that its release is another one, where the caller has a line.
+    pub(super) fn say_release(&self, release_ns: Option<u64>) {
+        if self.is_mine() && self.page.thread(self.place) == Some(self.thread) {
+            put::<P>(&self.page.lines[self.place].release, pack(release_ns));
+        }
+    }
+
+    /// Has others see what it weighs.
+    pub(super) fn show_steps(&self, steps: i32) {
+        // Relaxed: a guess, for others.
+        self.page.tallies[self.place].steps.store(steps.cast_unsigned(), Relaxed);
+    }
+
+    /// Has others see that it has had more of the CPU.
+    pub(super) fn show_account(&mut self) {
+        self.charged_ns = self.accounts.own_ns();
+        put::<P>(&self.page.lines[self.place].charged_ns, self.charged_ns);
     }
 }
 

@@ -98,7 +98,9 @@ pub struct Line<P: SharedWait> {
 pub struct Tally<P: SharedWait> {
     pub(super) last_turn: P::U64,
     pub(super) demotions: [P::U32; 3],
-    reserved: [P::U32; 3],
+    /// By how many steps its weight is less than what it has joined with: a signed number.
+    pub(super) steps: P::U32,
+    reserved: [P::U32; 2],
 }
 
 /// As one more, with 0 for none. The last two numbers are one.
@@ -142,6 +144,12 @@ impl<P: SharedWait> Page<P> {
         lines: [const { Line::NEW }; PLACES],
         tallies: [const { Tally::NEW }; PLACES],
     };
+
+    /// No place from here on has a thread, as far as one knows who is not at the table.
+    pub(super) fn used(&self) -> usize {
+        // Relaxed: written at the table.
+        (self.header.used.load(Relaxed) as usize).min(PLACES)
+    }
 
     /// Which thread is in a place.
     pub fn thread(&self, place: usize) -> Option<ThreadId> {
@@ -225,13 +233,10 @@ impl<P: SharedWait> Line<P> {
         let bits = Bits::from_word(self.bits.load(Relaxed));
         let told = VirtualTime(self.virtual_time.load(Relaxed));
         let near = (-FAR_NS..FAR_NS).contains(&told.ahead_ns(least));
+        let (group, weight) = self.part_of();
         Member {
-            group: if bits.is_grouped() {
-                Group::Number(self.group.load(Relaxed))
-            } else {
-                Group::Own
-            },
-            weight: bits.weight(),
+            group,
+            weight,
             virtual_time: if near { told } else { least },
             state: bits.state(),
             standing: bits.standing(),
@@ -239,6 +244,13 @@ impl<P: SharedWait> Line<P> {
             importance: unpack(self.importance.load(Relaxed)),
             turn,
         }
+    }
+
+    /// Its group, and what it weighs in that; at least 1. Relaxed, both: see [`put`].
+    pub(super) fn part_of(&self) -> (Group, u32) {
+        let bits = Bits::from_word(self.bits.load(Relaxed));
+        let number = || Group::Number(self.group.load(Relaxed));
+        (if bits.is_grouped() { number() } else { Group::Own }, bits.weight())
     }
 
     /// Writes what the scheduler knows of the thread. Relaxed, all: see [`put`].
@@ -257,13 +269,15 @@ impl<P: SharedWait> Tally<P> {
     const NEW: Self = Self {
         last_turn: P::U64::ZERO,
         demotions: [const { P::U32::ZERO }; 3],
-        reserved: [const { P::U32::ZERO }; 3],
+        steps: P::U32::ZERO,
+        reserved: [const { P::U32::ZERO }; 2],
     };
 
     pub(super) fn clear(&self) {
         // Relaxed: see `put`.
         self.last_turn.store(0, Relaxed);
         self.demotions.iter().for_each(|count| count.store(0, Relaxed));
+        self.steps.store(0, Relaxed);
     }
 
     pub(super) fn count(&self, demotion: Demotion) {

@@ -116,23 +116,18 @@ impl<'a, P: SharedWait> Lines<'a, P> {
         line.group.store(0, Relaxed);
         line.bits.store(0, Relaxed);
         self.page.tallies[id].clear();
-        let mut used = self.used();
+        let mut used = self.page.used();
         while used > 0 && self.page.thread(used - 1).is_none() {
             used -= 1;
         }
         self.page.header.used.store(used as u32, Relaxed);
-    }
-
-    /// Relaxed: read and written at the table.
-    fn used(&self) -> usize {
-        (self.page.header.used.load(Relaxed) as usize).min(PLACES)
     }
 }
 
 impl<P: SharedWait> Table for Lines<'_, P> {
     fn places(&self) -> usize {
         // One more than there are: who joins has a place.
-        (self.used() + 1).min(PLACES)
+        (self.page.used() + 1).min(PLACES)
     }
 
     fn get(&self, id: usize) -> Option<Member> {
@@ -151,7 +146,7 @@ impl<P: SharedWait> Table for Lines<'_, P> {
         if self.page.thread(id).is_none() {
             // Relaxed: as above. Last: nobody is seen with half of the words.
             line.thread.store(self.thread.0, Relaxed);
-            self.page.header.used.store(self.used().max(id + 1) as u32, Relaxed);
+            self.page.header.used.store(self.page.used().max(id + 1) as u32, Relaxed);
         }
     }
 

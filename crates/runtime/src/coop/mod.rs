@@ -68,6 +68,7 @@
 //! | `line`, `bits`, `lines` | the same table in memory that processes share |
 //! | `relay` | who of them has the CPU, and who is at the table |
 //! | `baton`, `section` | a tier without privilege: processes that hand the CPU to each other |
+//! | `weighted`, `weights` | processes that the kernel runs, by weights that they choose |
 //! | `accounts` | what the system knows of their CPU time |
 //!
 //! After Krasic, Saubhasik, Sinha and Goel, "Fair and Timely Scheduling via Cooperative Polling"
@@ -96,6 +97,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod virtual_time;
+mod weighted;
+mod weights;
 
 pub use accounts::{Accounts, Doing, Seen};
 pub use ask::{Alone, Answer, Ask, Cooperate};
@@ -108,3 +111,4 @@ pub use relay::{AtTable, Held, Relay};
 pub use scheduler::Scheduler;
 pub use table::{Head, Members, Running, Table};
 pub use virtual_time::{VirtualTime, WEIGHT};
+pub use weighted::{ABSENT_NS, Weigh, Weighted};

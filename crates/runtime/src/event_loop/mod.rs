@@ -186,7 +186,8 @@ impl<W: Wait> EventLoop<W> {
     /// Shares the CPU that way from now on.
     pub fn cooperate_by(&mut self, tier: Box<dyn Cooperate>) {
         self.cooperate = tier;
-        self.answer = Answer::default();
+        // At once: it has been told nothing yet.
+        self.answer = Answer { poll_at_ns: Some(0), ..Answer::default() };
     }
 
     /// Has `publish` told the loop's earliest release, now and whenever it is another one; while a
@@ -239,12 +240,14 @@ impl<W: Wait> EventLoop<W> {
     }
 
     fn publish(&mut self) {
-        let Some(publish) = &mut self.publish else { return };
         let current = self.current.as_ref().and_then(|current| current.release_ns);
         let release_ns = [current, self.agenda.release_ns()].into_iter().flatten().min();
         if release_ns != self.published {
             self.published = release_ns;
-            publish(release_ns);
+            self.cooperate.tell(release_ns);
+            if let Some(publish) = &mut self.publish {
+                publish(release_ns);
+            }
         }
     }
 }

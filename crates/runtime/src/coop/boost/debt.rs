@@ -55,11 +55,12 @@ impl Debt {
         self.owed_ns = self.owed_ns.saturating_sub(self.part(slept_ns, self.ran_ns.max(1)));
     }
 
-    /// For how long it is to sleep, until nothing is owed.
+    /// For how long it is to sleep, until nothing is owed. Rounded up: who sleeps for less by a
+    /// nanosecond owes one for good, and sleeps for it again and again.
     #[must_use]
     pub fn nap_ns(&self) -> u64 {
         let (ran, both) = (u128::from(self.ran_ns.max(1)), self.both());
-        u64::try_from(u128::from(self.owed_ns) * both / ran).unwrap_or(u64::MAX)
+        u64::try_from((u128::from(self.owed_ns) * both).div_ceil(ran)).unwrap_or(u64::MAX)
     }
 
     fn both(&self) -> u128 {
@@ -104,6 +105,19 @@ mod tests {
         debt.slept(50_000_000);
         debt.borrow(12);
         assert_eq!(debt.owed_ns(), 11);
+    }
+
+    #[test]
+    fn one_nap_of_as_long_as_it_says_settles_whatever_the_share_is() {
+        for (ran_ns, waited_ns) in [(1, 7), (3, 20), (120_000_003, 879_999_990), (7, 1)] {
+            for borrowed_ns in (1..200).chain([4_711, 999_999, 123_456_789]) {
+                let mut debt = Debt::NEW;
+                debt.shared(ran_ns, waited_ns);
+                debt.borrow(borrowed_ns);
+                debt.slept(debt.nap_ns());
+                assert_eq!(debt.owed_ns(), 0, "{borrowed_ns} at {ran_ns} of {waited_ns}");
+            }
+        }
     }
 
     #[test]

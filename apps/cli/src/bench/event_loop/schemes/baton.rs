@@ -1,23 +1,43 @@
-//! Programs that hand the CPU to each other: all players of a run are members of one domain.
+//! Programs that know of each other: all players of a run are members of one domain.
 
-use antiphon::coop::{Domain, DomainOptions, Group, WEIGHT};
+use antiphon::coop::{BoostOptions, Booster, Domain, DomainOptions, Group, WEIGHT};
 
 use super::super::player::{Player, Seen};
 use super::{Seat, cooperative};
 
-/// Plays.
+/// Plays, with the baton.
 ///
 /// # Errors
 ///
 /// One line: there is no domain to be had.
 pub fn play(player: Player, seat: Seat) -> Result<Seen, String> {
+    let member = domain()?.join(group(&seat), WEIGHT);
+    cooperative::play(player, seat, &mut member.map_err(|error| error.to_string())?)
+}
+
+/// Plays, boosted; those of a group have its share by what they need.
+///
+/// # Errors
+///
+/// One line: it may not be boosted, or there is no domain to be had.
+pub fn boosted(player: Player, seat: Seat) -> Result<Seen, String> {
+    let booster = Booster::start(BoostOptions::default());
+    let booster = booster.map_err(|refused| refused.to_string())?;
+    let member = domain()?.weigh(group(&seat), WEIGHT);
+    let member = member.map_err(|error| error.to_string())?;
+    cooperative::play(player, seat, &mut booster.boost(member))
+}
+
+/// All players of a run have the same one.
+fn domain() -> Result<Domain, String> {
     let cpus = antiphon_linux::allowed();
     let &cpu = cpus.first().ok_or("this program may run nowhere")?;
     // SAFETY: it asks the kernel for a number.
     let session = unsafe { libc::getsid(0) };
-    let domain = Domain::open(&format!("bench-{session}"), DomainOptions::on(cpu))
-        .map_err(|error| error.to_string())?;
-    let group = if seat.one_group { Group::Number(1) } else { Group::Own };
-    let mut member = domain.join(group, WEIGHT).map_err(|error| error.to_string())?;
-    cooperative::play(player, seat, &mut member)
+    let name = format!("bench-{session}");
+    Domain::open(&name, DomainOptions::on(cpu)).map_err(|error| error.to_string())
+}
+
+fn group(seat: &Seat) -> Group {
+    if seat.one_group { Group::Number(1) } else { Group::Own }
 }

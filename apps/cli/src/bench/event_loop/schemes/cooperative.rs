@@ -26,6 +26,7 @@ pub fn play(
             if shows {
                 seat.show();
             }
+            others.tell(player.release_ns());
             continue;
         }
         if now_ns >= poll_at_ns || player.best().is_none() {

@@ -21,7 +21,7 @@ pub mod scheduling;
 mod split;
 mod tokio;
 
-use antiphon::coop::{Alone, BoostOptions, Booster};
+use antiphon::coop::Alone;
 
 use super::player::{Player, Seen};
 use super::work::{Pace, SHOW_NS};
@@ -82,15 +82,7 @@ pub static OURS: &[Scheme] = &[
         needs: Needs::Nothing,
         play: |player, seat| cooperative::play(player, seat, &mut Alone),
     },
-    Scheme {
-        name: "t1",
-        needs: Needs::Realtime,
-        play: |player, seat| {
-            let booster = Booster::start(BoostOptions::default());
-            let booster = booster.map_err(|refused| refused.to_string())?;
-            cooperative::play(player, seat, &mut booster.boost(Alone))
-        },
-    },
+    Scheme { name: "t1", needs: Needs::Realtime, play: baton::boosted },
     Scheme {
         name: "t1b",
         needs: Needs::Realtime,

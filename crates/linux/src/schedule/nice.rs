@@ -1,0 +1,57 @@
+//! The weight of a thread that shares time: its nice value.
+
+use core::ops::RangeInclusive;
+
+use antiphon_platform::ThreadId;
+
+use super::Refused;
+use crate::sys;
+
+/// All nice values: from one to the next a thread weighs 1.25 times less.
+pub const NICE: RangeInclusive<i32> = -20..=19;
+
+/// The nice value of a thread.
+///
+/// # Errors
+///
+/// If there is no such thread, or a filter forbids to ask.
+pub fn nice(thread: ThreadId) -> Result<i32, Refused> {
+    let args = [libc::PRIO_PROCESS as usize, thread.0 as usize];
+    // SAFETY: takes numbers.
+    let told = unsafe { sys::call(libc::SYS_getpriority, args) }.map_err(Refused::by)?;
+    // The system call tells 20 less the value, so that it is never negative.
+    Ok(20 - told as i32)
+}
+
+/// Sets the nice value of a thread; one out of [`NICE`] is the nearest in it. A thread in a
+/// real-time class has it when it shares time again.
+///
+/// # Errors
+///
+/// If there is no such thread, or it would weigh more than is permitted: that needs `CAP_SYS_NICE`
+/// or a limit `RLIMIT_NICE` of 20 less the value.
+pub fn set_nice(thread: ThreadId, nice: i32) -> Result<(), Refused> {
+    let nice = nice.clamp(*NICE.start(), *NICE.end());
+    let args = [libc::PRIO_PROCESS as usize, thread.0 as usize, nice as isize as usize];
+    // SAFETY: takes numbers.
+    unsafe { sys::call(libc::SYS_setpriority, args) }.map(drop).map_err(Refused::by)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nice_value_is_of_one_thread_and_is_read_back() {
+        let mine = nice(ThreadId(0)).expect("one may ask");
+        let other = std::thread::spawn(move || {
+            set_nice(ThreadId(0), mine + 2).expect("to be nicer is permitted");
+            nice(ThreadId(0)).expect("one may ask")
+        });
+        let theirs = other.join().expect("no panic");
+        assert_eq!(theirs, (mine + 2).min(*NICE.end()));
+        assert_eq!(nice(ThreadId(0)), Ok(mine));
+        let gone = ThreadId(i32::MAX.cast_unsigned());
+        assert!(nice(gone).is_err_and(Refused::gone) && set_nice(gone, 0).is_err());
+    }
+}

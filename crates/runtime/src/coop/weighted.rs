@@ -1,0 +1,180 @@
+//! Threads of one group that the kernel shares a CPU out to, by weights that they choose.
+//!
+//! They stand in a [page](super::Page) as those with the baton do, each in its line; but nobody
+//! hands anything over. Each tells when its next timer is due and how important its work is, reads
+//! what others tell, and weighs as much in the kernel's scheduler as its rank among its group is
+//! worth ([`weights`](super::weights)). So a group has its share of the CPU and its members have it
+//! by what they say, while all of them run when the kernel likes: a helper that
+//! [boosts](super::boost) them has them on time.
+//!
+//! - WEIGHTED-1: a thread writes its own line only, and only while that is its own. What it reads
+//!   may be anything: then its weight is some weight from a 15th to 15 times
+//!   what it has joined with.
+//! - WEIGHTED-2: who has told nothing new for [`ABSENT_NS`] counts as no member of the group: who
+//!   is stopped, or was killed, keeps no share from the rest for longer.
+//!
+//! *Turned down:* the baton, and a weight of all for who has it (one thread of them is ready at a
+//! time, and has to weigh as much as all by the one number that there is); naps of who is less
+//! important (what it gives away others than its group have, too).
+
+use core::ops::Deref;
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{Atomic, Clock, SharedWait};
+
+use super::accounts::Accounts;
+use super::ask::{Alone, Answer, Ask, Cooperate};
+use super::baton::{Baton, Full};
+use super::line::{Line, PLACES, Page, unpack};
+use super::member::Group;
+use super::weights::{Control, MOST_STEPS, Rival, part, weight};
+
+/// How the system is told what a thread weighs.
+pub trait Weigh {
+    /// Has the calling thread weigh 1.25 to the power of `-steps` of what it has weighed before it
+    /// had any, or as near to that as is permitted.
+    fn step(&mut self, steps: i32);
+}
+
+/// A member whose thread the kernel runs, with a weight by how important its work is among its
+/// group. For the thread that has joined; polled by another, or in the child of a fork, it is
+/// [`Alone`]. Leaves, and weighs what it did, when it is dropped.
+#[derive(Debug)]
+pub struct Weighted<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> {
+    seat: Baton<P, D, A>,
+    system: W,
+    control: Control,
+    looked_ns: u64,
+    /// For each place: the account that was read there last, and since when.
+    seen: [(u64, u64); PLACES],
+}
+
+/// A weight is chosen anew no more often than this, in nanoseconds: as often as kernels look.
+const LOOKS_NS: u64 = 4_000_000;
+/// Who has had none of the CPU for so long is not counted (WEIGHTED-2).
+pub const ABSENT_NS: u64 = 1_000_000_000;
+
+impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Weighted<P, D, A, W> {
+    /// The calling thread joins, with a group and a weight beside that of others of the group.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`].
+    pub fn join(page: D, accounts: A, system: W, group: Group, weight: u32) -> Result<Self, Full> {
+        let seat = Baton::join(page, accounts, group, weight)?;
+        Ok(Self { seat, system, control: Control::NEW, looked_ns: 0, seen: [(0, 0); PLACES] })
+    }
+
+    /// Where it is a member.
+    pub fn page(&self) -> &Page<P> {
+        self.seat.page()
+    }
+
+    /// Chooses a weight, if it is time to.
+    fn weigh(&mut self, ask: Ask, now_ns: u64) {
+        if now_ns < self.looked_ns.saturating_add(LOOKS_NS) {
+            return;
+        }
+        let since_ns = now_ns - core::mem::replace(&mut self.looked_ns, now_ns);
+        self.seat.show_account();
+        for (place, seen) in self.seen.iter_mut().enumerate() {
+            // Relaxed: a count that only goes on.
+            let account = self.seat.page().lines[place].charged_ns.load(Relaxed);
+            if seen.0 != account || seen.1 == 0 {
+                *seen = (account, now_ns);
+            }
+        }
+        let steps = match ask.importance {
+            Some(importance) => self.steps(importance, now_ns, since_ns),
+            // Who has nothing to do but what is due has what it has joined with.
+            None => 0,
+        };
+        self.system.step(steps);
+        self.seat.show_steps(steps);
+    }
+
+    /// By how many steps it is to weigh less than what it has joined with.
+    fn steps(&mut self, importance: u64, now_ns: u64, since_ns: u64) -> i32 {
+        let Group::Number(group) = self.seat.group() else { return 0 };
+        let (page, seen) = (self.seat.page(), &self.seen);
+        let rivals = self.seat.others().filter_map(|(place, line)| {
+            let told = line.told();
+            let present = now_ns.saturating_sub(seen[place].1) < ABSENT_NS;
+            let same = told.group == Group::Number(group);
+            let importance = told.importance.filter(|_| present && same)?;
+            Some((place, Rival { importance, weight: told.weight }))
+        });
+        let (mut weigh, mut joined) = (0, 0);
+        let mut add = |steps: i32, own: u32| {
+            weigh += u64::from(weight(steps)) * u64::from(own);
+            joined += u64::from(weight(0)) * u64::from(own);
+        };
+        for (place, Rival { weight: own, .. }) in rivals.clone() {
+            // Relaxed: a guess. What can't be is nothing.
+            let steps = page.tallies[place].steps.load(Relaxed).cast_signed();
+            add(if (-MOST_STEPS..=MOST_STEPS).contains(&steps) { steps } else { 0 }, own);
+        }
+        let me = Rival { importance, weight: self.seat.weight() };
+        let part = part(me, rivals.map(|(_, rival)| rival));
+        let steps = self.control.next(part, since_ns);
+        add(steps, me.weight);
+        self.control.see(weigh, joined);
+        steps
+    }
+
+    /// The next release of any other. Nothing else: a poll has nobody run.
+    fn answer(&self, now_ns: u64) -> Answer {
+        let releases = self.seat.others().filter_map(|(_, line)| line.told().release_ns);
+        // What is overdue is about to be dispatched, and nothing that the caller could wait for.
+        let release_ns = releases.filter(|&at| at > now_ns).min();
+        Answer { release_ns, ..Answer::default() }
+    }
+}
+
+impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Cooperate
+    for Weighted<P, D, A, W>
+{
+    fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
+        if !self.seat.say_beside(ask) {
+            return Alone.poll(ask, wait);
+        }
+        wait(if ask.importance.is_some() { Some(0) } else { ask.release_ns });
+        let now_ns = P::now(Clock::Monotonic);
+        self.weigh(ask, now_ns);
+        self.answer(now_ns)
+    }
+
+    fn tell(&mut self, release_ns: Option<u64>) {
+        self.seat.say_release(release_ns);
+    }
+}
+
+impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Drop
+    for Weighted<P, D, A, W>
+{
+    fn drop(&mut self) {
+        if self.seat.is_mine() {
+            self.system.step(0);
+        }
+    }
+}
+
+/// What a line says that its thread has told. Relaxed, all: a guess, for who is not at the table.
+pub(super) struct Told {
+    pub group: Group,
+    pub weight: u32,
+    pub release_ns: Option<u64>,
+    pub importance: Option<u64>,
+}
+
+impl<P: SharedWait> Line<P> {
+    pub(super) fn told(&self) -> Told {
+        let (group, weight) = self.part_of();
+        Told {
+            group,
+            weight,
+            release_ns: unpack(self.release.load(Relaxed)),
+            importance: unpack(self.importance.load(Relaxed)),
+        }
+    }
+}

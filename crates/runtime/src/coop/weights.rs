@@ -1,0 +1,187 @@
+//! How much of the CPU each of a group is to have where the kernel shares it out by weight.
+//!
+//! The scheduler of a CPU gives a group's share to the member whose work is the most important. Who
+//! can't choose who runs can choose weights: the first in the order of importance has four times
+//! the weight of the second, that eight times the weight of each of the rest, and all of them
+//! together what they would have had. So importances come to be alike, as far as who has the least
+//! can catch up, and nobody outside of the group has more or less by that.
+//!
+//! - WEIGH-1: the weights of a group's members that want the CPU come to the sum of what they
+//!   have joined with.
+//! - WEIGH-2: a weight can't be had exactly; what is left over is made up for by the next, so in
+//!   the mean it is.
+//! - WEIGH-3: each changes its weight when it runs, so who is to weigh less does that sooner than
+//!   who is to weigh more. So weights go towards what they are to be slowly, as ranks change often;
+//!   what all weigh together is seen, and each weighs more by what that is short of.
+
+/// A member of a group that wants the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rival {
+    /// The less, the more important is what it would do.
+    pub importance: u64,
+    /// What it has joined with, at least 1.
+    pub weight: u32,
+}
+
+/// By rank; those behind are as the last: nobody is kept from the CPU for good.
+const RATES: [u64; 3] = [32, 8, 1];
+/// For the mean of some.
+const ONE: u64 = 1 << 16;
+
+/// What `me` is to weigh among `others`, in 1024ths of what it has joined with (WEIGH-1). Who is as
+/// important as another has as much of the CPU as that has.
+pub(super) fn part(me: Rival, others: impl Iterator<Item = Rival> + Clone) -> u32 {
+    let all = || core::iter::once(me).chain(others.clone());
+    let rated = |one: Rival| rate(one, all()) * u64::from(one.weight);
+    let (weights, rates) = all().fold((0_u64, 0_u64), |(weights, rates), one| {
+        (weights + u64::from(one.weight), rates + rated(one))
+    });
+    // In 128 bits nothing is too large: weights have 32 bits, and there are 64 members.
+    let part = u128::from(rate(me, all())) * u128::from(weights) * 1024 / u128::from(rates.max(1));
+    u32::try_from(part).unwrap_or(u32::MAX)
+}
+
+/// By how many are more important; the mean of what they would have for those that are alike.
+fn rate(one: Rival, all: impl Iterator<Item = Rival>) -> u64 {
+    let (mut before, mut alike) = (0, 0);
+    for other in all {
+        before += usize::from(other.importance < one.importance);
+        alike += usize::from(other.importance == one.importance);
+    }
+    let last = RATES.len() - 1;
+    let rates = (before..before + alike.max(1)).map(|rank| RATES[rank.min(last)] * ONE);
+    rates.sum::<u64>() / alike.max(1) as u64
+}
+
+/// The weight of a member, as it changes. All in 1024ths.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Control {
+    /// What the last ones were too little (WEIGH-2).
+    left: i64,
+    /// Its part, in the mean of the last [`MEAN_NS`].
+    part: i64,
+    /// How many times more than its part it is to weigh (WEIGH-3).
+    scale: i64,
+}
+
+/// The weight of so many steps, in 1024ths: 1.25 to that power.
+const POWERS: [u32; 13] =
+    [1024, 1280, 1600, 2000, 2500, 3125, 3906, 4883, 6104, 7629, 9537, 11921, 14901];
+/// The steps that there are, up and down.
+pub(super) const MOST_STEPS: i32 = POWERS.len() as i32 - 1;
+/// Parts are a mean of about so long, in nanoseconds.
+const MEAN_NS: u64 = 200_000_000;
+/// By so much of what all weigh too little each weighs more, each time.
+const GAIN: i64 = 16;
+
+impl Control {
+    pub(super) const NEW: Self = Self { left: 0, part: 1024, scale: 1024 };
+
+    /// From now on all of the group weigh so much, and have joined with so much.
+    pub(super) fn see(&mut self, weigh: u64, joined: u64) {
+        let joined = i64::try_from(joined.max(1)).unwrap_or(i64::MAX);
+        let short = joined.saturating_sub_unsigned(weigh);
+        let by = i128::from(short) * 1024 / i128::from(joined) / i128::from(GAIN);
+        let by = i64::try_from(by).unwrap_or(0).clamp(-64, 64);
+        self.scale = (self.scale + by).clamp(512, 2048);
+    }
+
+    /// How many steps from what it has joined with come next to its part, which has been `part`
+    /// since `since_ns`, and what is left over.
+    pub(super) fn next(&mut self, part: u32, since_ns: u64) -> i32 {
+        let of_mean = since_ns.min(MEAN_NS) as i64;
+        self.part += (i64::from(part) - self.part) * of_mean / MEAN_NS as i64;
+        let wanted = (self.part * self.scale / 1024 + self.left).max(1);
+        let apart = |steps: &i32| (i64::from(weight(*steps)) - wanted).abs();
+        let steps = (-MOST_STEPS..=MOST_STEPS).min_by_key(apart).unwrap_or(0);
+        // No more than a weight of one: who can't have what it wants does not save that up.
+        self.left = (wanted - i64::from(weight(steps))).clamp(-1024, 1024);
+        steps
+    }
+}
+
+/// What so many steps weigh: one up is 1.25 times less, as nice values are.
+pub(super) fn weight(steps: i32) -> u32 {
+    let power = POWERS[(steps.unsigned_abs() as usize).min(POWERS.len() - 1)];
+    if steps <= 0 { power } else { 1024 * 1024 / power }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    fn parts(members: &[(u64, u32)]) -> Vec<u32> {
+        let rival = |&(importance, weight): &(u64, u32)| Rival { importance, weight };
+        let part_of = |at: usize| {
+            let others = members.iter().enumerate().filter(move |(other, _)| *other != at);
+            part(rival(&members[at]), others.map(|(_, it)| rival(it)))
+        };
+        (0..members.len()).map(part_of).collect()
+    }
+
+    #[test]
+    fn the_most_important_has_four_times_the_next_and_all_have_what_they_had() {
+        assert_eq!(parts(&[(5, 1024)]), [1024]);
+        assert_eq!(parts(&[(5, 1024), (9, 1024)]), [1638, 409]);
+        assert_eq!(parts(&[(9, 7), (9, 7), (9, 7)]), [1024; 3]);
+        let many: Vec<_> = (0..64).map(|n| (n * n, 1024)).collect();
+        let parts = parts(&many);
+        assert!(parts.is_sorted_by(|one, next| one >= next), "{parts:?}");
+        assert!(parts.iter().all(|&part| part > 0), "nobody is kept from the CPU");
+        assert!((64 * 1024 - 64..=64 * 1024).contains(&parts.iter().sum::<u32>()), "{parts:?}");
+    }
+
+    #[test]
+    fn weights_count_as_so_many_members() {
+        let parts = parts(&[(1, 3000), (2, 1000)]);
+        let sum = u64::from(parts[0]) * 3000 + u64::from(parts[1]) * 1000;
+        assert!((4000 * 1024 - 4000..=4000 * 1024).contains(&sum), "{parts:?}");
+        assert!(parts[0].abs_diff(4 * parts[1]) <= 4, "{parts:?}");
+    }
+
+    /// Eight whose frames cost from 6 to 27 ms, and four that only want the CPU. Who runs for the
+    /// next 2 ms is who has had the least for its weight, and only who runs changes that.
+    #[test]
+    fn who_is_behind_catches_up_and_others_have_what_they_had() {
+        let costs_ns: [u64; 8] = core::array::from_fn(|n| 6_000_000 + 3_000_000 * n as u64);
+        let (mut controls, mut steps) = ([Control::NEW; 8], [0; 8]);
+        let (mut had_ns, mut virtual_ns) = ([0_u64; 12], [0_u64; 12]);
+        let (turn_ns, turns) = (2_000_000, 10_000);
+        let mut looked = [0; 8];
+        for turn in 0..turns {
+            let runs = (0..12).min_by_key(|&n| virtual_ns[n]).expect("twelve");
+            let mut weighs = 1024;
+            if let Some(control) = controls.get_mut(runs) {
+                let members: Vec<_> = (0..8).map(|n| (had_ns[n] / costs_ns[n], 1024)).collect();
+                let since_ns = turn_ns * (turn - core::mem::replace(&mut looked[runs], turn));
+                steps[runs] = control.next(parts(&members)[runs], since_ns);
+                control.see(steps.iter().map(|&steps| u64::from(weight(steps))).sum(), 8 * 1024);
+                weighs = weight(steps[runs]);
+            }
+            had_ns[runs] += turn_ns;
+            virtual_ns[runs] += turn_ns * 1024 / u64::from(weighs);
+        }
+        let frames: Vec<_> = (0..8).map(|n| had_ns[n] / costs_ns[n]).collect();
+        // Their costs are four and a half times apart.
+        let (least, most) = (frames.iter().min(), frames.iter().max());
+        assert!(least.zip(most).is_some_and(|(least, most)| most * 5 <= least * 6), "{frames:?}");
+        let share = had_ns[..8].iter().sum::<u64>() as f64 / (turn_ns * turns) as f64;
+        assert!((share - 8.0 / 12.0).abs() < 0.01, "{share}");
+    }
+
+    #[test]
+    fn in_the_mean_a_weight_is_what_it_is_to_be() {
+        for part in [100, 256, 700, 1024, 1100, 1950, 4000, 12_000] {
+            let mut control = Control::NEW;
+            let sum: i64 = (0..1000).map(|_| i64::from(weight(control.next(part, MEAN_NS)))).sum();
+            let mean = sum / 1000;
+            assert!((mean - i64::from(part)).abs() <= 1 + i64::from(part) / 100, "{part}: {mean}");
+        }
+        // What can't be had is not saved up.
+        let mut control = Control::NEW;
+        assert!((0..100).all(|_| control.next(u32::MAX, MEAN_NS) == -MOST_STEPS));
+        assert!((0..3).map(|_| control.next(1024, MEAN_NS)).any(|steps| steps == 0));
+    }
+}
