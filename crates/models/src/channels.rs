@@ -21,7 +21,11 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("channel/in-order-2+1", passing(2, 1, 1, 1), PLAIN).by_lot(2_000),
         Entry::new("channel/in-order-1+2", passing(1, 2, 2, 1), PLAIN).by_lot(2_000),
         Entry::new("channel/in-order-2+2", passing(2, 2, 2, 1), PLAIN).by_lot(1_000),
+        Entry::new("channel/once-each-2+2", passing(2, 2, 1, 2), PLAIN).by_lot(5_000),
+        Entry::new("channel/full-2+2", draining(), PLAIN).by_lot(5_000),
         Entry::new("channel/closed-1+1", closing(), PLAIN),
+        Entry::new("channel/closed-beside-2+1", closing_beside(1), PLAIN).by_lot(5_000),
+        Entry::new("channel/closed-beside-2+2", closing_beside(2), PLAIN).by_lot(5_000),
         Entry::new("channel/closed-refuses-1+1", refusing(), PLAIN),
         Entry::new("channel/gives-up-1+1", giving_up(), PLAIN.timeouts(1)),
     ]
@@ -73,6 +77,53 @@ fn passing(senders: usize, receivers: usize, each: usize, room: usize) -> Progra
             sent.ledger.assert_all_taken();
             assert!(sent.channel.is_empty());
         });
+    })
+}
+
+/// CHAN-3: a full channel, of which two take one each, while two wait for room; ends stay open.
+fn draining() -> Program {
+    Program::new(4, 8, |scope| {
+        let sent = scope.share(Sent::new(2, 4));
+        (0..2).for_each(|number| sent.send(number));
+        for number in 2..4 {
+            scope.spawn(move || sent.send(number));
+        }
+        for _ in 0..2 {
+            scope.spawn(move || assert!(sent.receive().is_some()));
+        }
+        scope.finally(move || {
+            (0..2).for_each(|_| assert!(sent.receive().is_some()));
+            sent.ledger.assert_all_taken();
+        });
+    })
+}
+
+/// CHAN-2: one sends and closes, while another is in the middle of a send.
+fn closing_beside(receivers: usize) -> Program {
+    Program::new(2 + receivers as u32, 4, move |scope| {
+        let sent = scope.share(Sent::new(2, 2));
+        let seen = scope.share(Ledger::new(1));
+        scope.spawn(move || {
+            sent.ledger.make(0);
+            // Refused, or not: it is beside the end.
+            let _ = sent.channel.send(0, None);
+        });
+        scope.spawn(move || {
+            seen.make(0);
+            sent.send(1);
+            sent.channel.close();
+        });
+        for _ in 0..receivers {
+            scope.spawn(move || {
+                while let Some(number) = sent.receive() {
+                    if number == 1 {
+                        seen.take_number(0);
+                    }
+                }
+            });
+        }
+        // Each receiver has come to an end, and what was sent before that is had.
+        scope.finally(move || seen.assert_all_taken());
     })
 }
 

@@ -6,8 +6,13 @@
 //!
 //! - CHAN-1 (no lost wake): who puts a value in, or takes one out, tells the other side afterwards;
 //!   who waits has said so before it looks once more (EC-1).
-//! - CHAN-2: what was sent before the channel was closed by its senders is received: who finds it
-//!   closed looks once more.
+//! - CHAN-2: what was sent before the channel was closed is received: who finds it closed looks once
+//!   more, and waits for who is in the middle of a send; who takes the last tells the others.
+//! - CHAN-3 (no lost wake behind a slot): where somebody is stopped in the middle of a send, those
+//!   who are told of later ones find nothing, and wait again. So who takes a value out tells another
+//!   one if the next is there; and likewise for room. Both sides have a fence between what they
+//!   write, an end of the ring or a slot, and what they read of the other's: who takes out sees the
+//!   next value, or who was told of that sees that the end has moved.
 
 mod ring;
 
@@ -76,6 +81,10 @@ impl<P: Platform, T: Send> Channel<P, T> {
         self.ring.push(value).map_err(NotSent::Full)?;
         // CHAN-1.
         self.receivers.notify_one();
+        // CHAN-3: behind the fence of the notification.
+        if self.senders.has_waiters() && self.ring.has_room() {
+            self.senders.notify_one();
+        }
         Ok(())
     }
 
@@ -104,17 +113,38 @@ impl<P: Platform, T: Send> Channel<P, T> {
     ///
     /// # Errors
     ///
-    /// If there is none.
+    /// If there is none: also if others have sent some, while one that has begun before them is in
+    /// the middle of it. It comes first.
     pub fn try_recv(&self) -> Result<T, NotReceived> {
         let value = match self.ring.pop() {
             Some(value) => value,
             None if !self.is_closed() => return Err(NotReceived::Empty),
             // CHAN-2.
-            None => self.ring.pop().ok_or(NotReceived::Closed)?,
+            None => match self.ring.pop() {
+                Some(value) => value,
+                None if self.is_empty() => return Err(NotReceived::Closed),
+                None => return Err(NotReceived::Empty),
+            },
         };
         // CHAN-1.
         self.senders.notify_one();
+        if self.receivers.has_waiters() {
+            self.pass_on();
+        }
         Ok(value)
+    }
+
+    /// Those who wait for a value may have waited for the caller: behind the fence of a
+    /// notification.
+    #[cold]
+    fn pass_on(&self) {
+        if self.ring.has_next() {
+            // CHAN-3.
+            self.receivers.notify_one();
+        } else if self.is_closed() && self.is_empty() {
+            // CHAN-2.
+            self.receivers.notify_all();
+        }
     }
 
     /// Receives a value; waits for one, until the deadline if there is one.

@@ -17,7 +17,9 @@
 //! - SLOT-1: who moves `tail` past a slot that is empty in its lap fills it, and nobody else; who
 //!   moves `head` past one that is full empties it.
 //! - SLOT-2: who was stopped in between makes the slot look as it was: the ring may be said to be
-//!   full or empty then, when it isn't. Who goes on tells those who wait, afterwards.
+//!   full or empty then, when it isn't, since what was done behind that slot can't be reached. Who
+//!   goes on tells those who wait, afterwards; and who gets past the slot tells those who were told
+//!   of what is behind it in vain (CHAN-3).
 
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
@@ -107,12 +109,22 @@ impl<P: Platform, T> Ring<P, T> {
 
     /// Whether the first is there to be taken out: not if who puts it in was stopped (SLOT-2).
     pub(super) fn has_next(&self) -> bool {
+        self.is_ready(&self.head.0, 1)
+    }
+
+    /// Whether the next one can be put in: not if who empties its slot was stopped (SLOT-2).
+    pub(super) fn has_room(&self) -> bool {
+        self.is_ready(&self.tail.0, 0)
+    }
+
+    /// Whether the slot at an end is in the state for it.
+    fn is_ready(&self, end: &P::U64, state: u64) -> bool {
         loop {
             // Relaxed: a number.
-            let at = self.head.0.load(Relaxed);
+            let at = end.load(Relaxed);
             let lap = &self.slots[at as usize & (self.slots.len() - 1)].lap;
             // Acquire: as in `claim`.
-            match lap.load(Acquire).cmp(&((at >> self.bits << 1) + 1)) {
+            match lap.load(Acquire).cmp(&((at >> self.bits << 1) + state)) {
                 Less => return false,
                 Equal => return true,
                 // Others have gone past it.
