@@ -6,13 +6,13 @@
 //!
 //! - CHAN-1 (no lost wake): who puts a value in, or takes one out, tells the other side afterwards;
 //!   who waits has said so before it looks once more (EC-1).
-//! - CHAN-2: what was sent before the channel was closed is received: who finds it closed looks once
-//!   more, and waits for who is in the middle of a send; who takes the last tells the others.
+//! - CHAN-2: what was sent before the channel was closed is received: who finds it closed looks
+//!   once more, and waits for who is in the middle of a send; who takes the last tells the others.
 //! - CHAN-3 (no lost wake behind a slot): where somebody is stopped in the middle of a send, those
-//!   who are told of later ones find nothing, and wait again. So who takes a value out tells another
-//!   one if the next is there; and likewise for room. Both sides have a fence between what they
-//!   write, an end of the ring or a slot, and what they read of the other's: who takes out sees the
-//!   next value, or who was told of that sees that the end has moved.
+//!   who are told of later ones find nothing, and wait again. So who takes a value out tells
+//!   another one if the next is there; and likewise for room. Both sides have a fence between what
+//!   they write, an end of the ring or a slot, and what they read of the other's: who takes out
+//!   sees the next value, or who was told of that sees that the end has moved.
 
 mod ring;
 
