@@ -19,6 +19,8 @@ pub enum Error {
     NoDecoder(String),
     /// The decoder refused a frame: its number in decode order, and what it said.
     Decoder(usize, String),
+    /// There is no window, and why.
+    Display(String),
     /// A parameter that makes no sense, and why.
     Parameter(&'static str),
 }
@@ -45,6 +47,11 @@ impl fmt::Display for Error {
                 "no H.264 decoder is installed (Debian: apt-get install libopenh264-7): {said}"
             ),
             Self::Decoder(frame, said) => write!(f, "frame {frame} can't be decoded: {said}"),
+            Self::Display(why) => write!(
+                f,
+                "no window: {why} (DISPLAY names a display as :0; without a screen: \
+                 apt-get install xvfb, and xvfb-run COMMAND)"
+            ),
             Self::Parameter(why) => f.write_str(why),
         }
     }

@@ -68,6 +68,8 @@ pub struct Player<D, S> {
     /// The first frame that was not taken in.
     next: u64,
     last_shown: Option<u64>,
+    /// Its screen was closed.
+    is_stopped: bool,
     report: Report,
 }
 
@@ -86,6 +88,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
             open: BTreeMap::new(),
             next: 0,
             last_shown: None,
+            is_stopped: false,
             report,
         }
     }
@@ -105,17 +108,19 @@ impl<D: Decode, S: Screen> Player<D, S> {
         &self.decoder
     }
 
-    /// It has shown or dropped all that it is to play.
+    /// It has shown or dropped all that it is to play, or its screen was closed.
     pub fn is_over(&self) -> bool {
         self.is_received() && self.flights.is_empty()
     }
 
     fn is_received(&self) -> bool {
-        self.options.passes.is_some_and(|passes| self.next >= passes * self.schedule.len())
+        self.is_stopped
+            || self.options.passes.is_some_and(|passes| self.next >= passes * self.schedule.len())
     }
 
     /// Takes in what is within the look-ahead, and some more, so that it need not wake for each.
     fn receive(&mut self, timeline: &mut dyn Timeline) {
+        self.look_at_screen(timeline);
         let until_ns = timeline.now_ns() + self.schedule.batch_ns();
         while !self.is_received() {
             let number = self.next;
@@ -127,6 +132,30 @@ impl<D: Decode, S: Screen> Player<D, S> {
             self.next += 1;
             self.take_in(number, timeline);
         }
+    }
+
+    /// Stops if the screen was closed; notes if it is of no use any more.
+    fn look_at_screen(&mut self, timeline: &mut dyn Timeline) {
+        if self.report.screen_fault.is_none() {
+            self.report.screen_fault = self.screen.fault();
+        }
+        if !self.screen.is_closed() || self.is_stopped {
+            return;
+        }
+        timeline.cancel(Job { act: Act::Receive, number: self.next });
+        for &number in self.flights.keys() {
+            for act in [Act::Prepare, Act::Expire, Act::Present] {
+                timeline.cancel(Job { act, number });
+            }
+        }
+        for &unit in self.open.keys() {
+            self.decoder.close(self.schedule.clip(), unit);
+        }
+        self.flights.clear();
+        self.open.clear();
+        self.references.clear();
+        self.is_stopped = true;
+        self.report.is_closed = true;
     }
 
     fn take_in(&mut self, number: u64, timeline: &mut dyn Timeline) {
@@ -259,7 +288,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
         }
     }
 
-    fn present(&mut self, number: u64, timeline: &dyn Timeline) {
+    fn present(&mut self, number: u64, timeline: &mut dyn Timeline) {
         let Some(Flight::Decoded(picture)) = self.flights.remove(&number) else { return };
         let due_ns = self.schedule.due_ns(number);
         self.report.tardiness.note(due_ns, timeline.now_ns());
@@ -282,6 +311,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
                 None => &mut self.report.unread,
             } += 1;
         }
+        self.look_at_screen(timeline);
     }
 }
 

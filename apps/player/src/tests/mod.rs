@@ -7,3 +7,4 @@ mod hosted;
 mod mixed;
 mod real;
 mod streams;
+mod window;
