@@ -10,10 +10,10 @@ use crate::ffmpeg::{self, Making};
 use crate::{Cpu, Error, Headless, Options, Player, VirtualLoop, counter};
 
 /// A directory for the files of a test.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         let path =
             std::env::temp_dir().join(format!("antiphon-player-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
