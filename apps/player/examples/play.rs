@@ -1,9 +1,11 @@
-//! Plays clips on one event loop, headless, as a group, with sound and a game beside them:
-//! `cargo run --release -p antiphon-player --example play -- [FILE…]`; without a file, one of ten
-//! seconds is made.
+//! Plays clips on one event loop, as a group, with sound and a game beside them; headless, or with
+//! `--display` each in a window of X11:
+//! `cargo run --release -p antiphon-player --example play -- [--display] [FILE…]`; without a file,
+//! one of ten seconds is made.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use antiphon::event_loop::Loop;
@@ -11,10 +13,35 @@ use antiphon_player::decode;
 use antiphon_player::ffmpeg::{self, Making};
 use antiphon_player::game::{Game, Rules};
 use antiphon_player::sound::{Silent, Sound};
-use antiphon_player::{Clip, Headless, Hosted, Options, Player, Scale};
+use antiphon_player::window::Window;
+use antiphon_player::{Clip, Headless, Hosted, Options, Player, Scale, Screen};
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let mut files: Vec<_> = std::env::args().skip(1).map(PathBuf::from).collect();
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("play: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Where a clip is shown.
+fn screen(is_seen: bool, file: &Path, clip: &Clip) -> Result<Box<dyn Screen>, Box<dyn Error>> {
+    if !is_seen {
+        return Ok(Box::new(Headless));
+    }
+    let (width, height) = clip.size();
+    Ok(Box::new(Window::open(&file.display().to_string(), width, height)?))
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
+    let (flags, files): (Vec<_>, Vec<_>) =
+        std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
+    if let Some(flag) = flags.iter().find(|flag| *flag != "--display") {
+        return Err(format!("{flag} is not known: [--display] [FILE…]").into());
+    }
+    let mut files: Vec<_> = files.into_iter().map(PathBuf::from).collect();
     if files.is_empty() {
         let file = std::env::temp_dir().join("antiphon-clip.h264");
         ffmpeg::make(&Making::default(), &file)?;
@@ -29,7 +56,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let decoder = decode::installed(&clip, 800_000)?;
         let phase = players.len() as u64;
         let options = Options { has_counter: true, phase, ..Options::default() };
-        players.push(Hosted::start(&mut events, Player::new(clip, decoder, Headless, options)));
+        let screen = screen(!flags.is_empty(), file, &clip)?;
+        players.push(Hosted::start(&mut events, Player::new(clip, decoder, screen, options)));
     }
     let scale = Scale::default();
     let ticks = Some(longest_ns / 10_000_000);

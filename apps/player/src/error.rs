@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// Why there is no clip, or no picture.
@@ -19,6 +20,10 @@ pub enum Error {
     NoDecoder(String),
     /// The decoder refused a frame: its number in decode order, and what it said.
     Decoder(usize, String),
+    /// There is no window, and why.
+    Display(String),
+    /// An address can't be served from, or connected to.
+    Socket(SocketAddr, io::Error),
     /// A parameter that makes no sense, and why.
     Parameter(&'static str),
 }
@@ -45,6 +50,12 @@ impl fmt::Display for Error {
                 "no H.264 decoder is installed (Debian: apt-get install libopenh264-7): {said}"
             ),
             Self::Decoder(frame, said) => write!(f, "frame {frame} can't be decoded: {said}"),
+            Self::Display(why) => write!(
+                f,
+                "no window: {why} (DISPLAY names a display as :0; without a screen: \
+                 apt-get install xvfb, and xvfb-run COMMAND)"
+            ),
+            Self::Socket(address, error) => write!(f, "{address}: {error}"),
             Self::Parameter(why) => f.write_str(why),
         }
     }
@@ -53,7 +64,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::File(_, error) => Some(error),
+            Self::File(_, error) | Self::Socket(_, error) => Some(error),
             _ => None,
         }
     }

@@ -46,14 +46,33 @@ impl<P> Clone for Hosted<P> {
 impl<P: Program + 'static> Hosted<P> {
     /// Has `events` start the program when it runs, before all that is not due.
     pub fn start<W: Wait>(events: &mut EventLoop<W>, program: P) -> Self {
-        let (program, jobs) = (RefCell::new(program), RefCell::new(HashMap::new()));
-        let hosted = Self(Rc::new(Host { program, events: jobs }));
+        let hosted = Self::of(program);
         let starts = hosted.clone();
-        let begin = move |context: &mut Context<'_, W>| {
-            starts.0.program.borrow_mut().start(&mut View { context, hosted: &starts });
-        };
+        let begin =
+            move |context: &mut Context<'_, W>| starts.with(context, |p, view| p.start(view));
         events.submit(Event::timer(W::now_ns(), begin).named("start"));
         hosted
+    }
+
+    /// Starts a program at once, from within an event.
+    pub(crate) fn begin<W: Wait>(context: &mut Context<'_, W>, program: P) -> Self {
+        let hosted = Self::of(program);
+        hosted.with(context, |program, view| program.start(view));
+        hosted
+    }
+
+    fn of(program: P) -> Self {
+        let (program, events) = (RefCell::new(program), RefCell::new(HashMap::new()));
+        Self(Rc::new(Host { program, events }))
+    }
+
+    /// Has something done to the program, from within an event of somebody else.
+    pub(crate) fn with<W: Wait, R>(
+        &self,
+        context: &mut Context<'_, W>,
+        act: impl FnOnce(&mut P, &mut dyn Timeline) -> R,
+    ) -> R {
+        act(&mut self.0.program.borrow_mut(), &mut View { context, hosted: self })
     }
 
     /// The program.
@@ -67,7 +86,7 @@ impl<P: Program + 'static> Hosted<P> {
 
     fn run<W: Wait>(&self, job: Job, context: &mut Context<'_, W>) {
         self.0.events.borrow_mut().remove(&job);
-        self.0.program.borrow_mut().run(job, &mut View { context, hosted: self });
+        self.with(context, |program, view| program.run(job, view));
     }
 }
 

@@ -37,6 +37,8 @@
 //! | [`program`] | what a program asks of its loop |
 //! | `hosted` | programs on an event loop of the machine |
 //! | `virtual_loop` | a loop of virtual time |
+//! | [`stream`] | a server of a stored stream, and clients that play what they get |
+//! | [`window`] | a window of an X server, to show pictures in |
 //! | [`counter`] | the frame's number, drawn in the frame |
 //! | [`ffmpeg`] | clips to play: made, or taken out of other files |
 //! | [`made`] | streams of headers alone, for tests |
@@ -56,9 +58,11 @@ pub mod player;
 pub mod program;
 mod report;
 pub mod sound;
+pub mod stream;
 #[cfg(test)]
 mod tests;
 mod virtual_loop;
+pub mod window;
 
 pub use self::clip::{Clip, Layer};
 pub use self::error::Error;

@@ -18,6 +18,13 @@ impl Picture {
     pub fn gray(width: usize, height: usize) -> Self {
         Self { width, height, luma: vec![128; width * height], chroma: [Vec::new(), Vec::new()] }
     }
+
+    /// Becomes a copy of another one, in the room that it has.
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        (self.width, self.height) = (other.width, other.height);
+        self.luma.clone_from(&other.luma);
+        self.chroma.clone_from(&other.chroma);
+    }
 }
 
 /// Where a player shows its pictures.
@@ -25,6 +32,30 @@ pub trait Screen {
     /// Shows frame `number` of its clip (in display order). Must be quick, and never block: it
     /// runs in a timer.
     fn show(&mut self, picture: &Picture, number: usize);
+
+    /// Its user has closed it: the player is to stop. Never blocks.
+    fn is_closed(&self) -> bool {
+        false
+    }
+
+    /// Why nothing of it is seen any more; the player goes on. Never blocks.
+    fn fault(&self) -> Option<String> {
+        None
+    }
+}
+
+impl<S: Screen + ?Sized> Screen for Box<S> {
+    fn show(&mut self, picture: &Picture, number: usize) {
+        (**self).show(picture, number);
+    }
+
+    fn is_closed(&self) -> bool {
+        (**self).is_closed()
+    }
+
+    fn fault(&self) -> Option<String> {
+        (**self).fault()
+    }
 }
 
 /// Shows nothing.

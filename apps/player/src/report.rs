@@ -63,6 +63,10 @@ pub struct Report {
     pub refused: u64,
     /// Why it refused the first of them.
     pub refusal: Option<String>,
+    /// Its user has closed its screen, so it stopped: what was not due by then counts nowhere.
+    pub is_closed: bool,
+    /// Why its screen showed nothing from some time on.
+    pub screen_fault: Option<String>,
 }
 
 impl Report {
@@ -101,7 +105,14 @@ impl fmt::Display for Report {
         }
         let ms = |permille| self.tardiness.quantile(permille) as f64 / 1e6;
         write!(f, "; late by {:.3} ms (half), {:.3} (99 %), ", ms(500), ms(990))?;
-        write!(f, "{:.3} (all); {}", ms(1000), self.decoder)
+        write!(f, "{:.3} (all); {}", ms(1000), self.decoder)?;
+        if self.is_closed {
+            f.write_str("; stopped, as its window was closed")?;
+        }
+        match &self.screen_fault {
+            Some(fault) => write!(f, "; not seen to the end: {fault}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -17,14 +17,17 @@
 mod annex_b;
 mod bits;
 mod headers;
+mod parts;
 
 use std::ops::Range;
 use std::path::Path;
 
 use self::headers::{Order, Sequence, Slice, SliceKind};
+use self::parts::Parts;
 use crate::{Error, ffmpeg};
 
 pub use self::annex_b::{Kind, Nal, nals};
+pub(crate) use self::parts::Outline;
 
 /// How long a frame is shown of which the stream doesn't say.
 const FRAME_NS: u64 = 1_000_000_000 / 30;
@@ -85,10 +88,20 @@ pub struct Unit {
 /// A stream and its frames.
 #[derive(Clone, Debug)]
 pub struct Clip {
-    stream: Vec<u8>,
+    bytes: Bytes,
     frames: Vec<Frame>,
     units: Vec<Unit>,
-    sequence: Sequence,
+    size: (u32, u32),
+    frame_ns: u64,
+}
+
+/// The bytes of a clip.
+#[derive(Clone, Debug)]
+enum Bytes {
+    /// All of the stream.
+    Whole(Vec<u8>),
+    /// Of the frames that are there.
+    Parts(Parts),
 }
 
 impl Clip {
@@ -120,8 +133,10 @@ impl Clip {
         for nal in nals(&stream) {
             reader.nal(&stream, &nal).map_err(|what| Error::Stream(what, nal.start))?;
         }
-        let (frames, units, sequence) = reader.finish(stream.len())?;
-        Ok(Self { stream, frames, units, sequence })
+        let (sequence, frames, units) = reader.finish(stream.len())?;
+        let (size, frame_ns) = ((sequence.width, sequence.height), sequence.frame_ns);
+        let frame_ns = frame_ns.unwrap_or(FRAME_NS);
+        Ok(Self { bytes: Bytes::Whole(stream), frames, units, size, frame_ns })
     }
 
     /// The frames, in decode order.
@@ -134,24 +149,30 @@ impl Clip {
         &self.units
     }
 
-    /// The bytes of a frame, with the parameters that come before it.
+    /// The bytes of a frame, with the parameters that come before it; none if it is not there.
     pub fn coded(&self, frame: usize) -> &[u8] {
-        &self.stream[self.frames[frame].bytes.clone()]
+        match &self.bytes {
+            Bytes::Whole(stream) => &stream[self.frames[frame].bytes.clone()],
+            Bytes::Parts(parts) => parts.coded(frame),
+        }
     }
 
     /// What is before the first frame: parameters that all units may need.
     pub fn head(&self) -> &[u8] {
-        &self.stream[..self.frames[0].bytes.start]
+        match &self.bytes {
+            Bytes::Whole(stream) => &stream[..self.frames[0].bytes.start],
+            Bytes::Parts(parts) => parts.head(),
+        }
     }
 
     /// How long a frame is shown, in nanoseconds: as the stream says, else a thirtieth of a second.
     pub fn frame_ns(&self) -> u64 {
-        self.sequence.frame_ns.unwrap_or(FRAME_NS)
+        self.frame_ns
     }
 
     /// Width and height, in pixels.
     pub fn size(&self) -> (u32, u32) {
-        (self.sequence.width, self.sequence.height)
+        self.size
     }
 }
 
@@ -216,45 +237,50 @@ impl Reader {
         self.found.push(Found { layer, unit: self.units - 1, place, start });
     }
 
-    fn finish(self, end: usize) -> Result<(Vec<Frame>, Vec<Unit>, Sequence), Error> {
+    fn finish(self, end: usize) -> Result<(Sequence, Vec<Frame>, Vec<Unit>), Error> {
         let empty = Error::Stream("no picture that stands alone", 0);
         let (Some(sequence), false) = (self.sequence, self.found.is_empty()) else {
             return Err(empty);
         };
-        let mut by_place: Vec<usize> = (0..self.found.len()).collect();
-        by_place.sort_by_key(|&index| (self.found[index].unit, self.found[index].place));
-        let mut shown = vec![0; by_place.len()];
-        for (number, &index) in by_place.iter().enumerate() {
-            shown[index] = number;
-        }
-
-        let mut frames: Vec<Frame> = Vec::with_capacity(self.found.len());
-        let mut units: Vec<Unit> = Vec::with_capacity(self.units);
-        let mut reference = None;
-        for (index, found) in self.found.iter().enumerate() {
-            if found.unit == units.len() {
-                units.push(Unit { frames: index..index, is_free: true });
-                reference = None;
-            }
-            let unit =
-                units.last_mut().ok_or(Error::Stream("a picture of no unit", found.start))?;
-            unit.frames.end = index + 1;
-            let is_needed = found.layer != Layer::Disposable;
-            let after_others = index > unit.frames.start
-                && frames.last().is_some_and(|frame| frame.layer == Layer::Disposable);
-            unit.is_free &= !(is_needed && after_others);
-            let bytes_end = self.found.get(index + 1).map_or(end, |next| next.start);
-            frames.push(Frame {
-                layer: found.layer,
-                unit: found.unit,
-                shown: shown[index],
-                needs: reference,
-                bytes: found.start..bytes_end,
-            });
-            if is_needed {
-                reference = Some(index);
-            }
-        }
-        Ok((frames, units, sequence))
+        let (frames, units) = arrange(&self.found, end);
+        Ok((sequence, frames, units))
     }
+}
+
+/// Frames and units of what was found, whose units are numbered without a gap.
+fn arrange(all: &[Found], end: usize) -> (Vec<Frame>, Vec<Unit>) {
+    let mut by_place: Vec<usize> = (0..all.len()).collect();
+    by_place.sort_by_key(|&index| (all[index].unit, all[index].place));
+    let mut shown = vec![0; by_place.len()];
+    for (number, &index) in by_place.iter().enumerate() {
+        shown[index] = number;
+    }
+
+    let mut frames: Vec<Frame> = Vec::with_capacity(all.len());
+    let mut units: Vec<Unit> = Vec::new();
+    let mut reference = None;
+    for (index, found) in all.iter().enumerate() {
+        if found.unit == units.len() {
+            units.push(Unit { frames: index..index, is_free: true });
+            reference = None;
+        }
+        let unit = &mut units[found.unit];
+        unit.frames.end = index + 1;
+        let is_needed = found.layer != Layer::Disposable;
+        let after_others = index > unit.frames.start
+            && frames.last().is_some_and(|frame| frame.layer == Layer::Disposable);
+        unit.is_free &= !(is_needed && after_others);
+        let bytes_end = all.get(index + 1).map_or(end, |next| next.start);
+        frames.push(Frame {
+            layer: found.layer,
+            unit: found.unit,
+            shown: shown[index],
+            needs: reference,
+            bytes: found.start..bytes_end,
+        });
+        if is_needed {
+            reference = Some(index);
+        }
+    }
+    (frames, units)
 }

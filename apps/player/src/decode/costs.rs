@@ -12,7 +12,8 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Half the same for each frame, half by how long it is coded; `mean_ns` in the mean.
+    /// Half the same for each frame, half by how long it is coded; `mean_ns` in the mean. The same
+    /// for each frame of a clip that is yet to come.
     ///
     /// # Errors
     ///
@@ -23,7 +24,9 @@ impl Costs {
         let count = sizes.len() as u128;
         let mean = u128::from(mean_ns);
         // At most `mean_ns * count`, of a count of frames that are in memory.
-        let of = |size: &u128| ((mean + mean * size * count / total) / 2) as u64;
+        // Of frames that are yet to come nothing is known but that.
+        let by_size = |size: &u128| (mean * size * count).checked_div(total).unwrap_or(mean);
+        let of = |size: &u128| ((mean + by_size(size)) / 2) as u64;
         Self::measured(sizes.iter().map(of).collect(), clip)
     }
 

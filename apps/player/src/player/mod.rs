@@ -32,6 +32,7 @@
 //! is less than what its rank would be ahead of the rest. So both kinds of units lose the same
 //! ranks when a group is behind by the same time.
 
+mod arrivals;
 mod options;
 mod schedule;
 
@@ -39,7 +40,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use self::options::Options;
-use self::schedule::Schedule;
+pub(crate) use self::schedule::Schedule;
 use crate::clip::{Clip, Layer};
 use crate::decode::{Decode, Progress, UnitId};
 use crate::picture::{Picture, Screen};
@@ -65,9 +66,16 @@ pub struct Player<D, S> {
     references: BTreeSet<u64>,
     /// Of units in flight: how many frames are neither decoded nor dropped.
     open: BTreeMap<UnitId, usize>,
+    /// Frames that wait for their bytes, or for the frame that they need which does: they have no
+    /// event but their expiry.
+    parked: BTreeSet<u64>,
     /// The first frame that was not taken in.
     next: u64,
+    /// The first frame that is not to be taken in, if there is one.
+    end: Option<u64>,
     last_shown: Option<u64>,
+    /// Its screen was closed.
+    is_stopped: bool,
     report: Report,
 }
 
@@ -76,16 +84,20 @@ impl<D: Decode, S: Screen> Player<D, S> {
     /// has been started.
     pub fn new(clip: Arc<Clip>, decoder: D, screen: S, options: Options) -> Self {
         let report = Report { decoder: decoder.name(), ..Report::default() };
+        let schedule = Schedule::new(clip, &options);
         Self {
-            schedule: Schedule::new(clip, &options),
+            end: options.passes.map(|passes| passes * schedule.len()),
+            schedule,
             decoder,
             screen,
             options,
             flights: BTreeMap::new(),
             references: BTreeSet::new(),
             open: BTreeMap::new(),
+            parked: BTreeSet::new(),
             next: 0,
             last_shown: None,
+            is_stopped: false,
             report,
         }
     }
@@ -105,17 +117,18 @@ impl<D: Decode, S: Screen> Player<D, S> {
         &self.decoder
     }
 
-    /// It has shown or dropped all that it is to play.
+    /// It has shown or dropped all that it is to play, or its screen was closed.
     pub fn is_over(&self) -> bool {
         self.is_received() && self.flights.is_empty()
     }
 
     fn is_received(&self) -> bool {
-        self.options.passes.is_some_and(|passes| self.next >= passes * self.schedule.len())
+        self.is_stopped || self.end.is_some_and(|end| self.next >= end)
     }
 
     /// Takes in what is within the look-ahead, and some more, so that it need not wake for each.
     fn receive(&mut self, timeline: &mut dyn Timeline) {
+        self.look_at_screen(timeline);
         let until_ns = timeline.now_ns() + self.schedule.batch_ns();
         while !self.is_received() {
             let number = self.next;
@@ -127,6 +140,31 @@ impl<D: Decode, S: Screen> Player<D, S> {
             self.next += 1;
             self.take_in(number, timeline);
         }
+    }
+
+    /// Stops if the screen was closed; notes if it is of no use any more.
+    fn look_at_screen(&mut self, timeline: &mut dyn Timeline) {
+        if self.report.screen_fault.is_none() {
+            self.report.screen_fault = self.screen.fault();
+        }
+        if !self.screen.is_closed() || self.is_stopped {
+            return;
+        }
+        timeline.cancel(Job { act: Act::Receive, number: self.next });
+        for &number in self.flights.keys() {
+            for act in [Act::Prepare, Act::Expire, Act::Present] {
+                timeline.cancel(Job { act, number });
+            }
+        }
+        for &unit in self.open.keys() {
+            self.decoder.close(self.schedule.clip(), unit);
+        }
+        self.flights.clear();
+        self.parked.clear();
+        self.open.clear();
+        self.references.clear();
+        self.is_stopped = true;
+        self.report.is_closed = true;
     }
 
     fn take_in(&mut self, number: u64, timeline: &mut dyn Timeline) {
@@ -146,6 +184,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
     }
 
     fn wait(&mut self, number: u64, importance: u64, timeline: &mut dyn Timeline) {
+        self.parked.remove(&number);
         self.flights.insert(number, Flight::Waiting(importance));
         timeline.best_effort(importance, Job { act: Act::Prepare, number });
     }
@@ -180,7 +219,15 @@ impl<D: Decode, S: Screen> Player<D, S> {
     fn prepare(&mut self, number: u64, timeline: &mut dyn Timeline) {
         let Some(importance) = self.waiting(number) else { return };
         let needed = self.schedule.needs(number);
+        if !self.has_come(number) {
+            self.parked.insert(number);
+            return;
+        }
         if let Some(before) = needed.and_then(|needed| self.waiting(needed)) {
+            if needed.is_some_and(|needed| self.parked.contains(&needed)) {
+                self.parked.insert(number);
+                return;
+            }
             // PLAY-1: what it needs is late, or the loop has no order of equals.
             return self.wait(number, importance.max(before + 1), timeline);
         }
@@ -222,6 +269,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
             self.report.layer_mut(self.schedule.layer(number)).dropped += 1;
         }
         self.settle(number);
+        self.unpark_after(number, timeline);
     }
 
     /// Drops a frame that waits, and what needs it.
@@ -236,6 +284,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
                 timeline.cancel(Job { act: Act::Prepare, number: other });
                 timeline.cancel(Job { act: Act::Expire, number: other });
                 self.flights.remove(&other);
+                self.parked.remove(&other);
                 self.count_dropped(other);
             }
         }
@@ -248,6 +297,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
 
     /// A frame is decoded or dropped: with the last one, the decoder can forget its unit.
     fn settle(&mut self, number: u64) {
+        self.forget_bytes(number);
         let unit = self.schedule.unit(number);
         let Some(left) = self.open.get_mut(&unit) else { return };
         *left -= 1;
@@ -259,7 +309,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
         }
     }
 
-    fn present(&mut self, number: u64, timeline: &dyn Timeline) {
+    fn present(&mut self, number: u64, timeline: &mut dyn Timeline) {
         let Some(Flight::Decoded(picture)) = self.flights.remove(&number) else { return };
         let due_ns = self.schedule.due_ns(number);
         self.report.tardiness.note(due_ns, timeline.now_ns());
@@ -282,6 +332,7 @@ impl<D: Decode, S: Screen> Player<D, S> {
                 None => &mut self.report.unread,
             } += 1;
         }
+        self.look_at_screen(timeline);
     }
 }
 

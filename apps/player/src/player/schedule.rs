@@ -22,7 +22,7 @@ struct Frame {
 }
 
 /// The times of a player's frames.
-pub(super) struct Schedule {
+pub(crate) struct Schedule {
     clip: Arc<Clip>,
     scale: Scale,
     margin_ns: u64,
@@ -32,32 +32,37 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    pub(super) fn new(clip: Arc<Clip>, &Options { scale, margin_ns, phase, .. }: &Options) -> Self {
+    pub(crate) fn new(clip: Arc<Clip>, &Options { scale, margin_ns, phase, .. }: &Options) -> Self {
         let frames = frames(&clip, scale, phase);
         Self { clip, scale, margin_ns, frames, start_ns: 0 }
     }
 
-    pub(super) fn start(&mut self, now_ns: u64) {
+    pub(crate) fn start(&mut self, now_ns: u64) {
         self.start_ns = now_ns;
     }
 
-    pub(super) fn clip(&self) -> &Clip {
+    pub(crate) fn clip(&self) -> &Clip {
         &self.clip
     }
 
+    /// The clip, to put bytes of frames in: others that share it keep theirs.
+    pub(crate) fn clip_mut(&mut self) -> &mut Clip {
+        Arc::make_mut(&mut self.clip)
+    }
+
     /// Frames of a pass.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.frames.len() as u64
     }
 
     /// For how long ahead frames are taken in at once: a millisecond at least, so that time goes
     /// on with any look-ahead.
-    pub(super) fn batch_ns(&self) -> u64 {
+    pub(crate) fn batch_ns(&self) -> u64 {
         (self.scale.look_ahead_ns / 4).max(1_000_000)
     }
 
     /// The frame in the clip, and the pass.
-    pub(super) fn split(&self, number: u64) -> (usize, u64) {
+    pub(crate) fn split(&self, number: u64) -> (usize, u64) {
         ((number % self.len()) as usize, number / self.len())
     }
 
@@ -71,26 +76,26 @@ impl Schedule {
         number - number % self.len() + frame as u64
     }
 
-    pub(super) fn layer(&self, number: u64) -> Layer {
+    pub(crate) fn layer(&self, number: u64) -> Layer {
         self.clip.frames()[self.split(number).0].layer
     }
 
     /// Its number in the clip, in display order.
-    pub(super) fn shown(&self, number: u64) -> usize {
+    pub(crate) fn shown(&self, number: u64) -> usize {
         self.clip.frames()[self.split(number).0].shown
     }
 
     /// Its place in display order, over all passes.
-    pub(super) fn place(&self, number: u64) -> u64 {
+    pub(crate) fn place(&self, number: u64) -> u64 {
         self.beside(number, self.shown(number))
     }
 
-    pub(super) fn needs(&self, number: u64) -> Option<u64> {
+    pub(crate) fn needs(&self, number: u64) -> Option<u64> {
         let needed = self.clip.frames()[self.split(number).0].needs?;
         Some(self.beside(number, needed))
     }
 
-    pub(super) fn unit(&self, number: u64) -> UnitId {
+    pub(crate) fn unit(&self, number: u64) -> UnitId {
         let (frame, pass) = self.split(number);
         UnitId { pass, unit: self.clip.frames()[frame].unit }
     }
@@ -99,42 +104,42 @@ impl Schedule {
         &self.clip.units()[self.unit(number).unit].frames
     }
 
-    pub(super) fn unit_len(&self, number: u64) -> usize {
+    pub(crate) fn unit_len(&self, number: u64) -> usize {
         self.frames_of_unit(number).len()
     }
 
-    pub(super) fn unit_start(&self, number: u64) -> u64 {
+    pub(crate) fn unit_start(&self, number: u64) -> u64 {
         self.beside(number, self.frames_of_unit(number).start)
     }
 
     /// The number after its unit's last frame.
-    pub(super) fn unit_end(&self, number: u64) -> u64 {
+    pub(crate) fn unit_end(&self, number: u64) -> u64 {
         self.beside(number, self.frames_of_unit(number).end)
     }
 
-    pub(super) fn arrival_ns(&self, number: u64) -> u64 {
+    pub(crate) fn arrival_ns(&self, number: u64) -> u64 {
         let (frame, pass_ns) = self.frame(number);
         pass_ns + frame.arrival_ns
     }
 
-    pub(super) fn importance(&self, number: u64) -> u64 {
+    pub(crate) fn importance(&self, number: u64) -> u64 {
         let (frame, pass_ns) = self.frame(number);
         pass_ns + frame.importance
     }
 
     /// How important it is once it has been begun: by a rank more, as what was done for a frame
     /// that is dropped was done for nothing.
-    pub(super) fn importance_begun(&self, number: u64) -> u64 {
+    pub(crate) fn importance_begun(&self, number: u64) -> u64 {
         self.importance(number).saturating_sub(self.scale.look_ahead_ns / 4)
     }
 
-    pub(super) fn due_ns(&self, number: u64) -> u64 {
+    pub(crate) fn due_ns(&self, number: u64) -> u64 {
         let (frame, pass_ns) = self.frame(number);
         pass_ns + self.scale.look_ahead_ns + frame.due_ns
     }
 
     /// When it is too late to be shown.
-    pub(super) fn expiry_ns(&self, number: u64) -> u64 {
+    pub(crate) fn expiry_ns(&self, number: u64) -> u64 {
         let (frame, _) = self.frame(number);
         let is_free = self.clip.units()[self.unit(number).unit].is_free;
         let early_ns = match frame.rank {
@@ -147,7 +152,7 @@ impl Schedule {
     }
 
     /// When it is of no use any more, not to others either.
-    pub(super) fn end_ns(&self, number: u64) -> u64 {
+    pub(crate) fn end_ns(&self, number: u64) -> u64 {
         let (frame, pass_ns) = self.frame(number);
         let useful_ns = pass_ns + self.scale.look_ahead_ns + frame.useful_ns;
         let is_needed = frame.useful_ns > frame.due_ns;
@@ -155,12 +160,12 @@ impl Schedule {
     }
 
     /// How important what is late is at that time: as the best of the details that are due.
-    pub(super) fn importance_late(&self, now_ns: u64) -> u64 {
+    pub(crate) fn importance_late(&self, now_ns: u64) -> u64 {
         self.scale.importance(now_ns, Rank::Fine(0))
     }
 
     /// The second in which it is due, since the first frame was.
-    pub(super) fn second(&self, number: u64) -> usize {
+    pub(crate) fn second(&self, number: u64) -> usize {
         let since_ns = self.due_ns(number) - self.start_ns - self.scale.look_ahead_ns;
         // Times are rounded down: a half of a frame is beyond that.
         ((since_ns + self.clip.frame_ns() / 2) / 1_000_000_000) as usize

@@ -1,4 +1,4 @@
-//! The programs together: in virtual time, but for `hosted`.
+//! The programs together: in virtual time, but for `hosted`, `window` and a part of `stream`.
 
 mod adapt;
 mod faults;
@@ -6,4 +6,6 @@ mod groups;
 mod hosted;
 mod mixed;
 mod real;
+mod stream;
 mod streams;
+mod window;

@@ -10,10 +10,10 @@ use crate::ffmpeg::{self, Making};
 use crate::{Cpu, Error, Headless, Options, Player, VirtualLoop, counter};
 
 /// A directory for the files of a test.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         let path =
             std::env::temp_dir().join(format!("antiphon-player-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
@@ -29,7 +29,7 @@ impl Drop for Scratch {
 }
 
 /// A small clip, unless ffmpeg is missing.
-fn made(name: &str, making: &Making) -> Option<Arc<Clip>> {
+pub(super) fn made(name: &str, making: &Making) -> Option<Arc<Clip>> {
     let scratch = Scratch::new(name);
     let file = scratch.0.join("clip.h264");
     match ffmpeg::make(making, &file) {
@@ -54,7 +54,7 @@ fn decoder() -> Option<OpenH264> {
     }
 }
 
-fn small() -> Making {
+pub(super) fn small() -> Making {
     Making { size: (320, 192), seconds: 1, ..Making::default() }
 }
 

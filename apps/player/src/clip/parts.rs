@@ -1,0 +1,101 @@
+//! Clips whose frames are known, and whose bytes are not there, or come later.
+
+use super::{Bytes, Clip, Found, Layer};
+
+/// The bytes of frames that are there.
+#[derive(Clone, Debug)]
+pub(super) struct Parts {
+    head: Vec<u8>,
+    /// Empty where they are not.
+    frames: Vec<Box<[u8]>>,
+    held: usize,
+}
+
+impl Parts {
+    pub(super) fn coded(&self, frame: usize) -> &[u8] {
+        &self.frames[frame]
+    }
+
+    pub(super) fn head(&self) -> &[u8] {
+        &self.head
+    }
+}
+
+/// What a frame is, without its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outline {
+    pub(crate) layer: Layer,
+    /// A unit begins with it.
+    pub(crate) is_first: bool,
+    /// How far its place in display order is from that in decode order.
+    pub(crate) offset: i16,
+}
+
+impl Clip {
+    /// Of a stream whose frames come later: by [`Clip::put`].
+    pub(crate) fn announced(
+        head: Vec<u8>,
+        outlines: &[Outline],
+        size: (u32, u32),
+        frame_ns: u64,
+    ) -> Self {
+        let mut units = 0;
+        let found: Vec<_> = outlines
+            .iter()
+            .enumerate()
+            .map(|(index, outline)| {
+                units += usize::from(outline.is_first || index == 0);
+                let place = index as i64 + i64::from(outline.offset);
+                Found { layer: outline.layer, unit: units - 1, place, start: 0 }
+            })
+            .collect();
+        let (frames, units) = super::arrange(&found, 0);
+        let parts = vec![Box::default(); frames.len()];
+        let bytes = Bytes::Parts(Parts { head, frames: parts, held: 0 });
+        Self { bytes, frames, units, size, frame_ns }
+    }
+
+    /// Without the bytes of its frames; where they are in the stream is still known.
+    pub(crate) fn without_bytes(self) -> Self {
+        let (head, frames) = (self.head().to_vec(), vec![Box::default(); self.frames.len()]);
+        Self { bytes: Bytes::Parts(Parts { head, frames, held: 0 }), ..self }
+    }
+
+    /// What frames are, in decode order; `None` if one is shown further from its place in decode
+    /// order than can be told.
+    pub(crate) fn outlines(&self) -> Option<Vec<Outline>> {
+        let outline = |(index, frame): (usize, &super::Frame)| {
+            let offset = i16::try_from(frame.shown as i64 - index as i64).ok()?;
+            let is_first = self.units[frame.unit].frames.start == index;
+            Some(Outline { layer: frame.layer, is_first, offset })
+        };
+        self.frames.iter().enumerate().map(outline).collect()
+    }
+
+    /// Its frames come one by one, and may never come.
+    pub(crate) fn is_in_parts(&self) -> bool {
+        matches!(self.bytes, Bytes::Parts(_))
+    }
+
+    /// The bytes of a frame are there, or it has none.
+    pub(crate) fn has(&self, frame: usize) -> bool {
+        !self.coded(frame).is_empty()
+    }
+
+    /// How many bytes of frames are there that have come.
+    pub(crate) fn held(&self) -> usize {
+        match &self.bytes {
+            Bytes::Whole(_) => 0,
+            Bytes::Parts(parts) => parts.held,
+        }
+    }
+
+    /// The bytes of a frame have come, or with none of them are of no use any more.
+    pub(crate) fn put(&mut self, frame: usize, bytes: Vec<u8>) {
+        if let Bytes::Parts(parts) = &mut self.bytes {
+            let bytes = bytes.into_boxed_slice();
+            parts.held += bytes.len();
+            parts.held -= std::mem::replace(&mut parts.frames[frame], bytes).len();
+        }
+    }
+}

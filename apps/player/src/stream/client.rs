@@ -1,0 +1,270 @@
+//! The client: takes what a server sends, at most at a rate, and has a player show it.
+
+use std::cell::{Ref, RefCell};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon::event_loop::{Context, Event, Loop, Source, Step};
+use socket2::{Domain, Socket, Type};
+
+use super::wire::{self, Reader, Said};
+use super::{Bucket, Quality};
+use crate::clip::{Clip, Layer};
+use crate::decode::Decode;
+use crate::picture::Screen;
+use crate::{Error, Hosted, Options, Player, Scale};
+
+/// How long it waits for a connection.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long it waits for a stream to begin, in nanoseconds.
+const BEGIN_NS: u64 = 10_000_000_000;
+/// How often it sees whether its player is still there, in nanoseconds.
+const LOOK_NS: u64 = 100_000_000;
+/// What it reads at once, in bytes, where there is a rate and where there is none.
+const SLOW_READ: usize = 1 << 11;
+const READ: usize = 1 << 16;
+/// The rate of a link is kept over so long, in nanoseconds.
+const BURST_NS: u64 = 10_000_000;
+/// Segments are of what a network carries: those of a loopback are longer than slow links' buffers.
+const SEGMENT: u32 = 1400;
+/// Bytes of frames that have come and are not decoded, at the most: 64 MiB, and few in tests.
+const HELD: usize = if cfg!(test) { 1 << 20 } else { 1 << 26 };
+
+/// What a client asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientOptions {
+    /// Which layers.
+    pub quality: Quality,
+    /// Reads no more bytes than that a second: a link as slow as that, on a machine that has none.
+    /// The socket then has room for a tenth of a second of it, and the least that a socket has, so
+    /// what the server sends is decided late.
+    pub bytes_per_second: Option<u64>,
+    /// Pictures have a [counter](crate::counter), which is to be read when they are shown.
+    pub has_counter: bool,
+}
+
+/// What has come from a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Frames of use that came, by layer, the least first.
+    pub(super) frames: [u64; 4],
+    /// Frames that came when they were of no use any more.
+    pub late: u64,
+    /// All bytes, also those that are no frames'.
+    pub bytes: u64,
+    /// The server has sent all that it was to send.
+    pub is_whole: bool,
+    /// Why there was no more of it.
+    pub fault: Option<String>,
+}
+
+impl Received {
+    /// Frames of a layer that came when they were of use.
+    pub fn layer(&self, layer: Layer) -> u64 {
+        self.frames[layer as usize]
+    }
+}
+
+type Plays<S> = Hosted<Player<Box<dyn Decode>, S>>;
+type Make<S> = dyn FnOnce(&Clip) -> Result<(Box<dyn Decode>, S), Error>;
+
+/// A client. Copies are of the same one.
+pub struct Client<S>(Rc<RefCell<State<S>>>);
+
+impl<S> Clone for Client<S> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+struct State<S> {
+    /// Until no more comes.
+    stream: Option<Rc<TcpStream>>,
+    reader: Reader,
+    bucket: Option<Bucket>,
+    options: ClientOptions,
+    make: Option<Box<Make<S>>>,
+    player: Option<Plays<S>>,
+    received: Received,
+    begun_ns: u64,
+}
+
+impl<S: Screen + 'static> Client<S> {
+    /// Connects to a server, and has `events` play what comes: `make` is called when a stream
+    /// begins, for its decoder and its screen. Blocks until there is a connection, 5 s at the most.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Socket`] if nobody is there.
+    pub fn start(
+        events: &mut Loop,
+        address: SocketAddr,
+        options: ClientOptions,
+        make: impl FnOnce(&Clip) -> Result<(Box<dyn Decode>, S), Error> + 'static,
+    ) -> Result<Self, Error> {
+        let failed = |error: io::Error| Error::Socket(address, error);
+        let stream = Rc::new(connect(address, &options).map_err(failed)?);
+        let source = Source::readable(Rc::clone(&stream)).edge_triggered();
+        let client = Self(Rc::new(RefCell::new(State {
+            stream: Some(stream),
+            reader: Reader::default(),
+            bucket: options.bytes_per_second.map(|rate| Bucket::new(rate, BURST_NS)),
+            options,
+            make: Some(Box::new(make)),
+            player: None,
+            received: Received::default(),
+            begun_ns: antiphon::event_loop::now_ns(),
+        })));
+        let state = Rc::clone(&client.0);
+        let step = move |context: &mut Context<'_>| state.borrow_mut().step(context);
+        // Before what is decoded: it is little work, and without it there is none.
+        events.watch(source, Event::when_woken(0, step).named("take")).map_err(failed)?;
+        Ok(client)
+    }
+
+    /// What has come by now.
+    ///
+    /// # Panics
+    ///
+    /// While its event runs.
+    pub fn received(&self) -> Ref<'_, Received> {
+        Ref::map(self.0.borrow(), |state| &state.received)
+    }
+
+    /// The player, if a stream has begun.
+    ///
+    /// # Panics
+    ///
+    /// While its event runs.
+    pub fn player(&self) -> Option<Plays<S>> {
+        self.0.borrow().player.clone()
+    }
+}
+
+fn connect(address: SocketAddr, options: &ClientOptions) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    if let Some(rate) = options.bytes_per_second {
+        // The kernel has twice of it, for what it needs itself.
+        let room = (rate / 20).clamp(1 << 12, 1 << 18);
+        socket.set_recv_buffer_size(room as usize)?;
+        socket.set_tcp_mss(SEGMENT)?;
+    }
+    socket.connect_timeout(&address.into(), CONNECT)?;
+    let mut stream = TcpStream::from(socket);
+    stream.set_nodelay(true)?;
+    stream.write_all(&wire::hello(options.quality))?;
+    stream.set_nonblocking(true)?;
+    Ok(stream)
+}
+
+impl<S: Screen + 'static> State<S> {
+    fn step(&mut self, context: &mut Context<'_>) -> Step {
+        let went = self.take(context);
+        // Who has shown all, or is not looked at, needs no more of it.
+        let is_over = self.player.as_ref().is_some_and(|player| player.program().is_over());
+        if let Ok(step) = went
+            && step != Step::Done
+            && !is_over
+        {
+            return step;
+        }
+        if let Err(fault) = went
+            && !is_over
+        {
+            self.received.fault = Some(fault);
+            if let Some(player) = &self.player {
+                player.with(context, |player, timeline| player.cut(timeline));
+            }
+        }
+        self.stream = None;
+        Step::Done
+    }
+
+    /// Takes what has come, until the loop has something else to do.
+    fn take(&mut self, context: &mut Context<'_>) -> Result<Step, String> {
+        let Some(stream) = self.stream.clone() else { return Ok(Step::Done) };
+        let mut bytes = [0; READ];
+        loop {
+            let now_ns = context.now_ns();
+            if let Some(until_ns) = self.bucket.and_then(|bucket| bucket.empty_until_ns(now_ns)) {
+                return self.wait(until_ns, now_ns);
+            }
+            if context.is_over() {
+                return Ok(Step::More(0));
+            }
+            let most = if self.bucket.is_some() { SLOW_READ } else { READ };
+            match (&*stream).read(&mut bytes[..most]) {
+                Ok(0) => return Err("the server hung up".to_owned()),
+                Ok(count) => {
+                    if let Some(bucket) = &mut self.bucket {
+                        bucket.take(now_ns, count);
+                    }
+                    self.received.bytes += count as u64;
+                    self.reader.feed(&bytes[..count]);
+                    if self.hear(context)? {
+                        return Ok(Step::Done);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    return self.wait(u64::MAX, now_ns);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(format!("the server is gone: {error}")),
+            }
+        }
+    }
+
+    fn wait(&self, until_ns: u64, now_ns: u64) -> Result<Step, String> {
+        if self.player.is_none() && now_ns >= self.begun_ns + BEGIN_NS {
+            return Err("no stream has begun".to_owned());
+        }
+        Ok(Step::At(until_ns.min(now_ns + LOOK_NS)))
+    }
+
+    /// Does what was said; whether that was all.
+    fn hear(&mut self, context: &mut Context<'_>) -> Result<bool, String> {
+        let garbage = |what: &str| format!("the server sends {what}");
+        while let Some(said) = self.reader.next().map_err(garbage)? {
+            match (said, &self.player) {
+                (Said::Begin(clip, window_ns), _) => self.begin(clip, window_ns, context)?,
+                (Said::Frame(frame, bytes), Some(player)) => {
+                    let (layer, held) = player.with(context, |player, timeline| {
+                        (player.arrive(frame, bytes, timeline), player.held_bytes())
+                    });
+                    match layer {
+                        Some(layer) => self.received.frames[layer as usize] += 1,
+                        None => self.received.late += 1,
+                    }
+                    if held > HELD {
+                        return Err("the server sends more ahead than is held here".to_owned());
+                    }
+                }
+                (Said::Frame(..), None) => {}
+                (Said::End, _) => {
+                    self.received.is_whole = true;
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn begin(
+        &mut self,
+        clip: Clip,
+        look_ahead_ns: u64,
+        context: &mut Context<'_>,
+    ) -> Result<(), String> {
+        let Some(make) = self.make.take() else { return Ok(()) };
+        let (decoder, screen) = make(&clip).map_err(|error| error.to_string())?;
+        let scale = Scale { look_ahead_ns };
+        let options =
+            Options { scale, has_counter: self.options.has_counter, ..Options::default() };
+        let player = Player::new(Arc::new(clip), decoder, screen, options);
+        self.player = Some(Hosted::begin(context, player));
+        Ok(())
+    }
+}

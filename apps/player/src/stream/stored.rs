@@ -1,0 +1,54 @@
+//! A stream as it is stored: a file of which frames are read one by one.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::wire;
+use crate::{Clip, Error};
+
+/// A stored stream; what its frames are is in memory, and what is in them is not.
+#[derive(Debug)]
+pub struct Stored {
+    file: File,
+    clip: Arc<Clip>,
+}
+
+impl Stored {
+    /// Of a byte stream of H.264, which is read once. Blocks until that is done.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be read, or as in [`Clip::parse`]; also for more frames, or longer ones, than
+    /// can be sent.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let file = File::open(path).map_err(Error::file(path))?;
+        let stream = std::fs::read(path).map_err(Error::file(path))?;
+        let clip = Clip::parse(stream)?;
+        if clip.frames().len() > wire::MOST_FRAMES || clip.head().len() > wire::MOST_HEAD {
+            return Err(Error::Stream("more than can be announced", 0));
+        }
+        if let Some(frame) = clip.frames().iter().find(|f| f.bytes.len() > wire::MOST_BYTES) {
+            return Err(Error::Stream("a frame of more than 4 MiB", frame.bytes.start));
+        }
+        Ok(Self { file, clip: Arc::new(clip.without_bytes()) })
+    }
+
+    /// What its frames are.
+    pub(super) fn clip(&self) -> &Arc<Clip> {
+        &self.clip
+    }
+
+    /// Reads a frame behind what is in `to`. Blocks for as long as the disk takes.
+    pub(super) fn read(&self, frame: usize, to: &mut Vec<u8>) -> std::io::Result<()> {
+        let range = &self.clip.frames()[frame].bytes;
+        let start = to.len();
+        to.resize(start + range.len(), 0);
+        let read = self.file.read_exact_at(&mut to[start..], range.start as u64);
+        if read.is_err() {
+            to.truncate(start);
+        }
+        read
+    }
+}
