@@ -114,7 +114,10 @@ impl Seat {
         });
         let answer = inner.poll(asked, wait);
         self.account.polled(now_ns, asked, nap.is_some());
-        answer
+        // A loop that polls when it is told to has published its next release before that has come,
+        // and is lowered when it has called what was due.
+        let poll_at_ns = [answer.poll_at_ns, ask.release_ns, self.account.look_ns()];
+        Answer { poll_at_ns: poll_at_ns.into_iter().flatten().min(), ..answer }
     }
 
     fn leave(&mut self) {
@@ -171,6 +174,8 @@ impl Account {
     const TURN_NS: u64 = 1_000_000;
     /// Who owes so much does not wait for that: with many timers it is raised before, each time.
     const PRESSING_NS: u64 = 5_000_000;
+    /// Who owes anything looks so often whether it is to give it back.
+    const LOOKS_NS: u64 = 250_000;
     /// It begins to sleep for no less than this.
     const SHORTEST_NS: u64 = 200_000;
     /// And for no more.
@@ -226,6 +231,11 @@ impl Account {
         let Some(had_ns) = self.had_ns else { return 0 };
         let ran_ns = schedule::own_cpu_ns().saturating_sub(had_ns);
         now_ns.saturating_sub(self.went_on_ns).saturating_sub(ran_ns)
+    }
+
+    /// When it is to poll, to give back what it owes.
+    fn look_ns(&self) -> Option<u64> {
+        (self.debt.owed_ns() > 0).then(|| now().saturating_add(Self::LOOKS_NS))
     }
 
     /// How long it ran and waited while it shared time.

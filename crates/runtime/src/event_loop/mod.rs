@@ -186,7 +186,8 @@ impl<W: Wait> EventLoop<W> {
     /// Shares the CPU that way from now on.
     pub fn cooperate_by(&mut self, tier: Box<dyn Cooperate>) {
         self.cooperate = tier;
-        self.answer = Answer::default();
+        // It is asked before anything else: until then it does not know of the loop.
+        self.answer = Answer { poll_at_ns: Some(0), ..Answer::default() };
     }
 
     /// Has `publish` told the loop's earliest release, now and whenever it is another one; while a
