@@ -61,6 +61,8 @@
 
 mod fiber;
 mod files;
+#[cfg(feature = "io_uring")]
+mod ring;
 #[cfg(test)]
 mod tests;
 mod watch;
