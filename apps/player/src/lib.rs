@@ -34,6 +34,7 @@
 //! | [`player`] | Priority-Progress |
 //! | [`decode`] | decoders: OpenH264, and ones that only spend time |
 //! | [`sound`], [`game`] | programs that share the scale |
+//! | [`conference`], [`echo`] | people with loudspeakers: capture, echo cancellation, mix |
 //! | [`program`] | what a program asks of its loop |
 //! | `hosted` | programs on an event loop of the machine |
 //! | `virtual_loop` | a loop of virtual time |
@@ -45,8 +46,10 @@
 //! | `report` | what a program tells of itself |
 
 pub mod clip;
+pub mod conference;
 pub mod counter;
 pub mod decode;
+pub mod echo;
 mod error;
 pub mod ffmpeg;
 pub mod game;

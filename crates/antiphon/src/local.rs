@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use antiphon_linux::Linux;
 use antiphon_runtime::fork::Forks;
 
+use crate::event_loop::Looped;
 use crate::fiber::{Fiber, Host};
 use crate::pool::{Known, List};
 
@@ -14,6 +15,8 @@ use crate::pool::{Known, List};
 pub(crate) struct Thread {
     /// The fiber that runs on it.
     pub(crate) fiber: Cell<Option<Fiber>>,
+    /// The fiber of an event loop that runs on it.
+    pub(crate) looped: Cell<Option<NonNull<Looped>>>,
     /// Its fibers, if it is one of a pool that has some.
     pub(crate) host: Cell<Option<NonNull<Host>>>,
     /// As which worker it is known.
@@ -40,6 +43,7 @@ impl Thread {
     const fn new() -> Self {
         Self {
             fiber: Cell::new(None),
+            looped: Cell::new(None),
             host: Cell::new(None),
             here: Cell::new(None),
             forks: Forks::new(),

@@ -10,24 +10,38 @@ use std::sync::Arc;
 use antiphon_linux::Linux;
 use antiphon_linux::files::{Epoll, Events, TimerFd, Trigger};
 use antiphon_platform::{Clock, Deadline, Notify as _, Platform as _, Ticket};
-use antiphon_runtime::event_loop::{Ring, Wait};
+use antiphon_runtime::event_loop::{Ring as Bell, Wait};
 
-/// Files, by `epoll(7)`. A child of a fork must not use that of its parent.
+#[cfg(feature = "io_uring")]
+use super::ring::Ring;
+use crate::net::Backend;
+#[cfg(feature = "io_uring")]
+use crate::net::backend;
+
+/// Files, by `epoll(7)` or `io_uring(7)`. A child of a fork must not use that of its parent.
 pub struct Files {
-    epoll: Arc<Epoll>,
-    events: Events,
+    waits: Waits,
     sources: BTreeMap<u64, Source>,
     /// For who waits for the loop, and where the kernel's waits are coarse.
     timer: TimerFd,
     is_coarse: bool,
 }
 
+enum Waits {
+    Epoll {
+        epoll: Arc<Epoll>,
+        events: Events,
+    },
+    #[cfg(feature = "io_uring")]
+    Ring(Box<Ring>),
+}
+
 /// A file that a loop waits for, and has open until it does not any more.
 pub struct Source {
-    file: Box<dyn AsFd>,
-    read: bool,
-    write: bool,
-    trigger: Trigger,
+    pub(super) file: Box<dyn AsFd>,
+    pub(super) read: bool,
+    pub(super) write: bool,
+    pub(super) trigger: Trigger,
 }
 
 /// What became of a file.
@@ -50,7 +64,7 @@ impl BitOr for Ready {
 /// Files that a wait takes at the most.
 const ROOM: usize = 256;
 /// The timer's; those of events are less than 2⁶³.
-const TIMER: u64 = u64::MAX - 1;
+pub(super) const TIMER: u64 = 1 << 63;
 
 impl Source {
     /// Ready when there is something to read: also a clone of an `Arc` of what is read.
@@ -77,22 +91,71 @@ impl Source {
 }
 
 impl Files {
-    /// No files.
+    /// No files: by `io_uring`, with that feature and where the kernel has it, or else by `epoll`.
     ///
     /// # Errors
     ///
     /// Too many files are open.
     pub fn new() -> io::Result<Self> {
-        let (epoll, timer) = (Arc::new(Epoll::new()?), TimerFd::new()?);
-        epoll.add_as(timer.as_fd(), TIMER, (true, false), Trigger::Edge)?;
-        let (events, sources) = (Events::new(ROOM), BTreeMap::new());
-        Ok(Self { epoll, events, sources, timer, is_coarse: Epoll::is_coarse() })
+        #[cfg(feature = "io_uring")]
+        if backend() == Backend::IoUring
+            && let Ok(ring) = Ring::new()
+        {
+            return Self::with(Waits::Ring(Box::new(ring)));
+        }
+        Self::by_epoll()
+    }
+
+    /// No files, by `epoll`.
+    ///
+    /// # Errors
+    ///
+    /// Too many files are open.
+    pub fn by_epoll() -> io::Result<Self> {
+        Self::with(Waits::Epoll { epoll: Arc::new(Epoll::new()?), events: Events::new(ROOM) })
+    }
+
+    fn with(waits: Waits) -> io::Result<Self> {
+        let (sources, timer) = (BTreeMap::new(), TimerFd::new()?);
+        let mut files = Self { waits, sources, timer, is_coarse: Epoll::is_coarse() };
+        let Self { waits, timer, .. } = &mut files;
+        waits.add(timer.as_fd(), TIMER, (true, false), Trigger::Edge)?;
+        Ok(files)
+    }
+
+    /// By what it waits.
+    #[must_use]
+    pub fn backend(&self) -> Backend {
+        match self.waits {
+            Waits::Epoll { .. } => Backend::Epoll,
+            #[cfg(feature = "io_uring")]
+            Waits::Ring(_) => Backend::IoUring,
+        }
     }
 
     /// As where the kernel's waits end at whole milliseconds.
     #[cfg(test)]
     pub(super) fn coarse() -> io::Result<Self> {
         Ok(Self { is_coarse: true, ..Self::new()? })
+    }
+}
+
+impl Waits {
+    fn add(
+        &mut self,
+        file: BorrowedFd<'_>,
+        key: u64,
+        ways: (bool, bool),
+        trigger: Trigger,
+    ) -> io::Result<()> {
+        match self {
+            Self::Epoll { epoll, .. } => epoll.add_as(file, key, ways, trigger),
+            #[cfg(feature = "io_uring")]
+            Self::Ring(ring) => {
+                ring.watch(file, key, ways, trigger);
+                Ok(())
+            }
+        }
     }
 }
 
@@ -115,48 +178,83 @@ impl Wait for Files {
             self.timer.set(until_ns);
             deadline = None;
         }
-        if let Err(error) = self.epoll.wait(&mut self.events, deadline) {
+        let waited = match &mut self.waits {
+            Waits::Epoll { epoll, events } => epoll.wait(events, deadline).inspect(|()| {
+                for event in events.iter().filter(|event| event.key != TIMER) {
+                    tell(event.key, Ready { read: event.read, write: event.write });
+                }
+            }),
+            #[cfg(feature = "io_uring")]
+            Waits::Ring(ring) => ring.wait(deadline, &self.sources, &self.timer, tell),
+        };
+        if let Err(error) = waited {
             panic!("the files that an event loop waits for: {error}");
         }
         self.is_coarse |= Epoll::is_coarse();
-        for event in self.events.iter().filter(|event| event.key != TIMER) {
-            tell(event.key, Ready { read: event.read, write: event.write });
-        }
     }
 
-    fn ring(&self) -> Ring {
-        let epoll = self.epoll.clone();
-        Arc::new(move || epoll.bell().notify(Ticket::MIN))
+    fn ring(&self) -> Bell {
+        match &self.waits {
+            Waits::Epoll { epoll, .. } => {
+                let epoll = epoll.clone();
+                Arc::new(move || epoll.bell().notify(Ticket::MIN))
+            }
+            #[cfg(feature = "io_uring")]
+            Waits::Ring(ring) => {
+                let bell = ring.bell();
+                Arc::new(move || bell.ring())
+            }
+        }
     }
 
     fn add(&mut self, source: Source, key: u64) -> io::Result<()> {
         let Source { ref file, read, write, trigger } = source;
-        self.epoll.add_as(file.as_fd(), key, (read, write), trigger)?;
+        #[cfg(feature = "io_uring")]
+        if let Waits::Ring(ring) = &self.waits {
+            ring.takes(file.as_fd())?;
+        }
+        self.waits.add(file.as_fd(), key, (read, write), trigger)?;
         self.sources.insert(key, source);
         Ok(())
     }
 
     fn remove(&mut self, key: u64) {
-        if let Some(source) = self.sources.remove(&key) {
-            self.epoll.remove(source.file.as_fd());
+        let Some(source) = self.sources.remove(&key) else { return };
+        match &mut self.waits {
+            Waits::Epoll { epoll, .. } => epoll.remove(source.file.as_fd()),
+            #[cfg(feature = "io_uring")]
+            Waits::Ring(ring) => ring.remove(key),
         }
     }
 
     fn arm(&mut self, until_ns: Option<u64>) {
         self.timer.set(until_ns);
+        #[cfg(feature = "io_uring")]
+        if let Waits::Ring(ring) = &mut self.waits
+            && let Err(error) = ring.arm()
+        {
+            panic!("the files that an event loop waits for: {error}");
+        }
     }
 }
 
 /// Readable when the loop has something to do, after a turn of it.
 impl AsFd for Files {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        (*self.epoll).as_fd()
+        match &self.waits {
+            Waits::Epoll { epoll, .. } => (**epoll).as_fd(),
+            #[cfg(feature = "io_uring")]
+            Waits::Ring(ring) => ring.as_fd(),
+        }
     }
 }
 
 impl fmt::Debug for Files {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Files").field("sources", &self.sources.len()).finish_non_exhaustive()
+        f.debug_struct("Files")
+            .field("backend", &self.backend())
+            .field("sources", &self.sources.len())
+            .finish_non_exhaustive()
     }
 }
 

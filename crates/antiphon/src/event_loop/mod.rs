@@ -59,7 +59,10 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+mod fiber;
 mod files;
+#[cfg(feature = "io_uring")]
+mod ring;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -78,6 +81,8 @@ pub use antiphon_runtime::event_loop::{
     Callback, Due, End, EventId, EventLoop, Gone, Histogram, Lookout, Name, Options, Sighting,
     Stats, Step, Task, Trouble, Turn,
 };
+pub(crate) use fiber::Control as Looped;
+pub use fiber::{Fiber, Fibers, Suspendable};
 pub use files::{Files, Ready, Source};
 pub use watch::Watchdog;
 

@@ -13,6 +13,7 @@ use antiphon_linux::files::{Way, wait};
 use antiphon_platform::{Clock, Deadline};
 
 use super::*;
+use crate::net::{Backend, backend};
 use crate::{Latch, channel};
 
 const MS: u64 = 1_000_000;
@@ -100,6 +101,37 @@ fn a_file_is_told_of_as_long_as_it_is_ready_or_once() {
         one.write_all(b"x").expect("room");
         assert_eq!(events.run(), End::Done);
         assert_eq!(told.get(), times, "edge: {edge}");
+    }
+}
+
+#[test]
+fn files_come_and_go_by_either_backend() {
+    let by_epoll = EventLoop::new(Files::by_epoll().expect("files"), Options::default());
+    assert_eq!(by_epoll.waits().backend(), Backend::Epoll);
+    let by_default = Loop::new().expect("files").0;
+    assert_eq!(by_default.waits().backend(), backend());
+    for mut events in [by_epoll, by_default] {
+        let told = Rc::new(Cell::new(0));
+        for round in 0..300 {
+            let (mut one, other) = UnixStream::pair().expect("a pair");
+            one.write_all(b"x").expect("room");
+            let count = told.clone();
+            let watched = Event::when_woken(0, move |_| {
+                count.set(count.get() + 1);
+                Step::Done
+            });
+            let id = events.watch(Source::readable(other), watched).expect("a socket");
+            // Some are cancelled while they are ready, and before anybody has looked.
+            if round % 3 == 0 {
+                assert!(events.cancel(id));
+            }
+            // Some stay, together with others that have their numbers later.
+            if round % 5 == 0 {
+                assert_eq!(events.run(), End::Done);
+            }
+        }
+        assert_eq!(events.run(), End::Done);
+        assert_eq!(told.get(), 200);
     }
 }
 

@@ -192,11 +192,9 @@ impl Fiber {
 
     /// Tells the task that it runs from all others, ever: an odd number.
     pub(super) fn identity(self) -> NonZeroUsize {
-        static NEXT: AtomicUsize = AtomicUsize::new(1);
         let cell = &self.get().identity;
         if cell.get() == 0 {
-            // Relaxed: each is handed out once.
-            cell.set(NEXT.fetch_add(2, Relaxed));
+            cell.set(next_identity());
         }
         NonZeroUsize::new(cell.get()).expect("odd")
     }
@@ -328,6 +326,13 @@ impl Fiber {
         unsafe { self.0.drop_in_place() };
         drop(stack);
     }
+}
+
+/// An odd number that no other task has.
+pub(crate) fn next_identity() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(1);
+    // Relaxed: each is handed out once.
+    NEXT.fetch_add(2, Relaxed)
 }
 
 /// What runs on a stack: task after task. By its name backtraces tell what is the fiber's.

@@ -4,12 +4,13 @@
 //! |---|---|
 //! | the address of a control block | a fiber |
 //! | that of a bell, + 1 | a thread that rests while its fibers wait for files |
+//! | that of a control block, + 2 | a fiber of an [event loop](crate::event_loop) |
 //!
 //! So whatever such a thread rests on, it polls files meanwhile, and who wakes it ends the poll.
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{Ordering::SeqCst, compiler_fence};
 use std::thread;
 
@@ -21,6 +22,7 @@ use antiphon_platform::{Notify as _, Ticket};
 use super::clocked;
 use super::control::{Fiber, Said};
 use super::host;
+use crate::event_loop::Looped;
 use crate::local;
 use crate::pool::Notes;
 
@@ -35,6 +37,8 @@ thread_local! {
 
 const BELL: u64 = 1;
 const _: () = assert!(align_of::<EventFd>() > BELL as usize);
+const LOOPED: u64 = 2;
+const _: () = assert!(align_of::<Looped>() > (BELL | LOOPED) as usize);
 
 /// Has waits of fibers come here, for good.
 ///
@@ -81,7 +85,17 @@ pub(crate) fn current_is_ours() -> bool {
 
 /// Tells the task of the calling fiber from others, those that have ended too.
 pub(crate) fn identity() -> Option<NonZeroUsize> {
-    current_fiber().map(Fiber::identity)
+    let (fiber, looped) = local::with(|own| (own.fiber.get(), own.looped.get()));
+    match looped {
+        // SAFETY: it runs, and so it is there.
+        Some(looped) => Some(unsafe { looped.as_ref() }.identity()),
+        None => fiber.map(Fiber::identity),
+    }
+}
+
+/// Whether the caller is a fiber of an event loop.
+pub(super) fn current_is_looped() -> bool {
+    local::with(|own| own.looped.get().is_some())
 }
 
 /// Runs `ask` as the thread does that is under the caller, the calling one: it waits as that.
@@ -154,11 +168,25 @@ unsafe fn go_away(fiber: Fiber, said: Said) {
 }
 
 fn current() -> Option<u64> {
-    let fiber = current_fiber().map(Fiber::handle);
+    let (fiber, looped) = local::with(|own| (own.fiber.get(), own.looped.get()));
+    if let Some(looped) = looped {
+        return Some(looped.as_ptr().expose_provenance() as u64 | LOOPED);
+    }
+    let fiber = fiber.map(Fiber::handle);
     fiber.or_else(|| RESTS.get().map(|bell| ptr::from_ref(bell).expose_provenance() as u64 + BELL))
 }
 
+/// The fiber of an event loop that has that handle.
+fn looped(handle: u64) -> NonNull<Looped> {
+    let control = ptr::with_exposed_provenance_mut((handle & !LOOPED) as usize);
+    NonNull::new(control).expect("an address")
+}
+
 fn suspend(handle: u64, sleep: Sleep) {
+    if handle & LOOPED != 0 {
+        // SAFETY: the caller is that fiber, and so it is there.
+        return unsafe { looped(handle).as_ref() }.sleeps(sleep);
+    }
     if handle & BELL != 0 {
         // A signal handler that waits meanwhile does so as a thread: the reactor is in use.
         let bell = RESTS.take();
@@ -177,6 +205,10 @@ fn suspend(handle: u64, sleep: Sleep) {
 }
 
 fn resume(handle: u64) {
+    if handle & LOOPED != 0 {
+        // SAFETY: the fiber waits: that is when this is called, once.
+        return unsafe { Looped::resume(looped(handle)) };
+    }
     if handle & BELL != 0 {
         let bell = ptr::with_exposed_provenance::<EventFd>((handle - BELL) as usize);
         // SAFETY: the handle of `current`; FILE-4 and FILE-6, it is never freed.

@@ -489,7 +489,7 @@ impl Host {
         self.note(fiber);
         if let Some(deadline) = sleep.deadline {
             // SAFETY: taken away again, or expired, before it goes on.
-            unsafe { self.timers.borrow_mut().insert(fiber.timer(), monotonic(deadline)) };
+            unsafe { self.timers.borrow_mut().insert(fiber.timer(), monotonic_ns(deadline)) };
             // Relaxed: as above.
             self.desk.look_in.fetch_min(self.turns() + TIMERS_EVERY, Relaxed);
         }
@@ -513,7 +513,7 @@ fn now() -> u64 {
 }
 
 /// When to look, by the clock of the timers.
-fn monotonic(deadline: Deadline) -> u64 {
+pub(crate) fn monotonic_ns(deadline: Deadline) -> u64 {
     match deadline.clock {
         Clock::Monotonic => deadline.ns,
         clock => {

@@ -89,14 +89,14 @@ pub use block_on::block_on;
 pub(crate) use census::Desks;
 pub use census::{Answer, Census, Hosted, Lock, Wait};
 pub(crate) use clocked::Clocked;
-pub(crate) use control::Fiber;
+pub(crate) use control::{Fiber, next_identity};
 pub(crate) use cycles::Parts;
 pub(crate) use files::{Seats, Suspends, Waited};
 pub use frames::{Frame, Place};
 pub(crate) use frames::{telling, write_frames};
 pub(crate) use holders::Waits;
 pub(crate) use hooks::{current_is_ours, identity, not_here, show_stack, top_of};
-pub(crate) use host::{GoesOn, Host, Next, has_begun, stacks};
+pub(crate) use host::{GoesOn, Host, Next, has_begun, monotonic_ns, stacks};
 
 use crate::raw::deadline_after;
 use control::Said;
@@ -147,7 +147,7 @@ pub fn may_be_ready() {
 
 /// Waits for so long, or somewhat longer. On a thread, as [`thread::sleep`].
 pub fn sleep(time: Duration) {
-    if !current_is_ours() {
+    if !current_is_ours() && !hooks::current_is_looped() {
         return thread::sleep(time);
     }
     let deadline = deadline_after(time);

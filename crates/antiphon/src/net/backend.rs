@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// By what fibers wait for sockets: see [`backend`].
+/// By what fibers wait for sockets, and [event loops](crate::event_loop) for files: see
+/// [`backend`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Backend {
@@ -21,11 +22,12 @@ impl fmt::Display for Backend {
     }
 }
 
-/// By what the fibers of this process wait for sockets: `io_uring` if this crate has the feature of
-/// that name, the kernel has rings that it can use (Linux 6.1) and lets this process have them
-/// (`kernel.io_uring_disabled`, filters of containers), and the environment variable
-/// `ANTIPHON_IO_URING` is not `0`; else `epoll`. Decided by the first call, or the first wait, and
-/// for good. A thread that is refused a ring later waits by `epoll`.
+/// By what the fibers of this process wait for sockets, and its event loops for files: `io_uring`
+/// if this crate has the feature of that name, the kernel has rings that it can use (Linux 6.1) and
+/// lets this process have them (`kernel.io_uring_disabled`, filters of containers), and the
+/// environment variable `ANTIPHON_IO_URING` is not `0`; else `epoll`. Decided by the first call, or
+/// the first wait, and for good. A thread, or a loop, that is refused a ring later waits by
+/// `epoll`.
 #[must_use]
 pub fn backend() -> Backend {
     #[cfg(feature = "io_uring")]

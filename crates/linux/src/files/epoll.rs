@@ -58,9 +58,16 @@ static COARSE: AtomicBool = AtomicBool::new(false);
 
 /// The bell's.
 const BELL: u64 = u64::MAX;
-const READ: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLPRI) as u32;
-const WRITE: u32 = libc::EPOLLOUT as u32;
+pub(super) const READ: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLPRI) as u32;
+pub(super) const WRITE: u32 = libc::EPOLLOUT as u32;
 const ENDS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
+/// Of what became of a file, by its `EPOLL*` or `POLL*` bits: whether there may be something to
+/// read, and room to write.
+#[must_use]
+pub const fn ways_of(bits: u32) -> (bool, bool) {
+    (bits & (READ | ENDS) != 0, bits & (WRITE | ENDS) != 0)
+}
+
 const ODD: u32 = ENDS | (libc::EPOLLRDHUP | libc::EPOLLPRI) as u32;
 
 impl Epoll {
@@ -229,8 +236,8 @@ impl Events {
         let events = self.all[..self.ready].iter().filter(|event| event.u64 != BELL);
         events.map(|event| {
             let (is, key) = (event.events, event.u64);
-            let has = |bits| is & bits != 0;
-            Event { key, read: has(READ | ENDS), write: has(WRITE | ENDS), odd: has(ODD) }
+            let (read, write) = ways_of(is);
+            Event { key, read, write, odd: is & ODD != 0 }
         })
     }
 }

@@ -32,7 +32,7 @@ use crate::sys;
 
 pub use common::{Mapping, open_own, own_directory};
 pub use connect::connect;
-pub use epoll::{Epoll, Event, Events, Trigger};
+pub use epoll::{Epoll, Event, Events, Trigger, ways_of};
 pub use peer::{Peer, peer, user};
 #[cfg(feature = "io_uring")]
 pub use ring::{Done, Ring};

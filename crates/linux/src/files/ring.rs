@@ -22,7 +22,8 @@ use io_uring::squeue::Entry;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, cqueue, opcode};
 
-use super::Way;
+use super::epoll::{READ, WRITE};
+use super::{Trigger, Way};
 use crate::notify::{EventFd, left};
 use crate::sys::errno_kept;
 
@@ -126,6 +127,22 @@ impl Ring {
         unsafe { self.put(entry, key) }
     }
 
+    /// Tells of the file when it is ready for these ways (reading, writing), by its `POLL*` bits in
+    /// the place of bytes: once; or, edge-triggered, each time that it has become so, for as long
+    /// as there is [more](Self::wait_for_more) to come. One that can't be waited for always is.
+    pub fn watch(
+        &mut self,
+        file: BorrowedFd<'_>,
+        (read, write): (bool, bool),
+        trigger: Trigger,
+        key: u64,
+    ) {
+        let ways = if read { READ } else { 0 } | if write { WRITE } else { 0 };
+        let entry = opcode::PollAdd::new(Fd(file.as_raw_fd()), ways);
+        // SAFETY: it has the kernel write nothing.
+        unsafe { self.put(entry.multi(trigger == Trigger::Edge).build(), key) }
+    }
+
     /// Has what has that key end soon: nothing was done, or it is done.
     pub fn cancel(&mut self, key: u64) {
         self.hurries = true;
@@ -154,6 +171,29 @@ impl Ring {
         }
     }
 
+    /// Has the kernel write to that file, too, when something is done or is to be done by a wait.
+    /// Who waits for the ring's own file misses that: what is done is done by the ring's thread.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn notify(&mut self, told: &EventFd) -> io::Result<()> {
+        self.ring.submitter().register_eventfd(told.as_fd().as_raw_fd())
+    }
+
+    /// Begins what was asked for, and does not wait; whether there is something that a wait would
+    /// tell of.
+    ///
+    /// # Errors
+    ///
+    /// As of [`wait`](Self::wait).
+    pub fn begin(&mut self) -> io::Result<bool> {
+        if !(self.ring.submission().is_empty() && self.listens) {
+            self.enter(0, Some(&Timespec::new()))?;
+        }
+        Ok(self.has_news())
+    }
+
     /// Whether a look is worth it: something is done, or may be done at once.
     #[must_use]
     pub fn is_worth_it(&mut self) -> bool {
@@ -177,6 +217,19 @@ impl Ring {
         deadline: Option<Deadline>,
         mut tell: impl FnMut(u64, Done),
     ) -> io::Result<()> {
+        self.wait_for_more(deadline, |key, done, _| tell(key, done))
+    }
+
+    /// As [`wait`](Self::wait), and says of each whether there is more to come by that key.
+    ///
+    /// # Errors
+    ///
+    /// As of that.
+    pub fn wait_for_more(
+        &mut self,
+        deadline: Option<Deadline>,
+        mut tell: impl FnMut(u64, Done, bool),
+    ) -> io::Result<()> {
         let left = left(deadline);
         let looks = left.is_some_and(|left| (left.tv_sec, left.tv_nsec) == (0, 0));
         let left = left.map(|it| Timespec::new().sec(it.tv_sec as u64).nsec(it.tv_nsec as u32));
@@ -188,7 +241,7 @@ impl Ring {
             match done.user_data() {
                 BELL => self.listens = cqueue::more(done.flags()),
                 NOBODY => {}
-                key => tell(key, Done::of(done.result())),
+                key => tell(key, Done::of(done.result()), cqueue::more(done.flags())),
             }
         }
         Ok(())

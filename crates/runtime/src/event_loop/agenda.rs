@@ -147,6 +147,21 @@ impl<W: Wait> Agenda<W> {
         }
     }
 
+    /// That event is to be forgotten; whether it may be now. `None`: it is not there.
+    pub(super) fn cancel(&mut self, id: u64) -> Option<bool> {
+        self.events.get_mut(&id).map(|entry| entry.callback.cancel())
+    }
+
+    /// All events are to be forgotten, up to the first that may not be yet; whether all may.
+    pub(super) fn cancel_all(&mut self) -> bool {
+        self.events.values_mut().all(|entry| entry.callback.cancel())
+    }
+
+    /// The number of each event.
+    pub(super) fn ids(&self) -> impl Iterator<Item = u64> {
+        self.events.keys().copied()
+    }
+
     /// Takes an event out of the agenda.
     pub(super) fn remove(&mut self, id: u64) -> Option<Box<Entry<W>>> {
         let mut entry = self.events.remove(&id)?;

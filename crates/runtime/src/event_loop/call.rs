@@ -38,7 +38,7 @@ impl<W: Wait> EventLoop<W> {
         }
         let Some(current) = self.current.take() else { return };
         entry.importance = current.importance;
-        if step == Step::Done || current.cancelled {
+        if step == Step::Done || current.cancelled && entry.callback.cancel() {
             if entry.has_source {
                 self.end_source(id);
             }

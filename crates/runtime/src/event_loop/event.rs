@@ -64,6 +64,13 @@ pub struct Event<W, C> {
 pub trait Callback<W: Wait>: 'static {
     /// Does a part of the event, or all of it.
     fn call(&mut self, context: &mut Context<'_, W>) -> Step;
+
+    /// Its event is to be forgotten; whether it may be dropped now. Else it stays, is called when
+    /// it is woken or due as before, and says [`Step::Done`] as soon as it may go. May be asked
+    /// again.
+    fn cancel(&mut self) -> bool {
+        true
+    }
 }
 
 /// A closure that is called once.
@@ -75,6 +82,12 @@ pub struct Once<F>(Option<F>);
 pub struct Steps<F>(F);
 
 impl<W: Wait> Event<W, ()> {
+    /// Has `callback` called when it is due, and again as it says: for what closures can't be.
+    #[track_caller]
+    pub fn new<C: Callback<W>>(due: Due, callback: C) -> Event<W, C> {
+        Event::made(due, callback)
+    }
+
     /// Runs `callback` once, from `release_ns` on. It is never dropped, however late it is, unless
     /// it is cancelled.
     #[track_caller]

@@ -253,7 +253,11 @@ impl<W: Wait> EventLoop<W> {
 }
 
 impl<W: Wait> Drop for EventLoop<W> {
+    /// Callbacks that [may not be dropped](Callback::cancel) yet are called until they may.
     fn drop(&mut self) {
+        if !self.agenda.cancel_all() {
+            self.run_off();
+        }
         drop(self.shared.close());
     }
 }

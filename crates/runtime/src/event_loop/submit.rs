@@ -64,6 +64,11 @@ impl<W: Wait> EventLoop<W> {
 
     /// Forgets about an event that is not being called; whether it was there.
     pub(super) fn forget(&mut self, id: u64) -> bool {
+        match self.agenda.cancel(id) {
+            None => return false,
+            Some(false) => return true,
+            Some(true) => {}
+        }
         let Some(entry) = self.agenda.remove(id) else { return false };
         if entry.has_source {
             self.end_source(id);

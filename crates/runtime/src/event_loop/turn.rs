@@ -22,6 +22,7 @@
 //!   than their slice.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use super::context::Current;
 use super::{EventLoop, Wait};
@@ -95,6 +96,22 @@ impl<W: Wait> EventLoop<W> {
         self.nested = true;
         self.arm();
         Turn { called, next_ns: self.next_ns(), end }
+    }
+
+    /// Forgets all events, also those that have to be called before.
+    #[cold]
+    pub(super) fn run_off(&mut self) {
+        self.nested = false;
+        self.begin();
+        loop {
+            // What is dropped may let others go on; and what is called may submit more.
+            let ids: Vec<_> = self.agenda.ids().collect();
+            ids.into_iter().for_each(|id| _ = self.forget(id));
+            if self.agenda.is_empty() {
+                return;
+            }
+            self.go_on(true);
+        }
     }
 
     /// Nobody is inside, whatever a panic has left.

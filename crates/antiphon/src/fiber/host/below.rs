@@ -8,7 +8,7 @@ use antiphon_platform::{Clock, Deadline};
 
 use super::super::control::Fiber;
 use super::super::hooks;
-use super::{Host, monotonic, now};
+use super::{Host, monotonic_ns, now};
 use crate::local;
 
 /// What the calling fiber runs on.
@@ -59,7 +59,7 @@ pub(in crate::fiber) fn wait_here(fiber: Fiber, sleep: Sleep) {
     }
     fiber.get().sleep.set(Some(sleep));
     host.waiting.set(host.waiting.get() + 1);
-    let deadline = sleep.deadline.map(monotonic);
+    let deadline = sleep.deadline.map(monotonic_ns);
     let deadline = deadline.map(|ns| Deadline { clock: Clock::Monotonic, ns });
     loop {
         host.collect(false);

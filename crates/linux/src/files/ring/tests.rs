@@ -7,6 +7,7 @@ use std::thread;
 
 use antiphon_platform::{Clock, Notify as _, Ticket};
 
+use super::super::ways_of;
 use super::*;
 
 const PAST: Option<Deadline> = Some(Deadline { clock: Clock::Monotonic, ns: 0 });
@@ -133,4 +134,40 @@ fn all_are_told_of_however_many() {
     // It is heard after that as before.
     bell.notify(Ticket::MIN);
     ring.wait(None, |key, _| panic!("{key} was told of")).expect("a wait");
+}
+
+#[test]
+fn a_file_is_told_of_once_or_each_time_and_who_is_outside_is_told() {
+    let (bell, outside) = (bell(), bell());
+    let Some(mut ring) = ring(&bell) else { return };
+    let is_told = || {
+        let told = crate::files::wait(outside.as_fd(), Way::Read, PAST).expect("a look");
+        // SAFETY: of `begin`, and nobody sleeps there.
+        unsafe { outside.end(outside.begin()) };
+        told
+    };
+    let more = |ring: &mut Ring| {
+        let mut told = Vec::new();
+        let tell = |key, done, more| {
+            assert!(matches!(done, Done::Bytes(bits) if ways_of(bits as u32) == (true, false)));
+            told.push((key, more));
+        };
+        ring.wait_for_more(PAST, tell).expect("a look");
+        told
+    };
+    ring.notify(&outside).expect("it takes one");
+    for (trigger, key) in [(Trigger::Level, 6), (Trigger::Edge, 8)] {
+        let (mut one, other) = UnixStream::pair().expect("a pair");
+        ring.watch(other.as_fd(), (true, false), trigger, key);
+        assert!(!ring.begin().expect("a call"));
+        assert!(!is_told());
+        one.write_all(b"x").expect("room");
+        assert!(is_told());
+        assert!(ring.begin().expect("a call"), "nobody has been told of it");
+        let goes_on = trigger == Trigger::Edge;
+        assert_eq!(more(&mut ring), [(key, goes_on)]);
+        one.write_all(b"x").expect("room");
+        assert_eq!(more(&mut ring).len(), usize::from(goes_on));
+        is_told();
+    }
 }

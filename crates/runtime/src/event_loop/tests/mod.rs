@@ -1,5 +1,6 @@
 //! The loop on a virtual clock, which stands still but for who says that time passes.
 
+mod lingers;
 mod lots;
 mod order;
 mod others;

@@ -46,6 +46,18 @@ fn work(
 }
 
 #[test]
+fn a_tier_is_asked_first_and_told_of_what_follows() {
+    let mut events = events();
+    let (tier, asked) = scripted(&[]);
+    events.submit(work(7, 2, 100));
+    events.submit(Event::timer(150, |_| {}));
+    events.cooperate_by(tier);
+    assert_eq!(events.run(), End::Done);
+    let first = Ask { release_ns: Some(150), importance: Some(7) };
+    assert_eq!(asked.borrow().first(), Some(&(0, first)));
+}
+
+#[test]
 fn it_polls_when_its_slice_has_ended_and_not_after_each_event() {
     let mut events = events();
     let slice = |poll_at_ns| Answer { poll_at_ns: Some(poll_at_ns), ..Answer::default() };

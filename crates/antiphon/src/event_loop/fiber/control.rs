@@ -1,0 +1,241 @@
+//! What a fiber of a loop shares with its thread, and with those that end its waits.
+//!
+//! ```text
+//!            call                       checkpoint, sleeps until, …   ┌──────────────┐
+//!  ┌───────┐ ─────► ┌──────────────┐ ───────────────────────────────► │ between steps│
+//!  │ event │        │ runs: looped │ ◄─────────────────────────────── └──────────────┘
+//!  └───────┘        └──────┬───▲───┘  call
+//!                waits for │   │ call, when it was resumed, or is due
+//!                   a lock ▼   │
+//!                      ┌───────┴───┐
+//!                      │ suspended │
+//!                      └───────────┘
+//! ```
+//!
+//! - LOOPED-1: a control block is of the thread of its loop, but for `handle`, which stays as it
+//!   is, and `woken`. It is freed when the fiber has come to its end, so never in the middle of a
+//!   wait.
+//! - LOOPED-2: who resumes a fiber has done with the block when it sets `woken`: from then on the
+//!   fiber may go on, and end.
+
+use std::cell::Cell;
+use std::num::NonZeroUsize;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::thread;
+
+use antiphon_linux::fiber::Sleep;
+use antiphon_linux::{Linux, U32};
+use antiphon_platform::{Atomic, Deadline, Platform as _, SharedWait as _};
+use antiphon_runtime::event_loop::{EventId, Step};
+use corosensei::Yielder;
+
+use super::super::{Handle, Ready};
+use crate::fiber::{Fiber as OfPool, monotonic_ns, next_identity};
+use crate::local;
+use crate::pool::Notes;
+
+/// Named by its address.
+#[repr(align(8))]
+pub(crate) struct Control {
+    handle: Handle,
+    id: EventId,
+    identity: NonZeroUsize,
+    /// Whether the wait that it is suspended in is over, and whether its thread waits for that.
+    woken: U32,
+    /// The wait that it is suspended in, or is about to be.
+    pub(super) sleep: Cell<Option<Sleep>>,
+    /// Set when it begins.
+    pub(super) yielder: Cell<*const Yielder<(), Said>>,
+    /// The `Context` of the step that it is in.
+    pub(super) context: Cell<Option<NonNull<()>>>,
+    pub(super) importance: Cell<u64>,
+    /// What its source has said, and it has not asked for.
+    pub(super) ready: Cell<Ready>,
+    /// It is to be unwound.
+    pub(super) cancelled: Cell<bool>,
+    /// Nobody calls it any more: it is being unwound.
+    pub(super) ends: Cell<bool>,
+}
+
+/// Why a stack is switched away from.
+pub(crate) enum Said {
+    /// It is called again so.
+    Steps(Step),
+    /// It waits, by its `sleep`.
+    Sleeps,
+}
+
+/// What a fiber that is to go is unwound by.
+pub(super) struct Unwound;
+
+/// The context of a fiber, lent until this is dropped.
+pub(super) struct Lent<'a> {
+    of: &'a Control,
+    pub(super) at: NonNull<()>,
+}
+
+/// No wait is over. Values of `woken`.
+const NOT: u32 = 0;
+/// It was resumed.
+const WOKEN: u32 = 1;
+/// Not yet, and its thread waits on the word.
+const BLOCKED: u32 = 2;
+
+impl Control {
+    pub(super) fn new(handle: Handle, id: EventId, importance: u64) -> Self {
+        Self {
+            handle,
+            id,
+            identity: NonZeroUsize::new(next_identity()).expect("odd"),
+            woken: U32::ZERO,
+            sleep: Cell::new(None),
+            yielder: Cell::new(ptr::null()),
+            context: Cell::new(None),
+            importance: Cell::new(importance),
+            ready: Cell::default(),
+            cancelled: Cell::new(false),
+            ends: Cell::new(false),
+        }
+    }
+
+    /// Tells it from all tasks of pools, and other fibers.
+    pub(crate) fn identity(&self) -> NonZeroUsize {
+        self.identity
+    }
+
+    pub(super) fn lend(&self) -> Option<Lent<'_>> {
+        self.context.take().map(|at| Lent { of: self, at })
+    }
+
+    /// The fiber, which is the caller, waits by this sleep.
+    pub(crate) fn sleeps(&self, sleep: Sleep) {
+        if thread::panicking() || self.ends.get() {
+            return self.blocks(sleep);
+        }
+        self.sleep.set(Some(sleep));
+        // SAFETY: it is the caller, and does not unwind.
+        unsafe { self.leave(Said::Sleeps) };
+    }
+
+    /// Switches away from its stack, which the caller is on; returns when it is switched to.
+    ///
+    /// # Safety
+    ///
+    /// The caller runs on it, and is not unwinding.
+    pub(super) unsafe fn leave(&self, said: Said) {
+        // What others fork is theirs.
+        let _notes = Notes::set_aside();
+        // SAFETY: set when it began, which it has, and there until it ends.
+        unsafe { &*self.yielder.get() }.suspend(said);
+    }
+
+    /// Waits on its stack, which may not be left: its thread waits.
+    fn blocks(&self, sleep: Sleep) {
+        // SAFETY: nobody lets it go on but this thread, which is here.
+        if !unsafe { sleep.commit() } {
+            return;
+        }
+        loop {
+            // Acquire: LOOPED-2, pairs with the release in `resume`.
+            if self.woken.compare_exchange(NOT, BLOCKED, Acquire, Acquire) == Err(WOKEN) {
+                break;
+            }
+            let _ = Linux::wait_shared(&self.woken, BLOCKED, sleep.deadline);
+            // SAFETY: it has not gone on. Where a wake has ended the sleep, `woken` is to come.
+            if sleep.deadline.is_some_and(passed) && unsafe { sleep.expire() } {
+                break;
+            }
+        }
+        // Relaxed: nobody else touches it before the next commit.
+        self.woken.store(NOT, Relaxed);
+    }
+
+    /// It may go on. On any thread.
+    ///
+    /// # Safety
+    ///
+    /// It is suspended in a wait, and this ends that.
+    pub(crate) unsafe fn resume(of: NonNull<Self>) {
+        let of = of.as_ptr();
+        // SAFETY: the caller's; LOOPED-1, these are for all.
+        let (handle, id, woken) =
+            unsafe { ((*of).handle.clone(), (*of).id, &raw const (*of).woken) };
+        // Release: what was done before is seen where it goes on. SAFETY: LOOPED-2, for the last
+        // time.
+        match unsafe { &*woken }.swap(WOKEN, Release) {
+            BLOCKED => Linux::wake_shared(woken, 1),
+            _ => {
+                // Whoever wakes it does not wait for it: not as a fiber, for the posts of a loop.
+                let _thread = AsThread::now();
+                // A loop that is gone has none that wait, but those that it has leaked.
+                let _ = handle.wake(id);
+            }
+        }
+    }
+
+    /// Whether it is in the middle of a wait, and how it is to be called then. If that is over, it
+    /// is not any more.
+    pub(super) fn still_waits(&self) -> Option<Step> {
+        let sleep = self.sleep.get()?;
+        // Acquire: pairs with the release in `resume`.
+        if self.woken.load(Acquire) == WOKEN {
+            // Relaxed: nobody else touches it before the next commit.
+            self.woken.store(NOT, Relaxed);
+        } else {
+            // SAFETY: it has not gone on, and does not before `resume` if this fails.
+            let expired = sleep.deadline.is_some_and(passed) && unsafe { sleep.expire() };
+            if !expired {
+                return Some(until(&sleep));
+            }
+        }
+        self.sleep.set(None);
+        None
+    }
+}
+
+/// How one that waits so is to be called.
+pub(super) fn until(sleep: &Sleep) -> Step {
+    match sleep.deadline {
+        // One whose time is over, and that did not expire, is woken in a moment.
+        Some(deadline) if !passed(deadline) => Step::At(monotonic_ns(deadline)),
+        _ => Step::Asleep,
+    }
+}
+
+fn passed(deadline: Deadline) -> bool {
+    Linux::now(deadline.clock) >= deadline.ns
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.of.context.set(Some(self.at));
+    }
+}
+
+/// Who runs on the thread, until this is dropped: then it is who was before.
+pub(super) struct AsThread {
+    looped: Option<NonNull<Control>>,
+    fiber: Option<OfPool>,
+}
+
+impl AsThread {
+    /// The thread itself.
+    pub(super) fn now() -> Self {
+        Self::instead(None)
+    }
+
+    /// That fiber, or the thread.
+    pub(super) fn instead(looped: Option<NonNull<Control>>) -> Self {
+        local::with(|own| Self { looped: own.looped.replace(looped), fiber: own.fiber.take() })
+    }
+}
+
+impl Drop for AsThread {
+    fn drop(&mut self) {
+        local::with(|own| {
+            own.looped.set(self.looped);
+            own.fiber.set(self.fiber.take());
+        });
+    }
+}
