@@ -82,6 +82,20 @@
 //!   that members of another namespace use is told so.
 //! - **After a `fork`** the child is no member: its polls are those of [`Alone`].
 //! - **Programs with another `$XDG_RUNTIME_DIR`**, or without one, have other domains.
+//!
+//! # Real-time rights, and rtkit
+//!
+//! T1 and T1b need `CAP_SYS_NICE` or a limit `RLIMIT_RTPRIO`. The daemon rtkit has threads of users
+//! without those given a priority, and is not asked here:
+//!
+//! - **T1** raises a loop each time that a timer is overdue, and lowers it. A thread without the
+//!   right may lower a priority that it was given, and leave its class, but not have it again; a
+//!   test (`coop_rights`) sees the kernel say so. And rtkit answers 25 requests in 20 s, of all
+//!   threads of a user (its `--actions-per-burst-max`), each a call over D-Bus.
+//! - **T1b** could do with one request, for its one thread. For that the whole process has to have
+//!   a limit `RLIMIT_RTTIME`, by which the kernel ends it where such a thread runs for that long
+//!   without a sleep: a program has to want that. A limit `RLIMIT_RTPRIO` of the user's, as groups
+//!   for audio have it, gives T1, too, and needs no daemon.
 
 mod boosted;
 mod booster;

@@ -7,7 +7,8 @@
 //! | edge | one that goes on | asked for again if the kernel has ended it |
 //!
 //! What a look costs is the difference: where nothing is done and nothing to be asked for, it reads
-//! memory, and makes no system call. To ask for a file, or no longer, makes none either.
+//! memory, and makes no system call. To ask for a file makes none either, beyond those by which it
+//! is found out whether it can be waited for.
 //!
 //! In the child of a fork the ring's memory is not there, or is another's: what it has is not
 //! dropped.

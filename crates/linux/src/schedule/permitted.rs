@@ -48,7 +48,8 @@ impl fmt::Display for Refused {
             libc::EPERM => {
                 "no permission: it needs CAP_SYS_NICE, or a limit RLIMIT_RTPRIO of 2 or more \
                  (`ulimit -r 2`, `@audio - rtprio 2` in /etc/security/limits.d, LimitRTPRIO=2 in \
-                 a systemd unit), or a grant by rtkit over D-Bus"
+                 a systemd unit); rtkit is not asked, as what it grants can't be given back and \
+                 had again"
             }
             libc::ESRCH => "no such thread",
             libc::EOPNOTSUPP => "this kernel knows no slices: they are there since Linux 6.12",
