@@ -69,6 +69,7 @@
 //! | `relay` | who of them has the CPU, and who is at the table |
 //! | `baton`, `section` | a tier without privilege: processes that hand the CPU to each other |
 //! | `accounts` | what the system knows of their CPU time |
+//! | `domains` | which of several CPUs a thread is to share |
 //!
 //! After Krasic, Saubhasik, Sinha and Goel, "Fair and Timely Scheduling via Cooperative Polling"
 //! (EuroSys 2009), §3. What is otherwise here:
@@ -85,6 +86,7 @@ mod baton;
 mod bits;
 pub mod boost;
 mod choice;
+mod domains;
 mod line;
 mod lines;
 mod member;
@@ -101,6 +103,7 @@ pub use accounts::{Accounts, Doing, Seen};
 pub use ask::{Alone, Answer, Ask, Cooperate};
 pub use baton::{Baton, Full};
 pub use choice::Pick;
+pub use domains::Domains;
 pub use line::{FAR_NS, Header, Line, MAGIC, Now, PAGE_BYTES, PLACES, Page, Tally, VERSION};
 pub use member::{Demotion, Group, Member, Standing, State};
 pub use options::Options;
