@@ -60,6 +60,7 @@
 //! ```
 
 mod files;
+mod loops;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -79,6 +80,7 @@ pub use antiphon_runtime::event_loop::{
     Stats, Step, Task, Trouble, Turn,
 };
 pub use files::{Files, Ready, Source};
+pub use loops::{Colours, Loops};
 pub use watch::Watchdog;
 
 /// The examples of the guide.

@@ -52,6 +52,7 @@
 //! | `context` | what that has of its loop |
 //! | `inbox`, `handle` | what other threads have it do |
 //! | `task` | futures |
+//! | `colours` | events of one program on several loops |
 //! | `wait` | the clock, the sleep, the sources: what a machine fills in |
 //! | `stats`, `histogram`, `name`, `sight` | how late, how long, and who |
 //! | `options` | the parameters |
@@ -67,6 +68,7 @@
 
 mod agenda;
 mod call;
+mod colours;
 mod context;
 mod event;
 mod handle;
@@ -95,6 +97,7 @@ use context::Current;
 use inbox::{Post, Shared};
 use stats::Kinds;
 
+pub use colours::{Colours, Next, Palette, Taken};
 pub use context::Context;
 pub use event::{Callback, Due, Event, EventId, Once, Step, Steps};
 pub use handle::{Gone, Handle, Lookout, Sighting};
