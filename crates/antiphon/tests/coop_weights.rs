@@ -97,7 +97,7 @@ fn who_leaves_weighs_what_it_did() {
         });
         ready.wait();
         let answer = poll(&mut member, Some(9), None);
-        assert_eq!((answer.release_ns, answer.poll_at_ns), (Some(u64::MAX / 2), None));
+        assert_eq!((answer.release_ns, answer.importance), (Some(u64::MAX / 2), None));
         assert!(nice() > before, "the other is more important");
         done.wait();
     });

@@ -42,6 +42,7 @@ mod chosen;
 mod chunks;
 mod classic;
 mod clock;
+mod colours;
 mod condvar;
 mod crews;
 mod cst;
@@ -135,6 +136,7 @@ pub fn all() -> Vec<Entry> {
         shared_broadcast::entries(),
         shared_rw::entries(),
         batons::entries(),
+        colours::entries(),
         arena::entries(),
         scavenging::entries(),
         in_line::entries(),

@@ -357,6 +357,7 @@ macro_rules! tests {
             a_readers_writer_lock_may_be_destroyed_once_it_was_had: ["shared-rwlock/destroyed-"],
             batons_have_one_at_their_table: ["baton/table-excludes-", "baton/owner-dies-"],
             batons_go_round: ["baton/goes-round-"],
+            colours_run_on_one_loop_at_a_time: ["colours/"],
             batons_are_safe_from_who_is_given_up_on: ["baton/leaves-late-", "baton/hands-late-"],
         }
     };

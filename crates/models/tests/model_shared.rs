@@ -1,4 +1,4 @@
-//! What several processes share.
+//! What several processes share, and several loops.
 
 #[macro_use]
 mod common;

@@ -42,7 +42,7 @@ impl World {
         Some(thread)
     }
 
-    fn migrate(&mut self, thread: usize, to: u32) {
+    pub(crate) fn migrate(&mut self, thread: usize, to: u32) {
         self.counts.migrations += 1;
         self.record(thread, 13, u64::from(to));
         self.threads[thread].core = to;

@@ -16,6 +16,7 @@ use std::mem::take;
 
 use crate::buffer::drain;
 use crate::events::Event;
+use crate::os::Core;
 use crate::step::{call, step};
 use crate::thread::State;
 use crate::world::{World, suspend, with};
@@ -101,7 +102,8 @@ impl World {
     /// is given to others.
     fn handles_next(&mut self) -> bool {
         let (me, core) = (self.me(), self.my_core());
-        let handles = &mut self.cores[core as usize].handles;
+        let Core { handles, schedule, .. } = &mut self.cores[core as usize];
+        assert!(schedule.is_none(), "a CPU whose threads a program schedules handles nothing");
         assert!(*handles.handler.get_or_insert(me) == me, "a CPU has one handler");
         let waits = !take(&mut handles.pending);
         if waits {

@@ -41,6 +41,7 @@ mod contention;
 mod costs;
 mod distance;
 mod events;
+mod fair;
 mod handler;
 mod interrupt;
 mod line;
@@ -57,7 +58,9 @@ mod platform;
 mod random;
 mod rank;
 mod requests;
+mod schedule;
 mod shadow;
+mod shared;
 mod sharers;
 mod simulation;
 mod sleep;
@@ -79,8 +82,9 @@ pub use machine::{
     Number, PRESETS, Topology, Unit, Wakes, Wrong, known,
 };
 pub use model::{Arbitration, Memory, Model, Placement};
-pub use outcome::{Counts, Outcome, Stuck, Wait, WaitsOn, Why, jain};
+pub use outcome::{Account, Counts, Outcome, Stuck, Wait, WaitsOn, Why, jain};
 pub use platform::Sim;
+pub use schedule::{Schedule, Stop, Turn, give, move_to, ran_ns, sleeps, system_call, waited_ns};
 pub use simulation::Simulation;
 pub use workload::{Access, OwnLine, Owns, count, effective_rank, finished, name_line, note, now};
 pub use workload::{owns, set_rank, think, touch, up_since, work};

@@ -65,6 +65,10 @@ pub struct Model {
     /// Whether the scheduler moves threads that were not put on a core to cores that are idle. If
     /// not, all stay where they are, as benchmarks pin their threads.
     pub balance: bool,
+    /// Whether a core's queue is in the order of what its threads have had, and not in that of
+    /// their arrival; and a thread that is woken from its own core is in it at once, without the
+    /// latency of a wake. For threads that stay where they are.
+    pub fair: bool,
     /// Whether threads wait as fibers do: none may sleep on a word, for that would block the thread
     /// under it.
     pub fibers: bool,

@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 use crate::events::Event;
 use crate::handler::Handles;
 use crate::line::By;
+use crate::schedule::Schedule;
 use crate::thread::State;
 use crate::world::World;
 
@@ -30,6 +31,10 @@ pub(crate) struct Core {
     last: Option<usize>,
     pub(crate) queue: VecDeque<usize>,
     pub(crate) handles: Handles,
+    /// Who is asked in the place of the queue, if somebody is.
+    pub(crate) schedule: Option<Box<dyn Schedule>>,
+    /// It knows already why the current thread does not go on.
+    pub(crate) told: bool,
     /// Counts dispatches; voids the ends of earlier slices.
     slice: u32,
     pub(crate) slice_began_ns: u64,
@@ -40,6 +45,13 @@ pub(crate) struct Core {
     pub(crate) idle_since_ns: u64,
 }
 
+impl Core {
+    /// Which slice of it is on.
+    pub(crate) const fn slice(&self) -> u32 {
+        self.slice
+    }
+}
+
 impl World {
     /// Handles events until a thread is to run, and returns it. `None`: nothing will ever happen,
     /// or nothing that can end any wait, or it is later than the end.
@@ -48,7 +60,7 @@ impl World {
             if at_ns > self.end_ns {
                 return None;
             }
-            self.now_ns = at_ns;
+            self.advance(at_ns);
             match event {
                 Event::Resume { thread, turn } if self.threads[thread as usize].turn == turn => {
                     let thread = thread as usize;
@@ -77,7 +89,10 @@ impl World {
                     if self.waits_for_ever() {
                         return None;
                     }
-                    self.slice_over(core);
+                    match self.cores[core as usize].current {
+                        Some(_) => self.slice_over(core),
+                        None => self.ask_again(core),
+                    }
                 }
                 Event::Yield { thread, wait } if self.threads[thread as usize].wait == wait => {
                     if !self.patience_over(thread as usize) {
@@ -113,8 +128,13 @@ impl World {
     fn arrive(&mut self, thread: usize) {
         self.record(thread, 8, 0);
         self.threads[thread].state = State::Step;
+        self.threads[thread].wants_since_ns = Some(self.now_ns);
         self.was_interrupted(thread);
+        if self.arrives_by_schedule(thread) {
+            return;
+        }
         let core = self.place(thread);
+        self.comes_fairly(thread);
         self.cores[core as usize].queue.push_back(thread);
         if self.cores[core as usize].current.is_none() {
             self.dispatch(core);
@@ -133,7 +153,11 @@ impl World {
         core.slice_over = false;
         let was_idle = core.current.is_none();
         let due = core.handles.due.take();
-        let next = due.or_else(|| self.first_in_queue(number)).or_else(|| self.pull(number));
+        self.charge(number);
+        let next = match self.scheduled(number) {
+            Some(next) => next,
+            None => due.or_else(|| self.first_in_queue(number)).or_else(|| self.pull(number)),
+        };
         let core = &mut self.cores[number as usize];
         core.current = next;
         let Some(thread) = next else {
@@ -156,6 +180,7 @@ impl World {
             core.slice_began_ns += self.machine.migrate_ns;
         }
         let mut at_ns = core.slice_began_ns;
+        self.has_waited(thread);
         if let State::Computing { until_ns } = &mut self.threads[thread].state {
             *until_ns += at_ns;
             at_ns = *until_ns;
@@ -164,6 +189,29 @@ impl World {
         self.spins_again(thread, at_ns);
         self.resume_at(thread, at_ns);
         self.foresee_slice(number);
+    }
+
+    /// The thread that has a core has had it until now.
+    fn charge(&mut self, number: u32) {
+        let core = &self.cores[number as usize];
+        if let Some(thread) = core.current {
+            // It may not have come further than the switch to it.
+            let had = &mut self.threads[thread];
+            had.ran_ns += self.now_ns.saturating_sub(core.slice_began_ns);
+            let goes = matches!(had.state, State::Asleep(_) | State::Awaiting | State::Finished);
+            had.wants_since_ns = (!goes).then_some(self.now_ns);
+            self.charge_fairly(thread);
+            if goes {
+                self.leaves_fairly(thread);
+            }
+        }
+    }
+
+    /// A thread that has waited for its core has it.
+    fn has_waited(&mut self, thread: usize) {
+        let thread = &mut self.threads[thread];
+        let since_ns = thread.wants_since_ns.take().unwrap_or(self.now_ns);
+        thread.waited_ns += self.now_ns - since_ns;
     }
 
     fn foresee_slice(&mut self, number: u32) {
@@ -235,6 +283,10 @@ impl World {
             *until_ns = until_ns.saturating_sub(now_ns);
         }
         let core = preempted.core;
+        if self.cores[core as usize].schedule.is_some() {
+            self.counts.preemptions += 1;
+            return self.dispatch(core);
+        }
         if self.cores[core as usize].handles.due.is_some() {
             self.cores[core as usize].queue.push_front(thread);
             return self.dispatch(core);

@@ -62,6 +62,20 @@ pub struct Outcome {
     /// A hash of every step of every thread. Two simulations that went the same way have the same,
     /// whatever host processes they ran in; two that did not differ, but for the odd collision.
     pub trace_hash: u64,
+    /// What had been used at the times that were [asked for](crate::Simulation::account_at), the
+    /// earliest first; those that were not reached are missing.
+    pub accounts: Vec<Account>,
+}
+
+/// What had been used at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// When, in nanoseconds of simulated time.
+    pub at_ns: u64,
+    /// How long each thread had had a core, in nanoseconds, in the order in which they were added.
+    pub ran_ns: Vec<u64>,
+    /// What the machine had done.
+    pub counts: Counts,
 }
 
 impl Outcome {

@@ -29,7 +29,7 @@ pub struct Sim;
 /// a deadline in the wrong clock shows.
 const REALTIME_START_NS: u64 = 1_000_000_000_000_000_000;
 
-fn monotonic_ns(deadline: Deadline) -> u64 {
+pub(crate) fn monotonic_ns(deadline: Deadline) -> u64 {
     match deadline.clock {
         Clock::Monotonic => deadline.ns,
         Clock::Realtime => deadline.ns.saturating_sub(REALTIME_START_NS),

@@ -15,10 +15,13 @@ impl Thread {
 impl World {
     /// Takes the most urgent thread that waits for a core, the first of those that are equally so.
     pub(crate) fn first_in_queue(&mut self, number: u32) -> Option<usize> {
-        let queue = &mut self.cores[number as usize].queue;
-        let ranks = queue.iter().map(|&thread| self.threads[thread].effective_rank());
-        let first = ranks.enumerate().max_by_key(|&(place, rank)| (rank, Reverse(place)));
-        first.and_then(|(place, _)| queue.remove(place))
+        let queue = &self.cores[number as usize].queue;
+        let order = |&(place, &thread): &(usize, &usize)| {
+            let rank = self.threads[thread].effective_rank();
+            (rank, Reverse(self.had_ns(thread)), Reverse(place))
+        };
+        let first = queue.iter().enumerate().max_by_key(order).map(|(place, _)| place);
+        first.and_then(|place| self.cores[number as usize].queue.remove(place))
     }
 
     /// Ends the slice of a thread that keeps its core from a more urgent one.
@@ -41,6 +44,7 @@ impl World {
 
     /// A thread is lent a rank once more.
     pub(crate) fn lend(&mut self, thread: usize, rank: u8) {
+        self.charge_fairly(thread);
         let to = &mut self.threads[thread];
         to.lent = if to.loans > 0 { to.lent.max(rank) } else { rank };
         to.loans += 1;
@@ -49,6 +53,7 @@ impl World {
 
     /// A loan to a thread has ended.
     pub(crate) fn reclaim(&mut self, thread: usize) {
+        self.charge_fairly(thread);
         let to = &mut self.threads[thread];
         assert!(to.loans > 0, "what was not lent is given back");
         to.loans -= 1;

@@ -1,5 +1,7 @@
 //! A simulation: a machine, its threads, and the loop that runs them.
 
+use std::cmp::Reverse;
+
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 
@@ -7,6 +9,7 @@ use crate::buffer::drain;
 use crate::events::Event;
 use crate::outcome::{Outcome, Stuck, Wait, WaitsOn, Why};
 use crate::random::Random;
+use crate::schedule::Schedule;
 use crate::sleep::SleepsOn;
 use crate::thread::{State, Thread};
 use crate::world::{Installed, World, with};
@@ -38,6 +41,8 @@ pub struct Simulation {
     grace_ns: u64,
     stack_bytes: usize,
     bodies: Vec<Body>,
+    schedules: Vec<(u32, Box<dyn Schedule>)>,
+    accounts_ns: Vec<u64>,
 }
 
 impl Simulation {
@@ -55,6 +60,8 @@ impl Simulation {
             grace_ns: GRACE_NS,
             stack_bytes: STACK_BYTES,
             bodies: Vec::new(),
+            schedules: Vec::new(),
+            accounts_ns: Vec::new(),
         }
     }
 
@@ -93,6 +100,25 @@ impl Simulation {
         self
     }
 
+    /// Has a core's threads scheduled by `schedule`, and not by the machine's queue. They stay
+    /// there, and none handles interrupts.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such core.
+    pub fn schedule_on(mut self, core: u32, schedule: impl Schedule) -> Self {
+        assert!(core < self.machine.cores(), "no core {core}");
+        self.schedules.push((core, Box::new(schedule)));
+        self
+    }
+
+    /// Has it written down what all threads have used by that time, and what the machine has done:
+    /// see [`Outcome::accounts`]. It changes nothing.
+    pub fn account_at(mut self, at_ns: u64) -> Self {
+        self.accounts_ns.push(at_ns);
+        self
+    }
+
     /// How long threads may go on behind the limit of [`run`](Self::run), in simulated
     /// nanoseconds: ten seconds if this is not called.
     pub fn grace_ns(mut self, grace_ns: u64) -> Self {
@@ -123,6 +149,11 @@ impl Simulation {
     pub fn run(self, limit_ns: u64) -> Result<Outcome, Stuck> {
         let mut world = World::new(self.machine, self.model, self.seed, limit_ns, self.grace_ns);
         let mut coroutines = Coroutines(Vec::new());
+        for (core, schedule) in self.schedules {
+            world.cores[core as usize].schedule = Some(schedule);
+        }
+        world.accounts_ns = self.accounts_ns;
+        world.accounts_ns.sort_unstable_by_key(|&at_ns| Reverse(at_ns));
         for (number, Body { core, pinned, run }) in self.bodies.into_iter().enumerate() {
             let random = Random::new(self.seed, 1 + number as u64);
             world.add(Thread::new(core, pinned, random));
@@ -205,6 +236,7 @@ impl World {
                 counts: self.counts.clone(),
                 operations: self.threads.iter().map(|thread| thread.operations).collect(),
                 trace_hash: self.trace,
+                accounts: std::mem::take(&mut self.accounts),
             });
         }
         let why = if self.waits_for_ever() { Why::Deadlock } else { Why::Overrun };

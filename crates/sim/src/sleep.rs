@@ -52,7 +52,10 @@ impl World {
     pub(crate) fn expire(&mut self, thread: usize) {
         match self.threads[thread].state {
             State::Watching(_) => self.resume_if_current(thread),
-            State::Asleep(_) => self.wake(thread, 0),
+            State::Asleep(_) => {
+                let latency_ns = self.wake_latency_ns();
+                self.wake(thread, latency_ns);
+            }
             State::Step
             | State::Rereading(_)
             | State::Computing { .. }
@@ -75,7 +78,12 @@ impl World {
         self.dispatch(core);
     }
 
-    /// Makes a sleeping thread want its core, some time from now; so much later at least.
+    /// From a wake until the woken thread wants its core.
+    fn wake_latency_ns(&mut self) -> u64 {
+        self.machine.wake_latency_ns + self.random.up_to(self.machine.wake_jitter_ns)
+    }
+
+    /// Makes a sleeping thread want its core, so long from now.
     fn wake(&mut self, thread: usize, later_ns: u64) {
         let sleeper = &mut self.threads[thread];
         let State::Asleep(Some(sleep)) = sleeper.state else { return };
@@ -85,9 +93,7 @@ impl World {
             self.sleepers.remove(&node);
         }
         self.counts.wakes += 1;
-        let jitter_ns = self.random.up_to(self.machine.wake_jitter_ns);
-        let at_ns = self.now_ns + later_ns + self.machine.wake_latency_ns + jitter_ns;
-        self.events.push(at_ns, Event::Arrive { thread: thread as u32 });
+        self.events.push(self.now_ns + later_ns, Event::Arrive { thread: thread as u32 });
     }
 
     /// Wakes who sleeps on a node, if somebody does. Returns what an interrupt takes the waker.
@@ -102,7 +108,10 @@ impl World {
             return 0;
         }
         let (send_ns, later_ns) = self.interrupt_to_wake(thread).unwrap_or((0, 0));
-        self.wake(thread, later_ns);
+        // Who wakes a thread of its own core puts it into the queue itself.
+        let here = self.model.fair && self.threads[thread].core == self.my_core();
+        let latency_ns = if here { 0 } else { self.wake_latency_ns() };
+        self.wake(thread, later_ns + latency_ns);
         send_ns
     }
 

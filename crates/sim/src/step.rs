@@ -80,7 +80,7 @@ impl World {
             Issued::At(done_ns) => self.runs_ahead(done_ns),
             Issued::Queued => false,
             Issued::Alone(done_ns) if self.is_next(done_ns) => {
-                self.now_ns = done_ns;
+                self.advance(done_ns);
                 let _mine = self.end_request(label);
                 true
             }

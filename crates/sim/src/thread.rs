@@ -7,6 +7,7 @@ use antiphon_platform::{Local, RANK};
 use corosensei::Yielder;
 
 use crate::buffer::Buffer;
+use crate::fair::Fair;
 use crate::random::Random;
 use crate::sleep::Sleep;
 use crate::spin::Spin;
@@ -52,6 +53,12 @@ pub(crate) struct Thread {
     pub(crate) wait: u32,
     /// When it last ran again after a sleep; 0 if it never slept.
     pub(crate) up_ns: u64,
+    pub(crate) fair: Fair,
+    /// How long it has had a core, before it had it last.
+    pub(crate) ran_ns: u64,
+    /// How long it has waited for one that it wanted, and since when it does, if it does.
+    pub(crate) waited_ns: u64,
+    pub(crate) wants_since_ns: Option<u64>,
     pub(crate) yielder: *const Yielder<(), ()>,
     pub(crate) local: Rc<OwnLine<Local<Sim>>>,
     pub(crate) random: Random,
@@ -97,6 +104,10 @@ impl Thread {
             turn: 0,
             wait: 0,
             up_ns: 0,
+            fair: Fair::default(),
+            ran_ns: 0,
+            waited_ns: 0,
+            wants_since_ns: None,
             yielder: std::ptr::null(),
             local: Rc::new(OwnLine(Local::NEW)),
             random,

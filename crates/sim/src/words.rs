@@ -17,19 +17,17 @@
 //! - WORD-2: who was chosen is in no queue, whether it sleeps already or not; who is in none does
 //!   not fall asleep. So nobody is chosen twice, nor gives up once it was.
 
-use core::sync::atomic::Ordering::Relaxed;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 use std::thread::panicking;
 
-use antiphon_platform::{Atomic, Parked};
+use antiphon_platform::Parked;
 
-use crate::atomic::SimU64;
 use crate::line::LINE;
 use crate::lines::AddressHasher;
 use crate::sleep::{Sleep, SleepsOn, sleep};
 use crate::step::{call, hold, step};
-use crate::word::Native;
+use crate::word::{self, Native};
 use crate::world::{World, suspend, with};
 
 /// The buckets, by the address of the word. Looked up only, never iterated.
@@ -58,12 +56,13 @@ struct Sleeper {
     cores: Vec<u32>,
 }
 
-/// See [`Platform::wait_on`](antiphon_platform::Platform::wait_on).
-pub(crate) fn wait(word: &SimU64, low: u32, place: u32, deadline_ns: Option<u64>) -> Parked {
+/// See [`Platform::wait_on`](antiphon_platform::Platform::wait_on), and
+/// [`SharedWait::wait_shared`](antiphon_platform::SharedWait::wait_shared).
+pub(crate) fn wait(word: &impl Native, low: u32, place: u32, deadline_ns: Option<u64>) -> Parked {
     let address = word.address();
     call(|world| world.machine.call_ns);
     // The line comes; the raw look at the word is under the lock.
-    word.load(Relaxed);
+    word::load(word);
     let queued = locked(address, |world| {
         let holds = world.peek(word) as u32 == low;
         (holds.then(|| world.queue(address, place)), 0)

@@ -25,7 +25,7 @@ use crate::lines::{AddressHasher, Lines};
 use crate::links::Links;
 use crate::nodes::{Nodes, Process};
 use crate::os::Core;
-use crate::outcome::Counts;
+use crate::outcome::{Account, Counts};
 use crate::pages::Pages;
 use crate::random::{Random, mix};
 use crate::simulation::LAST_NS;
@@ -77,6 +77,9 @@ pub(crate) struct World {
     /// The socket of who gave the lock back last.
     pub(crate) last_owner: Option<u32>,
     pub(crate) trace: u64,
+    /// When what all have used is to be written down, the latest first, and what was.
+    pub(crate) accounts_ns: Vec<u64>,
+    pub(crate) accounts: Vec<Account>,
 }
 
 impl World {
@@ -119,6 +122,8 @@ impl World {
             counts: Counts::default(),
             last_owner: None,
             trace: 0,
+            accounts_ns: Vec::new(),
+            accounts: Vec::new(),
         }
     }
 
@@ -145,13 +150,25 @@ impl World {
         })
     }
 
+    /// It is `at_ns`, and since the time before nothing has happened.
+    #[inline]
+    pub(crate) fn advance(&mut self, at_ns: u64) {
+        while let Some(&account_ns) = self.accounts_ns.last()
+            && account_ns < at_ns
+        {
+            self.accounts_ns.pop();
+            self.write_down(account_ns);
+        }
+        self.now_ns = at_ns;
+    }
+
     /// Moves the running thread to `at_ns` if neither an event nor the end comes before. If one
     /// does, foresees the thread's turn, and the caller must suspend.
     #[must_use]
     pub(crate) fn runs_ahead(&mut self, at_ns: u64) -> bool {
         let next = self.is_next(at_ns);
         if next {
-            self.now_ns = at_ns;
+            self.advance(at_ns);
         } else {
             self.resume_at(self.me(), at_ns);
         }

@@ -11,6 +11,7 @@
 //! | [`events`] | `sim events`: wake-ups |
 //! | [`tasks`] | `sim tasks`: task schedulers |
 //! | [`mix`] | `sim mix`: conferences of calls |
+//! | [`event_loop`] | `sim loop`: programs that are on time and hungry |
 //! | [`cases`] | what threads do with the locks of [`antiphon_replay::locks`] |
 //! | [`experiment`] | one lock in one case |
 //! | [`sweep`] | many, on all CPUs |
@@ -26,6 +27,7 @@
 pub mod calibrate;
 mod cases;
 pub mod clock;
+pub mod event_loop;
 pub mod events;
 mod experiment;
 pub mod find;

@@ -61,6 +61,7 @@
 
 mod fiber;
 mod files;
+mod loops;
 #[cfg(feature = "io_uring")]
 mod ring;
 #[cfg(test)]
@@ -84,6 +85,7 @@ pub use antiphon_runtime::event_loop::{
 pub(crate) use fiber::Control as Looped;
 pub use fiber::{Fiber, Fibers, Suspendable};
 pub use files::{Files, Ready, Source};
+pub use loops::{Colours, Loops};
 pub use watch::Watchdog;
 
 /// The examples of the guide.

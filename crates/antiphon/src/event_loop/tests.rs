@@ -269,3 +269,45 @@ fn a_watchdog_names_who_still_runs() {
     assert_eq!(events.run(), End::Done);
     drop(watchdog);
 }
+
+#[test]
+fn loops_on_threads_do_what_is_of_one_colour_in_order_and_beside_others() {
+    let loops = Loops::start(3).expect("files");
+    let (sender, receiver) = std::sync::mpsc::channel();
+    // Of the first colour one that waits for another colour's: so they are called side by side.
+    let (go_on, goes_on) = std::sync::mpsc::channel();
+    let (first, colours) = (sender.clone(), loops.colours());
+    loops.submit(0, 0, move |_| {
+        colours.submit(1, 0, move |_| go_on.send(()).expect("it waits"));
+        goes_on.recv().expect("another loop calls it");
+        first.send((0, 0)).expect("it is heard");
+    });
+    for number in 1..100_u64 {
+        let sender = sender.clone();
+        loops.submit(number % 5, 0, move |_| {
+            sender.send((number % 5, number)).expect("it is heard")
+        });
+    }
+    let timers = sender.clone();
+    let timer = Event::timer(now_ns(), move |_| timers.send((9, 0)).expect("it is heard"));
+    loops.handle(2).submit(timer).expect("it is there");
+    let heard: Vec<_> = receiver.iter().take(101).collect();
+    assert!(heard.contains(&(9, 0)));
+    for colour in 0..5 {
+        let of = heard.iter().filter(|(of, _)| *of == colour).map(|(_, number)| *number);
+        assert!(of.is_sorted(), "{colour}: {heard:?}");
+    }
+    let called = |stats: &Vec<Stats>| -> u64 { stats.iter().map(|of| of.run.count()).sum() };
+    assert!(loops.stop().iter().map(called).sum::<u64>() >= 102);
+}
+
+#[test]
+fn a_panic_of_a_colour_is_the_callers_when_it_stops_and_others_go_on() {
+    let loops = Loops::start(2).expect("files");
+    loops.submit(0, 0, |_| std::panic::resume_unwind(Box::new("of a test")));
+    let (sender, receiver) = std::sync::mpsc::channel();
+    loops.submit(0, 1, move |_| sender.send(()).expect("it is heard"));
+    receiver.recv().expect("the other loop has it");
+    let stops = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| loops.stop()));
+    assert!(stops.is_err());
+}

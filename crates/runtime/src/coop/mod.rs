@@ -70,6 +70,7 @@
 //! | `baton`, `section` | a tier without privilege: processes that hand the CPU to each other |
 //! | `weighted`, `weights` | processes that the kernel runs, by weights that they choose |
 //! | `accounts` | what the system knows of their CPU time |
+//! | `domains` | which of several CPUs a thread is to share |
 //!
 //! After Krasic, Saubhasik, Sinha and Goel, "Fair and Timely Scheduling via Cooperative Polling"
 //! (EuroSys 2009), §3. What is otherwise here:
@@ -86,6 +87,7 @@ mod baton;
 mod bits;
 pub mod boost;
 mod choice;
+mod domains;
 mod line;
 mod lines;
 mod member;
@@ -104,6 +106,7 @@ pub use accounts::{Accounts, Doing, Seen};
 pub use ask::{Alone, Answer, Ask, Cooperate};
 pub use baton::{Baton, Full};
 pub use choice::Pick;
+pub use domains::Domains;
 pub use line::{FAR_NS, Header, Line, MAGIC, Now, PAGE_BYTES, PLACES, Page, Tally, VERSION};
 pub use member::{Demotion, Group, Member, Standing, State};
 pub use options::Options;

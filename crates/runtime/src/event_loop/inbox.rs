@@ -35,7 +35,9 @@ pub(super) enum Post<W: Wait> {
     Stop,
 }
 
-/// What a loop and those who post to it share.
+/// What a loop and those who post to it share. On lines of its own: a loop that nobody posts to
+/// shares none, wherever it was allocated.
+#[repr(align(64))]
 pub(super) struct Shared<W: Wait> {
     lock: ShflMutex<W::Platform>,
     posts: UnsafeCell<Posts<W>>,

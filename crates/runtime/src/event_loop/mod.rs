@@ -52,6 +52,7 @@
 //! | `context` | what that has of its loop |
 //! | `inbox`, `handle` | what other threads have it do |
 //! | `task` | futures |
+//! | `colours` | events of one program on several loops |
 //! | `wait` | the clock, the sleep, the sources: what a machine fills in |
 //! | `stats`, `histogram`, `name`, `sight` | how late, how long, and who |
 //! | `options` | the parameters |
@@ -67,6 +68,7 @@
 
 mod agenda;
 mod call;
+mod colours;
 mod context;
 mod event;
 mod handle;
@@ -95,6 +97,7 @@ use context::Current;
 use inbox::{Post, Shared};
 use stats::Kinds;
 
+pub use colours::{Colours, Next, Palette, Taken};
 pub use context::Context;
 pub use event::{Callback, Due, Event, EventId, Once, Step, Steps};
 pub use handle::{Gone, Handle, Lookout, Sighting};
@@ -115,6 +118,8 @@ pub struct EventLoop<W: Wait> {
     wait: W,
     options: Options,
     cooperate: Box<dyn Cooperate>,
+    /// Whether that is a tier that it was given.
+    cooperates: bool,
     shared: Arc<Shared<W>>,
     agenda: Agenda<W>,
     kinds: Kinds,
@@ -147,6 +152,7 @@ impl<W: Wait> EventLoop<W> {
             wait,
             options,
             cooperate: Box::new(Alone),
+            cooperates: false,
             shared,
             agenda: Agenda::new(),
             kinds: Kinds::default(),
@@ -188,6 +194,7 @@ impl<W: Wait> EventLoop<W> {
         self.cooperate = tier;
         // At once: it has been told nothing yet.
         self.answer = Answer { poll_at_ns: Some(0), ..Answer::default() };
+        self.cooperates = true;
     }
 
     /// Has `publish` told the loop's earliest release, now and whenever it is another one; while a

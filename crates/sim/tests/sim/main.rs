@@ -16,6 +16,7 @@ mod machines;
 mod pace;
 mod pages;
 mod parking;
+mod schedules;
 mod scheduling;
 mod stuck;
 mod toys;

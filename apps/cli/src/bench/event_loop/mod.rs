@@ -20,21 +20,21 @@
 //! | [`measure`], [`figures`] | what a repetition does, and what it comes to |
 //! | [`rows`], [`tables`], [`page`] | rows for scripts, tables for people, pictures |
 
-mod cases;
-mod clip;
-mod figures;
+pub mod cases;
+pub mod clip;
+pub mod figures;
 mod hogs;
 mod level;
 mod measure;
 mod page;
-mod player;
+pub mod player;
 mod program;
 mod rows;
-mod schemes;
+pub mod schemes;
 mod sentinel;
 mod tables;
 mod usage;
-mod work;
+pub mod work;
 
 use std::cell::RefCell;
 use std::path::PathBuf;

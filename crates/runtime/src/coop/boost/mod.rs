@@ -45,6 +45,7 @@
 //! is to leave before. A process that is stopped (`SIGSTOP`) goes on where it was, the helper
 //! first.
 
+mod borrower;
 mod debt;
 mod helper;
 mod seats;
@@ -52,6 +53,7 @@ mod seats;
 mod tests;
 mod vigil;
 
+pub use borrower::{Borrower, Own, Times};
 pub use debt::Debt;
 pub use helper::{Helper, Raise};
 pub use seats::{Boosts, Counts, Place};

@@ -1,0 +1,72 @@
+//! How a loop's thread sleeps on a simulated machine: on a word, until a time or until it is rung.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+use antiphon_platform::{Atomic, Clock, Deadline, Platform, SharedWait};
+use antiphon_runtime::event_loop::{Ring, Wait};
+use antiphon_sim::{OwnLine, Sim, now, system_call};
+
+/// A word on which one thread sleeps: 1 if it was rung since it woke last.
+pub struct Bed(Arc<OwnLine<<Sim as Platform>::U32>>);
+
+impl Bed {
+    /// Nobody sleeps, and nobody rings.
+    pub fn new() -> Self {
+        Self(Arc::new(OwnLine(Atomic::ZERO)))
+    }
+}
+
+impl Wait for Bed {
+    type Platform = Sim;
+    type Source = Infallible;
+    type Ready = u8;
+    type Error = Infallible;
+
+    fn now_ns() -> u64 {
+        Sim::now(Clock::Monotonic)
+    }
+
+    /// As `epoll_pwait2` on Linux: a look is a call of the system, too.
+    fn wait(&mut self, until_ns: Option<u64>, _: &mut dyn FnMut(u64, u8)) {
+        let word = &**self.0;
+        if until_ns == Some(0) {
+            system_call();
+        } else if word.load(Relaxed) == 0 {
+            let deadline = until_ns.map(|ns| Deadline { clock: Clock::Monotonic, ns });
+            // Why it ended is seen by looking.
+            let _ = Sim::wait_shared(word, 0, deadline);
+        }
+        // Acquire: what was done before it was rung; pairs with the exchange in `ring`.
+        if word.load(Relaxed) != 0 {
+            word.swap(0, Acquire);
+        }
+    }
+
+    fn ring(&self) -> Ring {
+        let bed = self.0.clone();
+        Arc::new(move || {
+            // Release: pairs with the acquire in `wait`.
+            if bed.swap(1, AcqRel) == 0 {
+                Sim::wake_shared(&raw const **bed, 1);
+            }
+        })
+    }
+
+    fn add(&mut self, source: Infallible, _: u64) -> Result<(), Infallible> {
+        match source {}
+    }
+
+    fn remove(&mut self, _: u64) {}
+}
+
+/// The calling thread sleeps until that time has passed.
+pub fn sleep_past(at_ns: u64) {
+    let bed = OwnLine(<Sim as Platform>::U32::ZERO);
+    let deadline = Some(Deadline { clock: Clock::Monotonic, ns: at_ns + 1 });
+    while now() <= at_ns {
+        // Nobody wakes it.
+        let _ = Sim::wait_shared(&bed, 0, deadline);
+    }
+}

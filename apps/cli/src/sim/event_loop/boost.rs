@@ -1,0 +1,117 @@
+//! T1 on simulated machines: a helper on each core, whose rank is above that of all that share
+//! time, lends a loop the one below while it is late.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use antiphon_platform::{Platform, ThreadId};
+use antiphon_runtime::coop::boost::{Boosts, Borrower, Helper, Own, Place, Raise, Times};
+use antiphon_runtime::coop::{Alone, Answer, Ask, Cooperate, Options};
+use antiphon_sim::{Sim, ran_ns, set_rank, system_call, waited_ns};
+
+/// Real-time priorities 1 and 2, as [`Platform::rank`] has them.
+const RAISED: u8 = 101;
+const HELPER: u8 = 102;
+
+/// The loops of a core, and the helper's part of them.
+pub struct Core {
+    boosts: Boosts<Sim>,
+    /// Loops that have not ended.
+    open: Cell<usize>,
+}
+
+impl Core {
+    /// Of so many loops.
+    pub fn new(loops: usize) -> Self {
+        Self { boosts: Boosts::new(loops.max(1)), open: Cell::new(loops) }
+    }
+
+    /// What the helper does, until the last loop has ended.
+    pub fn help(&self) {
+        if self.open.get() > 0 {
+            set_rank(HELPER);
+            Helper::new(&self.boosts, Options::default(), System).run();
+        }
+    }
+
+    /// How often a loop was raised.
+    pub fn raises(&self) -> u64 {
+        self.boosts.total().raises
+    }
+}
+
+/// The simulated kernel, as the helper uses it.
+struct System;
+
+impl Raise for System {
+    type Before = ();
+
+    fn raise(&mut self, thread: ThreadId) -> Option<((), u64)> {
+        let ran_ns = self.ran_ns(thread)?;
+        Sim::lend(thread, RAISED).ok()?;
+        Some(((), ran_ns))
+    }
+
+    fn lower(&mut self, thread: ThreadId, (): ()) -> Option<u64> {
+        Sim::reclaim(thread);
+        self.ran_ns(thread)
+    }
+
+    fn ran_ns(&mut self, thread: ThreadId) -> Option<u64> {
+        system_call();
+        ran_ns(thread)
+    }
+}
+
+/// The same, as a thread asks it of itself.
+struct Myself;
+
+impl Own for Myself {
+    fn ran_ns(&mut self) -> u64 {
+        system_call();
+        ran_ns(Sim::thread()).unwrap_or_default()
+    }
+
+    /// Three calls: a file is opened, read and closed.
+    fn times(&mut self) -> Option<Times> {
+        (0..3).for_each(|_| system_call());
+        let me = Sim::thread();
+        Some(Times { ran_ns: ran_ns(me)?, waited_ns: waited_ns(me)? })
+    }
+}
+
+/// A loop that is helped, and else alone.
+pub struct Boosted {
+    core: Rc<Core>,
+    /// Gone when it leaves.
+    place: Option<Place>,
+    borrower: Borrower<Sim, Myself>,
+}
+
+impl Boosted {
+    /// The calling thread's.
+    pub fn new(core: &Rc<Core>) -> Self {
+        let place = core.boosts.sit(Sim::thread()).expect("a seat for each loop");
+        let borrower = Borrower::new(&core.boosts, &place, Myself);
+        Self { core: core.clone(), place: Some(place), borrower }
+    }
+}
+
+impl Cooperate for Boosted {
+    fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
+        let place = self.place.as_ref().expect("it has not left");
+        self.borrower.poll(&self.core.boosts, place, &mut Alone, ask, wait)
+    }
+}
+
+impl Drop for Boosted {
+    fn drop(&mut self) {
+        if let Some(place) = self.place.take() {
+            self.core.boosts.leave(place);
+        }
+        self.core.open.set(self.core.open.get() - 1);
+        if self.core.open.get() == 0 {
+            self.core.boosts.stop();
+        }
+    }
+}

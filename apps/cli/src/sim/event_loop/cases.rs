@@ -1,0 +1,91 @@
+//! Who competes on each core, and where players are.
+
+use clap::ValueEnum;
+
+/// Who competes.
+pub struct Case {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// All players of a core share one part of it.
+    pub one_group: bool,
+    /// One player of each core gives it away too late.
+    pub misbehaves: bool,
+    /// Frames a second, if not the usual.
+    pub hz: u64,
+    /// Players on a core, if not as asked.
+    pub players: Option<usize>,
+    /// How much of a core a player wants on average.
+    pub demand: f64,
+}
+
+/// Seven of eight players want more than they get, as in the document (§5.2).
+const DEMAND: f64 = 0.143;
+
+const EACH: Case = Case {
+    name: "each",
+    about: "each player has a part of its core, as each hog",
+    one_group: false,
+    misbehaves: false,
+    hz: 60,
+    players: None,
+    demand: DEMAND,
+};
+
+/// The cases, as they are listed.
+pub const CASES: [Case; 5] = [
+    EACH,
+    Case {
+        name: "one",
+        about: "the players of a core share one part of it, by how many frames they have shown",
+        one_group: true,
+        ..EACH
+    },
+    Case {
+        name: "misbehave",
+        about: "one player of each core works up to 10 ms longer in one of 100 chunks",
+        misbehaves: true,
+        ..EACH
+    },
+    Case {
+        name: "alone-on-core",
+        about: "one player on each core, which wants 0.6 of it",
+        players: Some(1),
+        demand: 0.6,
+        ..EACH
+    },
+    Case {
+        name: "light",
+        about: "players of 100 Hz that want 0.05 of a core each",
+        hz: 100,
+        demand: 0.05,
+        ..EACH
+    },
+];
+
+/// How often a player that misbehaves does.
+pub const MISBEHAVES: f64 = 0.01;
+
+/// Where players are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Placement {
+    /// As many on each core, with the same demands
+    Even,
+    /// Each on a core by lot
+    Lot,
+    /// Each where there are the fewest when it comes
+    Join,
+    /// By lot, and then each goes where there are fewer (t3 only)
+    Move,
+}
+
+impl Placement {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Even => "even",
+            Self::Lot => "lot",
+            Self::Join => "join",
+            Self::Move => "move",
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! `sim loop`: programs that are on time and hungry, on the cores of simulated machines.
+//!
+//! The loop, the scheduler, the baton and what balances domains are the code that runs on Linux.
+//!
+//! ```text
+//!   each core:  players ─ a thread each: an EventLoop, its timers and its chunks of work
+//!               hogs ──── a thread each: compute
+//!   who gives whom the core: the subject
+//! ```
+//!
+//! | module | has |
+//! |---|---|
+//! | [`cases`] | who competes, and where players are |
+//! | [`subjects`] | ways to give a core away |
+//! | [`plan`] | who runs where, by the seed |
+//! | [`play`], [`bed`] | a player on a loop, and how that sleeps |
+//! | [`domain`] | domains that hand a core over, and members that move |
+//! | [`boost`] | helpers that have loops run first while they are late |
+//! | [`kernel`] | a kernel that schedules by our scheduler |
+//! | [`experiment`] | one subject in one case |
+//! | [`rows`], [`tables`] | what came of it, for scripts and for people |
+
+mod bed;
+mod boost;
+mod cases;
+mod domain;
+mod experiment;
+mod kernel;
+mod plan;
+mod play;
+mod rows;
+#[cfg(test)]
+mod shapes;
+mod subjects;
+mod tables;
+
+use std::process::ExitCode;
+
+use antiphon_sim::Machine;
+use clap::Args;
+use serde_json::json;
+
+use self::cases::{CASES, Case, Placement};
+use self::plan::Setting;
+use self::rows::Row;
+use self::subjects::{SUBJECTS, Subject};
+use super::find;
+use crate::bench::event_loop::cases::Hogs;
+use crate::failure::Failure;
+use crate::list::{Counts, names};
+use crate::output::progress::Progress;
+use crate::output::table::colour_stdout;
+use crate::output::words::several;
+use crate::output::{report, say};
+
+/// Loops: players that are on time and hungry beside hogs, on many cores; how late, how fair, and
+/// what balancing buys
+#[derive(Args)]
+#[command(after_help = "\
+Every figure is simulated: a prediction of the model for that machine, not a measurement. The event
+loop, the scheduler and the baton are the code that runs on Linux. docs/loop-sim.md says what the
+cases and subjects are.
+
+Examples:
+  antiphon sim loop --threads 2,192
+  antiphon sim loop --threads 24 --case one,misbehave --hogs 4 --subject alone,t1,coop
+  antiphon sim loop --threads 48 --subject t3 --hogs 0 --placement even,lot,join,move")]
+pub struct Arguments {
+    /// The machine: a name that `antiphon sim machines` has, host, or a file
+    #[arg(long, value_name = "M", default_value = "8s-192c")]
+    machine: String,
+    /// Cores that are used
+    #[arg(long, value_name = "LIST", default_value = "2,24,192")]
+    threads: Counts,
+    /// each, one, misbehave, alone-on-core, light
+    #[arg(long, value_name = "LIST", default_value = "each")]
+    case: String,
+    /// alone, t3, t1, coop, or all
+    #[arg(long, value_name = "LIST", default_value = "all")]
+    subject: String,
+    /// Players on each core, on average
+    #[arg(long, value_name = "N", default_value_t = 8,
+          value_parser = clap::value_parser!(u8).range(1..=32))]
+    players: u8,
+    /// Hogs on each core
+    #[arg(long, value_name = "LIST", default_value = "0,4")]
+    hogs: Hogs,
+    /// Where players are
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "even")]
+    placement: Vec<Placement>,
+    /// Simulated milliseconds that count
+    #[arg(long, value_name = "T", default_value_t = 1_000,
+          value_parser = clap::value_parser!(u32).range(1..=600_000))]
+    ms: u32,
+    /// Of all randomness
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// Simulates and prints.
+///
+/// # Errors
+///
+/// Bad arguments; threads that wait for each other, which must not be; if stdout can't be written.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { ms, seed, players, .. } = *arguments;
+    let described = find::machine(&arguments.machine)?.described;
+    let machine = described.machine;
+    let (cases, subjects) = (cases(&arguments.case)?, subjects(&arguments.subject)?);
+    check(arguments, &machine, &subjects)?;
+    let rows = simulated(arguments, &machine, &cases, &subjects)?;
+    if arguments.json {
+        let objects: Vec<_> = rows.iter().map(|row| row.object(&machine.name)).collect();
+        report::print(json!({
+            "simulated": {
+                "machine": machine.name, "hash": format!("{:016x}", described.hash),
+                "seed": seed, "ms": ms, "players": players,
+            },
+            "rows": objects,
+        }))?;
+    } else {
+        let text = tables::text(&rows, colour_stdout());
+        say(&format!(
+            "Simulated (a model, not a measurement): {}, {} a core, {ms} ms, seed {seed}\n\n{text}",
+            machine.name,
+            several(players.into(), "player")
+        ))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn simulated(
+    arguments: &Arguments,
+    machine: &Machine,
+    cases: &[&'static Case],
+    subjects: &[Subject],
+) -> Result<Vec<Row>, Failure> {
+    let (threads, hogs) = (&arguments.threads.0, &arguments.hogs.0);
+    let placements = &arguments.placement;
+    let all = cases.len() * hogs.len() * subjects.len() * placements.len() * threads.len();
+    let (mut progress, mut rows) = (Progress::new(all), Vec::new());
+    let counted_ns = u64::from(arguments.ms) * 1_000_000;
+    let (seed, players) = (arguments.seed, arguments.players.into());
+    // A quarter of what counts, and a tenth of a second where that is less.
+    let warm_ns = (counted_ns / 4).min(100_000_000);
+    for &case in cases {
+        for &hogs in hogs {
+            for &subject in subjects {
+                for &placement in placements {
+                    for &cores in threads {
+                        let setting = Setting {
+                            machine,
+                            seed,
+                            counted_ns,
+                            warm_ns,
+                            cores,
+                            players,
+                            hogs,
+                            placement,
+                        };
+                        rows.push(Row::of(&setting, subject, case)?);
+                        progress.step(&format!("{}: {}, {cores}", case.name, subject.name()));
+                    }
+                }
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn cases(text: &str) -> Result<Vec<&'static Case>, Failure> {
+    let known = CASES.each_ref().map(|case| case.name);
+    let names = names("case", text, &known).map_err(Failure::arguments)?;
+    if names.is_empty() {
+        let known = known.join(", ");
+        return Err(Failure::arguments(format!("--case takes names; there are: {known}")));
+    }
+    Ok(CASES.iter().filter(|case| names.contains(&case.name)).collect())
+}
+
+fn subjects(text: &str) -> Result<Vec<Subject>, Failure> {
+    if text == "all" {
+        return Ok(SUBJECTS.to_vec());
+    }
+    let known = SUBJECTS.map(Subject::name);
+    let names = names("subject", text, &known).map_err(Failure::arguments)?;
+    if names.is_empty() {
+        let known = known.join(", ");
+        let what = format!("--subject takes names, or all; there are: {known}");
+        return Err(Failure::arguments(what));
+    }
+    Ok(SUBJECTS.into_iter().filter(|subject| names.contains(&subject.name())).collect())
+}
+
+fn check(arguments: &Arguments, machine: &Machine, subjects: &[Subject]) -> Result<(), Failure> {
+    let cpus = machine.cores() as usize;
+    if let Some(count) = arguments.threads.0.iter().find(|count| **count > cpus) {
+        return Err(Failure::arguments(format!(
+            "--threads {count}: {} has {cpus} cores: from 1 to {cpus}",
+            machine.name
+        )));
+    }
+    let moves = arguments.placement.contains(&Placement::Move);
+    if let Some(other) = subjects.iter().find(|subject| moves && **subject != Subject::T3) {
+        return Err(Failure::arguments(format!(
+            "--placement move: only members of domains move; --subject t3, and not {}",
+            other.name()
+        )));
+    }
+    Ok(())
+}

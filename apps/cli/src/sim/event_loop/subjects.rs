@@ -1,0 +1,35 @@
+//! Ways to give a core away.
+
+/// A way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Alone,
+    T3,
+    T1,
+    Coop,
+}
+
+/// All, as they are listed.
+pub const SUBJECTS: [Subject; 4] = [Subject::Alone, Subject::T3, Subject::T1, Subject::Coop];
+
+impl Subject {
+    /// Its name, as `bench loop` has it if it is there, too.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::T3 => "t3",
+            Self::T1 => "t1",
+            Self::Coop => "coop",
+        }
+    }
+
+    /// What it is.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Alone => "the loops, and a system that gives each thread a slice in turn",
+            Self::T3 => "the loops hand their core to each other; the system knows nothing of it",
+            Self::T1 => "a helper on each core has a loop run first while it is late",
+            Self::Coop => "the system schedules by what loops tell it: what tier T0 is to be",
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `sim loop`, in settings that are too small to mean anything but their keys and what holds at any
+//! size.
+
+mod common;
+
+use common::{FRAME, has_keys, json, output, refused, rows, stderr};
+
+const SMALL: [&str; 6] = ["sim", "loop", "--ms", "40", "--threads", "1,3"];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&SMALL, more].concat()
+}
+
+#[test]
+fn a_row_has_its_figures_and_says_that_it_is_a_model() {
+    let report = json(&with(&["--case", "each,misbehave", "--hogs", "0,1", "--json"]));
+    has_keys(&report, &FRAME);
+    has_keys(&report["simulated"], &["machine", "hash", "seed", "ms", "players"]);
+    // Two cases, without and with a hog, four subjects, on one core and three.
+    assert_eq!(rows(&report).len(), 2 * 2 * 4 * 2);
+    for row in rows(&report) {
+        has_keys(row, &["subject", "case", "threads", "placement", "jain_fps", "switches_per_s"]);
+        has_keys(row, &["ops_per_s", "frames_per_s", "remote_transfers_per_handover", "trace"]);
+        has_keys(&row["tardiness_us"], &["p50", "p99", "p999", "max", "within_1ms", "timers"]);
+        assert_eq!(row["model"], true, "{row}");
+        let cores = row["threads"].as_u64().expect("a number");
+        assert_eq!(row["players"], 8 * cores, "{row}");
+        let figure = |of: &serde_json::Value| of.as_f64().expect("a number");
+        assert!((0.0..=1.0).contains(&figure(&row["jain_cpu"])), "{row}");
+        assert_eq!(figure(&row["players_share"]) < 1.0, row["hogs"] == cores, "{row}");
+        assert_eq!(row["others"].is_object(), row["case"] == "misbehave", "{row}");
+        assert_eq!(row["handovers_per_s"].is_null(), row["subject"] == "alone", "{row}");
+    }
+}
+
+#[test]
+fn the_same_seed_is_the_same_bytes() {
+    let text = |seed: &str| {
+        let more = ["--placement", "lot,join", "--hogs", "1", "--seed", seed];
+        let output = output(&with(&more));
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).expect("it is UTF-8")
+    };
+    let (one, again, other) = (text("1"), text("1"), text("2"));
+    assert_eq!(one, again);
+    assert_ne!(one.replace("seed 1", ""), other.replace("seed 2", ""));
+    assert!(one.starts_with("Simulated (a model, not a measurement): 8s-192c, 8 players a core"));
+    for word in ["each: each player", "join", "coop", "jain"] {
+        assert!(one.contains(word), "no {word} in {one}");
+    }
+}
+
+#[test]
+fn bad_input_is_refused_in_one_line() {
+    for (wrong, hint) in [
+        (&["--machine", "8s"][..], "8s-192c"),
+        (&["--subject", "alone,t4"], "t3"),
+        (&["--subject", ""], "there are"),
+        (&["--case", "most"], "misbehave"),
+        (&["--case", ""], "there are"),
+        (&["--threads", "193"], "1 to 192"),
+        (&["--threads", "0"], "'0' is not a number"),
+        (&["--placement", "here"], "join"),
+        (&["--placement", "move"], "--subject t3"),
+        (&["--players", "0"], "1..=32"),
+        (&["--hogs", "x"], "write 0,4"),
+        (&["--ms", "0"], "1..=600000"),
+    ] {
+        let said = refused(&[&["sim", "loop"], wrong].concat());
+        assert!(said.contains(hint), "no {hint} in {said}");
+    }
+}

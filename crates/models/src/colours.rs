@@ -1,0 +1,96 @@
+//! Colours on several loops: of one colour one event is called at a time, and no loop sleeps while
+//! there is something that nobody looks for.
+
+use antiphon_check::{Check, Data};
+use antiphon_platform::{Atomic, AtomicInteger, Platform, SharedWait};
+use antiphon_runtime::event_loop::Palette;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::program::Program;
+
+type Word = <Check as Platform>::U32;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+pub fn entries() -> Vec<Entry> {
+    vec![
+        Entry::new("colours/one-2+2", loops(2, &[0, 0]), PLAIN).by_lot(3_000),
+        Entry::new("colours/two-2+2", loops(2, &[0, 1]), PLAIN).by_lot(3_000),
+        Entry::new("colours/stolen-2+2", loops(2, &[0, 2]), PLAIN).by_lot(3_000),
+        Entry::new("colours/stolen-2+3", loops(2, &[0, 2, 0]), PLAIN).by_lot(2_000),
+    ]
+}
+
+/// What loops share.
+struct Crew {
+    palette: Palette<Check, u32, usize>,
+    /// A loop sleeps on its own: how often it was rung.
+    bells: [Word; 2],
+    /// Of each colour, what was called: written without a lock (COLOUR-1).
+    called: [Data<u32>; 3],
+    /// How many.
+    done: Word,
+    events: u32,
+}
+
+impl Crew {
+    fn ring(&self, bell: Option<usize>) {
+        if let Some(number) = bell {
+            // Release: pairs with the acquire in `run`.
+            self.bells[number].fetch_add(1, Release);
+            Check::wake_shared(&raw const self.bells[number], 1);
+        }
+    }
+
+    /// A loop that ends when all events were called.
+    fn run(&self, number: usize, all: usize) {
+        loop {
+            let heard = self.bells[number].load(Acquire);
+            if self.done.load(Relaxed) == self.events {
+                return;
+            }
+            let Some(taken) = self.palette.take(number) else {
+                // COLOUR-3: nobody else ends this, but who has put something in.
+                let _ = Check::wait_shared(&self.bells[number], heard, None);
+                continue;
+            };
+            let called = &self.called[taken.colour as usize];
+            called.set(called.get() + taken.event);
+            let next = self.palette.done(number, taken.colour, None);
+            self.ring(next.wake);
+            if self.done.fetch_add(1, Relaxed) + 1 == self.events {
+                (0..all).for_each(|other| self.ring(Some(other)));
+            }
+        }
+    }
+}
+
+/// So many loops, and a thread that submits an event of each of these colours.
+fn loops(count: usize, colours: &'static [u64]) -> Program {
+    let events = colours.len() as u32;
+    Program::new(count as u32 + 1, 2 * events, move |scope| {
+        let crew: &Crew = scope.share(Crew {
+            palette: Palette::new(count),
+            bells: [const { Word::ZERO }; 2],
+            called: [const { Data::new(0) }; 3],
+            done: Word::ZERO,
+            events,
+        });
+        for number in 0..count {
+            assert_eq!(crew.palette.join(number, number), None);
+            scope.spawn(move || crew.run(number, count));
+        }
+        scope.spawn(move || {
+            for &colour in colours {
+                let bell = crew.palette.put(colour, 0, 1);
+                crew.ring(bell);
+            }
+        });
+        scope.finally(move || {
+            let called: u32 = crew.called.iter().map(Data::get).sum();
+            assert_eq!((called, crew.done.load(Relaxed)), (events, events));
+        });
+    })
+}

@@ -1,0 +1,217 @@
+//! What a loop does that is helped: it says when its next timer is due, and gives back what it has
+//! had by being helped.
+
+use core::marker::PhantomData;
+
+use antiphon_platform::{Clock, SharedWait};
+
+use super::debt::Debt;
+use super::seats::{Boosts, Place};
+use crate::coop::{Answer, Ask, Cooperate};
+
+/// What the system tells a thread of itself.
+pub trait Own {
+    /// The CPU time that it has had, in nanoseconds.
+    fn ran_ns(&mut self) -> u64;
+
+    /// That, and how long it was ready without running; `None` where that is not told. It may take
+    /// long: it is asked seldom.
+    fn times(&mut self) -> Option<Times>;
+}
+
+/// What a thread has had, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// CPU time.
+    pub ran_ns: u64,
+    /// For how long it was ready and did not run.
+    pub waited_ns: u64,
+}
+
+/// A loop with a seat: what it owes, and what it knows of itself to give it back. Times in
+/// nanoseconds.
+#[derive(Debug)]
+pub struct Borrower<P: SharedWait, S: Own> {
+    system: S,
+    debt: Debt,
+    /// How often it was raised and what it had borrowed, as it was last told.
+    raises: u64,
+    borrowed_ns: u64,
+    /// What it had run and waited when it last asked, with what it had borrowed, and when that was.
+    times: Option<(Times, u64)>,
+    asked_ns: u64,
+    /// When it was last through with a poll, and the CPU time that it had had, if it is needed.
+    went_on_ns: u64,
+    had_ns: Option<u64>,
+    /// It is asleep to give back, or would be if its timer had not been due.
+    napping: bool,
+    /// It was raised when it had published last.
+    left_raised: bool,
+    /// The CPU time that it had had when the kernel gave it the CPU, unless it was raised since.
+    given_ns: Option<u64>,
+    napped_ns: u64,
+    platform: PhantomData<P>,
+}
+
+impl<P: SharedWait, S: Own> Borrower<P, S> {
+    /// It is to poll so often at least.
+    const POLLS_NS: u64 = 1_000_000;
+    /// It asks for what it had no more often than this: it is a read of a file.
+    const ASKS_NS: u64 = 20_000_000;
+    /// Who was kept from its CPU for so long has just been given it.
+    const KEPT_NS: u64 = 300_000;
+    /// It runs for so long first: who sleeps at once keeps a claim to its turn, of which the kernel
+    /// honours but a part.
+    const TURN_NS: u64 = 1_000_000;
+    /// Who owes so much does not wait for that: with many timers it is raised before, each time.
+    const PRESSING_NS: u64 = 5_000_000;
+    /// It begins to sleep for no less than this.
+    const SHORTEST_NS: u64 = 200_000;
+    /// And for no more.
+    const LONGEST_NS: u64 = 20_000_000;
+
+    /// Of a seat that the calling thread has just taken.
+    pub fn new(boosts: &Boosts<P>, place: &Place, system: S) -> Self {
+        let (raises, borrowed_ns) = boosts.borrowed(place);
+        Self {
+            system,
+            debt: Debt::NEW,
+            raises,
+            borrowed_ns,
+            times: None,
+            asked_ns: 0,
+            went_on_ns: 0,
+            had_ns: None,
+            napping: false,
+            left_raised: false,
+            given_ns: None,
+            napped_ns: 0,
+            platform: PhantomData,
+        }
+    }
+
+    /// For how long it has slept to give back what it owed, in nanoseconds.
+    #[must_use]
+    pub const fn napped_ns(&self) -> u64 {
+        self.napped_ns
+    }
+
+    /// Polls by `inner`, and is helped until it polls again.
+    pub fn poll(
+        &mut self,
+        boosts: &Boosts<P>,
+        place: &Place,
+        inner: &mut dyn Cooperate,
+        ask: Ask,
+        wait: &mut dyn FnMut(Option<u64>),
+    ) -> Answer {
+        // The helper may be on another CPU, and lower it only after the last poll.
+        let raised = boosts.raised(place) || self.left_raised;
+        let kept = self.settle(boosts.borrowed(place));
+        // Here it is lowered, and others run.
+        boosts.publish(place, ask.release_ns, self.debt.owed_ns());
+        self.left_raised = boosts.raised(place);
+        let lowered = raised && !self.left_raised;
+        let now_ns = now::<P>();
+        let nap = self.nap(now_ns, lowered || kept);
+        let nap = nap.filter(|_| ask.importance.is_some());
+        let asked = nap.map_or(ask, |until_ns| {
+            let release_ns = ask.release_ns.map_or(until_ns, |at| at.min(until_ns));
+            Ask { release_ns: Some(release_ns), importance: None }
+        });
+        let answer = inner.poll(asked, wait);
+        self.polled(now_ns, asked, nap.is_some());
+        // What it owes it gives back when it polls.
+        let own_ns = now::<P>().saturating_add(Self::POLLS_NS);
+        let poll_at_ns = answer.poll_at_ns.map_or(own_ns, |at_ns| at_ns.min(own_ns));
+        Answer { poll_at_ns: Some(poll_at_ns), ..answer }
+    }
+
+    /// It goes on, and has dispatched what it was raised for, or has something else that is due.
+    pub fn tell(&mut self, boosts: &Boosts<P>, place: &Place, release_ns: Option<u64>) {
+        // The helper may lower it at once: that is seen by the next poll.
+        self.left_raised |= boosts.raised(place);
+        boosts.publish(place, release_ns, self.debt.owed_ns());
+    }
+
+    /// Takes note of what it has borrowed; says whether it was kept from the CPU since it was last
+    /// through with a poll, and not raised: so the kernel has just given it the CPU.
+    fn settle(&mut self, (raises, borrowed_ns): (u64, u64)) -> bool {
+        let (now_ns, raised) = (now::<P>(), raises != self.raises);
+        let borrowed = borrowed_ns.wrapping_sub(self.borrowed_ns);
+        (self.raises, self.borrowed_ns) = (raises, borrowed_ns);
+        if (borrowed > 0 || self.debt.owed_ns() > 0)
+            && now_ns >= self.asked_ns.saturating_add(Self::ASKS_NS)
+        {
+            self.ask(now_ns);
+        }
+        self.debt.borrow(borrowed);
+        if raised {
+            self.given_ns = None;
+        }
+        !raised && self.kept_ns(now_ns) >= Self::KEPT_NS
+    }
+
+    /// Until when it is to sleep now, if it is; `given`: the kernel has just given it the CPU, by
+    /// its share.
+    fn nap(&mut self, now_ns: u64, given: bool) -> Option<u64> {
+        let nap_ns = self.debt.nap_ns();
+        if nap_ns == 0 {
+            self.napping = false;
+            return None;
+        }
+        // DEBT-3.
+        if !self.napping && nap_ns >= Self::SHORTEST_NS {
+            let had_ns = self.system.ran_ns();
+            if given {
+                self.given_ns = Some(had_ns);
+            }
+            let turn_ns = if self.debt.owed_ns() < Self::PRESSING_NS { Self::TURN_NS } else { 0 };
+            self.napping = self.given_ns.is_some_and(|given_ns| had_ns >= given_ns + turn_ns);
+        }
+        if self.napping {
+            self.given_ns = None;
+        }
+        self.napping.then(|| now_ns.saturating_add(nap_ns.min(Self::LONGEST_NS)))
+    }
+
+    /// For how long it did not run since it was last through with a poll, though it wanted to.
+    fn kept_ns(&mut self, now_ns: u64) -> u64 {
+        let Some(had_ns) = self.had_ns else { return 0 };
+        let ran_ns = self.system.ran_ns().saturating_sub(had_ns);
+        now_ns.saturating_sub(self.went_on_ns).saturating_sub(ran_ns)
+    }
+
+    /// How long it ran and waited while it shared time.
+    fn ask(&mut self, now_ns: u64) {
+        self.asked_ns = now_ns;
+        let Some(times) = self.system.times() else { return };
+        let last = self.times.replace((times, self.borrowed_ns));
+        let Some((last, borrowed_ns)) = last else { return };
+        let ran_ns = times.ran_ns.saturating_sub(last.ran_ns);
+        let lent_ns = self.borrowed_ns.saturating_sub(borrowed_ns);
+        let waited_ns = times.waited_ns.saturating_sub(last.waited_ns);
+        self.debt.shared(ran_ns.saturating_sub(lent_ns), waited_ns);
+    }
+
+    /// It is through with a poll that began then.
+    fn polled(&mut self, began_ns: u64, asked: Ask, napped: bool) {
+        self.had_ns = None;
+        if self.debt.owed_ns() == 0 {
+            return;
+        }
+        self.went_on_ns = now::<P>();
+        self.had_ns = Some(self.system.ran_ns());
+        if asked.importance.is_none() {
+            // What is beyond the time that it asked for it has waited, ready.
+            let until_ns = asked.release_ns.unwrap_or(u64::MAX).min(self.went_on_ns);
+            let slept_ns = until_ns.saturating_sub(began_ns);
+            self.debt.slept(slept_ns);
+            self.napped_ns += if napped { slept_ns } else { 0 };
+        }
+    }
+}
+
+fn now<P: SharedWait>() -> u64 {
+    P::now(Clock::Monotonic)
+}

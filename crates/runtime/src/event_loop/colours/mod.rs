@@ -1,0 +1,200 @@
+//! Colours: one application's events on several loops, each of a thread of its own.
+//!
+//! Events of one colour are never called at the same time, and in the order in which they would be
+//! on one loop; those of other colours may be. So what has always run on one loop goes on as one
+//! colour, and what is independent gets another. Each loop has its timers and its own work, as
+//! before; coloured events are best effort among that work, and may go to any loop. A loop that
+//! has nothing else to do takes a whole colour from another.
+//!
+//! - COLOUR-1: of a colour, one event is called at a time.
+//! - COLOUR-2 (order): of a colour, the most important is called first, and of those as important
+//!   the one that was submitted first.
+//! - COLOUR-3 (none is lost or stranded): an event that waits is of a colour that runs, or is ready
+//!   on a loop; and while one is ready, some loop is awake and looks for it. A loop is idle only
+//!   when it has found that none is; who makes one ready under the same lock wakes one that is.
+//!
+//! *Turned down:* queues without locks (each event is a callback, beside which a lock that is held
+//! for a look at two trees is little; a colour that moves would be a second protocol); threads that
+//! share one agenda (its timers would be anybody's); coloured timers (one that is due would wait
+//! for an event of its colour on another loop: a timer submits what is coloured).
+//!
+//! After Zeldovich, Yip, Dabek, Morris, Mazières and Kaashoek, "Multiprocessor Support for
+//! Event-Driven Programs" (USENIX 2003), §3.
+
+mod palette;
+#[cfg(test)]
+mod tests;
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::fmt;
+
+use super::EventLoop;
+use super::context::Context;
+use super::event::{Event, EventId, Step};
+use super::handle::Handle;
+use super::wait::Wait;
+
+pub use palette::{Next, Palette, Taken};
+
+/// What is called: says with which importance it is to be called again, if it is.
+type Work<W> = Box<dyn FnMut(&mut Context<'_, W>) -> Option<u64> + Send>;
+
+/// The coloured events of several loops. A clone is of the same loops.
+pub struct Colours<W: Wait>(Arc<Shared<W>>);
+
+struct Shared<W: Wait> {
+    palette: Palette<W::Platform, Work<W>, Bell<W>>,
+}
+
+/// How a loop is told that there is something.
+struct Bell<W: Wait> {
+    handle: Handle<W>,
+    id: EventId,
+}
+
+impl<W: Wait> Clone for Bell<W> {
+    fn clone(&self) -> Self {
+        Self { handle: self.handle.clone(), id: self.id }
+    }
+}
+
+impl<W: Wait> Colours<W> {
+    /// Of so many loops, which are to [join](Self::join).
+    ///
+    /// # Panics
+    ///
+    /// If there are to be none.
+    #[must_use]
+    pub fn new(loops: usize) -> Self {
+        Self(Arc::new(Shared { palette: Palette::new(loops) }))
+    }
+
+    /// A loop takes part, as the one of that number, until it is dropped: before it is run. From
+    /// then on it waits for events until it is [stopped](Self::stop).
+    ///
+    /// # Panics
+    ///
+    /// If there is no such number.
+    pub fn join(&self, number: usize, events: &mut EventLoop<W>) {
+        let mut seat = Seat { shared: self.0.clone(), number };
+        let id = events.submit(
+            Event::best_effort_in_steps(0, move |context| seat.step(context)).named("coloured"),
+        );
+        let bell = Bell { handle: events.handle(), id };
+        // Outside of the lock.
+        drop(self.0.palette.join(number, bell));
+    }
+
+    /// Has an event of a colour called once, as best effort, on any of the loops. Does not block
+    /// for longer than others put in or take out an event; makes a system call if it wakes a loop.
+    ///
+    /// What the caller did before happens before the event, and so does what earlier events of the
+    /// colour did.
+    pub fn submit<F>(&self, colour: u64, importance: u64, event: F)
+    where
+        F: FnOnce(&mut Context<'_, W>) + Send + 'static,
+    {
+        let mut event = Some(event);
+        self.submit_in_steps(colour, importance, move |context| {
+            if let Some(event) = event.take() {
+                event(context);
+            }
+            None
+        });
+    }
+
+    /// As [`submit`](Self::submit), of an event that is called again with the importance that it
+    /// returns, until it returns none; others of its colour that are as important are called
+    /// before. What takes long goes by [`Context::is_over`].
+    pub fn submit_in_steps<F>(&self, colour: u64, importance: u64, event: F)
+    where
+        F: FnMut(&mut Context<'_, W>) -> Option<u64> + Send + 'static,
+    {
+        Shared::wake(self.0.palette.put(colour, importance, Box::new(event)));
+    }
+
+    /// Has all loops that have joined stop, each after the callback that it is in. Events that wait
+    /// are kept for loops that join later.
+    pub fn stop(&self) {
+        for bell in self.0.palette.bells() {
+            // One that is gone has stopped.
+            let _ = bell.handle.stop();
+        }
+    }
+}
+
+impl<W: Wait> Shared<W> {
+    fn wake(bell: Option<Bell<W>>) {
+        if let Some(bell) = bell {
+            // One that is gone leaves, and has others look then.
+            let _ = bell.handle.wake(bell.id);
+        }
+    }
+}
+
+/// The event of a loop that calls coloured ones.
+struct Seat<W: Wait> {
+    shared: Arc<Shared<W>>,
+    number: usize,
+}
+
+impl<W: Wait> Seat<W> {
+    fn step(&mut self, context: &mut Context<'_, W>) -> Step {
+        let Some(Taken { colour, mut event, .. }) = self.shared.palette.take(self.number) else {
+            return Step::Asleep;
+        };
+        let called = Called { seat: self, colour };
+        let again = event(context);
+        let next = called.end(again.map(|importance| (importance, event)));
+        next.map_or(Step::Asleep, Step::More)
+    }
+
+    fn done(&self, colour: u64, again: Option<(u64, Work<W>)>) -> Option<u64> {
+        let Next { wake, importance } = self.shared.palette.done(self.number, colour, again);
+        Shared::wake(wake);
+        importance
+    }
+}
+
+/// The loop is gone, or no longer takes part since an event has panicked: others go on.
+impl<W: Wait> Drop for Seat<W> {
+    fn drop(&mut self) {
+        let (bell, wake) = self.shared.palette.leave(self.number);
+        Shared::wake(wake);
+        drop(bell);
+    }
+}
+
+/// A colour runs, until its event has returned or panicked.
+struct Called<'a, W: Wait> {
+    seat: &'a Seat<W>,
+    colour: u64,
+}
+
+impl<W: Wait> Called<'_, W> {
+    fn end(self, again: Option<(u64, Work<W>)>) -> Option<u64> {
+        let (seat, colour) = (self.seat, self.colour);
+        core::mem::forget(self);
+        seat.done(colour, again)
+    }
+}
+
+impl<W: Wait> Drop for Called<'_, W> {
+    fn drop(&mut self) {
+        // COLOUR-3: what its loop would take is another's, when the loop leaves.
+        let _ = self.seat.done(self.colour, None);
+    }
+}
+
+impl<W: Wait> Clone for Colours<W> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<W: Wait> fmt::Debug for Colours<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Colours")
+    }
+}

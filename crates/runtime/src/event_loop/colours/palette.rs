@@ -1,0 +1,232 @@
+//! Which loop has which colour: all of it under one lock.
+//!
+//! ```text
+//!              put                    take: its loop, or a thief
+//!   (absent) ───────► ready, of a loop ─────────────────────────► runs, on one loop
+//!       ▲                  ▲                                          │
+//!       │ done, nothing    └─────────── done, and there is more ──────┤
+//!       └─────────────────────────────────────────────────────────────┘
+//! ```
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::cell::UnsafeCell;
+use core::cmp::Reverse;
+
+use antiphon_platform::Platform;
+use antiphon_sync::lock::ShflMutex;
+
+/// By importance, and then by the order in which they came.
+type Place = (u64, u64);
+
+/// Events of type `T` by colour, and loops, each of which is woken by its `B`.
+pub struct Palette<P: Platform, T, B> {
+    lock: ShflMutex<P>,
+    state: UnsafeCell<State<T, B>>,
+}
+
+struct State<T, B> {
+    /// Those that are ready, or run.
+    colours: BTreeMap<u64, Colour<T>>,
+    loops: Vec<Seat<B>>,
+    turn: u64,
+}
+
+struct Colour<T> {
+    /// Those that wait.
+    events: BTreeMap<Place, T>,
+    home: usize,
+    runs: bool,
+}
+
+struct Seat<B> {
+    /// Colours that are ready, by their first event.
+    ready: BTreeMap<Place, u64>,
+    bell: Option<B>,
+    /// It has found nothing, and nobody is about to wake it.
+    idle: bool,
+}
+
+/// An event that is to be called, on the loop that has taken it and on no other.
+#[derive(Debug)]
+pub struct Taken<T> {
+    /// Of which no other event runs until [`Palette::done`].
+    pub colour: u64,
+    /// Its importance.
+    pub importance: u64,
+    /// What it is.
+    pub event: T,
+}
+
+/// What a loop does after an event, and whom it is to wake before.
+#[derive(Debug)]
+#[must_use]
+pub struct Next<B> {
+    /// Another loop, for which there is something.
+    pub wake: Option<B>,
+    /// The importance of what it can take now. `None`: nothing; it is woken when there is.
+    pub importance: Option<u64>,
+}
+
+// SAFETY: the state is used under the lock only, and what is in it may be sent.
+unsafe impl<P: Platform, T: Send, B: Send> Sync for Palette<P, T, B> {}
+// SAFETY: as above; nothing in it is of a thread.
+unsafe impl<P: Platform, T: Send, B: Send> Send for Palette<P, T, B> {}
+
+impl<P: Platform, T, B: Clone> Palette<P, T, B> {
+    /// Of so many loops, none of which has come yet.
+    ///
+    /// # Panics
+    ///
+    /// If there are to be none.
+    #[must_use]
+    pub fn new(loops: usize) -> Self {
+        assert!(loops > 0, "events of no loop");
+        let seat = |_| Seat { ready: BTreeMap::new(), bell: None, idle: false };
+        let loops = (0..loops).map(seat).collect();
+        let state = State { colours: BTreeMap::new(), loops, turn: 0 };
+        Self { lock: ShflMutex::NEW, state: UnsafeCell::new(state) }
+    }
+
+    fn with<R>(&self, f: impl FnOnce(&mut State<T, B>) -> R) -> R {
+        self.lock.lock();
+        // SAFETY: locked; `f` does not come here again, and drops nothing of others'.
+        let result = f(unsafe { &mut *self.state.get() });
+        // SAFETY: locked above.
+        unsafe { self.lock.unlock() };
+        result
+    }
+
+    /// A loop comes, and is to look for events at once. Returns the bell that it had before.
+    pub fn join(&self, number: usize, bell: B) -> Option<B> {
+        self.with(|state| {
+            let seat = &mut state.loops[number];
+            seat.idle = false;
+            seat.bell.replace(bell)
+        })
+    }
+
+    /// A loop has gone. Returns its bell, and whom to wake for what it has left.
+    pub fn leave(&self, number: usize) -> (Option<B>, Option<B>) {
+        self.with(|state| {
+            let seat = &mut state.loops[number];
+            seat.idle = false;
+            let bell = seat.bell.take();
+            // It may have been woken for what is another's.
+            let any = state.loops.iter().any(|seat| !seat.ready.is_empty());
+            (bell, if any { state.idler() } else { None })
+        })
+    }
+
+    /// All bells there are.
+    #[must_use]
+    pub fn bells(&self) -> Vec<B> {
+        self.with(|state| state.loops.iter().filter_map(|seat| seat.bell.clone()).collect())
+    }
+
+    /// An event of a colour. Returns whom to wake.
+    #[must_use]
+    pub fn put(&self, colour: u64, importance: u64, event: T) -> Option<B> {
+        self.with(|state| {
+            state.turn += 1;
+            let place = (importance, state.turn);
+            if state.insert(colour, place, event) {
+                let home = state.colours.get(&colour)?.home;
+                return state.ring(home).or_else(|| state.idler());
+            }
+            None
+        })
+    }
+
+    /// What a loop is to call now: of its own colours, or else of another's, which is its own from
+    /// then on. `None`: nothing; it is woken when there is.
+    #[must_use]
+    pub fn take(&self, number: usize) -> Option<Taken<T>> {
+        self.with(|state| {
+            let from = state.source(number);
+            let Some(from) = from else {
+                // COLOUR-3: nothing is ready, and whoever changes that sees this.
+                state.loops[number].idle = true;
+                return None;
+            };
+            let (_, colour) = state.loops[from].ready.pop_first()?;
+            let of = state.colours.get_mut(&colour)?;
+            // COLOUR-1: it is in no queue until it is done.
+            (of.runs, of.home) = (true, number);
+            let ((importance, _), event) = of.events.pop_first()?;
+            Some(Taken { colour, importance, event })
+        })
+    }
+
+    /// A loop has called what it took; `again`: with that importance it is to be called again,
+    /// after those of its colour that are as important.
+    pub fn done(&self, number: usize, colour: u64, again: Option<(u64, T)>) -> Next<B> {
+        self.with(|state| {
+            if let Some(of) = state.colours.get_mut(&colour) {
+                of.runs = false;
+                if let Some((importance, event)) = again {
+                    state.turn += 1;
+                    of.events.insert((importance, state.turn), event);
+                }
+                match of.events.first_key_value() {
+                    Some((&place, _)) => {
+                        state.loops[number].ready.insert(place, colour);
+                    }
+                    None => {
+                        state.colours.remove(&colour);
+                    }
+                }
+            }
+            let importance = state.source(number).and_then(|from| {
+                state.loops[from].ready.first_key_value().map(|((importance, _), _)| *importance)
+            });
+            state.loops[number].idle = importance.is_none();
+            // One it takes itself.
+            let several = state.loops[number].ready.len() > 1;
+            Next { wake: if several { state.idler() } else { None }, importance }
+        })
+    }
+}
+
+impl<T, B: Clone> State<T, B> {
+    /// Puts an event to its colour; whether that is ready by it.
+    fn insert(&mut self, colour: u64, place: Place, event: T) -> bool {
+        let home = (colour % self.loops.len() as u64) as usize;
+        let is_new = !self.colours.contains_key(&colour);
+        let new = || Colour { events: BTreeMap::new(), home, runs: false };
+        let of = self.colours.entry(colour).or_insert_with(new);
+        let first = of.events.first_key_value().map(|(&first, _)| first);
+        of.events.insert(place, event);
+        // COLOUR-1: one that runs is in no queue.
+        if !of.runs && first.is_none_or(|first| place < first) {
+            let ready = &mut self.loops[of.home].ready;
+            if let Some(first) = first {
+                ready.remove(&first);
+            }
+            ready.insert(place, colour);
+        }
+        is_new
+    }
+
+    /// From whose colours that loop is to take.
+    fn source(&self, number: usize) -> Option<usize> {
+        if !self.loops[number].ready.is_empty() {
+            return Some(number);
+        }
+        let others = self.loops.iter().enumerate().filter(|(_, seat)| !seat.ready.is_empty());
+        let most = others.max_by_key(|(at, seat)| (seat.ready.len(), Reverse(*at)));
+        most.map(|(at, _)| at)
+    }
+
+    /// Wakes that loop, if it is idle.
+    fn ring(&mut self, number: usize) -> Option<B> {
+        let seat = &mut self.loops[number];
+        if core::mem::take(&mut seat.idle) { seat.bell.clone() } else { None }
+    }
+
+    /// Wakes a loop that is idle, if there is one.
+    fn idler(&mut self) -> Option<B> {
+        let idle = self.loops.iter().position(|seat| seat.idle)?;
+        self.ring(idle)
+    }
+}

@@ -1,0 +1,274 @@
+//! Colours by lots, on threads, and where loops go.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::{Condvar, Mutex};
+
+use antiphon_linux::Linux;
+use antiphon_platform::{Clock, Platform};
+
+use super::super::{Event, EventLoop, Options, Ring, Step, Wait};
+use super::{Colours, Next, Palette, Taken};
+
+/// Lots from a seed.
+fn lots(mut seed: u64) -> impl FnMut(u64) -> u64 {
+    move |below| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    }
+}
+
+/// What loops do, one step after the other, as lots have it.
+struct Loops {
+    palette: Palette<Linux, u64, usize>,
+    /// What each has taken.
+    taken: Vec<Option<Taken<u64>>>,
+    awake: Vec<bool>,
+    /// Of each colour, what waits, by importance and turn.
+    waits: BTreeMap<u64, BTreeMap<(u64, u64), u64>>,
+    runs: Vec<u64>,
+    turn: u64,
+}
+
+impl Loops {
+    fn new(count: usize) -> Self {
+        let palette = Palette::new(count);
+        (0..count).for_each(|number| assert_eq!(palette.join(number, number), None));
+        let taken = (0..count).map(|_| None).collect();
+        let (waits, runs) = (BTreeMap::new(), Vec::new());
+        Self { palette, taken, awake: alloc::vec![true; count], waits, runs, turn: 0 }
+    }
+
+    fn wake(&mut self, bell: Option<usize>) {
+        if let Some(number) = bell {
+            assert!(!self.awake[number], "who is woken was idle");
+            self.awake[number] = true;
+        }
+    }
+
+    fn wait(&mut self, colour: u64, importance: u64, event: u64) {
+        self.turn += 1;
+        self.waits.entry(colour).or_default().insert((importance, self.turn), event);
+    }
+
+    fn put(&mut self, colour: u64, importance: u64) {
+        self.wait(colour, importance, self.turn + 1);
+        let bell = self.palette.put(colour, importance, self.turn);
+        self.wake(bell);
+    }
+
+    /// A loop that is awake takes something, or is done with it.
+    fn step(&mut self, number: usize, again: Option<u64>) {
+        if let Some(Taken { colour, event, .. }) = self.taken[number].take() {
+            self.runs.retain(|&runs| runs != colour);
+            let again = again.map(|importance| (importance, event));
+            if let Some((importance, event)) = again {
+                self.wait(colour, importance, event);
+            }
+            let Next { wake, importance } = self.palette.done(number, colour, again);
+            self.awake[number] = importance.is_some();
+            return self.wake(wake);
+        }
+        let Some(taken) = self.palette.take(number) else {
+            self.awake[number] = false;
+            return;
+        };
+        assert!(!self.runs.contains(&taken.colour), "COLOUR-1: {taken:?}");
+        self.runs.push(taken.colour);
+        let first = self.waits.get_mut(&taken.colour).and_then(BTreeMap::pop_first);
+        let ((importance, _), event) = first.expect("it was put");
+        assert_eq!((taken.importance, taken.event), (importance, event), "COLOUR-2");
+        self.taken[number] = Some(taken);
+    }
+
+    /// COLOUR-3.
+    fn check(&self) {
+        let waits =
+            |(colour, of): (&u64, &BTreeMap<_, _>)| !of.is_empty() && !self.runs.contains(colour);
+        if self.waits.iter().any(waits) {
+            assert!(self.awake.contains(&true), "{:?} {:?}", self.waits, self.runs);
+        }
+    }
+}
+
+#[test]
+fn whatever_happens_each_event_is_taken_once_and_in_order() {
+    for seed in 0..200 {
+        let mut lot = lots(seed);
+        let count = 1 + lot(4) as usize;
+        let mut loops = Loops::new(count);
+        for _ in 0..400 {
+            match lot(3) {
+                0 => loops.put(lot(6), lot(4)),
+                _ => {
+                    let number = lot(count as u64) as usize;
+                    let again = (lot(4) == 0).then(|| lot(4));
+                    if loops.awake[number] {
+                        loops.step(number, again);
+                    }
+                }
+            }
+            loops.check();
+        }
+        // Nobody waits for what nobody does.
+        while let Some(number) = loops.awake.iter().position(|awake| *awake) {
+            loops.step(number, None);
+        }
+        assert!(loops.waits.values().all(BTreeMap::is_empty), "{:?}", loops.waits);
+    }
+}
+
+#[test]
+fn what_a_loop_leaves_is_for_another() {
+    let palette: Palette<Linux, &str, u32> = Palette::new(2);
+    assert_eq!((palette.join(0, 10), palette.join(1, 11)), (None, None));
+    assert!(palette.take(1).is_none());
+    // Its loop is awake, so the other one is woken, too.
+    assert_eq!(palette.put(0, 5, "one"), Some(11));
+    assert_eq!(palette.put(2, 5, "two"), None);
+    assert!(palette.take(1).is_some_and(|taken| taken.event == "one"));
+    let Next { wake, importance } = palette.done(1, 0, None);
+    assert_eq!((wake, importance), (None, Some(5)));
+    assert!(palette.take(1).is_some_and(|taken| taken.event == "two"));
+    assert_eq!(palette.put(0, 1, "three"), None);
+    assert_eq!(palette.done(1, 2, None).importance, Some(1));
+    assert!(palette.take(1).is_some_and(|taken| taken.event == "three"));
+    assert_eq!(palette.put(4, 0, "four"), None);
+    assert_eq!(palette.done(1, 0, None).importance, Some(0));
+    // It goes while it is to take that.
+    assert!(palette.take(0).is_some_and(|taken| taken.event == "four"));
+    let _ = palette.done(0, 4, None);
+    // It was to look, and goes before it does; the other one is idle.
+    assert!(palette.take(1).is_none());
+    assert_eq!(palette.put(1, 0, "five"), Some(11));
+    assert_eq!(palette.leave(1), (Some(11), Some(10)));
+    assert!(palette.take(0).is_some_and(|taken| taken.event == "five"));
+}
+
+/// A thread's sleep.
+#[derive(Default)]
+struct Bed(Arc<(Mutex<bool>, Condvar)>);
+
+impl Wait for Bed {
+    type Platform = Linux;
+    type Source = ();
+    type Ready = u8;
+    type Error = ();
+
+    fn now_ns() -> u64 {
+        Linux::now(Clock::Monotonic)
+    }
+
+    fn wait(&mut self, until_ns: Option<u64>, _: &mut dyn FnMut(u64, u8)) {
+        let (rung, bell) = &*self.0;
+        let ns = until_ns.map_or(u64::MAX, |at| at.saturating_sub(Self::now_ns()));
+        let guard = rung.lock().expect("no panic");
+        let limit = core::time::Duration::from_nanos(ns);
+        let waits = |rung: &mut bool| !*rung;
+        *bell.wait_timeout_while(guard, limit, waits).expect("no panic").0 = false;
+    }
+
+    fn ring(&self) -> Ring {
+        let bed = self.0.clone();
+        Arc::new(move || {
+            *bed.0.lock().expect("no panic") = true;
+            bed.1.notify_one();
+        })
+    }
+
+    fn add(&mut self, (): (), _: u64) -> Result<(), ()> {
+        Err(())
+    }
+
+    fn remove(&mut self, _: u64) {}
+}
+
+/// What was called of a colour: whether it is being called, and in which order.
+#[derive(Default)]
+struct Ledger {
+    inside: AtomicU64,
+    order: Mutex<Vec<u64>>,
+}
+
+#[test]
+fn threads_call_each_event_once_and_one_of_a_colour_at_a_time() {
+    const LOOPS: usize = 4;
+    const COLOURS: u64 = 7;
+    const EACH: u64 = 300;
+    let colours = Colours::<Bed>::new(LOOPS);
+    let ledgers: Arc<[Ledger]> = (0..COLOURS).map(|_| Ledger::default()).collect();
+    let left = Arc::new(AtomicU64::new(COLOURS * EACH));
+    std::thread::scope(|scope| {
+        for number in 0..LOOPS {
+            let colours = colours.clone();
+            scope.spawn(move || {
+                let mut events = EventLoop::new(Bed::default(), Options::default());
+                colours.join(number, &mut events);
+                // Timers go on beside that.
+                let mut beats = 0;
+                let beat = move |_: &mut super::Context<'_, Bed>| {
+                    beats += 1;
+                    if beats < 20 { Step::At(Bed::now_ns() + 100_000) } else { Step::Done }
+                };
+                events.submit(Event::timer_in_steps(Bed::now_ns(), beat).named("beat"));
+                let _ = events.run();
+            });
+        }
+        for colour in 0..COLOURS {
+            let (colours, ledgers, left) = (colours.clone(), ledgers.clone(), left.clone());
+            scope.spawn(move || {
+                for number in 0..EACH {
+                    let (ledgers, left) = (ledgers.clone(), left.clone());
+                    let all = colours.clone();
+                    let mut steps = 0;
+                    colours.submit_in_steps(colour, 3, move |_| {
+                        let ledger = &ledgers[colour as usize];
+                        assert_eq!(ledger.inside.swap(1, AcqRel), 0, "COLOUR-1");
+                        steps += 1;
+                        if number % 16 == 0 && steps == 1 {
+                            // It goes on before those that come later, as it is more important.
+                            ledger.inside.store(0, Release);
+                            return Some(2);
+                        }
+                        ledger.order.lock().expect("no panic").push(number);
+                        ledger.inside.store(0, Release);
+                        if left.fetch_sub(1, AcqRel) == 1 {
+                            all.stop();
+                        }
+                        None
+                    });
+                }
+            });
+        }
+    });
+    assert_eq!(left.load(Acquire), 0);
+    for ledger in ledgers.iter() {
+        let order = ledger.order.lock().expect("no panic");
+        assert!(order.iter().copied().eq(0..EACH), "COLOUR-2: {order:?}");
+    }
+}
+
+#[test]
+fn a_panic_leaves_the_rest_to_the_other_loop() {
+    let colours = Colours::<Bed>::new(2);
+    let called = Arc::new(AtomicU64::new(0));
+    colours.submit(0, 1, |_| std::panic::resume_unwind(std::boxed::Box::new("of a test")));
+    let (counts, all) = (called.clone(), colours.clone());
+    colours.submit(0, 2, move |_| {
+        counts.fetch_add(1, Relaxed);
+        all.stop();
+    });
+    let run = |number| {
+        let mut events = EventLoop::new(Bed::default(), Options::default());
+        colours.join(number, &mut events);
+        let run = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| events.run()));
+        run.is_err()
+    };
+    assert!(run(0), "the panic comes out of the loop");
+    assert_eq!(called.load(Relaxed), 0);
+    assert!(!run(1));
+    assert_eq!(called.load(Relaxed), 1);
+}

@@ -1,0 +1,202 @@
+//! Schedulers that are programs: one decides who has a core, in the place of the machine's queue.
+//!
+//! ```text
+//!   a thread begins, or is awake ──► arrives ─┐
+//!   it sleeps, ends, its time is over ─► stops ├─► picks: who, and until when ──► it has the core
+//!   it calls `give` ──► the caller's closure ─┘          ▲                            │
+//!                                                        └──────── until then ◄───────┘
+//! ```
+//!
+//! It is the kernel's, so what it does costs nothing beside the switches that it causes and, of a
+//! thread that gives its core away, a call of the system.
+
+use antiphon_platform::ThreadId;
+
+use crate::events::Event;
+use crate::outcome::Account;
+use crate::step::call;
+use crate::thread::State;
+use crate::world::{World, suspend, with};
+
+/// Decides who has a core. It is told of its threads by their numbers in the order in which they
+/// were added to the simulation; it may not do what simulated threads do.
+pub trait Schedule: 'static {
+    /// A thread wants the core: it begins, or has slept.
+    fn arrives(&mut self, thread: usize, now_ns: u64);
+
+    /// The thread that has had the core has not any longer, after so long.
+    fn stops(&mut self, thread: usize, why: Stop, ran_ns: u64, now_ns: u64);
+
+    /// Nobody has the core: who is to have it? One that has arrived, and has not slept or ended
+    /// since.
+    fn picks(&mut self, now_ns: u64) -> Turn;
+}
+
+/// Why a thread does not have its core any longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Its turn is over; it would go on.
+    Over,
+    /// It sleeps, until it arrives again.
+    Sleeps,
+    /// It has ended.
+    Ended,
+}
+
+/// Whose turn it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Who has the core, if somebody has.
+    pub thread: Option<usize>,
+    /// When somebody else is to be picked, if nobody gives it away before. At the earliest, a
+    /// nanosecond from now.
+    pub until_ns: Option<u64>,
+}
+
+/// The calling thread gives its core away, to whom the core's schedule picks then, which may be the
+/// caller. `tell` is told how long the caller has had it, and the time, before. Costs a call of the
+/// system.
+///
+/// # Panics
+///
+/// If its core has no schedule.
+pub fn give(tell: impl FnOnce(u64, u64)) {
+    system_call();
+    with(|world| {
+        let number = world.my_core();
+        let core = &mut world.cores[number as usize];
+        assert!(core.schedule.is_some(), "core {number} has a schedule");
+        core.told = true;
+        tell(world.now_ns.saturating_sub(core.slice_began_ns), world.now_ns);
+        world.dispatch(number);
+    });
+    suspend();
+}
+
+/// A call of the system that does nothing: for what a program asks its kernel, and an experiment
+/// knows.
+pub fn system_call() {
+    call(|world| world.machine.call_ns);
+}
+
+/// How long a thread has had a core, in nanoseconds; `None` if there is no such thread, or it has
+/// ended. Costs nothing.
+#[must_use]
+pub fn ran_ns(thread: ThreadId) -> Option<u64> {
+    with(|world| {
+        let number = (thread.0 as usize).checked_sub(1)?;
+        let there = world.threads.get(number)?;
+        (there.state != State::Finished).then(|| world.ran_ns(number, world.now_ns))
+    })
+}
+
+/// How long a thread has waited for a core, in nanoseconds, when it had one last; `None` as of
+/// [`ran_ns`]. Costs nothing.
+#[must_use]
+pub fn waited_ns(thread: ThreadId) -> Option<u64> {
+    with(|world| {
+        let there = world.threads.get((thread.0 as usize).checked_sub(1)?)?;
+        (there.state != State::Finished).then_some(there.waited_ns)
+    })
+}
+
+/// Whether a thread sleeps, or has ended. Costs nothing.
+#[must_use]
+pub fn sleeps(thread: ThreadId) -> bool {
+    with(|world| {
+        let number = (thread.0 as usize).checked_sub(1);
+        let thread = number.and_then(|number| world.threads.get(number));
+        !thread.is_some_and(|thread| {
+            !matches!(thread.state, State::Asleep(_) | State::Awaiting | State::Finished)
+        })
+    })
+}
+
+/// The calling thread goes on on another core, when it has that. Costs what a sleep and a migration
+/// do.
+///
+/// # Panics
+///
+/// If there is no such core, or one of the two has a schedule.
+pub fn move_to(core: u32) {
+    call(|world| world.machine.park_ns);
+    with(|world| world.moves_to(core));
+    suspend();
+}
+
+impl World {
+    /// How long a thread has had a core by a time at which it has not changed since.
+    fn ran_ns(&self, number: usize, now_ns: u64) -> u64 {
+        let thread = &self.threads[number];
+        let core = &self.cores[thread.core as usize];
+        let has_it = core.current == Some(number);
+        let since_ns = if has_it { core.slice_began_ns } else { now_ns };
+        thread.ran_ns + now_ns.saturating_sub(since_ns)
+    }
+
+    /// Writes down what all have used by then, if there is one that has not ended.
+    pub(crate) fn write_down(&mut self, at_ns: u64) {
+        let threads = 0..self.threads.len();
+        if threads.clone().all(|number| self.threads[number].state == State::Finished) {
+            return;
+        }
+        let ran_ns = threads.map(|number| self.ran_ns(number, at_ns)).collect();
+        self.accounts.push(Account { at_ns, ran_ns, counts: self.counts.clone() });
+    }
+
+    /// Has a thread that wants its core wait for what its schedule says, if that has one. Whether
+    /// it has.
+    pub(crate) fn arrives_by_schedule(&mut self, thread: usize) -> bool {
+        let (number, now_ns) = (self.threads[thread].core, self.now_ns);
+        let core = &mut self.cores[number as usize];
+        let Some(schedule) = &mut core.schedule else { return false };
+        schedule.arrives(thread, now_ns);
+        if core.current.is_none() {
+            self.dispatch(number);
+        }
+        true
+    }
+
+    /// Who has a core next, if its schedule says that: after that was told of who had it.
+    pub(crate) fn scheduled(&mut self, number: u32) -> Option<Option<usize>> {
+        let now_ns = self.now_ns;
+        let core = &mut self.cores[number as usize];
+        let schedule = core.schedule.as_mut()?;
+        let told = std::mem::take(&mut core.told);
+        if let Some(thread) = core.current.filter(|_| !told) {
+            let why = match self.threads[thread].state {
+                State::Asleep(_) => Stop::Sleeps,
+                State::Finished => Stop::Ended,
+                _ => Stop::Over,
+            };
+            let ran_ns = now_ns.saturating_sub(core.slice_began_ns);
+            schedule.stops(thread, why, ran_ns, now_ns);
+        }
+        let Turn { thread, until_ns } = schedule.picks(now_ns);
+        if let Some(until_ns) = until_ns {
+            // Time passes between two picks.
+            let event = Event::Slice { core: number, slice: core.slice() };
+            self.events.push(until_ns.max(now_ns + 1), event);
+        }
+        Some(thread)
+    }
+
+    /// The time has come at which the schedule of a core that nobody has wants to be asked again.
+    pub(crate) fn ask_again(&mut self, number: u32) {
+        let core = &self.cores[number as usize];
+        if core.schedule.is_some() {
+            self.dispatch(number);
+        }
+    }
+
+    fn moves_to(&mut self, to: u32) {
+        let (me, from) = (self.me(), self.my_core());
+        assert!(to < self.machine.cores(), "no core {to}");
+        let has_one = |core: u32| self.cores[core as usize].schedule.is_some();
+        assert!(!has_one(from) && !has_one(to), "who is scheduled by a program stays there");
+        self.threads[me].state = State::Asleep(None);
+        self.dispatch(from);
+        self.migrate(me, to);
+        self.events.push(self.now_ns, Event::Arrive { thread: me as u32 });
+    }
+}
