@@ -7,7 +7,7 @@ use antiphon_linux::schedule::{self, Times};
 use antiphon_platform::{Clock, Platform as _, ThreadId};
 use antiphon_runtime::coop::boost::{Debt, Place};
 
-use super::{Answer, Ask, Booster, Cooperate, Counts};
+use super::{Answer, Ask, Booster, Cooperate, Counts, Halves, Pause};
 
 /// A loop of a [`Booster`].
 ///
@@ -58,16 +58,31 @@ impl<C: Cooperate> Cooperate for Boosted<C> {
     }
 }
 
+impl<C: Halves> Halves for Boosted<C> {
+    fn before(&mut self, ask: Ask) -> Pause {
+        let asked = self.seat.before(ask);
+        self.inner.before(asked)
+    }
+
+    fn after(&mut self, pause: Pause) -> Answer {
+        let answer = self.inner.after(pause);
+        self.seat.after(pause.ask());
+        answer
+    }
+}
+
 /// A loop, as its booster has it.
 pub(super) struct Seat {
     booster: Booster,
     place: Option<(Place, ThreadId)>,
     account: Account,
+    /// When it began to poll, and whether it is to give back meanwhile; `None`: it is not helped.
+    poll: Option<(u64, bool)>,
 }
 
 impl Seat {
     pub(super) fn new(booster: Booster) -> Self {
-        Self { booster, place: None, account: Account::default() }
+        Self { booster, place: None, account: Account::default(), poll: None }
     }
 
     pub(super) fn counts(&self) -> Counts {
@@ -82,12 +97,21 @@ impl Seat {
         ask: Ask,
         wait: &mut dyn FnMut(Option<u64>),
     ) -> Answer {
+        let asked = self.before(ask);
+        let answer = inner.poll(asked, wait);
+        self.after(asked);
+        answer
+    }
+
+    /// What is to be asked of who gives its CPU away, for this.
+    fn before(&mut self, ask: Ask) -> Ask {
+        self.poll = None;
         let me = Linux::thread();
         if self.place.as_ref().is_some_and(|(_, thread)| *thread != me) {
             self.leave();
         }
         if !self.booster.0.here() {
-            return inner.poll(ask, wait);
+            return ask;
         }
         let boosts = &self.booster.0.boosts;
         if self.place.is_none()
@@ -97,7 +121,7 @@ impl Seat {
             self.place = Some((place, me));
         }
         // With no seat left it is as if it were alone.
-        let Some((place, _)) = &self.place else { return inner.poll(ask, wait) };
+        let Some((place, _)) = &self.place else { return ask };
         // The helper may be on another CPU, and lower it only after the last poll.
         let raised = boosts.raised(place) || self.account.left_raised;
         let kept = self.account.settle(boosts.borrowed(place));
@@ -108,13 +132,18 @@ impl Seat {
         let now_ns = now();
         let nap = self.account.nap(now_ns, lowered || kept);
         let nap = nap.filter(|_| ask.importance.is_some());
-        let asked = nap.map_or(ask, |until_ns| {
+        self.poll = Some((now_ns, nap.is_some()));
+        nap.map_or(ask, |until_ns| {
             let release_ns = ask.release_ns.map_or(until_ns, |at| at.min(until_ns));
             Ask { release_ns: Some(release_ns), importance: None }
-        });
-        let answer = inner.poll(asked, wait);
-        self.account.polled(now_ns, asked, nap.is_some());
-        answer
+        })
+    }
+
+    /// It is through with that.
+    fn after(&mut self, asked: Ask) {
+        if let Some((began_ns, naps)) = self.poll.take() {
+            self.account.polled(began_ns, asked, naps);
+        }
     }
 
     fn leave(&mut self) {

@@ -98,7 +98,7 @@ mod tests;
 mod virtual_time;
 
 pub use accounts::{Accounts, Doing, Seen};
-pub use ask::{Alone, Answer, Ask, Cooperate};
+pub use ask::{Alone, Answer, Ask, Cooperate, Halves, Pause};
 pub use baton::{Baton, Full};
 pub use choice::Pick;
 pub use line::{FAR_NS, Header, Line, MAGIC, Now, PAGE_BYTES, PLACES, Page, Tally, VERSION};
