@@ -100,17 +100,14 @@ struct Between {
 const AS_ASKED: i64 = -1;
 const _: () = assert!(size_of::<Wait>() <= 8 + 16 * 8 && align_of::<Wait>() <= 8);
 
-/// A thread, as `shim.c` has it.
+/// Our part of a thread, as `shim.c` has it: nothing that a signal handler comes by.
 #[repr(C)]
 pub struct Thread {
     /// A [`Loop`] that was boxed, or null.
     looping: *mut c_void,
-    release_ns: u64,
     /// Of the process that the rest is of.
     epoch: u32,
     waits: u32,
-    busy: u32,
-    gone: u32,
 }
 
 impl Thread {
@@ -138,13 +135,12 @@ unsafe extern "C" {
     fn antiphon_coop_at_exit_of(looping: *mut c_void);
 }
 
-/// Before a wait of so many nanoseconds (negative: without an end). 0: the library has no part in
-/// it.
-extern "C" fn begin(thread: &mut Thread, wait: &mut Wait, timeout_ns: i64) -> c_int {
+/// Before a wait of so many nanoseconds (negative: without an end), when the loop has told its next
+/// release (0: it has not). 0: the library has no part in it.
+extern "C" fn begin(thread: &mut Thread, wait: &mut Wait, timeout_ns: i64, told_ns: u64) -> c_int {
     if !member::enabled() {
         return 0;
     }
-    let told_ns = core::mem::take(&mut thread.release_ns);
     let Some(looping) = thread.looping() else { return 0 };
     let (pause, waited) = looping.before(u64::try_from(timeout_ns).ok(), told_ns);
     wait.limit_ns = waited.limit_ns(&pause).unwrap_or(AS_ASKED);
@@ -184,7 +180,8 @@ macro_rules! to_c {
 }
 
 to_c! {
-    antiphon_coop_begin(thread: &mut Thread, wait: &mut Wait, timeout_ns: i64) -> c_int = begin;
+    antiphon_coop_begin(thread: &mut Thread, wait: &mut Wait, ns: i64, told_ns: u64) -> c_int
+        = begin;
     antiphon_coop_end(thread: &mut Thread, wait: &mut Wait, timed_out: c_int) = end;
     antiphon_coop_leave(looping: *mut c_void) = leave;
 }

@@ -34,16 +34,16 @@ struct wait {
 	uint64_t private_words[16];
 };
 
-/* `entry.rs` has the same. */
+/* Rust's part of a thread: `entry.rs` has the same. */
 struct thread {
 	void *loop;
-	uint64_t release_ns;
-	uint32_t epoch, waits, busy, gone;
+	uint32_t epoch, waits;
 };
 
 /* Ours, and nobody else's. */
 #pragma GCC visibility push(hidden)
-int antiphon_coop_begin(struct thread *thread, struct wait *wait, int64_t timeout_ns);
+int antiphon_coop_begin(struct thread *thread, struct wait *wait, int64_t timeout_ns,
+			uint64_t told_ns);
 void antiphon_coop_end(struct thread *thread, struct wait *wait, int timed_out);
 void antiphon_coop_leave(void *loop);
 void antiphon_coop_at_exit_of(void *loop);
@@ -65,7 +65,13 @@ int antiphon_coop_ppoll_chk(struct pollfd *files, nfds_t count, const struct tim
 			    const sigset_t *mask, size_t bytes);
 #pragma GCC visibility pop
 
-static __thread struct thread current __attribute__((tls_model("initial-exec")));
+#define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
+
+static __thread struct thread current INITIAL_EXEC;
+/* Ours, which a signal handler may come by while Rust has the other: what the program has told of
+ * its next release; whether Rust runs; whether the thread has left. */
+static __thread volatile uint64_t told_ns INITIAL_EXEC;
+static __thread volatile bool busy INITIAL_EXEC, gone INITIAL_EXEC;
 
 /* Whose value is a thread's loop: its destructor has the loop leave. */
 static pthread_key_t key;
@@ -73,7 +79,7 @@ static atomic_bool key_made;
 
 static void thread_ends(void *loop)
 {
-	current.gone = 1;
+	gone = true;
 	current.loop = NULL;
 	antiphon_coop_leave(loop);
 }
@@ -93,20 +99,20 @@ void antiphon_coop_at_exit_of(void *loop)
 
 void antiphon_coop_told(uint64_t ns)
 {
-	current.release_ns = ns;
+	told_ns = ns;
 }
 
 /* Runs a part of Rust's. */
 #define IN_RUST(...) \
 	do { \
 		int state, saved = errno; \
-		current.busy = 1; \
+		busy = true; \
 		atomic_signal_fence(memory_order_seq_cst); \
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state); \
 		__VA_ARGS__; \
 		pthread_setcancelstate(state, NULL); \
 		atomic_signal_fence(memory_order_seq_cst); \
-		current.busy = 0; \
+		busy = false; \
 		errno = saved; \
 	} while (0)
 
@@ -115,9 +121,11 @@ static bool wait_begins(struct wait *wait, int64_t timeout_ns)
 {
 	int ours = 0;
 	wait->limit_ns = AS_ASKED;
-	if (current.busy || current.gone)
+	if (busy || gone)
 		return false;
-	IN_RUST(ours = antiphon_coop_begin(&current, wait, timeout_ns));
+	uint64_t told = told_ns;
+	told_ns = 0;
+	IN_RUST(ours = antiphon_coop_begin(&current, wait, timeout_ns, told));
 	return ours;
 }
 
