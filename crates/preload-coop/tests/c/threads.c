@@ -76,7 +76,7 @@ static void handle(int signal)
 static void in_handlers(void)
 {
 	struct sigaction action = { .sa_handler = handle };
-	struct itimerval soon = { .it_value = { 0, 10000 } };
+	struct itimerval soon = { { 0, 10000 }, { 0, 10000 } }, never = { 0 };
 	CHECK(sigaction(SIGALRM, &action, NULL) == 0);
 	for (enum way way = 0; way < WAYS; way++) {
 		for (jumps = 0; jumps < 2; jumps++) {
@@ -84,6 +84,7 @@ static void in_handlers(void)
 				CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
 				CHECK(wait_by(way, empty[0], -1, NULL) == -1 && errno == EINTR);
 			}
+			CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
 			CHECK(wait_by(way, empty[0], 1, NULL) == 0);
 		}
 	}
