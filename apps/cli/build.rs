@@ -1,7 +1,7 @@
-//! Builds the preload library and embeds it, so that the command is one file.
+//! Builds the preload libraries and embeds them, so that the command is one file.
 //!
 //! A build script can't depend on another package's `cdylib` in stable Cargo, so it runs Cargo
-//! again, in the profile that the library is shipped in and with a target directory of its own (the
+//! again, in the profile that they are shipped in and with a target directory of its own (the
 //! outer one is locked while this runs). What the outer build has resolved is not resolved again.
 
 use std::error::Error;
@@ -9,11 +9,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// The crates that the library is made of, by their folders.
-const PARTS: [&str; 5] = ["platform", "sync", "linux", "record", "preload"];
+/// The crates that the libraries are made of, by their folders.
+const PARTS: [&str; 8] =
+    ["platform", "sync", "linux", "record", "preload", "runtime", "antiphon", "preload-coop"];
 const PROFILE: &str = "preload";
-const LIBRARY: &str = "libantiphon_preload.so";
-const EMBEDDED: &str = "antiphon-preload.so";
+/// Packages, what they are built as, and what that is called here.
+const LIBRARIES: [[&str; 3]; 2] = [
+    ["antiphon-preload", "libantiphon_preload.so", "antiphon-preload.so"],
+    ["antiphon-preload-coop", "libantiphon_preload_coop.so", "antiphon-preload-coop.so"],
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join("../..").canonicalize()?;
@@ -21,12 +25,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let target = variable("TARGET")?;
     watch(&root);
     let built = build(&root, &out.join("preload"), &target)?;
-    fs::copy(&built, out.join(EMBEDDED))
-        .map_err(|error| format!("{}: {error}", built.display()))?;
+    for [_, library, embedded] in LIBRARIES {
+        let library = built.join(library);
+        fs::copy(&library, out.join(embedded))
+            .map_err(|error| format!("{}: {error}", library.display()))?;
+    }
     Ok(())
 }
 
-/// Everything that the library is made of; a path that is not there would mean "always".
+/// Everything that the libraries are made of; a path that is not there would mean "always".
 fn watch(root: &Path) {
     let parts = PARTS.iter().flat_map(|part| {
         let folder = root.join("crates").join(part);
@@ -39,11 +46,13 @@ fn watch(root: &Path) {
     println!("cargo::rerun-if-changed=build.rs");
 }
 
+/// Where they are then.
 fn build(root: &Path, directory: &Path, target: &str) -> Result<PathBuf, Box<dyn Error>> {
     let mut cargo = Command::new(variable("CARGO")?);
     cargo
         .current_dir(root)
-        .args(["build", "--quiet", "--package", "antiphon-preload", "--lib"])
+        .args(["build", "--quiet", "--lib"])
+        .args(LIBRARIES.iter().flat_map(|[package, ..]| ["--package", package]))
         .args(["--profile", PROFILE, "--target", target])
         .arg("--target-dir")
         .arg(directory)
@@ -55,9 +64,9 @@ fn build(root: &Path, directory: &Path, target: &str) -> Result<PathBuf, Box<dyn
     }
     let status = cargo.status()?;
     if !status.success() {
-        return Err(format!("building antiphon-preload ended with {status}").into());
+        return Err(format!("building the preload libraries ended with {status}").into());
     }
-    Ok(directory.join(target).join(PROFILE).join(LIBRARY))
+    Ok(directory.join(target).join(PROFILE))
 }
 
 fn variable(name: &str) -> Result<String, String> {

@@ -49,6 +49,7 @@
 //! The file is sparse. It is [`FILE_BYTES`] long, but costs what was written. Behind that, a file
 //! of [`Scope::Events`] has what each thread did when ([`events`]).
 
+pub mod coop;
 pub mod events;
 pub mod inherit;
 pub mod layout;

@@ -1,6 +1,7 @@
-//! The preload library: embedded in the command, unpacked when it is needed.
+//! The preload libraries, for locks and for loops: embedded in the command, unpacked when they are
+//! needed.
 //!
-//! It goes to `$XDG_CACHE_HOME/antiphon` or `~/.cache/antiphon`; root's to `/var/cache/antiphon`,
+//! They go to `$XDG_CACHE_HOME/antiphon` or `~/.cache/antiphon`; root's to `/var/cache/antiphon`,
 //! where programs that root runs as somebody else can read it; or, where that can't be written or
 //! can't stand in `LD_PRELOAD` (whose entries end at spaces and colons), to a folder of the user's
 //! own under the temporary directory. There, a folder that is named after the contents' hash has
@@ -8,13 +9,15 @@
 //! | file | for |
 //! |---|---|
 //! | `lib/x86_64-linux-gnu/antiphon-preload.so`, or what `$LIB` is here | programs like us |
+//! | `antiphon-preload-coop.so` beside it | the same, with `run --coop` |
 //! | the same under other names of `$LIB` | 32-bit programs: an empty library ([`stub`]) |
 //!
-//! and `LD_PRELOAD` names it through `$LIB`, which each loader replaces by its own name. So a child
-//! that is a 32-bit program finds a library that it can load, instead of one that it complains of,
-//! and one that is linked to musl, which knows no `$LIB`, finds none and starts without; it would
-//! not survive ours. A file appears under its name only when it is whole, and is compared before it
-//! is used. What other versions have left there goes when nobody needs it ([`old`]).
+//! and `LD_PRELOAD` names them through `$LIB`, which each loader replaces by its own name. So a
+//! child that is a 32-bit program finds libraries that it can load, instead of some that it
+//! complains of, and one that is linked to musl, which knows no `$LIB`, finds none and starts
+//! without; it would not survive ours. A file appears under its name only when it is whole, and is
+//! compared before it is used. What other versions have left there goes when nobody needs it
+//! ([`old`]).
 
 mod old;
 mod stub;
@@ -31,8 +34,13 @@ use antiphon_record::inherit;
 
 use crate::sites::Sites;
 
-static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/antiphon-preload.so"));
+/// Names and contents.
+static LIBRARIES: [(&str, &[u8]); 2] = [
+    (NAME, include_bytes!(concat!(env!("OUT_DIR"), "/antiphon-preload.so"))),
+    (COOP_NAME, include_bytes!(concat!(env!("OUT_DIR"), "/antiphon-preload-coop.so"))),
+];
 const NAME: &str = "antiphon-preload.so";
+const COOP_NAME: &str = "antiphon-preload-coop.so";
 /// What the names of versions' folders begin with.
 const PREFIX: &str = "preload-";
 
@@ -66,16 +74,16 @@ pub struct Under<'a> {
     pub sites: Option<&'a Sites>,
     /// Whether what the program executes has the library, too.
     pub children: bool,
+    /// A library that is to be there, too.
+    pub beside: Option<&'a Path>,
 }
 
 impl Under<'_> {
     /// Puts the library under `command`, before those that are preloaded already.
     pub fn put(&self, command: &mut Command) {
-        let before = std::env::var_os(LD_PRELOAD);
-        let mut set = vec![
-            (LD_PRELOAD, variable(self.library, before.as_deref())),
-            (inherit::LOCK, self.lock.into()),
-        ];
+        let libraries: Vec<_> = [self.library].into_iter().chain(self.beside).collect();
+        put(&libraries, command);
+        let mut set = vec![(inherit::LOCK, OsString::from(self.lock))];
         set.extend(self.recording.map(|path| (antiphon_record::VARIABLE, path.into())));
         let sites = self.sites.map(|sites| (antiphon_record::sites::VARIABLE, sites.path().into()));
         set.extend(sites);
@@ -91,16 +99,25 @@ impl Under<'_> {
     }
 }
 
-fn variable(library: &Path, before: Option<&OsStr>) -> OsString {
-    let mut value = library.as_os_str().to_owned();
-    if let Some(before) = before.filter(|before| !before.is_empty()) {
-        value.push(":");
-        value.push(before);
-    }
-    value
+/// Puts libraries under `command`, before those that are preloaded already.
+pub fn put(libraries: &[&Path], command: &mut Command) {
+    let before = std::env::var_os(LD_PRELOAD);
+    command.env(LD_PRELOAD, variable(libraries, before.as_deref()));
 }
 
-/// Unpacks the library, unless that has been done; returns its name for [`under`].
+fn variable(libraries: &[&Path], before: Option<&OsStr>) -> OsString {
+    let libraries = libraries.iter().map(|library| library.as_os_str());
+    let all: Vec<_> = libraries.chain(before.filter(|before| !before.is_empty())).collect();
+    all.join(OsStr::new(":"))
+}
+
+/// The library for loops, beside the one that [`unpack`] has named.
+pub fn for_loops(library: &Path) -> PathBuf {
+    library.with_file_name(COOP_NAME)
+}
+
+/// Unpacks the libraries, unless that has been done; returns the name of that for locks, for
+/// [`Under`].
 ///
 /// # Errors
 ///
@@ -114,7 +131,7 @@ pub fn unpack() -> Result<PathBuf, String> {
         }
     }
     let refusals = refusals.join("; ");
-    Err(format!("no place to unpack the preload library; set XDG_CACHE_HOME ({refusals})"))
+    Err(format!("no place to unpack the preload libraries; set XDG_CACHE_HOME ({refusals})"))
 }
 
 /// Where the command keeps things, the best place first. Not all of them need exist.
@@ -139,18 +156,21 @@ fn can_stand(path: &Path) -> bool {
 
 fn unpack_in(folder: &Path) -> io::Result<PathBuf> {
     make_own(folder)?;
-    let version = format!("{PREFIX}{:016x}", hash(LIBRARY));
+    let contents: Vec<_> = LIBRARIES.iter().flat_map(|(_, contents)| *contents).copied().collect();
+    let version = format!("{PREFIX}{:016x}", hash(&contents));
     // Before ours is there: until then nobody may remove it.
     old::sweep(folder, &version);
     let folder = folder.join(version);
     let Some(ours) = name_of_64_bits() else {
         // A loader of unknown habits: a plain name, and complaints of other programs.
-        place(&folder, LIBRARY)?;
+        place_all(&folder)?;
         return Ok(folder.join(NAME));
     };
-    place(&folder.join(&ours), LIBRARY)?;
+    place_all(&folder.join(&ours))?;
     for theirs in NAMES_OF_32_BITS.iter().filter(|theirs| Path::new(theirs) != ours) {
-        place(&folder.join(theirs), &stub::library())?;
+        for (name, _) in LIBRARIES {
+            place(&folder.join(theirs), name, &stub::library())?;
+        }
     }
     Ok(folder.join("$LIB").join(NAME))
 }
@@ -182,9 +202,13 @@ pub fn make_own(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts `contents` in `folder`, if they are not there already.
-fn place(folder: &Path, contents: &[u8]) -> io::Result<()> {
-    let path = folder.join(NAME);
+fn place_all(folder: &Path) -> io::Result<()> {
+    LIBRARIES.iter().try_for_each(|(name, contents)| place(folder, name, contents))
+}
+
+/// Puts `contents` in `folder` under that name, if they are not there already.
+fn place(folder: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
+    let path = folder.join(name);
     if fs::read(&path).is_ok_and(|there| there == contents) {
         return Ok(());
     }
@@ -212,7 +236,8 @@ mod tests {
 
     #[test]
     fn ours_stands_first() {
-        let variable = |before: Option<&str>| variable(Path::new("/a.so"), before.map(OsStr::new));
+        let variable =
+            |before: Option<&str>| variable(&[Path::new("/a.so")], before.map(OsStr::new));
         assert_eq!(variable(None), "/a.so");
         assert_eq!(variable(Some("")), "/a.so");
         assert_eq!(variable(Some("/b.so /c.so")), "/a.so:/b.so /c.so");
@@ -242,7 +267,9 @@ mod tests {
         let whole = |name: PathBuf| {
             let lib = name_of_64_bits().unwrap_or_default();
             let path = name.display().to_string().replace("$LIB", &lib.display().to_string());
-            assert_eq!(fs::read(&path).ok().as_deref(), Some(LIBRARY), "{path}");
+            assert_eq!(fs::read(&path).ok().as_deref(), Some(LIBRARIES[0].1), "{path}");
+            let loops = for_loops(Path::new(&path));
+            assert_eq!(fs::read(loops).ok().as_deref(), Some(LIBRARIES[1].1), "{path}");
             path
         };
         let first = unpack_in(&folder).map(whole).unwrap_or_default();

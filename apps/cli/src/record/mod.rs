@@ -130,6 +130,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         scope: Scope::Events,
         children: !arguments.no_children,
         sites: None,
+        coop: None,
     };
     let done = session.run(|recording| {
         let file = File::create(&path).map_err(|error| fail(&error))?;

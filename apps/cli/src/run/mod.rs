@@ -5,6 +5,7 @@
 //! | [`children`] | names programs that the library did not get into |
 //! | [`session`] | CMD's run as a whole, with a recording of it |
 //! | [`child`] | starts CMD, passes signals on, ends as it does |
+//! | [`coop`] | what `--coop` has CMD's event loops do, and what came of it |
 //! | [`sampler`] | looks at its threads from outside, a hundred times a second at most |
 //! | [`ends`] | when waits ended that went on to the end |
 //! | [`waits`] | what kind of waiting a system call is |
@@ -18,6 +19,7 @@
 
 mod child;
 mod children;
+mod coop;
 mod ends;
 mod html;
 mod notes;
@@ -42,6 +44,7 @@ use crate::output::file::OutputFile;
 use crate::output::report;
 use crate::output::table::colour;
 use crate::{preload, sites};
+use coop::{Coop, CoopArguments};
 pub use session::{Session, TAPE};
 use summary::Report;
 
@@ -53,13 +56,15 @@ such CMD: 127. The report goes to stderr, after CMD has ended.
 
 Example:
   antiphon run --profile --html waits.html -- xz -T4 -k -c FILE > FILE.xz
+  antiphon run --coop --domain desk --cpu 1 -- Xvfb :1
 
 {}", sites::HELP))]
 pub struct Arguments {
     /// Our lock, or glibc: CMD keeps its own locks and is only observed, with --profile from
-    /// inside, else from outside, without call sites and without cost
-    #[arg(long, value_name = "L", default_value = "shfl-mutex", value_parser = preload::choices())]
-    lock: String,
+    /// inside, else from outside, without call sites and without cost [default: shfl-mutex; glibc
+    /// with --coop]
+    #[arg(long, value_name = "L", value_parser = preload::choices())]
+    lock: Option<String>,
     /// Record every acquisition and every hold, not only waits
     #[arg(long)]
     profile: bool,
@@ -75,6 +80,8 @@ pub struct Arguments {
     /// Write the report as a page for a browser, too: bars, histograms, the lock-order graph
     #[arg(long, value_name = "F")]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    coop: CoopArguments,
     /// The program and its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -87,12 +94,19 @@ pub struct Arguments {
 /// If CMD can't be started, or the report can't be written; CMD's own failure is none.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let files = ReportFile::all(arguments.report.as_deref(), arguments.html.as_deref())?;
+    let coop = Coop::open(&arguments.coop)?;
+    if coop.is_some() && arguments.no_children {
+        let message = "--no-children is for locks: leave it out, or --coop";
+        return Err(Failure::wrapper(message));
+    }
+    let usual = if coop.is_some() { preload::GLIBC } else { preload::LOCKS[0] };
     let session = Session {
         command: &arguments.command,
-        lock: &arguments.lock,
+        lock: arguments.lock.as_deref().unwrap_or(usual),
         scope: if arguments.profile { Scope::Full } else { Scope::Contended },
         children: !arguments.no_children,
         sites: arguments.sites.as_deref(),
+        coop: coop.as_ref(),
     };
     let done = session.run(|_| Ok(()))?;
     tell(&done.report, files)?;

@@ -43,6 +43,14 @@ fn childless(run: &Run, what: &str) -> Option<String> {
     })
 }
 
+/// What is done in a program, in some words: to its locks, if we are in it for those, and to its
+/// loops.
+pub fn done(lock: &str, inside: bool, coop: bool) -> String {
+    let locks = inside.then(|| done_to_locks(lock));
+    let loops = coop.then_some("made cooperative");
+    locks.into_iter().chain(loops).collect::<Vec<_>>().join(" or ")
+}
+
 /// What the library does to a program's locks, in a word.
 pub fn done_to_locks(lock: &str) -> &'static str {
     if lock == preload::GLIBC { "observed" } else { "replaced" }

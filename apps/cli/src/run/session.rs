@@ -15,6 +15,7 @@ use antiphon_platform::{Clock, Platform as _};
 use antiphon_record::{Recording, Scope};
 
 use super::child::{self, Ended};
+use super::coop::Coop;
 use super::summary::{KeptOut, Report, Run};
 use super::{ends, notes, sampler};
 use crate::failure::Failure;
@@ -34,6 +35,8 @@ pub struct Session<'a> {
     pub children: bool,
     /// Policies by call site.
     pub sites: Option<&'a Path>,
+    /// How its event loops are to share their CPU, if they are.
+    pub coop: Option<&'a Coop>,
 }
 
 /// A run that is over.
@@ -58,12 +61,12 @@ impl Session<'_> {
     ) -> Result<Done<W>, Failure> {
         let program = program::find(&self.command[0]).map_err(refused)?;
         let inside = self.scope.is_full() || self.lock != preload::GLIBC;
-        let kept_out = program::obstacle(&program).filter(|_| inside);
+        let kept_out = program::obstacle(&program).filter(|_| inside || self.coop.is_some());
         let kept_out = kept_out.map(|obstacle| KeptOut::new(obstacle, !self.children));
         if let Some(kept_out) = &kept_out {
-            let what = notes::done_to_locks(self.lock);
+            let what = notes::done(self.lock, inside, self.coop.is_some());
             // Whoever closed stderr does not want to know.
-            let _ = writeln!(std::io::stderr(), "antiphon: {}", kept_out.beforehand(what));
+            let _ = writeln!(std::io::stderr(), "antiphon: {}", kept_out.beforehand(&what));
         }
         if self.sites.is_some() && self.lock == preload::GLIBC {
             let message = "--sites chooses policies of our locks; leave --lock glibc out";
@@ -74,21 +77,17 @@ impl Session<'_> {
         let tape = Tape::new(self.scope)?;
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]);
-        if inside && kept_out.as_ref().is_none_or(|kept_out| kept_out.only_cmd) {
-            let library = preload::unpack().map_err(Failure::wrapper)?;
-            let under = Under {
-                library: &library,
-                lock: self.lock,
-                recording: Some(&tape.path),
-                sites: sites.as_ref(),
-                children: self.children,
-            };
-            under.put(&mut command);
+        if kept_out.as_ref().is_none_or(|kept_out| kept_out.only_cmd) {
+            self.put_libraries(&mut command, inside.then_some(&*tape.path), sites.as_ref())?;
         }
         let watcher = watch(&tape.recording)?;
         let begun = Instant::now();
-        let child = child::start(&mut command)
-            .map_err(|error| refused(Refusal::of(&self.command[0], &program, &error)))?;
+        let child = match self.coop {
+            Some(coop) => coop.start(&mut command),
+            None => child::start(&mut command),
+        };
+        let child =
+            child.map_err(|error| refused(Refusal::of(&self.command[0], &program, &error)))?;
         let pid = child.pid();
         let sampler = sampler::Sampler::start(pid, Arc::clone(&tape.recording));
         let ended = child.wait().map_err(|error| Failure::wrapper(format!("waiting: {error}")))?;
@@ -107,8 +106,34 @@ impl Session<'_> {
             children: self.children,
             unmatched: sites.as_ref().map(Sites::unmatched).transpose().map_err(unread)?,
         };
-        let report = Report::new(run, &snapshot, &sampled);
+        let mut report = Report::new(run, &snapshot, &sampled);
+        report.coop = self.coop.map(Coop::report).transpose().map_err(unread)?;
         Ok(Done { report, ended, watcher })
+    }
+
+    /// Puts the libraries that are wanted under `command`; that for locks if it has a recording.
+    fn put_libraries(
+        &self,
+        command: &mut Command,
+        recording: Option<&str>,
+        sites: Option<&Sites>,
+    ) -> Result<(), Failure> {
+        if recording.is_none() && self.coop.is_none() {
+            return Ok(());
+        }
+        let library = preload::unpack().map_err(Failure::wrapper)?;
+        let for_loops = preload::for_loops(&library);
+        let beside = self.coop.map(|coop| {
+            coop.put(command);
+            &*for_loops
+        });
+        if recording.is_some() {
+            let (lock, children) = (self.lock, self.children);
+            Under { library: &library, lock, recording, sites, children, beside }.put(command);
+        } else {
+            preload::put(beside.as_slice(), command);
+        }
+        Ok(())
     }
 }
 

@@ -19,6 +19,7 @@ use antiphon_record::{Dropped, Histogram, Kind, Row, Snapshot};
 use serde_json::{Value, json};
 
 use super::children::{self, Unreached};
+use super::coop::CoopReport;
 use super::notes;
 use super::order::Order;
 use super::sampler::Sampled;
@@ -202,6 +203,8 @@ pub struct Report {
     pub notes: Vec<String>,
     /// Of a run under `record`: what was written.
     pub trace: Option<Written>,
+    /// Of event loops that shared their CPU.
+    pub coop: Option<CoopReport>,
 }
 
 impl Report {
@@ -224,6 +227,7 @@ impl Report {
             unreached,
             run,
             trace: None,
+            coop: None,
         }
     }
 
@@ -273,6 +277,7 @@ impl Report {
             }).collect::<serde_json::Map<_, _>>(),
             "reachable_share": self.reachable_share(),
             "trace": self.trace.as_ref().map(Written::json),
+            "coop": self.coop.as_ref().map(CoopReport::json),
             "sampling_rounds": self.rounds,
             "dropped": {
                 "processes": self.dropped.processes, "modules": self.dropped.modules,

@@ -40,6 +40,7 @@ pub fn render(report: &Report, colour: bool) -> String {
     for note in &report.notes {
         let _ = writeln!(out, "{}", printable(note));
     }
+    out.extend(report.coop.as_ref().map(|coop| coop.text(colour)));
     blocked(&mut out, report, colour);
     locks(&mut out, report, colour);
     order(&mut out, report);

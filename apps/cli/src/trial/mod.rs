@@ -111,6 +111,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         recording: None,
         sites: sites.as_ref(),
         children: !arguments.no_children,
+        beside: None,
     };
     let pairs = run_pairs(arguments, &program, &under)?;
     let unmatched = sites.as_ref().map(Sites::unmatched).transpose();

@@ -7,7 +7,7 @@ use antiphon_linux::schedule;
 use antiphon_platform::{Platform as _, ThreadId};
 use antiphon_runtime::coop::boost::{Borrower, Own, Place, Times};
 
-use super::{Answer, Ask, Booster, Cooperate, Counts};
+use super::{Answer, Ask, Booster, Cooperate, Counts, Halves, Pause};
 
 /// A loop of a [`Booster`].
 ///
@@ -63,6 +63,18 @@ impl<C: Cooperate> Cooperate for Boosted<C> {
     }
 }
 
+impl<C: Halves> Halves for Boosted<C> {
+    fn before(&mut self, ask: Ask) -> Pause {
+        let asked = self.seat.before(ask);
+        self.inner.before(asked)
+    }
+
+    fn after(&mut self, pause: Pause) -> Answer {
+        let answer = self.inner.after(pause);
+        self.seat.after(pause.ask(), answer)
+    }
+}
+
 /// A loop, as its booster has it.
 pub(super) struct Seat {
     booster: Booster,
@@ -93,12 +105,19 @@ impl Seat {
         ask: Ask,
         wait: &mut dyn FnMut(Option<u64>),
     ) -> Answer {
+        let asked = self.before(ask);
+        let answer = inner.poll(asked, wait);
+        self.after(asked, answer)
+    }
+
+    /// What is to be asked of who gives its CPU away, for this.
+    fn before(&mut self, ask: Ask) -> Ask {
         let me = Linux::thread();
         if self.place.as_ref().is_some_and(|seated| seated.thread != me) {
             self.leave();
         }
         if !self.booster.0.here() {
-            return inner.poll(ask, wait);
+            return ask;
         }
         let boosts = &self.booster.0.boosts;
         if self.place.is_none()
@@ -109,8 +128,16 @@ impl Seat {
         }
         // With no seat left it is as if it were alone.
         match &mut self.place {
-            Some(Seated { place, borrower, .. }) => borrower.poll(boosts, place, inner, ask, wait),
-            None => inner.poll(ask, wait),
+            Some(Seated { place, borrower, .. }) => borrower.before(boosts, place, ask),
+            None => ask,
+        }
+    }
+
+    /// It is through with that.
+    fn after(&mut self, asked: Ask, answer: Answer) -> Answer {
+        match &mut self.place {
+            Some(Seated { borrower, .. }) if self.booster.0.here() => borrower.after(asked, answer),
+            _ => answer,
         }
     }
 

@@ -6,7 +6,7 @@ use antiphon_linux::{Linux, pin};
 use antiphon_platform::CpuId;
 use antiphon_platform::Platform as _;
 use antiphon_runtime::coop::{
-    Answer, Ask, Baton, Cooperate, Demotion, Group, Options, PLACES, Page, Standing,
+    Answer, Ask, Baton, Cooperate, Demotion, Group, Halves, Options, PLACES, Page, Pause, Standing,
 };
 
 use super::error::{JoinError, OpenError};
@@ -187,5 +187,15 @@ impl Membership {
 impl Cooperate for Membership {
     fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
         self.baton.poll(ask, wait)
+    }
+}
+
+impl Halves for Membership {
+    fn before(&mut self, ask: Ask) -> Pause {
+        self.baton.before(ask)
+    }
+
+    fn after(&mut self, pause: Pause) -> Answer {
+        self.baton.after(pause)
     }
 }

@@ -113,7 +113,8 @@ pub use antiphon_linux::schedule::{Level, Refused, level};
 pub use antiphon_platform::Clock;
 pub use antiphon_runtime::coop::boost::Counts;
 pub use antiphon_runtime::coop::{
-    Alone, Answer, Ask, Cooperate, Demotion, Group, Options, PLACES, Standing, VERSION, WEIGHT,
+    Alone, Answer, Ask, Cooperate, Demotion, Group, Halves, Options, PLACES, Pause, Standing,
+    VERSION, WEIGHT,
 };
 pub use boosted::Boosted;
 pub use booster::{BoostOptions, Booster, BoosterStats};

@@ -58,7 +58,66 @@ pub struct Alone;
 
 impl Cooperate for Alone {
     fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
-        wait(if ask.importance.is_some() { Some(0) } else { ask.release_ns });
+        wait(Pause::alone(ask).until_ns);
         Answer::default()
+    }
+}
+
+impl Halves for Alone {
+    fn before(&mut self, ask: Ask) -> Pause {
+        Pause::alone(ask)
+    }
+
+    fn after(&mut self, _: Pause) -> Answer {
+        Answer::default()
+    }
+}
+
+/// A poll in two halves, for who can't hand over how it waits: because its wait may be cancelled,
+/// and so unwinds, or because it is another language's.
+///
+/// `before`, a wait until [`Pause::until_ns`], and `after` are a [`poll`](Cooperate::poll). A
+/// thread that never comes to the second half, as its wait was the last thing it did, is late for
+/// its turn like any other that does not poll.
+pub trait Halves: Cooperate {
+    /// Tells others what `ask` says, and lets them run if the caller has work. Blocks for that
+    /// long.
+    fn before(&mut self, ask: Ask) -> Pause;
+
+    /// Returns when it is the caller's turn. Blocks until then.
+    fn after(&mut self, pause: Pause) -> Answer;
+}
+
+/// What is between the halves of a poll: the caller waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Pause {
+    /// Until when, at the most; a time that has passed: it looks, and no more; `None`: for good.
+    pub until_ns: Option<u64>,
+    pub(super) ask: Ask,
+    pub(super) then: Then,
+}
+
+/// What the second half is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// Nothing: nobody knows of the caller.
+    Goes,
+    /// Nothing: it has had its turn.
+    HasTurn,
+    /// It waits for its turn.
+    WantsTurn,
+}
+
+impl Pause {
+    /// What was asked.
+    #[must_use]
+    pub const fn ask(&self) -> Ask {
+        self.ask
+    }
+
+    pub(super) const fn alone(ask: Ask) -> Self {
+        let until_ns = if ask.importance.is_some() { Some(0) } else { ask.release_ns };
+        Self { until_ns, ask, then: Then::Goes }
     }
 }

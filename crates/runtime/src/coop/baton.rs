@@ -36,7 +36,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use antiphon_platform::{Atomic, Clock, Deadline, SharedWait, ThreadId};
 
 use super::accounts::Accounts;
-use super::ask::{Alone, Answer, Ask, Cooperate};
+use super::ask::{Answer, Ask, Cooperate, Halves, Pause, Then};
 use super::line::{Line, Page, pack, put, unpack};
 use super::lines::Lines;
 use super::member::{Group, Member};
@@ -45,7 +45,8 @@ use super::scheduler::Scheduler;
 use super::section::Section;
 
 /// A thread's membership in what shares a page: its `coop_poll`. For the thread that has joined;
-/// polled by another, or in the child of a fork, it is [`Alone`]. Leaves when it is dropped.
+/// polled by another, or in the child of a fork, it is [`Alone`](super::Alone). Leaves when it is
+/// dropped.
 #[derive(Debug)]
 pub struct Baton<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> {
     page: D,
@@ -311,27 +312,40 @@ enum Seated {
 
 impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Cooperate for Baton<P, D, A> {
     fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
+        let pause = self.before(ask);
+        wait(pause.until_ns);
+        self.after(pause)
+    }
+}
+
+impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Halves for Baton<P, D, A> {
+    fn before(&mut self, ask: Ask) -> Pause {
         if P::thread() != self.thread {
-            return Alone.poll(ask, wait);
+            return Pause::alone(ask);
         }
+        let has_turn = Pause { until_ns: Some(0), ask, then: Then::HasTurn };
         if self.goes_on(ask) {
-            wait(Some(0));
-            return self.answer();
+            return has_turn;
         }
         if !(0..TRIES).any(|_| self.give(ask)) {
-            return Alone.poll(ask, wait);
+            return Pause::alone(ask);
         }
         if ask.importance.is_none() && !self.holds() {
             // BATON-5 is the others' affair: who waits here does not have the baton.
-            wait(ask.release_ns);
-            if !self.holds() {
-                self.look();
-                self.turn(ask);
-            }
-            return self.answer();
+            return Pause { until_ns: ask.release_ns, ask, then: Then::WantsTurn };
         }
         self.turn(ask);
-        wait(Some(0));
+        has_turn
+    }
+
+    fn after(&mut self, pause: Pause) -> Answer {
+        if pause.then == Then::Goes || P::thread() != self.thread {
+            return Answer::default();
+        }
+        if pause.then == Then::WantsTurn && !self.holds() {
+            self.look();
+            self.turn(pause.ask);
+        }
         self.answer()
     }
 }

@@ -103,7 +103,7 @@ mod weighted;
 mod weights;
 
 pub use accounts::{Accounts, Doing, Seen};
-pub use ask::{Alone, Answer, Ask, Cooperate};
+pub use ask::{Alone, Answer, Ask, Cooperate, Halves, Pause};
 pub use baton::{Baton, Full};
 pub use choice::Pick;
 pub use domains::Domains;

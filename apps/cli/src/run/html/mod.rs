@@ -31,6 +31,7 @@ pub fn page(report: &Report) -> String {
     let parts = [
         figures(report),
         notes,
+        tables::loops(report),
         blocked(report),
         tables::locks(&sites, report.run.profile),
         lengths(&sites),

@@ -1,4 +1,4 @@
-//! What a report has by rows: call sites, locks in both orders, threads.
+//! What a report has by rows: call sites, event loops, locks in both orders, threads.
 
 use antiphon_record::Histogram;
 
@@ -76,6 +76,18 @@ fn site(row: &LockRow, most: u64, profile: bool) -> String {
     }
     cells.push(number(row.locks as u64, &row.locks.to_string()));
     format!("<tr><td class=site title=\"{name}\">{name}<td>{}{}\n", row.kind, cells.concat())
+}
+
+/// Event loops that shared their CPU.
+pub fn loops(report: &Report) -> String {
+    let Some(coop) = &report.coop else { return String::new() };
+    let notes: String =
+        coop.notes().iter().map(|note| format!("<p>{}</p>\n", escape(note))).collect();
+    format!(
+        "<h2>Event loops</h2>\n<p class=faint>{}</p>\n<div class=wide><pre>{}</pre></div>\n{notes}",
+        escape(&coop.how()),
+        escape(&coop.table().render(false)),
+    )
 }
 
 /// The lock-order graph, and what is wrong in it.

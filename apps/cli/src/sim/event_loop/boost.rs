@@ -100,7 +100,9 @@ impl Boosted {
 impl Cooperate for Boosted {
     fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
         let place = self.place.as_ref().expect("it has not left");
-        self.borrower.poll(&self.core.boosts, place, &mut Alone, ask, wait)
+        let asked = self.borrower.before(&self.core.boosts, place, ask);
+        let answer = Alone.poll(asked, wait);
+        self.borrower.after(asked, answer)
     }
 }
 

@@ -7,7 +7,7 @@ use antiphon_platform::{Clock, SharedWait};
 
 use super::debt::Debt;
 use super::seats::{Boosts, Place};
-use crate::coop::{Answer, Ask, Cooperate};
+use crate::coop::{Answer, Ask};
 
 /// What the system tells a thread of itself.
 pub trait Own {
@@ -50,6 +50,8 @@ pub struct Borrower<P: SharedWait, S: Own> {
     /// The CPU time that it had had when the kernel gave it the CPU, unless it was raised since.
     given_ns: Option<u64>,
     napped_ns: u64,
+    /// When it began to poll, and whether it gives back meanwhile.
+    poll: Option<(u64, bool)>,
     platform: PhantomData<P>,
 }
 
@@ -86,6 +88,7 @@ impl<P: SharedWait, S: Own> Borrower<P, S> {
             left_raised: false,
             given_ns: None,
             napped_ns: 0,
+            poll: None,
             platform: PhantomData,
         }
     }
@@ -96,15 +99,8 @@ impl<P: SharedWait, S: Own> Borrower<P, S> {
         self.napped_ns
     }
 
-    /// Polls by `inner`, and is helped until it polls again.
-    pub fn poll(
-        &mut self,
-        boosts: &Boosts<P>,
-        place: &Place,
-        inner: &mut dyn Cooperate,
-        ask: Ask,
-        wait: &mut dyn FnMut(Option<u64>),
-    ) -> Answer {
+    /// It polls, and is helped until it polls again: what is to be asked of who gives its CPU away.
+    pub fn before(&mut self, boosts: &Boosts<P>, place: &Place, ask: Ask) -> Ask {
         // The helper may be on another CPU, and lower it only after the last poll.
         let raised = boosts.raised(place) || self.left_raised;
         let kept = self.settle(boosts.borrowed(place));
@@ -115,12 +111,18 @@ impl<P: SharedWait, S: Own> Borrower<P, S> {
         let now_ns = now::<P>();
         let nap = self.nap(now_ns, lowered || kept);
         let nap = nap.filter(|_| ask.importance.is_some());
-        let asked = nap.map_or(ask, |until_ns| {
+        self.poll = Some((now_ns, nap.is_some()));
+        nap.map_or(ask, |until_ns| {
             let release_ns = ask.release_ns.map_or(until_ns, |at| at.min(until_ns));
             Ask { release_ns: Some(release_ns), importance: None }
-        });
-        let answer = inner.poll(asked, wait);
-        self.polled(now_ns, asked, nap.is_some());
+        })
+    }
+
+    /// It is through with that, and was answered so: what it is to be told.
+    pub fn after(&mut self, asked: Ask, answer: Answer) -> Answer {
+        if let Some((began_ns, naps)) = self.poll.take() {
+            self.polled(began_ns, asked, naps);
+        }
         // What it owes it gives back when it polls.
         let own_ns = now::<P>().saturating_add(Self::POLLS_NS);
         let poll_at_ns = answer.poll_at_ns.map_or(own_ns, |at_ns| at_ns.min(own_ns));

@@ -1,0 +1,250 @@
+//! An X server that shows frames on time while it has much else to do: figure 11 of Krasic,
+//! Saubhasik, Sinha and Goel, "Fair and Timely Scheduling via Cooperative Polling" (EuroSys 2009).
+//!
+//! ```sh
+//! cargo build --release -p antiphon-cli
+//! cargo run --release -p antiphon-player --example x_server -- --rounds 6
+//! ```
+//!
+//! Xvfb runs on one CPU, beside hogs. Clients on the other CPUs keep it busy with copies, which is
+//! its best-effort work. One client has it show a frame 60 times a second: by `XSyncAwait`, so that
+//! the server minds the time, or by a timer of its own, on the server's CPU.
+//!
+//! Behind each frame the client sets a counter of the server's. A thread with a connection of its
+//! own, on another CPU, first in line there if that is permitted, is told when the server has done
+//! so: how late that is, by the clock, is the frame's tardiness. It has the server's way through
+//! the frame in it, and the event's way back.
+//!
+//! | file | what |
+//! |---|---|
+//! | `server` | Xvfb, with `antiphon run --coop` or without; hogs |
+//! | `load` | clients that keep it busy |
+//! | `frames` | the client that shows frames |
+//! | `watch` | the thread that is told |
+
+mod frames;
+mod load;
+mod server;
+mod watch;
+
+use std::error::Error;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon::generic::{Linux, Platform as _};
+use serde_json::{Value, json};
+
+use frames::{Way, display};
+use server::{Hogs, Server};
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// What can be chosen.
+pub struct Options {
+    /// For how long frames are shown in a round, by each scheme.
+    seconds: u64,
+    /// How often.
+    rounds: u64,
+    /// Clients that keep the server busy.
+    clients: usize,
+    /// Programs that want the server's CPU.
+    hogs: usize,
+    /// That CPU.
+    cpu: u32,
+    /// What the names of schemes must have in them.
+    scheme: String,
+    /// One object to stdout instead of a table.
+    json: bool,
+}
+
+const USAGE: &str = "x_server [--seconds S] [--rounds N] [--clients N] [--hogs N] [--cpu N] \
+    [--scheme TEXT] [--json]";
+
+/// Frames a second.
+pub const RATE: u64 = 60;
+
+/// By what the server, and who shows frames, are on time.
+struct Scheme {
+    name: &'static str,
+    /// The tier of `antiphon run --coop`, if the server is run by that.
+    server: Option<&'static str>,
+    way: Way,
+}
+
+const SCHEMES: [Scheme; 5] = [
+    Scheme { name: "plain, XSyncAwait", server: None, way: Way::Await },
+    Scheme { name: "--coop t3, XSyncAwait", server: Some("t3"), way: Way::Await },
+    Scheme { name: "--coop auto, XSyncAwait", server: Some("auto"), way: Way::Await },
+    Scheme { name: "plain, client's timer", server: None, way: Way::Timer { joins: false } },
+    Scheme {
+        name: "--coop auto, client's timer",
+        server: Some("auto"),
+        way: Way::Timer { joins: true },
+    },
+];
+
+/// The monotonic clock, in nanoseconds.
+pub fn now() -> u64 {
+    Linux::now(antiphon::coop::Clock::Monotonic)
+}
+
+fn options() -> Result<Options> {
+    let cpu = *antiphon_linux::allowed().last().ok_or("no CPU may be used")?;
+    let mut options = Options {
+        seconds: 10,
+        rounds: 3,
+        clients: 2,
+        hogs: 4,
+        cpu,
+        scheme: String::new(),
+        json: false,
+    };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        if word == "--json" {
+            options.json = true;
+            continue;
+        }
+        let value = words.next().unwrap_or_default();
+        if word == "--scheme" {
+            options.scheme = value;
+            continue;
+        }
+        let number = value.parse::<u32>().ok();
+        match (&*word, number) {
+            ("--seconds", Some(seconds)) if seconds > 0 => options.seconds = seconds.into(),
+            ("--rounds", Some(rounds)) if rounds > 0 => options.rounds = rounds.into(),
+            ("--clients", Some(clients)) => options.clients = clients as usize,
+            ("--hogs", Some(hogs)) => options.hogs = hogs as usize,
+            ("--cpu", Some(cpu)) if antiphon_linux::allowed().contains(&cpu) => options.cpu = cpu,
+            _ => return Err(format!("{word} {value}: {USAGE}").into()),
+        }
+    }
+    if antiphon_linux::allowed().len() < 2 {
+        return Err("two CPUs are needed: one for the server, one for who looks on".into());
+    }
+    Ok(options)
+}
+
+/// What was seen of a scheme, in all rounds.
+#[derive(Default)]
+struct Seen {
+    /// In nanoseconds.
+    late_ns: Vec<u64>,
+    rounded_ns: u64,
+    copies: u64,
+    first: bool,
+}
+
+/// A round of a scheme.
+fn measure(options: &Options, scheme: &Scheme, seen: &mut Seen) -> Result<()> {
+    let domain = format!("x-server-{}", std::process::id());
+    let server = Server::start(options.cpu, scheme.server, &domain)?;
+    let _hogs = Hogs::start(options.hogs, options.cpu)?;
+    let allowed = antiphon_linux::allowed();
+    let aside = allowed.into_iter().find(|&cpu| cpu != options.cpu).ok_or("no other CPU")?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let loads: Vec<_> = (0..options.clients)
+        .map(|at| load::start(server.display.clone(), at, aside, Arc::clone(&stop)))
+        .collect();
+    let shown = display(&server.display, options, scheme.way, &domain, aside);
+    stop.store(true, Relaxed);
+    seen.copies += loads.into_iter().map(|load| load.join().unwrap_or(0)).sum::<u64>();
+    let shown = shown?;
+    seen.late_ns.extend(shown.late_ns);
+    seen.rounded_ns = shown.rounded_ns;
+    seen.first = shown.first;
+    Ok(())
+}
+
+/// A scheme's row.
+fn row(options: &Options, scheme: &Scheme, mut seen: Seen) -> Value {
+    let late_ns = &mut seen.late_ns;
+    late_ns.sort_unstable();
+    let at = |part: f64| {
+        let rank = (late_ns.len() as f64 * part).ceil() as usize;
+        late_ns.get(rank.max(1) - 1).map(|&ns| ns as f64 / 1e6)
+    };
+    let within = late_ns.iter().filter(|&&ns| ns <= 1_000_000).count();
+    json!({
+        "scheme": scheme.name,
+        "frames": late_ns.len(),
+        "tardiness_ms": { "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "max": at(1.0) },
+        "within_1_ms": within as f64 / late_ns.len().max(1) as f64,
+        "whole_ms_add_ms": seen.rounded_ns as f64 / 1e6,
+        "copies_per_s": seen.copies / (options.seconds * options.rounds),
+        "watcher_first": seen.first,
+    })
+}
+
+fn table(options: &Options, rows: &[Value]) {
+    let Options { seconds, rounds, clients, hogs, cpu, .. } = options;
+    println!(
+        "{rounds} rounds of {seconds} s each, {clients} clients, {hogs} hogs, CPU {cpu}, {RATE} \
+         Hz; tardiness in ms"
+    );
+    println!(
+        "{:<28} {:>7} {:>7} {:>7} {:>7} {:>8} {:>9} {:>7} {:>8}",
+        "server, release by", "frames", "p50", "p90", "p99", "max", "≤ 1 ms", "+", "copies/s"
+    );
+    for row in rows {
+        let ms = |key: &str| row["tardiness_ms"][key].as_f64().unwrap_or(f64::NAN);
+        println!(
+            "{:<28} {:>7} {:>7.2} {:>7.2} {:>7.2} {:>8.2} {:>7.1} % {:>7.2} {:>8}",
+            row["scheme"].as_str().unwrap_or_default(),
+            row["frames"].to_string(),
+            ms("p50"),
+            ms("p90"),
+            ms("p99"),
+            ms("max"),
+            row["within_1_ms"].as_f64().unwrap_or(0.0) * 100.0,
+            row["whole_ms_add_ms"].as_f64().unwrap_or(0.0),
+            row["copies_per_s"].to_string()
+        );
+    }
+    println!("+ is what a frame waits longer on average since XSyncAwait knows whole ms only");
+    if rows.iter().any(|row| row["watcher_first"] == false) {
+        println!("who looked on was not first in line: no real-time rights");
+    }
+}
+
+fn run() -> Result<()> {
+    let options = options()?;
+    let chosen = |scheme: &&Scheme| scheme.name.contains(&options.scheme);
+    let schemes: Vec<_> = SCHEMES.iter().filter(chosen).collect();
+    let mut seen: Vec<_> = schemes.iter().map(|_| Seen::default()).collect();
+    // In turns: what else the machine does changes.
+    for round in 0..options.rounds {
+        for (scheme, seen) in schemes.iter().zip(&mut seen) {
+            eprintln!("round {}: {}", round + 1, scheme.name);
+            measure(&options, scheme, seen)?;
+        }
+    }
+    let rows: Vec<_> =
+        schemes.iter().zip(seen).map(|(scheme, seen)| row(&options, scheme, seen)).collect();
+    if options.json {
+        let report = json!({
+            "rows": rows, "rounds": options.rounds, "seconds": options.seconds,
+            "clients": options.clients, "hogs": options.hogs, "cpu": options.cpu, "hz": RATE,
+        });
+        println!("{report:#}");
+    } else {
+        table(&options, &rows);
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    if server::is_hog() {
+        server::hog();
+    }
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("x_server: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

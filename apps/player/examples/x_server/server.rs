@@ -1,0 +1,106 @@
+//! Xvfb on one CPU, with `antiphon run --coop` or without, and hogs beside it.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use crate::Result;
+
+/// A server; ended when it is dropped.
+pub struct Server {
+    child: Child,
+    /// As clients call it.
+    pub display: String,
+}
+
+impl Server {
+    /// Starts one on that CPU, and returns when clients can connect.
+    pub fn start(cpu: u32, tier: Option<&str>, domain: &str) -> Result<Self> {
+        let mut command = match tier {
+            None => on(cpu, "Xvfb"),
+            Some(tier) => {
+                let mut command = Command::new(antiphon()?);
+                let cpu = cpu.to_string();
+                command.args(["run", "--coop", "--tier", tier, "--domain", domain, "--cpu", &cpu]);
+                command.args(["--", "Xvfb"]);
+                command
+            }
+        };
+        command.args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0", "1280x720x24"]);
+        let started = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut child = started
+            .map_err(|why| format!("Xvfb can't be started ({why}): apt-get install xvfb"))?;
+        let mut number = String::new();
+        BufReader::new(child.stdout.take().ok_or("no pipe")?).read_line(&mut number)?;
+        let number = number.trim().to_owned();
+        if number.is_empty() {
+            let _ = child.wait()?;
+            return Err(
+                "Xvfb has no display to offer: is it installed? (apt-get install xvfb)".into()
+            );
+        }
+        Ok(Self { child, display: format!(":{number}") })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // `antiphon run` passes it on, and ends when Xvfb has.
+        let pid = self.child.id().to_string();
+        let told = Command::new("kill").args(["-TERM", &pid]).status();
+        assert!(told.is_ok_and(|status| status.success()), "the server is gone");
+        self.child.wait().expect("a child");
+    }
+}
+
+/// The command, built beside this program.
+fn antiphon() -> Result<PathBuf> {
+    let here = std::env::current_exe()?;
+    let beside = here.parent().and_then(|examples| examples.parent()).ok_or("no directory")?;
+    let path = beside.join("antiphon");
+    if path.exists() {
+        return Ok(path);
+    }
+    Err(format!("{} is not there: cargo build -p antiphon-cli", path.display()).into())
+}
+
+/// A command that runs on that CPU.
+fn on(cpu: u32, program: &str) -> Command {
+    let mut command = Command::new("taskset");
+    command.args(["-c", &cpu.to_string(), program]);
+    command
+}
+
+/// Programs that want the CPU and know nothing of others; ended when this is dropped.
+pub struct Hogs(Vec<Child>);
+
+const HOG: &str = "hog";
+
+impl Hogs {
+    pub fn start(count: usize, cpu: u32) -> Result<Self> {
+        let here = std::env::current_exe()?.display().to_string();
+        let start = |_| on(cpu, &here).arg(HOG).spawn();
+        Ok(Self((0..count).map(start).collect::<std::io::Result<_>>()?))
+    }
+}
+
+impl Drop for Hogs {
+    fn drop(&mut self) {
+        for hog in &mut self.0 {
+            hog.kill().expect("it never ends by itself");
+            hog.wait().expect("a child");
+        }
+    }
+}
+
+/// Whether this process is one.
+pub fn is_hog() -> bool {
+    std::env::args().nth(1).is_some_and(|word| word == HOG)
+}
+
+/// Wants the CPU.
+pub fn hog() -> ! {
+    loop {
+        std::hint::spin_loop();
+    }
+}

@@ -1,0 +1,27 @@
+//! Compiles the C half and says how the library is linked.
+
+fn main() {
+    println!("cargo:rerun-if-changed=src/shim.c");
+    cc::Build::new()
+        .file("src/shim.c")
+        .std("gnu11")
+        .opt_level(2)
+        .pic(true)
+        .warnings_into_errors(true)
+        .extra_warnings(true)
+        // A cancellation unwinds the waiting functions.
+        .flag("-fexceptions")
+        .flag("-fasynchronous-unwind-tables")
+        .flag("-fno-plt")
+        .flag("-fvisibility=hidden")
+        .compile("antiphon_coop_shim");
+    for argument in [
+        // Code that a thread is in may not go away.
+        "-Wl,-z,nodelete",
+        // No lazy binding inside a wait, which may be a signal handler's.
+        "-Wl,-z,now",
+        "-Wl,-z,defs",
+    ] {
+        println!("cargo:rustc-cdylib-link-arg={argument}");
+    }
+}

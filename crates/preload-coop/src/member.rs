@@ -1,0 +1,240 @@
+//! A thread that is a loop: what it tells others at its waits, and what is counted.
+//!
+//! ```text
+//!                 its 2nd wait (main), its 16th (another)
+//!   a thread ─────────────────────────────────────────────► a loop, with a place in the domain,
+//!       ▲                                                      a seat with the helper, or neither
+//!       └───────────── the process forks, or executes ─────────────┘
+//! ```
+//!
+//! A loop's work is what it does between two waits. A wait that is to return at once says that
+//! there is more of it: the loop polls as one that wants the CPU, with an importance of 0. Any
+//! other wait is for something to do: until its timeout, which is the loop's next release, it
+//! wants nothing.
+
+use core::mem::ManuallyDrop;
+use std::sync::{Mutex, TryLockError};
+
+use antiphon::coop::{
+    Alone, Answer, Ask, BoostOptions, Boosted, Booster, Demotion, Domain, DomainOptions, Group,
+    Halves, JoinError, Membership, Pause, WEIGHT,
+};
+use antiphon_linux::{Linux, set_timer_slack};
+use antiphon_platform::{Clock, Platform as _};
+use antiphon_record::coop::{BATON, BOOST, Count, Page, Refusal, RowWords};
+
+use crate::settings::{self, Settings};
+
+/// From so many waits on the process's first thread is a loop.
+const WAITS_OF_MAIN: u32 = 2;
+/// From so many on any other is: what looks a name up, or waits for one answer, is none.
+const WAITS_OF_OTHERS: u32 = 16;
+
+/// Whether anything is wanted of this process.
+pub fn enabled() -> bool {
+    settings::get().is_some()
+}
+
+/// Tells this process from its parent.
+pub fn epoch() -> u32 {
+    Linux::epoch()
+}
+
+fn now() -> u64 {
+    Linux::now(Clock::Monotonic)
+}
+
+/// What the loops of a process have in common.
+struct Common {
+    epoch: u32,
+    /// `None`: not wanted.
+    domain: Option<Result<Domain, Refusal>>,
+    booster: Option<Result<Booster, Refusal>>,
+    page: Option<&'static Page>,
+}
+
+/// Made when the first loop is found. Never dropped: a program that closes all its files may have
+/// opened others under the numbers of ours since.
+static COMMON: Mutex<Option<ManuallyDrop<Common>>> = Mutex::new(None);
+
+impl Common {
+    fn new(settings: &Settings) -> Self {
+        let domain = settings.domain.as_ref().map(|(name, cpu)| {
+            Domain::open(name, DomainOptions::on(*cpu)).map_err(|_| Refusal::Domain)
+        });
+        let options = BoostOptions::default();
+        let booster =
+            settings.boost.then(|| Booster::start(options).map_err(|_| Refusal::RealTime));
+        Self { epoch: epoch(), domain, booster, page: settings.page() }
+    }
+}
+
+/// Makes the calling thread, which waits for the `waits`th time, a loop; if it is one.
+pub fn become_loop(waits: u32) -> Option<Loop> {
+    let main = Linux::thread().0 == std::process::id();
+    let settings = settings::get()?;
+    if waits < if main { WAITS_OF_MAIN } else { WAITS_OF_OTHERS } {
+        return None;
+    }
+    let mut common = match COMMON.try_lock() {
+        Ok(common) => common,
+        Err(TryLockError::Poisoned(common)) => common.into_inner(),
+        // Another thread is at it; or was when this process came of its fork, and then never ends.
+        // The next wait is as good.
+        Err(TryLockError::WouldBlock) => return None,
+    };
+    let known = common.take().filter(|common| common.epoch == epoch());
+    let known = known.unwrap_or_else(|| ManuallyDrop::new(Common::new(settings)));
+    let made = Loop::new(&known);
+    *common = Some(known);
+    Some(made)
+}
+
+/// By what a loop is on time.
+enum Tier {
+    None(Alone),
+    Baton(Box<Membership>),
+    Boost(Box<Boosted<Alone>>),
+    Both(Box<Boosted<Membership>>),
+}
+
+impl Tier {
+    fn halves(&mut self) -> &mut dyn Halves {
+        match self {
+            Self::None(alone) => alone,
+            Self::Baton(member) => &mut **member,
+            Self::Boost(boosted) => &mut **boosted,
+            Self::Both(boosted) => &mut **boosted,
+        }
+    }
+
+    fn bits(&self) -> u64 {
+        match self {
+            Self::None(_) => 0,
+            Self::Baton(_) => BATON,
+            Self::Boost(_) => BOOST,
+            Self::Both(_) => BATON | BOOST,
+        }
+    }
+
+    /// Its part in the domain, and how often it was raised.
+    fn parts(&mut self) -> (Option<&mut Membership>, Option<u64>) {
+        match self {
+            Self::None(_) => (None, None),
+            Self::Baton(member) => (Some(member), None),
+            Self::Boost(boosted) => (None, Some(boosted.counts().raises)),
+            Self::Both(boosted) => {
+                let raises = boosted.counts().raises;
+                (Some(boosted.inner()), Some(raises))
+            }
+        }
+    }
+}
+
+/// A loop.
+pub struct Loop {
+    tier: Tier,
+    row: Option<&'static RowWords>,
+}
+
+/// What is known of a wait when it begins.
+#[derive(Clone, Copy)]
+pub struct Waited {
+    release_ns: Option<u64>,
+    /// That was told by the loop, and is not the timeout's end.
+    told: bool,
+}
+
+impl Waited {
+    /// For how long the C library may wait, if not as long as it was asked to.
+    pub fn limit_ns(&self, pause: &Pause) -> Option<i64> {
+        match pause.until_ns {
+            None => None,
+            // What was asked for ends then.
+            until_ns if until_ns == self.release_ns && !self.told => None,
+            Some(until_ns) => Some(i64::try_from(until_ns.saturating_sub(now())).unwrap_or(0)),
+        }
+    }
+}
+
+impl Loop {
+    fn new(common: &Common) -> Self {
+        let member = match &common.domain {
+            Some(Ok(domain)) => Some(domain.join(Group::Own, WEIGHT).map_err(|why| match why {
+                JoinError::Cpu(_) => Refusal::Cpu,
+                _ => Refusal::Full,
+            })),
+            Some(Err(refusal)) => Some(Err(*refusal)),
+            None => None,
+        };
+        let refusals = [
+            member.as_ref().and_then(|member| member.as_ref().err().copied()),
+            common.booster.as_ref().and_then(|booster| booster.as_ref().err().copied()),
+        ];
+        let booster = common.booster.as_ref().and_then(|booster| booster.as_ref().ok());
+        let tier = match (member.and_then(Result::ok), booster) {
+            (None, None) => Tier::None(Alone),
+            (Some(member), None) => Tier::Baton(Box::new(member)),
+            (None, Some(booster)) => Tier::Boost(Box::new(booster.boost(Alone))),
+            (Some(member), Some(booster)) => Tier::Both(Box::new(booster.boost(member))),
+        };
+        if !matches!(tier, Tier::None(_)) {
+            // A sleep is as exact as the kernel makes it. If not, it is 50 µs less so.
+            let _ = set_timer_slack(1);
+        }
+        let row = common.page.and_then(|page| {
+            page.take(std::process::id(), Linux::thread().0, settings::thread_name())
+        });
+        if let Some(row) = row {
+            row.set_tier(tier.bits(), refusals.into_iter().flatten().next());
+        }
+        Self { tier, row }
+    }
+
+    /// Before a wait of so long (`None`: without an end), when the loop has told its next release
+    /// (0: it has not).
+    pub fn before(&mut self, timeout_ns: Option<u64>, told_ns: u64) -> (Pause, Waited) {
+        let timeout_at = timeout_ns.filter(|&ns| ns > 0).map(|ns| now().saturating_add(ns));
+        let told_at = (told_ns > 0).then_some(told_ns);
+        let release_ns = [timeout_at, told_at].into_iter().flatten().min();
+        let has_work = timeout_ns == Some(0);
+        if let Some(row) = self.row {
+            row.add(Count::Waits);
+            match timeout_ns {
+                Some(0) => {
+                    row.add(Count::Zero);
+                    if told_at.is_some() {
+                        row.add(Count::Told);
+                    }
+                }
+                Some(_) => {}
+                None => row.add(Count::Endless),
+            }
+        }
+        let told = release_ns != timeout_at;
+        let ask = Ask { release_ns, importance: has_work.then_some(0) };
+        (self.tier.halves().before(ask), Waited { release_ns, told })
+    }
+
+    /// After it; whether it ended by its timeout.
+    pub fn after(&mut self, pause: Pause, waited: Waited, timed_out: bool) {
+        let _: Answer = self.tier.halves().after(pause);
+        let Some(row) = self.row else { return };
+        if let Some(release_ns) = waited.release_ns
+            && let Some(late_ns) = now().checked_sub(release_ns)
+            && (timed_out || waited.told)
+        {
+            row.late(late_ns);
+        }
+        let (member, raises) = self.tier.parts();
+        if let Some(status) = member.and_then(|member| member.status()) {
+            let counts = [Count::Overrun, Count::Slept, Count::Share];
+            for (demotion, count) in Demotion::ALL.into_iter().zip(counts) {
+                row.set(count, status.demotions[demotion as usize].into());
+            }
+        }
+        if let Some(raises) = raises {
+            row.set(Count::Raises, raises);
+        }
+    }
+}

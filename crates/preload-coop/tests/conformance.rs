@@ -1,0 +1,56 @@
+//! What Linux and the C library promise, from C programs in `tests/c`. Each runs without the
+//! library first: what it expects is what holds there.
+
+mod support;
+
+use antiphon_record::coop::Count;
+use support::{Stage, plain, succeeds};
+
+/// Runs a program without and with the library, by each tier; says how many loops it had, at least.
+fn holds(file: &str, compiled: &[&str], arguments: &[&str], loops: usize) {
+    let stage = Stage::new(&file.replace('.', "-"));
+    let program = stage.compile(file, compiled);
+    succeeds(plain(&program).args(arguments));
+    for (tier, baton) in [("t3", true), ("t1", false), ("auto", true)] {
+        let before = stage.loops().len();
+        let output = succeeds(stage.under(tier, &program).args(arguments));
+        assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+        let found = &stage.loops()[before..];
+        assert!(found.len() >= loops, "{tier}: {} loops", found.len());
+        // Who has no part in it is as if it were alone: that would prove nothing.
+        assert!(found.iter().all(|row| row.baton == baton), "{tier}: {found:?}");
+        assert!(found.iter().all(|row| row.count(Count::Waits) > 0), "{tier}");
+    }
+}
+
+#[test]
+fn waits_return_what_they_should() {
+    holds("waits.c", &["-O1"], &[], 1);
+}
+
+#[test]
+fn waits_of_a_hardened_program_too() {
+    holds("waits.c", &["-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"], &[], 1);
+}
+
+#[test]
+fn threads_cancellation_and_handlers() {
+    let stage = Stage::new("loaded");
+    let library = stage.compile("loaded.c", &["-shared", "-fPIC"]);
+    holds("threads.c", &["-O1"], &[&library.display().to_string()], 8);
+}
+
+#[test]
+fn forks_executed_programs_and_the_ends_of_a_process() {
+    holds("processes.c", &["-O1"], &[], 8);
+}
+
+#[test]
+fn without_a_domain_to_be_had_all_is_as_before() {
+    let stage = Stage::new("refused");
+    let program = stage.compile("waits.c", &["-O1"]);
+    let domain = antiphon_record::coop::DOMAIN;
+    succeeds(stage.under("t3", &program).env(domain, "not a name"));
+    let loops = stage.loops();
+    assert!(!loops.is_empty() && loops.iter().all(|row| !row.baton && row.refusal.is_some()));
+}

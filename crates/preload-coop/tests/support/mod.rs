@@ -1,0 +1,131 @@
+//! What the tests share: the library as it is shipped, C programs, and running them in a domain.
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+
+use antiphon_record::coop::{CPU, DOMAIN, LoopRow, PAGE_BYTES, REPORT, TIER, read};
+
+/// Ends what hangs.
+const LIMIT_S: &str = "600";
+
+/// The library, built as it is shipped.
+pub fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "-p", "antiphon-preload-coop", "--profile", "preload"])
+            .arg("--target-dir")
+            .arg(&target)
+            .status();
+        assert!(built.is_ok_and(|status| status.success()), "the library does not build");
+        target.join("preload/libantiphon_preload_coop.so")
+    })
+}
+
+/// A test's directory, domain and report; gone when it is dropped.
+pub struct Stage {
+    directory: PathBuf,
+    domain: String,
+    page: PathBuf,
+}
+
+impl Stage {
+    pub fn new(name: &str) -> Self {
+        static STAGES: AtomicU32 = AtomicU32::new(0);
+        // Relaxed: a number of its own is all that is wanted.
+        let number = STAGES.fetch_add(1, Relaxed);
+        let domain = format!("{name}-{}-{number}", std::process::id());
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("coop-{domain}"));
+        std::fs::create_dir_all(&directory).expect("a directory");
+        let page = directory.join("page");
+        let file = File::create(&page).expect("a file");
+        file.set_len(PAGE_BYTES as u64).expect("its size");
+        Self { directory, domain, page }
+    }
+
+    /// Compiles the C file of that name, with these arguments.
+    pub fn compile(&self, file: &str, arguments: &[&str]) -> PathBuf {
+        let crate_ = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let program = self.directory.join(format!("{file}{}", arguments.concat().len()));
+        let status = Command::new("gcc")
+            .args(["-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-I"])
+            .arg(crate_.join("include"))
+            .args(arguments)
+            .arg("-o")
+            .arg(&program)
+            .arg(crate_.join("tests/c").join(file))
+            .status();
+        assert!(status.is_ok_and(|status| status.success()), "{file} does not compile");
+        program
+    }
+
+    /// A command whose loops are in the stage's domain, by that tier; ended when it takes too long.
+    /// All of it is on the first CPU that there is.
+    pub fn under(&self, tier: &str, program: impl AsRef<OsStr>) -> Command {
+        let cpu = first_cpu().to_string();
+        let mut command = Command::new("timeout");
+        command.args(["-k", "5", LIMIT_S, "taskset", "-c", &cpu, "env"]);
+        command.arg(format!("LD_PRELOAD={}", library().display()));
+        command.env(TIER, tier).env(DOMAIN, &self.domain).env(CPU, cpu).env(REPORT, &self.page);
+        command.arg(program);
+        command
+    }
+
+    /// The loops that there have been.
+    pub fn loops(&self) -> Vec<LoopRow> {
+        read(&File::open(&self.page).expect("the page")).expect("a page").0
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // A directory that stays behind fails no test.
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// The first CPU that this process may use.
+fn first_cpu() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("proc");
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let digits: String =
+        list.unwrap_or("0").trim().chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().expect("a CPU")
+}
+
+/// The same without the library.
+pub fn plain(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["-k", "5", LIMIT_S]).arg(program);
+    command
+}
+
+/// Runs the command and fails unless it ends with 0.
+#[track_caller]
+pub fn succeeds(command: &mut Command) -> Output {
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) => panic!("{command:?}: {error}"),
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{said}", output.status);
+    output
+}
+
+/// Whether a program is installed. If it is not, says so, past what the test harness captures.
+pub fn installed(program: &str) -> bool {
+    let found = Command::new("which").arg(program).output().is_ok_and(|out| out.status.success());
+    if !found {
+        let said = writeln!(io::stderr(), "skipped: {program} is missing");
+        assert!(said.is_ok());
+    }
+    found
+}

@@ -1,0 +1,270 @@
+//! What event loops of a program did that was made cooperative: a page of counts, written by the
+//! preload library for that (`crates/preload-coop`), and read by who has started the program.
+//!
+//! A row is one thread's, from when it was found to be a loop until the process executes something
+//! else or ends; rows are never given back. All words are counts of one writer, so a thread that
+//! was killed has left what it had.
+//!
+//! | words of a row | what |
+//! |---|---|
+//! | `id` | process and thread, 32 bits each; 0: no row |
+//! | `name` | what the thread was called, 16 bytes |
+//! | `tier` | bit 0: it hands the CPU on, bit 1: it is raised when it is late |
+//! | `refusal` | why it lacks one of these: [`Refusal`] |
+//! | `counts` | one for each of [`Count`] |
+//! | `sum`, `most`, `buckets` | how late it was told that a time had come, in nanoseconds |
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::histogram::{BUCKETS, Histogram, bucket};
+
+/// By what a program's loops are to be on time: `auto`, `t1` or `t3`. Without it they are left
+/// alone.
+pub const TIER: &str = "ANTIPHON_COOP";
+/// The name of their domain.
+pub const DOMAIN: &str = "ANTIPHON_COOP_DOMAIN";
+/// The CPU of that.
+pub const CPU: &str = "ANTIPHON_COOP_CPU";
+/// The file that has the page, if anybody wants to know.
+pub const REPORT: &str = "ANTIPHON_COOP_REPORT";
+
+/// So many loops have a row.
+pub const ROWS: usize = 256;
+/// How long the file is.
+pub const PAGE_BYTES: usize = size_of::<Page>();
+
+/// Bit of `tier`: the loop hands its CPU to others of its domain.
+pub const BATON: u64 = 1;
+/// Bit of `tier`: the loop is raised while it is late.
+pub const BOOST: u64 = 2;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// Waits.
+    Waits,
+    /// Waits that were to return at once.
+    Zero,
+    /// Of those, the ones before which the loop had told its next release.
+    Told,
+    /// Waits without an end.
+    Endless,
+    /// Times that had come when a wait was through: those of timeouts, and those that were told.
+    Due,
+    /// Demotions since it has run too long.
+    Overrun,
+    /// Demotions since it has slept elsewhere.
+    Slept,
+    /// Demotions since it has had more than its share.
+    Share,
+    /// How often it was raised.
+    Raises,
+}
+
+impl Count {
+    /// All there are.
+    pub const ALL: [Self; 9] = [
+        Self::Waits,
+        Self::Zero,
+        Self::Told,
+        Self::Endless,
+        Self::Due,
+        Self::Overrun,
+        Self::Slept,
+        Self::Share,
+        Self::Raises,
+    ];
+}
+
+/// Why a loop has not all of what it was to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The domain can't be opened.
+    Domain,
+    /// The domain is full.
+    Full,
+    /// The thread may not run on the domain's CPU.
+    Cpu,
+    /// Real-time priorities are not permitted.
+    RealTime,
+}
+
+impl Refusal {
+    const ALL: [Self; 4] = [Self::Domain, Self::Full, Self::Cpu, Self::RealTime];
+
+    fn of(number: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|refusal| refusal.number() == number)
+    }
+
+    const fn number(self) -> u64 {
+        self as u64 + 1
+    }
+}
+
+/// The page: all zero at first.
+#[repr(C)]
+pub struct Page {
+    /// How many rows were wanted.
+    wanted: AtomicU64,
+    rows: [RowWords; ROWS],
+}
+
+/// A loop's words, which it alone writes.
+#[repr(C)]
+pub struct RowWords {
+    id: AtomicU64,
+    name: [AtomicU64; 2],
+    tier: AtomicU64,
+    refusal: AtomicU64,
+    counts: [AtomicU64; Count::ALL.len()],
+    sum: AtomicU64,
+    most: AtomicU64,
+    buckets: [AtomicU64; BUCKETS],
+}
+
+impl Page {
+    /// A row for that thread of that process; `None` if there is none left.
+    pub fn take(&self, process: u32, thread: u32, name: [u8; 16]) -> Option<&RowWords> {
+        // Relaxed, here and below: counts, each of one writer, that nothing else hangs on.
+        let row = self.rows.get(self.wanted.fetch_add(1, Relaxed) as usize)?;
+        for (word, part) in row.name.iter().zip(name.as_chunks().0) {
+            word.store(u64::from_le_bytes(*part), Relaxed);
+        }
+        row.id.store(u64::from(process) << 32 | u64::from(thread), Relaxed);
+        Some(row)
+    }
+}
+
+impl RowWords {
+    /// By what it is on time ([`BATON`], [`BOOST`]), and why not by more.
+    pub fn set_tier(&self, tier: u64, refusal: Option<Refusal>) {
+        self.tier.store(tier, Relaxed);
+        self.refusal.store(refusal.map_or(0, Refusal::number), Relaxed);
+    }
+
+    /// One more.
+    pub fn add(&self, count: Count) {
+        let word = &self.counts[count as usize];
+        word.store(word.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// So many by now.
+    pub fn set(&self, count: Count, number: u64) {
+        self.counts[count as usize].store(number, Relaxed);
+    }
+
+    /// A time had come, and the loop was told so late.
+    pub fn late(&self, ns: u64) {
+        self.add(Count::Due);
+        let bucket = &self.buckets[bucket(ns)];
+        bucket.store(bucket.load(Relaxed) + 1, Relaxed);
+        self.sum.store(self.sum.load(Relaxed).wrapping_add(ns), Relaxed);
+        self.most.store(self.most.load(Relaxed).max(ns), Relaxed);
+    }
+}
+
+/// A loop, as it was seen.
+#[derive(Clone, Debug)]
+pub struct LoopRow {
+    /// Its process.
+    pub process: u32,
+    /// Its thread.
+    pub thread: u32,
+    /// What that was called.
+    pub name: String,
+    /// Whether it handed its CPU on.
+    pub baton: bool,
+    /// Whether it was raised when it was late.
+    pub boost: bool,
+    /// Why not both.
+    pub refusal: Option<Refusal>,
+    counts: [u64; Count::ALL.len()],
+    /// How late it was told that a time had come.
+    pub tardiness: Histogram,
+}
+
+impl LoopRow {
+    /// How many of those.
+    #[must_use]
+    pub fn count(&self, count: Count) -> u64 {
+        self.counts[count as usize]
+    }
+}
+
+/// What there is in a file, now; and how many loops found no row.
+///
+/// # Errors
+///
+/// Those of reading it.
+pub fn read(file: &File) -> io::Result<(Vec<LoopRow>, u64)> {
+    let mut bytes = vec![0; PAGE_BYTES];
+    file.read_exact_at(&mut bytes, 0)?;
+    let words: Vec<u64> =
+        bytes.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+    let (wanted, rows) = words.split_first().ok_or(io::ErrorKind::UnexpectedEof)?;
+    let rows = rows.chunks_exact(size_of::<RowWords>() / size_of::<u64>());
+    Ok((rows.filter_map(row).collect(), wanted.saturating_sub(ROWS as u64)))
+}
+
+/// A row of its words, in the order of [`RowWords`].
+fn row(words: &[u64]) -> Option<LoopRow> {
+    let mut words = words.iter().copied();
+    let id = words.next().filter(|&id| id != 0)?;
+    let name: Vec<u8> = words.by_ref().take(2).flat_map(u64::to_le_bytes).collect();
+    let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+    let (tier, refusal) = (words.next()?, words.next()?);
+    let counts = std::array::from_fn(|_| words.next().unwrap_or(0));
+    let (sum_ns, max_ns) = (words.next()?, words.next()?);
+    Some(LoopRow {
+        process: (id >> 32) as u32,
+        thread: id as u32,
+        name: String::from_utf8_lossy(name).into_owned(),
+        baton: tier & BATON != 0,
+        boost: tier & BOOST != 0,
+        refusal: Refusal::of(refusal),
+        counts,
+        tardiness: Histogram { counts: words.collect(), sum_ns, max_ns },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        // SAFETY: atomic words, of which zero is a value.
+        let page: Box<Page> = unsafe { Box::new_zeroed().assume_init() };
+        let name = *b"loop\0\0\0\0\0\0\0\0\0\0\0\0";
+        let row = page.take(7, 8, name).expect("a row");
+        row.set_tier(BATON, Some(Refusal::RealTime));
+        row.add(Count::Waits);
+        row.set(Count::Share, 3);
+        [5, 1000].into_iter().for_each(|ns| row.late(ns));
+        for _ in 1..ROWS {
+            assert!(page.take(1, 2, name).is_some());
+        }
+        assert!(page.take(1, 2, name).is_none());
+
+        let path = std::env::temp_dir().join(format!("coop-page-{}", std::process::id()));
+        // SAFETY: all of it is words that are written.
+        let bytes = unsafe {
+            std::slice::from_raw_parts((&raw const *page).cast::<u8>(), size_of::<Page>())
+        };
+        std::fs::write(&path, bytes).expect("a file");
+        let (rows, lost) = read(&File::open(&path).expect("the file")).expect("a page");
+        std::fs::remove_file(&path).expect("it was there");
+        assert_eq!((rows.len(), lost), (ROWS, 1));
+        let row = &rows[0];
+        assert_eq!((row.process, row.thread, &*row.name), (7, 8, "loop"));
+        assert_eq!((row.baton, row.boost, row.refusal), (true, false, Some(Refusal::RealTime)));
+        let counts = [Count::Waits, Count::Share, Count::Due, Count::Zero].map(|it| row.count(it));
+        assert_eq!(counts, [1, 3, 2, 0]);
+        assert_eq!((row.tardiness.max_ns, row.tardiness.sum_ns), (1000, 1005));
+        assert_eq!(row.tardiness.count(), 2);
+    }
+}
