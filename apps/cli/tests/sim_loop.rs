@@ -51,6 +51,18 @@ fn the_same_seed_is_the_same_bytes() {
 }
 
 #[test]
+fn colours_have_rows_of_their_own() {
+    let report = json(&with(&["--case", "colours", "--colours", "1,6", "--json"]));
+    assert_eq!(rows(&report).len(), 2 * 2);
+    for row in rows(&report) {
+        has_keys(row, &["colours", "ops_per_s", "tardiness_us", "jain_colours", "trace"]);
+        assert_eq!((&row["model"], &row["case"]), (&true.into(), &"colours".into()), "{row}");
+    }
+    let text = |_| output(&with(&["--case", "colours", "--colours", "6"])).stdout;
+    assert_eq!(text(1), text(2));
+}
+
+#[test]
 fn bad_input_is_refused_in_one_line() {
     for (wrong, hint) in [
         (&["--machine", "8s"][..], "8s-192c"),
@@ -64,6 +76,7 @@ fn bad_input_is_refused_in_one_line() {
         (&["--placement", "move"], "--subject t3"),
         (&["--players", "0"], "1..=32"),
         (&["--hogs", "x"], "write 0,4"),
+        (&["--colours", "0"], "'0' is not a number"),
         (&["--ms", "0"], "1..=600000"),
     ] {
         let said = refused(&[&["sim", "loop"], wrong].concat());

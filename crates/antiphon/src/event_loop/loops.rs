@@ -17,7 +17,7 @@ pub type Colours = generic::Colours<Files>;
 /// colour never at the same time, and in their order.
 ///
 /// ```
-/// use std::sync::{Arc, Mutex, mpsc};
+/// use std::sync::mpsc;
 /// use antiphon::event_loop::{Event, Loops, now_ns};
 ///
 /// let loops = Loops::start(2)?;

@@ -16,6 +16,7 @@
 //! | [`play`], [`bed`] | a player on a loop, and how that sleeps |
 //! | [`domain`] | domains that hand a core over, and members that move |
 //! | [`boost`] | helpers that have loops run first while they are late |
+//! | [`colours`] | one program on several loops |
 //! | [`kernel`] | a kernel that schedules by our scheduler |
 //! | [`experiment`] | one subject in one case |
 //! | [`rows`], [`tables`] | what came of it, for scripts and for people |
@@ -23,6 +24,7 @@
 mod bed;
 mod boost;
 mod cases;
+mod colours;
 mod domain;
 mod experiment;
 mod kernel;
@@ -64,6 +66,7 @@ cases and subjects are.
 Examples:
   antiphon sim loop --threads 2,192
   antiphon sim loop --threads 24 --case one,misbehave --hogs 4 --subject alone,t1,coop
+  antiphon sim loop --threads 1,8,64 --case colours --ms 50
   antiphon sim loop --threads 48 --subject t3 --hogs 0 --placement even,lot,join,move")]
 pub struct Arguments {
     /// The machine: a name that `antiphon sim machines` has, host, or a file
@@ -72,7 +75,7 @@ pub struct Arguments {
     /// Cores that are used
     #[arg(long, value_name = "LIST", default_value = "2,24,192")]
     threads: Counts,
-    /// each, one, misbehave, alone-on-core, light
+    /// each, one, misbehave, alone-on-core, light; colours: one program, a loop on each core
     #[arg(long, value_name = "LIST", default_value = "each")]
     case: String,
     /// alone, t3, t1, coop, or all
@@ -88,6 +91,9 @@ pub struct Arguments {
     /// Where players are
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "even")]
     placement: Vec<Placement>,
+    /// Of colours: how many there are
+    #[arg(long, value_name = "LIST", default_value = "1,8,64")]
+    colours: Counts,
     /// Simulated milliseconds that count
     #[arg(long, value_name = "T", default_value_t = 1_000,
           value_parser = clap::value_parser!(u32).range(1..=600_000))]
@@ -109,11 +115,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { ms, seed, players, .. } = *arguments;
     let described = find::machine(&arguments.machine)?.described;
     let machine = described.machine;
-    let (cases, subjects) = (cases(&arguments.case)?, subjects(&arguments.subject)?);
+    let (cases, is_coloured) = cases(&arguments.case)?;
+    let subjects = subjects(&arguments.subject)?;
     check(arguments, &machine, &subjects)?;
     let rows = simulated(arguments, &machine, &cases, &subjects)?;
+    let coloured = if is_coloured { coloured(arguments, &machine)? } else { Vec::new() };
     if arguments.json {
-        let objects: Vec<_> = rows.iter().map(|row| row.object(&machine.name)).collect();
+        let others = coloured.iter().map(|row| row.object(&machine.name));
+        let objects: Vec<_> =
+            rows.iter().map(|row| row.object(&machine.name)).chain(others).collect();
         report::print(json!({
             "simulated": {
                 "machine": machine.name, "hash": format!("{:016x}", described.hash),
@@ -122,7 +132,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             "rows": objects,
         }))?;
     } else {
-        let text = tables::text(&rows, colour_stdout());
+        let mut text = String::new();
+        if !rows.is_empty() {
+            text += &tables::text(&rows, colour_stdout());
+        }
+        if is_coloured {
+            text += &colours::text(&coloured, colour_stdout());
+        }
         say(&format!(
             "Simulated (a model, not a measurement): {}, {} a core, {ms} ms, seed {seed}\n\n{text}",
             machine.name,
@@ -171,14 +187,29 @@ fn simulated(
     Ok(rows)
 }
 
-fn cases(text: &str) -> Result<Vec<&'static Case>, Failure> {
-    let known = CASES.each_ref().map(|case| case.name);
+fn coloured(arguments: &Arguments, machine: &Machine) -> Result<Vec<colours::Row>, Failure> {
+    let counted_ns = u64::from(arguments.ms) * 1_000_000;
+    let mut rows = Vec::new();
+    for &colours in &arguments.colours.0 {
+        for &cores in &arguments.threads.0 {
+            let seed = arguments.seed;
+            let setting = colours::Setting { machine, seed, cores, colours, counted_ns };
+            rows.push(colours::Row::of(&setting)?);
+        }
+    }
+    Ok(rows)
+}
+
+/// The cases of players, and whether that of colours is wanted.
+fn cases(text: &str) -> Result<(Vec<&'static Case>, bool), Failure> {
+    let known: Vec<_> = CASES.iter().map(|case| case.name).chain([colours::NAME]).collect();
     let names = names("case", text, &known).map_err(Failure::arguments)?;
     if names.is_empty() {
         let known = known.join(", ");
         return Err(Failure::arguments(format!("--case takes names; there are: {known}")));
     }
-    Ok(CASES.iter().filter(|case| names.contains(&case.name)).collect())
+    let cases = CASES.iter().filter(|case| names.contains(&case.name)).collect();
+    Ok((cases, names.contains(&colours::NAME)))
 }
 
 fn subjects(text: &str) -> Result<Vec<Subject>, Failure> {

@@ -3,6 +3,7 @@
 use antiphon_sim::known;
 
 use super::cases::{CASES, Case, Placement};
+use super::colours;
 use super::plan::{Plan, Setting};
 use super::rows::Row;
 use super::subjects::{SUBJECTS, Subject};
@@ -132,5 +133,23 @@ fn the_same_seed_is_the_same_run() {
         };
         assert_eq!(trace(1), trace(1), "{}", subject.name());
         assert_ne!(trace(1), trace(2), "{}", subject.name());
+    }
+}
+
+#[test]
+fn colours_use_as_many_cores_as_there_are_of_them() {
+    let row = |cores, colours| {
+        let machine = &known("8s-192c").expect("it is shipped").machine;
+        let setting = colours::Setting { machine, seed: 1, cores, colours, counted_ns: 10_000_000 };
+        colours::Row::of(&setting).unwrap_or_else(|why| panic!("{why:?}"))
+    };
+    let [alone, one, many] = [row(1, 8), row(4, 1), row(4, 8)];
+    assert!(one.ops_per_s < 1.1 * alone.ops_per_s, "COLOUR-1: {}", one.ops_per_s);
+    assert!(many.ops_per_s > 3.0 * alone.ops_per_s, "{}", many.ops_per_s);
+    assert!(many.jain > 0.7, "{}", many.jain);
+    // A core with nothing to do sleeps deeper.
+    for row in [alone, many] {
+        // An event, and what is done around it.
+        assert!(row.tardiness.max_us < 60.0, "{}", row.tardiness.max_us);
     }
 }

@@ -4,7 +4,7 @@
 //! on one loop; those of other colours may be. So what has always run on one loop goes on as one
 //! colour, and what is independent gets another. Each loop has its timers and its own work, as
 //! before; coloured events are best effort among that work, and may go to any loop. A loop that
-//! has nothing else to do takes a whole colour from another.
+//! has nothing else to do, or fewer colours, takes a whole one from another.
 //!
 //! - COLOUR-1: of a colour, one event is called at a time.
 //! - COLOUR-2 (order): of a colour, the most important is called first, and of those as important
@@ -12,6 +12,8 @@
 //! - COLOUR-3 (none is lost or stranded): an event that waits is of a colour that runs, or is ready
 //!   on a loop; and while one is ready, some loop is awake and looks for it. A loop is idle only
 //!   when it has found that none is; who makes one ready under the same lock wakes one that is.
+//! - COLOUR-4: where colours that always have events neither come nor go, loops that take some have
+//!   as many ready as others, to one.
 //!
 //! *Turned down:* queues without locks (each event is a callback, beside which a lock that is held
 //! for a look at two trees is little; a colour that moves would be a second protocol); threads that

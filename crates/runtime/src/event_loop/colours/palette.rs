@@ -19,7 +19,8 @@ use antiphon_sync::lock::ShflMutex;
 /// By importance, and then by the order in which they came.
 type Place = (u64, u64);
 
-/// Events of type `T` by colour, and loops, each of which is woken by its `B`.
+/// Events of type `T` by colour, and loops, each of which is woken by its `B`. On lines of its own.
+#[repr(align(64))]
 pub struct Palette<P: Platform, T, B> {
     lock: ShflMutex<P>,
     state: UnsafeCell<State<T, B>>,
@@ -208,14 +209,16 @@ impl<T, B: Clone> State<T, B> {
         is_new
     }
 
-    /// From whose colours that loop is to take.
+    /// From whose colours that loop is to take: its own, unless it has none, or another has more by
+    /// two (COLOUR-4).
     fn source(&self, number: usize) -> Option<usize> {
-        if !self.loops[number].ready.is_empty() {
+        let own = self.loops[number].ready.len();
+        let all = self.loops.iter().enumerate().map(|(at, seat)| (seat.ready.len(), Reverse(at)));
+        let (most, Reverse(at)) = all.max()?;
+        if own > 0 && most <= own + 1 {
             return Some(number);
         }
-        let others = self.loops.iter().enumerate().filter(|(_, seat)| !seat.ready.is_empty());
-        let most = others.max_by_key(|(at, seat)| (seat.ready.len(), Reverse(*at)));
-        most.map(|(at, _)| at)
+        (most > 0).then_some(at)
     }
 
     /// Wakes that loop, if it is idle.

@@ -148,6 +148,28 @@ fn what_a_loop_leaves_is_for_another() {
     assert!(palette.take(0).is_some_and(|taken| taken.event == "five"));
 }
 
+#[test]
+fn colours_that_always_have_events_are_spread_evenly() {
+    let mut loops = Loops::new(3);
+    // All begin on the first.
+    (0..9).for_each(|number| loops.put(number * 3, 1));
+    let mut counts = BTreeMap::<u64, u64>::new();
+    for turn in 0..600 {
+        let number = turn / 2 % 3;
+        loops.step(number, Some(1));
+        if let Some(taken) = &loops.taken[number] {
+            *counts.entry(taken.colour).or_default() += 1;
+        }
+    }
+    let (least, most) = (counts.values().min(), counts.values().max());
+    assert_eq!(counts.len(), 9);
+    // A hundred rounds of each loop.
+    assert!(
+        least.zip(most).is_some_and(|(least, most)| most - least <= 15),
+        "COLOUR-4: {counts:?}"
+    );
+}
+
 /// A thread's sleep.
 #[derive(Default)]
 struct Bed(Arc<(Mutex<bool>, Condvar)>);
