@@ -16,6 +16,7 @@
 mod bench;
 mod bounded;
 mod clocks;
+mod compete;
 mod cpu_time;
 mod failure;
 mod gdb;

@@ -56,6 +56,7 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
+use crate::compete::process::end_with_parent;
 use crate::failure::Failure;
 pub use subjects::Family;
 
@@ -98,7 +99,7 @@ enum Order {
 ///
 /// If `order` is not one that `bench` gives.
 pub fn repetition(order: &str) -> Result<ExitCode, Failure> {
-    neighbours::end_with_parent();
+    end_with_parent();
     let order = serde_json::from_str(order).map_err(Failure::arguments)?;
     match order {
         Order::Lock(order) => answer(measure::measure(&order)),

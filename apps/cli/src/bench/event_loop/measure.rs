@@ -2,19 +2,21 @@
 
 use std::path::PathBuf;
 
-use antiphon_linux::allowed;
 use serde::{Deserialize, Serialize};
 
-use super::cases::{Cell, Competitor, Grouping};
+use super::cases::Cell;
 use super::figures::{Figures, Observed, Played};
-use super::level::Level;
 use super::player::Window;
-use super::program::{self, Begin, Part, Program, Role};
+use super::program::{self, Begin, Part, Role};
 use super::schemes;
 use super::sentinel::Sentinel;
-use super::usage::Usage;
-use super::work::{Pace, now_ns, sleep_until};
-use crate::bench::rounds::Outcome;
+use crate::bench::{self, rounds::Outcome};
+use crate::compete::level::Level;
+use crate::compete::process::Program;
+use crate::compete::stand_aside;
+use crate::compete::terms::{Competitor, Grouping};
+use crate::compete::usage::Usage;
+use crate::compete::work::{Pace, now_ns, sleep_until};
 use crate::stats::Random;
 
 /// One repetition.
@@ -90,7 +92,7 @@ fn observe(order: &Order) -> Result<Observed, String> {
     for (number, program) in programs.iter_mut().enumerate() {
         // Hogs have no use of it.
         let window = windows[number.min(cell.players - 1)];
-        program.begin(Begin { at_ns, window })?;
+        program.begin(&Begin { at_ns, window })?;
     }
     let Window { count_ns, end_ns, .. } = windows[0];
     let usage = |programs: &[Program]| -> Vec<_> {
@@ -155,7 +157,10 @@ fn start(order: &Order) -> Result<Vec<Program>, String> {
     let hogs = (0..cell.hogs).map(|number| (place(cell.players + number), hog.clone()));
     players
         .chain(hogs)
-        .map(|(cpu, role)| Program::start(program::Order { cpu, pace: how.pace, role }))
+        .map(|(cpu, role)| {
+            let order = program::Order { cpu, pace: how.pace, role };
+            Program::start(bench::REPETITION, &bench::Order::Program(order))
+        })
         .collect()
 }
 
@@ -181,14 +186,6 @@ fn windows(order: &Order, at_ns: u64) -> Vec<Window> {
     let phase = |_| at_ns + BEGIN_NS + random.next() % period_ns;
     let begins = (0..order.cell.players).map(phase);
     begins.map(|begin_ns| Window { begin_ns, period_ns, count_ns, end_ns }).collect()
-}
-
-/// Leaves the programs' CPUs to them, if there is another.
-fn stand_aside(cpus: &[u32]) {
-    if let Some(&other) = allowed().iter().find(|cpu| !cpus.contains(cpu)) {
-        // Who can't looks on from there, and takes little.
-        let _ = antiphon_linux::pin(other);
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use antiphon_runtime::coop::{Ask, Cooperate};
 
 use super::super::player::{Player, Seen};
-use super::super::work::now_ns;
+use crate::compete::work::now_ns;
 use super::Seat;
 use super::events::Events;
 
@@ -53,7 +53,7 @@ pub fn play(
 mod tests {
     use super::super::super::clip::Clip;
     use super::super::super::player::Window;
-    use super::super::super::work::Pace;
+    use crate::compete::work::Pace;
     use super::*;
     use crate::stats::Random;
     use antiphon_runtime::coop::Answer;

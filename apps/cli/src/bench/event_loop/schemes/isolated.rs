@@ -9,7 +9,7 @@ use antiphon::coop::{Split, SplitOptions};
 
 use super::super::clip::AHEAD;
 use super::super::player::{Player, Seen};
-use super::super::work::now_ns;
+use crate::compete::work::now_ns;
 use super::Seat;
 
 /// Plays, the timers in a thread of that real-time priority, or of a short slice.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, Thread};
 
 use super::super::player::{Player, Seen};
-use super::super::work::{Pace, SHOW_NS, now_ns, sleep_until};
+use crate::compete::work::{Pace, SHOW_NS, now_ns, sleep_until};
 use super::{Seat, scheduling};
 
 /// Above loops that are real-time as a whole, below the sentinel.

@@ -10,7 +10,7 @@ use tokio::task::{LocalSet, spawn_local, yield_now};
 use tokio::time::sleep_until;
 
 use super::super::player::{Player, Seen};
-use super::super::work::now_ns;
+use crate::compete::work::now_ns;
 use super::Seat;
 
 /// What both tasks have.

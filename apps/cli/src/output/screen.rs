@@ -1,4 +1,4 @@
-//! The terminal while `top` has it: its other screen, without a cursor, and keys as they come. All
+//! The terminal while a live view has it: its other screen, without a cursor, and keys as they come. All
 //! of that is undone when this is dropped, which signals that end programs lead to.
 
 use std::io::{self, IsTerminal as _, Write as _};
