@@ -228,10 +228,12 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         let Some(line) = self.page.lines.get(self.place) else { return Answer::default() };
         // Relaxed, all: written before the baton was handed over.
         let end_ns = self.page.now.slice_end_ns.load(Relaxed);
+        // Who has lost the baton already, or has never got it, is to ask again at once (BATON-5).
+        let poll_at_ns = Some(if self.holds() { end_ns } else { 0 });
         Answer {
             release_ns: unpack(line.others_release.load(Relaxed)),
             importance: unpack(line.others_importance.load(Relaxed)),
-            poll_at_ns: self.holds().then_some(end_ns),
+            poll_at_ns,
         }
     }
 }

@@ -115,6 +115,8 @@ pub struct EventLoop<W: Wait> {
     wait: W,
     options: Options,
     cooperate: Box<dyn Cooperate>,
+    /// Whether that is a tier that it was given.
+    cooperates: bool,
     shared: Arc<Shared<W>>,
     agenda: Agenda<W>,
     kinds: Kinds,
@@ -147,6 +149,7 @@ impl<W: Wait> EventLoop<W> {
             wait,
             options,
             cooperate: Box::new(Alone),
+            cooperates: false,
             shared,
             agenda: Agenda::new(),
             kinds: Kinds::default(),
@@ -186,6 +189,7 @@ impl<W: Wait> EventLoop<W> {
     /// Shares the CPU that way from now on.
     pub fn cooperate_by(&mut self, tier: Box<dyn Cooperate>) {
         self.cooperate = tier;
+        self.cooperates = true;
         self.answer = Answer::default();
     }
 

@@ -6,7 +6,8 @@ pub struct Options {
     /// How often a loop that is never idle looks at its sources, in nanoseconds.
     pub look_ns: u64,
     /// How long a loop goes on, at least, between two polls that nobody has set a time for: since
-    /// others' work is more important, or others are due who have just been passed over.
+    /// others' work is more important, others are due who have just been passed over, or nothing
+    /// is known of others.
     pub poll_ns: u64,
     /// A callback that takes longer is [reported](super::Trouble::Long), in nanoseconds. One that
     /// goes by its [budget](super::Context::is_over) takes half of that at the most.

@@ -20,6 +20,8 @@
 //! - ROUND-3: of timers that follow each other without a break, those are called without a poll
 //!   that were due when the last poll was over: so a flood of them keeps others waiting no longer
 //!   than their slice.
+//! - ROUND-4: a loop that always has something to do polls a tier that has told nothing yet, or
+//!   knows of nobody: others may be there that it has to be told of.
 
 use alloc::boxed::Box;
 
@@ -188,6 +190,12 @@ impl<W: Wait> EventLoop<W> {
             return true;
         }
         let is_patient = self.now_ns.saturating_sub(self.polled_ns) < self.options.poll_ns;
+        // ROUND-4: after timers, which are why some tiers have it run, unless they go on and on.
+        let since_ns = self.now_ns.saturating_sub(self.polled_ns);
+        let is_timely = self.has_come(self.agenda.release_ns()) && since_ns < self.options.long_ns;
+        if self.cooperates && self.answer == Answer::default() && !is_patient && !is_timely {
+            return true;
+        }
         // Who was due at the last poll already was passed over, and not for nothing.
         let is_news = release_ns.is_some_and(|at| at > self.polled_ns);
         if self.has_come(release_ns) && (is_news || !is_patient) {

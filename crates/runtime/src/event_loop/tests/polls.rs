@@ -95,6 +95,37 @@ fn it_polls_when_others_have_something_more_important() {
 }
 
 #[test]
+fn a_busy_loop_asks_who_tells_nothing_now_and_then_and_after_its_timers() {
+    let mut events = events();
+    let (tier, asked) = scripted(&[]);
+    events.cooperate_by(tier);
+    events.submit(work(7, 10, 40_000));
+    events.submit(Event::timer(110_000, |_| pass(1_000)));
+    assert_eq!(events.run(), End::Done);
+    let asked: Vec<_> = asked.borrow().iter().map(|(at, ask)| (*at, ask.release_ns)).collect();
+    // Three steps, and what was due then; three steps each from there.
+    assert_eq!(asked, [(121_000, None), (241_000, None), (361_000, None)]);
+    // Who has said nothing of sharing is not asked.
+    let mut alone = super::events();
+    alone.submit(work(7, 10, 40_000));
+    assert_eq!(alone.run(), End::Done);
+}
+
+#[test]
+fn timers_without_end_keep_others_waiting_for_no_longer_than_a_callback_may_take() {
+    let mut events = events();
+    let (tier, asked) = scripted(&[]);
+    events.cooperate_by(tier);
+    for number in 0..100 {
+        events.submit(Event::timer(number * 20_000, |_| pass(50_000)));
+    }
+    assert_eq!(events.run(), End::Done);
+    let asked: Vec<_> = asked.borrow().iter().map(|(at, _)| *at).collect();
+    // Those that were due then are first; by then most are.
+    assert_eq!(asked, [1_000_000, 2_550_000]);
+}
+
+#[test]
 fn a_flood_of_timers_lets_others_run_when_the_slice_has_ended() {
     let mut events = events();
     let slice = Answer { poll_at_ns: Some(0), ..Answer::default() };
