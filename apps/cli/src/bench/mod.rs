@@ -58,6 +58,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compete::process::end_with_parent;
 use crate::failure::Failure;
+pub use settings::check_seconds;
 pub use subjects::Family;
 
 /// The hidden verb that carries out one repetition.

@@ -4,6 +4,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`process`] | a program as a process: it begins when it is told, and tells what it saw |
+//! | [`order`] | what it is told |
 //! | [`work`] | the clock, and work of a known length |
 //! | [`hogs`] | programs that only want the CPU |
 //! | [`terms`] | how many, of which kind, and who shares with whom |
@@ -13,6 +14,7 @@
 
 pub mod hogs;
 pub mod level;
+pub mod order;
 pub mod process;
 pub mod tardiness;
 pub mod terms;

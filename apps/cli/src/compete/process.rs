@@ -77,7 +77,9 @@ impl Program {
     }
 
     /// Its lines from now on, for who reads them in another thread. The first call has them.
-    pub fn lines(&mut self) -> Option<impl Iterator<Item = std::io::Result<String>> + Send + use<>> {
+    pub fn lines(
+        &mut self,
+    ) -> Option<impl Iterator<Item = std::io::Result<String>> + Send + use<>> {
         self.stdout.take().map(BufReader::lines)
     }
 

@@ -66,6 +66,19 @@ impl FromStr for Hogs {
     }
 }
 
+/// The least and the most that a player wants, in parts of the average.
+const LEAST_PART: f64 = 0.6;
+const MOST_PART: f64 = 1.4;
+
+/// How much of a CPU the player of that number wants, where that many want so much on average.
+pub fn wanted(average: f64, number: usize, players: usize) -> f64 {
+    if players == 1 {
+        return average;
+    }
+    let part = number as f64 / (players - 1) as f64;
+    average * (LEAST_PART + (MOST_PART - LEAST_PART) * part)
+}
+
 /// So many, in words.
 pub fn cpus(number: usize) -> String {
     if number == 1 { "one CPU".to_owned() } else { several(number as u64, "CPU") }
@@ -80,6 +93,16 @@ mod tests {
         assert_eq!("0, 4".parse(), Ok(Hogs(vec![0, 4])));
         for wrong in ["", "-1", "x", "257", "1-4"] {
             assert!(wrong.parse::<Hogs>().is_err_and(|why| why.contains("write")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn players_want_what_they_are_to_want_on_average() {
+        for players in [1, 2, 8] {
+            let all: Vec<_> = (0..players).map(|number| wanted(0.15, number, players)).collect();
+            let mean = all.iter().sum::<f64>() / players as f64;
+            assert!((mean - 0.15).abs() < 1e-9 && all.is_sorted(), "{all:?}");
+            assert_eq!(all[0] < all[players - 1], players > 1);
         }
     }
 }

@@ -23,8 +23,8 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::output::table::{Cell, Table, Tone, colour_stdout, count, duration, shortened, si};
 use crate::output::screen::{self, Key, Screen};
+use crate::output::table::{Cell, Table, Tone, colour_stdout, count, duration, shortened, si};
 use crate::output::{report, say};
 use look::{Look, SiteRow};
 use pools::Part;

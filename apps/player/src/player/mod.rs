@@ -40,11 +40,11 @@ use std::sync::Arc;
 
 pub use self::options::Options;
 use self::schedule::Schedule;
+use crate::Report;
 use crate::clip::{Clip, Layer};
 use crate::decode::{Decode, Progress, UnitId};
 use crate::picture::{Picture, Screen};
 use crate::program::{Act, Job, Program, Timeline};
-use crate::Report;
 
 /// A frame in flight.
 enum Flight {

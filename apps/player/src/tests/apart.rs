@@ -24,9 +24,11 @@ impl Screen for Seen {
     }
 }
 
+type Call = Box<dyn FnOnce(u64) + Send>;
+
 /// A thread that is told when to run.
 #[derive(Clone, Default)]
-struct ByHand(Rc<RefCell<BTreeMap<u64, Box<dyn FnOnce(u64) + Send>>>>);
+struct ByHand(Rc<RefCell<BTreeMap<u64, Call>>>);
 
 impl Aside for ByHand {
     fn submit(&self, release_ns: u64, run: Box<dyn FnOnce(u64) + Send>) {

@@ -1,38 +1,16 @@
 //! What the programs of a repetition do: a [process](crate::compete::process) each.
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 
 use super::clip::Clip;
 use super::player::{Player, Seen, Window};
 use super::schemes::{self, Seat};
 use crate::compete::work::{Pace, sleep_until};
-use crate::compete::{hogs, process};
+use crate::compete::{order, process};
 use crate::stats::Random;
 
 /// A program.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Order {
-    /// Where it runs, as the kernel numbers CPUs.
-    pub cpu: u32,
-    /// How fast it works.
-    pub pace: Pace,
-    /// What it does.
-    pub role: Role,
-}
-
-/// What a program does.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// It plays a clip.
-    Play(Part),
-    /// It computes nothing.
-    Spin,
-    /// It compiles, by that compiler.
-    Compile(PathBuf),
-}
+pub type Order = order::Order<Part>;
 
 /// How a player plays.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -66,21 +44,11 @@ pub struct Begin {
 ///
 /// One line: it could not begin, or its scheme is not permitted.
 pub fn be(order: Order) -> Result<(), String> {
-    let Order { cpu, pace, role } = order;
-    antiphon_linux::pin(cpu).map_err(|_| format!("CPU {cpu} can't be used"))?;
-    let prepared = match &role {
-        Role::Compile(compiler) => Some(hogs::Compiler::new(compiler)?),
-        Role::Play(_) | Role::Spin => None,
-    };
-    let begin: Begin = process::is_ready()?;
-    sleep_until(begin.at_ns);
-    match (role, prepared) {
-        (Role::Play(part), _) => {
-            process::tell(&part.play(pace, begin.window)?)
-        }
-        (Role::Compile(_), Some(compiler)) => compiler.compile_for_good(),
-        (Role::Spin | Role::Compile(_), _) => hogs::spin_for_good(pace),
-    }
+    order.be(|part, _, pace| {
+        let begin: Begin = process::is_ready()?;
+        sleep_until(begin.at_ns);
+        process::tell(&part.play(pace, begin.window)?)
+    })
 }
 
 impl Part {

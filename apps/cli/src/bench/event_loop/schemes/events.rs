@@ -69,8 +69,8 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
-    use crate::compete::work::now_ns;
     use super::*;
+    use crate::compete::work::now_ns;
 
     #[test]
     fn it_waits_until_the_time_has_come_and_not_where_it_has() {

@@ -156,8 +156,8 @@ pub fn of_name(name: &str) -> Option<&'static Scheme> {
 mod tests {
     use super::super::clip::Clip;
     use super::super::player::Window;
-    use crate::compete::work::now_ns;
     use super::*;
+    use crate::compete::work::now_ns;
 
     /// Each that this machine permits dispatches each timer, none early, and decodes.
     #[test]
