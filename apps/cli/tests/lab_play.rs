@@ -194,9 +194,13 @@ fn tables_and_pictures_say_what_was_seen() {
     let Some(done) = played(&["--tier", "none", "--html", &page]) else { return };
     assert!(done.status.success(), "{}", stderr(&done));
     let text = String::from_utf8_lossy(&done.stdout);
-    for said in
-        ["2 players, 1 hog (spin), one CPU; none", "bursty-1", "Jain CPU", "Options: period"]
-    {
+    for said in [
+        "2 players, 1 hog (spin), one CPU, 1.0 s",
+        "Tier none",
+        "bursty-1",
+        "Jain CPU",
+        "Options: period",
+    ] {
         assert!(text.contains(said), "no {said} in {text}");
     }
     assert!(!text.contains('\x1b'), "{text}");

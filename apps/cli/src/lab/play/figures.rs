@@ -122,13 +122,11 @@ impl Figures {
         }
     }
 
-    /// What is wrong with a player, in one line; never for want of time alone.
+    /// What is wrong with a player, in one line; never for want of time.
     pub fn fault(&self) -> Option<String> {
         let all = self.players.iter().chain(&self.steady).enumerate();
         let mut faults = all.filter_map(|(number, one)| {
-            let none = one.kind == Kind::Video && one.played.shown == 0;
-            let none = none.then(|| "no frame was shown".to_owned());
-            let fault = one.played.fault().or(none)?;
+            let fault = one.played.fault()?;
             Some(format!("player {number} ({}): {fault}", one.plays))
         });
         faults.next()

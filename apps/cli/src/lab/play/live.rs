@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::kinds::{Kind, Played};
 use super::plan::Plan;
-use super::tables::{heads, said_of};
+use super::tables::{heads, said_of, tier_of};
 use crate::compete::tardiness::Tardiness;
 use crate::compete::usage::Usage;
 use crate::compete::work::now_ns;
@@ -46,7 +46,7 @@ impl Live {
         let names = (0..plan.parts.len()).map(|number| format!("{number} {}", plan.plays(number)));
         Ok(Self {
             screen: Screen::enter().map_err(unshown)?,
-            about: said_of(plan),
+            about: format!("{}; {}", said_of(plan), tier_of(plan)),
             names: names.collect(),
             kinds: plan.parts.iter().map(|part| part.kind).collect(),
             begun_ns: now_ns(),
@@ -98,7 +98,7 @@ impl Live {
     }
 
     fn table(&self) -> Table {
-        let mut table = Table::new(&heads(&[">CPU", ">frames/s", ">p99", ">max"]));
+        let mut table = Table::new(&heads(&[">CPU", ">fps", ">p99", ">max"]));
         for (number, (name, row)) in self.names.iter().zip(&self.rows).enumerate() {
             let late = Tardiness::of(&row.now.tardiness_ns);
             let shown = row.now.shown.saturating_sub(row.before.shown);

@@ -75,8 +75,8 @@ JSON: players[]{kind, plays, model, tardiness_us{p50, p90, p99, p999, max, withi
 drops, layers{I, P, B, b}, quality, cpu, tier_stats}, steady, hogs[], jain_cpu, jain_fps,
 players_share, switches_per_s, tier, options, level, clips[].
 
-Exits with 1 if a player shows a wrong frame, or frames out of order, or none; with 69 if a tier, or
-a program, is not to be had.
+Exits with 1 if a player shows a wrong frame, or frames out of order, or can't decode one; with 69
+if a tier, or a program, is not to be had.
 
 Examples:
   antiphon lab play video.mp4 --players 8 --hogs 4
@@ -119,7 +119,7 @@ pub struct Arguments {
         value_parser = clap::value_parser!(i32).range(-20..20))]
     nice: Option<i32>,
     /// How much of a CPU a player wants on average, in per cent: the first 0.6, the last 1.4 times
-    /// as much. What decoding does not take is spent
+    /// as much. What decoding does not take is spent; sound stays as it is
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     demand: Option<f64>,
     /// How often the first player goes on for up to 10 ms when it decodes; from 0 to 1

@@ -21,7 +21,8 @@ use crate::output::table::duration;
 
 /// All of it.
 pub fn page(plan: &Plan, figures: &Figures) -> String {
-    let mut body = format!("<p>{}</p>\n", escape(&tables::said_of(plan)));
+    let mut body =
+        format!("<p>{}; {}</p>\n", escape(&tables::said_of(plan)), escape(&tables::tier_of(plan)));
     let mut draw = |title: &str, about: &str, drawing: String| {
         // Writing to a string does not fail.
         let _ = write!(

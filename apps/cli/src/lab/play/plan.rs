@@ -129,7 +129,8 @@ impl Plan {
             let demand = self.demand.map(|demand| wanted(demand / 100.0, number, self.players));
             let each_ns = |share: f64, ns: u64, parts: u64| (share * ns as f64) as u64 / parts;
             let frame_ns = match kind {
-                Kind::Sound => Some(demand.map_or(CHUNK_NS, |share| each_ns(share, STEP_NS, 1))),
+                // It is one piece, and no more costly for that.
+                Kind::Sound => Some(CHUNK_NS),
                 Kind::Game => {
                     Some(demand.map_or(PART_NS, |share| each_ns(share, STEP_NS, DETAILS + 1)))
                 }

@@ -8,7 +8,7 @@ use super::live::percent;
 use super::plan::Plan;
 use crate::compete::tardiness::Tardiness;
 use crate::compete::terms::cpus;
-use crate::output::table::{Cell, Table, Tone, duration, si};
+use crate::output::table::{Cell, Table, duration, si};
 use crate::output::words::several;
 
 /// What plays beside what, in a line.
@@ -23,17 +23,22 @@ pub fn said_of(plan: &Plan) -> String {
     if let Some(demand) = plan.demand {
         text += &format!(", demand {demand:.1} % each");
     }
-    text + &format!("; {} ({})", plan.tier, plan.tier.what())
+    text
+}
+
+/// By which tier they are on time, in a line.
+pub fn tier_of(plan: &Plan) -> String {
+    format!("Tier {} ({})", plan.tier, plan.tier.what())
 }
 
 /// Heads of a table of programs, with those between the name and what was dropped.
 pub fn heads<'a>(between: &[&'a str]) -> Vec<&'a str> {
-    [&["player"], between, &[">dropped I", ">P", ">B", ">b"]].concat()
+    [&["player"], between, &[">I", ">P", ">B", ">b"]].concat()
 }
 
 /// All that was found.
 pub fn text(plan: &Plan, figures: &Figures, colour: bool) -> String {
-    let about = format!("{}, {:.1} s\n", said_of(plan), figures.seconds);
+    let about = format!("{}, {:.1} s\n{}\n", said_of(plan), figures.seconds, tier_of(plan));
     let mut text = about + &players(figures).render(colour);
     text += "\n";
     let pairs = [
@@ -58,25 +63,22 @@ fn within(late: &Tardiness) -> String {
 }
 
 fn players(figures: &Figures) -> Table {
-    let columns =
-        ["plays", ">CPU", ">frames/s", ">shown", ">p50", ">p99", ">p99.9", ">max", "demoted"];
+    let columns = [">CPU", ">fps", ">shown", ">p50", ">p99", ">p99.9", ">max", "demoted"];
     let mut table = Table::new(&heads(&columns));
     for (number, one) in figures.players.iter().enumerate() {
-        table.row(line(number.to_string(), one));
+        table.row(line(&number.to_string(), one));
     }
     if let Some(steady) = &figures.steady {
-        table.row(line("steady".to_owned(), steady));
+        table.row(line("steady", steady));
     }
     table
 }
 
-fn line(name: String, one: &PlayerFigures) -> Vec<Cell> {
+fn line(name: &str, one: &PlayerFigures) -> Vec<Cell> {
     let time = |us: f64| Cell::number(duration(us * 1e3));
     let late = one.late;
-    let plays = format!("{}{}", one.plays, if one.model { " (model)" } else { "" });
     let mut cells = vec![
-        Cell::text(name),
-        Cell::text(plays).tone(Tone::Faint),
+        Cell::text(format!("{name} {}{}", one.plays, if one.model { " *" } else { "" })),
         Cell::number(percent(one.cpu)),
         Cell::number(format!("{:.1}", one.fps)),
         Cell::number(percent(one.played.quality)),
@@ -128,8 +130,8 @@ fn notes(plan: &Plan, figures: &Figures) -> String {
         .map(duration);
         let raises = si(sum(|one| one.done.raises));
         text += &format!(
-            "Raised {raises} times, for {borrowed} of CPU time, of which {owed} is yet to be given \
-             back; helpers took {helper}.\n"
+            "Raised {raises} times, for {borrowed} of CPU time, {owed} of it not given back yet; \
+             helpers took {helper}.\n"
         );
     }
     if let Some(steady) = &figures.steady {
@@ -143,7 +145,7 @@ fn notes(plan: &Plan, figures: &Figures) -> String {
         text += &format!("Player 0 misbehaves with a probability of {}.\n", plan.misbehave);
     }
     if figures.players.iter().any(|one| one.model) {
-        text += "(model): what it took is not decoding, or not that alone.\n";
+        text += "*: a model: what it took is not decoding, or not that alone.\n";
     }
     text += &format!("Options: {}.\n", figures.options);
     text += &format!("Competing on: {}.\n", plan.level.said());
@@ -154,7 +156,7 @@ fn notes(plan: &Plan, figures: &Figures) -> String {
 }
 
 const RULE: &str = "\
-Tardiness is from when a frame is due to its display. Shown is the part of what was due; dropped are
-frames by layer. Jain's index is of the CPU time of all programs, and of frames that players showed;
-1 is fair. Switches are of all programs.
+Tardiness is from when a frame is due to its display. Shown is the part of what was due; I, P, B and
+b are frames that were dropped, by layer. Jain's index is of the CPU time of all programs, and of
+frames that players showed; 1 is fair. Switches are of all programs.
 ";

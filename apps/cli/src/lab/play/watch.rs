@@ -6,6 +6,7 @@ use std::time::Duration;
 use antiphon::coop::Options;
 
 use super::PROGRAM;
+use super::kinds::Kind;
 use super::live::Live;
 use super::plan::Plan;
 use super::program::{Begin, Said, Seen, scale};
@@ -79,9 +80,11 @@ pub fn watch(plan: &Plan, live: bool) -> Result<Observed, Failure> {
 
 /// Players begin one after the other, so that not all frames are due at once.
 fn phase_ns(plan: &Plan, number: usize) -> u64 {
-    match plan.clip(number) {
-        Some(ready) => ready.clip.frame_ns() * number as u64 / plan.parts.len() as u64,
-        None => 0,
+    match (plan.parts.get(number).map(|part| part.kind), plan.clip(number)) {
+        // It looks no further ahead than to its next step.
+        (Some(Kind::Game), _) => scale().look_ahead_ns,
+        (_, Some(ready)) => ready.clip.frame_ns() * number as u64 / plan.parts.len() as u64,
+        _ => 0,
     }
 }
 
@@ -145,17 +148,20 @@ impl Look {
         count_ns: u64,
         programs: &[Program],
     ) -> Result<(u64, Vec<Usage>), Failure> {
-        if let Some(live) = &mut self.live {
-            while now_ns() < at_ns && !self.ended {
-                for (number, said) in self.said.try_iter() {
-                    if let Said::Progress(played) = of_player(number, said)? {
-                        live.hear(number, played);
-                    }
-                }
+        while now_ns() < at_ns && !self.ended {
+            if let Some(live) = &mut self.live {
                 self.ended = live.show_until(at_ns)?;
+                while let Ok(heard) = self.said.try_recv() {
+                    self.note(heard)?;
+                }
+            } else {
+                let left = Duration::from_nanos(at_ns.saturating_sub(now_ns()));
+                match self.said.recv_timeout(left) {
+                    Ok(heard) => self.note(heard)?,
+                    // Nobody has anything to say any more, or not yet.
+                    Err(_) => sleep_until(at_ns),
+                }
             }
-        } else {
-            sleep_until(at_ns);
         }
         let used = used(programs);
         if let Some(live) = &mut self.live {
@@ -164,25 +170,31 @@ impl Look {
         Ok((now_ns().saturating_sub(count_ns), used))
     }
 
+    /// A program has said something.
+    fn note(&mut self, (number, said): Heard) -> Result<(), Failure> {
+        match said {
+            Ok(Said::Seen(seen)) => self.seen[number] = Some(*seen),
+            Ok(Said::Progress(played)) => {
+                if let Some(live) = &mut self.live {
+                    live.hear(number, played);
+                }
+            }
+            // It has said all that it had to say, and was killed.
+            Err(_) if self.seen[number].is_some() => {}
+            Err(why) => return Err(Failure::measured(format!("player {number}: {why}"))),
+        }
+        Ok(())
+    }
+
     /// Waits for what programs saw.
     fn all_seen(&mut self) -> Result<Vec<Seen>, Failure> {
         while let Some(missing) = self.seen.iter().position(Option::is_none) {
             let none = |_| Failure::measured(format!("player {missing} says nothing any more"));
-            let (number, said) = self.said.recv_timeout(PATIENCE).map_err(none)?;
-            if self.seen[number].is_some() {
-                // It was killed, or has ended by itself, after all that it had to say.
-                continue;
-            }
-            if let Said::Seen(seen) = of_player(number, said)? {
-                self.seen[number] = Some(*seen);
-            }
+            let heard = self.said.recv_timeout(PATIENCE).map_err(none)?;
+            self.note(heard)?;
         }
         Ok(std::mem::take(&mut self.seen).into_iter().flatten().collect())
     }
-}
-
-fn of_player(number: usize, said: Result<Said, String>) -> Result<Said, Failure> {
-    said.map_err(|why| Failure::measured(format!("player {number}: {why}")))
 }
 
 fn end_early(program: &Program) {
