@@ -16,6 +16,7 @@
 mod bench;
 mod bounded;
 mod clocks;
+mod compete;
 mod cpu_time;
 mod failure;
 mod gdb;
@@ -74,6 +75,11 @@ enum Verb {
     Repetition {
         order: String,
     },
+    /// A program of `lab play`.
+    #[command(name = lab::play::PROGRAM, hide = true)]
+    Play {
+        order: String,
+    },
     /// A busy neighbour, for `bench`.
     #[command(name = bench::NEIGHBOUR, hide = true)]
     Neighbour {
@@ -118,6 +124,7 @@ enum Sim {
 #[derive(Subcommand)]
 enum Lab {
     Check(lab::check::Arguments),
+    Play(lab::play::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -161,6 +168,8 @@ fn main() -> ExitCode {
         Verb::Sim(Sim::Calibrate(arguments)) => sim::calibrate::run(&arguments),
         Verb::Validate(arguments) => validate::run(&arguments),
         Verb::Lab(Lab::Check(arguments)) => lab::check::run(&arguments),
+        Verb::Lab(Lab::Play(arguments)) => lab::play::run(&arguments),
+        Verb::Play { order } => lab::play::program(&order),
         Verb::Repetition { order } => bench::repetition(&order),
         Verb::Neighbour { parent } => bench::neighbour(parent),
     };

@@ -147,7 +147,8 @@ fn tables_and_pages_say_what_was_measured() {
         assert!(text.contains(said), "no {said} in {text}");
     }
     let page = std::fs::read_to_string(page).expect("a page");
-    assert_eq!(page.matches("<svg").count(), 2 + 3, "two distributions, and what players change");
+    assert_eq!(page.matches("<svg").count(), 2 + 4, "two distributions, and what players change");
+    assert!(page.contains("Frames that each player shows a second, by players"), "{page}");
     assert!(page.contains("tokio") && !page.contains("NaN"));
 }
 

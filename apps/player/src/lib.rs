@@ -35,6 +35,8 @@
 //! | [`decode`] | decoders: OpenH264, and ones that only spend time |
 //! | [`sound`], [`game`] | programs that share the scale |
 //! | [`conference`], [`echo`] | people with loudspeakers: capture, echo cancellation, mix |
+//! | `steady` | a player that does not adapt |
+//! | [`apart`] | pictures that another thread shows |
 //! | [`program`] | what a program asks of its loop |
 //! | `hosted` | programs on an event loop of the machine |
 //! | `virtual_loop` | a loop of virtual time |
@@ -45,6 +47,7 @@
 //! | [`made`] | streams of headers alone, for tests |
 //! | `report` | what a program tells of itself |
 
+pub mod apart;
 pub mod clip;
 pub mod conference;
 pub mod counter;
@@ -61,6 +64,7 @@ pub mod player;
 pub mod program;
 mod report;
 pub mod sound;
+mod steady;
 pub mod stream;
 #[cfg(test)]
 mod tests;
@@ -72,8 +76,9 @@ pub use self::error::Error;
 pub use self::game::Game;
 pub use self::hosted::Hosted;
 pub use self::importance::Scale;
-pub use self::picture::{Headless, Picture, Screen};
+pub use self::picture::{Headless, Kept, Picture, Screen};
 pub use self::player::{Options, Player};
 pub use self::report::{Count, Report, Tardiness, jain};
 pub use self::sound::Sound;
+pub use self::steady::Steady;
 pub use self::virtual_loop::{Cpu, VirtualLoop};

@@ -42,6 +42,29 @@ pub trait Screen {
     fn fault(&self) -> Option<String> {
         None
     }
+
+    /// Takes a picture that is due at `due_ns`, in nanoseconds of the loop's clock, to show it by
+    /// itself, as `id`; or gives it back, so that it is shown by a timer of the player.
+    fn keep(&mut self, id: u64, picture: Picture, number: usize, due_ns: u64) -> Option<Picture> {
+        let _ = (id, number, due_ns);
+        Some(picture)
+    }
+
+    /// The next of those that it has kept and shown, in the order in which they were.
+    fn kept(&mut self) -> Option<Kept> {
+        None
+    }
+}
+
+/// A picture that a screen has shown by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// As who it was given.
+    pub id: u64,
+    /// How late it was shown, in nanoseconds.
+    pub late_ns: u64,
+    /// The picture.
+    pub picture: Picture,
 }
 
 impl<S: Screen + ?Sized> Screen for Box<S> {
@@ -55,6 +78,14 @@ impl<S: Screen + ?Sized> Screen for Box<S> {
 
     fn fault(&self) -> Option<String> {
         (**self).fault()
+    }
+
+    fn keep(&mut self, id: u64, picture: Picture, number: usize, due_ns: u64) -> Option<Picture> {
+        (**self).keep(id, picture, number, due_ns)
+    }
+
+    fn kept(&mut self) -> Option<Kept> {
+        (**self).kept()
     }
 }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 
 use crate::clip::Layer;
+use crate::counter;
+use crate::picture::Picture;
 
 /// Times from a release to when it was answered, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,6 +79,26 @@ impl Report {
 
     pub(crate) fn layer_mut(&mut self, layer: Layer) -> &mut Count {
         &mut self.layers[layer as usize]
+    }
+
+    /// A frame was shown, that late, in that second since the first was due.
+    pub(crate) fn count_shown(&mut self, layer: Layer, second: usize, late_ns: u64) {
+        self.tardiness.note(0, late_ns);
+        self.layer_mut(layer).shown += 1;
+        if self.per_second.len() <= second {
+            self.per_second.resize(second + 1, 0);
+        }
+        self.per_second[second] += 1;
+    }
+
+    /// Reads the number in a picture that is to be that frame, in display order.
+    pub(crate) fn check(&mut self, picture: &Picture, shown: usize) {
+        *match counter::read(picture) {
+            // The counter has 16 bits.
+            Some(number) if number == shown as u16 => &mut self.read,
+            Some(_) => &mut self.misread,
+            None => &mut self.unread,
+        } += 1;
     }
 
     /// Of all layers.

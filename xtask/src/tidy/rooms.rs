@@ -5,7 +5,7 @@
 //!          ▲                   ▲                   ▲
 //!   linux, check, sim     antiphon ────────────────┘
 //!                              ▲
-//!                    capi, preload, the command ──► record, trace, replay, models
+//!            capi, preload, player, the command ──► record, trace, replay, models, player
 //! ```
 //!
 //! A back end never depends on an algorithm, nor an algorithm on a back end, except to be tested.
@@ -47,8 +47,9 @@ const TRACE: &str = "antiphon-trace";
 const REPLAY: &str = "antiphon-replay";
 const LIBRARY: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM];
 const PRELOADED: &[&str] = &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD];
+const PLAYER: &str = "antiphon-player";
 const COMMAND: &[&str] =
-    &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD, TRACE, REPLAY, CHECK, SIM, MODELS];
+    &[FACADE, RUNTIME, SYNC, LINUX, PLATFORM, RECORD, TRACE, REPLAY, CHECK, SIM, MODELS, PLAYER];
 
 /// A crate that is not here has no room yet: give it one, and its edges.
 const ROOMS: [Room; 18] = [
@@ -68,7 +69,7 @@ const ROOMS: [Room; 18] = [
     room("antiphon-preload", PRELOADED, &[]),
     room("antiphon-preload-coop", PRELOADED, &[]),
     room("antiphon-cli", COMMAND, &[]),
-    room("antiphon-player", LIBRARY, &[]),
+    room(PLAYER, LIBRARY, &[]),
     room("antiphon-kernel", &[RUNTIME, SYNC, PLATFORM], &[]),
     room("xtask", &[], &[]),
 ];

@@ -56,7 +56,9 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
+use crate::compete::process::end_with_parent;
 use crate::failure::Failure;
+pub use settings::check_seconds;
 pub use subjects::Family;
 
 /// The hidden verb that carries out one repetition.
@@ -98,7 +100,7 @@ enum Order {
 ///
 /// If `order` is not one that `bench` gives.
 pub fn repetition(order: &str) -> Result<ExitCode, Failure> {
-    neighbours::end_with_parent();
+    end_with_parent();
     let order = serde_json::from_str(order).map_err(Failure::arguments)?;
     match order {
         Order::Lock(order) => answer(measure::measure(&order)),

@@ -5,6 +5,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use crate::compete::process::end_with_parent;
 use crate::failure::Failure;
 
 /// What else the machine has to do.
@@ -62,12 +63,6 @@ impl Drop for Neighbours {
             let _ = child.wait();
         }
     }
-}
-
-/// Makes the kernel kill this process when the thread that started it ends.
-pub fn end_with_parent() {
-    // SAFETY: takes plain numbers.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
 }
 
 /// The neighbour: never sleeps, and ends with its parent.

@@ -2,3 +2,4 @@
 
 pub mod check;
 mod mutants;
+pub mod play;

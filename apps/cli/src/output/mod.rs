@@ -4,6 +4,7 @@ pub mod file;
 pub mod page;
 pub mod progress;
 pub mod report;
+pub mod screen;
 pub mod shell;
 pub mod table;
 pub mod words;

@@ -7,14 +7,12 @@
 //! | [`look`] | reads it, and what has changed |
 //! | [`pools`] | asks for pools, and prints what it is told |
 //! | [`view`] | one look at both |
-//! | [`screen`] | the terminal |
 //!
 //! A recording is read, and the program not touched; pools it tells of itself.
 
 mod find;
 mod look;
 mod pools;
-mod screen;
 mod view;
 
 use std::ffi::OsString;
@@ -25,11 +23,11 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::failure::Failure;
+use crate::output::screen::{self, Key, Screen};
 use crate::output::table::{Cell, Table, Tone, colour_stdout, count, duration, shortened, si};
 use crate::output::{report, say};
 use look::{Look, SiteRow};
 use pools::Part;
-use screen::{Key, Screen};
 use view::{View, Watched};
 
 /// What a program under `run` waits for now, and what its pools do: a live view

@@ -1,4 +1,4 @@
-//! `top` on a terminal.
+//! The command on a terminal: `top`, and what else has a live view.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -31,7 +31,7 @@ pub fn modes(terminal: &OwnedFd) -> libc::tcflag_t {
     }
 }
 
-/// `top` on a terminal.
+/// The command on a terminal.
 pub struct Live {
     pub top: Child,
     pub ours: File,
@@ -43,11 +43,15 @@ pub struct Live {
 
 impl Live {
     pub fn new(pid: &str) -> Self {
+        Self::of(&["top", pid])
+    }
+
+    pub fn of(arguments: &[&str]) -> Self {
         let (ours, theirs) = terminal();
         let before = modes(&theirs);
         let end = || Stdio::from(theirs.try_clone().expect("a descriptor"));
         let mut top = Command::new(env!("CARGO_BIN_EXE_antiphon"));
-        top.args(["top", pid]).stdin(end()).stdout(end());
+        top.args(arguments).stdin(end()).stdout(end()).stderr(end());
         let top = top.spawn().expect("the command starts");
         Self { top, ours, theirs, before, seen: String::new() }
     }
@@ -80,6 +84,11 @@ impl Live {
     /// It ends, and the terminal is as it was.
     pub fn ends(mut self) {
         self.sees("\x1b[?1049l");
+        self.has_ended();
+    }
+
+    /// So, and it has said its last.
+    pub fn has_ended(mut self) {
         assert!(self.top.wait().is_ok_and(|status| status.success()));
         assert_eq!(modes(&self.theirs), self.before);
     }

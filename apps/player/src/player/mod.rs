@@ -41,18 +41,23 @@ use std::sync::Arc;
 
 pub use self::options::Options;
 pub(crate) use self::schedule::Schedule;
+use crate::Report;
 use crate::clip::{Clip, Layer};
 use crate::decode::{Decode, Progress, UnitId};
 use crate::picture::{Picture, Screen};
 use crate::program::{Act, Job, Program, Timeline};
-use crate::{Report, counter};
 
 /// A frame in flight.
 enum Flight {
     /// With the importance that it has by now.
     Waiting(u64),
     Decoded(Picture),
+    /// Decoded, and with the screen, which shows it by itself.
+    Kept,
 }
+
+/// When it is looked again for a frame that the screen is to show, in nanoseconds after it was due.
+const KEPT_NS: u64 = 1_000_000;
 
 /// A player of one clip.
 pub struct Player<D, S> {
@@ -260,7 +265,12 @@ impl<D: Decode, S: Screen> Player<D, S> {
         }
         let due_ns = self.schedule.due_ns(number);
         if timeline.now_ns() <= due_ns {
-            self.flights.insert(number, Flight::Decoded(picture));
+            let shown = self.schedule.shown(number);
+            let flight = match self.screen.keep(number, picture, shown, due_ns) {
+                Some(picture) => Flight::Decoded(picture),
+                None => Flight::Kept,
+            };
+            self.flights.insert(number, flight);
             timeline.timer(due_ns, Job { act: Act::Present, number });
         } else {
             // PLAY-2.
@@ -310,29 +320,41 @@ impl<D: Decode, S: Screen> Player<D, S> {
     }
 
     fn present(&mut self, number: u64, timeline: &mut dyn Timeline) {
-        let Some(Flight::Decoded(picture)) = self.flights.remove(&number) else { return };
-        let due_ns = self.schedule.due_ns(number);
-        self.report.tardiness.note(due_ns, timeline.now_ns());
-        let shown = self.schedule.shown(number);
-        let place = self.schedule.place(number);
-        self.screen.show(&picture, shown);
-        self.report.layer_mut(self.schedule.layer(number)).shown += 1;
-        self.report.disorder += u64::from(self.last_shown.is_some_and(|last| last >= place));
-        self.last_shown = Some(place);
-        let second = self.schedule.second(number);
-        if self.report.per_second.len() <= second {
-            self.report.per_second.resize(second + 1, 0);
-        }
-        self.report.per_second[second] += 1;
-        if self.options.has_counter {
-            *match counter::read(&picture) {
-                // The counter has 16 bits.
-                Some(number) if number == shown as u16 => &mut self.report.read,
-                Some(_) => &mut self.report.misread,
-                None => &mut self.report.unread,
-            } += 1;
+        match self.flights.remove(&number) {
+            Some(Flight::Decoded(picture)) => {
+                let late_ns = timeline.now_ns().saturating_sub(self.schedule.due_ns(number));
+                self.screen.show(&picture, self.schedule.shown(number));
+                self.count_shown(number, late_ns, &picture);
+            }
+            Some(Flight::Kept) => {
+                self.flights.insert(number, Flight::Kept);
+                self.collect(number, timeline);
+            }
+            Some(Flight::Waiting(_)) | None => {}
         }
         self.look_at_screen(timeline);
+    }
+
+    /// Counts what the screen has shown by itself; looks again for this frame if it has not.
+    fn collect(&mut self, number: u64, timeline: &mut dyn Timeline) {
+        while let Some(kept) = self.screen.kept() {
+            self.flights.remove(&kept.id);
+            self.count_shown(kept.id, kept.late_ns, &kept.picture);
+        }
+        if self.flights.contains_key(&number) {
+            timeline.timer(timeline.now_ns() + KEPT_NS, Job { act: Act::Present, number });
+        }
+    }
+
+    fn count_shown(&mut self, number: u64, late_ns: u64, picture: &Picture) {
+        let (layer, second) = (self.schedule.layer(number), self.schedule.second(number));
+        self.report.count_shown(layer, second, late_ns);
+        let place = self.schedule.place(number);
+        self.report.disorder += u64::from(self.last_shown.is_some_and(|last| last >= place));
+        self.last_shown = Some(place);
+        if self.options.has_counter {
+            self.report.check(picture, self.schedule.shown(number));
+        }
     }
 }
 

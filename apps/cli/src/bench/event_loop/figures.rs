@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::level::Level;
 use super::player::Seen;
 use super::sentinel::Noise;
-use super::usage::Usage;
+use crate::compete::level::Level;
+use crate::compete::tardiness::{Tardiness, sorted_us};
+use crate::compete::usage::Usage;
 use crate::stats::{jain, median, quantile};
 
 /// What was seen in a repetition.
@@ -43,25 +44,6 @@ pub struct Played {
     pub cpu: usize,
     /// How much of a CPU it wanted.
     pub demand: f64,
-}
-
-/// How late timers were.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Tardiness {
-    /// Half of them less, …
-    pub p50_us: f64,
-    /// … and so on.
-    pub p90_us: f64,
-    /// 99 of 100.
-    pub p99_us: f64,
-    /// 999 of 1000.
-    pub p999_us: f64,
-    /// None more.
-    pub max_us: f64,
-    /// The share of those that were at most a millisecond late.
-    pub within_1ms: f64,
-    /// How many there were.
-    pub timers: u64,
 }
 
 /// A player.
@@ -122,7 +104,6 @@ pub struct Figures {
 
 /// How many points of a distribution are kept.
 const POINTS: usize = 2000;
-const ON_TIME_NS: u64 = 1_000_000;
 
 impl Figures {
     /// Of what was seen.
@@ -217,49 +198,6 @@ impl Played {
     }
 }
 
-impl Tardiness {
-    /// Of timers in any order.
-    pub fn of(all_ns: &[u64]) -> Self {
-        let sorted = sorted_us(all_ns);
-        let at = |share| quantile(&sorted, share).unwrap_or(0.0);
-        let on_time = all_ns.iter().filter(|&&ns| ns <= ON_TIME_NS).count();
-        Self {
-            p50_us: at(0.5),
-            p90_us: at(0.9),
-            p99_us: at(0.99),
-            p999_us: at(0.999),
-            max_us: at(1.0),
-            within_1ms: on_time as f64 / all_ns.len().max(1) as f64,
-            timers: all_ns.len() as u64,
-        }
-    }
-}
-
-impl Tardiness {
-    /// Of repetitions: medians; but the most of all, and how many timers there were in all.
-    pub fn medians(all: &[Self]) -> Self {
-        let of = |figure: fn(&Self) -> f64| median(all.iter().map(figure).collect());
-        let of = |figure| of(figure).unwrap_or(0.0);
-        Self {
-            p50_us: of(|one| one.p50_us),
-            p90_us: of(|one| one.p90_us),
-            p99_us: of(|one| one.p99_us),
-            p999_us: of(|one| one.p999_us),
-            max_us: all.iter().map(|one| one.max_us).fold(0.0, f64::max),
-            within_1ms: of(|one| one.within_1ms),
-            timers: all.iter().map(|one| one.timers).sum(),
-        }
-    }
-
-    /// As reports have it.
-    pub fn json(&self) -> Value {
-        json!({
-            "p50": self.p50_us, "p90": self.p90_us, "p99": self.p99_us, "p999": self.p999_us,
-            "max": self.max_us, "within_1ms": self.within_1ms, "timers": self.timers,
-        })
-    }
-}
-
 impl PlayerFigures {
     /// Of repetitions.
     pub fn medians(all: &[&Self]) -> Self {
@@ -282,12 +220,6 @@ impl PlayerFigures {
             "cpu": self.cpu, "demand": self.demand,
         })
     }
-}
-
-fn sorted_us(all_ns: &[u64]) -> Vec<f64> {
-    let mut all: Vec<_> = all_ns.iter().map(|&ns| ns as f64 / 1e3).collect();
-    all.sort_by(f64::total_cmp);
-    all
 }
 
 #[cfg(test)]
@@ -333,17 +265,5 @@ mod tests {
         let drops: Vec<_> = figures.players.iter().map(|player| player.drops).collect();
         assert_eq!((drops, figures.points_us.len()), (vec![10, 30], POINTS));
         assert_eq!((figures.noise_us, figures.beyond_noise_us), (None, None));
-    }
-
-    #[test]
-    fn of_repetitions_the_most_is_the_most_of_all() {
-        let of = |late_us: f64| Tardiness {
-            p99_us: late_us,
-            max_us: late_us,
-            timers: 2,
-            ..Tardiness::default()
-        };
-        let all = Tardiness::medians(&[of(1.0), of(9.0), of(3.0)]);
-        assert_eq!((all.p99_us, all.max_us, all.timers), (3.0, 9.0, 6));
     }
 }

@@ -2,19 +2,22 @@
 
 use std::path::PathBuf;
 
-use antiphon_linux::allowed;
 use serde::{Deserialize, Serialize};
 
-use super::cases::{Cell, Competitor, Grouping};
+use super::cases::Cell;
 use super::figures::{Figures, Observed, Played};
-use super::level::Level;
 use super::player::Window;
-use super::program::{self, Begin, Part, Program, Role};
+use super::program::{self, Begin, Part};
 use super::schemes;
 use super::sentinel::Sentinel;
-use super::usage::Usage;
-use super::work::{Pace, now_ns, sleep_until};
-use crate::bench::rounds::Outcome;
+use crate::bench::{self, rounds::Outcome};
+use crate::compete::level::Level;
+use crate::compete::order::Role;
+use crate::compete::process::Program;
+use crate::compete::stand_aside;
+use crate::compete::terms::{Grouping, wanted};
+use crate::compete::usage::Usage;
+use crate::compete::work::{Pace, now_ns, sleep_until};
 use crate::stats::Random;
 
 /// One repetition.
@@ -57,9 +60,6 @@ pub struct How {
 
 /// From when all are ready to their begin, and from there to their first frames at the least.
 const BEGIN_NS: u64 = 20_000_000;
-/// The least and the most that a player wants, in parts of the average.
-const LEAST: f64 = 0.6;
-const MOST: f64 = 1.4;
 
 /// Measures.
 ///
@@ -90,7 +90,7 @@ fn observe(order: &Order) -> Result<Observed, String> {
     for (number, program) in programs.iter_mut().enumerate() {
         // Hogs have no use of it.
         let window = windows[number.min(cell.players - 1)];
-        program.begin(Begin { at_ns, window })?;
+        program.begin(&Begin { at_ns, window })?;
     }
     let Window { count_ns, end_ns, .. } = windows[0];
     let usage = |programs: &[Program]| -> Vec<_> {
@@ -136,11 +136,7 @@ fn observe(order: &Order) -> Result<Observed, String> {
 fn start(order: &Order) -> Result<Vec<Program>, String> {
     let Order { subject, cell, cpus, how, .. } = order;
     let place = |number: usize| cpus[number % cpus.len()];
-    let hog = match (cell.competitor, &how.compiler) {
-        (Competitor::Spin, _) => Role::Spin,
-        (Competitor::Cc, Some(compiler)) => Role::Compile(compiler.clone()),
-        (Competitor::Cc, None) => return Err("no compiler was looked for".to_owned()),
-    };
+    let hog = Role::hog(cell.competitor, how.compiler.as_ref())?;
     let player = |number: usize| {
         Role::Play(Part {
             subject: subject.clone(),
@@ -155,16 +151,16 @@ fn start(order: &Order) -> Result<Vec<Program>, String> {
     let hogs = (0..cell.hogs).map(|number| (place(cell.players + number), hog.clone()));
     players
         .chain(hogs)
-        .map(|(cpu, role)| Program::start(program::Order { cpu, pace: how.pace, role }))
+        .map(|(cpu, role)| {
+            let order = program::Order { cpu, pace: how.pace, role };
+            Program::start(bench::REPETITION, &bench::Order::Program(order))
+        })
         .collect()
 }
 
 /// How much of a CPU a player wants.
 fn demand(how: &How, number: usize, players: usize) -> f64 {
-    if how.even || players == 1 {
-        return how.demand;
-    }
-    how.demand * (LEAST + (MOST - LEAST) * number as f64 / (players - 1) as f64)
+    if how.even { how.demand } else { wanted(how.demand, number, players) }
 }
 
 fn period_ns(cell: &Cell) -> u64 {
@@ -181,39 +177,4 @@ fn windows(order: &Order, at_ns: u64) -> Vec<Window> {
     let phase = |_| at_ns + BEGIN_NS + random.next() % period_ns;
     let begins = (0..order.cell.players).map(phase);
     begins.map(|begin_ns| Window { begin_ns, period_ns, count_ns, end_ns }).collect()
-}
-
-/// Leaves the programs' CPUs to them, if there is another.
-fn stand_aside(cpus: &[u32]) {
-    if let Some(&other) = allowed().iter().find(|cpu| !cpus.contains(cpu)) {
-        // Who can't looks on from there, and takes little.
-        let _ = antiphon_linux::pin(other);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn players_want_what_they_are_to_want_on_average() {
-        let how = |even| How {
-            pace: Pace::calibrate(),
-            demand: 0.15,
-            even,
-            misbehave: 0.0,
-            sentinel_ns: 0,
-            first: false,
-            compiler: None,
-            seed: 1,
-        };
-        for players in [1, 2, 8] {
-            for how in [how(false), how(true)] {
-                let all: Vec<_> = (0..players).map(|it| demand(&how, it, players)).collect();
-                let mean = all.iter().sum::<f64>() / players as f64;
-                assert!((mean - 0.15).abs() < 1e-9 && all.is_sorted(), "{all:?}");
-                assert_eq!(all[0] < all[players - 1], players > 1 && !how.even);
-            }
-        }
-    }
 }

@@ -7,24 +7,21 @@
 //!                └── hog 0 … H−1    ┘ a process each, on the CPU: computes
 //! ```
 //!
+//! What such programs share with others that compete is in [`compete`](crate::compete).
+//!
 //! | module | does |
 //! |---|---|
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`clip`], [`player`] | what a player has to do, and when |
 //! | [`schemes`] | ways to do it: baselines, and ours |
-//! | [`hogs`] | what the others do |
 //! | [`program`] | players and hogs as processes |
-//! | [`work`] | the clock, and work of a known length |
-//! | [`sentinel`], [`usage`], [`level`] | what is seen from outside: the machine's own noise, what
-//!   programs used, whom they competed with |
+//! | [`sentinel`] | the machine's own noise |
 //! | [`measure`], [`figures`] | what a repetition does, and what it comes to |
 //! | [`rows`], [`tables`], [`page`] | rows for scripts, tables for people, pictures |
 
 pub mod cases;
 pub mod clip;
 pub mod figures;
-mod hogs;
-mod level;
 mod measure;
 mod page;
 pub mod player;
@@ -33,8 +30,6 @@ mod rows;
 pub mod schemes;
 mod sentinel;
 mod tables;
-mod usage;
-pub mod work;
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -48,12 +43,14 @@ pub use program::{Order as ProgramOrder, be};
 use super::repeat::repeat;
 use super::rounds::Rounds;
 use super::settings::{Printed, Settings, check_seconds};
+use crate::compete::terms::{Competitor, Grouping, Hogs, MOST as MOST_PROGRAMS};
+use crate::compete::{hogs, work};
 use crate::failure::Failure;
 use crate::list::Counts;
 use crate::output::file::OutputFile;
 use crate::output::progress::Progress;
 use crate::output::table::colour_stdout;
-use cases::{Cell, Competitor, Grouping, Hogs};
+use cases::Cell;
 use measure::How;
 use rows::{Measured, Report};
 use schemes::{OURS, PEERS, Scheme};
@@ -225,8 +222,8 @@ fn rounds(arguments: &Arguments) -> Result<Rounds, Failure> {
 
 fn cells(arguments: &Arguments) -> Result<Vec<Cell>, Failure> {
     let Arguments { players, hogs, competitor, hz, group, cpus, settings, .. } = arguments;
-    if let Some(players) = players.0.iter().find(|&&players| players > cases::MOST) {
-        let wanted = format!("--players {players} are more than {}", cases::MOST);
+    if let Some(players) = players.0.iter().find(|&&players| players > MOST_PROGRAMS) {
+        let wanted = format!("--players {players} are more than {}", MOST_PROGRAMS);
         return Err(Failure::arguments(wanted));
     }
     if let Some(hz) = hz.0.iter().find(|&&hz| hz > 1000) {

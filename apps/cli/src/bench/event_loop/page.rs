@@ -1,13 +1,13 @@
 //! The rows as one page that needs nothing else: for each set of conditions the distribution of
-//! tardiness by each scheme; where numbers of players were asked for, what becomes of them; and the
-//! tables.
+//! tardiness by each scheme; where numbers of players were asked for, what becomes of them (of the
+//! frame rate it is the document's figure 13); and the tables.
 
 use std::fmt::Write as _;
 
 use super::rows::{Report, Row};
 use super::tables;
 use crate::output;
-use crate::output::page::curves::{Curve, distribution, drawing};
+use crate::output::page::curves::{Curve, distribution, drawing_of};
 use crate::output::page::escape;
 use crate::output::table::{duration, si};
 
@@ -34,8 +34,8 @@ pub fn page(report: &Report) -> String {
     for (what, curves) in by_players(report) {
         let _ = write!(
             body,
-            "<h2>{what}, by competing programs</h2>\n<figure>\n{}</figure>\n",
-            drawing(&curves, si)
+            "<h2>{what}, by players</h2>\n<figure>\n{}</figure>\n",
+            drawing_of("player", &curves, si)
         );
     }
     let tables = escape(&tables::text(report, false));
@@ -55,11 +55,12 @@ fn by_players(report: &Report) -> Vec<(&'static str, Vec<Curve>)> {
         cell == first.cell && row.trouble.is_none()
     };
     let rows: Vec<_> = report.rows.iter().filter(like).collect();
-    let curves = |figure: &str| {
+    let curves = |figure: &str, each: bool| {
         let mut curves: Vec<Curve> = Vec::new();
         for row in &rows {
             let Some(value) = row.median(figure) else { continue };
-            let point = (row.cell.players as f64, value);
+            let players = row.cell.players as f64;
+            let point = (players, if each { value / players } else { value });
             match curves.iter_mut().find(|curve| curve.name == row.subject) {
                 Some(curve) => curve.points.push(point),
                 None => curves.push(Curve {
@@ -75,8 +76,9 @@ fn by_players(report: &Report) -> Vec<(&'static str, Vec<Curve>)> {
         return Vec::new();
     }
     vec![
-        ("Frames shown a second", curves("fps")),
-        ("Chunks decoded a second", curves("chunks_per_s")),
-        ("Context switches a second", curves("switches_per_s")),
+        ("Frames that each player shows a second", curves("fps", true)),
+        ("Frames shown a second", curves("fps", false)),
+        ("Chunks decoded a second", curves("chunks_per_s", false)),
+        ("Context switches a second", curves("switches_per_s", false)),
     ]
 }

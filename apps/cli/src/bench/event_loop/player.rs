@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::clip::{AHEAD, Clip, Frame};
-use super::work::CHUNK_NS;
+use crate::compete::work::CHUNK_NS;
 
 /// How much later a frame would have to be for the next layer to be as important, in frames.
 const LAYER: u64 = AHEAD / 3;

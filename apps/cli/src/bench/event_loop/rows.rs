@@ -3,11 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::cases::Cell;
-use super::figures::{Figures, PlayerFigures, Tardiness};
+use super::figures::{Figures, PlayerFigures};
 use super::measure::How;
 use super::schemes;
 use crate::bench::ratio::Ratio;
 use crate::bench::rounds::{Measured as Of, Rounds, Trouble, mean};
+use crate::compete::tardiness::Tardiness;
 use crate::stats::{Below, Quartiles, distribution, median, quartiles};
 
 /// What was measured of one scheme under one set of conditions.
@@ -44,7 +45,7 @@ pub struct Row {
     /// Why there was no sentinel.
     pub no_sentinel: Option<String>,
     /// Whom the run competed with.
-    pub level: Option<super::level::Level>,
+    pub level: Option<crate::compete::level::Level>,
     /// CPUs that others used.
     pub others_cpus: Option<f64>,
     /// Why there are no figures.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
 use super::schemes::scheduling;
-use super::work::{now_ns, sleep_until};
+use crate::compete::work::{now_ns, sleep_until};
 
 /// No user's thread is before it.
 const PRIORITY: i32 = 99;

@@ -1,9 +1,10 @@
-//! Curves over numbers of threads, or over shares of all trials, as a drawing for a page.
+//! Curves over numbers of threads, over time, or over shares of all trials, as a drawing for a
+//! page.
 
 use std::fmt::Write as _;
 
 use super::escape;
-use crate::output::words::several;
+use crate::output::words::{noun, several};
 use crate::stats::Below;
 
 const WIDTH: f64 = 1000.0;
@@ -23,7 +24,7 @@ pub struct Curve {
     /// What it is called.
     pub name: String,
     /// A number of threads, and the figure for it; in the order of the threads. Or a
-    /// [`rarity`] in place of the threads.
+    /// [`rarity`] or a time in place of the threads.
     pub points: Vec<(f64, f64)>,
     /// Apart from the others: what is no lock, or was not simulated.
     pub dashed: bool,
@@ -39,18 +40,29 @@ impl Curve {
 
 /// Threads across, each doubling as wide as the next; figures from 0 up, said by `words`.
 pub fn drawing(curves: &[Curve], words: impl Fn(f64) -> String) -> String {
-    let across = Across {
-        name: "threads",
-        mark: |at| at.to_string(),
-        said: |at| several(at as u64, "thread"),
-    };
+    drawing_of("thread", curves, words)
+}
+
+/// The same of something else than threads.
+pub fn drawing_of(one: &str, curves: &[Curve], words: impl Fn(f64) -> String) -> String {
+    let (name, said) = (noun(2, one), |at| several(at as u64, one));
+    let across = Across { name: &name, mark: &|at| at.to_string(), said: &said, place: f64::log2 };
+    draw_all(curves, &across, &Up::from_0(curves), &words)
+}
+
+/// Seconds across, all as wide; figures from 0 up, said by `words`.
+pub fn over_time(curves: &[Curve], words: impl Fn(f64) -> String) -> String {
+    let mark = |at| format!("{at:.1}").trim_end_matches(".0").to_owned();
+    let said = |at| format!("{at:.1} s");
+    let across = Across { name: "seconds", mark: &mark, said: &said, place: |at| at };
     draw_all(curves, &across, &Up::from_0(curves), &words)
 }
 
 /// Shares of trials across, and upwards what these are below, each ten times as high as the next.
 /// It is the distribution turned on its side, with its last hundredth as wide as the first half.
 pub fn distribution(curves: &[Curve], words: impl Fn(f64) -> String) -> String {
-    let across = Across { name: "of all trials are below", mark: percent, said: percent };
+    let name = "of all trials are below";
+    let across = Across { name, mark: &percent, said: &percent, place: f64::log2 };
     draw_all(curves, &across, &Up::by_tens(curves), &words)
 }
 
@@ -65,12 +77,14 @@ fn percent(rarity: f64) -> String {
 }
 
 /// What stands across.
-struct Across {
-    name: &'static str,
+struct Across<'a> {
+    name: &'a str,
     /// Below a point.
-    mark: fn(f64) -> String,
+    mark: Words<'a>,
     /// Of a point alone.
-    said: fn(f64) -> String,
+    said: Words<'a>,
+    /// How far to the right a point is.
+    place: fn(f64) -> f64,
 }
 
 /// How figures stand upwards.
@@ -121,10 +135,11 @@ fn figures(curves: &[Curve]) -> impl Iterator<Item = f64> {
     curves.iter().flat_map(|curve| &curve.points).map(|point| point.1)
 }
 
-fn draw_all(curves: &[Curve], across: &Across, up: &Up, words: Words) -> String {
+fn draw_all(curves: &[Curve], across: &Across<'_>, up: &Up, words: Words) -> String {
     let points = || curves.iter().flat_map(|curve| &curve.points);
     let last = points().map(|point| point.0).fold(2.0, f64::max);
-    let x = |at: f64| LEFT + at.max(1.0).log2() / last.log2() * (WIDTH - LEFT - RIGHT);
+    let place = across.place;
+    let x = |at: f64| LEFT + place(at).max(0.0) / place(last) * (WIDTH - LEFT - RIGHT);
     let y = |value: f64| up.y(value);
     let mut svg = format!("<svg class=chart viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=img>\n");
     for value in up.marks() {
@@ -175,7 +190,7 @@ fn draw(
     curve: &Curve,
     (colour, name_at): (String, f64),
     (x, y): (Scale, Scale),
-    (said, words): (fn(f64) -> String, Words),
+    (said, words): (Words, Words),
 ) {
     let Some(&(_, end)) = curve.points.last() else { return };
     let points: Vec<_> =

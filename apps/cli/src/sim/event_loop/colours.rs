@@ -14,7 +14,7 @@ use antiphon_sim::{Machine, Simulation, Stuck, now, work};
 use serde_json::{Value, json};
 
 use super::bed::Bed;
-use crate::bench::event_loop::figures::Tardiness;
+use crate::compete::tardiness::Tardiness;
 use crate::failure::Failure;
 use crate::output::table::{Cell, Table, si};
 use crate::stats::jain;

@@ -47,7 +47,7 @@ use self::plan::Setting;
 use self::rows::Row;
 use self::subjects::{SUBJECTS, Subject};
 use super::find;
-use crate::bench::event_loop::cases::Hogs;
+use crate::compete::terms::Hogs;
 use crate::failure::Failure;
 use crate::list::{Counts, names};
 use crate::output::progress::Progress;

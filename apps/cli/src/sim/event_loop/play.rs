@@ -10,7 +10,7 @@ use antiphon_sim::{now, work};
 use super::bed::Bed;
 use crate::bench::event_loop::player::{Player, Seen};
 use crate::bench::event_loop::schemes::LATE_NS;
-use crate::bench::event_loop::work::SHOW_NS;
+use crate::compete::work::SHOW_NS;
 use crate::stats::Random;
 
 /// How a player plays.

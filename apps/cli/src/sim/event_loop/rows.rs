@@ -20,7 +20,7 @@ use super::cases::Case;
 use super::experiment::{Observed, compete};
 use super::plan::{Plan, Setting};
 use super::subjects::Subject;
-use crate::bench::event_loop::figures::Tardiness;
+use crate::compete::tardiness::Tardiness;
 use crate::failure::Failure;
 use crate::stats::jain;
 

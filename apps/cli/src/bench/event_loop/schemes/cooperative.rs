@@ -4,9 +4,9 @@
 use antiphon_runtime::coop::{Ask, Cooperate};
 
 use super::super::player::{Player, Seen};
-use super::super::work::now_ns;
 use super::Seat;
 use super::events::Events;
+use crate::compete::work::now_ns;
 
 /// Plays, giving the CPU away to whom `others` says.
 ///
@@ -54,8 +54,8 @@ pub fn play(
 mod tests {
     use super::super::super::clip::Clip;
     use super::super::super::player::Window;
-    use super::super::super::work::Pace;
     use super::*;
+    use crate::compete::work::Pace;
     use crate::stats::Random;
     use antiphon_runtime::coop::Answer;
 

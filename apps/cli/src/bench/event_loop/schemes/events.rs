@@ -4,7 +4,7 @@
 use std::io::{Error, Result};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
-use super::super::work::timespec;
+use crate::compete::work::timespec;
 
 /// An epoll with a timerfd.
 pub struct Events {
@@ -69,8 +69,8 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::work::now_ns;
     use super::*;
+    use crate::compete::work::now_ns;
 
     #[test]
     fn it_waits_until_the_time_has_come_and_not_where_it_has() {

@@ -9,8 +9,8 @@ use antiphon::coop::{Split, SplitOptions};
 
 use super::super::clip::AHEAD;
 use super::super::player::{Player, Seen};
-use super::super::work::now_ns;
 use super::Seat;
+use crate::compete::work::now_ns;
 
 /// Plays, the timers in a thread of that real-time priority, or of a short slice.
 ///

@@ -24,7 +24,7 @@ mod tokio;
 use antiphon::coop::Alone;
 
 use super::player::{Player, Seen};
-use super::work::{Pace, SHOW_NS};
+use crate::compete::work::{Pace, SHOW_NS};
 use crate::stats::Random;
 use scheduling::Needs;
 
@@ -148,8 +148,8 @@ pub fn of_name(name: &str) -> Option<&'static Scheme> {
 mod tests {
     use super::super::clip::Clip;
     use super::super::player::Window;
-    use super::super::work::now_ns;
     use super::*;
+    use crate::compete::work::now_ns;
 
     /// Each that this machine permits dispatches each timer, none early, and decodes.
     #[test]

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, Thread};
 
 use super::super::player::{Player, Seen};
-use super::super::work::{Pace, SHOW_NS, now_ns, sleep_until};
 use super::{Seat, scheduling};
+use crate::compete::work::{Pace, SHOW_NS, now_ns, sleep_until};
 
 /// Above loops that are real-time as a whole, below the sentinel.
 const PRIORITY: i32 = 50;

@@ -10,8 +10,8 @@ use tokio::task::{LocalSet, spawn_local, yield_now};
 use tokio::time::sleep_until;
 
 use super::super::player::{Player, Seen};
-use super::super::work::now_ns;
 use super::Seat;
+use crate::compete::work::now_ns;
 
 /// What both tasks have.
 struct Shared {

@@ -8,8 +8,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::process::end_with_parent;
 use super::work::{CHUNK_NS, Pace};
-use crate::bench::neighbours::end_with_parent;
 
 /// Works until it is killed.
 pub fn spin_for_good(pace: Pace) -> ! {

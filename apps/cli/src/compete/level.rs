@@ -29,13 +29,20 @@ impl Level {
     pub fn take(first: bool) -> Self {
         // SAFETY: takes nothing. It fails where the process leads its group, and then it stays.
         unsafe { libc::setsid() };
+        let counts = Self::here().autogroup.is_some();
+        let first = first && counts && fs::write(AUTOGROUP, FIRST).is_ok();
+        Self { first, ..Self::here() }
+    }
+
+    /// That of this process, and of all that it starts.
+    pub fn here() -> Self {
         let cgroup = fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| group(&text));
         let on = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled");
         let on = on.is_ok_and(|on| on.trim() == "1");
         let counts = on && cgroup.as_deref().is_none_or(|group| group == "/");
-        let first = first && counts && fs::write(AUTOGROUP, FIRST).is_ok();
         let autogroup = fs::read_to_string(AUTOGROUP).ok().filter(|_| counts);
-        Self { cgroup, autogroup: autogroup.map(|text| text.trim().to_owned()), first }
+        let autogroup = autogroup.map(|text| text.trim().to_owned());
+        Self { cgroup, autogroup, first: false }
     }
 
     /// For people.

@@ -1,5 +1,5 @@
-//! The terminal while `top` has it: its other screen, without a cursor, and keys as they come. All
-//! of that is undone when this is dropped, which signals that end programs lead to.
+//! The terminal while a live view has it: its other screen, without a cursor, and keys as they
+//! come. All of that is undone when this is dropped, which signals that end programs lead to.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::mem::MaybeUninit;

@@ -1,0 +1,80 @@
+//! What a program is told when it is started, and what those do that only want the CPU.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::hogs;
+use super::process::is_ready;
+use super::terms::Competitor;
+use super::work::{Pace, sleep_until};
+
+/// A program; of those that play, `P` says how.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Order<P> {
+    /// Where it runs, as the kernel numbers CPUs.
+    pub cpu: u32,
+    /// How fast it works.
+    pub pace: Pace,
+    /// What it does.
+    pub role: Role<P>,
+}
+
+/// What a program does.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role<P> {
+    /// It plays.
+    Play(P),
+    /// It computes nothing.
+    Spin,
+    /// It compiles, by that compiler.
+    Compile(PathBuf),
+}
+
+/// What a program that only wants the CPU has of its begin.
+#[derive(Deserialize)]
+struct Begin {
+    at_ns: u64,
+}
+
+impl<P> Role<P> {
+    /// Of a program that only wants the CPU.
+    ///
+    /// # Errors
+    ///
+    /// It is to compile, and nobody has looked for a compiler.
+    pub fn hog(competitor: Competitor, compiler: Option<&PathBuf>) -> Result<Self, String> {
+        match (competitor, compiler) {
+            (Competitor::Spin, _) => Ok(Self::Spin),
+            (Competitor::Cc, Some(compiler)) => Ok(Self::Compile(compiler.clone())),
+            (Competitor::Cc, None) => Err("no compiler was looked for".to_owned()),
+        }
+    }
+}
+
+impl<P> Order<P> {
+    /// Is the program: `play` is ready, is told when to begin, and plays.
+    ///
+    /// # Errors
+    ///
+    /// One line: it could not begin.
+    pub fn be(self, play: impl FnOnce(P, u32, Pace) -> Result<(), String>) -> Result<(), String> {
+        let Self { cpu, pace, role } = self;
+        antiphon_linux::pin(cpu).map_err(|_| format!("CPU {cpu} can't be used"))?;
+        match role {
+            Role::Play(part) => play(part, cpu, pace),
+            Role::Spin => {
+                let begin: Begin = is_ready()?;
+                sleep_until(begin.at_ns);
+                hogs::spin_for_good(pace)
+            }
+            Role::Compile(compiler) => {
+                let compiler = hogs::Compiler::new(&compiler)?;
+                let begin: Begin = is_ready()?;
+                sleep_until(begin.at_ns);
+                compiler.compile_for_good()
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! A program as a process, which begins when it is told, and tells what it saw.
+//!
+//! ```text
+//!   who starts it                      program
+//!       │ ──── its order (argument) ───► │ takes its CPU
+//!       │ ◄────────── "ready" ────────── │
+//!       │ ───── when to begin: JSON ───► │ sleeps until then, and works
+//!       │ ◄────── what it saw: JSON ──── │
+//!       │ ─────────── SIGKILL ─────────► │
+//! ```
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+const READY: &str = "ready";
+
+/// A program that was started. It ends with this.
+pub struct Program {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: Option<BufReader<ChildStdout>>,
+}
+
+impl Program {
+    /// Starts this command with that hidden verb and that order.
+    ///
+    /// # Errors
+    ///
+    /// One line: there can't be one process more.
+    pub fn start(verb: &str, order: &impl Serialize) -> Result<Self, String> {
+        let order = serde_json::to_string(order).map_err(|error| error.to_string())?;
+        let mut child = Command::new("/proc/self/exe")
+            .args([verb, &order])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("can't start a program: {error}"))?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(stdin), Some(stdout)) => {
+                Ok(Self { child, stdin, stdout: Some(BufReader::new(stdout)) })
+            }
+            _ => Err("a program without pipes".to_owned()),
+        }
+    }
+
+    /// Waits until it is ready to begin.
+    ///
+    /// # Errors
+    ///
+    /// One line: it has ended before.
+    pub fn ready(&mut self) -> Result<(), String> {
+        let line = self.line()?;
+        if line.trim() == READY { Ok(()) } else { Err(format!("a program said '{}'", line.trim())) }
+    }
+
+    /// Tells it when to begin.
+    ///
+    /// # Errors
+    ///
+    /// One line: it has ended before.
+    pub fn begin(&mut self, begin: &impl Serialize) -> Result<(), String> {
+        let line = serde_json::to_string(begin).map_err(|error| error.to_string())?;
+        writeln!(self.stdin, "{line}").map_err(|error| format!("a program has ended: {error}"))
+    }
+
+    /// Waits for what it saw.
+    ///
+    /// # Errors
+    ///
+    /// One line: it has ended without.
+    pub fn seen<T: DeserializeOwned>(&mut self) -> Result<T, String> {
+        let line = self.line()?;
+        serde_json::from_str(&line).map_err(|error| format!("a program said no figures: {error}"))
+    }
+
+    /// Its lines from now on, for who reads them in another thread. The first call has them.
+    pub fn lines(
+        &mut self,
+    ) -> Option<impl Iterator<Item = std::io::Result<String>> + Send + use<>> {
+        self.stdout.take().map(BufReader::lines)
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn line(&mut self) -> Result<String, String> {
+        let mut line = String::new();
+        let read = self.stdout.as_mut().map_or(Ok(0), |stdout| stdout.read_line(&mut line));
+        match read {
+            Ok(1..) => Ok(line),
+            Ok(0) => Err("a program has ended; what it said is above".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Fails only if it has ended already, which is what we want.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// In the program: says that it is ready, and waits until it is told when to begin.
+///
+/// # Errors
+///
+/// One line: who started it has gone.
+pub fn is_ready<T: DeserializeOwned>() -> Result<T, String> {
+    println!("{READY}");
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).map_err(|error| error.to_string())?;
+    serde_json::from_str(&line).map_err(|error| error.to_string())
+}
+
+/// In the program: tells what it saw.
+///
+/// # Errors
+///
+/// One line: it can't be told.
+pub fn tell(seen: &impl Serialize) -> Result<(), String> {
+    println!("{}", serde_json::to_string(seen).map_err(|error| error.to_string())?);
+    Ok(())
+}
+
+/// Makes the kernel kill this process when the thread that started it ends.
+pub fn end_with_parent() {
+    // SAFETY: takes plain numbers.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}

@@ -1,0 +1,177 @@
+//! The kinds of programs that play, and what each tells of itself.
+
+use antiphon_player::decode::Decode;
+use antiphon_player::game::Game;
+use antiphon_player::program::Program;
+use antiphon_player::sound::Sink;
+use antiphon_player::{Layer, Player, Report, Screen, Sound, Steady, Tardiness};
+use serde::{Deserialize, Serialize};
+
+/// What a program plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A clip, and drops what it has no time for.
+    Video,
+    /// Chunks of samples, each 10 ms.
+    Sound,
+    /// A game of 100 steps a second.
+    Game,
+    /// A clip, and drops nothing.
+    Steady,
+}
+
+impl Kind {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Video => "video",
+            Self::Sound => "sound",
+            Self::Game => "game",
+            Self::Steady => "steady",
+        }
+    }
+}
+
+/// Frames of a layer: shown, and dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Count {
+    /// Shown.
+    pub shown: u64,
+    /// Due, and not shown.
+    pub dropped: u64,
+}
+
+/// What a program has played by now.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Played {
+    /// How late each frame, chunk or step was, in nanoseconds, in their order.
+    pub tardiness_ns: Vec<u64>,
+    /// Frames that were shown, chunks that were played, steps.
+    pub shown: u64,
+    /// Frames and chunks that were due and not there; details of a game that were not drawn.
+    pub dropped: u64,
+    /// What part of all that was due was there, 0 to 1.
+    pub quality: f64,
+    /// By layer, as [`Layer::ALL`] has them; none if there are no layers.
+    pub layers: Vec<Count>,
+    /// Frames shown, by the second in which they were due; none if there are no frames.
+    pub per_second: Vec<u32>,
+    /// What decoded, if anything did.
+    pub decoder: Option<String>,
+    /// Frames that were shown after a later one.
+    pub disorder: u64,
+    /// Frames whose number was read, and was right …
+    pub read: u64,
+    /// … or wrong, or not to be found.
+    pub misread: u64,
+    /// Frames that the decoder refused, and why the first of them.
+    pub refused: u64,
+    /// Why the first of them.
+    pub refusal: Option<String>,
+}
+
+/// A program that says what it has played.
+pub trait Tells: Program {
+    /// By now; without the tardiness of the first so many.
+    fn played(&self, since: usize) -> Played;
+}
+
+impl<D: Decode, S: Screen> Tells for Player<D, S> {
+    fn played(&self, since: usize) -> Played {
+        Played::of_frames(self.report(), since)
+    }
+}
+
+impl<D: Decode, S: Screen> Tells for Steady<D, S> {
+    fn played(&self, since: usize) -> Played {
+        Played::of_frames(self.report(), since)
+    }
+}
+
+impl<W: FnMut(&mut [i16]), S: Sink> Tells for Sound<W, S> {
+    fn played(&self, since: usize) -> Played {
+        let of = self.played();
+        let due = (of.chunks + of.underruns).max(1);
+        Played {
+            tardiness_ns: tail(&of.tardiness, since),
+            shown: of.chunks,
+            dropped: of.underruns,
+            quality: of.chunks as f64 / due as f64,
+            ..Played::default()
+        }
+    }
+}
+
+/// Details of a step of a game.
+pub const DETAILS: u64 = 4;
+
+impl<W: FnMut(u64)> Tells for Game<W> {
+    fn played(&self, since: usize) -> Played {
+        let of = self.drawn();
+        Played {
+            tardiness_ns: tail(&of.tardiness, since),
+            shown: of.ticks,
+            dropped: of.ticks * DETAILS - of.details,
+            quality: self.quality(),
+            ..Played::default()
+        }
+    }
+}
+
+impl Played {
+    fn of_frames(report: &Report, since: usize) -> Self {
+        let count = |layer| {
+            let of = report.layer(layer);
+            Count { shown: of.shown, dropped: of.dropped }
+        };
+        let total = report.total();
+        Self {
+            tardiness_ns: tail(&report.tardiness, since),
+            shown: total.shown,
+            dropped: total.dropped,
+            quality: report.quality(),
+            layers: Layer::ALL.map(count).to_vec(),
+            per_second: report.per_second.clone(),
+            decoder: Some(report.decoder.clone()),
+            disorder: report.disorder,
+            read: report.read,
+            misread: report.misread + report.unread,
+            refused: report.refused,
+            refusal: report.refusal.clone(),
+        }
+    }
+
+    /// What is wrong with it, if something is: never for want of time.
+    pub fn fault(&self) -> Option<String> {
+        let faults = [
+            (self.disorder, "shown after a later one"),
+            (self.misread, "with another number than they should have"),
+            (self.refused, "refused by the decoder"),
+        ];
+        let (count, what) = faults.into_iter().find(|(count, _)| *count > 0)?;
+        let why = self.refusal.as_deref().filter(|_| what.starts_with("refused"));
+        let why = why.map_or(String::new(), |why| format!(" ({why})"));
+        Some(format!("{count} frames {what}{why}"))
+    }
+}
+
+fn tail(of: &Tardiness, since: usize) -> Vec<u64> {
+    of.samples().get(since..).unwrap_or_default().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_what_no_want_of_time_explains() {
+        let fine = Played { dropped: 100, quality: 0.1, ..Played::default() };
+        assert_eq!(fine.fault(), None);
+        let of = |played: Played| played.fault().unwrap_or_default();
+        assert!(of(Played { disorder: 2, ..fine.clone() }).starts_with("2 frames shown after"));
+        assert!(of(Played { misread: 1, ..fine.clone() }).contains("another number"));
+        let refused = Played { refused: 3, refusal: Some("broken".to_owned()), ..fine };
+        assert!(of(refused).ends_with("refused by the decoder (broken)"));
+    }
+}

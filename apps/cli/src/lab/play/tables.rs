@@ -1,0 +1,162 @@
+//! Tables for people.
+
+use antiphon::coop::{Demotion, Tier};
+
+use super::figures::{Figures, PlayerFigures};
+use super::kinds::{Kind, Played};
+use super::live::percent;
+use super::plan::Plan;
+use crate::compete::tardiness::Tardiness;
+use crate::compete::terms::cpus;
+use crate::output::table::{Cell, Table, duration, si};
+use crate::output::words::several;
+
+/// What plays beside what, in a line.
+pub fn said_of(plan: &Plan) -> String {
+    let mut text = several(plan.players as u64, "player");
+    if plan.hogs > 0 {
+        let hogs = several(plan.hogs as u64, "hog");
+        text += &format!(", {hogs} ({})", plan.competitor.name());
+    }
+    text += &format!(", {}", cpus(plan.cpus.len()));
+    text += if plan.one_group { ", one group" } else { "" };
+    if let Some(demand) = plan.demand {
+        text += &format!(", demand {demand:.1} % each");
+    }
+    text
+}
+
+/// By which tier they are on time, in a line.
+pub fn tier_of(plan: &Plan) -> String {
+    format!("Tier {} ({})", plan.tier, plan.tier.what())
+}
+
+/// Heads of a table of programs, with those between the name and what was dropped.
+pub fn heads<'a>(between: &[&'a str]) -> Vec<&'a str> {
+    [&["player"], between, &[">I", ">P", ">B", ">b"]].concat()
+}
+
+/// All that was found.
+pub fn text(plan: &Plan, figures: &Figures, colour: bool) -> String {
+    let about = format!("{}, {:.1} s\n{}\n", said_of(plan), figures.seconds, tier_of(plan));
+    let mut text = about + &players(figures).render(colour);
+    text += "\n";
+    let pairs = [
+        ("frames on time", within(&figures.late)),
+        ("Jain CPU", format!("{:.3}", figures.jain_cpu)),
+        ("Jain fps", format!("{:.3}", figures.jain_fps)),
+        ("players' CPU", percent(figures.players_share)),
+        ("switches/s", si(figures.switches_per_s)),
+    ];
+    let mut table = Table::new(&pairs.each_ref().map(|(name, _)| *name));
+    table.row(pairs.iter().map(|(_, value)| Cell::text(value)).collect());
+    text += &table.render(colour);
+    if !figures.hogs.is_empty() {
+        let hogs: Vec<_> = figures.hogs.iter().map(|share| percent(*share)).collect();
+        text += &format!("Hogs had {} of a CPU.\n", hogs.join(", "));
+    }
+    text + &notes(plan, figures)
+}
+
+fn within(late: &Tardiness) -> String {
+    format!("{} within 1 ms", percent(late.within_1ms))
+}
+
+fn players(figures: &Figures) -> Table {
+    let columns = [">CPU", ">fps", ">shown", ">p50", ">p99", ">p99.9", ">max", "demoted"];
+    let mut table = Table::new(&heads(&columns));
+    for (number, one) in figures.players.iter().enumerate() {
+        table.row(line(&number.to_string(), one));
+    }
+    if let Some(steady) = &figures.steady {
+        table.row(line("steady", steady));
+    }
+    table
+}
+
+fn line(name: &str, one: &PlayerFigures) -> Vec<Cell> {
+    let time = |us: f64| Cell::number(duration(us * 1e3));
+    let late = one.late;
+    let mut cells = vec![
+        Cell::text(format!("{name} {}{}", one.plays, if one.model { " *" } else { "" })),
+        Cell::number(percent(one.cpu)),
+        Cell::number(format!("{:.1}", one.fps)),
+        Cell::number(percent(one.played.quality)),
+        time(late.p50_us),
+        time(late.p99_us),
+        time(late.p999_us),
+        time(late.max_us),
+        Cell::text(demoted(one)),
+    ];
+    cells.extend(one.played.drops(one.kind));
+    cells
+}
+
+/// Why it was demoted, and how often.
+fn demoted(one: &PlayerFigures) -> String {
+    let Some(counts) = one.done.demotions else { return "-".to_owned() };
+    let named = Demotion::ALL.iter().zip(counts).filter(|(_, count)| *count > 0);
+    let words: Vec<_> = named.map(|(why, count)| format!("{count} {}", why.name())).collect();
+    if words.is_empty() { "never".to_owned() } else { words.join(", ") }
+}
+
+impl Played {
+    /// What was dropped, by layer. Of sound, chunks count as an `I`; of a game, details as `b`.
+    pub fn drops(&self, kind: Kind) -> Vec<Cell> {
+        let count = |count: u64| Cell::number(count.to_string());
+        let none = || Cell::number("-");
+        match kind {
+            Kind::Sound => vec![count(self.dropped), none(), none(), none()],
+            Kind::Game => vec![none(), none(), none(), count(self.dropped)],
+            Kind::Video | Kind::Steady if self.layers.is_empty() => vec![none(); 4],
+            Kind::Video | Kind::Steady => {
+                self.layers.iter().map(|layer| count(layer.dropped)).collect()
+            }
+        }
+    }
+}
+
+fn notes(plan: &Plan, figures: &Figures) -> String {
+    let mut text = String::new();
+    if plan.tier == Tier::Boost {
+        let sum = |of: fn(&PlayerFigures) -> Option<u64>| {
+            figures.players.iter().filter_map(of).sum::<u64>() as f64
+        };
+        let [borrowed, owed, helper] = [
+            sum(|one| one.done.borrowed_ns),
+            sum(|one| one.done.owed_ns),
+            sum(|one| one.done.helper_ns),
+        ]
+        .map(duration);
+        let raises = si(sum(|one| one.done.raises));
+        text += &format!(
+            "Raised {raises} times, for {borrowed} of CPU time, {owed} of it not given back yet; \
+             helpers took {helper}.\n"
+        );
+    }
+    if let Some(steady) = &figures.steady {
+        let nice = plan.parts.last().map_or(0, |part| part.nice);
+        text += &format!(
+            "The steady player drops nothing and cooperates with nobody: nice {nice}, {}.\n",
+            within(&steady.late)
+        );
+    }
+    if plan.misbehave > 0.0 {
+        text += &format!("Player 0 misbehaves with a probability of {}.\n", plan.misbehave);
+    }
+    if figures.players.iter().any(|one| one.model) {
+        text += "*: a model: what it took is not decoding, or not that alone.\n";
+    }
+    text += &format!("Options: {}.\n", figures.options);
+    text += &format!("Competing on: {}.\n", plan.level.said());
+    if let Some(weaker) = plan.here.weaker() {
+        text += &format!("{weaker}.\n");
+    }
+    text + RULE
+}
+
+const RULE: &str = "\
+Tardiness is from when a frame is due to its display. Shown is the part of what was due; I, P, B and
+b are frames that were dropped, by layer. Jain's index is of the CPU time of all programs, and of
+frames that players showed; 1 is fair. Switches are of all programs.
+";

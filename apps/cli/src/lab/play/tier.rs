@@ -1,0 +1,243 @@
+//! By which tier players are on time: what was asked for, or the best that there is here.
+
+use antiphon::coop::{
+    Alone, Available, BoostOptions, Booster, Demotion, Domain, DomainOptions, Group, Split,
+    SplitOptions, Tier, WEIGHT, Worker,
+};
+use antiphon::event_loop::Loop;
+use antiphon_player::Screen;
+use antiphon_player::apart::{Apart, Aside};
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use super::options::Schedule;
+use crate::failure::Failure;
+
+/// What may be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Choice {
+    /// The best that there is here
+    Auto,
+    /// A scheduler in the kernel
+    T0,
+    /// A helper has a player run first while it is late
+    T1,
+    /// Frames are shown by a real-time thread
+    T1b,
+    /// Frames are shown by a thread with a short slice
+    T2,
+    /// Players hand the CPU to each other
+    T3,
+    /// As the kernel shares the CPU out
+    None,
+}
+
+impl Choice {
+    fn tier(self) -> Option<Tier> {
+        match self {
+            Self::Auto => None,
+            Self::T0 => Some(Tier::Kernel),
+            Self::T1 => Some(Tier::Boost),
+            Self::T1b => Some(Tier::RealTimeSplit),
+            Self::T2 => Some(Tier::Split),
+            Self::T3 => Some(Tier::Baton),
+            Self::None => Some(Tier::None),
+        }
+    }
+
+    /// The tier, of those that there are. Programs of one group have to tell each other how
+    /// important their work is, which they do by T3 only.
+    ///
+    /// # Errors
+    ///
+    /// It is not there, and what would do; or it has no groups.
+    pub fn choose(self, one_group: bool, here: &Available) -> Result<Tier, Failure> {
+        let Some(asked) = self.tier() else {
+            return Ok(if one_group { Tier::Baton } else { here.best(true) });
+        };
+        here.tier(asked).map_err(|why| Failure::missing(format!("--tier {asked}: {why}")))?;
+        if one_group && asked != Tier::Baton {
+            return Err(Failure::arguments(format!(
+                "--tier {asked} has no groups of several programs: give --tier t3, or --group each \
+                 without --mixed"
+            )));
+        }
+        Ok(asked)
+    }
+}
+
+/// The one of that name.
+pub fn of_name(name: &str) -> Option<Tier> {
+    Tier::ALL.into_iter().find(|tier| tier.name() == name)
+}
+
+/// The domain of players that hand a CPU to each other: all of this user's that run at a time.
+const DOMAIN: &str = "lab-play";
+
+/// Opens the domain of a CPU.
+///
+/// # Errors
+///
+/// One line: there is none to be had.
+pub fn domain(cpu: u32, schedule: Schedule) -> Result<Domain, String> {
+    let options = DomainOptions { cpu, schedule: schedule.0 };
+    Domain::open(DOMAIN, options).map_err(|error| error.to_string())
+}
+
+/// A program, as its tier has it.
+pub enum Seat {
+    /// T1.
+    Boost(Booster),
+    /// T1b, T2. The slice is the thread's for as long as the worker is there.
+    Split(Split, #[allow(dead_code, reason = "it is what it does when it is dropped")] Worker),
+    /// T3.
+    Baton(Domain, Group),
+    /// None.
+    Alone,
+}
+
+/// What a tier has done for a program, or to it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Done {
+    /// How often it was demoted, for each of [`Demotion::ALL`]; none if the tier does not.
+    pub demotions: Option<[u64; Demotion::ALL.len()]>,
+    /// T1: how often it was raised.
+    pub raises: Option<u64>,
+    /// T1: what it ran while it was raised, in nanoseconds.
+    pub borrowed_ns: Option<u64>,
+    /// T1: of that, what it has yet to give back.
+    pub owed_ns: Option<u64>,
+    /// T1: the CPU time of the helper, in nanoseconds.
+    pub helper_ns: Option<u64>,
+    /// T1b, T2: callbacks that have panicked.
+    pub panics: Option<u32>,
+}
+
+impl Seat {
+    /// Takes a seat on that CPU, which the calling thread runs on; with that number of a group, or
+    /// a share of its own.
+    ///
+    /// # Errors
+    ///
+    /// One line: it is not permitted.
+    pub fn take(
+        tier: Tier,
+        cpu: u32,
+        group: Option<u32>,
+        schedule: Schedule,
+    ) -> Result<Self, String> {
+        let split = |priority| {
+            let options = SplitOptions { priority, ..SplitOptions::default() };
+            let timers = Split::start(options).map_err(|refused| refused.to_string())?;
+            let worker = timers.worker().map_err(|refused| refused.to_string())?;
+            Ok(Self::Split(timers, worker))
+        };
+        match tier {
+            Tier::Boost => {
+                let options = BoostOptions { options: schedule.0, ..BoostOptions::default() };
+                Booster::start(options).map(Self::Boost).map_err(|refused| refused.to_string())
+            }
+            Tier::RealTimeSplit => split(Some(TIMER_PRIORITY)),
+            Tier::Split => split(None),
+            Tier::Baton => {
+                let group = group.map_or(Group::Own, Group::Number);
+                Ok(Self::Baton(domain(cpu, schedule)?, group))
+            }
+            Tier::None => Ok(Self::Alone),
+            Tier::Kernel => Err("no scheduler in the kernel is there".to_owned()),
+        }
+    }
+
+    /// Has the loop share the CPU by it. Called when the loop is about to run: who has joined and
+    /// does not poll is in others' way.
+    ///
+    /// # Errors
+    ///
+    /// One line: too many share that CPU.
+    pub fn cooperate(&self, events: &mut Loop) -> Result<(), String> {
+        match self {
+            Self::Boost(booster) => events.cooperate_by(Box::new(booster.boost(Alone))),
+            Self::Baton(domain, group) => {
+                let member = domain.join(*group, WEIGHT).map_err(|error| error.to_string())?;
+                events.cooperate_by(Box::new(member));
+            }
+            Self::Split(..) | Self::Alone => {}
+        }
+        Ok(())
+    }
+
+    /// Where a player shows its frames: on `screen`, by the thread that the tier has for that.
+    pub fn screen(&self, screen: Box<dyn Screen + Send>) -> Box<dyn Screen> {
+        match self {
+            Self::Split(timers, _) => {
+                Box::new(Apart::new(screen, Box::new(Timers(timers.clone()))))
+            }
+            _ => screen,
+        }
+    }
+
+    /// What it has done for the calling thread.
+    pub fn done(&self) -> Done {
+        match self {
+            Self::Boost(booster) => {
+                let stats = booster.stats();
+                Done {
+                    demotions: Some(stats.counts.demotions),
+                    raises: Some(stats.counts.raises),
+                    borrowed_ns: Some(stats.counts.borrowed_ns),
+                    owed_ns: Some(stats.counts.owed_ns),
+                    helper_ns: Some(stats.helper_ns),
+                    panics: None,
+                }
+            }
+            Self::Split(timers, _) => Done { panics: Some(timers.panics()), ..Done::default() },
+            Self::Baton(domain, _) => {
+                // SAFETY: takes nothing and can't fail.
+                let me = unsafe { libc::gettid() } as u32;
+                let status = domain.members().into_iter().find(|member| member.thread == me);
+                let demotions = status.map(|status| status.demotions.map(u64::from));
+                Done { demotions, ..Done::default() }
+            }
+            Self::Alone => Done::default(),
+        }
+    }
+}
+
+/// Of threads that show frames only: the least that any real-time thread has, and one more.
+const TIMER_PRIORITY: u8 = 2;
+
+/// The thread of a [`Split`].
+struct Timers(Split);
+
+impl Aside for Timers {
+    fn submit(&self, release_ns: u64, run: Box<dyn FnOnce(u64) + Send>) {
+        // It is not taken back.
+        let _ = self.0.submit(release_ns, run);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use antiphon::coop::available;
+
+    #[test]
+    fn one_group_is_a_matter_of_the_baton() {
+        let here = available();
+        assert_eq!(Choice::Auto.choose(true, &here).ok(), Some(Tier::Baton));
+        assert_eq!(Choice::Auto.choose(false, &here).ok(), Some(here.best(true)));
+        assert_eq!(Choice::None.choose(false, &here).ok(), Some(Tier::None));
+        let refused = Choice::None.choose(true, &here).map_err(Failure::into_message);
+        assert!(refused.is_err_and(|why| why.contains("--tier t3")));
+        let missing = Choice::T0.choose(false, &here).map_err(Failure::into_message);
+        assert!(missing.is_err_and(|why| why.contains("T0") && why.contains("sched_ext")));
+    }
+
+    #[test]
+    fn each_tier_is_found_by_its_name() {
+        for tier in Tier::ALL {
+            assert_eq!(of_name(tier.name()), Some(tier));
+        }
+        assert_eq!(of_name("T9"), None);
+    }
+}

@@ -1,0 +1,289 @@
+//! `lab play`, for a second or two: order, numbers in the frames, that everybody plays and has some
+//! of the CPU; never how late a frame is.
+
+mod common;
+
+use std::io::Write as _;
+use std::process::Output;
+
+use common::live::{Live, modes};
+use common::{FRAME, Folder, antiphon, has_keys, output, refused, skipped, stderr};
+use serde_json::Value;
+
+/// A hog, for a second, with clips of a second.
+const SMALL: [&str; 8] =
+    ["lab", "play", "--generate", "bursty", "--size", "320x192", "--hogs", "1"];
+const TWO: [&str; 2] = ["--players", "2"];
+const SECOND: [&str; 2] = ["--seconds", "1"];
+
+/// Two players play; `None`, if what makes clips is not there.
+fn played(arguments: &[&str]) -> Option<Output> {
+    play(&[&TWO, arguments].concat())
+}
+
+fn play(arguments: &[&str]) -> Option<Output> {
+    let done = output(&[&SMALL, arguments, &SECOND].concat());
+    if done.status.code() == Some(69) && stderr(&done).contains("apt-get install ffmpeg") {
+        skipped(&stderr(&done));
+        return None;
+    }
+    Some(done)
+}
+
+fn report(done: &Output) -> Value {
+    assert!(done.status.success(), "{}", stderr(done));
+    serde_json::from_slice(&done.stdout).expect("stdout is one JSON object")
+}
+
+fn number(of: &Value, key: &str) -> f64 {
+    of[key].as_f64().unwrap_or_else(|| panic!("no number {key} in {of:#}"))
+}
+
+/// What is true of each player, however little of the CPU there is.
+fn plays(player: &Value) {
+    has_keys(player, &["kind", "plays", "decoder", "tardiness_us", "fps", "drops", "layers"]);
+    has_keys(player, &["quality", "cpu", "fps_by_second", "tier_stats"]);
+    let late = &player["tardiness_us"];
+    let late = ["p50", "p90", "p99", "p999", "max"].map(|key| number(late, key));
+    assert!(late.is_sorted() && late[0] >= 0.0, "{player:#}");
+    assert_eq!(player["disorder"], 0, "{player:#}");
+    assert_eq!(player["misread"], 0, "{player:#}");
+    assert_eq!(player["refused"], 0, "{player:#}");
+    assert!(number(player, "cpu") > 0.0, "{player:#}");
+    assert!(number(player, "shown") > 0.0, "{player:#}");
+}
+
+fn plays_video(player: &Value) {
+    plays(player);
+    assert_eq!(player["read"], player["shown"], "each number was read, and right: {player:#}");
+    let of = |key: &str| {
+        let layers = ["I", "P", "B", "b"].iter().map(|layer| player["layers"][layer][key].as_u64());
+        layers.map(|count| count.expect("a count")).sum::<u64>()
+    };
+    assert_eq!(Some(of("shown")), player["shown"].as_u64(), "{player:#}");
+    assert_eq!(Some(of("dropped")), player["drops"].as_u64(), "{player:#}");
+    // A second at 60 Hz, or the clip's own rate.
+    assert!((55..=61).contains(&(of("shown") + of("dropped"))), "{player:#}");
+    let by_second = player["fps_by_second"].as_array().expect("a list");
+    let shown: u64 = by_second.iter().filter_map(Value::as_u64).sum();
+    assert_eq!(shown, of("shown"), "{player:#}");
+}
+
+#[test]
+fn players_are_in_order_and_nobody_starves() {
+    for (tier, name) in [("none", "none"), ("t3", "T3")] {
+        let Some(done) = played(&["--tier", tier, "--json"]) else { return };
+        let report = report(&done);
+        has_keys(&report, &FRAME);
+        has_keys(&report, &["players", "jain_cpu", "jain_fps", "switches_per_s", "tier"]);
+        has_keys(&report, &["steady", "hogs", "competitor", "level", "weaker", "clips", "cdf_us"]);
+        has_keys(&report["options"], &["period_ns", "min_slice_ns", "slack_ns", "threshold_ns"]);
+        assert_eq!(report["tier"], name);
+        let players = report["players"].as_array().expect("a list");
+        assert_eq!(players.len(), 2);
+        players.iter().for_each(plays_video);
+        let hogs = report["hogs"].as_array().expect("a list");
+        assert!(hogs.len() == 1 && hogs[0].as_f64() > Some(0.0), "{report:#}");
+        // They want little, and are alike.
+        assert!(number(&report, "jain_fps") > 0.5, "{report:#}");
+        assert!(number(&report, "switches_per_s") > 0.0, "{report:#}");
+        let demotions = &players[0]["tier_stats"]["demotions"];
+        assert_eq!(demotions.is_object(), tier == "t3", "{demotions:#}");
+    }
+}
+
+#[test]
+fn who_wants_more_than_there_is_drops_details_and_goes_on() {
+    let Some(done) = played(&["--demand", "120", "--group", "one", "--json"]) else { return };
+    let report = report(&done);
+    assert_eq!((&report["tier"], &report["group"]), (&"T3".into(), &"one".into()));
+    for player in report["players"].as_array().expect("a list") {
+        assert_eq!(player["model"], true, "{player:#}");
+        // Of a second, the first look-ahead is easy; so there may be hardly any drops.
+        let (shown, drops) = (number(player, "shown"), number(player, "drops"));
+        assert!(drops > 0.0 && (55.0..=61.0).contains(&(shown + drops)), "{player:#}");
+    }
+    let fair = number(&report, "jain_cpu");
+    assert!((0.3..=1.0).contains(&fair), "{report:#}");
+}
+
+#[test]
+fn each_tier_plays_or_says_what_is_missing() {
+    for tier in ["t0", "t1", "t1b", "t2"] {
+        let Some(done) = played(&["--tier", tier, "--json"]) else { return };
+        if done.status.code() == Some(69) {
+            let said = stderr(&done);
+            assert_eq!(said.lines().count(), 1, "{said}");
+            assert!(said.to_lowercase().contains(&format!("--tier {tier}: ")), "{said}");
+            if tier != "t0" {
+                skipped(&said);
+            }
+            continue;
+        }
+        assert_ne!(tier, "t0", "no release has it");
+        let report = report(&done);
+        let players = report["players"].as_array().expect("a list");
+        players.iter().for_each(plays_video);
+        let boosted = players[0]["tier_stats"]["raises"].is_u64();
+        assert_eq!(boosted, tier == "t1", "{:#}", players[0]["tier_stats"]);
+    }
+}
+
+#[test]
+fn a_mixed_group_has_video_sound_and_a_game() {
+    let Some(done) = play(&["--players", "3", "--mixed", "--json"]) else { return };
+    let report = report(&done);
+    let players = report["players"].as_array().expect("a list");
+    let kinds: Vec<_> = players.iter().map(|player| player["kind"].as_str()).collect();
+    assert_eq!(kinds, [Some("video"), Some("sound"), Some("game")]);
+    plays_video(&players[0]);
+    players.iter().for_each(plays);
+    assert_eq!((&report["tier"], &report["group"]), (&"T3".into(), &"one".into()));
+    // A hundred steps in each second, and in the look-ahead.
+    let steps = number(&players[2]["tardiness_us"], "timers");
+    assert!((90.0..=150.0).contains(&steps), "{report:#}");
+}
+
+#[test]
+fn one_that_does_not_adapt_is_told_apart() {
+    let Some(done) = played(&["--nice", "1", "--tier", "none", "--json"]) else { return };
+    let report = report(&done);
+    assert_eq!(report["players"].as_array().map(Vec::len), Some(2));
+    let steady = &report["steady"];
+    plays(steady);
+    assert_eq!(
+        (&steady["kind"], &steady["nice"], &steady["drops"]),
+        (&"steady".into(), &1.into(), &0.into())
+    );
+}
+
+#[test]
+fn a_file_is_coded_anew_and_kept() {
+    let folder = Folder::new("lab-play-file");
+    let video = folder.path("a video.mp4");
+    let source = "testsrc2=size=320x192:rate=30:duration=1";
+    let made = std::process::Command::new("ffmpeg")
+        .args(["-v", "error", "-f", "lavfi", "-i", source, "-c:v", "libx264", "-y", &video])
+        .status();
+    if made.is_err() {
+        return skipped("no ffmpeg");
+    }
+    let play_with = |cache: &str| {
+        let small = ["lab", "play", &video, "--players", "1", "--hogs", "0", "--seconds", "1"];
+        let mut command = antiphon(&[&small[..], &["--json", "--tier", "none"]].concat());
+        command.env("XDG_CACHE_HOME", cache).output().expect("the command starts")
+    };
+    let cache = folder.path("cache");
+    let first = play_with(&cache);
+    let report = report(&first);
+    assert!(stderr(&first).contains("coding ") && stderr(&first).contains("a video.mp4"));
+    assert_eq!(
+        (&report["clips"][0]["layered"], &report["clips"][0]["frames"]),
+        (&true.into(), &30.into())
+    );
+    plays(&report["players"][0]);
+    assert_eq!(report["players"][0]["read"], 0, "there is no number in it");
+    let again = play_with(&cache);
+    assert!(again.status.success() && !stderr(&again).contains("coding "), "{}", stderr(&again));
+}
+
+#[test]
+fn tables_and_pictures_say_what_was_seen() {
+    let folder = Folder::new("lab-play-page");
+    let page = folder.path("play.html");
+    let Some(done) = played(&["--tier", "none", "--html", &page]) else { return };
+    assert!(done.status.success(), "{}", stderr(&done));
+    let text = String::from_utf8_lossy(&done.stdout);
+    for said in [
+        "2 players, 1 hog (spin), one CPU, 1.0 s",
+        "Tier none",
+        "bursty-1",
+        "Jain CPU",
+        "Options: period",
+    ] {
+        assert!(text.contains(said), "no {said} in {text}");
+    }
+    assert!(!text.contains('\x1b'), "{text}");
+    let page = std::fs::read_to_string(page).expect("a page");
+    // Lateness, frames, bits, and CPU time twice.
+    assert_eq!(page.matches("<svg").count(), 5);
+    assert!(page.contains("1 bursty-1") && page.contains("hog 0") && !page.contains("NaN"));
+}
+
+#[test]
+fn on_a_terminal_it_is_live_and_ends_when_it_is_told() {
+    // So that a clip is there, and nothing is said of it.
+    if played(&["--tier", "none", "--json"]).is_none() {
+        return;
+    }
+    let mut live = Live::of(&[&SMALL[..], &TWO, &["--tier", "none", "--seconds", "1"]].concat());
+    live.sees("q: end");
+    live.sees("bursty-1");
+    live.sees("Options: period");
+    live.has_ended();
+
+    let mut live = Live::of(&[&SMALL[..], &TWO, &["--tier", "none", "--seconds", "600"]].concat());
+    live.sees("q: end");
+    assert_ne!(modes(&live.theirs), live.before);
+    live.ours.write_all(b"q").expect("a key");
+    live.sees("Options: period");
+    live.has_ended();
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line() {
+    let folder = Folder::new("lab-play-wrong");
+    let (text, stream) = (folder.path("text.mp4"), folder.path("text.h264"));
+    for path in [&text, &stream] {
+        std::fs::write(path, "this is no video\n").expect("a file");
+    }
+    for (wrong, told) in [
+        (&[][..], "<FILE>"),
+        (&["/nowhere/at/all.mp4"], "/nowhere/at/all.mp4: No such file"),
+        (&["/"], "no file"),
+        (&[&stream], "not a stream that can be played"),
+        (&["--generate", "loud"], "bursty"),
+        (&["--generate", "bursty", "a.h264"], "cannot be used with"),
+        (&["--generate", "bursty", "--players", "0"], "'0' for '--players"),
+        (&["--generate", "bursty", "--players", "many"], "'many' for '--players"),
+        (&["--generate", "bursty", "--hogs", "1000"], "'1000' for '--hogs"),
+        (&["--generate", "bursty", "--size", "10x10"], "write 640x360"),
+        (&["--generate", "bursty", "--hz", "0"], "'0' for '--hz"),
+        (&["--generate", "bursty", "--seconds", "0"], "--seconds takes"),
+        (&["--generate", "bursty", "--demand", "-1"], "--demand takes"),
+        (&["--generate", "bursty", "--misbehave", "2"], "--misbehave takes"),
+        (&["--generate", "bursty", "--cpus", "5000"], "--cpus takes"),
+        (&["--generate", "bursty", "--nice", "30"], "'30' for '--nice"),
+        (&["--generate", "bursty", "--tier", "t9"], "t1b"),
+        (&["--generate", "bursty", "--tier", "none", "--group", "one"], "--tier t3"),
+        (&["--generate", "bursty", "--mixed", "--players", "2"], "--mixed takes three"),
+        (&["--generate", "bursty", "--options", "late=1"], "no option 'late'"),
+        (&["--generate", "bursty", "--options", "period=0"], "period=20"),
+        (&["--generate", "bursty", "--html", "/nowhere/at/all"], "--html"),
+    ] {
+        let said = refused(&[&["lab", "play"], wrong].concat());
+        assert!(said.contains(told), "no {told} in {said}");
+    }
+    // It is ffmpeg that says so.
+    let done = output(&["lab", "play", &text]);
+    match done.status.code() {
+        Some(69) => skipped(&stderr(&done)),
+        code => {
+            let said = stderr(&done);
+            let last = said.lines().last().unwrap_or_default();
+            assert_eq!(code, Some(2), "{said}");
+            assert!(last.contains("text.mp4: no video that ffmpeg can read"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn without_ffmpeg_it_is_named() {
+    let folder = Folder::new("lab-play-none");
+    let mut command = antiphon(&["lab", "play", "--generate", "bursty", "--seconds", "1"]);
+    // Nothing is found, and nothing is kept.
+    command.env("PATH", folder.path("")).env("XDG_CACHE_HOME", folder.path("cache"));
+    let done = command.output().expect("the command starts");
+    assert_eq!(done.status.code(), Some(69), "{}", stderr(&done));
+    assert!(stderr(&done).contains("apt-get install ffmpeg"), "{}", stderr(&done));
+}

@@ -1,0 +1,77 @@
+//! Pictures that are shown by another thread than the one that decodes.
+//!
+//! For loops whose timers run in a thread of their own, beside the work: a picture is handed over
+//! when it is decoded, and comes back when it was shown.
+//!
+//! ```text
+//!   the loop's thread      decoded ──► keep            kept ──► counted, freed
+//!                                       │                ▲
+//!   the timers' thread                  └─ due ► show ───┘
+//! ```
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::picture::{Kept, Picture, Screen};
+
+/// Calls something at a time, in a thread of its own.
+pub trait Aside {
+    /// Has `run` called at that time, in nanoseconds of the loop's clock, with how late it is.
+    /// Calls come in the order of their times. Does not block.
+    fn submit(&self, release_ns: u64, run: Box<dyn FnOnce(u64) + Send>);
+}
+
+/// A screen that another thread shows pictures on.
+pub struct Apart<S> {
+    /// Only the other thread has it while pictures are shown, so nobody waits for it.
+    screen: Arc<Mutex<S>>,
+    aside: Box<dyn Aside>,
+    tell: Sender<Kept>,
+    told: Receiver<Kept>,
+}
+
+/// A picture that comes back, also if its screen panics.
+struct Returns {
+    tell: Sender<Kept>,
+    kept: Option<Kept>,
+}
+
+impl<S: Screen + Send + 'static> Apart<S> {
+    /// `screen`, by that thread.
+    pub fn new(screen: S, aside: Box<dyn Aside>) -> Self {
+        let (tell, told) = channel();
+        Self { screen: Arc::new(Mutex::new(screen)), aside, tell, told }
+    }
+}
+
+impl<S: Screen + Send + 'static> Screen for Apart<S> {
+    fn show(&mut self, picture: &Picture, number: usize) {
+        self.screen.lock().unwrap_or_else(PoisonError::into_inner).show(picture, number);
+    }
+
+    fn keep(&mut self, id: u64, picture: Picture, number: usize, due_ns: u64) -> Option<Picture> {
+        let (screen, tell) = (Arc::clone(&self.screen), self.tell.clone());
+        let show = move |late_ns| {
+            let returns = Returns { tell, kept: Some(Kept { id, late_ns, picture }) };
+            if let Some(kept) = &returns.kept {
+                let mut screen = screen.lock().unwrap_or_else(PoisonError::into_inner);
+                screen.show(&kept.picture, number);
+            }
+        };
+        self.aside.submit(due_ns, Box::new(show));
+        None
+    }
+
+    fn kept(&mut self) -> Option<Kept> {
+        self.told.try_recv().ok()
+    }
+}
+
+impl Drop for Returns {
+    fn drop(&mut self) {
+        if let Some(kept) = self.kept.take() {
+            // Who does not listen any more has gone, and wants no picture.
+            let _ = self.tell.send(kept);
+        }
+    }
+}
