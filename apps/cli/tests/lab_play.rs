@@ -3,8 +3,8 @@
 
 mod common;
 
-use std::io::Write as _;
-use std::process::Output;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Output, Stdio};
 
 use common::live::{Live, modes};
 use common::{FRAME, Folder, antiphon, has_keys, output, refused, skipped, stderr};
@@ -255,7 +255,7 @@ fn what_is_wrong_is_said_in_one_line() {
         (&["--generate", "bursty", "--cpus", "5000"], "--cpus takes"),
         (&["--generate", "bursty", "--nice", "30"], "'30' for '--nice"),
         (&["--generate", "bursty", "--tier", "t9"], "t1b"),
-        (&["--generate", "bursty", "--tier", "none", "--group", "one"], "--tier t3"),
+        (&["--generate", "bursty", "--tier", "none", "--group", "one"], "--tier t1 or t3"),
         (&["--generate", "bursty", "--mixed", "--players", "2"], "--mixed takes three"),
         (&["--generate", "bursty", "--options", "late=1"], "no option 'late'"),
         (&["--generate", "bursty", "--options", "period=0"], "period=20"),
@@ -286,4 +286,33 @@ fn without_ffmpeg_it_is_named() {
     let done = command.output().expect("the command starts");
     assert_eq!(done.status.code(), Some(69), "{}", stderr(&done));
     assert!(stderr(&done).contains("apt-get install ffmpeg"), "{}", stderr(&done));
+}
+
+#[test]
+fn without_a_display_it_says_so_and_with_one_it_plays_in_windows() {
+    let mut command = antiphon(&[&SMALL[..], &TWO, &["--display"], &SECOND].concat());
+    command.env_remove("DISPLAY");
+    let done = command.output().expect("the command starts");
+    assert_eq!(done.status.code(), Some(69), "{}", stderr(&done));
+    assert!(stderr(&done).contains("--display: "), "{}", stderr(&done));
+
+    let server = Command::new("Xvfb")
+        .args(["-displayfd", "1", "-nolisten", "tcp"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut server) = server else { return skipped("no Xvfb: apt-get install xvfb") };
+    let mut number = String::new();
+    let told = server.stdout.take().expect("it is piped");
+    BufReader::new(told).read_line(&mut number).expect("it says where it is");
+    let mut command = antiphon(&[&SMALL[..], &TWO, &["--display", "--json"], &SECOND].concat());
+    let done = command.env("DISPLAY", format!(":{}", number.trim())).output();
+    server.kill().expect("it is ours");
+    server.wait().expect("it ends");
+    let done = done.expect("the command starts");
+    if done.status.code() == Some(69) {
+        return skipped(&stderr(&done));
+    }
+    let report = report(&done);
+    report["players"].as_array().expect("players").iter().for_each(plays_video);
 }

@@ -99,6 +99,7 @@ pub struct Available {
     extension: Unavailable,
     real_time: Result<(), Refused>,
     slices: Result<(), Refused>,
+    weight: Result<(), Refused>,
     level: Level,
 }
 
@@ -115,6 +116,7 @@ pub fn available() -> Available {
         extension,
         real_time: permitted.real_time,
         slices: permitted.slices,
+        weight: permitted.weight,
         level: schedule::level(),
     }
 }
@@ -140,6 +142,16 @@ impl Available {
     pub fn best(&self, isolated: bool) -> Tier {
         let fits = |tier: &Tier| self.tier(*tier).is_ok() && (isolated || !tier.isolated());
         Tier::ALL.into_iter().find(fits).unwrap_or(Tier::None)
+    }
+
+    /// Whether loops of one group may share its CPU by weights
+    /// ([`Domain::weigh`](super::Domain::weigh)).
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub fn weights(&self) -> Result<(), Refused> {
+        self.weight
     }
 
     /// The group in which this process competes for the CPU.
@@ -188,6 +200,7 @@ mod tests {
             extension: Unavailable::NoExtension,
             real_time: as_told(real_time),
             slices: as_told(slices),
+            weight: as_told(real_time),
             level,
         }
     }

@@ -6,7 +6,7 @@ use std::thread;
 
 use antiphon_platform::ThreadId;
 
-use super::{set_fifo, set_slice};
+use super::{nice, set_fifo, set_nice, set_slice};
 use crate::sys::{self, Errno};
 
 /// The kernel refused to change, or tell, how a thread is scheduled.
@@ -76,6 +76,8 @@ pub struct Permitted {
     pub real_time: Result<(), Refused>,
     /// Slices of its own for threads that share time.
     pub slices: Result<(), Refused>,
+    /// More weight than they have: a lower nice value.
+    pub weight: Result<(), Refused>,
 }
 
 /// What this process may do: tried on a thread that is started for that, and then ends. Blocks
@@ -85,10 +87,12 @@ pub fn permitted() -> Permitted {
     let me = ThreadId(0);
     let probe = move || Permitted {
         slices: set_slice(me, *super::SLICES_NS.start()).map(drop),
+        weight: nice(me).and_then(|nice| set_nice(me, nice - 1)),
         // Last: it ends with that.
         real_time: set_fifo(me, 2),
     };
-    let refused = Permitted { real_time: Err(Refused::FAILED), slices: Err(Refused::FAILED) };
+    let failed = Err(Refused::FAILED);
+    let refused = Permitted { real_time: failed, slices: failed, weight: failed };
     let found = Mutex::new(refused);
     thread::scope(|scope| {
         let run = || *found.lock().unwrap_or_else(PoisonError::into_inner) = probe();

@@ -122,8 +122,8 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Weighted<
         steps
     }
 
-    /// The next release of any other, and when a weight is to be chosen anew. Nobody's importance: a
-    /// poll has nobody run.
+    /// The next release of any other, and when a weight is to be chosen anew. Nobody's importance:
+    /// a poll has nobody run.
     fn answer(&self, now_ns: u64) -> Answer {
         let releases = self.seat.others().filter_map(|(_, line)| line.told().release_ns);
         // What is overdue is about to be dispatched, and nothing that the caller could wait for.

@@ -108,7 +108,7 @@ pub struct Arguments {
     /// Whether each player has its own share of the CPU
     #[arg(long, default_value = "each")]
     group: Grouping,
-    /// By what players are on time. With one group that is t3
+    /// By what players are on time. With one group that is t1 or t3
     #[arg(long, value_name = "TIER", default_value = "auto")]
     tier: Choice,
     /// Of the players, the last is a game, and the one before plays sound: one group, one scale
@@ -134,6 +134,9 @@ pub struct Arguments {
     /// Of t1 and t3, in milliseconds: period=20,min-slice=0.1,slack=1,threshold=20
     #[arg(long, value_name = "LIST")]
     options: Option<Schedule>,
+    /// Show each video in a window of X11
+    #[arg(long)]
+    display: bool,
     /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use antiphon::coop::{Available, Tier, available};
 use antiphon_player::ffmpeg::{self, Making};
+use antiphon_player::window::Window;
 
 use super::clips::{self, Ready};
 use super::decoder::{Cost, measured_ns};
@@ -80,6 +81,11 @@ impl Plan {
             return Err(Failure::arguments(wanted));
         }
         let cpus = allowed[allowed.len() - arguments.cpus..].to_vec();
+        if arguments.display {
+            // The programs show what is shown; here it is seen whether they can.
+            let window = Window::open("antiphon", 1, 1).map(drop);
+            window.map_err(|error| Failure::missing(format!("--display: {error}")))?;
+        }
         let here = available();
         let one_group = arguments.mixed || arguments.group == Grouping::One;
         let tier = arguments.tier.choose(one_group, &here)?;
@@ -149,6 +155,7 @@ impl Plan {
                 schedule: self.schedule,
                 nice: 0,
                 live: false,
+                display: arguments.display,
             }
         };
         let mut parts: Vec<_> = (0..self.players).map(player).collect();

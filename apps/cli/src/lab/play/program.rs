@@ -10,6 +10,7 @@ use antiphon::event_loop::{Event, Loop, Step};
 use antiphon_player::clip::Clip;
 use antiphon_player::game::{Game, Rules};
 use antiphon_player::sound::{Silent, Sound};
+use antiphon_player::window::Window;
 use antiphon_player::{Headless, Hosted, Options, Player, Scale, Screen, Steady, ffmpeg};
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +49,8 @@ pub struct Part {
     pub nice: i32,
     /// Whether it is to say how it goes while it plays.
     pub live: bool,
+    /// Whether it shows its frames in a window.
+    pub display: bool,
 }
 
 /// When a program begins and ends, in nanoseconds of the monotonic clock.
@@ -105,8 +108,14 @@ pub fn program(order: &str) -> Result<ExitCode, Failure> {
 }
 
 /// Where a player shows its frames.
-fn screen(_: &Part) -> Box<dyn Screen + Send> {
-    Box::new(Headless)
+fn screen(part: &Part, clip: &Clip) -> Result<Box<dyn Screen + Send>, String> {
+    if !part.display {
+        return Ok(Box::new(Headless));
+    }
+    let (width, height) = clip.size();
+    let title = format!("{}: {}", part.number, part.clip.display());
+    let window = Window::open(&title, width, height).map_err(|error| error.to_string())?;
+    Ok(Box::new(window))
 }
 
 /// The scale of importance that all programs of a run share.
@@ -123,12 +132,12 @@ impl Part {
         match self.kind {
             Kind::Video => {
                 let (clip, Decoding { decoder, model }) = self.decoding(pace)?;
-                let screen = seat.screen(screen(&self));
+                let screen = seat.screen(screen(&self, &clip)?);
                 stage.run(Player::new(clip, decoder, screen, self.options()), model)
             }
             Kind::Steady => {
                 let (clip, Decoding { decoder, model }) = self.decoding(pace)?;
-                let screen = screen(&self);
+                let screen = screen(&self, &clip)?;
                 stage.run(Steady::new(clip, decoder, screen, self.options()), model)
             }
             Kind::Sound => {

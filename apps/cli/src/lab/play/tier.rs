@@ -46,21 +46,30 @@ impl Choice {
     }
 
     /// The tier, of those that there are. Programs of one group have to tell each other how
-    /// important their work is, which they do by T3 only.
+    /// important their work is, which they do by T3, and by T1 where they may choose weights.
     ///
     /// # Errors
     ///
     /// It is not there, and what would do; or it has no groups.
     pub fn choose(self, one_group: bool, here: &Available) -> Result<Tier, Failure> {
         let Some(asked) = self.tier() else {
-            return Ok(if one_group { Tier::Baton } else { here.best(true) });
+            let weighs = here.tier(Tier::Boost).is_ok() && here.weights().is_ok();
+            let of_groups = if weighs { Tier::Boost } else { Tier::Baton };
+            return Ok(if one_group { of_groups } else { here.best(true) });
         };
         here.tier(asked).map_err(|why| Failure::missing(format!("--tier {asked}: {why}")))?;
-        if one_group && asked != Tier::Baton {
-            return Err(Failure::arguments(format!(
-                "--tier {asked} has no groups of several programs: give --tier t3, or --group each \
-                 without --mixed"
-            )));
+        match asked {
+            Tier::Boost if one_group => here.weights().map_err(|why| {
+                Failure::missing(format!("--tier {asked} of one group needs weights: {why}"))
+            })?,
+            Tier::Baton => {}
+            _ if one_group => {
+                return Err(Failure::arguments(format!(
+                    "--tier {asked} has no groups of several programs: give --tier t1 or t3, or \
+                     --group each without --mixed"
+                )));
+            }
+            _ => {}
         }
         Ok(asked)
     }
@@ -86,8 +95,8 @@ pub fn domain(cpu: u32, schedule: Schedule) -> Result<Domain, String> {
 
 /// A program, as its tier has it.
 pub enum Seat {
-    /// T1.
-    Boost(Booster),
+    /// T1, and the group whose share it has a part of.
+    Boost(Booster, Option<(Domain, Group)>),
     /// T1b, T2. The slice is the thread's for as long as the worker is there.
     Split(Split, #[allow(dead_code, reason = "it is what it does when it is dropped")] Worker),
     /// T3.
@@ -135,7 +144,10 @@ impl Seat {
         match tier {
             Tier::Boost => {
                 let options = BoostOptions { options: schedule.0, ..BoostOptions::default() };
-                Booster::start(options).map(Self::Boost).map_err(|refused| refused.to_string())
+                let booster = Booster::start(options).map_err(|refused| refused.to_string())?;
+                let group = group.map(Group::Number);
+                let group = group.map(|group| Ok::<_, String>((domain(cpu, schedule)?, group)));
+                Ok(Self::Boost(booster, group.transpose()?))
             }
             Tier::RealTimeSplit => split(Some(TIMER_PRIORITY)),
             Tier::Split => split(None),
@@ -156,7 +168,11 @@ impl Seat {
     /// One line: too many share that CPU.
     pub fn cooperate(&self, events: &mut Loop) -> Result<(), String> {
         match self {
-            Self::Boost(booster) => events.cooperate_by(Box::new(booster.boost(Alone))),
+            Self::Boost(booster, None) => events.cooperate_by(Box::new(booster.boost(Alone))),
+            Self::Boost(booster, Some((domain, group))) => {
+                let member = domain.weigh(*group, WEIGHT).map_err(|error| error.to_string())?;
+                events.cooperate_by(Box::new(booster.boost(member)));
+            }
             Self::Baton(domain, group) => {
                 let member = domain.join(*group, WEIGHT).map_err(|error| error.to_string())?;
                 events.cooperate_by(Box::new(member));
@@ -179,7 +195,7 @@ impl Seat {
     /// What it has done for the calling thread.
     pub fn done(&self) -> Done {
         match self {
-            Self::Boost(booster) => {
+            Self::Boost(booster, _) => {
                 let stats = booster.stats();
                 Done {
                     demotions: Some(stats.counts.demotions),
@@ -222,9 +238,12 @@ mod tests {
     use antiphon::coop::available;
 
     #[test]
-    fn one_group_is_a_matter_of_the_baton() {
+    fn one_group_is_a_matter_of_the_baton_or_of_weights() {
         let here = available();
-        assert_eq!(Choice::Auto.choose(true, &here).ok(), Some(Tier::Baton));
+        let may = here.tier(Tier::Boost).is_ok() && here.weights().is_ok();
+        let chosen = if may { Tier::Boost } else { Tier::Baton };
+        assert_eq!(Choice::Auto.choose(true, &here).ok(), Some(chosen));
+        assert_eq!(Choice::T1.choose(true, &here).is_ok(), may);
         assert_eq!(Choice::Auto.choose(false, &here).ok(), Some(here.best(true)));
         assert_eq!(Choice::None.choose(false, &here).ok(), Some(Tier::None));
         let refused = Choice::None.choose(true, &here).map_err(Failure::into_message);
