@@ -16,10 +16,10 @@ const PLAIN: Bounds = Bounds::PLAIN;
 
 pub fn entries() -> Vec<Entry> {
     vec![
-        Entry::new("colours/one-2+2", loops(2, &[0, 0]), PLAIN).by_lot(3_000),
-        Entry::new("colours/two-2+2", loops(2, &[0, 1]), PLAIN).by_lot(3_000),
-        Entry::new("colours/stolen-2+2", loops(2, &[0, 2]), PLAIN).by_lot(3_000),
-        Entry::new("colours/stolen-2+3", loops(2, &[0, 2, 0]), PLAIN).by_lot(2_000),
+        Entry::new("colours/one-2+1", loops(2, &[0, 0]), PLAIN).by_lot(3_000),
+        Entry::new("colours/two-2+1", loops(2, &[0, 1]), PLAIN).by_lot(3_000),
+        Entry::new("colours/stolen-2+1", loops(2, &[0, 2]), PLAIN).by_lot(3_000),
+        Entry::new("colours/stolen-between-2+1", loops(2, &[0, 2, 0]), PLAIN).by_lot(2_000),
     ]
 }
 

@@ -104,6 +104,12 @@ impl Cooperate for Boosted {
         let answer = Alone.poll(asked, wait);
         self.borrower.after(asked, answer)
     }
+
+    fn tell(&mut self, release_ns: Option<u64>) {
+        if let Some(place) = &self.place {
+            self.borrower.tell(&self.core.boosts, place, release_ns);
+        }
+    }
 }
 
 impl Drop for Boosted {
