@@ -8,7 +8,7 @@
 //! | `threads` | a thread for each receiver and mixer; who mixes, sends |
 //!
 //! Each pool has a worker at least, so there may be more threads than workers: [`threads`] says how
-//! many. The numbers are the dissertation's: 10 schedulers of 10 domains, and pools of 50, 20 and 30.
+//! many. The numbers are the dissertation's: 10 schedulers of 10 domains, and pools of 50, 20, 30.
 
 use std::io;
 use std::sync::LazyLock;

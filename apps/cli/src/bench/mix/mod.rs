@@ -53,8 +53,8 @@ Examples:
   antiphon bench mix --conferences 400,800
   antiphon bench mix --most --frames 100 --codec md5,g711 --subject lifo/steal-half,edf")]
 pub struct Arguments {
-    /// Ours: a policy as `antiphon bench packets` names them, in one pool; with +silos in several, with
-    /// +stages in one each for what receives, mixes and sends
+    /// Ours: a policy as `antiphon bench packets` names them, in one pool; with +silos in several,
+    /// with +stages in one each for what receives, mixes and sends
     #[arg(long, alias = "policy", value_name = "LIST", default_value = SUBJECTS)]
     subject: String,
     /// Peers: threads; ratios are to the first
