@@ -20,7 +20,7 @@ fn rows(arguments: &[&str]) -> Vec<Value> {
 fn has_figures(row: &Value) {
     has_keys(row, &["subject", "policy", "peer", "ours", "case", "codec", "wait", "phase", "legs"]);
     has_keys(row, &["frame_bytes", "frames", "load", "workers", "breaches_p25", "breaches_p75"]);
-    has_keys(row, &["tasks_per_s", "cpus", "ratio", "ratio_low95", "others_cpus"]);
+    has_keys(row, &["tasks_per_s", "cpus", "ratio", "ratio_low95", "others_cpus", "silos"]);
     let of = |name: &str| row["latency_ns"][name].as_f64().expect("a number");
     let ordered = ["p50", "p99", "p999", "p9999"].map(of);
     assert!(ordered.is_sorted() && ordered[3] <= of("max") * 1.04 && of("mean") > 0.0, "{row:#}");
@@ -41,7 +41,24 @@ fn each_policy_and_composition_sends_each_frame() {
     for row in &rows {
         assert_eq!((&row["conferences"], &row["legs"]), (&3.0.into(), &3.into()), "{row:#}");
         assert_eq!((&row["peer"], &row["case"]), (&"threads".into(), &"fixed".into()));
+        let subject = row["subject"].as_str().expect("a name");
+        let threads = match subject.split_once('+') {
+            None if subject == "threads" => 3 * (3 + 1),
+            None => 2,
+            Some((_, "silos")) => 10,
+            Some(_) => 3,
+        };
+        assert_eq!((&row["workers"], &row["threads"]), (&2.into(), &threads.into()), "{row:#}");
     }
+}
+
+#[test]
+fn silos_can_have_as_many_threads_as_there_are_workers() {
+    let size = ["--silos", "2", "--workers", "2,3", "--against", ""];
+    let rows = rows(&[&size[..], &["--subject", "edf,edf+silos"]].concat());
+    let threads: Vec<_> = rows.iter().map(|row| row["threads"].as_u64().expect("some")).collect();
+    assert_eq!(threads, [2, 2, 3, 3]);
+    rows.iter().for_each(has_figures);
 }
 
 /// A frame that is not as loud as what was said ends it with exit code 1, too.
@@ -89,8 +106,12 @@ fn tables_say_what_was_measured() {
     let done = output(&[&SMALL[..], &["--subject", "staged+silos"]].concat());
     assert!(done.status.success(), "{}", stderr(&done));
     let text = String::from_utf8_lossy(&done.stdout);
-    for said in ["3 conferences of 2 legs, 5 frames of 1600 bytes, md5", "staged+silos", "breaches"]
-    {
+    for said in [
+        "3 conferences of 2 legs, 5 frames of 1600 bytes, md5",
+        "staged+silos",
+        "breaches",
+        "threads",
+    ] {
         assert!(text.contains(said), "no {said} in {text}");
     }
 }
@@ -112,6 +133,7 @@ fn what_is_wrong_is_said_in_one_line() {
         (&["--frame", "161"], "write a multiple"),
         (&["--frames", "0"], "invalid value '0'"),
         (&["--workers", "0"], "'0' is not a number"),
+        (&["--silos", "0"], "invalid value '0'"),
         (&["--repetitions", "0"], "--repetitions takes a number"),
     ] {
         let said = refused(&[&SMALL[..2], wrong].concat());

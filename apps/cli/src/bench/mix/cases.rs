@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::codec::Codec;
+use super::hosts::Size;
 use crate::bench::neighbours::Load;
 use crate::bench::rounds;
 
@@ -50,8 +51,22 @@ pub struct Cell {
     pub frame: usize,
     /// Of each leg.
     pub frames: u32,
-    /// Threads.
+    /// Threads: of several pools there may be more.
     pub workers: usize,
+    /// Of how many pools silos are.
+    pub silos: usize,
+}
+
+impl Cell {
+    /// For hosts.
+    pub fn size(&self) -> Size {
+        Size { workers: self.workers, silos: self.silos }
+    }
+
+    /// How many receivers and mixers so many conferences have.
+    pub fn parts(&self, conferences: u32) -> usize {
+        conferences as usize * (self.legs + 1)
+    }
 }
 
 impl Wait {
@@ -82,8 +97,19 @@ impl rounds::Cell for Cell {
 
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { load, codec, wait, phase, conferences, search, legs, frame, frames, workers } =
-            self;
+        let Self {
+            load,
+            codec,
+            wait,
+            phase,
+            conferences,
+            search,
+            legs,
+            frame,
+            frames,
+            workers,
+            ..
+        } = self;
         let (wait, load) = (wait.name(), load.name());
         if *search {
             write!(f, "as many conferences as can be had of {legs} legs, ")?;

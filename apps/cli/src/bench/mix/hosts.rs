@@ -3,12 +3,12 @@
 //! | subject | what runs where |
 //! |---|---|
 //! | `POLICY` | everything in one pool |
-//! | `POLICY+silos` | a conference in one of ten pools, which have a tenth of the workers each |
+//! | `POLICY+silos` | a conference in one of ten pools, or of `--silos`, which share the workers |
 //! | `POLICY+stages` | receivers, mixers, senders have a pool each: half, a fifth, three tenths |
 //! | `threads` | a thread for each receiver and mixer; who mixes, sends |
 //!
-//! Each pool has a worker at least. The numbers are the dissertation's: 10 schedulers of 10
-//! domains, and pools of 50, 20 and 30.
+//! Each pool has a worker at least, so there may be more threads than workers: [`threads`] says how
+//! many. The numbers are the dissertation's: 10 schedulers of 10 domains, and pools of 50, 20, 30.
 
 use std::io;
 use std::sync::LazyLock;
@@ -37,8 +37,8 @@ pub const POLICIES: [&str; 10] = [
 ];
 const SILOS: &str = "+silos";
 const STAGES: &str = "+stages";
-/// How many pools the first of the two has.
-const SILO_COUNT: usize = 10;
+/// How many pools the first of the two has, if nothing else is said.
+pub const SILO_COUNT: u16 = 10;
 /// Shares of the workers, of ten, for each part.
 const SHARES: [usize; 3] = [5, 2, 3];
 /// Room for so many tasks of a worker.
@@ -75,33 +75,47 @@ pub struct Parts {
     pub stack_bytes: usize,
 }
 
-/// Has the host with a name visited, which has so many workers and room for such parts.
+/// How many workers there are, and how many pools share them where it is silos.
+#[derive(Clone, Copy)]
+pub struct Size {
+    /// Workers.
+    pub workers: usize,
+    /// Pools.
+    pub silos: usize,
+}
+
+/// Has the host with a name visited, which is of that size and has room for such parts.
 ///
 /// # Errors
 ///
 /// If there is none, or it can't start its threads.
 pub fn with<V: Visitor>(
     name: &str,
-    workers: usize,
+    size: Size,
     parts: Parts,
     visitor: V,
 ) -> Result<V::Output, String> {
     if name == THREADS {
         return Ok(visitor.visit(Box::leak(Box::new(Threads(parts.stack_bytes)))));
     }
-    let (policy, how) = match name.split_once('+') {
+    let (policy, how) = composed(name);
+    let (pools, ranks) = pools(policy, &how.threads(size), parts)?;
+    // The process ends soon.
+    Ok(visitor.visit(Box::leak(Box::new(Pools { pools, ranks, how }))))
+}
+
+/// How many threads the host with a name has, of that size and with so many receivers and mixers.
+pub fn threads(name: &str, size: Size, parts: usize) -> usize {
+    if name == THREADS { parts } else { composed(name).1.threads(size).iter().sum() }
+}
+
+/// The policy, and how pools share the work.
+fn composed(name: &str) -> (&str, How) {
+    match name.split_once('+') {
         Some((policy, _)) if name.ends_with(SILOS) => (policy, How::Silos),
         Some((policy, _)) => (policy, How::Stages),
         None => (name, How::One),
-    };
-    let threads = match how {
-        How::One => vec![workers],
-        How::Silos => vec![workers.div_ceil(SILO_COUNT); SILO_COUNT],
-        How::Stages => SHARES.map(|share| (workers * share / 10).max(1)).to_vec(),
-    };
-    let (pools, ranks) = pools(policy, &threads, parts)?;
-    // The process ends soon.
-    Ok(visitor.visit(Box::leak(Box::new(Pools { pools, ranks, how }))))
+    }
 }
 
 /// How pools share the work.
@@ -110,6 +124,18 @@ enum How {
     One,
     Silos,
     Stages,
+}
+
+impl How {
+    /// How many each pool has.
+    fn threads(self, Size { workers, silos }: Size) -> Vec<usize> {
+        match self {
+            Self::One => vec![workers],
+            // As evenly as can be.
+            Self::Silos => (0..silos).map(|pool| ((workers + pool) / silos).max(1)).collect(),
+            Self::Stages => SHARES.map(|share| (workers * share / 10).max(1)).to_vec(),
+        }
+    }
 }
 
 /// Of any policy, behind one type.
@@ -188,5 +214,44 @@ impl Host for Threads {
         let thread = std::thread::Builder::new().stack_size(THREAD_STACKS * self.0);
         // Without it the others would wait for ever.
         drop(thread.spawn(work).expect("a thread for each leg and mixer"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use antiphon::fiber::STACK_BYTES;
+
+    use super::*;
+
+    struct Nothing;
+
+    impl Visitor for Nothing {
+        type Output = ();
+
+        fn visit<H: Host>(self, _: &'static H) {}
+    }
+
+    /// What is said, and of pools what is started.
+    #[test]
+    fn each_pool_has_a_thread_and_silos_share_the_workers() {
+        for (name, workers, silos, said) in [
+            ("edf", 2, 10, 2),
+            ("edf+silos", 2, 10, 10),
+            ("edf+silos", 2, 2, 2),
+            ("edf+silos", 15, 10, 15),
+            ("edf+silos", 3, 2, 3),
+            ("edf+stages", 2, 10, 3),
+            ("edf+stages", 20, 10, 20),
+        ] {
+            let size = Size { workers, silos };
+            assert_eq!(threads(name, size, 6), said, "{name}, {workers} workers");
+            let (policy, how) = composed(name);
+            let parts = Parts { count: 6, stack_bytes: STACK_BYTES };
+            let (pools, _) = pools(policy, &how.threads(size), parts).expect("pools");
+            assert_eq!(pools.iter().map(|pool| pool.threads()).sum::<usize>(), said, "{name}");
+        }
+        let (size, parts) = (Size { workers: 2, silos: 10 }, Parts { count: 6, stack_bytes: 1 });
+        assert_eq!(threads(THREADS, size, 6), 6);
+        assert!(with("none", size, parts, Nothing).is_err());
     }
 }

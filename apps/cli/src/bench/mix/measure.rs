@@ -52,14 +52,14 @@ const NEAR: f64 = 1.04;
 ///
 /// If the subject is unknown, or can't be started.
 pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
-    let Cell { conferences, search, legs, workers, codec, .. } = order.cell;
+    let Cell { conferences, search, codec, .. } = order.cell;
     if let Err(missing) = codec.prepare() {
         return Ok(Outcome::Missing(missing));
     }
     let conferences = if search { MOST } else { conferences };
     let stack_bytes = codec.stack_bytes(fiber::STACK_BYTES);
-    let parts = Parts { count: conferences as usize * (legs + 1), stack_bytes };
-    hosts::with(&order.subject, workers, parts, Repetition(order))
+    let parts = Parts { count: order.cell.parts(conferences), stack_bytes };
+    hosts::with(&order.subject, order.cell.size(), parts, Repetition(order))
 }
 
 struct Repetition<'a>(&'a Order);

@@ -53,8 +53,8 @@ Examples:
   antiphon bench mix --conferences 400,800
   antiphon bench mix --most --frames 100 --codec md5,g711 --subject lifo/steal-half,edf")]
 pub struct Arguments {
-    /// Ours: a policy as `antiphon bench packets` names them, in one pool; with +silos in ten, with
-    /// +stages in one each for what receives, mixes and sends
+    /// Ours: a policy as `antiphon bench packets` names them, in one pool; with +silos in several,
+    /// with +stages in one each for what receives, mixes and sends
     #[arg(long, alias = "policy", value_name = "LIST", default_value = SUBJECTS)]
     subject: String,
     /// Peers: threads; ratios are to the first
@@ -87,9 +87,13 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 200,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frames: u32,
-    /// Threads
+    /// Threads; where there are more pools than that, each has one all the same
     #[arg(long, value_name = "LIST", default_value = "2")]
     workers: Counts,
+    /// How many pools +silos has, which share the workers
+    #[arg(long, value_name = "N", default_value_t = hosts::SILO_COUNT,
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    silos: u16,
     #[command(flatten)]
     settings: Settings,
 }
@@ -144,6 +148,7 @@ pub fn usual(conferences: u32, frames: u32, workers: usize) -> Cell {
         frame: 1600,
         frames,
         workers,
+        silos: hosts::SILO_COUNT.into(),
     }
 }
 
@@ -173,6 +178,7 @@ fn cells(arguments: &Arguments) -> Vec<Cell> {
                             frame: arguments.frame as usize,
                             frames: arguments.frames,
                             workers,
+                            silos: arguments.silos.into(),
                         };
                         cells.extend(workers.0.iter().map(cell));
                     }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::cases::Cell;
+use super::hosts;
 use super::measure::Figures;
 use crate::bench::pools::figures::Latencies;
 use crate::bench::ratio::Ratio;
@@ -104,6 +105,7 @@ impl Report {
         let to = format!(">to {}", self.reference.unwrap_or("nothing"));
         let mut table = Table::new(&[
             "subject",
+            ">threads",
             ">conferences",
             ">quartiles",
             &to,
@@ -122,17 +124,24 @@ impl Report {
 }
 
 const RULE: &str = "\
-Medians of repetitions. A breach is a frame that was sent 10 ms after it was due, or later; of
-most conferences, fewer than 1 % of frames are. Latencies are from when a frame was due at the mixer
-to when it was sent. A ratio is the median of paired ones: of conferences where most are looked
-for, else of p99.
+Medians of repetitions. Threads are those that were started: each pool has one at least. A breach is
+a frame that was sent 10 ms after it was due, or later; of most conferences, fewer than 1 % of
+frames are. Latencies are from when a frame was due at the mixer to when it was sent. A ratio is the
+median of paired ones: of conferences where most are looked for, else of p99.
 ";
 
 impl Row {
+    /// How many it has; where none of its conferences could be had, those of one.
+    fn threads(&self) -> usize {
+        let conferences = self.conferences.map_or(1.0, |of| of.median.max(1.0)) as u32;
+        hosts::threads(self.subject, self.cell.size(), self.cell.parts(conferences))
+    }
+
     fn object(&self, reference: Option<&str>) -> Map<String, Value> {
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
-        let Cell { codec, wait, phase, search, legs, frame, frames, workers, load, .. } = self.cell;
+        let Cell { codec, wait, phase, search, legs, frame, frames, workers, silos, load, .. } =
+            self.cell;
         put("subject", json!(self.subject));
         put("policy", json!(self.ours.then_some(self.subject)));
         put("peer", json!(reference));
@@ -146,12 +155,14 @@ impl Row {
         put("frames", json!(frames));
         put("load", json!(load.name()));
         put("workers", json!(workers));
+        put("silos", json!(silos));
         put("repetitions", json!(self.repetitions));
         if let Some(trouble) = &self.trouble {
             let (key, what) = trouble.json();
             put(key, json!(what));
             return object;
         }
+        put("threads", json!(self.threads()));
         let mut quartiles = |name: &str, of: Option<Quartiles>| {
             put(name, json!(of.map(|of| of.median)));
             put(&format!("{name}_p25"), json!(of.map(|of| of.p25)));
@@ -182,7 +193,7 @@ impl Row {
         };
         let ratio = self.ratio.map_or("-".to_owned(), |ratio| format!("{:.2}×", ratio.of.median));
         let seen = &self.latency;
-        let mut fields = vec![name];
+        let mut fields = vec![name, Field::number(self.threads().to_string())];
         fields.extend(of(self.conferences, &|count| format!("{count:.0}")));
         fields.push(Field::number(ratio));
         fields.extend(of(self.breaches, &percent));

@@ -77,7 +77,8 @@ fn listens(address: SocketAddr) -> io::Result<()> {
     stdout.flush()
 }
 
-/// How many bytes of what was read are a request; `None`: there is more to come.
+/// How many bytes of what was read are a request; `None`: there is more to come. Ours have no body:
+/// a server for others has to skip it, as the example `http` of `antiphon` does.
 fn request(read: &[u8]) -> io::Result<Option<usize>> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let parsed = httparse::Request::new(&mut headers).parse(read).map_err(io::Error::other)?;

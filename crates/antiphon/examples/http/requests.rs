@@ -1,0 +1,119 @@
+//! Requests of one connection, and where each ends: RFC 9112, section 6.
+//!
+//! | a request has | what becomes of it |
+//! |---|---|
+//! | no length | it ends with its headers |
+//! | `Content-Length` | so many bytes are skipped, up to [`MOST_BODY`]; beyond it is refused, 413 |
+//! | several, or what is no number | 400, and the connection ends |
+//! | `Transfer-Encoding` | 501, and the connection ends |
+
+use std::io::{self, Read, Write};
+
+use httparse::{EMPTY_HEADER, Request, Status};
+
+/// Of a request without its body.
+const MOST_BYTES: usize = 8 << 10;
+const MOST_HEADERS: usize = 64;
+/// Bytes of a body.
+pub const MOST_BODY: u64 = 1 << 20;
+/// To who waits with the body until it is asked for: RFC 9110, section 10.1.1.
+const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// Why there is no telling where a request ends, or it is not waited for: a status, and a text.
+type Refusal = (&'static str, &'static str);
+
+/// Answers one request after the other, until one is the last, is refused, or there is none.
+///
+/// # Errors
+///
+/// The stream's: where it has timeouts, what is silent for longer.
+pub fn serve(stream: &mut (impl Read + Write)) -> io::Result<()> {
+    let (mut buffer, mut filled) = ([0; MOST_BYTES], 0);
+    loop {
+        let mut headers = [EMPTY_HEADER; MOST_HEADERS];
+        let mut request = Request::new(&mut headers);
+        match request.parse(&buffer[..filled]) {
+            Ok(Status::Complete(length)) => {
+                let body = match body_length(&request) {
+                    Ok(body) => body,
+                    Err((status, why)) => return stream.write_all(&response(status, why, true)),
+                };
+                let (answer, is_last) = answer(&request);
+                let waits = has(&request, "expect", "100-continue");
+                let here = body.min((filled - length) as u64);
+                buffer.copy_within(length + here as usize..filled, 0);
+                filled -= length + here as usize;
+                let is_whole = skip(stream, body - here, waits)?;
+                if is_whole {
+                    stream.write_all(&answer)?;
+                }
+                if is_last || !is_whole {
+                    return Ok(());
+                }
+            }
+            Ok(Status::Partial) if filled < MOST_BYTES => {
+                match stream.read(&mut buffer[filled..])? {
+                    0 => return Ok(()),
+                    read => filled += read,
+                }
+            }
+            _ => return stream.write_all(&response("400 Bad Request", "no request\n", true)),
+        }
+    }
+}
+
+/// Reads the rest of a body, of so many bytes; whether it came. Its sender may wait to be told to
+/// go on.
+fn skip(stream: &mut (impl Read + Write), left: u64, waits: bool) -> io::Result<bool> {
+    if left > 0 && waits {
+        stream.write_all(GO_ON)?;
+    }
+    Ok(io::copy(&mut stream.take(left), &mut io::sink())? == left)
+}
+
+/// How many bytes of body are behind the headers.
+fn body_length(request: &Request<'_, '_>) -> Result<u64, Refusal> {
+    // Where there is a length as well, this one counts.
+    if values(request, "transfer-encoding").next().is_some() {
+        return Err(("501 Not Implemented", "no transfer encodings: send a Content-Length\n"));
+    }
+    let mut lengths = values(request, "content-length");
+    let Some(length) = lengths.next() else { return Ok(0) };
+    if lengths.next().is_some() || length.is_empty() || !length.iter().all(u8::is_ascii_digit) {
+        return Err(("400 Bad Request", "Content-Length is not one decimal number\n"));
+    }
+    // Digits only, so what does not fit is too long.
+    let length = str::from_utf8(length).ok().and_then(|digits| digits.parse().ok());
+    length.filter(|&length| length <= MOST_BODY).ok_or(("413 Content Too Large", "1 MiB at most\n"))
+}
+
+/// What is sent back, and whether nothing is after it.
+fn answer(request: &Request<'_, '_>) -> (Vec<u8>, bool) {
+    let is_last = request.version == Some(0) || has(request, "connection", "close");
+    if request.method != Some("GET") {
+        let status = "405 Method Not Allowed\r\nAllow: GET";
+        return (response(status, "only GET\n", is_last), is_last);
+    }
+    let text = format!("{}\n", request.path.unwrap_or_default());
+    (response("200 OK", &text, is_last), is_last)
+}
+
+/// What the headers of that name say.
+fn values<'a>(request: &'a Request<'_, '_>, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+    let named = request.headers.iter().filter(move |it| it.name.eq_ignore_ascii_case(name));
+    named.map(|header| header.value)
+}
+
+fn has(request: &Request<'_, '_>, name: &str, value: &str) -> bool {
+    values(request, name).any(|it| it.eq_ignore_ascii_case(value.as_bytes()))
+}
+
+fn response(status: &str, text: &str, is_last: bool) -> Vec<u8> {
+    let kept = if is_last { "close" } else { "keep-alive" };
+    let length = text.len();
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\
+         Connection: {kept}\r\n\r\n{text}"
+    )
+    .into_bytes()
+}
