@@ -8,11 +8,13 @@
 //! | [`hosts`] | who does: pools of fibers, one or several, by a policy; threads |
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`measure`] | what a repetition does |
+//! | [`ear`] | how good a call is by that |
 //! | [`report`] | what came of it, for scripts and for people |
 
 pub mod cases;
 pub mod codec;
 pub mod conference;
+pub mod ear;
 mod g711;
 pub mod hosts;
 mod measure;
@@ -94,6 +96,11 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = hosts::SILO_COUNT,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     silos: u16,
+    /// What the way to the server and on takes beside it, in milliseconds: for how good a call is,
+    /// at p99.9
+    #[arg(long, value_name = "MS", default_value_t = ear::ELSEWHERE_MS,
+          value_parser = clap::value_parser!(u16).range(0..=10_000))]
+    elsewhere_ms: u16,
     #[command(flatten)]
     settings: Settings,
 }
@@ -108,7 +115,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let rounds = rounds(arguments)?;
     arguments.codec.iter().try_for_each(|codec| codec.prepare()).map_err(Failure::missing)?;
     let measured = carry_out(&rounds, &cells(arguments))?;
-    let report = report::put_together(&rounds, &measured);
+    let report = report::put_together(&rounds, &measured, arguments.elsewhere_ms);
     arguments.settings.print(Printed {
         json: report.json(),
         text: report.text(colour_stdout()),

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::cases::Cell;
+use super::ear::{Class, mouth_to_ear_ms};
 use super::hosts;
 use super::measure::Figures;
 use crate::bench::pools::figures::Latencies;
@@ -24,6 +25,8 @@ pub struct Row {
     conferences: Option<Quartiles>,
     breaches: Option<Quartiles>,
     latency: Latencies,
+    /// All of the way from mouth to ear at p99.9, in milliseconds.
+    mouth_to_ear_ms: f64,
     frames_per_s: Option<f64>,
     cpus: Option<f64>,
     /// To the first peer: of conferences where most are looked for, else of p99.
@@ -40,14 +43,16 @@ pub struct Report {
 }
 
 /// Makes rows of what was measured.
-pub fn put_together(rounds: &Rounds, measured: &[Measured]) -> Report {
+pub fn put_together(rounds: &Rounds, measured: &[Measured], elsewhere_ms: u16) -> Report {
     let reference = rounds.peers.first().copied();
     let peer = |one: &Measured| {
         measured.iter().find(|other| other.cell == one.cell && Some(other.subject) == reference)
     };
     let rows = measured.iter().map(|one| {
         let ours = rounds.subjects.contains(&one.subject);
-        Row { ours, ..row(one, peer(one)) }
+        let row = row(one, peer(one));
+        let mouth_to_ear_ms = mouth_to_ear_ms(row.latency.p999, elsewhere_ms);
+        Row { ours, mouth_to_ear_ms, ..row }
     });
     Report { reference, rows: rows.collect(), seed: rounds.seed }
 }
@@ -67,6 +72,7 @@ fn row(one: &Measured, peer: Option<&Measured>) -> Row {
         conferences: quartiles(values(|figures| figures.conferences)),
         breaches: quartiles(values(|figures| figures.breaches)),
         latency: Latencies::medians(one.figures.iter().map(|figures| &figures.latency)),
+        mouth_to_ear_ms: 0.0,
         frames_per_s: median(values(|figures| figures.frames_per_s)),
         cpus: median(values(|figures| figures.cpus)),
         ratio,
@@ -115,6 +121,7 @@ impl Report {
             ">p99",
             ">p99.9",
             ">max",
+            "mouth to ear",
             ">frames/s",
             ">CPUs",
         ]);
@@ -127,7 +134,8 @@ const RULE: &str = "\
 Medians of repetitions. Threads are those that were started: each pool has one at least. A breach is
 a frame that was sent 10 ms after it was due, or later; of most conferences, fewer than 1 % of
 frames are. Latencies are from when a frame was due at the mixer to when it was sent. A ratio is the
-median of paired ones: of conferences where most are looked for, else of p99.
+median of paired ones: of conferences where most are looked for, else of p99. Mouth to ear is p99.9
+and what the rest of the way takes (--elsewhere-ms): below 150 ms excellent, to 300 ms good.
 ";
 
 impl Row {
@@ -171,6 +179,8 @@ impl Row {
         quartiles("conferences", self.conferences);
         quartiles("breaches", self.breaches);
         put("latency_ns", self.latency.json());
+        put("mouth_to_ear_ms", json!(self.mouth_to_ear_ms));
+        put("mouth_to_ear", json!(Class::of(self.mouth_to_ear_ms).name()));
         put("tasks_per_s", json!(self.frames_per_s));
         put("cpus", json!(self.cpus));
         put("others_cpus", json!(self.others_cpus));
@@ -199,6 +209,7 @@ impl Row {
         fields.extend(of(self.breaches, &percent));
         let times = [seen.p50, seen.p99, seen.p999, seen.max];
         fields.extend(times.map(|ns| Field::number(duration(ns))));
+        fields.push(Field::text(Class::of(self.mouth_to_ear_ms).name()));
         fields.push(Field::number(number(self.frames_per_s)));
         fields.push(Field::number(self.cpus.map_or("-".to_owned(), |cpus| format!("{cpus:.2}"))));
         fields

@@ -6,6 +6,7 @@
 //! | `breaches` | the share of frames that were sent 10 ms after they were due, or later |
 //! | `published_breaches` | what the dissertation measured, if it is known |
 //! | `p50_ns` … `max_ns` | from when a frame was due at the mixer to when it was sent |
+//! | `mouth_to_ear_ms`, `mouth_to_ear` | p99.9 and what the rest of the way takes; how good |
 //! | `busy` | the share of the workers' time that parts compute |
 //! | `remote_transfers_per_frame` | lines that moved from another node |
 //! | `parks`, `wakes` | of workers |
@@ -16,6 +17,7 @@ use serde_json::{Map, Value, json};
 use super::bridge::{Figures, Setting, hold};
 use super::codecs::Codec;
 use super::subjects::Subject;
+use crate::bench::mix::ear::{Class, ELSEWHERE_MS, mouth_to_ear_ms};
 use crate::failure::Failure;
 use crate::output::table::{Cell, Table, duration};
 
@@ -95,6 +97,9 @@ impl Row {
             put(&format!("{key}_ns"), json!(figures.latency.quantile(share)));
         }
         put("max_ns", json!(figures.latency.max()));
+        let ear_ms = mouth_to_ear_ms(figures.latency.quantile(0.999), ELSEWHERE_MS);
+        put("mouth_to_ear_ms", json!(ear_ms));
+        put("mouth_to_ear", json!(Class::of(ear_ms).name()));
         put("busy", json!(self.busy(figures)));
         put("remote_transfers_per_frame", json!(remote(figures)));
         put("parks", json!(figures.counts.parks));

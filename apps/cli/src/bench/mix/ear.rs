@@ -1,0 +1,64 @@
+//! How good a call is, by how long it takes from mouth to ear.
+//!
+//! What is measured is what the server adds. The rest, from a microphone to the server and on to a
+//! loudspeaker, is a budget that one states: Modelski's dissertation (§2.4.2) says that transport
+//! takes the vast majority of the whole, and gives no number; here that is four fifths of 150 ms.
+
+/// What the rest of the way takes, in milliseconds, if nothing else is said.
+pub const ELSEWHERE_MS: u16 = 120;
+
+/// As the dissertation quotes it from Agastya, Mechanic and Kothari, "Mouth-to-ear latency in
+/// popular VoIP clients" (2009).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Below 150 ms.
+    Excellent,
+    /// Up to 300 ms.
+    Good,
+    /// More.
+    Poor,
+}
+
+impl Class {
+    /// Of a latency from mouth to ear, in milliseconds.
+    pub fn of(ms: f64) -> Self {
+        if ms < 150.0 {
+            Self::Excellent
+        } else if ms <= 300.0 {
+            Self::Good
+        } else {
+            Self::Poor
+        }
+    }
+
+    /// As reports call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Excellent => "excellent",
+            Self::Good => "good",
+            Self::Poor => "poor",
+        }
+    }
+}
+
+/// All of the way, in milliseconds, where the server adds so many nanoseconds.
+pub fn mouth_to_ear_ms(added_ns: f64, elsewhere_ms: u16) -> f64 {
+    added_ns / 1e6 + f64::from(elsewhere_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_meet_where_they_are_said_to() {
+        let of =
+            |added_ms: f64, elsewhere_ms| Class::of(mouth_to_ear_ms(added_ms * 1e6, elsewhere_ms));
+        assert_eq!(of(29.9, ELSEWHERE_MS), Class::Excellent);
+        assert_eq!(of(30.0, ELSEWHERE_MS), Class::Good);
+        assert_eq!(of(180.0, ELSEWHERE_MS), Class::Good);
+        assert_eq!(of(180.1, ELSEWHERE_MS), Class::Poor);
+        assert_eq!(of(0.0, 0), Class::Excellent);
+        assert_eq!(Class::Poor.name(), "poor");
+    }
+}
