@@ -161,7 +161,8 @@ impl<T: Send> Receiver<T> {
     ///
     /// # Errors
     ///
-    /// If there is none.
+    /// If there is none; also if others have sent some, while one that has begun before them is in
+    /// the middle of its send, as its value comes first.
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         self.0.channel.try_recv().map_err(|error| match error {
             NotReceived::Empty => TryRecvError::Empty,
