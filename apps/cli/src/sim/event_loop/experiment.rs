@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use antiphon_runtime::coop::{Alone, Cooperate, Group};
+use antiphon_runtime::coop::{Alone, Cooperate, Group, Options};
 use antiphon_sim::{Account, Model, Simulation, Stuck, now, work};
 
 use super::bed;
@@ -39,6 +39,9 @@ const LONG_NS: u64 = 1_000_000_000_000;
 /// What a hog computes at a time, until it looks whether it is over.
 const SPIN_NS: u64 = 1_000_000;
 
+/// In so long everybody has a turn where nobody tells anything: as the document has it (§5.7).
+const PERIOD_NS: u64 = 1_000_000;
+
 /// What all threads have.
 struct Stage {
     pages: Rc<Pages>,
@@ -56,7 +59,12 @@ pub fn compete(setting: &Setting<'_>, subject: Subject, case: &Case) -> Result<O
     let plan = Plan::new(setting, case);
     let (players, cores) = (plan.players.len(), setting.cores);
     let group = if case.one_group { Group::Number(1) } else { Group::Own };
-    let kernel = |core| Shared::new(if case.one_group { plan.on(core).collect() } else { vec![] });
+    let options = match subject {
+        Subject::Periodic => Options { period_ns: PERIOD_NS, ..Options::default() },
+        _ => Options::default(),
+    };
+    let grouped = |core| if case.one_group { plan.on(core).collect() } else { vec![] };
+    let kernel = |core| Shared::new(grouped(core), options);
     let stage = Rc::new(Stage {
         pages: Rc::new(Pages::new(cores, plan.domains.clone())),
         kernels: (0..cores).map(kernel).collect(),
@@ -74,7 +82,7 @@ pub fn compete(setting: &Setting<'_>, subject: Subject, case: &Case) -> Result<O
         let stage = stage.clone();
         simulation = simulation.thread_on(seat.core as u32, move || {
             let tier: Box<dyn Cooperate> = match subject {
-                Subject::Alone => Box::new(Alone),
+                Subject::Alone | Subject::Periodic => Box::new(Alone),
                 Subject::T3 => Box::new(Membership::new(&stage.pages, seat.core, group, moves)),
                 Subject::T1 => Box::new(Boosted::new(&stage.boosts[seat.core])),
                 Subject::Coop => Box::new(stage.kernels[seat.core].clone()),
@@ -104,7 +112,9 @@ pub fn compete(setting: &Setting<'_>, subject: Subject, case: &Case) -> Result<O
                 let helped = stage.boosts[core].clone();
                 simulation.thread_on(number, move || helped.help())
             }
-            Subject::Coop => simulation.schedule_on(number, stage.kernels[core].clone()),
+            Subject::Coop | Subject::Periodic => {
+                simulation.schedule_on(number, stage.kernels[core].clone())
+            }
         };
     }
     let outcome = simulation.run(0)?;
@@ -112,7 +122,7 @@ pub fn compete(setting: &Setting<'_>, subject: Subject, case: &Case) -> Result<O
         Subject::Alone => None,
         Subject::T3 => Some(stage.pages.turns()),
         Subject::T1 => Some(stage.boosts.iter().map(|core| core.raises()).sum()),
-        Subject::Coop => Some(stage.kernels.iter().map(Shared::turns).sum()),
+        Subject::Coop | Subject::Periodic => Some(stage.kernels.iter().map(Shared::turns).sum()),
     };
     let seen = stage.seen.take().into_iter();
     let accounts = outcome.accounts.try_into();

@@ -28,8 +28,8 @@ pub struct Shared(Rc<RefCell<Kernel>>);
 
 impl Shared {
     /// Of a core on which these threads share one part, and all others have one each.
-    pub fn new(grouped: Vec<usize>) -> Self {
-        let scheduler = Scheduler::new(Members::new(), Options::default());
+    pub fn new(grouped: Vec<usize>, options: Options) -> Self {
+        let scheduler = Scheduler::new(Members::new(), options);
         let (places, threads) = (BTreeMap::new(), Vec::new());
         Self(Rc::new(RefCell::new(Kernel { scheduler, places, threads, grouped })))
     }

@@ -78,7 +78,7 @@ pub struct Arguments {
     /// each, one, misbehave, alone-on-core, light; colours: one program, a loop on each core
     #[arg(long, value_name = "LIST", default_value = "each")]
     case: String,
-    /// alone, t3, t1, coop, or all
+    /// alone, t3, t1, coop, periodic, or all
     #[arg(long, value_name = "LIST", default_value = "all")]
     subject: String,
     /// Players on each core, on average

@@ -7,10 +7,12 @@ pub enum Subject {
     T3,
     T1,
     Coop,
+    Periodic,
 }
 
 /// All, as they are listed.
-pub const SUBJECTS: [Subject; 4] = [Subject::Alone, Subject::T3, Subject::T1, Subject::Coop];
+pub const SUBJECTS: [Subject; 5] =
+    [Subject::Alone, Subject::T3, Subject::T1, Subject::Coop, Subject::Periodic];
 
 impl Subject {
     /// Its name, as `bench loop` has it if it is there, too.
@@ -20,6 +22,7 @@ impl Subject {
             Self::T3 => "t3",
             Self::T1 => "t1",
             Self::Coop => "coop",
+            Self::Periodic => "periodic",
         }
     }
 
@@ -30,6 +33,7 @@ impl Subject {
             Self::T3 => "the loops hand their core to each other; the system knows nothing of it",
             Self::T1 => "a helper on each core has a loop run first while it is late",
             Self::Coop => "the system schedules by what loops tell it: what tier T0 is to be",
+            Self::Periodic => "the same system, told nothing, gives each a turn in a millisecond",
         }
     }
 }
