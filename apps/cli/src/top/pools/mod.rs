@@ -82,6 +82,9 @@ struct Host {
     waiting: Option<u64>,
     with_deadline: Option<u64>,
     for_files: Option<u64>,
+    /// Where a thread is that does not answer, the innermost first, if the program looks at that.
+    #[serde(default)]
+    busy: Option<Vec<Frame>>,
 }
 
 #[derive(Deserialize)]

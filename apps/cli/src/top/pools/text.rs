@@ -1,11 +1,19 @@
 //! Pools as they are printed.
 
-use super::{Frame, Place, Pool, Pools, Worker};
+use super::{Frame, Host, Place, Pool, Pools, Worker};
 use crate::output::table::{Cell, Table, Tone, count, duration, printable, shortened, si};
 use crate::output::words::several;
 
 /// Letters of a function that are shown at most.
 const LETTERS: usize = 60;
+
+/// A thread that has not answered, and where it is, if that is known.
+fn silent_thread(host: &Host) -> String {
+    let thread = printable(&host.thread);
+    let Some(Frame { name, place }) = host.busy.iter().flatten().next() else { return thread };
+    let place = place.as_ref().map(|place| format!(", {}", printable(file_and_line(place))));
+    format!("{thread} (in {}{})", shortened(&printable(name), LETTERS), place.unwrap_or_default())
+}
 
 /// A part of what is printed.
 pub enum Part {
@@ -94,10 +102,9 @@ impl Pool {
     }
 
     fn fibers(&self) -> String {
-        let sum =
-            |of: fn(&super::Host) -> Option<u64>| self.hosts.iter().filter_map(of).sum::<u64>();
+        let sum = |of: fn(&Host) -> Option<u64>| self.hosts.iter().filter_map(of).sum::<u64>();
         let silent = self.hosts.iter().filter(|host| host.waiting.is_none());
-        let silent: Vec<_> = silent.map(|host| printable(&host.thread)).collect();
+        let silent: Vec<_> = silent.map(silent_thread).collect();
         let unheard = match &silent[..] {
             [] => String::new(),
             some => format!(" · in one task, and has not answered: {}", some.join(", ")),
@@ -183,6 +190,22 @@ fn file_and_line(place: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_that_does_not_answer_is_said_with_where_it_is() {
+        let said = |busy: &str| {
+            let host = format!(
+                r#"{{"thread":"w-1","ready":null,"waiting":null,{busy}
+                "with_deadline":null,"for_files":null}}"#
+            );
+            silent_thread(&serde_json::from_str(&host).expect("a host"))
+        };
+        let frames = r#""busy":[{"name":"bank::sum","place":"at ./src/sum.rs:7:9"},
+            {"name":"main","place":null}],"#;
+        assert_eq!(said(frames), "w-1 (in bank::sum, src/sum.rs:7)");
+        assert_eq!(said(r#""busy":[{"name":"sum","place":null}],"#), "w-1 (in sum)");
+        assert_eq!((said(r#""busy":null,"#), said("")), ("w-1".into(), "w-1".into()));
+    }
 
     #[test]
     fn names_are_short() {
