@@ -16,8 +16,8 @@ fn a_row_has_its_figures_and_says_that_it_is_a_model() {
     let report = json(&with(&["--case", "each,misbehave", "--hogs", "0,1", "--json"]));
     has_keys(&report, &FRAME);
     has_keys(&report["simulated"], &["machine", "hash", "seed", "ms", "players"]);
-    // Two cases, without and with a hog, four subjects, on one core and three.
-    assert_eq!(rows(&report).len(), 2 * 2 * 4 * 2);
+    // Two cases, without and with a hog, five subjects, on one core and three.
+    assert_eq!(rows(&report).len(), 2 * 2 * 5 * 2);
     for row in rows(&report) {
         has_keys(row, &["subject", "case", "threads", "placement", "jain_fps", "switches_per_s"]);
         has_keys(row, &["ops_per_s", "frames_per_s", "remote_transfers_per_handover", "trace"]);
