@@ -238,8 +238,9 @@ fn a_busy_event_loop_is_raised_for_its_timers() {
         (timers, booster.stats().counts)
     });
     assert_eq!(timers, 50);
-    // By the kernel alone it is late by some turns of the hogs, nearly each time.
-    assert!((25..=50).contains(&counts.raises), "{counts:?}");
+    // By the kernel alone it is late by some turns of the hogs, nearly each time. One that was
+    // lowered, as it was kept waiting, may be raised again.
+    assert!((25..=75).contains(&counts.raises), "{counts:?}");
 }
 
 /// The part of the next test that is stopped: it is late, and says so, for as long as it is.
