@@ -251,6 +251,11 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         P::thread() == self.thread
     }
 
+    /// Whether the line is the thread's, and not another's by now.
+    pub(super) fn is_seated(&self) -> bool {
+        self.page.thread(self.place) == Some(self.thread)
+    }
+
     /// Its group.
     pub(super) fn group(&self) -> Group {
         self.member.group
@@ -273,8 +278,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         if !self.is_mine() {
             return false;
         }
-        let seated = self.page.thread(self.place) == Some(self.thread)
-            || self.at_table(Seated::No, |_, _| ());
+        let seated = self.is_seated() || self.at_table(Seated::No, |_, _| ());
         if seated {
             self.say(ask);
         }
@@ -283,7 +287,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
 
     /// Says that its release is another one, where the caller has a line.
     pub(super) fn say_release(&self, release_ns: Option<u64>) {
-        if self.is_mine() && self.page.thread(self.place) == Some(self.thread) {
+        if self.is_mine() && self.is_seated() {
             put::<P>(&self.page.lines[self.place].release, pack(release_ns));
         }
     }

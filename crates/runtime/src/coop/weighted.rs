@@ -72,7 +72,8 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts, W: Weigh> Weighted<
 
     /// Chooses a weight, if it is time to.
     fn weigh(&mut self, ask: Ask, now_ns: u64) {
-        if now_ns < self.looked_ns.saturating_add(LOOKS_NS) {
+        // WEIGHTED-1: somebody may have taken the line while the thread slept.
+        if now_ns < self.looked_ns.saturating_add(LOOKS_NS) || !self.seat.is_seated() {
             return;
         }
         let since_ns = now_ns - core::mem::replace(&mut self.looked_ns, now_ns);
