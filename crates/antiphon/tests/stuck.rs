@@ -222,3 +222,33 @@ fn one_that_waits_while_it_unwinds_says_where() {
     assert!(unwinds.join().expect("no panic"));
     assert_eq!(*lock.lock(), 1);
 }
+
+/// So large that there are a few of them.
+const HUGE: usize = 1 << 44;
+
+#[test]
+fn fibers_that_wait_for_a_task_without_a_stack_are_reported() {
+    let (sender, reports) = channel();
+    let tell = move |stuck: &Stuck| _ = sender.send((stuck.to_string(), stuck.census.waiting()));
+    let builder = Pool::builder().threads(1).on_stuck(AFTER, tell);
+    // SAFETY: no thread-local is made by what waits.
+    let pool = unsafe { builder.fibers(HUGE) }.build().expect("one stack, at least");
+    // More than there are addresses for.
+    let (opens, most) = (Arc::new(Latch::new(1)), (1 << 48) / HUGE);
+    let waits = |opens: Arc<Latch>| move || opens.wait();
+    let all: Vec<_> = (0..most).map(|_| pool.spawn(waits(opens.clone()))).collect();
+    let last = {
+        let opens = opens.clone();
+        pool.spawn(move || opens.count_down(1))
+    };
+    let (text, waiting) = reports.recv_timeout(LONG).expect("a report");
+    assert!((1..most).contains(&waiting), "{text}");
+    assert!(text.contains("can't begin: no address space for more stacks"), "{text}");
+    assert!(text.contains("and tasks wait for a stack"), "{text}");
+    // None of them is tried in vain.
+    let began = pool.stats().tasks;
+    thread::sleep(AFTER * 5);
+    assert_eq!(pool.stats().tasks, began);
+    opens.count_down(1);
+    all.into_iter().chain([last]).for_each(|task| task.join().expect("no panic"));
+}

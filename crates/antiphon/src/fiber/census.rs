@@ -60,6 +60,8 @@ pub struct Answer {
     pub with_deadline: usize,
     /// How many of these for a file that is ready; some of them may go on already.
     pub for_files: usize,
+    /// Why there is no stack for a task, if one waits for that.
+    pub no_stack: Option<String>,
     /// How often one has gone on or has begun, on that thread, modulo 2³².
     pub(crate) moved: u32,
     /// Where these wait, of as many as it was asked for.
@@ -119,6 +121,8 @@ pub(super) struct Desk {
     mail: &'static Ready<Linux>,
     /// Whether it has no fibers: it does not read its mail then.
     has_none: AtomicBool,
+    /// Whether none of its tasks begins, for want of a stack.
+    is_dry: AtomicBool,
     /// By all who have no answer yet, or have gone.
     asked: Mutex<Vec<Question>>,
     /// How many turns there were, modulo 2³².
@@ -141,9 +145,10 @@ impl Desks {
     /// That of the calling thread, which has this mail.
     pub(super) fn open(&self, mail: &'static Ready<Linux>) -> Arc<Desk> {
         let thread = thread::current().name().unwrap_or("?").to_owned();
-        let (has_none, asked) = (AtomicBool::new(true), Mutex::default());
-        let [turn, look_in] = [const { AtomicU32::new(0) }; 2];
-        let desk = Arc::new(Desk { thread, id: own_id(), mail, has_none, asked, turn, look_in });
+        let (has_none, is_dry) = (AtomicBool::new(true), AtomicBool::new(false));
+        let ([turn, look_in], asked) = ([const { AtomicU32::new(0) }; 2], Mutex::default());
+        let id = own_id();
+        let desk = Arc::new(Desk { thread, id, mail, has_none, is_dry, asked, turn, look_in });
         lock(&self.0).push(desk.clone());
         desk
     }
@@ -165,6 +170,12 @@ impl Desks {
         let desks = lock(&self.0);
         // Relaxed: compared, and nothing follows from it.
         desks.iter().find(|desk| desk.id == thread).map(|desk| desk.turn.load(Relaxed))
+    }
+
+    /// Whether tasks of some thread wait for a stack.
+    pub(crate) fn is_any_dry(&self) -> bool {
+        // Relaxed: a hint.
+        lock(&self.0).iter().any(|desk| desk.is_dry.load(Relaxed))
     }
 
     /// Asks all threads, and waits for each until then.
@@ -220,6 +231,13 @@ impl Desk {
         self.has_none.store(has_none, Relaxed);
     }
 
+    /// Whether none of the thread's tasks begins from now on, for want of a stack.
+    #[inline]
+    pub(super) fn is_dry(&self, is_dry: bool) {
+        // Relaxed: as where it is read.
+        self.is_dry.store(is_dry, Relaxed);
+    }
+
     /// What the thread was asked, by who still wants to know.
     pub(super) fn questions(&self) -> impl Iterator<Item = Question> {
         mem::take(&mut *lock(&self.asked)).into_iter().filter(Question::is_open)
@@ -238,6 +256,11 @@ impl Census {
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.answers().map(|answer| answer.waiting).sum()
+    }
+
+    /// Why tasks wait for stacks, if some do.
+    pub(crate) fn no_stack(&self) -> Option<&str> {
+        self.answers().find_map(|answer| answer.no_stack.as_deref())
     }
 
     pub(super) fn answers(&self) -> impl Iterator<Item = &Answer> {
@@ -271,7 +294,9 @@ impl fmt::Display for Census {
         for Hosted { thread, answer, busy } in &self.threads {
             match answer {
                 Some(answer) => {
-                    writeln!(f, "{thread}: {} wait, {} may go on", answer.waiting, answer.ready)?;
+                    write!(f, "{thread}: {} wait, {} may go on", answer.waiting, answer.ready)?;
+                    let dry = answer.no_stack.is_some();
+                    writeln!(f, "{}", if dry { ", and tasks wait for a stack" } else { "" })?;
                 }
                 None => {
                     writeln!(f, "{thread}: in one task, and has not answered")?;

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_linux::Linux;
-use antiphon_linux::stack::{Stack, Stacks};
+use antiphon_linux::stack::{NoStack, Stack, Stacks};
 use antiphon_platform::{Clock, Deadline, Platform as _};
 use antiphon_runtime::fiber::{self, Line, Ready, Turn, Turns};
 use antiphon_runtime::task::{Awaited, Task};
@@ -45,8 +45,8 @@ pub(crate) struct Host {
     /// Without a task; the last one used is at the end.
     idle: RefCell<Vec<Fiber>>,
     timers: RefCell<Wheel>,
-    /// Tasks begin again then, by the monotonic clock: there was no stack for one.
-    dry_until: Cell<Option<u64>>,
+    /// No task begins: there was no stack for one.
+    dry: Cell<Option<Dry>>,
     /// How many wait.
     waiting: Cell<usize>,
     /// A task has begun since none was ready the last time.
@@ -78,8 +78,17 @@ pub(crate) enum Next {
     AnyTask,
     /// Waits: some fibers do, and none may go on.
     Wait,
+    /// As that, and begins no task, for want of a stack: looks again then, by the monotonic clock.
+    Dry(u64),
     /// Has no fibers.
     Nothing,
+}
+
+/// There was no stack, for that reason; another look is due then, by the monotonic clock.
+#[derive(Clone, Copy)]
+struct Dry {
+    until: u64,
+    why: NoStack,
 }
 
 /// How many stacks without a task a thread keeps.
@@ -88,7 +97,8 @@ const KEPT: usize = 64;
 const HOT: usize = 1024;
 /// … and how many give it back at a time: no task begins meanwhile.
 const PIECE: usize = 128;
-/// How long a task waits for a stack that another thread may give back, in nanoseconds.
+/// How often a thread without looks for a stack that another may have given back: that one does not
+/// tell. In nanoseconds.
 const NAP_NS: u64 = 1_000_000;
 /// Deadlines are looked at each so many turns, where there are some; where nothing else is to be
 /// done; and where the clock is looked at anyway.
@@ -131,7 +141,7 @@ impl Host {
             ready: Line::default(),
             idle: RefCell::default(),
             timers: RefCell::new(Wheel::new()),
-            dry_until: Cell::new(None),
+            dry: Cell::new(None),
             waiting: Cell::new(0),
             began: Cell::new(false),
             busy: Cell::new(false),
@@ -150,44 +160,58 @@ impl Host {
     /// # Errors
     ///
     /// If there is no stack, and a fiber of the thread may give one back: the task, for this thread
-    /// or another that has some. None begins here then for a while.
+    /// or another that has some. None begins here then until there is a stack for it.
     pub(crate) fn run(&self, task: Task<Linux>) -> Result<(), Task<Linux>> {
         self.desk.has_none(false);
         self.began.set(true);
         match self.stack() {
-            Some(fiber) => _ = self.switch(fiber, Order::Run(task)),
-            None if self.has_fibers() => {
-                self.dries();
+            Ok(fiber) => _ = self.switch(fiber, Order::Run(task)),
+            Err(why) if self.has_fibers() => {
+                self.dries(why);
                 return Err(task);
             }
-            None => run(task),
+            Err(_) => run(task),
         }
         Ok(())
     }
 
     /// There is no stack: tasks begin later.
     #[cold]
-    fn dries(&self) {
-        self.dry_until.set(Some(now().saturating_add(NAP_NS)));
+    fn dries(&self, why: NoStack) {
+        self.set_dry(Some(Dry { until: now().saturating_add(NAP_NS), why }));
     }
 
-    /// Whether no task is to begin, for want of a stack. Waits, if no fiber may go on either, until
-    /// one may or it is time for another look: another thread that has a stack does not tell.
+    fn set_dry(&self, dry: Option<Dry>) {
+        self.dry.set(dry);
+        self.desk.is_dry(dry.is_some());
+    }
+
+    /// Whether no task is to begin, for want of a stack.
     #[cold]
-    fn is_dry(&self, until: u64) -> bool {
-        if self.ready.is_empty() {
-            self.wait(Some(Deadline { clock: Clock::Monotonic, ns: until }));
+    fn is_dry(&self, Dry { until, .. }: Dry) -> bool {
+        if self.idle.borrow().is_empty() {
+            if now() < until {
+                return true;
+            }
+            // Before a task is taken that would have to be put back. What has begun needs none.
+            if !self.moves {
+                match self.stack() {
+                    Ok(fiber) => self.idle.borrow_mut().push(fiber),
+                    Err(why) => {
+                        self.dries(why);
+                        return true;
+                    }
+                }
+            }
         }
-        if now() >= until || !self.idle.borrow().is_empty() {
-            self.dry_until.set(None);
-        }
-        self.dry_until.get().is_some()
+        self.set_dry(None);
+        false
     }
 
     /// A stack without a task.
-    fn stack(&self) -> Option<Fiber> {
+    fn stack(&self) -> Result<Fiber, NoStack> {
         let idle = self.idle.borrow_mut().pop();
-        idle.or_else(|| self.stacks.take().ok().map(|stack| self.begin(stack)))
+        idle.map_or_else(|| self.stacks.take().map(|stack| self.begin(stack)), Ok)
     }
 
     /// Another, on that stack.
@@ -241,15 +265,18 @@ impl Host {
             // Relaxed: others compare it.
             self.desk.turn.store(self.turn(), Relaxed);
             self.collect(self.is_look_due());
-            let dry = self.dry_until.get().is_some_and(|until| self.is_dry(until));
-            if dry && self.ready.is_empty() {
-                self.was_in_vain();
+            let is_dry = self.dry.get().is_some_and(|dry| self.is_dry(dry));
+            if is_dry && self.ready.is_empty() {
+                let timed = !self.timers.borrow().is_empty();
+                self.collect(timed);
+                self.poll_if_worth_it();
             }
-            !dry
+            !is_dry
         };
         match self.turns.go_on(&self.ready, prepare, go_on) {
             fiber::Next::Nobody => {
-                let next = self.nothing_ready();
+                let next =
+                    self.dry.get().map_or_else(|| self.nothing_ready(), |dry| Next::Dry(dry.until));
                 self.was_in_vain();
                 next
             }
@@ -279,10 +306,15 @@ impl Host {
         if began {
             return Next::Task;
         }
+        self.poll_if_worth_it();
+        if self.ready.is_empty() { Next::Wait } else { Next::Task }
+    }
+
+    /// Looks at the files, where nobody may go on and some wait for them.
+    fn poll_if_worth_it(&self) {
         if self.ready.is_empty() && self.polls.is_worth_it() {
             self.poll(PAST);
         }
-        if self.ready.is_empty() { Next::Wait } else { Next::Task }
     }
 
     /// Gives the memory of a few stacks back to the kernel, where many are free.
@@ -411,6 +443,11 @@ impl Host {
     pub(crate) fn awaited(&self) -> (Awaited<'static, Linux>, Option<Deadline>) {
         let next = self.timers.borrow().next_ns();
         (self.mail.awaited(), next.map(|ns| Deadline { clock: Clock::Monotonic, ns }))
+    }
+
+    /// Sleeps until a fiber may go on, the thread is told of something, or that time.
+    pub(crate) fn wait_until(&self, ns: u64) {
+        self.wait(Some(Deadline { clock: Clock::Monotonic, ns }));
     }
 
     /// Sleeps until a fiber may go on, the thread is told of something, or that deadline.

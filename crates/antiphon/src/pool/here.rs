@@ -445,7 +445,11 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
                     host.resumed(worker.resumed_ns());
                     task
                 }
-                Next::Wait => match wait() {
+                Next::Dry(until) if worker.has_seat() => {
+                    host.wait_until(until);
+                    None
+                }
+                Next::Wait | Next::Dry(_) => match wait() {
                     None => None,
                     seat => return seat,
                 },
@@ -467,6 +471,8 @@ impl<'a, Y: Policy<Linux>> Here<'a, Y> {
         // SAFETY: as in `run_one`.
         if let Err(task) = host.run(unsafe { Task::from_item(item) }) {
             self.shared.put_refused(task);
+            // Others may have stacks.
+            self.shared.share();
         }
     }
 

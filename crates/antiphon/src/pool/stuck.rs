@@ -137,10 +137,11 @@ impl Watch {
 }
 
 impl<Y: Policy<Linux> + 'static> Shared<Y> {
-    /// What its fibers say if all threads rest, and all fibers wait: each for no time, and for no
-    /// file.
+    /// What its fibers say if all threads rest, or have no stack for what they would do next, and
+    /// all fibers wait: each for no time, and for no file.
     fn wait_for_each_other(&self, most: usize) -> Option<(Moves, Census)> {
-        if !self.crew.is_at_rest() {
+        // Who has no stack for its tasks does not rest, and has some.
+        if !self.crew.is_at_rest() && !self.desks.is_any_dry() {
             return None;
         }
         let census = self.census(most, Instant::now() + PATIENCE);
@@ -165,11 +166,17 @@ impl fmt::Display for Stuck {
         writeln!(
             f,
             "antiphon: the pool {pool} is stuck: nothing has gone on for {still_for:.1?}.\n\
-             Its threads rest; fibers that wait: {}, none of them for a time or a file.\n\
-             If no other thread lets one go on, they wait for ever.\n\
-             A lock does not know its owner: a fiber that may hold it is one that has its address \
-             on its stack.",
+             Its threads rest; fibers that wait: {}, none of them for a time or a file.",
             census.waiting(),
+        )?;
+        if let Some(why) = census.no_stack() {
+            writeln!(f, "Tasks that might let one go on can't begin: {why}.")?;
+        }
+        writeln!(
+            f,
+            "If no other thread lets one go on, they wait for ever.\n\
+             A lock does not know its owner: a fiber that may hold it is one that has its address \
+             on its stack."
         )?;
         for (count, by) in census.by() {
             writeln!(f, "{count} by {by}")?;

@@ -78,8 +78,8 @@ impl<const OWN: u32, const ANY: u32> Turns<OWN, ANY> {
     }
 
     /// Has those of the line go on by `run`, until something else is to be done. Before each turn
-    /// `prepare` puts those into the line that may go on, and says whether tasks may begin; while
-    /// they may not, this is not over.
+    /// `prepare` puts those into the line that may go on, and says whether tasks may begin: where
+    /// they may not, nothing else is to be done until the line is empty.
     #[inline(always)]
     pub fn go_on<F: InLine>(
         &self,
@@ -92,10 +92,7 @@ impl<const OWN: u32, const ANY: u32> Turns<OWN, ANY> {
             self.0.set(turn);
             let begins = prepare();
             let Some(fiber) = line.pop() else {
-                if begins {
-                    return Next::Nobody;
-                }
-                continue;
+                return Next::Nobody;
             };
             let had = run(fiber);
             if !begins {

@@ -28,6 +28,7 @@ impl Host {
                 answer.waits.push(Wait { backtrace, has_deadline, lock, stack });
             }
         }
+        answer.no_stack = self.dry.get().map(|dry| dry.why.to_string());
         answer.for_files = self.polls.count().min(answer.waiting);
         // Who has asked may have gone.
         let _: Result<(), _> = question.answer.try_send(answer);

@@ -85,11 +85,13 @@ impl Host {
         }
         // SAFETY: the caller's.
         let task = unsafe { Task::from_item(item) };
-        let Some(fiber) = self.stack() else {
-            self.dries();
-            return Err(task);
-        };
-        self.switch_to_move(fiber, Order::Run(task));
+        match self.stack() {
+            Ok(fiber) => _ = self.switch_to_move(fiber, Order::Run(task)),
+            Err(why) => {
+                self.dries(why);
+                return Err(task);
+            }
+        }
         Ok(())
     }
 
