@@ -6,6 +6,7 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_sync::wait;
 
+use crate::fiber::may_be_ready;
 use crate::raw::deadline_after;
 
 /// Lets threads go on when so many have come; to be used any number of times. 32 bytes. If a thread
@@ -47,12 +48,14 @@ impl Barrier {
     /// Blocks until as many threads have come as the barrier is for, the caller included. What each
     /// did before happens before what any of them does afterwards.
     pub fn wait(&self) -> BarrierWaitResult {
+        may_be_ready();
         BarrierWaitResult(self.0.wait())
     }
 
     /// As [`wait`](Self::wait), but gives up after `timeout`: then it is as if the caller had not
     /// come.
     pub fn wait_for(&self, timeout: Duration) -> Option<BarrierWaitResult> {
+        may_be_ready();
         self.0.wait_until(deadline_after(timeout)).map(BarrierWaitResult)
     }
 }

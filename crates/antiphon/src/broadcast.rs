@@ -7,6 +7,7 @@ use antiphon_linux::Linux;
 use antiphon_sync::wait;
 pub use antiphon_sync::wait::Generation;
 
+use crate::fiber::may_be_ready;
 use crate::raw::deadline_after;
 
 /// Tells all threads that wait that something has happened. Sleepers of one NUMA node are woken by
@@ -69,11 +70,13 @@ impl Broadcast {
     /// are none.
     #[inline]
     pub fn wait(&self, seen: Generation) -> Generation {
+        may_be_ready();
         self.0.wait(seen)
     }
 
     /// As [`wait`](Self::wait), but gives up after `timeout`: `None`.
     pub fn wait_for(&self, seen: Generation, timeout: Duration) -> Option<Generation> {
+        may_be_ready();
         self.0.wait_until(seen, Some(deadline_after(timeout)))
     }
 }

@@ -44,6 +44,7 @@ use antiphon_platform::Deadline;
 use antiphon_runtime::cancel;
 
 use crate::channel::{Receiver, Sender};
+use crate::fiber::may_be_ready;
 use crate::raw::deadline_after;
 use crate::select::{Select, polled};
 use crate::{Event, Latch};
@@ -133,6 +134,7 @@ impl Token {
 
     /// Waits until it is cancelled. Blocks.
     pub fn wait(&self) {
+        may_be_ready();
         while !self.0.wait_until(None) {}
     }
 
@@ -157,6 +159,7 @@ impl Token {
 
     /// As [`wait`](Self::wait), and no longer than that; says whether it is cancelled.
     pub fn wait_for(&self, timeout: Duration) -> bool {
+        may_be_ready();
         self.0.wait_until(Some(deadline_after(timeout)))
     }
 

@@ -7,6 +7,7 @@ use antiphon_linux::Linux;
 use antiphon_sync::wait;
 pub use antiphon_sync::wait::MAX_COUNT;
 
+use crate::fiber::may_be_ready;
 use crate::raw::deadline_after;
 use crate::select::polled;
 
@@ -64,6 +65,7 @@ impl Event {
     /// Blocks until the event is set, and resets it. Spins for a while, and then sleeps.
     #[inline]
     pub fn wait(&self) {
+        may_be_ready();
         self.0.wait();
     }
 
@@ -76,6 +78,7 @@ impl Event {
     /// As [`wait`](Self::wait), but gives up after `timeout`; says whether the event was set. One
     /// that is set is had whatever the timeout.
     pub fn wait_for(&self, timeout: Duration) -> bool {
+        may_be_ready();
         self.try_wait() || self.0.wait_until(Some(deadline_after(timeout)))
     }
 
@@ -157,6 +160,7 @@ impl Latch {
     /// Blocks until the latch is open.
     #[inline]
     pub fn wait(&self) {
+        may_be_ready();
         self.0.wait();
     }
 
@@ -167,6 +171,7 @@ impl Latch {
 
     /// As [`wait`](Self::wait), but gives up after `timeout`; says whether the latch is open.
     pub fn wait_for(&self, timeout: Duration) -> bool {
+        may_be_ready();
         self.is_open() || self.0.wait_until(Some(deadline_after(timeout)))
     }
 
@@ -262,11 +267,13 @@ impl EventCount {
 impl EventKey<'_> {
     /// Blocks until notified, or (seldom) for no reason: the caller looks at its condition.
     pub fn wait(self) {
+        may_be_ready();
         self.0.wait(None);
     }
 
     /// As [`wait`](Self::wait), but gives up after `timeout`; says whether it did not.
     pub fn wait_for(self, timeout: Duration) -> bool {
+        may_be_ready();
         self.0.wait(Some(deadline_after(timeout)))
     }
 

@@ -26,6 +26,7 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_runtime::task;
 
+use crate::fiber::may_be_ready;
 use crate::pool;
 use crate::raw::deadline_after;
 
@@ -71,6 +72,7 @@ impl<T> Awaited<T> {
     ///
     /// If it is not there until then: this, to wait on.
     pub fn wait_for(mut self, timeout: Duration) -> Result<Result<T, Broken>, Self> {
+        may_be_ready();
         self.0.awaited().wait_until(Some(deadline_after(timeout)));
         if self.is_ready() { Ok(self.wait()) } else { Err(self) }
     }

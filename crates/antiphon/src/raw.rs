@@ -8,6 +8,8 @@ use antiphon_sync::lock::{ShflMutex, ShflSpin};
 use antiphon_sync::policy::{Chosen, Policy};
 use lock_api::GuardSend;
 
+use crate::fiber::may_be_ready;
+
 /// The raw form of [`Mutex`](crate::Mutex), 8 bytes. Any thread may unlock it. Its waiters are
 /// sorted by `Q`.
 #[repr(transparent)]
@@ -19,9 +21,10 @@ pub struct RawSpin(ShflSpin<Linux>);
 
 const _: () = assert!(size_of::<RawMutex>() == 8 && size_of::<RawSpin>() == 4);
 
-/// Implements `lock_api`'s trait by the lock's own methods of the same names.
+/// Implements `lock_api`'s trait by the lock's own methods of the same names. Who locks does
+/// `before` first.
 macro_rules! raw_mutex {
-    ([$($policy:ident)?] $raw:ty, $lock:ty) => {
+    ([$($policy:ident)?] $raw:ty, $lock:ty, $before:block) => {
         // SAFETY: both locks are mutexes with acquire and release semantics, which may be moved or
         // dropped while they are locked: their waiters' nodes don't point back at them.
         unsafe impl$(<$policy: Policy>)? lock_api::RawMutex for $raw {
@@ -32,6 +35,7 @@ macro_rules! raw_mutex {
 
             #[inline]
             fn lock(&self) -> GuardSend {
+                $before
                 self.0.lock();
                 GuardSend::new()
             }
@@ -55,8 +59,8 @@ macro_rules! raw_mutex {
     };
 }
 
-raw_mutex!([Q] RawMutex<Q>, ShflMutex<Linux, Q>);
-raw_mutex!([] RawSpin, ShflSpin<Linux>);
+raw_mutex!([Q] RawMutex<Q>, ShflMutex<Linux, Q>, { may_be_ready() });
+raw_mutex!([] RawSpin, ShflSpin<Linux>, {});
 
 // SAFETY: a timed lock either owns the lock or doesn't.
 unsafe impl<Q: Policy> lock_api::RawMutexTimed for RawMutex<Q> {
@@ -64,6 +68,7 @@ unsafe impl<Q: Policy> lock_api::RawMutexTimed for RawMutex<Q> {
     type Instant = Instant;
 
     fn try_lock_for(&self, timeout: Duration) -> Option<GuardSend> {
+        may_be_ready();
         self.0.lock_until(deadline_after(timeout)).then_some(GuardSend::new())
     }
 

@@ -7,6 +7,7 @@ use antiphon_sync::lock::{Refused, RwForm, ShflRwLock, Standard};
 use antiphon_sync::policy::Numa;
 use lock_api::GuardSend;
 
+use crate::fiber::may_be_ready;
 use crate::raw::deadline_after;
 
 /// The raw form of [`RwLock`](crate::RwLock), 16 bytes; with [`Recursive`](crate::Recursive) as its
@@ -46,6 +47,7 @@ unsafe impl<F: RwForm> lock_api::RawRwLock for RawRwLock<F> {
 
     #[inline]
     fn lock_shared(&self) -> GuardSend {
+        may_be_ready();
         shared_at_last(self.0.read())
     }
 
@@ -62,6 +64,7 @@ unsafe impl<F: RwForm> lock_api::RawRwLock for RawRwLock<F> {
 
     #[inline]
     fn lock_exclusive(&self) -> GuardSend {
+        may_be_ready();
         self.0.write();
         GuardSend::new()
     }
@@ -103,6 +106,7 @@ unsafe impl<F: RwForm> lock_api::RawRwLockTimed for RawRwLock<F> {
     type Instant = Instant;
 
     fn try_lock_shared_for(&self, timeout: Duration) -> Option<GuardSend> {
+        may_be_ready();
         shared(self.0.read_until(deadline_after(timeout)))
     }
 
@@ -111,6 +115,7 @@ unsafe impl<F: RwForm> lock_api::RawRwLockTimed for RawRwLock<F> {
     }
 
     fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<GuardSend> {
+        may_be_ready();
         self.0.write_until(deadline_after(timeout)).then_some(GuardSend::new())
     }
 
@@ -124,6 +129,7 @@ unsafe impl<F: RwForm> lock_api::RawRwLockUpgrade for RawRwLock<F> {
     type UpgradableGuard = GuardSend;
 
     fn lock_upgradable(&self) -> GuardSend {
+        may_be_ready();
         self.0.upgradable();
         GuardSend::new()
     }
@@ -167,6 +173,7 @@ unsafe impl<F: RwForm> lock_api::RawRwLockUpgradeDowngrade for RawRwLock<F> {
 // SAFETY: as above.
 unsafe impl<F: RwForm> lock_api::RawRwLockUpgradeTimed for RawRwLock<F> {
     fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<GuardSend> {
+        may_be_ready();
         self.0.upgradable_until(deadline_after(timeout)).then_some(GuardSend::new())
     }
 

@@ -7,6 +7,7 @@ use antiphon_linux::Linux;
 use antiphon_sync::wait;
 pub use antiphon_sync::wait::{MAX_PERMITS, TooManyPermits};
 
+use crate::fiber::may_be_ready;
 use crate::raw::deadline_after;
 
 /// So many permits, which threads take and give. 16 bytes.
@@ -64,6 +65,7 @@ impl Semaphore {
     ///
     /// If there can't be so many: more than [`MAX_PERMITS`].
     pub fn acquire_many(&self, permits: u32) -> SemaphorePermit<'_> {
+        may_be_ready();
         self.0.acquire_many(permits);
         self.permit(permits)
     }
@@ -93,6 +95,7 @@ impl Semaphore {
         permits: u32,
         timeout: Duration,
     ) -> Option<SemaphorePermit<'_>> {
+        may_be_ready();
         let taken = self.0.acquire_until(permits, deadline_after(timeout));
         taken.then(|| self.permit(permits))
     }

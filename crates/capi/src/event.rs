@@ -2,6 +2,7 @@
 
 use core::ffi::c_int;
 
+use antiphon::fiber::may_be_ready;
 use antiphon_linux::Linux;
 use antiphon_sync::wait::{self, MAX_COUNT};
 use libc::{EBUSY, EINVAL, ETIMEDOUT, timespec};
@@ -41,6 +42,7 @@ exports! {
 
     /// Waits until the event is set, and resets it.
     fn antiphon_event_wait(event: &Event) {
+        may_be_ready();
         event.0.wait();
     }
 
@@ -51,6 +53,7 @@ exports! {
 
     /// Waits until the event is set, or gives up.
     fn antiphon_event_timedwait(event: &Event, clock: c_int, until: &timespec) -> c_int {
+        may_be_ready();
         timed(clock, until, |deadline| unless(event.0.wait_until(Some(deadline)), ETIMEDOUT))
     }
 
@@ -80,6 +83,7 @@ exports! {
 
     /// Waits until the latch is open.
     fn antiphon_latch_wait(latch: &Latch) {
+        may_be_ready();
         latch.0.wait();
     }
 
@@ -90,6 +94,7 @@ exports! {
 
     /// Waits until the latch is open, or gives up.
     fn antiphon_latch_timedwait(latch: &Latch, clock: c_int, until: &timespec) -> c_int {
+        may_be_ready();
         timed(clock, until, |deadline| unless(latch.0.wait_until(Some(deadline)), ETIMEDOUT))
     }
 

@@ -14,7 +14,7 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Notify, Ticket};
 use antiphon_runtime::message::Park;
 
-use super::checkpoint;
+use super::may_be_ready;
 
 /// Waits for a future, and returns what that does: it is polled here, when it was woken. A fiber is
 /// suspended meanwhile; a thread blocks, also one of a pool without fibers, and one of another
@@ -38,7 +38,7 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     let waker = sleeper.waker();
     let mut context = Context::from_waker(&waker);
     loop {
-        checkpoint();
+        may_be_ready();
         if let Poll::Ready(returned) = future.as_mut().poll(&mut context) {
             return returned;
         }

@@ -49,7 +49,8 @@
 //!   held while a fiber waits, the next fiber of its thread that wants the lock blocks the thread
 //!   for ever.
 //! - **Fibers take turns.** One that computes and never waits calls [`checkpoint`] now and then, or
-//!   keeps those on its thread from going on.
+//!   keeps those on its thread from going on. One whose waits are always over at once, as that for
+//!   a latch that is open, lets others run at each 128th of them.
 //! - **The stack is as large as was asked for**, and what needs more ends the process: there is a
 //!   page below that nobody may touch. That is a `SIGSEGV`, without the message that threads get.
 //! - **While a panic unwinds** a fiber blocks its thread where it waits: who is on another stack
@@ -135,14 +136,21 @@ pub fn checkpoint() {
     }
 }
 
-/// As [`checkpoint`], where the fiber may not have to wait; also has others run after some steps
-/// that were ready. Public for the C API.
+/// As [`checkpoint`], where the fiber may not have to wait; also has others run at each 128th of
+/// such steps. Before the step: nothing is held that was waited for. Public for the C API.
 #[doc(hidden)]
 #[inline]
 pub fn may_be_ready() {
-    if slice::is_tiring() && current_is_ours() {
-        yield_now();
+    if slice::is_tiring() {
+        others_go_on();
     }
+}
+
+/// Once in many steps, so what a switch costs more in a function of its own is of no matter.
+#[cold]
+#[inline(never)]
+fn others_go_on() {
+    yield_now();
 }
 
 /// Waits for so long, or somewhat longer. On a thread, as [`thread::sleep`].
@@ -150,6 +158,7 @@ pub fn sleep(time: Duration) {
     if !current_is_ours() && !hooks::current_is_looped() {
         return thread::sleep(time);
     }
+    may_be_ready();
     let deadline = deadline_after(time);
     let waiter = Waiter::NEW;
     while Linux::now(deadline.clock) < deadline.ns {

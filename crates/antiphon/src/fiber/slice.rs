@@ -16,8 +16,8 @@ pub(super) const SLICE_NS: u64 = 100_000;
 const LOOK_NS: u64 = SLICE_NS / 4;
 /// … and in so many checkpoints at least.
 const LOOK_EVERY: u32 = 1024;
-/// Steps that were ready, of fibers of the thread, after which the next lets others run. Tokio's
-/// number.
+/// Steps that may have been ready, of fibers of the thread, of which the last lets others run.
+/// Tokio's number.
 const TIRING: u32 = 128;
 
 /// What the thread knows of the fiber that runs.
@@ -48,16 +48,18 @@ pub(super) fn is_over() -> bool {
     left.is_none() && look()
 }
 
-/// As [`is_over`], of a fiber that has not had to wait; or it is time for others by the count: who
-/// is always served would have the thread for the whole of each slice.
+/// As [`is_over`], of a fiber that may not have had to wait; or it is time for others by the count:
+/// who is always served would have the thread for the whole of each slice. On a thread that runs no
+/// fiber it is a look at one word.
 #[inline]
 pub(super) fn is_tiring() -> bool {
     let ready = local::with(|own| {
+        own.fiber.get()?;
         let ready = own.ready.get() + 1;
         own.ready.set(ready % TIRING);
-        ready
+        Some(ready)
     });
-    is_over() || ready == TIRING
+    ready.is_some_and(|ready| is_over() || ready == TIRING)
 }
 
 /// On one thread from its beginning to its end.

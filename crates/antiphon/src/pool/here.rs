@@ -16,7 +16,7 @@ use antiphon_runtime::task::{Awaited, Task};
 use antiphon_sync::queue::{Full, Item};
 
 use super::shared::Shared;
-use crate::fiber::{Host, Next, has_begun, not_here};
+use crate::fiber::{Host, Next, has_begun, may_be_ready, not_here};
 use crate::local;
 
 /// What the calling thread is while it is a worker: on its stack.
@@ -126,6 +126,7 @@ pub(crate) fn passes(now_ns: u64) {
 /// of a fiber; of one that unwinds, another that takes its seat. Though the policy of that panics,
 /// what is awaited is over when this is back.
 pub(crate) fn wait_for(awaited: &Awaited<'_, Linux>) {
+    may_be_ready();
     let _waits = Waits(awaited);
     // It blocks its thread, which might have to run what it waits for.
     let (fiber, known) = local::with(|own| (own.fiber.get(), known(own)));
