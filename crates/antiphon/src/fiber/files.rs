@@ -5,6 +5,7 @@
 //! so nobody depends on another thread to be told. Of a thread that has a ring nothing is
 //! registered: the kernel is asked for each wait.
 
+use std::cell::Cell;
 use std::io::{self, ErrorKind::WouldBlock};
 use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -39,7 +40,28 @@ pub(crate) struct Waited<'a> {
     pub(crate) seats: &'a Seats,
     pub(crate) file: BorrowedFd<'a>,
     pub(crate) way: Way,
-    pub(crate) timeout: Option<Duration>,
+    pub(crate) until: &'a Until,
+}
+
+/// What ends the waits of a call beside their file: a time, which begins with the first of them.
+pub(crate) struct Until {
+    timeout: Option<Duration>,
+    /// Known from the first wait on: others of the call, after tries in vain, end then, too.
+    deadline: Cell<Option<Deadline>>,
+}
+
+impl Until {
+    pub(crate) fn new(timeout: Option<Duration>) -> Self {
+        Self { timeout, deadline: Cell::new(None) }
+    }
+
+    /// For who is about to wait.
+    pub(crate) fn deadline(&self) -> Option<Deadline> {
+        if self.deadline.get().is_none() {
+            self.deadline.set(self.timeout.map(deadline_after));
+        }
+        self.deadline.get()
+    }
 }
 
 /// The calling fiber, which is suspended where it waits for a file. It does not leave that fiber.
@@ -96,8 +118,7 @@ impl<'a> Suspends<'a> {
         mut attempt: impl FnMut() -> io::Result<R>,
         drained: impl FnOnce(&R) -> bool,
     ) -> io::Result<R> {
-        let Waited { seats, way, .. } = waited;
-        let mut deadline = None;
+        let Waited { seats, way, until, .. } = waited;
         let mut known = self.host.polls.known().and_then(|reactor| seats.find(reactor));
         loop {
             let Some((reactor, seat)) = known else {
@@ -107,7 +128,7 @@ impl<'a> Suspends<'a> {
                 }
                 #[cfg(feature = "io_uring")]
                 if let Some(ring) = self.host.polls.ring()? {
-                    self.ready(ring, waited, &mut deadline)?;
+                    self.ready(ring, waited)?;
                     continue;
                 }
                 known = Some(self.seat(waited)?);
@@ -129,10 +150,7 @@ impl<'a> Suspends<'a> {
                     failed => return self.after(failed),
                 }
             }
-            if deadline.is_none() {
-                deadline = waited.timeout.map(deadline_after);
-            }
-            if !self.wait_after(reactor, seat, way, tick, deadline) {
+            if !self.wait_after(reactor, seat, way, tick, until.deadline()) {
                 return Err(WouldBlock.into());
             }
         }
@@ -189,5 +207,20 @@ impl<'a> Suspends<'a> {
             reactor.leave(seat, way, handle);
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever is tried in vain between.
+    #[test]
+    fn the_time_of_a_call_begins_with_its_first_wait() {
+        let until = Until::new(Some(Duration::from_secs(60)));
+        let first = until.deadline().expect("a time");
+        while deadline_after(Duration::from_secs(60)).ns == first.ns {}
+        assert_eq!(until.deadline(), Some(first));
+        assert_eq!(Until::new(None).deadline(), None);
     }
 }

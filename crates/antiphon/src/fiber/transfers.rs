@@ -20,7 +20,6 @@ use antiphon_sync::nap;
 
 use super::files::{Seats, Suspends, Waited};
 use super::ring::{Asks, Request, Ring};
-use crate::raw::deadline_after;
 
 /// What is known of a file, by whoever has waited for it.
 #[derive(Debug, Default)]
@@ -142,7 +141,7 @@ impl Suspends<'_> {
             Err(error) => return Some(Err(error)),
         };
         // SAFETY: the caller's.
-        match unsafe { self.ask(ring, waited, waited.timeout.map(deadline_after), asks) } {
+        match unsafe { self.ask(ring, waited, asks) } {
             Done::Bytes(bytes) => Some(Ok(bytes)),
             Done::TakenBack => Some(Err(WouldBlock.into())),
             Done::Again => None,
@@ -155,21 +154,13 @@ impl Suspends<'_> {
     /// # Errors
     ///
     /// What the system says: that it is always ready; `WouldBlock` when the time is over.
-    pub(super) fn ready(
-        &self,
-        ring: &Ring,
-        waited: Waited<'_>,
-        deadline: &mut Option<Deadline>,
-    ) -> io::Result<()> {
-        if deadline.is_none() {
-            *deadline = waited.timeout.map(deadline_after);
-        }
-        if nap::passed::<Linux>(*deadline) {
+    pub(super) fn ready(&self, ring: &Ring, waited: Waited<'_>) -> io::Result<()> {
+        if nap::passed::<Linux>(waited.until.deadline()) {
             return Err(WouldBlock.into());
         }
         waited.seats.hints.may_wait(waited.file)?;
         // SAFETY: there are no bytes.
-        match unsafe { self.ask(ring, waited, *deadline, Asks::Ready(waited.way)) } {
+        match unsafe { self.ask(ring, waited, Asks::Ready(waited.way)) } {
             Done::Bytes(_) | Done::Again => Ok(()),
             Done::TakenBack => Err(WouldBlock.into()),
             Done::Failed(code) => Err(io::Error::from_raw_os_error(code)),
@@ -182,18 +173,12 @@ impl Suspends<'_> {
     /// # Safety
     ///
     /// As of [`transfer`](Self::transfer).
-    unsafe fn ask(
-        &self,
-        ring: &Ring,
-        waited: Waited<'_>,
-        deadline: Option<Deadline>,
-        asks: Asks,
-    ) -> Done {
+    unsafe fn ask(&self, ring: &Ring, waited: Waited<'_>, asks: Asks) -> Done {
         let request = Request::of(self.fiber.handle());
         // SAFETY: FILE-5: the request and, by the caller, its bytes stay until this is over, and it
         // is not over before the request is done.
         unsafe { ring.begin(waited.file, asks, &request) }
-        self.completes(ring, &request, deadline)
+        self.completes(ring, &request, waited.until.deadline())
     }
 
     fn completes(&self, ring: &Ring, request: &Request, mut deadline: Option<Deadline>) -> Done {

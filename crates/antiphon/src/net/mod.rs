@@ -58,6 +58,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use crate::fiber::Until;
 use crate::raw::nanos;
 
 pub use backend::{Backend, backend};
@@ -75,6 +76,11 @@ impl Timeout {
         // Relaxed, here and below: a number, and nothing with it.
         let ns = self.0.load(Relaxed);
         (ns != 0).then(|| Duration::from_nanos(ns))
+    }
+
+    /// For a call that begins.
+    fn until(&self) -> Until {
+        Until::new(self.get())
     }
 
     fn set(&self, timeout: Option<Duration>) -> io::Result<()> {

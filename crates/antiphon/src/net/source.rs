@@ -9,8 +9,8 @@ use antiphon_linux::Linux;
 use antiphon_linux::files::{self, Way};
 use antiphon_sync::nap;
 
-use crate::fiber::{Seats, Suspends, Waited};
-use crate::raw::{PAST, deadline_after};
+use crate::fiber::{Seats, Suspends, Until, Waited};
+use crate::raw::PAST;
 
 /// A file that one waits for: in a fiber, its thread runs others meanwhile; a thread blocks.
 ///
@@ -132,14 +132,26 @@ impl<T: AsFd> Async<T> {
         &self,
         way: Way,
         timeout: Option<Duration>,
+        attempt: impl FnMut(&T) -> io::Result<R>,
+        drained: impl FnOnce(&R) -> bool,
+    ) -> io::Result<R> {
+        self.until_by(way, &Until::new(timeout), attempt, drained)
+    }
+
+    /// As [`until`](Self::until), of a call that may have waited already.
+    #[inline]
+    pub(super) fn until_by<R>(
+        &self,
+        way: Way,
+        until: &Until,
         mut attempt: impl FnMut(&T) -> io::Result<R>,
         drained: impl FnOnce(&R) -> bool,
     ) -> io::Result<R> {
         let file = self.get_ref();
         let Some(fiber) = Suspends::here() else {
-            return block_until(file, way, timeout, attempt);
+            return block_until(file, way, until, attempt);
         };
-        let waited = Waited { seats: &self.seats, file: file.as_fd(), way, timeout };
+        let waited = Waited { seats: &self.seats, file: file.as_fd(), way, until };
         fiber.until(waited, || attempt(file), drained)
     }
 }
@@ -148,16 +160,15 @@ impl<T: AsFd> Async<T> {
 fn block_until<T: AsFd, R>(
     file: &T,
     way: Way,
-    timeout: Option<Duration>,
+    until: &Until,
     mut attempt: impl FnMut(&T) -> io::Result<R>,
 ) -> io::Result<R> {
-    let mut deadline = None;
     loop {
         match attempt(file) {
             Err(error) if error.kind() == WouldBlock => {}
             tried => return tried,
         }
-        deadline = deadline.or_else(|| timeout.map(deadline_after));
+        let deadline = until.deadline();
         while !files::wait(file.as_fd(), way, deadline)? {
             if nap::passed::<Linux>(deadline) {
                 return Err(WouldBlock.into());

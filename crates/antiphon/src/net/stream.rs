@@ -8,6 +8,7 @@ use std::time::Duration;
 use antiphon_linux::files::{Way, connect};
 
 use super::{Async, Timeout, first};
+use crate::fiber::Until;
 
 /// A TCP connection: [`std::net::TcpStream`], of which a fiber waits for its turn.
 ///
@@ -187,6 +188,7 @@ impl TcpStream {
     fn reads(
         &self,
         room: usize,
+        until: &Until,
         read: impl FnMut(&net::TcpStream) -> io::Result<usize>,
     ) -> io::Result<usize> {
         if room == 0 {
@@ -194,20 +196,21 @@ impl TcpStream {
         }
         // None at all are the end, which is told of once.
         let drained = |&read: &usize| 0 < read && read < room;
-        self.socket.until(Way::Read, self.read_timeout.get(), read, drained)
+        self.socket.until_by(Way::Read, until, read, drained)
     }
 
     /// A write of so many bytes: fewer are all that there was room for.
     fn writes(
         &self,
         bytes: usize,
+        until: &Until,
         write: impl FnMut(&net::TcpStream) -> io::Result<usize>,
     ) -> io::Result<usize> {
         if bytes == 0 {
             return Ok(0);
         }
         let full = |&written: &usize| 0 < written && written < bytes;
-        self.socket.until(Way::Write, self.write_timeout.get(), write, full)
+        self.socket.until_by(Way::Write, until, write, full)
     }
 }
 
@@ -229,35 +232,35 @@ impl AsFd for TcpStream {
 
 impl Read for &TcpStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let until = self.read_timeout.until();
         #[cfg(feature = "io_uring")]
-        if let Some(read) =
-            self.socket.receive(buffer, self.read_timeout.get(), |mut socket, it| socket.read(it))
-        {
+        if let Some(read) = self.socket.receive(buffer, &until, |mut socket, it| socket.read(it)) {
             return read;
         }
-        self.reads(buffer.len(), |mut socket| socket.read(buffer))
+        self.reads(buffer.len(), &until, |mut socket| socket.read(buffer))
     }
 
     fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         let room = buffers.iter().map(|buffer| buffer.len()).sum();
-        self.reads(room, |mut socket| socket.read_vectored(buffers))
+        let until = self.read_timeout.until();
+        self.reads(room, &until, |mut socket| socket.read_vectored(buffers))
     }
 }
 
 impl Write for &TcpStream {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let until = self.write_timeout.until();
         #[cfg(feature = "io_uring")]
-        if let Some(written) =
-            self.socket.send(buffer, self.write_timeout.get(), |mut socket, it| socket.write(it))
-        {
+        if let Some(written) = self.socket.send(buffer, &until, |mut socket, it| socket.write(it)) {
             return written;
         }
-        self.writes(buffer.len(), |mut socket| socket.write(buffer))
+        self.writes(buffer.len(), &until, |mut socket| socket.write(buffer))
     }
 
     fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
         let bytes = buffers.iter().map(|buffer| buffer.len()).sum();
-        self.writes(bytes, |mut socket| socket.write_vectored(buffers))
+        let until = self.write_timeout.until();
+        self.writes(bytes, &until, |mut socket| socket.write_vectored(buffers))
     }
 
     fn flush(&mut self) -> io::Result<()> {

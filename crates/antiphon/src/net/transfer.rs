@@ -2,12 +2,11 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::time::Duration;
 
 use antiphon_linux::files::Way;
 
 use super::Async;
-use crate::fiber::{Suspends, Waited};
+use crate::fiber::{Suspends, Until, Waited};
 
 impl<T: AsFd> Async<T> {
     /// As of `read`; `None`: there is no ring, or no fiber.
@@ -18,11 +17,11 @@ impl<T: AsFd> Async<T> {
     pub(super) fn receive(
         &self,
         buffer: &mut [u8],
-        timeout: Option<Duration>,
+        until: &Until,
         read: impl FnOnce(&T, &mut [u8]) -> io::Result<usize>,
     ) -> Option<io::Result<usize>> {
         let file = self.get_ref();
-        let waited = Waited { seats: &self.seats, file: file.as_fd(), way: Way::Read, timeout };
+        let waited = Waited { seats: &self.seats, file: file.as_fd(), way: Way::Read, until };
         Suspends::here()?.receive(waited, buffer, |buffer| read(file, buffer))
     }
 
@@ -34,11 +33,11 @@ impl<T: AsFd> Async<T> {
     pub(super) fn send(
         &self,
         bytes: &[u8],
-        timeout: Option<Duration>,
+        until: &Until,
         write: impl FnOnce(&T, &[u8]) -> io::Result<usize>,
     ) -> Option<io::Result<usize>> {
         let file = self.get_ref();
-        let waited = Waited { seats: &self.seats, file: file.as_fd(), way: Way::Write, timeout };
+        let waited = Waited { seats: &self.seats, file: file.as_fd(), way: Way::Write, until };
         Suspends::here()?.send(waited, bytes, |bytes| write(file, bytes))
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use antiphon_linux::files::Way;
 
 use super::{Async, Timeout, first};
+use crate::fiber::Until;
 
 /// A UDP socket: [`std::net::UdpSocket`], for which a fiber waits.
 #[derive(Debug)]
@@ -43,13 +44,12 @@ impl UdpSocket {
     ///
     /// What the system says: as that it is too long, or that nobody received an earlier one.
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        let until = self.write_timeout.until();
         #[cfg(feature = "io_uring")]
-        if let Some(sent) =
-            self.socket.send(bytes, self.write_timeout.get(), |socket, bytes| socket.send(bytes))
-        {
+        if let Some(sent) = self.socket.send(bytes, &until, |socket, bytes| socket.send(bytes)) {
             return sent;
         }
-        self.writes(|socket| socket.send(bytes))
+        self.writes(&until, |socket| socket.send(bytes))
     }
 
     /// Sends a datagram to the first of the addresses that can be.
@@ -58,7 +58,8 @@ impl UdpSocket {
     ///
     /// As of [`send`](Self::send); that there is no address.
     pub fn send_to(&self, bytes: &[u8], addresses: impl ToSocketAddrs) -> io::Result<usize> {
-        first(addresses, |address| self.writes(|socket| socket.send_to(bytes, address)))
+        let until = self.write_timeout.until();
+        first(addresses, |address| self.writes(&until, |socket| socket.send_to(bytes, address)))
     }
 
     /// Waits for a datagram from where it is [connected](Self::connect): its length; what is longer
@@ -68,13 +69,14 @@ impl UdpSocket {
     ///
     /// What the system says: as that nobody received what was sent.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let until = self.read_timeout.until();
         #[cfg(feature = "io_uring")]
         if let Some(received) =
-            self.socket.receive(buffer, self.read_timeout.get(), |socket, room| socket.recv(room))
+            self.socket.receive(buffer, &until, |socket, room| socket.recv(room))
         {
             return received;
         }
-        self.reads(|socket| socket.recv(buffer))
+        self.reads(&until, |socket| socket.recv(buffer))
     }
 
     /// As [`recv`](Self::recv), from anywhere, and from where.
@@ -83,7 +85,7 @@ impl UdpSocket {
     ///
     /// As of that.
     pub fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.reads(|socket| socket.recv_from(buffer))
+        self.reads(&self.read_timeout.until(), |socket| socket.recv_from(buffer))
     }
 
     /// As [`recv_from`](Self::recv_from), and leaves it to be received again.
@@ -92,7 +94,7 @@ impl UdpSocket {
     ///
     /// As of that.
     pub fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.reads(|socket| socket.peek_from(buffer))
+        self.reads(&self.read_timeout.until(), |socket| socket.peek_from(buffer))
     }
 
     /// The address of this end.
@@ -159,12 +161,20 @@ impl UdpSocket {
         self.socket.into_inner()
     }
 
-    fn reads<R>(&self, read: impl FnMut(&net::UdpSocket) -> io::Result<R>) -> io::Result<R> {
-        self.socket.until(Way::Read, self.read_timeout.get(), read, |_| false)
+    fn reads<R>(
+        &self,
+        until: &Until,
+        read: impl FnMut(&net::UdpSocket) -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.socket.until_by(Way::Read, until, read, |_| false)
     }
 
-    fn writes<R>(&self, write: impl FnMut(&net::UdpSocket) -> io::Result<R>) -> io::Result<R> {
-        self.socket.until(Way::Write, self.write_timeout.get(), write, |_| false)
+    fn writes<R>(
+        &self,
+        until: &Until,
+        write: impl FnMut(&net::UdpSocket) -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.socket.until_by(Way::Write, until, write, |_| false)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread;
 use std::time::Duration;
 
@@ -56,6 +56,34 @@ fn a_read_that_is_late_loses_no_bytes() {
             });
         });
     }
+}
+
+/// One of two that wait has the byte. The other was told, too, and has tried in vain: that its time
+/// began anew would be seen by what is due between.
+#[test]
+fn who_tries_again_waits_no_longer_for_that() {
+    const TIME: Duration = Duration::from_secs(2);
+    let (pool, (one, other)) = (pool(1), pair());
+    other.set_read_timeout(Some(TIME)).expect("a time");
+    let (is_late, had) = (AtomicBool::new(false), AtomicUsize::new(0));
+    pool.scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| match (&other).read(&mut [0]) {
+                Ok(read) => _ = had.fetch_add(read, Relaxed),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                    assert!(!is_late.load(Relaxed), "it has waited for longer than it was to");
+                }
+            });
+        }
+        scope.spawn(|| {
+            fiber::sleep(TIME * 3 / 4);
+            (&one).write_all(b"x").expect("room");
+            fiber::sleep(TIME / 2);
+            is_late.store(true, Relaxed);
+        });
+    });
+    assert_eq!(had.into_inner(), 1);
 }
 
 #[test]
