@@ -3,10 +3,11 @@
 use std::io;
 use std::iter::FusedIterator;
 use std::net::{self, SocketAddr, ToSocketAddrs};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use antiphon_linux::files::{Way, set_backlog};
 
+use super::options::options;
 use super::{Async, TcpStream};
 
 /// Accepts TCP connections: [`std::net::TcpListener`], for which a fiber waits.
@@ -49,13 +50,16 @@ impl TcpListener {
         Incoming(self)
     }
 
-    /// The address that it listens on.
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.get_ref().local_addr()
+    options! {
+        0:
+        /// The address that it listens on.
+        fn local_addr() -> SocketAddr;
+        /// How many routers what is sent passes at the most (`IP_TTL`).
+        fn set_ttl(routers: u32) -> ();
+        /// What was [set](Self::set_ttl).
+        fn ttl() -> u32;
+        /// The error that the socket has, which is gone then.
+        fn take_error() -> Option<io::Error>;
     }
 
     /// Another handle of it: each connection goes to one.
@@ -89,6 +93,12 @@ impl TryFrom<net::TcpListener> for TcpListener {
 impl AsFd for TcpListener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+impl AsRawFd for TcpListener {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
     }
 }
 

@@ -27,7 +27,8 @@
 //! `std::net`; [`Async`] is any other file that one can wait for: a Unix socket, a pipe, an
 //! eventfd. All are for threads, too, which block; and may be shared by threads and fibers. They
 //! have a file ([`AsFd`](std::os::fd::AsFd)), by which crates as `socket2` set what there is no
-//! function for here.
+//! function for here. Of `std` there is no `set_nonblocking`, as they never block in the system,
+//! nor `only_v6`, which is deprecated there; and a file is given away by `into_std`.
 //!
 //! # What to know
 //!
@@ -47,6 +48,7 @@
 
 mod backend;
 mod listener;
+mod options;
 mod source;
 mod stream;
 #[cfg(feature = "io_uring")]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, ErrorKind::WouldBlock, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
 use antiphon_linux::Linux;
@@ -188,6 +188,12 @@ impl<T: AsFd> Drop for Async<T> {
 impl<T: AsFd> AsFd for Async<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.get_ref().as_fd()
+    }
+}
+
+impl<T: AsFd> AsRawFd for Async<T> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::net::{self, Shutdown, SocketAddr, ToSocketAddrs};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
 use antiphon_linux::files::{Way, connect};
 
+use super::options::options;
 use super::{Async, Timeout, first};
 use crate::fiber::Until;
 
@@ -84,58 +85,25 @@ impl TcpStream {
         Ok(clone)
     }
 
-    /// The address of the other end.
-    ///
-    /// # Errors
-    ///
-    /// There is none any more.
-    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.socket.get_ref().peer_addr()
-    }
-
-    /// The address of this end.
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.socket.get_ref().local_addr()
-    }
-
-    /// Ends reading, writing or both, of all handles, and the waits for that.
-    ///
-    /// # Errors
-    ///
-    /// What the system says, as when there is no connection.
-    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        self.socket.get_ref().shutdown(how)
-    }
-
-    /// Whether small writes are sent at once (`TCP_NODELAY`).
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
-        self.socket.get_ref().set_nodelay(nodelay)
-    }
-
-    /// What was [set](Self::set_nodelay).
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub fn nodelay(&self) -> io::Result<bool> {
-        self.socket.get_ref().nodelay()
-    }
-
-    /// The error that the socket has, which is gone then.
-    ///
-    /// # Errors
-    ///
-    /// That it can't be had.
-    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        self.socket.get_ref().take_error()
+    options! {
+        socket:
+        /// The address of the other end, if there is one still.
+        fn peer_addr() -> SocketAddr;
+        /// The address of this end.
+        fn local_addr() -> SocketAddr;
+        /// Ends reading, writing or both, of all handles, and the waits for that; if there is a
+        /// connection.
+        fn shutdown(how: Shutdown) -> ();
+        /// Whether small writes are sent at once (`TCP_NODELAY`).
+        fn set_nodelay(nodelay: bool) -> ();
+        /// What was [set](Self::set_nodelay).
+        fn nodelay() -> bool;
+        /// How many routers what is sent passes at the most (`IP_TTL`).
+        fn set_ttl(routers: u32) -> ();
+        /// What was [set](Self::set_ttl).
+        fn ttl() -> u32;
+        /// The error that the socket has, which is gone then.
+        fn take_error() -> Option<io::Error>;
     }
 
     /// Reads, and leaves it to be read again.
@@ -227,6 +195,12 @@ impl TryFrom<net::TcpStream> for TcpStream {
 impl AsFd for TcpStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+impl AsRawFd for TcpStream {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
     }
 }
 

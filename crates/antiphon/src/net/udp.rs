@@ -1,12 +1,13 @@
 //! Datagrams.
 
 use std::io;
-use std::net::{self, SocketAddr, ToSocketAddrs};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
 use antiphon_linux::files::Way;
 
+use super::options::options;
 use super::{Async, Timeout, first};
 use crate::fiber::Until;
 
@@ -26,6 +27,14 @@ impl UdpSocket {
     /// What the system says of the last address; that there is none.
     pub fn bind(addresses: impl ToSocketAddrs) -> io::Result<Self> {
         net::UdpSocket::bind(addresses)?.try_into()
+    }
+
+    fn of_nonblocking(socket: net::UdpSocket) -> Self {
+        Self {
+            socket: Async::of_nonblocking(socket),
+            read_timeout: Timeout::default(),
+            write_timeout: Timeout::default(),
+        }
     }
 
     /// Sends to this address, and receives from it only, from now on. The first of them that can
@@ -97,22 +106,63 @@ impl UdpSocket {
         self.reads(&self.read_timeout.until(), |socket| socket.peek_from(buffer))
     }
 
-    /// The address of this end.
+    /// As [`recv`](Self::recv), and leaves it to be received again.
     ///
     /// # Errors
     ///
-    /// What the system says.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.socket.get_ref().local_addr()
+    /// As of that.
+    pub fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reads(&self.read_timeout.until(), |socket| socket.peek(buffer))
     }
 
-    /// The address that it is [connected](Self::connect) to.
+    /// Another handle of it, with the same timeouts as of now: each datagram goes to one.
     ///
     /// # Errors
     ///
-    /// There is none.
-    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.socket.get_ref().peer_addr()
+    /// Too many files are open.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        let clone = Self::of_nonblocking(self.socket.get_ref().try_clone()?);
+        clone.set_read_timeout(self.read_timeout.get())?;
+        clone.set_write_timeout(self.write_timeout.get())?;
+        Ok(clone)
+    }
+
+    options! {
+        socket:
+        /// The address of this end.
+        fn local_addr() -> SocketAddr;
+        /// The address that it is [connected](Self::connect) to.
+        fn peer_addr() -> SocketAddr;
+        /// Whether it may send to broadcast addresses (`SO_BROADCAST`).
+        fn set_broadcast(broadcast: bool) -> ();
+        /// What was [set](Self::set_broadcast).
+        fn broadcast() -> bool;
+        /// How many routers what is sent passes at the most (`IP_TTL`).
+        fn set_ttl(routers: u32) -> ();
+        /// What was [set](Self::set_ttl).
+        fn ttl() -> u32;
+        /// Has it receive what is sent to this group, by the interface that has that address.
+        fn join_multicast_v4(group: &Ipv4Addr, interface: &Ipv4Addr) -> ();
+        /// Ends [that](Self::join_multicast_v4).
+        fn leave_multicast_v4(group: &Ipv4Addr, interface: &Ipv4Addr) -> ();
+        /// Has it receive what is sent to this group, by the interface of that number; 0 is any.
+        fn join_multicast_v6(group: &Ipv6Addr, interface: u32) -> ();
+        /// Ends [that](Self::join_multicast_v6).
+        fn leave_multicast_v6(group: &Ipv6Addr, interface: u32) -> ();
+        /// Whether this machine has what it sends to groups, too (`IP_MULTICAST_LOOP`).
+        fn set_multicast_loop_v4(loops: bool) -> ();
+        /// What was [set](Self::set_multicast_loop_v4).
+        fn multicast_loop_v4() -> bool;
+        /// As [`set_multicast_loop_v4`](Self::set_multicast_loop_v4), of IPv6.
+        fn set_multicast_loop_v6(loops: bool) -> ();
+        /// What was [set](Self::set_multicast_loop_v6).
+        fn multicast_loop_v6() -> bool;
+        /// How many routers what is sent to groups passes at the most (`IP_MULTICAST_TTL`).
+        fn set_multicast_ttl_v4(routers: u32) -> ();
+        /// What was [set](Self::set_multicast_ttl_v4).
+        fn multicast_ttl_v4() -> u32;
+        /// The error that the socket has, which is gone then.
+        fn take_error() -> Option<io::Error>;
     }
 
     /// How long one waits for a datagram at the most: then it is a `WouldBlock`, as in `std`.
@@ -184,16 +234,18 @@ impl TryFrom<net::UdpSocket> for UdpSocket {
     /// The timeouts that it has are not those of fibers.
     fn try_from(socket: net::UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        Ok(Self {
-            socket: Async::of_nonblocking(socket),
-            read_timeout: Timeout::default(),
-            write_timeout: Timeout::default(),
-        })
+        Ok(Self::of_nonblocking(socket))
     }
 }
 
 impl AsFd for UdpSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+impl AsRawFd for UdpSocket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
     }
 }

@@ -1,7 +1,7 @@
 //! What sockets do, in a fiber and on a thread.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::Shutdown;
+use std::net::{Ipv4Addr, Shutdown};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::thread;
@@ -202,6 +202,72 @@ fn datagrams_go_from_fiber_to_fiber() {
             }
         });
     });
+}
+
+#[test]
+fn clones_of_a_datagram_socket_share_what_comes() {
+    let talks = || {
+        let bind = || UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let (one, other) = (bind(), bind());
+        one.connect(other.local_addr().expect("bound")).expect("an address");
+        other.connect(one.local_addr().expect("bound")).expect("an address");
+        other.set_read_timeout(Some(SHORT)).expect("a time");
+        let clone = other.try_clone().expect("a file");
+        assert_eq!(clone.read_timeout().expect("a time"), Some(SHORT));
+        let mut buffer = [0; 16];
+        assert_eq!(clone.peek(&mut buffer).expect_err("none").kind(), ErrorKind::WouldBlock);
+        one.send(b"first").expect("room");
+        one.send(b"next").expect("room");
+        // It is there still, for either of them.
+        assert_eq!((clone.peek(&mut buffer[..2]), &buffer[..2]).0.expect("cut"), 2);
+        assert_eq!(other.peek(&mut buffer).expect("a datagram"), 5);
+        assert_eq!(clone.recv(&mut buffer).expect("a datagram"), 5);
+        assert_eq!(&buffer[..5], b"first");
+        drop(other);
+        assert_eq!(clone.recv(&mut buffer).expect("a datagram"), 4);
+    };
+    in_fiber(talks);
+    talks();
+}
+
+/// What is set is the system's, of which a socket of `std` that is the same one is told.
+#[test]
+fn options_are_those_of_the_socket() {
+    let (listener, address) = listen();
+    let stream = TcpStream::connect(address).expect("it listens");
+    listener.set_ttl(41).expect("a number");
+    stream.set_ttl(42).expect("a number");
+    stream.set_nodelay(true).expect("a socket");
+    assert_eq!((listener.ttl().expect("41"), stream.ttl().expect("42")), (41, 42));
+    assert!(listener.take_error().expect("a socket").is_none());
+    let raw = [listener.as_raw_fd(), stream.as_raw_fd()];
+    let (listener, stream) = (listener.into_std().expect("one"), stream.into_std().expect("one"));
+    assert_eq!(raw, [listener.as_raw_fd(), stream.as_raw_fd()]);
+    assert_eq!((listener.ttl().expect("41"), stream.ttl().expect("42")), (41, 42));
+    assert!(stream.nodelay().expect("set"));
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    socket.set_ttl(43).expect("a number");
+    socket.set_multicast_ttl_v4(2).expect("a number");
+    assert!(socket.multicast_loop_v4().expect("as it is at first"));
+    socket.set_multicast_loop_v4(false).expect("a socket");
+    socket.set_broadcast(true).expect("a socket");
+    assert!(socket.take_error().expect("a socket").is_none());
+    let socket = socket.into_std().expect("a socket");
+    assert_eq!((socket.ttl().expect("43"), socket.multicast_ttl_v4().expect("2")), (43, 2));
+    assert!(!socket.multicast_loop_v4().expect("set") && socket.broadcast().expect("set"));
+}
+
+/// The system says who was of it.
+#[test]
+fn a_group_is_joined_and_left_once() {
+    let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
+    let (group, any) = (Ipv4Addr::new(239, 1, 2, 3), Ipv4Addr::UNSPECIFIED);
+    if let Err(error) = socket.join_multicast_v4(&group, &any) {
+        return println!("skipped: no interface for groups: {error}");
+    }
+    assert!(socket.join_multicast_v4(&group, &any).is_err());
+    socket.leave_multicast_v4(&group, &any).expect("it was of it");
+    assert!(socket.leave_multicast_v4(&group, &any).is_err());
 }
 
 #[test]

@@ -1,0 +1,20 @@
+//! What is asked of the system for a socket, and is no wait: by `std`'s names.
+
+/// Methods that do as those of the socket of `std` that `get_ref` of the field has.
+macro_rules! options {
+    (
+        $field:tt:
+        $($(#[$about:meta])* fn $name:ident($($argument:ident: $type:ty),*) -> $had:ty;)*
+    ) => {$(
+        $(#[$about])*
+        ///
+        /// # Errors
+        ///
+        /// What the system says.
+        pub fn $name(&self, $($argument: $type),*) -> io::Result<$had> {
+            self.$field.get_ref().$name($($argument),*)
+        }
+    )*};
+}
+
+pub(super) use options;
