@@ -31,11 +31,47 @@
 //! A token is an argument, and no state of the thread's: it is seen in a signature who can be
 //! cancelled by what, and a fiber's is not mixed up with another's.
 //!
+//! A socket has its token given: see [`Async::set_token`](crate::net::Async::set_token).
+//!
 //! Children that are gone leave nothing in their parent. To cancel takes time by how many there
 //! are; who waits is woken once. Deadlines have no thread: who waits by a token wakes itself then.
+//!
+//! # Locks
+//!
+//! No token ends a wait for a lock. Who holds one holds it for short, or waits by its own token
+//! meanwhile, and so lets go; a waiter that left a lock's queue when it is told would have a second
+//! wake beside the one by which it is handed the lock, and who unlocks would have to find out which
+//! of them came first. To wait no longer than a token's deadline is `try_lock_for`, with what is
+//! [left](Token::left). What is held for as long as others may be cancelled that want it is a value
+//! in a channel: who has received it has it.
+//!
+//! ```
+//! use antiphon::cancel::{Cancelled, Token};
+//! use antiphon::channel;
+//!
+//! let (give_back, take) = channel::bounded(1);
+//! give_back.send(Vec::new()).unwrap();
+//! let append = |token: &Token, number: u32| -> Result<(), Cancelled> {
+//!     let mut all = token.recv(&take)?.expect("there is a sender");
+//!     all.push(number);
+//!     give_back.send(all).expect("there is a receiver, and room");
+//!     Ok(())
+//! };
+//! let token = Token::new();
+//! assert_eq!(append(&token, 1), Ok(()));
+//! // Somebody has it.
+//! let held = take.recv().unwrap();
+//! std::thread::scope(|scope| {
+//!     let waits = scope.spawn(|| append(&token, 2));
+//!     token.cancel();
+//!     assert_eq!(waits.join().unwrap(), Err(Cancelled));
+//! });
+//! assert_eq!(held, [1]);
+//! ```
 
 use std::error::Error;
 use std::fmt;
+use std::io;
 use std::sync::mpsc::RecvError;
 use std::time::{Duration, Instant};
 
@@ -76,6 +112,29 @@ impl Drop for Guard {
 /// The work is to end: its token was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancelled;
+
+impl Cancelled {
+    /// Whether that is what an error of a file says, of [`net`](crate::net), whose token was
+    /// cancelled.
+    ///
+    /// ```
+    /// use antiphon::cancel::Cancelled;
+    ///
+    /// assert!(Cancelled::is(&Cancelled.into()));
+    /// assert!(!Cancelled::is(&std::io::ErrorKind::TimedOut.into()));
+    /// ```
+    #[must_use]
+    pub fn is(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<Self>())
+    }
+}
+
+/// Of kind `Other`: `std` would begin what is `Interrupted` anew, and a time is another thing.
+impl From<Cancelled> for io::Error {
+    fn from(cancelled: Cancelled) -> Self {
+        Self::other(cancelled)
+    }
+}
 
 /// Why a value was not sent: the value.
 #[derive(Clone, Copy, PartialEq, Eq)]

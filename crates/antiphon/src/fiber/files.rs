@@ -16,12 +16,14 @@ use antiphon_linux::Linux;
 use antiphon_linux::files::Way;
 use antiphon_platform::{Deadline, Platform as _, Waiter};
 use antiphon_sync::nap;
+use antiphon_sync::wait::Several;
 
 use super::control::{Fiber, Said};
 use super::hooks;
 use super::host::{GoesOn, Host, below};
 use super::reactor::{Reactor, Seat};
 use super::slice;
+use crate::cancel::{Cancelled, Token};
 use crate::raw::deadline_after;
 
 /// The registrations of a file: one for each thread whose fibers have waited for it.
@@ -40,27 +42,57 @@ pub(crate) struct Waited<'a> {
     pub(crate) seats: &'a Seats,
     pub(crate) file: BorrowedFd<'a>,
     pub(crate) way: Way,
-    pub(crate) until: &'a Until,
+    pub(crate) until: &'a Until<'a>,
 }
 
-/// What ends the waits of a call beside their file: a time, which begins with the first of them.
-pub(crate) struct Until {
+/// What ends the waits of a call beside their file: a time, which begins with the first of them;
+/// and a token.
+pub(crate) struct Until<'a> {
     timeout: Option<Duration>,
     /// Known from the first wait on: others of the call, after tries in vain, end then, too.
     deadline: Cell<Option<Deadline>>,
+    pub(crate) token: Option<ByToken<'a>>,
 }
 
-impl Until {
-    pub(crate) fn new(timeout: Option<Duration>) -> Self {
-        Self { timeout, deadline: Cell::new(None) }
+/// A token, and by what its cancelling is told: who calls has a place on its list, which takes a
+/// lock, before there are waits, and until they are over. So all of that is on whatever thread, and
+/// what is between on one (MIGRATE-3).
+#[derive(Clone, Copy)]
+pub(crate) struct ByToken<'a> {
+    pub(crate) token: &'a Token,
+    pub(crate) told: &'a Several<Linux>,
+    /// Of the process that has made it: in a child of that nobody tells.
+    pub(crate) epoch: u32,
+}
+
+impl<'a> Until<'a> {
+    pub(crate) fn new(timeout: Option<Duration>, token: Option<ByToken<'a>>) -> Self {
+        Self { timeout, deadline: Cell::new(None), token }
     }
 
     /// For who is about to wait.
     pub(crate) fn deadline(&self) -> Option<Deadline> {
         if self.deadline.get().is_none() {
-            self.deadline.set(self.timeout.map(deadline_after));
+            let own = self.timeout.map(deadline_after);
+            let of_token = self.token.and_then(|by| by.token.inner().deadline());
+            // By one clock.
+            self.deadline.set(own.into_iter().chain(of_token).min_by_key(|deadline| deadline.ns));
         }
         self.deadline.get()
+    }
+
+    /// Whether no more is to be waited.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_cancelled() || nap::passed::<Linux>(self.deadline())
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.token.is_some_and(|by| by.token.is_cancelled())
+    }
+
+    /// Why the call ends in vain.
+    pub(crate) fn error(&self) -> io::Error {
+        if self.is_cancelled() { Cancelled.into() } else { WouldBlock.into() }
     }
 }
 
@@ -150,17 +182,34 @@ impl<'a> Suspends<'a> {
                     failed => return self.after(failed),
                 }
             }
-            if !self.wait_after(reactor, seat, way, tick, until.deadline()) {
-                return Err(WouldBlock.into());
+            if !self.wait_after(reactor, seat, waited, tick) {
+                return Err(until.error());
             }
         }
     }
 
-    /// Waits by that node. A fiber that moves stays meanwhile: it has a place in what is the host's
+    /// Waits until a poll ends that, or the deadline, or that the call is cancelled; or for no
+    /// reason. `is_told` says whether a poll has told of what is waited for.
+    pub(super) fn waits(
+        &self,
+        until: &Until<'_>,
+        deadline: Option<Deadline>,
+        is_told: impl Fn() -> bool,
+    ) {
+        let told = until.token.filter(|by| by.epoch == Linux::epoch());
+        let Some(ByToken { token, told, .. }) = told else {
+            // Nobody knows this node.
+            let waiter = Waiter::NEW;
+            return self.stays(|| _ = Linux::park(&waiter, deadline));
+        };
+        self.stays(|| told.wait(deadline, || is_told() || token.is_cancelled()));
+    }
+
+    /// Runs `wait`. A fiber that moves stays meanwhile: it has a place in what is the host's
     /// (MIGRATE-3).
-    pub(super) fn waits(&self, waiter: &Waiter<Linux>, deadline: Option<Deadline>) {
+    fn stays(&self, wait: impl FnOnce()) {
         self.fiber.get().goes.set(GoesOn::Here);
-        self.host.polls.waiting(|| _ = Linux::park(waiter, deadline));
+        self.host.polls.waiting(wait);
     }
 
     /// A try is over, the last of what the host is asked for (MIGRATE-3); others have their turn
@@ -187,23 +236,16 @@ impl<'a> Suspends<'a> {
         Ok((reactor, seat))
     }
 
-    /// Waits until a poll has told of that side since the tick, or the deadline: `false`.
-    fn wait_after(
-        &self,
-        reactor: &Reactor,
-        seat: Seat,
-        way: Way,
-        tick: u32,
-        deadline: Option<Deadline>,
-    ) -> bool {
-        // Nobody knows this node: a poll ends the wait, or the deadline, or nothing.
-        let (handle, waiter) = (self.fiber.handle(), Waiter::NEW);
-        while reactor.before(seat, way).0 == tick {
-            if nap::passed::<Linux>(deadline) {
+    /// Waits until a poll has told of that side since the tick, or it is over: `false`.
+    fn wait_after(&self, reactor: &Reactor, seat: Seat, waited: Waited<'_>, tick: u32) -> bool {
+        let (handle, Waited { way, until, .. }) = (self.fiber.handle(), waited);
+        let is_told = || reactor.before(seat, way).0 != tick;
+        while !is_told() {
+            if until.is_over() {
                 return false;
             }
             reactor.enter(seat, way, handle);
-            self.waits(&waiter, deadline);
+            self.waits(until, until.deadline(), is_told);
             reactor.leave(seat, way, handle);
         }
         true
@@ -217,10 +259,12 @@ mod tests {
     /// Whatever is tried in vain between.
     #[test]
     fn the_time_of_a_call_begins_with_its_first_wait() {
-        let until = Until::new(Some(Duration::from_secs(60)));
+        let until = Until::new(Some(Duration::from_secs(60)), None);
         let first = until.deadline().expect("a time");
         while deadline_after(Duration::from_secs(60)).ns == first.ns {}
         assert_eq!(until.deadline(), Some(first));
-        assert_eq!(Until::new(None).deadline(), None);
+        assert!(!until.is_over() && Until::new(Some(Duration::ZERO), None).is_over());
+        assert_eq!(until.error().kind(), WouldBlock);
+        assert_eq!(Until::new(None, None).deadline(), None);
     }
 }

@@ -92,7 +92,7 @@ pub use census::{Answer, Census, Hosted, Lock, Wait};
 pub(crate) use clocked::Clocked;
 pub(crate) use control::{Fiber, next_identity};
 pub(crate) use cycles::Parts;
-pub(crate) use files::{Seats, Suspends, Until, Waited};
+pub(crate) use files::{ByToken, Seats, Suspends, Until, Waited};
 pub use frames::{Frame, Place};
 pub(crate) use frames::{telling, write_frames};
 pub(crate) use holders::Waits;

@@ -20,8 +20,8 @@
 //!
 //! - FILE-5: a request is where its fiber has it, on its stack, and so are its bytes, or the caller
 //!   has lent them; the fiber does not leave `completes` before the request is done. A deadline
-//!   that has passed takes it back, and it is done when the kernel says so: with what has come
-//!   meanwhile, or with nothing. Who would drop one that is not done aborts.
+//!   that has passed takes it back, or a token, and it is done when the kernel says so: with what
+//!   has come meanwhile, or with nothing. Who would drop one that is not done aborts.
 //! - FILE-6: a ring is its thread's, and ends with it: it has no requests then, as fibers wait for
 //!   each. Its bell is never freed, as of FILE-4, and is the next ring's.
 //! - FILE-7: a child of a fork has copies of suspended fibers, and no ring: nothing is done for it.

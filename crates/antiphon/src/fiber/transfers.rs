@@ -13,12 +13,9 @@ use std::io::{self, ErrorKind::WouldBlock};
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
-use antiphon_linux::Linux;
 use antiphon_linux::files::{Done, Epoll};
-use antiphon_platform::{Deadline, Waiter};
-use antiphon_sync::nap;
 
-use super::files::{Seats, Suspends, Waited};
+use super::files::{Seats, Suspends, Until, Waited};
 use super::ring::{Asks, Request, Ring};
 
 /// What is known of a file, by whoever has waited for it.
@@ -143,7 +140,7 @@ impl Suspends<'_> {
         // SAFETY: the caller's.
         match unsafe { self.ask(ring, waited, asks) } {
             Done::Bytes(bytes) => Some(Ok(bytes)),
-            Done::TakenBack => Some(Err(WouldBlock.into())),
+            Done::TakenBack => Some(Err(waited.until.error())),
             Done::Again => None,
             Done::Failed(code) => Some(Err(io::Error::from_raw_os_error(code))),
         }
@@ -155,14 +152,14 @@ impl Suspends<'_> {
     ///
     /// What the system says: that it is always ready; `WouldBlock` when the time is over.
     pub(super) fn ready(&self, ring: &Ring, waited: Waited<'_>) -> io::Result<()> {
-        if nap::passed::<Linux>(waited.until.deadline()) {
-            return Err(WouldBlock.into());
+        if waited.until.is_over() {
+            return Err(waited.until.error());
         }
         waited.seats.hints.may_wait(waited.file)?;
         // SAFETY: there are no bytes.
         match unsafe { self.ask(ring, waited, Asks::Ready(waited.way)) } {
             Done::Bytes(_) | Done::Again => Ok(()),
-            Done::TakenBack => Err(WouldBlock.into()),
+            Done::TakenBack => Err(waited.until.error()),
             Done::Failed(code) => Err(io::Error::from_raw_os_error(code)),
         }
     }
@@ -178,25 +175,30 @@ impl Suspends<'_> {
         // SAFETY: FILE-5: the request and, by the caller, its bytes stay until this is over, and it
         // is not over before the request is done.
         unsafe { ring.begin(waited.file, asks, &request) }
-        self.completes(ring, &request, waited.until.deadline())
+        self.completes(ring, &request, waited.until)
     }
 
-    fn completes(&self, ring: &Ring, request: &Request, mut deadline: Option<Deadline>) -> Done {
-        // Nobody knows this node: a poll ends the wait, or the deadline.
-        let waiter = Waiter::NEW;
+    fn completes(&self, ring: &Ring, request: &Request, until: &Until<'_>) -> Done {
+        let is_told = || request.done().is_some();
         loop {
             if let Some(done) = request.done() {
                 return done;
             }
-            if nap::passed::<Linux>(deadline) {
-                // FILE-7.
-                if ring.is_inherited() {
-                    return Done::TakenBack;
-                }
-                ring.take_back(request);
-                deadline = None;
+            if until.is_over() {
+                break;
             }
-            self.waits(&waiter, deadline);
+            self.waits(until, until.deadline(), is_told);
+        }
+        // FILE-7.
+        if ring.is_inherited() {
+            return Done::TakenBack;
+        }
+        ring.take_back(request);
+        loop {
+            if let Some(done) = request.done() {
+                return done;
+            }
+            self.waits(&Until::new(None, None), None, is_told);
         }
     }
 }

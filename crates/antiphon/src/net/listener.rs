@@ -9,6 +9,7 @@ use antiphon_linux::files::{Way, set_backlog};
 
 use super::options::options;
 use super::{Async, TcpStream};
+use crate::cancel::Token;
 
 /// Accepts TCP connections: [`std::net::TcpListener`], for which a fiber waits.
 #[derive(Debug)]
@@ -44,7 +45,20 @@ impl TcpListener {
         Ok((stream.try_into()?, from))
     }
 
-    /// The connections that come in, without an end; waits for each.
+    /// As of [`Async::set_token`]. What was accepted has no token: give it a [child](Token::child),
+    /// if it is to have one.
+    pub fn set_token(&mut self, token: Option<&Token>) {
+        self.0.set_token(token);
+    }
+
+    /// What was [set](Self::set_token).
+    #[must_use]
+    pub fn token(&self) -> Option<&Token> {
+        self.0.token()
+    }
+
+    /// The connections that come in, without an end; waits for each. Who has set a token ends with
+    /// the first error that is [`Cancelled`](crate::cancel::Cancelled::is): there are no others.
     #[must_use]
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming(self)
@@ -62,13 +76,15 @@ impl TcpListener {
         fn take_error() -> Option<io::Error>;
     }
 
-    /// Another handle of it: each connection goes to one.
+    /// Another handle of it, with the same token as of now: each connection goes to one.
     ///
     /// # Errors
     ///
     /// Too many files are open.
     pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self(Async::of_nonblocking(self.0.get_ref().try_clone()?)))
+        let mut clone = Self(Async::of_nonblocking(self.0.get_ref().try_clone()?));
+        clone.set_token(self.token());
+        Ok(clone)
     }
 
     /// The socket, which blocks again, as do its clones: see [`Async::into_inner`].

@@ -38,6 +38,8 @@
 //! - **With the feature `io_uring`** the kernel reads for fibers, and sends for those that have
 //!   company, many by one system call, where it lets the process have rings: [`backend`] says
 //!   whether. Nothing else is different.
+//! - **A token ends waits** ([`cancel`](crate::cancel)) of the handle that it is given to by
+//!   `set_token`: as their time does, and with another error.
 //! - **Each thread waits for what its own fibers wait for.** One that is in a long task finds late
 //!   that sockets are ready.
 //! - **Names are looked up** by the system, which blocks the thread: give an address, or look
@@ -47,6 +49,7 @@
 //! - **While a panic unwinds** a fiber, it blocks its thread where it waits.
 
 mod backend;
+mod bell;
 mod listener;
 mod options;
 mod source;
@@ -60,7 +63,6 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::fiber::Until;
 use crate::raw::nanos;
 
 pub use backend::{Backend, backend};
@@ -78,11 +80,6 @@ impl Timeout {
         // Relaxed, here and below: a number, and nothing with it.
         let ns = self.0.load(Relaxed);
         (ns != 0).then(|| Duration::from_nanos(ns))
-    }
-
-    /// For a call that begins.
-    fn until(&self) -> Until {
-        Until::new(self.get())
     }
 
     fn set(&self, timeout: Option<Duration>) -> io::Result<()> {

@@ -7,9 +7,13 @@ use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_linux::files::{self, Way};
-use antiphon_sync::nap;
+use antiphon_platform::Platform as _;
+use antiphon_runtime::select::Source as _;
+use antiphon_sync::wait::Several;
 
-use crate::fiber::{Seats, Suspends, Until, Waited};
+use super::bell::wait;
+use crate::cancel::{Cancelled, Token};
+use crate::fiber::{ByToken, Seats, Suspends, Until, Waited};
 use crate::raw::PAST;
 
 /// A file that one waits for: in a fiber, its thread runs others meanwhile; a thread blocks.
@@ -32,6 +36,7 @@ use crate::raw::PAST;
 /// have it. A file is to be in one `Async` at a time, and is to stay the one that it is.
 pub struct Async<T: AsFd> {
     pub(super) seats: Seats,
+    token: Option<Token>,
     /// There until [`into_inner`](Self::into_inner).
     file: Option<T>,
 }
@@ -50,7 +55,7 @@ impl<T: AsFd> Async<T> {
     /// Of one that does not block already, for the C API.
     #[doc(hidden)]
     pub fn of_nonblocking(file: T) -> Self {
-        Self { seats: Seats::default(), file: Some(file) }
+        Self { seats: Seats::default(), token: None, file: Some(file) }
     }
 
     /// The file.
@@ -70,6 +75,45 @@ impl<T: AsFd> Async<T> {
         self.seats.give_up(file.as_fd());
         files::set_nonblocking(file.as_fd(), false)?;
         Ok(file)
+    }
+
+    /// Has all calls of this handle that wait end when the token is cancelled, by others or its
+    /// deadline: with an error that is [`Cancelled`], which [`Cancelled::is`] tells from others. By
+    /// a token that is cancelled they end at once, whatever there is. `None`: they don't.
+    ///
+    /// ```
+    /// use antiphon::cancel::{Cancelled, Token};
+    /// use antiphon::net::Async;
+    /// use std::io::{Read, Write};
+    /// use std::os::unix::net::UnixStream;
+    ///
+    /// let (mut one, other) = UnixStream::pair()?;
+    /// let (token, mut other) = (Token::new(), Async::new(other)?);
+    /// other.set_token(Some(&token));
+    /// let reads = std::thread::spawn(move || {
+    ///     let error = other.read(&mut [0; 4]).unwrap_err();
+    ///     other.set_token(None);
+    ///     (Cancelled::is(&error), other)
+    /// });
+    /// token.cancel();
+    /// let (was_cancelled, mut other) = reads.join().unwrap();
+    /// one.write_all(b"over")?;
+    /// let mut read = [0; 4];
+    /// other.read_exact(&mut read)?;
+    /// assert!(was_cancelled && &read == b"over");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// What has come by then is not lost: a call returns it, or a later one does. Each call with a
+    /// token costs two locks of that, so connections have a [child](Token::child) each.
+    pub fn set_token(&mut self, token: Option<&Token>) {
+        self.token = token.cloned();
+    }
+
+    /// What was [set](Self::set_token).
+    #[must_use]
+    pub fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
     }
 
     /// Waits until there is something to read, or to accept; or the end, or an error. By then
@@ -135,7 +179,24 @@ impl<T: AsFd> Async<T> {
         attempt: impl FnMut(&T) -> io::Result<R>,
         drained: impl FnOnce(&R) -> bool,
     ) -> io::Result<R> {
-        self.until_by(way, &Until::new(timeout), attempt, drained)
+        self.within(timeout, |until| self.until_by(way, until, attempt, drained))
+    }
+
+    /// Makes a call, with what ends its waits.
+    ///
+    /// # Errors
+    ///
+    /// That of the call; or that it is cancelled.
+    #[inline]
+    pub(super) fn within<R>(
+        &self,
+        timeout: Option<Duration>,
+        call: impl FnOnce(&Until<'_>) -> io::Result<R>,
+    ) -> io::Result<R> {
+        match &self.token {
+            None => call(&Until::new(timeout, None)),
+            Some(token) => by_token(token, timeout, call),
+        }
     }
 
     /// As [`until`](Self::until), of a call that may have waited already.
@@ -143,7 +204,7 @@ impl<T: AsFd> Async<T> {
     pub(super) fn until_by<R>(
         &self,
         way: Way,
-        until: &Until,
+        until: &Until<'_>,
         mut attempt: impl FnMut(&T) -> io::Result<R>,
         drained: impl FnOnce(&R) -> bool,
     ) -> io::Result<R> {
@@ -156,11 +217,27 @@ impl<T: AsFd> Async<T> {
     }
 }
 
+/// Makes a call that the token ends.
+fn by_token<R>(
+    token: &Token,
+    timeout: Option<Duration>,
+    call: impl FnOnce(&Until<'_>) -> io::Result<R>,
+) -> io::Result<R> {
+    let told = Several::<Linux>::new();
+    let stand = token.inner().stand(&told);
+    // Also where its deadline has passed, and nobody has told.
+    if stand.is_none() || token.is_cancelled() {
+        return Err(Cancelled.into());
+    }
+    let by = ByToken { token, told: &told, epoch: Linux::epoch() };
+    call(&Until::new(timeout, Some(by)))
+}
+
 /// As [`Async::until`], on a thread.
 fn block_until<T: AsFd, R>(
     file: &T,
     way: Way,
-    until: &Until,
+    until: &Until<'_>,
     mut attempt: impl FnMut(&T) -> io::Result<R>,
 ) -> io::Result<R> {
     loop {
@@ -168,10 +245,9 @@ fn block_until<T: AsFd, R>(
             Err(error) if error.kind() == WouldBlock => {}
             tried => return tried,
         }
-        let deadline = until.deadline();
-        while !files::wait(file.as_fd(), way, deadline)? {
-            if nap::passed::<Linux>(deadline) {
-                return Err(WouldBlock.into());
+        while !wait(file.as_fd(), way, until)? {
+            if until.is_over() {
+                return Err(until.error());
             }
         }
     }

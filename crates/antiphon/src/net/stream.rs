@@ -9,6 +9,7 @@ use antiphon_linux::files::{Way, connect};
 
 use super::options::options;
 use super::{Async, Timeout, first};
+use crate::cancel::Token;
 use crate::fiber::Until;
 
 /// A TCP connection: [`std::net::TcpStream`], of which a fiber waits for its turn.
@@ -29,7 +30,17 @@ impl TcpStream {
     ///
     /// What the system says of the last address; that there is none.
     pub fn connect(addresses: impl ToSocketAddrs) -> io::Result<Self> {
-        first(addresses, |address| Self::connect_within(&address, None))
+        first(addresses, |address| Self::connect_within(&address, None, None))
+    }
+
+    /// As [`connect`](Self::connect), and ends when the token is cancelled; so do waits of the
+    /// connection ([`set_token`](Self::set_token)).
+    ///
+    /// # Errors
+    ///
+    /// As of that; that it is [cancelled](crate::cancel::Cancelled::is).
+    pub fn connect_by(addresses: impl ToSocketAddrs, token: &Token) -> io::Result<Self> {
+        first(addresses, |address| Self::connect_within(&address, None, Some(token)))
     }
 
     /// As [`connect`](Self::connect), and waits no longer than that.
@@ -41,11 +52,16 @@ impl TcpStream {
         if timeout.is_zero() {
             return Err(io::Error::new(ErrorKind::InvalidInput, "a timeout of zero"));
         }
-        Self::connect_within(address, Some(timeout))
+        Self::connect_within(address, Some(timeout), None)
     }
 
-    fn connect_within(address: &SocketAddr, timeout: Option<Duration>) -> io::Result<Self> {
-        let stream = Self::of_nonblocking(connect(address)?);
+    fn connect_within(
+        address: &SocketAddr,
+        timeout: Option<Duration>,
+        token: Option<&Token>,
+    ) -> io::Result<Self> {
+        let mut stream = Self::of_nonblocking(connect(address)?);
+        stream.set_token(token);
         stream.socket.ready(Way::Write, timeout).map_err(|error| match error.kind() {
             ErrorKind::WouldBlock => ErrorKind::TimedOut.into(),
             _ => error,
@@ -73,13 +89,25 @@ impl TcpStream {
         self.socket.into_inner()
     }
 
-    /// Another handle of the same connection, with the same timeouts as of now.
+    /// As of [`Async::set_token`]. Of a `write_all` that is cancelled a part may have been sent.
+    pub fn set_token(&mut self, token: Option<&Token>) {
+        self.socket.set_token(token);
+    }
+
+    /// What was [set](Self::set_token).
+    #[must_use]
+    pub fn token(&self) -> Option<&Token> {
+        self.socket.token()
+    }
+
+    /// Another handle of the same connection, with the same timeouts and token as of now.
     ///
     /// # Errors
     ///
     /// Too many files are open.
     pub fn try_clone(&self) -> io::Result<Self> {
-        let clone = Self::of_nonblocking(self.socket.get_ref().try_clone()?);
+        let mut clone = Self::of_nonblocking(self.socket.get_ref().try_clone()?);
+        clone.set_token(self.token());
         clone.set_read_timeout(self.read_timeout.get())?;
         clone.set_write_timeout(self.write_timeout.get())?;
         Ok(clone)
@@ -156,7 +184,7 @@ impl TcpStream {
     fn reads(
         &self,
         room: usize,
-        until: &Until,
+        until: &Until<'_>,
         read: impl FnMut(&net::TcpStream) -> io::Result<usize>,
     ) -> io::Result<usize> {
         if room == 0 {
@@ -171,7 +199,7 @@ impl TcpStream {
     fn writes(
         &self,
         bytes: usize,
-        until: &Until,
+        until: &Until<'_>,
         write: impl FnMut(&net::TcpStream) -> io::Result<usize>,
     ) -> io::Result<usize> {
         if bytes == 0 {
@@ -206,35 +234,40 @@ impl AsRawFd for TcpStream {
 
 impl Read for &TcpStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let until = self.read_timeout.until();
-        #[cfg(feature = "io_uring")]
-        if let Some(read) = self.socket.receive(buffer, &until, |mut socket, it| socket.read(it)) {
-            return read;
-        }
-        self.reads(buffer.len(), &until, |mut socket| socket.read(buffer))
+        self.socket.within(self.read_timeout.get(), |until| {
+            #[cfg(feature = "io_uring")]
+            if let Some(read) = self.socket.receive(buffer, until, |mut it, room| it.read(room)) {
+                return read;
+            }
+            self.reads(buffer.len(), until, |mut socket| socket.read(buffer))
+        })
     }
 
     fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         let room = buffers.iter().map(|buffer| buffer.len()).sum();
-        let until = self.read_timeout.until();
-        self.reads(room, &until, |mut socket| socket.read_vectored(buffers))
+        self.socket.within(self.read_timeout.get(), |until| {
+            self.reads(room, until, |mut socket| socket.read_vectored(buffers))
+        })
     }
 }
 
 impl Write for &TcpStream {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        let until = self.write_timeout.until();
-        #[cfg(feature = "io_uring")]
-        if let Some(written) = self.socket.send(buffer, &until, |mut socket, it| socket.write(it)) {
-            return written;
-        }
-        self.writes(buffer.len(), &until, |mut socket| socket.write(buffer))
+        self.socket.within(self.write_timeout.get(), |until| {
+            #[cfg(feature = "io_uring")]
+            if let Some(written) = self.socket.send(buffer, until, |mut it, bytes| it.write(bytes))
+            {
+                return written;
+            }
+            self.writes(buffer.len(), until, |mut socket| socket.write(buffer))
+        })
     }
 
     fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
         let bytes = buffers.iter().map(|buffer| buffer.len()).sum();
-        let until = self.write_timeout.until();
-        self.writes(bytes, &until, |mut socket| socket.write_vectored(buffers))
+        self.socket.within(self.write_timeout.get(), |until| {
+            self.writes(bytes, until, |mut socket| socket.write_vectored(buffers))
+        })
     }
 
     fn flush(&mut self) -> io::Result<()> {

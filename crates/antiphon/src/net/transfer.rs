@@ -17,7 +17,7 @@ impl<T: AsFd> Async<T> {
     pub(super) fn receive(
         &self,
         buffer: &mut [u8],
-        until: &Until,
+        until: &Until<'_>,
         read: impl FnOnce(&T, &mut [u8]) -> io::Result<usize>,
     ) -> Option<io::Result<usize>> {
         let file = self.get_ref();
@@ -33,7 +33,7 @@ impl<T: AsFd> Async<T> {
     pub(super) fn send(
         &self,
         bytes: &[u8],
-        until: &Until,
+        until: &Until<'_>,
         write: impl FnOnce(&T, &[u8]) -> io::Result<usize>,
     ) -> Option<io::Result<usize>> {
         let file = self.get_ref();

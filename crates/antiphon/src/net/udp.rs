@@ -9,7 +9,7 @@ use antiphon_linux::files::Way;
 
 use super::options::options;
 use super::{Async, Timeout, first};
-use crate::fiber::Until;
+use crate::cancel::Token;
 
 /// A UDP socket: [`std::net::UdpSocket`], for which a fiber waits.
 #[derive(Debug)]
@@ -53,12 +53,13 @@ impl UdpSocket {
     ///
     /// What the system says: as that it is too long, or that nobody received an earlier one.
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
-        let until = self.write_timeout.until();
-        #[cfg(feature = "io_uring")]
-        if let Some(sent) = self.socket.send(bytes, &until, |socket, bytes| socket.send(bytes)) {
-            return sent;
-        }
-        self.writes(&until, |socket| socket.send(bytes))
+        self.socket.within(self.write_timeout.get(), |until| {
+            #[cfg(feature = "io_uring")]
+            if let Some(sent) = self.socket.send(bytes, until, |socket, bytes| socket.send(bytes)) {
+                return sent;
+            }
+            self.socket.until_by(Way::Write, until, |socket| socket.send(bytes), |_| false)
+        })
     }
 
     /// Sends a datagram to the first of the addresses that can be.
@@ -67,8 +68,11 @@ impl UdpSocket {
     ///
     /// As of [`send`](Self::send); that there is no address.
     pub fn send_to(&self, bytes: &[u8], addresses: impl ToSocketAddrs) -> io::Result<usize> {
-        let until = self.write_timeout.until();
-        first(addresses, |address| self.writes(&until, |socket| socket.send_to(bytes, address)))
+        let send = |address| {
+            let timeout = self.write_timeout.get();
+            self.socket.until(Way::Write, timeout, |it| it.send_to(bytes, address), |_| false)
+        };
+        first(addresses, send)
     }
 
     /// Waits for a datagram from where it is [connected](Self::connect): its length; what is longer
@@ -78,14 +82,15 @@ impl UdpSocket {
     ///
     /// What the system says: as that nobody received what was sent.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        let until = self.read_timeout.until();
-        #[cfg(feature = "io_uring")]
-        if let Some(received) =
-            self.socket.receive(buffer, &until, |socket, room| socket.recv(room))
-        {
-            return received;
-        }
-        self.reads(&until, |socket| socket.recv(buffer))
+        self.socket.within(self.read_timeout.get(), |until| {
+            #[cfg(feature = "io_uring")]
+            if let Some(received) =
+                self.socket.receive(buffer, until, |socket, room| socket.recv(room))
+            {
+                return received;
+            }
+            self.socket.until_by(Way::Read, until, |socket| socket.recv(buffer), |_| false)
+        })
     }
 
     /// As [`recv`](Self::recv), from anywhere, and from where.
@@ -94,7 +99,7 @@ impl UdpSocket {
     ///
     /// As of that.
     pub fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.reads(&self.read_timeout.until(), |socket| socket.recv_from(buffer))
+        self.reads(|socket| socket.recv_from(buffer))
     }
 
     /// As [`recv_from`](Self::recv_from), and leaves it to be received again.
@@ -103,7 +108,7 @@ impl UdpSocket {
     ///
     /// As of that.
     pub fn peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.reads(&self.read_timeout.until(), |socket| socket.peek_from(buffer))
+        self.reads(|socket| socket.peek_from(buffer))
     }
 
     /// As [`recv`](Self::recv), and leaves it to be received again.
@@ -112,16 +117,28 @@ impl UdpSocket {
     ///
     /// As of that.
     pub fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.reads(&self.read_timeout.until(), |socket| socket.peek(buffer))
+        self.reads(|socket| socket.peek(buffer))
     }
 
-    /// Another handle of it, with the same timeouts as of now: each datagram goes to one.
+    /// As of [`Async::set_token`].
+    pub fn set_token(&mut self, token: Option<&Token>) {
+        self.socket.set_token(token);
+    }
+
+    /// What was [set](Self::set_token).
+    #[must_use]
+    pub fn token(&self) -> Option<&Token> {
+        self.socket.token()
+    }
+
+    /// Another handle of it, with the same timeouts and token as of now: each datagram goes to one.
     ///
     /// # Errors
     ///
     /// Too many files are open.
     pub fn try_clone(&self) -> io::Result<Self> {
-        let clone = Self::of_nonblocking(self.socket.get_ref().try_clone()?);
+        let mut clone = Self::of_nonblocking(self.socket.get_ref().try_clone()?);
+        clone.set_token(self.token());
         clone.set_read_timeout(self.read_timeout.get())?;
         clone.set_write_timeout(self.write_timeout.get())?;
         Ok(clone)
@@ -211,20 +228,8 @@ impl UdpSocket {
         self.socket.into_inner()
     }
 
-    fn reads<R>(
-        &self,
-        until: &Until,
-        read: impl FnMut(&net::UdpSocket) -> io::Result<R>,
-    ) -> io::Result<R> {
-        self.socket.until_by(Way::Read, until, read, |_| false)
-    }
-
-    fn writes<R>(
-        &self,
-        until: &Until,
-        write: impl FnMut(&net::UdpSocket) -> io::Result<R>,
-    ) -> io::Result<R> {
-        self.socket.until_by(Way::Write, until, write, |_| false)
+    fn reads<R>(&self, read: impl FnMut(&net::UdpSocket) -> io::Result<R>) -> io::Result<R> {
+        self.socket.until(Way::Read, self.read_timeout.get(), read, |_| false)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Sockets, which fibers and threads wait for.
 
+mod cancel;
 mod http;
 mod load;
 mod races;

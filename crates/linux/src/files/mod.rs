@@ -2,7 +2,7 @@
 //!
 //! | what | is for |
 //! |---|---|
-//! | [`wait`] | a thread that waits for one file |
+//! | [`wait`] | a thread that waits for one file; [`wait_beside`], or for another |
 //! | [`Epoll`] | who waits for many at a time, and for others that ring its [bell](Epoll::bell) |
 //! | `Ring` | who has the kernel receive and send for many; with the feature `io_uring` |
 //! | [`TimerFd`] | who waits for a time, beside files |
@@ -55,17 +55,40 @@ pub enum Way {
 ///
 /// What the kernel says.
 pub fn wait(file: BorrowedFd<'_>, way: Way, deadline: Option<Deadline>) -> io::Result<bool> {
+    wait_for(&mut [asks(file, way)], deadline)
+}
+
+/// As [`wait`], and no longer than until the other file can be read: `false`, if the first is not
+/// ready then.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn wait_beside(
+    file: BorrowedFd<'_>,
+    way: Way,
+    other: BorrowedFd<'_>,
+    deadline: Option<Deadline>,
+) -> io::Result<bool> {
+    wait_for(&mut [asks(file, way), asks(other, Way::Read)], deadline)
+}
+
+fn asks(file: BorrowedFd<'_>, way: Way) -> libc::pollfd {
     let events = match way {
         Way::Read => libc::POLLIN | libc::POLLRDHUP,
         Way::Write => libc::POLLOUT,
     };
-    let mut poll = libc::pollfd { fd: file.as_raw_fd(), events, revents: 0 };
+    libc::pollfd { fd: file.as_raw_fd(), events, revents: 0 }
+}
+
+/// Whether the first of them is ready.
+fn wait_for(files: &mut [libc::pollfd], deadline: Option<Deadline>) -> io::Result<bool> {
     let mut left = left(deadline);
     let left = left.as_mut().map_or(0, |left| core::ptr::from_mut(left) as usize);
-    let poll = core::ptr::from_mut(&mut poll) as usize;
-    // SAFETY: one `pollfd` and a time, both ours to write; no mask.
-    match unsafe { sys::call(libc::SYS_ppoll, [poll, 1, left, 0, 0]) } {
-        Ok(ready) => Ok(ready != 0),
+    let polls = files.as_mut_ptr() as usize;
+    // SAFETY: so many `pollfd` and a time, all ours to write; no mask.
+    match unsafe { sys::call(libc::SYS_ppoll, [polls, files.len(), left, 0, 0]) } {
+        Ok(_) => Ok(files[0].revents != 0),
         Err(sys::Errno(libc::EINTR)) => Ok(false),
         Err(sys::Errno(code)) => Err(io::Error::from_raw_os_error(code)),
     }
@@ -126,6 +149,19 @@ mod tests {
         assert!(wait(other.as_fd(), Way::Read, None).expect("a wait"));
         drop(one);
         assert!(wait(other.as_fd(), Way::Read, None).expect("a wait"));
+    }
+
+    #[test]
+    fn another_file_ends_a_wait_and_is_not_what_is_ready() {
+        let (mut one, other) = UnixStream::pair().expect("a pair");
+        let (mut bell, rung) = UnixStream::pair().expect("a pair");
+        let waits = |way, deadline| wait_beside(other.as_fd(), way, rung.as_fd(), deadline);
+        assert!(!waits(Way::Read, PAST).expect("a look"));
+        bell.write_all(b"x").expect("room");
+        assert!(!waits(Way::Read, None).expect("a wait"));
+        assert!(waits(Way::Write, None).expect("a wait"));
+        one.write_all(b"x").expect("room");
+        assert!(waits(Way::Read, None).expect("a wait"));
     }
 
     #[test]

@@ -1,0 +1,43 @@
+//! A thread that waits for a file, which a token may end: a bell that is rung by its cancelling.
+
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::Arc;
+use std::task::Wake;
+
+use antiphon_linux::Linux;
+use antiphon_linux::files::{self, Way};
+use antiphon_linux::notify::EventFd;
+use antiphon_platform::{Notify as _, Ticket};
+use antiphon_sync::nap;
+
+use crate::fiber::Until;
+
+/// Rung once, for a wait.
+struct Bell(EventFd);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.notify(Ticket::MIN);
+    }
+}
+
+/// How often one looks whom nobody tells, in nanoseconds.
+const LOOK_NS: u64 = 10_000_000;
+
+/// Blocks until the file is ready, or what ends the wait; whether it is ready. May return early.
+///
+/// # Errors
+///
+/// What the kernel says: as that too many files are open, by who waits by a token.
+pub(super) fn wait(file: BorrowedFd<'_>, way: Way, until: &Until<'_>) -> io::Result<bool> {
+    let deadline = until.deadline();
+    let Some(by) = until.token else { return files::wait(file, way, deadline) };
+    let bell = Arc::new(Bell(EventFd::new()?));
+    // None: it was told already.
+    let Some(left) = by.told.leave_waker(bell.clone().into()) else { return Ok(false) };
+    if left.is_told() {
+        return files::wait_beside(file, way, bell.0.as_fd(), deadline);
+    }
+    files::wait(file, way, Some(nap::earlier::<Linux>(deadline, LOOK_NS)))
+}
