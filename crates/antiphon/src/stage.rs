@@ -424,3 +424,8 @@ impl<T: Send + 'static> fmt::Debug for Inlet<T> {
         f.debug_tuple("Inlet").field(&self.0.name).finish()
     }
 }
+
+/// The example of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/stages.md")]
+struct Guide;
