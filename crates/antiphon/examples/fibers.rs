@@ -2,8 +2,11 @@
 //! wait take of memory.
 //!
 //! ```text
-//! cargo run --release -p antiphon --example fibers -- [FIBERS]
+//! cargo run --release -p antiphon --example fibers -- [FIBERS [TIMES]]
 //! ```
+//!
+//! A million of each, if nothing is said; TIMES is how often the rest is done, in thousands of
+//! which each has all that there are.
 
 use std::env;
 use std::fs;
@@ -11,62 +14,78 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use antiphon::fiber::{self, yield_now, yield_soft};
 use antiphon::pool::{Builder, Pool};
 use antiphon::{Event, Latch};
 
-const TIMES: u32 = 1_000_000;
+const MILLION: u32 = 1_000_000;
+/// So many at a time.
+const BATCH: u32 = 1000;
 
 fn main() {
-    let arg = env::args().nth(1);
-    let fibers = arg.map_or(Ok(1_000_000), |arg| arg.parse::<usize>());
-    let Ok(fibers) = fibers else {
-        eprintln!("fibers: how many fibers are to wait? A number");
-        std::process::exit(2);
+    let mut arguments = env::args().skip(1);
+    let mut number = |least, what| match arguments.next().map(|text| text.parse()) {
+        None => MILLION,
+        Some(Ok(number)) if number >= least => number,
+        Some(_) => {
+            eprintln!("fibers: {what} is a number from {least} on; usage: fibers [FIBERS [TIMES]]");
+            std::process::exit(2);
+        }
     };
+    let (fibers, times) = (number(1, "FIBERS"), number(BATCH, "TIMES"));
+    of_tasks(times);
+    let pool = of_fibers().threads(1).build().expect("a pool");
+    yields(&pool, "yield_now", times, yield_now);
+    yields(&pool, "yield_soft", times, yield_soft);
+    events(&pool, times);
+    drop(pool);
+    wait(fibers as usize);
+}
+
+/// To make and run them, and to join them.
+fn of_tasks(times: u32) {
+    let per_one = |took: Duration| took.as_nanos() / u128::from(times / BATCH * BATCH);
     for (name, builder) in [("closures", Pool::builder()), ("fibers", of_fibers())] {
         let pool = Arc::new(builder.threads(1).build().expect("a pool"));
         let inner = pool.clone();
         let took = pool.spawn(move || {
             let began = Instant::now();
-            for _ in 0..TIMES / 1000 {
-                inner.scope(|scope| (0..1000).for_each(|n| scope.spawn(move || _ = black_box(n))));
+            for _ in 0..times / BATCH {
+                inner.scope(|scope| (0..BATCH).for_each(|n| scope.spawn(move || _ = black_box(n))));
             }
             began.elapsed()
         });
         let took = took.join().expect("no panic");
-        println!(
-            "{name}: {} ns to spawn and run one of a scope",
-            took.as_nanos() / u128::from(TIMES)
-        );
+        println!("{name}: {} ns to spawn and run one of a scope", per_one(took));
         let inner = pool.clone();
         let took = pool.spawn(move || {
             let began = Instant::now();
-            for _ in 0..TIMES / 1000 {
-                let all: Vec<_> = (0..1000).map(|n| inner.spawn(move || black_box(n))).collect();
+            for _ in 0..times / BATCH {
+                let all: Vec<_> = (0..BATCH).map(|n| inner.spawn(move || black_box(n))).collect();
                 all.into_iter().for_each(|task| _ = task.join());
             }
             began.elapsed()
         });
         let took = took.join().expect("no panic");
-        println!("{name}: {} ns to spawn and join one", took.as_nanos() / u128::from(TIMES));
+        println!("{name}: {} ns to spawn and join one", per_one(took));
     }
-    let pool = of_fibers().threads(1).build().expect("a pool");
-    yields(&pool, "yield_now", yield_now);
-    yields(&pool, "yield_soft", yield_soft);
+}
+
+/// One to another, and back.
+fn events(pool: &Pool, times: u32) {
     let (ping, pong) = (Event::new(), Event::new());
     let began = Instant::now();
     pool.scope(|scope| {
         scope.spawn(|| {
-            (0..TIMES).for_each(|_| {
+            (0..times).for_each(|_| {
                 ping.wait();
                 pong.set();
             })
         });
         scope.spawn(|| {
-            (0..TIMES).for_each(|_| {
+            (0..times).for_each(|_| {
                 ping.set();
                 pong.wait();
             })
@@ -74,10 +93,8 @@ fn main() {
     });
     println!(
         "an event from one to the other: {} ns",
-        began.elapsed().as_nanos() / u128::from(2 * TIMES)
+        began.elapsed().as_nanos() / (2 * u128::from(times))
     );
-    drop(pool);
-    wait(fibers);
 }
 
 fn of_fibers() -> Builder {
@@ -86,15 +103,15 @@ fn of_fibers() -> Builder {
 }
 
 /// So many fibers in turn.
-fn yields(pool: &Pool, name: &str, yields: impl Fn() + Send + Copy) {
-    for count in [1, 2, 100, 1000] {
+fn yields(pool: &Pool, name: &str, times: u32, yields: impl Fn() + Send + Copy) {
+    for count in [1, 2, 100, BATCH] {
         let began = Instant::now();
         pool.scope(|scope| {
             for _ in 0..count {
-                scope.spawn(move || (0..TIMES / count).for_each(|_| yields()));
+                scope.spawn(move || (0..times / count).for_each(|_| yields()));
             }
         });
-        let took = began.elapsed().as_nanos() / u128::from(TIMES);
+        let took = began.elapsed().as_nanos() / u128::from(times / count * count);
         println!("{name}: {took} ns, {count} fibers");
     }
 }
