@@ -41,11 +41,11 @@ fn every_peer_in_rust_finds_the_answers() {
 #[test]
 fn policies_find_the_answers_with_room_and_without() {
     let names = "fifo/steal-half,lifo/steal-one,lifo-slot/steal-half,adaptive/lazy,staged,edf,\
-                 levels";
+                 levels,lifo/steal-half+stages,edf+stages,staged+stages";
     for room in ["4", "100000"] {
         let few = ["--capacity", room, "--subject", names, "--against", "", "--long-share", "0.1"];
         let rows = rows(&[&few[..], &["--workers", "1,3", "--spawners", "2"]].concat());
-        assert_eq!(rows.len(), 2 * 7);
+        assert_eq!(rows.len(), 2 * 10);
         rows.iter().for_each(has_figures);
     }
 }
@@ -91,6 +91,7 @@ fn what_is_wrong_is_said_in_one_line() {
         (&["--kernel", "trinomial"][..], "smith-waterman"),
         (&["--case", "ramp"], "closed"),
         (&["--subject", "lifo/lifo"], "no policy of ours 'lifo/lifo'"),
+        (&["--subject", "loop+stages"], "no policy of ours 'loop+stages'"),
         (&["--against", "channel"], "no peer 'channel'"),
         (&["--subject", "", "--against", ""], "nothing to measure"),
         (&["--workers", "0"], "'0' is not a number"),

@@ -10,6 +10,7 @@ use antiphon_platform::Clock;
 use serde::{Deserialize, Serialize};
 
 use super::cases::{Case, Cell};
+use super::composed;
 use super::go;
 use super::problems::Problem;
 use super::work::{Run, Work};
@@ -19,7 +20,7 @@ use crate::bench::measure::usage::Usage;
 use crate::bench::pools::arrivals;
 use crate::bench::pools::figures::{Counted, Figures};
 use crate::bench::pools::runner::Runner;
-use crate::bench::pools::subjects::{self, Setup, Visitor};
+use crate::bench::pools::subjects::{Setup, Visitor};
 use crate::bench::pools::tally;
 use crate::bench::rounds::Outcome;
 
@@ -59,7 +60,7 @@ pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
         return go::measure(order);
     }
     let setup = Setup { workers: order.cell.workers, capacity: order.capacity, trace: false };
-    subjects::with(&order.subject, &setup, Repetition(order))
+    composed::with(&order.subject, &setup, Repetition(order))
 }
 
 struct Repetition<'a>(&'a Order);

@@ -7,6 +7,7 @@
 //! | [`problems`] | which, and what it is to be |
 //! | [`cases`] | what is measured, under what conditions |
 //! | [`work`] | the tasks, whoever runs them |
+//! | [`composed`] | who does: a pool, a peer, or two pools |
 //! | [`measure`] | what a repetition does |
 //! | [`go`] | the peer in Go |
 //!
@@ -15,6 +16,7 @@
 mod alignment;
 mod binomial;
 pub mod cases;
+mod composed;
 mod go;
 mod measure;
 pub mod problems;
@@ -31,7 +33,7 @@ use super::neighbours::Load;
 use super::pools::built::{Built, Language};
 use super::pools::go::COMMON;
 use super::pools::rows::Measured;
-use super::pools::{json, policies, rows, tables};
+use super::pools::{json, rows, tables};
 use super::repeat::repeat;
 use super::rounds::Rounds;
 use super::settings::{Printed, Settings};
@@ -41,8 +43,8 @@ use crate::output::progress::Progress;
 use crate::output::table::colour_stdout;
 use cases::{Case, Cell, Depths, Kernel};
 
-const SUBJECTS: &str =
-    "fifo/steal-half,lifo/steal-half,lifo-slot/steal-half,adaptive/steal-half,staged,edf";
+const SUBJECTS: &str = "fifo/steal-half,lifo/steal-half,lifo-slot/steal-half,adaptive/steal-half,\
+                        staged,edf,lifo/steal-half+stages";
 const AGAINST: &str = "loop,go,tokio,smol,rayon,rayon-fifo";
 const PEERS: [&str; 6] = ["loop", go::NAME, "tokio", "smol", "rayon", "rayon-fifo"];
 const ABOUT: &str = "\
@@ -63,10 +65,11 @@ dissertation has measured, and what came of it here.
 
 Examples:
   antiphon bench options --subject fifo/steal-half,lifo/steal-half --against loop,go
+  antiphon bench options --subject lifo/steal-half,lifo/steal-half+stages --long-depth 5000
   antiphon bench options --case open --rate 20000 --kernel smith-waterman --long-depth 1000")]
 pub struct Arguments {
     /// Ours, as `antiphon bench packets` names them: fifo/steal-half, lifo-slot/steal-half, staged,
-    /// edf, …
+    /// edf, …; with +stages in two pools, of which one has long chains
     #[arg(long, alias = "policy", value_name = "LIST", default_value = SUBJECTS)]
     subject: String,
     /// Peers; ratios are to the first
@@ -151,7 +154,7 @@ fn plan(arguments: &Arguments) -> Result<Plan<'_>, Failure> {
     if !(1.0..=10_000.0).contains(strike) {
         return Err(Failure::arguments("--strike takes a price from 1 to 10000, such as 110"));
     }
-    let rounds = settings.rounds("policy", (subject, policies::names()), (against, &PEERS))?;
+    let rounds = settings.rounds("policy", (subject, composed::names()), (against, &PEERS))?;
     let go = if rounds.peers.contains(&go::NAME) {
         Built::of("options", Language::Go, &[go::SOURCE, COMMON])?
     } else {

@@ -49,6 +49,8 @@ pub struct Work {
     pub ended: AtomicU64,
 }
 
+/// Of what follows the first task of a long chain.
+pub const LONG_STAGE: u64 = 1;
 /// A chain of so many steps is due after the square of that, times this: about a hundred times as
 /// long as it computes. So what is short is due first.
 const DUE_NS: f64 = 100.0;
@@ -101,7 +103,7 @@ impl Work {
         let passed_ns = self.ticks.to_ns(since(self.begun, due) as f64);
         let due_ns = self.begun_ns + (passed_ns + DUE_NS * depth * depth) as u64;
         let level = if long { 2 } else { 0 };
-        [0, if long { 1 } else { 2 }].map(|stage| Kind { stage, level, due_ns })
+        [0, if long { LONG_STAGE } else { 2 }].map(|stage| Kind { stage, level, due_ns })
     }
 
     fn end(&self, number: u64, right: bool, tasks: u64, from: u64) {

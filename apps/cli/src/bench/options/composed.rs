@@ -1,0 +1,111 @@
+//! Who runs the chains: a pool of a policy, a peer, or two pools of a policy.
+//!
+//! | subject | what runs where |
+//! |---|---|
+//! | `POLICY` | everything in one pool |
+//! | `POLICY+stages` | long chains in a pool of their own, with a quarter of the workers |
+//!
+//! Each of the two has a worker at least, and both together as many as there are, but for one.
+
+use std::sync::LazyLock;
+
+use antiphon::generic::Linux;
+use antiphon::pool::{Policy, Pool};
+
+use super::work::LONG_STAGE;
+use crate::bench::mix::hosts::POLICIES;
+use crate::bench::pools::figures::Counted;
+use crate::bench::pools::policies::{self, Ranks, Take};
+use crate::bench::pools::runner::{Kind, Runner};
+use crate::bench::pools::subjects::{self, Setup, Visitor};
+
+const STAGES: &str = "+stages";
+/// What is to be done by one worker of so many is long chains.
+const OF: usize = 4;
+
+/// All of ours; in two pools as many as `bench mix` has.
+pub fn names() -> &'static [&'static str] {
+    static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+        let composed = POLICIES.into_iter().map(|name| &*format!("{name}{STAGES}").leak());
+        policies::names().iter().copied().chain(composed).collect()
+    });
+    &NAMES
+}
+
+/// Has the subject with a name visited.
+///
+/// # Errors
+///
+/// If there is none, or it can't start its threads.
+pub fn with<V: Visitor>(name: &str, setup: &Setup, visitor: V) -> Result<V::Output, String> {
+    match name.strip_suffix(STAGES) {
+        None => subjects::with(name, setup, visitor),
+        Some(policy) => {
+            policies::with(policy, setup.workers, setup.capacity, Two { setup, visitor })?
+        }
+    }
+}
+
+/// How many workers the two pools have: that of long chains is the last.
+fn threads(workers: usize) -> [usize; 2] {
+    let long = (workers / OF).max(1);
+    [workers.saturating_sub(long).max(1), long]
+}
+
+struct Two<'a, V> {
+    setup: &'a Setup,
+    visitor: V,
+}
+
+impl<V: Visitor> Take for Two<'_, V> {
+    type Output = Result<V::Output, String>;
+
+    fn take<Y: Policy<Linux> + 'static>(
+        self,
+        make: impl Fn() -> Y,
+        ranks: Ranks,
+    ) -> Result<V::Output, String> {
+        let start = |threads| Pool::with_policy(threads, make()).map_err(|it| it.to_string());
+        let [most, long] = threads(self.setup.workers);
+        // The process ends soon.
+        let pools = Box::leak(Box::new(Composed { pools: [start(most)?, start(long)?], ranks }));
+        let pools: &'static Composed<Y> = pools;
+        let counted = || {
+            let stats = pools.pools.each_ref().map(Pool::stats);
+            Some(Counted {
+                spawner_retries: stats.iter().map(|stats| stats.refused).sum(),
+                steal_attempts: stats.iter().map(|stats| stats.searches).sum(),
+                steal_hits: stats.iter().map(|stats| stats.steals).sum(),
+                trace: None,
+            })
+        };
+        Ok(self.visitor.visit(pools, &counted))
+    }
+}
+
+struct Composed<Y: Policy<Linux> + 'static> {
+    pools: [Pool<Y>; 2],
+    ranks: Ranks,
+}
+
+impl<Y: Policy<Linux> + 'static> Runner for Composed<Y> {
+    fn spawn(&'static self, work: impl FnOnce() + Send + 'static) {
+        drop(self.pools[0].spawn(work));
+    }
+
+    fn spawn_as(&'static self, kind: Kind, work: impl FnOnce() + Send + 'static) {
+        self.ranks.spawn(&self.pools[usize::from(kind.stage == LONG_STAGE)], kind, work);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pool_has_a_worker_and_both_as_many_as_there_are() {
+        for (workers, shared) in [(1, [1, 1]), (2, [1, 1]), (3, [2, 1]), (8, [6, 2]), (9, [7, 2])] {
+            assert_eq!(threads(workers), shared, "{workers} workers");
+        }
+    }
+}
