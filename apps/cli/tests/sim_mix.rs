@@ -24,12 +24,15 @@ fn a_row_has_its_figures_and_says_that_it_is_a_model() {
         has_keys(row, &["subject", "codec", "threads", "conferences", "published_breaches"]);
         has_keys(row, &["p50_ns", "p99_ns", "p999_ns", "p9999_ns", "max_ns", "busy", "trace"]);
         has_keys(row, &["remote_transfers_per_frame", "parks", "wakes"]);
+        assert_eq!(row["case"], "fixed");
         assert_eq!((&row["model"], &row["conferences"]), (&true.into(), &12.into()), "{row}");
         assert_eq!(row["frames"], 12 * 3 * 4, "{row}");
         let figure = |key: &str| row[key].as_f64().expect("a number");
         assert!((0.0..=1.0).contains(&figure("breaches")), "{row}");
         assert_eq!(figure("breaches") > 0.0, figure("max_ns") > 1e7, "{row}");
         assert!(figure("p50_ns") > 0.0 && figure("p50_ns") <= figure("p9999_ns"), "{row}");
+        // 144 frames at the most, of which the last are due 60 ms after the first.
+        assert!(figure("ops_per_s") > 0.0 && figure("ops_per_s") < 144.0 / 0.06, "{row}");
         assert!(figure("busy") > 0.0 && figure("busy") <= 1.0, "{row}");
     }
 }
@@ -58,6 +61,7 @@ fn as_many_as_are_sustained_are_looked_for() {
     assert_eq!(report["simulated"]["case"], "most");
     for row in rows(&report) {
         assert!(row["breaches"].as_f64() < Some(0.01), "{row}");
+        assert!(row["case"] == "most" && row["ops_per_s"].as_f64() > Some(0.0), "{row}");
     }
     let most = |threads: u64| {
         let here = |row: &&serde_json::Value| row["threads"] == threads && row["subject"] == "lifo";

@@ -104,7 +104,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             "simulated": {
                 "machine": machine.name, "hash": format!("{:016x}", described.hash),
                 "seed": seed, "legs": legs, "frames": frames, "phase": phase.name(),
-                "case": if most { "most" } else { "fixed" },
+                "case": rows::case_name(most),
             },
             "rows": objects,
         }))?;

@@ -2,6 +2,8 @@
 //!
 //! | key | what |
 //! |---|---|
+//! | `case` | `fixed`: so many conferences; `most`: as many as can be had |
+//! | `ops_per_s` | frames that were sent, a second of the simulated time |
 //! | `conferences` | how many; of `most`, as many as are sustained |
 //! | `breaches` | the share of frames that were sent 10 ms after they were due, or later |
 //! | `published_breaches` | what the dissertation measured, if it is known |
@@ -26,6 +28,8 @@ pub struct Row {
     subject: Subject,
     codec: &'static Codec,
     workers: usize,
+    /// As many conferences as can be had were looked for.
+    searched: bool,
     /// The legs and the beginning are as published.
     as_published: bool,
     /// `None`: not even one is sustained.
@@ -47,7 +51,7 @@ impl Row {
     /// If workers wait for each other.
     pub fn of(setting: &Setting<'_>, subject: Subject) -> Result<Self, Failure> {
         let figures = held(setting, subject)?;
-        Ok(Self::new(setting, subject, Some((setting.conferences, figures))))
+        Ok(Self::new(setting, subject, false, Some((setting.conferences, figures))))
     }
 
     /// Of as many as are sustained; those of the setting are tried first.
@@ -60,13 +64,18 @@ impl Row {
             let figures = held(&Setting { conferences, ..*setting }, subject)?;
             Ok::<_, Failure>((breaches(&figures) < SUSTAINED).then_some(figures))
         })?;
-        Ok(Self::new(setting, subject, best))
+        Ok(Self::new(setting, subject, true, best))
     }
 
-    fn new(setting: &Setting<'_>, subject: Subject, held: Option<(usize, Figures)>) -> Self {
+    fn new(
+        setting: &Setting<'_>,
+        subject: Subject,
+        searched: bool,
+        held: Option<(usize, Figures)>,
+    ) -> Self {
         let &Setting { codec, workers, legs, together, .. } = setting;
         let as_published = codec.name == "published" && together && legs == 2;
-        Self { subject, codec, workers, as_published, held }
+        Self { subject, codec, workers, searched, as_published, held }
     }
 
     /// The share of frames that were sent too late.
@@ -86,6 +95,7 @@ impl Row {
         put("model", json!(true));
         put("machine", json!(machine.name));
         put("subject", json!(self.subject.name));
+        put("case", json!(case_name(self.searched)));
         put("codec", json!(self.codec.name));
         put("threads", json!(self.workers));
         put("conferences", json!(self.conferences()));
@@ -93,6 +103,7 @@ impl Row {
         put("published_breaches", json!(self.published()));
         let Some((_, figures)) = &self.held else { return Value::Object(object) };
         put("frames", json!(figures.frames));
+        put("ops_per_s", json!(figures.frames as f64 * 1e9 / figures.span_ns as f64));
         for (key, share) in [("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)] {
             put(&format!("{key}_ns"), json!(figures.latency.quantile(share)));
         }
@@ -151,6 +162,11 @@ const PUBLISHED: [(&str, f64); 5] = [
     // Three pools, of which policy is not said.
     ("fifo+stages", 0.065),
 ];
+
+/// As reports have it.
+pub fn case_name(searched: bool) -> &'static str {
+    if searched { "most" } else { "fixed" }
+}
 
 fn held(setting: &Setting<'_>, subject: Subject) -> Result<Figures, Failure> {
     hold(setting, subject).map_err(|stuck| Failure::measured(format!("{}: {stuck}", subject.name)))
