@@ -137,7 +137,8 @@ pub fn checkpoint() {
 }
 
 /// As [`checkpoint`], where the fiber may not have to wait; also has others run at each 128th of
-/// such steps. Before the step: nothing is held that was waited for. Public for the C API.
+/// such steps. It is called before the step, so nobody has what that takes while others run. Public
+/// for the C API.
 #[doc(hidden)]
 #[inline]
 pub fn may_be_ready() {

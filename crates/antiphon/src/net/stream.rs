@@ -60,6 +60,7 @@ impl TcpStream {
         timeout: Option<Duration>,
         token: Option<&Token>,
     ) -> io::Result<Self> {
+        token.map_or(Ok(()), Token::check)?;
         let mut stream = Self::of_nonblocking(connect(address)?);
         stream.set_token(token);
         stream.socket.ready(Way::Write, timeout).map_err(|error| match error.kind() {

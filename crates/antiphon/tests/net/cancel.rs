@@ -114,6 +114,20 @@ fn who_writes_accepts_or_connects_is_told() {
     });
 }
 
+#[test]
+fn who_is_cancelled_before_does_not_begin_to_connect() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let (address, token) = (listener.local_addr().expect("bound"), Token::new());
+    let stream = TcpStream::connect_by(address, &token).expect("it listens");
+    assert!(stream.token().is_some());
+    listener.accept().expect("a connection");
+    token.cancel();
+    let error = TcpStream::connect_by(address, &token).expect_err("it is cancelled");
+    assert!(Cancelled::is(&error), "{error}");
+    listener.set_nonblocking(true).expect("a socket");
+    assert_eq!(listener.accept().expect_err("nobody").kind(), io::ErrorKind::WouldBlock);
+}
+
 /// By a token that is cancelled nothing is read, whatever there is; without, all of it is.
 #[test]
 fn what_was_not_read_is_there() {
