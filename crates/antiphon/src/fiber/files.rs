@@ -61,7 +61,7 @@ pub(crate) struct Until<'a> {
 pub(crate) struct ByToken<'a> {
     pub(crate) token: &'a Token,
     pub(crate) told: &'a Several<Linux>,
-    /// Of the process that has made it: in a child of that nobody tells.
+    /// Of the process that has made it: in a child of that nobody tells who waits on.
     pub(crate) epoch: u32,
 }
 
