@@ -7,6 +7,7 @@
 //! | `mutants` | the models: each weakened ordering and each broken invariant must be noticed |
 //! | `hunt` | the preload library: no hang under a program made to find one |
 //! | `programs` | real programs: how fast they are with our locks (a measurement, no check) |
+//! | `pictures` | nothing: it makes files of the charts of a report's page, for the docs |
 //! | `install` | nothing: it builds the library for C and C++ and places it |
 //!
 //! Each verb prints its findings as `file:line: what`, and exits with 0 if there were none, 1 if
@@ -18,6 +19,7 @@ mod hunt;
 mod install;
 mod metadata;
 mod mutants;
+mod pictures;
 mod programs;
 mod source;
 mod tidy;
@@ -31,7 +33,7 @@ use finding::Outcome;
 type Failure = Box<dyn std::error::Error>;
 
 /// The verbs, each with the line that `--help` shows of it.
-const VERBS: [(&str, &str); 6] = [
+const VERBS: [(&str, &str); 7] = [
     ("claims", "check docs/claims.toml  [--readme] [--strict]"),
     ("tidy", "check the style and the shape of the tree"),
     (
@@ -40,6 +42,7 @@ const VERBS: [(&str, &str); 6] = [
     ),
     ("hunt", "look for a hang of the locks  [--seconds S] [--seed N] [--library PATH]"),
     ("programs", "measure real programs  [--pairs N] [--threads LIST] [--only LIST] [--record F]"),
+    ("pictures", "put the charts of a page into docs/pictures  PAGE NAME…"),
     ("install", "build and place the library for C and C++  --prefix P [--destdir D]"),
 ];
 
@@ -63,6 +66,7 @@ fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
             Some("mutants") => mutants::run(arguments),
             Some("hunt") => hunt::run(arguments),
             Some("programs") => programs::run(arguments),
+            Some("pictures") => pictures::run(arguments),
             Some("install") => install::run(arguments),
             _ => Err(format!("no verb {verb:?}; there are {}", verbs().join(", ")).into()),
         },
