@@ -86,6 +86,30 @@ fn go_serves_where_it_is_and_is_skipped_where_not() {
 }
 
 #[test]
+fn pages_are_asked_for_by_wrk_where_it_is() {
+    let wanted = ["--case", "http", "--loader", "wrk", "--connections", "4"];
+    let wanted = [&wanted[..], &["--against", "tokio", "--seconds", "1"]].concat();
+    if std::process::Command::new("wrk").arg("--version").output().is_err() {
+        println!("skipped: no wrk (apt install wrk)");
+    } else {
+        let report = json(&[&SMALL[..4], &wanted, &["--json"]].concat());
+        assert_eq!(report["loader"], "wrk");
+        for row in report["rows"].as_array().expect("a list") {
+            for key in ["ops_per_s", "p50_ns", "p99_ns", "server_cpu_ns_per_op", "ratio"] {
+                assert!(is_positive(row, key), "{row:#}");
+            }
+        }
+    }
+    let without = common::antiphon(&[&SMALL[..4], &wanted].concat())
+        .env("PATH", "/nowhere")
+        .output()
+        .expect("the command");
+    let said = String::from_utf8_lossy(&without.stderr);
+    assert_eq!(without.status.code(), Some(69), "{said}");
+    assert!(said.contains("apt install wrk"), "{said}");
+}
+
+#[test]
 fn what_cannot_be_measured_is_refused_in_one_line() {
     let refused = |arguments: &[&str], says: &str| {
         let said = common::refused(&[&SMALL[..2], arguments].concat());
@@ -98,4 +122,14 @@ fn what_cannot_be_measured_is_refused_in_one_line() {
     refused(&["--clients", "65"], "--clients takes");
     refused(&["--against", "golang"], "go");
     refused(&["--seconds", "0"], "--seconds");
+    refused(&["--loader", "ab"], "own, wrk");
+    let by_wrk = |more: &[&str], says: &str| refused(&[&["--loader", "wrk"], more].concat(), says);
+    by_wrk(&[], "--case http");
+    by_wrk(&["--case", "http", "--rate", "100"], "no rate");
+    by_wrk(&["--case", "http", "--seconds", "0.5"], "whole seconds");
+    by_wrk(&["--case", "http", "--seconds", "1", "--clients", "200"], "--clients takes");
+    by_wrk(
+        &["--case", "http", "--seconds", "1", "--connections", "1", "--clients", "2"],
+        "for each of its threads",
+    );
 }

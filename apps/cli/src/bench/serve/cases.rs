@@ -48,6 +48,16 @@ impl FromStr for Cases {
     }
 }
 
+/// Who sends requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Loader {
+    /// [`client`](super::client).
+    Own,
+    /// [`wrk`](super::wrk).
+    Wrk,
+}
+
 /// Requests a second, of all connections; `None`: as many as there can be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates(pub Vec<Option<u32>>);

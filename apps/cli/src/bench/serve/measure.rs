@@ -6,10 +6,10 @@ use std::thread;
 
 use serde::{Deserialize, Serialize};
 
-use super::cases::Cell;
+use super::cases::{Cell, Loader};
 use super::child::Server;
 use super::client::{Client, Exchange, Schedule, Seen, now, wait_until};
-use super::servers;
+use super::{servers, wrk};
 use crate::bench::rounds::Outcome;
 
 /// One repetition.
@@ -23,6 +23,8 @@ pub struct Order {
     pub bytes: usize,
     /// Threads of clients.
     pub clients: usize,
+    /// Who sends requests.
+    pub loader: Loader,
     /// How long it is measured.
     pub seconds: f64,
     /// Where the server is, if that is not in this command.
@@ -61,6 +63,9 @@ pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
 fn figures(order: &Order) -> Result<Figures, String> {
     let Order { cell, bytes, seconds, .. } = order;
     let server = Server::start(command(order)?)?;
+    if order.loader == Loader::Wrk {
+        return by_wrk(order, &server);
+    }
     // A thread without a connection has nothing to do.
     let threads = order.clients.min(cell.connections);
     let clients: Result<Vec<_>, _> = (0..threads)
@@ -108,6 +113,23 @@ fn figures(order: &Order) -> Result<Figures, String> {
         p50_ns: seen.latencies.quantile(0.5),
         p99_ns: seen.latencies.quantile(0.99),
         server_cpu_ns_per_op: cpu_ns as f64 / seen.answers as f64,
+    })
+}
+
+/// The same by `wrk`, which counts from the first request on.
+fn by_wrk(order: &Order, server: &Server) -> Result<Figures, String> {
+    let Order { cell, clients, seconds, .. } = order;
+    let before = server.cpu_ns()?;
+    let said = wrk::ask(server.address, *clients, cell.connections, *seconds as u64)?;
+    let cpu_ns = server.cpu_ns()? - before;
+    if said.answers == 0.0 {
+        return Err("no answer in that time; give it more --seconds".to_owned());
+    }
+    Ok(Figures {
+        ops_per_s: said.ops_per_s,
+        p50_ns: said.p50_ns,
+        p99_ns: said.p99_ns,
+        server_cpu_ns_per_op: cpu_ns as f64 / said.answers,
     })
 }
 

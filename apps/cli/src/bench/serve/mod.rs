@@ -12,6 +12,7 @@
 //! | [`servers`] | the servers |
 //! | [`child`] | a server as a process: its port, its CPU time, its end |
 //! | [`client`] | who sends requests, and when |
+//! | [`wrk`] | the same by a program that others know |
 //! | [`measure`] | what a repetition does |
 //! | [`rows`] | medians and ratios of what came back; JSON |
 //! | [`tables`] | tables for people |
@@ -23,6 +24,7 @@ mod measure;
 mod rows;
 mod servers;
 mod tables;
+mod wrk;
 
 use std::process::ExitCode;
 
@@ -39,7 +41,7 @@ use crate::failure::Failure;
 use crate::list::Counts;
 use crate::output::progress::Progress;
 use crate::output::table::colour_stdout;
-use cases::{Cases, Cell, Rates};
+use cases::{Cases, Cell, Loader, Rates};
 
 /// Servers: what a request costs over many connections, and how long it takes
 #[derive(Args)]
@@ -67,6 +69,9 @@ pub struct Arguments {
     /// Threads of clients
     #[arg(long, value_name = "N", default_value_t = 1)]
     clients: usize,
+    /// Who sends requests: own, or wrk (of http, for whole seconds, without a rate)
+    #[arg(long, value_name = "NAME", default_value = "own")]
+    loader: Loader,
     /// Of a message, in echo
     #[arg(long, value_name = "N", default_value_t = 64)]
     bytes: usize,
@@ -90,6 +95,7 @@ struct Plan {
     rounds: Rounds,
     seconds: f64,
     clients: usize,
+    loader: Loader,
     bytes: usize,
     /// The server in Go, or why there is none; `None` if it has no part.
     go: Option<Result<Built, String>>,
@@ -114,6 +120,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         reference: plan.rounds.peers.first().copied(),
         bytes: plan.bytes,
         clients: plan.clients,
+        loader: plan.loader,
         seconds: plan.seconds,
         seed: plan.rounds.seed,
     };
@@ -137,6 +144,9 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
         let wanted = format!("--clients takes a number from 1 to {MOST_CLIENTS}, such as 1");
         return Err(Failure::arguments(wanted));
     }
+    if arguments.loader == Loader::Wrk {
+        check_wrk(arguments)?;
+    }
     let (ours, peers) = (servers::OURS, servers::PEERS);
     let rounds = settings.rounds("server", (subject, ours), (against, peers))?;
     if rounds.subjects == [servers::URING]
@@ -158,7 +168,26 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     }
     let go = rounds.peers.contains(&servers::GO);
     let go = go.then(|| Built::of("serve", Language::Go, &[servers::GO_SOURCE])).transpose()?;
-    Ok(Plan { cells, rounds, seconds: *seconds, clients: *clients, bytes: *bytes, go })
+    let (seconds, clients, bytes) = (*seconds, *clients, *bytes);
+    Ok(Plan { cells, rounds, seconds, clients, loader: arguments.loader, bytes, go })
+}
+
+/// What `wrk` can't do is refused.
+fn check_wrk(arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { case, connections, rate, clients, seconds, .. } = arguments;
+    if case.0 != [cases::Case::Http] {
+        return Err(Failure::arguments("wrk asks for pages: give --case http, too"));
+    }
+    if rate.0 != [None] {
+        return Err(Failure::arguments("wrk knows no rate: leave --rate out, or --loader"));
+    }
+    if *seconds < 1.0 || seconds.fract() != 0.0 {
+        return Err(Failure::arguments("wrk runs for whole seconds: give --seconds 2, say"));
+    }
+    if connections.0.iter().any(|connections| connections < clients) {
+        return Err(Failure::arguments("wrk has a connection for each of its threads (--clients)"));
+    }
+    wrk::is_there()
 }
 
 impl Plan {
@@ -179,6 +208,7 @@ impl Plan {
                 cell,
                 bytes: self.bytes,
                 clients: self.clients,
+                loader: self.loader,
                 seconds: self.seconds,
                 program,
             };

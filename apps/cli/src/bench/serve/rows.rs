@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Measured;
-use super::cases::Cell;
+use super::cases::{Cell, Loader};
 use super::measure::Figures;
 use crate::bench::ratio::Ratio;
 use crate::bench::rounds::{Rounds, Trouble, mean};
@@ -44,6 +44,8 @@ pub struct Report {
     pub bytes: usize,
     /// Threads of clients.
     pub clients: usize,
+    /// Who sent requests.
+    pub loader: Loader,
     /// How long a repetition is measured.
     pub seconds: f64,
     /// Of the order of subjects.
@@ -103,6 +105,7 @@ impl Report {
             "rows": rows,
             "bytes": self.bytes,
             "clients": self.clients,
+            "loader": self.loader,
             "seconds": self.seconds,
             "seed": self.seed,
         })
