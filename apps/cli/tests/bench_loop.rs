@@ -118,6 +118,61 @@ fn one_that_misbehaves_is_told_from_the_others() {
     assert!(others["timers"].as_u64().expect("a count").abs_diff(60) <= 1, "{others:#}");
 }
 
+/// Programs of one run are of its session, or each of its own.
+#[test]
+fn a_level_is_that_of_the_run_or_of_each_program() {
+    let how = ["--subject", "alone", "--against", ""];
+    assert_eq!(rows(&how)[0]["levels"], "one");
+    let each = ["--levels", "each", "--json"];
+    let mut run = common::antiphon(&[&SMALL[..], &how, &each].concat());
+    let run = run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut run = run.spawn().expect("the command");
+    let mut most = 0;
+    let ended = loop {
+        most = most.max(sessions_below(run.id()).len());
+        if let Some(status) = run.try_wait().expect("it is ours") {
+            break status;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    let done = run.wait_with_output().expect("its output");
+    if ended.code() == Some(69) {
+        return println!("skipped: {}", stderr(&done));
+    }
+    let report: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert_eq!(report["rows"][0]["levels"], "each");
+    // The run's, and those of three programs.
+    assert!(most >= 4, "{most}");
+}
+
+/// The sessions of a process's descendants that are not its own.
+fn sessions_below(process: u32) -> std::collections::BTreeSet<u32> {
+    let of = |process: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        // Behind the name: state, parent, group, session.
+        let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields).to_owned();
+        let mut fields = fields.split(' ').skip(1).step_by(2).map(|field| field.parse().ok());
+        Some((fields.next()??, fields.next()??))
+    };
+    let all = std::fs::read_dir("/proc").expect("a directory").flatten();
+    let all = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let known: Vec<(u32, u32, u32)> = all
+        .filter_map(|process| of(process).map(|(parent, session)| (process, parent, session)))
+        .collect();
+    let mut below = vec![process];
+    let mut sessions = std::collections::BTreeSet::new();
+    while let Some(parent) = below.pop() {
+        for &(child, _, session) in known.iter().filter(|(_, of, _)| *of == parent) {
+            below.push(child);
+            sessions.insert(session);
+        }
+    }
+    if let Some((_, own)) = of(process) {
+        sessions.remove(&own);
+    }
+    sessions
+}
+
 #[test]
 fn a_compiler_competes_where_there_is_one() {
     let how = ["--subject", "alone", "--against", "", "--competitor", "cc"];
@@ -164,6 +219,7 @@ fn what_is_wrong_is_said_in_one_line() {
         (&["--hz", "2000"], "more than 1000"),
         (&["--competitor", "make"], "spin"),
         (&["--group", "two"], "each"),
+        (&["--levels", "two"], "each"),
         (&["--cpus", "0"], "--cpus takes a number"),
         (&["--cpus", "5000"], "--cpus takes a number"),
         (&["--demand", "0"], "--demand takes"),

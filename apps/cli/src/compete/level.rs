@@ -34,6 +34,25 @@ impl Level {
         Self { first, ..Self::here() }
     }
 
+    /// Whether a session is a level here.
+    ///
+    /// # Errors
+    ///
+    /// One line: why not, and what would do.
+    pub fn can_be_taken() -> Result<(), String> {
+        let here = Self::here();
+        match (&here.autogroup, &here.cgroup) {
+            (Some(_), _) => Ok(()),
+            (None, Some(group)) if group != "/" => Err(format!(
+                "programs of the control group {group} are on one level whatever their sessions: \
+                 run it in the first group"
+            )),
+            (None, _) => Err("the kernel makes no group of a session: \
+                              sysctl kernel.sched_autogroup_enabled=1"
+                .to_owned()),
+        }
+    }
+
     /// That of this process, and of all that it starts.
     pub fn here() -> Self {
         let cgroup = fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| group(&text));

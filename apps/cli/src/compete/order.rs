@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::hogs;
+use super::level::Level;
 use super::process::is_ready;
 use super::terms::Competitor;
 use super::work::{Pace, sleep_until};
@@ -16,6 +17,8 @@ pub struct Order<P> {
     pub cpu: u32,
     /// How fast it works.
     pub pace: Pace,
+    /// If it is to have a run-queue level of its own: whether that is to weigh more than others.
+    pub own_level: Option<bool>,
     /// What it does.
     pub role: Role<P>,
 }
@@ -60,7 +63,8 @@ impl<P> Order<P> {
     ///
     /// One line: it could not begin.
     pub fn be(self, play: impl FnOnce(P, u32, Pace) -> Result<(), String>) -> Result<(), String> {
-        let Self { cpu, pace, role } = self;
+        let Self { cpu, pace, own_level, role } = self;
+        own_level.map(Level::take);
         antiphon_linux::pin(cpu).map_err(|_| format!("CPU {cpu} can't be used"))?;
         match role {
             Role::Play(part) => play(part, cpu, pace),

@@ -27,6 +27,26 @@ pub enum Grouping {
     One,
 }
 
+/// On which run-queue level programs compete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Levels {
+    /// All programs of a run on one
+    One,
+    /// Each program on one of its own: a session, of which the kernel makes an autogroup
+    Each,
+}
+
+impl Levels {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::One => "one",
+            Self::Each => "each",
+        }
+    }
+}
+
 impl Competitor {
     /// Its name in reports.
     pub fn name(self) -> &'static str {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bench::neighbours::Load;
 use crate::bench::rounds;
-use crate::compete::terms::{Competitor, Grouping, cpus};
+use crate::compete::terms::{Competitor, Grouping, Levels, cpus};
 use crate::output::words::several;
 
 /// The conditions.
@@ -24,6 +24,8 @@ pub struct Cell {
     pub hz: usize,
     /// Who shares with whom.
     pub group: Grouping,
+    /// On which run-queue level they are.
+    pub levels: Levels,
     /// How many CPUs they have.
     pub cpus: usize,
 }
@@ -46,7 +48,11 @@ impl fmt::Display for Cell {
             Grouping::Each => "",
             Grouping::One => ", one group",
         };
-        write!(f, ", {cpu}{group}, load {}", self.load.name())
+        let levels = match self.levels {
+            Levels::One => "",
+            Levels::Each => ", a session each",
+        };
+        write!(f, ", {cpu}{group}{levels}, load {}", self.load.name())
     }
 }
 
@@ -63,11 +69,13 @@ mod tests {
             competitor: Competitor::Cc,
             hz: 60,
             group: Grouping::One,
+            levels: Levels::Each,
             cpus: 1,
         };
-        let said = "8 players at 60 Hz, 4 hogs (cc), one CPU, one group, load idle";
+        let said = "8 players at 60 Hz, 4 hogs (cc), one CPU, one group, a session each, load idle";
         assert_eq!(cell.to_string(), said);
         let alone = Cell { players: 1, hogs: 0, cpus: 2, group: Grouping::Each, ..cell };
+        let alone = Cell { levels: Levels::One, ..alone };
         assert_eq!(alone.to_string(), "1 player at 60 Hz, 2 CPUs, load idle");
     }
 }

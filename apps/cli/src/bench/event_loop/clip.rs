@@ -7,6 +7,8 @@
 //! | second, fourth | 2 | half a part each | a quarter each |
 //!
 //! Costs are bursty: lognormal from frame to frame, and again from scene to scene of two seconds.
+//! Of an even clip all frames cost the same; its layers only say which go first, so that a player
+//! that can't have all of them leaves out every second.
 
 use crate::stats::Random;
 
@@ -63,8 +65,8 @@ impl Clip {
         }
         let bursts = if self.even { 1.0 } else { self.scene * self.lognormal(FRAMES) };
         let parts = if self.even { 1.0 } else { PARTS[of_group] };
-        let layer = if self.even { 0 } else { LAYERS[of_group] };
-        Frame { number, cost_ns: (self.cost_ns * parts * bursts) as u64, layer }
+        let cost_ns = (self.cost_ns * parts * bursts) as u64;
+        Frame { number, cost_ns, layer: LAYERS[of_group] }
     }
 
     /// A lognormal number whose mean is 1, of that deviation of the logarithm.
@@ -115,6 +117,7 @@ mod tests {
         let scenes: Vec<_> = (0..40).map(scene).collect();
         let (least, most) = (scenes.iter().min(), scenes.iter().max());
         assert!(least.zip(most).is_some_and(|(least, most)| *most > 2 * least));
-        assert_eq!(frames(true)[7], Frame { number: 7, cost_ns: 3_333_333, layer: 0 });
+        let even = Frame { number: 7, cost_ns: 3_333_333, layer: 2 };
+        assert_eq!(frames(true)[7], even);
     }
 }

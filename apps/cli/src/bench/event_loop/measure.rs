@@ -15,7 +15,7 @@ use crate::compete::level::Level;
 use crate::compete::order::Role;
 use crate::compete::process::Program;
 use crate::compete::stand_aside;
-use crate::compete::terms::{Grouping, wanted};
+use crate::compete::terms::{Grouping, Levels, wanted};
 use crate::compete::usage::Usage;
 use crate::compete::work::{Pace, now_ns, sleep_until};
 use crate::stats::Random;
@@ -152,7 +152,8 @@ fn start(order: &Order) -> Result<Vec<Program>, String> {
     players
         .chain(hogs)
         .map(|(cpu, role)| {
-            let order = program::Order { cpu, pace: how.pace, role };
+            let own_level = (cell.levels == Levels::Each).then_some(how.first);
+            let order = program::Order { cpu, pace: how.pace, own_level, role };
             Program::start(bench::REPETITION, &bench::Order::Program(order))
         })
         .collect()

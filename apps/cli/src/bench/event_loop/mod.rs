@@ -43,7 +43,8 @@ pub use program::{Order as ProgramOrder, be};
 use super::repeat::repeat;
 use super::rounds::Rounds;
 use super::settings::{Printed, Settings, check_seconds};
-use crate::compete::terms::{Competitor, Grouping, Hogs, MOST as MOST_PROGRAMS};
+use crate::compete::level::Level;
+use crate::compete::terms::{Competitor, Grouping, Hogs, Levels, MOST as MOST_PROGRAMS};
 use crate::compete::{hogs, work};
 use crate::failure::Failure;
 use crate::list::Counts;
@@ -92,6 +93,9 @@ pub struct Arguments {
     /// Whether each player has its own share of the CPU
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "each")]
     group: Vec<Grouping>,
+    /// On which run-queue level programs are
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "one")]
+    levels: Vec<Levels>,
     /// How many CPUs all of them have together: the last of those that may be used
     #[arg(long, value_name = "N", default_value_t = 1)]
     cpus: usize,
@@ -181,6 +185,9 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
         let wanted = format!("--cpus takes a number from 1 to {}", allowed.len());
         return Err(Failure::arguments(wanted));
     }
+    if cells.iter().any(|cell| cell.levels == Levels::Each) {
+        Level::can_be_taken().map_err(Failure::missing)?;
+    }
     let compiles = cells.iter().any(|cell| cell.hogs > 0 && cell.competitor == Competitor::Cc);
     let compiler = compiles.then(hogs::compiler).transpose().map_err(Failure::missing)?;
     let how = How {
@@ -221,7 +228,7 @@ fn rounds(arguments: &Arguments) -> Result<Rounds, Failure> {
 }
 
 fn cells(arguments: &Arguments) -> Result<Vec<Cell>, Failure> {
-    let Arguments { players, hogs, competitor, hz, group, cpus, settings, .. } = arguments;
+    let Arguments { players, hogs, competitor, hz, group, levels, cpus, settings, .. } = arguments;
     if let Some(players) = players.0.iter().find(|&&players| players > MOST_PROGRAMS) {
         let wanted = format!("--players {players} are more than {}", MOST_PROGRAMS);
         return Err(Failure::arguments(wanted));
@@ -231,26 +238,31 @@ fn cells(arguments: &Arguments) -> Result<Vec<Cell>, Failure> {
     }
     let mut cells = Vec::new();
     for &load in &settings.load {
-        for &competitor in competitor {
+        for (&competitor, &levels) in both(competitor, levels) {
             for &group in group {
-                for &hogs in &hogs.0 {
-                    for &hz in &hz.0 {
-                        let cell = |&players: &usize| Cell {
-                            load,
-                            players,
-                            hogs,
-                            competitor,
-                            hz,
-                            group,
-                            cpus: *cpus,
-                        };
-                        cells.extend(players.0.iter().map(cell));
-                    }
+                for (&hogs, &hz) in both(&hogs.0, &hz.0) {
+                    let cpus = *cpus;
+                    let cell = |&players: &usize| Cell {
+                        load,
+                        players,
+                        hogs,
+                        competitor,
+                        hz,
+                        group,
+                        levels,
+                        cpus,
+                    };
+                    cells.extend(players.0.iter().map(cell));
                 }
             }
         }
     }
     Ok(cells)
+}
+
+/// All pairs, by the first.
+fn both<'a, A, B>(of: &'a [A], with: &'a [B]) -> impl Iterator<Item = (&'a A, &'a B)> {
+    of.iter().flat_map(move |one| with.iter().map(move |other| (one, other)))
 }
 
 impl Plan {

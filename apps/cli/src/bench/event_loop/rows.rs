@@ -169,7 +169,7 @@ impl Row {
     fn object(&self, reference: Option<&str>) -> Map<String, Value> {
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
-        let Cell { load, players, hogs, competitor, hz, group, cpus } = self.cell;
+        let Cell { load, players, hogs, competitor, hz, group, levels, cpus } = self.cell;
         put("subject", json!(self.subject));
         put("peer", json!(reference));
         put("ours", json!(self.ours));
@@ -181,6 +181,7 @@ impl Row {
         put("competitor", json!(competitor.name()));
         put("hz", json!(hz));
         put("group", json!(group.name()));
+        put("levels", json!(levels.name()));
         put("cpus_n", json!(cpus));
         put("threads", json!(players + hogs));
         put("repetitions", json!(self.repetitions));

@@ -184,7 +184,8 @@ impl Plan {
         let hog = Role::hog(self.competitor, self.compiler.as_ref())?;
         let plays = self.parts.iter().map(|part| Role::Play(Part { live, ..part.clone() }));
         let all = plays.chain((0..self.hogs).map(|_| hog.clone())).enumerate();
-        let order = |(number, role)| Order { cpu: place(number), pace: self.pace, role };
+        let (pace, own_level) = (self.pace, None);
+        let order = |(number, role)| Order { cpu: place(number), pace, own_level, role };
         Ok(all.map(order).collect())
     }
 
