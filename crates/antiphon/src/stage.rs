@@ -52,7 +52,7 @@ use std::any::Any;
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::forget;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
@@ -216,6 +216,7 @@ impl Builder {
     /// If the tasks of the pool are no [fibers](crate::pool::Builder::fibers): who waits for room
     /// then would keep its thread from making some. If there is to be no room, no width or no
     /// weight, or more than 2³¹, 2³⁰ − 1 and 2³².
+    #[track_caller]
     pub fn on<T, Y>(
         self,
         pool: &Arc<Pool<Y>>,
@@ -230,9 +231,10 @@ impl Builder {
         assert!(weight > 0, "stage {name:?} has no weight");
         let width = width.unwrap_or_else(|| pool.threads());
         let pool = pool.clone();
+        let caller = Location::caller();
         let begin = move |shared, work: Work<T>, at| match (rank, at) {
-            (None, At::End) => pool.begin_behind(move || work(&shared)),
-            _ => pool.begin(rank, move || work(&shared)),
+            (None, At::End) => pool.begin_behind(caller, move || work(&shared)),
+            _ => pool.begin(rank, caller, move || work(&shared)),
         };
         let shared = Arc::new(Shared {
             name,

@@ -1,12 +1,15 @@
 //! What hogs are in the middle of.
 
 use std::hint::black_box;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use antiphon::fiber::{STACK_BYTES, yield_now};
+use antiphon::look;
 use antiphon::pool::{Builder, Hog, JoinHandle, Pool};
 
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -137,6 +140,31 @@ fn a_census_says_where_a_thread_is_that_does_not_answer() {
         are_in_order(&census, &["named-0: in one task", "spins_until", "calls_it"]),
         "{census}"
     );
+}
+
+/// As long as it lasts, and afterwards.
+#[test]
+fn who_looks_at_the_program_is_told_of_hogs() {
+    let pool = fibers(named(1)).spares(0).name("told").build().expect("fibers");
+    let looks = || {
+        let address = look::address(std::process::id()).expect("ours");
+        let mut socket = UnixStream::connect_addr(&address).expect("somebody listens");
+        socket.write_all(b"antiphon-look 1\n").expect("it is read");
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).expect("an answer");
+        let hogs = answer.split_once("\"name\":\"told\"").expect("the pool").1;
+        let hogs = hogs.split_once("\"latest_hogs\":[").expect("its hogs").1;
+        hogs.split_once(",\"latency\":").expect("the next key").0.to_owned()
+    };
+    look::open().expect("a socket");
+    let running = begin(&pool, spins_until);
+    first_named(&pool, &running);
+    let told = looks();
+    running.end();
+    let user = "\"user\":{\"name\":\"hog_names::spins_until\"";
+    assert!(told.contains("\"thread\":\"told-0\"") && told.contains(user), "{told}");
+    assert!(told.contains("\"ago_ms\":null"), "{told}");
+    while looks().contains("\"ago_ms\":null") {}
 }
 
 /// Wherever it is interrupted: in the middle of a switch, too.

@@ -5,8 +5,9 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use antiphon::fiber::STACK_BYTES;
 use antiphon::generic::Linux;
-use antiphon::pool::{self, BoxedPolicy, Item, JoinHandle, Others, Own, Policy, Pool, Stolen};
+use antiphon::pool::{self, BoxedPolicy, Hog, Item, JoinHandle, Others, Own, Policy, Pool, Stolen};
 use antiphon_sync::queue::Blocks;
 
 const PATIENCE: Duration = Duration::from_millis(10);
@@ -75,6 +76,34 @@ fn short_tasks_are_done_while_all_workers_are_in_long_ones() {
     assert!(stats.hogs >= 2 && stats.longest_ns >= 10_000_000, "{stats:?}");
     hogs.end();
     short_tasks_are_done(&pool, 1_000);
+}
+
+/// One that has lost its seat nobody looks after any more; and a fiber.
+#[test]
+fn a_hog_is_seen_for_as_long_as_it_lasts() {
+    // SAFETY: no thread-local is made by what waits.
+    let fibers = unsafe { patient(1).spares(0).fibers(STACK_BYTES) };
+    for builder in [patient(1).spares(1), fibers] {
+        let pool = builder.build().unwrap();
+        let hogs = Hogs::new(&pool, 1);
+        let seen = |is: &dyn Fn(&Hog) -> bool| {
+            let begun = Instant::now();
+            loop {
+                match &pool.hogs()[..] {
+                    [hog] if is(hog) => return hog.clone(),
+                    others => assert!(begun.elapsed() < FOR_EVER, "{others:?}"),
+                }
+            }
+        };
+        let hog = seen(&|_| true);
+        assert!(hog.seen >= PATIENCE && hog.ago.is_zero(), "{hog:?}");
+        thread::sleep(PATIENCE);
+        let later = seen(&|_| true);
+        assert!(later.seen >= hog.seen + PATIENCE && later.ago.is_zero(), "{hog:?}, {later:?}");
+        hogs.end();
+        let over = seen(&|hog| !hog.ago.is_zero());
+        assert!(over.seen >= later.seen, "{later:?}, {over:?}");
+    }
 }
 
 /// Two by two, more than there are spare threads: who is back is the next spare.

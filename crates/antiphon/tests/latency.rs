@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use antiphon::fiber::{STACK_BYTES, sleep, yield_now};
 use antiphon::pool::{Builder, JoinHandle, Part, Pool, Span, Timed};
+use antiphon::stage::Stage;
 use antiphon::{Event, Latch, channel};
 
 const LONG: Duration = Duration::from_millis(20);
@@ -72,6 +73,43 @@ fn a_fiber_that_sleeps_waits_and_one_that_spins_runs() {
     let latency = recording.latency(Duration::from_millis(1));
     assert_eq!(latency.waiting.max_ns, sleeps.waiting_ns);
     assert!(latency.to_string().contains("waiting"), "{latency}");
+}
+
+/// By whatever they were spawned.
+#[test]
+fn fibers_know_the_line_that_has_spawned_them() {
+    type Spawns = fn(&Arc<Pool>) -> u32;
+    let pool = Arc::new(fibers(1).build().expect("fibers"));
+    #[rustfmt::skip]
+    let ways: [Spawns; 7] = [
+        |pool| { pool.spawn(|| ()).join().expect("no panic"); line!() },
+        |pool| { pool.spawn_ranked(1, || ()).join().expect("no panic"); line!() },
+        |pool| { pool.try_spawn(|| ()).expect("room").join().expect("no panic"); line!() },
+        |pool| { pool.spawn_many([|| ()]).remove(0).join().expect("no panic"); line!() },
+        |pool| { pool.spawn_future(async {}).join().expect("no panic"); line!() },
+        |pool| { pool.scope(|scope| scope.spawn(|| ())); line!() },
+        |pool| { pool.run(|| ()); line!() },
+    ];
+    for (number, spawns) in (1..).zip(ways) {
+        // The first task that a thread makes is timed.
+        let line = thread::scope(|scope| scope.spawn(|| spawns(&pool)).join()).expect("no panic");
+        let task = tasks_over(&pool, number).remove(number - 1);
+        let at = task.spawned_at.expect("it is a fiber");
+        assert_eq!((at.file(), at.line()), (file!(), line), "{task:?}");
+        assert_eq!(task.delayed_ns(), task.queued_ns() + task.runnable_ns);
+    }
+    let spawns = || {
+        let (stage, line) = (Stage::builder("stage").on(&pool, |_: u32| ()), line!());
+        stage.0.send(1);
+        drop(stage.0);
+        stage.1.join().expect("no panic");
+        line
+    };
+    let line = thread::scope(|scope| scope.spawn(spawns).join()).expect("no panic");
+    let tasks = tasks_over(&pool, 8);
+    assert_eq!(tasks[7].spawned_at.map(|at| at.line()), Some(line), "{tasks:?}");
+    let places = pool.recording().by_place(3);
+    assert_eq!(places.iter().map(|place| place.places).collect::<Vec<_>>(), [1, 1, 1, 5]);
 }
 
 /// One that may go on, as its deadline is over or as it is told so, while another has the thread.

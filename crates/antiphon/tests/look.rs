@@ -145,10 +145,49 @@ fn who_is_away_is_in_its_task_since_that_was_seen() {
     assert!(answer.contains("\"worker\":0") && answer.contains("\"worker\":1"), "{answer}");
 }
 
+/// Who looks takes it out of what is recorded anyway, and that may be nothing.
+#[test]
+fn times_are_told_of_pools_that_record() {
+    let off = Pool::builder().threads(1).recorder(0).name("off").build().expect("a pool");
+    off.spawn(|| ()).join().expect("no panic");
+    let told = seen("off", |_| true);
+    assert!(told.contains("\"latest_hogs\":[],\"latency\":null"), "{told}");
+    let closures = Pool::builder().threads(1).name("closures").build().expect("a pool");
+    let one = thread::scope(|scope| scope.spawn(|| closures.spawn(|| ())).join());
+    one.expect("it spawns").join().expect("no panic");
+    let told = seen("closures", |pool| !pool.contains("\"recorded\":0"));
+    assert!(told.contains("\"by_place\":[{\"place\":null,\"recorded\":1,"), "{told}");
+    assert!(told.contains("\"is_fiber\":false,\"is_over\":true"), "{told}");
+}
+
+/// However many are timed, some are told by themselves.
+#[test]
+fn what_is_told_of_time_is_bounded() {
+    const TASKS: usize = 100;
+    let pool = ManuallyDrop::new(fibers("bounded", 1).build().expect("fibers"));
+    let gate = Arc::new(Latch::new(1));
+    for _ in 0..TASKS {
+        let waits = || {
+            pool.spawn({
+                let gate = gate.clone();
+                move || gate.wait()
+            })
+        };
+        // The first task that a thread makes is timed.
+        let _waits = thread::scope(|scope| scope.spawn(waits).join()).expect("it spawns");
+    }
+    let all = format!("\"recorded\":{TASKS},\"tasks\":{TASKS},\"live\":{TASKS},");
+    // In all, and of the place.
+    let told = seen("bounded", |pool| pool.matches(&all).count() == 2);
+    assert_eq!(told.matches("\"number\":").count(), 16, "{told}");
+    gate.count_down(1);
+}
+
 #[test]
 fn garbage_and_other_versions_are_refused() {
     for (request, said) in [
-        (&b"antiphon-look 2\n"[..], "version 1"),
+        (&b"antiphon-look 0\n"[..], "version 1"),
+        (b"antiphon-look 2\n", "version 1"),
         (b"GET / HTTP/1.1\r\n\r\n", "a request is a line"),
         (b"antiphon-look \xff\xfe\n", "a request is a line"),
         (b"\n", "a request is a line"),

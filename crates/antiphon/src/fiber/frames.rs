@@ -33,7 +33,7 @@ impl Place {
     /// The first function that is not of this crate, nor a lock's wrapper: the user's own.
     #[must_use]
     pub fn user(&self) -> Option<&Frame> {
-        self.frames.iter().find(|frame| !frame.is_of_library())
+        users(&self.frames)
     }
 
     /// What that waits by: a function of this crate, or of `lock_api`.
@@ -53,6 +53,11 @@ impl fmt::Display for Place {
 /// How that is said of a wait.
 pub(super) fn until(has_deadline: bool) -> &'static str {
     if has_deadline { ", until a time at the latest" } else { "" }
+}
+
+/// The first that is not of this crate, nor a lock's wrapper.
+pub(crate) fn users(frames: &[Frame]) -> Option<&Frame> {
+    frames.iter().find(|frame| !frame.is_of_library())
 }
 
 /// Where a fiber waits, of which this is known.

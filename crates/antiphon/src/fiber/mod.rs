@@ -94,7 +94,7 @@ pub(crate) use control::{Fiber, next_identity};
 pub(crate) use cycles::Parts;
 pub(crate) use files::{ByToken, Seats, Suspends, Until, Waited};
 pub use frames::{Frame, Place};
-pub(crate) use frames::{telling, write_frames};
+pub(crate) use frames::{telling, users, write_frames};
 pub(crate) use holders::Waits;
 pub(crate) use hooks::{current_is_ours, identity, not_here, show_stack, top_of};
 pub(crate) use host::{GoesOn, Host, Next, has_begun, monotonic_ns, stacks};

@@ -49,8 +49,29 @@
 //! | `places[]{count, has_deadline, …}` | where they wait, of 64 of each thread |
 //! | `by`, `user` | what they wait by, and the user's function that does; or `null` |
 //! | `frames[]{name, place}` | all, down to the closure; `by` and `user` are two of them |
+//! | `latest_hogs[]{thread, …}` | [`Pool::hogs`](crate::pool::Pool::hogs), the latest 32 first |
+//! | `for_ms` | for how long it was seen in that task |
+//! | `ago_ms` | how long ago that was; `null`: it is in it still |
+//! | `user`, `frames[]` | where it was, as of `places[]`; `null`: it has no name |
+//! | `latency` | what time went to, of the tasks that are timed; `null`: nothing is recorded |
+//! | `recorded`, `tasks` | how many are timed, and for how many they stand |
+//! | `live` | how many of those that are timed have not ended |
+//! | `window_ms` | how long ago the first of those ended that have, `null` if there is none |
+//! | `queued_ns{p50, p99, max}` | what their time went to; of those that live, so far |
+//! | `running_ns`, `waiting_ns`, … | the same; and `runnable_ns` and `hogged_ns` |
+//! | `delayed_ns` | `queued_ns` and `runnable_ns` of all for which they stand, summed up |
+//! | `by_place[]{place, …}` | the same of 32 lines that have spawned them, the most delayed first |
+//! | `place` | `null`: they are closures |
+//! | `others{places, …}` | the same of all other lines, and how many these are; or `null` |
+//! | `worst[]{number, place, …}` | the 16 tasks that were delayed for the longest |
+//! | `queued_ns`, … | of one of these: a number |
+//! | `thread`, `is_fiber`, `is_over` | of one of these: who runs it, and whether it has ended |
+//! | `age_ns` | of one of these: from when it was made ready until its end, or now |
 //!
-//! `for_ms` is right to within a millisecond or so where the pool
+//! Keys may be added: skip those that you don't know. An older program has no `latest_hogs` and no
+//! `latency`.
+//!
+//! `for_ms` of a worker is right to within a millisecond or so where the pool
 //! [records](crate::pool::Recording), and else the time in which it was seen there: so it may be
 //! longer.
 //!
@@ -59,6 +80,9 @@
 //! - **A look is not free**: each fiber that says where it waits keeps its thread for 10 to 100 µs;
 //!   and names are looked up in the process, in its symbols: what the library of Rust has read of
 //!   these stays in memory, some ten megabytes for a large program with debug information.
+//! - **The account of time** is made of what is recorded anyway, in this thread: a fiber that is
+//!   timed and begins or ends waits while their list is copied, and no other. It takes some 200
+//!   bytes for each that lives, and a copy of the events of each worker.
 //! - **A child of a fork** has no such thread, and does not answer for its parent. It opens a
 //!   socket of its own when it builds a pool, or calls [`open`]. It shows its own pools only.
 //! - **A looker needs the same PID and network namespace**: for a container, run it in there.
@@ -66,6 +90,7 @@
 mod pools;
 mod serve;
 mod text;
+mod times;
 
 use std::fs;
 use std::io;

@@ -9,6 +9,7 @@ use antiphon_runtime::sched::{Look, Stats};
 
 use super::{VARIABLE, open};
 use crate::fiber::Census;
+use crate::pool::{Hog, Recording};
 use crate::unpoisoned::lock;
 
 /// A pool, of whatever policy.
@@ -32,6 +33,10 @@ pub(crate) struct Seen {
     pub(crate) stats: Stats,
     /// Nothing: its tasks are no fibers.
     pub(crate) census: Option<Census>,
+    /// The latest ones, the oldest first.
+    pub(crate) hogs: Vec<Hog>,
+    /// Without spans. Nothing: it records nothing.
+    pub(crate) recording: Option<Recording>,
 }
 
 /// A pool that is there, or was.

@@ -5,8 +5,8 @@ use std::process;
 
 use antiphon_runtime::sched::{State, Working};
 
-use super::VERSION;
 use super::serve::Known;
+use super::{VERSION, times};
 use crate::fiber::{Frame, Hosted, Place};
 
 /// So many places are named.
@@ -64,6 +64,8 @@ fn pool(Known { look, times, seen }: &Known) -> String {
         ("fibers", &census.is_some()),
         ("hosts", &array(hosts)),
         ("places", &array(places.iter().take(PLACES).map(place))),
+        ("latest_hogs", &times::hogs(&seen.hogs)),
+        ("latency", &or_null(seen.recording.as_ref().map(times::latency))),
     ])
 }
 
@@ -100,26 +102,31 @@ fn place(place: &Place) -> String {
     ])
 }
 
-fn frame_object(Frame { name, place }: &Frame) -> String {
+pub(super) fn frame_object(Frame { name, place }: &Frame) -> String {
     let place = or_null(place.as_ref().map(|place| string(place)));
     object(&[("name", &string(name)), ("place", &place)])
 }
 
 /// Of values that are JSON when they are displayed.
-fn object(fields: &[(&str, &dyn Display)]) -> String {
-    let fields = fields.iter().map(|(key, value)| format!("\"{key}\":{value}"));
-    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+pub(super) fn object(some: &[(&str, &dyn Display)]) -> String {
+    format!("{{{}}}", fields(some))
 }
 
-fn array(values: impl Iterator<Item = String>) -> String {
+/// What is within such an object.
+pub(super) fn fields(some: &[(&str, &dyn Display)]) -> String {
+    let fields = some.iter().map(|(key, value)| format!("\"{key}\":{value}"));
+    fields.collect::<Vec<_>>().join(",")
+}
+
+pub(super) fn array(values: impl Iterator<Item = String>) -> String {
     format!("[{}]", values.collect::<Vec<_>>().join(","))
 }
 
-fn or_null(value: Option<impl Display>) -> String {
+pub(super) fn or_null(value: Option<impl Display>) -> String {
     value.map_or_else(|| "null".to_owned(), |value| value.to_string())
 }
 
-fn string(text: &str) -> String {
+pub(super) fn string(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for letter in text.chars() {

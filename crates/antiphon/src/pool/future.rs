@@ -1,7 +1,7 @@
 //! Futures on the workers of a pool.
 
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -31,12 +31,13 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     /// A panic of the future's is its handle's to return. If the pool is dropped while the future
     /// waits for something, or nothing is left that could wake it, it is dropped, and what its
     /// handle returns is an error.
+    #[track_caller]
     pub fn spawn_future<F>(&self, future: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let shared = Arc::downgrade(&self.shared);
+        let (shared, caller) = (Arc::downgrade(&self.shared), Location::caller());
         let caught = async move {
             let mut future = pin!(future);
             let poll = |context: &mut Context<'_>| {
@@ -48,7 +49,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         JoinHandle(drive(Blocks, caught, move |task| {
             // Else the pool is gone, and with this the task, and perhaps the future.
             if let Some(shared) = shared.upgrade() {
-                shared.put_always(task);
+                shared.put_always(task, caller);
             }
         }))
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use antiphon_linux::Linux;
 use antiphon_linux::glance::{Top, own_id};
-use antiphon_platform::ThreadId;
+use antiphon_platform::{Clock, Platform as _, ThreadId};
 use antiphon_runtime::sched::Long;
 
 use super::{Policy, Pool};
@@ -25,6 +25,8 @@ pub struct Hog {
     pub thread: String,
     /// For how long it was seen in that task: it may have gone on for longer.
     pub seen: Duration,
+    /// How long ago that was; nothing: it is in that task still.
+    pub ago: Duration,
     /// Where it was then; `None`: the pool does not [name hogs](super::Builder), or the thread has
     /// not answered, or the task was over.
     pub trace: Option<Trace>,
@@ -62,6 +64,9 @@ struct Seen {
     long: Long,
     thread: ThreadId,
     name: String,
+    /// For how long it was seen in that task, and when that was, in nanoseconds.
+    seen_ns: u64,
+    at_ns: u64,
     /// Of a thread with fibers, which turn that is.
     turn: Option<u32>,
     /// How often it was asked where it is, and has not answered.
@@ -93,16 +98,18 @@ impl Hogs {
     /// One was seen, which may have been seen before.
     pub(super) fn note(&self, long: Long) {
         let Some((thread, name)) = lock(&self.workers).get(&long.worker()).cloned() else { return };
+        let (seen_ns, at_ns) = (long.age_ns(), Linux::now(Clock::Monotonic));
         let mut latest = lock(&self.latest);
         if let Some(seen) = latest.iter_mut().find(|seen| seen.long.is_same(&long)) {
-            seen.long = long;
+            (seen.long, seen.seen_ns, seen.at_ns) = (long, seen_ns, at_ns);
             return;
         }
         if latest.len() == MOST {
             latest.pop_front();
         }
         let turn = self.desks.turn_of(thread);
-        latest.push_back(Seen { long, thread, name, turn, asked: 0, addresses: None });
+        let (asked, addresses) = (0, None);
+        latest.push_back(Seen { long, thread, name, seen_ns, at_ns, turn, asked, addresses });
     }
 
     /// Asks those that have not answered, and are in that task still, where they are; waits for
@@ -112,11 +119,6 @@ impl Hogs {
         if self.namer.is_none() {
             return false;
         }
-        // One that has no seat any more may be in another turn, which its seat knows nothing of.
-        let is_there = |long: &Long, thread, turn: Option<u32>| match turn {
-            Some(_) => self.desks.turn_of(thread) == turn,
-            None => lasts(long),
-        };
         let open: Vec<_> = {
             let latest = lock(&self.latest);
             let open = latest.iter().filter(|seen| seen.addresses.is_none() && seen.asked < TRIES);
@@ -124,7 +126,7 @@ impl Hogs {
         };
         let mut are_open = false;
         for (long, thread, turn) in open {
-            let is_there = || is_there(&long, thread, turn);
+            let is_there = || self.is_there(&long, (thread, turn), &lasts);
             let addresses = is_there().then(|| self.look(thread, answer)).flatten();
             // What is not of that task is not told.
             let lasts = is_there();
@@ -136,6 +138,20 @@ impl Hogs {
             }
         }
         are_open
+    }
+
+    /// Whether a worker is in that task still, in that turn of its thread. One that has no seat any
+    /// more may be in another, which its seat knows nothing of.
+    fn is_there(
+        &self,
+        long: &Long,
+        (thread, turn): (ThreadId, Option<u32>),
+        lasts: impl Fn(&Long) -> bool,
+    ) -> bool {
+        match turn {
+            Some(_) => self.desks.turn_of(thread) == turn,
+            None => lasts(long),
+        }
     }
 
     fn look(&self, thread: ThreadId, answer: Duration) -> Option<Vec<u64>> {
@@ -152,16 +168,27 @@ impl Hogs {
         Some(Trace { frames: (self.namer?.name)(addresses) })
     }
 
-    fn read(&self) -> Vec<Hog> {
-        let latest = lock(&self.latest);
-        let seen = latest.iter().map(|seen| {
-            let seen_for = Duration::from_nanos(seen.long.age_ns());
-            (seen.name.clone(), seen_for, seen.addresses.clone())
+    /// The latest, so many at the most, the oldest first. `lasts` is as in [`ask`](Self::ask).
+    pub(super) fn read(&self, most: usize, lasts: impl Fn(&Long) -> bool) -> Vec<Hog> {
+        let mut latest = lock(&self.latest);
+        let older = latest.len().saturating_sub(most);
+        let now_ns = Linux::now(Clock::Monotonic);
+        let seen = latest.iter_mut().skip(older).map(|seen| {
+            // Who looks after them does not see those without a seat.
+            if self.is_there(&seen.long, (seen.thread, seen.turn), &lasts) {
+                seen.seen_ns += now_ns.saturating_sub(seen.at_ns);
+                seen.at_ns = now_ns;
+            }
+            let ago_ns = now_ns.saturating_sub(seen.at_ns);
+            let [seen_for, ago] = [seen.seen_ns, ago_ns].map(Duration::from_nanos);
+            (seen.name.clone(), seen_for, ago, seen.addresses.clone())
         });
         let seen: Vec<_> = seen.collect();
         drop(latest);
-        let named = |addresses: Option<Vec<u64>>| addresses.and_then(|it| self.named(&it));
-        let hog = |(thread, seen, addresses)| Hog { thread, seen, trace: named(addresses) };
+        let hog = |(thread, seen, ago, addresses): (_, _, _, Option<Vec<u64>>)| {
+            let trace = addresses.and_then(|addresses| self.named(&addresses));
+            Hog { thread, seen, ago, trace }
+        };
         seen.into_iter().map(hog).collect()
     }
 }
@@ -174,7 +201,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     /// To find the names may take half a second the first time, as tables of the program are read.
     #[must_use]
     pub fn hogs(&self) -> Vec<Hog> {
-        self.shared.hogs.read()
+        self.shared.hogs.read(MOST, |long| self.shared.crew.lasts(long))
     }
 }
 

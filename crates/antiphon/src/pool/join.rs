@@ -1,6 +1,6 @@
 //! Fork and join on the workers of a pool.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 
 use antiphon_linux::Linux;
 use antiphon_runtime::fork;
@@ -58,6 +58,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     /// # Panics
     ///
     /// If `work` panics, with that.
+    #[track_caller]
     pub fn run<F, T>(&self, work: F) -> T
     where
         F: FnOnce() -> T + Send,
@@ -69,7 +70,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
         // SAFETY: it is waited for, whatever happens: nothing here panics before that.
         let (task, mut handle) =
             unsafe { Task::borrowing_new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work))) };
-        self.shared.put_or_run(task);
+        self.shared.put_or_run(task, Location::caller());
         wait_for(&handle.awaited());
         match handle.take() {
             Some(Ok(returned)) => returned,

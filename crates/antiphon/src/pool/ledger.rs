@@ -14,6 +14,7 @@ use antiphon_platform::{Clock, Platform as _};
 use antiphon_runtime::flight::Sample;
 use antiphon_runtime::task::Task;
 
+use super::sample::Caller;
 use super::timed::{Part, Span, Timed};
 use crate::fiber::{Clocked, Parts};
 use crate::unpoisoned::lock;
@@ -47,15 +48,22 @@ struct Open {
 /// How many spans of a task are kept.
 const SPANS: usize = 64;
 
+/// Whether the spans of a task are read, which may be more than all else of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spans {
+    Kept,
+    Left,
+}
+
 impl Ledger {
     /// Which keeps so many that have ended.
     pub(super) fn new(most: usize) -> Self {
         Self { next: AtomicU64::new(0), book: Mutex::default(), most }
     }
 
-    /// Runs the task, and times it.
-    pub(super) fn run(&self, task: Task<Linux>, sample: Sample) {
-        let account = self.open(sample);
+    /// Runs the task, which was made there, and times it.
+    pub(super) fn run(&self, task: Task<Linux>, sample: Sample, caller: Caller) {
+        let account = self.open(sample, caller);
         let clocked = Clocked::new(account.1.clone());
         // In this order, though the task panics.
         let _closes = Closes(self, account);
@@ -63,12 +71,13 @@ impl Ledger {
         task.run();
     }
 
-    fn open(&self, sample: Sample) -> (u64, Arc<Account>) {
+    fn open(&self, sample: Sample, caller: Caller) -> (u64, Arc<Account>) {
         // Relaxed: each is handed out once.
         let number = self.next.fetch_add(1, Relaxed);
         let thread = thread::current().name().unwrap_or("?").to_owned();
         let began_ns = Linux::now(Clock::Monotonic);
         let timed = Timed::begin(number, thread, sample, began_ns);
+        let timed = Timed { spawned_at: Some(caller), ..timed };
         let (part, since_ns, spans) = (Part::Running, began_ns, VecDeque::new());
         let open = Open { timed, part, since_ns, is_hogged: false, spans };
         let account = Arc::new(Account(Mutex::new(open)));
@@ -77,14 +86,14 @@ impl Ledger {
     }
 
     /// What there is, in the order in which they began: that may be some thousands.
-    pub(super) fn read(&self) -> Vec<Timed> {
+    pub(super) fn read(&self, spans: Spans) -> Vec<Timed> {
         let now_ns = Linux::now(Clock::Monotonic);
         let (ended, open) = {
             let book = lock(&self.book);
             let open: Vec<_> = book.open.values().cloned().collect();
-            (book.ended.iter().cloned().collect::<Vec<_>>(), open)
+            (book.ended.iter().map(|timed| timed.copy(spans)).collect::<Vec<_>>(), open)
         };
-        let open = open.iter().map(|account| account.read(now_ns));
+        let open = open.iter().map(|account| account.read(now_ns, spans));
         // One may have ended meanwhile: it is told as it was.
         let mut all: Vec<_> = ended.into_iter().chain(open).collect();
         all.sort_by_key(|timed| timed.number);
@@ -98,7 +107,8 @@ struct Closes<'a>(&'a Ledger, (u64, Arc<Account>));
 impl Drop for Closes<'_> {
     fn drop(&mut self) {
         let (ledger, (number, account)) = (self.0, &self.1);
-        let timed = Timed { is_over: true, ..account.read(Linux::now(Clock::Monotonic)) };
+        let now_ns = Linux::now(Clock::Monotonic);
+        let timed = Timed { is_over: true, ..account.read(now_ns, Spans::Kept) };
         let mut book = lock(&ledger.book);
         book.open.remove(number);
         if book.ended.len() >= ledger.most {
@@ -156,9 +166,10 @@ impl Account {
     }
 
     /// As it is now.
-    fn read(&self, now_ns: u64) -> Timed {
+    fn read(&self, now_ns: u64, spans: Spans) -> Timed {
         let open = lock(&self.0);
-        let mut copy = Open { timed: open.timed.clone(), spans: open.spans.clone(), ..*open };
+        let kept = if spans == Spans::Kept { open.spans.clone() } else { VecDeque::new() };
+        let mut copy = Open { timed: open.timed.copy(spans), spans: kept, ..*open };
         drop(open);
         copy.passes(now_ns.max(copy.since_ns));
         let until_ns = now_ns.max(copy.since_ns);

@@ -6,9 +6,13 @@ use antiphon_linux::Linux;
 use antiphon_runtime::sched::Look;
 
 use super::Policy;
+use super::ledger::Spans;
 use super::shared::Shared;
 use crate::fiber::Census;
 use crate::look::{Looked, Seen};
+
+/// So many of the latest hogs are told.
+const HOGS: usize = 32;
 
 impl<Y: Policy<Linux>> Shared<Y> {
     /// What the threads say of their fibers, and where those are that do not answer until then.
@@ -34,6 +38,8 @@ impl<Y: Policy<Linux> + 'static> Looked for Shared<Y> {
             spares: self.bench.most() - threads,
             stats: self.stats(),
             census: self.stacks.is_some().then(|| self.census(most, until)),
+            hogs: self.hogs.read(HOGS, |long| self.crew.lasts(long)),
+            recording: self.crew.is_recorded().then(|| self.recording(Spans::Left)),
         }
     }
 }

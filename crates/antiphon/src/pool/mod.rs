@@ -85,6 +85,7 @@
 
 mod blocks;
 mod builder;
+mod by_place;
 mod future;
 mod here;
 mod hogs;
@@ -108,7 +109,7 @@ mod watch;
 use std::any::Any;
 use std::fmt;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -128,6 +129,7 @@ pub use antiphon_sync::queue::{
     ChaseLev, Deque, Full, Item, MultiQueue, RankedQueue, RelaxedQueue, Slotted, Stolen, WorkQueue,
 };
 pub use builder::{Builder, Cpu, cpus};
+pub use by_place::Spawned;
 pub use hogs::{Hog, Trace};
 pub use join::join;
 pub use recording::{Latency, Recorded, Recording, Times};
@@ -143,6 +145,7 @@ pub(crate) use ledger::Account;
 
 use crate::fiber::Census;
 use blocks::Blocks;
+use sample::Caller;
 use shared::Shared;
 
 /// What a [`Pool`] does if nothing else is said: the last task first, whose data is in the cache,
@@ -197,13 +200,14 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
 
     /// Has a worker run `work` some time. Where there is no room, runs it at once; or, if tasks are
     /// [fibers](Builder::fibers), makes room, and a fiber waits for some.
+    #[track_caller]
     pub fn spawn<F, T>(&self, work: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
         let (task, handle) = Task::new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work)));
-        self.shared.put_or_run(task);
+        self.shared.put_or_run(task, Location::caller());
         JoinHandle(handle)
     }
 
@@ -219,6 +223,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     /// assert_eq!(sum, 328_350);
     /// # Ok::<(), std::io::Error>(())
     /// ```
+    #[track_caller]
     pub fn spawn_many<F, T>(&self, works: impl IntoIterator<Item = F>) -> Vec<JoinHandle<T>>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -229,7 +234,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
             (task, JoinHandle(handle))
         };
         let (tasks, handles) = works.into_iter().map(make).unzip();
-        self.shared.put_many(tasks);
+        self.shared.put_many(tasks, Location::caller());
         handles
     }
 
@@ -246,26 +251,32 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     /// assert_eq!((answer.join().unwrap(), report.join().unwrap()), (42, "later"));
     /// # Ok::<(), std::io::Error>(())
     /// ```
+    #[track_caller]
     pub fn spawn_ranked<F, T>(&self, rank: u64, work: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
         let (task, handle) = Task::new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work)));
-        if let Err(task) = self.shared.put_ranked(task, rank) {
+        if let Err(task) = self.shared.put_ranked(task, rank, Location::caller()) {
             self.shared.run_or_wait(task);
         }
         JoinHandle(handle)
     }
 
-    /// Puts a task in that nobody waits for, and that must not panic. It is never refused: where
-    /// there is no room, room is made.
-    pub(crate) fn begin(&self, rank: Option<u64>, work: impl FnOnce() + Send + 'static) {
+    /// Puts a task in, for that caller, that nobody waits for, and that must not panic. It is never
+    /// refused: where there is no room, room is made.
+    pub(crate) fn begin(
+        &self,
+        rank: Option<u64>,
+        caller: Caller,
+        work: impl FnOnce() + Send + 'static,
+    ) {
         let task = Task::detached_in(Blocks, work);
         match rank {
-            None => self.shared.put_always(task),
+            None => self.shared.put_always(task, caller),
             Some(rank) => {
-                if let Err(task) = self.shared.put_ranked(task, rank) {
+                if let Err(task) = self.shared.put_ranked(task, rank, caller) {
                     self.shared.put_refused(task);
                 }
             }
@@ -314,8 +325,8 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
 
     /// As [`begin`](Self::begin), from outside: whatever the policy prefers, what a worker has
     /// comes before it.
-    pub(crate) fn begin_behind(&self, work: impl FnOnce() + Send + 'static) {
-        self.shared.put_outside(Task::detached_in(Blocks, work));
+    pub(crate) fn begin_behind(&self, caller: Caller, work: impl FnOnce() + Send + 'static) {
+        self.shared.put_behind(Task::detached_in(Blocks, work), caller);
     }
 
     /// Whether its tasks are [fibers](Builder::fibers).

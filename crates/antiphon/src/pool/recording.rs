@@ -6,6 +6,8 @@ use std::time::Duration;
 use antiphon_linux::Linux;
 use antiphon_runtime::flight::{Event, What};
 
+use super::ledger::Spans;
+use super::shared::Shared;
 use super::timed::{Part, Timed};
 use super::{Policy, Pool};
 use crate::raw::nanos;
@@ -87,11 +89,16 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     /// ```
     #[must_use]
     pub fn recording(&self) -> Recording {
-        let name = |seat| self.shared.bench.thread_name(seat);
-        let of = |(seat, events)| Recorded { name: name(seat), events };
-        let workers = self.shared.crew.events().into_iter().enumerate().map(of).collect();
-        let ledger = self.shared.ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.read());
-        Recording::of(workers, ledger, self.shared.hog_ns)
+        self.shared.recording(Spans::Kept)
+    }
+}
+
+impl<Y: Policy<Linux>> Shared<Y> {
+    pub(super) fn recording(&self, spans: Spans) -> Recording {
+        let of = |(seat, events)| Recorded { name: self.bench.thread_name(seat), events };
+        let workers = self.crew.events().into_iter().enumerate().map(of).collect();
+        let ledger = self.ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.read(spans));
+        Recording::of(workers, ledger, self.hog_ns)
     }
 }
 
@@ -165,7 +172,7 @@ impl Away {
     fn of(workers: &[Recorded], longer_ns: u64) -> Self {
         let each: Vec<_> = workers.iter().map(|worker| worker.kept(longer_ns)).collect();
         let first = each.first().cloned().unwrap_or_default();
-        let all = each.iter().skip(1).fold(first, |all, one| both(all, one));
+        let all = each.iter().skip(1).fold(first, |all, one| both(&all, one));
         Self { each, all }
     }
 
@@ -173,8 +180,11 @@ impl Away {
     fn queued_ns(&self, task: &Timed) -> u64 {
         let maker = task.sample.maker;
         let spans = maker.map_or(Some(&self.all), |seat| self.each.get(seat as usize));
+        let spans = spans.map_or(&[][..], Vec::as_slice);
         let wait = Span { from_ns: task.sample.ready_ns, to_ns: task.began_ns };
-        spans.into_iter().flatten().map(|span| span.and(wait).ns()).sum()
+        let first = spans.partition_point(|span| span.to_ns <= wait.from_ns);
+        let these = spans[first..].iter().take_while(|span| span.from_ns < wait.to_ns);
+        these.map(|span| span.and(wait).ns()).sum()
     }
 }
 
@@ -229,14 +239,22 @@ impl Span {
 }
 
 /// What is in both, of spans in order that are apart from each other.
-fn both(some: Vec<Span>, others: &[Span]) -> Vec<Span> {
-    let and = |span: Span| others.iter().map(move |other| span.and(*other));
-    some.into_iter().flat_map(and).filter(|span| span.ns() > 0).collect()
+fn both(some: &[Span], others: &[Span]) -> Vec<Span> {
+    let (mut both, mut at, mut at_others) = (Vec::new(), 0, 0);
+    while let (Some(one), Some(other)) = (some.get(at), others.get(at_others)) {
+        let span = one.and(*other);
+        if span.ns() > 0 {
+            both.push(span);
+        }
+        // What ends first has nothing in common with those to come.
+        if one.to_ns < other.to_ns { at += 1 } else { at_others += 1 }
+    }
+    both
 }
 
 impl Times {
     /// Of times, each of so many tasks.
-    fn of(mut times: Vec<(u64, u32)>) -> Self {
+    pub(super) fn of(mut times: Vec<(u64, u32)>) -> Self {
         times.sort_unstable();
         let tasks = times.iter().map(|&(_, tasks)| u64::from(tasks)).sum();
         let at = |share: f64| {

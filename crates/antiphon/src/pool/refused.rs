@@ -1,7 +1,7 @@
 //! Back-pressure for those who choose it: a task that the pool has no room for.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::thread;
 
 use antiphon_linux::Linux;
@@ -35,6 +35,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     /// # Errors
     ///
     /// If there is no room: the task.
+    #[track_caller]
     pub fn try_spawn<F, T>(&self, work: F) -> Result<JoinHandle<T>, Refused<T>>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -42,7 +43,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
     {
         let (task, handle) = Task::new_in(Blocks, move || catch_unwind(AssertUnwindSafe(work)));
         let handle = JoinHandle(handle);
-        match self.shared.put(task) {
+        match self.shared.put(task, Location::caller()) {
             Ok(()) => Ok(handle),
             Err(task) => Err(Refused { task, handle }),
         }

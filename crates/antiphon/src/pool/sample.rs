@@ -4,6 +4,7 @@
 //! task costs that is not recorded is a count where it is made ready.
 
 use std::cell::Cell;
+use std::panic::Location;
 use std::sync::Arc;
 
 use antiphon_linux::Linux;
@@ -16,6 +17,9 @@ use super::blocks::Blocks;
 use super::here::{ask, note};
 use super::ledger::Ledger;
 use crate::local;
+
+/// The line that has made a task.
+pub(crate) type Caller = &'static Location<'static>;
 
 /// A thread's are made ready about so far apart …
 const PERIOD_NS: u64 = 256_000;
@@ -42,13 +46,14 @@ thread_local! {
 pub(super) fn sampled<Y: Policy<Linux>>(
     (crew, ledger): (&Crew<Linux, Y>, Option<&Arc<Ledger>>),
     task: Task<Linux>,
+    caller: Caller,
 ) -> Task<Linux> {
     let left = local::with(|own| {
         let left = own.unrecorded.get().checked_sub(1);
         own.unrecorded.set(left.unwrap_or(0));
         left
     });
-    if left.is_some() { task } else { sample(crew, ledger, task) }
+    if left.is_some() { task } else { sample(crew, ledger, task, caller) }
 }
 
 /// On one thread from its beginning to its end.
@@ -58,8 +63,9 @@ fn sample<Y: Policy<Linux>>(
     crew: &Crew<Linux, Y>,
     ledger: Option<&Arc<Ledger>>,
     task: Task<Linux>,
+    caller: Caller,
 ) -> Task<Linux> {
-    MAKES.with(|makes| makes.sample(crew, ledger, task))
+    MAKES.with(|makes| makes.sample(crew, ledger, task, caller))
 }
 
 impl Makes {
@@ -68,6 +74,7 @@ impl Makes {
         crew: &Crew<Linux, Y>,
         ledger: Option<&Arc<Ledger>>,
         task: Task<Linux>,
+        caller: Caller,
     ) -> Task<Linux> {
         let (of, ready_ns) = (self.of.get(), Linux::now(Clock::Monotonic));
         let mut pace = self.pace.get();
@@ -85,7 +92,7 @@ impl Makes {
         let maker = ask(crew, |here| here.and_then(seat)).map(|seat| seat as u32);
         let sample = Sample { ready_ns, maker, of };
         if let Some(ledger) = ledger.cloned() {
-            return Task::detached_in(Blocks, move || ledger.run(task, sample));
+            return Task::detached_in(Blocks, move || ledger.run(task, sample, caller));
         }
         let crew = std::ptr::from_ref(crew).addr();
         Task::detached_in(Blocks, move || run(task, sample, std::ptr::without_provenance(crew)))

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
 use antiphon_linux::Linux;
@@ -58,6 +58,7 @@ impl<Y: Policy<Linux> + 'static> Pool<Y> {
 impl<'scope, Y: Policy<Linux> + 'static> Scope<'scope, '_, Y> {
     /// Has a worker run `work` before the scope ends. Where there is no room, as
     /// [`Pool::spawn`](super::Pool::spawn).
+    #[track_caller]
     pub fn spawn<F>(&'scope self, work: F)
     where
         F: FnOnce() + Send + 'scope,
@@ -72,7 +73,8 @@ impl<'scope, Y: Policy<Linux> + 'static> Scope<'scope, '_, Y> {
             }
         };
         // SAFETY: `Pool::scope` waits for it, whatever happens.
-        self.shared.put_or_run(unsafe { Task::borrowing_in(Blocks, run) });
+        let task = unsafe { Task::borrowing_in(Blocks, run) };
+        self.shared.put_or_run(task, Location::caller());
     }
 }
 

@@ -14,7 +14,7 @@ use super::here::{self, Here, Nested, ask, surely};
 use super::hogs::Hogs;
 use super::ledger::Ledger;
 use super::places::Places;
-use super::sample::sampled;
+use super::sample::{Caller, sampled};
 use super::spare::Bench;
 use crate::fiber::{self, Desks, GoesOn, Host, has_begun};
 use crate::look;
@@ -96,14 +96,15 @@ impl<Y: Policy<Linux>> Shared<Y> {
         }
     }
 
-    /// Where tasks are recorded.
-    fn recorded(&self) -> (&Crew<Linux, Y>, Option<&Arc<Ledger>>) {
-        (&self.crew, self.ledger.as_ref())
+    /// The task, or one that has it recorded.
+    fn sampled(&self, task: Task<Linux>, caller: Caller) -> Task<Linux> {
+        sampled((&self.crew, self.ledger.as_ref()), task, caller)
     }
 
-    /// Puts a task in, of a worker into its own queue. Hands it back if there is no room.
-    pub(super) fn put(&self, task: Task<Linux>) -> Result<(), Task<Linux>> {
-        self.put_again(sampled(self.recorded(), task))
+    /// Puts a task in that the caller has made, of a worker into its own queue. Hands it back if
+    /// there is no room.
+    pub(super) fn put(&self, task: Task<Linux>, caller: Caller) -> Result<(), Task<Linux>> {
+        self.put_again(self.sampled(task, caller))
     }
 
     /// As [`put`](Self::put), of a task that was [sampled] when it was first to be put in.
@@ -112,9 +113,14 @@ impl<Y: Policy<Linux>> Shared<Y> {
     }
 
     /// As [`put`](Self::put), of a rank.
-    pub(super) fn put_ranked(&self, task: Task<Linux>, rank: u64) -> Result<(), Task<Linux>> {
+    pub(super) fn put_ranked(
+        &self,
+        task: Task<Linux>,
+        rank: u64,
+        caller: Caller,
+    ) -> Result<(), Task<Linux>> {
         self.put_by(
-            sampled(self.recorded(), task),
+            self.sampled(task, caller),
             |worker, item| worker.push_ranked(item, rank),
             |crew, item| crew.submit_ranked(item, rank),
         )
@@ -158,12 +164,12 @@ impl<Y: Policy<Linux>> Shared<Y> {
     }
 
     /// Puts tasks in, runs those that have no room, and tells others of all others together.
-    pub(super) fn put_many(&self, tasks: Vec<Task<Linux>>) {
+    pub(super) fn put_many(&self, tasks: Vec<Task<Linux>>, caller: Caller) {
         let found = Cell::new(0);
         let add = |is_found| found.set(found.get() + usize::from(is_found));
         for task in tasks {
             let put = self.put_by(
-                sampled(self.recorded(), task),
+                self.sampled(task, caller),
                 |worker, item| worker.push_untold(item).map(add),
                 |crew, item| crew.submit_untold(item).map(|()| add(true)),
             );
@@ -235,8 +241,8 @@ impl<Y: Policy<Linux>> Shared<Y> {
     }
 
     /// Puts a task in, always.
-    pub(super) fn put_always(&self, task: Task<Linux>) {
-        self.put_refused(sampled(self.recorded(), task));
+    pub(super) fn put_always(&self, task: Task<Linux>, caller: Caller) {
+        self.put_refused(self.sampled(task, caller));
     }
 
     /// As [`put_always`](Self::put_always), of a task that was [sampled] when it was refused.
@@ -252,8 +258,13 @@ impl<Y: Policy<Linux>> Shared<Y> {
     }
 
     /// As [`put_always`](Self::put_always), as from outside.
+    pub(super) fn put_behind(&self, task: Task<Linux>, caller: Caller) {
+        self.put_outside(self.sampled(task, caller));
+    }
+
+    /// As [`put_refused`](Self::put_refused), as from outside.
     pub(super) fn put_outside(&self, task: Task<Linux>) {
-        let item = sampled(self.recorded(), task).into_item();
+        let item = task.into_item();
         surely(|| ask(&self.crew, |_| self.crew.submit_always(item)));
     }
 
@@ -267,8 +278,8 @@ impl<Y: Policy<Linux>> Shared<Y> {
     }
 
     /// Puts a task in; if there is no room, does what [`run_or_wait`](Self::run_or_wait) says.
-    pub(super) fn put_or_run(&self, task: Task<Linux>) {
-        if let Err(task) = self.put(task) {
+    pub(super) fn put_or_run(&self, task: Task<Linux>, caller: Caller) {
+        if let Err(task) = self.put(task, caller) {
             self.run_or_wait(task);
         }
     }

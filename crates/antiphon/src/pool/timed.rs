@@ -11,7 +11,11 @@
 //!
 //! `hogged` is that of `queued` and `runnable` in which one other task did not let the thread go.
 
+use std::panic::Location;
+
 use antiphon_runtime::flight::{Event, LONG_NS, Sample, What};
+
+use super::ledger::Spans;
 
 /// A task that was timed: see [`Recording::tasks`](super::Recording).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +45,9 @@ pub struct Timed {
     /// That part of the time in the queue, and of `runnable_ns`, in which its thread was busy with
     /// one other task for longer than the pool's patience, or a millisecond if it has none.
     pub hogged_ns: u64,
+    /// The line that has spawned it, or has made the stage whose it is; `None`: a closure, of which
+    /// there is no room to say.
+    pub spawned_at: Option<&'static Location<'static>>,
     /// The latest times of more than 250 µs ([`LONG_NS`]) in which it did not run, 64 at the most,
     /// in order.
     pub spans: Vec<Span>,
@@ -108,6 +115,7 @@ impl Timed {
             waiting_ns: 0,
             runnable_ns: 0,
             hogged_ns: 0,
+            spawned_at: None,
             spans: Vec::new(),
             late_ns: 0,
         }
@@ -128,6 +136,17 @@ impl Timed {
     #[must_use]
     pub fn queued_ns(&self) -> u64 {
         self.began_ns.saturating_sub(self.sample.ready_ns)
+    }
+
+    /// For how long it could run, and did not: in the queue, and afterwards.
+    #[must_use]
+    pub fn delayed_ns(&self) -> u64 {
+        self.queued_ns().saturating_add(self.runnable_ns)
+    }
+
+    pub(super) fn copy(&self, spans: Spans) -> Self {
+        let spans = if spans == Spans::Kept { self.spans.clone() } else { Vec::new() };
+        Self { thread: self.thread.clone(), spans, ..*self }
     }
 
     /// How much of its time, in nanoseconds, went to that.

@@ -31,7 +31,7 @@ pub(super) fn watch<Y: Policy<Linux> + 'static>(shared: &Arc<Shared<Y>>, patienc
                 shared.bench.lend(shared, || hog.take());
             });
             // While one has not answered it does not sleep: all others may rest.
-            if !shared.hogs.ask(answer, |long| watchdog.lasts(long)) {
+            if !shared.hogs.ask(answer, |long| shared.crew.lasts(long)) {
                 break;
             }
         }

@@ -163,12 +163,14 @@ impl<'a, P: Platform, Y: Policy<P>> Watchdog<'a, P, Y> {
             }
         }
     }
+}
 
+impl<P: Platform, Y: Policy<P>> Crew<P, Y> {
     /// Whether the worker is in that task still; may be stale at once. One that has lost its seat
     /// is taken to be until it goes.
     #[must_use]
     pub fn lasts(&self, long: &Long) -> bool {
-        self.crew.seats.turn_of(long.worker) == Some((long.turn, true))
+        self.seats.turn_of(long.worker) == Some((long.turn, true))
     }
 }
 

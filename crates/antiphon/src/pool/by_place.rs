@@ -1,0 +1,152 @@
+//! What the time of tasks went to, by the line that has spawned them.
+
+use std::collections::HashMap;
+use std::panic::Location;
+
+use super::recording::{Latency, Recording, Times};
+use super::timed::{Part, Timed};
+
+/// What the time of the tasks went to that were spawned at a place: see [`Recording::by_place`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Spawned {
+    /// The line; `None`: they are of several, or closures, of which there is no room to say.
+    pub at: Option<&'static Location<'static>>,
+    /// Of how many places they are.
+    pub places: usize,
+    /// How many of those that were recorded have not ended.
+    pub live: usize,
+    /// For how long they could run, and did not, in nanoseconds: all together, and those for which
+    /// they stand.
+    pub delayed_ns: u64,
+    /// Where their time went; of those that live, so far. What is hogged is so by the bound of
+    /// [`Timed::hogged_ns`].
+    pub latency: Latency,
+}
+
+impl Recording {
+    /// What the time of tasks went to, by the line that has [spawned](super::Pool::spawn) them, of
+    /// so many places: those first whose tasks could run and did not for the longest, all together.
+    /// If there are more, these are one more at the end; so 0 has all tasks in one. Those that have
+    /// not ended count, too, unlike in [`latency`](Self::latency).
+    ///
+    /// ```
+    /// use antiphon::{Event, fiber, pool::Pool};
+    ///
+    /// static NEVER_SET: Event = Event::new();
+    ///
+    /// // SAFETY: no thread-local is made by what waits.
+    /// let pool = unsafe { Pool::builder().threads(1).fibers(fiber::STACK_BYTES) }.build()?;
+    /// let waits = pool.spawn(|| NEVER_SET.wait());
+    /// while pool.recording().tasks.is_empty() {}
+    /// let places = pool.recording().by_place(8);
+    /// println!("spawned at {}: {} live", places[0].at.unwrap(), places[0].live);
+    /// assert_eq!((places.len(), places[0].live), (1, 1));
+    /// # NEVER_SET.set();
+    /// # waits.join().unwrap();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn by_place(&self, most: usize) -> Vec<Spawned> {
+        let mut places: HashMap<_, Vec<&Timed>> = HashMap::new();
+        for task in &self.tasks {
+            places.entry(task.spawned_at).or_default().push(task);
+        }
+        let delayed = |(at, tasks): (_, Vec<_>)| (delayed_ns(&tasks), at, tasks);
+        let mut places: Vec<_> = places.into_iter().map(delayed).collect();
+        // Which is first of equal ones does not depend on the table.
+        places.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
+        let rest = places.split_off(most.min(places.len()));
+        let each = places.into_iter().map(|(_, at, tasks)| Spawned::of(at, 1, &tasks));
+        let count = rest.len();
+        let only = rest.first().filter(|_| count == 1).and_then(|(_, at, _)| *at);
+        let others: Vec<_> = rest.into_iter().flat_map(|(_, _, tasks)| tasks).collect();
+        each.chain((count > 0).then(|| Spawned::of(only, count, &others))).collect()
+    }
+}
+
+/// For how long all of them together, and those that they stand for, could run and did not.
+fn delayed_ns(tasks: &[&Timed]) -> u64 {
+    let of = |task: &&Timed| task.delayed_ns().saturating_mul(task.sample.of.into());
+    tasks.iter().map(of).fold(0, u64::saturating_add)
+}
+
+impl Spawned {
+    fn of(at: Option<&'static Location<'static>>, places: usize, tasks: &[&Timed]) -> Self {
+        let times = |part| {
+            Times::of(tasks.iter().map(|task| (task.spent_ns(part), task.sample.of)).collect())
+        };
+        let [queued, running, waiting, runnable, hogged] = Part::ALL.map(times);
+        Self {
+            at,
+            places,
+            live: tasks.iter().filter(|task| !task.is_over).count(),
+            delayed_ns: delayed_ns(tasks),
+            latency: Latency { queued, running, waiting, runnable, hogged },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use antiphon_runtime::flight::Sample;
+
+    use super::*;
+
+    /// One of so many that was in the queue, could go on, and waited for so long.
+    fn timed(at: Option<&'static Location<'static>>, of: u32, times: [u64; 3]) -> Timed {
+        let sample = Sample { ready_ns: 1_000, maker: None, of };
+        let [queued_ns, runnable_ns, waiting_ns] = times;
+        let begun = Timed::begin(0, "worker".into(), sample, 1_000 + queued_ns);
+        Timed { runnable_ns, waiting_ns, spawned_at: at, ..begun }
+    }
+
+    fn here() -> [&'static Location<'static>; 3] {
+        #[track_caller]
+        fn line() -> &'static Location<'static> {
+            Location::caller()
+        }
+        [line(), line(), line()]
+    }
+
+    #[test]
+    fn places_are_in_the_order_of_what_their_tasks_suffered() {
+        let [one, two, three] = here();
+        let tasks = vec![
+            timed(Some(one), 1, [10, 20, 900]),
+            // A few that stand for many.
+            timed(Some(two), 100, [1, 2, 0]),
+            Timed { is_over: true, ..timed(Some(one), 1, [30, 0, 5]) },
+            timed(Some(three), 1, [1, 0, 70]),
+            timed(None, 1, [0, 2, 0]),
+        ];
+        let recording = Recording { workers: Vec::new(), tasks };
+        let places = recording.by_place(9);
+        let seen: Vec<_> = places.iter().map(|it| (it.at, it.delayed_ns, it.live)).collect();
+        let all = [(Some(two), 300, 1), (Some(one), 60, 1), (None, 2, 1), (Some(three), 1, 1)];
+        assert_eq!(seen, all);
+        assert!(places.iter().all(|it| it.places == 1));
+        let Latency { queued, waiting, .. } = places[1].latency;
+        assert_eq!((queued.recorded, queued.p50_ns, queued.max_ns), (2, 10, 30));
+        assert_eq!((waiting.p50_ns, waiting.p99_ns), (5, 900));
+        assert_eq!(places[0].latency.queued.tasks, 100);
+    }
+
+    #[test]
+    fn the_rest_is_summed_up() {
+        let [one, two, three] = here();
+        let tasks = [one, two, three].map(|at| timed(Some(at), 2, [u64::from(at.column()), 0, 7]));
+        let recording = Recording { workers: Vec::new(), tasks: tasks.into() };
+        let places = recording.by_place(1);
+        assert_eq!((places[0].at, places[0].places), (Some(three), 1));
+        assert_eq!((places[1].at, places[1].places, places[1].live), (None, 2, 2));
+        assert_eq!(places[1].latency.waiting.tasks, 4);
+        assert_eq!(places.len(), 2);
+        // One that is left is itself.
+        assert_eq!(recording.by_place(2), recording.by_place(3));
+        let all = recording.by_place(0);
+        assert_eq!((all.len(), all[0].places, all[0].latency.queued.recorded), (1, 3, 3));
+        let nothing = Recording { workers: Vec::new(), tasks: Vec::new() };
+        assert_eq!(nothing.by_place(5), []);
+    }
+}
