@@ -24,8 +24,38 @@ fn waits_at_the_gate(gate: &Latch) {
     std::hint::black_box(());
 }
 
-/// What the program does, until its stdin ends: five fibers wait at a gate, one sleeps; and of
-/// another pool a worker is in one task, and two wait behind it.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// A pool whose only thread has been kept by one fiber for 20 times its patience, while another of
+/// the same thread could go on, that was spawned in the line that is returned; and is by a third.
+fn hogged() -> (Pool, u32) {
+    let builder = Pool::builder().threads(1).spares(0).name("hogged").patience(PATIENCE);
+    // SAFETY: no thread-local is made by what waits.
+    let pool = unsafe { builder.fibers(STACK_BYTES) }.build().expect("fibers");
+    let told = Arc::new(Latch::new(1));
+    let hogs = told.clone();
+    // The first task that a thread makes is timed.
+    let (line, beside) = std::thread::scope(|scope| {
+        let spawns = || (line!(), pool.spawn(move || told.wait()));
+        scope.spawn(spawns).join().expect("it spawns")
+    });
+    while pool.fibers(0, Duration::from_secs(60)).waiting() < 1 {}
+    let hog = pool.spawn(move || {
+        hogs.count_down(1);
+        std::thread::sleep(20 * PATIENCE);
+    });
+    for fiber in [hog, beside] {
+        fiber.join().expect("no panic");
+    }
+    // Its account is closed after that.
+    while pool.recording().tasks.iter().any(|task| !task.is_over) {}
+    let _lasts = pool.spawn(|| std::thread::sleep(Duration::from_secs(3600)));
+    while pool.hogs().len() < 2 {}
+    (pool, line)
+}
+
+/// What the program does, until its stdin ends: five fibers wait at a gate, one sleeps; of another
+/// pool a worker is in one task, and two wait behind it; and there is one that is [`hogged`].
 #[test]
 fn program() {
     if std::env::var_os(IS_PROGRAM).is_none() {
@@ -40,6 +70,7 @@ fn program() {
         let _waits = gates.spawn(move || waits_at_the_gate(&gate));
     }
     let _sleeps = gates.spawn(|| sleep(Duration::from_secs(3600)));
+    let (_hogged, line) = hogged();
     let long = Pool::builder().threads(1).spares(0).name("long").build().expect("a thread");
     let (begins, began) = std::sync::mpsc::channel();
     let _reads = long.spawn(move || {
@@ -49,14 +80,14 @@ fn program() {
     let _behind = [long.spawn(|| ()), long.spawn(|| ())];
     began.recv().expect("it begins");
     while gates.fibers(0, Duration::from_secs(60)).waiting() < 6 {}
-    println!("\nready");
+    println!("\nready {line}");
     drop(long);
     // The fibers never end.
     std::process::exit(0);
 }
 
-/// That program, until this is dropped.
-struct Shows(Child);
+/// That program, until this is dropped; and the line that has spawned what was hogged.
+struct Shows(Child, String);
 
 impl Shows {
     fn new(command: &mut Command) -> Self {
@@ -68,9 +99,8 @@ impl Shows {
             .spawn()
             .expect("the program starts");
         let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-        let ready = lines.any(|line| line.is_ok_and(|line| line == "ready"));
-        assert!(ready, "it ended before");
-        Self(child)
+        let ready = lines.find_map(|line| Some(line.ok()?.strip_prefix("ready ")?.to_owned()));
+        Self(child, ready.expect("it ended before"))
     }
 
     fn alone() -> Self {
@@ -167,6 +197,49 @@ fn under_run_locks_and_pools_are_beside_each_other() {
     assert_eq!(look["pid"], shows.0.id(), "{look:#}");
     assert_ne!(look["pools_pid"], look["pid"], "{look:#}");
     assert_eq!(pool(&look, "gates")["threads"], 2);
+}
+
+/// Where the time of fibers went, and who has taken it.
+#[test]
+fn who_hogs_and_who_is_hogged_is_shown() {
+    let shows = Shows::alone();
+    let look = json(&["top", "--json", &shows.pid()]);
+    let hogged = pool(&look, "hogged");
+    let hogs = hogged["latest_hogs"].as_array().expect("a list");
+    let times: Vec<_> = hogs.iter().map(|hog| hog["for_ms"].as_u64()).collect();
+    assert_eq!(hogs.len(), 2, "{hogged:#}");
+    assert!(hogs[0]["ago_ms"].is_null() && hogs[1]["ago_ms"].is_u64(), "{hogged:#}");
+    assert!(times.iter().all(|ms| *ms >= Some(PATIENCE.as_millis() as u64)), "{hogged:#}");
+    assert!(hogs.iter().all(|hog| hog["thread"] == "hogged-0"), "{hogged:#}");
+    let latency = &hogged["latency"];
+    let place = format!("top_pools.rs:{}:", shows.1);
+    let is_it = |it: &&Value| it["place"].as_str().is_some_and(|it| it.contains(&place));
+    let first = latency["by_place"].as_array().expect("a list").iter().find(is_it);
+    let it = first.unwrap_or_else(|| panic!("{place} in {hogged:#}"));
+    assert_eq!((&it["recorded"], &it["live"]), (&1.into(), &0.into()), "{hogged:#}");
+    let max = |part: &str| it[part]["max"].as_u64().expect("a time");
+    assert!(max("hogged_ns") > 0 && max("runnable_ns") >= max("hogged_ns"), "{hogged:#}");
+    assert!(it["delayed_ns"].as_u64() >= Some(max("runnable_ns")), "{hogged:#}");
+    let worst = latency["worst"].as_array().expect("a list");
+    assert!(worst.iter().any(|task| is_it(&task) && task["is_over"] == true), "{hogged:#}");
+    assert!(latency["window_ms"].is_u64() && latency["others"].is_null(), "{hogged:#}");
+    assert_eq!(latency["hogged_ns"]["max"].as_u64(), Some(max("hogged_ns")), "{hogged:#}");
+    // Those at the gate live, and are of one line.
+    let gates = pool(&look, "gates");
+    let live = gates["latency"]["by_place"].as_array().expect("a list").iter();
+    let live = live.filter_map(|place| place["live"].as_u64()).sum::<u64>();
+    assert_eq!(gates["latency"]["live"], live, "{gates:#}");
+    assert!(live > 0 && gates["latest_hogs"] == Value::Array(Vec::new()), "{gates:#}");
+
+    let once = output(&["top", "--once", &shows.pid()]);
+    let text = String::from_utf8_lossy(&once.stdout).into_owned();
+    println!("{text}");
+    let has = |words: &[&str]| text.lines().any(|line| words.iter().all(|it| line.contains(it)));
+    assert!(has(&["hog", "times", "longest", "last seen"]), "{text}");
+    assert!(has(&["-", "2", "hogged-0", "now"]), "{text}");
+    assert!(has(&["spawned at", "queued", "running", "waiting", "runnable", "hogged"]), "{text}");
+    assert!(has(&[&place[..place.len() - 1], "p99", "ms"]), "{text}");
+    assert!(has(&["most delayed"]) && has(&["hogged-0", "over"]), "{text}");
 }
 
 /// This process shows something else.

@@ -38,14 +38,20 @@ is how many threads waited there on average: since the last look, or in all if t
 
 A program whose pools are antiphon's shows them where it has ANTIPHON_LOOK=1 in its environment, or
 has called antiphon::look::open: its workers, those in one task for long first, the tasks that
-wait, its fibers by state, and the places where they wait.
+wait, its fibers by state, the latest tasks that were too long, the places where fibers wait, and
+what the time of tasks went to, by the line that has spawned them: 99 of 100 of that line's were
+queued, ran, waited, could go on, and were hogged for no longer. Of the tasks that are timed, that
+is; docs/recorder.md has which these are.
 
 JSON: program, runs; of a program under antiphon run its pid (null: of a recording that has ended),
 profile, wall_s, processes, threads, waiting[], locks[]; of another the pid is its own. pools_pid is
 the process whose pools are shown, and pools[] have the keys that the page of antiphon::look has:
 name, threads, spares, workers[]{worker, seat, state, for_ms, queued}, shared, tasks, hogs,
 longest_ns, hosts[]{thread, ready, waiting, with_deadline, for_files}, places[]{count, has_deadline,
-by, user, frames[]{name, place}}, …
+by, user, frames[]{name, place}}, latest_hogs[]{thread, for_ms, ago_ms, user, frames[]},
+latency{recorded, tasks, live, window_ms, delayed_ns, queued_ns{p50, p99, max}, running_ns{},
+waiting_ns{}, runnable_ns{}, hogged_ns{}, by_place[]{place, …}, others{places, …}, worst[]{number,
+place, thread, is_over, age_ns, queued_ns, …}}, …
 
 Exits with 0 when it ends, 1 if the recording, the pools or the terminal can't be used, 2 if there
 is no such program or recording, or several, and 69 if none runs, it is another user's, or speaks

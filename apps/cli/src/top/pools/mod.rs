@@ -1,6 +1,12 @@
 //! The pools of a live program, as it tells of them: [`antiphon::look`] has the protocol.
+//!
+//! | module | has |
+//! |---|---|
+//! | [`text`] | pools as they are printed |
+//! | [`times`] | of that, which tasks were too long, and what the time of all went to |
 
 mod text;
+mod times;
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -14,6 +20,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub use text::Part;
+use times::{Hog, Latency};
 
 use crate::failure::Failure;
 
@@ -61,6 +68,12 @@ struct Pool {
     fibers: bool,
     hosts: Vec<Host>,
     places: Vec<Place>,
+    /// The latest first. Programs of an earlier version do not tell, neither of these.
+    #[serde(default)]
+    latest_hogs: Vec<Hog>,
+    /// `Some(None)`: it records nothing.
+    #[serde(default, deserialize_with = "times::said")]
+    latency: Option<Option<Latency>>,
     /// Since the last look, if there was one.
     #[serde(skip)]
     tasks_per_s: Option<f64>,
@@ -220,5 +233,22 @@ mod tests {
             assert!(said.contains(words), "{text}: {said}");
         }
         assert!(parsed(7, r#"{"antiphon_look":1,"pid":7,"pools":[]}"#).is_ok());
+    }
+
+    /// A program of an earlier version says less, and a pool may record nothing.
+    #[test]
+    fn what_is_not_told_is_no_error() {
+        let pool = |more: &str| {
+            let text = format!(
+                r#"{{"antiphon_look":1,"pid":7,"pools":[{{"name":"old","threads":1,"spares":0,
+                "workers":[],"shared":0,"policy_has_tasks":false,"tasks":0,"steals":0,"hogs":0,
+                "longest_ns":0,"fibers":false,"hosts":[],"places":[]{more}}}]}}"#
+            );
+            let mut pools = parsed(7, &text).map_err(Failure::into_message).expect("a pool").pools;
+            pools.remove(0)
+        };
+        assert!(pool("").latency.is_none());
+        let off = pool(r#","latest_hogs":[],"latency":null"#);
+        assert!(matches!(off.latency, Some(None)));
     }
 }

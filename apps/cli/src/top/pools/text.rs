@@ -1,11 +1,11 @@
 //! Pools as they are printed.
 
-use super::{Frame, Host, Place, Pool, Pools, Worker};
+use super::{Frame, Host, Place, Pool, Pools, Worker, times};
 use crate::output::table::{Cell, Table, Tone, count, duration, printable, shortened, si};
 use crate::output::words::several;
 
 /// Letters of a function that are shown at most.
-const LETTERS: usize = 60;
+pub(super) const LETTERS: usize = 60;
 
 /// A thread that has not answered, and where it is, if that is known.
 fn silent_thread(host: &Host) -> String {
@@ -42,11 +42,26 @@ impl Pool {
             parts.push(Part::Line(String::new()));
             parts.push(Part::Table(workers(&busy, most)));
         }
+        if !self.latest_hogs.is_empty() {
+            parts.push(Part::Line(String::new()));
+            parts.push(Part::Table(times::hogs(&self.latest_hogs, most)));
+        }
         if !self.places.is_empty() {
             parts.push(Part::Line(String::new()));
             parts.push(Part::Table(places(&self.places, most)));
         }
+        parts.push(Part::Line(String::new()));
+        parts.extend(self.times(most));
         parts
+    }
+
+    fn times(&self, most: usize) -> Vec<Part> {
+        let missing = match &self.latency {
+            Some(Some(latency)) => return latency.parts(most),
+            Some(None) => "times: none, as the pool's recorder is off",
+            None => "times: the program is of an earlier version of antiphon, and does not tell",
+        };
+        vec![Part::Line(missing.to_owned())]
     }
 
     fn heads(&self) -> Vec<String> {
@@ -164,7 +179,7 @@ fn places(places: &[Place], most: usize) -> Table {
 }
 
 /// The last so many words of a path, without what is in angle brackets.
-fn last_words(name: &str, words: usize) -> String {
+pub(super) fn last_words(name: &str, words: usize) -> String {
     let (mut plain, mut depth) = (String::new(), 0_usize);
     for letter in name.chars() {
         match letter {
@@ -179,7 +194,7 @@ fn last_words(name: &str, words: usize) -> String {
 }
 
 /// The file and the line, without its folders but the last, nor the column.
-fn file_and_line(place: &str) -> &str {
+pub(super) fn file_and_line(place: &str) -> &str {
     let place = place.strip_prefix("at ").unwrap_or(place);
     let mut slashes = place.rmatch_indices('/').map(|(at, _)| at + 1);
     let begin = slashes.nth(1).unwrap_or(0);
