@@ -52,7 +52,7 @@
 //! | `latest_hogs[]{thread, …}` | [`Pool::hogs`](crate::pool::Pool::hogs), the latest 32 first |
 //! | `for_ms` | for how long it was seen in that task |
 //! | `ago_ms` | how long ago that was; `null`: it is in it still |
-//! | `user`, `frames[]` | where it was, as of `places[]`; `null`: it has no name |
+//! | `user`, `frames[]` | where it was, the user's function and all; `null`: it has no name |
 //! | `latency` | what time went to, of the tasks that are timed; `null`: nothing is recorded |
 //! | `recorded`, `tasks` | how many are timed, and for how many they stand |
 //! | `live` | how many of those that are timed have not ended |

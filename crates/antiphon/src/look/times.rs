@@ -7,7 +7,7 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform as _};
 
 use super::text::{array, fields, frame_object, object, or_null, string};
-use crate::fiber::users;
+use crate::fiber::{Frame, users};
 use crate::pool::{Hog, Latency, Part, Recording, Spawned, Timed, Times};
 
 /// So many places of those that have spawned tasks are told, and the others summed up …
@@ -22,7 +22,7 @@ pub(super) fn hogs(hogs: &[Hog]) -> String {
 
 fn hog(Hog { thread, seen, ago, trace }: &Hog) -> String {
     let frames = trace.as_ref().map(|trace| trace.telling());
-    let user = frames.as_ref().and_then(|frames| users(frames)).map(frame_object);
+    let user = frames.as_ref().and_then(|frames| caller(frames)).map(frame_object);
     let frames = frames.map(|frames| array(frames.iter().map(frame_object)));
     object(&[
         ("thread", &string(thread)),
@@ -31,6 +31,13 @@ fn hog(Hog { thread, seen, ago, trace }: &Hog) -> String {
         ("user", &or_null(user)),
         ("frames", &or_null(frames)),
     ])
+}
+
+/// The user's function that a task was in, or has called another from: of C, say to look at the
+/// clock. That has no module, nor has any where there are no more than tables of lines.
+fn caller(frames: &[Frame]) -> Option<&Frame> {
+    let first = frames.iter().position(|frame| frame.name.contains("::"));
+    users(&frames[first.unwrap_or(0)..]).or_else(|| users(frames))
 }
 
 /// What the time of a pool's tasks went to.
@@ -112,4 +119,25 @@ fn place(at: Option<&Location<'_>>) -> String {
 /// An object of these, and others that are JSON already.
 fn within(some: &[(&str, &dyn Display)], others: &str) -> String {
     format!("{{{},{others}}}", fields(some))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_calls_c_is_named_in_its_place() {
+        let named = |names: &[&str]| {
+            let frame = |name: &&str| Frame { name: (*name).to_owned(), place: None };
+            let frames: Vec<_> = names.iter().map(frame).collect();
+            caller(&frames).map(|frame| frame.name.clone())
+        };
+        let user = Some("bank::sum".to_owned());
+        assert_eq!(named(&["0x7f25", "clock_gettime", "bank::sum", "bank::main"]), user);
+        assert_eq!(named(&["clock_gettime", "antiphon::event::Latch::wait", "bank::sum"]), user);
+        // Of a program in C, or with bare names.
+        assert_eq!(named(&["sum", "main"]), Some("sum".to_owned()));
+        assert_eq!(named(&["sum", "antiphon::pool::join"]), Some("sum".to_owned()));
+        assert_eq!(named(&[]), None);
+    }
 }
