@@ -5,6 +5,7 @@
 mod processes;
 
 use std::fs::{self, File};
+use std::mem::ManuallyDrop;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -16,6 +17,7 @@ use antiphon::coop::{
     OpenError, WEIGHT,
 };
 
+use antiphon_runtime::coop::PAGE_BYTES;
 use processes::{LONG, child, exits_well, kill};
 
 /// What the processes of a case have in common.
@@ -37,12 +39,14 @@ struct Player {
 const FRAME_NS: u64 = 16_666_667;
 
 fn main() {
-    let cases: [(&str, fn()); 9] = [
+    let cases: [(&str, fn()); 11] = [
         ("players_share_a_cpu_and_all_their_timers_fire", players_share),
         ("who_is_killed_is_forgotten", killed),
         ("who_is_stopped_is_not_waited_for", stopped),
         ("who_is_always_due_has_its_share", liar),
+        ("whatever_is_scribbled_members_get_on", scribbled),
         ("a_restart_finds_nothing", restart),
+        ("who_has_closed_its_files_joins_again", closed),
         ("another_user_has_no_part", strangers),
         ("another_version_is_refused", versions),
         ("a_child_of_a_fork_is_no_member", forked),
@@ -256,6 +260,40 @@ fn liar() {
     assert!(liar <= most, "the liar had {liar} ns, the others {one} and {other}");
 }
 
+/// What a member that lies may leave: a word here and there, and in the end all of them.
+fn scribbled() {
+    let common = common();
+    let domain = open("scribbled");
+    let children = players("scribbled", common, 3);
+    let all: Vec<_> = common.players[..3].iter().collect();
+    go_on(&all, 10);
+    let file = File::options().write(true).open(file_of("scribbled")).expect("it is ours");
+    let mut seed = u64::from(std::process::id());
+    let mut lot = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) % below
+    };
+    let words = [0, u64::MAX, 1, u64::MAX >> 1, 1 << 31];
+    let mut scribble = |at: u64| {
+        let word = words.get(lot(8) as usize).copied().unwrap_or(lot(u64::MAX));
+        file.write_all_at(&word.to_le_bytes(), at).expect("room");
+    };
+    // Nobody is there, says the header.
+    file.write_all_at(&[0; 4], 12).expect("room");
+    go_on(&all, 10);
+    // What is going on, and the lines of the three and of one who is not there.
+    for at in (64..384).step_by(8) {
+        scribble(at);
+        go_on(&all, 2);
+    }
+    for _ in 0..10 {
+        (8..PAGE_BYTES as u64 / 8).for_each(|word| scribble(word * 8));
+        go_on(&all, 5);
+    }
+    assert!(domain.members().len() >= 3);
+    end(common, children);
+}
+
 fn restart() {
     let common = common();
     let mut children = players("restart", common, 2);
@@ -268,6 +306,37 @@ fn restart() {
     let children = players("restart", common, 2);
     go_on(&common.players.each_ref()[..2], 10);
     end(common, children);
+}
+
+/// Daemons close all files that they know nothing of, and the lock is gone with the domain's.
+fn closed() {
+    let common = common();
+    let me = &common.players[0];
+    let player = child(|| {
+        // Never dropped: the number of its file may be another's by then.
+        let member = open("closed").join(Group::Own, WEIGHT).expect("a place");
+        let mut member = ManuallyDrop::new(member);
+        // SAFETY: nobody here uses a file but the domain, which does not use its own any more.
+        assert_eq!(unsafe { libc::close_range(3, u32::MAX, 0) }, 0);
+        while common.stop.load(Relaxed) == 0 {
+            let _: Answer = member.poll(Ask { release_ns: None, importance: Some(0) }, &mut |_| ());
+            me.chunks.fetch_add(1, Relaxed);
+        }
+        true
+    });
+    go_on(&[me], 5);
+    for _ in 0..500 {
+        // Nobody has a lock: each makes it anew.
+        drop(open("closed"));
+    }
+    go_on(&[me], 5);
+    let domain = open("closed");
+    let begun = Instant::now();
+    while domain.members().is_empty() {
+        assert!(begun.elapsed() < LONG, "it does not join again");
+        thread::sleep(Duration::from_millis(5));
+    }
+    end(common, vec![player]);
 }
 
 fn file_of(name: &str) -> PathBuf {

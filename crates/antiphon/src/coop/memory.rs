@@ -7,7 +7,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{Error, ErrorKind};
 use std::ops::Deref;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -79,10 +79,15 @@ fn alone(file: &File) -> Result<bool, Error> {
     }
 }
 
-/// Makes it anew, all zero but for the header.
+/// Makes it anew, all zero but for the header. It is not cut where its size is right: a program
+/// that has closed all its files has lost its lock, and may have it mapped still.
 fn make(file: &File, options: &Options) -> Result<(), Error> {
-    file.set_len(0)?;
-    file.set_len(PAGE_BYTES as u64)?;
+    if file.metadata()?.size() == PAGE_BYTES as u64 {
+        file.write_all_at(&[0; PAGE_BYTES], 0)?;
+    } else {
+        file.set_len(0)?;
+        file.set_len(PAGE_BYTES as u64)?;
+    }
     let mapping = Mapping::new(file, PAGE_BYTES)?;
     let header = &page(&mapping).header;
     header.set_options(options);

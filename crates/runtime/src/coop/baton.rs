@@ -23,7 +23,8 @@
 //! - BATON-6: a thread is charged what the system says that it ran, once, with or without the
 //!   baton: by itself, or by who takes the baton away or audits it.
 //! - BATON-7: whatever is in the memory, a thread gets on: a line that is not its own any longer is
-//!   left, and where the table can't be had it runs as if it were alone.
+//!   left, what it has joined with is written again where it is something else, and where the table
+//!   can't be had it runs as if it were alone.
 //!
 //! *Turned down:* the holder as the only one at the table (who wakes by itself would wait for it);
 //! a sleep until the slice of whoever runs has ended (each sleeper would wake once a turn); handing
@@ -37,6 +38,7 @@ use antiphon_platform::{Atomic, Clock, Deadline, SharedWait, ThreadId};
 
 use super::accounts::Accounts;
 use super::ask::{Answer, Ask, Cooperate, Halves, Pause, Then};
+use super::bits::Bits;
 use super::line::{Line, Page, pack, put, unpack};
 use super::lines::Lines;
 use super::member::{Group, Member};
@@ -81,7 +83,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
             page,
             accounts,
             options,
-            member: Member::new(group, weight),
+            member: Member::new(group, weight.min(Bits::WEIGHT)),
             thread: P::thread(),
             place: usize::MAX,
             charged_ns: 0,
@@ -131,6 +133,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
             let Some(place) = place else { return false };
             self.place = place;
         }
+        section.restore(self.place, &self.member);
         what(&mut section, self.place);
         section.settle(self.place);
         section.finish(self.place)

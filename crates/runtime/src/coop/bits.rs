@@ -7,7 +7,8 @@ use super::member::{Demotion, Group, Member, Standing, State};
 pub(super) struct Bits(u32);
 
 impl Bits {
-    const WEIGHT: u32 = (1 << 20) - 1;
+    /// The most that a weight is.
+    pub(super) const WEIGHT: u32 = (1 << 20) - 1;
     const STATE: u32 = 20;
     const STANDING: u32 = 22;
     const GROUPED: u32 = 1 << 25;

@@ -63,6 +63,14 @@ impl<'a, P: SharedWait> Lines<'a, P> {
         self.page.lines.get(id)
     }
 
+    /// Has that place be seen, whatever the header has come to be: who has it is at the table.
+    pub(super) fn cover(&self, id: usize) {
+        if self.page.used() <= id && self.at.stands() {
+            // Relaxed: a place is taken at the table, whose guard orders this.
+            self.page.header.used.store(id as u32 + 1, Relaxed);
+        }
+    }
+
     /// Has the slice of who runs end earlier.
     pub(super) fn hasten(&mut self, slice_end_ns: u64, until_ns: u64) {
         if let Some(running) = &mut self.head.running {
@@ -144,9 +152,9 @@ impl<P: SharedWait> Table for Lines<'_, P> {
         line.set_member(&member);
         put::<P>(&self.page.tallies[id].last_turn, member.turn);
         if self.page.thread(id).is_none() {
-            // Relaxed: as above. Last: nobody is seen with half of the words.
+            // Relaxed: as in `clear`. Last: nobody is seen with half of the words.
             line.thread.store(self.thread.0, Relaxed);
-            self.page.header.used.store(self.page.used().max(id + 1) as u32, Relaxed);
+            self.cover(id);
         }
     }
 

@@ -34,6 +34,18 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         self.page.thread(place) == Some(self.thread)
     }
 
+    /// Has others see the caller, with the part that it has joined with, whatever was written over
+    /// it (BATON-7).
+    pub(super) fn restore(&mut self, place: usize, joined: &Member) {
+        self.scheduler.table.cover(place);
+        if let Some(member) = self.scheduler.table.get(place)
+            && (member.group, member.weight) != (joined.group, joined.weight)
+        {
+            let Member { group, weight, .. } = *joined;
+            self.scheduler.table.set(place, Some(Member { group, weight, ..member }));
+        }
+    }
+
     /// Takes a place, after those of the dead were freed. The thread is asleep to the others until
     /// it polls.
     pub(super) fn join(&mut self, member: Member, charged_ns: u64) -> Option<usize> {

@@ -185,11 +185,16 @@ impl<W: Wait> Agenda<W> {
         self.work.first_key_value().map(|((importance, _), _)| *importance)
     }
 
-    /// LOOP-1: the timer that is to be called, if one is due by then.
-    pub(super) fn take_due(&mut self, by_ns: u64) -> Option<Taken<W>> {
-        let ((release_ns, _), id) = self.timers.first_key_value()?;
-        let (release_ns, id) = (*release_ns, *id);
-        if release_ns > by_ns {
+    /// The turn at which something was put somewhere last.
+    pub(super) fn turn(&self) -> u64 {
+        self.turn
+    }
+
+    /// LOOP-1: the timer that is to be called, if it is due by then, and was put there by that
+    /// turn.
+    pub(super) fn take_due(&mut self, by_ns: u64, by_turn: u64) -> Option<Taken<W>> {
+        let (&(release_ns, turn), &id) = self.timers.first_key_value()?;
+        if release_ns > by_ns || turn > by_turn {
             return None;
         }
         self.remove(id).map(|entry| Taken { id, entry, release_ns: Some(release_ns) })

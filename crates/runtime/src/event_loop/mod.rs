@@ -127,9 +127,10 @@ pub struct EventLoop<W: Wait> {
     current: Option<Current>,
     /// The time, when it was last looked at: before a callback is called, and after.
     now_ns: u64,
-    /// What the last poll has said, and when.
+    /// What the last poll has said, when, and what was put in last before.
     answer: Answer,
     polled_ns: u64,
+    polled_turn: u64,
     /// When sources were looked at.
     looked_ns: u64,
     sources: usize,
@@ -160,6 +161,7 @@ impl<W: Wait> EventLoop<W> {
             now_ns: 0,
             answer: Answer::default(),
             polled_ns: 0,
+            polled_turn: 0,
             looked_ns: 0,
             sources: 0,
             stopped: false,

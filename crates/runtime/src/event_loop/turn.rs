@@ -18,8 +18,8 @@
 //! - ROUND-1 (progress): between two polls something is called, unless there is nothing to call.
 //! - ROUND-2 (timers first): work is called only if no timer was due when it was chosen.
 //! - ROUND-3: of timers that follow each other without a break, those are called without a poll
-//!   that were due when the last poll was over: so a flood of them keeps others waiting no longer
-//!   than their slice.
+//!   that were there and due when the last poll was over: so a flood of them keeps others waiting
+//!   no longer than their slice, nor does one that is later and later.
 //! - ROUND-4: a loop that always has something to do polls a tier that has told nothing yet, or
 //!   knows of nobody: others may be there that it has to be told of.
 
@@ -123,7 +123,6 @@ impl<W: Wait> EventLoop<W> {
         }
         self.shared.sight.end();
         self.now_ns = W::now_ns();
-        self.polled_ns = self.now_ns;
     }
 
     /// When there is something to do, of what is known.
@@ -157,7 +156,8 @@ impl<W: Wait> EventLoop<W> {
         }
         let must = self.is_to_poll();
         // ROUND-3.
-        if let Some(taken) = self.agenda.take_due(if must { self.polled_ns } else { self.now_ns }) {
+        let by = if must { (self.polled_ns, self.polled_turn) } else { (self.now_ns, u64::MAX) };
+        if let Some(taken) = self.agenda.take_due(by.0, by.1) {
             self.call(taken);
             return Did::Called;
         }
@@ -189,7 +189,8 @@ impl<W: Wait> EventLoop<W> {
         if self.stopped {
             return Did::Polled;
         }
-        let taken = self.agenda.take_due(self.now_ns).or_else(|| self.agenda.take_work());
+        let due = self.agenda.take_due(self.now_ns, u64::MAX);
+        let taken = due.or_else(|| self.agenda.take_work());
         taken.map_or(Did::Polled, |taken| {
             self.call(taken);
             Did::Called
@@ -247,6 +248,12 @@ impl<W: Wait> EventLoop<W> {
         self.looked_ns = self.now_ns;
     }
 
+    /// What is there now is called before the next poll (ROUND-3).
+    fn has_polled(&mut self) {
+        self.now_ns = W::now_ns();
+        (self.polled_ns, self.polled_turn) = (self.now_ns, self.agenda.turn());
+    }
+
     /// Lets others run, or sleeps.
     fn poll(&mut self) {
         let (release_ns, importance) = (self.agenda.release_ns(), self.agenda.importance());
@@ -261,7 +268,6 @@ impl<W: Wait> EventLoop<W> {
         });
         self.cooperate = tier;
         self.answer = answer;
-        self.now_ns = W::now_ns();
-        self.polled_ns = self.now_ns;
+        self.has_polled();
     }
 }

@@ -134,8 +134,8 @@ fn timers_without_end_keep_others_waiting_for_no_longer_than_a_callback_may_take
     }
     assert_eq!(events.run(), End::Done);
     let asked: Vec<_> = asked.borrow().iter().map(|(at, _)| *at).collect();
-    // As it is new, behind what was due; those that were due then are first, by then most are.
-    assert_eq!(asked, [50_000, 1_050_000, 2_650_000]);
+    // At once, as it is new; those that were due then are first, by then most are.
+    assert_eq!(asked, [0, 1_000_000, 2_550_000]);
 }
 
 #[test]
@@ -171,4 +171,42 @@ fn the_earliest_release_is_published_whenever_it_is_another_one() {
     assert_eq!(events.run(), End::Done);
     let wanted = [Some(20), Some(10), Some(5), Some(10), Some(20), Some(30), None];
     assert_eq!(*published.borrow(), wanted);
+}
+
+#[test]
+fn a_timer_that_is_always_late_keeps_others_waiting_no_longer_than_the_slice() {
+    let mut events = events();
+    let slice = Answer { poll_at_ns: Some(0), ..Answer::default() };
+    let (tier, asked) = scripted(&[slice; 16]);
+    events.cooperate_by(tier);
+    // It wants twice the time that there is, and so is later and later.
+    let mut left = 12;
+    events.submit(Event::timer_in_steps(10, move |context| {
+        pass(20);
+        left -= 1;
+        let next_ns = context.release_ns().map_or(0, |at| at + 10);
+        if left == 0 { Step::Done } else { Step::At(next_ns) }
+    }));
+    assert_eq!(events.run(), End::Done);
+    // Once between two polls: what was put in since is no better for being late.
+    let asked: Vec<_> = asked.borrow().iter().map(|(at, ask)| (*at, ask.release_ns)).collect();
+    let at_ns = |n| if n == 0 { 0 } else { 10 + n * 20 };
+    let wanted: Vec<_> = (0..12).map(|n| (at_ns(n), Some(10 + n * 10))).collect();
+    assert_eq!(asked, wanted);
+}
+
+#[test]
+fn a_loop_inside_another_polls_as_often_however_short_its_turns_are() {
+    let mut events = events();
+    let slice = Answer { poll_at_ns: Some(0), ..Answer::default() };
+    let (tier, asked) = scripted(&[slice; 16]);
+    events.cooperate_by(tier);
+    events.submit(Event::timer_in_steps(0, |context| {
+        pass(20);
+        Step::At(context.release_ns().map_or(0, |at| at + 10))
+    }));
+    for _ in 0..10 {
+        assert_eq!(events.turn(1).called, 1);
+    }
+    assert_eq!(asked.borrow().len(), 10);
 }
