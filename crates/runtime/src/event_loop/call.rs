@@ -57,16 +57,19 @@ impl<W: Wait> EventLoop<W> {
     /// Takes in what others have posted.
     #[inline]
     pub(super) fn take_in(&mut self) {
-        if self.shared.any() {
+        if self.shared.any() || !self.posts.is_empty() {
             self.take_posts();
         }
     }
 
     #[cold]
     fn take_posts(&mut self) {
-        let mut posts = core::mem::take(&mut self.posts);
-        self.shared.take(&mut posts);
-        for post in posts.drain(..) {
+        if self.posts.is_empty() {
+            self.shared.take(&mut self.posts);
+            self.posts.reverse();
+        }
+        // One by one: what is dropped may panic, and the rest is there for the next call then.
+        while let Some(post) = self.posts.pop() {
             match post {
                 Post::Submit { id, due, name, entry } => self.put_in(id, due, name, entry),
                 Post::Cancel(id) => match &mut self.current {
@@ -80,7 +83,6 @@ impl<W: Wait> EventLoop<W> {
                 Post::Stop => self.stopped = true,
             }
         }
-        self.posts = posts;
     }
 
     pub(super) fn is_stopped(&self) -> bool {

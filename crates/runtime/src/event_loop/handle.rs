@@ -77,8 +77,13 @@ impl<W: Wait> Handle<W> {
         self.post(Post::Stop)
     }
 
+    /// As [`wake`](Self::wake); whether the loop was asleep.
+    pub(super) fn wake_slept(&self, id: EventId) -> Result<bool, Gone> {
+        self.0.post(Post::Wake(id.0)).map_err(|_| Gone)
+    }
+
     fn post(&self, post: Post<W>) -> Result<(), Gone> {
-        self.0.post(post).map_err(|_| Gone)
+        self.0.post(post).map(drop).map_err(|_| Gone)
     }
 }
 

@@ -95,8 +95,8 @@ impl<W: Wait> Shared<W> {
         self.next.fetch_add(1, Relaxed)
     }
 
-    /// Hands a post back if the loop is gone.
-    pub(super) fn post(&self, post: Post<W>) -> Result<(), Post<W>> {
+    /// Hands a post back if the loop is gone; whether that was asleep.
+    pub(super) fn post(&self, post: Post<W>) -> Result<bool, Post<W>> {
         self.with(|posts| {
             if posts.closed {
                 return Err(post);
@@ -106,15 +106,16 @@ impl<W: Wait> Shared<W> {
             self.any.store(1, Relaxed);
             Ok(())
         })?;
-        self.wake();
-        Ok(())
+        Ok(self.wake())
     }
 
-    /// POST-1: wakes the loop, if that sleeps.
-    fn wake(&self) {
-        if self.bell.take().is_some() {
+    /// POST-1: wakes the loop, if that sleeps; whether it does.
+    fn wake(&self) -> bool {
+        let sleeps = self.bell.take().is_some();
+        if sleeps {
             (self.ring)();
         }
+        sleeps
     }
 
     /// Whether there are posts.

@@ -141,7 +141,7 @@ pub struct EventLoop<W: Wait> {
     published: Option<u64>,
     publish: Option<Published>,
     trouble: Option<Box<dyn FnMut(Trouble)>>,
-    /// Empty between uses: its memory.
+    /// The last first; empty between uses, but for what a panic has left.
     posts: Vec<Post<W>>,
 }
 

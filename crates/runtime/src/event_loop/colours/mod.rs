@@ -11,7 +11,8 @@
 //!   the one that was submitted first.
 //! - COLOUR-3 (none is lost or stranded): an event that waits is of a colour that runs, or is ready
 //!   on a loop; and while one is ready, some loop is awake and looks for it. A loop is idle only
-//!   when it has found that none is; who makes one ready under the same lock wakes one that is.
+//!   when it has found that none is; who makes one ready under the same lock wakes one that is, and
+//!   the next one too where that has other work of its own.
 //! - COLOUR-4: where colours that always have events neither come nor go, loops that take some have
 //!   as many ready as others, to one.
 //!
@@ -113,7 +114,7 @@ impl<W: Wait> Colours<W> {
     where
         F: FnMut(&mut Context<'_, W>) -> Option<u64> + Send + 'static,
     {
-        Shared::wake(self.0.palette.put(colour, importance, Box::new(event)));
+        self.0.wake(self.0.palette.put(colour, importance, Box::new(event)));
     }
 
     /// Has all loops that have joined stop, each after the callback that it is in. Events that wait
@@ -127,10 +128,13 @@ impl<W: Wait> Colours<W> {
 }
 
 impl<W: Wait> Shared<W> {
-    fn wake(bell: Option<Bell<W>>) {
-        if let Some(bell) = bell {
+    /// Wakes that loop, and others if it has something else to do, which may be more important and
+    /// go on for ever: the first that comes takes what there is.
+    fn wake(&self, mut bell: Option<Bell<W>>) {
+        while let Some(Bell { handle, id }) = bell {
             // One that is gone leaves, and has others look then.
-            let _ = bell.handle.wake(bell.id);
+            let slept = handle.wake_slept(id).unwrap_or(true);
+            bell = if slept { None } else { self.palette.idler() };
         }
     }
 }
@@ -149,12 +153,17 @@ impl<W: Wait> Seat<W> {
         let called = Called { seat: self, colour };
         let again = event(context);
         let next = called.end(again.map(|importance| (importance, event)));
-        next.map_or(Step::Asleep, Step::More)
+        let Some(importance) = next else { return Step::Asleep };
+        if context.events.has_before(importance) {
+            // What there is may be another's before it is this loop's.
+            self.shared.wake(self.shared.palette.idler());
+        }
+        Step::More(importance)
     }
 
     fn done(&self, colour: u64, again: Option<(u64, Work<W>)>) -> Option<u64> {
         let Next { wake, importance } = self.shared.palette.done(self.number, colour, again);
-        Shared::wake(wake);
+        self.shared.wake(wake);
         importance
     }
 }
@@ -163,7 +172,7 @@ impl<W: Wait> Seat<W> {
 impl<W: Wait> Drop for Seat<W> {
     fn drop(&mut self) {
         let (bell, wake) = self.shared.palette.leave(self.number);
-        Shared::wake(wake);
+        self.shared.wake(wake);
         drop(bell);
     }
 }

@@ -119,6 +119,12 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
         })
     }
 
+    /// Another loop that is to look, as the one that was woken has something else to do.
+    #[must_use]
+    pub fn idler(&self) -> Option<B> {
+        self.with(State::idler)
+    }
+
     /// All bells there are.
     #[must_use]
     pub fn bells(&self) -> Vec<B> {

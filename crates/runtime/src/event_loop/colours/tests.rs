@@ -294,3 +294,73 @@ fn a_panic_leaves_the_rest_to_the_other_loop() {
     assert!(!run(1));
     assert_eq!(called.load(Relaxed), 1);
 }
+
+/// Two loops; the first has other work from the beginning or from later on, which is more important
+/// and never ends.
+fn what_comes_to_a_busy_loop_is_called(from_the_beginning: bool) {
+    let colours = Colours::<Bed>::new(2);
+    let (tell, told) = std::sync::mpsc::channel();
+    let hears = |what| {
+        let got = told.recv_timeout(core::time::Duration::from_secs(20));
+        if got != Ok(what) {
+            colours.stop();
+            panic!("{what} has not come: {got:?}");
+        }
+    };
+    let busy = |tell: std::sync::mpsc::Sender<_>| {
+        let mut steps = 0;
+        Event::best_effort_in_steps(0, move |_| {
+            steps += 1;
+            if steps == 100 {
+                tell.send("busy").expect("it waits");
+            }
+            Step::More(0)
+        })
+    };
+    let (give, given) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        for number in 0..2 {
+            let (all, tell, give) = (colours.clone(), tell.clone(), give.clone());
+            scope.spawn(move || {
+                let mut events = EventLoop::new(Bed::default(), Options::default());
+                all.join(number, &mut events);
+                give.send((number, events.handle())).expect("it waits");
+                if number == 0 && from_the_beginning {
+                    events.submit(busy(tell));
+                }
+                let _ = events.run();
+            });
+        }
+        let handles: Vec<_> = (0..2).map(|_| given.recv().expect("they are there")).collect();
+        let first = handles.iter().find(|(number, _)| *number == 0).expect("both");
+        if from_the_beginning {
+            hears("busy");
+        }
+        // So long that both have looked and are idle, else there is less to be seen.
+        std::thread::sleep(core::time::Duration::from_millis(20));
+        let (all, next) = (colours.clone(), tell.clone());
+        // Its home is the first one, which is then to call one of importance 9.
+        colours.submit(0, 9, move |_| {
+            all.submit(0, 9, move |_| next.send("second").expect("it waits"));
+        });
+        hears("second");
+        if !from_the_beginning {
+            first.1.submit(busy(tell.clone())).expect("it is there");
+            hears("busy");
+        }
+        let last = tell.clone();
+        colours.submit(0, 9, move |_| last.send("third").expect("it waits"));
+        hears("third");
+        colours.stop();
+    });
+}
+
+#[test]
+fn what_a_busy_loop_has_left_is_called_by_one_that_has_nothing_to_do() {
+    what_comes_to_a_busy_loop_is_called(true);
+}
+
+#[test]
+fn what_comes_to_a_loop_that_has_become_busy_is_called_by_one_that_has_nothing_to_do() {
+    what_comes_to_a_busy_loop_is_called(false);
+}

@@ -161,3 +161,32 @@ fn a_callback_that_panics_is_gone_and_the_rest_is_as_it_was() {
     assert_eq!((events.run(), log.taken()), (End::Done, ["timer"].to_vec()));
     assert!(events.waits().sources.borrow().is_empty());
 }
+
+#[test]
+fn what_others_have_posted_is_there_though_something_dropped_before_panics() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("on purpose");
+        }
+    }
+    let (mut events, log) = (events(), Log::default());
+    let bomb = Bomb;
+    let dropped = events.submit(Event::timer(u64::MAX, move |_| {
+        let _bomb = &bomb;
+    }));
+    let handle = events.handle();
+    let called = alloc::sync::Arc::new(core::sync::atomic::AtomicBool::new(false));
+    let calls = called.clone();
+    assert!(handle.cancel(dropped).is_ok());
+    let event =
+        Event::best_effort(0, move |_| calls.store(true, core::sync::atomic::Ordering::Relaxed));
+    assert!(handle.submit(event).is_ok());
+    events.submit(Event::best_effort(0, log.noting("own")));
+    drop(handle);
+    let run = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| events.run()));
+    assert!(run.is_err());
+    assert_eq!(events.run(), End::Done);
+    assert_eq!(log.taken(), ["own"]);
+    assert!(called.load(core::sync::atomic::Ordering::Relaxed), "the post was lost");
+}
