@@ -1,5 +1,6 @@
-/* A loop that always has work, for so many milliseconds of the clock: prints its number, and then
- * the CPU time that it had, in microseconds, and how often it waited. It tells its next release,
+/* A loop that always has work, for so many milliseconds of the clock from when it is told to begin,
+ * by the end of its input: prints its number, and then the CPU time that it had, in microseconds,
+ * and how often it waited. It tells its next release,
  * which comes each 5 ms. */
 #define _GNU_SOURCE
 #include "antiphon_coop.h"
@@ -16,11 +17,13 @@ int main(int count, char **arguments)
 {
 	CHECK(count == 2);
 	become_loop();
+	printf("%d\n", getpid());
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
 	int64_t begin = now_ns(), end = begin + atoi(arguments[1]) * 1000000LL;
 	int64_t had = cpu_ns(), release = begin;
 	long waits = 0;
-	printf("%d\n", getpid());
-	fflush(stdout);
 	while (now_ns() < end) {
 		for (int64_t until = cpu_ns() + 200000; cpu_ns() < until;)
 			;
