@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use antiphon::coop::{
     Answer, Ask, Cooperate as _, Demotion, Domain, DomainOptions, Group, JoinError, Membership,
-    OpenError, WEIGHT,
+    OpenError, Options, WEIGHT,
 };
 
 use antiphon_runtime::coop::PAGE_BYTES;
@@ -39,7 +39,9 @@ struct Player {
 const FRAME_NS: u64 = 16_666_667;
 
 fn main() {
-    let cases: [(&str, fn()); 11] = [
+    let cases: [(&str, fn()); 12] = [
+        // First: the others stay on one CPU.
+        ("who_may_run_on_several_cpus_joins_where_there_is_room", several),
         ("players_share_a_cpu_and_all_their_timers_fire", players_share),
         ("who_is_killed_is_forgotten", killed),
         ("who_is_stopped_is_not_waited_for", stopped),
@@ -258,6 +260,38 @@ fn liar() {
     end(common, children);
     let most = one.min(other) * 3 / 2 + 100_000_000;
     assert!(liar <= most, "the liar had {liar} ns, the others {one} and {other}");
+}
+
+fn several() {
+    let cpus = antiphon_linux::allowed();
+    let [one, other, ..] = cpus[..] else {
+        println!("skipped: there is one CPU");
+        return;
+    };
+    let lightest = || {
+        let options = Options::default();
+        Domain::open_lightest("several", &[one, other], options).expect("domains")
+    };
+    // What it makes is there while it is used, and members stay on their CPUs.
+    let fine = exits_well(child(|| {
+        let first = lightest();
+        let place = first.join(Group::Own, WEIGHT);
+        let second = lightest();
+        let stranger = child(|| {
+            let place = lightest().join(Group::Own, 2 * WEIGHT);
+            let fine = place.is_ok();
+            // It ends as one that is killed.
+            std::mem::forget(place);
+            fine
+        });
+        let came = exits_well(stranger);
+        let third = lightest();
+        drop(place);
+        let fourth = lightest();
+        let places = [&first, &second, &third, &fourth].map(Domain::cpu);
+        came && places == [one, other, other, one]
+    }));
+    assert!(fine, "it was not where there is room");
 }
 
 /// What a member that lies may leave: a word here and there, and in the end all of them.

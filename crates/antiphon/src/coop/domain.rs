@@ -3,10 +3,10 @@
 use std::process;
 
 use antiphon_linux::{Linux, pin};
-use antiphon_platform::CpuId;
-use antiphon_platform::Platform as _;
+use antiphon_platform::{CpuId, Platform as _, SharedWait as _, ThreadId};
 use antiphon_runtime::coop::{
-    Answer, Ask, Baton, Cooperate, Demotion, Group, Halves, Options, PLACES, Page, Pause, Standing,
+    Answer, Ask, Baton, Cooperate, Demotion, Domains, Group, Halves, Options, PLACES, Page, Pause,
+    Standing,
 };
 
 use super::error::{JoinError, OpenError};
@@ -79,6 +79,32 @@ impl Domain {
         let cpu = options.cpu;
         let memory = Memory::open(&format!("{name}.{cpu}"), &options.schedule)?;
         Ok(Self { memory, cpu, process: process::id() })
+    }
+
+    /// Opens, of the domains of that name on those CPUs, the one whose members weigh the least in
+    /// all, the first of several: for a thread that may run on any of them, and is to be as well
+    /// off as others are. It is to join soon, as who comes meanwhile finds the same. Each domain is
+    /// made where nobody uses it, and waited for as by [`open`](Self::open).
+    ///
+    /// # Errors
+    ///
+    /// See [`OpenError`]: of the first that can't be opened.
+    ///
+    /// # Panics
+    ///
+    /// If there are no CPUs.
+    pub fn open_lightest(name: &str, cpus: &[u32], schedule: Options) -> Result<Self, OpenError> {
+        let open = |&cpu: &u32| Self::open(name, DomainOptions { cpu, schedule });
+        let mut domains = cpus.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let lightest = Domains::of(domains.iter().map(Self::load).collect()).join(0);
+        Ok(domains.swap_remove(lightest))
+    }
+
+    /// What its members weigh in all, those that have ended left out.
+    fn load(&self) -> u64 {
+        let members = self.members().into_iter();
+        let living = members.filter(|member| !Linux::ended(ThreadId(member.thread)));
+        living.map(|member| u64::from(member.weight)).sum()
     }
 
     /// The calling thread joins, with a weight ([`WEIGHT`](super::WEIGHT) is that of nice 0) of its

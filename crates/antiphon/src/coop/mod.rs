@@ -80,6 +80,8 @@
 //!   (`SIGBUS`).
 //! - **One PID namespace.** Members name each other by the kernel's numbers; who opens a domain
 //!   that members of another namespace use is told so.
+//! - **Several CPUs** are as many domains. [`Domain::open_lightest`] is the one with the most room,
+//!   for a thread that may run on any of them; it stays where it has joined.
 //! - **After a `fork`** the child is no member: its polls are those of [`Alone`].
 //! - **Programs with another `$XDG_RUNTIME_DIR`**, or without one, have other domains.
 //!
