@@ -249,6 +249,21 @@ fn a_loop_is_a_file_that_is_readable_when_there_is_something_to_do() {
 }
 
 #[test]
+fn a_turn_that_panics_is_followed_by_another() {
+    let mut events = Loop::new().expect("files");
+    events.submit(Event::timer(0, |_| panic!("on purpose")));
+    let called = Rc::new(Cell::new(false));
+    let calls = called.clone();
+    events.submit(Event::timer(0, move |_| calls.set(true)));
+    let turn = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| events.turn(9)));
+    assert!(turn.is_err() && !called.get());
+    // Else who waits for the loop would never hear of it again.
+    assert!(is_readable(events.as_fd(), now_ns() + 20_000 * MS));
+    assert_eq!((events.turn(9).called, called.get()), (1, true));
+    assert_eq!(events.turn(9).end, Some(End::Done));
+}
+
+#[test]
 fn a_watchdog_names_who_still_runs() {
     let mut events = Loop::new().expect("files");
     let (found, finds) = mpsc::channel();

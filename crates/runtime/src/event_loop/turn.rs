@@ -53,6 +53,26 @@ pub struct Turn {
     pub end: Option<End>,
 }
 
+/// A turn of a loop inside another: who waits for it is told when there is something to do, however
+/// the turn ends.
+struct Inside<'a, W: Wait> {
+    events: &'a mut EventLoop<W>,
+    unwinds: bool,
+}
+
+impl<W: Wait> Drop for Inside<'_, W> {
+    fn drop(&mut self) {
+        self.events.nested = true;
+        if self.unwinds {
+            // What there is the next turn sees, which is to be at once.
+            self.events.shared.doze();
+            self.events.wait.arm(Some(0));
+        } else {
+            self.events.arm();
+        }
+    }
+}
+
 /// What was done.
 enum Did {
     Called,
@@ -80,12 +100,14 @@ impl<W: Wait> EventLoop<W> {
     /// another one, which waits for both. Where others share the CPU by a tier that has them take
     /// turns, they may have theirs meanwhile.
     pub fn turn(&mut self, most: usize) -> Turn {
-        self.shared.awake();
-        self.begin();
-        self.look();
+        let mut inside = Inside { events: self, unwinds: true };
+        let events = &mut *inside.events;
+        events.shared.awake();
+        events.begin();
+        events.look();
         let (mut called, mut end) = (0, None);
         while called < most {
-            match self.go_on(false) {
+            match events.go_on(false) {
                 Did::Called => called += 1,
                 Did::Polled => {}
                 Did::Nothing => break,
@@ -95,8 +117,8 @@ impl<W: Wait> EventLoop<W> {
                 }
             }
         }
-        self.nested = true;
-        self.arm();
+        inside.unwinds = false;
+        drop(inside);
         Turn { called, next_ns: self.next_ns(), end }
     }
 
