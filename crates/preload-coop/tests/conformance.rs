@@ -3,23 +3,30 @@
 
 mod support;
 
+use std::path::Path;
+
 use antiphon_record::coop::Count;
-use support::{Stage, plain, succeeds};
+use support::{Spins, Stage, plain, succeeds};
+
+/// Runs a program with the library, by that tier; says how many loops it had, at least.
+fn holds_by(stage: &Stage, program: &Path, arguments: &[&str], tier: &str, loops: usize) {
+    let before = stage.loops().len();
+    let output = succeeds(stage.under(tier, program).args(arguments));
+    assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+    let found = &stage.loops()[before..];
+    assert!(found.len() >= loops, "{tier}: {} loops", found.len());
+    // Who has no part in it is as if it were alone: that would prove nothing.
+    assert!(found.iter().all(|row| row.baton == (tier != "t1")), "{tier}: {found:?}");
+    assert!(found.iter().all(|row| row.count(Count::Waits) > 0), "{tier}");
+}
 
 /// Runs a program without and with the library, by each tier; says how many loops it had, at least.
 fn holds(file: &str, compiled: &[&str], arguments: &[&str], loops: usize) {
     let stage = Stage::new(&file.replace('.', "-"));
     let program = stage.compile(file, compiled);
     succeeds(plain(&program).args(arguments));
-    for (tier, baton) in [("t3", true), ("t1", false), ("auto", true)] {
-        let before = stage.loops().len();
-        let output = succeeds(stage.under(tier, &program).args(arguments));
-        assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
-        let found = &stage.loops()[before..];
-        assert!(found.len() >= loops, "{tier}: {} loops", found.len());
-        // Who has no part in it is as if it were alone: that would prove nothing.
-        assert!(found.iter().all(|row| row.baton == baton), "{tier}: {found:?}");
-        assert!(found.iter().all(|row| row.count(Count::Waits) > 0), "{tier}");
+    for tier in ["t3", "t1", "auto"] {
+        holds_by(&stage, &program, arguments, tier, loops);
     }
 }
 
@@ -43,6 +50,25 @@ fn threads_cancellation_and_handlers() {
 #[test]
 fn forks_executed_programs_and_the_ends_of_a_process() {
     holds("processes.c", &["-O1"], &[], 8);
+}
+
+#[test]
+fn a_program_that_closes_its_files_keeps_its_streams_closed() {
+    holds("streams.c", &["-O1"], &[], 1);
+}
+
+#[test]
+fn all_that_holds_while_another_has_the_cpu() {
+    let stage = Stage::new("beside");
+    let spins = stage.compile("spins.c", &["-O1"]);
+    for file in ["waits.c", "threads.c", "processes.c"] {
+        let program = stage.compile(file, &["-O1"]);
+        for tier in ["t3", "auto"] {
+            // It has work all the time, so each wait is for a turn.
+            let _other = Spins::new(&stage, &spins, tier, 600_000);
+            holds_by(&stage, &program, &[], tier, 1);
+        }
+    }
 }
 
 #[test]

@@ -49,7 +49,8 @@ fn directory(path: &Path) -> io::Result<File> {
     Ok(directory)
 }
 
-/// Opens a file of that directory, or makes it, for its owner only.
+/// Opens a file of that directory, or makes it, for its owner only. Its descriptor is none of the
+/// standard streams', also where these were closed.
 ///
 /// # Errors
 ///
@@ -69,12 +70,29 @@ pub fn open_own(directory: &File, name: &str) -> io::Result<File> {
     }
     // SAFETY: opened above, and nobody else's.
     let file = unsafe { File::from_raw_fd(file) };
+    let file = beyond_standard(file)?;
     let found = file.metadata()?;
     if !found.is_file() || found.nlink() != 1 {
         return Err(Error::new(ErrorKind::PermissionDenied, "no file with one name"));
     }
     own(found.uid(), found.mode())?;
     Ok(file)
+}
+
+/// The same file under a number that is not that of a standard stream. A program that has closed
+/// those, as daemons do, gets their numbers for what is opened next, and still writes to them.
+fn beyond_standard(file: File) -> io::Result<File> {
+    if file.as_raw_fd() > libc::STDERR_FILENO {
+        return Ok(file);
+    }
+    let least = libc::STDERR_FILENO + 1;
+    // SAFETY: a file that is open, and numbers.
+    let moved = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, least) };
+    if moved == -1 {
+        return Err(Error::last_os_error());
+    }
+    // SAFETY: a new descriptor, known to nobody else.
+    Ok(unsafe { File::from_raw_fd(moved) })
 }
 
 fn own(owner: u32, mode: u32) -> io::Result<()> {

@@ -3,9 +3,9 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -89,6 +89,56 @@ impl Drop for Stage {
     fn drop(&mut self) {
         // A directory that stays behind fails no test.
         let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// A loop that always has work, for so long; it has begun when it is made, and is ended when it is
+/// dropped.
+pub struct Spins {
+    child: Child,
+    said: BufReader<ChildStdout>,
+    /// The program, which is below `timeout`; `None` once it has ended.
+    pid: Option<i32>,
+}
+
+impl Spins {
+    pub fn new(stage: &Stage, program: &Path, tier: &str, ms: u32) -> Self {
+        let mut command = stage.under(tier, program);
+        let mut child =
+            command.arg(ms.to_string()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut said = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("a line");
+        Self { child, said, pid: Some(line.trim().parse().expect("its number")) }
+    }
+
+    /// The CPU time that it had, in microseconds, and how often it waited.
+    pub fn end(mut self) -> (f64, u64) {
+        let mut said = String::new();
+        self.said.read_to_string(&mut said).expect("it says what it had");
+        self.pid = None;
+        assert!(self.child.wait().expect("it ends").success());
+        let mut words = said.split_whitespace();
+        let mut next = || words.next().expect("a number").parse::<u64>().expect("a number");
+        (next() as f64, next())
+    }
+
+    pub fn signal(&mut self, signal: i32) {
+        let pid = self.pid.expect("it has not ended");
+        // SAFETY: it has not ended: it has more than enough to do.
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+        // The number may be another's soon.
+        self.pid = self.pid.filter(|_| signal != libc::SIGKILL);
+    }
+}
+
+impl Drop for Spins {
+    fn drop(&mut self) {
+        if self.pid.is_some() {
+            self.signal(libc::SIGKILL);
+        }
+        // A child that can't be waited for is nobody's.
+        let _ = self.child.wait();
     }
 }
 
