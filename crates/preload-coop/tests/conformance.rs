@@ -65,7 +65,8 @@ fn all_that_holds_while_another_has_the_cpu() {
         let program = stage.compile(file, &["-O1"]);
         for tier in ["t3", "auto"] {
             // It has work all the time, so each wait is for a turn.
-            let _other = Spins::new(&stage, &spins, tier, 600_000);
+            let mut other = Spins::new(&stage, &spins, tier, 600_000);
+            other.begin();
             holds_by(&stage, &program, &[], tier, 1);
         }
     }

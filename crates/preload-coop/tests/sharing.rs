@@ -3,52 +3,7 @@
 mod support;
 
 use antiphon_record::coop::Count;
-<<<<<<< HEAD
-use support::Stage;
-
-/// A loop that always has work, for so long from when it is told to begin; it is there when this
-/// returns.
-struct Spins {
-    child: Child,
-    said: BufReader<ChildStdout>,
-    /// The program, which is below `timeout`.
-    pid: i32,
-}
-
-impl Spins {
-    fn new(stage: &Stage, program: &std::path::Path, tier: &str, ms: u32) -> Self {
-        let mut command = stage.under(tier, program);
-        let child =
-            command.arg(ms.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let mut child = child.expect("it starts");
-        let mut said = BufReader::new(child.stdout.take().expect("a pipe"));
-        let mut line = String::new();
-        said.read_line(&mut line).expect("a line");
-        Self { child, said, pid: line.trim().parse().expect("its number") }
-    }
-
-    fn begin(&mut self) {
-        drop(self.child.stdin.take());
-    }
-
-    /// The CPU time that it had, in microseconds, and how often it waited.
-    fn end(mut self) -> (f64, u64) {
-        let mut said = String::new();
-        self.said.read_to_string(&mut said).expect("it says what it had");
-        assert!(self.child.wait().expect("it ends").success());
-        let mut words = said.split_whitespace();
-        let mut next = || words.next().expect("a number").parse::<u64>().expect("a number");
-        (next() as f64, next())
-    }
-
-    fn signal(&self, signal: i32) {
-        // SAFETY: it has not ended: it has more than enough to do.
-        assert_eq!(unsafe { libc::kill(self.pid, signal) }, 0);
-    }
-}
-=======
 use support::{Spins, Stage};
->>>>>>> 777c162 (coop: a domain's file takes no standard stream's number)
 
 #[test]
 fn each_has_its_part() {

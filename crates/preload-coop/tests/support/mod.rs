@@ -92,8 +92,8 @@ impl Drop for Stage {
     }
 }
 
-/// A loop that always has work, for so long; it has begun when it is made, and is ended when it is
-/// dropped.
+/// A loop that always has work, for so long from when it is told to begin; it is there when it is
+/// made, and is ended when it is dropped.
 pub struct Spins {
     child: Child,
     said: BufReader<ChildStdout>,
@@ -104,12 +104,17 @@ pub struct Spins {
 impl Spins {
     pub fn new(stage: &Stage, program: &Path, tier: &str, ms: u32) -> Self {
         let mut command = stage.under(tier, program);
-        let mut child =
-            command.arg(ms.to_string()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let child =
+            command.arg(ms.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = child.expect("it starts");
         let mut said = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut line = String::new();
         said.read_line(&mut line).expect("a line");
         Self { child, said, pid: Some(line.trim().parse().expect("its number")) }
+    }
+
+    pub fn begin(&mut self) {
+        drop(self.child.stdin.take());
     }
 
     /// The CPU time that it had, in microseconds, and how often it waited.
