@@ -34,10 +34,9 @@ pub struct Nal {
 }
 
 /// The NAL units of `stream`, in order; empty ones are left out.
-pub fn nals(stream: &[u8]) -> Vec<Nal> {
-    let starts: Vec<_> = starts(stream).collect();
-    let ends = starts.iter().skip(1).copied().chain([stream.len()]);
-    starts.iter().zip(ends).filter_map(|(&start, end)| nal(stream, start, end)).collect()
+pub fn nals(stream: &[u8]) -> impl Iterator<Item = Nal> {
+    let ends = starts(stream).skip(1).chain([stream.len()]);
+    starts(stream).zip(ends).filter_map(|(start, end)| nal(stream, start, end))
 }
 
 /// Where start codes begin.
@@ -84,8 +83,7 @@ mod tests {
     #[test]
     fn units_are_between_start_codes_of_either_length() {
         let stream = [9, 0, 0, 0, 1, 0x67, 1, 0, 0, 1, 0x65, 2, 0, 0, 0, 1, 0x01, 7, 0, 0];
-        let found: Vec<_> =
-            nals(&stream).into_iter().map(|n| (n.kind, n.importance, n.bytes)).collect();
+        let found: Vec<_> = nals(&stream).map(|n| (n.kind, n.importance, n.bytes)).collect();
         let slice = |idr| Kind::Slice { idr };
         let wanted =
             [(Kind::Sequence, 3, 5..7), (slice(true), 3, 10..12), (slice(false), 0, 16..18)];
@@ -95,7 +93,7 @@ mod tests {
     #[test]
     fn no_bytes_make_it_fail() {
         for stream in [&[][..], &[0, 0, 1], &[0, 0, 1, 0, 0, 1], &[0; 9], &[1; 9]] {
-            assert_eq!(nals(stream), [], "{stream:?}");
+            assert_eq!(nals(stream).count(), 0, "{stream:?}");
         }
     }
 }

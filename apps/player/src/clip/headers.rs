@@ -2,6 +2,7 @@
 //! (H.264, §7.3.2.1.1, §7.3.3, E.1.1), as far as that.
 
 use super::bits::Bits;
+use super::{FRAME_TIMES, SIDES};
 
 /// Enough bytes for what is read of either header.
 const HEADER: usize = 512;
@@ -82,14 +83,12 @@ impl Sequence {
             }
         }
         let frame_ns = if bits.flag()? { timing(bits)? } else { None };
-        Some(Ok(Self {
-            width: width.checked_sub(crop[0])?.checked_sub(crop[1])?,
-            height: height.checked_sub(crop[2])?.checked_sub(crop[3])?,
-            frame_ns,
-            frame_number_bits,
-            order_bits,
-            progressive,
-        }))
+        let width = width.checked_sub(crop[0])?.checked_sub(crop[1])?;
+        let height = height.checked_sub(crop[2])?.checked_sub(crop[3])?;
+        if ![width, height].iter().all(|side| SIDES.contains(side)) {
+            return Some(Err("a picture that is not 1 to 16384 pixels wide and high"));
+        }
+        Some(Ok(Self { width, height, frame_ns, frame_number_bits, order_bits, progressive }))
     }
 }
 
@@ -148,7 +147,8 @@ fn timing(bits: &mut Bits) -> Option<Option<u64>> {
     let scale = u64::from(bits.take(32)?);
     // A tick is a field: two of them are a frame.
     let frame_ns = (2 * ticks * 1_000_000_000).checked_div(scale);
-    Some(frame_ns.filter(|&ns| ns > 0))
+    // What is no time of a frame is a clock's tick, as of streams whose frames vary.
+    Some(frame_ns.filter(|ns| FRAME_TIMES.contains(ns)))
 }
 
 impl Slice {

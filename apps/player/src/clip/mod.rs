@@ -19,7 +19,9 @@ mod bits;
 mod headers;
 mod parts;
 
-use std::ops::Range;
+use std::fs::File;
+use std::io::Read as _;
+use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
 use self::headers::{Order, Sequence, Slice, SliceKind};
@@ -31,6 +33,14 @@ pub(crate) use self::parts::Outline;
 
 /// How long a frame is shown of which the stream doesn't say.
 const FRAME_NS: u64 = 1_000_000_000 / 30;
+/// How long one is shown, in nanoseconds, of which it does.
+pub(crate) const FRAME_TIMES: RangeInclusive<u64> = 1_000_000..=10_000_000_000;
+/// Width and height of a picture, in pixels.
+pub(crate) const SIDES: RangeInclusive<u32> = 1..=1 << 14;
+/// Frames of a clip at the most: four hours at 60 Hz.
+pub(crate) const MOST_FRAMES: usize = 1 << 20;
+/// Bytes of a clip at the most: all of it is kept in memory.
+const MOST_BYTES: u64 = if cfg!(test) { 1 << 26 } else { 1 << 31 };
 
 /// A frame's temporal layer, from the least important one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -111,14 +121,25 @@ impl Clip {
     /// # Errors
     ///
     /// The file can't be read, `ffmpeg` is needed and is not there or fails, or as in
-    /// [`Clip::parse`].
+    /// [`Clip::parse`]; also for more than 2 GiB, which would all be kept in memory.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let is_plain = path.extension().is_some_and(|e| e == "h264" || e == "264");
-        let stream = if is_plain {
-            std::fs::read(path).map_err(Error::file(path))?
-        } else {
-            ffmpeg::video(path)?
-        };
+        if is_plain { Self::read(path) } else { Self::parse(ffmpeg::video(path)?) }
+    }
+
+    /// Of a file that is a byte stream.
+    ///
+    /// # Errors
+    ///
+    /// As in [`Clip::open`].
+    pub(crate) fn read(path: &Path) -> Result<Self, Error> {
+        let file = File::open(path).map_err(Error::file(path))?;
+        let mut stream = Vec::new();
+        // It may be no file, and never end.
+        file.take(MOST_BYTES + 1).read_to_end(&mut stream).map_err(Error::file(path))?;
+        if stream.len() as u64 > MOST_BYTES {
+            return Err(Error::Stream("more than 2 GiB of it", MOST_BYTES as usize));
+        }
         Self::parse(stream)
     }
 
@@ -126,8 +147,8 @@ impl Clip {
     ///
     /// # Errors
     ///
-    /// [`Error::Stream`] if it has no whole unit, or what a player here doesn't know: fields,
-    /// partitions, an order of pictures of type 1.
+    /// [`Error::Stream`] if it has no whole unit, more than 2²⁰ frames, or what a player here
+    /// doesn't know: fields, partitions, an order of pictures of type 1.
     pub fn parse(stream: Vec<u8>) -> Result<Self, Error> {
         let mut reader = Reader::default();
         for nal in nals(&stream) {
@@ -165,7 +186,8 @@ impl Clip {
         }
     }
 
-    /// How long a frame is shown, in nanoseconds: as the stream says, else a thirtieth of a second.
+    /// How long a frame is shown, in nanoseconds: as the stream says, from a millisecond to 10 s;
+    /// else a thirtieth of a second.
     pub fn frame_ns(&self) -> u64 {
         self.frame_ns
     }
@@ -211,6 +233,9 @@ impl Reader {
         let sequence = self.sequence.ok_or("a picture before any parameters")?;
         let slice = Slice::read(&stream[nal.bytes.clone()], idr, &sequence)?;
         if slice.is_first {
+            if self.found.len() == MOST_FRAMES {
+                return Err("more than 2²⁰ frames");
+            }
             let start = self.pending.take().unwrap_or(nal.start);
             self.frame(&slice, idr, nal.importance > 0, &sequence, start);
         }

@@ -98,13 +98,16 @@ impl<S: Screen + 'static> Client<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::Socket`] if nobody is there.
+    /// [`Error::Socket`] if nobody is there; [`Error::Parameter`] for a rate of 0.
     pub fn start(
         events: &mut Loop,
         address: SocketAddr,
         options: ClientOptions,
         make: impl FnOnce(&Clip) -> Result<(Box<dyn Decode>, S), Error> + 'static,
     ) -> Result<Self, Error> {
+        if options.bytes_per_second == Some(0) {
+            return Err(Error::Parameter("a link carries more than 0 bytes a second"));
+        }
         let failed = |error: io::Error| Error::Socket(address, error);
         let stream = Rc::new(connect(address, &options).map_err(failed)?);
         let source = Source::readable(Rc::clone(&stream)).edge_triggered();

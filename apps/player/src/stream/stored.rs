@@ -20,14 +20,13 @@ impl Stored {
     ///
     /// # Errors
     ///
-    /// The file can't be read, or as in [`Clip::parse`]; also for more frames, or longer ones, than
-    /// can be sent.
+    /// As in [`Clip::open`]; also for a frame, or what is before the first one, that is longer than
+    /// what can be sent.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(Error::file(path))?;
-        let stream = std::fs::read(path).map_err(Error::file(path))?;
-        let clip = Clip::parse(stream)?;
-        if clip.frames().len() > wire::MOST_FRAMES || clip.head().len() > wire::MOST_HEAD {
-            return Err(Error::Stream("more than can be announced", 0));
+        let clip = Clip::read(path)?;
+        if clip.head().len() > wire::MOST_HEAD {
+            return Err(Error::Stream("more before its first frame than can be announced", 0));
         }
         if let Some(frame) = clip.frames().iter().find(|f| f.bytes.len() > wire::MOST_BYTES) {
             return Err(Error::Stream("a frame of more than 4 MiB", frame.bytes.start));

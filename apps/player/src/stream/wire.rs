@@ -1,7 +1,7 @@
 //! What server and client say to each other: see the [module](super).
 
 use crate::Error;
-use crate::clip::{Clip, Layer, Outline};
+use crate::clip::{Clip, FRAME_TIMES, Layer, MOST_FRAMES, Outline, SIDES};
 
 use super::Quality;
 
@@ -17,16 +17,10 @@ const ANSWER_LEN: usize = 40;
 const MESSAGE_LEN: usize = 12;
 const OUTLINE_LEN: usize = 3;
 
-/// Frames of a stream at the most: four hours at 60 Hz.
-pub(crate) const MOST_FRAMES: usize = 1 << 20;
 /// Bytes of a frame at the most.
 pub(crate) const MOST_BYTES: usize = 1 << 22;
 /// Bytes before the first frame at the most.
 pub(crate) const MOST_HEAD: usize = 1 << 16;
-/// The longest side of a picture, in pixels.
-const MOST_SIDE: u32 = 1 << 14;
-/// How long a frame is shown, in nanoseconds.
-const FRAME_NS: std::ops::RangeInclusive<u64> = 1_000_000..=10_000_000_000;
 /// A window, in milliseconds.
 pub(crate) const WINDOW_MS: std::ops::RangeInclusive<u32> = 10..=60_000;
 
@@ -123,6 +117,9 @@ pub(crate) enum Said {
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     bytes: Vec<u8>,
+    /// Of these, so many were heard: they go when more comes, and not one message at a time, since
+    /// what is behind them would be moved each time.
+    heard: usize,
     /// Frames that were announced; 0: nothing was.
     frames: usize,
     is_over: bool,
@@ -134,7 +131,14 @@ type Garbage = &'static str;
 impl Reader {
     /// More of it has come.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.heard);
+        self.heard = 0;
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// What was not heard yet.
+    fn rest(&self) -> &[u8] {
+        &self.bytes[self.heard..]
     }
 
     /// The next of what was said; `None`: not all of it is there.
@@ -142,7 +146,8 @@ impl Reader {
         if self.frames == 0 {
             return self.begin();
         }
-        let Some(head) = self.bytes.first_chunk::<MESSAGE_LEN>() else { return Ok(None) };
+        let rest = self.rest();
+        let Some(head) = rest.first_chunk::<MESSAGE_LEN>() else { return Ok(None) };
         let (number, length) = (number(head, 4) as usize, number(head, 8) as usize);
         if self.is_over {
             return Err("something after the end");
@@ -150,15 +155,13 @@ impl Reader {
         match head[..4] {
             [1, 0, 0, 0] if number < self.frames && (1..=MOST_BYTES).contains(&length) => {
                 let whole = MESSAGE_LEN + length;
-                if self.bytes.len() < whole {
-                    return Ok(None);
-                }
-                let frame = self.bytes[MESSAGE_LEN..whole].to_vec();
-                self.bytes.drain(..whole);
+                let Some(frame) = rest.get(MESSAGE_LEN..whole) else { return Ok(None) };
+                let frame = frame.to_vec();
+                self.heard += whole;
                 Ok(Some(Said::Frame(number, frame)))
             }
             [2, 0, 0, 0] if number == 0 && length == 0 => {
-                self.bytes.drain(..MESSAGE_LEN);
+                self.heard += MESSAGE_LEN;
                 self.is_over = true;
                 Ok(Some(Said::End))
             }
@@ -168,7 +171,8 @@ impl Reader {
     }
 
     fn begin(&mut self) -> Result<Option<Said>, Garbage> {
-        let Some(head) = self.bytes.first_chunk::<ANSWER_LEN>() else { return Ok(None) };
+        let rest = self.rest();
+        let Some(head) = rest.first_chunk::<ANSWER_LEN>() else { return Ok(None) };
         if head[..4] != ANSWER {
             return Err("no answer of such a server");
         }
@@ -182,22 +186,20 @@ impl Reader {
         let frame_ns = u64::from(number(head, 24)) | u64::from(number(head, 28)) << 32;
         let (frames, before) = (frames as usize, number(head, 32) as usize);
         let is_sound = (1..=MOST_FRAMES).contains(&frames)
-            && [width, height].iter().all(|side| (1..=MOST_SIDE).contains(side))
+            && [width, height].iter().all(|side| SIDES.contains(side))
             && WINDOW_MS.contains(&window_ms)
-            && FRAME_NS.contains(&frame_ns)
+            && FRAME_TIMES.contains(&frame_ns)
             && before <= MOST_HEAD;
         if !is_sound {
             return Err("a stream out of bounds");
         }
         let whole = ANSWER_LEN + before + OUTLINE_LEN * frames;
-        if self.bytes.len() < whole {
-            return Ok(None);
-        }
-        let (head, rest) = self.bytes[ANSWER_LEN..whole].split_at(before);
-        let outlines: Option<Vec<_>> = rest.as_chunks().0.iter().map(outline).collect();
+        let Some(told) = rest.get(ANSWER_LEN..whole) else { return Ok(None) };
+        let (head, outlines) = told.split_at(before);
+        let outlines: Option<Vec<_>> = outlines.as_chunks().0.iter().map(outline).collect();
         let outlines = outlines.ok_or("a frame of no layer that is known")?;
         let clip = Clip::announced(head.to_vec(), &outlines, (width, height), frame_ns);
-        self.bytes.drain(..whole);
+        self.heard += whole;
         self.frames = frames;
         Ok(Some(Said::Begin(clip, u64::from(window_ms) * 1_000_000)))
     }

@@ -64,8 +64,7 @@ fn a_layer_is_in_the_first_byte_of_a_generated_clip() {
     assert_eq!((clip.frames().len(), clip.units().len()), (60, 12));
     assert_eq!((clip.size(), clip.frame_ns()), ((320, 192), 1_000_000_000 / 60));
     for (number, frame) in clip.frames().iter().enumerate() {
-        let slice =
-            nals(clip.coded(number)).into_iter().find(|n| matches!(n.kind, Kind::Slice { .. }));
+        let slice = nals(clip.coded(number)).find(|n| matches!(n.kind, Kind::Slice { .. }));
         assert_eq!(slice.unwrap().importance as usize, frame.layer as usize);
     }
     assert!(clip.units().iter().all(|unit| unit.is_free));

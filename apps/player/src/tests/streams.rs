@@ -1,6 +1,6 @@
 //! Clips are taken apart as they were put together.
 
-use crate::clip::{Clip, Layer};
+use crate::clip::{Clip, Layer, MOST_FRAMES};
 use crate::{Error, made};
 
 #[test]
@@ -50,6 +50,34 @@ fn what_is_no_stream_is_an_error() {
     let slice = whole.windows(5).position(|w| w == [0, 0, 0, 1, 0x65]).unwrap();
     let error = Clip::parse(whole[slice..].to_vec()).unwrap_err();
     assert!(error.to_string().contains("before any parameters"), "{error}");
+}
+
+#[test]
+fn a_tick_of_a_clock_is_no_time_of_a_frame() {
+    // As streams tell it whose frames are of any length. With 22 µs a frame, a player that begins
+    // again and again would take in thousands of passes at once.
+    let of = |rate| Clip::parse(made::layered(1, rate)).unwrap().frame_ns();
+    assert_eq!(of(1000), 1_000_000);
+    assert_eq!((of(1001), of(45_000)), (1_000_000_000 / 30, 1_000_000_000 / 30));
+}
+
+#[test]
+fn a_file_without_an_end_is_an_error() {
+    let error = Clip::read("/dev/zero".as_ref()).unwrap_err();
+    assert!(error.to_string().contains("2 GiB"), "{error}");
+}
+
+#[test]
+fn a_clip_of_too_many_frames_is_an_error() {
+    // One unit, again and again the last slice of it: as small as frames get.
+    let mut stream = made::layered(1, 60);
+    let last = stream.windows(4).rposition(|w| w == [0, 0, 0, 1]).unwrap();
+    let slice: Vec<_> = stream[last..last + 16].to_vec();
+    for _ in 0..MOST_FRAMES {
+        stream.extend(&slice);
+    }
+    let error = Clip::parse(stream).unwrap_err();
+    assert!(error.to_string().contains("2²⁰ frames"), "{error}");
 }
 
 #[test]

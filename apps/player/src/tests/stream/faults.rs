@@ -178,7 +178,9 @@ fn servers_that_are_none_are_told_apart() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let mut events = Loop::new().unwrap();
-    let options = ClientOptions::default();
-    let error = Client::start(&mut events, address, options, make).err().unwrap();
+    let mut start = |options| Client::start(&mut events, address, options, make).err().unwrap();
+    let error = start(ClientOptions::default());
     assert!(error.to_string().contains("refused"), "{error}");
+    let no_link = ClientOptions { bytes_per_second: Some(0), ..ClientOptions::default() };
+    assert!(matches!(start(no_link), Error::Parameter(_)));
 }

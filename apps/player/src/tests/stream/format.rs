@@ -53,6 +53,18 @@ fn what_is_said_is_heard_in_whatever_pieces_it_comes() {
 }
 
 #[test]
+fn many_short_messages_at_once_are_heard_one_by_one() {
+    let (mut bytes, count) = (wire::announce(&clip(), 500).unwrap(), 5_000);
+    for _ in 0..count {
+        bytes.extend(wire::frame(3, 1));
+        bytes.push(7);
+    }
+    let said = hear(&bytes, bytes.len()).unwrap();
+    assert_eq!(said.len(), 1 + count);
+    assert!(said[1..].iter().all(|one| matches!(one, Said::Frame(3, bytes) if bytes == &[7])));
+}
+
+#[test]
 fn a_greeting_says_what_is_wanted() {
     for quality in Quality::ALL {
         assert_eq!(wire::greeted(&wire::hello(quality)), Ok(quality));
