@@ -10,7 +10,7 @@
 //! ```
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::picture::{Kept, Picture, Screen};
 
@@ -42,11 +42,28 @@ impl<S: Screen + Send + 'static> Apart<S> {
         let (tell, told) = channel();
         Self { screen: Arc::new(Mutex::new(screen)), aside, tell, told }
     }
+
+    /// The screen, unless the other thread has it just now.
+    fn look(&self) -> Option<MutexGuard<'_, S>> {
+        match self.screen.try_lock() {
+            Ok(screen) => Some(screen),
+            Err(TryLockError::Poisoned(screen)) => Some(screen.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
 }
 
 impl<S: Screen + Send + 'static> Screen for Apart<S> {
     fn show(&mut self, picture: &Picture, number: usize) {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner).show(picture, number);
+    }
+
+    fn is_closed(&self) -> bool {
+        self.look().is_some_and(|screen| screen.is_closed())
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.look()?.fault()
     }
 
     fn keep(&mut self, id: u64, picture: Picture, number: usize, due_ns: u64) -> Option<Picture> {

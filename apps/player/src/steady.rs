@@ -74,7 +74,16 @@ impl<D: Decode, S: Screen> Steady<D, S> {
     }
 
     fn is_end(&self, number: u64) -> bool {
-        self.options.passes.is_some_and(|passes| number >= passes * self.len())
+        let passes = self.options.passes;
+        self.report.is_closed || passes.is_some_and(|passes| number >= passes * self.len())
+    }
+
+    /// Stops if the screen was closed; notes if it is of no use any more.
+    fn look_at_screen(&mut self) {
+        self.report.is_closed |= self.screen.is_closed();
+        if self.report.screen_fault.is_none() {
+            self.report.screen_fault = self.screen.fault();
+        }
     }
 
     fn due_ns(&self, place: u64) -> u64 {
@@ -150,6 +159,7 @@ impl<D: Decode, S: Screen> Steady<D, S> {
             None => self.report.layer_mut(layer).dropped += 1,
         }
         self.place += 1;
+        self.look_at_screen();
         self.await_next(timeline);
         self.go_on(timeline);
     }

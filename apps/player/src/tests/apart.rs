@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use antiphon::coop::{Split, SplitOptions};
@@ -11,7 +12,7 @@ use antiphon::event_loop::Loop;
 use crate::apart::{Apart, Aside};
 use crate::decode::{Costs, Synthetic, spin};
 use crate::picture::{Kept, Picture, Screen};
-use crate::{Clip, Hosted, Options, Player, counter, made};
+use crate::{Clip, Cpu, Hosted, Options, Player, VirtualLoop, counter, made};
 
 /// The numbers that were shown, and read in the pictures.
 #[derive(Clone, Default)]
@@ -66,6 +67,40 @@ fn a_picture_comes_back_when_it_was_shown_and_if_its_screen_panics() {
     let kept: Vec<_> = std::iter::from_fn(|| screen.kept()).collect();
     let wanted = [0, 1, 2].map(|id| Kept { id, late_ns: id, picture: picture.clone() });
     assert_eq!(kept, wanted);
+}
+
+#[test]
+fn a_screen_that_is_closed_or_broken_says_so_through_the_other_thread() {
+    #[derive(Clone, Default)]
+    struct Shut(Arc<AtomicBool>);
+    impl Screen for Shut {
+        fn show(&mut self, _: &Picture, _: usize) {
+            self.0.store(true, Relaxed);
+        }
+        fn is_closed(&self) -> bool {
+            self.0.load(Relaxed)
+        }
+        fn fault(&self) -> Option<String> {
+            self.is_closed().then(|| "gone".to_owned())
+        }
+    }
+    let thread = ByHand::default();
+    let mut screen = Apart::new(Shut::default(), Box::new(thread.clone()));
+    assert!(!screen.is_closed() && screen.fault().is_none());
+    screen.keep(0, Picture::gray(2, 2), 0, 100);
+    thread.0.borrow_mut().remove(&100).unwrap()(0);
+    assert!(screen.is_closed());
+    assert_eq!(screen.fault().as_deref(), Some("gone"));
+
+    // So its player stops.
+    let clip = Arc::new(Clip::parse(made::layered(12, 60)).unwrap());
+    let cpu = Cpu::new(0, 100);
+    let clock = cpu.clone();
+    let costs = Costs::by_size(&clip, 1_000_000).unwrap();
+    let decoder = Synthetic::new(costs, move |ns| clock.spend(ns));
+    let mut player = Player::new(clip, decoder, screen, Options::default());
+    VirtualLoop::new(cpu).run(&mut [&mut player], u64::MAX);
+    assert!(player.is_over() && player.report().is_closed, "{}", player.report());
 }
 
 #[test]

@@ -196,6 +196,7 @@ impl PlayerFigures {
             "disorder": self.played.disorder, "read": self.played.read,
             "misread": self.played.misread, "refused": self.played.refused,
             "long_callbacks": self.long, "tier_stats": self.done.json(),
+            "unseen": self.played.unseen,
         });
         if self.model {
             object["model"] = json!(true);

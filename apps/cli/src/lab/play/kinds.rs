@@ -69,6 +69,8 @@ pub struct Played {
     pub refused: u64,
     /// Why the first of them.
     pub refusal: Option<String>,
+    /// Why it was not seen to the end, if it was shown in a window.
+    pub unseen: Option<String>,
 }
 
 /// A program that says what it has played.
@@ -139,6 +141,10 @@ impl Played {
             misread: report.misread + report.unread,
             refused: report.refused,
             refusal: report.refusal.clone(),
+            unseen: match report.is_closed {
+                true => Some("its window was closed, and it stopped".to_owned()),
+                false => report.screen_fault.clone(),
+            },
         }
     }
 

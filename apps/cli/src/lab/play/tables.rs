@@ -141,6 +141,11 @@ fn notes(plan: &Plan, figures: &Figures) -> String {
             within(&steady.late)
         );
     }
+    for (number, one) in figures.players.iter().chain(&figures.steady).enumerate() {
+        if let Some(why) = &one.played.unseen {
+            text += &format!("Player {number} was not seen to the end: {why}.\n");
+        }
+    }
     if plan.misbehave > 0.0 {
         text += &format!("Player 0 misbehaves with a probability of {}.\n", plan.misbehave);
     }
