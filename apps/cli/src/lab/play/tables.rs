@@ -75,8 +75,10 @@ fn players(figures: &Figures) -> Table {
 }
 
 fn line(name: &str, one: &PlayerFigures) -> Vec<Cell> {
-    let time = |us: f64| Cell::number(duration(us * 1e3));
     let late = one.late;
+    // Who has shown nothing was not on time.
+    let said = |us: f64| if late.timers > 0 { duration(us * 1e3) } else { "-".to_owned() };
+    let time = |us: f64| Cell::number(said(us));
     let mut cells = vec![
         Cell::text(format!("{name} {}{}", one.plays, if one.model { " *" } else { "" })),
         Cell::number(percent(one.cpu)),
