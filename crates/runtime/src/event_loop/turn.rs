@@ -89,6 +89,7 @@ impl<W: Wait> EventLoop<W> {
     pub fn run(&mut self) -> End {
         self.nested = false;
         self.begin();
+        self.has_polled();
         loop {
             if let Did::Ended(end) = self.go_on(true) {
                 return end;
