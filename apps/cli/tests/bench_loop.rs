@@ -220,6 +220,7 @@ fn what_is_wrong_is_said_in_one_line() {
         (&["--competitor", "make"], "spin"),
         (&["--group", "two"], "each"),
         (&["--levels", "two"], "each"),
+        (&["--subject", "t3", "--players", "65"], "room for 64"),
         (&["--cpus", "0"], "--cpus takes a number"),
         (&["--cpus", "5000"], "--cpus takes a number"),
         (&["--demand", "0"], "--demand takes"),

@@ -60,11 +60,13 @@ impl Tardiness {
         }
     }
 
-    /// As reports have it.
+    /// As reports have it; of no timers there is nothing to say.
     pub fn json(&self) -> Value {
+        let of = |figure: f64| (self.timers > 0).then_some(figure);
         json!({
-            "p50": self.p50_us, "p90": self.p90_us, "p99": self.p99_us, "p999": self.p999_us,
-            "max": self.max_us, "within_1ms": self.within_1ms, "timers": self.timers,
+            "p50": of(self.p50_us), "p90": of(self.p90_us), "p99": of(self.p99_us),
+            "p999": of(self.p999_us), "max": of(self.max_us),
+            "within_1ms": of(self.within_1ms), "timers": self.timers,
         })
     }
 }

@@ -35,6 +35,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use antiphon_runtime::coop::PLACES;
 use clap::Args;
 
 pub use measure::{Order, measure};
@@ -180,6 +181,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     }
     let rounds = rounds(arguments)?;
     let cells = cells(arguments)?;
+    check_room(&rounds, &cells)?;
     let allowed = antiphon_linux::allowed();
     if !(1..=allowed.len()).contains(cpus) {
         let wanted = format!("--cpus takes a number from 1 to {}", allowed.len());
@@ -202,6 +204,22 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     };
     let cpus = allowed[allowed.len() - cpus..].to_vec();
     Ok(Plan { cells, rounds, cpus, how, seconds: *seconds })
+}
+
+/// Loops that share a page are no more than it has places.
+fn check_room(rounds: &Rounds, cells: &[Cell]) -> Result<(), Failure> {
+    let shares = |cell: &Cell| {
+        let weighs = cell.group == Grouping::One;
+        rounds.subjects.iter().find(|&&name| name == "t3" || weighs && name == "t1")
+    };
+    let full = |cell: &&Cell| cell.players.div_ceil(cell.cpus) > PLACES;
+    match cells.iter().filter(full).find_map(|cell| Some((cell, shares(cell)?))) {
+        None => Ok(()),
+        Some((cell, name)) => Err(Failure::arguments(format!(
+            "--players {} are too many for {name}: a CPU has room for {PLACES} of them",
+            cell.players
+        ))),
+    }
 }
 
 /// Who takes turns. What is asked for by name must be permitted.

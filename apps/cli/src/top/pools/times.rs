@@ -157,7 +157,7 @@ impl Latency {
             format!(", the others have ended in the last {since}")
         });
         let line = format!(
-            "times: of {} that stand for {} · {} not over{}",
+            "times: of {}, for {} in all · {} not over{}",
             several(recorded, "task"),
             count(tasks),
             count(live),
