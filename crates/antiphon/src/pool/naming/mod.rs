@@ -29,7 +29,9 @@ unsafe fn look(thread: ThreadId, top: Top, answer: Duration) -> Option<Vec<u64>>
     // SAFETY: the caller's.
     let take = |glances: Glances| unsafe { glances.take(thread, top, answer) };
     let glance = Glances::new().and_then(take).ok()?;
-    Some(unwind::addresses(&glance))
+    // Of one that was where nothing tells its caller, in the kernel's page of the clock, say, there
+    // is nothing to name: it is somewhere else the next time.
+    Some(unwind::addresses(&glance)).filter(|addresses| addresses.len() > 1)
 }
 
 fn name(addresses: &[u64]) -> Vec<Frame> {
