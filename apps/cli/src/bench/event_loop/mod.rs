@@ -181,12 +181,12 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     }
     let rounds = rounds(arguments)?;
     let cells = cells(arguments)?;
-    check_room(&rounds, &cells)?;
     let allowed = antiphon_linux::allowed();
     if !(1..=allowed.len()).contains(cpus) {
         let wanted = format!("--cpus takes a number from 1 to {}", allowed.len());
         return Err(Failure::arguments(wanted));
     }
+    check_room(&rounds, &cells)?;
     if cells.iter().any(|cell| cell.levels == Levels::Each) {
         Level::can_be_taken().map_err(Failure::missing)?;
     }
