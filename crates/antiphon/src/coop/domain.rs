@@ -108,8 +108,8 @@ impl Domain {
     }
 
     /// The calling thread joins, with a weight ([`WEIGHT`](super::WEIGHT) is that of nice 0) of its
-    /// own or of its group. It is pinned to the CPU of the domain, and stays so when it has left, or
-    /// where there is no room. One membership a thread.
+    /// own or of its group. It is pinned to the CPU of the domain, and stays so when it has left,
+    /// or where there is no room. One membership a thread.
     ///
     /// # Errors
     ///
