@@ -54,6 +54,7 @@ mod listener;
 mod options;
 mod source;
 mod stream;
+mod timed;
 #[cfg(feature = "io_uring")]
 mod transfer;
 mod udp;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use antiphon_linux::files::{Way, connect};
 
 use super::options::options;
+use super::timed::timed;
 use super::{Async, Timeout, first};
 use crate::cancel::Token;
 use crate::fiber::Until;
@@ -73,47 +74,6 @@ impl TcpStream {
         }
     }
 
-    pub(super) fn of_nonblocking(socket: net::TcpStream) -> Self {
-        Self {
-            socket: Async::of_nonblocking(socket),
-            read_timeout: Timeout::default(),
-            write_timeout: Timeout::default(),
-        }
-    }
-
-    /// The socket, which blocks again, as do its clones: see [`Async::into_inner`].
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub fn into_std(self) -> io::Result<net::TcpStream> {
-        self.socket.into_inner()
-    }
-
-    /// As of [`Async::set_token`]. Of a `write_all` that is cancelled a part may have been sent.
-    pub fn set_token(&mut self, token: Option<&Token>) {
-        self.socket.set_token(token);
-    }
-
-    /// What was [set](Self::set_token).
-    #[must_use]
-    pub fn token(&self) -> Option<&Token> {
-        self.socket.token()
-    }
-
-    /// Another handle of the same connection, with the same timeouts and token as of now.
-    ///
-    /// # Errors
-    ///
-    /// Too many files are open.
-    pub fn try_clone(&self) -> io::Result<Self> {
-        let mut clone = Self::of_nonblocking(self.socket.get_ref().try_clone()?);
-        clone.set_token(self.token());
-        clone.set_read_timeout(self.read_timeout.get())?;
-        clone.set_write_timeout(self.write_timeout.get())?;
-        Ok(clone)
-    }
-
     options! {
         socket:
         /// The address of the other end, if there is one still.
@@ -143,42 +103,6 @@ impl TcpStream {
     pub fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let timeout = self.read_timeout.get();
         self.socket.until(Way::Read, timeout, |socket| socket.peek(buffer), |_| false)
-    }
-
-    /// How long a read waits at the most: then it is a `WouldBlock`, as in `std`. `None`: for ever.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidInput` if that is no time at all.
-    pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.read_timeout.set(timeout)
-    }
-
-    /// How long a write waits at the most, as of [reads](Self::set_read_timeout).
-    ///
-    /// # Errors
-    ///
-    /// `InvalidInput` if that is no time at all.
-    pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.write_timeout.set(timeout)
-    }
-
-    /// What was [set](Self::set_read_timeout).
-    ///
-    /// # Errors
-    ///
-    /// None; the type is that of `std`.
-    pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
-        Ok(self.read_timeout.get())
-    }
-
-    /// What was [set](Self::set_write_timeout).
-    ///
-    /// # Errors
-    ///
-    /// None; the type is that of `std`.
-    pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
-        Ok(self.write_timeout.get())
     }
 
     /// A read of a buffer of so many bytes: fewer are all that there were.
@@ -211,26 +135,18 @@ impl TcpStream {
     }
 }
 
-impl TryFrom<net::TcpStream> for TcpStream {
-    type Error = io::Error;
-
-    /// The timeouts that it has are not those of fibers.
-    fn try_from(socket: net::TcpStream) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
-        Ok(Self::of_nonblocking(socket))
-    }
-}
-
-impl AsFd for TcpStream {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-}
-
-impl AsRawFd for TcpStream {
-    fn as_raw_fd(&self) -> RawFd {
-        self.as_fd().as_raw_fd()
-    }
+timed! {
+    TcpStream:
+    /// As of [`Async::set_token`]. Of a `write_all` that is cancelled a part may have been sent.
+    fn set_token;
+    /// Another handle of the same connection, with the same timeouts and token as of now.
+    fn try_clone;
+    /// How long a read waits at the most: then it is a `WouldBlock`, as in `std`. `None`: for ever.
+    fn set_read_timeout;
+    /// How long a write waits at the most, as of [reads](Self::set_read_timeout).
+    fn set_write_timeout;
+    /// The socket, which blocks again, as do its clones: see [`Async::into_inner`].
+    fn into_std;
 }
 
 impl Read for &TcpStream {

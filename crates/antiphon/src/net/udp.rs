@@ -8,6 +8,7 @@ use std::time::Duration;
 use antiphon_linux::files::Way;
 
 use super::options::options;
+use super::timed::timed;
 use super::{Async, Timeout, first};
 use crate::cancel::Token;
 
@@ -27,14 +28,6 @@ impl UdpSocket {
     /// What the system says of the last address; that there is none.
     pub fn bind(addresses: impl ToSocketAddrs) -> io::Result<Self> {
         net::UdpSocket::bind(addresses)?.try_into()
-    }
-
-    fn of_nonblocking(socket: net::UdpSocket) -> Self {
-        Self {
-            socket: Async::of_nonblocking(socket),
-            read_timeout: Timeout::default(),
-            write_timeout: Timeout::default(),
-        }
     }
 
     /// Sends to this address, and receives from it only, from now on. The first of them that can
@@ -120,30 +113,6 @@ impl UdpSocket {
         self.reads(|socket| socket.peek(buffer))
     }
 
-    /// As of [`Async::set_token`].
-    pub fn set_token(&mut self, token: Option<&Token>) {
-        self.socket.set_token(token);
-    }
-
-    /// What was [set](Self::set_token).
-    #[must_use]
-    pub fn token(&self) -> Option<&Token> {
-        self.socket.token()
-    }
-
-    /// Another handle of it, with the same timeouts and token as of now: each datagram goes to one.
-    ///
-    /// # Errors
-    ///
-    /// Too many files are open.
-    pub fn try_clone(&self) -> io::Result<Self> {
-        let mut clone = Self::of_nonblocking(self.socket.get_ref().try_clone()?);
-        clone.set_token(self.token());
-        clone.set_read_timeout(self.read_timeout.get())?;
-        clone.set_write_timeout(self.write_timeout.get())?;
-        Ok(clone)
-    }
-
     options! {
         socket:
         /// The address of this end.
@@ -182,75 +151,22 @@ impl UdpSocket {
         fn take_error() -> Option<io::Error>;
     }
 
-    /// How long one waits for a datagram at the most: then it is a `WouldBlock`, as in `std`.
-    /// `None`: for ever.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidInput` if that is no time at all.
-    pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.read_timeout.set(timeout)
-    }
-
-    /// How long one waits for room to send, as of [datagrams](Self::set_read_timeout).
-    ///
-    /// # Errors
-    ///
-    /// `InvalidInput` if that is no time at all.
-    pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.write_timeout.set(timeout)
-    }
-
-    /// What was [set](Self::set_read_timeout).
-    ///
-    /// # Errors
-    ///
-    /// None; the type is that of `std`.
-    pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
-        Ok(self.read_timeout.get())
-    }
-
-    /// What was [set](Self::set_write_timeout).
-    ///
-    /// # Errors
-    ///
-    /// None; the type is that of `std`.
-    pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
-        Ok(self.write_timeout.get())
-    }
-
-    /// The socket, which blocks again: see [`Async::into_inner`].
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub fn into_std(self) -> io::Result<net::UdpSocket> {
-        self.socket.into_inner()
-    }
-
     fn reads<R>(&self, read: impl FnMut(&net::UdpSocket) -> io::Result<R>) -> io::Result<R> {
         self.socket.until(Way::Read, self.read_timeout.get(), read, |_| false)
     }
 }
 
-impl TryFrom<net::UdpSocket> for UdpSocket {
-    type Error = io::Error;
-
-    /// The timeouts that it has are not those of fibers.
-    fn try_from(socket: net::UdpSocket) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
-        Ok(Self::of_nonblocking(socket))
-    }
-}
-
-impl AsFd for UdpSocket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-}
-
-impl AsRawFd for UdpSocket {
-    fn as_raw_fd(&self) -> RawFd {
-        self.as_fd().as_raw_fd()
-    }
+timed! {
+    UdpSocket:
+    /// As of [`Async::set_token`].
+    fn set_token;
+    /// Another handle of it, with the same timeouts and token as of now: each datagram goes to one.
+    fn try_clone;
+    /// How long one waits for a datagram at the most: then it is a `WouldBlock`, as in `std`.
+    /// `None`: for ever.
+    fn set_read_timeout;
+    /// How long one waits for room to send, as of [datagrams](Self::set_read_timeout).
+    fn set_write_timeout;
+    /// The socket, which blocks again: see [`Async::into_inner`].
+    fn into_std;
 }

@@ -67,6 +67,10 @@ extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void)
 }
 
 /// Those of the context, as DWARF numbers them (System V ABI, AMD64, figure 3.36).
+///
+/// # Safety
+///
+/// It is what the kernel hands to a signal's handler, which still runs.
 #[cfg(target_arch = "x86_64")]
 unsafe fn registers(context: *mut c_void) -> [u64; REGISTERS] {
     const ORDER: [c_int; REGISTERS] = [
@@ -88,11 +92,16 @@ unsafe fn registers(context: *mut c_void) -> [u64; REGISTERS] {
         libc::REG_R15,
         libc::REG_RIP,
     ];
-    // SAFETY: the caller's: a handler's third argument.
+    // SAFETY: the caller's.
     let context = unsafe { &*context.cast::<libc::ucontext_t>() };
     ORDER.map(|number| context.uc_mcontext.gregs[number as usize] as u64)
 }
 
+/// None: nobody looks at them here.
+///
+/// # Safety
+///
+/// As of the other.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn registers(_: *mut c_void) -> [u64; REGISTERS] {
     [0; REGISTERS]

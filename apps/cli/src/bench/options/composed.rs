@@ -17,7 +17,7 @@ use crate::bench::mix::hosts::POLICIES;
 use crate::bench::pools::figures::Counted;
 use crate::bench::pools::policies::{self, Ranks, Take};
 use crate::bench::pools::runner::{Kind, Runner};
-use crate::bench::pools::subjects::{self, Setup, Visitor};
+use crate::bench::pools::subjects::{self, Setup, Visitor, leak};
 
 const STAGES: &str = "+stages";
 /// What is to be done by one worker of so many is long chains.
@@ -67,18 +67,8 @@ impl<V: Visitor> Take for Two<'_, V> {
     ) -> Result<V::Output, String> {
         let start = |threads| Pool::with_policy(threads, make()).map_err(|it| it.to_string());
         let [most, long] = threads(self.setup.workers);
-        // The process ends soon.
-        let pools = Box::leak(Box::new(Composed { pools: [start(most)?, start(long)?], ranks }));
-        let pools: &'static Composed<Y> = pools;
-        let counted = || {
-            let stats = pools.pools.each_ref().map(Pool::stats);
-            Some(Counted {
-                spawner_retries: stats.iter().map(|stats| stats.refused).sum(),
-                steal_attempts: stats.iter().map(|stats| stats.searches).sum(),
-                steal_hits: stats.iter().map(|stats| stats.steals).sum(),
-                trace: None,
-            })
-        };
+        let pools = leak(Composed { pools: [start(most)?, start(long)?], ranks });
+        let counted = || Some(Counted::of(&pools.pools.each_ref().map(Pool::stats), None));
         Ok(self.visitor.visit(pools, &counted))
     }
 }

@@ -1,5 +1,6 @@
 //! What a repetition comes to.
 
+use antiphon::pool::Stats;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -59,6 +60,18 @@ pub struct Counted {
     pub steal_hits: u64,
     /// What it has recorded of its end, as a timeline, if that is wanted.
     pub trace: Option<String>,
+}
+
+impl Counted {
+    /// Of all of these pools.
+    pub fn of(pools: &[Stats], trace: Option<String>) -> Self {
+        Self {
+            spawner_retries: pools.iter().map(|stats| stats.refused).sum(),
+            steal_attempts: pools.iter().map(|stats| stats.searches).sum(),
+            steal_hits: pools.iter().map(|stats| stats.steals).sum(),
+            trace,
+        }
+    }
 }
 
 impl Figures {

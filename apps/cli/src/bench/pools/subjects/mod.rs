@@ -45,6 +45,6 @@ pub fn with<V: Visitor>(name: &str, setup: &Setup, visitor: V) -> Result<V::Outp
 }
 
 /// The process ends soon.
-fn leak<T>(value: T) -> &'static T {
+pub fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }

@@ -29,13 +29,8 @@ impl<V: Visitor> Take for OnPool<'_, V> {
         let pool = Pool::with_policy(self.setup.workers, make()).map_err(|it| it.to_string())?;
         let ours = leak(Ours { pool, ranks });
         let counted = || {
-            let stats = ours.pool.stats();
-            Some(Counted {
-                spawner_retries: stats.refused,
-                steal_attempts: stats.searches,
-                steal_hits: stats.steals,
-                trace: self.setup.trace.then(|| timeline(&ours.pool)),
-            })
+            let trace = self.setup.trace.then(|| timeline(&ours.pool));
+            Some(Counted::of(&[ours.pool.stats()], trace))
         };
         Ok(self.visitor.visit(ours, &counted))
     }

@@ -1,0 +1,117 @@
+//! What connections and datagram sockets have alike: times that a wait takes at the most, a token,
+//! and what they are of `std`.
+
+/// For a type that has a `socket` of `std`, a `read_timeout` and a `write_timeout`.
+macro_rules! timed {
+    (
+        $own:ident:
+        $(#[$about_token:meta])* fn set_token;
+        $(#[$about_clone:meta])* fn try_clone;
+        $(#[$about_reads:meta])* fn set_read_timeout;
+        $(#[$about_writes:meta])* fn set_write_timeout;
+        $(#[$about_std:meta])* fn into_std;
+    ) => {
+        impl $own {
+            pub(super) fn of_nonblocking(socket: net::$own) -> Self {
+                Self {
+                    socket: Async::of_nonblocking(socket),
+                    read_timeout: Timeout::default(),
+                    write_timeout: Timeout::default(),
+                }
+            }
+
+            $(#[$about_token])*
+            pub fn set_token(&mut self, token: Option<&Token>) {
+                self.socket.set_token(token);
+            }
+
+            /// What was [set](Self::set_token).
+            #[must_use]
+            pub fn token(&self) -> Option<&Token> {
+                self.socket.token()
+            }
+
+            $(#[$about_clone])*
+            ///
+            /// # Errors
+            ///
+            /// Too many files are open.
+            pub fn try_clone(&self) -> io::Result<Self> {
+                let mut clone = Self::of_nonblocking(self.socket.get_ref().try_clone()?);
+                clone.set_token(self.token());
+                clone.set_read_timeout(self.read_timeout.get())?;
+                clone.set_write_timeout(self.write_timeout.get())?;
+                Ok(clone)
+            }
+
+            $(#[$about_reads])*
+            ///
+            /// # Errors
+            ///
+            /// `InvalidInput` if that is no time at all.
+            pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+                self.read_timeout.set(timeout)
+            }
+
+            $(#[$about_writes])*
+            ///
+            /// # Errors
+            ///
+            /// `InvalidInput` if that is no time at all.
+            pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+                self.write_timeout.set(timeout)
+            }
+
+            /// What was [set](Self::set_read_timeout).
+            ///
+            /// # Errors
+            ///
+            /// None; the type is that of `std`.
+            pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
+                Ok(self.read_timeout.get())
+            }
+
+            /// What was [set](Self::set_write_timeout).
+            ///
+            /// # Errors
+            ///
+            /// None; the type is that of `std`.
+            pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
+                Ok(self.write_timeout.get())
+            }
+
+            $(#[$about_std])*
+            ///
+            /// # Errors
+            ///
+            /// What the system says.
+            pub fn into_std(self) -> io::Result<net::$own> {
+                self.socket.into_inner()
+            }
+        }
+
+        impl TryFrom<net::$own> for $own {
+            type Error = io::Error;
+
+            /// The timeouts that it has are not those of fibers.
+            fn try_from(socket: net::$own) -> io::Result<Self> {
+                socket.set_nonblocking(true)?;
+                Ok(Self::of_nonblocking(socket))
+            }
+        }
+
+        impl AsFd for $own {
+            fn as_fd(&self) -> BorrowedFd<'_> {
+                self.socket.as_fd()
+            }
+        }
+
+        impl AsRawFd for $own {
+            fn as_raw_fd(&self) -> RawFd {
+                self.as_fd().as_raw_fd()
+            }
+        }
+    };
+}
+
+pub(super) use timed;
