@@ -206,9 +206,10 @@ impl Accounts for Liar {
 /// BATON-6: where the kernel keeps an account, what a thread says of its own is looked up.
 #[test]
 fn who_lies_about_its_time_is_charged_by_the_others() {
-    // The kernel may keep none.
+    // Of a thread that has just begun it has nothing to tell yet.
+    spin(30_000_000);
     if account(Linux::thread()).ran_ns.is_none() {
-        return;
+        return println!("skipped: the kernel keeps no account of threads");
     }
     let page = page();
     let cpu = antiphon_linux::allowed()[0];
@@ -247,6 +248,7 @@ fn who_lies_about_its_time_is_charged_by_the_others() {
         [one, other, liar].map(|thread| thread.join().expect("it ends"))
     });
     let [one, other, liar] = had;
+    println!("{liar} ns, and the others {one} and {other}");
     assert!(liar < one.min(other) * 2, "the liar had {liar} ns, the others {one} and {other}");
 }
 

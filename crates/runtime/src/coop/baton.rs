@@ -21,7 +21,8 @@
 //! - BATON-5: who keeps the baton beyond its slice and the slack loses it to the first that looks,
 //!   and is not waited for until it polls, unless it was only kept from running.
 //! - BATON-6: a thread is charged what the system says that it ran, once, with or without the
-//!   baton: by itself, or by who takes the baton away or audits it.
+//!   baton: by itself, or by who takes the baton away or audits it. Who has the baton is audited at
+//!   each look of another.
 //! - BATON-7: whatever is in the memory, a thread gets on: a line that is not its own any longer is
 //!   left, what it has joined with is written again where it is something else, and where the table
 //!   can't be had it runs as if it were alone.
@@ -185,7 +186,10 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
 
     /// Says that the caller would run, and looks whether it can (BATON-5).
     fn look(&mut self) -> bool {
-        self.at_table(Seated::No, |section, place| section.heal(place))
+        self.at_table(Seated::No, |section, place| {
+            section.heal(place);
+            section.audit_running(place);
+        })
     }
 
     /// Sleeps until the caller has the baton. Says whether it has.

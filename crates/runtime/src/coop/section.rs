@@ -115,9 +115,21 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         let turns = self.scheduler.table.head().turns;
         let places = self.scheduler.table.places() as u64;
         let id = (turns / TURNS_AN_AUDIT % places.max(1)) as usize;
-        if !turns.is_multiple_of(TURNS_AN_AUDIT) || id == place {
-            return;
+        if turns.is_multiple_of(TURNS_AN_AUDIT) && id != place {
+            self.check(id);
         }
+    }
+
+    /// The same of who has the baton, by who waits for it: one that says each time that it has had
+    /// nothing has the most right to go on, is never late, and does not audit itself.
+    pub(super) fn audit_running(&mut self, place: usize) {
+        let running = self.scheduler.table.head().running;
+        if let Some(running) = running.filter(|running| running.id != place) {
+            self.check(running.id);
+        }
+    }
+
+    fn check(&mut self, id: usize) {
         let Some(thread) = self.page.thread(id) else { return };
         if P::ended(thread) {
             return self.bury(id);
