@@ -100,7 +100,8 @@ pub struct Tally<P: SharedWait> {
     pub(super) demotions: [P::U32; 3],
     /// By how many steps its weight is less than what it has joined with: a signed number.
     pub(super) steps: P::U32,
-    reserved: [P::U32; 2],
+    /// What it had been charged when its last turn began.
+    pub(super) began_ns: P::U64,
 }
 
 /// As one more, with 0 for none. The last two numbers are one.
@@ -270,7 +271,7 @@ impl<P: SharedWait> Tally<P> {
         last_turn: P::U64::ZERO,
         demotions: [const { P::U32::ZERO }; 3],
         steps: P::U32::ZERO,
-        reserved: [const { P::U32::ZERO }; 2],
+        began_ns: P::U64::ZERO,
     };
 
     pub(super) fn clear(&self) {
@@ -278,6 +279,7 @@ impl<P: SharedWait> Tally<P> {
         self.last_turn.store(0, Relaxed);
         self.demotions.iter().for_each(|count| count.store(0, Relaxed));
         self.steps.store(0, Relaxed);
+        self.began_ns.store(0, Relaxed);
     }
 
     pub(super) fn count(&self, demotion: Demotion) {

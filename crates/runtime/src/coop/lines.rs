@@ -79,6 +79,14 @@ impl<'a, P: SharedWait> Lines<'a, P> {
         }
     }
 
+    /// A turn of that thread begins.
+    pub(super) fn begin(&self, id: usize) {
+        if let Some(line) = self.line(id).filter(|_| self.at.stands()) {
+            // Relaxed: see `put`.
+            put::<P>(&self.page.tallies[id].began_ns, line.charged_ns.load(Relaxed));
+        }
+    }
+
     /// What a thread is told that goes on.
     pub(super) fn tell(&self, id: usize, release_ns: Option<u64>, importance: Option<u64>) {
         if let Some(line) = self.line(id) {

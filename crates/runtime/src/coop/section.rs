@@ -102,6 +102,7 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
                 // A thread that is gone for good is found here, so that nobody waits for it.
                 Pick::Run { id, .. } if id != place && self.is_gone(id) => self.bury(id),
                 Pick::Run { id, .. } => {
+                    self.scheduler.table.begin(id);
                     let answer = self.scheduler.answer(id);
                     return self.scheduler.table.tell(id, answer.release_ns, answer.importance);
                 }
@@ -177,7 +178,8 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
             return self.bury(late.id);
         }
         let seen = self.accounts.of(thread);
-        let ran_ns = self.charge_other(late.id, seen.ran_ns);
+        self.charge_other(late.id, seen.ran_ns);
+        let ran_ns = seen.ran_ns.map(|_| self.ran_ns(late.id));
         let slice_ns = late.slice_end_ns.saturating_sub(self.scheduler.table.since_ns);
         let too_much_ns = slice_ns.saturating_add(self.scheduler.options().slack_ns / 2);
         let ran_too_long = ran_ns.is_none_or(|ran_ns| ran_ns >= too_much_ns);
@@ -203,10 +205,16 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         self.scheduler.table.set(id, Some(member));
     }
 
-    /// Charges a thread what the system says that it has had, beyond what it was charged. Says how
-    /// much that was; `None` where it is not known.
-    fn charge_other(&mut self, id: usize, seen_ns: Option<u64>) -> Option<u64> {
-        let seen_ns = seen_ns?;
+    /// What a thread has been charged since its turn began, by whomever.
+    fn ran_ns(&self, id: usize) -> u64 {
+        // Relaxed, both: see `put`.
+        let began_ns = self.page.tallies[id].began_ns.load(Relaxed);
+        self.page.lines[id].charged_ns.load(Relaxed).saturating_sub(began_ns)
+    }
+
+    /// Charges a thread what the system says that it has had, beyond what it was charged.
+    fn charge_other(&mut self, id: usize, seen_ns: Option<u64>) {
+        let Some(seen_ns) = seen_ns else { return };
         let charged = &self.page.lines[id].charged_ns;
         // Relaxed: see `put`.
         let before = charged.load(Relaxed);
@@ -215,7 +223,6 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
             self.scheduler.charge(id, ran_ns);
             charged.store(seen_ns, Relaxed);
         }
-        Some(ran_ns)
     }
 
     fn is_gone(&self, place: usize) -> bool {

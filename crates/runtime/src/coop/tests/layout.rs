@@ -56,4 +56,5 @@ fn a_tally_is_as_documented() {
     assert_eq!(offset_of!(Tally<Linux>, last_turn), 0);
     assert_eq!(offset_of!(Tally<Linux>, demotions), 8);
     assert_eq!(offset_of!(Tally<Linux>, steps), 20);
+    assert_eq!(offset_of!(Tally<Linux>, began_ns), 24);
 }
