@@ -15,9 +15,10 @@
 //!
 //! Beside BATON-1 to 3, which `relay` keeps:
 //!
-//! - BATON-4: nobody who is ready sleeps through its release by more than the slack, or otherwise
-//!   for longer than a period and the slack, without a look at who has the baton. Who has no
-//!   release looks when the one it has handed the baton to may lose it.
+//! - BATON-4: nobody who is ready sleeps through its release by more than the slack without a look
+//!   at who has the baton; and while others are ready, one of them watches who has it: it looks
+//!   when that one may lose it. Who has handed it over watches, or else has another do so. Where
+//!   that one is stopped as well, the others look after a period and the slack.
 //! - BATON-5: who keeps the baton beyond its slice and the slack loses it to the first that looks,
 //!   and is not waited for until it polls, unless it was only kept from running.
 //! - BATON-6: a thread is charged what the system says that it ran, once, with or without the
@@ -44,6 +45,7 @@ use super::line::{Line, Page, pack, put, unpack};
 use super::lines::Lines;
 use super::member::{Group, Member};
 use super::options::Options;
+use super::relay::Relay;
 use super::scheduler::Scheduler;
 use super::section::Section;
 
@@ -195,25 +197,33 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
     /// Sleeps until the caller has the baton. Says whether it has.
     fn turn(&mut self, ask: Ask) -> bool {
         let mut failures = 0;
-        // Whom we have handed the CPU to nobody else may be watching.
-        let mut watches = ask.release_ns.is_none();
+        let (mut called, mut watched) = (None, None);
         while failures < TRIES {
+            let Some(line) = self.page.lines.get(self.place) else { return false };
+            let calls = Relay::<P>::calls(&line.turn);
             if self.holds() {
                 return true;
             }
-            let until = self.net(ask, watches);
-            let now_ns = P::now(Clock::Monotonic);
-            if until > now_ns {
+            let holder = self.page.now.relay.held().place();
+            // Who has just come may be the only one; and who is called without having the baton is
+            // to watch.
+            if called != Some(calls) {
+                (called, watched) = (Some(calls), holder);
+            }
+            // Whoever has handed it on watches from then on.
+            let until = self.net(ask, watched == holder);
+            if until > P::now(Clock::Monotonic) {
                 let deadline = Deadline { clock: Clock::Monotonic, ns: until };
-                let Some(line) = self.page.lines.get(self.place) else { return false };
-                if self.page.now.relay.wait(&line.turn, self.place, deadline)
-                    || P::now(Clock::Monotonic) < until
-                {
+                Relay::<P>::wait(&line.turn, calls, deadline);
+                if P::now(Clock::Monotonic) < until {
                     continue;
                 }
             }
             failures += u32::from(!self.look());
-            watches = false;
+            let now = self.page.now.relay.held().place();
+            if now != holder {
+                watched = now;
+            }
         }
         false
     }
@@ -230,11 +240,11 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         // Relaxed: written before the baton was handed over, or changed since: a guess.
         let until_ns = self.page.now.until_ns.load(Relaxed);
         let longest_ns = now_ns.saturating_add(self.options.period_ns).saturating_add(slack_ns);
-        match ask.release_ns {
-            Some(at) if at > now_ns => at.saturating_add(slack_ns).min(longest_ns),
-            None if !watches => longest_ns,
-            _ => until_ns.min(longest_ns),
-        }
+        let is_due = ask.release_ns.is_some_and(|at| at <= now_ns);
+        let release_ns = ask.release_ns.filter(|_| !is_due);
+        let late_ns = release_ns.map_or(longest_ns, |at| at.saturating_add(slack_ns));
+        let watch_ns = if is_due || watches { until_ns } else { longest_ns };
+        late_ns.min(watch_ns).min(longest_ns)
     }
 
     fn answer(&self) -> Answer {

@@ -118,8 +118,8 @@ impl<P: SharedWait> Relay<P> {
         None
     }
 
-    /// Calls who sleeps at `turn`, and was given the baton. After the table was left: else it would
-    /// wake to a guard that is not free.
+    /// Calls who sleeps at `turn`, and was given the baton or is to watch who was. After the table
+    /// was left: else it would wake to a guard that is not free.
     pub fn call(turn: &P::U32) {
         // Release: BATON-2, pairs with the acquire in `wait`. An exchange: whatever count is read,
         // what was done before all calls up to it is seen.
@@ -127,18 +127,18 @@ impl<P: SharedWait> Relay<P> {
         P::wake_shared(turn, 1);
     }
 
-    /// Waits at `turn` until the baton is that place's, the deadline has come, or for no reason.
-    /// Says whether it is.
-    pub fn wait(&self, turn: &P::U32, place: usize, deadline: Deadline) -> bool {
-        // Acquire: BATON-2, pairs with the release in `call`. Read before the baton: if we have
-        // been called since, the word is another and we don't sleep; if before, we see the baton.
-        let seen = turn.load(Acquire);
-        if self.held().place() == Some(place) {
-            return true;
-        }
-        // Whatever has ended it: the baton is looked at.
-        let _ = P::wait_shared(turn, seen, Some(deadline));
-        self.held().place() == Some(place)
+    /// How often who sleeps at `turn` was called. To be read before the baton is looked at, and
+    /// then waited with: who is called in between does not sleep, and who was called before sees
+    /// whose the baton is.
+    pub fn calls(turn: &P::U32) -> u32 {
+        // Acquire: BATON-2, pairs with the release in `call`.
+        turn.load(Acquire)
+    }
+
+    /// Waits at `turn` until there are more calls than that, the deadline has come, or for no
+    /// reason. Whatever has ended it: the baton is to be looked at.
+    pub fn wait(turn: &P::U32, calls: u32, deadline: Deadline) {
+        let _ = P::wait_shared(turn, calls, Some(deadline));
     }
 }
 

@@ -139,17 +139,24 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         self.charge_other(id, seen);
     }
 
-    /// Ends the stay: says whether what was done stands, and calls who was given the baton.
+    /// Ends the stay: says whether what was done stands, and calls who was given the baton. Where
+    /// the caller does not watch it, as it is not ready, another that is does (BATON-4).
     pub(super) fn finish(mut self, place: usize) -> bool {
         let before = self.page.now.relay.held();
         let done = self.scheduler.table.commit();
         let page = self.page;
-        drop(self);
         let held = page.now.relay.held();
-        if let Some(to) = held.place().filter(|&to| held != before && to != place)
-            && let Some(line) = page.lines.get(to)
-        {
-            Relay::<P>::call(&line.turn);
+        let to = held.place().filter(|&to| held != before && to != place);
+        let is_ready = |m: &Member| m.state == State::Ready;
+        let watches = self.scheduler.table.get(place).is_some_and(|m| is_ready(&m));
+        let mut ready = self.scheduler.members().filter(|(_, m)| is_ready(m)).map(|(id, _)| id);
+        let watcher = to.filter(|_| !watches).and_then(|_| ready.find(|&id| Some(id) != to));
+        drop(ready);
+        drop(self);
+        for id in [to, watcher].into_iter().flatten() {
+            if let Some(line) = page.lines.get(id) {
+                Relay::<P>::call(&line.turn);
+            }
         }
         done
     }

@@ -1,0 +1,121 @@
+//! The baton on a simulated machine: how long others wait for one that has it and does not run.
+//! All times are simulated, and each run is the same.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use antiphon_platform::{Atomic, Clock, Deadline, Platform, SharedWait, ThreadId};
+use antiphon_runtime::coop::{
+    Accounts, Ask, Baton, Cooperate, Doing, Group, Options, Page, Seen, WEIGHT,
+};
+use antiphon_sim::{Machine, Sim, Simulation, now, work};
+
+const MS: u64 = 1_000_000;
+const MEMBERS: u64 = 10;
+/// So many of them have nothing to do now and then; the others always have.
+const IDLERS: u64 = 3;
+const END_NS: u64 = 2_000 * MS;
+/// What wakes and switches cost, and then some.
+const COSTS_NS: u64 = 200_000;
+
+/// Nobody keeps accounts.
+struct Nobody;
+
+impl Accounts for Nobody {
+    fn own_ns(&mut self) -> u64 {
+        0
+    }
+
+    fn of(&mut self, _: ThreadId) -> Seen {
+        Seen { ran_ns: None, doing: Doing::Unknown }
+    }
+}
+
+fn sleep(until_ns: u64) {
+    let word = <Sim as Platform>::U32::ZERO;
+    let deadline = Some(Deadline { clock: Clock::Monotonic, ns: until_ns });
+    let _ = Sim::wait_shared(&word, 0, deadline);
+}
+
+/// Numbers that look like random ones.
+fn lots(mut seed: u64) -> impl FnMut(u64) -> u64 {
+    move |most| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) % most
+    }
+}
+
+/// Who has stopped with the baton, one at a time.
+#[derive(Default)]
+struct Stops {
+    stopped: Cell<bool>,
+    /// Since when, if nobody has come to run since.
+    since_ns: Cell<Option<u64>>,
+    longest_ns: Cell<u64>,
+    count: Cell<u64>,
+}
+
+impl Stops {
+    fn stop(&self, for_ns: u64) {
+        if !self.stopped.replace(true) {
+            self.since_ns.set(Some(now()));
+            sleep(now() + for_ns);
+            self.stopped.set(false);
+        }
+    }
+
+    /// A member has its turn.
+    fn ended(&self) {
+        if let Some(since_ns) = self.since_ns.take() {
+            self.longest_ns.set(self.longest_ns.get().max(now() - since_ns));
+            self.count.set(self.count.get() + 1);
+        }
+    }
+}
+
+/// Members that work in chunks, poll, and now and then sleep with the baton for long; with that
+/// release, from when they poll.
+fn longest_wait(release_ns: Option<u64>, seed: u64) -> (u64, u64) {
+    let page = Rc::new(Page::<Sim>::NEW);
+    page.header.set_options(&Options::default());
+    let stops = Rc::new(Stops::default());
+    let mut simulation = Simulation::new(Machine::eight_sockets(), seed);
+    for number in 0..MEMBERS {
+        let (page, stops) = (page.clone(), stops.clone());
+        simulation = simulation.thread(move || {
+            let mut draw = lots(seed * MEMBERS + number);
+            let mut member = Baton::join(page, Nobody, Group::Own, WEIGHT).expect("a place");
+            while now() < END_NS {
+                let is_idle = number < IDLERS && draw(3) == 0;
+                let back_ns = now() + draw(8 * MS);
+                let ask = Ask {
+                    release_ns: release_ns.map(|ns| now() + ns),
+                    importance: (!is_idle).then_some(0),
+                };
+                member.poll(ask, &mut |_| sleep(back_ns));
+                stops.ended();
+                work(50_000 + draw(500_000));
+                if draw(16) == 0 {
+                    stops.stop(30 * MS);
+                }
+            }
+        });
+    }
+    let _ = simulation.run(2 * END_NS).expect("nobody waits for good");
+    (stops.longest_ns.get(), stops.count.get())
+}
+
+/// BATON-4: where nobody is due, too: no longer than its slice, and the slack.
+#[test]
+fn one_that_stops_keeps_nobody_waiting_for_longer_than_the_slack() {
+    let options = Options::default();
+    let slice_ns = options.period_ns / (MEMBERS - IDLERS - 1);
+    for release_ns in [None, Some(1_000 * MS), Some(16 * MS)] {
+        for seed in 1..=4 {
+            let (longest_ns, count) = longest_wait(release_ns, seed);
+            println!("{release_ns:?}: {longest_ns} ns, of {count}");
+            assert!(count > 10, "{count}");
+            assert!(longest_ns <= slice_ns + options.slack_ns + COSTS_NS, "{longest_ns} ns");
+        }
+    }
+}
