@@ -132,6 +132,11 @@ impl<W: Wait> Agenda<W> {
         true
     }
 
+    /// Whether an event stands among the work.
+    pub(super) fn is_ready(&self, id: u64) -> bool {
+        self.events.get(&id).is_some_and(|entry| entry.work.is_some())
+    }
+
     /// A source has said something; its event is woken.
     pub(super) fn tell(&mut self, id: u64, ready: W::Ready) {
         if let Some(entry) = self.events.get_mut(&id) {

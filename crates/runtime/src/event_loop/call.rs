@@ -11,6 +11,7 @@ impl<W: Wait> EventLoop<W> {
     /// Calls an event, and has it stand where it is to be called next.
     pub(super) fn call(&mut self, taken: Taken<W>) {
         let Taken { id, mut entry, release_ns } = taken;
+        self.goes_on_with(Some(id));
         let (kind, begun_ns) = (entry.kind, self.now_ns);
         if let Some(release_ns) = release_ns {
             self.kinds.begins(kind, release_ns, begun_ns);

@@ -113,6 +113,14 @@ pub use wait::{Ring, Wait};
 /// Is told when the loop's earliest release is another one.
 type Published = Box<dyn FnMut(Option<u64>)>;
 
+/// Is told when an event that might be called is not the next that is.
+struct PassedOver {
+    id: u64,
+    /// Since the event was called last.
+    told: bool,
+    tell: Box<dyn FnMut()>,
+}
+
 /// A loop: of one thread.
 pub struct EventLoop<W: Wait> {
     wait: W,
@@ -141,6 +149,7 @@ pub struct EventLoop<W: Wait> {
     published: Option<u64>,
     publish: Option<Published>,
     trouble: Option<Box<dyn FnMut(Trouble)>>,
+    passed_over: Option<PassedOver>,
     /// The last first; empty between uses, but for what a panic has left.
     posts: Vec<Post<W>>,
 }
@@ -169,6 +178,7 @@ impl<W: Wait> EventLoop<W> {
             published: None,
             publish: None,
             trouble: None,
+            passed_over: None,
             posts: Vec::new(),
         }
     }
@@ -211,6 +221,23 @@ impl<W: Wait> EventLoop<W> {
     /// Has `tell` told of what keeps the loop from being on time.
     pub fn on_trouble(&mut self, tell: impl FnMut(Trouble) + 'static) {
         self.trouble = Some(Box::new(tell));
+    }
+
+    /// Has `tell` told when the loop goes on with something else though that event is ready: once,
+    /// until the event was called.
+    fn on_passed_over(&mut self, EventId(id): EventId, tell: impl FnMut() + 'static) {
+        self.passed_over = Some(PassedOver { id, told: false, tell: Box::new(tell) });
+    }
+
+    /// The loop goes on with that event, or with what others do.
+    fn goes_on_with(&mut self, next: Option<u64>) {
+        let Some(passed) = &mut self.passed_over else { return };
+        if next == Some(passed.id) {
+            passed.told = false;
+        } else if !passed.told && self.agenda.is_ready(passed.id) {
+            passed.told = true;
+            (passed.tell)();
+        }
     }
 
     /// What is known of its events, by name, since the last [reset](Self::reset_stats).

@@ -220,13 +220,6 @@ impl<W: Wait> EventLoop<W> {
         })
     }
 
-    /// Whether there is something that is called before work of that importance.
-    pub(super) fn has_before(&self, importance: u64) -> bool {
-        let is_more = |other| other < importance;
-        self.agenda.importance().is_some_and(is_more)
-            || self.agenda.release_ns().is_some_and(|at| at <= W::now_ns())
-    }
-
     fn has_come(&self, at_ns: Option<u64>) -> bool {
         at_ns.is_some_and(|at| at <= self.now_ns)
     }
@@ -286,6 +279,7 @@ impl<W: Wait> EventLoop<W> {
 
     /// Lets others run, or sleeps.
     fn poll(&mut self) {
+        self.goes_on_with(None);
         let (release_ns, importance) = (self.agenda.release_ns(), self.agenda.importance());
         let mut tier = core::mem::replace(&mut self.cooperate, Box::new(Alone));
         let answer = tier.poll(Ask { release_ns, importance }, &mut |until_ns| {

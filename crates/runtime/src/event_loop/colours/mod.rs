@@ -12,7 +12,8 @@
 //! - COLOUR-3 (none is lost or stranded): an event that waits is of a colour that runs, or is ready
 //!   on a loop; and while one is ready, some loop is awake and looks for it. A loop is idle only
 //!   when it has found that none is; who makes one ready under the same lock wakes one that is, and
-//!   the next one too where that has other work of its own.
+//!   the next one too where that has other work of its own; and so does a loop that goes on with
+//!   something else.
 //! - COLOUR-4: where colours that always have events neither come nor go, loops that take some have
 //!   as many ready as others, to one.
 //!
@@ -85,6 +86,9 @@ impl<W: Wait> Colours<W> {
             Event::best_effort_in_steps(0, move |context| seat.step(context)).named("coloured"),
         );
         let bell = Bell { handle: events.handle(), id };
+        let shared = self.0.clone();
+        // What there is may be another's before it is this loop's.
+        events.on_passed_over(id, move || shared.wake(shared.palette.idler()));
         // Outside of the lock.
         drop(self.0.palette.join(number, bell));
     }
@@ -153,12 +157,7 @@ impl<W: Wait> Seat<W> {
         let called = Called { seat: self, colour };
         let again = event(context);
         let next = called.end(again.map(|importance| (importance, event)));
-        let Some(importance) = next else { return Step::Asleep };
-        if context.events.has_before(importance) {
-            // What there is may be another's before it is this loop's.
-            self.shared.wake(self.shared.palette.idler());
-        }
-        Step::More(importance)
+        next.map_or(Step::Asleep, Step::More)
     }
 
     fn done(&self, colour: u64, again: Option<(u64, Work<W>)>) -> Option<u64> {

@@ -356,6 +356,45 @@ fn what_comes_to_a_busy_loop_is_called(from_the_beginning: bool) {
 }
 
 #[test]
+fn what_is_left_on_a_loop_that_becomes_busy_is_called_by_one_that_has_nothing_to_do() {
+    let colours = Colours::<Bed>::new(2);
+    let (tell, told) = std::sync::mpsc::channel();
+    let (give, given) = std::sync::mpsc::channel();
+    let me = || std::thread::current().id();
+    std::thread::scope(|scope| {
+        for number in 0..2 {
+            let (all, give) = (colours.clone(), give.clone());
+            scope.spawn(move || {
+                let mut events = EventLoop::new(Bed::default(), Options::default());
+                all.join(number, &mut events);
+                give.send((me(), events.handle())).expect("it waits");
+                let _ = events.run();
+            });
+        }
+        let loops = [0, 1].map(|_| given.recv().expect("they are there"));
+        // It goes on and on, on one loop, while the other has looked and is idle.
+        let mut last = None;
+        colours.submit_in_steps(0, 9, move |_| {
+            if last.replace(me()) != Some(me()) {
+                let _ = tell.send(me());
+            }
+            Some(9)
+        });
+        let hears = || told.recv_timeout(core::time::Duration::from_secs(20));
+        let first = hears();
+        std::thread::sleep(core::time::Duration::from_millis(20));
+        let busy = loops.iter().find(|(thread, _)| Ok(*thread) == first);
+        if let Some((_, handle)) = busy {
+            let busy = Event::best_effort_in_steps(0, |_| Step::More(0));
+            handle.submit(busy).expect("it is there");
+        }
+        let second = hears();
+        colours.stop();
+        assert!(busy.is_some() && second.is_ok(), "{first:?}, {second:?}");
+    });
+}
+
+#[test]
 fn what_a_busy_loop_has_left_is_called_by_one_that_has_nothing_to_do() {
     what_comes_to_a_busy_loop_is_called(true);
 }
