@@ -81,8 +81,8 @@ fn round(threads: usize, rounds: u32) -> Program {
             scope.spawn(move || {
                 for round in 0..rounds {
                     loop {
-                        let calls = Relay::<Check>::calls(&turns[place]);
-                        if relay.held().place() == Some(place) {
+                        let (calls, held) = relay.look(&turns[place]);
+                        if held.place() == Some(place) {
                             break;
                         }
                         Relay::<Check>::wait(&turns[place], calls, later());

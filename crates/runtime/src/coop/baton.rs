@@ -143,8 +143,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
     }
 
     fn holds(&self) -> bool {
-        self.page.now.relay.held().place() == Some(self.place)
-            && self.page.thread(self.place) == Some(self.thread)
+        self.page.now.relay.held().place() == Some(self.place) && self.is_seated()
     }
 
     /// In the middle of its slice, with work to do, a thread goes on: it says what it has to say,
@@ -200,11 +199,11 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         let (mut called, mut watched) = (None, None);
         while failures < TRIES {
             let Some(line) = self.page.lines.get(self.place) else { return false };
-            let calls = Relay::<P>::calls(&line.turn);
-            if self.holds() {
+            let (calls, held) = self.page.now.relay.look(&line.turn);
+            let holder = held.place();
+            if holder == Some(self.place) && self.is_seated() {
                 return true;
             }
-            let holder = self.page.now.relay.held().place();
             // Who has just come may be the only one; and who is called without having the baton is
             // to watch.
             if called != Some(calls) {

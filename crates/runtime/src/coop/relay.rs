@@ -127,16 +127,16 @@ impl<P: SharedWait> Relay<P> {
         P::wake_shared(turn, 1);
     }
 
-    /// How often who sleeps at `turn` was called. To be read before the baton is looked at, and
-    /// then waited with: who is called in between does not sleep, and who was called before sees
-    /// whose the baton is.
-    pub fn calls(turn: &P::U32) -> u32 {
-        // Acquire: BATON-2, pairs with the release in `call`.
-        turn.load(Acquire)
+    /// How often who sleeps at `turn` was called, and whose the CPU is now.
+    pub fn look(&self, turn: &P::U32) -> (u32, Held) {
+        // Acquire: BATON-2, pairs with the release in `call`. Read before the baton: if we have
+        // been called since, the word is another and we don't sleep; if before, we see the baton.
+        let calls = turn.load(Acquire);
+        (calls, self.held())
     }
 
     /// Waits at `turn` until there are more calls than that, the deadline has come, or for no
-    /// reason. Whatever has ended it: the baton is to be looked at.
+    /// reason. Whatever has ended it: the caller is to [look](Self::look).
     pub fn wait(turn: &P::U32, calls: u32, deadline: Deadline) {
         let _ = P::wait_shared(turn, calls, Some(deadline));
     }
