@@ -32,6 +32,9 @@ impl Accounts for Nobody {
 }
 
 fn sleep(until_ns: u64) {
+    if until_ns <= now() {
+        return;
+    }
     let word = <Sim as Platform>::U32::ZERO;
     let deadline = Some(Deadline { clock: Clock::Monotonic, ns: until_ns });
     let _ = Sim::wait_shared(&word, 0, deadline);
@@ -49,6 +52,8 @@ fn lots(mut seed: u64) -> impl FnMut(u64) -> u64 {
 #[derive(Default)]
 struct Stops {
     stopped: Cell<bool>,
+    /// The one that has given the baton away has nothing to do, and does not watch.
+    is_alone: Cell<bool>,
     /// Since when, if nobody has come to run since.
     since_ns: Cell<Option<u64>>,
     longest_ns: Cell<u64>,
@@ -87,15 +92,19 @@ fn longest_wait(release_ns: Option<u64>, seed: u64) -> (u64, u64) {
             let mut member = Baton::join(page, Nobody, Group::Own, WEIGHT).expect("a place");
             while now() < END_NS {
                 let is_idle = number < IDLERS && draw(3) == 0;
-                let back_ns = now() + draw(8 * MS);
+                let back_ns = now() + 10 * MS + draw(20 * MS);
+                stops.is_alone.set(is_idle);
                 let ask = Ask {
                     release_ns: release_ns.map(|ns| now() + ns),
                     importance: (!is_idle).then_some(0),
                 };
-                member.poll(ask, &mut |_| sleep(back_ns));
+                member.poll(ask, &mut |until_ns: Option<u64>| {
+                    sleep(until_ns.map_or(back_ns, |at| at.min(back_ns)));
+                });
                 stops.ended();
                 work(50_000 + draw(500_000));
-                if draw(16) == 0 {
+                let likely = if stops.is_alone.get() { 2 } else { 16 };
+                if draw(likely) == 0 {
                     stops.stop(30 * MS);
                 }
             }
