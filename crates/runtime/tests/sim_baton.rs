@@ -62,7 +62,8 @@ struct Stops {
 
 impl Stops {
     fn stop(&self, for_ns: u64) {
-        if !self.stopped.replace(true) {
+        // While all are there.
+        if now() + for_ns < END_NS && !self.stopped.replace(true) {
             self.since_ns.set(Some(now()));
             sleep(now() + for_ns);
             self.stopped.set(false);

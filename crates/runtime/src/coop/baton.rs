@@ -218,10 +218,12 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
                     continue;
                 }
             }
+            let held = self.page.now.relay.held();
             failures += u32::from(!self.look());
-            let now = self.page.now.relay.held().place();
-            if now != holder {
-                watched = now;
+            let now = self.page.now.relay.held();
+            // The caller may have taken it away, and handed it on.
+            if now != held {
+                watched = now.place();
             }
         }
         false

@@ -146,19 +146,25 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         let done = self.scheduler.table.commit();
         let page = self.page;
         let held = page.now.relay.held();
-        let to = held.place().filter(|&to| held != before && to != place);
-        let is_ready = |m: &Member| m.state == State::Ready;
-        let watches = self.scheduler.table.get(place).is_some_and(|m| is_ready(&m));
-        let mut ready = self.scheduler.members().filter(|(_, m)| is_ready(m)).map(|(id, _)| id);
-        let watcher = to.filter(|_| !watches).and_then(|_| ready.find(|&id| Some(id) != to));
-        drop(ready);
+        let to = held.place().filter(|_| held != before);
+        let another = to.filter(|_| held.place() != before.place());
+        let watcher = another.and_then(|to| self.watcher(place, to));
         drop(self);
-        for id in [to, watcher].into_iter().flatten() {
+        for id in [to.filter(|&to| to != place), watcher].into_iter().flatten() {
             if let Some(line) = page.lines.get(id) {
                 Relay::<P>::call(&line.turn);
             }
         }
         done
+    }
+
+    /// Who is to watch the one that has the baton now. Nobody, where the caller does, or nobody
+    /// else waits for it.
+    fn watcher(&self, place: usize, to: usize) -> Option<usize> {
+        let is_ready = |m: &Member| m.state == State::Ready;
+        let watches = to != place && self.scheduler.table.get(place).is_some_and(|m| is_ready(&m));
+        let mut ready = self.scheduler.members().filter(|(id, m)| *id != to && is_ready(m));
+        if watches { None } else { ready.next().map(|(id, _)| id) }
     }
 
     /// Who runs would have been given a shorter slice, had it been known then that the caller wants
