@@ -39,9 +39,6 @@ const LONG_NS: u64 = 1_000_000_000_000;
 /// What a hog computes at a time, until it looks whether it is over.
 const SPIN_NS: u64 = 1_000_000;
 
-/// In so long everybody has a turn where nobody tells anything: as the document has it (§5.7).
-const PERIOD_NS: u64 = 1_000_000;
-
 /// What all threads have.
 struct Stage {
     pages: Rc<Pages>,
@@ -60,7 +57,10 @@ pub fn compete(setting: &Setting<'_>, subject: Subject, case: &Case) -> Result<O
     let (players, cores) = (plan.players.len(), setting.cores);
     let group = if case.one_group { Group::Number(1) } else { Group::Own };
     let options = match subject {
-        Subject::Periodic => Options { period_ns: PERIOD_NS, ..Options::default() },
+        // Turns may be as short as that asks for.
+        Subject::Periodic => {
+            Options { period_ns: setting.round_ns, min_slice_ns: 1_000, ..Options::default() }
+        }
         _ => Options::default(),
     };
     let grouped = |core| if case.one_group { plan.on(core).collect() } else { vec![] };

@@ -91,6 +91,10 @@ pub struct Arguments {
     /// Where players are
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "even")]
     placement: Vec<Placement>,
+    /// Of periodic: microseconds in which each thread has a turn
+    #[arg(long, value_name = "T", default_value_t = 1_000,
+          value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
+    round_us: u32,
     /// Of colours: how many there are
     #[arg(long, value_name = "LIST", default_value = "1,8,64")]
     colours: Counts,
@@ -127,7 +131,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         report::print(json!({
             "simulated": {
                 "machine": machine.name, "hash": format!("{:016x}", described.hash),
-                "seed": seed, "ms": ms, "players": players,
+                "seed": seed, "ms": ms, "players": players, "round_us": arguments.round_us,
             },
             "rows": objects,
         }))?;
@@ -176,6 +180,7 @@ fn simulated(
                             players,
                             hogs,
                             placement,
+                            round_ns: u64::from(arguments.round_us) * 1_000,
                         };
                         rows.push(Row::of(&setting, subject, case)?);
                         progress.step(&format!("{}: {}, {cores}", case.name, subject.name()));

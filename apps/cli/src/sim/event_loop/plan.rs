@@ -21,6 +21,8 @@ pub struct Setting<'a> {
     /// On each core.
     pub hogs: usize,
     pub placement: Placement,
+    /// In so long each thread has a turn where nobody tells the system anything.
+    pub round_ns: u64,
 }
 
 /// A player that is to be.

@@ -11,8 +11,8 @@ use super::subjects::{SUBJECTS, Subject};
 fn setting(cores: usize, hogs: usize) -> Setting<'static> {
     let machine = &known("8s-192c").expect("it is shipped").machine;
     let (counted_ns, warm_ns) = (250_000_000, 60_000_000);
-    let placement = Placement::Even;
-    Setting { machine, seed: 1, counted_ns, warm_ns, cores, players: 8, hogs, placement }
+    let (placement, round_ns) = (Placement::Even, 1_000_000);
+    Setting { machine, seed: 1, counted_ns, warm_ns, cores, players: 8, hogs, placement, round_ns }
 }
 
 fn case(name: &str) -> &'static Case {
@@ -59,6 +59,27 @@ fn short_turns_for_all_are_later_and_cost_more_switches() {
     let [told, turns] = [Subject::Coop, Subject::Periodic].map(|it| row(&here, it, "each"));
     assert!(turns.tardiness.p99_us > 2.0 * told.tardiness.p99_us);
     assert!(turns.switches_per_s > 4.0 * told.switches_per_s);
+}
+
+/// To have timers as early as loops that tell, all turns have to be so short that there are four
+/// times as many switches.
+#[test]
+fn turns_that_are_short_enough_cost_more_switches() {
+    for hogs in [0, 4] {
+        let told = [Subject::T1, Subject::Coop].map(|it| row(&setting(2, hogs), it, "each"));
+        let latest = told.iter().map(|row| row.tardiness.p99_us).fold(0.0, f64::max);
+        let mut rounds = [500_000, 250_000, 125_000, 62_500].map(|round_ns| {
+            let here = Setting { round_ns, ..setting(2, hogs) };
+            row(&here, Subject::Periodic, "each")
+        });
+        rounds.sort_by(|a, b| b.tardiness.p99_us.total_cmp(&a.tardiness.p99_us));
+        let turns = rounds.iter().find(|row| row.tardiness.p99_us <= latest);
+        let turns = turns.expect("one of them is as early");
+        for row in told {
+            let (told, turns) = (row.switches_per_s, turns.switches_per_s);
+            assert!(told <= 0.25 * turns, "{hogs} hogs: {told} {turns}");
+        }
+    }
 }
 
 #[test]
