@@ -17,8 +17,8 @@
 //!
 //! - BATON-4: nobody who is ready sleeps through its release by more than the slack without a look
 //!   at who has the baton; and while others are ready, one of them watches who has it: it looks
-//!   when that one may lose it. Who has handed it over watches, or else has another do so. Where
-//!   that one is stopped as well, the others look after a period and the slack.
+//!   when that one may lose it. Who leaves the table sees to it that there is one. Where the watcher
+//!   is stopped as well, the others look after a period and the slack.
 //! - BATON-5: who keeps the baton beyond its slice and the slack loses it to the first that looks,
 //!   and is not waited for until it polls, unless it was only kept from running.
 //! - BATON-6: a thread is charged what the system says that it ran, once, with or without the
@@ -196,21 +196,13 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
     /// Sleeps until the caller has the baton. Says whether it has.
     fn turn(&mut self, ask: Ask) -> bool {
         let mut failures = 0;
-        let (mut called, mut watched) = (None, None);
         while failures < TRIES {
             let Some(line) = self.page.lines.get(self.place) else { return false };
             let (calls, held) = self.page.now.relay.look(&line.turn);
-            let holder = held.place();
-            if holder == Some(self.place) && self.is_seated() {
+            if held.place() == Some(self.place) && self.is_seated() {
                 return true;
             }
-            // Who has just come may be the only one; and who is called without having the baton is
-            // to watch.
-            if called != Some(calls) {
-                (called, watched) = (Some(calls), holder);
-            }
-            // Whoever has handed it on watches from then on.
-            let until = self.net(ask, watched == holder);
+            let until = self.net(ask);
             if until > P::now(Clock::Monotonic) {
                 let deadline = Deadline { clock: Clock::Monotonic, ns: until };
                 Relay::<P>::wait(&line.turn, calls, deadline);
@@ -218,20 +210,14 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
                     continue;
                 }
             }
-            let held = self.page.now.relay.held();
             failures += u32::from(!self.look());
-            let now = self.page.now.relay.held();
-            // The caller may have taken it away, and handed it on.
-            if now != held {
-                watched = now.place();
-            }
         }
         false
     }
 
-    /// Until when to sleep without a look (BATON-4): who is due, or `watches`, looks as soon as who
-    /// has the baton may lose it.
-    fn net(&self, ask: Ask, watches: bool) -> u64 {
+    /// Until when to sleep without a look (BATON-4): who is due, or watches, looks as soon as who has
+    /// the baton may lose it.
+    fn net(&self, ask: Ask) -> u64 {
         let now_ns = P::now(Clock::Monotonic);
         let slack_ns = self.options.slack_ns;
         let held = self.page.now.relay.held();
@@ -244,6 +230,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         let is_due = ask.release_ns.is_some_and(|at| at <= now_ns);
         let release_ns = ask.release_ns.filter(|_| !is_due);
         let late_ns = release_ns.map_or(longest_ns, |at| at.saturating_add(slack_ns));
+        let watches = self.page.now.relay.watcher() == Some(self.place);
         let watch_ns = if is_due || watches { until_ns } else { longest_ns };
         late_ns.min(watch_ns).min(longest_ns)
     }

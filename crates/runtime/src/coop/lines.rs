@@ -95,6 +95,11 @@ impl<'a, P: SharedWait> Lines<'a, P> {
         }
     }
 
+    /// Has that place watch who runs (BATON-4).
+    pub(super) fn watch_by(&self, place: Option<usize>) {
+        self.at.set_watcher(place);
+    }
+
     /// One more is dead.
     pub(super) fn count_dead(&self) {
         let died = &self.page.now.died;

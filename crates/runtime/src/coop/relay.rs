@@ -7,6 +7,7 @@
 //! | guard | 0–21 | owner | the thread that is at the table; 0 is nobody |
 //! | | 22–30 | generation | how often the table was had |
 //! | | 31 | `SLEEPERS` | somebody may sleep until it is free |
+//! | watcher | 0–31 | place | who looks when the one that has the baton is late, as one more |
 //!
 //! ```text
 //!            enter                                    stuck, or dead
@@ -26,12 +27,12 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Clock, Deadline, Parked, SharedWait, ThreadId};
 
-/// The baton and the guard, 16 bytes. All zero: nobody has the CPU, and nobody is at the table.
+/// The baton, the guard and who watches, 16 bytes. All zero: nobody has the CPU, and nobody is at the table.
 #[repr(C)]
 pub struct Relay<P: SharedWait> {
     pub(super) baton: P::U64,
     pub(super) guard: P::U32,
-    reserved: P::U32,
+    pub(super) watcher: P::U32,
 }
 
 /// The baton, as somebody has seen it.
@@ -70,12 +71,18 @@ impl Held {
 
 impl<P: SharedWait> Relay<P> {
     /// Nobody's.
-    pub const NEW: Self = Self { baton: P::U64::ZERO, guard: P::U32::ZERO, reserved: P::U32::ZERO };
+    pub const NEW: Self = Self { baton: P::U64::ZERO, guard: P::U32::ZERO, watcher: P::U32::ZERO };
 
     /// Whose the CPU is now. What the picker has written before is seen.
     pub fn held(&self) -> Held {
         // Acquire: pairs with the release in `hand`.
         Held(self.baton.load(Acquire))
+    }
+
+    /// Who is to look when whoever has the CPU is late.
+    pub fn watcher(&self) -> Option<usize> {
+        // Relaxed: written at the table, before the watcher leaves it or is called.
+        (self.watcher.load(Relaxed) as usize).checked_sub(1)
     }
 
     /// Goes to the table, alone (BATON-1). Who is there and does not leave for `patience_ns` is
@@ -147,6 +154,14 @@ impl<P: SharedWait> AtTable<'_, P> {
     pub fn stands(&self) -> bool {
         // Relaxed: a guess, that makes what is written too late little (BATON-1).
         self.relay.guard.load(Relaxed) & !SLEEPERS == self.word
+    }
+
+    /// Has that place watch.
+    pub fn set_watcher(&self, place: Option<usize>) {
+        if self.stands() {
+            // Relaxed: see `watcher`.
+            self.relay.watcher.store(place.map_or(0, |place| place as u32 + 1), Relaxed);
+        }
     }
 
     /// Hands the baton to who is in that place, or to nobody. Says whether it did: not if somebody

@@ -95,6 +95,10 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
                 if running.id == place || self.now_ns < running.until_ns {
                     return self.hasten(place, running);
                 }
+                if self.page.now.relay.watcher() != Some(place) {
+                    // It should have been here first.
+                    self.scheduler.table.watch_by(None);
+                }
                 self.take_away(running);
             }
             match self.scheduler.pick(self.now_ns) {
@@ -139,18 +143,17 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         self.charge_other(id, seen);
     }
 
-    /// Ends the stay: says whether what was done stands, and calls who was given the baton. Where
-    /// the caller does not watch it, as it is not ready, another that is does (BATON-4).
+    /// Ends the stay: says whether what was done stands, and calls who was given the baton, and who
+    /// is to watch it.
     pub(super) fn finish(mut self, place: usize) -> bool {
         let before = self.page.now.relay.held();
         let done = self.scheduler.table.commit();
         let page = self.page;
         let held = page.now.relay.held();
-        let to = held.place().filter(|_| held != before);
-        let another = to.filter(|_| held.place() != before.place());
-        let watcher = another.and_then(|to| self.watcher(place, to));
+        let to = held.place().filter(|&to| held != before && to != place);
+        let watcher = self.appoint(place, before.place(), held.place());
         drop(self);
-        for id in [to.filter(|&to| to != place), watcher].into_iter().flatten() {
+        for id in [to, watcher].into_iter().flatten() {
             if let Some(line) = page.lines.get(id) {
                 Relay::<P>::call(&line.turn);
             }
@@ -158,13 +161,19 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         done
     }
 
-    /// Who is to watch the one that has the baton now. Nobody, where the caller does, or nobody
-    /// else waits for it.
-    fn watcher(&self, place: usize, to: usize) -> Option<usize> {
-        let is_ready = |m: &Member| m.state == State::Ready;
-        let watches = to != place && self.scheduler.table.get(place).is_some_and(|m| is_ready(&m));
-        let mut ready = self.scheduler.members().filter(|(id, m)| *id != to && is_ready(m));
-        if watches { None } else { ready.next().map(|(id, _)| id) }
+    /// BATON-4: whoever watches goes on, as long as it waits for its turn; then the caller does, or
+    /// another, which is to be called. Who has just lost the baton may still run.
+    fn appoint(&self, place: usize, before: Option<usize>, holder: Option<usize>) -> Option<usize> {
+        let table = &self.scheduler.table;
+        let waits =
+            |id| Some(id) != holder && table.get(id).is_some_and(|m| m.state == State::Ready);
+        if holder.is_none() || self.page.now.relay.watcher().is_some_and(waits) {
+            return None;
+        }
+        let mut others = (0..table.places()).filter(|&id| Some(id) != before && waits(id));
+        let next = if waits(place) { Some(place) } else { others.next() };
+        table.watch_by(next);
+        next.filter(|&id| id != place)
     }
 
     /// Who runs would have been given a shorter slice, had it been known then that the caller wants
@@ -180,6 +189,10 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         end_ns = member.timely_at().map_or(end_ns, |at| at.min(end_ns)).max(self.now_ns);
         let least_ns = since_ns.saturating_add(options.min_slice_ns);
         let until_ns = end_ns.saturating_add(options.slack_ns).max(least_ns);
+        if until_ns < running.until_ns {
+            // Whoever watches does not know: the caller does.
+            self.scheduler.table.watch_by(None);
+        }
         self.scheduler.table.hasten(end_ns, until_ns);
     }
 

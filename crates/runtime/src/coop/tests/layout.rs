@@ -27,6 +27,7 @@ fn the_header_is_as_documented() {
     assert_eq!(offset_of!(Now<Linux>, relay), 0);
     assert_eq!(offset_of!(Relay<Linux>, baton), 0);
     assert_eq!(offset_of!(Relay<Linux>, guard), 8);
+    assert_eq!(offset_of!(Relay<Linux>, watcher), 12);
     assert_eq!(offset_of!(Now<Linux>, since_ns), 16);
     assert_eq!(offset_of!(Now<Linux>, slice_end_ns), 24);
     assert_eq!(offset_of!(Now<Linux>, until_ns), 32);
