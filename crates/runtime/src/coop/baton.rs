@@ -231,8 +231,28 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         let release_ns = ask.release_ns.filter(|_| !is_due);
         let late_ns = release_ns.map_or(longest_ns, |at| at.saturating_add(slack_ns));
         let watches = self.page.now.relay.watcher() == Some(self.place);
-        let watch_ns = if is_due || watches { until_ns } else { longest_ns };
+        let watch_ns = match (is_due, watches) {
+            (true, _) => until_ns,
+            (_, true) => self.watch_until(until_ns, now_ns),
+            _ => longest_ns,
+        };
         late_ns.min(watch_ns).min(longest_ns)
+    }
+
+    /// Until when who watches may sleep: where another looks in time, since it is due, until the
+    /// next one that has the baton may lose it, at the earliest.
+    fn watch_until(&self, until_ns: u64, now_ns: u64) -> u64 {
+        let Options { period_ns, slack_ns, .. } = self.options;
+        // Relaxed: a guess.
+        let release = |line: &Line<P>| unpack(line.release.load(Relaxed));
+        let looks = |at: u64| at.saturating_add(slack_ns) <= until_ns;
+        let sleeps = |place| self.page.now.relay.held().place() != Some(place);
+        if self.others().any(|(place, line)| sleeps(place) && release(line).is_some_and(looks)) {
+            let slice_ns = period_ns / self.page.used().max(1) as u64;
+            until_ns.max(now_ns.saturating_add(slice_ns).saturating_add(slack_ns))
+        } else {
+            until_ns
+        }
     }
 
     fn answer(&self) -> Answer {
