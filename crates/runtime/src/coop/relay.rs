@@ -27,7 +27,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Clock, Deadline, Parked, SharedWait, ThreadId};
 
-/// The baton, the guard and who watches, 16 bytes. All zero: nobody has the CPU, and nobody is at the table.
+/// The baton, the guard and who watches, 16 bytes. All zero: nobody has the CPU, and nobody is at
+/// the table.
 #[repr(C)]
 pub struct Relay<P: SharedWait> {
     pub(super) baton: P::U64,
