@@ -30,6 +30,9 @@ impl Accounts for System {
     }
 }
 
+/// After so long what has not come does not come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 type Member<'a> = Baton<Linux, &'a Page<Linux>, System>;
 
 fn page() -> Box<Page<Linux>> {
@@ -166,7 +169,9 @@ fn loses_it(why: Demotion, how: fn()) {
             antiphon_linux::pin(cpu).expect("it was allowed");
             let mut member = join(page);
             let ask = Ask { release_ns: None, importance: Some(0) };
+            let end = Instant::now() + PATIENCE;
             while page.demotions(member.place(), why) == 0 {
+                assert!(Instant::now() < end, "it is never demoted: {why:?}");
                 member.poll(ask, &mut wait);
                 there.store(true, Relaxed);
                 how();
