@@ -46,7 +46,13 @@ struct Seat<B> {
     bell: Option<B>,
     /// It has found nothing, and nobody is about to wake it.
     idle: bool,
+    /// At which turn it has taken something last, or had something to take again.
+    since: u64,
 }
+
+/// After so many turns, for each loop, what one of them has not looked at is anybody's: who does
+/// something else now and then keeps its colours.
+const PATIENCE: u64 = 64;
 
 /// An event that is to be called, on the loop that has taken it and on no other.
 #[derive(Debug)]
@@ -83,7 +89,7 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
     #[must_use]
     pub fn new(loops: usize) -> Self {
         assert!(loops > 0, "events of no loop");
-        let seat = |_| Seat { ready: BTreeMap::new(), bell: None, idle: false };
+        let seat = |_| Seat { ready: BTreeMap::new(), bell: None, idle: false, since: 0 };
         let loops = (0..loops).map(seat).collect();
         let state = State { colours: BTreeMap::new(), loops, turn: 0 };
         Self { lock: ShflMutex::NEW, state: UnsafeCell::new(state) }
@@ -146,10 +152,12 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
     }
 
     /// What a loop is to call now: of its own colours, or else of another's, which is its own from
-    /// then on. `None`: nothing; it is woken when there is.
+    /// then on; or what another has not looked at for long, and goes before its own. `None`:
+    /// nothing; it is woken when there is.
     #[must_use]
     pub fn take(&self, number: usize) -> Option<Taken<T>> {
         self.with(|state| {
+            state.loops[number].since = state.turn;
             let from = state.source(number);
             let Some(from) = from else {
                 // COLOUR-3: nothing is ready, and whoever changes that sees this.
@@ -176,9 +184,7 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
                     of.events.insert((importance, state.turn), event);
                 }
                 match of.events.first_key_value() {
-                    Some((&place, _)) => {
-                        state.loops[number].ready.insert(place, colour);
-                    }
+                    Some((&place, _)) => state.make_ready(number, place, colour),
                     None => {
                         state.colours.remove(&colour);
                     }
@@ -206,19 +212,43 @@ impl<T, B: Clone> State<T, B> {
         of.events.insert(place, event);
         // COLOUR-1: one that runs is in no queue.
         if !of.runs && first.is_none_or(|first| place < first) {
-            let ready = &mut self.loops[of.home].ready;
-            if let Some(first) = first {
-                ready.remove(&first);
-            }
-            ready.insert(place, colour);
+            let home = of.home;
+            let Some(first) = first else {
+                self.make_ready(home, place, colour);
+                return is_new;
+            };
+            self.loops[home].ready.remove(&first);
+            self.loops[home].ready.insert(place, colour);
         }
         is_new
     }
 
-    /// From whose colours that loop is to take: its own, unless it has none, or another has more by
-    /// two (COLOUR-4).
+    /// A colour that was not is ready, of that loop.
+    fn make_ready(&mut self, number: usize, place: Place, colour: u64) {
+        let seat = &mut self.loops[number];
+        if seat.ready.is_empty() {
+            seat.since = self.turn;
+        }
+        seat.ready.insert(place, colour);
+    }
+
+    /// Of what loops have not looked at for long, the first, and whose it is.
+    fn left(&self) -> Option<(Place, usize)> {
+        let long = PATIENCE * self.loops.len() as u64;
+        let left = self.loops.iter().enumerate().filter(|(_, seat)| seat.since + long <= self.turn);
+        left.filter_map(|(at, seat)| Some((*seat.ready.first_key_value()?.0, at))).min()
+    }
+
+    /// From whose colours that loop is to take: its own, unless it has none, another has more by
+    /// two (COLOUR-4), or has left something that goes before all of them (COLOUR-3).
     fn source(&self, number: usize) -> Option<usize> {
         let own = self.loops[number].ready.len();
+        if let (Some((place, at)), Some((first, _))) =
+            (self.left(), self.loops[number].ready.first_key_value())
+            && place < *first
+        {
+            return Some(at);
+        }
         let all = self.loops.iter().enumerate().map(|(at, seat)| (seat.ready.len(), Reverse(at)));
         let (most, Reverse(at)) = all.max()?;
         if own > 0 && most <= own + 1 {

@@ -1,4 +1,6 @@
-//! Colours by lots, on threads, and where loops go.
+//! Colours by lots, on threads, where loops go, and (`busy`) have something else to do.
+
+mod busy;
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;

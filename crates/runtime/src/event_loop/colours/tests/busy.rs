@@ -1,0 +1,57 @@
+//! Loops that have something else to do, one turn after the other, on one thread.
+
+use super::*;
+
+/// Two loops that have joined, have looked, and are idle.
+fn idle_loops(colours: &[&Colours<Bed>]) -> Vec<EventLoop<Bed>> {
+    let mut loops: Vec<_> =
+        (0..2).map(|_| EventLoop::new(Bed::default(), Options::default())).collect();
+    for (number, events) in loops.iter_mut().enumerate() {
+        for all in colours {
+            all.join(number, events);
+            // From then on its coloured events are to be called when those of 9 are.
+            let mut calls = 0;
+            all.submit_in_steps(number as u64, 9, move |_| {
+                calls += 1;
+                (calls == 1).then_some(9)
+            });
+        }
+        assert_eq!(events.turn(10).called, 2 * colours.len());
+    }
+    // What one was rung for another has called.
+    loops.iter_mut().for_each(|events| _ = events.turn(10));
+    loops
+}
+
+/// Is more important than all else, and never ends.
+fn busy(events: &mut EventLoop<Bed>) {
+    events.submit(Event::best_effort_in_steps(0, |_| Step::More(0)));
+}
+
+/// Submits an event, which says whether it was called.
+fn submit(colours: &Colours<Bed>, colour: u64, importance: u64) -> Arc<AtomicU64> {
+    let called = Arc::new(AtomicU64::new(0));
+    let counts = called.clone();
+    colours.submit(colour, importance, move |_| _ = counts.fetch_add(1, Relaxed));
+    called
+}
+
+#[test]
+fn what_a_busy_loop_has_does_not_starve_beside_a_colour_that_never_ends() {
+    for (importance, is_gone) in [(5, false), (9, false), (9, true)] {
+        let colours = Colours::<Bed>::new(2);
+        let mut loops = idle_loops(&[&colours]);
+        colours.submit_in_steps(1, 9, |_| Some(9));
+        let _ = loops[1].turn(10);
+        if is_gone {
+            drop(loops.remove(0));
+        } else {
+            busy(&mut loops[0]);
+        }
+        let called = submit(&colours, 0, importance);
+        for _ in 0..100 {
+            loops.iter_mut().for_each(|events| _ = events.turn(10));
+        }
+        assert_eq!(called.load(Relaxed), 1, "{importance} {is_gone}");
+    }
+}
