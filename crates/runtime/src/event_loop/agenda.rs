@@ -132,6 +132,11 @@ impl<W: Wait> Agenda<W> {
         true
     }
 
+    /// Whether there is that event, which is not being called.
+    pub(super) fn is_there(&self, id: u64) -> bool {
+        self.events.contains_key(&id)
+    }
+
     /// Whether an event stands among the work.
     pub(super) fn is_ready(&self, id: u64) -> bool {
         self.events.get(&id).is_some_and(|entry| entry.work.is_some())

@@ -149,7 +149,7 @@ pub struct EventLoop<W: Wait> {
     published: Option<u64>,
     publish: Option<Published>,
     trouble: Option<Box<dyn FnMut(Trouble)>>,
-    passed_over: Option<PassedOver>,
+    passed_over: Vec<PassedOver>,
     /// The last first; empty between uses, but for what a panic has left.
     posts: Vec<Post<W>>,
 }
@@ -178,7 +178,7 @@ impl<W: Wait> EventLoop<W> {
             published: None,
             publish: None,
             trouble: None,
-            passed_over: None,
+            passed_over: Vec::new(),
             posts: Vec::new(),
         }
     }
@@ -226,17 +226,20 @@ impl<W: Wait> EventLoop<W> {
     /// Has `tell` told when the loop goes on with something else though that event is ready: once,
     /// until the event was called.
     fn on_passed_over(&mut self, EventId(id): EventId, tell: impl FnMut() + 'static) {
-        self.passed_over = Some(PassedOver { id, told: false, tell: Box::new(tell) });
+        // Those that have ended are of no use.
+        self.passed_over.retain(|passed| self.agenda.is_there(passed.id));
+        self.passed_over.push(PassedOver { id, told: false, tell: Box::new(tell) });
     }
 
-    /// The loop goes on with that event, or with what others do.
+    /// The loop goes on with that event, or with what others do, or ends.
     fn goes_on_with(&mut self, next: Option<u64>) {
-        let Some(passed) = &mut self.passed_over else { return };
-        if next == Some(passed.id) {
-            passed.told = false;
-        } else if !passed.told && self.agenda.is_ready(passed.id) {
-            passed.told = true;
-            (passed.tell)();
+        for passed in &mut self.passed_over {
+            if next == Some(passed.id) {
+                passed.told = false;
+            } else if !passed.told && self.agenda.is_ready(passed.id) {
+                passed.told = true;
+                (passed.tell)();
+            }
         }
     }
 

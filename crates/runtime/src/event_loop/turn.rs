@@ -168,6 +168,7 @@ impl<W: Wait> EventLoop<W> {
         let forsaken = self.shared.is_forsaken();
         self.take_in();
         if core::mem::take(&mut self.stopped) {
+            self.goes_on_with(None);
             return Did::Ended(End::Stopped);
         }
         if self.agenda.is_empty() && forsaken {
@@ -279,7 +280,10 @@ impl<W: Wait> EventLoop<W> {
 
     /// Lets others run, or sleeps.
     fn poll(&mut self) {
-        self.goes_on_with(None);
+        if self.answer != Answer::default() {
+            // Else nobody is known that would go on.
+            self.goes_on_with(None);
+        }
         let (release_ns, importance) = (self.agenda.release_ns(), self.agenda.importance());
         let mut tier = core::mem::replace(&mut self.cooperate, Box::new(Alone));
         let answer = tier.poll(Ask { release_ns, importance }, &mut |until_ns| {

@@ -13,7 +13,7 @@
 //!   on a loop; and while one is ready, some loop is awake and looks for it. A loop is idle only
 //!   when it has found that none is; who makes one ready under the same lock wakes one that is, and
 //!   the next one too where that has other work of its own; and so does a loop that goes on with
-//!   something else. Where all have something to do, what one of them has left for long
+//!   something else, or stops. Where all have something to do, what one of them has left for long
 //!   is called by the others, if it goes before what they have.
 //! - COLOUR-4: where colours that always have events neither come nor go, loops that take some have
 //!   as many ready as others, to one.

@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex};
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform};
 
-use super::super::{Event, EventLoop, Options, Ring, Step, Wait};
+use super::super::{End, Event, EventLoop, Options, Ring, Step, Wait};
 use super::{Colours, Next, Palette, Taken};
 
 /// Lots from a seed.

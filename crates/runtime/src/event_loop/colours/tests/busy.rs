@@ -1,6 +1,7 @@
 //! Loops that have something else to do, one turn after the other, on one thread.
 
 use super::*;
+use crate::coop::Alone;
 
 /// Two loops that have joined, have looked, and are idle.
 fn idle_loops(colours: &[&Colours<Bed>]) -> Vec<EventLoop<Bed>> {
@@ -37,6 +38,39 @@ fn submit(colours: &Colours<Bed>, colour: u64, importance: u64) -> Arc<AtomicU64
 }
 
 #[test]
+fn a_loop_of_several_colours_leaves_those_of_each_to_others() {
+    let (one, other) = (Colours::<Bed>::new(2), Colours::<Bed>::new(2));
+    let mut loops = idle_loops(&[&one, &other]);
+    busy(&mut loops[0]);
+    for colours in [&one, &other] {
+        let called = submit(colours, 0, 9);
+        let _ = loops[0].turn(10);
+        let _ = loops[1].turn(10);
+        assert_eq!(called.load(Relaxed), 1, "COLOUR-3");
+    }
+}
+
+#[test]
+fn a_loop_that_is_stopped_leaves_what_it_has_to_others() {
+    let colours = Colours::<Bed>::new(2);
+    let mut loops = idle_loops(&[&colours]);
+    let (mut calls, called) = (0, Arc::new(AtomicU64::new(0)));
+    let counts = called.clone();
+    colours.submit_in_steps(0, 9, move |context| {
+        calls += 1;
+        if calls == 1 {
+            context.stop();
+            return Some(9);
+        }
+        counts.fetch_add(1, Relaxed);
+        None
+    });
+    assert_eq!(loops[0].run(), End::Stopped);
+    let _ = loops[1].turn(10);
+    assert_eq!(called.load(Relaxed), 1, "COLOUR-3");
+}
+
+#[test]
 fn what_a_busy_loop_has_does_not_starve_beside_a_colour_that_never_ends() {
     for (importance, is_gone) in [(5, false), (9, false), (9, true)] {
         let colours = Colours::<Bed>::new(2);
@@ -54,4 +88,23 @@ fn what_a_busy_loop_has_does_not_starve_beside_a_colour_that_never_ends() {
         }
         assert_eq!(called.load(Relaxed), 1, "{importance} {is_gone}");
     }
+}
+
+#[test]
+fn a_colour_stays_on_its_loop_though_that_asks_a_tier_that_knows_nobody() {
+    let colours = Colours::<Bed>::new(2);
+    let mut loops = idle_loops(&[&colours]);
+    for events in &mut loops {
+        events.cooperate_by(std::boxed::Box::new(Alone));
+        // It asks the first time, as others may be there.
+        events.submit(Event::best_effort(0, |_| ()));
+        assert_eq!(events.turn(10).called, 1);
+    }
+    colours.submit_in_steps(0, 9, |_| {
+        let end = Bed::now_ns() + 20_000;
+        while Bed::now_ns() < end {}
+        Some(9)
+    });
+    assert_eq!(loops[0].turn(100).called, 100);
+    assert_eq!(loops[1].turn(100).called, 0, "nobody has woken it");
 }
