@@ -1,4 +1,5 @@
-//! The baton on a simulated machine: how long others wait for one that has it and does not run.
+//! The baton on a simulated machine: how long others wait for one that has it and does not run, and
+//! what members have of a CPU that others use, too.
 //! All times are simulated, and each run is the same.
 
 use std::cell::Cell;
@@ -6,9 +7,9 @@ use std::rc::Rc;
 
 use antiphon_platform::{Atomic, Clock, Deadline, Platform, SharedWait, ThreadId};
 use antiphon_runtime::coop::{
-    Accounts, Ask, Baton, Cooperate, Doing, Group, Options, Page, Seen, WEIGHT,
+    Accounts, Ask, Baton, Cooperate, Demotion, Doing, Group, Options, Page, Seen, WEIGHT,
 };
-use antiphon_sim::{Machine, Sim, Simulation, now, work};
+use antiphon_sim::{Machine, Sim, Simulation, now, ran_ns, sleeps, work};
 
 const MS: u64 = 1_000_000;
 const MEMBERS: u64 = 10;
@@ -126,6 +127,73 @@ fn one_that_stops_keeps_nobody_waiting_for_longer_than_the_slack() {
             println!("{release_ns:?}: {longest_ns} ns, of {count}");
             assert!(count > 10, "{count}");
             assert!(longest_ns <= slice_ns + options.slack_ns + COSTS_NS, "{longest_ns} ns");
+        }
+    }
+}
+
+/// The machine knows of all.
+struct System;
+
+impl Accounts for System {
+    fn own_ns(&mut self) -> u64 {
+        ran_ns(Sim::thread()).expect("it runs")
+    }
+
+    fn of(&mut self, thread: ThreadId) -> Seen {
+        let doing = if sleeps(thread) { Doing::Sleeps } else { Doing::Runs };
+        Seen { ran_ns: ran_ns(thread), doing }
+    }
+}
+
+/// So many members that always have work, and a timer each 16 ms, on a CPU of which four hogs that
+/// know nothing of them have most. What the members have had of it, and how often they were demoted
+/// for what they have not done.
+fn beside_hogs(members: u64, seed: u64) -> (u64, u32) {
+    let page = Rc::new(Page::<Sim>::NEW);
+    page.header.set_options(&Options::default());
+    let (had_ns, demoted) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+    let mut simulation = Simulation::new(Machine::two_sockets(), seed);
+    for number in 0..members {
+        let (page, had_ns, demoted) = (page.clone(), had_ns.clone(), demoted.clone());
+        simulation = simulation.thread_on(0, move || {
+            let mut draw = lots(seed * members + number);
+            let mut member = Baton::join(page, System, Group::Own, WEIGHT).expect("a place");
+            let mut release_ns = now() + 16 * MS;
+            while now() < END_NS {
+                while release_ns <= now() {
+                    work(20_000);
+                    release_ns += 16 * MS;
+                }
+                work(50_000 + draw(300_000));
+                let ask = Ask { release_ns: Some(release_ns), importance: Some(0) };
+                member.poll(ask, &mut |_: Option<u64>| ());
+            }
+            had_ns.set(had_ns.get() + ran_ns(Sim::thread()).expect("it runs"));
+            let counts = |why| member.page().demotions(member.place(), why);
+            demoted.set(demoted.get() + counts(Demotion::Overrun) + counts(Demotion::Slept));
+        });
+    }
+    for _ in 0..4 {
+        simulation = simulation.thread_on(0, || {
+            while now() < END_NS {
+                work(MS);
+            }
+        });
+    }
+    let _ = simulation.run(2 * END_NS).expect("nobody waits for good");
+    (had_ns.get(), demoted.get())
+}
+
+/// BATON-5: who is due, and looks, has a CPU; it leaves none of that to one that has waited for it,
+/// and is to wait again. And who was only kept from running is not demoted.
+#[test]
+fn members_that_are_kept_from_running_get_on_beside_hogs() {
+    for seed in 1..=4 {
+        for members in [8, 12] {
+            let (had_ns, demoted) = beside_hogs(members, seed);
+            println!("{members} members: {had_ns} ns, demoted {demoted} times");
+            assert!(had_ns >= END_NS / 13, "{members} members have had {had_ns} ns");
+            assert_eq!(demoted, 0);
         }
     }
 }

@@ -20,7 +20,8 @@
 //!   when that one may lose it. Who leaves the table sees to it that there is one. Where that one
 //!   is stopped as well, the others look after a period and the slack.
 //! - BATON-5: who keeps the baton beyond its slice and the slack loses it to the first that looks,
-//!   and is not waited for until it polls, unless it was only kept from running.
+//!   and is not waited for until it polls, unless it was only kept from running: then who looks
+//!   and is due has it, which runs.
 //! - BATON-6: a thread is charged what the system says that it ran, once, with or without the
 //!   baton: by itself, or by who takes the baton away or audits it. Who has the baton is audited at
 //!   each look of another.

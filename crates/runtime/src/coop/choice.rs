@@ -57,6 +57,11 @@ impl<T: Table> Scheduler<T> {
             let waiting = self.members().filter(|(_, m)| m.state == State::Waiting);
             return Pick::Idle { until_ns: waiting.filter_map(|(_, m)| m.release_ns).min() };
         };
+        self.run(id, member, is_due, now_ns)
+    }
+
+    /// A turn of that member begins.
+    pub(super) fn run(&mut self, id: usize, member: Member, is_due: bool, now_ns: u64) -> Pick {
         let slice_ns = if is_due { 0 } else { self.slice_ns(id, now_ns) };
         let grace_ns = match member.standing {
             Standing::Cooperative => self.options.slack_ns,

@@ -151,6 +151,15 @@ impl<T: Table> Scheduler<T> {
         self.choose(now_ns)
     }
 
+    /// That thread is to run now, if it is ready and its release has come, though another's may
+    /// have come earlier: as [`pick`](Self::pick), where nobody runs.
+    pub(super) fn pick_due(&mut self, id: usize, now_ns: u64) -> Option<Pick> {
+        self.police(id);
+        let member = self.table.get(id).filter(|member| member.state == State::Ready)?;
+        let is_due = member.timely_at().is_some_and(|at| at <= now_ns);
+        is_due.then(|| self.run(id, member, true, now_ns))
+    }
+
     /// The members, with their places.
     pub fn members(&self) -> impl Iterator<Item = (usize, Member)> {
         (0..self.table.places()).filter_map(|id| Some((id, self.table.get(id)?)))

@@ -91,6 +91,7 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
     /// is taken away from does not want it at once. For the caller, of that place.
     pub(super) fn settle(&mut self, place: usize) {
         for _ in 0..=PLACES {
+            let mut kept_from_running = false;
             if let Some(running) = self.scheduler.table.head().running {
                 if running.id == place || self.now_ns < running.until_ns {
                     return self.hasten(place, running);
@@ -99,9 +100,12 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
                     // It should have been here first.
                     self.scheduler.table.watch_by(None);
                 }
-                self.take_away(running);
+                kept_from_running = self.take_away(running);
             }
-            match self.scheduler.pick(self.now_ns) {
+            // Who is here has a CPU, for which that one has waited, and others would.
+            let own =
+                if kept_from_running { self.scheduler.pick_due(place, self.now_ns) } else { None };
+            match own.unwrap_or_else(|| self.scheduler.pick(self.now_ns)) {
                 Pick::Idle { .. } => return,
                 // A thread that is gone for good is found here, so that nobody waits for it.
                 Pick::Run { id, .. } if id != place && self.is_gone(id) => self.bury(id),
@@ -197,11 +201,12 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
     }
 
     /// Takes the baton from who is late: it is dead, has slept, has run for too long, or was kept
-    /// from running by others that know nothing of us.
-    fn take_away(&mut self, late: Running) {
-        let Some(thread) = self.page.thread(late.id) else { return };
+    /// from running by others that know nothing of us; says whether it was that.
+    fn take_away(&mut self, late: Running) -> bool {
+        let Some(thread) = self.page.thread(late.id) else { return false };
         if P::ended(thread) {
-            return self.bury(late.id);
+            self.bury(late.id);
+            return false;
         }
         let seen = self.accounts.of(thread);
         self.charge_other(late.id, seen.ran_ns);
@@ -211,12 +216,16 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         let ran_too_long = ran_ns.is_none_or(|ran_ns| ran_ns >= too_much_ns);
         match seen.doing {
             Doing::Sleeps => self.scheduler.block(late.id, 0),
-            Doing::Runs if !ran_too_long => self.scheduler.preempt(late.id, 0),
+            Doing::Runs if !ran_too_long => {
+                self.scheduler.preempt(late.id, 0);
+                return true;
+            }
             Doing::Runs | Doing::Unknown => {
                 self.scheduler.preempt(late.id, 0);
                 self.overrun(late.id);
             }
         }
+        false
     }
 
     /// Who has run for too long is not waited for until it polls.
