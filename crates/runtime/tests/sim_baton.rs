@@ -7,7 +7,8 @@ use std::rc::Rc;
 
 use antiphon_platform::{Atomic, Clock, Deadline, Platform, SharedWait, ThreadId};
 use antiphon_runtime::coop::{
-    Accounts, Ask, Baton, Cooperate, Demotion, Doing, Group, Options, Page, Seen, WEIGHT,
+    Accounts, Ask, Baton, Cooperate, Demotion, Doing, Group, Options, Page, Seen, WEIGHT, Weigh,
+    Weighted,
 };
 use antiphon_sim::{Machine, Sim, Simulation, now, ran_ns, sleeps, work};
 
@@ -30,6 +31,10 @@ impl Accounts for Nobody {
     fn of(&mut self, _: ThreadId) -> Seen {
         Seen { ran_ns: None, doing: Doing::Unknown }
     }
+}
+
+impl Weigh for Nobody {
+    fn step(&mut self, _: i32) {}
 }
 
 fn sleep(until_ns: u64) {
@@ -82,7 +87,7 @@ impl Stops {
 
 /// Members that work in chunks, poll, and now and then sleep with the baton for long; with that
 /// release, from when they poll.
-fn longest_wait(release_ns: Option<u64>, seed: u64) -> (u64, u64) {
+fn longest_wait(release_ns: Option<u64>, beside: bool, seed: u64) -> (u64, u64) {
     let page = Rc::new(Page::<Sim>::NEW);
     page.header.set_options(&Options::default());
     let stops = Rc::new(Stops::default());
@@ -112,6 +117,17 @@ fn longest_wait(release_ns: Option<u64>, seed: u64) -> (u64, u64) {
             }
         });
     }
+    if beside {
+        simulation = simulation.thread(move || {
+            let group = Group::Own;
+            let member = Weighted::join(page, Nobody, Nobody, group, WEIGHT);
+            // It has told when its timer is due, and is late for that.
+            let ask = Ask { release_ns: Some(now() + MS), importance: Some(0) };
+            let mut member = member.expect("a place");
+            member.poll(ask, &mut |_: Option<u64>| ());
+            sleep(END_NS);
+        });
+    }
     let _ = simulation.run(2 * END_NS).expect("nobody waits for good");
     (stops.longest_ns.get(), stops.count.get())
 }
@@ -122,9 +138,9 @@ fn one_that_stops_keeps_nobody_waiting_for_longer_than_the_slack() {
     let options = Options::default();
     let slice_ns = options.period_ns / (MEMBERS - IDLERS - 1);
     for release_ns in [None, Some(1_000 * MS), Some(16 * MS)] {
-        for seed in 1..=4 {
-            let (longest_ns, count) = longest_wait(release_ns, seed);
-            println!("{release_ns:?}: {longest_ns} ns, of {count}");
+        for (seed, beside) in (1..=4).flat_map(|seed| [(seed, false), (seed, true)]) {
+            let (longest_ns, count) = longest_wait(release_ns, beside, seed);
+            println!("{release_ns:?} {beside}: {longest_ns} ns, of {count}");
             assert!(count > 10, "{count}");
             assert!(longest_ns <= slice_ns + options.slack_ns + COSTS_NS, "{longest_ns} ns");
         }
@@ -196,4 +212,59 @@ fn members_that_are_kept_from_running_get_on_beside_hogs() {
             assert_eq!(demoted, 0);
         }
     }
+}
+
+/// BATON-4: of two, one has lost the baton before it came to run, to the other, which stops then.
+#[test]
+fn who_has_lost_the_baton_before_it_ran_watches_the_next() {
+    let page = Rc::new(Page::<Sim>::NEW);
+    page.header.set_options(&Options::default());
+    let (ran, stopped_ns) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(None)));
+    let (runs, stops_ns, late) = (ran.clone(), stopped_ns.clone(), page.clone());
+    let waits_ns = Rc::new(Cell::new(Vec::new()));
+    let waited_ns = waits_ns.clone();
+    let simulation = Simulation::new(Machine::two_sockets(), 1)
+        .thread_on(0, move || {
+            let mut member = Baton::join(late, System, Group::Own, WEIGHT).expect("a place");
+            while now() < END_NS {
+                let ask = Ask { release_ns: None, importance: Some(0) };
+                member.poll(ask, &mut |_: Option<u64>| ());
+                runs.set(runs.get() + 1);
+                if let Some(since_ns) = stops_ns.take() {
+                    let mut all = waits_ns.take();
+                    all.push(now() - since_ns);
+                    waits_ns.set(all);
+                }
+                work(200_000);
+            }
+        })
+        .thread_on(0, || {
+            while now() < END_NS {
+                work(MS);
+            }
+        })
+        .thread_on(1, move || {
+            sleep(5 * MS);
+            let mut member = Baton::join(page, System, Group::Own, WEIGHT).expect("a place");
+            while now() < END_NS {
+                // It gives the baton back long before it is late.
+                let ask = Ask { release_ns: None, importance: Some(0) };
+                member.poll(ask, &mut |_: Option<u64>| ());
+                work(200_000);
+                let (turns, before) = (member.page().turns(), ran.get());
+                let ask = Ask { release_ns: Some(now() + MS / 2), importance: None };
+                member.poll(ask, &mut |until_ns: Option<u64>| sleep(until_ns.expect("told")));
+                if member.page().turns() >= turns + 2 && ran.get() == before {
+                    stopped_ns.set(Some(now()));
+                    sleep(now() + 100 * MS);
+                }
+                work(MS);
+            }
+        });
+    let _ = simulation.run(2 * END_NS).expect("nobody waits for good");
+    let waits_ns = waited_ns.take();
+    println!("{waits_ns:?}");
+    assert!(waits_ns.len() > 3, "{waits_ns:?}");
+    // The slack, and what the hog goes on.
+    assert!(waits_ns.iter().all(|&ns| ns <= 6 * MS), "{waits_ns:?}");
 }

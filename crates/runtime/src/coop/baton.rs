@@ -44,7 +44,7 @@ use super::ask::{Answer, Ask, Cooperate, Halves, Pause, Then};
 use super::bits::Bits;
 use super::line::{Line, Page, pack, put, unpack};
 use super::lines::Lines;
-use super::member::{Group, Member};
+use super::member::{Group, Member, State};
 use super::options::Options;
 use super::relay::{Held, Relay};
 use super::scheduler::Scheduler;
@@ -256,9 +256,14 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         let Options { period_ns, slack_ns, .. } = self.options;
         // Relaxed: a guess.
         let release = |line: &Line<P>| unpack(line.release.load(Relaxed));
-        let looks = |at: u64| at.saturating_add(slack_ns) <= until_ns;
-        let sleeps = |place| self.page.now.relay.held().place() != Some(place);
-        if self.others().any(|(place, line)| sleeps(place) && release(line).is_some_and(looks)) {
+        let looks = |line: &Line<P>| match Bits::from_word(line.bits.load(Relaxed)).state() {
+            State::Ready | State::Waiting => {
+                release(line).is_some_and(|at| at.saturating_add(slack_ns) <= until_ns)
+            }
+            // It has the baton, or is late for what it has told, or is one that the kernel runs.
+            State::Running | State::Asleep => false,
+        };
+        if self.others().any(|(_, line)| looks(line)) {
             let slice_ns = period_ns / self.page.used().max(1) as u64;
             until_ns.max(now_ns.saturating_add(slice_ns).saturating_add(slack_ns))
         } else {

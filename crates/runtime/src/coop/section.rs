@@ -1,5 +1,6 @@
 //! What a thread does at the table: the scheduler decides, and here is what it is told.
 
+use core::iter;
 use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::{Atomic, SharedWait, ThreadId};
@@ -166,7 +167,8 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
     }
 
     /// BATON-4: whoever watches goes on, as long as it waits for its turn; then the caller does, or
-    /// another, which is to be called. Who has just lost the baton may still run.
+    /// another, which is to be called. Who has just lost the baton may still run: that one only
+    /// where there is nobody else.
     fn appoint(&self, place: usize, before: Option<usize>, holder: Option<usize>) -> Option<usize> {
         let table = &self.scheduler.table;
         let waits =
@@ -174,8 +176,8 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         if holder.is_none() || self.page.now.relay.watcher().is_some_and(waits) {
             return None;
         }
-        let mut others = (0..table.places()).filter(|&id| Some(id) != before && waits(id));
-        let next = if waits(place) { Some(place) } else { others.next() };
+        let others = (0..table.places()).filter(|&id| Some(id) != before);
+        let next = iter::once(place).chain(others).chain(before).find(|&id| waits(id));
         table.watch_by(next);
         next.filter(|&id| id != place)
     }
