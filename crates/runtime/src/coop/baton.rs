@@ -46,7 +46,7 @@ use super::line::{Line, Page, pack, put, unpack};
 use super::lines::Lines;
 use super::member::{Group, Member, State};
 use super::options::Options;
-use super::relay::{Held, Relay};
+use super::relay::Relay;
 use super::scheduler::Scheduler;
 use super::section::Section;
 
@@ -207,23 +207,13 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
             if until > P::now(Clock::Monotonic) {
                 let deadline = Deadline { clock: Clock::Monotonic, ns: until };
                 Relay::<P>::wait(&line.turn, calls, deadline);
-                if P::now(Clock::Monotonic) < until || self.watches_on(ask, held) {
+                if P::now(Clock::Monotonic) < until {
                     continue;
                 }
             }
             failures += u32::from(!self.look());
         }
         false
-    }
-
-    /// Whether the caller has only watched, and another has the baton by now: then there is nothing
-    /// to be looked at, and that one is to be watched.
-    fn watches_on(&self, ask: Ask, watched: Held) -> bool {
-        let relay = &self.page.now.relay;
-        relay.watcher() == Some(self.place)
-            && relay.held() != watched
-            && self.is_seated()
-            && ask.release_ns.is_none_or(|at| at > P::now(Clock::Monotonic))
     }
 
     /// Until when to sleep without a look (BATON-4): who is due, or watches, looks as soon as who
