@@ -46,7 +46,7 @@ use super::line::{Line, Page, pack, put, unpack};
 use super::lines::Lines;
 use super::member::{Group, Member, State};
 use super::options::Options;
-use super::relay::Relay;
+use super::relay::{Held, Relay};
 use super::scheduler::Scheduler;
 use super::section::Section;
 
@@ -143,8 +143,17 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         section.finish(self.place)
     }
 
+    /// Whether the line is the thread's, and not another's by now.
+    pub(super) fn is_seated(&self) -> bool {
+        self.page.thread(self.place) == Some(self.thread)
+    }
+
     fn holds(&self) -> bool {
-        self.page.now.relay.held().place() == Some(self.place) && self.is_seated()
+        self.is_its(self.page.now.relay.held())
+    }
+
+    fn is_its(&self, held: Held) -> bool {
+        held.place() == Some(self.place) && self.is_seated()
     }
 
     /// In the middle of its slice, with work to do, a thread goes on: it says what it has to say,
@@ -200,7 +209,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         while failures < TRIES {
             let Some(line) = self.page.lines.get(self.place) else { return false };
             let (calls, held) = self.page.now.relay.look(&line.turn);
-            if held.place() == Some(self.place) && self.is_seated() {
+            if self.is_its(held) {
                 return true;
             }
             let until = self.net(ask);
@@ -280,11 +289,6 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
     /// Whether the caller is the thread that has joined.
     pub(super) fn is_mine(&self) -> bool {
         P::thread() == self.thread
-    }
-
-    /// Whether the line is the thread's, and not another's by now.
-    pub(super) fn is_seated(&self) -> bool {
-        self.page.thread(self.place) == Some(self.thread)
     }
 
     /// Its group.

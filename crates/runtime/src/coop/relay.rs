@@ -129,7 +129,7 @@ impl<P: SharedWait> Relay<P> {
     /// Calls who sleeps at `turn`, and was given the baton or is to watch who was. After the table
     /// was left: else it would wake to a guard that is not free.
     pub fn call(turn: &P::U32) {
-        // Release: BATON-2, pairs with the acquire in `wait`. An exchange: whatever count is read,
+        // Release: BATON-2, pairs with the acquire in `look`. An exchange: whatever count is read,
         // what was done before all calls up to it is seen.
         turn.fetch_add(1, Release);
         P::wake_shared(turn, 1);

@@ -104,9 +104,8 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
                 kept_from_running = self.take_away(running);
             }
             // Who is here has a CPU, for which that one has waited, and others would.
-            let own =
-                if kept_from_running { self.scheduler.pick_due(place, self.now_ns) } else { None };
-            match own.unwrap_or_else(|| self.scheduler.pick(self.now_ns)) {
+            let own = kept_from_running.then(|| self.scheduler.pick_due(place, self.now_ns));
+            match own.flatten().unwrap_or_else(|| self.scheduler.pick(self.now_ns)) {
                 Pick::Idle { .. } => return,
                 // A thread that is gone for good is found here, so that nobody waits for it.
                 Pick::Run { id, .. } if id != place && self.is_gone(id) => self.bury(id),
@@ -217,17 +216,20 @@ impl<P: SharedWait, A: Accounts> Section<'_, P, A> {
         let too_much_ns = slice_ns.saturating_add(self.scheduler.options().slack_ns / 2);
         let ran_too_long = ran_ns.is_none_or(|ran_ns| ran_ns >= too_much_ns);
         match seen.doing {
-            Doing::Sleeps => self.scheduler.block(late.id, 0),
+            Doing::Sleeps => {
+                self.scheduler.block(late.id, 0);
+                false
+            }
             Doing::Runs if !ran_too_long => {
                 self.scheduler.preempt(late.id, 0);
-                return true;
+                true
             }
             Doing::Runs | Doing::Unknown => {
                 self.scheduler.preempt(late.id, 0);
                 self.overrun(late.id);
+                false
             }
         }
-        false
     }
 
     /// Who has run for too long is not waited for until it polls.

@@ -62,7 +62,7 @@ fn short_turns_for_all_are_later_and_cost_more_switches() {
 }
 
 /// However short all turns are, a chunk that has begun is to end before a timer's callback, and it
-/// has but its share meanwhile: no turns are as early as loops that tell, at more switches.
+/// has but its share meanwhile: no turns are as early as loops that tell.
 #[test]
 fn turns_that_are_shorter_are_no_earlier() {
     for hogs in [0, 4] {
