@@ -3,7 +3,7 @@
 
 use antiphon_check::{Check, Data};
 use antiphon_platform::{Atomic, AtomicInteger, Platform, SharedWait};
-use antiphon_runtime::event_loop::Palette;
+use antiphon_runtime::event_loop::{Call, Palette};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::bounds::Bounds;
@@ -36,11 +36,16 @@ struct Crew {
 }
 
 impl Crew {
-    fn ring(&self, bell: Option<usize>) {
-        if let Some(number) = bell {
-            // Release: pairs with the acquire in `run`.
-            self.bells[number].fetch_add(1, Release);
-            Check::wake_shared(&raw const self.bells[number], 1);
+    fn ring(&self, number: usize) {
+        // Release: pairs with the acquire in `run`.
+        self.bells[number].fetch_add(1, Release);
+        Check::wake_shared(&raw const self.bells[number], 1);
+    }
+
+    /// Tells that loop: these have nothing else to do, so another one need not look, too.
+    fn tell(&self, call: Option<Call<usize>>) {
+        if let Some(Call { bell, .. }) = call {
+            self.ring(bell);
         }
     }
 
@@ -59,9 +64,9 @@ impl Crew {
             let called = &self.called[taken.colour as usize];
             called.set(called.get() + taken.event);
             let next = self.palette.done(number, taken.colour, None);
-            self.ring(next.wake);
+            self.tell(next.wake);
             if self.done.fetch_add(1, Relaxed) + 1 == self.events {
-                (0..all).for_each(|other| self.ring(Some(other)));
+                (0..all).for_each(|other| self.ring(other));
             }
         }
     }
@@ -84,8 +89,8 @@ fn loops(count: usize, colours: &'static [u64]) -> Program {
         }
         scope.spawn(move || {
             for &colour in colours {
-                let bell = crew.palette.put(colour, 0, 1);
-                crew.ring(bell);
+                let call = crew.palette.put(colour, 0, 1);
+                crew.tell(call);
             }
         });
         scope.finally(move || {

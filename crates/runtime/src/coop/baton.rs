@@ -220,7 +220,7 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
                     continue;
                 }
             }
-            failures += u32::from(!self.look());
+            failures = if self.look() { 0 } else { failures + 1 };
         }
         false
     }

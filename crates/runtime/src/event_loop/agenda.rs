@@ -123,11 +123,16 @@ impl<W: Wait> Agenda<W> {
         }
     }
 
-    /// Has an event stand among the work, unless it does; whether it is there.
-    pub(super) fn wake(&mut self, id: u64) -> bool {
-        let Some(entry) = self.events.get(&id) else { return false };
+    /// Has an event stand among the work, with that importance or its last one; where it does, it
+    /// goes forward to that importance, or stays. Whether it is there.
+    pub(super) fn wake(&mut self, id: u64, importance: Option<u64>) -> bool {
+        let Some(entry) = self.events.get_mut(&id) else { return false };
+        let importance = importance.unwrap_or(entry.importance);
+        if let Some(place) = entry.work.take_if(|(stands, _)| importance < *stands) {
+            self.work.remove(&place);
+        }
         if entry.work.is_none() {
-            self.stand(id, Step::More(entry.importance));
+            self.stand(id, Step::More(importance));
         }
         true
     }
@@ -146,7 +151,7 @@ impl<W: Wait> Agenda<W> {
     pub(super) fn tell(&mut self, id: u64, ready: W::Ready) {
         if let Some(entry) = self.events.get_mut(&id) {
             entry.ready = entry.ready | ready;
-            self.wake(id);
+            self.wake(id, None);
         }
     }
 

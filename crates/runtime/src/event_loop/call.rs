@@ -50,7 +50,7 @@ impl<W: Wait> EventLoop<W> {
         }
         self.agenda.put_back(id, entry, step);
         if current.woken {
-            self.agenda.wake(id);
+            self.agenda.wake(id, None);
         }
         self.publish();
     }
@@ -77,9 +77,10 @@ impl<W: Wait> EventLoop<W> {
                     Some(current) if current.id == id => current.cancelled = true,
                     _ => drop(self.forget(id)),
                 },
-                Post::Wake(id) => match &mut self.current {
+                Post::Wake { id, importance } => match &mut self.current {
+                    // By what importance, its callback says, which has not returned yet.
                     Some(current) if current.id == id => current.woken = true,
-                    _ => drop(self.agenda.wake(id)),
+                    _ => _ = self.agenda.wake(id, importance),
                 },
                 Post::Stop => self.stopped = true,
             }

@@ -65,7 +65,7 @@ impl<W: Wait> Handle<W> {
     ///
     /// If the loop is gone.
     pub fn wake(&self, id: EventId) -> Result<(), Gone> {
-        self.post(Post::Wake(id.0))
+        self.post(Post::Wake { id: id.0, importance: None })
     }
 
     /// Has the loop stop after the callback that it is in.
@@ -77,9 +77,10 @@ impl<W: Wait> Handle<W> {
         self.post(Post::Stop)
     }
 
-    /// As [`wake`](Self::wake); whether the loop was asleep.
-    pub(super) fn wake_slept(&self, id: EventId) -> Result<bool, Gone> {
-        self.0.post(Post::Wake(id.0)).map_err(|_| Gone)
+    /// As [`wake`](Self::wake), with that importance, or a lesser one that it stands with; whether
+    /// the loop was asleep.
+    pub(super) fn raise(&self, id: EventId, importance: u64) -> Result<bool, Gone> {
+        self.0.post(Post::Wake { id: id.0, importance: Some(importance) }).map_err(|_| Gone)
     }
 
     fn post(&self, post: Post<W>) -> Result<(), Gone> {

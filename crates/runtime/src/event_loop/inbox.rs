@@ -29,8 +29,8 @@ pub(super) enum Post<W: Wait> {
     Submit { id: u64, due: Due, name: Name, entry: Box<Entry<W, dyn Callback<W> + Send>> },
     /// That one is to be cancelled.
     Cancel(u64),
-    /// That one is to be woken.
-    Wake(u64),
+    /// That one is to be woken, with that importance at the least.
+    Wake { id: u64, importance: Option<u64> },
     /// The loop is to stop.
     Stop,
 }

@@ -97,7 +97,7 @@ use context::Current;
 use inbox::{Post, Shared};
 use stats::Kinds;
 
-pub use colours::{Colours, Next, Palette, Taken};
+pub use colours::{Call, Colours, Next, Palette, Taken};
 pub use context::Context;
 pub use event::{Callback, Due, Event, EventId, Once, Step, Steps};
 pub use handle::{Gone, Handle, Lookout, Sighting};

@@ -95,7 +95,7 @@ impl<W: Wait> EventLoop<W> {
             current.woken = true;
             return true;
         }
-        let there = self.agenda.wake(id.0);
+        let there = self.agenda.wake(id.0, None);
         self.arm();
         there
     }

@@ -83,7 +83,7 @@ impl<W: Wait> Wake for Alarm<W> {
             && let Some(shared) = self.shared.upgrade()
         {
             // A loop that is gone has dropped the task.
-            drop(shared.post(Post::Wake(self.id)));
+            drop(shared.post(Post::Wake { id: self.id, importance: None }));
         }
     }
 }

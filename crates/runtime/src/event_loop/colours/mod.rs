@@ -13,10 +13,12 @@
 //!   on a loop; and while one is ready, some loop is awake and looks for it. A loop is idle only
 //!   when it has found that none is; who makes one ready under the same lock wakes one that is, and
 //!   the next one too where that has other work of its own; and so does a loop that goes on with
-//!   something else, or stops. Where all have something to do, what one of them has left for long
-//!   is called by the others, if it goes before what they have.
+//!   something else, or stops. Where all have something to do, what one of them has left for long,
+//!   or for good, is called by the others, if it goes before what they have.
 //! - COLOUR-4: where colours that always have events neither come nor go, loops that take some have
 //!   as many ready as others, to one.
+//! - COLOUR-5: among a loop's own work, the first event that it is to take stands where its
+//!   importance has it.
 //!
 //! *Turned down:* queues without locks (each event is a callback, beside which a lock that is held
 //! for a look at two trees is little; a colour that moves would be a second protocol); threads that
@@ -40,7 +42,7 @@ use super::event::{Event, EventId, Step};
 use super::handle::Handle;
 use super::wait::Wait;
 
-pub use palette::{Next, Palette, Taken};
+pub use palette::{Call, Next, Palette, Taken};
 
 /// What is called: says with which importance it is to be called again, if it is.
 type Work<W> = Box<dyn FnMut(&mut Context<'_, W>) -> Option<u64> + Send>;
@@ -133,13 +135,13 @@ impl<W: Wait> Colours<W> {
 }
 
 impl<W: Wait> Shared<W> {
-    /// Wakes that loop, and others if it has something else to do, which may be more important and
+    /// Tells that loop, and others if it has something else to do, which may be more important and
     /// go on for ever: the first that comes takes what there is.
-    fn wake(&self, mut bell: Option<Bell<W>>) {
-        while let Some(Bell { handle, id }) = bell {
+    fn wake(&self, mut call: Option<Call<Bell<W>>>) {
+        while let Some(Call { bell, importance, was_idle }) = call {
             // One that is gone leaves, and has others look then.
-            let slept = handle.wake_slept(id).unwrap_or(true);
-            bell = if slept { None } else { self.palette.idler() };
+            let slept = bell.handle.raise(bell.id, importance).unwrap_or(true);
+            call = if slept && was_idle { None } else { self.palette.idler() };
         }
     }
 }

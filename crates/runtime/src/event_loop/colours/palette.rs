@@ -46,6 +46,9 @@ struct Seat<B> {
     bell: Option<B>,
     /// It has found nothing, and nobody is about to wake it.
     idle: bool,
+    /// The importance with which it stands among its loop's own work; 0 while it runs, when it
+    /// looks again by itself.
+    stands: u64,
     /// At which turn it has taken something last, or had something to take again.
     since: u64,
 }
@@ -65,12 +68,25 @@ pub struct Taken<T> {
     pub event: T,
 }
 
+/// A loop that is to be told that there is something, with that importance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Call<B> {
+    /// By this.
+    pub bell: B,
+    /// It is to look before it does what is less important.
+    pub importance: u64,
+    /// It looked for nothing: where it does not sleep either, it has something else to do, and
+    /// another one is to be told, too.
+    pub was_idle: bool,
+}
+
 /// What a loop does after an event, and whom it is to wake before.
 #[derive(Debug)]
 #[must_use]
 pub struct Next<B> {
     /// Another loop, for which there is something.
-    pub wake: Option<B>,
+    pub wake: Option<Call<B>>,
     /// The importance of what it can take now. `None`: nothing; it is woken when there is.
     pub importance: Option<u64>,
 }
@@ -89,7 +105,8 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
     #[must_use]
     pub fn new(loops: usize) -> Self {
         assert!(loops > 0, "events of no loop");
-        let seat = |_| Seat { ready: BTreeMap::new(), bell: None, idle: false, since: 0 };
+        let seat =
+            |_| Seat { ready: BTreeMap::new(), bell: None, idle: false, stands: 0, since: 0 };
         let loops = (0..loops).map(seat).collect();
         let state = State { colours: BTreeMap::new(), loops, turn: 0 };
         Self { lock: ShflMutex::NEW, state: UnsafeCell::new(state) }
@@ -108,26 +125,26 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
     pub fn join(&self, number: usize, bell: B) -> Option<B> {
         self.with(|state| {
             let seat = &mut state.loops[number];
-            seat.idle = false;
+            (seat.idle, seat.stands) = (false, 0);
             seat.bell.replace(bell)
         })
     }
 
     /// A loop has gone. Returns its bell, and whom to wake for what it has left.
-    pub fn leave(&self, number: usize) -> (Option<B>, Option<B>) {
+    pub fn leave(&self, number: usize) -> (Option<B>, Option<Call<B>>) {
         self.with(|state| {
             let seat = &mut state.loops[number];
             seat.idle = false;
             let bell = seat.bell.take();
             // It may have been woken for what is another's.
-            let any = state.loops.iter().any(|seat| !seat.ready.is_empty());
-            (bell, if any { state.idler() } else { None })
+            let call = state.idler().or_else(|| state.tell(number));
+            (bell, call)
         })
     }
 
     /// Another loop that is to look, as the one that was woken has something else to do.
     #[must_use]
-    pub fn idler(&self) -> Option<B> {
+    pub fn idler(&self) -> Option<Call<B>> {
         self.with(State::idler)
     }
 
@@ -137,17 +154,15 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
         self.with(|state| state.loops.iter().filter_map(|seat| seat.bell.clone()).collect())
     }
 
-    /// An event of a colour. Returns whom to wake.
+    /// An event of a colour. Returns whom to tell.
     #[must_use]
-    pub fn put(&self, colour: u64, importance: u64, event: T) -> Option<B> {
+    pub fn put(&self, colour: u64, importance: u64, event: T) -> Option<Call<B>> {
         self.with(|state| {
             state.turn += 1;
             let place = (importance, state.turn);
-            if state.insert(colour, place, event) {
-                let home = state.colours.get(&colour)?.home;
-                return state.ring(home).or_else(|| state.idler());
-            }
-            None
+            let is_new = state.insert(colour, place, event);
+            let home = state.colours.get(&colour)?.home;
+            state.tell(home).or_else(|| if is_new { state.idler() } else { None })
         })
     }
 
@@ -157,7 +172,8 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
     #[must_use]
     pub fn take(&self, number: usize) -> Option<Taken<T>> {
         self.with(|state| {
-            state.loops[number].since = state.turn;
+            let seat = &mut state.loops[number];
+            (seat.since, seat.stands) = (state.turn, 0);
             let from = state.source(number);
             let Some(from) = from else {
                 // COLOUR-3: nothing is ready, and whoever changes that sees this.
@@ -190,19 +206,18 @@ impl<P: Platform, T, B: Clone> Palette<P, T, B> {
                     }
                 }
             }
-            let importance = state.source(number).and_then(|from| {
-                state.loops[from].ready.first_key_value().map(|((importance, _), _)| *importance)
-            });
-            state.loops[number].idle = importance.is_none();
+            let importance = state.importance(number);
+            let seat = &mut state.loops[number];
+            (seat.idle, seat.stands) = (importance.is_none(), importance.unwrap_or(0));
             // One it takes itself.
-            let several = state.loops[number].ready.len() > 1;
+            let several = seat.ready.len() > 1;
             Next { wake: if several { state.idler() } else { None }, importance }
         })
     }
 }
 
 impl<T, B: Clone> State<T, B> {
-    /// Puts an event to its colour; whether that is ready by it.
+    /// Puts an event to its colour; whether that was not there before.
     fn insert(&mut self, colour: u64, place: Place, event: T) -> bool {
         let home = (colour % self.loops.len() as u64) as usize;
         let is_new = !self.colours.contains_key(&colour);
@@ -232,10 +247,11 @@ impl<T, B: Clone> State<T, B> {
         seat.ready.insert(place, colour);
     }
 
-    /// Of what loops have not looked at for long, the first, and whose it is.
+    /// Of what loops have not looked at for long, or never will, the first, and whose it is.
     fn left(&self) -> Option<(Place, usize)> {
         let long = PATIENCE * self.loops.len() as u64;
-        let left = self.loops.iter().enumerate().filter(|(_, seat)| seat.since + long <= self.turn);
+        let is_left = |seat: &Seat<B>| seat.bell.is_none() || seat.since + long <= self.turn;
+        let left = self.loops.iter().enumerate().filter(|(_, seat)| is_left(seat));
         left.filter_map(|(at, seat)| Some((*seat.ready.first_key_value()?.0, at))).min()
     }
 
@@ -257,15 +273,34 @@ impl<T, B: Clone> State<T, B> {
         (most > 0).then_some(at)
     }
 
-    /// Wakes that loop, if it is idle.
-    fn ring(&mut self, number: usize) -> Option<B> {
-        let seat = &mut self.loops[number];
-        if core::mem::take(&mut seat.idle) { seat.bell.clone() } else { None }
+    /// The importance of what that loop is to take.
+    fn importance(&self, number: usize) -> Option<u64> {
+        let from = self.source(number)?;
+        self.loops[from].ready.first_key_value().map(|((importance, _), _)| *importance)
     }
 
-    /// Wakes a loop that is idle, if there is one.
-    fn idler(&mut self) -> Option<B> {
+    /// Tells a loop of what it has, if it does not know: the one that comes last to what it stands
+    /// for, where that one is gone.
+    fn tell(&mut self, number: usize) -> Option<Call<B>> {
+        let is_there = |number: &usize| self.loops[*number].bell.is_some();
+        let last = || {
+            let there = (0..self.loops.len()).filter(is_there);
+            there.max_by_key(|&number| self.loops[number].stands)
+        };
+        let number = Some(number).filter(is_there).or_else(last)?;
+        let importance = self.importance(number)?;
+        let seat = &mut self.loops[number];
+        let was_idle = core::mem::take(&mut seat.idle);
+        if !was_idle && importance >= seat.stands {
+            return None;
+        }
+        seat.stands = importance;
+        seat.bell.clone().map(|bell| Call { bell, importance, was_idle })
+    }
+
+    /// Tells a loop that is idle, if there is one.
+    fn idler(&mut self) -> Option<Call<B>> {
         let idle = self.loops.iter().position(|seat| seat.idle)?;
-        self.ring(idle)
+        self.tell(idle)
     }
 }

@@ -13,7 +13,7 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform};
 
 use super::super::{End, Event, EventLoop, Options, Ring, Step, Wait};
-use super::{Colours, Next, Palette, Taken};
+use super::{Call, Colours, Next, Palette, Taken};
 
 /// Lots from a seed.
 fn lots(mut seed: u64) -> impl FnMut(u64) -> u64 {
@@ -44,9 +44,9 @@ impl Loops {
         Self { palette, taken, awake: alloc::vec![true; count], waits, runs, turn: 0 }
     }
 
-    fn wake(&mut self, bell: Option<usize>) {
-        if let Some(number) = bell {
-            assert!(!self.awake[number], "who is woken was idle");
+    fn wake(&mut self, call: Option<Call<usize>>) {
+        if let Some(Call { bell: number, was_idle, .. }) = call {
+            assert_eq!(self.awake[number], !was_idle);
             self.awake[number] = true;
         }
     }
@@ -58,8 +58,8 @@ impl Loops {
 
     fn put(&mut self, colour: u64, importance: u64) {
         self.wait(colour, importance, self.turn + 1);
-        let bell = self.palette.put(colour, importance, self.turn);
-        self.wake(bell);
+        let call = self.palette.put(colour, importance, self.turn);
+        self.wake(call);
     }
 
     /// A loop that is awake takes something, or is done with it.
@@ -123,13 +123,17 @@ fn whatever_happens_each_event_is_taken_once_and_in_order() {
     }
 }
 
+fn call(bell: u32, importance: u64, was_idle: bool) -> Option<Call<u32>> {
+    Some(Call { bell, importance, was_idle })
+}
+
 #[test]
 fn what_a_loop_leaves_is_for_another() {
     let palette: Palette<Linux, &str, u32> = Palette::new(2);
     assert_eq!((palette.join(0, 10), palette.join(1, 11)), (None, None));
     assert!(palette.take(1).is_none());
     // Its loop is awake, so the other one is woken, too.
-    assert_eq!(palette.put(0, 5, "one"), Some(11));
+    assert_eq!(palette.put(0, 5, "one"), call(11, 5, true));
     assert_eq!(palette.put(2, 5, "two"), None);
     assert!(palette.take(1).is_some_and(|taken| taken.event == "one"));
     let Next { wake, importance } = palette.done(1, 0, None);
@@ -145,9 +149,31 @@ fn what_a_loop_leaves_is_for_another() {
     let _ = palette.done(0, 4, None);
     // It was to look, and goes before it does; the other one is idle.
     assert!(palette.take(1).is_none());
-    assert_eq!(palette.put(1, 0, "five"), Some(11));
-    assert_eq!(palette.leave(1), (Some(11), Some(10)));
+    assert_eq!(palette.put(1, 0, "five"), call(11, 0, true));
+    assert_eq!(palette.leave(1), (Some(11), call(10, 0, true)));
     assert!(palette.take(0).is_some_and(|taken| taken.event == "five"));
+}
+
+#[test]
+fn a_loop_is_told_of_what_comes_before_that_for_which_it_stands() {
+    let palette: Palette<Linux, &str, u32> = Palette::new(3);
+    (0..3).for_each(|number| assert_eq!(palette.join(number, 10 + number as u32), None));
+    assert_eq!(palette.put(0, 5, "one"), None, "it looks by itself");
+    assert!(palette.take(0).is_some());
+    assert_eq!(palette.put(0, 1, "two"), None, "it is told when it is done");
+    assert_eq!(palette.done(0, 0, Some((5, "one"))).importance, Some(1));
+    assert_eq!(palette.put(3, 1, "three"), None, "it stands for one as important");
+    assert_eq!(palette.put(3, 0, "four"), call(10, 0, false));
+    assert_eq!(palette.put(3, 0, "five"), None, "it was told");
+    // What one has left is told to the one that stands for what is the least important.
+    for (number, importance) in [(1, 7), (2, 3)] {
+        assert_eq!(palette.put(number, importance, "six"), None);
+        assert!(palette.take(number as usize).is_some_and(|taken| taken.event == "six"));
+        let next = palette.done(number as usize, number, Some((importance, "six")));
+        assert_eq!(next.importance, Some(importance));
+    }
+    assert_eq!(palette.leave(0), (Some(10), call(11, 0, false)));
+    assert!(palette.take(1).is_some_and(|taken| taken.event == "four"));
 }
 
 #[test]

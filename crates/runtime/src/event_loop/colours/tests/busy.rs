@@ -91,6 +91,54 @@ fn what_a_busy_loop_has_does_not_starve_beside_a_colour_that_never_ends() {
 }
 
 #[test]
+fn what_is_important_goes_before_a_loops_own_work_whatever_went_before_it() {
+    // It waits, or has one that is to go on with the least importance.
+    for has_another in [false, true] {
+        let colours = Colours::<Bed>::new(2);
+        let mut loops = idle_loops(&[&colours]);
+        for (colour, events) in loops.iter_mut().enumerate() {
+            if has_another {
+                colours.submit_in_steps(colour as u64, 9, |_| Some(9));
+                let _ = events.turn(1);
+            }
+            events.submit(Event::best_effort_in_steps(5, |_| Step::More(5)));
+            let _ = events.turn(10);
+        }
+        let called = submit(&colours, 2, 1);
+        assert_eq!(loops[0].turn(1).called, 1);
+        assert_eq!(called.load(Relaxed), 1, "COLOUR-5: {has_another}");
+    }
+}
+
+#[test]
+fn what_a_busy_loop_is_told_of_one_that_is_idle_is_told_too() {
+    let colours = Colours::<Bed>::new(2);
+    let mut loops = idle_loops(&[&colours]);
+    colours.submit_in_steps(0, 9, |_| Some(9));
+    let _ = loops[0].turn(1);
+    busy(&mut loops[0]);
+    let called = submit(&colours, 2, 3);
+    let _ = loops[1].turn(10);
+    assert_eq!(called.load(Relaxed), 1, "COLOUR-3");
+}
+
+#[test]
+fn what_a_loop_that_is_gone_leaves_goes_before_less_important_work_that_never_ends() {
+    let colours = Colours::<Bed>::new(2);
+    let mut loops = idle_loops(&[&colours]);
+    colours.submit_in_steps(1, 9, |_| Some(9));
+    let _ = loops[1].turn(1);
+    busy(&mut loops[0]);
+    loops[1].submit(Event::best_effort_in_steps(5, |_| Step::More(5)));
+    let called = submit(&colours, 0, 3);
+    loops.iter_mut().for_each(|events| _ = events.turn(10));
+    assert_eq!(called.load(Relaxed), 0, "its loop has more important work");
+    drop(loops.remove(0));
+    assert_eq!(loops[0].turn(1).called, 1);
+    assert_eq!(called.load(Relaxed), 1, "COLOUR-3");
+}
+
+#[test]
 fn a_colour_stays_on_its_loop_though_that_asks_a_tier_that_knows_nobody() {
     let colours = Colours::<Bed>::new(2);
     let mut loops = idle_loops(&[&colours]);
