@@ -13,14 +13,14 @@
  *	antiphon_loop_submit(loop, &event, NULL);
  *	antiphon_loop_run(loop);
  *
- * A loop is of the thread that has made it, which calls all functions of it but those of handles;
- * these are for all threads. Times are nanoseconds of CLOCK_MONOTONIC. No callback is preempted by
- * another one. docs/event-loop.md has the order of things. */
+ * A loop is of the thread that has made it, which calls all functions of it but those of handles
+ * and lookouts; these are for all threads. Times are nanoseconds of CLOCK_MONOTONIC. No callback is
+ * preempted by another one. docs/event-loop.md has the order of things, and what Rust alone has. */
 
 #ifndef ANTIPHON_LOOP_H
 #define ANTIPHON_LOOP_H
 
-#include "antiphon.h"
+#include "antiphon_coop.h"
 
 #if defined(__cplusplus)
 extern "C" {
@@ -28,6 +28,7 @@ extern "C" {
 
 typedef struct antiphon_loop antiphon_loop_t;
 typedef struct antiphon_loop_handle antiphon_loop_handle_t;
+typedef struct antiphon_loop_lookout antiphon_loop_lookout_t;
 
 /* When an event is called first. */
 enum {
@@ -58,6 +59,53 @@ enum {
 	/* Tell when it becomes ready, and not as long as it is. */
 	ANTIPHON_LOOP_EDGE = 4
 };
+
+/* What is counted by time. */
+enum {
+	/* How long after their release timers were called. */
+	ANTIPHON_LOOP_LATE = 0,
+	/* How long calls took. */
+	ANTIPHON_LOOP_RAN = 1
+};
+
+/* What keeps a loop from being on time. */
+enum {
+	/* A callback took longer than `long_ns`. */
+	ANTIPHON_LOOP_LONG = 0,
+	/* For `behind_ns` there was always a timer due: timers alone want more than there is. Said
+	 * once, until that is over. */
+	ANTIPHON_LOOP_BEHIND = 1
+};
+
+typedef struct antiphon_loop_trouble {
+	/* Of the event; of which most was, if the loop is behind. */
+	const char *name;
+	/* How long the callback took; of all that time, how much its timers. */
+	uint64_t ran_ns;
+	/* How long ago the loop fell behind, or 0. */
+	uint64_t for_ns;
+	int what;
+	int kept;
+} antiphon_loop_trouble_t;
+
+/* What a loop goes by. Zero: what is in brackets. */
+typedef struct antiphon_loop_options {
+	/* A loop that is never idle looks at its files each so often (250 us). */
+	uint64_t look_ns;
+	/* It goes on for so long between two polls that nobody has set a time for (100 us). */
+	uint64_t poll_ns;
+	/* A callback that takes longer is trouble; what goes by antiphon_loop_is_over takes half of
+	 * that at the most (1 ms). */
+	uint64_t long_ns;
+	/* For so long a timer may always be due (200 ms). */
+	uint64_t behind_ns;
+	/* Is told of trouble, on the loop's thread, after the callback. It calls no function of the
+	 * loop, but of handles. NULL: nobody is told. */
+	void (*trouble)(void *data, const antiphon_loop_trouble_t *trouble);
+	void *data;
+	/* 0. */
+	uint64_t kept;
+} antiphon_loop_options_t;
 
 /* What a loop is to do; copied. */
 typedef struct antiphon_loop_event {
@@ -90,7 +138,7 @@ typedef struct antiphon_loop_turn {
 /* What is known of the events of a name. */
 typedef struct antiphon_loop_stats {
 	uint64_t called;
-	/* Calls that took more than a millisecond. */
+	/* Calls that took more than `long_ns`. */
 	uint64_t long_calls;
 	uint64_t timers;
 	/* How long after their release timers were called. */
@@ -102,12 +150,48 @@ typedef struct antiphon_loop_stats {
 	uint64_t ran_max_ns;
 } antiphon_loop_stats_t;
 
+/* So many times were not above `upto_ns`, and above that of the bucket before. */
+typedef struct antiphon_loop_bucket {
+	uint64_t upto_ns;
+	uint64_t count;
+} antiphon_loop_bucket_t;
+
+/* The callback that a loop was found in. */
+typedef struct antiphon_loop_sighting {
+	/* NULL: the loop has more than 65534 names. */
+	const char *name;
+	/* How long it has been running. */
+	uint64_t for_ns;
+} antiphon_loop_sighting_t;
+
 /* What the system says: EMFILE. The calling thread's timer slack is a nanosecond from now on. */
 ANTIPHON_MUST_USE
 int antiphon_loop_create(antiphon_loop_t **loop) ANTIPHON_NOEXCEPT;
 
-/* Lets go of the loop and its events. Not in a callback. */
+/* The same, with options. EINVAL: `kept` is not 0. */
+ANTIPHON_MUST_USE
+int antiphon_loop_create_with(antiphon_loop_t **loop,
+			      const antiphon_loop_options_t *options) ANTIPHON_NOEXCEPT;
+
+/* Lets go of the loop and its events, and leaves its tier. Not in a callback. */
 void antiphon_loop_destroy(antiphon_loop_t *loop) ANTIPHON_NOEXCEPT;
+
+/* Has the loop share its CPU by a tier of antiphon_coop.h from now on, also from a callback; what
+ * was before is left. Called when the loop is about to run: who has joined and does not poll is in
+ * others' way. `part` is NULL, or what the loop wants; ANTIPHON_COOP_BOOST minds the domain if it
+ * has a group only. EPERM: it needs a right, as antiphon_coop_available says. EAGAIN: no thread for
+ * the helper. EINVAL: no such tier, else all errors are as of antiphon_coop_join: where they come
+ * from joining, the loop is in none.
+ *
+ * A loop inside another one polls in antiphon_loop_turn only, and sleeps elsewhere; with
+ * ANTIPHON_COOP_BATON it is demoted for that. There the outer loop is to join, in halves. */
+ANTIPHON_MUST_USE
+int antiphon_loop_cooperate(antiphon_loop_t *loop, int tier,
+			    const antiphon_coop_t *part) ANTIPHON_NOEXCEPT;
+
+/* The loop's tier, and what has become of it there. */
+void antiphon_loop_coop_status(const antiphon_loop_t *loop,
+			       antiphon_coop_status_t *status) ANTIPHON_NOEXCEPT;
 
 /* Has the loop do something. `id` is NULL, or where its number goes. EINVAL: `due`, `kept`, `call`
  * or `name` is not as above; then `end` is not called. */
@@ -163,6 +247,28 @@ ANTIPHON_MUST_USE
 int antiphon_loop_stats(const antiphon_loop_t *loop, const char *name,
 			antiphon_loop_stats_t *stats) ANTIPHON_NOEXCEPT;
 
+/* Of the events of that name, the buckets that are not empty, the shortest first, known within 3 %.
+ * `of` is ANTIPHON_LOOP_LATE or ANTIPHON_LOOP_RAN. Writes no more than there is `room` for, and to
+ * `count` how many there are. ENOENT, EINVAL: `of`. */
+ANTIPHON_MUST_USE
+int antiphon_loop_buckets(const antiphon_loop_t *loop, const char *name, int of,
+			  antiphon_loop_bucket_t *buckets, size_t room,
+			  size_t *count) ANTIPHON_NOEXCEPT;
+
+/* Begins to count anew. */
+void antiphon_loop_reset_stats(antiphon_loop_t *loop) ANTIPHON_NOEXCEPT;
+
+/* By which other threads see what the loop is at, as watchdogs; it keeps no loop waiting. */
+antiphon_loop_lookout_t *
+antiphon_loop_lookout_create(antiphon_loop_t *loop) ANTIPHON_NOEXCEPT;
+
+void antiphon_loop_lookout_destroy(antiphon_loop_lookout_t *lookout) ANTIPHON_NOEXCEPT;
+
+/* ENOENT: the loop is in no callback, or gone. */
+ANTIPHON_MUST_USE
+int antiphon_loop_lookout_look(const antiphon_loop_lookout_t *lookout,
+			       antiphon_loop_sighting_t *sighting) ANTIPHON_NOEXCEPT;
+
 /* By which other threads have the loop do something, and by which the loop waits for them. */
 antiphon_loop_handle_t *antiphon_loop_handle_create(antiphon_loop_t *loop) ANTIPHON_NOEXCEPT;
 
@@ -187,5 +293,9 @@ int antiphon_loop_handle_stop(const antiphon_loop_handle_t *handle) ANTIPHON_NOE
 ANTIPHON_ASSERT_LAYOUT(antiphon_loop_event_t, 48, 8);
 ANTIPHON_ASSERT_LAYOUT(antiphon_loop_turn_t, 16, 8);
 ANTIPHON_ASSERT_LAYOUT(antiphon_loop_stats_t, 64, 8);
+ANTIPHON_ASSERT_LAYOUT(antiphon_loop_trouble_t, 32, 8);
+ANTIPHON_ASSERT_LAYOUT(antiphon_loop_options_t, 56, 8);
+ANTIPHON_ASSERT_LAYOUT(antiphon_loop_bucket_t, 16, 8);
+ANTIPHON_ASSERT_LAYOUT(antiphon_loop_sighting_t, 16, 8);
 
 #endif

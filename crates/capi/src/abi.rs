@@ -5,9 +5,12 @@ use core::ffi::c_int;
 use crate::broadcast::Broadcast;
 use crate::clock::Clock;
 use crate::cond::Cond;
+use crate::coop::CoopAnswer;
+use crate::coop::seat::{CoopStatus, Part};
 use crate::event::{Event, Latch};
 use crate::event_count::{EventCount, EventKey};
-use crate::event_loop::{LoopEvent, LoopStats, LoopTurn};
+use crate::event_loop::watch::{LoopBucket, LoopSighting, LoopStats};
+use crate::event_loop::{LoopEvent, LoopOptions, LoopTrouble, LoopTurn};
 use crate::export::exports;
 use crate::message::{Delivered, Message};
 use crate::mutex::Mutex;
@@ -61,6 +64,13 @@ layout! {
     25 LoopEvent: 48, 8;
     26 LoopTurn: 16, 8;
     27 LoopStats: 64, 8;
+    28 Part: 64, 8;
+    29 CoopAnswer: 24, 8;
+    30 CoopStatus: 96, 8;
+    31 LoopOptions: 56, 8;
+    32 LoopTrouble: 32, 8;
+    33 LoopBucket: 16, 8;
+    34 LoopSighting: 16, 8;
 }
 
 exports! {

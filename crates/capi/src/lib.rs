@@ -18,7 +18,8 @@
 //! | `channel`, `promise`, `token`, `select` | what fibers and threads wait by |
 //! | `stage` | stages of pipelines |
 //! | `file`, `net` | files and sockets that fibers wait for |
-//! | `event_loop` | events that are on time |
+//! | `event_loop/` | events that are on time |
+//! | `coop/` | how loops share a CPU, and threads that have loops of their own |
 //! | `policy` | which waiter is served next |
 //! | `pshared` | a readers-writer lock and a barrier for memory that processes share |
 //! | `pshared_event` | an event, a latch and a broadcast for such memory |
@@ -32,6 +33,7 @@ mod channel;
 mod clock;
 mod code;
 mod cond;
+mod coop;
 mod event;
 mod event_count;
 mod event_loop;

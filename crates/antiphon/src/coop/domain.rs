@@ -72,13 +72,19 @@ impl Domain {
     ///
     /// See [`OpenError`].
     pub fn open(name: &str, options: DomainOptions) -> Result<Self, OpenError> {
-        let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-        if name.is_empty() || name.len() > 64 || !name.bytes().all(fine) {
+        if !Self::is_name(name) {
             return Err(OpenError::Name);
         }
         let cpu = options.cpu;
         let memory = Memory::open(&format!("{name}.{cpu}"), &options.schedule)?;
         Ok(Self { memory, cpu, process: process::id() })
+    }
+
+    /// Whether a domain may have that name, to be told before it is opened.
+    #[must_use]
+    pub fn is_name(name: &str) -> bool {
+        let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        (1..=64).contains(&name.len()) && name.bytes().all(fine)
     }
 
     /// Opens, of the domains of that name on those CPUs, the one whose members weigh the least in

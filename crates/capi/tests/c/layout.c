@@ -64,6 +64,20 @@ struct apart {
 	antiphon_loop_turn_t loop_turn;
 	char before_loop_stats;
 	antiphon_loop_stats_t loop_stats;
+	char before_coop;
+	antiphon_coop_t coop;
+	char before_coop_answer;
+	antiphon_coop_answer_t coop_answer;
+	char before_coop_status;
+	antiphon_coop_status_t coop_status;
+	char before_loop_options;
+	antiphon_loop_options_t loop_options;
+	char before_loop_trouble;
+	antiphon_loop_trouble_t loop_trouble;
+	char before_loop_bucket;
+	antiphon_loop_bucket_t loop_bucket;
+	char before_loop_sighting;
+	antiphon_loop_sighting_t loop_sighting;
 };
 
 static void check(int type, size_t size, size_t offset)
@@ -139,6 +153,19 @@ int main(void)
 	      offsetof(struct apart, loop_turn));
 	check(ANTIPHON_TYPE_LOOP_STATS, sizeof(antiphon_loop_stats_t),
 	      offsetof(struct apart, loop_stats));
+	check(ANTIPHON_TYPE_COOP, sizeof(antiphon_coop_t), offsetof(struct apart, coop));
+	check(ANTIPHON_TYPE_COOP_ANSWER, sizeof(antiphon_coop_answer_t),
+	      offsetof(struct apart, coop_answer));
+	check(ANTIPHON_TYPE_COOP_STATUS, sizeof(antiphon_coop_status_t),
+	      offsetof(struct apart, coop_status));
+	check(ANTIPHON_TYPE_LOOP_OPTIONS, sizeof(antiphon_loop_options_t),
+	      offsetof(struct apart, loop_options));
+	check(ANTIPHON_TYPE_LOOP_TROUBLE, sizeof(antiphon_loop_trouble_t),
+	      offsetof(struct apart, loop_trouble));
+	check(ANTIPHON_TYPE_LOOP_BUCKET, sizeof(antiphon_loop_bucket_t),
+	      offsetof(struct apart, loop_bucket));
+	check(ANTIPHON_TYPE_LOOP_SIGHTING, sizeof(antiphon_loop_sighting_t),
+	      offsetof(struct apart, loop_sighting));
 	IS(antiphon_layout(0, &size, &align), EINVAL);
 	IS(antiphon_layout(1000, &size, &align), EINVAL);
 	IS(size, 1);

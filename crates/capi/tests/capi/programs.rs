@@ -77,6 +77,16 @@ fn event_loops() {
 }
 
 #[test]
+fn what_event_loops_are_at() {
+    check("loop_watch.c");
+}
+
+#[test]
+fn loops_and_threads_that_share_a_cpu() {
+    check("coop.c");
+}
+
+#[test]
 fn files_and_sockets_that_fibers_wait_for() {
     check("net.c");
 }

@@ -6,7 +6,7 @@ use core::fmt;
 use crate::coop::Cooperate;
 
 use super::event::{Callback, Event, EventId};
-use super::handle::Handle;
+use super::handle::{Handle, Lookout};
 use super::wait::Wait;
 use super::{EventLoop, Stats};
 
@@ -75,10 +75,21 @@ impl<W: Wait> Context<'_, W> {
         self.events.handle()
     }
 
+    /// For threads that see to it that no callback takes too long.
+    #[must_use]
+    pub fn lookout(&self) -> Lookout<W> {
+        self.events.lookout()
+    }
+
     /// As [`EventLoop::stats`].
     #[must_use]
     pub fn stats(&self) -> &[Stats] {
         self.events.stats()
+    }
+
+    /// As [`EventLoop::reset_stats`]; the callback that asks for it is counted when it is back.
+    pub fn reset_stats(&mut self) {
+        self.events.reset_stats();
     }
 
     /// The event that is called.

@@ -1,17 +1,26 @@
 //! `antiphon_loop_t`, `antiphon_loop_handle_t`.
 //!
 //! In a callback the loop is its context's: what C calls on the loop goes by that then.
+//!
+//! | file | what |
+//! |---|---|
+//! | `watch` | how late, how long, and what a loop is at |
 
-use core::cell::{Cell, UnsafeCell};
+pub(crate) mod watch;
+
+use core::cell::{Cell, RefCell, UnsafeCell};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::rc::Rc;
 
 use antiphon::event_loop::{self as rust, Context, End, Event, EventId, Files};
-use antiphon::event_loop::{Callback, GenericEvent, Source, Step};
+use antiphon::event_loop::{Callback, GenericEvent, Name, Options, Source, Step, Trouble};
 use libc::{EDEADLK, EINVAL, EIO, ENOENT, ESRCH};
 
 use crate::code::unless;
+use crate::coop::seat::{CoopStatus, Part, Seat, Seated, Wish};
 use crate::export::exports;
 
 /// `antiphon_loop_t`.
@@ -19,6 +28,8 @@ pub struct Loop {
     events: UnsafeCell<rust::Loop>,
     /// That of the callback that is being called, or null.
     inside: Cell<*mut Context<'static>>,
+    /// How it shares its CPU; the loop's tier is the same.
+    seat: Rc<RefCell<Seat>>,
 }
 
 /// `antiphon_loop_handle_t`.
@@ -29,6 +40,7 @@ pub struct Handle {
 
 type Call = unsafe extern "C" fn(*const Loop, *mut c_void, &mut u64) -> c_int;
 type Drops = unsafe extern "C" fn(*mut c_void);
+type Tell = unsafe extern "C" fn(*mut c_void, &LoopTrouble);
 
 /// `antiphon_loop_event_t`.
 #[repr(C)]
@@ -50,17 +62,27 @@ pub struct LoopTurn {
     end: c_int,
 }
 
-/// `antiphon_loop_stats_t`.
+/// `antiphon_loop_options_t`. Zero: as the Rust default has it.
 #[repr(C)]
-pub struct LoopStats {
-    called: u64,
-    long_calls: u64,
-    timers: u64,
-    late_p50_ns: u64,
-    late_p99_ns: u64,
-    late_max_ns: u64,
-    ran_p99_ns: u64,
-    ran_max_ns: u64,
+#[derive(Clone, Copy)]
+pub struct LoopOptions {
+    look_ns: u64,
+    poll_ns: u64,
+    long_ns: u64,
+    behind_ns: u64,
+    trouble: Option<Tell>,
+    data: *mut c_void,
+    kept: u64,
+}
+
+/// `antiphon_loop_trouble_t`.
+#[repr(C)]
+pub struct LoopTrouble {
+    name: *const c_char,
+    ran_ns: u64,
+    for_ns: u64,
+    what: c_int,
+    kept: c_int,
 }
 
 /// What the caller has called.
@@ -118,12 +140,14 @@ impl LoopEvent {
         let Self { when, due, kept: 0, call: Some(call), end, data, name } = *self else {
             return None;
         };
+        // All names of a loop are such strings: see `string`.
         let name = if name.is_null() {
-            "event"
+            c"event"
         } else {
             // SAFETY: the caller's, for good.
-            unsafe { CStr::from_ptr::<'static>(name) }.to_str().ok()?
+            unsafe { CStr::from_ptr::<'static>(name) }
         };
+        let name = name.to_str().ok()?;
         let importance = if due == 0 { 0 } else { when };
         let make: fn(u64, _) -> _ = match due {
             0 => Event::timer_in_steps,
@@ -134,6 +158,45 @@ impl LoopEvent {
         // Last: its `end` is called from now on.
         let mut called = Called { events, call, end, data, importance };
         Some(make(when, move |context: &mut Context<'_>| called.step(context)).named(name))
+    }
+}
+
+impl LoopOptions {
+    /// `None`: they are not as the header has them.
+    fn options(&self) -> Option<Options> {
+        let mut options = Options::default();
+        let Options { look_ns, poll_ns, long_ns, behind_ns } = &mut options;
+        let all = [
+            (look_ns, self.look_ns),
+            (poll_ns, self.poll_ns),
+            (long_ns, self.long_ns),
+            (behind_ns, self.behind_ns),
+        ];
+        for (option, wanted) in all {
+            *option = if wanted == 0 { *option } else { wanted };
+        }
+        (self.kept == 0).then_some(options)
+    }
+}
+
+impl LoopTrouble {
+    fn of(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Long { name, ran_ns } => {
+                Self { name: string(Some(name)), ran_ns, for_ns: 0, what: 0, kept: 0 }
+            }
+            Trouble::Behind { name, ran_ns, for_ns } => {
+                Self { name: string(Some(name)), ran_ns, for_ns, what: 1, kept: 0 }
+            }
+        }
+    }
+}
+
+/// The name of an event as it was given, up to its 0; null: there is none.
+fn string(name: Option<Name>) -> *const c_char {
+    match name {
+        Some(Name::Given(given)) => given.as_ptr().cast(),
+        Some(Name::Place(_)) | None => ptr::null(),
     }
 }
 
@@ -153,6 +216,8 @@ macro_rules! with {
     };
 }
 
+use with;
+
 /// A file that the caller has open.
 struct Borrowed(BorrowedFd<'static>);
 
@@ -166,23 +231,69 @@ fn end(end: End) -> c_int {
     c_int::from(end == End::Stopped)
 }
 
+fn create(events: &mut *mut Loop, made: io::Result<rust::Loop>) -> c_int {
+    match made {
+        Ok(made) => {
+            *events = Box::into_raw(Box::new(Loop {
+                events: UnsafeCell::new(made),
+                inside: Cell::new(ptr::null_mut()),
+                seat: Rc::default(),
+            }));
+            0
+        }
+        Err(error) => error.raw_os_error().unwrap_or(EIO),
+    }
+}
+
 exports! {
     /// Makes a loop.
     fn antiphon_loop_create(events: &mut *mut Loop) -> c_int {
-        match rust::Loop::new() {
-            Ok(made) => {
-                let inside = Cell::new(ptr::null_mut());
-                *events = Box::into_raw(Box::new(Loop { events: UnsafeCell::new(made), inside }));
-                0
-            }
-            Err(error) => error.raw_os_error().unwrap_or(EIO),
+        create(events, rust::Loop::new())
+    }
+
+    /// Makes a loop, with options.
+    fn antiphon_loop_create_with(events: &mut *mut Loop, options: &LoopOptions) -> c_int {
+        let LoopOptions { trouble, data, .. } = *options;
+        let Some(options) = options.options() else { return EINVAL };
+        let mut made = rust::Loop::with(options);
+        if let (Ok(made), Some(tell)) = (&mut made, trouble) {
+            made.on_trouble(move |trouble| {
+                // SAFETY: the caller's function, with what it is to have.
+                unsafe { tell(data, &LoopTrouble::of(trouble)) }
+            });
         }
+        create(events, made)
     }
 
     /// Lets go of the loop and its events.
     fn antiphon_loop_destroy(events: *mut Loop) {
         // SAFETY: made above, and not used from now on.
         drop(unsafe { Box::from_raw(events) });
+    }
+
+    /// Has the loop share its CPU.
+    fn antiphon_loop_cooperate(events: &Loop, tier: c_int, part: Option<&Part>) -> c_int {
+        // SAFETY: the caller's name.
+        let wish = match unsafe { Wish::of(part) } {
+            Ok(wish) => wish,
+            Err(code) => return code,
+        };
+        // One membership a thread, and one weight: what was before is left first.
+        let leave = || drop(events.seat.take());
+        match Seat::take(tier, &wish, leave) {
+            Ok(seat) => {
+                events.seat.replace(seat);
+                let seated = Box::new(Seated(events.seat.clone()));
+                with!(events, events => events.cooperate_by(seated));
+                0
+            }
+            Err(code) => code,
+        }
+    }
+
+    /// How the loop shares its CPU.
+    fn antiphon_loop_coop_status(events: &Loop, status: &mut CoopStatus) {
+        *status = events.seat.borrow().status();
     }
 
     /// Has the loop do something.
@@ -298,32 +409,6 @@ exports! {
     /// The time that releases are given in.
     fn antiphon_loop_now_ns() -> u64 {
         rust::now_ns()
-    }
-
-    /// What is known of the events of a name.
-    fn antiphon_loop_stats(events: &Loop, name: *const c_char, stats: *mut LoopStats) -> c_int {
-        // SAFETY: the caller's string.
-        let name = unsafe { CStr::from_ptr(name) };
-        let all = with!(events, events => events.stats());
-        let is = |stats: &&rust::Stats| match stats.name {
-            rust::Name::Given(given) => given.as_bytes() == name.to_bytes(),
-            rust::Name::Place(_) => false,
-        };
-        let Some(found) = all.iter().find(is) else { return ENOENT };
-        let late = |share| found.tardiness.percentile_ns(share);
-        let found = LoopStats {
-            called: found.run.count(),
-            long_calls: found.long,
-            timers: found.tardiness.count(),
-            late_p50_ns: late(50_000),
-            late_p99_ns: late(99_000),
-            late_max_ns: found.tardiness.max_ns(),
-            ran_p99_ns: found.run.percentile_ns(99_000),
-            ran_max_ns: found.run.max_ns(),
-        };
-        // SAFETY: the caller's memory for one.
-        unsafe { stats.write(found) }
-        0
     }
 
     /// For other threads.

@@ -1,0 +1,181 @@
+//! `antiphon_coop_member_t`: a loop of the caller's own as a member of a domain, and what there is.
+//!
+//! | file | what |
+//! |---|---|
+//! | `seat` | what is wanted of a tier, and what a loop of ours has of it |
+
+pub(crate) mod seat;
+
+use core::cell::RefCell;
+use core::ffi::{c_char, c_int};
+use core::time::Duration;
+use std::thread;
+
+use antiphon::coop::{
+    Answer, Ask, Cooperate as _, Halves as _, Membership, Pause, Tier, available,
+};
+use antiphon::event_loop::now_ns;
+use antiphon_linux::{Linux, set_timer_slack};
+use antiphon_platform::{Platform as _, SharedWait as _, ThreadId};
+use libc::{EINVAL, EPERM};
+
+use crate::export::exports;
+use seat::{ALONE, BATON, BOOST, CoopStatus, Part, Wish};
+
+/// `antiphon_coop_member_t`.
+pub struct Member {
+    thread: ThreadId,
+    /// Of the process.
+    epoch: u32,
+    /// For that thread.
+    turns: RefCell<Turns>,
+}
+
+struct Turns {
+    seat: Membership,
+    /// Between the halves of a poll.
+    pause: Option<Pause>,
+}
+
+/// `antiphon_coop_answer_t`.
+#[repr(C)]
+pub struct CoopAnswer {
+    release_ns: u64,
+    importance: u64,
+    until_ns: u64,
+}
+
+/// `ANTIPHON_COOP_NEVER`.
+const NEVER: u64 = u64::MAX;
+
+impl Member {
+    /// What its thread does with it.
+    fn with(&self, does: impl FnOnce(&mut Turns) -> c_int) -> c_int {
+        // The forked child has another number.
+        if self.thread == Linux::thread() { does(&mut self.turns.borrow_mut()) } else { EPERM }
+    }
+}
+
+impl From<Answer> for CoopAnswer {
+    fn from(answer: Answer) -> Self {
+        let [release_ns, importance, until_ns] =
+            [answer.release_ns, answer.importance, answer.poll_at_ns]
+                .map(|told| told.unwrap_or(NEVER));
+        Self { release_ns, importance, until_ns }
+    }
+}
+
+fn ask(release_ns: u64, importance: u64) -> Ask {
+    let told = |number| (number != NEVER).then_some(number);
+    Ask { release_ns: told(release_ns), importance: told(importance) }
+}
+
+fn sleep_until(until_ns: Option<u64>) {
+    // For good nobody is let sleep here.
+    let left_ns = until_ns.map_or(0, |at| at.saturating_sub(now_ns()));
+    if left_ns > 0 {
+        thread::sleep(Duration::from_nanos(left_ns));
+    }
+}
+
+exports! {
+    /// Which tiers there are here, and why not the others.
+    fn antiphon_coop_available(report: *mut c_char, bytes: usize) -> c_int {
+        let here = available();
+        if !report.is_null() && bytes > 0 {
+            let text = here.to_string();
+            let cut = text.floor_char_boundary(bytes - 1);
+            // SAFETY: the caller's memory for so many bytes, of which this is one less at most.
+            unsafe {
+                report.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), cut);
+                report.add(cut).write(0);
+            }
+        }
+        let tiers = [(Tier::None, ALONE), (Tier::Baton, BATON), (Tier::Boost, BOOST)];
+        let there = tiers.into_iter().filter(|(tier, _)| here.tier(*tier).is_ok());
+        there.fold(0, |bits, (_, bit)| bits | bit)
+    }
+
+    /// The calling thread joins a domain.
+    fn antiphon_coop_join(member: &mut *mut Member, part: Option<&Part>) -> c_int {
+        // SAFETY: the caller's name.
+        let joined = unsafe { Wish::of(part) }.and_then(|wish| wish.join(|| ()));
+        match joined {
+            Ok(seat) => {
+                // Where that is not to be had, it is late by as much as all threads are.
+                let _ = set_timer_slack(1);
+                *member = Box::into_raw(Box::new(Member {
+                    thread: Linux::thread(),
+                    epoch: Linux::epoch(),
+                    turns: RefCell::new(Turns { seat, pause: None }),
+                }));
+                0
+            }
+            Err(code) => code,
+        }
+    }
+
+    /// Lets others run.
+    fn antiphon_coop_poll(
+        member: &Member,
+        release_ns: u64,
+        importance: u64,
+        answer: &mut CoopAnswer,
+    ) -> c_int {
+        member.with(|turns| {
+            let ask = ask(release_ns, importance);
+            if turns.pause.is_some() || ask == Ask::default() {
+                return EINVAL;
+            }
+            *answer = turns.seat.poll(ask, &mut sleep_until).into();
+            0
+        })
+    }
+
+    /// The half of a poll before a wait.
+    fn antiphon_coop_before(
+        member: &Member,
+        release_ns: u64,
+        importance: u64,
+        until_ns: &mut u64,
+    ) -> c_int {
+        member.with(|turns| {
+            if turns.pause.is_some() {
+                return EINVAL;
+            }
+            let pause = turns.seat.before(ask(release_ns, importance));
+            *until_ns = pause.until_ns.unwrap_or(NEVER);
+            turns.pause = Some(pause);
+            0
+        })
+    }
+
+    /// The half of a poll after it.
+    fn antiphon_coop_after(member: &Member, answer: &mut CoopAnswer) -> c_int {
+        member.with(|turns| {
+            let Some(pause) = turns.pause.take() else { return EINVAL };
+            *answer = turns.seat.after(pause).into();
+            0
+        })
+    }
+
+    /// What has become of it.
+    fn antiphon_coop_status(member: &Member, status: &mut CoopStatus) -> c_int {
+        member.with(|turns| {
+            *status = CoopStatus::of_member(&turns.seat);
+            0
+        })
+    }
+
+    /// Leaves.
+    fn antiphon_coop_leave(member: *mut Member) -> c_int {
+        // SAFETY: made above, and there.
+        let Member { thread, epoch, .. } = *unsafe { &*member };
+        if thread != Linux::thread() && epoch == Linux::epoch() && !Linux::ended(thread) {
+            return EPERM;
+        }
+        // SAFETY: its thread's, or of one that uses it no more; and not used from now on.
+        drop(unsafe { Box::from_raw(member) });
+        0
+    }
+}

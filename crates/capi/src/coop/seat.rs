@@ -1,0 +1,245 @@
+//! `antiphon_coop_t`, `antiphon_coop_status_t`: what a thread wants of a tier, and what it has.
+
+use core::cell::RefCell;
+use core::ffi::{CStr, c_char, c_int};
+use std::rc::Rc;
+
+use antiphon::coop::{
+    Alone, Answer, Ask, BoostOptions, Boosted, Booster, Cooperate, Demotion, Domain, DomainOptions,
+    Group, JoinError, Membership, OpenError, Options, Standing, WEIGHT,
+};
+use libc::{EBUSY, EINVAL, EIO, ENOSPC, EPERM, EPROTO};
+
+/// `antiphon_coop_t`. Zero: as the Rust default has it.
+#[repr(C)]
+pub struct Part {
+    domain: *const c_char,
+    cpu: u32,
+    group: u32,
+    weight: u32,
+    priority: u32,
+    /// The four of [`Options`].
+    times_ns: [u64; 4],
+    kept: u64,
+}
+
+/// `antiphon_coop_status_t`.
+#[repr(C)]
+#[derive(Default)]
+pub struct CoopStatus {
+    tier: c_int,
+    standing: c_int,
+    demotions: [u64; Demotion::ALL.len()],
+    raises: u64,
+    refusals: u64,
+    borrowed_ns: u64,
+    owed_ns: u64,
+    /// The four of [`Options`].
+    times_ns: [u64; 4],
+}
+
+/// The tiers of the header.
+pub(super) const ALONE: c_int = 1;
+pub(super) const BATON: c_int = 2;
+pub(super) const BOOST: c_int = 4;
+
+/// The most that a time may be.
+const MOST_NS: u64 = 10_000_000_000;
+
+/// The domain of who names none: that of `antiphon run --coop`.
+const DOMAIN: &str = "default";
+
+/// What is wanted of a tier.
+pub(crate) struct Wish {
+    domain: String,
+    options: DomainOptions,
+    group: Group,
+    weight: u32,
+    priority: u8,
+}
+
+impl Wish {
+    /// What a caller wants; null: nothing in particular.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL`: it is not as the header has it.
+    ///
+    /// # Safety
+    ///
+    /// The name is null, or a string.
+    pub(crate) unsafe fn of(part: Option<&Part>) -> Result<Self, c_int> {
+        let mut wish = Self {
+            domain: DOMAIN.to_owned(),
+            options: DomainOptions::default(),
+            group: Group::Own,
+            weight: WEIGHT,
+            priority: BoostOptions::default().priority,
+        };
+        let Some(part) = part else { return Ok(wish) };
+        if part.kept != 0 || part.priority > 98 || part.times_ns.iter().any(|ns| *ns > MOST_NS) {
+            return Err(EINVAL);
+        }
+        if !part.domain.is_null() {
+            // SAFETY: the caller's.
+            let name = unsafe { CStr::from_ptr(part.domain) };
+            let name = name.to_str().ok().filter(|name| Domain::is_name(name));
+            wish.domain = name.ok_or(EINVAL)?.to_owned();
+        }
+        let Options { period_ns, min_slice_ns, slack_ns, threshold_ns } =
+            &mut wish.options.schedule;
+        let all = [period_ns, min_slice_ns, slack_ns, threshold_ns];
+        for (option, wanted) in all.into_iter().zip(part.times_ns) {
+            *option = if wanted == 0 { *option } else { wanted };
+        }
+        if let Some(cpu) = part.cpu.checked_sub(1) {
+            wish.options.cpu = cpu;
+        }
+        if part.group != 0 {
+            wish.group = Group::Number(part.group);
+        }
+        if part.weight != 0 {
+            wish.weight = part.weight;
+        }
+        if part.priority != 0 {
+            wish.priority = part.priority as u8;
+        }
+        Ok(wish)
+    }
+
+    fn open(&self) -> Result<Domain, c_int> {
+        let system = |why: std::io::Error| why.raw_os_error().unwrap_or(EIO);
+        Domain::open(&self.domain, self.options).map_err(|error| match error {
+            OpenError::Name => EINVAL,
+            OpenError::Directory(why) | OpenError::File(_, why) => system(why),
+            OpenError::Version { .. } | OpenError::Namespace => EPROTO,
+            OpenError::Busy(_) => EBUSY,
+            _ => EIO,
+        })
+    }
+
+    /// T3. `leave` is called before: what the thread was elsewhere it is no longer.
+    pub(super) fn join(&self, leave: impl FnOnce()) -> Result<Membership, c_int> {
+        let domain = self.open()?;
+        leave();
+        domain.join(self.group, self.weight).map_err(refusal)
+    }
+
+    /// T1; in a group, over a membership by weights.
+    fn boost(&self, leave: impl FnOnce()) -> Result<Seat, c_int> {
+        let options = self.options.schedule;
+        let boost = BoostOptions { priority: self.priority, loops: 1, options };
+        let booster = Booster::start(boost).map_err(|refused| refused.errno())?;
+        let domain = match self.group {
+            Group::Own => None,
+            Group::Number(_) => Some(self.open()?),
+        };
+        leave();
+        let inner: Box<dyn Cooperate> = match domain {
+            None => Box::new(Alone),
+            Some(domain) => Box::new(domain.weigh(self.group, self.weight).map_err(refusal)?),
+        };
+        Ok(Seat::Boost(booster.boost(inner), options))
+    }
+}
+
+/// Why a thread is no member.
+fn refusal(error: JoinError) -> c_int {
+    match error {
+        JoinError::Full => ENOSPC,
+        JoinError::Cpu(_) => EINVAL,
+        JoinError::Forked => EPERM,
+        JoinError::Weight(refused) if refused.forbidden() => EPERM,
+        JoinError::Weight(refused) => refused.errno(),
+        _ => EIO,
+    }
+}
+
+/// What a loop has of its tier.
+#[derive(Default)]
+pub(crate) enum Seat {
+    #[default]
+    Alone,
+    Baton(Membership),
+    Boost(Boosted<Box<dyn Cooperate>>, Options),
+}
+
+impl Seat {
+    /// Takes one; `leave` has what was before left, when little can go wrong any more.
+    pub(crate) fn take(tier: c_int, wish: &Wish, leave: impl Fn()) -> Result<Self, c_int> {
+        let baton = || wish.join(&leave).map(Self::Baton);
+        match tier {
+            // Whatever keeps it from that.
+            0 => wish.boost(&leave).or_else(|_| baton()),
+            ALONE => {
+                leave();
+                Ok(Self::Alone)
+            }
+            BATON => baton(),
+            BOOST => wish.boost(&leave),
+            _ => Err(EINVAL),
+        }
+    }
+
+    pub(crate) fn status(&self) -> CoopStatus {
+        match self {
+            Self::Alone => CoopStatus { tier: ALONE, ..CoopStatus::default() },
+            Self::Baton(member) => CoopStatus::of_member(member),
+            Self::Boost(boosted, options) => {
+                let counts = boosted.counts();
+                CoopStatus {
+                    tier: BOOST,
+                    standing: 0,
+                    demotions: counts.demotions,
+                    raises: counts.raises,
+                    refusals: counts.refusals,
+                    borrowed_ns: counts.borrowed_ns,
+                    owed_ns: counts.owed_ns,
+                    times_ns: times(options),
+                }
+            }
+        }
+    }
+}
+
+impl CoopStatus {
+    pub(super) fn of_member(member: &Membership) -> Self {
+        let now = member.status();
+        let standing = now.map_or(0, |now| match now.standing {
+            Standing::Plain => 0,
+            Standing::Cooperative => 1,
+            Standing::Demoted(Demotion::Overrun) => 2,
+            Standing::Demoted(Demotion::Slept) => 3,
+            Standing::Demoted(Demotion::Share) => 4,
+        });
+        let demotions = now.map(|now| now.demotions.map(u64::from)).unwrap_or_default();
+        let times_ns = times(&member.options());
+        Self { tier: BATON, standing, demotions, times_ns, ..Self::default() }
+    }
+}
+
+fn times(options: &Options) -> [u64; 4] {
+    let Options { period_ns, min_slice_ns, slack_ns, threshold_ns } = *options;
+    [period_ns, min_slice_ns, slack_ns, threshold_ns]
+}
+
+/// The seat of a loop, which others look at between polls. All on one thread; who polls calls
+/// nothing of the caller's.
+pub(crate) struct Seated(pub(crate) Rc<RefCell<Seat>>);
+
+impl Cooperate for Seated {
+    fn poll(&mut self, ask: Ask, wait: &mut dyn FnMut(Option<u64>)) -> Answer {
+        match &mut *self.0.borrow_mut() {
+            Seat::Alone => Alone.poll(ask, wait),
+            Seat::Baton(member) => member.poll(ask, wait),
+            Seat::Boost(boosted, _) => boosted.poll(ask, wait),
+        }
+    }
+
+    fn tell(&mut self, release_ns: Option<u64>) {
+        // Who has the baton need not be told.
+        if let Seat::Boost(boosted, _) = &mut *self.0.borrow_mut() {
+            boosted.tell(release_ns);
+        }
+    }
+}
