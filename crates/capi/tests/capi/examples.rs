@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::support::{Linked, compile, here, pkg_config, prefix, run, scratch, succeeds};
 
 /// What each example prints.
-const EXAMPLES: [(&str, &str); 11] = [
+const EXAMPLES: [(&str, &str); 12] = [
     ("counter.c", "400000\n"),
     ("queue.c", "500500, then nothing\n"),
     ("processes.c", "1000000 in all, repaired 1 time, 0 failed\n"),
@@ -16,12 +16,16 @@ const EXAMPLES: [(&str, &str); 11] = [
     ("echo.c", "200 clients, 4000 answers, 2 threads\n"),
     ("select.c", "1000 numbers, sum 499500\n"),
     ("event_loop.c", "1000 posted, 500 bytes, one thread\n"),
+    ("on_time.c", "2 programs, 100 beats each, none early; 0 failed\n"),
     ("guards.cpp", "300 lines, all in time\n"),
     ("any.cpp", "21\n"),
 ];
 
-/// By itself: for Python.
-const ASYNCIO: &str = "asyncio_loop.py";
+/// For Python.
+const PYTHON: [(&str, &str); 2] = [
+    ("asyncio_loop.py", "50 beats, none early, beside 10 of asyncio's; then a sleep\n"),
+    ("asyncio_coop.py", "2 programs, 50 beats each; 0 failed\n"),
+];
 
 fn check(linked: Linked, wanted: &[&str]) {
     let directory = scratch(&format!("examples-{linked:?}"));
@@ -51,12 +55,13 @@ fn linked_statically() {
 }
 
 #[test]
-fn inside_asyncio() {
-    let mut python = Command::new("timeout");
-    python.args(["120", "python3"]).arg(here().join("examples").join(ASYNCIO));
-    let output = succeeds(python.env("LD_LIBRARY_PATH", prefix().join("lib")));
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(said, "50 beats, none early, beside 10 of asyncio's; then a sleep\n");
+fn beside_asyncio() {
+    for (file, expected) in PYTHON {
+        let mut python = Command::new("timeout");
+        python.args(["120", "python3"]).arg(here().join("examples").join(file));
+        let output = succeeds(python.env("LD_LIBRARY_PATH", prefix().join("lib")));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{file}");
+    }
 }
 
 #[test]
@@ -65,8 +70,8 @@ fn all_are_tried() {
     let mut files: Vec<_> = files
         .map(|file| file.expect("an entry").file_name().to_string_lossy().into_owned())
         .collect();
-    let mut tried: Vec<_> = EXAMPLES.iter().map(|(file, _)| file.to_string()).collect();
-    tried.push(ASYNCIO.to_string());
+    let tried = EXAMPLES.iter().chain(&PYTHON).map(|(file, _)| file.to_string());
+    let mut tried: Vec<_> = tried.collect();
     files.sort();
     tried.sort();
     assert_eq!(files, tried);
