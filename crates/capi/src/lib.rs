@@ -24,11 +24,13 @@
 //! | `pshared` | a readers-writer lock and a barrier for memory that processes share |
 //! | `pshared_event` | an event, a latch and a broadcast for such memory |
 //! | `code` | error numbers and deadlines |
+//! | `cancel` | calls in which the calling thread is not cancelled |
 //!
 //! An `extern "C"` function that panics aborts, in every profile; nothing unwinds into C.
 
 mod abi;
 mod broadcast;
+mod cancel;
 mod channel;
 mod clock;
 mod code;

@@ -19,6 +19,7 @@ use antiphon_linux::{Linux, set_timer_slack};
 use antiphon_platform::{Platform as _, SharedWait as _, ThreadId};
 use libc::{EINVAL, EPERM};
 
+use crate::cancel::uncancelled;
 use crate::export::exports;
 use seat::{ALONE, BATON, BOOST, CoopStatus, Part, Wish};
 
@@ -52,7 +53,10 @@ impl Member {
     /// What its thread does with it.
     fn with(&self, does: impl FnOnce(&mut Turns) -> c_int) -> c_int {
         // The forked child has another number.
-        if self.thread == Linux::thread() { does(&mut self.turns.borrow_mut()) } else { EPERM }
+        if self.thread != Linux::thread() {
+            return EPERM;
+        }
+        uncancelled(|| does(&mut self.turns.borrow_mut()))
     }
 }
 
@@ -81,7 +85,7 @@ fn sleep_until(until_ns: Option<u64>) {
 exports! {
     /// Which tiers there are here, and why not the others.
     fn antiphon_coop_available(report: *mut c_char, bytes: usize) -> c_int {
-        let here = available();
+        let here = uncancelled(available);
         if !report.is_null() && bytes > 0 {
             let text = here.to_string();
             let cut = text.floor_char_boundary(bytes - 1);
@@ -99,8 +103,8 @@ exports! {
     /// The calling thread joins a domain.
     fn antiphon_coop_join(member: &mut *mut Member, part: Option<&Part>) -> c_int {
         // SAFETY: the caller's name.
-        let joined = unsafe { Wish::of(part) }.and_then(|wish| wish.join(|| ()));
-        match joined {
+        let wish = unsafe { Wish::of(part) };
+        match uncancelled(|| wish.and_then(|wish| wish.join(|| ()))) {
             Ok(seat) => {
                 // Where that is not to be had, it is late by as much as all threads are.
                 let _ = set_timer_slack(1);
@@ -175,7 +179,8 @@ exports! {
             return EPERM;
         }
         // SAFETY: its thread's, or of one that uses it no more; and not used from now on.
-        drop(unsafe { Box::from_raw(member) });
+        let member = unsafe { Box::from_raw(member) };
+        uncancelled(|| drop(member));
         0
     }
 }

@@ -11,7 +11,6 @@ pub(crate) mod watch;
 use core::cell::{Cell, RefCell, UnsafeCell};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::rc::Rc;
 
@@ -19,6 +18,7 @@ use antiphon::event_loop::{self as rust, Context, End, Event, EventId, Files};
 use antiphon::event_loop::{Callback, GenericEvent, Name, Options, Source, Step, Trouble};
 use libc::{EDEADLK, EINVAL, EIO, ENOENT, ESRCH};
 
+use crate::cancel::uncancelled;
 use crate::code::unless;
 use crate::coop::seat::{CoopStatus, Part, Seat, Seated, Wish};
 use crate::export::exports;
@@ -231,9 +231,14 @@ fn end(end: End) -> c_int {
     c_int::from(end == End::Stopped)
 }
 
-fn create(events: &mut *mut Loop, made: io::Result<rust::Loop>) -> c_int {
-    match made {
-        Ok(made) => {
+fn create(
+    events: &mut *mut Loop,
+    options: &Options,
+    prepare: impl FnOnce(&mut rust::Loop),
+) -> c_int {
+    match uncancelled(|| rust::Loop::with(*options)) {
+        Ok(mut made) => {
+            prepare(&mut made);
             *events = Box::into_raw(Box::new(Loop {
                 events: UnsafeCell::new(made),
                 inside: Cell::new(ptr::null_mut()),
@@ -248,27 +253,27 @@ fn create(events: &mut *mut Loop, made: io::Result<rust::Loop>) -> c_int {
 exports! {
     /// Makes a loop.
     fn antiphon_loop_create(events: &mut *mut Loop) -> c_int {
-        create(events, rust::Loop::new())
+        create(events, &Options::default(), |_| ())
     }
 
     /// Makes a loop, with options.
     fn antiphon_loop_create_with(events: &mut *mut Loop, options: &LoopOptions) -> c_int {
         let LoopOptions { trouble, data, .. } = *options;
         let Some(options) = options.options() else { return EINVAL };
-        let mut made = rust::Loop::with(options);
-        if let (Ok(made), Some(tell)) = (&mut made, trouble) {
+        create(events, &options, |made| {
+            let Some(tell) = trouble else { return };
             made.on_trouble(move |trouble| {
                 // SAFETY: the caller's function, with what it is to have.
                 unsafe { tell(data, &LoopTrouble::of(trouble)) }
             });
-        }
-        create(events, made)
+        })
     }
 
     /// Lets go of the loop and its events.
     fn antiphon_loop_destroy(events: *mut Loop) {
         // SAFETY: made above, and not used from now on.
-        drop(unsafe { Box::from_raw(events) });
+        let events = unsafe { Box::from_raw(events) };
+        uncancelled(|| drop(events));
     }
 
     /// Has the loop share its CPU.
@@ -280,7 +285,7 @@ exports! {
         };
         // One membership a thread, and one weight: what was before is left first.
         let leave = || drop(events.seat.take());
-        match Seat::take(tier, &wish, leave) {
+        match uncancelled(|| Seat::take(tier, &wish, leave)) {
             Ok(seat) => {
                 events.seat.replace(seat);
                 let seated = Box::new(Seated(events.seat.clone()));
@@ -362,7 +367,8 @@ exports! {
             return EDEADLK;
         }
         // SAFETY: of the caller's thread, which is in no callback of it.
-        end(unsafe { &mut *events.events.get() }.run())
+        let events = unsafe { &mut *events.events.get() };
+        uncancelled(|| end(events.run()))
     }
 
     /// Does some of what is to be done now.
@@ -371,7 +377,8 @@ exports! {
             return EDEADLK;
         }
         // SAFETY: as above.
-        let did = unsafe { &mut *events.events.get() }.turn(most as usize);
+        let events = unsafe { &mut *events.events.get() };
+        let did = uncancelled(|| events.turn(most as usize));
         turn.next_ns = did.next_ns.unwrap_or(u64::MAX);
         turn.called = did.called as u32;
         turn.end = did.end.map_or(-1, end);
