@@ -9,6 +9,7 @@ use antiphon_linux::Linux;
 use antiphon_platform::Platform as _;
 use libc::{EAGAIN, EBUSY, EINVAL, EPERM, ESTALE};
 
+use crate::cancel::uncancelled;
 use crate::code::unless;
 use crate::export::exports;
 
@@ -52,7 +53,7 @@ exports! {
     /// Measures a clock.
     fn antiphon_clock_measure(clock: *mut Clock) -> c_int {
         // SAFETY: as above.
-        unsafe { Clock::put(clock, Measured::measure()) }
+        unsafe { Clock::put(clock, uncancelled(Measured::measure)) }
     }
 
     /// A stamp of this moment.

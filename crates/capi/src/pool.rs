@@ -9,6 +9,7 @@ use antiphon::pool::{self, BoxedPolicy, Builder, Countdown, Pool, Refused, Swap}
 use antiphon_linux::Linux;
 use libc::{EAGAIN, EINVAL};
 
+use crate::cancel::uncancelled;
 use crate::code::unless;
 use crate::export::exports;
 
@@ -105,7 +106,7 @@ impl Pooled {
     ) -> c_int {
         let Some(names) = names.filter(|_| threads <= MOST_THREADS) else { return EINVAL };
         let builder = if threads == 0 { builder } else { builder.threads(threads) };
-        match Self::new(builder, names) {
+        match uncancelled(|| Self::new(builder, names)) {
             Ok(made) => {
                 *pool = Box::into_raw(Box::new(made));
                 0
@@ -183,10 +184,13 @@ exports! {
     fn antiphon_pool_destroy(pool: *mut Pooled) {
         // SAFETY: made above, and not used from now on.
         let pool = unsafe { Box::from_raw(pool) };
-        // A stage that is over may have it for a moment, and would end the threads then.
-        while !pool.is_free() {
-            fiber::sleep(STAGES_LOOK);
-        }
+        uncancelled(|| {
+            // A stage that is over may have it for a moment, and would end the threads then.
+            while !pool.is_free() {
+                fiber::sleep(STAGES_LOOK);
+            }
+            drop(pool);
+        });
     }
 
     /// How many threads there are.

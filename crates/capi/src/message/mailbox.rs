@@ -14,6 +14,7 @@ use libc::{EAGAIN, EBUSY, EINVAL, EIO, ETIMEDOUT, timespec};
 use super::Message;
 use super::actions::Actions;
 use super::sender::Sender;
+use crate::cancel::uncancelled;
 use crate::code::{timed, unless};
 use crate::export::exports;
 
@@ -173,16 +174,19 @@ exports! {
             return EBUSY;
         }
         // SAFETY: as above, and nobody uses it from now on.
-        let Mailbox { owner, .. } = *unsafe { Box::from_raw(mailbox) };
-        let Owner { dozing, mailbox } = owner.into_inner();
-        drop(dozing);
-        let messages = mailbox.close();
-        if let Some(left) = left {
-            for message in messages {
-                // SAFETY: the caller's function, with the context that it is to have.
-                unsafe { left(context, &Message::of(message)) }
+        let closed = *unsafe { Box::from_raw(mailbox) };
+        uncancelled(|| {
+            let Mailbox { owner, .. } = closed;
+            let Owner { dozing, mailbox } = owner.into_inner();
+            drop(dozing);
+            let messages = mailbox.close();
+            if let Some(left) = left {
+                for message in messages {
+                    // SAFETY: the caller's function, with the context that it is to have.
+                    unsafe { left(context, &Message::of(message)) }
+                }
             }
-        }
+        });
         0
     }
 

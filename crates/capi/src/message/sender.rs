@@ -8,6 +8,7 @@ use libc::{EINVAL, ENOENT, EPIPE, ETIMEDOUT, timespec};
 
 use super::mailbox::Sleep;
 use super::{Message, posted, refused};
+use crate::cancel::uncancelled;
 use crate::code::timed;
 use crate::export::exports;
 
@@ -18,7 +19,8 @@ exports! {
     /// Lets go of a sender.
     fn antiphon_sender_destroy(sender: *mut Sender) {
         // SAFETY: a mailbox has made it, and it is not used from now on.
-        drop(unsafe { Box::from_raw(sender) });
+        let sender = unsafe { Box::from_raw(sender) };
+        uncancelled(|| drop(sender));
     }
 
     /// Posts a message.

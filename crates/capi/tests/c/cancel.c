@@ -1,7 +1,10 @@
 /* No function is a cancellation point: a cancelled thread goes on waiting, and ends later. */
 #include "check.h"
 
-#include <antiphon.h>
+#include <antiphon_clock.h>
+#include <antiphon_loop.h>
+#include <antiphon_message.h>
+#include <antiphon_pool.h>
 
 static antiphon_mutex_t mutex = ANTIPHON_MUTEX_INIT;
 static antiphon_cond_t changed = ANTIPHON_COND_INIT;
@@ -39,6 +42,47 @@ static void *lock_cancelled(void *unused)
 	return NULL;
 }
 
+/* What opens files, closes them, or starts threads, and waits for them. */
+static void *calls_cancelled(void *unused)
+{
+	antiphon_coop_answer_t answer;
+	antiphon_coop_member_t *member;
+	antiphon_coop_t part;
+	antiphon_loop_t *loop;
+	antiphon_pool_t *pool;
+	antiphon_clock_t clock;
+	antiphon_actions_t *actions;
+	antiphon_mailbox_t *mailbox;
+	antiphon_sender_t *sender;
+	int here;
+	memset(&part, 0, sizeof part);
+	part.domain = "capi-cancel";
+	IS(pthread_cancel(pthread_self()), 0);
+	here = antiphon_coop_available(NULL, 0);
+	IS(antiphon_coop_join(&member, &part), 0);
+	IS(antiphon_coop_poll(member, antiphon_loop_now_ns() + 1000000, ANTIPHON_COOP_NEVER,
+			      &answer), 0);
+	IS(antiphon_coop_leave(member), 0);
+	IS(antiphon_loop_create(&loop), 0);
+	IS(antiphon_loop_cooperate(loop, ANTIPHON_COOP_BATON, &part), 0);
+	if (here & ANTIPHON_COOP_BOOST)
+		IS(antiphon_loop_cooperate(loop, ANTIPHON_COOP_BOOST, &part), 0);
+	IS(antiphon_loop_run(loop), 0);
+	antiphon_loop_destroy(loop);
+	IS(antiphon_pool_create(&pool, 2, NULL), 0);
+	antiphon_pool_destroy(pool);
+	(void)!antiphon_clock_measure(&clock);
+	IS(antiphon_actions_create(&actions, 1), 0);
+	IS(antiphon_mailbox_create(&mailbox, actions, 4, ANTIPHON_MAILBOX_FILE), 0);
+	sender = antiphon_mailbox_sender(mailbox);
+	antiphon_mailbox_close(mailbox, NULL, NULL);
+	antiphon_sender_destroy(sender);
+	antiphon_actions_destroy(actions);
+	returned = 1;
+	pthread_testcancel();
+	return unused;
+}
+
 int main(void)
 {
 	pthread_t waiter;
@@ -70,6 +114,9 @@ int main(void)
 	settle();
 	antiphon_mutex_unlock(&mutex);
 	YES(join(waiter) == PTHREAD_CANCELED);
+	IS(returned, 1);
+	returned = 0;
+	YES(join(start(calls_cancelled, NULL)) == PTHREAD_CANCELED);
 	IS(returned, 1);
 	IS(antiphon_mutex_destroy(&mutex), 0);
 	return failures != 0;
