@@ -178,13 +178,15 @@ void antiphon_loop_destroy(antiphon_loop_t *loop) ANTIPHON_NOEXCEPT;
 
 /* Has the loop share its CPU by a tier of antiphon_coop.h from now on, also from a callback; what
  * was before is left. Called when the loop is about to run: who has joined and does not poll is in
- * others' way. `part` is NULL, or what the loop wants; ANTIPHON_COOP_BOOST minds the domain if it
- * has a group only. EPERM: it needs a right, as antiphon_coop_available says. EAGAIN: no thread for
- * the helper. EINVAL: no such tier, else all errors are as of antiphon_coop_join: where they come
- * from joining, the loop is in none.
+ * others' way. `part` is NULL, or what the loop wants; of it ANTIPHON_COOP_BOOST minds the domain
+ * in a group only. EINVAL: also no such tier. EPERM: it needs a right, as antiphon_coop_available
+ * says. EAGAIN: there is no thread for the helper. Else as antiphon_coop_join. Where it fails, the
+ * loop goes on as it was; or, as it comes to joining last, in no tier.
  *
- * A loop inside another one polls in antiphon_loop_turn only, and sleeps elsewhere; with
- * ANTIPHON_COOP_BATON it is demoted for that. There the outer loop is to join, in halves. */
+ * A loop that is boosted goes back to ANTIPHON_COOP_ALONE before the program calls exec: the next
+ * one might stay raised. A loop inside another one polls in antiphon_loop_turn only, and sleeps
+ * elsewhere; ANTIPHON_COOP_BATON demotes it for that. There the outer loop joins, and polls in
+ * halves. */
 ANTIPHON_MUST_USE
 int antiphon_loop_cooperate(antiphon_loop_t *loop, int tier,
 			    const antiphon_coop_t *part) ANTIPHON_NOEXCEPT;

@@ -1,50 +1,10 @@
-/* Threads and loops that share a CPU: who may join, halves, other threads, forks, tiers that change
- * while a loop runs, and who is demoted for what. */
-#include "check.h"
+/* Threads that share a CPU: who may join, halves, other threads, forks, and who is demoted for
+ * what. */
+#include "domains.h"
 
-#include <antiphon_loop.h>
-#include <sys/resource.h>
-
-enum { MS = 1000000, PLACES = 64 };
+enum { PLACES = 64 };
 
 #define NEVER ANTIPHON_COOP_NEVER
-
-static char directory[] = "/tmp/antiphon-capi-XXXXXX";
-
-/* A part in a domain, on the first CPU that there is. */
-static antiphon_coop_t part(const char *domain)
-{
-	static int cpu = -1;
-	antiphon_coop_t made;
-	cpu_set_t may;
-	memset(&made, 0, sizeof made);
-	if (cpu < 0 && sched_getaffinity(0, sizeof may, &may) == 0)
-		while (!CPU_ISSET(++cpu, &may))
-			;
-	made.domain = domain;
-	made.cpu = ANTIPHON_COOP_CPU(cpu);
-	return made;
-}
-
-static void spin(uint64_t ns)
-{
-	uint64_t until = antiphon_loop_now_ns() + ns;
-	while (antiphon_loop_now_ns() < until)
-		;
-}
-
-/* With the domains that were made in it. */
-static void forget_directory(const char *name)
-{
-	char command[64];
-	snprintf(command, sizeof command, "rm -r %s", name);
-	IS(system(command), 0);
-}
-
-static int policy(void)
-{
-	return sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
-}
 
 static void what_there_is(void)
 {
@@ -369,133 +329,11 @@ static void police(void (*act)(antiphon_coop_member_t *), int why)
 	join(timers);
 }
 
-static int tier_of(const antiphon_loop_t *loop)
-{
-	antiphon_coop_status_t status;
-	antiphon_loop_coop_status(loop, &status);
-	return status.tier;
-}
-
-/* Each beat the loop is of another tier; those that are not permitted leave it as it was. */
-static int changes(antiphon_loop_t *loop, void *data, uint64_t *when)
-{
-	static const int tiers[] = { ANTIPHON_COOP_BATON, ANTIPHON_COOP_BOOST, ANTIPHON_COOP_AUTO,
-				     ANTIPHON_COOP_ALONE, ANTIPHON_COOP_BOOST };
-	static int beat, was = ANTIPHON_COOP_ALONE;
-	int here = *(int *)data, tier = tiers[beat % 5], done;
-	antiphon_coop_t wanted = part("changes");
-	/* By weights, in a group. */
-	wanted.group = beat % 2 == 0 ? 0 : 3;
-	wanted.slack_ns = 2 * MS;
-	IS(tier_of(loop), was);
-	done = antiphon_loop_cooperate(loop, tier, &wanted);
-	if (tier == ANTIPHON_COOP_BOOST && !(here & tier)) {
-		IS(done, EPERM);
-		IS(tier_of(loop), was);
-	} else if (done != 0) {
-		/* It may not weigh more, or has no helper. */
-		IS(tier, ANTIPHON_COOP_BOOST);
-		IS(done == EPERM || done == EAGAIN, 1);
-	} else if (tier != ANTIPHON_COOP_AUTO) {
-		IS(tier_of(loop), tier);
-	} else {
-		YES(tier_of(loop) & (here & ~ANTIPHON_COOP_ALONE));
-	}
-	was = tier_of(loop);
-	if (was != ANTIPHON_COOP_ALONE) {
-		antiphon_coop_status_t status;
-		antiphon_loop_coop_status(loop, &status);
-		IS(status.slack_ns, 2 * MS);
-	}
-	if (++beat == 50)
-		antiphon_loop_stop(loop);
-	*when += MS / 2;
-	return ANTIPHON_LOOP_AT;
-}
-
-static int works(antiphon_loop_t *loop, void *data, uint64_t *when)
-{
-	(void)data, (void)when;
-	while (!antiphon_loop_is_over(loop))
-		;
-	return ANTIPHON_LOOP_MORE;
-}
-
-static void changing(int here)
-{
-	antiphon_loop_t *loop;
-	antiphon_loop_event_t beat = { 0, 0, 0, changes, NULL, NULL, "beat" };
-	antiphon_loop_event_t work = { 0, ANTIPHON_LOOP_WORK, 0, works, NULL, NULL, "work" };
-	IS(antiphon_loop_create(&loop), 0);
-	beat.when = antiphon_loop_now_ns();
-	beat.data = &here;
-	IS(antiphon_loop_submit(loop, &beat, NULL), 0);
-	IS(antiphon_loop_submit(loop, &work, NULL), 0);
-	IS(antiphon_loop_run(loop), 1);
-	/* While it is a member, or is raised. */
-	antiphon_loop_destroy(loop);
-	IS(policy(), SCHED_OTHER);
-}
-
-static int raised(antiphon_loop_t *loop, void *data, uint64_t *when)
-{
-	int *left = data;
-	antiphon_coop_status_t status;
-	/* It is overdue, and the helper was told. */
-	while (policy() != SCHED_FIFO)
-		;
-	antiphon_loop_coop_status(loop, &status);
-	YES(status.raises >= 1);
-	IS(status.refusals, 0);
-	*when = antiphon_loop_now_ns() + 5 * MS;
-	return --*left > 0 ? ANTIPHON_LOOP_AT : ANTIPHON_LOOP_DONE;
-}
-
-static void boosted(void)
-{
-	antiphon_loop_t *loop;
-	antiphon_loop_event_t beat = { 0, 0, 0, raised, NULL, NULL, "beat" };
-	antiphon_coop_t wanted;
-	int left = 5;
-	memset(&wanted, 0, sizeof wanted);
-	/* None that runs out here. */
-	wanted.slack_ns = 10000ull * MS;
-	IS(antiphon_loop_create(&loop), 0);
-	IS(antiphon_loop_cooperate(loop, ANTIPHON_COOP_BOOST, &wanted), 0);
-	beat.when = antiphon_loop_now_ns() + MS;
-	beat.data = &left;
-	IS(antiphon_loop_submit(loop, &beat, NULL), 0);
-	IS(antiphon_loop_run(loop), 0);
-	antiphon_loop_destroy(loop);
-	IS(policy(), SCHED_OTHER);
-}
-
-static void without_rights(void)
-{
-	struct rlimit none = { 0, 0 };
-	pid_t child = fork();
-	if (child == 0) {
-		char own[] = "/tmp/antiphon-capi-XXXXXX";
-		failures = 0;
-		IS(setrlimit(RLIMIT_RTPRIO, &none), 0);
-		IS(setrlimit(RLIMIT_NICE, &none), 0);
-		IS(getuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0), 0);
-		YES(mkdtemp(own) != NULL);
-		IS(setenv("XDG_RUNTIME_DIR", own, 1), 0);
-		IS(antiphon_coop_available(NULL, 0) & ANTIPHON_COOP_BOOST, 0);
-		changing(antiphon_coop_available(NULL, 0));
-		forget_directory(own);
-		_exit(failures != 0);
-	}
-	IS(exit_of(child), 0);
-}
-
 int main(void)
 {
-	int here;
+	char directory[] = "/tmp/antiphon-capi-XXXXXX";
 	watchdog();
-	YES(mkdtemp(directory) != NULL);
-	IS(setenv("XDG_RUNTIME_DIR", directory, 1), 0);
+	own_directory(directory);
 	what_there_is();
 	arguments();
 	halves();
@@ -506,13 +344,6 @@ int main(void)
 	police(overruns, ANTIPHON_COOP_OVERRUN);
 	police(sleeps, ANTIPHON_COOP_SLEPT);
 	police(always_due, ANTIPHON_COOP_SHARE);
-	without_rights();
-	here = antiphon_coop_available(NULL, 0);
-	changing(here);
-	if (here & ANTIPHON_COOP_BOOST)
-		boosted();
-	else
-		printf("skipped: no real-time rights\n");
 	forget_directory(directory);
 	return failures != 0;
 }

@@ -8,7 +8,8 @@ use crate::support::{Linked, compile, here, prefix, run, scratch, succeeds};
 fn check(file: &str) {
     let program = scratch(file).join("program");
     compile(&Path::new("tests/c").join(file), Linked::Shared, &program);
-    run(&program, &[]);
+    // What it has skipped.
+    print!("{}", String::from_utf8_lossy(&run(&program, &[]).stdout));
 }
 
 #[test]
@@ -82,8 +83,13 @@ fn what_event_loops_are_at() {
 }
 
 #[test]
-fn loops_and_threads_that_share_a_cpu() {
+fn threads_that_share_a_cpu() {
     check("coop.c");
+}
+
+#[test]
+fn event_loops_that_share_a_cpu() {
+    check("loop_tiers.c");
 }
 
 #[test]

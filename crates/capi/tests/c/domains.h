@@ -1,0 +1,43 @@
+/* What programs that share a CPU begin and end with. */
+#include "check.h"
+
+#include <antiphon_loop.h>
+
+enum { MS = 1000000 };
+
+/* A part in a domain, on the first CPU that there is. */
+static inline antiphon_coop_t part(const char *domain)
+{
+	static int cpu = -1;
+	antiphon_coop_t made;
+	cpu_set_t may;
+	memset(&made, 0, sizeof made);
+	if (cpu < 0 && sched_getaffinity(0, sizeof may, &may) == 0)
+		while (!CPU_ISSET(++cpu, &may))
+			;
+	made.domain = domain;
+	made.cpu = ANTIPHON_COOP_CPU(cpu);
+	return made;
+}
+
+static inline void spin(uint64_t ns)
+{
+	uint64_t until = antiphon_loop_now_ns() + ns;
+	while (antiphon_loop_now_ns() < until)
+		;
+}
+
+/* Has the domains of this program be its own: in a directory, whose name is to end in XXXXXX. */
+static inline void own_directory(char *name)
+{
+	YES(mkdtemp(name) != NULL);
+	IS(setenv("XDG_RUNTIME_DIR", name, 1), 0);
+}
+
+/* With the domains that were made in it. */
+static inline void forget_directory(const char *name)
+{
+	char command[64];
+	snprintf(command, sizeof command, "rm -r %s", name);
+	IS(system(command), 0);
+}
