@@ -177,7 +177,9 @@ enum antiphon_type {
 	ANTIPHON_TYPE_LOOP_OPTIONS = 31,
 	ANTIPHON_TYPE_LOOP_TROUBLE = 32,
 	ANTIPHON_TYPE_LOOP_BUCKET = 33,
-	ANTIPHON_TYPE_LOOP_SIGHTING = 34
+	ANTIPHON_TYPE_LOOP_SIGHTING = 34,
+	ANTIPHON_TYPE_SPLIT_OPTIONS = 35,
+	ANTIPHON_TYPE_SPLIT_STATS = 36
 };
 
 /* The size and alignment of a type in bytes, for languages that can't read this header.

@@ -39,7 +39,10 @@ enum {
 	ANTIPHON_COOP_BATON = 2,
 	/* T1: a helper, a thread, has the loop run first while it is late. Needs real-time rights.
 	 * In a group, members share that one's part by weights, which needs RLIMIT_NICE, too. */
-	ANTIPHON_COOP_BOOST = 4
+	ANTIPHON_COOP_BOOST = 4,
+	/* T2 and T1b, of antiphon_split.h, and of no loop: timers in a thread of their own. */
+	ANTIPHON_COOP_SPLIT = 8,
+	ANTIPHON_COOP_RT_SPLIT = 16
 };
 
 /* What a member may expect. */

@@ -20,7 +20,7 @@ use crate::select::Case;
 use crate::spin::Spin;
 use crate::stage::{StageOptions, StageStats};
 use crate::waits::{Barrier, Once, Semaphore};
-use crate::{pshared, pshared_event};
+use crate::{pshared, pshared_event, split};
 
 /// Asserts the types' sizes and alignments, and finds them by the header's number of the type.
 macro_rules! layout {
@@ -71,6 +71,8 @@ layout! {
     32 LoopTrouble: 32, 8;
     33 LoopBucket: 16, 8;
     34 LoopSighting: 16, 8;
+    35 split::Options: 24, 8;
+    36 split::SplitStats: 40, 8;
 }
 
 exports! {

@@ -19,6 +19,7 @@
 //! | `stage` | stages of pipelines |
 //! | `file`, `net` | files and sockets that fibers wait for |
 //! | `event_loop/` | events that are on time |
+//! | `split` | timers in a thread of their own |
 //! | `coop/` | how loops share a CPU, and threads that have loops of their own |
 //! | `policy` | which waiter is served next |
 //! | `pshared` | a readers-writer lock and a barrier for memory that processes share |
@@ -54,6 +55,7 @@ mod pshared_event;
 mod rw;
 mod select;
 mod spin;
+mod split;
 mod stage;
 mod token;
 mod waits;

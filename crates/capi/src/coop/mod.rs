@@ -21,7 +21,7 @@ use libc::{EINVAL, EPERM};
 
 use crate::cancel::uncancelled;
 use crate::export::exports;
-use seat::{ALONE, BATON, BOOST, CoopStatus, Part, Wish};
+use seat::{ALONE, BATON, BOOST, CoopStatus, Part, RT_SPLIT, SPLIT, Wish};
 
 /// `antiphon_coop_member_t`.
 pub struct Member {
@@ -95,7 +95,13 @@ exports! {
                 report.add(cut).write(0);
             }
         }
-        let tiers = [(Tier::None, ALONE), (Tier::Baton, BATON), (Tier::Boost, BOOST)];
+        let tiers = [
+            (Tier::None, ALONE),
+            (Tier::Baton, BATON),
+            (Tier::Boost, BOOST),
+            (Tier::Split, SPLIT),
+            (Tier::RealTimeSplit, RT_SPLIT),
+        ];
         let there = tiers.into_iter().filter(|(tier, _)| here.tier(*tier).is_ok());
         there.fold(0, |bits, (_, bit)| bits | bit)
     }

@@ -42,9 +42,11 @@ pub struct CoopStatus {
 pub(super) const ALONE: c_int = 1;
 pub(super) const BATON: c_int = 2;
 pub(super) const BOOST: c_int = 4;
+pub(crate) const SPLIT: c_int = 8;
+pub(crate) const RT_SPLIT: c_int = 16;
 
 /// The most that a time may be.
-const MOST_NS: u64 = 10_000_000_000;
+pub(crate) const MOST_NS: u64 = 10_000_000_000;
 
 /// The domain of who names none: that of `antiphon run --coop`.
 const DOMAIN: &str = "default";

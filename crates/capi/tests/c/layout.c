@@ -7,6 +7,7 @@
 #include <antiphon_pool.h>
 #include <antiphon_pshared_event.h>
 #include <antiphon_loop.h>
+#include <antiphon_split.h>
 #include <antiphon_stage.h>
 
 struct apart {
@@ -78,6 +79,10 @@ struct apart {
 	antiphon_loop_bucket_t loop_bucket;
 	char before_loop_sighting;
 	antiphon_loop_sighting_t loop_sighting;
+	char before_split_options;
+	antiphon_split_options_t split_options;
+	char before_split_stats;
+	antiphon_split_stats_t split_stats;
 };
 
 static void check(int type, size_t size, size_t offset)
@@ -166,6 +171,10 @@ int main(void)
 	      offsetof(struct apart, loop_bucket));
 	check(ANTIPHON_TYPE_LOOP_SIGHTING, sizeof(antiphon_loop_sighting_t),
 	      offsetof(struct apart, loop_sighting));
+	check(ANTIPHON_TYPE_SPLIT_OPTIONS, sizeof(antiphon_split_options_t),
+	      offsetof(struct apart, split_options));
+	check(ANTIPHON_TYPE_SPLIT_STATS, sizeof(antiphon_split_stats_t),
+	      offsetof(struct apart, split_stats));
 	IS(antiphon_layout(0, &size, &align), EINVAL);
 	IS(antiphon_layout(1000, &size, &align), EINVAL);
 	IS(size, 1);

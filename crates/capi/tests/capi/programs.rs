@@ -88,6 +88,11 @@ fn threads_that_share_a_cpu() {
 }
 
 #[test]
+fn timers_in_a_thread_of_their_own() {
+    check("split.c");
+}
+
+#[test]
 fn event_loops_that_share_a_cpu() {
     check("loop_tiers.c");
 }
