@@ -81,25 +81,53 @@ fn whose_frames_cost_more_has_more_of_the_cpu() {
     assert!(dear > 0 && cheap * 2 <= dear * 3, "{done:?}");
 }
 
+/// Does that while there is another member, of group 1, that is more important than 9.
+fn beside_another(domain: &Domain, what: impl FnOnce()) {
+    let (ready, done) = (Barrier::new(2), Barrier::new(2));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut other = join(domain, Group::Number(1)).expect("as the first");
+            poll(&mut other, Some(7), Some(u64::MAX / 2));
+            ready.wait();
+            done.wait();
+        });
+        ready.wait();
+        what();
+        done.wait();
+    });
+}
+
 #[test]
 fn who_leaves_weighs_what_it_did() {
     let domain = domain("weighs");
     let before = nice();
     let Some(mut member) = join(&domain, Group::Number(1)) else { return };
     assert_eq!(nice(), before, "alone it has what it had");
-    let (ready, done) = (Barrier::new(2), Barrier::new(2));
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut other = join(&domain, Group::Number(1)).expect("as the first");
-            poll(&mut other, Some(7), Some(u64::MAX / 2));
-            ready.wait();
-            done.wait();
-        });
-        ready.wait();
+    beside_another(&domain, || {
         let answer = poll(&mut member, Some(9), None);
         assert_eq!((answer.release_ns, answer.importance), (Some(u64::MAX / 2), None));
         assert!(nice() > before, "the other is more important");
-        done.wait();
+    });
+    drop(member);
+    assert_eq!(nice(), before);
+}
+
+#[test]
+fn who_joins_anew_steps_from_what_it_weighed_at_first() {
+    let domain = domain("anew");
+    let before = nice();
+    let Some(mut member) = join(&domain, Group::Number(1)) else { return };
+    beside_another(&domain, || {
+        poll(&mut member, Some(9), None);
+        let stepped = nice();
+        assert!(stepped > before);
+        let mut anew = join(&domain, Group::Number(1)).expect("as before");
+        assert_eq!(nice(), stepped);
+        drop(std::mem::replace(&mut member, anew));
+        assert_eq!(nice(), before);
+        anew = join(&domain, Group::Number(1)).expect("as before");
+        poll(&mut anew, Some(9), None);
+        assert_eq!(nice(), stepped);
     });
     drop(member);
     assert_eq!(nice(), before);

@@ -1,5 +1,7 @@
 //! A thread's part in a domain whose members the kernel runs, by weights.
 
+use std::cell::Cell;
+
 use antiphon_linux::Linux;
 use antiphon_linux::schedule::{self, Refused};
 use antiphon_platform::ThreadId;
@@ -45,33 +47,59 @@ impl Cooperate for Weighted {
     }
 }
 
-/// The nice value of a thread, as its weight.
+/// The nice value of a thread, as its weight. All that a thread has step from the one that it had
+/// before the first.
 #[derive(Debug)]
 struct Nice {
     before: i32,
-    now: i32,
+}
+
+thread_local! {
+    /// How many of these a thread has, what its nice value was before, and what they have made it.
+    static STEPPED: Cell<(u32, i32, i32)> = const { Cell::new((0, 0, 0)) };
 }
 
 impl Nice {
     /// That of the calling thread.
     fn read() -> Result<Self, Refused> {
-        let before = schedule::nice(ThreadId(0))?;
-        Ok(Self { before, now: before })
+        let (count, mut before, mut now) = STEPPED.get();
+        if count == 0 {
+            before = schedule::nice(ThreadId(0))?;
+            now = before;
+        }
+        STEPPED.set((count + 1, before, now));
+        Ok(Self { before })
     }
 
     /// Whether it may weigh more.
     fn probe(&self) -> Result<(), Refused> {
+        let (_, _, now) = STEPPED.get();
         schedule::set_nice(ThreadId(0), self.before - 1)?;
-        schedule::set_nice(ThreadId(0), self.before)
+        schedule::set_nice(ThreadId(0), now)
     }
 }
 
 impl Weigh for Nice {
     fn step(&mut self, steps: i32) {
         let nice = self.before + steps;
+        // While the thread ends, each step is a call.
+        let stepped = STEPPED.try_with(Cell::get).ok();
         // Where a right was taken away since, it stays as it is.
-        if nice != self.now && schedule::set_nice(ThreadId(0), nice).is_ok() {
-            self.now = nice;
+        if stepped.is_none_or(|(_, _, now)| now != nice)
+            && schedule::set_nice(ThreadId(0), nice).is_ok()
+            && let Some((count, before, _)) = stepped
+        {
+            STEPPED.set((count, before, nice));
         }
+    }
+}
+
+impl Drop for Nice {
+    fn drop(&mut self) {
+        // Where that fails the thread ends, and steps no more.
+        let _ = STEPPED.try_with(|stepped| {
+            let (count, before, now) = stepped.get();
+            stepped.set((count.saturating_sub(1), before, now));
+        });
     }
 }
