@@ -14,6 +14,8 @@ pub enum Error {
     Stream(&'static str, usize),
     /// The program `ffmpeg` is not installed.
     NoFfmpeg,
+    /// The file has no stream of that kind: `video`, `audio`.
+    NoStream(&'static str),
     /// `ffmpeg` failed, and what it said last.
     Ffmpeg(String),
     /// No decoder is installed, and what the loader said.
@@ -44,6 +46,7 @@ impl fmt::Display for Error {
             Self::NoFfmpeg => {
                 f.write_str("ffmpeg is not installed (Debian, Ubuntu: apt-get install ffmpeg)")
             }
+            Self::NoStream(kind) => write!(f, "the file has no {kind} stream"),
             Self::Ffmpeg(said) => write!(f, "ffmpeg failed: {said}"),
             Self::NoDecoder(said) => write!(
                 f,

@@ -18,6 +18,9 @@ const PROGRAM: &str = "ffmpeg";
 /// What x264 is to do, so that frames have layers.
 const LAYERS: &str = "keyint=5:min-keyint=5:bframes=3:b-pyramid=strict:b-adapt=0:ref=2:scenecut=0:\
                       open-gop=0:threads=1";
+/// The first stream of a kind, as ffmpeg names it.
+const VIDEO: &str = "0:v:0";
+const SOUND: &str = "0:a:0";
 /// Samples a second of sound.
 pub const SOUND_RATE: u32 = 48_000;
 
@@ -105,10 +108,10 @@ fn scenes(making: &Making) -> String {
 ///
 /// # Errors
 ///
-/// `ffmpeg` is not there, or fails.
+/// `ffmpeg` is not there, or fails; [`Error::NoStream`] if there is no video.
 pub fn layer(file: &Path, to: &Path) -> Result<(), Error> {
     let file = named(file)?;
-    encode(&["-i", &file, "-map", "0:v:0"], &["-crf", "23", LAYERS], to)
+    encode(&["-i", &file, "-map", VIDEO], &["-crf", "23", LAYERS], to)
 }
 
 fn encode(source: &[&str], [quality, value, x264]: &[&str; 3], to: &Path) -> Result<(), Error> {
@@ -144,21 +147,26 @@ pub fn make_sound(hertz: u32, seconds: u32, to: &Path) -> Result<(), Error> {
 ///
 /// # Errors
 ///
-/// `ffmpeg` is not there, or fails: also if the video is not H.264.
+/// `ffmpeg` is not there, or fails: also if the video is not H.264; [`Error::NoStream`] if there is
+/// none.
 pub fn video(file: &Path) -> Result<Vec<u8>, Error> {
     let file = named(file)?;
-    run(PROGRAM, &["-i", &file, "-map", "0:v:0", "-c", "copy", "-f", "h264", "-"])
+    run(PROGRAM, &["-i", &file, "-map", VIDEO, "-c", "copy", "-f", "h264", "-"])
 }
 
-/// The first sound of a file: one channel of samples at [`SOUND_RATE`].
+/// The first sound of a file, or its first `seconds`: one channel of samples at [`SOUND_RATE`].
+/// Blocks until that is decoded.
 ///
 /// # Errors
 ///
-/// `ffmpeg` is not there, or fails: also if there is no sound.
-pub fn sound(file: &Path) -> Result<Vec<i16>, Error> {
+/// `ffmpeg` is not there, or fails; [`Error::NoStream`] if there is no sound.
+pub fn sound(file: &Path, seconds: Option<u32>) -> Result<Vec<i16>, Error> {
     let (file, rate) = (named(file)?, SOUND_RATE.to_string());
-    let arguments = ["-i", &file, "-map", "0:a:0", "-ac", "1", "-ar", &rate, "-f", "s16le", "-"];
-    let bytes = run(PROGRAM, &arguments)?;
+    let seconds = seconds.map(|seconds| seconds.to_string());
+    let source = ["-i", &file, "-map", SOUND];
+    let length: Vec<_> = seconds.iter().flat_map(|seconds| ["-t", seconds]).collect();
+    let samples = ["-ac", "1", "-ar", &rate, "-f", "s16le", "-"];
+    let bytes = run(PROGRAM, &[&source[..], &length, &samples].concat())?;
     Ok(bytes.as_chunks().0.iter().map(|&pair| i16::from_le_bytes(pair)).collect())
 }
 
@@ -170,12 +178,10 @@ fn named(file: &Path) -> Result<String, Error> {
 
 /// Runs a program, and gives what it writes.
 fn run(program: &str, arguments: &[&str]) -> Result<Vec<u8>, Error> {
-    let ran = Command::new(program)
-        .args(["-nostdin", "-hide_banner", "-loglevel", "error"])
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output();
-    let output = match ran {
+    let mut command = Command::new(program);
+    command.args(["-nostdin", "-hide_banner", "-loglevel", "error"]).args(arguments);
+    antiphon_linux::end_with_us(command.stdin(Stdio::null()));
+    let output = match command.output() {
         Ok(output) => output,
         Err(error) if error.kind() == ErrorKind::NotFound => return Err(Error::NoFfmpeg),
         Err(error) => return Err(Error::File(program.into(), error)),
@@ -184,6 +190,10 @@ fn run(program: &str, arguments: &[&str]) -> Result<Vec<u8>, Error> {
         return Ok(output.stdout);
     }
     let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("matches no streams") {
+        let of_sound = arguments.contains(&SOUND);
+        return Err(Error::NoStream(if of_sound { "audio" } else { "video" }));
+    }
     let last = said.lines().rfind(|line| !line.trim().is_empty());
     Err(Error::Ffmpeg(last.map_or_else(|| output.status.to_string(), str::to_owned)))
 }

@@ -52,8 +52,7 @@ struct Seen {
 
 fn main() {
     if std::env::args().nth(1).as_deref() == Some("busy") {
-        // SAFETY: asks for a signal when the parent is gone.
-        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        antiphon_linux::end_with_parent();
         loop {
             core::hint::spin_loop();
         }

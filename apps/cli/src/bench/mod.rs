@@ -54,9 +54,10 @@ mod waits;
 
 use std::process::ExitCode;
 
+use antiphon_linux::end_with_parent;
 use serde::{Deserialize, Serialize};
 
-use crate::compete::process::end_with_parent;
+use crate::compete::process::tell;
 use crate::failure::Failure;
 pub use settings::check_seconds;
 pub use subjects::Family;
@@ -124,7 +125,7 @@ pub fn repetition(order: &str) -> Result<ExitCode, Failure> {
 /// Prints an outcome as [`repeat`] reads it.
 fn answer(outcome: Result<impl Serialize, String>) -> Result<ExitCode, Failure> {
     let outcome = outcome.map_err(Failure::arguments)?;
-    println!("{}", serde_json::to_string(&outcome).map_err(Failure::measured)?);
+    tell(&outcome).map_err(Failure::measured)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,10 +2,10 @@
 
 use std::process::{Child, Command, ExitCode, Stdio};
 
+use antiphon_linux::end_with_parent;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::compete::process::end_with_parent;
 use crate::failure::Failure;
 
 /// What else the machine has to do.

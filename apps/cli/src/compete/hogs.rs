@@ -4,11 +4,9 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::process::end_with_parent;
 use super::work::{CHUNK_NS, Pace};
 
 /// Works until it is killed.
@@ -67,12 +65,7 @@ impl Compiler {
         let mut command = Command::new(&self.program);
         command.args(["-quiet", "-O1", "-fpreprocessed", "-o", "/dev/null"]).arg(self.path());
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        let end = || {
-            end_with_parent();
-            Ok(())
-        };
-        // SAFETY: one system call, which a child of any process may make.
-        unsafe { command.pre_exec(end) };
+        antiphon_linux::end_with_us(&mut command);
         match command.status() {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(format!("{} ended with {status}", self.program.display())),

@@ -153,13 +153,18 @@ fn a_file_of_another_kind_is_played_by_way_of_ffmpeg() {
 
     let tone = scratch.0.join("tone.ogg");
     ffmpeg::make_sound(440, 1, &tone).unwrap();
-    let samples = ffmpeg::sound(&tone).unwrap();
+    let samples = ffmpeg::sound(&tone, None).unwrap();
     assert!(samples.len().abs_diff(48_000) < 1000, "{}", samples.len());
     // A tone of 440 Hz rises through zero so often.
     let rises = samples.windows(2).filter(|w| w[0] < 0 && w[1] >= 0).count();
     assert!(rises.abs_diff(440) <= 2, "{rises}");
-    // There is no video in it.
-    assert!(matches!(Clip::open(&tone), Err(Error::Ffmpeg(_))));
+    let less = ffmpeg::sound(&tone, Some(1)).unwrap();
+    assert!(samples.starts_with(&less[..40_000]) && less.len() <= 48_000);
+    for refused in [Clip::open(&tone).err(), ffmpeg::layer(&tone, &again).err()] {
+        assert_eq!(refused.unwrap().to_string(), "the file has no video stream");
+    }
+    let refused = ffmpeg::sound(&deep, None).unwrap_err();
+    assert_eq!(refused.to_string(), "the file has no audio stream");
     assert!(matches!(Clip::open(&scratch.0.join("none.h264")), Err(Error::File(..))));
     assert!(!scratch.0.join("none.h264").exists());
 }
