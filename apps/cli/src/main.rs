@@ -87,6 +87,17 @@ enum Verb {
     },
 }
 
+impl Verb {
+    /// Whether it may end with who reads its stdout, from the begin. Others have an exit code to
+    /// pass on, or are programs of a run, which talk to servers that may go away; `lab play` talks
+    /// to such programs, until it prints.
+    fn only_prints(&self) -> bool {
+        use Verb::{Lab, Neighbour, Play, Record, Repetition, Run};
+        let talks = matches!(self, Play { .. } | Repetition { .. } | Neighbour { .. });
+        !talks && !matches!(self, Run(_) | Record(_) | Lab(self::Lab::Play(_)))
+    }
+}
+
 /// Measure ours beside the peers, in one interleaved run
 #[derive(Subcommand)]
 enum Bench {
@@ -132,11 +143,13 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
-    if !matches!(cli.verb, Verb::Run(_) | Verb::Record(_)) {
-        end_with_the_reader();
-        if let Err(failure) = output::check_stdout() {
-            return failure.report();
-        }
+    if cli.verb.only_prints() {
+        output::end_with_the_reader();
+    }
+    if !matches!(cli.verb, Verb::Run(_) | Verb::Record(_))
+        && let Err(failure) = output::check_stdout()
+    {
+        return failure.report();
     }
     let done = match cli.verb {
         Verb::Run(arguments) => run::run(&arguments),
@@ -174,13 +187,6 @@ fn main() -> ExitCode {
         Verb::Neighbour { parent } => bench::neighbour(parent),
     };
     done.unwrap_or_else(|failure| failure.report())
-}
-
-/// Lets SIGPIPE end this process, as it ends other commands whose reader has gone (`| head`). Rust
-/// ignores it, and printing would panic. `run` stays: it has an exit code to pass on.
-fn end_with_the_reader() {
-    // SAFETY: the default action, set before there are threads.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
 /// Help goes to stdout whole; an error becomes one line.

@@ -10,7 +10,8 @@
 //! ```
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -88,12 +89,45 @@ impl Program {
         self.child.id()
     }
 
+    /// Waits until it ends, and says how, as words behind its name.
+    pub fn end(&self) -> String {
+        let Some((code, status)) = self.change(libc::WEXITED) else {
+            return "has ended".to_owned();
+        };
+        if code == libc::CLD_EXITED {
+            return match status {
+                0 => "has ended, and said nothing".to_owned(),
+                code => format!("has ended with exit code {code}; what it said is above"),
+            };
+        }
+        let ended = ExitStatus::from_raw(status).to_string();
+        format!("was killed by {}", ended.replace("signal: ", "signal "))
+    }
+
+    /// Whether it is stopped, as SIGSTOP does.
+    pub fn is_stopped(&self) -> bool {
+        self.change(libc::WSTOPPED | libc::WNOHANG).is_some()
+    }
+
+    /// What has become of it, of what is asked for: the code of SIGCHLD, and a status. It can still
+    /// be waited for, so that its number is its.
+    fn change(&self, of: libc::c_int) -> Option<(i32, i32)> {
+        let (id, flags) = (self.child.id(), of | libc::WNOWAIT);
+        // SAFETY: all zero is a value of it.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: room for what is told; a child of ours.
+        let failed = unsafe { libc::waitid(libc::P_PID, id, &raw mut info, flags) };
+        // SAFETY: it was filled in for SIGCHLD, or is zero.
+        let (process, status) = unsafe { (info.si_pid(), info.si_status()) };
+        (failed == 0 && process != 0).then_some((info.si_code, status))
+    }
+
     fn line(&mut self) -> Result<String, String> {
         let mut line = String::new();
         let read = self.stdout.as_mut().map_or(Ok(0), |stdout| stdout.read_line(&mut line));
         match read {
             Ok(1..) => Ok(line),
-            Ok(0) => Err("a program has ended; what it said is above".to_owned()),
+            Ok(0) => Err(format!("a program {}", self.end())),
             Err(error) => Err(error.to_string()),
         }
     }
@@ -113,7 +147,7 @@ impl Drop for Program {
 ///
 /// One line: who started it has gone.
 pub fn is_ready<T: DeserializeOwned>() -> Result<T, String> {
-    println!("{READY}");
+    say(READY)?;
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).map_err(|error| error.to_string())?;
     serde_json::from_str(&line).map_err(|error| error.to_string())
@@ -125,12 +159,9 @@ pub fn is_ready<T: DeserializeOwned>() -> Result<T, String> {
 ///
 /// One line: it can't be told.
 pub fn tell(seen: &impl Serialize) -> Result<(), String> {
-    println!("{}", serde_json::to_string(seen).map_err(|error| error.to_string())?);
-    Ok(())
+    say(&serde_json::to_string(seen).map_err(|error| error.to_string())?)
 }
 
-/// Makes the kernel kill this process when the thread that started it ends.
-pub fn end_with_parent() {
-    // SAFETY: takes plain numbers.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+fn say(line: &str) -> Result<(), String> {
+    writeln!(std::io::stdout(), "{line}").map_err(|error| format!("nobody listens: {error}"))
 }

@@ -20,6 +20,13 @@ pub fn doubt(what: &str) {
     let _ = writeln!(std::io::stderr(), "antiphon: {}", printable(what));
 }
 
+/// Lets SIGPIPE end this process, as it ends other commands whose reader has gone (`| head`). Rust
+/// ignores it: then what is written to nobody is an error.
+pub fn end_with_the_reader() {
+    // SAFETY: the default action.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
 /// Fails if stdout can't be written at all, before anybody waits for what would be lost.
 ///
 /// # Errors

@@ -45,7 +45,7 @@ use crate::compete::terms::{Competitor, Grouping};
 use crate::failure::Failure;
 use crate::output::file::OutputFile;
 use crate::output::table::colour_stdout;
-use crate::output::{report, say};
+use crate::output::{end_with_the_reader, report, say};
 use figures::Figures;
 use options::Schedule;
 use plan::Plan;
@@ -160,6 +160,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let is_terminal = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
     let observed = watch::watch(&plan, is_terminal && !arguments.json)?;
     let figures = Figures::of(&plan, &observed);
+    end_with_the_reader();
     let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&plan, &figures)));
     if arguments.json {
         report::print(figures.json(&plan))?;

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon::event_loop::{Event, Loop, Step};
+use antiphon_linux::end_with_parent;
 use antiphon_player::clip::Clip;
 use antiphon_player::game::{Game, Rules};
 use antiphon_player::sound::{Silent, Sound};
@@ -18,7 +19,7 @@ use super::decoder::{Cost, Decoding, decoder};
 use super::kinds::{DETAILS, Kind, Played, Tells};
 use super::options::Schedule;
 use super::tier::{self, Done, Seat};
-use crate::compete::process::{end_with_parent, is_ready, tell};
+use crate::compete::process::{is_ready, tell};
 use crate::compete::work::{Pace, sleep_until};
 use crate::compete::{order, process};
 use crate::failure::Failure;
