@@ -3,8 +3,11 @@
 
 mod common;
 
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Command, Output, Stdio};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use common::live::{Live, modes};
 use common::{FRAME, Folder, antiphon, has_keys, output, refused, skipped, stderr};
@@ -22,7 +25,11 @@ fn played(arguments: &[&str]) -> Option<Output> {
 }
 
 fn play(arguments: &[&str]) -> Option<Output> {
-    let done = output(&[&SMALL, arguments, &SECOND].concat());
+    play_for(&SECOND, arguments)
+}
+
+fn play_for(seconds: &[&str], arguments: &[&str]) -> Option<Output> {
+    let done = output(&[&SMALL, arguments, seconds].concat());
     if done.status.code() == Some(69) && stderr(&done).contains("apt-get install ffmpeg") {
         skipped(&stderr(&done));
         return None;
@@ -290,6 +297,7 @@ fn without_ffmpeg_it_is_named() {
     let done = command.output().expect("the command starts");
     assert_eq!(done.status.code(), Some(69), "{}", stderr(&done));
     assert!(stderr(&done).contains("apt-get install ffmpeg"), "{}", stderr(&done));
+    assert_eq!(stderr(&done).lines().count(), 1, "nothing is promised: {}", stderr(&done));
 }
 
 #[test]
@@ -300,23 +308,290 @@ fn without_a_display_it_says_so_and_with_one_it_plays_in_windows() {
     assert_eq!(done.status.code(), Some(69), "{}", stderr(&done));
     assert!(stderr(&done).contains("--display: "), "{}", stderr(&done));
 
-    let server = Command::new("Xvfb")
-        .args(["-displayfd", "1", "-nolisten", "tcp"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn();
-    let Ok(mut server) = server else { return skipped("no Xvfb: apt-get install xvfb") };
-    let mut number = String::new();
-    let told = server.stdout.take().expect("it is piped");
-    BufReader::new(told).read_line(&mut number).expect("it says where it is");
+    let Some(server) = Xvfb::start() else { return };
     let mut command = antiphon(&[&SMALL[..], &TWO, &["--display", "--json"], &SECOND].concat());
-    let done = command.env("DISPLAY", format!(":{}", number.trim())).output();
-    server.kill().expect("it is ours");
-    server.wait().expect("it ends");
+    let done = command.env("DISPLAY", &server.display).output();
     let done = done.expect("the command starts");
     if done.status.code() == Some(69) {
         return skipped(&stderr(&done));
     }
     let report = report(&done);
     report["players"].as_array().expect("players").iter().for_each(plays_video);
+}
+
+/// An X server, which goes when this does.
+struct Xvfb {
+    process: Child,
+    display: String,
+}
+
+impl Xvfb {
+    fn start() -> Option<Self> {
+        let started = Command::new("Xvfb")
+            .args(["-displayfd", "1", "-nolisten", "tcp"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(mut process) = started else {
+            skipped("no Xvfb: apt-get install xvfb");
+            return None;
+        };
+        let mut number = String::new();
+        let told = process.stdout.take().expect("it is piped");
+        BufReader::new(told).read_line(&mut number).expect("it says where it is");
+        Some(Self { process, display: format!(":{}", number.trim()) })
+    }
+}
+
+impl Drop for Xvfb {
+    fn drop(&mut self) {
+        // It may have been ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Looks until something is there.
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What that process has started.
+fn children(process: u32) -> Vec<u32> {
+    let path = format!("/proc/{process}/task/{process}/children");
+    let listed = fs::read_to_string(path).unwrap_or_default();
+    listed.split_whitespace().map(|id| id.parse().expect("a number")).collect()
+}
+
+/// How its threads are called.
+fn threads(process: u32) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
+    names.map(|name| name.trim().to_owned()).collect()
+}
+
+/// The command while it plays, in a second or two: its players, of that many, and the hogs.
+fn playing(mut command: Command, programs: usize) -> (Child, Vec<u32>) {
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let command = command.expect("the command starts");
+    let all = until("programs", || {
+        let all = children(command.id());
+        (all.len() == programs).then_some(all)
+    });
+    (command, all)
+}
+
+/// Sends a signal to a process that plays, in the middle of that: when the hog beside it has begun.
+fn signal(process: u32, hog: u32, signal: i32) {
+    until("a hog", || {
+        let stat = fs::read_to_string(format!("/proc/{hog}/stat")).ok()?;
+        // In hundredths of a second. Source: proc(5).
+        let used = stat.rsplit_once(')')?.1.split(' ').nth(12)?.parse::<u64>();
+        (used.expect("a number") >= 10).then_some(())
+    });
+    // SAFETY: takes numbers; the process is that of a test, and was not waited for.
+    assert_eq!(unsafe { libc::kill(process as i32, signal) }, 0);
+}
+
+#[test]
+fn when_the_display_goes_players_play_on_unseen() {
+    // So that clips are there.
+    if played(&["--tier", "none", "--json"]).is_none() {
+        return;
+    }
+    let Some(server) = Xvfb::start() else { return };
+    let mut command = antiphon(&[&SMALL[..], &TWO, &["--display", "--json"], &SECOND].concat());
+    command.env("DISPLAY", &server.display);
+    let (command, all) = playing(command, 3);
+    until("windows", || {
+        let seen = |player: &&u32| threads(**player).iter().any(|name| name == "window");
+        (all.iter().filter(seen).count() == 2).then_some(())
+    });
+    drop(server);
+    let report = report(&command.wait_with_output().expect("it ends"));
+    for player in report["players"].as_array().expect("players") {
+        plays_video(player);
+        let why = player["unseen"].as_str();
+        assert!(why.is_some_and(|why| why.contains("gone away")), "{player:#}");
+    }
+}
+
+#[test]
+fn of_a_player_that_is_killed_or_stopped_the_others_are_reported() {
+    let seconds = ["--seconds", "3"];
+    if play_for(&seconds, &["--players", "3", "--tier", "none"]).is_none() {
+        return;
+    }
+    let folder = Folder::new("lab-play-gone");
+    let page = folder.path("page.html");
+    let base = [&SMALL[..], &["--players", "3", "--tier", "t3"], &seconds].concat();
+    for (number, what, words) in [
+        (libc::SIGKILL, "was killed by signal 9 (SIGKILL)", &["--json", "--html", &page][..]),
+        (libc::SIGSTOP, "is stopped, and says nothing any more", &["--json"]),
+        (libc::SIGKILL, "was killed by signal 9 (SIGKILL)", &[]),
+    ] {
+        let (command, all) = playing(antiphon(&[&base, words].concat()), 4);
+        signal(all[1], all[3], number);
+        let done = command.wait_with_output().expect("it ends");
+        let said = stderr(&done);
+        assert_eq!(done.status.code(), Some(1), "{said}");
+        let expected = format!("antiphon: player 1 (bursty-1) {what}");
+        assert_eq!(said.lines().last(), Some(&*expected), "{said}");
+        if words.is_empty() {
+            let text = String::from_utf8_lossy(&done.stdout);
+            assert!(text.contains(&format!("Player 1 {what}")), "{text}");
+            assert!(text.contains("0 bursty-0") && text.contains("Jain CPU"), "{text}");
+            continue;
+        }
+        let report: Value = serde_json::from_slice(&done.stdout).expect("one JSON object");
+        let players = report["players"].as_array().expect("players");
+        for (number, player) in players.iter().enumerate() {
+            if number == 1 {
+                assert_eq!(player["gone"], what);
+                assert!(player["fps"].is_null() && player["cpu"].is_number(), "{player:#}");
+            } else {
+                plays(player);
+                assert!(player["gone"].is_null(), "{player:#}");
+            }
+        }
+        assert_eq!(players.len(), 3);
+    }
+    let page = fs::read_to_string(page).expect("a page");
+    assert!(page.contains("2 bursty-2") && page.contains("Player 1 was killed"), "{page}");
+}
+
+#[test]
+fn what_takes_too_long_is_named() {
+    // A detail of the game takes 11 ms.
+    let greedy = ["--players", "3", "--mixed", "--tier", "t3", "--demand", "400"];
+    let Some(done) = play(&[&greedy[..], &["--json"]].concat()) else { return };
+    let report = report(&done);
+    let troubles = &report["players"][2]["troubles"];
+    has_keys(troubles, &["behind", "long"]);
+    assert_eq!(troubles["long"]["event"], "prepare", "{report:#}");
+    assert!(number(&troubles["long"], "ran_ns") > 1e6 && number(&troubles["long"], "times") > 0.0);
+    assert_eq!(report["cpu_was_short"], true);
+    let Some(done) = play(&greedy) else { return };
+    let text = String::from_utf8_lossy(&done.stdout);
+    let said: Vec<_> = text.lines().filter(|line| line.starts_with("Player 2: ")).collect();
+    assert_eq!(said.len(), 1, "{text}");
+    assert!(said[0].contains("took more than 1 ms by the clock; the longest is `prepare`"));
+    assert!(text.contains("Player 1 plays a sound that is made up."), "{text}");
+}
+
+#[test]
+fn where_nobody_is_short_of_the_cpu_the_index_is_said_to_say_nothing() {
+    let one = ["--players", "1", "--hogs", "0", "--tier", "none"];
+    let small = &SMALL[..6];
+    let run = |more: &[&str]| output(&[small, &one, &SECOND, more].concat());
+    let done = run(&["--json"]);
+    if done.status.code() == Some(69) {
+        return skipped(&stderr(&done));
+    }
+    // Others may have the CPU: then it is short.
+    let had_all = |of: &Value| of["cpu_was_short"] == (number(&of["players"][0], "drops") > 0.0);
+    assert!(had_all(&report(&done)));
+    let text = String::from_utf8_lossy(&run(&[]).stdout).into_owned();
+    let shown_all = text.contains("100.0 %");
+    assert_eq!(text.contains("The CPU was not short"), shown_all, "{text}");
+}
+
+#[test]
+fn who_is_ended_while_a_clip_is_made_leaves_nobody_and_the_next_one_cleans_up() {
+    let folder = Folder::new("lab-play-ended");
+    let cache = folder.path("cache");
+    let with = |arguments: &[&str]| {
+        let mut command = antiphon(&[&["lab", "play", "--generate", "bursty"], arguments].concat());
+        command.env("XDG_CACHE_HOME", &cache).env("TMPDIR", folder.path(""));
+        command
+    };
+    if Command::new("ffmpeg").arg("-version").output().is_err() {
+        return skipped("no ffmpeg");
+    }
+    let clips = format!("{cache}/antiphon/clips");
+    let left = || {
+        let names = fs::read_dir(&clips).into_iter().flatten().flatten();
+        let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with('.')).count()
+    };
+    let big = ["--size", "1920x1080", "--seconds", "10"];
+    for (signal, stays) in [(libc::SIGKILL, 1), (libc::SIGTERM, 0)] {
+        let mut command = with(&big).stderr(Stdio::null()).spawn().expect("the command starts");
+        let ffmpeg = until("ffmpeg", || {
+            let called = |child: &u32| fs::read_to_string(format!("/proc/{child}/cmdline"));
+            let makes = |child: &u32| called(child).is_ok_and(|line| line.contains("testsrc2"));
+            children(command.id()).into_iter().find(makes)
+        });
+        until("its file", || {
+            let files = fs::read_dir(format!("/proc/{ffmpeg}/fd")).ok()?.flatten();
+            let mut files = files.filter_map(|file| fs::read_link(file.path()).ok());
+            files.any(|file| file.to_string_lossy().ends_with(".h264")).then_some(())
+        });
+        assert_eq!(left(), 1, "what was left over has gone");
+        // SAFETY: takes numbers; the process is ours.
+        assert_eq!(unsafe { libc::kill(command.id() as i32, signal) }, 0);
+        assert_eq!(command.wait().expect("it ends").signal(), Some(signal));
+        until("ffmpeg ends", || {
+            let stat = fs::read_to_string(format!("/proc/{ffmpeg}/stat"));
+            stat.map_or(true, |stat| stat.contains(") Z ")).then_some(())
+        });
+        assert_eq!(left(), stays);
+    }
+}
+
+#[test]
+fn options_that_are_not_in_force_are_said() {
+    if play_for(&["--seconds", "3"], &["--players", "1", "--tier", "none"]).is_none() {
+        return;
+    }
+    let of = |slack| {
+        let tier = ["--players", "1", "--tier", "t3", "--options", slack, "--seconds"];
+        [&SMALL[..], &tier].concat()
+    };
+    let (first, _) = playing(antiphon(&[&of("slack=2")[..], &["3"]].concat()), 2);
+    let second = output(&[&of("slack=3")[..], &["1"]].concat());
+    assert!(first.wait_with_output().expect("it ends").status.success());
+    let said = stderr(&second);
+    // That of the other, or of another test.
+    assert!(said.contains("its options are in force here, too: period"), "{said}");
+}
+
+#[test]
+fn sound_is_that_of_the_file_where_it_has_some() {
+    let folder = Folder::new("lab-play-sound");
+    let (video, blind) = (folder.path("loud.mkv"), folder.path("tone.wav"));
+    let picture = "testsrc2=size=320x192:rate=30:duration=1";
+    let tone = "sine=frequency=440:duration=1";
+    let make = |arguments: &[&str], to: &str| {
+        let sources = ["-v", "error", "-f", "lavfi", "-i", tone];
+        Command::new("ffmpeg").args(sources).args(arguments).args(["-y", to]).status()
+    };
+    let both = ["-f", "lavfi", "-i", picture, "-c:v", "libx264", "-c:a", "flac", "-shortest"];
+    if make(&both, &video).is_err() {
+        return skipped("no ffmpeg");
+    }
+    assert!(make(&[], &blind).expect("ffmpeg starts").success());
+    let play_file = |file: &str, more: &[&str]| {
+        let small = ["lab", "play", file, "--players", "3", "--hogs", "0", "--tier", "t3"];
+        let mut command = antiphon(&[&small[..], &["--mixed"], &SECOND, more].concat());
+        command.env("XDG_CACHE_HOME", folder.path("cache")).output().expect("the command starts")
+    };
+    let report = report(&play_file(&video, &["--json"]));
+    assert_eq!(report["players"][1]["plays"], "sound of loud.mkv");
+    plays(&report["players"][1]);
+    let text = play_file(&video, &[]).stdout;
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.contains("Player 1 plays the sound of loud.mkv."), "{text}");
+
+    let done = play_file(&blind, &[]);
+    let said = stderr(&done);
+    assert_eq!(done.status.code(), Some(2), "{said}");
+    assert!(said.ends_with("tone.wav: the file has no video stream\n"), "{said}");
 }

@@ -11,6 +11,7 @@ use antiphon_player::clip::Clip;
 use antiphon_player::ffmpeg::{self, Making};
 use antiphon_player::{Error, counter};
 
+use super::unfinished::Unfinished;
 use crate::failure::Failure;
 use crate::output::doubt;
 use crate::preload;
@@ -21,6 +22,8 @@ pub struct Ready {
     pub name: String,
     /// Where its stream is.
     pub path: PathBuf,
+    /// The file that it was taken out of, which may have sound.
+    pub source: Option<PathBuf>,
     /// What is in it.
     pub clip: Clip,
     /// Whether the frames' numbers are drawn in the frames.
@@ -61,7 +64,8 @@ fn of_file(file: &Path) -> Result<Ready, Failure> {
             .map_err(|error| said(file, &error))?
     };
     let clip = Clip::open(&path).map_err(|error| said(file, &error))?;
-    Ok(Ready { name, path, clip, has_counter: false })
+    let source = (!is_plain).then(|| file.to_owned());
+    Ok(Ready { name, path, source, clip, has_counter: false })
 }
 
 /// Clips that are made here, for so many players.
@@ -94,7 +98,7 @@ fn made(making: Making) -> Result<Ready, Failure> {
     };
     let path = kept_or_made(&kept, &what, |to| ffmpeg::make(&making, to)).map_err(fails)?;
     let clip = Clip::open(&path).map_err(fails)?;
-    Ok(Ready { name, path, clip, has_counter: true })
+    Ok(Ready { name, path, source: None, clip, has_counter: true })
 }
 
 /// The file of that name, of those that are kept; `make` makes it where there is none.
@@ -111,10 +115,13 @@ fn kept_or_made(
     if path.exists() {
         return Ok(path);
     }
+    if !ffmpeg::is_installed() {
+        return Err(Error::NoFfmpeg);
+    }
     doubt(&format!("{what}; it is kept in {}", folder.display()));
-    let unfinished = folder.join(format!(".{}-{name}", std::process::id()));
-    make(&unfinished)?;
-    fs::rename(&unfinished, &path).map_err(Error::file(&path))?;
+    let unfinished = Unfinished::begin(&folder, name).map_err(Error::file(&path))?;
+    make(unfinished.path())?;
+    unfinished.finish(&path).map_err(Error::file(&path))?;
     Ok(path)
 }
 

@@ -9,6 +9,7 @@ use super::options::Schedule;
 use super::plan::Plan;
 use super::program::Seen;
 use super::tier::Done;
+use super::troubles::Troubles;
 use super::watch::Observed;
 use crate::compete::tardiness::{Tardiness, sorted_us};
 use crate::compete::usage::Usage;
@@ -36,6 +37,11 @@ pub struct PlayerFigures {
     pub done: Done,
     /// Callbacks that took longer than a millisecond.
     pub long: u64,
+    /// What kept it from being on time.
+    pub troubles: Troubles,
+    /// What has become of it, as words behind its name, if it did not play to the end: then nothing
+    /// is known of it but what it has used.
+    pub gone: Option<String>,
 }
 
 /// All of a run.
@@ -52,6 +58,9 @@ pub struct Figures {
     pub cdf: Vec<Below>,
     /// Jain's index of CPU time, of all programs but the steady one.
     pub jain_cpu: f64,
+    /// Whether a player has dropped something. Where none has, each had as much of the CPU as it
+    /// wanted, and that index says nothing.
+    pub cpu_was_short: bool,
     /// Of frames that players of video showed.
     pub jain_fps: f64,
     /// Of what part of what was due was there, over all players.
@@ -97,14 +106,17 @@ impl Figures {
         let steady = parts.split_off(plan.players.min(parts.len())).pop();
         let (players, rest) = used.split_at(plan.players);
         let hogs = &rest[usize::from(steady.is_some())..];
-        let fair = players.iter().chain(hogs);
+        let stayed = players.iter().zip(&parts).filter(|(_, one)| one.gone.is_none());
+        let fair = stayed.map(|(used, _)| used).chain(hogs);
         let cpu_ns = |of: &[Usage]| of.iter().map(|one| one.cpu_ns).sum::<u64>() as f64;
         let all: Vec<_> = parts.iter().flat_map(|one| &one.played.tardiness_ns).copied().collect();
         let behaves = usize::from(plan.misbehave > 0.0);
         let behaving = parts.iter().skip(behaves).flat_map(|one| &one.played.tardiness_ns);
-        let videos = || parts.iter().filter(|one| one.kind == Kind::Video);
-        let qualities = parts.iter().map(|one| (one.played.quality * 1e6) as u64);
+        let stayed = || parts.iter().filter(|one| one.gone.is_none());
+        let videos = || stayed().filter(|one| one.kind == Kind::Video);
+        let qualities = stayed().map(|one| (one.played.quality * 1e6) as u64);
         Self {
+            cpu_was_short: stayed().any(|one| one.played.dropped > 0),
             late: Tardiness::of(&all),
             cdf: distribution(&sorted_us(&behaving.copied().collect::<Vec<_>>())),
             jain_cpu: jain(fair.map(|one| one.cpu_ns)).unwrap_or(0.0),
@@ -122,12 +134,13 @@ impl Figures {
         }
     }
 
-    /// What is wrong with a player, in one line; never for want of time.
+    /// What is wrong with a player, or has become of it, in one line; never for want of time.
     pub fn fault(&self) -> Option<String> {
         let all = self.players.iter().chain(&self.steady).enumerate();
         let mut faults = all.filter_map(|(number, one)| {
-            let fault = one.played.fault()?;
-            Some(format!("player {number} ({}): {fault}", one.plays))
+            let name = format!("player {number} ({})", one.plays);
+            let gone = one.gone.as_ref().map(|gone| format!("{name} {gone}"));
+            gone.or_else(|| Some(format!("{name}: {}", one.played.fault()?)))
         });
         faults.next()
     }
@@ -155,6 +168,7 @@ impl Figures {
             "jain_cpu": self.jain_cpu, "jain_fps": self.jain_fps,
             "jain_quality": self.jain_quality, "players_share": self.players_share,
             "cpus": self.cpus, "switches_per_s": self.switches_per_s,
+            "cpu_was_short": self.cpu_was_short,
             "tier": plan.tier.name(), "tier_is": plan.tier.what(),
             "group": if plan.one_group { "one" } else { "each" },
             "level": plan.level, "weaker": plan.here.weaker(),
@@ -166,8 +180,10 @@ impl Figures {
 }
 
 impl PlayerFigures {
-    fn of(kind: Kind, plays: String, seen: &Seen, seconds: f64, cpu: f64) -> Self {
-        let Seen { played, model, done, long } = seen.clone();
+    fn of(kind: Kind, plays: String, seen: &Result<Seen, String>, seconds: f64, cpu: f64) -> Self {
+        let gone = seen.as_ref().err().cloned();
+        let Seen { played, model, done, long, troubles } =
+            seen.as_ref().ok().cloned().unwrap_or_default();
         Self {
             kind,
             plays,
@@ -179,6 +195,8 @@ impl PlayerFigures {
             played,
             done,
             long,
+            troubles,
+            gone,
         }
     }
 
@@ -196,8 +214,13 @@ impl PlayerFigures {
             "disorder": self.played.disorder, "read": self.played.read,
             "misread": self.played.misread, "refused": self.played.refused,
             "long_callbacks": self.long, "tier_stats": self.done.json(),
-            "unseen": self.played.unseen,
+            "unseen": self.played.unseen, "troubles": self.troubles.json(), "gone": self.gone,
         });
+        if self.gone.is_some() {
+            for unknown in ["fps", "shown", "drops", "quality"] {
+                object[unknown] = Value::Null;
+            }
+        }
         if self.model {
             object["model"] = json!(true);
         }

@@ -12,10 +12,11 @@
 //!
 //! | module | does |
 //! |---|---|
-//! | [`clips`] | what is played |
+//! | [`clips`], [`unfinished`] | what is played, and how it is kept |
 //! | [`tier`], [`options`] | by which tier, and with which parameters |
 //! | [`plan`] | what was asked for, as orders for the programs |
 //! | [`program`], [`kinds`], [`decoder`] | the programs |
+//! | [`troubles`] | what keeps them from being on time |
 //! | [`watch`], [`live`] | looks on, and shows it |
 //! | [`figures`] | what came of it |
 //! | [`tables`], [`page`] | tables for people, pictures |
@@ -31,6 +32,8 @@ mod plan;
 mod program;
 mod tables;
 mod tier;
+mod troubles;
+mod unfinished;
 mod watch;
 
 use std::io::IsTerminal as _;
@@ -73,10 +76,12 @@ Without it, or with --demand, the time that they take is spent, and the report s
 
 JSON: players[]{kind, plays, model, tardiness_us{p50, p90, p99, p999, max, within_1ms, timers}, fps,
 drops, layers{I, P, B, b}, quality, cpu, tier_stats}, steady, hogs[], jain_cpu, jain_fps,
-players_share, switches_per_s, tier, options, level, clips[].
+players_share, switches_per_s, cpu_was_short, tier, options, level, clips[]. Of each player also
+troubles{behind, long}: what kept it from being on time; and gone: what has become of it, if it was
+killed or stopped. Then the report is of the others.
 
-Exits with 1 if a player shows a wrong frame, or frames out of order, or can't decode one; with 69
-if a tier, or a program, is not to be had.
+Exits with 1 if a player shows a wrong frame, or frames out of order, or can't decode one, or does
+not play to the end; with 69 if a tier, or a program, is not to be had.
 
 Examples:
   antiphon lab play video.mp4 --players 8 --hogs 4

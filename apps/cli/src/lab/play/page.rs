@@ -64,10 +64,11 @@ fn late(plan: &Plan, figures: &Figures) -> Vec<Curve> {
     let all = if misbehaves { "all others" } else { "all players" };
     let mut curves = vec![Curve::of_distribution(all, &figures.cdf, false)];
     let players = figures.players.iter().enumerate();
+    let players = players.filter(|(_, one)| one.gone.is_none());
     curves.extend(players.map(|(number, one)| {
         Curve::of_distribution(&name(number, &one.plays), &one.cdf, !(misbehaves && number == 0))
     }));
-    let steady = figures.steady.iter();
+    let steady = figures.steady.iter().filter(|one| one.gone.is_none());
     curves.extend(steady.map(|one| Curve::of_distribution("steady", &one.cdf, true)));
     curves
 }

@@ -10,7 +10,7 @@ use super::clips::{self, Ready};
 use super::decoder::{Cost, measured_ns};
 use super::kinds::{DETAILS, Kind};
 use super::options::Schedule;
-use super::program::{Order, Part, set_nice};
+use super::program::{Order, Part, chunk_samples, set_nice};
 use super::tier;
 use super::{Arguments, Made};
 use crate::bench::check_seconds;
@@ -55,6 +55,16 @@ pub struct Plan {
     pub demand: Option<f64>,
     /// How often the first player misbehaves.
     pub misbehave: f64,
+    /// What plays sound plays that, where there is some.
+    pub sound: Option<FileSound>,
+}
+
+/// The sound of a file.
+pub struct FileSound {
+    /// The file.
+    pub file: PathBuf,
+    /// As reports call it.
+    pub name: String,
 }
 
 /// What a chunk of sound costs, and a part of a step of a game, where no demand is said, in
@@ -109,7 +119,11 @@ impl Plan {
             seconds: arguments.seconds,
             demand: arguments.demand,
             misbehave: arguments.misbehave,
+            sound: None,
         };
+        if arguments.mixed {
+            plan.sound = plan.clips.iter().find_map(sound_of);
+        }
         plan.parts = plan.parts(arguments)?;
         Ok(plan)
     }
@@ -150,6 +164,10 @@ impl Plan {
                 clip: ready.path.clone(),
                 has_counter: ready.has_counter,
                 cost: Cost { frame_ns: frame_ns.map(|ns| ns.max(1)), decoder_ns, misbehaves },
+                sound: self.sound.as_ref().filter(|_| kind == Kind::Sound).map(|sound| {
+                    // What it plays before it counts, too.
+                    (sound.file.clone(), self.seconds.ceil() as u32 + 1)
+                }),
                 tier: self.tier.name().to_owned(),
                 group,
                 schedule: self.schedule,
@@ -198,7 +216,12 @@ impl Plan {
 
     /// What it plays, for people.
     pub fn plays(&self, number: usize) -> &str {
-        self.clip(number).map_or_else(|| self.parts[number].kind.name(), |ready| &ready.name)
+        let kind = self.parts[number].kind;
+        match (self.clip(number), &self.sound) {
+            (Some(ready), _) => &ready.name,
+            (None, Some(sound)) if kind == Kind::Sound => &sound.name,
+            _ => kind.name(),
+        }
     }
 
     /// Opens the domains that players share, so that they are there, and as was asked for, before
@@ -214,6 +237,15 @@ impl Plan {
         let open = |&cpu: &u32| tier::domain(cpu, self.schedule).map_err(Failure::missing);
         self.cpus.iter().map(open).collect()
     }
+}
+
+/// The sound of the file that a clip comes of, if it has some.
+fn sound_of(ready: &Ready) -> Option<FileSound> {
+    let file = ready.source.clone()?;
+    // Of a file that has none, ffmpeg says so; there is sound all the same.
+    let samples = ffmpeg::sound(&file, Some(1)).unwrap_or_default();
+    let name = format!("sound of {}", ready.name);
+    (samples.len() >= chunk_samples()).then_some(FileSound { file, name })
 }
 
 fn check(arguments: &Arguments) -> Result<(), Failure> {

@@ -1,7 +1,9 @@
 //! What the programs of a run do, each a [process](crate::compete::process).
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,6 +21,7 @@ use super::decoder::{Cost, Decoding, decoder};
 use super::kinds::{DETAILS, Kind, Played, Tells};
 use super::options::Schedule;
 use super::tier::{self, Done, Seat};
+use super::troubles::Troubles;
 use crate::compete::process::{is_ready, tell};
 use crate::compete::work::{Pace, sleep_until};
 use crate::compete::{order, process};
@@ -38,6 +41,8 @@ pub struct Part {
     pub clip: PathBuf,
     /// Whether the frames' numbers are drawn in the frames.
     pub has_counter: bool,
+    /// The file whose sound it plays, and how many seconds of it; none: it is made up.
+    pub sound: Option<(PathBuf, u32)>,
     /// What a frame, a chunk, or a part of a step of a game is to cost.
     pub cost: Cost,
     /// By which tier it is on time.
@@ -84,6 +89,8 @@ pub struct Seen {
     pub done: Done,
     /// Callbacks that took longer than a millisecond.
     pub long: u64,
+    /// What kept it from being on time.
+    pub troubles: Troubles,
 }
 
 /// How often a program says how it goes.
@@ -92,6 +99,11 @@ const PROGRESS_NS: u64 = 500_000_000;
 const CHUNK_MS: u32 = 10;
 /// Steps of a game, a second.
 const STEPS: u32 = 100;
+
+/// The least that sound has to be.
+pub fn chunk_samples() -> usize {
+    (ffmpeg::SOUND_RATE * CHUNK_MS / 1000) as usize
+}
 
 /// The time to end has come early.
 static ENDED: AtomicBool = AtomicBool::new(false);
@@ -143,7 +155,7 @@ impl Part {
             }
             Kind::Sound => {
                 let cost_ns = self.cost.frame_ns.unwrap_or(0);
-                let samples = (0..ffmpeg::SOUND_RATE).map(|n| (n % 100) as i16).collect();
+                let samples = self.samples()?;
                 let work = move |chunk: &mut [i16]| {
                     chunk.iter_mut().for_each(|sample| *sample /= 2);
                     pace.burn(cost_ns);
@@ -159,6 +171,15 @@ impl Part {
                 stage.run(game.map_err(|error| error.to_string())?, true)
             }
         }
+    }
+
+    /// What is played, again and again.
+    fn samples(&self) -> Result<Vec<i16>, String> {
+        let Some((file, seconds)) = &self.sound else {
+            return Ok((0..ffmpeg::SOUND_RATE).map(|n| (n % 100) as i16).collect());
+        };
+        let samples = ffmpeg::sound(file, Some(*seconds));
+        samples.map_err(|error| format!("{}: {error}", file.display()))
     }
 
     fn decoding(&self, pace: Pace) -> Result<(Arc<Clip>, Decoding), String> {
@@ -194,6 +215,9 @@ impl Stage<'_> {
             unsafe { libc::signal(libc::SIGTERM, note as *const () as usize) };
         }
         let mut events = Loop::new().map_err(|error| format!("a loop: {error}"))?;
+        let troubles = Rc::new(RefCell::new(Troubles::default()));
+        let noted = troubles.clone();
+        events.on_trouble(move |trouble| noted.borrow_mut().note(trouble));
         let begin: Begin = is_ready()?;
         sleep_until(begin.at_ns);
         let hosted = Hosted::start(&mut events, program);
@@ -208,7 +232,8 @@ impl Stage<'_> {
         let long = events.stats().iter().map(|stats| stats.long).sum();
         // It leaves who it cooperated with.
         drop(events);
-        tell(&Said::Seen(Box::new(Seen { played, model, done, long })))?;
+        let troubles = troubles.borrow().told();
+        tell(&Said::Seen(Box::new(Seen { played, model, done, long, troubles })))?;
         // What it has used is known only while it is there. It is killed.
         is_ended();
         Ok(())

@@ -76,21 +76,24 @@ fn players(figures: &Figures) -> Table {
 
 fn line(name: &str, one: &PlayerFigures) -> Vec<Cell> {
     let late = one.late;
+    let unknown = |text: String, known: bool| if known { text } else { "-".to_owned() };
+    let stayed = one.gone.is_none();
     // Who has shown nothing was not on time.
-    let said = |us: f64| if late.timers > 0 { duration(us * 1e3) } else { "-".to_owned() };
-    let time = |us: f64| Cell::number(said(us));
+    let time = |us: f64| Cell::number(unknown(duration(us * 1e3), late.timers > 0));
     let mut cells = vec![
         Cell::text(format!("{name} {}{}", one.plays, if one.model { " *" } else { "" })),
         Cell::number(percent(one.cpu)),
-        Cell::number(format!("{:.1}", one.fps)),
-        Cell::number(percent(one.played.quality)),
+        Cell::number(unknown(format!("{:.1}", one.fps), stayed)),
+        Cell::number(unknown(percent(one.played.quality), stayed)),
         time(late.p50_us),
         time(late.p99_us),
         time(late.p999_us),
         time(late.max_us),
         Cell::text(demoted(one)),
     ];
-    cells.extend(one.played.drops(one.kind));
+    // A program that has gone has no layers, so nothing is said of them.
+    let kind = if stayed { one.kind } else { Kind::Video };
+    cells.extend(one.played.drops(kind));
     cells
 }
 
@@ -147,6 +150,21 @@ fn notes(plan: &Plan, figures: &Figures) -> String {
         if let Some(why) = &one.played.unseen {
             text += &format!("Player {number} was not seen to the end: {why}.\n");
         }
+        if let Some(gone) = &one.gone {
+            text += &format!("Player {number} {gone}: of it there is its CPU time alone.\n");
+        }
+        if one.kind == Kind::Sound {
+            let what = match &plan.sound {
+                Some(sound) => sound.name.replacen("sound", "the sound", 1),
+                None => "a sound that is made up".to_owned(),
+            };
+            text += &format!("Player {number} plays {what}.\n");
+        }
+        text += &one.troubles.said(&format!("Player {number}"));
+    }
+    if !figures.cpu_was_short {
+        text += "The CPU was not short: each player had what it wanted, and its index says nothing \
+                 of fairness.\n";
     }
     if plan.misbehave > 0.0 {
         text += &format!("Player 0 misbehaves with a probability of {}.\n", plan.misbehave);

@@ -1,7 +1,7 @@
 //! Looks on: starts the programs, sees what they use, hears what they say, and ends them.
 
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use antiphon::coop::Options;
 
@@ -15,11 +15,12 @@ use crate::compete::stand_aside;
 use crate::compete::usage::Usage;
 use crate::compete::work::{now_ns, sleep_until};
 use crate::failure::Failure;
+use crate::output::doubt;
 
 /// What was seen of a run.
 pub struct Observed {
-    /// By each program that plays.
-    pub seen: Vec<Seen>,
+    /// By each program that plays; or what has become of it, as words behind its name.
+    pub seen: Vec<Result<Seen, String>>,
     /// What each program had used by then, in nanoseconds since it is measured; those that play
     /// first.
     pub used: Vec<(u64, Vec<Usage>)>,
@@ -34,18 +35,27 @@ const LOOK_S: f64 = 1.0;
 const LOOKS: f64 = 400.0;
 /// Of a short run, so many times.
 const LEAST_LOOKS: f64 = 10.0;
-/// How long programs may take to say what they saw.
+/// How long programs may take to say what they saw, …
 const PATIENCE: Duration = Duration::from_secs(30);
+/// … and how long it takes to see that one is stopped, and will not.
+const GLANCE: Duration = Duration::from_millis(200);
 
-/// Has the programs play, and looks on; on the terminal, if it is `live`.
+/// Has the programs play, and looks on; on the terminal, if it is `live`. One that ends or stops
+/// while it plays is told of beside what the others saw.
 ///
 /// # Errors
 ///
-/// A program has ended, or can't be started.
+/// A program can't be started, or has ended before all began.
 pub fn watch(plan: &Plan, live: bool) -> Result<Observed, Failure> {
     stand_aside(&plan.cpus);
     let domains = plan.domains()?;
     let options = domains.first().map_or(plan.schedule.0, antiphon::coop::Domain::options);
+    if options != plan.schedule.0 {
+        doubt(&format!(
+            "another run that shares this CPU has come first, and its options are in force here, \
+             too: {options}; end it, or give the same --options"
+        ));
+    }
     let start = |order| Program::start(PROGRAM, &order);
     let orders = plan.orders(live).map_err(Failure::measured)?;
     let programs: Result<Vec<_>, _> = orders.into_iter().map(start).collect();
@@ -70,7 +80,7 @@ pub fn watch(plan: &Plan, live: bool) -> Result<Observed, Failure> {
     if look.ended {
         programs[..plan.parts.len()].iter().for_each(end_early);
     }
-    let seen = look.all_seen()?;
+    let seen = look.all_seen(&programs);
     if look.ended {
         // They have played on until they saw that.
         steps.push((now_ns().saturating_sub(count_ns), used(&programs)));
@@ -105,7 +115,8 @@ fn used(programs: &[Program]) -> Vec<Usage> {
     programs.iter().map(|program| Usage::of(program.id())).collect()
 }
 
-type Heard = (usize, Result<Said, String>);
+/// From the program of that number; nothing: it has ended.
+type Heard = (usize, Option<Result<Said, String>>);
 
 /// Hears what each program that plays says, in a thread each.
 fn hear(plan: &Plan, programs: &mut [Program]) -> Result<Receiver<Heard>, Failure> {
@@ -117,14 +128,14 @@ fn hear(plan: &Plan, programs: &mut [Program]) -> Result<Receiver<Heard>, Failur
             for line in lines {
                 let said = line.map_err(|error| error.to_string());
                 let said = said.and_then(|line| {
-                    serde_json::from_str(&line).map_err(|error| format!("it said: {error}"))
+                    serde_json::from_str(&line).map_err(|error| format!("said no figures: {error}"))
                 });
-                if tell.send((number, said)).is_err() {
+                if tell.send((number, Some(said))).is_err() {
                     return;
                 }
             }
             // Nobody listens any more where the run is over.
-            let _ = tell.send((number, Err("it has ended; what it said is above".to_owned())));
+            let _ = tell.send((number, None));
         });
     }
     Ok(told)
@@ -134,7 +145,7 @@ fn hear(plan: &Plan, programs: &mut [Program]) -> Result<Receiver<Heard>, Failur
 struct Look {
     said: Receiver<Heard>,
     live: Option<Live>,
-    seen: Vec<Option<Seen>>,
+    seen: Vec<Option<Result<Seen, String>>>,
     /// The user wants no more.
     ended: bool,
 }
@@ -152,12 +163,12 @@ impl Look {
             if let Some(live) = &mut self.live {
                 self.ended = live.show_until(at_ns)?;
                 while let Ok(heard) = self.said.try_recv() {
-                    self.note(heard)?;
+                    self.note(heard, programs);
                 }
             } else {
                 let left = Duration::from_nanos(at_ns.saturating_sub(now_ns()));
                 match self.said.recv_timeout(left) {
-                    Ok(heard) => self.note(heard)?,
+                    Ok(heard) => self.note(heard, programs),
                     // Nobody has anything to say any more, or not yet.
                     Err(_) => sleep_until(at_ns),
                 }
@@ -170,30 +181,43 @@ impl Look {
         Ok((now_ns().saturating_sub(count_ns), used))
     }
 
-    /// A program has said something.
-    fn note(&mut self, (number, said): Heard) -> Result<(), Failure> {
+    /// A program has said something, or ended.
+    fn note(&mut self, (number, said): Heard, programs: &[Program]) {
         match said {
-            Ok(Said::Seen(seen)) => self.seen[number] = Some(*seen),
-            Ok(Said::Progress(played)) => {
+            Some(Ok(Said::Seen(seen))) => self.seen[number] = Some(Ok(*seen)),
+            Some(Ok(Said::Progress(played))) => {
                 if let Some(live) = &mut self.live {
                     live.hear(number, played);
                 }
             }
             // It has said all that it had to say, and was killed.
-            Err(_) if self.seen[number].is_some() => {}
-            Err(why) => return Err(Failure::measured(format!("player {number}: {why}"))),
+            None if self.seen[number].is_some() => {}
+            None => self.gone(number, programs[number].end()),
+            Some(Err(why)) => self.gone(number, why),
         }
-        Ok(())
+    }
+
+    fn gone(&mut self, number: usize, what: String) {
+        self.seen[number].get_or_insert(Err(what));
     }
 
     /// Waits for what programs saw.
-    fn all_seen(&mut self) -> Result<Vec<Seen>, Failure> {
-        while let Some(missing) = self.seen.iter().position(Option::is_none) {
-            let none = |_| Failure::measured(format!("player {missing} says nothing any more"));
-            let heard = self.said.recv_timeout(PATIENCE).map_err(none)?;
-            self.note(heard)?;
+    fn all_seen(&mut self, programs: &[Program]) -> Vec<Result<Seen, String>> {
+        let end = Instant::now() + PATIENCE;
+        while self.seen.iter().any(Option::is_none) {
+            if let Ok(heard) = self.said.recv_timeout(GLANCE) {
+                self.note(heard, programs);
+                continue;
+            }
+            for (number, program) in programs.iter().enumerate().take(self.seen.len()) {
+                if program.is_stopped() {
+                    self.gone(number, "is stopped, and says nothing any more".to_owned());
+                } else if Instant::now() >= end {
+                    self.gone(number, "says nothing any more".to_owned());
+                }
+            }
         }
-        Ok(std::mem::take(&mut self.seen).into_iter().flatten().collect())
+        std::mem::take(&mut self.seen).into_iter().flatten().collect()
     }
 }
 

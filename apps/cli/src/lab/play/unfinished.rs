@@ -1,0 +1,155 @@
+//! A file that is being made, which gets its name when it is whole.
+//!
+//! | what ends this process meanwhile | removes what there is |
+//! |---|---|
+//! | SIGHUP, SIGINT, SIGTERM | the process, before that ends it |
+//! | anything else | who makes a file in the same folder next: nobody has the lock any more |
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::ptr::null_mut;
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+/// The signals that ask a process to end.
+const ENDS: [libc::c_int; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
+
+/// The path of the file that is being made, for the handler.
+static PATH: AtomicPtr<libc::c_char> = AtomicPtr::new(null_mut());
+
+/// The file. Dropped, it goes.
+pub struct Unfinished {
+    path: PathBuf,
+    /// For as long as somebody writes there.
+    _lock: File,
+    /// What the signals did.
+    before: [libc::sighandler_t; ENDS.len()],
+}
+
+impl Unfinished {
+    /// Makes an empty file for what is to have that name in that folder, and removes what was left
+    /// over there. One at a time.
+    ///
+    /// # Errors
+    ///
+    /// There can't be a file.
+    pub fn begin(folder: &Path, name: &str) -> io::Result<Self> {
+        sweep(folder);
+        let path = folder.join(format!(".{}-{name}", std::process::id()));
+        let lock = locked(&path)?;
+        let name = CString::new(path.as_os_str().as_bytes())?;
+        // Some bytes for good: a handler that runs just now may be reading them. Release: of them,
+        // for the handler's Acquire.
+        PATH.store(name.into_raw(), Release);
+        let before = ENDS.map(|signal| {
+            let remove: extern "C" fn(libc::c_int) = remove;
+            // SAFETY: the handler does only what may be done in one.
+            let before = unsafe { libc::signal(signal, remove as *const () as usize) };
+            if before == libc::SIG_IGN {
+                // Whoever started this wants it to go on: as `nohup` does.
+                // SAFETY: as it was.
+                unsafe { libc::signal(signal, before) };
+            }
+            before
+        });
+        Ok(Self { path, _lock: lock, before })
+    }
+
+    /// Where it is until it is whole.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// It is whole, and gets its name.
+    ///
+    /// # Errors
+    ///
+    /// It can't be renamed.
+    pub fn finish(self, to: &Path) -> io::Result<()> {
+        fs::rename(&self.path, to)
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        for (signal, before) in ENDS.into_iter().zip(self.before) {
+            // SAFETY: as it was.
+            unsafe { libc::signal(signal, before) };
+        }
+        // Release: as in `begin`, of nothing.
+        PATH.store(null_mut(), Release);
+        // It may have got its name.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+extern "C" fn remove(signal: libc::c_int) {
+    // Acquire: of the path, from the Release in `begin`.
+    let path = PATH.load(Acquire);
+    if !path.is_null() {
+        // SAFETY: a text that is there for good.
+        unsafe { libc::unlink(path) };
+    }
+    // SAFETY: the default action, and the signal again, which is held back until this returns.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+}
+
+/// An empty file, which is locked.
+fn locked(path: &Path) -> io::Result<File> {
+    loop {
+        let file = File::create(path)?;
+        // A file system without locks: then nobody removes anything there.
+        let _ = file.lock();
+        // Somebody may have taken it for one that was left over.
+        if path.exists() {
+            return Ok(file);
+        }
+    }
+}
+
+/// Removes files of those that have ended.
+fn sweep(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let hidden = entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"."));
+    for path in hidden.map(|entry| entry.path()) {
+        let Ok(file) = File::open(&path) else { continue };
+        if file.try_lock().is_ok() {
+            // If it can't be removed, the next one tries again.
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_over_is_removed_and_what_is_being_made_is_not() {
+        let name = format!("antiphon-unfinished-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).expect("a folder");
+        let [left, kept] = [".1-a.h264", "c.h264"].map(|name| folder.join(name));
+        for path in [&left, &kept] {
+            fs::write(path, "a stream").expect("a file");
+        }
+        let made = Unfinished::begin(&folder, "b.h264").expect("a file");
+        assert_eq!([left.exists(), kept.exists(), made.path().exists()], [false, true, true]);
+        sweep(&folder);
+        assert!(made.path().exists(), "it is being made");
+        made.finish(&folder.join("b.h264")).expect("its name");
+        let given_up = Unfinished::begin(&folder, "d.h264").expect("a file").path().to_owned();
+        assert!(!given_up.exists());
+        let mut names: Vec<_> =
+            fs::read_dir(&folder).expect("ours").flatten().map(|it| it.file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["b.h264", "c.h264"]);
+        fs::remove_dir_all(&folder).expect("our folder");
+    }
+}
