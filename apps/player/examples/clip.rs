@@ -2,20 +2,34 @@
 //! `cargo run --release -p antiphon-player --example clip -- [bursty|uniform] [FILE]`.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use antiphon_player::decode::{Costs, OpenH264};
 use antiphon_player::ffmpeg::{self, Kind, Making};
 use antiphon_player::{Clip, Error, Layer};
 
-fn main() -> Result<(), Error> {
+fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let kind = match arguments.next().as_deref() {
         None | Some("bursty") => Kind::Bursty,
         Some("uniform") => Kind::Uniform,
-        Some(_) => return Err(Error::Parameter("a clip is bursty or uniform")),
+        Some(other) => {
+            eprintln!("clip: a clip is bursty or uniform, not `{other}`; [bursty|uniform] [FILE]");
+            return ExitCode::from(2);
+        }
     };
     let file =
         arguments.next().map_or_else(|| std::env::temp_dir().join("clip.h264"), PathBuf::from);
+    match run(kind, file) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("clip: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(kind: Kind, file: PathBuf) -> Result<(), Error> {
     let making = Making { kind, ..Making::default() };
     ffmpeg::make(&making, &file)?;
     let clip = Clip::open(&file)?;

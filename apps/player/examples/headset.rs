@@ -78,10 +78,13 @@ fn asked(words: &[String]) -> Result<(Case, Vec<Tier>), String> {
     let can = [Tier::None, Tier::Boost, Tier::RealTimeSplit, Tier::Split, Tier::Baton];
     let tiers = match words.get(3) {
         None => can.to_vec(),
-        Some(word) => vec![*can.iter().find(|tier| tier.name() == word).ok_or_else(|| {
-            let names = can.map(Tier::name).join(", ");
-            format!("a tier is one of {names}, not `{word}`; {USAGE}")
-        })?],
+        Some(word) => {
+            let tier = can.iter().find(|tier| tier.name().eq_ignore_ascii_case(word));
+            vec![*tier.ok_or_else(|| {
+                let names = can.map(Tier::name).join(", ");
+                format!("a tier is one of {names}, not `{word}`; {USAGE}")
+            })?]
+        }
     };
     if let Some(word) = words.get(4) {
         return Err(format!("what is `{word}` for? {USAGE}"));

@@ -17,7 +17,13 @@ use antiphon_player::window::Window;
 use antiphon_player::{Clip, Headless, Hosted, Options, Player, Scale, Screen};
 
 fn main() -> ExitCode {
-    match run() {
+    let (flags, files): (Vec<_>, Vec<_>) =
+        std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
+    if let Some(flag) = flags.iter().find(|flag| *flag != "--display") {
+        eprintln!("play: {flag} is not known: [--display] [FILE…]");
+        return ExitCode::from(2);
+    }
+    match run(!flags.is_empty(), files.into_iter().map(PathBuf::from).collect()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("play: {error}");
@@ -35,13 +41,18 @@ fn screen(is_seen: bool, file: &Path, clip: &Clip) -> Result<Box<dyn Screen>, Bo
     Ok(Box::new(Window::open(&file.display().to_string(), width, height)?))
 }
 
-fn run() -> Result<(), Box<dyn Error>> {
-    let (flags, files): (Vec<_>, Vec<_>) =
-        std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
-    if let Some(flag) = flags.iter().find(|flag| *flag != "--display") {
-        return Err(format!("{flag} is not known: [--display] [FILE…]").into());
-    }
-    let mut files: Vec<_> = files.into_iter().map(PathBuf::from).collect();
+/// The sound of the first file that has some, and whose that is; or one that is made up.
+fn sound_of(files: &[PathBuf]) -> (Vec<i16>, String) {
+    let is_enough = |samples: &Vec<i16>| samples.len() >= ffmpeg::SOUND_RATE as usize / 100;
+    let mut of_files = files.iter().filter_map(|file| {
+        let samples = ffmpeg::sound(file, None).ok().filter(is_enough)?;
+        Some((samples, file.display().to_string()))
+    });
+    let made_up = || ((0..48_000).map(|n| (n % 100) as i16).collect(), "made up".to_owned());
+    of_files.next().unwrap_or_else(made_up)
+}
+
+fn run(is_seen: bool, mut files: Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     if files.is_empty() {
         let file = std::env::temp_dir().join("antiphon-clip.h264");
         ffmpeg::make(&Making::default(), &file)?;
@@ -56,12 +67,12 @@ fn run() -> Result<(), Box<dyn Error>> {
         let decoder = decode::installed(&clip, 800_000)?;
         let phase = players.len() as u64;
         let options = Options { has_counter: true, phase, ..Options::default() };
-        let screen = screen(!flags.is_empty(), file, &clip)?;
+        let screen = screen(is_seen, file, &clip)?;
         players.push(Hosted::start(&mut events, Player::new(clip, decoder, screen, options)));
     }
     let scale = Scale::default();
     let ticks = Some(longest_ns / 10_000_000);
-    let samples = (0..48_000).map(|n| (n % 100) as i16).collect();
+    let (samples, whose) = sound_of(&files);
     let halve = |chunk: &mut [i16]| chunk.iter_mut().for_each(|sample| *sample /= 2);
     let sound = Sound::new(samples, ffmpeg::SOUND_RATE, 10, ticks, scale, halve, Silent)?;
     let sound = Hosted::start(&mut events, sound);
@@ -81,7 +92,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     }
     let sound = sound.program();
     let played = sound.played();
-    println!("sound: {} chunks, {} underruns", played.chunks, played.underruns);
+    println!("sound ({whose}): {} chunks, {} underruns", played.chunks, played.underruns);
     println!(
         "game: {} ticks, {:.3} of its details",
         game.program().drawn().ticks,

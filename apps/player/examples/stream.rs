@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("stream: {error}");
-            ExitCode::FAILURE
+            ExitCode::from(if error.to_string() == USAGE { 2 } else { 1 })
         }
     }
 }

@@ -13,23 +13,33 @@ use std::thread;
 use antiphon::event_loop::{Event, EventLoop, Files, Options, Source, Step, now_ns};
 use antiphon_linux::schedule::own_cpu_ns;
 
-fn main() -> io::Result<ExitCode> {
+fn main() -> ExitCode {
     let words: Vec<_> = std::env::args().skip(1).collect();
     let rounds = words.first().map_or(Ok(20_000), |word| word.parse::<u32>());
     let (Ok(rounds @ 1..), ..=2) = (rounds, words.len()) else {
         eprintln!("loop_backends [ROUNDS [epoll|io_uring]]: how many rounds? a number from 1");
-        return Ok(ExitCode::from(2));
+        return ExitCode::from(2);
     };
+    match all(rounds, words.get(1)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("loop_backends: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn all(rounds: u32, only: Option<&String>) -> io::Result<()> {
     println!("{:9} {:>12} {:>14} {:>14}", "", "there and back", "a look in vain", "a new file");
     for make in [Files::by_epoll, Files::new] {
         let name = make()?.backend().to_string();
-        if words.get(1).is_none_or(|only| *only == name) {
+        if only.is_none_or(|only| *only == name) {
             let (answer, look, add) =
                 (answers(make, rounds)?, looks(make, rounds)?, adds(make, rounds)?);
             println!("{name:9} {answer:14} {look:14} {add:14}");
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 type Make = fn() -> io::Result<Files>;

@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::io;
 use std::os::fd::AsFd;
+use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -34,7 +35,17 @@ async fn run_async(events: &mut Loop) -> io::Result<End> {
     }
 }
 
-fn main() -> io::Result<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("loop_in_tokio: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut events = Loop::new()?;
     let first_ns = now_ns() + 1_500_000;

@@ -6,6 +6,7 @@
 
 use std::hint::black_box;
 use std::io;
+use std::process::ExitCode;
 
 use antiphon::event_loop::{Context, Event, Loop, Stats, Step, now_ns};
 
@@ -16,11 +17,22 @@ fn piece(sum: u64) -> u64 {
     (0..400).fold(sum, |sum, n| black_box(sum.wrapping_mul(31).wrapping_add(n)))
 }
 
-fn main() -> io::Result<()> {
+fn main() -> ExitCode {
     let seconds = std::env::args().nth(1).map_or(Ok(2), |word| word.parse());
     let Ok(seconds) = seconds else {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "how many seconds? a number"));
+        eprintln!("on_time: how many seconds? a number: [SECONDS]");
+        return ExitCode::from(2);
     };
+    match all(seconds) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("on_time: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn all(seconds: u64) -> io::Result<()> {
     println!("{:28} {:>7} {:>9} {:>9} {:>9}", "how late, in µs", "times", "p50", "p99", "longest");
     let steps = |context: &mut Context<'_>| {
         while !context.is_over() {

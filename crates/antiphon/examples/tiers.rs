@@ -11,6 +11,7 @@
 //! | `T2` | a thread with a slice of 100 µs beside one with 20 ms |
 //! | `T1b` | a SCHED_FIFO thread beside one with a slice of 20 ms |
 
+use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Barrier};
@@ -44,10 +45,24 @@ struct Case {
     speed: u64,
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut numbers = env::args().skip(1).map(|word| word.parse::<u64>());
-    let mut next = |or| numbers.next().unwrap_or(Ok(or));
-    let (seconds, cpu, players, hogs) = (next(5)?, next(1)?, next(8)?, next(4)?);
+fn main() -> ExitCode {
+    let numbers: Result<Vec<u64>, _> = env::args().skip(1).map(|word| word.parse()).collect();
+    let (Ok(numbers), ..=5) = (numbers, env::args().len()) else {
+        eprintln!("tiers: numbers are wanted: [SECONDS [CPU [PLAYERS [HOGS]]]]");
+        return ExitCode::from(2);
+    };
+    match all(&numbers) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tiers: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn all(numbers: &[u64]) -> Result<(), Box<dyn std::error::Error>> {
+    let number = |at: usize, or: u64| numbers.get(at).copied().unwrap_or(or);
+    let (seconds, cpu, players, hogs) = (number(0, 5), number(1, 1), number(2, 8), number(3, 4));
     pin(cpu as u32).map_err(|_| format!("this program may not run on CPU {cpu}"))?;
     let here = available();
     print!("{here}");

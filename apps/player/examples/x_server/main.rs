@@ -210,8 +210,7 @@ fn table(options: &Options, rows: &[Value]) {
     }
 }
 
-fn run() -> Result<()> {
-    let options = options()?;
+fn run(options: &Options) -> Result<()> {
     let chosen = |scheme: &&Scheme| scheme.name.contains(&options.scheme);
     let schemes: Vec<_> = SCHEMES.iter().filter(chosen).collect();
     let mut seen: Vec<_> = schemes.iter().map(|_| Seen::default()).collect();
@@ -219,11 +218,11 @@ fn run() -> Result<()> {
     for round in 0..options.rounds {
         for (scheme, seen) in schemes.iter().zip(&mut seen) {
             eprintln!("round {}: {}", round + 1, scheme.name);
-            measure(&options, scheme, seen)?;
+            measure(options, scheme, seen)?;
         }
     }
     let rows: Vec<_> =
-        schemes.iter().zip(seen).map(|(scheme, seen)| row(&options, scheme, seen)).collect();
+        schemes.iter().zip(seen).map(|(scheme, seen)| row(options, scheme, seen)).collect();
     if options.json {
         let report = json!({
             "rows": rows, "rounds": options.rounds, "seconds": options.seconds,
@@ -231,7 +230,7 @@ fn run() -> Result<()> {
         });
         println!("{report:#}");
     } else {
-        table(&options, &rows);
+        table(options, &rows);
     }
     Ok(())
 }
@@ -240,7 +239,14 @@ fn main() -> ExitCode {
     if server::is_hog() {
         server::hog();
     }
-    match run() {
+    let options = match options() {
+        Ok(options) => options,
+        Err(why) => {
+            eprintln!("x_server: {why}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("x_server: {why}");

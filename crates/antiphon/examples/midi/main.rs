@@ -83,9 +83,12 @@ fn asked(words: &[String]) -> Result<(Case, Vec<Tier>), String> {
     let can = [Tier::None, Tier::Boost, Tier::RealTimeSplit, Tier::Split, Tier::Baton];
     let tiers = match words.get(2) {
         None => can.to_vec(),
-        Some(word) => vec![*can.iter().find(|tier| tier.name() == word).ok_or_else(|| {
-            format!("a tier is one of {}, not `{word}`", can.map(Tier::name).join(", "))
-        })?],
+        Some(word) => {
+            let tier = can.iter().find(|tier| tier.name().eq_ignore_ascii_case(word));
+            vec![*tier.ok_or_else(|| {
+                format!("a tier is one of {}, not `{word}`", can.map(Tier::name).join(", "))
+            })?]
+        }
     };
     if let Some(word) = words.get(4) {
         return Err(format!("what is `{word}` for?"));

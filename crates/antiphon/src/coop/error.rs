@@ -84,7 +84,10 @@ pub enum JoinError {
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Full => write!(f, "{PLACES} threads share this CPU already"),
+            Self::Full => write!(
+                f,
+                "{PLACES} threads share this CPU already: end one of them, or use another CPU"
+            ),
             Self::Cpu(cpu) => write!(f, "this thread may not run on CPU {cpu}"),
             Self::Forked => f.write_str("a child of a fork has to open the domain itself"),
             Self::Weight(refused) if refused.forbidden() => f.write_str(
