@@ -163,8 +163,8 @@ fn notes(plan: &Plan, figures: &Figures) -> String {
         text += &one.troubles.said(&format!("Player {number}"));
     }
     if !figures.cpu_was_short {
-        text += "The CPU was not short: each player had what it wanted, and its index says nothing \
-                 of fairness.\n";
+        text += "The CPU was not short: each player had what it wanted, and Jain's index of CPU \
+                 time says\nnothing of fairness.\n";
     }
     if plan.misbehave > 0.0 {
         text += &format!("Player 0 misbehaves with a probability of {}.\n", plan.misbehave);
