@@ -69,8 +69,8 @@ fn plays_video(player: &Value) {
     };
     assert_eq!(Some(of("shown")), player["shown"].as_u64(), "{player:#}");
     assert_eq!(Some(of("dropped")), player["drops"].as_u64(), "{player:#}");
-    // A second at 60 Hz, or the clip's own rate.
-    assert!((55..=61).contains(&(of("shown") + of("dropped"))), "{player:#}");
+    // A second at 60 Hz; less for who was kept from beginning with the others.
+    assert!((30..=61).contains(&(of("shown") + of("dropped"))), "{player:#}");
     let by_second = player["fps_by_second"].as_array().expect("a list");
     let shown: u64 = by_second.iter().filter_map(Value::as_u64).sum();
     assert_eq!(shown, of("shown"), "{player:#}");
@@ -109,7 +109,7 @@ fn who_wants_more_than_there_is_drops_details_and_goes_on() {
         assert_eq!(player["model"], true, "{player:#}");
         // Of a second, the first look-ahead is easy; so there may be hardly any drops.
         let (shown, drops) = (number(player, "shown"), number(player, "drops"));
-        assert!(drops > 0.0 && (55.0..=61.0).contains(&(shown + drops)), "{player:#}");
+        assert!(drops > 0.0 && (30.0..=61.0).contains(&(shown + drops)), "{player:#}");
     }
     let fair = number(&report, "jain_cpu");
     assert!((0.3..=1.0).contains(&fair), "{report:#}");
@@ -480,7 +480,7 @@ fn what_takes_too_long_is_named() {
     assert_eq!(report["cpu_was_short"], true);
     let Some(done) = play(&greedy) else { return };
     let text = String::from_utf8_lossy(&done.stdout);
-    let words = "callbacks took more than 1 ms by the clock; the longest is `prepare`, ";
+    let words = " took more than 1 ms by the clock; the longest is `prepare`, ";
     let is_said = |line: &&str| line.starts_with("Player 2: ") && line.contains(words);
     assert_eq!(text.lines().filter(is_said).count(), 1, "{text}");
     assert!(text.contains("Player 1 plays a sound that is made up."), "{text}");
@@ -499,7 +499,8 @@ fn where_nobody_is_short_of_the_cpu_the_index_is_said_to_say_nothing() {
     let had_all = |of: &Value| of["cpu_was_short"] == (number(&of["players"][0], "drops") > 0.0);
     assert!(had_all(&report(&done)));
     let text = String::from_utf8_lossy(&run(&[]).stdout).into_owned();
-    let shown_all = text.contains("100.0 %");
+    let row = text.lines().find(|line| line.starts_with("0 bursty-0")).expect("a row");
+    let shown_all = row.ends_with(" 0  0  0  0");
     assert_eq!(text.contains("The CPU was not short"), shown_all, "{text}");
 }
 
