@@ -39,7 +39,7 @@ struct Player {
 const FRAME_NS: u64 = 16_666_667;
 
 fn main() {
-    let cases: [(&str, fn()); 12] = [
+    let cases: [(&str, fn()); 13] = [
         // First: the others stay on one CPU.
         ("who_may_run_on_several_cpus_joins_where_there_is_room", several),
         ("players_share_a_cpu_and_all_their_timers_fire", players_share),
@@ -53,6 +53,7 @@ fn main() {
         ("another_version_is_refused", versions),
         ("a_child_of_a_fork_is_no_member", forked),
         ("a_name_is_a_name", names),
+        ("a_private_domain_is_of_who_inherits_it_and_leaves_no_file", private),
     ];
     let runtime = std::env::temp_dir().join(format!("antiphon-coop-{}", std::process::id()));
     fs::create_dir(&runtime).expect("a directory of our own");
@@ -438,6 +439,34 @@ fn forked() {
     assert!(fine);
     assert_eq!(domain.members().len(), 1, "the parent still is one");
     assert_eq!(domain.members()[0].demotions.len(), Demotion::ALL.len());
+}
+
+fn private() {
+    let directory =
+        PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR").expect("set")).join("antiphon");
+    let files = || fs::read_dir(&directory).map_or(0, Iterator::count);
+    let before = files();
+    let schedule = Options { period_ns: 7_000_000, ..Options::default() };
+    let options = DomainOptions { schedule, ..DomainOptions::default() };
+    let domain = Domain::private(options).expect("memory");
+    let other = Domain::private(options).expect("memory");
+    let name = domain.private_name().expect("it is private");
+    assert_eq!(files(), before);
+    let _member = domain.join(Group::Own, WEIGHT).expect("it is empty");
+    let inherits = child(|| {
+        // However it is to be: it is there already.
+        let again = Domain::open(&name, DomainOptions::on(options.cpu)).expect("inherited");
+        assert_eq!((again.members().len(), again.options()), (1, schedule));
+        let _member = again.join(Group::Own, WEIGHT).expect("there is room");
+        again.members().len() == 2
+    });
+    exits_well(inherits);
+    assert_eq!((domain.members().len(), other.members().len(), files()), (1, 0, before));
+    drop(other);
+    for none in ["/proc/self/fd/0", "/proc/self/fd/99999"] {
+        let refused = Domain::open(none, options);
+        assert!(matches!(refused, Err(OpenError::File(..))), "{none}: {refused:?}");
+    }
 }
 
 fn names() {

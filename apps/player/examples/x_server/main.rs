@@ -33,6 +33,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
+use antiphon::coop::{Domain, DomainOptions};
 use antiphon::generic::{Linux, Platform as _};
 use serde_json::{Value, json};
 
@@ -140,8 +141,9 @@ struct Seen {
 
 /// A round of a scheme.
 fn measure(options: &Options, scheme: &Scheme, seen: &mut Seen) -> Result<()> {
-    let domain = format!("x-server-{}", std::process::id());
-    let server = Server::start(options.cpu, scheme.server, &domain)?;
+    let domain = Domain::private(DomainOptions::on(options.cpu))?;
+    let name = domain.private_name().ok_or("it is private")?;
+    let server = Server::start(options.cpu, scheme.server, &name)?;
     let _hogs = Hogs::start(options.hogs, options.cpu)?;
     let allowed = antiphon_linux::allowed();
     let aside = allowed.into_iter().find(|&cpu| cpu != options.cpu).ok_or("no other CPU")?;
@@ -149,7 +151,7 @@ fn measure(options: &Options, scheme: &Scheme, seen: &mut Seen) -> Result<()> {
     let loads: Vec<_> = (0..options.clients)
         .map(|at| load::start(server.display.clone(), at, aside, Arc::clone(&stop)))
         .collect();
-    let shown = display(&server.display, options, scheme.way, &domain, aside);
+    let shown = display(&server.display, options, scheme.way, &name, aside);
     stop.store(true, Relaxed);
     seen.copies += loads.into_iter().map(|load| load.join().unwrap_or(0)).sum::<u64>();
     let shown = shown?;

@@ -39,7 +39,8 @@ impl Default for DomainOptions {
     }
 }
 
-/// A CPU that threads share, of all processes of this user that have opened it under this name.
+/// A CPU that threads share, of all processes of this user that have opened it under this name; or,
+/// if it is [private](Self::private), of a process and of what that starts.
 ///
 /// Not for as long as it lives only: memberships keep it open.
 #[derive(Clone, Debug)]
@@ -47,7 +48,11 @@ pub struct Domain {
     memory: Memory,
     cpu: u32,
     process: u32,
+    private: Option<u32>,
 }
+
+/// The name of a private domain, but for the number of its file.
+const INHERITED: &str = "/proc/self/fd/";
 
 /// A member, as a report shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,25 +71,55 @@ pub struct MemberStatus {
 
 impl Domain {
     /// Opens a domain; makes it where nobody uses it. Waits for a second at the most, for somebody
-    /// who is just making it.
+    /// who is just making it. The file of a name stays, for who comes next.
+    ///
+    /// Also takes the [name of a private domain](Self::private_name): its CPU is the one that is
+    /// said here, which all are to say.
     ///
     /// # Errors
     ///
     /// See [`OpenError`].
     pub fn open(name: &str, options: DomainOptions) -> Result<Self, OpenError> {
+        if let Some(number) = inherited(name) {
+            let memory = Memory::inherited(number, &options.schedule)?;
+            return Ok(Self::of(memory, options.cpu, Some(number)));
+        }
         if !Self::is_name(name) {
             return Err(OpenError::Name);
         }
         let cpu = options.cpu;
         let memory = Memory::open(&format!("{name}.{cpu}"), &options.schedule)?;
-        Ok(Self { memory, cpu, process: process::id() })
+        Ok(Self::of(memory, cpu, None))
+    }
+
+    /// Makes a domain of this process, and of those that it starts from now on: they inherit its
+    /// file, which has no name. Nothing is left of it when the last of them has ended, however
+    /// that ends.
+    ///
+    /// # Errors
+    ///
+    /// See [`OpenError`].
+    pub fn private(options: DomainOptions) -> Result<Self, OpenError> {
+        let (memory, number) = Memory::private(&options.schedule)?;
+        Ok(Self::of(memory, options.cpu, Some(number)))
+    }
+
+    fn of(memory: Memory, cpu: u32, private: Option<u32>) -> Self {
+        Self { memory, cpu, process: process::id(), private }
+    }
+
+    /// What [`open`](Self::open) takes for a private domain, in the process that made it and in
+    /// those that it starts, while they have that file. `None`: it is none.
+    #[must_use]
+    pub fn private_name(&self) -> Option<String> {
+        self.private.map(|number| format!("{INHERITED}{number}"))
     }
 
     /// Whether a domain may have that name, to be told before it is opened.
     #[must_use]
     pub fn is_name(name: &str) -> bool {
         let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-        (1..=64).contains(&name.len()) && name.bytes().all(fine)
+        (1..=64).contains(&name.len()) && name.bytes().all(fine) || inherited(name).is_some()
     }
 
     /// Opens, of the domains of that name on those CPUs, the one whose members weigh the least in
@@ -192,6 +227,11 @@ fn status(page: &Page<Linux>, place: usize) -> Option<MemberStatus> {
         standing: member.standing,
         demotions: Demotion::ALL.map(|demotion| page.demotions(place, demotion)),
     })
+}
+
+/// The number of the file of which that is the private name.
+fn inherited(name: &str) -> Option<u32> {
+    name.strip_prefix(INHERITED)?.parse().ok()
 }
 
 /// A thread's part in a domain: its `coop_poll`. It leaves when this is dropped. In another thread,

@@ -15,6 +15,8 @@ pub enum OpenError {
     /// Its name is empty, longer than 64 bytes, or has more in it than letters, digits, `-` and
     /// `_`.
     Name,
+    /// Memory for a private domain can't be had.
+    Private(io::Error),
     /// The user's directory can't be had.
     Directory(io::Error),
     /// The file can't be had, or is not as it must be.
@@ -38,6 +40,7 @@ impl fmt::Display for OpenError {
             Self::Name => f.write_str(
                 "a domain's name has 1 to 64 letters, digits, `-` and `_`, and nothing else",
             ),
+            Self::Private(why) => write!(f, "no memory for a private domain: {why}"),
             Self::Directory(why) => write!(f, "the directory for domains can't be used: {why}"),
             Self::File(path, why) => write!(f, "{} can't be used: {why}", path.display()),
             Self::Version { found, path } => write!(
@@ -61,7 +64,7 @@ impl fmt::Display for OpenError {
 impl Error for OpenError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Directory(why) | Self::File(_, why) => Some(why),
+            Self::Private(why) | Self::Directory(why) | Self::File(_, why) => Some(why),
             _ => None,
         }
     }
@@ -77,7 +80,7 @@ pub enum JoinError {
     Cpu(u32),
     /// The process has come of a fork since it has opened the domain: it is to open it itself.
     Forked,
-    /// This process may not give its threads more weight.
+    /// This process may not give its threads more weight; or it can't be changed.
     Weight(Refused),
 }
 
@@ -90,11 +93,7 @@ impl fmt::Display for JoinError {
             ),
             Self::Cpu(cpu) => write!(f, "this thread may not run on CPU {cpu}"),
             Self::Forked => f.write_str("a child of a fork has to open the domain itself"),
-            Self::Weight(refused) if refused.forbidden() => f.write_str(
-                "this process may not give its threads more weight: that needs CAP_SYS_NICE, or a \
-                 limit RLIMIT_NICE of 32 (`ulimit -e 32`, LimitNICE=-12 in a systemd unit)",
-            ),
-            Self::Weight(refused) => write!(f, "its weight can't be changed: {refused}"),
+            Self::Weight(refused) => write!(f, "it shares no group by weights: {refused}"),
         }
     }
 }

@@ -2,20 +2,24 @@
 //!
 //! Who has it open holds a shared lock on it (`flock(2)`), which ends with the last that does,
 //! however that ends. So who gets the lock alone knows that nobody uses the file, and makes it
-//! anew: nothing of a crash is left, and no version but its own.
+//! anew: nothing of a crash is left, and no version but its own. The file keeps its name for good;
+//! that of a private domain has none, and ends with the last that has it open.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Error, ErrorKind};
 use std::ops::Deref;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::thread;
 use std::time::Duration;
 
 use antiphon_linux::Linux;
-use antiphon_linux::files::{Mapping, open_own, own_directory};
+use antiphon_linux::files::{
+    Mapping, nameless, nameless_path, open_own, own_directory, reopen_nameless,
+};
 use antiphon_platform::Atomic as _;
 use antiphon_runtime::coop::{MAGIC, Options, PAGE_BYTES, Page, VERSION};
 
@@ -45,6 +49,25 @@ impl Memory {
         let path = path.join(name);
         let refused = |why| OpenError::File(path.clone(), why);
         let file = open_own(&directory, name).map_err(refused)?;
+        Self::of(file, path, options)
+    }
+
+    /// Makes a file without a name, to be scheduled so: the memory, and the number of its file.
+    pub(super) fn private(options: &Options) -> Result<(Self, u32), OpenError> {
+        let file = nameless(c"antiphon-domain").map_err(OpenError::Private)?;
+        let number = file.as_raw_fd().cast_unsigned();
+        Ok((Self::of(file, nameless_path(number), options)?, number))
+    }
+
+    /// Opens a file without a name that this process has inherited under that number.
+    pub(super) fn inherited(number: u32, options: &Options) -> Result<Self, OpenError> {
+        let path = nameless_path(number);
+        let file = reopen_nameless(number).map_err(|why| OpenError::File(path.clone(), why))?;
+        Self::of(file, path, options)
+    }
+
+    fn of(file: File, path: PathBuf, options: &Options) -> Result<Self, OpenError> {
+        let refused = |why| OpenError::File(path.clone(), why);
         for _ in 0..NAPS {
             if alone(&file).map_err(refused)? {
                 make(&file, options).map_err(refused)?;

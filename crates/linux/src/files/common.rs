@@ -5,15 +5,20 @@
 //! enter it, so nobody else can put a link or a file of theirs in the way of what is opened there;
 //! a directory that is another's, or open to others, is refused.
 //!
+//! A file without a name is of a process and of what it starts, which inherit it; it ends with the
+//! last of them, however that ends.
+//!
 //! Who may write to the file can cut it, and then whoever touches what is gone has a `SIGBUS`. A
 //! file with a name can't be sealed against that (`fcntl(2)`, `F_ADD_SEALS`: `memfd_create` only).
 //! Its mode keeps it to the user, who can end those processes without it.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Error, ErrorKind};
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 use std::ptr::{NonNull, null_mut};
 
@@ -70,7 +75,7 @@ pub fn open_own(directory: &File, name: &str) -> io::Result<File> {
     }
     // SAFETY: opened above, and nobody else's.
     let file = unsafe { File::from_raw_fd(file) };
-    let file = beyond_standard(file)?;
+    let file = beyond_standard(file, libc::F_DUPFD_CLOEXEC)?;
     let found = file.metadata()?;
     if !found.is_file() || found.nlink() != 1 {
         return Err(Error::new(ErrorKind::PermissionDenied, "no file with one name"));
@@ -79,15 +84,59 @@ pub fn open_own(directory: &File, name: &str) -> io::Result<File> {
     Ok(file)
 }
 
+/// A file in memory without a name, for its owner only, which programs that this process executes
+/// inherit. `title` is what `/proc` shows. Its descriptor is none of the standard streams'.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn nameless(title: &CStr) -> io::Result<File> {
+    // SAFETY: a string that ends in zero.
+    let file = unsafe { libc::memfd_create(title.as_ptr(), 0) };
+    if file == -1 {
+        return Err(Error::last_os_error());
+    }
+    // SAFETY: a new descriptor, and nobody else's.
+    let file = beyond_standard(unsafe { File::from_raw_fd(file) }, libc::F_DUPFD)?;
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+/// Opens once more the [nameless] file that this process has, or has inherited, under that number:
+/// with locks of its own. What this process executes does not inherit it once more.
+///
+/// # Errors
+///
+/// What the kernel says; `PermissionDenied` where it is another's, open to others, has a name, or
+/// is no file.
+pub fn reopen_nameless(number: u32) -> io::Result<File> {
+    let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).custom_flags(flags);
+    let file = beyond_standard(file.open(nameless_path(number))?, libc::F_DUPFD_CLOEXEC)?;
+    let found = file.metadata()?;
+    if !found.is_file() || found.nlink() != 0 {
+        return Err(Error::new(ErrorKind::PermissionDenied, "no file without a name"));
+    }
+    own(found.uid(), found.mode())?;
+    Ok(file)
+}
+
+/// Where a process finds a file that it has open.
+#[must_use]
+pub fn nameless_path(number: u32) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{number}"))
+}
+
 /// The same file under a number that is not that of a standard stream. A program that has closed
 /// those, as daemons do, gets their numbers for what is opened next, and still writes to them.
-fn beyond_standard(file: File) -> io::Result<File> {
+fn beyond_standard(file: File, duplicate: libc::c_int) -> io::Result<File> {
     if file.as_raw_fd() > libc::STDERR_FILENO {
         return Ok(file);
     }
     let least = libc::STDERR_FILENO + 1;
     // SAFETY: a file that is open, and numbers.
-    let moved = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, least) };
+    let moved = unsafe { libc::fcntl(file.as_raw_fd(), duplicate, least) };
     if moved == -1 {
         return Err(Error::last_os_error());
     }
@@ -161,7 +210,8 @@ impl Drop for Mapping {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::os::fd::IntoRawFd as _;
+    use std::os::unix::fs::symlink;
 
     use super::*;
 
@@ -188,6 +238,29 @@ mod tests {
             assert_eq!(maps[1].as_ptr().add(4095).read_volatile(), 7);
         }
         fs::remove_dir_all(&path).expect("it was there");
+    }
+
+    #[test]
+    fn a_nameless_file_is_inherited_and_opened_once_more() {
+        let file = nameless(c"antiphon-test").expect("a file");
+        let number = file.as_raw_fd().cast_unsigned();
+        let again = reopen_nameless(number).expect("the same");
+        assert_eq!(again.metadata().expect("open").ino(), file.metadata().expect("open").ino());
+        file.try_lock().expect("nobody has it");
+        assert!(again.try_lock().is_err(), "its locks are its own");
+        let inherits = |number: u32| {
+            let mut test = std::process::Command::new("test");
+            test.args(["-e", &format!("/proc/self/fd/{number}")])
+                .status()
+                .is_ok_and(|s| s.success())
+        };
+        assert!(inherits(number) && !inherits(again.as_raw_fd().cast_unsigned()));
+        let named = fresh("named");
+        let own = directory(&named).expect("a directory");
+        let other = open_own(&own, "file").expect("a file").into_raw_fd();
+        let refused = refusal(reopen_nameless(other.cast_unsigned()));
+        assert_eq!(refused, Some(ErrorKind::PermissionDenied));
+        fs::remove_dir_all(&named).expect("it was there");
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! | [`connect`] | a connection that its maker need not wait for |
 //! | [`peer`] | who is at the other end of a Unix socket |
 //! | [`own_directory`], [`open_own`], [`Mapping`] | memory that the processes of a user share |
+//! | [`nameless`], [`reopen_nameless`] | memory that a process shares with what it starts |
 //!
 //! Each wait is one system call.
 
@@ -30,7 +31,7 @@ use antiphon_platform::Deadline;
 use crate::notify::left;
 use crate::sys;
 
-pub use common::{Mapping, open_own, own_directory};
+pub use common::{Mapping, nameless, nameless_path, open_own, own_directory, reopen_nameless};
 pub use connect::connect;
 pub use epoll::{Epoll, Event, Events, Trigger, ways_of};
 pub use peer::{Peer, peer, user};
