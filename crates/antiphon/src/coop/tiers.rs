@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use antiphon_linux::schedule::{self, Level, Refused};
+use antiphon_runtime::coop::MOST_STEPS;
 
 /// A way to have timers run when they are due on a busy CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -106,7 +107,7 @@ pub struct Available {
 /// Which tiers there are here: tried out, on a thread that ends with that. Blocks until it has.
 #[must_use]
 pub fn available() -> Available {
-    let permitted = schedule::permitted();
+    let permitted = schedule::permitted(MOST_STEPS);
     let extension = if Path::new("/sys/kernel/sched_ext").exists() {
         Unavailable::Later
     } else {

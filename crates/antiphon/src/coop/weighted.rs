@@ -5,7 +5,9 @@ use std::cell::Cell;
 use antiphon_linux::Linux;
 use antiphon_linux::schedule::{self, Refused};
 use antiphon_platform::ThreadId;
-use antiphon_runtime::coop::{self as generic, Answer, Ask, Cooperate, Group, Options, Weigh};
+use antiphon_runtime::coop::{
+    self as generic, Answer, Ask, Cooperate, Group, MOST_STEPS, Options, Weigh,
+};
 
 use super::error::JoinError;
 use super::memory::Memory;
@@ -71,10 +73,10 @@ impl Nice {
         Ok(Self { before })
     }
 
-    /// Whether it may weigh more.
+    /// Whether it may weigh as much as it may come to.
     fn probe(&self) -> Result<(), Refused> {
         let (_, _, now) = STEPPED.get();
-        schedule::set_nice(ThreadId(0), self.before - 1)?;
+        schedule::set_nice(ThreadId(0), self.before - MOST_STEPS)?;
         schedule::set_nice(ThreadId(0), now)
     }
 }

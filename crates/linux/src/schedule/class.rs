@@ -5,7 +5,7 @@ use core::ops::RangeInclusive;
 
 use antiphon_platform::ThreadId;
 
-use super::Refused;
+use super::permitted::{Asked, Refused};
 use crate::sys;
 
 /// Who forks while it has this has children that are ordinary (sched(7)).
@@ -110,6 +110,15 @@ pub fn set_fifo(thread: ThreadId, priority: u8) -> Result<(), Refused> {
     set(thread, 1 | RESET_ON_FORK, priority)
 }
 
+/// The same for `SCHED_RR`: those of its priority take turns.
+///
+/// # Errors
+///
+/// As of [`set_fifo`].
+pub fn set_round_robin(thread: ThreadId, priority: u8) -> Result<(), Refused> {
+    set(thread, 2 | RESET_ON_FORK, priority)
+}
+
 /// Has a thread share time again, as it did when it had this class; a real-time class counts as
 /// `SCHED_OTHER`.
 ///
@@ -131,7 +140,9 @@ fn set(thread: ThreadId, policy: u32, priority: u8) -> Result<(), Refused> {
     let parameter = libc::sched_param { sched_priority: priority.into() };
     let args = [thread.0 as usize, policy as usize, (&raw const parameter) as usize];
     // SAFETY: the kernel reads the structure, which is alive for the call.
-    unsafe { sys::call(libc::SYS_sched_setscheduler, args) }.map(drop).map_err(Refused::by)
+    let set = unsafe { sys::call(libc::SYS_sched_setscheduler, args) };
+    let asked = if priority > 0 { Asked::RealTime(priority) } else { Asked::Other };
+    set.map(drop).map_err(|errno| Refused::by(errno).of(asked))
 }
 
 /// The slice of a thread that shares time, in nanoseconds. 0: the kernel has none to tell.

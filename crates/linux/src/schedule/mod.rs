@@ -19,7 +19,8 @@ mod permitted;
 mod times;
 
 pub use class::{
-    Class, Policy, SLICES_NS, class, set_fifo, set_slice, set_timer_slack, set_timeshared, slice_ns,
+    Class, Policy, SLICES_NS, class, set_fifo, set_round_robin, set_slice, set_timer_slack,
+    set_timeshared, slice_ns,
 };
 pub use level::{Level, level};
 pub use nice::{NICE, nice, set_nice};

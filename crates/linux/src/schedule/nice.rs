@@ -4,7 +4,7 @@ use core::ops::RangeInclusive;
 
 use antiphon_platform::ThreadId;
 
-use super::Refused;
+use super::permitted::{Asked, Refused};
 use crate::sys;
 
 /// All nice values: from one to the next a thread weighs 1.25 times less.
@@ -34,7 +34,8 @@ pub fn set_nice(thread: ThreadId, nice: i32) -> Result<(), Refused> {
     let nice = nice.clamp(*NICE.start(), *NICE.end());
     let args = [libc::PRIO_PROCESS as usize, thread.0 as usize, nice as isize as usize];
     // SAFETY: takes numbers.
-    unsafe { sys::call(libc::SYS_setpriority, args) }.map(drop).map_err(Refused::by)
+    let set = unsafe { sys::call(libc::SYS_setpriority, args) };
+    set.map(drop).map_err(|errno| Refused::by(errno).of(Asked::Nice(nice)))
 }
 
 #[cfg(test)]

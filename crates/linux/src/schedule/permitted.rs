@@ -13,14 +13,31 @@ use crate::sys::{self, Errno};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
     errno: i32,
+    asked: Asked,
+}
+
+/// What was refused, as far as the way to get it hangs on that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Nothing that a limit is for.
+    Other,
+    /// A real-time priority.
+    RealTime(u8),
+    /// A nice value.
+    Nice(i32),
 }
 
 impl Refused {
     /// A thread has ended without an answer.
-    pub const FAILED: Self = Self { errno: libc::EAGAIN };
+    pub const FAILED: Self = Self { errno: libc::EAGAIN, asked: Asked::Other };
 
     pub(super) fn by(errno: Errno) -> Self {
-        Self { errno: errno.0 }
+        Self { errno: errno.0, asked: Asked::Other }
+    }
+
+    /// The same of what was asked for.
+    pub(super) fn of(self, asked: Asked) -> Self {
+        Self { asked, ..self }
     }
 
     /// The code of the refusal, as in `errno(3)`.
@@ -44,13 +61,29 @@ impl Refused {
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.errno {
-            libc::EPERM => {
-                "no permission: it needs CAP_SYS_NICE, or a limit RLIMIT_RTPRIO of 2 or more \
-                 (`ulimit -r 2`, `@audio - rtprio 2` in /etc/security/limits.d, LimitRTPRIO=2 in \
-                 a systemd unit); rtkit is not asked, as what it grants can't be given back and \
-                 had again"
+        match self.asked {
+            Asked::RealTime(priority) if self.forbidden() => {
+                return write!(
+                    f,
+                    "no permission: it needs CAP_SYS_NICE, or a limit RLIMIT_RTPRIO of {priority} \
+                     or more (`ulimit -r {priority}`, `@audio - rtprio {priority}` in \
+                     /etc/security/limits.d, LimitRTPRIO={priority} in a systemd unit), and a \
+                     cpu.rt_runtime_us above 0 in a control group that has one; rtkit is not \
+                     asked, as what it grants can't be given back and had again"
+                );
             }
+            Asked::Nice(nice) if self.forbidden() => {
+                let limit = 20 - nice;
+                return write!(
+                    f,
+                    "no permission to weigh more: it needs CAP_SYS_NICE, or a limit RLIMIT_NICE \
+                     of {limit} or more (`ulimit -e {limit}`, LimitNICE={nice} in a systemd unit)"
+                );
+            }
+            _ => {}
+        }
+        f.write_str(match self.errno {
+            libc::EPERM | libc::EACCES => "no permission",
             libc::ESRCH => "no such thread",
             libc::EOPNOTSUPP => "this kernel knows no slices: they are there since Linux 6.12",
             libc::ENOSYS => "a filter of system calls, or the kernel, has no such call",
@@ -65,7 +98,7 @@ impl core::error::Error for Refused {}
 
 impl From<std::io::Error> for Refused {
     fn from(error: std::io::Error) -> Self {
-        error.raw_os_error().map_or(Self::FAILED, |errno| Self { errno })
+        error.raw_os_error().map_or(Self::FAILED, |errno| Self::by(Errno(errno)))
     }
 }
 
@@ -76,18 +109,18 @@ pub struct Permitted {
     pub real_time: Result<(), Refused>,
     /// Slices of its own for threads that share time.
     pub slices: Result<(), Refused>,
-    /// More weight than they have: a lower nice value.
+    /// More weight than they have: a nice value that is lower by what was asked for.
     pub weight: Result<(), Refused>,
 }
 
-/// What this process may do: tried on a thread that is started for that, and then ends. Blocks
-/// until it has.
+/// What this process may do, and whether its threads may have a nice value that is lower by
+/// `steps`: tried on a thread that is started for that, and then ends. Blocks until it has.
 #[must_use]
-pub fn permitted() -> Permitted {
+pub fn permitted(steps: i32) -> Permitted {
     let me = ThreadId(0);
     let probe = move || Permitted {
         slices: set_slice(me, *super::SLICES_NS.start()).map(drop),
-        weight: nice(me).and_then(|nice| set_nice(me, nice - 1)),
+        weight: nice(me).and_then(|nice| set_nice(me, nice - steps)),
         // Last: it ends with that.
         real_time: set_fifo(me, 2),
     };
@@ -130,16 +163,23 @@ mod tests {
     fn a_probe_leaves_the_caller_as_it_was() {
         let me = ThreadId(0);
         let before = (class(me), slice_ns(me));
-        let found = permitted();
+        let found = permitted(1);
         assert_eq!((class(me), slice_ns(me)), before);
-        assert_eq!(found.real_time.is_ok(), permitted().real_time.is_ok());
+        assert_eq!(found.real_time.is_ok(), permitted(1).real_time.is_ok());
     }
 
     #[test]
     fn a_refusal_says_how_to_get_the_right() {
-        let said = Refused { errno: libc::EPERM }.to_string();
-        for way in ["ulimit -r", "limits.d", "CAP_SYS_NICE", "rtkit"] {
+        let refused = |errno, asked| Refused { errno, asked }.to_string();
+        let said = refused(libc::EPERM, Asked::RealTime(50));
+        for way in ["ulimit -r 50", "limits.d", "CAP_SYS_NICE", "rtkit", "cpu.rt_runtime_us"] {
             assert!(said.contains(way), "{said}");
         }
+        let said = refused(libc::EACCES, Asked::Nice(-12));
+        for way in ["CAP_SYS_NICE", "ulimit -e 32", "LimitNICE=-12"] {
+            assert!(said.contains(way), "{said}");
+        }
+        assert_eq!(refused(libc::EPERM, Asked::Other), "no permission");
+        assert_eq!(refused(libc::ESRCH, Asked::Nice(-1)), "no such thread");
     }
 }

@@ -115,3 +115,4 @@ pub use scheduler::Scheduler;
 pub use table::{Head, Members, Running, Table};
 pub use virtual_time::{VirtualTime, WEIGHT};
 pub use weighted::{ABSENT_NS, Weigh, Weighted};
+pub use weights::MOST_STEPS;

@@ -68,7 +68,7 @@ pub(super) struct Control {
 const POWERS: [u32; 13] =
     [1024, 1280, 1600, 2000, 2500, 3125, 3906, 4883, 6104, 7629, 9537, 11921, 14901];
 /// The steps that there are, up and down.
-pub(super) const MOST_STEPS: i32 = POWERS.len() as i32 - 1;
+pub const MOST_STEPS: i32 = POWERS.len() as i32 - 1;
 /// Parts are a mean of about so long, in nanoseconds.
 const MEAN_NS: u64 = 200_000_000;
 /// By so much of what all weigh too little each weighs more, each time.
