@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{FRAME, Folder, has_keys, json, output, refused, stderr};
+use common::{FRAME, Folder, has_keys, json, output, refused, skipped, stderr};
 use serde_json::Value;
 
 /// A second and two players, who leave some of the CPU to a hog.
@@ -16,7 +16,6 @@ fn rows(arguments: &[&str]) -> Vec<Value> {
     let report = json(&[&SMALL, arguments, &["--json"]].concat());
     has_keys(&report, &FRAME);
     has_keys(&report, &["seconds", "demand", "alike", "misbehave", "sentinel_us", "cpu_list"]);
-    has_keys(&report["options"], &["period_ns", "min_slice_ns", "slack_ns", "threshold_ns"]);
     report["rows"].as_array().expect("a list").clone()
 }
 
@@ -137,7 +136,7 @@ fn a_level_is_that_of_the_run_or_of_each_program() {
     };
     let done = run.wait_with_output().expect("its output");
     if ended.code() == Some(69) {
-        return println!("skipped: {}", stderr(&done));
+        return skipped(&stderr(&done));
     }
     let report: Value = serde_json::from_slice(&done.stdout).expect("JSON");
     assert_eq!(report["rows"][0]["levels"], "each");
@@ -207,6 +206,117 @@ fn tables_and_pages_say_what_was_measured() {
     assert!(page.contains("tokio") && !page.contains("NaN"));
 }
 
+/// Programs that share a CPU have a domain of their own, whose memory ends with them.
+#[test]
+fn a_run_leaves_no_file() {
+    let folder = Folder::new("bench-loop-leaves");
+    let own = |how: &[&str]| {
+        let mut run = common::antiphon(&[&SMALL[..], how].concat());
+        run.env("XDG_RUNTIME_DIR", folder.path(""));
+        run
+    };
+    let how = ["--subject", "t3", "--against", "", "--json"];
+    let done = own(&how).output().expect("the command");
+    assert!(done.status.success(), "{}", stderr(&done));
+    let files = || {
+        let all = std::fs::read_dir(folder.path("antiphon"));
+        all.map_or_else(|_| Vec::new(), |all| all.flatten().map(|file| file.file_name()).collect())
+    };
+    assert_eq!(files(), [""; 0], "after a run");
+    let mut killed = own(&how).stdout(std::process::Stdio::null()).spawn().expect("the command");
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    killed.kill().and_then(|()| killed.wait()).expect("it is ours");
+    assert_eq!(files(), [""; 0], "after one that was killed");
+}
+
+#[test]
+fn options_are_said_of_those_that_have_a_use_for_them() {
+    let how = ["--subject", "alone,t3", "--against", "", "--options", "slack=2"];
+    let report = json(&[&SMALL[..], &how, &["--json"]].concat());
+    let all = ["period_ns", "min_slice_ns", "slack_ns", "threshold_ns"];
+    has_keys(&report["options"], &all);
+    let rows = report["rows"].as_array().expect("a list");
+    assert!(
+        rows[0]["options"].is_null() && rows[1]["options"]["slack_ns"] == 2_000_000,
+        "{rows:?}"
+    );
+    assert!(rows.iter().all(|row| row["costs"].is_string()), "{rows:?}");
+    let done = output(&[&SMALL[..], &how].concat());
+    let text = String::from_utf8_lossy(&done.stdout);
+    let said = "Options of t3: period 20 ms, minimum slice 0.1 ms, slack 2 ms, threshold 20 ms.";
+    assert!(text.contains(said) && !text.contains("Options of alone"), "{text}");
+    assert!(text.contains("t3          one member runs at a time"), "{text}");
+}
+
+#[test]
+fn those_without_groups_are_named() {
+    let how = ["--subject", "alone,t3", "--against", "epoll", "--group", "one"];
+    let all = rows(&how);
+    let grouped: Vec<_> = all.iter().map(|row| row["grouped"].as_bool()).collect();
+    assert_eq!(grouped, [false, true, false].map(Some));
+    let done = output(&[&SMALL[..], &how].concat());
+    let text = String::from_utf8_lossy(&done.stdout);
+    assert!(text.contains("No group: the players of alone, epoll have a share each."), "{text}");
+}
+
+/// As a user without rights, who may be had by root only; `before` is what is done as root.
+fn unprivileged(before: &[&str], arguments: &[&str]) -> Option<std::process::Output> {
+    // Where everybody may read it.
+    let folder = Folder::new(std::thread::current().name()?);
+    let command = folder.path("antiphon");
+    std::fs::copy(env!("CARGO_BIN_EXE_antiphon"), &command).ok()?;
+    let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", &command];
+    let all = [before, &user, arguments].concat();
+    let mut run = std::process::Command::new(all[0]);
+    run.args(&all[1..]).env_remove("XDG_RUNTIME_DIR").env("HOME", "/nonexistent");
+    run.output().ok().filter(|done| !is_refused(done))
+}
+
+/// Whether there was no such user to be had.
+fn is_refused(done: &std::process::Output) -> bool {
+    let said = stderr(done);
+    ["setpriv: ", "prlimit: ", "chrt: "].iter().any(|who| said.starts_with(who))
+}
+
+#[test]
+fn what_is_skipped_is_said_below_the_table() {
+    let all = ["bench", "loop", "--repetitions", "1", "--seconds", "0.3"];
+    let Some(done) = unprivileged(&["prlimit", "--rtprio=0", "--nice=0"], &all) else {
+        return skipped("no other user to be had");
+    };
+    assert!(done.status.success(), "{}", stderr(&done));
+    let text = String::from_utf8_lossy(&done.stdout);
+    let of = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+    assert!(of("t1 ").trim_end().ends_with("skipped") && of("t1 ").len() < 60, "{text}");
+    for (name, priority) in [("t1", 2), ("fifo", 10), ("fifo-timer", 50)] {
+        let said = of(&format!("{name} skipped: real-time: no permission"));
+        assert!(said.contains(&format!("`ulimit -r {priority}`")), "{text}");
+    }
+    assert!(text.contains("No sentinel: ") && text.contains("`ulimit -r 99`"), "{text}");
+}
+
+#[test]
+fn who_may_not_weigh_more_has_no_group_by_weights() {
+    let how = [&SMALL[..], &["--against", "", "--group", "one", "--subject", "t1"]].concat();
+    // Who is real-time, may stay it.
+    let Some(done) = unprivileged(&["chrt", "-f", "2", "prlimit", "--nice=0"], &how) else {
+        return skipped("no other user to be had, or no real-time rights");
+    };
+    let said = stderr(&done);
+    assert_eq!(done.status.code(), Some(69), "{said}");
+    assert!(said.contains("t1: ") && said.contains("`ulimit -e 32`"), "{said}");
+}
+
+#[test]
+fn first_says_where_it_is_refused() {
+    let how = [&SMALL[..], &FREE, &["--first"]].concat();
+    let Some(done) = unprivileged(&["prlimit", "--nice=0"], &how) else {
+        return skipped("no other user to be had");
+    };
+    let text = String::from_utf8_lossy(&done.stdout);
+    assert!(text.contains("--first has no effect: "), "{text}");
+}
+
 #[test]
 fn what_is_wrong_is_said_in_one_line() {
     for (wrong, told) in [
@@ -227,6 +337,7 @@ fn what_is_wrong_is_said_in_one_line() {
         (&["--demand", "NaN"], "--demand takes"),
         (&["--misbehave", "2"], "--misbehave takes"),
         (&["--sentinel-us", "1"], "--sentinel-us takes"),
+        (&["--options", "late=1"], "no option 'late'"),
         (&["--seconds", "0"], "--seconds takes"),
         (&["--repetitions", "0"], "--repetitions takes"),
         (&["--html", "/nowhere/at/all"], "--html"),

@@ -41,6 +41,48 @@ fn last_loop(report: &Value) -> &Value {
 }
 
 #[test]
+fn options_are_those_of_who_makes_the_domain() {
+    let folder = Folder::new("coop-options");
+    let domain = format!("test-options-{}", std::process::id());
+    let with = |options: &str| {
+        report(&folder, &["--tier", "t3", "--domain", &domain, "--options", options])
+    };
+    let Some(own) = with("period=7,slack=2") else { return };
+    let schedule = &own["coop"]["schedule"];
+    assert_eq!(
+        (&schedule["period_ns"], &schedule["slack_ns"]),
+        (&7_000_000.into(), &2_000_000.into())
+    );
+    assert!(!own["coop"]["notes"].to_string().contains("already"), "{own:#}");
+    // Somebody has it, with those.
+    let holder = ["run", "--coop", "--tier", "t3", "--domain", &domain, "--options", "period=9"];
+    let mut holder = antiphon(&[&holder[..], &["--", "sleep", "60"]].concat())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("the command");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let theirs = with("period=7").expect("as before");
+    holder.kill().and_then(|()| holder.wait()).expect("it is ours");
+    assert_eq!(theirs["coop"]["schedule"]["period_ns"], 9_000_000, "{theirs:#}");
+    assert!(theirs["coop"]["notes"].to_string().contains("was there already"), "{theirs:#}");
+}
+
+#[test]
+fn what_is_raised_has_its_options() {
+    let folder = Folder::new("coop-boost-options");
+    if output(&["run", "--coop", "--tier", "t1", "--", "true"]).status.code() != Some(0) {
+        return skipped("no real-time rights");
+    }
+    let Some(report) = report(&folder, &["--tier", "t1", "--options", "slack=2"]) else { return };
+    let schedule = &report["coop"]["boost_schedule"];
+    assert_eq!(
+        (&schedule["slack_ns"], &schedule["threshold_ns"]),
+        (&2_000_000.into(), &20_000_000.into())
+    );
+    assert!(report["coop"]["schedule"].is_null() && schedule["period_ns"].is_null(), "{report:#}");
+}
+
+#[test]
 fn a_loop_is_found_and_counted() {
     let folder = Folder::new("coop-loop");
     let domain = format!("test-{}", std::process::id());

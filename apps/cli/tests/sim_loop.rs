@@ -34,6 +34,26 @@ fn a_row_has_its_figures_and_says_that_it_is_a_model() {
 }
 
 #[test]
+fn options_have_an_effect_and_are_said() {
+    let how = ["--subject", "alone,t3,t1,periodic", "--hogs", "1"];
+    let traces = |more: &[&str]| -> Vec<String> {
+        let report = json(&with(&[&how[..], more, &["--json"]].concat()));
+        has_keys(&report["simulated"]["options"], &["period_ns", "min_slice_ns", "slack_ns"]);
+        rows(&report).iter().map(|row| row["trace"].to_string()).collect()
+    };
+    let (usual, short) = (traces(&[]), traces(&["--options", "period=4,slack=0.05"]));
+    let changed: Vec<_> = usual.iter().zip(&short).map(|(one, other)| one != other).collect();
+    // On one core and on three.
+    assert_eq!(changed, [false, false, true, true, true, true, false, false]);
+    let report = json(&with(&["--subject", "alone", "--hogs", "0", "--json"]));
+    assert!(report["simulated"]["options"].is_null());
+    let text = output(&with(&[&how[..], &["--options", "slack=2"]].concat())).stdout;
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.contains("Options of t1: slack 2 ms, threshold 20 ms."), "{text}");
+    assert!(text.contains("Options of t3: period 20 ms") && !text.contains("of alone"), "{text}");
+}
+
+#[test]
 fn the_same_seed_is_the_same_bytes() {
     let text = |seed: &str| {
         let more = ["--placement", "lot,join", "--hogs", "1", "--seed", seed];

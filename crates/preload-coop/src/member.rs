@@ -60,9 +60,10 @@ static COMMON: Mutex<Option<ManuallyDrop<Common>>> = Mutex::new(None);
 impl Common {
     fn new(settings: &Settings) -> Self {
         let domain = settings.domain.as_ref().map(|(name, cpu)| {
-            Domain::open(name, DomainOptions::on(*cpu)).map_err(|_| Refusal::Domain)
+            let options = DomainOptions { cpu: *cpu, schedule: settings.schedule };
+            Domain::open(name, options).map_err(|_| Refusal::Domain)
         });
-        let options = BoostOptions::default();
+        let options = BoostOptions { options: settings.schedule, ..BoostOptions::default() };
         let booster =
             settings.boost.then(|| Booster::start(options).map_err(|_| Refusal::RealTime));
         Self { epoch: epoch(), domain, booster, page: settings.page() }

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::sync::OnceLock;
 
+use antiphon::coop::Options;
 use antiphon_linux::files::Mapping;
 use antiphon_linux::schedule::{self, Class, Policy};
 use antiphon_platform::ThreadId;
@@ -17,6 +18,8 @@ pub struct Settings {
     pub domain: Option<(String, u32)>,
     /// Whether they are to be raised while they are late.
     pub boost: bool,
+    /// How the CPU is shared.
+    pub schedule: Options,
     report: Option<OsString>,
 }
 
@@ -38,7 +41,8 @@ impl Settings {
         });
         let domain = domain.flatten();
         let boost = matches!(&*tier, "auto" | "t1");
-        (boost || domain.is_some()).then(|| Self { domain, boost, report: var_os(coop::REPORT) })
+        let report = var_os(coop::REPORT);
+        (boost || domain.is_some()).then(|| Self { domain, boost, schedule: schedule(), report })
     }
 
     /// Where it is counted, if anybody wants to know. It stays mapped.
@@ -49,6 +53,14 @@ impl Settings {
         // of it is atomic words, of which any bytes are some value.
         Some(unsafe { &*mapping.as_ptr().cast::<Page>() })
     }
+}
+
+fn schedule() -> Options {
+    let numbers = var(coop::OPTIONS).ok().and_then(|words| coop::numbers_of(&words));
+    let Some([period_ns, min_slice_ns, slack_ns, threshold_ns]) = numbers else {
+        return Options::default();
+    };
+    Options { period_ns, min_slice_ns, slack_ns, threshold_ns }
 }
 
 /// What the calling thread is called.

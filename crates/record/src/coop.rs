@@ -29,8 +29,24 @@ pub const TIER: &str = "ANTIPHON_COOP";
 pub const DOMAIN: &str = "ANTIPHON_COOP_DOMAIN";
 /// The CPU of that.
 pub const CPU: &str = "ANTIPHON_COOP_CPU";
+/// How a CPU is shared: what [`words_of`] makes. Without it as usual; a domain that is there
+/// already has its own.
+pub const OPTIONS: &str = "ANTIPHON_COOP_OPTIONS";
 /// The file that has the page, if anybody wants to know.
 pub const REPORT: &str = "ANTIPHON_COOP_REPORT";
+
+/// Numbers as the environment has them.
+#[must_use]
+pub fn words_of(numbers: [u64; 4]) -> String {
+    numbers.map(|number| number.to_string()).join(",")
+}
+
+/// The numbers of such words; `None` if they are none.
+#[must_use]
+pub fn numbers_of(words: &str) -> Option<[u64; 4]> {
+    let numbers: Option<Vec<_>> = words.split(',').map(|word| word.parse().ok()).collect();
+    numbers?.try_into().ok()
+}
 
 /// So many loops have a row.
 pub const ROWS: usize = 256;

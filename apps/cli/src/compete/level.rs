@@ -6,6 +6,9 @@
 
 use std::fs;
 
+use antiphon::coop::Tier;
+use antiphon_linux::schedule::{NICE, set_nice};
+use antiphon_platform::ThreadId;
 use serde::{Deserialize, Serialize};
 
 /// The level of a run.
@@ -17,11 +20,18 @@ pub struct Level {
     pub autogroup: Option<String>,
     /// Whether it weighs more than others, as was asked.
     pub first: bool,
+    /// Why it does not, though that was asked.
+    pub not_first: Option<String>,
+}
+
+/// Whether a tier is weaker against programs of another level.
+pub fn weakens(tier: Tier) -> bool {
+    matches!(tier, Tier::Split | Tier::Baton)
 }
 
 const AUTOGROUP: &str = "/proc/self/autogroup";
 /// The most that a session can weigh.
-const FIRST: &str = "-20";
+const FIRST: i32 = *NICE.start();
 
 impl Level {
     /// Makes this process and all that it starts one level; with `first`, if it may, one that
@@ -29,9 +39,19 @@ impl Level {
     pub fn take(first: bool) -> Self {
         // SAFETY: takes nothing. It fails where the process leads its group, and then it stays.
         unsafe { libc::setsid() };
-        let counts = Self::here().autogroup.is_some();
-        let first = first && counts && fs::write(AUTOGROUP, FIRST).is_ok();
-        Self { first, ..Self::here() }
+        let refused = first.then(Self::weigh_most).and_then(Result::err);
+        Self { first: first && refused.is_none(), not_first: refused, ..Self::here() }
+    }
+
+    /// Has the session weigh as much as one may.
+    fn weigh_most() -> Result<(), String> {
+        Self::can_be_taken()?;
+        fs::write(AUTOGROUP, FIRST.to_string()).map_err(|error| {
+            // A session may weigh what its threads may.
+            let tried = std::thread::spawn(|| set_nice(ThreadId(0), FIRST)).join();
+            let refused = tried.ok().and_then(Result::err);
+            refused.map_or_else(|| format!("{AUTOGROUP}: {error}"), |why| why.to_string())
+        })
     }
 
     /// Whether a session is a level here.
@@ -61,7 +81,7 @@ impl Level {
         let counts = on && cgroup.as_deref().is_none_or(|group| group == "/");
         let autogroup = fs::read_to_string(AUTOGROUP).ok().filter(|_| counts);
         let autogroup = autogroup.map(|text| text.trim().to_owned());
-        Self { cgroup, autogroup, first: false }
+        Self { cgroup, autogroup, ..Self::default() }
     }
 
     /// For people.
@@ -95,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_level_is_said() {
-        let level = Level { cgroup: Some("/".into()), autogroup: None, first: false };
+        let level = Level { cgroup: Some("/".into()), ..Level::default() };
         assert_eq!(level.said(), "cgroup /, no autogroup");
         let level = Level { autogroup: Some("/autogroup-5 nice -20".into()), first: true, ..level };
         assert_eq!(level.said(), "cgroup /, /autogroup-5 nice -20; weighs more than all others");

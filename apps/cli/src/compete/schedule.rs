@@ -1,8 +1,9 @@
-//! The parameters of the scheduler: `period=20,slack=1`, in milliseconds.
+//! The parameters of the scheduler: `period=20,slack=1`, in milliseconds; and which of them a tier
+//! has a use for, as reports have no others.
 
 use std::str::FromStr;
 
-use antiphon::coop::Options;
+use antiphon::coop::{Options, Tier};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -50,20 +51,94 @@ impl FromStr for Schedule {
     }
 }
 
-impl Schedule {
-    /// As reports have it.
-    pub fn json(self) -> Value {
-        let Options { period_ns, min_slice_ns, slack_ns, threshold_ns } = self.0;
-        json!({
-            "period_ns": period_ns, "min_slice_ns": min_slice_ns, "slack_ns": slack_ns,
-            "threshold_ns": threshold_ns,
-        })
+/// Which of them have an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Used {
+    /// None.
+    Nothing,
+    /// Slack and threshold: who is boosted runs no longer, and owes no more.
+    Boost,
+    /// All.
+    All,
+}
+
+impl Used {
+    /// By a tier.
+    pub fn by(tier: Tier) -> Self {
+        match tier {
+            Tier::Kernel | Tier::Baton => Self::All,
+            Tier::Boost => Self::Boost,
+            Tier::RealTimeSplit | Tier::Split | Tier::None => Self::Nothing,
+        }
     }
+}
+
+impl Schedule {
+    /// Those that have an effect, for scripts; null if none has.
+    pub fn json(self, used: Used) -> Value {
+        let Options { period_ns, min_slice_ns, slack_ns, threshold_ns } = self.0;
+        match used {
+            Used::Nothing => Value::Null,
+            Used::Boost => json!({ "slack_ns": slack_ns, "threshold_ns": threshold_ns }),
+            Used::All => json!({
+                "period_ns": period_ns, "min_slice_ns": min_slice_ns, "slack_ns": slack_ns,
+                "threshold_ns": threshold_ns,
+            }),
+        }
+    }
+
+    /// The same for people; `None` if none has.
+    pub fn said(self, used: Used) -> Option<String> {
+        let ms = |ns: u64| ns as f64 / 1e6;
+        let Options { slack_ns, threshold_ns, .. } = self.0;
+        match used {
+            Used::Nothing => None,
+            Used::Boost => {
+                Some(format!("slack {} ms, threshold {} ms", ms(slack_ns), ms(threshold_ns)))
+            }
+            Used::All => Some(self.0.to_string()),
+        }
+    }
+}
+
+/// What is said of the options below a table: a line for all that have the same ones.
+pub fn legend<'a>(all: impl IntoIterator<Item = (&'a str, Used)>, schedule: Schedule) -> String {
+    let (mut boost, mut every) = (Vec::new(), Vec::new());
+    for (name, used) in all {
+        let names = match used {
+            Used::Nothing => continue,
+            Used::Boost => &mut boost,
+            Used::All => &mut every,
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let line = |names: Vec<&str>, used| {
+        let said = schedule.said(used).filter(|_| !names.is_empty());
+        said.map_or_else(String::new, |said| format!("Options of {}: {said}.\n", names.join(", ")))
+    };
+    line(boost, Used::Boost) + &line(every, Used::All)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_no_effect_is_not_said() {
+        let usual = Schedule::default();
+        assert_eq!(usual.json(Used::by(Tier::Split)), Value::Null);
+        assert_eq!(usual.json(Used::by(Tier::Boost)).as_object().map(|keys| keys.len()), Some(2));
+        assert_eq!(usual.json(Used::by(Tier::Baton))["period_ns"], 20_000_000);
+        let all = [("t1", Used::Boost), ("t2", Used::Nothing), ("t3", Used::All)];
+        let said = legend(all.into_iter().chain(all), usual);
+        assert_eq!(
+            said,
+            "Options of t1: slack 1 ms, threshold 20 ms.\nOptions of t3: period 20 ms, minimum \
+             slice 0.1 ms, slack 1 ms, threshold 20 ms.\n"
+        );
+    }
 
     #[test]
     fn what_is_not_said_is_as_usual() {

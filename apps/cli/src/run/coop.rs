@@ -11,11 +11,14 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::process::Command;
 
 use antiphon::coop::{self, Available, Domain, DomainOptions, Tier};
-use antiphon_record::coop::{CPU, Count, DOMAIN, LoopRow, PAGE_BYTES, REPORT, Refusal, TIER, read};
+use antiphon_record::coop::{
+    CPU, Count, DOMAIN, LoopRow, OPTIONS, PAGE_BYTES, REPORT, Refusal, TIER, read, words_of,
+};
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::child::{self, Child};
+use crate::compete::schedule::{Schedule, Used};
 use crate::failure::Failure;
 use crate::output::table::{Cell, Table, count, duration};
 
@@ -39,6 +42,10 @@ pub struct CoopArguments {
     #[arg(long, value_name = "T", requires = "coop", value_parser = ["auto", "t1", "t3"],
           default_value = "auto")]
     tier: String,
+    /// How the CPU is shared, in milliseconds (t1: slack, threshold):
+    /// period=20,min-slice=0.1,slack=1,threshold=20. A domain that others use has their options
+    #[arg(long, value_name = "LIST", requires = "coop")]
+    options: Option<Schedule>,
 }
 
 /// How CMD's loops are to share their CPU.
@@ -47,6 +54,7 @@ pub struct Coop {
     name: String,
     cpu: Option<u32>,
     domain: Option<Domain>,
+    schedule: Schedule,
     available: Available,
     page: File,
 }
@@ -68,16 +76,19 @@ impl Coop {
             return Err(Failure::wrapper(format!("--tier t1: {why}")));
         }
         let shares = tier != "t1";
+        let schedule = arguments.options.unwrap_or_default();
         let cpu = cpu(arguments.cpu, shares)?;
         let refused = |why| Failure::wrapper(format!("--domain {}: {why}", arguments.domain));
         let domain = cpu
             .filter(|_| shares)
-            .map(|cpu| Domain::open(&arguments.domain, DomainOptions::on(cpu)).map_err(refused));
+            .map(|cpu| DomainOptions { cpu, schedule: schedule.0 })
+            .map(|options| Domain::open(&arguments.domain, options).map_err(refused));
         Ok(Some(Self {
             tier,
             name: arguments.domain.clone(),
             cpu,
             domain: domain.transpose()?,
+            schedule,
             available,
             page: page().map_err(|why| Failure::wrapper(format!("the report of loops: {why}")))?,
         }))
@@ -86,6 +97,7 @@ impl Coop {
     /// What the library is told.
     pub fn put(&self, command: &mut Command) {
         command.env(TIER, &self.tier).env(DOMAIN, &self.name);
+        command.env(OPTIONS, words_of(self.schedule.into()));
         if let Some(cpu) = self.cpu {
             command.env(CPU, cpu.to_string());
         }
@@ -122,9 +134,11 @@ impl Coop {
             tier: self.tier.clone(),
             tiers: tiers.collect(),
             domain: self.domain.as_ref().map(|domain| (self.name.clone(), domain.options())),
+            boost: boost.then_some(self.schedule),
+            asked: self.schedule,
             cpu: self.cpu,
             level: self.available.level().to_string(),
-            weaker: self.available.weaker(),
+            weaker: self.available.weaker().filter(|_| self.domain.is_some()),
             loops,
             lost,
         })
@@ -164,6 +178,9 @@ pub struct CoopReport {
     tier: String,
     tiers: Vec<Tier>,
     domain: Option<(String, coop::Options)>,
+    /// Of loops that are raised.
+    boost: Option<Schedule>,
+    asked: Schedule,
     cpu: Option<u32>,
     level: String,
     weaker: Option<&'static str>,
@@ -181,10 +198,8 @@ impl CoopReport {
             "tier": self.tier,
             "tiers": self.tiers.iter().map(|tier| tier.name()).collect::<Vec<_>>(),
             "domain": self.domain.as_ref().map(|(name, _)| name),
-            "schedule": self.domain.as_ref().map(|(_, schedule)| json!({
-                "period_ns": schedule.period_ns, "min_slice_ns": schedule.min_slice_ns,
-                "slack_ns": schedule.slack_ns, "threshold_ns": schedule.threshold_ns,
-            })),
+            "schedule": self.domain.as_ref().map(|(_, of)| Schedule(*of).json(Used::All)),
+            "boost_schedule": self.boost.map(|of| of.json(Used::Boost)),
             "cpu": self.cpu,
             "level": self.level,
             "loops": self.loops.iter().map(loop_object).collect::<Vec<_>>(),
@@ -258,6 +273,9 @@ impl CoopReport {
             // Writing to a string does not fail.
             let _ = write!(how, "; domain {name} on CPU {cpu}: {schedule}");
         }
+        if let Some(said) = self.boost.and_then(|schedule| schedule.said(Used::Boost)) {
+            let _ = write!(how, "; raised while late: {said}");
+        }
         how
     }
 
@@ -265,6 +283,11 @@ impl CoopReport {
     pub fn notes(&self) -> Vec<String> {
         let mut notes = vec![format!("CMD was {}.", self.level)];
         notes.extend(self.weaker.map(|weaker| format!("{weaker}.")));
+        if let Some((name, options)) = self.domain.as_ref().filter(|of| of.1 != self.asked.0) {
+            notes.push(format!(
+                "Domain {name} was there already, and has its own options: {options}."
+            ));
+        }
         if self.loops.is_empty() {
             notes.push(
                 "No loop was found: no thread waited in epoll_wait, poll, select or their like, by \

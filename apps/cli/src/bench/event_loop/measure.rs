@@ -2,18 +2,20 @@
 
 use std::path::PathBuf;
 
+use antiphon::coop::{Domain, DomainOptions};
 use serde::{Deserialize, Serialize};
 
 use super::cases::Cell;
 use super::figures::{Figures, Observed, Played};
 use super::player::Window;
 use super::program::{self, Begin, Part};
-use super::schemes;
+use super::schemes::{self, Scheme, Shares};
 use super::sentinel::Sentinel;
 use crate::bench::{self, rounds::Outcome};
 use crate::compete::level::Level;
 use crate::compete::order::Role;
 use crate::compete::process::Program;
+use crate::compete::schedule::Schedule;
 use crate::compete::stand_aside;
 use crate::compete::terms::{Grouping, Levels, wanted};
 use crate::compete::usage::Usage;
@@ -52,6 +54,8 @@ pub struct How {
     pub sentinel_ns: u64,
     /// Whether the run is to weigh more than all others.
     pub first: bool,
+    /// How a CPU is shared by those that cooperate.
+    pub schedule: Schedule,
     /// gcc's compiler, if that competes.
     pub compiler: Option<PathBuf>,
     /// Of clips and phases.
@@ -69,17 +73,19 @@ const BEGIN_NS: u64 = 20_000_000;
 pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
     let scheme = schemes::of_name(&order.subject);
     let scheme = scheme.ok_or_else(|| format!("no scheme '{}'", order.subject))?;
-    if let Some(missing) = scheme.needs.missing() {
+    if let Some(missing) = scheme.missing(order.cell.group == Grouping::One) {
         return Ok(Outcome::Missing(missing));
     }
-    Ok(observe(order).map_or_else(Outcome::Violation, |seen| Outcome::Figures(Figures::of(&seen))))
+    Ok(observe(order, scheme)
+        .map_or_else(Outcome::Violation, |seen| Outcome::Figures(Figures::of(&seen))))
 }
 
-fn observe(order: &Order) -> Result<Observed, String> {
+fn observe(order: &Order, scheme: &Scheme) -> Result<Observed, String> {
     let Order { cell, cpus, how, .. } = order;
     let level = Level::take(how.first);
     stand_aside(cpus);
-    let mut programs = start(order)?;
+    let domains = domains(order, scheme)?;
+    let mut programs = start(order, &domains)?;
     programs.iter_mut().try_for_each(Program::ready)?;
     let at_ns = now_ns() + BEGIN_NS;
     let sentinels: Vec<_> = match how.sentinel_ns {
@@ -132,8 +138,17 @@ fn observe(order: &Order) -> Result<Observed, String> {
     })
 }
 
+/// That of the players of each CPU, which they inherit; none if they know nothing of each other.
+fn domains(order: &Order, scheme: &Scheme) -> Result<Vec<Domain>, String> {
+    if scheme.shares == Shares::Nothing {
+        return Ok(Vec::new());
+    }
+    let private = |&cpu| Domain::private(DomainOptions { cpu, schedule: order.how.schedule.0 });
+    order.cpus.iter().map(private).collect::<Result<_, _>>().map_err(|error| error.to_string())
+}
+
 /// Players first, then hogs; each kind takes the CPUs by turns.
-fn start(order: &Order) -> Result<Vec<Program>, String> {
+fn start(order: &Order, domains: &[Domain]) -> Result<Vec<Program>, String> {
     let Order { subject, cell, cpus, how, .. } = order;
     let place = |number: usize| cpus[number % cpus.len()];
     let hog = Role::hog(cell.competitor, how.compiler.as_ref())?;
@@ -144,6 +159,8 @@ fn start(order: &Order) -> Result<Vec<Program>, String> {
             demand: demand(how, number, cell.players),
             even: how.even,
             one_group: cell.group == Grouping::One,
+            domain: domains.get(number % cpus.len()).and_then(Domain::private_name),
+            schedule: how.schedule,
             misbehaves: if number == 0 { how.misbehave } else { 0.0 },
         })
     };

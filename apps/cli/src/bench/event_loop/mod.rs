@@ -45,6 +45,7 @@ use super::repeat::repeat;
 use super::rounds::Rounds;
 use super::settings::{Printed, Settings, check_seconds};
 use crate::compete::level::Level;
+use crate::compete::schedule::Schedule;
 use crate::compete::terms::{Competitor, Grouping, Hogs, Levels, MOST as MOST_PROGRAMS};
 use crate::compete::{hogs, work};
 use crate::failure::Failure;
@@ -55,7 +56,7 @@ use crate::output::table::colour_stdout;
 use cases::Cell;
 use measure::How;
 use rows::{Measured, Report};
-use schemes::{OURS, PEERS, Scheme};
+use schemes::{OURS, PEERS, Scheme, Shares};
 
 /// Loops: whether timers are on time while the CPU is wanted by all, and whether it is shared
 /// fairly
@@ -71,7 +72,9 @@ Examples:
   antiphon bench loop --seconds 300 --repetitions 1 --html loop.html
   antiphon bench loop --players 1-14 --hogs 0 --alike")]
 pub struct Arguments {
-    /// Ours: alone (the loop, with nobody to cooperate with)
+    /// Ours: alone (the loop, with nobody to cooperate with), t1 (raised by a real-time helper
+    /// while it is late), t1b (timers in a real-time thread), t2 (timers in a thread with a short
+    /// slice), t3 (programs hand the CPU to each other)
     #[arg(long, value_name = "LIST")]
     subject: Option<String>,
     /// Peers; ratios are to the first: epoll (with a timerfd), epoll-slice (slices of 100 µs),
@@ -91,7 +94,7 @@ pub struct Arguments {
     /// Frames a second of each player
     #[arg(long, value_name = "LIST", default_value = "60")]
     hz: Counts,
-    /// Whether each player has its own share of the CPU
+    /// Whether each player has its own share of the CPU; t1 and t3 have groups
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "each")]
     group: Vec<Grouping>,
     /// On which run-queue level programs are
@@ -117,6 +120,10 @@ pub struct Arguments {
     /// Weigh more than all other sessions, as far as that is permitted: they wait
     #[arg(long)]
     first: bool,
+    /// Of t3, and of t1 (slack, threshold), in milliseconds:
+    /// period=20,min-slice=0.1,slack=1,threshold=20
+    #[arg(long, value_name = "LIST")]
+    options: Option<Schedule>,
     /// How long a repetition is measured
     #[arg(long, value_name = "S", default_value_t = 5.0, allow_negative_numbers = true)]
     seconds: f64,
@@ -199,6 +206,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
         misbehave: *misbehave,
         sentinel_ns: u64::from(arguments.sentinel_us) * 1000,
         first: arguments.first,
+        schedule: arguments.options.unwrap_or_default(),
         compiler,
         seed: rounds.seed,
     };
@@ -210,7 +218,12 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
 fn check_room(rounds: &Rounds, cells: &[Cell]) -> Result<(), Failure> {
     let shares = |cell: &Cell| {
         let weighs = cell.group == Grouping::One;
-        rounds.subjects.iter().find(|&&name| name == "t3" || weighs && name == "t1")
+        let full = |scheme: &Scheme| match scheme.shares {
+            Shares::Nothing => false,
+            Shares::Weights => weighs,
+            Shares::Baton => true,
+        };
+        rounds.subjects.iter().find(|&&name| schemes::of_name(name).is_some_and(full))
     };
     let full = |cell: &&Cell| cell.players.div_ceil(cell.cpus) > PLACES;
     match cells.iter().filter(full).find_map(|cell| Some((cell, shares(cell)?))) {
@@ -238,7 +251,8 @@ fn rounds(arguments: &Arguments) -> Result<Rounds, Failure> {
         .into_iter()
         .chain(named(&arguments.against, &rounds.peers));
     for scheme in asked.filter_map(schemes::of_name) {
-        if let Some(missing) = scheme.needs.missing() {
+        let one_group = arguments.group.contains(&Grouping::One);
+        if let Some(missing) = scheme.missing(one_group) {
             return Err(Failure::missing(format!("{}: {missing}", scheme.name)));
         }
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::clip::Clip;
 use super::player::{Player, Seen, Window};
 use super::schemes::{self, Seat};
+use crate::compete::schedule::Schedule;
 use crate::compete::work::{Pace, sleep_until};
 use crate::compete::{order, process};
 use crate::stats::Random;
@@ -25,6 +26,10 @@ pub struct Part {
     pub even: bool,
     /// Whether all players share one utility.
     pub one_group: bool,
+    /// The domain of its CPU, if the scheme has one.
+    pub domain: Option<String>,
+    /// How that is scheduled.
+    pub schedule: Schedule,
     /// How often it gives the CPU away too late.
     pub misbehaves: f64,
 }
@@ -53,10 +58,11 @@ pub fn be(order: Order) -> Result<(), String> {
 
 impl Part {
     fn play(self, pace: Pace, window: Window) -> Result<Seen, String> {
-        let Self { subject, seed, demand, even, one_group, misbehaves } = self;
+        let Self { subject, seed, demand, even, one_group, domain, schedule, misbehaves } = self;
         let scheme = schemes::of_name(&subject).ok_or_else(|| format!("no scheme '{subject}'"))?;
         let clip = Clip::new(seed, window.period_ns, demand, even);
-        let seat = Seat { pace, one_group, misbehaves, random: Random(!seed) };
+        let random = Random(!seed);
+        let seat = Seat { pace, one_group, domain, schedule, misbehaves, random };
         (scheme.play)(Player::new(clip, window), seat)
     }
 }

@@ -1,14 +1,18 @@
 //! From repetitions to rows, and rows as scripts read them.
 
+use antiphon::coop::available;
 use serde_json::{Map, Value, json};
 
 use super::cases::Cell;
 use super::figures::{Figures, PlayerFigures};
 use super::measure::How;
-use super::schemes;
+use super::schemes::{self, Scheme, Shares};
 use crate::bench::ratio::Ratio;
 use crate::bench::rounds::{Measured as Of, Rounds, Trouble, mean};
+use crate::compete::level::weakens;
+use crate::compete::schedule::Used;
 use crate::compete::tardiness::Tardiness;
+use crate::compete::terms::Grouping;
 use crate::stats::{Below, Quartiles, distribution, median, quartiles};
 
 /// What was measured of one scheme under one set of conditions.
@@ -18,12 +22,12 @@ pub type Measured = Of<Cell, Figures>;
 pub struct Row {
     /// Its name.
     pub subject: &'static str,
+    /// What it is.
+    pub scheme: Option<&'static Scheme>,
     /// Whether it is ours.
     pub ours: bool,
     /// The conditions.
     pub cell: Cell,
-    /// What it must be permitted.
-    pub needs: &'static str,
     /// How often it was measured.
     pub repetitions: usize,
     /// Of all timers.
@@ -116,7 +120,7 @@ fn row(one: &Measured, peer: Option<&Measured>) -> Row {
         subject: one.subject,
         ours: false,
         cell: one.cell,
-        needs: schemes::of_name(one.subject).map_or("", |scheme| scheme.needs.name()),
+        scheme: schemes::of_name(one.subject),
         repetitions: figures.len(),
         tardiness: Tardiness::medians(&tardiness),
         others: (!others.is_empty()).then(|| Tardiness::medians(&others)),
@@ -146,17 +150,21 @@ impl Report {
 
     /// For scripts.
     pub fn json(&self) -> Value {
-        let rows: Vec<_> = self.rows.iter().map(|row| row.object(self.reference)).collect();
-        let options = antiphon_runtime::coop::Options::default();
+        let rows: Vec<_> = self.rows.iter().map(|row| row.object(self)).collect();
+        let used = self.rows.iter().map(Row::used).max().unwrap_or(Used::Nothing);
         json!({
             "rows": rows, "seed": self.how.seed, "seconds": self.seconds,
             "demand": self.how.demand, "alike": self.how.even, "misbehave": self.how.misbehave,
             "sentinel_us": self.how.sentinel_ns / 1000, "cpu_list": self.cpus,
-            "options": {
-                "period_ns": options.period_ns, "min_slice_ns": options.min_slice_ns,
-                "slack_ns": options.slack_ns, "threshold_ns": options.threshold_ns,
-            },
+            "options": self.how.schedule.json(used), "weaker": self.weaker(),
         })
+    }
+
+    /// What is weaker against programs on other levels than the run's, if any of it was measured.
+    pub fn weaker(&self) -> Option<&'static str> {
+        let measured = |row: &&Row| row.trouble.is_none();
+        let tiers = self.rows.iter().filter(measured).filter_map(|row| row.scheme?.tier);
+        tiers.into_iter().any(weakens).then(|| available().weaker()).flatten()
     }
 }
 
@@ -166,14 +174,33 @@ impl Row {
         self.medians.iter().find(|(known, _)| *known == name).and_then(|(_, median)| *median)
     }
 
-    fn object(&self, reference: Option<&str>) -> Map<String, Value> {
+    /// Which options have an effect on it.
+    pub fn used(&self) -> Used {
+        self.scheme.map_or(Used::Nothing, Scheme::used)
+    }
+
+    /// Whether its players share a group.
+    pub fn grouped(&self) -> bool {
+        let shares = self.scheme.is_some_and(|scheme| scheme.shares != Shares::Nothing);
+        self.cell.group == Grouping::One && shares
+    }
+
+    /// What it must be permitted.
+    pub fn needs(&self) -> String {
+        let one_group = self.cell.group == Grouping::One;
+        self.scheme.map_or_else(String::new, |scheme| scheme.needs(one_group))
+    }
+
+    fn object(&self, report: &Report) -> Map<String, Value> {
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| _ = object.insert(key.to_owned(), value);
         let Cell { load, players, hogs, competitor, hz, group, levels, cpus } = self.cell;
         put("subject", json!(self.subject));
-        put("peer", json!(reference));
+        put("peer", json!(report.reference));
         put("ours", json!(self.ours));
-        put("needs", json!(self.needs));
+        put("needs", json!(self.needs()));
+        put("costs", json!(self.scheme.map(|scheme| scheme.costs)));
+        put("options", report.how.schedule.json(self.used()));
         put("case", json!(if self.cell.hogs > 0 { competitor.name() } else { "players" }));
         put("load", json!(load.name()));
         put("players_n", json!(players));
@@ -181,6 +208,7 @@ impl Row {
         put("competitor", json!(competitor.name()));
         put("hz", json!(hz));
         put("group", json!(group.name()));
+        put("grouped", json!(self.grouped()));
         put("levels", json!(levels.name()));
         put("cpus_n", json!(cpus));
         put("threads", json!(players + hogs));

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
-use super::schemes::scheduling;
+use antiphon_linux::schedule::set_fifo;
+use antiphon_platform::ThreadId;
+
 use crate::compete::work::{now_ns, sleep_until};
 
 /// No user's thread is before it.
-const PRIORITY: i32 = 99;
+const PRIORITY: u8 = 99;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// A sentinel at work.
@@ -45,7 +47,9 @@ impl Sentinel {
         let thread = thread::spawn(move || {
             let mut noise = Noise { from_ns, ..Noise::default() };
             let ready = antiphon_linux::pin(cpu).map_err(|_| format!("CPU {cpu} can't be used"));
-            let ready = ready.and_then(|()| scheduling::realtime(libc::SCHED_FIFO, PRIORITY));
+            let ready = ready.and_then(|()| {
+                set_fifo(ThreadId(0), PRIORITY).map_err(|refused| refused.to_string())
+            });
             let begins = ready.is_ok();
             // Whoever started it waits for this.
             let _ = tell.send(ready);
@@ -115,7 +119,7 @@ mod tests {
         let cpu = antiphon_linux::allowed().last().copied().expect("a CPU");
         let from_ns = now_ns();
         match Sentinel::start(cpu, 1_000_000, from_ns) {
-            Err(why) => assert!(why.contains("not permitted"), "{why}"),
+            Err(why) => assert!(why.contains("ulimit -r 99"), "{why}"),
             Ok(sentinel) => {
                 sleep_until(from_ns + 20_000_000);
                 assert!(sentinel.end().wakes > 0);

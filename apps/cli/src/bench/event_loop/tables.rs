@@ -1,7 +1,8 @@
 //! Tables for people.
 
 use super::rows::{Report, Row};
-use crate::bench::tables::trouble;
+use crate::compete::schedule::legend;
+use crate::compete::terms::Grouping;
 use crate::output::table::{Cell as Field, Table, Tone, duration, si};
 
 /// All of them, and what is said of them.
@@ -13,9 +14,20 @@ pub fn text(report: &Report, colour: bool) -> String {
             text += &misbehaving(player);
         }
     }
+    text += &troubles(report);
+    text += &no_group(report);
+    text += &costs(report);
+    let measured = report.rows.iter().filter(|row| row.trouble.is_none());
+    text += &legend(measured.map(|row| (row.subject, row.used())), report.how.schedule);
     let level = report.rows.iter().find_map(|row| row.level.as_ref());
     if let Some(level) = level {
         text += &format!("Competing on: {}.\n", level.said());
+        if let Some(why) = &level.not_first {
+            text += &format!("--first has no effect: {why}.\n");
+        }
+    }
+    if let Some(weaker) = report.weaker() {
+        text += &format!("{weaker}.\n");
     }
     if let Some(why) = report.rows.iter().find_map(|row| row.no_sentinel.as_ref()) {
         text += &format!("No sentinel: {why}.\n");
@@ -29,6 +41,44 @@ the median of paired ratios of p99, and of chunks decoded. Beyond noise: the mos
 later than a thread of priority 99 in the same seconds. Jain's index is of the CPU time of all
 programs, and of players' frames; 1 is fair. Switches are of all programs, without the sentinel's.
 ";
+
+/// Why there are no figures: a line for each reason of each scheme.
+fn troubles(report: &Report) -> String {
+    let said = report.rows.iter().filter_map(|row| {
+        let (kind, what) = row.trouble.as_ref()?.json();
+        Some(format!("{} {kind}: {what}.\n", row.subject))
+    });
+    once(said).concat()
+}
+
+/// Whose players were no group, though one was asked for.
+fn no_group(report: &Report) -> String {
+    let asked = report.rows.iter().filter(|row| row.cell.group == Grouping::One);
+    let names = once(asked.filter(|row| !row.grouped()).map(|row| row.subject));
+    if names.is_empty() {
+        return String::new();
+    }
+    format!("No group: the players of {} have a share each.\n", names.join(", "))
+}
+
+/// What those that were measured cost who uses them.
+fn costs(report: &Report) -> String {
+    let measured = report.rows.iter().filter(|row| row.trouble.is_none());
+    let lines =
+        measured.filter_map(|row| Some(format!("{:<12}{}\n", row.subject, row.scheme?.costs)));
+    let lines = once(lines).concat();
+    if lines.is_empty() { lines } else { format!("What it costs, beside what it needs:\n{lines}") }
+}
+
+/// Each once, in their order.
+fn once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    all.fold(Vec::new(), |mut kept, one| {
+        if !kept.contains(&one) {
+            kept.push(one);
+        }
+        kept
+    })
+}
 
 fn misbehaving(row: &Row) -> String {
     let p99 = |us: f64| duration(us * 1e3);
@@ -70,8 +120,10 @@ fn table(rows: &[Row], report: &Report) -> Table {
 
 fn line(row: &Row) -> Vec<Field> {
     let name = Field::text(row.subject).tone(if row.ours { Tone::Plain } else { Tone::Faint });
-    if row.trouble.is_some() {
-        return vec![name, trouble(row.trouble.as_ref())];
+    let needs = Field::text(row.needs()).tone(Tone::Faint);
+    if let Some(trouble) = &row.trouble {
+        // Why, is said below.
+        return vec![name, needs, Field::number(trouble.json().0).tone(Tone::Faint)];
     }
     let time = |us: f64| Field::number(duration(us * 1e3));
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
@@ -86,7 +138,7 @@ fn line(row: &Row) -> Vec<Field> {
     };
     vec![
         name,
-        Field::text(row.needs).tone(Tone::Faint),
+        needs,
         time(late.p50_us),
         time(late.p90_us),
         time(late.p99_us),

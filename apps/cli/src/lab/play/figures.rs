@@ -5,12 +5,13 @@ use antiphon_player::Layer;
 use serde_json::{Map, Value, json};
 
 use super::kinds::{Kind, Played};
-use super::options::Schedule;
 use super::plan::Plan;
 use super::program::Seen;
 use super::tier::Done;
 use super::troubles::Troubles;
 use super::watch::Observed;
+use crate::compete::level::weakens;
+use crate::compete::schedule::{Schedule, Used};
 use crate::compete::tardiness::{Tardiness, sorted_us};
 use crate::compete::usage::Usage;
 use crate::stats::{Below, distribution, jain};
@@ -171,8 +172,8 @@ impl Figures {
             "cpu_was_short": self.cpu_was_short,
             "tier": plan.tier.name(), "tier_is": plan.tier.what(),
             "group": if plan.one_group { "one" } else { "each" },
-            "level": plan.level, "weaker": plan.here.weaker(),
-            "options": Schedule(self.options).json(), "seconds": self.seconds,
+            "level": plan.level, "weaker": plan.here.weaker().filter(|_| weakens(plan.tier)),
+            "options": Schedule(self.options).json(Used::by(plan.tier)), "seconds": self.seconds,
             "demand": plan.demand.map(|percent| percent / 100.0), "misbehave": plan.misbehave,
             "cpu_list": plan.cpus, "clips": clips.collect::<Vec<_>>(),
         })

@@ -13,7 +13,7 @@
 //! | module | does |
 //! |---|---|
 //! | [`clips`], [`unfinished`] | what is played, and how it is kept |
-//! | [`tier`], [`options`] | by which tier, and with which parameters |
+//! | [`tier`] | by which tier |
 //! | [`plan`] | what was asked for, as orders for the programs |
 //! | [`program`], [`kinds`], [`decoder`] | the programs |
 //! | [`troubles`] | what keeps them from being on time |
@@ -26,7 +26,6 @@ mod decoder;
 mod figures;
 mod kinds;
 mod live;
-mod options;
 mod page;
 mod plan;
 mod program;
@@ -44,13 +43,13 @@ use clap::{Args, ValueEnum};
 
 pub use program::program;
 
+use crate::compete::schedule::Schedule;
 use crate::compete::terms::{Competitor, Grouping};
 use crate::failure::Failure;
 use crate::output::file::OutputFile;
 use crate::output::table::colour_stdout;
 use crate::output::{end_with_the_reader, report, say};
 use figures::Figures;
-use options::Schedule;
 use plan::Plan;
 use tier::Choice;
 

@@ -9,7 +9,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon::event_loop::{Event, Loop, Step};
-use antiphon_linux::end_with_parent;
+use antiphon_linux::{end_with_parent, schedule};
+use antiphon_platform::ThreadId;
 use antiphon_player::clip::Clip;
 use antiphon_player::game::{Game, Rules};
 use antiphon_player::sound::{Silent, Sound};
@@ -19,10 +20,10 @@ use serde::{Deserialize, Serialize};
 
 use super::decoder::{Cost, Decoding, decoder};
 use super::kinds::{DETAILS, Kind, Played, Tells};
-use super::options::Schedule;
 use super::tier::{self, Done, Seat};
 use super::troubles::Troubles;
 use crate::compete::process::{is_ready, tell};
+use crate::compete::schedule::Schedule;
 use crate::compete::work::{Pace, sleep_until};
 use crate::compete::{order, process};
 use crate::failure::Failure;
@@ -276,10 +277,6 @@ extern "C" fn note(_: i32) {
 ///
 /// One line: it is not permitted, and what would do.
 pub fn set_nice(nice: i32) -> Result<(), String> {
-    // SAFETY: takes numbers; 0 is the calling thread.
-    if nice == 0 || unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } == 0 {
-        return Ok(());
-    }
-    let error = std::io::Error::last_os_error();
-    Err(format!("a nice value of {nice} is not permitted ({error}): be root, or have ulimit -e 40"))
+    let set = if nice == 0 { Ok(()) } else { schedule::set_nice(ThreadId(0), nice) };
+    set.map_err(|why| format!("a nice value of {nice}: {why}"))
 }

@@ -6,6 +6,8 @@ use super::figures::{Figures, PlayerFigures};
 use super::kinds::{Kind, Played};
 use super::live::percent;
 use super::plan::Plan;
+use crate::compete::level::weakens;
+use crate::compete::schedule::{Schedule, Used, legend};
 use crate::compete::tardiness::Tardiness;
 use crate::compete::terms::cpus;
 use crate::output::table::{Cell, Table, duration, si};
@@ -172,9 +174,9 @@ fn notes(plan: &Plan, figures: &Figures) -> String {
     if figures.players.iter().any(|one| one.model) {
         text += "*: a model: what it took is not decoding, or not that alone.\n";
     }
-    text += &format!("Options: {}.\n", figures.options);
+    text += &legend([(plan.tier.name(), Used::by(plan.tier))], Schedule(figures.options));
     text += &format!("Competing on: {}.\n", plan.level.said());
-    if let Some(weaker) = plan.here.weaker() {
+    if let Some(weaker) = plan.here.weaker().filter(|_| weakens(plan.tier)) {
         text += &format!("{weaker}.\n");
     }
     text + RULE

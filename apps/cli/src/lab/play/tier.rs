@@ -1,8 +1,8 @@
 //! By which tier players are on time: what was asked for, or the best that there is here.
 
 use antiphon::coop::{
-    Alone, Available, BoostOptions, Booster, Demotion, Domain, DomainOptions, Group, Split,
-    SplitOptions, Tier, WEIGHT, Worker,
+    Alone, Available, BoostOptions, Booster, Demotion, Domain, DomainOptions, Group, JoinError,
+    Split, SplitOptions, Tier, WEIGHT, Worker,
 };
 use antiphon::event_loop::Loop;
 use antiphon_player::Screen;
@@ -10,7 +10,7 @@ use antiphon_player::apart::{Apart, Aside};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use super::options::Schedule;
+use crate::compete::schedule::Schedule;
 use crate::failure::Failure;
 
 /// What may be asked for.
@@ -60,7 +60,7 @@ impl Choice {
         here.tier(asked).map_err(|why| Failure::missing(format!("--tier {asked}: {why}")))?;
         match asked {
             Tier::Boost if one_group => here.weights().map_err(|why| {
-                Failure::missing(format!("--tier {asked} of one group needs weights: {why}"))
+                Failure::missing(format!("--tier {asked} of one group: {}", JoinError::Weight(why)))
             })?,
             Tier::Baton => {}
             _ if one_group => {

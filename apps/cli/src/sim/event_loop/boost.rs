@@ -16,21 +16,22 @@ const HELPER: u8 = 102;
 /// The loops of a core, and the helper's part of them.
 pub struct Core {
     boosts: Boosts<Sim>,
+    options: Options,
     /// Loops that have not ended.
     open: Cell<usize>,
 }
 
 impl Core {
     /// Of so many loops.
-    pub fn new(loops: usize) -> Self {
-        Self { boosts: Boosts::new(loops.max(1)), open: Cell::new(loops) }
+    pub fn new(loops: usize, options: Options) -> Self {
+        Self { boosts: Boosts::new(loops.max(1)), options, open: Cell::new(loops) }
     }
 
     /// What the helper does, until the last loop has ended.
     pub fn help(&self) {
         if self.open.get() > 0 {
             set_rank(HELPER);
-            Helper::new(&self.boosts, Options::default(), System).run();
+            Helper::new(&self.boosts, self.options, System).run();
         }
     }
 

@@ -41,10 +41,10 @@ const REST_NS: u64 = 50_000_000;
 
 impl Pages {
     /// Without members, so many as `spread` says where.
-    pub fn new(cores: usize, spread: Domains) -> Self {
+    pub fn new(spread: Domains, cores: usize, options: Options) -> Self {
         let page = |_| {
             let page = Page::NEW;
-            page.header.set_options(&Options::default());
+            page.header.set_options(&options);
             Rc::new(page)
         };
         let pages = (0..cores).map(page).collect();

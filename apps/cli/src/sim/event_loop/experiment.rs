@@ -59,16 +59,16 @@ pub fn compete(setting: &Setting<'_>, subject: Subject, case: &Case) -> Result<O
     let options = match subject {
         // Turns may be as short as that asks for.
         Subject::Periodic => {
-            Options { period_ns: setting.round_ns, min_slice_ns: 1_000, ..Options::default() }
+            Options { period_ns: setting.round_ns, min_slice_ns: 1_000, ..setting.options }
         }
-        _ => Options::default(),
+        _ => setting.options,
     };
     let grouped = |core| if case.one_group { plan.on(core).collect() } else { vec![] };
     let kernel = |core| Shared::new(grouped(core), options);
     let stage = Rc::new(Stage {
-        pages: Rc::new(Pages::new(cores, plan.domains.clone())),
+        pages: Rc::new(Pages::new(plan.domains.clone(), cores, options)),
         kernels: (0..cores).map(kernel).collect(),
-        boosts: (0..cores).map(|core| Rc::new(Core::new(plan.on(core).count()))).collect(),
+        boosts: (0..cores).map(|core| Rc::new(Core::new(plan.on(core).count(), options))).collect(),
         seen: RefCell::new((0..players).map(|_| None).collect()),
     });
     let end_ns = plan.end_ns;

@@ -47,6 +47,7 @@ use self::plan::Setting;
 use self::rows::Row;
 use self::subjects::{SUBJECTS, Subject};
 use super::find;
+use crate::compete::schedule::{Schedule, Used, legend};
 use crate::compete::terms::Hogs;
 use crate::failure::Failure;
 use crate::list::{Counts, names};
@@ -91,6 +92,10 @@ pub struct Arguments {
     /// Where players are
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "even")]
     placement: Vec<Placement>,
+    /// Of t3 and coop, in milliseconds, and of t1 (slack, threshold):
+    /// period=20,min-slice=0.1,slack=1,threshold=20
+    #[arg(long, value_name = "LIST")]
+    options: Option<Schedule>,
     /// Of periodic: microseconds in which each thread has a turn
     #[arg(long, value_name = "T", default_value_t = 1_000,
           value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
@@ -122,16 +127,19 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (cases, is_coloured) = cases(&arguments.case)?;
     let subjects = subjects(&arguments.subject)?;
     check(arguments, &machine, &subjects)?;
+    let schedule = arguments.options.unwrap_or_default();
     let rows = simulated(arguments, &machine, &cases, &subjects)?;
     let coloured = if is_coloured { coloured(arguments, &machine)? } else { Vec::new() };
     if arguments.json {
         let others = coloured.iter().map(|row| row.object(&machine.name));
         let objects: Vec<_> =
             rows.iter().map(|row| row.object(&machine.name)).chain(others).collect();
+        let used = rows.iter().map(|row| row.subject.used()).max().unwrap_or(Used::Nothing);
         report::print(json!({
             "simulated": {
                 "machine": machine.name, "hash": format!("{:016x}", described.hash),
                 "seed": seed, "ms": ms, "players": players, "round_us": arguments.round_us,
+                "options": schedule.json(used),
             },
             "rows": objects,
         }))?;
@@ -139,6 +147,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let mut text = String::new();
         if !rows.is_empty() {
             text += &tables::text(&rows, colour_stdout());
+            text +=
+                &legend(rows.iter().map(|row| (row.subject.name(), row.subject.used())), schedule);
         }
         if is_coloured {
             text += &colours::text(&coloured, colour_stdout());
@@ -180,6 +190,7 @@ fn simulated(
                             players,
                             hogs,
                             placement,
+                            options: arguments.options.unwrap_or_default().0,
                             round_ns: u64::from(arguments.round_us) * 1_000,
                         };
                         rows.push(Row::of(&setting, subject, case)?);

@@ -1,6 +1,6 @@
 //! Who runs where in a simulation: players, hogs and helpers, by their numbers.
 
-use antiphon_runtime::coop::{Domains, WEIGHT};
+use antiphon_runtime::coop::{Domains, Options, WEIGHT};
 
 use super::cases::{Case, Placement};
 use crate::bench::event_loop::clip::Clip;
@@ -21,6 +21,8 @@ pub struct Setting<'a> {
     /// On each core.
     pub hogs: usize,
     pub placement: Placement,
+    /// How a core is shared by those that cooperate.
+    pub options: Options,
     /// In so long each thread has a turn where nobody tells the system anything.
     pub round_ns: u64,
 }

@@ -1,5 +1,6 @@
 //! What holds at any size. All figures are simulated; `docs/loop-sim.md` has them whole.
 
+use antiphon_runtime::coop::Options;
 use antiphon_sim::known;
 
 use super::cases::{CASES, Case, Placement};
@@ -12,7 +13,20 @@ fn setting(cores: usize, hogs: usize) -> Setting<'static> {
     let machine = &known("8s-192c").expect("it is shipped").machine;
     let (counted_ns, warm_ns) = (250_000_000, 60_000_000);
     let (placement, round_ns) = (Placement::Even, 1_000_000);
-    Setting { machine, seed: 1, counted_ns, warm_ns, cores, players: 8, hogs, placement, round_ns }
+    let (seed, players, options) = (1, 8, Options::default());
+    let setting = |options| Setting {
+        machine,
+        seed,
+        counted_ns,
+        warm_ns,
+        cores,
+        players,
+        hogs,
+        placement,
+        options,
+        round_ns,
+    };
+    setting(options)
 }
 
 fn case(name: &str) -> &'static Case {

@@ -1,5 +1,9 @@
 //! Ways to give a core away.
 
+use antiphon::coop::Tier;
+
+use crate::compete::schedule::Used;
+
 /// A way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
@@ -23,6 +27,16 @@ impl Subject {
             Self::T1 => "t1",
             Self::Coop => "coop",
             Self::Periodic => "periodic",
+        }
+    }
+
+    /// Which options have an effect on it. A turn of `Periodic` is `--round-us`.
+    pub fn used(self) -> Used {
+        match self {
+            Self::Alone | Self::Periodic => Used::Nothing,
+            Self::T3 => Used::by(Tier::Baton),
+            Self::T1 => Used::by(Tier::Boost),
+            Self::Coop => Used::by(Tier::Kernel),
         }
     }
 

@@ -1,4 +1,5 @@
-//! Programs that know of each other: all players of a run are members of one domain.
+//! Programs that know of each other: all players of a run on a CPU are members of one domain, which
+//! is theirs alone.
 
 use antiphon::coop::{BoostOptions, Booster, Domain, DomainOptions, Group, WEIGHT};
 
@@ -11,7 +12,7 @@ use super::{Seat, cooperative};
 ///
 /// One line: there is no domain to be had.
 pub fn play(player: Player, seat: Seat) -> Result<Seen, String> {
-    let member = domain()?.join(group(&seat), WEIGHT);
+    let member = domain(&seat)?.join(group(&seat), WEIGHT);
     cooperative::play(player, seat, &mut member.map_err(|error| error.to_string())?)
 }
 
@@ -21,19 +22,20 @@ pub fn play(player: Player, seat: Seat) -> Result<Seen, String> {
 ///
 /// One line: it may not be boosted, or there is no domain to be had.
 pub fn boosted(player: Player, seat: Seat) -> Result<Seen, String> {
-    let booster = Booster::start(BoostOptions::default());
-    let booster = booster.map_err(|refused| refused.to_string())?;
-    let member = domain()?.weigh(group(&seat), WEIGHT);
+    let options = BoostOptions { options: seat.schedule.0, ..BoostOptions::default() };
+    let booster = Booster::start(options).map_err(|refused| refused.to_string())?;
+    let member = domain(&seat)?.weigh(group(&seat), WEIGHT);
     let member = member.map_err(|error| error.to_string())?;
     cooperative::play(player, seat, &mut booster.boost(member))
 }
 
-/// All players of a run have the same one.
-fn domain() -> Result<Domain, String> {
+/// That of the CPU on which this thread runs.
+fn domain(seat: &Seat) -> Result<Domain, String> {
+    let name = seat.domain.as_ref().ok_or("nobody has made a domain")?;
     let cpus = antiphon_linux::allowed();
     let &cpu = cpus.first().ok_or("this program may run nowhere")?;
-    let name = format!("bench-{}", std::os::unix::process::parent_id());
-    Domain::open(&name, DomainOptions::on(cpu)).map_err(|error| error.to_string())
+    Domain::open(name, DomainOptions { cpu, schedule: seat.schedule.0 })
+        .map_err(|error| error.to_string())
 }
 
 fn group(seat: &Seat) -> Group {

@@ -55,6 +55,7 @@ mod tests {
     use super::super::super::clip::Clip;
     use super::super::super::player::Window;
     use super::*;
+    use crate::compete::schedule::Schedule;
     use crate::compete::work::Pace;
     use crate::stats::Random;
     use antiphon_runtime::coop::Answer;
@@ -81,7 +82,14 @@ mod tests {
         let end_ns = begin_ns + 20 * period_ns;
         let window = Window { begin_ns, period_ns, count_ns: begin_ns, end_ns };
         let player = Player::new(Clip::new(1, period_ns, 0.5, true), window);
-        let seat = Seat { pace, one_group: true, misbehaves: 0.0, random: Random(1) };
+        let seat = Seat {
+            pace,
+            one_group: true,
+            domain: None,
+            schedule: Schedule::default(),
+            misbehaves: 0.0,
+            random: Random(1),
+        };
         let mut other = Other { ahead_ns, asked: Vec::new() };
         let seen = play(player, seat, &mut other).expect("descriptors");
         (seen, other.asked)

@@ -6,12 +6,15 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, Thread};
 
+use antiphon_linux::schedule::set_fifo;
+
 use super::super::player::{Player, Seen};
-use super::{Seat, scheduling};
+use super::Seat;
+use super::scheduling::ME;
 use crate::compete::work::{Pace, SHOW_NS, now_ns, sleep_until};
 
 /// Above loops that are real-time as a whole, below the sentinel.
-const PRIORITY: i32 = 50;
+pub const PRIORITY: u8 = 50;
 
 /// Plays.
 ///
@@ -23,7 +26,7 @@ pub fn play(player: Player, mut seat: Seat) -> Result<Seen, String> {
     let (ended, decoder, pace) = (AtomicBool::new(false), thread::current(), seat.pace);
     thread::scope(|scope| {
         let timers = scope.spawn(|| {
-            let permitted = scheduling::realtime(libc::SCHED_FIFO, PRIORITY);
+            let permitted = set_fifo(ME, PRIORITY).map_err(|refused| refused.to_string());
             if permitted.is_ok() {
                 timers(&shared, pace, &decoder);
             }
