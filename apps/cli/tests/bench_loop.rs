@@ -144,6 +144,43 @@ fn a_level_is_that_of_the_run_or_of_each_program() {
     assert!(most >= 4, "{most}");
 }
 
+/// Each program is in a control group of its own, which is gone afterwards.
+#[test]
+fn each_program_may_have_a_control_group() {
+    let all = ["--subject", "t1", "--against", "epoll", "--levels", "cgroup", "--json"];
+    let mut run = common::antiphon(&[&SMALL[..], &all].concat());
+    let run = run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut run = run.spawn().expect("the command");
+    let mut seen = std::collections::BTreeSet::new();
+    let ended = loop {
+        seen.extend(groups());
+        if let Some(status) = run.try_wait().expect("it is ours") {
+            break status;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    let done = run.wait_with_output().expect("its output");
+    if ended.code() == Some(69) {
+        return skipped(&stderr(&done));
+    }
+    assert!(ended.success(), "{}", stderr(&done));
+    let report: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    let rows = report["rows"].as_array().expect("a list");
+    assert!(rows.iter().all(|row| row["levels"] == "cgroup"), "{rows:?}");
+    has_figures(&rows[1], 2, 60);
+    // Three programs a repetition.
+    assert!(seen.len() >= 3, "{seen:?}");
+    assert!(groups().is_empty(), "{:?}", groups());
+}
+
+/// The control groups of such programs that there are.
+fn groups() -> Vec<String> {
+    let all = std::fs::read_dir("/proc").expect("a directory").flatten();
+    let all = all.filter_map(|entry| std::fs::read_to_string(entry.path().join("cgroup")).ok());
+    let lines = |text: String| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    all.flat_map(lines).filter(|line| line.contains("/antiphon-")).collect()
+}
+
 /// The sessions of a process's descendants that are not its own.
 fn sessions_below(process: u32) -> std::collections::BTreeSet<u32> {
     let of = |process: u32| {

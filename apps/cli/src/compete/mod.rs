@@ -10,9 +10,10 @@
 //! | [`terms`] | how many, of which kind, and who shares with whom |
 //! | [`schedule`] | how a CPU is shared by those that cooperate |
 //! | [`usage`] | what they have used |
-//! | [`level`] | whom they compete with |
+//! | [`level`], [`cgroup`] | whom they compete with |
 //! | [`tardiness`] | how late timers were |
 
+pub mod cgroup;
 pub mod hogs;
 pub mod level;
 pub mod order;

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::hogs;
 use super::level::Level;
 use super::process::is_ready;
 use super::terms::Competitor;
 use super::work::{Pace, sleep_until};
+use super::{cgroup, hogs};
 
 /// A program; of those that play, `P` says how.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -17,10 +17,23 @@ pub struct Order<P> {
     pub cpu: u32,
     /// How fast it works.
     pub pace: Pace,
-    /// If it is to have a run-queue level of its own: whether that is to weigh more than others.
-    pub own_level: Option<bool>,
+    /// If it is to have a run-queue level of its own.
+    pub own_level: Option<OwnLevel>,
     /// What it does.
     pub role: Role<P>,
+}
+
+/// A run-queue level that a program has for itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnLevel {
+    /// A session.
+    Session {
+        /// Whether it is to weigh more than others.
+        first: bool,
+    },
+    /// The control group of that folder.
+    Group(PathBuf),
 }
 
 /// What a program does.
@@ -64,7 +77,11 @@ impl<P> Order<P> {
     /// One line: it could not begin.
     pub fn be(self, play: impl FnOnce(P, u32, Pace) -> Result<(), String>) -> Result<(), String> {
         let Self { cpu, pace, own_level, role } = self;
-        own_level.map(Level::take);
+        match own_level {
+            None => {}
+            Some(OwnLevel::Session { first }) => drop(Level::take(first)),
+            Some(OwnLevel::Group(folder)) => cgroup::enter(&folder)?,
+        }
         antiphon_linux::pin(cpu).map_err(|_| format!("CPU {cpu} can't be used"))?;
         match role {
             Role::Play(part) => play(part, cpu, pace),

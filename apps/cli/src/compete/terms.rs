@@ -35,6 +35,8 @@ pub enum Levels {
     One,
     /// Each program on one of its own: a session, of which the kernel makes an autogroup
     Each,
+    /// Each program in a control group of its own
+    Cgroup,
 }
 
 impl Levels {
@@ -43,6 +45,7 @@ impl Levels {
         match self {
             Self::One => "one",
             Self::Each => "each",
+            Self::Cgroup => "cgroup",
         }
     }
 }

@@ -16,7 +16,9 @@
 //! weights ([`Domain::weigh`]), inside of T1: `booster.boost(domain.weigh(group, WEIGHT)?)`.
 //!
 //! With T1 and T3 a loop's callbacks and its work are never run at the same time, and need no lock
-//! between them. [`available`] says what there is here, and why the rest is not.
+//! between them. [`available`] says what there is here, and why the rest is not; and which is the
+//! best, which hangs on whom the program competes with ([`Available::against`]): slices order
+//! threads of one control group or session only.
 //!
 //! ```
 //! use antiphon::coop::{Alone, Ask, BoostOptions, Booster, Cooperate, Switched};
@@ -126,5 +128,5 @@ pub use error::{JoinError, OpenError};
 pub use split::{Split, SplitOptions, SplitTimer, Worker};
 pub use switched::{Switch, Switched};
 pub use tardiness::Tardiness;
-pub use tiers::{Available, Tier, Unavailable, available};
+pub use tiers::{Available, Competitors, Tier, Unavailable, available};
 pub use weighted::Weighted;

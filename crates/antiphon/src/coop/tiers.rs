@@ -102,6 +102,18 @@ pub struct Available {
     slices: Result<(), Refused>,
     weight: Result<(), Refused>,
     level: Level,
+    competitors: Competitors,
+}
+
+/// In which groups those are that a program competes with for the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Competitors {
+    /// In its own, as what it starts itself is.
+    Same,
+    /// In others: of another session where sessions are groups, or another control group.
+    Elsewhere,
+    /// It does not know. In others, if its group is [its own](Level::is_own).
+    Unknown,
 }
 
 /// Which tiers there are here: tried out, on a thread that ends with that. Blocks until it has.
@@ -113,16 +125,29 @@ pub fn available() -> Available {
     } else {
         Unavailable::NoExtension
     };
+    let level = schedule::level();
+    let competitors = if level.is_own() { Competitors::Elsewhere } else { Competitors::Unknown };
     Available {
         extension,
+        competitors,
         real_time: permitted.real_time,
         slices: permitted.slices,
         weight: permitted.weight,
-        level: schedule::level(),
+        level,
     }
 }
 
 impl Available {
+    /// The same for a program that knows whom it competes with. As it is, they are taken to be
+    /// elsewhere where this process was alone in its group when it was asked.
+    #[must_use]
+    pub fn against(self, competitors: Competitors) -> Self {
+        match competitors {
+            Competitors::Unknown => self,
+            known => Self { competitors: known, ..self },
+        }
+    }
+
     /// Whether there is a tier.
     ///
     /// # Errors
@@ -138,10 +163,16 @@ impl Available {
     }
 
     /// The most exact tier that there is: of those whose timers run with the work of their program,
-    /// or of all, if timers may be [isolated](Tier::isolated) from it.
+    /// or of all, if timers may be [isolated](Tier::isolated) from it. T2 is none where those that
+    /// the program [competes with](Self::against) are in other groups: there a short slice orders
+    /// nobody, and timers are no sooner for it.
     #[must_use]
     pub fn best(&self, isolated: bool) -> Tier {
-        let fits = |tier: &Tier| self.tier(*tier).is_ok() && (isolated || !tier.isolated());
+        let elsewhere = self.competitors == Competitors::Elsewhere;
+        let orders = |tier: Tier| tier != Tier::Split || !elsewhere;
+        let fits = |tier: &Tier| {
+            self.tier(*tier).is_ok() && (isolated || !tier.isolated()) && orders(*tier)
+        };
         Tier::ALL.into_iter().find(fits).unwrap_or(Tier::None)
     }
 
@@ -187,6 +218,9 @@ impl fmt::Display for Available {
         if let Some(weaker) = self.weaker() {
             writeln!(f, "{weaker}.")?;
         }
+        if self.competitors == Competitors::Elsewhere {
+            writeln!(f, "Those that it competes with are in other groups: T2 is of no use.")?;
+        }
         Ok(())
     }
 }
@@ -203,6 +237,7 @@ mod tests {
             slices: as_told(slices),
             weight: as_told(real_time),
             level,
+            competitors: Competitors::Unknown,
         }
     }
 
@@ -216,6 +251,20 @@ mod tests {
             let here = with(real_time, slices, Level::Flat);
             assert_eq!((here.best(false), here.best(true)), (joined, apart));
         }
+    }
+
+    #[test]
+    fn a_short_slice_is_not_the_best_where_it_orders_nobody() {
+        let here = || with(false, true, Level::Group("/players".into()));
+        assert_eq!(here().best(true), Tier::Split);
+        let elsewhere = here().against(Competitors::Elsewhere);
+        assert_eq!(elsewhere.best(true), Tier::Baton);
+        assert!(elsewhere.tier(Tier::Split).is_ok(), "who asks for it has it");
+        assert!(elsewhere.to_string().contains("T2 is of no use"));
+        // Who knows better than what was found says so.
+        let known = elsewhere.clone().against(Competitors::Same);
+        assert_eq!(known.best(true), Tier::Split);
+        assert_eq!(elsewhere.against(Competitors::Unknown).best(true), Tier::Baton);
     }
 
     #[test]

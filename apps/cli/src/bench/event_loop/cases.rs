@@ -51,6 +51,7 @@ impl fmt::Display for Cell {
         let levels = match self.levels {
             Levels::One => "",
             Levels::Each => ", a session each",
+            Levels::Cgroup => ", a control group each",
         };
         write!(f, ", {cpu}{group}{levels}, load {}", self.load.name())
     }

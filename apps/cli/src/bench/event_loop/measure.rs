@@ -9,11 +9,13 @@ use super::cases::Cell;
 use super::figures::{Figures, Observed, Played};
 use super::player::Window;
 use super::program::{self, Begin, Part};
+use super::schemes::scheduling::Needs;
 use super::schemes::{self, Scheme, Shares};
 use super::sentinel::Sentinel;
 use crate::bench::{self, rounds::Outcome};
+use crate::compete::cgroup::Groups;
 use crate::compete::level::Level;
-use crate::compete::order::Role;
+use crate::compete::order::{OwnLevel, Role};
 use crate::compete::process::Program;
 use crate::compete::schedule::Schedule;
 use crate::compete::stand_aside;
@@ -76,16 +78,24 @@ pub fn measure(order: &Order) -> Result<Outcome<Figures>, String> {
     if let Some(missing) = scheme.missing(order.cell.group == Grouping::One) {
         return Ok(Outcome::Missing(missing));
     }
-    Ok(observe(order, scheme)
+    let groups = match order.cell.levels {
+        Levels::Cgroup => Some(Groups::make(order.cell.players + order.cell.hogs)?),
+        Levels::One | Levels::Each => None,
+    };
+    let real_time = groups.as_ref().filter(|_| matches!(scheme.needs, Needs::Realtime(_)));
+    if let Some(Err(why)) = real_time.map(Groups::give_real_time) {
+        return Ok(Outcome::Missing(why));
+    }
+    Ok(observe(order, scheme, groups.as_ref())
         .map_or_else(Outcome::Violation, |seen| Outcome::Figures(Figures::of(&seen))))
 }
 
-fn observe(order: &Order, scheme: &Scheme) -> Result<Observed, String> {
+fn observe(order: &Order, scheme: &Scheme, groups: Option<&Groups>) -> Result<Observed, String> {
     let Order { cell, cpus, how, .. } = order;
     let level = Level::take(how.first);
     stand_aside(cpus);
     let domains = domains(order, scheme)?;
-    let mut programs = start(order, &domains)?;
+    let mut programs = start(order, &domains, groups)?;
     programs.iter_mut().try_for_each(Program::ready)?;
     let at_ns = now_ns() + BEGIN_NS;
     let sentinels: Vec<_> = match how.sentinel_ns {
@@ -148,7 +158,11 @@ fn domains(order: &Order, scheme: &Scheme) -> Result<Vec<Domain>, String> {
 }
 
 /// Players first, then hogs; each kind takes the CPUs by turns.
-fn start(order: &Order, domains: &[Domain]) -> Result<Vec<Program>, String> {
+fn start(
+    order: &Order,
+    domains: &[Domain],
+    groups: Option<&Groups>,
+) -> Result<Vec<Program>, String> {
     let Order { subject, cell, cpus, how, .. } = order;
     let place = |number: usize| cpus[number % cpus.len()];
     let hog = Role::hog(cell.competitor, how.compiler.as_ref())?;
@@ -168,8 +182,15 @@ fn start(order: &Order, domains: &[Domain]) -> Result<Vec<Program>, String> {
     let hogs = (0..cell.hogs).map(|number| (place(cell.players + number), hog.clone()));
     players
         .chain(hogs)
-        .map(|(cpu, role)| {
-            let own_level = (cell.levels == Levels::Each).then_some(how.first);
+        .enumerate()
+        .map(|(number, (cpu, role))| {
+            let own_level = match cell.levels {
+                Levels::One => None,
+                Levels::Each => Some(OwnLevel::Session { first: how.first }),
+                Levels::Cgroup => {
+                    groups.and_then(|groups| groups.folder(number)).cloned().map(OwnLevel::Group)
+                }
+            };
             let order = program::Order { cpu, pace: how.pace, own_level, role };
             Program::start(bench::REPETITION, &bench::Order::Program(order))
         })

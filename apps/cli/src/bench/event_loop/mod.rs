@@ -44,6 +44,7 @@ pub use program::{Order as ProgramOrder, be};
 use super::repeat::repeat;
 use super::rounds::Rounds;
 use super::settings::{Printed, Settings, check_seconds};
+use crate::compete::cgroup::Groups;
 use crate::compete::level::Level;
 use crate::compete::schedule::Schedule;
 use crate::compete::terms::{Competitor, Grouping, Hogs, Levels, MOST as MOST_PROGRAMS};
@@ -196,6 +197,13 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
     check_room(&rounds, &cells)?;
     if cells.iter().any(|cell| cell.levels == Levels::Each) {
         Level::can_be_taken().map_err(Failure::missing)?;
+    }
+    if cells.iter().any(|cell| cell.levels == Levels::Cgroup) {
+        if arguments.first {
+            let wanted = "--first is a matter of sessions: not with --levels cgroup";
+            return Err(Failure::arguments(wanted));
+        }
+        Groups::make(1).map_err(|why| Failure::missing(format!("--levels cgroup: {why}")))?;
     }
     let compiles = cells.iter().any(|cell| cell.hogs > 0 && cell.competitor == Competitor::Cc);
     let compiler = compiles.then(hogs::compiler).transpose().map_err(Failure::missing)?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use antiphon::coop::{Available, Tier, available};
+use antiphon::coop::{Available, Competitors, Tier, available};
 use antiphon_player::ffmpeg::{self, Making};
 use antiphon_player::window::Window;
 
@@ -96,7 +96,8 @@ impl Plan {
             let window = Window::open("antiphon", 1, 1).map(drop);
             window.map_err(|error| Failure::missing(format!("--display: {error}")))?;
         }
-        let here = available();
+        // What it starts competes with each other.
+        let here = available().against(Competitors::Same);
         let one_group = arguments.mixed || arguments.group == Grouping::One;
         let tier = arguments.tier.choose(one_group, &here)?;
         let schedule = arguments.options.unwrap_or_default();
@@ -202,8 +203,8 @@ impl Plan {
         let hog = Role::hog(self.competitor, self.compiler.as_ref())?;
         let plays = self.parts.iter().map(|part| Role::Play(Part { live, ..part.clone() }));
         let all = plays.chain((0..self.hogs).map(|_| hog.clone())).enumerate();
-        let (pace, own_level) = (self.pace, None);
-        let order = |(number, role)| Order { cpu: place(number), pace, own_level, role };
+        let pace = self.pace;
+        let order = |(number, role)| Order { cpu: place(number), pace, own_level: None, role };
         Ok(all.map(order).collect())
     }
 
