@@ -21,10 +21,9 @@ fn nice() -> i32 {
     schedule::nice(ThreadId(0)).expect("one may ask")
 }
 
-fn domain(name: &str) -> Domain {
+fn domain() -> Domain {
     let cpu = *allowed().last().expect("it runs somewhere");
-    let name = format!("{name}-{}", std::process::id());
-    Domain::open(&name, DomainOptions::on(cpu)).expect("there is memory for it")
+    Domain::private(DomainOptions::on(cpu)).expect("there is memory for it")
 }
 
 fn join(domain: &Domain, group: Group) -> Option<Weighted> {
@@ -59,7 +58,7 @@ fn frames(member: &mut Weighted, cost_ns: u64, until_ns: u64) -> u64 {
 
 #[test]
 fn whose_frames_cost_more_has_more_of_the_cpu() {
-    let domain = domain("weights");
+    let domain = domain();
     if join(&domain, Group::Own).is_none() {
         return;
     }
@@ -99,7 +98,7 @@ fn beside_another(domain: &Domain, what: impl FnOnce()) {
 
 #[test]
 fn who_leaves_weighs_what_it_did() {
-    let domain = domain("weighs");
+    let domain = domain();
     let before = nice();
     let Some(mut member) = join(&domain, Group::Number(1)) else { return };
     assert_eq!(nice(), before, "alone it has what it had");

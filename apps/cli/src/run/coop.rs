@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::process::Command;
 
-use antiphon::coop::{self, Available, Domain, DomainOptions, Tier};
+use antiphon::coop::{self, Available, Domain, DomainOptions, Tier, Unavailable};
 use antiphon_record::coop::{
     CPU, Count, DOMAIN, LoopRow, OPTIONS, PAGE_BYTES, REPORT, Refusal, TIER, read, words_of,
 };
@@ -139,6 +139,7 @@ impl Coop {
             cpu: self.cpu,
             level: self.available.level().to_string(),
             weaker: self.available.weaker().filter(|_| self.domain.is_some()),
+            unraised: self.available.tier(Tier::Boost).err(),
             loops,
             lost,
         })
@@ -184,6 +185,8 @@ pub struct CoopReport {
     cpu: Option<u32>,
     level: String,
     weaker: Option<&'static str>,
+    /// Why loops can't be raised here.
+    unraised: Option<Unavailable>,
     loops: Vec<LoopRow>,
     lost: u64,
 }
@@ -299,7 +302,10 @@ impl CoopReport {
         let refusals = [Refusal::Domain, Refusal::Full, Refusal::Cpu, Refusal::RealTime];
         notes.extend(refusals.into_iter().filter_map(|why| {
             let loops = self.loops.iter().filter(|row| row.refusal == Some(why)).count();
-            (loops > 0).then(|| format!("{loops} of {} loops: {}.", self.loops.len(), words(why)))
+            let of = self.unraised.filter(|_| why == Refusal::RealTime);
+            let of = of.map_or_else(String::new, |why| format!(": {why}"));
+            let all = self.loops.len();
+            (loops > 0).then(|| format!("{loops} of {all} loops: {}{of}.", words(why)))
         }));
         if self.lost > 0 {
             notes.push(format!("{} more loops found no room in this report.", self.lost));
@@ -328,10 +334,7 @@ fn words(refusal: Refusal) -> &'static str {
         }
         Refusal::Full => "the domain is full",
         Refusal::Cpu => "the thread may not run on the domain's CPU",
-        Refusal::RealTime => {
-            "not raised while late, as real-time priorities are not permitted (ulimit -r, \
-             CAP_SYS_NICE)"
-        }
+        Refusal::RealTime => "not raised while late, for want of real-time rights",
     }
 }
 
