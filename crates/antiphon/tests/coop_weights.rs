@@ -113,7 +113,7 @@ fn who_leaves_weighs_what_it_did() {
 
 #[test]
 fn who_joins_anew_steps_from_what_it_weighed_at_first() {
-    let domain = domain("anew");
+    let domain = domain();
     let before = nice();
     let Some(mut member) = join(&domain, Group::Number(1)) else { return };
     beside_another(&domain, || {

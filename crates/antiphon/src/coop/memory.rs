@@ -5,6 +5,7 @@
 //! anew: nothing of a crash is left, and no version but its own. The file keeps its name for good;
 //! that of a private domain has none, and ends with the last that has it open.
 
+use std::ffi::CStr;
 use std::fs::{self, File, TryLockError};
 use std::io::{Error, ErrorKind};
 use std::ops::Deref;
@@ -38,6 +39,8 @@ struct Mapped {
     _file: File,
 }
 
+/// What `/proc` shows of a private one.
+const TITLE: &CStr = c"antiphon-domain";
 /// A wait for the lock, of so many.
 const NAP: Duration = Duration::from_millis(5);
 const NAPS: u32 = 200;
@@ -54,7 +57,7 @@ impl Memory {
 
     /// Makes a file without a name, to be scheduled so: the memory, and the number of its file.
     pub(super) fn private(options: &Options) -> Result<(Self, u32), OpenError> {
-        let file = nameless(c"antiphon-domain").map_err(OpenError::Private)?;
+        let file = nameless(TITLE).map_err(OpenError::Private)?;
         let number = file.as_raw_fd().cast_unsigned();
         Ok((Self::of(file, nameless_path(number), options)?, number))
     }
@@ -62,7 +65,8 @@ impl Memory {
     /// Opens a file without a name that this process has inherited under that number.
     pub(super) fn inherited(number: u32, options: &Options) -> Result<Self, OpenError> {
         let path = nameless_path(number);
-        let file = reopen_nameless(number).map_err(|why| OpenError::File(path.clone(), why))?;
+        let file =
+            reopen_nameless(number, TITLE).map_err(|why| OpenError::File(path.clone(), why))?;
         Self::of(file, path, options)
     }
 

@@ -102,22 +102,23 @@ pub fn nameless(title: &CStr) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens once more the [nameless] file that this process has, or has inherited, under that number:
-/// with locks of its own. What this process executes does not inherit it once more.
+/// Opens once more the [nameless] file of that title that this process has, or has inherited, under
+/// that number: with locks of its own. What this process executes does not inherit it once more.
 ///
 /// # Errors
 ///
-/// What the kernel says; `PermissionDenied` where it is another's, open to others, has a name, or
-/// is no file.
-pub fn reopen_nameless(number: u32) -> io::Result<File> {
+/// What the kernel says; `PermissionDenied` where it is another's, or open to others;
+/// `InvalidInput` where it is another file by now.
+pub fn reopen_nameless(number: u32, title: &CStr) -> io::Result<File> {
     let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).custom_flags(flags);
     let file = beyond_standard(file.open(nameless_path(number))?, libc::F_DUPFD_CLOEXEC)?;
-    let found = file.metadata()?;
-    if !found.is_file() || found.nlink() != 0 {
-        return Err(Error::new(ErrorKind::PermissionDenied, "no file without a name"));
+    let is_that = fs::read_link(nameless_path(file.as_raw_fd().cast_unsigned()))?;
+    if is_that.as_os_str() != format!("/memfd:{} (deleted)", title.to_string_lossy()).as_str() {
+        return Err(Error::new(ErrorKind::InvalidInput, "it is another file"));
     }
+    let found = file.metadata()?;
     own(found.uid(), found.mode())?;
     Ok(file)
 }
@@ -244,7 +245,7 @@ mod tests {
     fn a_nameless_file_is_inherited_and_opened_once_more() {
         let file = nameless(c"antiphon-test").expect("a file");
         let number = file.as_raw_fd().cast_unsigned();
-        let again = reopen_nameless(number).expect("the same");
+        let again = reopen_nameless(number, c"antiphon-test").expect("the same");
         assert_eq!(again.metadata().expect("open").ino(), file.metadata().expect("open").ino());
         file.try_lock().expect("nobody has it");
         assert!(again.try_lock().is_err(), "its locks are its own");
@@ -255,11 +256,12 @@ mod tests {
                 .is_ok_and(|s| s.success())
         };
         assert!(inherits(number) && !inherits(again.as_raw_fd().cast_unsigned()));
+        assert_eq!(refusal(reopen_nameless(number, c"other")), Some(ErrorKind::InvalidInput));
         let named = fresh("named");
         let own = directory(&named).expect("a directory");
-        let other = open_own(&own, "file").expect("a file").into_raw_fd();
-        let refused = refusal(reopen_nameless(other.cast_unsigned()));
-        assert_eq!(refused, Some(ErrorKind::PermissionDenied));
+        let other = open_own(&own, "file").expect("a file").into_raw_fd().cast_unsigned();
+        let refused = refusal(reopen_nameless(other, c"antiphon-test"));
+        assert_eq!(refused, Some(ErrorKind::InvalidInput));
         fs::remove_dir_all(&named).expect("it was there");
     }
 
