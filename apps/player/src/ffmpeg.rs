@@ -180,7 +180,7 @@ fn named(file: &Path) -> Result<String, Error> {
 fn run(program: &str, arguments: &[&str]) -> Result<Vec<u8>, Error> {
     let mut command = Command::new(program);
     command.args(["-nostdin", "-hide_banner", "-loglevel", "error"]).args(arguments);
-    antiphon_linux::end_with_us(command.stdin(Stdio::null()));
+    antiphon_linux::die_with_parent(command.stdin(Stdio::null()));
     let output = match command.output() {
         Ok(output) => output,
         Err(error) if error.kind() == ErrorKind::NotFound => return Err(Error::NoFfmpeg),

@@ -1,56 +1,20 @@
 //! The examples, as their users run them, with small numbers: that they end well, say what they are
 //! to say, and refuse what is none of their arguments in one line.
-//!
-//! `cargo test` builds them beside the tests. Where it was told to build one test alone they may
-//! not be there, or be of another time.
+
+#[path = "support/example.rs"]
+mod example;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 use std::{env, process};
 
-/// Longer than any of them takes, on a busy machine too.
-const LONG_S: &str = "300";
+use example::{example, refuses, succeeds};
+
 const LONG: Duration = Duration::from_secs(60);
-
-/// The command that runs it, if it is there.
-fn example(name: &str) -> Option<Command> {
-    let here = env::current_exe().expect("a test has a file");
-    // Beside `deps`.
-    let program = here.parent().and_then(Path::parent).expect("two folders").join("examples");
-    let program = program.join(name);
-    if !program.is_file() {
-        println!("skipped: no example {name} here; cargo test -p antiphon --examples builds it");
-        return None;
-    }
-    let mut command = Command::new("timeout");
-    command.arg(LONG_S).arg(program).stdin(Stdio::null());
-    Some(command)
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("it is UTF-8")
-}
-
-/// What it says on stdout, when it has ended well; nothing, if it is not there.
-fn succeeds(name: &str, arguments: &[&str]) -> Option<String> {
-    let done = example(name)?.args(arguments).output().expect("timeout runs it");
-    let Output { status, stdout, stderr } = done;
-    assert!(status.success(), "{name} {arguments:?}: {status}: {}", text(&stderr));
-    Some(text(&stdout))
-}
-
-/// It ends with that code, and one line that has these words.
-fn refuses(name: &str, arguments: &[&str], code: i32, hint: &str) {
-    let Some(mut command) = example(name) else { return };
-    let done = command.args(arguments).output().expect("timeout runs it");
-    let said = text(&done.stderr);
-    assert_eq!(done.status.code(), Some(code), "{name} {arguments:?}: {said}");
-    assert!(said.contains(hint) && said.lines().count() == 1, "{name} {arguments:?}: {said}");
-}
 
 /// A server that has said where it listens; ended when this is dropped.
 struct Server {

@@ -70,7 +70,7 @@ pub use lending::may_lend;
 pub use local::FIBERS_MAY_MOVE;
 pub use moment::measure_ticks;
 pub use pace::{Changed, Pace};
-pub use parent::{end_with_parent, end_with_us};
+pub use parent::{die_with_parent, end_with_parent};
 pub use park::{FutexWait, park_begin, park_end};
 pub use slack::{set_timer_slack, timer_slack};
 pub use tsc::ticks;

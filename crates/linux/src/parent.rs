@@ -1,45 +1,54 @@
-//! Processes that end with the thread that has started them, however that ends.
+//! Processes that end with who started them, however that ends.
 
+use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 /// Has the kernel kill this process when the thread that started it ends.
 pub fn end_with_parent() {
-    // SAFETY: takes plain numbers.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    // It fails for no signal that there is.
+    let _ = on_parents_end(libc::SIGKILL);
 }
 
-/// Has the kernel kill what `command` starts when the thread that starts it ends: for who waits
-/// for a program that knows nothing of this.
-pub fn end_with_us(command: &mut Command) {
-    let parent = std::process::id();
-    let end = move || {
-        end_with_parent();
-        // SAFETY: takes nothing and can't fail.
-        if unsafe { libc::getppid() } as u32 != parent {
-            // It has ended meanwhile, and nobody will be told.
-            return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
+/// Has what `command` starts be told to end (`SIGTERM`, which who has children of its own can pass
+/// on) when the thread that starts it ends, killed or not. It holds for what a program executes in
+/// its place, too, unless that has other rights.
+pub fn die_with_parent(command: &mut Command) -> &mut Command {
+    // SAFETY: takes nothing and can't fail.
+    let parent = unsafe { libc::getpid() };
+    let ask = move || {
+        on_parents_end(libc::SIGTERM)?;
+        // SAFETY: as above. Who ended before that was asked for tells nobody.
+        if unsafe { libc::getppid() } == parent {
+            Ok(())
+        } else {
+            Err(io::Error::from_raw_os_error(libc::ESRCH))
         }
-        Ok(())
     };
-    // SAFETY: system calls that a child of any process may make; an error of a number alone.
-    unsafe { command.pre_exec(end) };
+    // SAFETY: two system calls, which a child of any process may make; nothing is allocated.
+    unsafe { command.pre_exec(ask) }
+}
+
+fn on_parents_end(signal: i32) -> io::Result<()> {
+    // SAFETY: takes plain numbers.
+    match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::os::unix::process::ExitStatusExt as _;
+    use std::thread;
+
+    use super::*;
 
     #[test]
-    fn a_program_ends_with_who_started_it() {
-        let started = std::thread::spawn(|| {
-            let mut command = Command::new("sleep");
-            end_with_us(command.arg("1000"));
-            command.spawn()
-        });
-        let mut sleeps = started.join().expect("no panic").expect("sleep is everywhere");
-        let ended = sleeps.wait().expect("it is ours");
-        assert_eq!(ended.signal(), Some(libc::SIGKILL));
+    fn a_child_ends_with_the_thread_that_started_it() {
+        let begin = || die_with_parent(Command::new("sleep").arg("600")).spawn();
+        let child = thread::spawn(begin).join().expect("no panic");
+        let ended = child.expect("there is a `sleep`").wait().expect("a child");
+        assert_eq!(ended.signal(), Some(libc::SIGTERM));
     }
 }

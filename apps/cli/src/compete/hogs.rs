@@ -7,6 +7,8 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use antiphon_linux::die_with_parent;
+
 use super::work::{CHUNK_NS, Pace};
 
 /// Works until it is killed.
@@ -65,8 +67,7 @@ impl Compiler {
         let mut command = Command::new(&self.program);
         command.args(["-quiet", "-O1", "-fpreprocessed", "-o", "/dev/null"]).arg(self.path());
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        antiphon_linux::end_with_us(&mut command);
-        match command.status() {
+        match die_with_parent(&mut command).status() {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(format!("{} ended with {status}", self.program.display())),
             Err(error) => Err(format!("{}: {error}", self.program.display())),

@@ -123,10 +123,26 @@ fn options() -> Result<Options> {
             _ => return Err(format!("{word} {value}: {USAGE}").into()),
         }
     }
+    if schemes(&options).is_empty() {
+        let names = SCHEMES.map(|scheme| scheme.name).join("; ");
+        return Err(
+            format!("--scheme {}: none has that in its name: {names}", options.scheme).into()
+        );
+    }
+    Ok(options)
+}
+
+/// Those that were asked for.
+fn schemes(options: &Options) -> Vec<&'static Scheme> {
+    SCHEMES.iter().filter(|scheme| scheme.name.contains(&options.scheme)).collect()
+}
+
+/// They can be measured here; or, in one line, what is missing.
+fn check(schemes: &[&Scheme]) -> Result<()> {
     if antiphon_linux::allowed().len() < 2 {
         return Err("two CPUs are needed: one for the server, one for who looks on".into());
     }
-    Ok(options)
+    server::check(schemes)
 }
 
 /// What was seen of a scheme, in all rounds.
@@ -212,9 +228,7 @@ fn table(options: &Options, rows: &[Value]) {
     }
 }
 
-fn run(options: &Options) -> Result<()> {
-    let chosen = |scheme: &&Scheme| scheme.name.contains(&options.scheme);
-    let schemes: Vec<_> = SCHEMES.iter().filter(chosen).collect();
+fn run(options: &Options, schemes: &[&Scheme]) -> Result<()> {
     let mut seen: Vec<_> = schemes.iter().map(|_| Seen::default()).collect();
     // In turns: what else the machine does changes.
     for round in 0..options.rounds {
@@ -241,18 +255,20 @@ fn main() -> ExitCode {
     if server::is_hog() {
         server::hog();
     }
+    let fails = |code: u8, why| {
+        eprintln!("x_server: {why}");
+        ExitCode::from(code)
+    };
     let options = match options() {
         Ok(options) => options,
-        Err(why) => {
-            eprintln!("x_server: {why}");
-            return ExitCode::from(2);
-        }
+        Err(why) => return fails(2, why),
     };
-    match run(&options) {
+    let schemes = schemes(&options);
+    if let Err(why) = check(&schemes) {
+        return fails(69, why);
+    }
+    match run(&options, &schemes) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            eprintln!("x_server: {why}");
-            ExitCode::FAILURE
-        }
+        Err(why) => fails(1, why),
     }
 }

@@ -4,7 +4,9 @@ use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::Result;
+use antiphon_linux::die_with_parent;
+
+use crate::{Result, Scheme};
 
 /// A server; ended when it is dropped.
 pub struct Server {
@@ -27,7 +29,8 @@ impl Server {
             }
         };
         command.args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0", "1280x720x24"]);
-        let started = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let started = die_with_parent(&mut command).spawn();
         let mut child = started
             .map_err(|why| format!("Xvfb can't be started ({why}): apt-get install xvfb"))?;
         let mut number = String::new();
@@ -51,6 +54,21 @@ impl Drop for Server {
         assert!(told.is_ok_and(|status| status.success()), "the server is gone");
         self.child.wait().expect("a child");
     }
+}
+
+/// What these schemes need is here; or, in one line, what is missing.
+pub fn check(schemes: &[&Scheme]) -> Result<()> {
+    for (program, package) in [("taskset", "util-linux"), ("Xvfb", "xvfb")] {
+        let mut asked = Command::new(program);
+        asked.arg("-version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if asked.status().is_err() {
+            return Err(format!("{program} is not there: apt-get install {package}").into());
+        }
+    }
+    if schemes.iter().any(|scheme| scheme.server.is_some()) {
+        antiphon()?;
+    }
+    Ok(())
 }
 
 /// The command, built beside this program.
@@ -79,7 +97,7 @@ const HOG: &str = "hog";
 impl Hogs {
     pub fn start(count: usize, cpu: u32) -> Result<Self> {
         let here = std::env::current_exe()?.display().to_string();
-        let start = |_| on(cpu, &here).arg(HOG).spawn();
+        let start = |_| die_with_parent(on(cpu, &here).arg(HOG)).spawn();
         Ok(Self((0..count).map(start).collect::<std::io::Result<_>>()?))
     }
 }
