@@ -1,7 +1,7 @@
 //! Makes a clip, and tells what is in it and what its frames cost here:
 //! `cargo run --release -p antiphon-player --example clip -- [bursty|uniform] [FILE]`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use antiphon_player::decode::{Costs, OpenH264};
@@ -13,14 +13,14 @@ fn main() -> ExitCode {
     let kind = match arguments.next().as_deref() {
         None | Some("bursty") => Kind::Bursty,
         Some("uniform") => Kind::Uniform,
-        Some(other) => {
-            eprintln!("clip: a clip is bursty or uniform, not `{other}`; [bursty|uniform] [FILE]");
+        Some(word) => {
+            eprintln!("clip: a clip is bursty or uniform, not `{word}`; [bursty|uniform] [FILE]");
             return ExitCode::from(2);
         }
     };
     let file =
         arguments.next().map_or_else(|| std::env::temp_dir().join("clip.h264"), PathBuf::from);
-    match run(kind, file) {
+    match make(kind, &file) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("clip: {error}");
@@ -29,10 +29,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(kind: Kind, file: PathBuf) -> Result<(), Error> {
+fn make(kind: Kind, file: &Path) -> Result<(), Error> {
     let making = Making { kind, ..Making::default() };
-    ffmpeg::make(&making, &file)?;
-    let clip = Clip::open(&file)?;
+    ffmpeg::make(&making, file)?;
+    let clip = Clip::open(file)?;
     println!("{}: {} frames in {} units", file.display(), clip.frames().len(), clip.units().len());
 
     let costs = Costs::of_decoder(&clip, &mut OpenH264::load()?, 3)?;

@@ -19,8 +19,8 @@ fn piece(sum: u64) -> u64 {
 
 fn main() -> ExitCode {
     let seconds = std::env::args().nth(1).map_or(Ok(2), |word| word.parse());
-    let Ok(seconds) = seconds else {
-        eprintln!("on_time: how many seconds? a number: [SECONDS]");
+    let Ok(seconds @ 1..=3600) = seconds else {
+        eprintln!("on_time [SECONDS]: how many seconds? a number from 1 to 3600");
         return ExitCode::from(2);
     };
     match all(seconds) {

@@ -46,31 +46,48 @@ struct Case {
 }
 
 fn main() -> ExitCode {
-    let numbers: Result<Vec<u64>, _> = env::args().skip(1).map(|word| word.parse()).collect();
-    let (Ok(numbers), ..=5) = (numbers, env::args().len()) else {
-        eprintln!("tiers: numbers are wanted: [SECONDS [CPU [PLAYERS [HOGS]]]]");
-        return ExitCode::from(2);
-    };
-    match all(&numbers) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("tiers: {error}");
-            ExitCode::FAILURE
+    let words: Vec<_> = env::args().skip(1).collect();
+    let (cpu, case) = match asked(&words) {
+        Ok(asked) => asked,
+        Err(why) => {
+            eprintln!("tiers: {why}; tiers [SECONDS [CPU [PLAYERS [HOGS]]]]");
+            return ExitCode::from(2);
         }
+    };
+    if let Err(why) = all(cpu, case) {
+        eprintln!("tiers: {why}");
+        return ExitCode::FAILURE;
     }
+    ExitCode::SUCCESS
 }
 
-fn all(numbers: &[u64]) -> Result<(), Box<dyn std::error::Error>> {
-    let number = |at: usize, or: u64| numbers.get(at).copied().unwrap_or(or);
-    let (seconds, cpu, players, hogs) = (number(0, 5), number(1, 1), number(2, 8), number(3, 4));
-    pin(cpu as u32).map_err(|_| format!("this program may not run on CPU {cpu}"))?;
+/// What is asked for; pinned to the CPU.
+fn asked(words: &[String]) -> Result<(u32, Case), String> {
+    let number = |at: usize, what: &str, or: u32, least: u32, most: u32| {
+        let number = words.get(at).map_or(Ok(or), |word| word.parse());
+        number
+            .ok()
+            .filter(|number| (least..=most).contains(number))
+            .ok_or_else(|| format!("{what}: a number from {least} to {most}, not `{}`", words[at]))
+    };
+    let (seconds, cpu) = (number(0, "SECONDS", 5, 1, 3600)?, number(1, "CPU", 1, 0, 8191)?);
+    let (players, hogs) = (number(2, "PLAYERS", 8, 1, 1000)?, number(3, "HOGS", 4, 0, 1000)?);
+    if let Some(word) = words.get(4) {
+        return Err(format!("what is `{word}` for?"));
+    }
+    pin(cpu).map_err(|_| format!("this program may not run on CPU {cpu}"))?;
+    let (players, hogs) = (players as usize, hogs as usize);
+    Ok((cpu, Case { seconds: seconds.into(), players, hogs, speed: measure_speed() }))
+}
+
+fn all(cpu: u32, case: Case) -> Result<(), schedule::Refused> {
     let here = available();
     print!("{here}");
-    let case =
-        Case { seconds, players: players as usize, hogs: hogs as usize, speed: measure_speed() };
+    let Case { seconds, players, hogs, .. } = case;
     println!("{players} players, {hogs} hogs, CPU {cpu}, {seconds} s each; lateness in ms");
     println!(
-        "tier     p50     p99   p99.9     max  ≤1ms   Jain  players     cpu  pieces/s  helper"
+        "tier   frames     p50     p99   p99.9     max  ≤1ms   Jain  players     cpu  pieces/s  \
+         helper"
     );
     for tier in [Tier::None, Tier::Boost, Tier::Split, Tier::RealTimeSplit] {
         match here.tier(tier) {
@@ -165,7 +182,9 @@ fn split(tier: Tier, case: Case, stop: &AtomicBool, first_ns: u64) -> Done {
         let now_ns = Split::now_ns();
         if from.is_none() && now_ns > first_ns + WARM_NS {
             from = Some((schedule::own_cpu_ns(), shown_ns.load(Relaxed)));
-            (done.pieces, first) = (0, frame);
+            // What is due from now on: those before were submitted a second ago.
+            first = ((now_ns - first_ns) / FRAME_NS + 1) as usize;
+            done.pieces = 0;
         }
         // It looks ahead by a second.
         while release_ns < now_ns + 60 * FRAME_NS && frame < late.len() {
@@ -182,7 +201,7 @@ fn split(tier: Tier, case: Case, stop: &AtomicBool, first_ns: u64) -> Done {
     }
     let (cpu_ns, before_ns) = from.unwrap_or_default();
     done.cpu_ns = schedule::own_cpu_ns() - cpu_ns + shown_ns.load(Relaxed) - before_ns;
-    let shown = late[first..frame].iter().map(|late| late.load(Relaxed));
+    let shown = late[first.min(frame)..frame].iter().map(|late| late.load(Relaxed));
     done.late_ns = shown.filter(|&late| late != u64::MAX).collect();
     done
 }
@@ -214,8 +233,9 @@ fn report(tier: Tier, case: Case, (players, hogs): &(Vec<Done>, Vec<Done>), help
     let sum: f64 = all.iter().sum();
     let jain = sum * sum / (all.len() as f64 * all.iter().map(|one| one * one).sum::<f64>());
     println!(
-        "{tier:<5} {:7.3} {:7.3} {:7.3} {:7.3} {:4.0} %  {jain:.3}   {:4.1} %  {:4.0} %  {:8.0}  \
-         {:4.1} %",
+        "{tier:<5} {:7} {:7.3} {:7.3} {:7.3} {:7.3} {:4.0} %  {jain:.3}   {:4.1} %  {:4.0} %  \
+         {:8.0}  {:4.1} %",
+        late.len(),
         part(0.5),
         part(0.99),
         part(0.999),
