@@ -102,6 +102,8 @@ fn a_loop_is_found_and_counted() {
     assert!(looping["tardiness_us"]["max"].as_f64() > Some(0.0), "{looping:#}");
     let notes = report["coop"]["notes"].to_string();
     assert!(notes.contains("20 of 39 waits had timeout 0"), "{notes}");
+    assert!(notes.contains("A loop that can call a C function tells it by"), "{notes}");
+    assert!(notes.contains("JavaScript of Node can't"), "{notes}");
 }
 
 #[test]

@@ -1,11 +1,11 @@
 """An asyncio event loop that tells when its next timer is due, under `antiphon run --coop`.
 
-    antiphon run --coop -- python3 asyncio_hook.py
+    antiphon run --coop -- python3 crates/preload-coop/examples/asyncio_hook.py
 
 While there are callbacks to run, asyncio waits with a timeout of 0, and nobody sees from outside
 when its next timer is due. This loop says so before each wait. It uses what asyncio documents: a
 selector of one's own, `call_at`, `TimerHandle.when` and `TimerHandle.cancelled`. Without the
-preload library it is the loop that it comes from.
+preload library it is the loop that it comes from. Python 3.7 and later.
 """
 
 import asyncio
@@ -38,7 +38,8 @@ class TellingSelector(selectors.DefaultSelector):
 
 
 class CooperativeLoop(asyncio.SelectorEventLoop):
-    """The loop: `asyncio.Runner(loop_factory=CooperativeLoop)`."""
+    """The loop: `CooperativeLoop().run_until_complete(main())`, or from Python 3.11 on
+    `asyncio.Runner(loop_factory=CooperativeLoop)`."""
 
     def __init__(self):
         selector = TellingSelector()
@@ -99,10 +100,14 @@ async def main():
     busy = asyncio.create_task(work())
     late = await ticks(100, 0.01)
     busy.cancel()
+    await asyncio.gather(busy, return_exceptions=True)
     p50, most = late[len(late) // 2], late[-1]
     print(f"{len(late)} ticks, p50 {p50 * 1e3:.2f} ms, max {most * 1e3:.2f} ms late")
 
 
 if __name__ == "__main__":
-    with asyncio.Runner(loop_factory=CooperativeLoop) as runner:
-        runner.run(main())
+    cooperative = CooperativeLoop()
+    try:
+        cooperative.run_until_complete(main())
+    finally:
+        cooperative.close()

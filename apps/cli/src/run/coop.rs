@@ -320,8 +320,9 @@ fn hides(row: &LoopRow) -> Option<String> {
     let hidden = zero.saturating_sub(row.count(Count::Told));
     (hidden * HIDES >= waits && hidden > 0).then(|| {
         format!(
-            "{} ({}): {hidden} of {waits} waits had timeout 0: the next timer is hidden then; have \
-             the loop tell it by antiphon_coop_release (docs/retrofit.md).",
+            "{} ({}): {hidden} of {waits} waits had timeout 0: the next timer is hidden then. A \
+             loop that can call a C function tells it by antiphon_coop_release; JavaScript of Node \
+             can't (docs/retrofit.md).",
             row.name, row.thread
         )
     })
