@@ -3,6 +3,7 @@
 //! All times are simulated, and each run is the same.
 
 use std::cell::Cell;
+use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 use antiphon_platform::{Atomic, Clock, Deadline, Platform, SharedWait, ThreadId};
@@ -10,7 +11,7 @@ use antiphon_runtime::coop::{
     Accounts, Ask, Baton, Cooperate, Demotion, Doing, Group, Options, Page, Seen, WEIGHT, Weigh,
     Weighted,
 };
-use antiphon_sim::{Machine, Sim, Simulation, now, ran_ns, sleeps, work};
+use antiphon_sim::{Machine, Schedule, Sim, Simulation, Stop, Turn, now, ran_ns, sleeps, work};
 
 const MS: u64 = 1_000_000;
 const MEMBERS: u64 = 10;
@@ -267,4 +268,178 @@ fn who_has_lost_the_baton_before_it_ran_watches_the_next() {
     assert!(waits_ns.len() > 3, "{waits_ns:?}");
     // The slack, and what the hog goes on.
     assert!(waits_ns.iter().all(|&ns| ns <= 6 * MS), "{waits_ns:?}");
+}
+
+/// How one that has the baton goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gone {
+    Dead,
+    /// Stopped, or asleep elsewhere.
+    Asleep,
+    Overruns,
+}
+
+/// For so long, or for good.
+const GONE_NS: u64 = 100 * MS;
+
+/// A core whose one thread can be stopped, wherever it is.
+struct Stoppable {
+    until_ns: Rc<Cell<u64>>,
+    thread: Option<usize>,
+}
+
+impl Schedule for Stoppable {
+    fn arrives(&mut self, thread: usize, _: u64) {
+        self.thread = Some(thread);
+    }
+
+    fn stops(&mut self, _: usize, why: Stop, _: u64, _: u64) {
+        if why != Stop::Over {
+            self.thread = None;
+        }
+    }
+
+    fn picks(&mut self, now_ns: u64) -> Turn {
+        let until_ns = self.until_ns.get();
+        if now_ns < until_ns {
+            Turn { thread: None, until_ns: Some(until_ns) }
+        } else {
+            Turn { thread: self.thread, until_ns: None }
+        }
+    }
+}
+
+/// The system, which says of one that is stopped that it does not want to run.
+struct Stopping {
+    second: Rc<Cell<Option<ThreadId>>>,
+    until_ns: Rc<Cell<u64>>,
+}
+
+impl Accounts for Stopping {
+    fn own_ns(&mut self) -> u64 {
+        System.own_ns()
+    }
+
+    fn of(&mut self, thread: ThreadId) -> Seen {
+        let seen = System.of(thread);
+        let is_stopped = self.second.get() == Some(thread) && now() < self.until_ns.get();
+        if is_stopped { Seen { doing: Doing::Sleeps, ..seen } } else { seen }
+    }
+}
+
+/// What three members tell each other, of which the first goes with the baton.
+#[derive(Clone)]
+struct Trio {
+    page: Rc<Page<Sim>>,
+    /// Since when it is gone, if no other has had a turn since.
+    since_ns: Rc<Cell<Option<u64>>>,
+    second: Rc<Cell<Option<ThreadId>>>,
+    /// Until when the second is stopped.
+    stopped_ns: Rc<Cell<u64>>,
+    longest_ns: Rc<Cell<u64>>,
+    count: Rc<Cell<u64>>,
+}
+
+impl Trio {
+    /// One that always has work, and each time that it polls a timer so much later, if it has one.
+    /// `before` its work it is told the timer.
+    fn be(&self, timer_ns: Option<u64>, mut before: impl FnMut(Option<u64>) -> bool) {
+        let accounts = Stopping { second: self.second.clone(), until_ns: self.stopped_ns.clone() };
+        let member = Baton::join(self.page.clone(), accounts, Group::Own, WEIGHT);
+        // Who is killed does not leave.
+        let mut member = ManuallyDrop::new(member.expect("a place"));
+        while now() < END_NS {
+            let release_ns = timer_ns.map(|ns| now() + ns);
+            member.poll(Ask { release_ns, importance: Some(0) }, &mut |_: Option<u64>| ());
+            if !before(release_ns) {
+                return;
+            }
+            work(300_000);
+        }
+    }
+
+    /// One that comes to run: how long that took since the first is gone, or its timer was due.
+    fn comes(&self, release_ns: Option<u64>) -> bool {
+        if let Some(since_ns) = self.since_ns.take() {
+            let waited_ns = now().saturating_sub(since_ns.max(release_ns.unwrap_or(0)));
+            self.longest_ns.set(self.longest_ns.get().max(waited_ns));
+            self.count.set(self.count.get() + 1);
+        }
+        true
+    }
+}
+
+/// How long a member waits at most for one that has gone with the baton, and of how often; with
+/// another that is stopped at that time, or not.
+fn longest_of_three(gone: Gone, is_due: bool, other_too: bool, seed: u64) -> (u64, u64) {
+    let (page, stopped_ns) = (Rc::new(Page::<Sim>::NEW), Rc::default());
+    page.header.set_options(&Options::default());
+    let all = Trio {
+        page,
+        since_ns: Rc::default(),
+        second: Rc::default(),
+        stopped_ns: Rc::clone(&stopped_ns),
+        longest_ns: Rc::default(),
+        count: Rc::default(),
+    };
+    let (first, second, third) = (all.clone(), all.clone(), all.clone());
+    let timer_ns = is_due.then_some(MS);
+    let simulation = Simulation::new(Machine::eight_sockets(), seed)
+        .schedule_on(1, Stoppable { until_ns: stopped_ns, thread: None })
+        .thread_on(0, move || {
+            let mut draw = lots(seed);
+            // Not before the others are there.
+            let goes = |_| {
+                if now() < 50 * MS || draw(12) > 0 || now() + GONE_NS > END_NS {
+                    return true;
+                }
+                first.since_ns.set(Some(now()));
+                if other_too {
+                    first.stopped_ns.set(now() + GONE_NS);
+                }
+                match gone {
+                    Gone::Dead => return false,
+                    Gone::Asleep => sleep(now() + GONE_NS),
+                    Gone::Overruns => work(GONE_NS),
+                }
+                first.since_ns.set(None);
+                true
+            };
+            first.be(None, goes);
+        })
+        .thread_on(1, move || {
+            let come = second.clone();
+            come.second.set(Some(Sim::thread()));
+            second.be(None, move |release_ns| other_too || come.comes(release_ns));
+        })
+        .thread_on(2, move || {
+            let come = third.clone();
+            third.be(timer_ns, move |release_ns| come.comes(release_ns));
+        });
+    let _ = simulation.run(2 * END_NS).expect("nobody waits for good");
+    (all.longest_ns.get(), all.count.get())
+}
+
+/// BATON-4, as `docs/coop-line.md` has it: however one goes that has the baton, and whether the one
+/// that watches is stopped as well.
+#[test]
+fn nobody_waits_longer_than_the_table_says() {
+    let Options { period_ns, slack_ns, .. } = Options::default();
+    let slice_ns = period_ns / 3;
+    let watcher_too_ns = 2 * (period_ns + slack_ns);
+    for gone in [Gone::Dead, Gone::Asleep, Gone::Overruns] {
+        for (is_due, other_too, most_ns) in [
+            (true, false, slack_ns),
+            (true, true, slack_ns),
+            (false, false, slice_ns + slack_ns),
+            (false, true, watcher_too_ns),
+        ] {
+            for seed in 1..=4 {
+                let (longest_ns, count) = longest_of_three(gone, is_due, other_too, seed);
+                let case = format!("{gone:?}, due {is_due}, other too {other_too}, seed {seed}");
+                println!("{case}: {longest_ns} ns, of {count}");
+                assert!(count > 0 && longest_ns <= most_ns + COSTS_NS, "{case}: {longest_ns} ns");
+            }
+        }
+    }
 }

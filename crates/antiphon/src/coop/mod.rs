@@ -70,12 +70,13 @@
 //! - **Only members wait for each other.** A program on that CPU that has not joined competes with
 //!   the one member that runs, as one thread with one: the kernel sees no more of them. A control
 //!   group whose weight is that of all members gives them their share back.
-//! - **A member that does not poll in time** is waited for until its slice and the slack are over.
-//!   Then another that watches takes the CPU from it; it is demoted (`overrun`, or `slept` where it
-//!   has gone to sleep by itself, or was stopped) until it polls, and what it has had is charged to
-//!   it by the kernel's account. One that was killed is forgotten. The one that watches is who has
-//!   handed the CPU over, or another that is ready; where that one is stopped as well, work that is
-//!   not due may wait for a period and the slack before somebody looks.
+//! - **A member that does not poll in time** is waited for until the slack after another's release
+//!   is over, or that after its slice. Then who is due, or another that watches, takes the CPU from
+//!   it; it is demoted (`overrun`, or `slept` where it has gone to sleep by itself, or was stopped)
+//!   until it polls, and what it has had is charged to it by the kernel's account. One that was
+//!   killed is forgotten. The one that watches is who has handed the CPU over, or another that is
+//!   ready; where that one is stopped as well, work that is not due may wait for a period and the
+//!   slack, for each of the two. `docs/coop-line.md` has the table.
 //! - **One user's affair.** The memory is a file of mode 0600 in a directory of mode 0700, for each
 //!   user, name and CPU: another user can neither read nor write it. Who may write it can do with
 //!   its members as they like, which they can by signals, too. Whatever stands in it, members read

@@ -18,7 +18,7 @@
 //! - BATON-4: nobody who is ready sleeps through its release by more than the slack without a look
 //!   at who has the baton; and while others are ready, one of them watches who has it: it looks
 //!   when that one may lose it. Who leaves the table sees to it that there is one. Where that one
-//!   is stopped as well, the others look after a period and the slack.
+//!   is stopped as well, the others look each period and slack. `docs/coop-line.md` has the table.
 //! - BATON-5: who keeps the baton beyond its slice and the slack loses it to the first that looks,
 //!   and is not waited for until it polls, unless it was only kept from running: then who looks
 //!   and is due has it, which runs.
