@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{FRAME, has_keys, json, output, refused, rows, stderr};
+use common::{FRAME, Folder, has_keys, json, output, refused, rows, stderr};
 
 const SMALL: [&str; 6] = ["sim", "loop", "--ms", "40", "--threads", "1,3"];
 
@@ -71,6 +71,36 @@ fn the_same_seed_is_the_same_bytes() {
 }
 
 #[test]
+fn the_page_has_curves_of_tardiness_and_of_fairness_for_each_subject() {
+    let folder = Folder::new("sim-loop");
+    let file = folder.path("loop.html");
+    let cases = ["--case", "each,colours", "--colours", "2,4", "--hogs", "0,1", "--html", &file];
+    let output = output(&with(&cases));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let page = std::fs::read_to_string(file).expect("a page");
+    // Two drawings for each number of hogs, of five subjects each; one of two numbers of colours.
+    let drawn = (page.matches("<svg").count(), page.matches("<polyline").count());
+    assert_eq!(drawn, (2 * 2 + 1, 2 * 2 * 5 + 2));
+    assert!(page.contains("a model, not a measurement") && !page.contains("NaN"), "{page}");
+    assert!(page.contains("each, 1 hog a core") && page.contains("4 colours"), "{page}");
+}
+
+#[test]
+fn parts_are_the_whole() {
+    let of = |more: &[&str]| {
+        let cases = ["--case", "each,colours", "--colours", "2", "--hogs", "0", "--json"];
+        let report = json(&with(&[&cases[..], more].concat()));
+        rows(&report).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let (parts, mut whole) = ([of(&["--shard", "1/2"]), of(&["--shard", "2/2"])], of(&[]));
+    assert_eq!(parts.each_ref().map(Vec::len), [whole.len() / 2; 2]);
+    let mut all = parts.concat();
+    all.sort();
+    whole.sort();
+    assert_eq!(all, whole);
+}
+
+#[test]
 fn colours_have_rows_of_their_own() {
     let report = json(&with(&["--case", "colours", "--colours", "1,6", "--json"]));
     assert_eq!(rows(&report).len(), 2 * 2);
@@ -98,6 +128,7 @@ fn bad_input_is_refused_in_one_line() {
         (&["--hogs", "x"], "write 0,4"),
         (&["--colours", "0"], "'0' is not a number"),
         (&["--ms", "0"], "1..=600000"),
+        (&["--shard", "3/2"], "write 1/4 to 4/4"),
     ] {
         let said = refused(&[&["sim", "loop"], wrong].concat());
         assert!(said.contains(hint), "no {hint} in {said}");

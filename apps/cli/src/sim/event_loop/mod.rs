@@ -19,7 +19,7 @@
 //! | [`colours`] | one program on several loops |
 //! | [`kernel`] | a kernel that schedules by our scheduler |
 //! | [`experiment`] | one subject in one case |
-//! | [`rows`], [`tables`] | what came of it, for scripts and for people |
+//! | [`rows`], [`tables`], [`page`] | what came of it, for scripts and for people |
 
 mod bed;
 mod boost;
@@ -28,6 +28,7 @@ mod colours;
 mod domain;
 mod experiment;
 mod kernel;
+mod page;
 mod plan;
 mod play;
 mod rows;
@@ -36,6 +37,7 @@ mod shapes;
 mod subjects;
 mod tables;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use antiphon_sim::Machine;
@@ -47,10 +49,12 @@ use self::plan::Setting;
 use self::rows::Row;
 use self::subjects::{SUBJECTS, Subject};
 use super::find;
+use super::shard::Shard;
 use crate::compete::schedule::{Schedule, Used, legend};
 use crate::compete::terms::Hogs;
 use crate::failure::Failure;
 use crate::list::{Counts, names};
+use crate::output::file::OutputFile;
 use crate::output::progress::Progress;
 use crate::output::table::colour_stdout;
 use crate::output::words::several;
@@ -68,7 +72,8 @@ Examples:
   antiphon sim loop --threads 2,192
   antiphon sim loop --threads 24 --case one,misbehave --hogs 4 --subject alone,t1,coop
   antiphon sim loop --threads 1,8,64 --case colours --ms 50
-  antiphon sim loop --threads 48 --subject t3 --hogs 0 --placement even,lot,join,move")]
+  antiphon sim loop --threads 48 --subject t3 --hogs 0 --placement even,lot,join,move
+  antiphon sim loop --threads 2,24,96,192 --html loop.html")]
 pub struct Arguments {
     /// The machine: a name that `antiphon sim machines` has, host, or a file
     #[arg(long, value_name = "M", default_value = "8s-192c")]
@@ -110,6 +115,12 @@ pub struct Arguments {
     /// Of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Simulates the I-th of N parts of the rows, for several machines
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Write curves to a page, too
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,
@@ -119,30 +130,41 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// Bad arguments; threads that wait for each other, which must not be; if stdout can't be written.
+/// Bad arguments; threads that wait for each other, which must not be; if a file or stdout can't be
+/// written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let Arguments { ms, seed, players, .. } = *arguments;
     let described = find::machine(&arguments.machine)?.described;
     let machine = described.machine;
     let (cases, is_coloured) = cases(&arguments.case)?;
     let subjects = subjects(&arguments.subject)?;
     check(arguments, &machine, &subjects)?;
+    let html = OutputFile::of("--html", arguments.html.as_deref())?;
+    let (mut numbers, shard) = (0.., arguments.shard.unwrap_or(Shard::WHOLE));
+    let mut is_here = || numbers.next().is_some_and(|place| shard.has(place));
+    let rows = simulated(arguments, &machine, (&cases, &subjects), &mut is_here)?;
+    let coloured =
+        if is_coloured { coloured(arguments, &machine, &mut is_here)? } else { Vec::new() };
+    let heading = heading(arguments, &machine);
+    let drawn = html.map_or(Ok(()), |file| file.write(&page::page(&heading, &rows, &coloured)));
     let schedule = arguments.options.unwrap_or_default();
-    let rows = simulated(arguments, &machine, &cases, &subjects)?;
-    let coloured = if is_coloured { coloured(arguments, &machine)? } else { Vec::new() };
     if arguments.json {
         let others = coloured.iter().map(|row| row.object(&machine.name));
         let objects: Vec<_> =
             rows.iter().map(|row| row.object(&machine.name)).chain(others).collect();
         let used = rows.iter().map(|row| row.subject.used()).max().unwrap_or(Used::Nothing);
-        report::print(json!({
+        let Arguments { ms, seed, players, round_us, .. } = *arguments;
+        let mut object = json!({
             "simulated": {
                 "machine": machine.name, "hash": format!("{:016x}", described.hash),
-                "seed": seed, "ms": ms, "players": players, "round_us": arguments.round_us,
+                "seed": seed, "ms": ms, "players": players, "round_us": round_us,
                 "options": schedule.json(used),
             },
             "rows": objects,
-        }))?;
+        });
+        if let Some(shard) = arguments.shard {
+            object["shard"] = json!(shard);
+        }
+        report::print(object)?;
     } else {
         let mut text = String::new();
         if !rows.is_empty() {
@@ -150,27 +172,35 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             text +=
                 &legend(rows.iter().map(|row| (row.subject.name(), row.subject.used())), schedule);
         }
-        if is_coloured {
+        if !coloured.is_empty() {
             text += &colours::text(&coloured, colour_stdout());
         }
-        say(&format!(
-            "Simulated (a model, not a measurement): {}, {} a core, {ms} ms, seed {seed}\n\n{text}",
-            machine.name,
-            several(players.into(), "player")
-        ))?;
+        say(&format!("{heading}\n\n{text}"))?;
     }
-    Ok(ExitCode::SUCCESS)
+    drawn.map(|()| ExitCode::SUCCESS)
+}
+
+fn heading(arguments: &Arguments, machine: &Machine) -> String {
+    let Arguments { ms, seed, players, .. } = *arguments;
+    let part =
+        arguments.shard.map_or_else(String::new, |shard| format!(", part {shard} of the rows"));
+    format!(
+        "Simulated (a model, not a measurement): {}, {} a core, {ms} ms, seed {seed}{part}",
+        machine.name,
+        several(players.into(), "player")
+    )
 }
 
 fn simulated(
     arguments: &Arguments,
     machine: &Machine,
-    cases: &[&'static Case],
-    subjects: &[Subject],
+    (cases, subjects): (&[&'static Case], &[Subject]),
+    is_here: &mut impl FnMut() -> bool,
 ) -> Result<Vec<Row>, Failure> {
     let (threads, hogs) = (&arguments.threads.0, &arguments.hogs.0);
     let placements = &arguments.placement;
     let all = cases.len() * hogs.len() * subjects.len() * placements.len() * threads.len();
+    let all = arguments.shard.unwrap_or(Shard::WHOLE).share(all);
     let (mut progress, mut rows) = (Progress::new(all), Vec::new());
     let counted_ns = u64::from(arguments.ms) * 1_000_000;
     let (seed, players) = (arguments.seed, arguments.players.into());
@@ -180,7 +210,7 @@ fn simulated(
         for &hogs in hogs {
             for &subject in subjects {
                 for &placement in placements {
-                    for &cores in threads {
+                    for &cores in threads.iter().filter(|_| is_here()) {
                         let setting = Setting {
                             machine,
                             seed,
@@ -203,11 +233,15 @@ fn simulated(
     Ok(rows)
 }
 
-fn coloured(arguments: &Arguments, machine: &Machine) -> Result<Vec<colours::Row>, Failure> {
+fn coloured(
+    arguments: &Arguments,
+    machine: &Machine,
+    is_here: &mut impl FnMut() -> bool,
+) -> Result<Vec<colours::Row>, Failure> {
     let counted_ns = u64::from(arguments.ms) * 1_000_000;
     let mut rows = Vec::new();
     for &colours in &arguments.colours.0 {
-        for &cores in &arguments.threads.0 {
+        for &cores in arguments.threads.0.iter().filter(|_| is_here()) {
             let seed = arguments.seed;
             let setting = colours::Setting { machine, seed, cores, colours, counted_ns };
             rows.push(colours::Row::of(&setting)?);
