@@ -10,7 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use common::live::{Live, modes};
-use common::{FRAME, Folder, antiphon, has_keys, output, refused, skipped, stderr};
+use common::{FRAME, Folder, antiphon, has_keys, jain, output, refused, skipped, stderr};
 use serde_json::Value;
 
 /// A hog, for a second, with clips of a second.
@@ -94,7 +94,7 @@ fn players_are_in_order_and_nobody_starves() {
         let hogs = report["hogs"].as_array().expect("a list");
         assert!(hogs.len() == 1 && hogs[0].as_f64() > Some(0.0), "{report:#}");
         // They want little, and are alike.
-        assert!(number(&report, "jain_fps") > 0.5, "{report:#}");
+        assert!(number(&report, "jain_fps") >= 0.8, "{report:#}");
         assert!(number(&report, "switches_per_s") > 0.0, "{report:#}");
         let demotions = &players[0]["tier_stats"]["demotions"];
         assert_eq!(demotions.is_object(), tier == "t3", "{demotions:#}");
@@ -115,6 +115,21 @@ fn who_wants_more_than_there_is_drops_details_and_goes_on() {
     }
     let fair = number(&report, "jain_cpu");
     assert!((0.3..=1.0).contains(&fair), "{report:#}");
+}
+
+#[test]
+fn equals_that_want_more_than_there_is_have_equal_parts_of_it() {
+    for tier in ["none", "t1", "t3"] {
+        let Some(done) = played(&["--demand", "120", "--tier", tier, "--json"]) else { return };
+        if done.status.code() == Some(69) {
+            skipped(&stderr(&done));
+            continue;
+        }
+        let report = report(&done);
+        let players = report["players"].as_array().expect("a list");
+        let fair = jain(players.iter().map(|player| number(player, "cpu")));
+        assert!(fair >= 0.8, "{fair} for {report:#}");
+    }
 }
 
 #[test]

@@ -34,6 +34,13 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Jain's index: 1 where all are equal, and 1 of so many where one has all.
+pub fn jain(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<_> = values.collect();
+    let (sum, squares) = values.iter().fold((0.0, 0.0), |(s, q), v| (s + v, q + v * v));
+    sum * sum / (values.len() as f64 * squares)
+}
+
 /// The rows of a report.
 pub fn rows(report: &Value) -> &[Value] {
     report["rows"].as_array().expect("rows")
