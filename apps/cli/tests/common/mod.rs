@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file is a program of its own and uses a part")]
 
 pub mod live;
+pub mod play;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
