@@ -32,6 +32,13 @@ fn python() -> bool {
     std::process::Command::new("python3").arg("--version").output().is_ok()
 }
 
+/// Whether that process has a file of that domain open.
+fn has_open(process: u32, domain: &str) -> bool {
+    let files = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    let mut files = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+    files.any(|file| file.to_string_lossy().contains(domain))
+}
+
 /// The loop of the program that was to be run; what starts it may be one, too.
 fn last_loop(report: &Value) -> &Value {
     let loops = report["coop"]["loops"].as_array().expect("loops");
@@ -60,9 +67,15 @@ fn options_are_those_of_who_makes_the_domain() {
         .stderr(std::process::Stdio::null())
         .spawn()
         .expect("the command");
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    let begin = std::time::Instant::now();
+    while !has_open(holder.id(), &domain) {
+        assert!(begin.elapsed().as_secs() < 60, "nobody opens the domain");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
     let theirs = with("period=7").expect("as before");
-    holder.kill().and_then(|()| holder.wait()).expect("it is ours");
+    // SAFETY: takes numbers; the process is ours. It has what it runs end, too.
+    assert_eq!(unsafe { libc::kill(holder.id() as i32, libc::SIGTERM) }, 0);
+    holder.wait().expect("it is ours");
     assert_eq!(theirs["coop"]["schedule"]["period_ns"], 9_000_000, "{theirs:#}");
     assert!(theirs["coop"]["notes"].to_string().contains("was there already"), "{theirs:#}");
 }

@@ -54,7 +54,7 @@ class Selector(selectors.DefaultSelector):
     def __init__(self, part):
         super().__init__()
         self.member, self.answer = c_void_p(), Answer()
-        self.release_ns = lambda: NEVER
+        self.release_ns, self.has_waited = lambda: NEVER, lambda: None
         check(LIBRARY.antiphon_coop_join(byref(self.member), byref(part)))
 
     def select(self, timeout=None):
@@ -68,6 +68,7 @@ class Selector(selectors.DefaultSelector):
             return super().select(timeout)
         finally:
             check(LIBRARY.antiphon_coop_after(self.member, byref(self.answer)))
+            self.has_waited()
 
     def close(self):
         super().close()
@@ -78,18 +79,25 @@ class Loop(asyncio.SelectorEventLoop):
     """asyncio's, whose selector knows what is due: also while there is other work."""
 
     def __init__(self, part):
-        self.due, self.polls = [], Selector(part)
-        self.polls.release_ns = self.next_ns
+        self.due, self.waited, self.polls = [], 0.0, Selector(part)
+        self.polls.release_ns, self.polls.has_waited = self.release_ns, self.note_time
         super().__init__(self.polls)
 
     def call_at(self, when, callback, *args, context=None):
         heapq.heappush(self.due, when)
         return super().call_at(when, callback, *args, context=context)
 
-    def next_ns(self):
-        # What was due at the last wait was called since, or was cancelled.
-        while self.due and self.due[0] <= self.time():
+    def release_ns(self):
+        # What was due when the last wait was over was called since, or was cancelled.
+        while self.due and self.due[0] <= self.waited:
             heapq.heappop(self.due)
+        return self.next_ns()
+
+    def note_time(self):
+        # asyncio looks at the time once more: what comes due in between is called, and told again.
+        self.waited = self.time()
+
+    def next_ns(self):
         return int(self.due[0] * 1e9) if self.due else NEVER
 
 
@@ -125,8 +133,11 @@ async def main():
 
 
 def run(part):
-    with asyncio.Runner(loop_factory=lambda: Loop(part)) as runner:
-        return runner.run(main())
+    loop = Loop(part)
+    try:
+        return loop.run_until_complete(main())
+    finally:
+        loop.close()
 
 
 cpu = min(os.sched_getaffinity(0))

@@ -115,7 +115,8 @@ exports! {
         timer: *mut *mut SplitTimer,
     ) {
         let run = Timer { call, end, data };
-        let made = split.submit(release_ns, move |late_ns| run.run(late_ns));
+        // Those that were cancelled are dropped now.
+        let made = uncancelled(|| split.submit(release_ns, move |late_ns| run.run(late_ns)));
         if !timer.is_null() {
             // SAFETY: the caller's memory for one.
             unsafe { timer.write(Box::into_raw(Box::new(made))) }
@@ -130,7 +131,8 @@ exports! {
     /// Lets go of it.
     fn antiphon_split_timer_destroy(timer: *mut SplitTimer) {
         // SAFETY: made above, and not used from now on.
-        drop(unsafe { Box::from_raw(timer) });
+        let timer = unsafe { Box::from_raw(timer) };
+        uncancelled(|| drop(timer));
     }
 
     /// Changes the priority of the thread.

@@ -93,8 +93,8 @@ impl Domain {
     }
 
     /// Makes a domain of this process, and of those that it starts from now on: they inherit its
-    /// file, which has no name. Nothing is left of it when the last of them has ended, however
-    /// that ends.
+    /// file, which has no name, whoever's they are. Nothing is left of it when the last of them has
+    /// ended, however that ends.
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ impl Domain {
     #[must_use]
     pub fn is_name(name: &str) -> bool {
         let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-        (1..=64).contains(&name.len()) && name.bytes().all(fine) || inherited(name).is_some()
+        (1..=64).contains(&name.len()) && name.bytes().all(fine)
     }
 
     /// Opens, of the domains of that name on those CPUs, the one whose members weigh the least in

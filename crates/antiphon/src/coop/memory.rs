@@ -57,7 +57,7 @@ impl Memory {
 
     /// Makes a file without a name, to be scheduled so: the memory, and the number of its file.
     pub(super) fn private(options: &Options) -> Result<(Self, u32), OpenError> {
-        let file = nameless(TITLE).map_err(OpenError::Private)?;
+        let file = nameless(TITLE, PAGE_BYTES as u64).map_err(OpenError::Private)?;
         let number = file.as_raw_fd().cast_unsigned();
         Ok((Self::of(file, nameless_path(number), options)?, number))
     }

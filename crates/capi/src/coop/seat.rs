@@ -2,13 +2,14 @@
 
 use core::cell::RefCell;
 use core::ffi::{CStr, c_char, c_int};
+use std::io::{self, ErrorKind::PermissionDenied};
 use std::rc::Rc;
 
 use antiphon::coop::{
     Alone, Answer, Ask, BoostOptions, Boosted, Booster, Cooperate, Demotion, Domain, DomainOptions,
     Group, JoinError, Membership, OpenError, Options, Standing, WEIGHT,
 };
-use libc::{EBUSY, EINVAL, EIO, ENOSPC, EPERM, EPROTO};
+use libc::{EACCES, EBUSY, EINVAL, EIO, ENOSPC, EPERM, EPROTO};
 
 /// `antiphon_coop_t`. Zero: as the Rust default has it.
 #[repr(C)]
@@ -110,7 +111,8 @@ impl Wish {
     }
 
     fn open(&self) -> Result<Domain, c_int> {
-        let system = |why: std::io::Error| why.raw_os_error().unwrap_or(EIO);
+        let own = |why: &io::Error| if why.kind() == PermissionDenied { EACCES } else { EIO };
+        let system = |why: io::Error| why.raw_os_error().unwrap_or_else(|| own(&why));
         Domain::open(&self.domain, self.options).map_err(|error| match error {
             OpenError::Name => EINVAL,
             OpenError::Directory(why) | OpenError::File(_, why) => system(why),

@@ -334,7 +334,7 @@ exports! {
         let source = if ways & 4 == 0 { source } else { source.edge_triggered() };
         // SAFETY: the caller's name.
         let Some(event) = (unsafe { event.event(events) }) else { return EINVAL };
-        match with!(events, events => events.watch(source, event)) {
+        match uncancelled(|| with!(events, events => events.watch(source, event))) {
             Ok(number) => {
                 if !id.is_null() {
                     // SAFETY: the caller's memory for one.
@@ -348,7 +348,8 @@ exports! {
 
     /// Forgets about an event.
     fn antiphon_loop_cancel(events: &Loop, id: u64) -> c_int {
-        unless(with!(events, events => events.cancel(EventId::of(id))), ENOENT)
+        let is_there = || with!(events, events => events.cancel(EventId::of(id)));
+        unless(uncancelled(is_there), ENOENT)
     }
 
     /// Has an event called.
@@ -427,14 +428,17 @@ exports! {
     /// Nothing is submitted by this any more.
     fn antiphon_loop_handle_destroy(handle: *mut Handle) {
         // SAFETY: made above, and not used from now on.
-        drop(unsafe { Box::from_raw(handle) });
+        let handle = unsafe { Box::from_raw(handle) };
+        uncancelled(|| drop(handle));
     }
 
     /// Has the loop do something.
     fn antiphon_loop_handle_submit(handle: &Handle, event: &LoopEvent, id: *mut u64) -> c_int {
         // SAFETY: the caller's name.
         let Some(event) = (unsafe { event.event(handle.events) }) else { return EINVAL };
-        let Ok(number) = handle.handle.submit(event) else { return ESRCH };
+        // An event that the loop can no longer have is dropped.
+        let submitted = uncancelled(|| handle.handle.submit(event));
+        let Ok(number) = submitted else { return ESRCH };
         if !id.is_null() {
             // SAFETY: the caller's memory for one.
             unsafe { id.write(number.number()) }

@@ -6,6 +6,7 @@ use antiphon::event_loop::{Files, Lookout, Name, Sighting, Stats};
 use libc::{EINVAL, ENOENT};
 
 use super::{Loop, string, with};
+use crate::cancel::uncancelled;
 use crate::export::exports;
 
 /// `antiphon_loop_lookout_t`.
@@ -115,7 +116,8 @@ exports! {
     /// Nobody looks by this any more.
     fn antiphon_loop_lookout_destroy(lookout: *mut Looks) {
         // SAFETY: made above, and not used from now on.
-        drop(unsafe { Box::from_raw(lookout) });
+        let lookout = unsafe { Box::from_raw(lookout) };
+        uncancelled(|| drop(lookout));
     }
 
     /// What the loop is at.

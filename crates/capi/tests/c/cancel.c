@@ -1,6 +1,8 @@
 /* No function is a cancellation point: a cancelled thread goes on waiting, and ends later. */
 #include "check.h"
 
+#include <fcntl.h>
+
 #include <antiphon_clock.h>
 #include <antiphon_loop.h>
 #include <antiphon_message.h>
@@ -42,6 +44,18 @@ static void *lock_cancelled(void *unused)
 	return NULL;
 }
 
+/* By the C library, where a thread may be cancelled. */
+static void close_it(void *data)
+{
+	close(*(int *)data);
+}
+
+static int never(antiphon_loop_t *loop, void *data, uint64_t *when)
+{
+	(void)loop, (void)data, (void)when;
+	return ANTIPHON_LOOP_DONE;
+}
+
 /* What opens files, closes them, or starts threads, and waits for them. */
 static void *calls_cancelled(void *unused)
 {
@@ -49,14 +63,21 @@ static void *calls_cancelled(void *unused)
 	antiphon_coop_member_t *member;
 	antiphon_coop_t part;
 	antiphon_loop_t *loop;
+	antiphon_loop_event_t event;
+	antiphon_loop_handle_t *handle;
+	uint64_t id;
+	int files[3], which;
 	antiphon_pool_t *pool;
 	antiphon_clock_t clock;
 	antiphon_actions_t *actions;
 	antiphon_mailbox_t *mailbox;
 	antiphon_sender_t *sender;
 	int here;
+	memset(&event, 0, sizeof event);
 	memset(&part, 0, sizeof part);
 	part.domain = "capi-cancel";
+	for (which = 0; which < 3; which++)
+		files[which] = open("/dev/null", O_RDONLY);
 	IS(pthread_cancel(pthread_self()), 0);
 	here = antiphon_coop_available(NULL, 0);
 	IS(antiphon_coop_join(&member, &part), 0);
@@ -68,7 +89,19 @@ static void *calls_cancelled(void *unused)
 	if (here & ANTIPHON_COOP_BOOST)
 		IS(antiphon_loop_cooperate(loop, ANTIPHON_COOP_BOOST, &part), 0);
 	IS(antiphon_loop_run(loop), 0);
+	event.due = ANTIPHON_LOOP_WOKEN;
+	event.call = never;
+	event.end = close_it;
+	event.data = &files[0];
+	IS(antiphon_loop_submit(loop, &event, &id), 0);
+	IS(antiphon_loop_cancel(loop, id), 0);
+	event.data = &files[1];
+	IS(antiphon_loop_watch(loop, files[1], ANTIPHON_LOOP_READ, &event, NULL), EPERM);
+	handle = antiphon_loop_handle_create(loop);
 	antiphon_loop_destroy(loop);
+	event.data = &files[2];
+	IS(antiphon_loop_handle_submit(handle, &event, NULL), ESRCH);
+	antiphon_loop_handle_destroy(handle);
 	IS(antiphon_pool_create(&pool, 2, NULL), 0);
 	antiphon_pool_destroy(pool);
 	(void)!antiphon_clock_measure(&clock);

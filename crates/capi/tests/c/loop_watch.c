@@ -27,21 +27,21 @@ static void submit(antiphon_loop_t *loop, uint64_t when, int due, const char *na
 /* What a loop was told of. */
 struct told {
 	int longs, behinds;
-	const char *name;
-	uint64_t ran_ns, for_ns;
+	/* The last callback that took long, and the last time that it was behind. */
+	antiphon_loop_trouble_t slow, late;
 };
 
 static void tell(void *data, const antiphon_loop_trouble_t *trouble)
 {
 	struct told *told = data;
 	IS(trouble->kept, 0);
-	if (trouble->what == ANTIPHON_LOOP_LONG)
+	if (trouble->what == ANTIPHON_LOOP_LONG) {
 		told->longs++;
-	else
+		told->slow = *trouble;
+	} else {
 		told->behinds++;
-	told->name = trouble->name;
-	told->ran_ns = trouble->ran_ns;
-	told->for_ns = trouble->for_ns;
+		told->late = *trouble;
+	}
 }
 
 static int slow(antiphon_loop_t *loop, void *data, uint64_t *when)
@@ -79,7 +79,8 @@ static void options(void)
 	antiphon_loop_t *loop;
 	antiphon_loop_options_t options = { 0, 0, 0, 0, NULL, NULL, 1 };
 	antiphon_loop_stats_t stats;
-	struct told told = { 0, 0, NULL, 0, 0 };
+	struct told told;
+	memset(&told, 0, sizeof told);
 	IS(antiphon_loop_create_with(&loop, &options), EINVAL);
 	options.kept = 0;
 	options.long_ns = 40000ull * MS;
@@ -101,17 +102,17 @@ static void options(void)
 	IS(antiphon_loop_run(loop), 0);
 	IS(told.longs, 1);
 	IS(told.behinds, 0);
-	IS(strcmp(told.name, "slow"), 0);
-	IS(told.ran_ns >= 6 * MS, 1);
-	IS(told.for_ns, 0);
+	IS(strcmp(told.slow.name, "slow"), 0);
+	IS(told.slow.ran_ns >= 6 * MS, 1);
+	IS(told.slow.for_ns, 0);
 	IS(antiphon_loop_stats(loop, "slow", &stats), 0);
 	IS(stats.long_calls, 1);
 	/* Without a name it is "event". */
 	submit(loop, antiphon_loop_now_ns(), ANTIPHON_LOOP_TIMER, NULL, &told, greedy);
 	IS(antiphon_loop_run(loop), 1);
 	IS(told.behinds, 1);
-	IS(strcmp(told.name, "event"), 0);
-	IS(told.for_ns > 10 * MS && told.ran_ns > 0, 1);
+	IS(strcmp(told.late.name, "event"), 0);
+	IS(told.late.for_ns > 10 * MS && told.late.ran_ns > 0, 1);
 	antiphon_loop_destroy(loop);
 }
 

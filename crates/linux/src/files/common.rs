@@ -84,21 +84,33 @@ pub fn open_own(directory: &File, name: &str) -> io::Result<File> {
     Ok(file)
 }
 
-/// A file in memory without a name, for its owner only, which programs that this process executes
-/// inherit. `title` is what `/proc` shows. Its descriptor is none of the standard streams'.
+/// A file in memory without a name, of so many bytes for good, all zero, for its owner and for the
+/// programs that this process executes, all of which inherit it, whoever's they are. `title` is
+/// what `/proc` shows. Its descriptor is none of the standard streams'.
 ///
 /// # Errors
 ///
 /// What the kernel says.
-pub fn nameless(title: &CStr) -> io::Result<File> {
+pub fn nameless(title: &CStr, bytes: u64) -> io::Result<File> {
     // SAFETY: a string that ends in zero.
-    let file = unsafe { libc::memfd_create(title.as_ptr(), 0) };
-    if file == -1 {
+    let made = |flags| match unsafe { libc::memfd_create(title.as_ptr(), flags) } {
+        -1 => Err(Error::last_os_error()),
+        // SAFETY: a new descriptor, and nobody else's.
+        file => Ok(unsafe { File::from_raw_fd(file) }),
+    };
+    // A system may insist that it can't be executed; one before Linux 6.3 does not know of that.
+    let file = made(libc::MFD_ALLOW_SEALING | libc::MFD_NOEXEC_SEAL).or_else(|why| {
+        let is_unknown = why.raw_os_error() == Some(libc::EINVAL);
+        if is_unknown { made(libc::MFD_ALLOW_SEALING) } else { Err(why) }
+    })?;
+    let file = beyond_standard(file, libc::F_DUPFD)?;
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    file.set_len(bytes)?;
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    // SAFETY: a file that is open, and numbers.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } == -1 {
         return Err(Error::last_os_error());
     }
-    // SAFETY: a new descriptor, and nobody else's.
-    let file = beyond_standard(unsafe { File::from_raw_fd(file) }, libc::F_DUPFD)?;
-    file.set_permissions(fs::Permissions::from_mode(0o600))?;
     Ok(file)
 }
 
@@ -110,14 +122,19 @@ pub fn nameless(title: &CStr) -> io::Result<File> {
 /// What the kernel says; `PermissionDenied` where it is another's, or open to others;
 /// `InvalidInput` where it is another file by now.
 pub fn reopen_nameless(number: u32, title: &CStr) -> io::Result<File> {
-    let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
+    let name = format!("/memfd:{} (deleted)", title.to_string_lossy());
+    let is_that = |number| match fs::read_link(nameless_path(number)) {
+        Ok(link) if link.as_os_str() == name.as_str() => Ok(()),
+        Ok(_) => Err(Error::new(ErrorKind::InvalidInput, "it is another file")),
+        Err(why) => Err(why),
+    };
+    // Before: to open something else may do something. After: that is what was opened.
+    is_that(number)?;
+    let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).custom_flags(flags);
     let file = beyond_standard(file.open(nameless_path(number))?, libc::F_DUPFD_CLOEXEC)?;
-    let is_that = fs::read_link(nameless_path(file.as_raw_fd().cast_unsigned()))?;
-    if is_that.as_os_str() != format!("/memfd:{} (deleted)", title.to_string_lossy()).as_str() {
-        return Err(Error::new(ErrorKind::InvalidInput, "it is another file"));
-    }
+    is_that(file.as_raw_fd().cast_unsigned())?;
     let found = file.metadata()?;
     own(found.uid(), found.mode())?;
     Ok(file)
@@ -243,7 +260,8 @@ mod tests {
 
     #[test]
     fn a_nameless_file_is_inherited_and_opened_once_more() {
-        let file = nameless(c"antiphon-test").expect("a file");
+        let file = nameless(c"antiphon-test", 4096).expect("a file");
+        assert!(file.set_len(0).is_err() && file.set_len(8192).is_err(), "it is mapped elsewhere");
         let number = file.as_raw_fd().cast_unsigned();
         let again = reopen_nameless(number, c"antiphon-test").expect("the same");
         assert_eq!(again.metadata().expect("open").ino(), file.metadata().expect("open").ino());

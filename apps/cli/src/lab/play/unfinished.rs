@@ -5,10 +5,11 @@
 //! | SIGHUP, SIGINT, SIGTERM | the process, before that ends it |
 //! | anything else | who makes a file in the same folder next: nobody has the lock any more |
 
-use std::ffi::CString;
-use std::fs::{self, File};
+use std::ffi::{CString, OsStr};
+use std::fs::{self, DirEntry, File, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 use std::sync::atomic::AtomicPtr;
@@ -107,19 +108,32 @@ fn locked(path: &Path) -> io::Result<File> {
         // A file system without locks: then nobody removes anything there.
         let _ = file.lock();
         // Somebody may have taken it for one that was left over.
-        if path.exists() {
+        if is_at(&file, path) {
             return Ok(file);
         }
     }
 }
 
+/// Whether the file has that path still: who has locked one that has not removes another's.
+fn is_at(file: &File, path: &Path) -> bool {
+    let number = |found: io::Result<Metadata>| found.ok().map(|it| (it.dev(), it.ino()));
+    let there = number(fs::symlink_metadata(path));
+    there.is_some() && there == number(file.metadata())
+}
+
+/// The process that has begun a file of that name; `None`: it is none of ours.
+fn maker(name: &OsStr) -> Option<u32> {
+    name.to_str()?.strip_prefix('.')?.split_once('-')?.0.parse().ok()
+}
+
 /// Removes files of those that have ended.
 fn sweep(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let hidden = entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"."));
-    for path in hidden.map(|entry| entry.path()) {
+    let is_file = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
+    for entry in entries.filter(is_file).filter(|entry| maker(&entry.file_name()).is_some()) {
+        let path = entry.path();
         let Ok(file) = File::open(&path) else { continue };
-        if file.try_lock().is_ok() {
+        if file.try_lock().is_ok() && is_at(&file, &path) {
             // If it can't be removed, the next one tries again.
             let _ = fs::remove_file(&path);
         }
@@ -135,12 +149,14 @@ mod tests {
         let name = format!("antiphon-unfinished-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).expect("a folder");
-        let [left, kept] = [".1-a.h264", "c.h264"].map(|name| folder.join(name));
-        for path in [&left, &kept] {
+        let [left, kept, other] = [".1-a.h264", "c.h264", ".nfs01"].map(|name| folder.join(name));
+        for path in [&left, &kept, &other] {
             fs::write(path, "a stream").expect("a file");
         }
         let made = Unfinished::begin(&folder, "b.h264").expect("a file");
-        assert_eq!([left.exists(), kept.exists(), made.path().exists()], [false, true, true]);
+        let there = [&left, &kept, &other, made.path()].map(|path| path.exists());
+        assert_eq!(there, [false, true, true, true]);
+        fs::remove_file(other).expect("it is there");
         sweep(&folder);
         assert!(made.path().exists(), "it is being made");
         made.finish(&folder.join("b.h264")).expect("its name");
