@@ -6,6 +6,7 @@ use super::figures::{Figures, PlayerFigures};
 use super::kinds::{Kind, Played};
 use super::live::percent;
 use super::plan::Plan;
+use super::troubles::Troubles;
 use crate::compete::level::weakens;
 use crate::compete::schedule::{Schedule, Used, legend};
 use crate::compete::tardiness::Tardiness;
@@ -162,8 +163,9 @@ fn notes(plan: &Plan, figures: &Figures) -> String {
             };
             text += &format!("Player {number} plays {what}.\n");
         }
-        text += &one.troubles.said(&format!("Player {number}"));
     }
+    let all = figures.players.iter().chain(&figures.steady).map(|one| &one.troubles);
+    text += &Troubles::said(all.enumerate());
     if !figures.cpu_was_short {
         text += "The CPU was not short: each player had what it wanted, and Jain's index of CPU \
                  time says\nnothing of fairness.\n";

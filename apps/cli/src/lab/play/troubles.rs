@@ -58,19 +58,24 @@ impl Troubles<Name> {
 }
 
 impl Troubles {
-    /// For people, a line for each kind.
-    pub fn said(&self, of: &str) -> String {
+    /// For people: a line of each player whose timers are behind, and one of what took long.
+    pub fn said<'a>(of: impl Iterator<Item = (usize, &'a Self)> + Clone) -> String {
         let mut text = String::new();
-        if let Some(Worst { name, .. }) = &self.behind {
-            text += &format!(
-                "{of}: its timers alone want more than there is; the greediest is `{name}`.\n"
-            );
+        for (player, Self { behind, .. }) in of.clone() {
+            if let Some(Worst { name, .. }) = behind {
+                text += &format!(
+                    "Player {player}: its timers alone want more than there is; the greediest is \
+                     `{name}`.\n"
+                );
+            }
         }
-        if let Some(Worst { name, ns, times }) = &self.long {
-            let (calls, longest) = (several(*times, "callback"), duration(*ns as f64));
+        let long = of.filter_map(|(player, all)| Some((player, all.long.as_ref()?)));
+        let calls = several(long.clone().map(|(_, long)| long.times).sum(), "callback");
+        if let Some((player, Worst { name, ns, .. })) = long.max_by_key(|(_, long)| long.ns) {
             text += &format!(
-                "{of}: {calls} took more than 1 ms by the clock; the longest is `{name}`, \
-                 {longest}.\n"
+                "{calls} took more than 1 ms by the clock, with what others took meanwhile; the \
+                 longest is\n`{name}` of player {player}, {}.\n",
+                duration(*ns as f64)
             );
         }
         text
@@ -99,17 +104,18 @@ mod tests {
         for (name, ran_ns) in [("draw", 2_000_000), ("load", 5_000_000), ("draw", 3_000_000)] {
             troubles.note(Trouble::Long { name: Name::Given(name), ran_ns });
         }
-        assert_eq!(
-            troubles.told().said("Player 3"),
-            "Player 3: 3 callbacks took more than 1 ms by the clock; the longest is `load`, 5.00 \
-             ms.\n"
-        );
+        let long = troubles.told();
         troubles.note(Trouble::Behind { name: Name::Given("frame"), ran_ns: 150, for_ns: 200 });
-        let told = troubles.told();
-        assert!(told.said("Player 3").starts_with(
-            "Player 3: its timers alone want more than there is; the greediest is `frame`.\n"
-        ));
-        assert_eq!(told.json()["behind"]["event"], "frame");
-        assert_eq!(Troubles::default().said("Player 3"), "");
+        troubles.note(Trouble::Long { name: Name::Given("draw"), ran_ns: 9_000_000 });
+        let both = troubles.told();
+        let all = [(2, &long), (3, &both), (4, &Troubles::default())];
+        assert_eq!(
+            Troubles::said(all.into_iter()),
+            "Player 3: its timers alone want more than there is; the greediest is `frame`.\n\
+             7 callbacks took more than 1 ms by the clock, with what others took meanwhile; the \
+             longest is\n`draw` of player 3, 9.00 ms.\n"
+        );
+        assert_eq!(both.json()["behind"]["event"], "frame");
+        assert_eq!(Troubles::said([(0, &Troubles::default())].into_iter()), "");
     }
 }
