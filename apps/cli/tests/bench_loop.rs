@@ -117,18 +117,13 @@ fn one_that_misbehaves_is_told_from_the_others() {
     assert!(others["timers"].as_u64().expect("a count").abs_diff(60) <= 1, "{others:#}");
 }
 
-/// Programs of one run are of its session, or each of its own.
-#[test]
-fn a_level_is_that_of_the_run_or_of_each_program() {
-    let how = ["--subject", "alone", "--against", ""];
-    assert_eq!(rows(&how)[0]["levels"], "one");
-    let each = ["--levels", "each", "--json"];
-    let mut run = common::antiphon(&[&SMALL[..], &how, &each].concat());
+/// The report of a run that is looked at, by its number, all the while. `None`: not permitted.
+fn watched(arguments: &[&str], mut look: impl FnMut(u32)) -> Option<Value> {
+    let mut run = common::antiphon(&[&SMALL[..], arguments, &["--json"]].concat());
     let run = run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut run = run.spawn().expect("the command");
-    let mut most = 0;
     let ended = loop {
-        most = most.max(sessions_below(run.id()).len());
+        look(run.id());
         if let Some(status) = run.try_wait().expect("it is ours") {
             break status;
         }
@@ -136,9 +131,22 @@ fn a_level_is_that_of_the_run_or_of_each_program() {
     };
     let done = run.wait_with_output().expect("its output");
     if ended.code() == Some(69) {
-        return skipped(&stderr(&done));
+        skipped(&stderr(&done));
+        return None;
     }
-    let report: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert!(ended.success(), "{}", stderr(&done));
+    Some(serde_json::from_slice(&done.stdout).expect("JSON"))
+}
+
+/// Programs of one run are of its session, or each of its own.
+#[test]
+fn a_level_is_that_of_the_run_or_of_each_program() {
+    let how = ["--subject", "alone", "--against", ""];
+    assert_eq!(rows(&how)[0]["levels"], "one");
+    let each = [&how[..], &["--levels", "each"]].concat();
+    let mut most = 0;
+    let look = |run| most = most.max(sessions_below(run).len());
+    let Some(report) = watched(&each, look) else { return };
     assert_eq!(report["rows"][0]["levels"], "each");
     // The run's, and those of three programs.
     assert!(most >= 4, "{most}");
@@ -147,25 +155,10 @@ fn a_level_is_that_of_the_run_or_of_each_program() {
 /// Each program is in a control group of its own, which is gone afterwards.
 #[test]
 fn each_program_may_have_a_control_group() {
-    let all = ["--subject", "t1", "--against", "epoll", "--levels", "cgroup", "--json"];
-    let mut run = common::antiphon(&[&SMALL[..], &all].concat());
-    let run = run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let all = ["--subject", "t1", "--against", "epoll", "--levels", "cgroup"];
     let before = groups();
-    let mut run = run.spawn().expect("the command");
     let mut seen = std::collections::BTreeSet::new();
-    let ended = loop {
-        seen.extend(&groups() - &before);
-        if let Some(status) = run.try_wait().expect("it is ours") {
-            break status;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    };
-    let done = run.wait_with_output().expect("its output");
-    if ended.code() == Some(69) {
-        return skipped(&stderr(&done));
-    }
-    assert!(ended.success(), "{}", stderr(&done));
-    let report: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    let Some(report) = watched(&all, |_| seen.extend(&groups() - &before)) else { return };
     let rows = report["rows"].as_array().expect("a list");
     assert!(rows.iter().all(|row| row["levels"] == "cgroup"), "{rows:?}");
     has_figures(&rows[1], 2, 60);

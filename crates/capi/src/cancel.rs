@@ -3,6 +3,7 @@
 use core::ffi::c_int;
 use core::ptr;
 
+// SAFETY: as <pthread.h> declares it.
 unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
 }

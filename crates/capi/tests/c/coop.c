@@ -331,9 +331,8 @@ static void police(void (*act)(antiphon_coop_member_t *), int why)
 
 int main(void)
 {
-	char directory[] = "/tmp/antiphon-capi-XXXXXX";
 	watchdog();
-	own_directory(directory);
+	own_directory();
 	what_there_is();
 	arguments();
 	halves();
@@ -344,6 +343,6 @@ int main(void)
 	police(overruns, ANTIPHON_COOP_OVERRUN);
 	police(sleeps, ANTIPHON_COOP_SLEPT);
 	police(always_due, ANTIPHON_COOP_SHARE);
-	forget_directory(directory);
+	forget_directory();
 	return failures != 0;
 }

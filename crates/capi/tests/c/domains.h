@@ -27,17 +27,17 @@ static inline void spin(uint64_t ns)
 		;
 }
 
-/* Has the domains of this program be its own: in a directory, whose name is to end in XXXXXX. */
-static inline void own_directory(char *name)
+/* Has the domains of this process be its own: in a directory. */
+static inline void own_directory(void)
 {
+	/* mkdtemp(3) puts a name of its own for the Xs. */
+	char name[] = "/tmp/antiphon-capi-XXXXXX";
 	YES(mkdtemp(name) != NULL);
 	IS(setenv("XDG_RUNTIME_DIR", name, 1), 0);
 }
 
 /* With the domains that were made in it. */
-static inline void forget_directory(const char *name)
+static inline void forget_directory(void)
 {
-	char command[64];
-	snprintf(command, sizeof command, "rm -r %s", name);
-	IS(system(command), 0);
+	IS(system("rm -r \"$XDG_RUNTIME_DIR\""), 0);
 }

@@ -184,15 +184,14 @@ static void without_rights(void)
 	struct rlimit none = { 0, 0 };
 	pid_t child = fork();
 	if (child == 0) {
-		char own[] = "/tmp/antiphon-capi-XXXXXX";
 		failures = 0;
 		IS(setrlimit(RLIMIT_RTPRIO, &none), 0);
 		IS(setrlimit(RLIMIT_NICE, &none), 0);
 		IS(getuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0), 0);
-		own_directory(own);
+		own_directory();
 		IS(antiphon_coop_available(NULL, 0) & ANTIPHON_COOP_BOOST, 0);
 		changing(antiphon_coop_available(NULL, 0));
-		forget_directory(own);
+		forget_directory();
 		_exit(failures != 0);
 	}
 	IS(exit_of(child), 0);
@@ -200,10 +199,9 @@ static void without_rights(void)
 
 int main(void)
 {
-	char directory[] = "/tmp/antiphon-capi-XXXXXX";
 	int here;
 	watchdog();
-	own_directory(directory);
+	own_directory();
 	without_rights();
 	here = antiphon_coop_available(NULL, 0);
 	changing(here);
@@ -213,6 +211,6 @@ int main(void)
 	} else {
 		printf("skipped: no real-time rights\n");
 	}
-	forget_directory(directory);
+	forget_directory();
 	return failures != 0;
 }

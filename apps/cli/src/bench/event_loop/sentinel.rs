@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
 use antiphon_linux::schedule::set_fifo;
-use antiphon_platform::ThreadId;
 
+use super::schemes::scheduling::ME;
 use crate::compete::work::{now_ns, sleep_until};
 
 /// No user's thread is before it.
@@ -47,9 +47,8 @@ impl Sentinel {
         let thread = thread::spawn(move || {
             let mut noise = Noise { from_ns, ..Noise::default() };
             let ready = antiphon_linux::pin(cpu).map_err(|_| format!("CPU {cpu} can't be used"));
-            let ready = ready.and_then(|()| {
-                set_fifo(ThreadId(0), PRIORITY).map_err(|refused| refused.to_string())
-            });
+            let ready =
+                ready.and_then(|()| set_fifo(ME, PRIORITY).map_err(|refused| refused.to_string()));
             let begins = ready.is_ok();
             // Whoever started it waits for this.
             let _ = tell.send(ready);

@@ -83,14 +83,11 @@ impl Troubles {
 
     /// For scripts.
     pub fn json(&self) -> Value {
-        let of = |worst: &Worst| json!({ "event": worst.name, "times": worst.times });
-        let with = |worst: &Option<Worst>, key: &str| {
-            let worst = worst.as_ref()?;
-            let mut object = of(worst);
-            object[key] = json!(worst.ns);
-            Some(object)
+        let of = |worst: &Option<Worst>, key: &str| {
+            let Worst { name, ns, times } = worst.as_ref()?;
+            Some(json!({ "event": name, "times": times, key: ns }))
         };
-        json!({ "behind": with(&self.behind, "for_ns"), "long": with(&self.long, "ran_ns") })
+        json!({ "behind": of(&self.behind, "for_ns"), "long": of(&self.long, "ran_ns") })
     }
 }
 

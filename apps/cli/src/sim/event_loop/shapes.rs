@@ -14,7 +14,7 @@ fn setting(cores: usize, hogs: usize) -> Setting<'static> {
     let (counted_ns, warm_ns) = (250_000_000, 60_000_000);
     let (placement, round_ns) = (Placement::Even, 1_000_000);
     let (seed, players, options) = (1, 8, Options::default());
-    let setting = |options| Setting {
+    Setting {
         machine,
         seed,
         counted_ns,
@@ -25,8 +25,7 @@ fn setting(cores: usize, hogs: usize) -> Setting<'static> {
         placement,
         options,
         round_ns,
-    };
-    setting(options)
+    }
 }
 
 fn case(name: &str) -> &'static Case {
