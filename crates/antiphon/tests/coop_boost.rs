@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use antiphon::coop::{
-    Alone, Ask, BoostOptions, Booster, Clock, Cooperate, Demotion, Options, Switched,
+    Alone, Ask, BoostOptions, Boosted, Booster, Clock, Cooperate, Demotion, Options, Switched,
 };
 use antiphon::event_loop::{Event, Loop, Step};
 use antiphon::generic::{Linux, Platform};
@@ -90,20 +90,22 @@ fn a_loop_is_raised_while_its_timer_is_overdue_and_only_then() {
 }
 
 #[test]
-fn a_hog_is_lowered_after_the_slack_and_helped_again_when_it_polls() {
+fn a_hog_is_lowered_after_the_slack_and_helped_less_and_less_until_it_polls() {
     let Some(booster) = booster(BoostOptions::default()) else { return };
     thread::spawn(move || {
         let mut tier = booster.boost(Alone);
-        for round in 1..=3 {
+        let overruns = |tier: &Boosted<_>| tier.counts().demotions[Demotion::Overrun as usize];
+        for _ in 0..3 {
+            let before = overruns(&tier);
             poll(&mut tier, Some(now() + MS));
-            run_while(|| tier.counts().demotions[Demotion::Overrun as usize] < round);
-            assert_eq!(policy(ME), Some(Policy::Other));
-            run_until(now() + 5 * MS);
-            assert_eq!(policy(ME), Some(Policy::Other), "not again before it polls");
+            run_while(|| overruns(&tier) == before);
+            run_until(now() + 50 * MS);
         }
-        assert_eq!(tier.counts().raises, 3);
-        // One that had not been lowered would have borrowed all of it.
-        assert!(tier.counts().borrowed_ns < 15 * MS, "{:?}", tier.counts());
+        // BOOST-6: 8 of 50 slacks at most, and one that was being counted at the end; one that had
+        // not been lowered would have borrowed all of it.
+        let counts = tier.counts();
+        assert!((3..=3 * 9).contains(&counts.raises), "{counts:?}");
+        assert!(counts.borrowed_ns < 75 * MS, "{counts:?}");
     })
     .join()
     .expect("the loop has failed");

@@ -23,6 +23,9 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("vigil/tells-1+2", telling(2), PLAIN),
         Entry::new("boost/leaves-1+1", leaving(), PLAIN).by_lot(3_000).reaches(raised),
         Entry::new("boost/dispatches-1+1", dispatching(), PLAIN).by_lot(3_000).reaches(raised),
+        Entry::new("boost/overruns-1+1", overrunning(), PLAIN.timeouts(1))
+            .by_lot(3_000)
+            .reaches(&["raised", "raised again"]),
         Entry::new("boost/passes-on-1+1", passing_on(), PLAIN).by_lot(3_000).reaches(raised),
     ]
 }
@@ -55,13 +58,16 @@ struct System<'a> {
     raised: &'a U32,
     /// The thread that may be raised; 0: none.
     seated: &'a U32,
+    /// It has raised somebody.
+    has_raised: bool,
 }
 
 impl Raise for System<'_> {
     type Before = ();
 
     fn raise(&mut self, thread: ThreadId) -> Option<((), u64)> {
-        probe("raised");
+        probe(if self.has_raised { "raised again" } else { "raised" });
+        self.has_raised = true;
         assert_eq!(self.seated.load(Acquire), thread.0, "BOOST-3: it has no seat");
         assert_eq!(self.raised.swap(1, Acquire), 0, "raised twice");
         Some(((), 0))
@@ -82,13 +88,21 @@ fn with(
     body: impl Fn(&Boosts<Check>, &U32, &U32) + Copy + Send + Sync + 'static,
     operations: u32,
 ) -> Program {
+    // A slack that ends would lower whom nobody else does.
+    with_slack(u64::MAX, body, operations)
+}
+
+fn with_slack(
+    slack_ns: u64,
+    body: impl Fn(&Boosts<Check>, &U32, &U32) + Copy + Send + Sync + 'static,
+    operations: u32,
+) -> Program {
     Program::new(2, operations, move |scope| {
         let boosts = scope.share(Boosts::<Check>::new(1));
         let (raised, seated) = (scope.share(U32::ZERO), scope.share(U32::ZERO));
         scope.spawn(move || {
-            // A slack that ends would lower whom nobody else does.
-            let options = Options { slack_ns: u64::MAX, ..Options::default() };
-            Helper::new(boosts, options, System { raised, seated }).run();
+            let options = Options { slack_ns, ..Options::default() };
+            Helper::new(boosts, options, System { raised, seated, has_raised: false }).run();
         });
         scope.spawn(move || {
             body(boosts, raised, seated);
@@ -109,6 +123,19 @@ fn leaving() -> Program {
         seated.store(0, Relaxed);
     };
     with(body, 3)
+}
+
+/// BOOST-6: so does who has overrun, and may be raised again, at any time until then.
+fn overrunning() -> Program {
+    let body = |boosts: &Boosts<Check>, raised: &U32, seated: &U32| {
+        seated.store(1, Relaxed);
+        let Some(place) = boosts.sit(ThreadId(1)) else { panic!("there is room") };
+        boosts.publish(&place, Some(DUE), 0);
+        boosts.leave(place);
+        assert_eq!(raised.load(Relaxed), 0);
+        seated.store(0, Relaxed);
+    };
+    with_slack(0, body, 3)
 }
 
 /// BOOST-1: who has dispatched is lowered, without another poll.

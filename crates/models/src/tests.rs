@@ -32,6 +32,7 @@ macro_rules! tests {
             who_sleeps_hears_of_what_is_due_before: ["vigil/"],
             who_has_dispatched_is_lowered: ["boost/dispatches-"],
             who_has_left_is_not_raised: ["boost/leaves-", "boost/passes-on-"],
+            who_is_raised_again_has_not_left: ["boost/overruns-"],
         }
     };
     (model_chunks: $then:ident) => {

@@ -41,12 +41,23 @@ struct Raised<B> {
     look_ns: u64,
 }
 
+/// Who is not raised for a while.
+#[derive(Clone, Copy)]
+struct Barred {
+    /// Until it has polled more often than this.
+    polls: u64,
+    /// Or until then; [`NEVER`]: no sooner.
+    until_ns: u64,
+    /// For so long at a time; 0: it has not overrun since that poll.
+    pause_ns: u64,
+}
+
 /// What the helper knows of a seat.
 #[derive(Clone, Copy)]
 struct Known<B> {
     raised: Option<Raised<B>>,
-    /// It is not raised before it has polled more often than this.
-    barred: Option<u64>,
+    /// The last of them, which may be over.
+    barred: Option<Barred>,
     /// It owes more than the threshold, which was counted.
     over: bool,
 }
@@ -63,6 +74,9 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
     /// Who is raised for `options.slack_ns` of its CPU time without polling is lowered, and who
     /// slept for `PATIENCE` times that; who owes more than `options.threshold_ns` is not raised.
     pub const PATIENCE: u64 = 10;
+    /// Who has overrun its slack is not raised for this part of it at first, then for twice as long
+    /// each time, until it polls.
+    pub const PAUSE: u64 = 4;
 
     /// Of these loops: one helper at a time.
     pub fn new(boosts: &'a Boosts<P>, options: Options, system: R) -> Self {
@@ -119,17 +133,19 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         // Relaxed, both: the release that was acquired carries them.
         let (polls, owed_ns) = (seat.polls.load(Relaxed), seat.owed.load(Relaxed));
         let known = &mut self.known[at];
-        if known.barred == Some(polls) {
-            return NEVER;
+        known.barred = known.barred.filter(|barred| barred.polls == polls);
+        if let Some(Barred { until_ns, .. }) = known.barred
+            && now_ns < until_ns
+        {
+            return until_ns;
         }
-        known.barred = None;
         // BOOST-4.
         if owed_ns > self.options.threshold_ns {
             if !known.over {
                 count::<P>(&seat.demotions[Demotion::Share as usize]);
             }
-            (known.over, known.barred) = (true, Some(polls));
-            return NEVER;
+            known.over = true;
+            return self.bar(at, polls);
         }
         known.over = false;
         if !seats::announce(seat, now_ns) {
@@ -141,9 +157,8 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         let thread = ThreadId(seat.thread.load(Relaxed));
         let Some((before, ran_ns)) = self.system.raise(thread) else {
             count::<P>(&seat.refusals);
-            self.known[at].barred = Some(polls);
             seats::lowered(seat);
-            return NEVER;
+            return self.bar(at, polls);
         };
         count::<P>(&seat.raises);
         let look_ns = now_ns.saturating_add(self.options.slack_ns).min(NEVER);
@@ -175,8 +190,23 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
             return self.go_on(at, seat, raised, (ran_ns, polls), now_ns);
         };
         self.lower(at, seat, raised, Some(why));
-        self.known[at].barred = Some(polls);
+        if why == Demotion::Overrun { self.pause(at, polls, now_ns) } else { self.bar(at, polls) }
+    }
+
+    /// It is not raised before it polls; returns when to look again.
+    fn bar(&mut self, at: usize, polls: u64) -> u64 {
+        self.known[at].barred = Some(Barred { polls, until_ns: NEVER, pause_ns: 0 });
         NEVER
+    }
+
+    /// BOOST-6. It is not raised for a while; returns until when.
+    fn pause(&mut self, at: usize, polls: u64, now_ns: u64) -> u64 {
+        let last = self.known[at].barred.filter(|last| last.polls == polls && last.pause_ns > 0);
+        let first_ns = (self.options.slack_ns / Self::PAUSE).max(1);
+        let pause_ns = last.map_or(first_ns, |last| last.pause_ns.saturating_mul(2));
+        let until_ns = now_ns.saturating_add(pause_ns).min(NEVER);
+        self.known[at].barred = Some(Barred { polls, until_ns, pause_ns });
+        until_ns
     }
 
     /// It has polled and is late again, or has not had its slack yet.

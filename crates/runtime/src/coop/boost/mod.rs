@@ -22,11 +22,12 @@
 //! | lowered | `release` has come | says `raised`, looks once more, raises | raised |
 //! | lowered | the same, and `owed` beyond the threshold | counts `share` | barred |
 //! | raised | `release` to come, or that it leaves | lowers | lowered |
-//! | raised | the slack of CPU time is used, and no poll | lowers, counts `overrun` | barred |
+//! | raised | the slack of CPU time is used, and no poll | lowers, counts `overrun` | paused |
 //! | raised | that is not used for ten slacks | lowers, counts `slept` | barred |
 //! | raised | the slack is used, by polls, and too much is owed | lowers, counts `share` | barred |
 //! | raised | the slack is used, and there were polls | notes it: a new slack | raised |
 //! | barred | another poll | | lowered |
+//! | paused | another poll, or the pause is over | | lowered |
 //!
 //! - BOOST-1 (no raise is left over): the loop writes `release` and then reads `raised`, the helper
 //!   writes `raised` and then reads `release`, each with a fence in between. So a helper that was
@@ -39,6 +40,11 @@
 //! - BOOST-4: nobody is raised that owes more than the threshold, so a loop whose timers alone are
 //!   too much gains that, once.
 //! - BOOST-5: the helper lowers all when it ends, for whatever reason.
+//! - BOOST-6: who overruns, and does not poll, pauses: for a fourth of the slack, then for twice as
+//!   long each time. So a callback of `t` slacks that never polls runs like that for `n`, where
+//!   `n + (2^(n-1) - 1) / 4` is no more than `t`: 7 of 25, 9 of 100. Never again would be too
+//!   little: the CPU time of a thread has in it what interrupts and, where the kernel is not told,
+//!   a hypervisor took meanwhile, and a loop that has not overrun would wait for its turn.
 //!
 //! What a process leaves behind: its threads end with it, and what they start while they are raised
 //! is not. A loop that turns into another program (`execve`) while it is raised would stay so: it

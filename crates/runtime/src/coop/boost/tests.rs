@@ -76,20 +76,57 @@ fn who_is_late_is_raised_until_it_has_dispatched() {
 }
 
 #[test]
-fn who_runs_beyond_the_slack_is_lowered_until_it_polls() {
+fn who_runs_beyond_the_slack_is_lowered_for_a_while() {
     with(|boosts, place, world, mut helper| {
         helper.look(MS);
         world.borrow_mut().ran_ns = Some(MS - 100_000);
         let again = helper.look(2 * MS);
         assert!(again > 2 * MS && again <= 3 * MS, "it has not had its slack: {again}");
         world.borrow_mut().ran_ns = Some(MS + 25_000);
-        assert_eq!(helper.look(again), NEVER);
+        assert_eq!(helper.look(again), again + MS / 4);
         assert!(world.borrow().raised.is_empty());
         assert_eq!(boosts.counts(&place).demotions, [1, 0, 0]);
-        assert_eq!(helper.look(4 * MS), NEVER, "barred");
-        boosts.publish(&place, Some(MS), 0);
-        helper.look(5 * MS);
+        assert_eq!(helper.look(again + MS / 8), again + MS / 4, "it pauses");
+        // It was no overrun of its own: it is helped, and dispatches.
+        assert_eq!(helper.look(again + MS / 4), again + MS / 4 + MS);
         assert_eq!(world.borrow().raised, [LOOP]);
+        boosts.publish(&place, Some(MS), 0);
+        helper.look(again + MS / 2);
+        assert_eq!(world.borrow().raised, [LOOP], "it has polled, and is late again");
+        assert_eq!(boosts.counts(&place).demotions, [1, 0, 0]);
+    });
+}
+
+#[test]
+fn who_polls_is_helped_without_a_pause() {
+    with(|boosts, place, world, mut helper| {
+        helper.look(MS);
+        world.borrow_mut().ran_ns = Some(MS);
+        assert_eq!(helper.look(2 * MS), 2 * MS + MS / 4);
+        boosts.publish(&place, Some(MS), 0);
+        helper.look(2 * MS + 1);
+        assert_eq!(world.borrow().raised, [LOOP]);
+        // And the next pause is as short as the first.
+        world.borrow_mut().ran_ns = Some(2 * MS);
+        assert_eq!(helper.look(4 * MS), 4 * MS + MS / 4);
+    });
+}
+
+#[test]
+fn who_never_polls_is_raised_ever_more_seldom() {
+    with(|boosts, place, world, mut helper| {
+        let mut at = MS;
+        while at < 101 * MS {
+            if !world.borrow().raised.is_empty() {
+                // It is raised, so it has run all the time since the last look.
+                let ran_ns = world.borrow().ran_ns.map(|ran_ns| ran_ns + MS);
+                world.borrow_mut().ran_ns = ran_ns;
+            }
+            at = helper.look(at);
+        }
+        // BOOST-6.
+        let counts = boosts.counts(&place);
+        assert_eq!((counts.demotions, counts.borrowed_ns), ([9, 0, 0], 9 * MS));
     });
 }
 
