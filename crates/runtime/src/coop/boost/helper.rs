@@ -46,10 +46,10 @@ struct Raised<B> {
 struct Barred {
     /// Until it has polled more often than this.
     polls: u64,
-    /// Or until then; [`NEVER`]: no sooner.
-    until_ns: u64,
-    /// For so long at a time; 0: it has not overrun since that poll.
+    /// Or for so long.
     pause_ns: u64,
+    /// Which ends then; [`NEVER`]: it does not.
+    until_ns: u64,
 }
 
 /// What the helper knows of a seat.
@@ -74,8 +74,8 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
     /// Who is raised for `options.slack_ns` of its CPU time without polling is lowered, and who
     /// slept for `PATIENCE` times that; who owes more than `options.threshold_ns` is not raised.
     pub const PATIENCE: u64 = 10;
-    /// Who has overrun its slack is not raised for this part of it at first, then for twice as long
-    /// each time, until it polls.
+    /// Who has overrun its slack is not raised for one `PAUSE`th of it, then for twice as long each
+    /// time, until it polls.
     pub const PAUSE: u64 = 4;
 
     /// Of these loops: one helper at a time.
@@ -145,7 +145,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
                 count::<P>(&seat.demotions[Demotion::Share as usize]);
             }
             known.over = true;
-            return self.bar(at, polls);
+            return self.bar(at, polls, now_ns, NEVER);
         }
         known.over = false;
         if !seats::announce(seat, now_ns) {
@@ -158,7 +158,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         let Some((before, ran_ns)) = self.system.raise(thread) else {
             count::<P>(&seat.refusals);
             seats::lowered(seat);
-            return self.bar(at, polls);
+            return self.bar(at, polls, now_ns, NEVER);
         };
         count::<P>(&seat.raises);
         let look_ns = now_ns.saturating_add(self.options.slack_ns).min(NEVER);
@@ -190,22 +190,22 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
             return self.go_on(at, seat, raised, (ran_ns, polls), now_ns);
         };
         self.lower(at, seat, raised, Some(why));
-        if why == Demotion::Overrun { self.pause(at, polls, now_ns) } else { self.bar(at, polls) }
+        let pause_ns = if why == Demotion::Overrun { self.pause_ns(at, polls) } else { NEVER };
+        self.bar(at, polls, now_ns, pause_ns)
     }
 
-    /// It is not raised before it polls; returns when to look again.
-    fn bar(&mut self, at: usize, polls: u64) -> u64 {
-        self.known[at].barred = Some(Barred { polls, until_ns: NEVER, pause_ns: 0 });
-        NEVER
+    /// BOOST-6: for how long who has overrun is not raised.
+    fn pause_ns(&self, at: usize, polls: u64) -> u64 {
+        match self.known[at].barred {
+            Some(last) if last.polls == polls => last.pause_ns.saturating_mul(2),
+            _ => (self.options.slack_ns / Self::PAUSE).max(1),
+        }
     }
 
-    /// BOOST-6. It is not raised for a while; returns until when.
-    fn pause(&mut self, at: usize, polls: u64, now_ns: u64) -> u64 {
-        let last = self.known[at].barred.filter(|last| last.polls == polls && last.pause_ns > 0);
-        let first_ns = (self.options.slack_ns / Self::PAUSE).max(1);
-        let pause_ns = last.map_or(first_ns, |last| last.pause_ns.saturating_mul(2));
+    /// It is not raised for so long, unless it polls; returns until when.
+    fn bar(&mut self, at: usize, polls: u64, now_ns: u64, pause_ns: u64) -> u64 {
         let until_ns = now_ns.saturating_add(pause_ns).min(NEVER);
-        self.known[at].barred = Some(Barred { polls, until_ns, pause_ns });
+        self.known[at].barred = Some(Barred { polls, pause_ns, until_ns });
         until_ns
     }
 
