@@ -114,7 +114,7 @@ fn a_hog_is_lowered_after_the_slack_and_helped_less_and_less_until_it_polls() {
 }
 
 #[test]
-fn who_sleeps_beyond_its_release_is_lowered() {
+fn who_sleeps_beyond_its_release_is_lowered_for_a_while() {
     let Some(booster) = booster(BoostOptions::default()) else { return };
     let (tell, told) = mpsc::channel();
     let wakes = booster.clone();
@@ -128,10 +128,12 @@ fn who_sleeps_beyond_its_release_is_lowered() {
     let thread = told.recv().expect("it says so");
     let slept = || booster.stats().counts.demotions[Demotion::Slept as usize];
     run_while(|| slept() == 0);
-    assert_eq!(policy(thread), Some(Policy::Other));
+    // It is raised again after a pause, which gets longer each time (BOOST-6).
+    run_while(|| policy(thread) == Some(Policy::Fifo));
     sleeper.thread().unpark();
     let counts = sleeper.join().expect("the loop has failed");
-    assert_eq!(counts.demotions[Demotion::Slept as usize], 1);
+    assert!(counts.demotions[Demotion::Slept as usize] >= 1, "{counts:?}");
+    assert!(counts.borrowed_ns < 10 * MS, "{counts:?}");
 }
 
 #[test]

@@ -36,6 +36,7 @@ struct Raised<B> {
     ran_ns: u64,
     /// How often it had polled then.
     polls: u64,
+    /// When that was; later by as much as the helper itself could not run since.
     since_ns: u64,
     /// When to look whether it has dispatched its timers.
     look_ns: u64,
@@ -74,8 +75,8 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
     /// Who is raised for `options.slack_ns` of its CPU time without polling is lowered, and who
     /// slept for `PATIENCE` times that; who owes more than `options.threshold_ns` is not raised.
     pub const PATIENCE: u64 = 10;
-    /// Who has overrun its slack is not raised for one `PAUSE`th of it, then for twice as long each
-    /// time, until it polls.
+    /// Who was lowered for either is not raised for one `PAUSE`th of the slack, then for twice as
+    /// long each time, until it polls.
     pub const PAUSE: u64 = 4;
 
     /// Of these loops: one helper at a time.
@@ -168,8 +169,16 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
     }
 
     /// The slack may be over: by the CPU time that the loop had, as others may keep it waiting.
-    fn late(&mut self, at: usize, seat: &Seat<P>, raised: Raised<R::Before>, now_ns: u64) -> u64 {
+    fn late(
+        &mut self,
+        at: usize,
+        seat: &Seat<P>,
+        mut raised: Raised<R::Before>,
+        now_ns: u64,
+    ) -> u64 {
         let slack_ns = self.options.slack_ns;
+        // While the helper could not run, who is after it could not either: that was no sleep.
+        raised.since_ns += now_ns - raised.look_ns;
         // Relaxed, both: at worst what it did last is not seen, and the slack is shorter by that.
         let (polls, owed_ns) = (seat.polls.load(Relaxed), seat.owed.load(Relaxed));
         let Some(ran_ns) = self.system.ran_ns(raised.thread) else {
@@ -190,11 +199,11 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
             return self.go_on(at, seat, raised, (ran_ns, polls), now_ns);
         };
         self.lower(at, seat, raised, Some(why));
-        let pause_ns = if why == Demotion::Overrun { self.pause_ns(at, polls) } else { NEVER };
+        let pause_ns = if why == Demotion::Share { NEVER } else { self.pause_ns(at, polls) };
         self.bar(at, polls, now_ns, pause_ns)
     }
 
-    /// BOOST-6: for how long who has overrun is not raised.
+    /// BOOST-6: for how long who has overrun, or slept, is not raised.
     fn pause_ns(&self, at: usize, polls: u64) -> u64 {
         match self.known[at].barred {
             Some(last) if last.polls == polls => last.pause_ns.saturating_mul(2),

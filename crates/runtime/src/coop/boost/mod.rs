@@ -23,7 +23,7 @@
 //! | lowered | the same, and `owed` beyond the threshold | counts `share` | barred |
 //! | raised | `release` to come, or that it leaves | lowers | lowered |
 //! | raised | the slack of CPU time is used, and no poll | lowers, counts `overrun` | paused |
-//! | raised | that is not used for ten slacks | lowers, counts `slept` | barred |
+//! | raised | that is not used for ten slacks | lowers, counts `slept` | paused |
 //! | raised | the slack is used, by polls, and too much is owed | lowers, counts `share` | barred |
 //! | raised | the slack is used, and there were polls | notes it: a new slack | raised |
 //! | barred | another poll | | lowered |
@@ -40,11 +40,13 @@
 //! - BOOST-4: nobody is raised that owes more than the threshold, so a loop whose timers alone are
 //!   too much gains that, once.
 //! - BOOST-5: the helper lowers all when it ends, for whatever reason.
-//! - BOOST-6: who overruns, and does not poll, pauses: for a fourth of the slack, then for twice as
-//!   long each time. So a callback of `t` slacks that never polls runs like that for `n`, where
-//!   `n + (2^(n-1) - 1) / 4` is no more than `t`: 7 of 25, 9 of 100. Never again would be too
-//!   little: the CPU time of a thread has in it what interrupts and, where the kernel is not told,
-//!   a hypervisor took meanwhile, and a loop that has not overrun would wait for its turn.
+//! - BOOST-6: who overruns or sleeps, and does not poll, pauses: for a fourth of the slack, then
+//!   for twice as long each time. So a callback of `t` slacks that never polls runs like that for
+//!   `n`, where `n + (2^(n-1) - 1) / 4` is no more than `t`: 7 of 25, 9 of 100. Never again would
+//!   be too little. The CPU time of a thread has in it what interrupts and, where the kernel is not
+//!   told, a hypervisor took meanwhile; and who is kept from running by real-time threads of others
+//!   looks as if it slept. A loop that did neither would wait for its turn.
+//! - BOOST-7: time in which the helper itself was kept from running is nobody's sleep.
 //!
 //! What a process leaves behind: its threads end with it, and what they start while they are raised
 //! is not. A loop that turns into another program (`execve`) while it is raised would stay so: it

@@ -131,15 +131,35 @@ fn who_never_polls_is_raised_ever_more_seldom() {
 }
 
 #[test]
-fn who_sleeps_while_it_is_raised_is_lowered() {
+fn who_sleeps_while_it_is_raised_is_lowered_for_a_while() {
     with(|boosts, place, world, mut helper| {
         let mut at = MS;
-        while at < 20 * MS {
+        while at < 11 * MS {
             at = helper.look(at);
         }
-        assert_eq!(at, NEVER);
+        assert_eq!((boosts.counts(&place).demotions, at), ([0, 0, 0], 11 * MS));
+        assert_eq!(helper.look(at), at + MS / 4);
         assert!(world.borrow().raised.is_empty());
         assert_eq!(boosts.counts(&place).demotions, [0, 1, 0]);
+        // It may have been kept from running by others: it is helped again.
+        assert_eq!(helper.look(at + MS / 4), at + MS / 4 + MS);
+        assert_eq!(world.borrow().raised, [LOOP]);
+    });
+}
+
+/// BOOST-7.
+#[test]
+fn who_could_not_run_as_little_as_the_helper_has_not_slept() {
+    with(|boosts, place, world, mut helper| {
+        assert_eq!(helper.look(MS), 2 * MS);
+        assert_eq!(helper.look(30 * MS), 31 * MS, "the helper was 28 ms late");
+        assert_eq!(world.borrow().raised, [LOOP]);
+        // Of the ten slacks two are over.
+        let mut at = 31 * MS;
+        while !world.borrow().raised.is_empty() {
+            at = helper.look(at);
+        }
+        assert_eq!((boosts.counts(&place).demotions, at), ([0, 1, 0], 39 * MS + MS / 4));
     });
 }
 
