@@ -42,7 +42,11 @@ fn has_figures(row: &Value, players: u64, hz: u64) {
     let all = row["players"].as_array().expect("a list");
     assert_eq!(all.len() as u64, players);
     for player in all {
-        has_keys(player, &["fps", "drops", "cpu", "demand"]);
+        has_keys(player, &["fps", "drops", "cpu", "demand", "tier_stats"]);
+        let demotes = ["t1", "t3"].iter().any(|name| row["subject"] == *name);
+        let stats = &player["tier_stats"];
+        assert_eq!(stats["demotions"]["overrun"].is_u64(), demotes, "{stats:#}");
+        assert_eq!(stats["raises"].as_u64() > Some(0), row["subject"] == "t1", "{stats:#}");
         is_ordered(&player["tardiness_us"]);
         assert!(player["cpu"].as_f64() > Some(0.0), "{player:#}");
         let of = |name: &str| player[name].as_f64().expect("a number");
@@ -276,6 +280,7 @@ fn options_are_said_of_those_that_have_a_use_for_them() {
     let text = String::from_utf8_lossy(&done.stdout);
     let said = "Options of t3: period 20 ms, minimum slice 0.1 ms, slack 2 ms, threshold 20 ms.";
     assert!(text.contains(said) && !text.contains("Options of alone"), "{text}");
+    assert!(text.contains("\nt3: demoted: ") && !text.contains("alone: demoted"), "{text}");
     assert!(text.contains("t3          one member runs at a time"), "{text}");
 }
 

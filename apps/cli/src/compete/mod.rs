@@ -12,6 +12,7 @@
 //! | [`usage`] | what they have used |
 //! | [`level`], [`cgroup`] | whom they compete with |
 //! | [`tardiness`] | how late timers were |
+//! | [`tier_stats`] | what their tier has done for them |
 
 pub mod cgroup;
 pub mod hogs;
@@ -21,6 +22,7 @@ pub mod process;
 pub mod schedule;
 pub mod tardiness;
 pub mod terms;
+pub mod tier_stats;
 pub mod usage;
 pub mod work;
 

@@ -7,6 +7,7 @@ use super::player::Seen;
 use super::sentinel::Noise;
 use crate::compete::level::Level;
 use crate::compete::tardiness::{Tardiness, sorted_us};
+use crate::compete::tier_stats::TierStats;
 use crate::compete::usage::Usage;
 use crate::stats::{jain, median, quantile};
 
@@ -59,6 +60,8 @@ pub struct PlayerFigures {
     pub cpu: f64,
     /// … and wanted.
     pub demand: f64,
+    /// What its tier has done for it, of all repetitions.
+    pub tier_stats: TierStats,
 }
 
 /// What came of a repetition.
@@ -194,6 +197,7 @@ impl Played {
             drops: timers - self.seen.shown,
             cpu: used.cpu_ns as f64 / seen.wall_ns as f64,
             demand: self.demand,
+            tier_stats: self.seen.tier_stats.clone(),
         }
     }
 }
@@ -210,6 +214,7 @@ impl PlayerFigures {
             drops: all.iter().map(|one| one.drops).sum(),
             cpu: of(|one| one.cpu),
             demand: of(|one| one.demand),
+            tier_stats: TierStats::sum(all.iter().map(|one| &one.tier_stats)),
         }
     }
 
@@ -217,7 +222,7 @@ impl PlayerFigures {
     pub fn json(&self) -> Value {
         json!({
             "tardiness_us": self.tardiness.json(), "fps": self.fps, "drops": self.drops,
-            "cpu": self.cpu, "demand": self.demand,
+            "cpu": self.cpu, "demand": self.demand, "tier_stats": self.tier_stats.json(),
         })
     }
 }
@@ -227,7 +232,9 @@ mod tests {
     use super::*;
 
     fn played(tardiness_ns: Vec<u64>, shown: u64) -> Played {
-        let seen = Seen { first_ns: 2_000_000_000, tardiness_ns, shown, chunks: 30 };
+        let first_ns = 2_000_000_000;
+        let tier_stats = TierStats::default();
+        let seen = Seen { first_ns, tardiness_ns, shown, chunks: 30, tier_stats };
         Played { seen, cpu: 0, demand: 0.5 }
     }
 

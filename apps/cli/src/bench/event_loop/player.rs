@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::clip::{AHEAD, Clip, Frame};
+use crate::compete::tier_stats::TierStats;
 use crate::compete::work::CHUNK_NS;
 
 /// How much later a frame would have to be for the next layer to be as important, in frames.
@@ -61,6 +62,8 @@ pub struct Seen {
     pub shown: u64,
     /// Chunks that were decoded.
     pub chunks: u64,
+    /// What its tier has done for it, from its first frame on: also before it counted.
+    pub tier_stats: TierStats,
 }
 
 impl Player {

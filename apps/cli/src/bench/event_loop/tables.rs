@@ -3,6 +3,7 @@
 use super::rows::{Report, Row};
 use crate::compete::schedule::legend;
 use crate::compete::terms::Grouping;
+use crate::compete::tier_stats::TierStats;
 use crate::output::table::{Cell as Field, Table, Tone, duration, si};
 
 /// All of them, and what is said of them.
@@ -13,6 +14,7 @@ pub fn text(report: &Report, colour: bool) -> String {
         for player in rows.iter().filter(|row| row.others.is_some()) {
             text += &misbehaving(player);
         }
+        text += &rows.iter().filter_map(tier_stats).collect::<String>();
     }
     text += &troubles(report);
     text += &no_group(report);
@@ -91,6 +93,18 @@ fn misbehaving(row: &Row) -> String {
             p99(others.p99_us)
         )
     })
+}
+
+/// What the tier of a row has done, of all its players and repetitions.
+fn tier_stats(row: &Row) -> Option<String> {
+    let stats = TierStats::sum(row.players.iter().map(|player| &player.tier_stats));
+    let raised = match (stats.raises, stats.borrowed_ns) {
+        (Some(raises), Some(ns)) => {
+            format!("; raised {} times, for {}", si(raises as f64), duration(ns as f64))
+        }
+        _ => String::new(),
+    };
+    Some(format!("{}: demoted: {}{raised}\n", row.subject, stats.demoted()?))
 }
 
 fn table(rows: &[Row], report: &Report) -> Table {

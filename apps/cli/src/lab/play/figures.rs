@@ -1,18 +1,18 @@
 //! What came of a run.
 
-use antiphon::coop::{Demotion, Options};
+use antiphon::coop::Options;
 use antiphon_player::Layer;
 use serde_json::{Map, Value, json};
 
 use super::kinds::{Kind, Played};
 use super::plan::Plan;
 use super::program::Seen;
-use super::tier::Done;
 use super::troubles::Troubles;
 use super::watch::Observed;
 use crate::compete::level::weakens;
 use crate::compete::schedule::{Schedule, Used};
 use crate::compete::tardiness::{Tardiness, sorted_us};
+use crate::compete::tier_stats::TierStats;
 use crate::compete::usage::Usage;
 use crate::stats::{Below, distribution, jain};
 
@@ -35,7 +35,7 @@ pub struct PlayerFigures {
     /// What it has played.
     pub played: Played,
     /// What its tier has done.
-    pub done: Done,
+    pub done: TierStats,
     /// Callbacks that took longer than a millisecond.
     pub long: u64,
     /// What kept it from being on time.
@@ -226,19 +226,6 @@ impl PlayerFigures {
             object["model"] = json!(true);
         }
         object
-    }
-}
-
-impl Done {
-    fn json(&self) -> Value {
-        let demotions = self.demotions.map(|counts| {
-            let named = Demotion::ALL.iter().zip(counts);
-            named.map(|(why, count)| (why.name().to_owned(), json!(count))).collect::<Map<_, _>>()
-        });
-        json!({
-            "demotions": demotions, "raises": self.raises, "borrowed_ns": self.borrowed_ns,
-            "owed_ns": self.owed_ns, "helper_ns": self.helper_ns, "panics": self.panics,
-        })
     }
 }
 

@@ -20,10 +20,11 @@ use serde::{Deserialize, Serialize};
 
 use super::decoder::{Cost, Decoding, decoder};
 use super::kinds::{DETAILS, Kind, Played, Tells};
-use super::tier::{self, Done, Seat};
+use super::tier::{self, Seat};
 use super::troubles::Troubles;
 use crate::compete::process::{is_ready, tell};
 use crate::compete::schedule::Schedule;
+use crate::compete::tier_stats::TierStats;
 use crate::compete::work::{Pace, sleep_until};
 use crate::compete::{order, process};
 use crate::failure::Failure;
@@ -87,7 +88,7 @@ pub struct Seen {
     /// Whether what it took was not decoding, or not that alone.
     pub model: bool,
     /// What its tier has done.
-    pub done: Done,
+    pub done: TierStats,
     /// Callbacks that took longer than a millisecond.
     pub long: u64,
     /// What kept it from being on time.

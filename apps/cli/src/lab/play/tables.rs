@@ -1,6 +1,6 @@
 //! Tables for people.
 
-use antiphon::coop::{Demotion, Tier};
+use antiphon::coop::Tier;
 
 use super::figures::{Figures, PlayerFigures};
 use super::kinds::{Kind, Played};
@@ -92,20 +92,12 @@ fn line(name: &str, one: &PlayerFigures) -> Vec<Cell> {
         time(late.p99_us),
         time(late.p999_us),
         time(late.max_us),
-        Cell::text(demoted(one)),
+        Cell::text(one.done.demoted().unwrap_or_else(|| "-".to_owned())),
     ];
     // A program that has gone has no layers, so nothing is said of them.
     let kind = if stayed { one.kind } else { Kind::Video };
     cells.extend(one.played.drops(kind));
     cells
-}
-
-/// Why it was demoted, and how often.
-fn demoted(one: &PlayerFigures) -> String {
-    let Some(counts) = one.done.demotions else { return "-".to_owned() };
-    let named = Demotion::ALL.iter().zip(counts).filter(|(_, count)| *count > 0);
-    let words: Vec<_> = named.map(|(why, count)| format!("{count} {}", why.name())).collect();
-    if words.is_empty() { "never".to_owned() } else { words.join(", ") }
 }
 
 impl Played {

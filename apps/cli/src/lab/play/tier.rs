@@ -1,16 +1,16 @@
 //! By which tier players are on time: what was asked for, or the best that there is here.
 
 use antiphon::coop::{
-    Alone, Available, BoostOptions, Booster, Demotion, Domain, DomainOptions, Group, JoinError,
-    Split, SplitOptions, Tier, WEIGHT, Worker,
+    Alone, Available, BoostOptions, Booster, Domain, DomainOptions, Group, JoinError, Split,
+    SplitOptions, Tier, WEIGHT, Worker,
 };
 use antiphon::event_loop::Loop;
 use antiphon_player::Screen;
 use antiphon_player::apart::{Apart, Aside};
 use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
 
 use crate::compete::schedule::Schedule;
+use crate::compete::tier_stats::TierStats;
 use crate::failure::Failure;
 
 /// What may be asked for.
@@ -105,23 +105,6 @@ pub enum Seat {
     Alone,
 }
 
-/// What a tier has done for a program, or to it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Done {
-    /// How often it was demoted, for each of [`Demotion::ALL`]; none if the tier does not.
-    pub demotions: Option<[u64; Demotion::ALL.len()]>,
-    /// T1: how often it was raised.
-    pub raises: Option<u64>,
-    /// T1: what it ran while it was raised, in nanoseconds.
-    pub borrowed_ns: Option<u64>,
-    /// T1: of that, what it has yet to give back.
-    pub owed_ns: Option<u64>,
-    /// T1: the CPU time of the helper, in nanoseconds.
-    pub helper_ns: Option<u64>,
-    /// T1b, T2: callbacks that have panicked.
-    pub panics: Option<u32>,
-}
-
 impl Seat {
     /// Takes a seat on that CPU, which the calling thread runs on; with that number of a group, or
     /// a share of its own.
@@ -193,28 +176,19 @@ impl Seat {
     }
 
     /// What it has done for the calling thread.
-    pub fn done(&self) -> Done {
+    pub fn done(&self) -> TierStats {
         match self {
-            Self::Boost(booster, _) => {
-                let stats = booster.stats();
-                Done {
-                    demotions: Some(stats.counts.demotions),
-                    raises: Some(stats.counts.raises),
-                    borrowed_ns: Some(stats.counts.borrowed_ns),
-                    owed_ns: Some(stats.counts.owed_ns),
-                    helper_ns: Some(stats.helper_ns),
-                    panics: None,
-                }
+            Self::Boost(booster, _) => TierStats::of_booster(booster),
+            Self::Split(timers, _) => {
+                TierStats { panics: Some(u64::from(timers.panics())), ..TierStats::default() }
             }
-            Self::Split(timers, _) => Done { panics: Some(timers.panics()), ..Done::default() },
             Self::Baton(domain, _) => {
                 // SAFETY: takes nothing and can't fail.
                 let me = unsafe { libc::gettid() } as u32;
                 let status = domain.members().into_iter().find(|member| member.thread == me);
-                let demotions = status.map(|status| status.demotions.map(u64::from));
-                Done { demotions, ..Done::default() }
+                status.as_ref().map_or_else(TierStats::default, TierStats::of_member)
             }
-            Self::Alone => Done::default(),
+            Self::Alone => TierStats::default(),
         }
     }
 }

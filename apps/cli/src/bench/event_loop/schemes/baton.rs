@@ -5,6 +5,7 @@ use antiphon::coop::{BoostOptions, Booster, Domain, DomainOptions, Group, WEIGHT
 
 use super::super::player::{Player, Seen};
 use super::{Seat, cooperative};
+use crate::compete::tier_stats::TierStats;
 
 /// Plays, with the baton.
 ///
@@ -13,7 +14,10 @@ use super::{Seat, cooperative};
 /// One line: there is no domain to be had.
 pub fn play(player: Player, seat: Seat) -> Result<Seen, String> {
     let member = domain(&seat)?.join(group(&seat), WEIGHT);
-    cooperative::play(player, seat, &mut member.map_err(|error| error.to_string())?)
+    let mut member = member.map_err(|error| error.to_string())?;
+    let seen = cooperative::play(player, seat, &mut member)?;
+    let tier_stats = member.status().as_ref().map(TierStats::of_member).unwrap_or_default();
+    Ok(Seen { tier_stats, ..seen })
 }
 
 /// Plays, boosted; those of a group have its share by what they need.
@@ -26,7 +30,8 @@ pub fn boosted(player: Player, seat: Seat) -> Result<Seen, String> {
     let booster = Booster::start(options).map_err(|refused| refused.to_string())?;
     let member = domain(&seat)?.weigh(group(&seat), WEIGHT);
     let member = member.map_err(|error| error.to_string())?;
-    cooperative::play(player, seat, &mut booster.boost(member))
+    let seen = cooperative::play(player, seat, &mut booster.boost(member))?;
+    Ok(Seen { tier_stats: TierStats::of_booster(&booster), ..seen })
 }
 
 /// That of the CPU on which this thread runs.
