@@ -1,6 +1,6 @@
 //! What a tier has done for a program, or to it.
 
-use antiphon::coop::{Booster, Demotion, MemberStatus};
+use antiphon::coop::{Booster, Demotion, MemberStatus, Split};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -38,6 +38,11 @@ impl TierStats {
     /// Of a member of a domain.
     pub fn of_member(status: &MemberStatus) -> Self {
         Self { demotions: Some(status.demotions.map(u64::from)), ..Self::default() }
+    }
+
+    /// Of a thread for timers.
+    pub fn of_split(timers: &Split) -> Self {
+        Self { panics: Some(u64::from(timers.panics())), ..Self::default() }
     }
 
     /// Of several programs, or of several runs.

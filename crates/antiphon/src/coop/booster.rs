@@ -19,7 +19,7 @@ pub struct BoostOptions {
     /// How many loops there may be at a time.
     pub loops: usize,
     /// `slack_ns`: a loop that is raised for so much CPU time, and does not poll, is lowered for a
-    /// while.
+    /// while; so is one that is raised for ten times as long and has not used it.
     /// `threshold_ns`: one that owes so much is not raised.
     pub options: Options,
 }
@@ -35,9 +35,9 @@ impl Default for BoostOptions {
 /// A thread, `antiphon-boost`, sleeps until the next release of any loop. If the loop has not
 /// dispatched it by then, the thread puts the loop's thread into `SCHED_FIFO`: that ends what it is
 /// at, dispatches its timers and polls, and is put back. A loop that runs for the slack in between,
-/// and does not poll, is put back at once, and helped again after a fourth of the slack, and after
-/// twice as long each time, until it polls (BOOST-6). What it ran like that it gives back: see
-/// [`Boosted`].
+/// or sleeps, and does not poll, is put back at once, and helped again after a fourth of the slack,
+/// and after twice as long each time, until it polls (BOOST-6). What it ran like that it gives
+/// back: see [`Boosted`].
 ///
 /// A clone is the same booster. The thread ends with the last clone and the last loop.
 ///

@@ -179,14 +179,12 @@ impl Seat {
     pub fn done(&self) -> TierStats {
         match self {
             Self::Boost(booster, _) => TierStats::of_booster(booster),
-            Self::Split(timers, _) => {
-                TierStats { panics: Some(u64::from(timers.panics())), ..TierStats::default() }
-            }
+            Self::Split(timers, _) => TierStats::of_split(timers),
             Self::Baton(domain, _) => {
                 // SAFETY: takes nothing and can't fail.
                 let me = unsafe { libc::gettid() } as u32;
                 let status = domain.members().into_iter().find(|member| member.thread == me);
-                status.as_ref().map_or_else(TierStats::default, TierStats::of_member)
+                status.as_ref().map(TierStats::of_member).unwrap_or_default()
             }
             Self::Alone => TierStats::default(),
         }

@@ -47,6 +47,8 @@ struct Raised<B> {
 struct Barred {
     /// Until it has polled more often than this.
     polls: u64,
+    /// What it ran since then while it was raised, in nanoseconds: it does not owe that yet.
+    lent_ns: u64,
     /// Or for so long.
     pause_ns: u64,
     /// Which ends then; [`NEVER`]: it does not.
@@ -75,8 +77,8 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
     /// Who is raised for `options.slack_ns` of its CPU time without polling is lowered, and who
     /// slept for `PATIENCE` times that; who owes more than `options.threshold_ns` is not raised.
     pub const PATIENCE: u64 = 10;
-    /// Who was lowered for either is not raised for one `PAUSE`th of the slack, then for twice as
-    /// long each time, until it polls.
+    /// Who has overrun or slept is not raised for one `PAUSE`th of the slack, then for twice as long
+    /// each time, until it polls.
     pub const PAUSE: u64 = 4;
 
     /// Of these loops: one helper at a time.
@@ -141,12 +143,13 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
             return until_ns;
         }
         // BOOST-4.
-        if owed_ns > self.options.threshold_ns {
+        let lent_ns = known.barred.map_or(0, |barred| barred.lent_ns);
+        if owed_ns.saturating_add(lent_ns) > self.options.threshold_ns {
             if !known.over {
                 count::<P>(&seat.demotions[Demotion::Share as usize]);
             }
             known.over = true;
-            return self.bar(at, polls, now_ns, NEVER);
+            return self.bar(at, polls, now_ns, (NEVER, lent_ns));
         }
         known.over = false;
         if !seats::announce(seat, now_ns) {
@@ -159,7 +162,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         let Some((before, ran_ns)) = self.system.raise(thread) else {
             count::<P>(&seat.refusals);
             seats::lowered(seat);
-            return self.bar(at, polls, now_ns, NEVER);
+            return self.bar(at, polls, now_ns, (NEVER, lent_ns));
         };
         count::<P>(&seat.raises);
         let look_ns = now_ns.saturating_add(self.options.slack_ns).min(NEVER);
@@ -177,7 +180,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         now_ns: u64,
     ) -> u64 {
         let slack_ns = self.options.slack_ns;
-        // While the helper could not run, who is after it could not either: that was no sleep.
+        // BOOST-7.
         raised.since_ns += now_ns - raised.look_ns;
         // Relaxed, both: at worst what it did last is not seen, and the slack is shorter by that.
         let (polls, owed_ns) = (seat.polls.load(Relaxed), seat.owed.load(Relaxed));
@@ -193,28 +196,25 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
             Demotion::Share
         } else if now_ns - raised.since_ns >= slack_ns.saturating_mul(Self::PATIENCE)
             && since_ns < slack_ns
+            && !polled
         {
             Demotion::Slept
         } else {
             return self.go_on(at, seat, raised, (ran_ns, polls), now_ns);
         };
-        self.lower(at, seat, raised, Some(why));
-        let pause_ns = if why == Demotion::Share { NEVER } else { self.pause_ns(at, polls) };
-        self.bar(at, polls, now_ns, pause_ns)
-    }
-
-    /// BOOST-6: for how long who has overrun, or slept, is not raised.
-    fn pause_ns(&self, at: usize, polls: u64) -> u64 {
-        match self.known[at].barred {
-            Some(last) if last.polls == polls => last.pause_ns.saturating_mul(2),
-            _ => (self.options.slack_ns / Self::PAUSE).max(1),
-        }
+        let lent_ns = self.lower(at, seat, raised, Some(why));
+        let pause = match (why, self.known[at].barred.filter(|last| last.polls == polls)) {
+            (Demotion::Share, _) => (NEVER, lent_ns),
+            (_, Some(last)) => (last.pause_ns.saturating_mul(2), last.lent_ns + lent_ns),
+            (_, None) => ((slack_ns / Self::PAUSE).max(1), lent_ns),
+        };
+        self.bar(at, polls, now_ns, pause)
     }
 
     /// It is not raised for so long, unless it polls; returns until when.
-    fn bar(&mut self, at: usize, polls: u64, now_ns: u64, pause_ns: u64) -> u64 {
+    fn bar(&mut self, at: usize, polls: u64, now_ns: u64, (pause_ns, lent_ns): (u64, u64)) -> u64 {
         let until_ns = now_ns.saturating_add(pause_ns).min(NEVER);
-        self.known[at].barred = Some(Barred { polls, pause_ns, until_ns });
+        self.known[at].barred = Some(Barred { polls, lent_ns, pause_ns, until_ns });
         until_ns
     }
 
@@ -240,21 +240,24 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         raised.look_ns
     }
 
-    /// BOOST-2: the one place where a thread is lowered.
+    /// BOOST-2: the one place where a thread is lowered. Returns what it ran since it was raised, or
+    /// has polled.
     fn lower(
         &mut self,
         at: usize,
         seat: &Seat<P>,
         raised: Raised<R::Before>,
         why: Option<Demotion>,
-    ) {
+    ) -> u64 {
         self.known[at].raised = None;
         let ran_ns = self.system.lower(raised.thread, raised.before);
-        add::<P>(&seat.borrowed, ran_ns.map_or(0, |ran| ran.saturating_sub(raised.ran_ns)));
+        let lent_ns = ran_ns.map_or(0, |ran_ns| ran_ns.saturating_sub(raised.ran_ns));
+        add::<P>(&seat.borrowed, lent_ns);
         if let Some(why) = why {
             count::<P>(&seat.demotions[why as usize]);
         }
         seats::lowered(seat);
+        lent_ns
     }
 }
 

@@ -37,8 +37,8 @@
 //!   it has done; it would stay raised until its next release.
 //! - BOOST-3: a seat is given up when `raised` is not set, after `release` says that it leaves: so
 //!   nobody is raised for a seat that is another's by then, and a thread that leaves shares time.
-//! - BOOST-4: nobody is raised that owes more than the threshold, so a loop whose timers alone are
-//!   too much gains that, once.
+//! - BOOST-4: nobody is raised that owes more than the threshold, what it was lent since it last
+//!   polled included, so a loop whose timers alone are too much gains that, once.
 //! - BOOST-5: the helper lowers all when it ends, for whatever reason.
 //! - BOOST-6: who overruns or sleeps, and does not poll, pauses: for a fourth of the slack, then
 //!   for twice as long each time. So a callback of `t` slacks that never polls runs like that for
@@ -46,7 +46,8 @@
 //!   be too little. The CPU time of a thread has in it what interrupts and, where the kernel is not
 //!   told, a hypervisor took meanwhile; and who is kept from running by real-time threads of others
 //!   looks as if it slept. A loop that did neither would wait for its turn.
-//! - BOOST-7: time in which the helper itself was kept from running is nobody's sleep.
+//! - BOOST-7: by how much the helper looks later than it wanted to is nobody's sleep: it is before
+//!   all loops, so what kept it from running may well have kept them, too.
 //!
 //! What a process leaves behind: its threads end with it, and what they start while they are raised
 //! is not. A loop that turns into another program (`execve`) while it is raised would stay so: it

@@ -164,6 +164,39 @@ fn who_could_not_run_as_little_as_the_helper_has_not_slept() {
 }
 
 #[test]
+fn who_polls_has_not_slept() {
+    with(|boosts, place, world, mut helper| {
+        let mut at = MS;
+        while at < 11 * MS {
+            at = helper.look(at);
+        }
+        // After nine of ten slacks; and it is late again.
+        boosts.publish(&place, Some(MS), 0);
+        assert_eq!(helper.look(at), at + MS);
+        assert_eq!(world.borrow().raised, [LOOP]);
+        assert_eq!(boosts.counts(&place).demotions, [0; 3]);
+    });
+}
+
+/// BOOST-4.
+#[test]
+fn what_was_lent_since_the_last_poll_is_owed_too() {
+    let half = Options::default().threshold_ns / 2;
+    with(|boosts, place, world, mut helper| {
+        boosts.publish(&place, Some(MS), half);
+        let again = {
+            helper.look(MS);
+            world.borrow_mut().ran_ns = Some(half + 1);
+            helper.look(2 * MS)
+        };
+        assert_eq!(boosts.counts(&place).demotions, [1, 0, 0]);
+        assert_eq!(helper.look(again), NEVER);
+        assert!(world.borrow().raised.is_empty());
+        assert_eq!(boosts.counts(&place).demotions, [1, 0, 1]);
+    });
+}
+
+#[test]
 fn who_owes_too_much_is_not_raised() {
     let too_much = Options::default().threshold_ns + 1;
     with(|boosts, place, world, mut helper| {

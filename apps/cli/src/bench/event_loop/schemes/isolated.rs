@@ -10,6 +10,7 @@ use antiphon::coop::{Split, SplitOptions};
 use super::super::clip::AHEAD;
 use super::super::player::{Player, Seen};
 use super::Seat;
+use crate::compete::tier_stats::TierStats;
 use crate::compete::work::now_ns;
 
 /// Plays, the timers in a thread of that real-time priority, or of a short slice.
@@ -21,7 +22,8 @@ pub fn play(player: Player, seat: Seat, priority: Option<u8>) -> Result<Seen, St
     let options = SplitOptions { priority, ..SplitOptions::default() };
     let timers = Split::start(options).map_err(|refused| refused.to_string())?;
     let _slice = timers.worker().map_err(|refused| refused.to_string())?;
-    Ok(Playing::new(player, seat, timers).through())
+    let seen = Playing::new(player, seat, timers.clone()).through();
+    Ok(Seen { tier_stats: TierStats::of_split(&timers), ..seen })
 }
 
 struct Playing {
