@@ -77,8 +77,8 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
     /// Who is raised for `options.slack_ns` of its CPU time without polling is lowered, and who
     /// slept for `PATIENCE` times that; who owes more than `options.threshold_ns` is not raised.
     pub const PATIENCE: u64 = 10;
-    /// Who has overrun or slept is not raised for one `PAUSE`th of the slack, then for twice as long
-    /// each time, until it polls.
+    /// Who has overrun or slept is not raised for one `PAUSE`th of the slack, then for twice as
+    /// long each time, until it polls.
     pub const PAUSE: u64 = 4;
 
     /// Of these loops: one helper at a time.
@@ -240,8 +240,8 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         raised.look_ns
     }
 
-    /// BOOST-2: the one place where a thread is lowered. Returns what it ran since it was raised, or
-    /// has polled.
+    /// BOOST-2: the one place where a thread is lowered. Returns what it ran since it was raised,
+    /// or has polled.
     fn lower(
         &mut self,
         at: usize,
