@@ -122,10 +122,20 @@ fn who_shares_one_part_shows_as_many_frames() {
 #[test]
 fn one_that_is_late_delays_others_by_the_slack_at_most() {
     let here = setting(2, 0);
-    for subject in [Subject::T3, Subject::Coop] {
+    for subject in [Subject::T1, Subject::T3, Subject::Coop] {
         let others = row(&here, subject, "misbehave").others.expect("there are others");
         // The slack is 1 ms, and a timer may be due as it begins to be late.
         assert!(others.max_us < 3_000.0, "{}: {}", subject.name(), others.max_us);
+    }
+}
+
+#[test]
+fn where_the_core_can_be_taken_away_others_do_not_notice_one_that_is_late() {
+    let here = setting(8, 0);
+    for subject in [Subject::T1, Subject::Coop] {
+        let before = row(&here, subject, "each").tardiness.p99_us;
+        let others = row(&here, subject, "misbehave").others.expect("there are others").p99_us;
+        assert!(others < 1.1 * before, "{}: {before} {others}", subject.name());
     }
 }
 
