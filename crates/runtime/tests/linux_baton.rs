@@ -265,11 +265,12 @@ fn a_page_is_full_until_somebody_leaves_or_ends() {
         for i in 0..PLACES {
             let page = &page;
             scope.spawn(move || {
-                let member = join(page);
+                let member = Baton::join(&**page, System, Group::Own, WEIGHT);
                 there.fetch_add(1, Relaxed);
                 while !stop.load(Relaxed) {
                     thread::sleep(Duration::from_millis(1));
                 }
+                let member = member.expect("a place");
                 // One that ends without a word.
                 if i == 0 {
                     std::mem::forget(member);

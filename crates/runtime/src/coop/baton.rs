@@ -66,12 +66,16 @@ pub struct Baton<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> {
     platform: PhantomData<(P, *const ())>,
 }
 
-/// Each place of the page is taken by a thread that lives.
+/// Each place of the page is taken by a thread that lives; or the caller was given up on, as it was
+/// kept from running at the table, 64 times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
 /// So often a thread that has nobody's word that its turn was kept tries again at once.
 const TRIES: u32 = 4;
+/// So often one that joins: where more threads want a CPU than there are, who is at the table is
+/// soon kept from running for longer than others wait for it.
+const TRIES_TO_JOIN: u32 = 64;
 
 impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
     /// The calling thread joins, with a group and a weight. It has the CPU as before until it
@@ -94,8 +98,14 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
             platform: PhantomData,
         };
         baton.charged_ns = baton.accounts.own_ns();
-        let seated = (0..TRIES).any(|_| baton.at_table(Seated::No, |_, _| ()));
-        if seated { Ok(baton) } else { Err(Full) }
+        for _ in 0..TRIES_TO_JOIN {
+            match baton.visit(Seated::No, |_, _| ()) {
+                Visit::Stands => return Ok(baton),
+                Visit::NoPlace => break,
+                Visit::GivenUp => {}
+            }
+        }
+        Err(Full)
     }
 
     /// Its place in the page.
@@ -115,9 +125,14 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
 
     /// Does `what` at the table, and has somebody get the baton. Says whether it stands.
     fn at_table(&mut self, seat: Seated, what: impl FnOnce(&mut Section<'_, P, A>, usize)) -> bool {
+        self.visit(seat, what) == Visit::Stands
+    }
+
+    /// The same, and says why it does not.
+    fn visit(&mut self, seat: Seated, what: impl FnOnce(&mut Section<'_, P, A>, usize)) -> Visit {
         let page = &*self.page;
         let Some(at) = page.now.relay.enter(self.thread, self.options.slack_ns) else {
-            return false;
+            return Visit::GivenUp;
         };
         let now_ns = P::now(Clock::Monotonic);
         let lines = Lines::new(page, at, self.thread, &self.options, now_ns);
@@ -134,13 +149,13 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
                 Seated::No => section.join(self.member, self.charged_ns),
                 Seated::Leaves => None,
             };
-            let Some(place) = place else { return false };
+            let Some(place) = place else { return Visit::NoPlace };
             self.place = place;
         }
         section.restore(self.place, &self.member);
         what(&mut section, self.place);
         section.settle(self.place);
-        section.finish(self.place)
+        if section.finish(self.place) { Visit::Stands } else { Visit::GivenUp }
     }
 
     /// Whether the line is the thread's, and not another's by now.
@@ -338,6 +353,17 @@ impl<P: SharedWait, D: Deref<Target = Page<P>>, A: Accounts> Baton<P, D, A> {
         self.charged_ns = self.accounts.own_ns();
         put::<P>(&self.page.lines[self.place].charged_ns, self.charged_ns);
     }
+}
+
+/// What came of a visit to the table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Visit {
+    /// It stands.
+    Stands,
+    /// Others have given up on the caller, or it did not get there.
+    GivenUp,
+    /// There is no place for it.
+    NoPlace,
 }
 
 /// What becomes of a thread at the table that has no place.
