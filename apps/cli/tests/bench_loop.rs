@@ -335,7 +335,7 @@ fn what_is_skipped_is_said_below_the_table() {
 fn who_may_not_weigh_more_has_no_group_by_weights() {
     let how = [&SMALL[..], &["--against", "", "--group", "one", "--subject", "t1"]].concat();
     // Who is real-time, may stay it.
-    let Some(done) = unprivileged(&["chrt", "-f", "3", "prlimit", "--nice=0"], &how) else {
+    let Some(done) = unprivileged(&["chrt", "-f", "2", "prlimit", "--nice=0"], &how) else {
         return skipped("no other user to be had, or no real-time rights");
     };
     let said = stderr(&done);
