@@ -324,7 +324,7 @@ fn what_is_skipped_is_said_below_the_table() {
     let text = String::from_utf8_lossy(&done.stdout);
     let of = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
     assert!(of("t1 ").trim_end().ends_with("skipped") && of("t1 ").len() < 60, "{text}");
-    for (name, priority) in [("t1", 3), ("fifo", 10), ("fifo-timer", 50)] {
+    for (name, priority) in [("t1", 2), ("fifo", 10), ("fifo-timer", 50)] {
         let said = of(&format!("{name} skipped: real-time: no permission"));
         assert!(said.contains(&format!("`ulimit -r {priority}`")), "{text}");
     }
