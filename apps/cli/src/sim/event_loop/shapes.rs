@@ -130,16 +130,6 @@ fn one_that_is_late_delays_others_by_the_slack_at_most() {
 }
 
 #[test]
-fn where_the_core_can_be_taken_away_others_do_not_notice_one_that_is_late() {
-    let here = setting(8, 0);
-    for subject in [Subject::T1, Subject::Coop] {
-        let before = row(&here, subject, "each").tardiness.p99_us;
-        let others = row(&here, subject, "misbehave").others.expect("there are others").p99_us;
-        assert!(others < 1.1 * before, "{}: {before} {others}", subject.name());
-    }
-}
-
-#[test]
 fn domains_on_many_cores_share_no_line() {
     // Two cores of the second socket.
     let here = Setting { counted_ns: 40_000_000, warm_ns: 0, ..setting(26, 0) };
