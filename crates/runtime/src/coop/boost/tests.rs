@@ -58,6 +58,15 @@ fn with(test: impl FnOnce(&Boosts<Linux>, Place, &RefCell<World>, Helper<'_, Lin
     test(&boosts, place, &world, Helper::new(&boosts, Options::default(), System(&world)));
 }
 
+/// Looks from 1 ms on, each time that it wants to; returns when it would look next.
+fn looks_until(helper: &mut Helper<'_, Linux, System<'_>>, end: u64) -> u64 {
+    let mut at = MS;
+    while at < end {
+        at = helper.look(at);
+    }
+    at
+}
+
 #[test]
 fn who_is_late_is_raised_until_it_has_dispatched() {
     with(|boosts, place, world, mut helper| {
@@ -133,10 +142,7 @@ fn who_never_polls_is_raised_ever_more_seldom() {
 #[test]
 fn who_sleeps_while_it_is_raised_is_lowered_for_a_while() {
     with(|boosts, place, world, mut helper| {
-        let mut at = MS;
-        while at < 11 * MS {
-            at = helper.look(at);
-        }
+        let at = looks_until(&mut helper, 11 * MS);
         assert_eq!((boosts.counts(&place).demotions, at), ([0, 0, 0], 11 * MS));
         assert_eq!(helper.look(at), at + MS / 4);
         assert!(world.borrow().raised.is_empty());
@@ -166,10 +172,7 @@ fn who_could_not_run_as_little_as_the_helper_has_not_slept() {
 #[test]
 fn who_polls_has_not_slept() {
     with(|boosts, place, world, mut helper| {
-        let mut at = MS;
-        while at < 11 * MS {
-            at = helper.look(at);
-        }
+        let at = looks_until(&mut helper, 11 * MS);
         // After nine of ten slacks; and it is late again.
         boosts.publish(&place, Some(MS), 0);
         assert_eq!(helper.look(at), at + MS);
@@ -184,11 +187,9 @@ fn what_was_lent_since_the_last_poll_is_owed_too() {
     let half = Options::default().threshold_ns / 2;
     with(|boosts, place, world, mut helper| {
         boosts.publish(&place, Some(MS), half);
-        let again = {
-            helper.look(MS);
-            world.borrow_mut().ran_ns = Some(half + 1);
-            helper.look(2 * MS)
-        };
+        helper.look(MS);
+        world.borrow_mut().ran_ns = Some(half + 1);
+        let again = helper.look(2 * MS);
         assert_eq!(boosts.counts(&place).demotions, [1, 0, 0]);
         assert_eq!(helper.look(again), NEVER);
         assert!(world.borrow().raised.is_empty());
