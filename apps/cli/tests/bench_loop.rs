@@ -324,7 +324,7 @@ fn what_is_skipped_is_said_below_the_table() {
     let text = String::from_utf8_lossy(&done.stdout);
     let of = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
     assert!(of("t1 ").trim_end().ends_with("skipped") && of("t1 ").len() < 60, "{text}");
-    for (name, priority) in [("t1", 2), ("fifo", 10), ("fifo-timer", 50)] {
+    for (name, priority) in [("t1", 3), ("fifo", 10), ("fifo-timer", 50)] {
         let said = of(&format!("{name} skipped: real-time: no permission"));
         assert!(said.contains(&format!("`ulimit -r {priority}`")), "{text}");
     }
@@ -335,7 +335,7 @@ fn what_is_skipped_is_said_below_the_table() {
 fn who_may_not_weigh_more_has_no_group_by_weights() {
     let how = [&SMALL[..], &["--against", "", "--group", "one", "--subject", "t1"]].concat();
     // Who is real-time, may stay it.
-    let Some(done) = unprivileged(&["chrt", "-f", "2", "prlimit", "--nice=0"], &how) else {
+    let Some(done) = unprivileged(&["chrt", "-f", "3", "prlimit", "--nice=0"], &how) else {
         return skipped("no other user to be had, or no real-time rights");
     };
     let said = stderr(&done);

@@ -67,8 +67,9 @@ struct System<'a> {
 impl Raise for System<'_> {
     type Before = ();
 
-    fn raise(&mut self, thread: ThreadId) -> Option<((), u64)> {
+    fn raise(&mut self, thread: ThreadId, behind: bool) -> Option<((), u64)> {
         probe(if self.has_raised { "raised again" } else { "raised" });
+        assert!(self.has_raised || !behind, "BOOST-6: it has had no slack yet");
         self.has_raised = true;
         assert_eq!(self.seated.load(Acquire), thread.0, "BOOST-3: it has no seat");
         assert_eq!(self.raised.swap(1, Acquire), 0, "raised twice");

@@ -14,7 +14,8 @@ use super::{Boosted, Cooperate, Options};
 /// What a [`Booster`] can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoostOptions {
-    /// The real-time priority of a loop that is late: 1 to 98. The helper has one more.
+    /// The real-time priority of a loop that is late: 1 to 98. The helper has one more; a loop
+    /// that was late for longer than its slack has one less, if there is one.
     pub priority: u8,
     /// How many loops there may be at a time.
     pub loops: usize,
@@ -26,7 +27,7 @@ pub struct BoostOptions {
 
 impl Default for BoostOptions {
     fn default() -> Self {
-        Self { priority: 1, loops: 64, options: Options::default() }
+        Self { priority: 2, loops: 64, options: Options::default() }
     }
 }
 
@@ -36,8 +37,8 @@ impl Default for BoostOptions {
 /// dispatched it by then, the thread puts the loop's thread into `SCHED_FIFO`: that ends what it is
 /// at, dispatches its timers and polls, and is put back. A loop that runs for the slack in between,
 /// or sleeps, and does not poll, is put back at once, and helped again after a fourth of the slack,
-/// and after twice as long each time, until it polls (BOOST-6). What it ran like that it gives
-/// back: see [`Boosted`].
+/// and after twice as long each time, until it polls, but behind others that are late (BOOST-6).
+/// What it ran like that it gives back: see [`Boosted`].
 ///
 /// A clone is the same booster. The thread ends with the last clone and the last loop.
 ///
@@ -153,14 +154,14 @@ struct System {
 impl Raise for System {
     type Before = Class;
 
-    fn raise(&mut self, thread: ThreadId) -> Option<(Class, u64)> {
+    fn raise(&mut self, thread: ThreadId, behind: bool) -> Option<(Class, u64)> {
         // `None` for one that has ended, whose number may be another process's by now.
         let ran_ns = schedule::cpu_ns(thread)?;
         let before = schedule::class(thread).ok()?;
         if matches!(before.policy, Policy::Fifo | Policy::RoundRobin | Policy::Deadline) {
             return None;
         }
-        schedule::set_fifo(thread, self.priority).ok()?;
+        schedule::set_fifo(thread, (self.priority - u8::from(behind)).max(1)).ok()?;
         Some((before, ran_ns))
     }
 

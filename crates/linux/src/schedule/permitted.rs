@@ -105,7 +105,7 @@ impl From<std::io::Error> for Refused {
 /// What this process may do with its own threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Permitted {
-    /// Real-time priorities: `SCHED_FIFO` with priority 2.
+    /// Real-time priorities: `SCHED_FIFO` with priority 3, so that there are two below it.
     pub real_time: Result<(), Refused>,
     /// Slices of its own for threads that share time.
     pub slices: Result<(), Refused>,
@@ -122,7 +122,7 @@ pub fn permitted(steps: i32) -> Permitted {
         slices: set_slice(me, *super::SLICES_NS.start()).map(drop),
         weight: nice(me).and_then(|nice| set_nice(me, nice - steps)),
         // Last: it ends with that.
-        real_time: set_fifo(me, 2),
+        real_time: set_fifo(me, 3),
     };
     let failed = Err(Refused::FAILED);
     let refused = Permitted { real_time: failed, slices: failed, weight: failed };

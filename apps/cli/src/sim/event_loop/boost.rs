@@ -9,9 +9,10 @@ use antiphon_runtime::coop::boost::{Boosts, Borrower, Helper, Own, Place, Raise,
 use antiphon_runtime::coop::{Alone, Answer, Ask, Cooperate, Options};
 use antiphon_sim::{Sim, ran_ns, set_rank, system_call, waited_ns};
 
-/// Real-time priorities 1 and 2, as [`Platform::rank`] has them.
-const RAISED: u8 = 101;
-const HELPER: u8 = 102;
+/// Real-time priorities 1 to 3, as [`Platform::rank`] has them.
+const BEHIND: u8 = 101;
+const RAISED: u8 = 102;
+const HELPER: u8 = 103;
 
 /// The loops of a core, and the helper's part of them.
 pub struct Core {
@@ -47,9 +48,9 @@ struct System;
 impl Raise for System {
     type Before = ();
 
-    fn raise(&mut self, thread: ThreadId) -> Option<((), u64)> {
+    fn raise(&mut self, thread: ThreadId, behind: bool) -> Option<((), u64)> {
         let ran_ns = self.ran_ns(thread)?;
-        Sim::lend(thread, RAISED).ok()?;
+        Sim::lend(thread, if behind { BEHIND } else { RAISED }).ok()?;
         Some(((), ran_ns))
     }
 

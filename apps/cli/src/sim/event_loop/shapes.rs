@@ -130,6 +130,21 @@ fn one_that_is_late_delays_others_by_the_slack_at_most() {
 }
 
 #[test]
+fn where_the_core_can_be_taken_away_others_do_not_notice_one_that_is_late() {
+    let here = setting(8, 0);
+    let both = |subject| {
+        let before = row(&here, subject, "each").tardiness;
+        let others = row(&here, subject, "misbehave").others.expect("there are others");
+        assert!(others.p99_us < 1.1 * before.p99_us, "{}: {before:?} {others:?}", subject.name());
+        (before, others)
+    };
+    both(Subject::Coop);
+    // BOOST-6: who is raised again after an overrun is behind them.
+    let (before, others) = both(Subject::T1);
+    assert!(others.p999_us < 1.1 * before.p999_us, "{} {}", before.p999_us, others.p999_us);
+}
+
+#[test]
 fn domains_on_many_cores_share_no_line() {
     // Two cores of the second socket.
     let here = Setting { counted_ns: 40_000_000, warm_ns: 0, ..setting(26, 0) };

@@ -15,10 +15,10 @@ pub trait Raise {
     /// What a thread was before.
     type Before: Copy;
 
-    /// Has the thread run before all that share time, and after the helper. Returns what it was,
-    /// and how long it has run, in nanoseconds; `None` if it can't, the thread has ended, or is in
-    /// such a class already.
-    fn raise(&mut self, thread: ThreadId) -> Option<(Self::Before, u64)>;
+    /// Has the thread run before all that share time, and after the helper; `behind`: after others
+    /// that are raised, too. Returns what it was, and how long it has run, in nanoseconds; `None`
+    /// if it can't, the thread has ended, or is in such a class already.
+    fn raise(&mut self, thread: ThreadId, behind: bool) -> Option<(Self::Before, u64)>;
 
     /// Has it share time again, as before; returns how long it has run. `None`: it has ended.
     fn lower(&mut self, thread: ThreadId, before: Self::Before) -> Option<u64>;
@@ -143,7 +143,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
             return until_ns;
         }
         // BOOST-4.
-        let lent_ns = known.barred.map_or(0, |barred| barred.lent_ns);
+        let (behind, lent_ns) = known.barred.map_or((false, 0), |last| (true, last.lent_ns));
         if owed_ns.saturating_add(lent_ns) > self.options.threshold_ns {
             if !known.over {
                 count::<P>(&seat.demotions[Demotion::Share as usize]);
@@ -159,7 +159,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         }
         // Relaxed: carried by the release that was acquired there; the seat can't be given up now.
         let thread = ThreadId(seat.thread.load(Relaxed));
-        let Some((before, ran_ns)) = self.system.raise(thread) else {
+        let Some((before, ran_ns)) = self.system.raise(thread, behind) else {
             count::<P>(&seat.refusals);
             seats::lowered(seat);
             return self.bar(at, polls, now_ns, (NEVER, lent_ns));

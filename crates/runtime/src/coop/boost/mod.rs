@@ -45,7 +45,8 @@
 //!   `n`, where `n + (2^(n-1) - 1) / 4` is no more than `t`: 7 of 25, 9 of 100. Never again would
 //!   be too little. The CPU time of a thread has in it what interrupts and, where the kernel is not
 //!   told, a hypervisor took meanwhile; and who is kept from running by real-time threads of others
-//!   looks as if it slept. A loop that did neither would wait for its turn.
+//!   looks as if it slept. A loop that did neither would wait for its turn. After a pause it runs
+//!   behind others that are raised, so that these wait for it once, for a slack, and no more.
 //! - BOOST-7: by how much the helper looks later than it wanted to is nobody's sleep: it is before
 //!   all loops, so what kept it from running may well have kept them, too.
 //!

@@ -20,6 +20,8 @@ struct World {
     raised: Vec<ThreadId>,
     ran_ns: Option<u64>,
     refuses: bool,
+    /// Whether the last one that was raised is behind the others.
+    behind: bool,
 }
 
 struct System<'a>(&'a RefCell<World>);
@@ -27,8 +29,9 @@ struct System<'a>(&'a RefCell<World>);
 impl Raise for System<'_> {
     type Before = ();
 
-    fn raise(&mut self, thread: ThreadId) -> Option<((), u64)> {
+    fn raise(&mut self, thread: ThreadId, behind: bool) -> Option<((), u64)> {
         let mut world = self.0.borrow_mut();
+        world.behind = behind;
         if world.refuses {
             return None;
         }
@@ -99,6 +102,7 @@ fn who_runs_beyond_the_slack_is_lowered_for_a_while() {
         // It was no overrun of its own: it is helped, and dispatches.
         assert_eq!(helper.look(again + MS / 4), again + MS / 4 + MS);
         assert_eq!(world.borrow().raised, [LOOP]);
+        assert!(world.borrow().behind, "others that are raised do not wait for it again");
         boosts.publish(&place, Some(MS), 0);
         helper.look(again + MS / 2);
         assert_eq!(world.borrow().raised, [LOOP], "it has polled, and is late again");
@@ -115,6 +119,7 @@ fn who_polls_is_helped_without_a_pause() {
         boosts.publish(&place, Some(MS), 0);
         helper.look(2 * MS + 1);
         assert_eq!(world.borrow().raised, [LOOP]);
+        assert!(!world.borrow().behind);
         // And the next pause is as short as the first.
         world.borrow_mut().ran_ns = Some(2 * MS);
         assert_eq!(helper.look(4 * MS), 4 * MS + MS / 4);

@@ -176,7 +176,7 @@ pub static OURS: &[Scheme] = &[
 /// Of threads that run timers only: the least that any real-time thread has, and one more.
 const TIMER_PRIORITY: u8 = 2;
 /// Of the helper of loops that are boosted by the usual options.
-const BOOST_PRIORITY: u8 = 2;
+const BOOST_PRIORITY: u8 = 3;
 
 /// Those to compare with.
 pub static PEERS: &[Scheme] = &[
