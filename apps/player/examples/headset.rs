@@ -199,7 +199,7 @@ fn confer(tier: Tier, case: Case) -> Result<String, Box<dyn Error>> {
         _ => {}
     }
     if tier.isolated() {
-        let priority = (tier == Tier::RealTimeSplit).then_some(2);
+        let priority = (tier == Tier::RealTimeSplit).then_some(SplitOptions::PRIORITY);
         let timers = Split::start(SplitOptions { priority, ..SplitOptions::default() })?;
         let _slice = timers.worker()?;
         let (handle, (over, is_over)) = (events.handle(), mpsc::channel());

@@ -169,7 +169,7 @@ fn play(mut tier: impl Cooperate, case: Case, stop: &AtomicBool, first_ns: u64) 
 
 /// Frames are shown in a thread of their own.
 fn split(tier: Tier, case: Case, stop: &AtomicBool, first_ns: u64) -> Done {
-    let priority = (tier == Tier::RealTimeSplit).then_some(2);
+    let priority = (tier == Tier::RealTimeSplit).then_some(SplitOptions::PRIORITY);
     let timers = Split::start(SplitOptions { priority, ..SplitOptions::default() });
     let timers = timers.expect("it was there");
     let _slice = timers.worker();

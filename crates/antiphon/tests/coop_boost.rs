@@ -49,6 +49,17 @@ fn run_while(mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// Runs until the caller has a real-time priority; which.
+fn raised_to() -> i32 {
+    let mut param = libc::sched_param { sched_priority: 0 };
+    run_while(|| {
+        // SAFETY: it writes to that parameter only.
+        assert_eq!(unsafe { libc::sched_getparam(0, &raw mut param) }, 0);
+        param.sched_priority == 0
+    });
+    param.sched_priority
+}
+
 fn poll(tier: &mut impl Cooperate, release_ns: Option<u64>) {
     let ask = Ask { release_ns, importance: Some(0) };
     tier.poll(ask, &mut |until| {
@@ -111,6 +122,28 @@ fn a_hog_is_lowered_after_the_slack_and_helped_less_and_less_until_it_polls() {
     })
     .join()
     .expect("the loop has failed");
+}
+
+/// BOOST-6; of the least priority there is none below.
+#[test]
+fn who_is_raised_again_is_behind_others_until_it_polls() {
+    for (priority, behind) in [(1, 1), (2, 1), (4, 3)] {
+        let options = BoostOptions { priority, ..BoostOptions::default() };
+        let Some(booster) = booster(options) else { return };
+        thread::spawn(move || {
+            let mut tier = booster.boost(Alone);
+            poll(&mut tier, Some(now()));
+            assert_eq!(raised_to(), i32::from(priority));
+            let overrun = Demotion::Overrun as usize;
+            run_while(|| tier.counts().demotions[overrun] == 0);
+            assert_eq!(raised_to(), behind);
+            poll(&mut tier, Some(now()));
+            run_while(|| raised_to() != i32::from(priority));
+            assert_eq!(tier.counts().refusals, 0);
+        })
+        .join()
+        .expect("the loop has failed");
+    }
 }
 
 #[test]

@@ -72,7 +72,8 @@ typedef struct antiphon_coop {
 	uint32_t group;
 	/* Beside others; 1024 is that of nice 0 (1024). */
 	uint32_t weight;
-	/* ANTIPHON_COOP_BOOST: the real-time priority while it is late, up to 98 (2). */
+	/* ANTIPHON_COOP_BOOST: the real-time priority while it is late, up to 98 (2). The right has to
+	 * reach one more. With 1, others wait again for one that has used up its slack before. */
 	uint32_t priority;
 	/* Who opens a domain that nobody uses decides how it is scheduled. In so long each member
 	 * that is ready has a turn (20 ms). */

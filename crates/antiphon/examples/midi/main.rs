@@ -256,7 +256,7 @@ fn clock_out(tier: Tier, case: Case, mut driver: Driver) -> Result<(), Box<dyn E
     let first_ns = driver.line.next_ns().unwrap_or(0);
     let handle = events.handle();
     if tier.isolated() {
-        let priority = (tier == Tier::RealTimeSplit).then_some(2);
+        let priority = (tier == Tier::RealTimeSplit).then_some(SplitOptions::PRIORITY);
         let timers = Split::start(SplitOptions { priority, ..SplitOptions::default() })?;
         let _slice = timers.worker()?;
         let stop = move || handle.stop().is_ok();

@@ -14,8 +14,10 @@ use super::{Boosted, Cooperate, Options};
 /// What a [`Booster`] can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoostOptions {
-    /// The real-time priority of a loop that is late: 1 to 98. The helper has one more; a loop
-    /// that was late for longer than its slack has one less, if there is one.
+    /// The real-time priority of a loop that is late: 1 to 98. The helper has one more, which the
+    /// process needs the right to. A loop that used up its slack, or seemed to sleep, and has not
+    /// polled since has one less, so that others do not wait for it again; with 1 it has the same.
+    /// Programs that share a CPU take one priority, or such as differ by three.
     pub priority: u8,
     /// How many loops there may be at a time.
     pub loops: usize,
@@ -25,9 +27,14 @@ pub struct BoostOptions {
     pub options: Options,
 }
 
+impl BoostOptions {
+    /// The usual priority of a loop that is late: there is one below it.
+    pub const PRIORITY: u8 = 2;
+}
+
 impl Default for BoostOptions {
     fn default() -> Self {
-        Self { priority: 2, loops: 64, options: Options::default() }
+        Self { priority: Self::PRIORITY, loops: 64, options: Options::default() }
     }
 }
 

@@ -91,8 +91,9 @@
 //!
 //! # Real-time rights, and rtkit
 //!
-//! T1 and T1b need `CAP_SYS_NICE` or a limit `RLIMIT_RTPRIO`. The daemon rtkit has threads of users
-//! without those given a priority, and is not asked here:
+//! T1 and T1b need `CAP_SYS_NICE` or a limit `RLIMIT_RTPRIO`: with the usual priorities, by which
+//! [`available`] answers, one of 3. The daemon rtkit has threads of users without those given a
+//! priority, and is not asked here:
 //!
 //! - **T1** raises a loop each time that a timer is overdue, and lowers it. A thread without the
 //!   right may lower a priority that it was given, and leave its class, but not have it again; a

@@ -16,7 +16,7 @@ use antiphon_platform::{Clock, Platform as _, ThreadId};
 use antiphon_runtime::coop::boost::{NEVER, Vigil};
 
 use super::tardiness::Tally;
-use super::{Tardiness, Tier};
+use super::{BoostOptions, Tardiness, Tier};
 use mail::{Due, Mail};
 pub use worker::Worker;
 
@@ -29,6 +29,14 @@ pub struct SplitOptions {
     pub worker_slice_ns: u64,
     /// Its real-time priority, 1 to 99; `None`: it shares time (T2).
     pub priority: Option<u8>,
+}
+
+impl SplitOptions {
+    /// A real-time priority of timers (T1b) as high as that of the usual [`Booster`]'s helper, so
+    /// that they do not wait for loops that are boosted.
+    ///
+    /// [`Booster`]: super::Booster
+    pub const PRIORITY: u8 = BoostOptions::PRIORITY + 1;
 }
 
 impl Default for SplitOptions {

@@ -105,7 +105,7 @@ impl From<std::io::Error> for Refused {
 /// What this process may do with its own threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Permitted {
-    /// Real-time priorities: `SCHED_FIFO` with priority 3, so that there are two below it.
+    /// Real-time priorities: `SCHED_FIFO` with priority 3, so that there are two below.
     pub real_time: Result<(), Refused>,
     /// Slices of its own for threads that share time.
     pub slices: Result<(), Refused>,

@@ -132,7 +132,7 @@ impl Seat {
                 let group = group.map(|group| Ok::<_, String>((domain(cpu, schedule)?, group)));
                 Ok(Self::Boost(booster, group.transpose()?))
             }
-            Tier::RealTimeSplit => split(Some(TIMER_PRIORITY)),
+            Tier::RealTimeSplit => split(Some(SplitOptions::PRIORITY)),
             Tier::Split => split(None),
             Tier::Baton => {
                 let group = group.map_or(Group::Own, Group::Number);
@@ -190,9 +190,6 @@ impl Seat {
         }
     }
 }
-
-/// Of threads that show frames only: the least that any real-time thread has, and one more.
-const TIMER_PRIORITY: u8 = 2;
 
 /// The thread of a [`Split`].
 struct Timers(Split);

@@ -40,6 +40,8 @@ struct Raised<B> {
     since_ns: u64,
     /// When to look whether it has dispatched its timers.
     look_ns: u64,
+    /// After others that are raised.
+    behind: bool,
 }
 
 /// Who is not raised for a while.
@@ -125,6 +127,11 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
             self.lower(at, seat, raised, None);
             return release_ns.min(NEVER);
         }
+        // BOOST-6. Relaxed: the release that was acquired carries it.
+        if raised.behind && seat.polls.load(Relaxed) != raised.polls {
+            self.lower(at, seat, raised, None);
+            return self.raise(at, seat, now_ns);
+        }
         if now_ns < raised.look_ns {
             return raised.look_ns;
         }
@@ -166,7 +173,7 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         };
         count::<P>(&seat.raises);
         let look_ns = now_ns.saturating_add(self.options.slack_ns).min(NEVER);
-        let raised = Raised { thread, before, ran_ns, polls, since_ns: now_ns, look_ns };
+        let raised = Raised { thread, before, ran_ns, polls, since_ns: now_ns, look_ns, behind };
         self.known[at].raised = Some(raised);
         look_ns
     }
@@ -205,6 +212,8 @@ impl<'a, P: SharedWait, R: Raise> Helper<'a, P, R> {
         let lent_ns = self.lower(at, seat, raised, Some(why));
         let pause = match (why, self.known[at].barred.filter(|last| last.polls == polls)) {
             (Demotion::Share, _) => (NEVER, lent_ns),
+            // It may have waited behind others.
+            (Demotion::Slept, Some(last)) if since_ns == 0 => (last.pause_ns, last.lent_ns),
             (_, Some(last)) => (last.pause_ns.saturating_mul(2), last.lent_ns + lent_ns),
             (_, None) => ((slack_ns / Self::PAUSE).max(1), lent_ns),
         };

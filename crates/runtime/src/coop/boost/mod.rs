@@ -27,7 +27,9 @@
 //! | raised | the slack is used, by polls, and too much is owed | lowers, counts `share` | barred |
 //! | raised | the slack is used, and there were polls | notes it: a new slack | raised |
 //! | barred | another poll | | lowered |
-//! | paused | another poll, or the pause is over | | lowered |
+//! | paused | another poll | | lowered |
+//! | paused | the pause is over, and no poll | raises it, behind others | raised behind |
+//! | raised behind | as raised; or a poll, and `release` has come | lowers, raises | raised |
 //!
 //! - BOOST-1 (no raise is left over): the loop writes `release` and then reads `raised`, the helper
 //!   writes `raised` and then reads `release`, each with a fence in between. So a helper that was
@@ -45,8 +47,9 @@
 //!   `n`, where `n + (2^(n-1) - 1) / 4` is no more than `t`: 7 of 25, 9 of 100. Never again would
 //!   be too little. The CPU time of a thread has in it what interrupts and, where the kernel is not
 //!   told, a hypervisor took meanwhile; and who is kept from running by real-time threads of others
-//!   looks as if it slept. A loop that did neither would wait for its turn. After a pause it runs
-//!   behind others that are raised, so that these wait for it once, for a slack, and no more.
+//!   looks as if it slept. A loop that did neither would wait for its turn. After a pause it is
+//!   raised behind others, until it polls: these wait for its first slack only. Who had no CPU time
+//!   at all behind them pauses no longer than before.
 //! - BOOST-7: by how much the helper looks later than it wanted to is nobody's sleep: it is before
 //!   all loops, so what kept it from running may well have kept them, too.
 //!

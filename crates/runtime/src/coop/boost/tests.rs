@@ -103,9 +103,12 @@ fn who_runs_beyond_the_slack_is_lowered_for_a_while() {
         assert_eq!(helper.look(again + MS / 4), again + MS / 4 + MS);
         assert_eq!(world.borrow().raised, [LOOP]);
         assert!(world.borrow().behind, "others that are raised do not wait for it again");
+        assert_eq!(helper.look(again + MS / 2), again + MS / 4 + MS);
+        assert!(world.borrow().behind);
         boosts.publish(&place, Some(MS), 0);
-        helper.look(again + MS / 2);
+        assert_eq!(helper.look(again + MS / 2), again + MS / 2 + MS);
         assert_eq!(world.borrow().raised, [LOOP], "it has polled, and is late again");
+        assert!(!world.borrow().behind, "as any other that is late");
         assert_eq!(boosts.counts(&place).demotions, [1, 0, 0]);
     });
 }
@@ -153,8 +156,15 @@ fn who_sleeps_while_it_is_raised_is_lowered_for_a_while() {
         assert!(world.borrow().raised.is_empty());
         assert_eq!(boosts.counts(&place).demotions, [0, 1, 0]);
         // It may have been kept from running by others: it is helped again.
-        assert_eq!(helper.look(at + MS / 4), at + MS / 4 + MS);
+        let at = at + MS / 4;
+        assert_eq!(helper.look(at), at + MS);
         assert_eq!(world.borrow().raised, [LOOP]);
+        // Behind others that went on it had no CPU time either: it waits no longer for that.
+        let mut at = at + MS;
+        while !world.borrow().raised.is_empty() {
+            at = helper.look(at);
+        }
+        assert_eq!((boosts.counts(&place).demotions, at), ([0, 2, 0], 21 * MS + MS / 2));
     });
 }
 

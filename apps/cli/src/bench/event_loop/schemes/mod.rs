@@ -21,7 +21,7 @@ pub mod scheduling;
 mod split;
 mod tokio;
 
-use antiphon::coop::{Alone, JoinError, Tier, available};
+use antiphon::coop::{Alone, BoostOptions, JoinError, SplitOptions, Tier, available};
 use antiphon_linux::schedule::{SLICES_NS, set_fifo, set_round_robin, set_slice};
 
 use super::player::{Player, Seen};
@@ -148,10 +148,10 @@ pub static OURS: &[Scheme] = &[
     Scheme {
         name: "t1b",
         tier: Some(Tier::RealTimeSplit),
-        needs: Needs::Realtime(TIMER_PRIORITY),
+        needs: Needs::Realtime(SplitOptions::PRIORITY),
         shares: Shares::Nothing,
         costs: BESIDE,
-        play: |player, seat| isolated::play(player, seat, Some(TIMER_PRIORITY)),
+        play: |player, seat| isolated::play(player, seat, Some(SplitOptions::PRIORITY)),
     },
     Scheme {
         name: "t2",
@@ -173,10 +173,8 @@ pub static OURS: &[Scheme] = &[
     },
 ];
 
-/// Of threads that run timers only: the least that any real-time thread has, and one more.
-const TIMER_PRIORITY: u8 = 2;
 /// Of the helper of loops that are boosted by the usual options.
-const BOOST_PRIORITY: u8 = 3;
+const BOOST_PRIORITY: u8 = BoostOptions::PRIORITY + 1;
 
 /// Those to compare with.
 pub static PEERS: &[Scheme] = &[
