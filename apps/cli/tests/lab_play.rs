@@ -213,6 +213,8 @@ fn what_is_wrong_is_said_in_one_line() {
         (&["--generate", "bursty", "--hogs", "1000"], "'1000' for '--hogs"),
         (&["--generate", "bursty", "--size", "10x10"], "write 640x360"),
         (&["--generate", "bursty", "--hz", "0"], "'0' for '--hz"),
+        (&["a.h264", "--hz", "30"], "--generate"),
+        (&["a.h264", "--size", "640x360"], "--generate"),
         (&["--generate", "bursty", "--seconds", "0"], "--seconds takes"),
         (&["--generate", "bursty", "--demand", "-1"], "--demand takes"),
         (&["--generate", "bursty", "--misbehave", "2"], "--misbehave takes"),
@@ -236,7 +238,7 @@ fn what_is_wrong_is_said_in_one_line() {
             let said = stderr(&done);
             let last = said.lines().last().unwrap_or_default();
             assert_eq!(code, Some(2), "{said}");
-            assert!(last.contains("text.mp4: no video that ffmpeg can read"), "{said}");
+            assert!(last.contains("text.mp4: ffmpeg can't code it anew"), "{said}");
         }
     }
 }

@@ -53,8 +53,10 @@ fn sound_of(files: &[PathBuf]) -> (Vec<i16>, String) {
 }
 
 fn run(is_seen: bool, mut files: Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
-    if files.is_empty() {
-        let file = std::env::temp_dir().join("antiphon-clip.h264");
+    let is_made = files.is_empty();
+    if is_made {
+        let name = format!("antiphon-clip-{}.h264", std::process::id());
+        let file = std::env::temp_dir().join(name);
         ffmpeg::make(&Making::default(), &file)?;
         files.push(file);
     }
@@ -73,6 +75,9 @@ fn run(is_seen: bool, mut files: Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     let scale = Scale::default();
     let ticks = Some(longest_ns / 10_000_000);
     let (samples, whose) = sound_of(&files);
+    if is_made {
+        std::fs::remove_file(&files[0])?;
+    }
     let halve = |chunk: &mut [i16]| chunk.iter_mut().for_each(|sample| *sample /= 2);
     let sound = Sound::new(samples, ffmpeg::SOUND_RATE, 10, ticks, scale, halve, Silent)?;
     let sound = Hosted::start(&mut events, sound);

@@ -124,10 +124,12 @@ fn start(
 }
 
 fn demo(file: Option<PathBuf>) -> Outcome {
+    let is_made = file.is_none();
     let file = match file {
         Some(file) => file,
         None => {
-            let file = std::env::temp_dir().join("antiphon-stream.h264");
+            let name = format!("antiphon-stream-{}.h264", std::process::id());
+            let file = std::env::temp_dir().join(name);
             ffmpeg::make(&Making::default(), &file)?;
             file
         }
@@ -146,6 +148,9 @@ fn demo(file: Option<PathBuf>) -> Outcome {
         clients.push((options, start(&mut events, address, options, false)?));
     }
     let _ = events.run();
+    if is_made {
+        std::fs::remove_file(&file)?;
+    }
     print_head();
     for (options, client) in &clients {
         print(*options, client);

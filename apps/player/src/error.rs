@@ -14,6 +14,8 @@ pub enum Error {
     Stream(&'static str, usize),
     /// The program `ffmpeg` is not installed.
     NoFfmpeg,
+    /// It is, and was built without an encoder that is needed.
+    NoEncoder,
     /// The file has no stream of that kind: `video`, `audio`.
     NoStream(&'static str),
     /// `ffmpeg` failed, and what it said last.
@@ -46,6 +48,10 @@ impl fmt::Display for Error {
             Self::NoFfmpeg => {
                 f.write_str("ffmpeg is not installed (Debian, Ubuntu: apt-get install ffmpeg)")
             }
+            Self::NoEncoder => f.write_str(
+                "this ffmpeg can't make clips: it was built without libx264 or libopus (Debian, \
+                 Ubuntu: apt-get install ffmpeg)",
+            ),
             Self::NoStream(kind) => write!(f, "the file has no {kind} stream"),
             Self::Ffmpeg(said) => write!(f, "ffmpeg failed: {said}"),
             Self::NoDecoder(said) => write!(

@@ -18,6 +18,8 @@ const PROGRAM: &str = "ffmpeg";
 /// What x264 is to do, so that frames have layers.
 const LAYERS: &str = "keyint=5:min-keyint=5:bframes=3:b-pyramid=strict:b-adapt=0:ref=2:scenecut=0:\
                       open-gop=0:threads=1";
+/// Half of the samples of colour each way: the sides are made even.
+const EVEN: &str = "pad=ceil(iw/2)*2:ceil(ih/2)*2";
 /// The first stream of a kind, as ffmpeg names it.
 const VIDEO: &str = "0:v:0";
 const SOUND: &str = "0:a:0";
@@ -104,14 +106,15 @@ fn scenes(making: &Making) -> String {
     format!("{},{},hue='h=80*floor(t/{long})'", noise(2 * long, 6 + seed % 5), noise(5, 20))
 }
 
-/// Codes the first video stream of a file anew, in layers, at its own size and rate.
+/// Codes the first video stream of a file anew, in layers, at its own rate and size; a side of an
+/// odd number of pixels gets one more.
 ///
 /// # Errors
 ///
 /// `ffmpeg` is not there, or fails; [`Error::NoStream`] if there is no video.
 pub fn layer(file: &Path, to: &Path) -> Result<(), Error> {
     let file = named(file)?;
-    encode(&["-i", &file, "-map", VIDEO], &["-crf", "23", LAYERS], to)
+    encode(&["-i", &file, "-map", VIDEO, "-vf", EVEN], &["-crf", "23", LAYERS], to)
 }
 
 fn encode(source: &[&str], [quality, value, x264]: &[&str; 3], to: &Path) -> Result<(), Error> {
@@ -143,15 +146,16 @@ pub fn make_sound(hertz: u32, seconds: u32, to: &Path) -> Result<(), Error> {
     run(PROGRAM, &arguments).map(drop)
 }
 
-/// The first video stream of a file, as a byte stream, without coding it anew.
+/// The first video stream of a file, as a byte stream, without coding it anew: up to about so many
+/// bytes.
 ///
 /// # Errors
 ///
 /// `ffmpeg` is not there, or fails: also if the video is not H.264; [`Error::NoStream`] if there is
 /// none.
-pub fn video(file: &Path) -> Result<Vec<u8>, Error> {
-    let file = named(file)?;
-    run(PROGRAM, &["-i", &file, "-map", VIDEO, "-c", "copy", "-f", "h264", "-"])
+pub fn video(file: &Path, most_bytes: u64) -> Result<Vec<u8>, Error> {
+    let (file, most) = (named(file)?, most_bytes.to_string());
+    run(PROGRAM, &["-i", &file, "-map", VIDEO, "-c", "copy", "-fs", &most, "-f", "h264", "-"])
 }
 
 /// The first sound of a file, or its first `seconds`: one channel of samples at [`SOUND_RATE`].
@@ -190,6 +194,9 @@ fn run(program: &str, arguments: &[&str]) -> Result<Vec<u8>, Error> {
         return Ok(output.stdout);
     }
     let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("Unknown encoder") {
+        return Err(Error::NoEncoder);
+    }
     if said.contains("matches no streams") {
         let of_sound = arguments.contains(&SOUND);
         return Err(Error::NoStream(if of_sound { "audio" } else { "video" }));

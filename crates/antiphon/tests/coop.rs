@@ -7,6 +7,7 @@ mod processes;
 use std::fs::{self, File};
 use std::iter;
 use std::mem::ManuallyDrop;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -422,6 +423,11 @@ fn strangers() {
     let mode = |path: &PathBuf| fs::metadata(path).expect("it is there").permissions().mode();
     assert_eq!(mode(&file) & 0o777, 0o600);
     assert_eq!(mode(&file.parent().expect("it has one").to_owned()) & 0o777, 0o700);
+    // Where there is no room for it, that is found when it is opened, and not by SIGBUS.
+    let opened = File::open(&file).expect("it is ours");
+    // SAFETY: an open file.
+    let hole = unsafe { libc::lseek(opened.as_raw_fd(), 0, libc::SEEK_HOLE) };
+    assert_eq!(hole, PAGE_BYTES as libc::off_t);
     // SAFETY: takes nothing.
     if unsafe { libc::geteuid() } != 0 {
         println!("another user: not looked at, since only root can be one");

@@ -101,6 +101,20 @@ fn a_loop_is_raised_while_its_timer_is_overdue_and_only_then() {
 }
 
 #[test]
+fn loops_for_which_there_is_no_seat_are_counted() {
+    let options = BoostOptions { loops: 1, ..BoostOptions::default() };
+    let Some(booster) = booster(options) else { return };
+    let mut tiers = [(); 2].map(|()| booster.boost(Alone));
+    for tier in &mut tiers {
+        poll(tier, Some(now()));
+    }
+    assert_eq!(booster.stats().unseated, 1);
+    drop(tiers);
+    poll(&mut booster.boost(Alone), Some(now()));
+    assert_eq!(booster.stats().unseated, 1);
+}
+
+#[test]
 fn a_hog_is_lowered_after_the_slack_and_helped_less_and_less_until_it_polls() {
     let Some(booster) = booster(BoostOptions::default()) else { return };
     thread::spawn(move || {

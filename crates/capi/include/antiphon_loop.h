@@ -203,7 +203,7 @@ int antiphon_loop_submit(antiphon_loop_t *loop, const antiphon_loop_event_t *eve
 
 /* Has the loop do something when a file is ready, which the caller has open until the event is
  * over. EINVAL: as above, or the ways; else what the system says, and `end` was called: EPERM if
- * the file is always ready. */
+ * the file is always ready, EEXIST if it is another event's already. */
 ANTIPHON_MUST_USE
 int antiphon_loop_watch(antiphon_loop_t *loop, int fd, int ways,
 			const antiphon_loop_event_t *event, uint64_t *id) ANTIPHON_NOEXCEPT;

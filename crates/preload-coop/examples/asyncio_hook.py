@@ -45,6 +45,7 @@ class CooperativeLoop(asyncio.SelectorEventLoop):
         selector = TellingSelector()
         super().__init__(selector)
         self._timers, self._numbers = [], itertools.count()
+        self._room = 64
         self._hook = release_hook()
         if self._hook:
             selector.before, selector.after = self._tell, self._waited
@@ -52,6 +53,11 @@ class CooperativeLoop(asyncio.SelectorEventLoop):
     def call_at(self, when, callback, *args, context=None):
         handle = super().call_at(when, callback, *args, context=context)
         heapq.heappush(self._timers, (when, next(self._numbers), handle))
+        if len(self._timers) > self._room:
+            # Timeouts of what has ended in time are cancelled, and not due for long.
+            self._timers = [timer for timer in self._timers if not timer[2].cancelled()]
+            heapq.heapify(self._timers)
+            self._room = max(64, 2 * len(self._timers))
         return handle
 
     def _tell(self):

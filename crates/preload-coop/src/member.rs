@@ -16,8 +16,8 @@ use core::mem::ManuallyDrop;
 use std::sync::{Mutex, TryLockError};
 
 use antiphon::coop::{
-    Alone, Answer, Ask, BoostOptions, Boosted, Booster, Demotion, Domain, DomainOptions, Group,
-    Halves, JoinError, Membership, Pause, WEIGHT,
+    Alone, Answer, Ask, BoostOptions, Boosted, Booster, Counts, Demotion, Domain, DomainOptions,
+    Group, Halves, JoinError, Membership, Pause, WEIGHT,
 };
 use antiphon_linux::{Linux, set_timer_slack};
 use antiphon_platform::{Clock, Platform as _};
@@ -118,15 +118,15 @@ impl Tier {
         }
     }
 
-    /// Its part in the domain, and how often it was raised.
-    fn parts(&mut self) -> (Option<&mut Membership>, Option<u64>) {
+    /// Its part in the domain, and what has come of raising it.
+    fn parts(&mut self) -> (Option<&mut Membership>, Option<Counts>) {
         match self {
             Self::None(_) => (None, None),
             Self::Baton(member) => (Some(member), None),
-            Self::Boost(boosted) => (None, Some(boosted.counts().raises)),
+            Self::Boost(boosted) => (None, Some(boosted.counts())),
             Self::Both(boosted) => {
-                let raises = boosted.counts().raises;
-                (Some(boosted.inner()), Some(raises))
+                let counts = boosted.counts();
+                (Some(boosted.inner()), Some(counts))
             }
         }
     }
@@ -153,7 +153,7 @@ impl Waited {
             None => None,
             // What was asked for ends then.
             until_ns if until_ns == self.release_ns && !self.told => None,
-            Some(until_ns) => Some(i64::try_from(until_ns.saturating_sub(now())).unwrap_or(0)),
+            Some(until_ns) => i64::try_from(until_ns.saturating_sub(now())).ok(),
         }
     }
 }
@@ -193,10 +193,10 @@ impl Loop {
     }
 
     /// Before a wait of so long (`None`: without an end), when the loop has told its next release
-    /// (0: it has not).
+    /// (0: it has not; in centuries: it has none).
     pub fn before(&mut self, timeout_ns: Option<u64>, told_ns: u64) -> (Pause, Waited) {
         let timeout_at = timeout_ns.filter(|&ns| ns > 0).map(|ns| now().saturating_add(ns));
-        let told_at = (told_ns > 0).then_some(told_ns);
+        let told_at = (1..=i64::MAX as u64).contains(&told_ns).then_some(told_ns);
         let release_ns = [timeout_at, told_at].into_iter().flatten().min();
         let has_work = timeout_ns == Some(0);
         if let Some(row) = self.row {
@@ -227,15 +227,16 @@ impl Loop {
         {
             row.late(late_ns);
         }
-        let (member, raises) = self.tier.parts();
+        let (member, boosted) = self.tier.parts();
         if let Some(status) = member.and_then(|member| member.status()) {
             let counts = [Count::Overrun, Count::Slept, Count::Share];
             for (demotion, count) in Demotion::ALL.into_iter().zip(counts) {
                 row.set(count, status.demotions[demotion as usize].into());
             }
         }
-        if let Some(raises) = raises {
+        if let Some(Counts { raises, refusals, .. }) = boosted {
             row.set(Count::Raises, raises);
+            row.set(Count::Refusals, refusals);
         }
     }
 }

@@ -206,13 +206,22 @@ static const struct timespec *in_timespec(const struct wait *wait, const struct 
 	return left;
 }
 
+/* A look that was not to wait fails with EINTR only since it had to: then it is to be had. */
+static bool was_a_look(const struct wait *wait, int64_t asked_ns, int result)
+{
+	return result < 0 && errno == EINTR && asked_ns == 0 && wait->limit_ns > 0;
+}
+
 int antiphon_coop_epoll_wait(int epoll, struct epoll_event *events, int most, int timeout)
 {
 	__typeof__(&epoll_wait) real = REAL(epoll_wait);
 	struct wait wait;
 	if (!wait_begins(&wait, of_ms(timeout)))
 		return real(epoll, events, most, timeout);
-	return wait_ends(&wait, real(epoll, events, most, in_ms(&wait, timeout)));
+	int result = real(epoll, events, most, in_ms(&wait, timeout));
+	if (was_a_look(&wait, timeout, result))
+		result = real(epoll, events, most, timeout);
+	return wait_ends(&wait, result);
 }
 
 int antiphon_coop_epoll_pwait(int epoll, struct epoll_event *events, int most, int timeout,
@@ -222,7 +231,10 @@ int antiphon_coop_epoll_pwait(int epoll, struct epoll_event *events, int most, i
 	struct wait wait;
 	if (!wait_begins(&wait, of_ms(timeout)))
 		return real(epoll, events, most, timeout, mask);
-	return wait_ends(&wait, real(epoll, events, most, in_ms(&wait, timeout), mask));
+	int result = real(epoll, events, most, in_ms(&wait, timeout), mask);
+	if (was_a_look(&wait, timeout, result))
+		result = real(epoll, events, most, timeout, mask);
+	return wait_ends(&wait, result);
 }
 
 int antiphon_coop_epoll_pwait2(int epoll, struct epoll_event *events, int most,
@@ -236,8 +248,10 @@ int antiphon_coop_epoll_pwait2(int epoll, struct epoll_event *events, int most,
 		return missing();
 	if (!of_timespec(timeout, &ns) || !wait_begins(&wait, ns))
 		return real(epoll, events, most, timeout, mask);
-	return wait_ends(&wait,
-			 real(epoll, events, most, in_timespec(&wait, timeout, &left), mask));
+	int result = real(epoll, events, most, in_timespec(&wait, timeout, &left), mask);
+	if (was_a_look(&wait, ns, result))
+		result = real(epoll, events, most, timeout, mask);
+	return wait_ends(&wait, result);
 }
 
 int antiphon_coop_poll(struct pollfd *files, nfds_t count, int timeout)
@@ -246,7 +260,10 @@ int antiphon_coop_poll(struct pollfd *files, nfds_t count, int timeout)
 	struct wait wait;
 	if (!wait_begins(&wait, of_ms(timeout)))
 		return real(files, count, timeout);
-	return wait_ends(&wait, real(files, count, in_ms(&wait, timeout)));
+	int result = real(files, count, in_ms(&wait, timeout));
+	if (was_a_look(&wait, timeout, result))
+		result = real(files, count, timeout);
+	return wait_ends(&wait, result);
 }
 
 int antiphon_coop_ppoll(struct pollfd *files, nfds_t count, const struct timespec *timeout,
@@ -258,7 +275,10 @@ int antiphon_coop_ppoll(struct pollfd *files, nfds_t count, const struct timespe
 	int64_t ns;
 	if (!of_timespec(timeout, &ns) || !wait_begins(&wait, ns))
 		return real(files, count, timeout, mask);
-	return wait_ends(&wait, real(files, count, in_timespec(&wait, timeout, &left), mask));
+	int result = real(files, count, in_timespec(&wait, timeout, &left), mask);
+	if (was_a_look(&wait, ns, result))
+		result = real(files, count, timeout, mask);
+	return wait_ends(&wait, result);
 }
 
 int antiphon_coop_pselect(int count, fd_set *read, fd_set *write, fd_set *except,
@@ -270,8 +290,10 @@ int antiphon_coop_pselect(int count, fd_set *read, fd_set *write, fd_set *except
 	int64_t ns;
 	if (!of_timespec(timeout, &ns) || !wait_begins(&wait, ns))
 		return real(count, read, write, except, timeout, mask);
-	return wait_ends(&wait, real(count, read, write, except,
-				     in_timespec(&wait, timeout, &left), mask));
+	int result = real(count, read, write, except, in_timespec(&wait, timeout, &left), mask);
+	if (was_a_look(&wait, ns, result))
+		result = real(count, read, write, except, timeout, mask);
+	return wait_ends(&wait, result);
 }
 
 static int64_t now_ns(void)
@@ -306,15 +328,20 @@ int antiphon_coop_select(int count, fd_set *read, fd_set *write, fd_set *except,
 	int64_t end_ns = ns > 0 ? now_ns() + ns : 0;
 	if (!wait_begins(&wait, ns))
 		return real(count, read, write, except, timeout);
-	if (ns == FOREVER)
+	if (ns == FOREVER && wait.limit_ns == AS_ASKED)
 		return wait_ends(&wait, real(count, read, write, except, timeout));
-	struct timeval given = *timeout;
-	if (wait.limit_ns != AS_ASKED) {
+	struct timeval given = { 0 };
+	if (wait.limit_ns == AS_ASKED) {
+		given = *timeout;
+	} else {
 		int64_t us = (wait.limit_ns + 999) / 1000;
 		given = (struct timeval){ us / 1000000, us % 1000000 };
 	}
 	const struct timeval before = given;
-	int result = wait_ends(&wait, real(count, read, write, except, &given));
+	int result = real(count, read, write, except, &given);
+	if (was_a_look(&wait, ns, result))
+		result = real(count, read, write, except, timeout);
+	result = wait_ends(&wait, result);
 	if (ns > 0)
 		what_is_left(timeout, &given, &before, end_ns);
 	return result;

@@ -48,6 +48,35 @@ fn threads_cancellation_and_handlers() {
 }
 
 #[test]
+fn no_wait_is_longer_than_a_loop_has_told() {
+    let stage = Stage::new("told");
+    let program = stage.compile("told.c", &["-O1"]);
+    for tier in ["t3", "t1", "auto"] {
+        holds_by(&stage, &program, &[], tier, 1);
+    }
+}
+
+#[test]
+fn who_becomes_another_user_and_may_not_be_raised_any_longer_is_counted() {
+    let stage = Stage::new("users");
+    // SAFETY: takes nothing.
+    if unsafe { libc::geteuid() } != 0 {
+        return eprintln!("skipped: only root becomes another user");
+    }
+    let program = stage.compile("users.c", &["-O1"]);
+    holds_by(&stage, &program, &[], "t1", 1);
+    let loops = stage.loops();
+    // Where root may not raise either, there is no helper.
+    let counted = |row: &antiphon_record::coop::LoopRow| row.count(Count::Refusals) > 0;
+    assert!(loops.iter().all(|row| !row.boost || counted(row)), "{loops:?}");
+}
+
+#[test]
+fn looks_are_not_interrupted() {
+    holds("looks.c", &["-O1"], &[], 1);
+}
+
+#[test]
 fn forks_executed_programs_and_the_ends_of_a_process() {
     holds("processes.c", &["-O1"], &[], 8);
 }

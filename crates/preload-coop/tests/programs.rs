@@ -147,6 +147,13 @@ fn an_asyncio_loop_that_tells_its_next_timer() {
         assert!(said.starts_with("100 ticks, "), "{said}");
     };
     ticks(succeeds(plain("python3").arg(example)));
+    // What is cancelled long before it is due is not kept until then.
+    let cancels = "import sys; from runpy import run_path; \
+                   loop = run_path(sys.argv[1])['CooperativeLoop'](); \
+                   [loop.call_later(60, print).cancel() for _ in range(9999)]; \
+                   loop.call_soon(loop.stop); loop.run_forever(); \
+                   assert len(loop._timers) < 100, len(loop._timers)";
+    succeeds(plain("python3").args(["-c", cancels, example]));
     let stage = Stage::new("hook");
     ticks(succeeds(stage.under("auto", "python3").arg(example)));
     let loops = stage.loops();

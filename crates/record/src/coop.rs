@@ -79,11 +79,13 @@ pub enum Count {
     Share,
     /// How often it was raised.
     Raises,
+    /// How often the system refused to raise it.
+    Refusals,
 }
 
 impl Count {
     /// All there are.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Waits,
         Self::Zero,
         Self::Told,
@@ -93,6 +95,7 @@ impl Count {
         Self::Slept,
         Self::Share,
         Self::Raises,
+        Self::Refusals,
     ];
 }
 

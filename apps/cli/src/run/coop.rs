@@ -307,6 +307,7 @@ impl CoopReport {
             let all = self.loops.len();
             (loops > 0).then(|| format!("{loops} of {all} loops: {}{of}.", words(why)))
         }));
+        notes.extend(self.loops.iter().filter_map(unhelped));
         if self.lost > 0 {
             notes.push(format!("{} more loops found no room in this report.", self.lost));
         }
@@ -323,6 +324,18 @@ fn hides(row: &LoopRow) -> Option<String> {
             "{} ({}): {hidden} of {waits} waits had timeout 0: the next timer is hidden then. A \
              loop that can call a C function tells it by antiphon_coop_release; JavaScript of Node \
              can't (docs/retrofit.md).",
+            row.name, row.thread
+        )
+    })
+}
+
+/// A loop that was to be raised and could not be, any longer.
+fn unhelped(row: &LoopRow) -> Option<String> {
+    let refusals = row.count(Count::Refusals);
+    (refusals > 0).then(|| {
+        format!(
+            "{} ({}): the system refused to raise it {refusals} times. A program that becomes \
+             another user has that one's rights.",
             row.name, row.thread
         )
     })
@@ -362,6 +375,6 @@ fn loop_object(row: &LoopRow) -> Value {
             "overrun": row.count(Count::Overrun), "slept": row.count(Count::Slept),
             "share": row.count(Count::Share),
         },
-        "raises": row.count(Count::Raises),
+        "raises": row.count(Count::Raises), "refusals": row.count(Count::Refusals),
     })
 }

@@ -124,7 +124,9 @@ impl Clip {
     /// [`Clip::parse`]; also for more than 2 GiB, which would all be kept in memory.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let is_plain = path.extension().is_some_and(|e| e == "h264" || e == "264");
-        if is_plain { Self::read(path) } else { Self::parse(ffmpeg::video(path)?) }
+        // One more is too many.
+        let video = || ffmpeg::video(path, MOST_BYTES + 1);
+        if is_plain { Self::read(path) } else { Self::parse_some(video()?) }
     }
 
     /// Of a file that is a byte stream.
@@ -137,6 +139,11 @@ impl Clip {
         let mut stream = Vec::new();
         // It may be no file, and never end.
         file.take(MOST_BYTES + 1).read_to_end(&mut stream).map_err(Error::file(path))?;
+        Self::parse_some(stream)
+    }
+
+    /// Of a byte stream that may have been too long.
+    fn parse_some(stream: Vec<u8>) -> Result<Self, Error> {
         if stream.len() as u64 > MOST_BYTES {
             return Err(Error::Stream("more than 2 GiB of it", MOST_BYTES as usize));
         }

@@ -140,6 +140,18 @@ fn a_file_of_another_kind_is_played_by_way_of_ffmpeg() {
     let clip = Clip::open(&again).unwrap();
     assert_eq!((clip.frames().len(), clip.units().len()), (60, 12));
 
+    let odd = scratch.0.join("odd.mkv");
+    let source = "testsrc2=size=321x193:rate=10:duration=1";
+    let made = std::process::Command::new("ffmpeg")
+        .args(["-v", "error", "-f", "lavfi", "-i", source, "-c:v", "ffv1"])
+        .arg(&odd)
+        .status();
+    assert!(made.unwrap().success());
+    ffmpeg::layer(&odd, &again).unwrap();
+    assert_eq!(Clip::open(&again).unwrap().size(), (322, 194));
+    let (all, some) = [u64::MAX >> 1, 1000].map(|most| ffmpeg::video(&raw, most).unwrap()).into();
+    assert!((1001..all.len()).contains(&some.len()) && all.starts_with(&some));
+
     let deep = scratch.0.join("deep.mp4");
     let source = "testsrc2=size=64x64:rate=10:duration=1";
     let made = std::process::Command::new("ffmpeg")

@@ -1,6 +1,7 @@
 //! A loop that is helped when it is late, and gives back what it has had by that.
 
 use std::fmt;
+use std::sync::atomic::Ordering::Relaxed;
 
 use antiphon_linux::Linux;
 use antiphon_linux::schedule;
@@ -16,7 +17,8 @@ use super::{Answer, Ask, Booster, Cooperate, Counts, Halves, Pause};
 /// it runs by its share. That is then about what it would be without help. Timers that are due are
 /// to be dispatched before other work, once a poll returns: work that comes first is borrowed.
 ///
-/// It may be sent to another thread. Once dropped, its thread shares time as before.
+/// It may be sent to another thread. Once dropped, its thread shares time as before, and what it
+/// owed is forgotten: who has itself boosted again and again gives nothing back.
 #[derive(Debug)]
 pub struct Boosted<C> {
     seat: Seat,
@@ -120,11 +122,14 @@ impl Seat {
             return ask;
         }
         let boosts = &self.booster.0.boosts;
-        if self.place.is_none()
-            && let Some(place) = boosts.sit(me)
-        {
-            let borrower = Borrower::new(boosts, &place, Myself);
-            self.place = Some(Seated { place, thread: me, borrower });
+        if self.place.is_none() {
+            if let Some(place) = boosts.sit(me) {
+                let borrower = Borrower::new(boosts, &place, Myself);
+                self.place = Some(Seated { place, thread: me, borrower });
+            } else {
+                // Relaxed: a count.
+                self.booster.0.unseated.fetch_add(1, Relaxed);
+            }
         }
         // With no seat left it is as if it were alone.
         match &mut self.place {

@@ -1,6 +1,8 @@
 //! T1: the helper that has loops run first while they are late.
 
 use std::fmt;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
@@ -19,7 +21,8 @@ pub struct BoostOptions {
     /// polled since has one less, so that others do not wait for it again; with 1 it has the same.
     /// Programs that share a CPU take one priority, or such as differ by three.
     pub priority: u8,
-    /// How many loops there may be at a time.
+    /// How many loops there may be at a time. More are not helped, and
+    /// [counted](BoosterStats::unseated).
     pub loops: usize,
     /// `slack_ns`: a loop that is raised for so much CPU time, and does not poll, is lowered for a
     /// while; so is one that is raised for ten times as long and has not used it.
@@ -60,6 +63,7 @@ pub(super) struct Running {
     options: BoostOptions,
     helper: ThreadId,
     pub(super) epoch: u32,
+    pub(super) unseated: AtomicU64,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -70,6 +74,9 @@ pub struct BoosterStats {
     pub counts: Counts,
     /// The CPU time of the helper, in nanoseconds.
     pub helper_ns: u64,
+    /// How many polls were by loops that were not helped, as there were
+    /// [as many](BoostOptions::loops) already.
+    pub unseated: u64,
 }
 
 impl Booster {
@@ -104,7 +111,8 @@ impl Booster {
         let thread = schedule::without_signals(start).map_err(Refused::from)?;
         let helper = told.recv().unwrap_or(Err(Refused::FAILED))?;
         let epoch = Linux::epoch();
-        Ok(Self(Arc::new(Running { boosts, options, helper, epoch, thread: Some(thread) })))
+        let (unseated, thread) = (AtomicU64::new(0), Some(thread));
+        Ok(Self(Arc::new(Running { boosts, options, helper, epoch, unseated, thread })))
     }
 
     /// A loop that gives its CPU away by `inner`, and is helped when it is late. It is the loop of
@@ -123,7 +131,9 @@ impl Booster {
     #[must_use]
     pub fn stats(&self) -> BoosterStats {
         let helper_ns = schedule::cpu_ns(self.0.helper).unwrap_or(0);
-        BoosterStats { counts: self.0.boosts.total(), helper_ns }
+        // Relaxed: a count.
+        let unseated = self.0.unseated.load(Relaxed);
+        BoosterStats { counts: self.0.boosts.total(), helper_ns, unseated }
     }
 }
 

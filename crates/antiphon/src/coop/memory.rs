@@ -107,14 +107,13 @@ fn alone(file: &File) -> Result<bool, Error> {
 }
 
 /// Makes it anew, all zero but for the header. It is not cut where its size is right: a program
-/// that has closed all its files has lost its lock, and may have it mapped still.
+/// that has closed all its files has lost its lock, and may have it mapped still. Written, not
+/// left to be a hole: where the file system is full, that is said here, by no signal later.
 fn make(file: &File, options: &Options) -> Result<(), Error> {
-    if file.metadata()?.size() == PAGE_BYTES as u64 {
-        file.write_all_at(&[0; PAGE_BYTES], 0)?;
-    } else {
+    if file.metadata()?.size() != PAGE_BYTES as u64 {
         file.set_len(0)?;
-        file.set_len(PAGE_BYTES as u64)?;
     }
+    file.write_all_at(&[0; PAGE_BYTES], 0)?;
     let mapping = Mapping::new(file, PAGE_BYTES)?;
     let header = &page(&mapping).header;
     header.set_options(options);

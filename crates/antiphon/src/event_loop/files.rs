@@ -36,7 +36,9 @@ enum Waits {
     Ring(Box<Ring>),
 }
 
-/// A file that a loop waits for, and has open until it does not any more.
+/// A file that a loop waits for, and has open until it does not any more. A descriptor is one
+/// event's at a time: `epoll` refuses another with `EEXIST`, which then takes a duplicate of it
+/// (`try_clone`); or one event takes [`both`](Self::both) ways.
 pub struct Source {
     pub(super) file: Box<dyn AsFd>,
     pub(super) read: bool,

@@ -286,6 +286,46 @@ fn a_watchdog_names_who_still_runs() {
 }
 
 #[test]
+fn a_watchdog_that_is_late_names_the_next_one_too() {
+    let mut events = Loop::new().expect("files");
+    let ((found, finds), (begins, begun)) = (mpsc::channel(), mpsc::channel());
+    let watchdog = Watchdog::new(&events, Duration::from_millis(1), move |seen| {
+        found.send(seen).expect("a receiver");
+        if seen.name == Some(Name::Given("first")) {
+            // It is kept from running until the next has run for longer than that one had.
+            begun.recv().expect("the next begins");
+            thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let watchdog = watchdog.expect("a thread");
+    let finds = Rc::new(finds);
+    for name in ["first", "second"] {
+        let (finds, begins) = (finds.clone(), begins.clone());
+        let stuck = move |_: &mut Context<'_>| {
+            if name == "second" {
+                begins.send(()).expect("the watchdog");
+            }
+            let seen: Sighting = finds.recv_timeout(Duration::from_secs(60)).expect("it is named");
+            assert_eq!(seen.name, Some(Name::Given(name)));
+        };
+        events.submit(Event::best_effort(0, stuck).named(name));
+    }
+    assert_eq!(events.run(), End::Done);
+    drop(watchdog);
+}
+
+#[test]
+fn a_loop_of_no_number_of_colours_does_not_keep_others_from_theirs() {
+    let (colours, mut events) = (Colours::new(1), Loop::new().expect("files"));
+    let join = |events: &mut Loop| colours.join(1, events);
+    let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| join(&mut events)));
+    assert!(refused.is_err() && events.is_empty());
+    colours.join(0, &mut events);
+    colours.submit(7, 0, |context| context.stop());
+    assert_eq!(events.run(), End::Stopped);
+}
+
+#[test]
 fn loops_on_threads_do_what_is_of_one_colour_in_order_and_beside_others() {
     let loops = Loops::start(3).expect("files");
     let (sender, receiver) = std::sync::mpsc::channel();

@@ -32,20 +32,14 @@ impl Watchdog {
         let pause = (limit / 4).max(Duration::from_micros(100));
         let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         let watch = move || {
-            // How long the one that was told of had been running then: one that has for less is
-            // another one.
-            let mut told_ns = None;
+            // When the call began that was told of last.
+            let mut told = None;
             while gone.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                let seen = lookout.sight().filter(|seen| seen.for_ns > limit_ns);
-                match (seen, told_ns) {
-                    (None, _) => told_ns = None,
-                    (Some(seen), Some(before)) if seen.for_ns >= before => {
-                        told_ns = Some(seen.for_ns);
-                    }
-                    (Some(seen), _) => {
-                        told_ns = Some(seen.for_ns);
-                        tell(seen);
-                    }
+                if let Some(seen) = lookout.sight()
+                    && seen.for_ns > limit_ns
+                    && told.replace(seen.since_ns) != Some(seen.since_ns)
+                {
+                    tell(seen);
                 }
             }
         };

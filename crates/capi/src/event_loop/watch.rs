@@ -122,7 +122,7 @@ exports! {
 
     /// What the loop is at.
     fn antiphon_loop_lookout_look(lookout: &Looks, sighting: &mut LoopSighting) -> c_int {
-        let Some(Sighting { name, for_ns }) = lookout.0.sight() else { return ENOENT };
+        let Some(Sighting { name, for_ns, .. }) = lookout.0.sight() else { return ENOENT };
         *sighting = LoopSighting { name: string(name), for_ns };
         0
     }

@@ -136,11 +136,15 @@ pub fn permitted(steps: i32) -> Permitted {
 }
 
 /// Runs `start` while the calling thread takes no signals, so that the threads which it starts
-/// take none, ever: a handler must not run with their priority.
+/// take none, ever: a handler must not run with their priority. But for those that the C library
+/// has for itself, below `SIGRTMIN`: by one of them each thread becomes another user, and who calls
+/// `setuid` waits for them all.
 pub fn without_signals<R>(start: impl FnOnce() -> R) -> R {
     /// The kernel's set is of 64 signals.
     const BYTES: usize = 8;
-    let all = u64::MAX;
+    /// The first real-time signal, as the kernel numbers them.
+    const FIRST: i32 = 32;
+    let all = (FIRST..libc::SIGRTMIN()).fold(u64::MAX, |all, own| all & !(1 << (own - 1)));
     let mut before = 0_u64;
     let mask = |how: i32, set: *const u64, old: *mut u64| {
         let args = [how as usize, set as usize, old as usize, BYTES];

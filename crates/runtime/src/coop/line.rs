@@ -20,7 +20,7 @@ use super::bits::Bits;
 use super::member::{Demotion, Group, Member};
 use super::options::Options;
 use super::relay::{MOST_THREAD, Relay};
-use super::virtual_time::VirtualTime;
+use super::virtual_time::{VirtualTime, WEIGHT};
 
 /// How many threads a page has room for.
 pub const PLACES: usize = 64;
@@ -31,6 +31,7 @@ pub const PAGE_BYTES: usize = 8192;
 /// The first word of a page that somebody has made: `coopline`, as little-endian bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"coopline");
 /// A virtual time that is further than that from the least is none: it is taken to be the least.
+/// None is written: who would come to be further ahead is just not.
 pub const FAR_NS: i64 = 4_000_000_000;
 
 /// The page of a CPU.
@@ -254,11 +255,15 @@ impl<P: SharedWait> Line<P> {
         (if bits.is_grouped() { number() } else { Group::Own }, bits.weight())
     }
 
-    /// Writes what the scheduler knows of the thread. Relaxed, all: see [`put`].
-    pub(super) fn set_member(&self, member: &Member) {
+    /// Writes what the scheduler knows of the thread, where the least is that. Relaxed, all: see
+    /// [`put`].
+    pub(super) fn set_member(&self, member: &Member, least: VirtualTime) {
         put::<P>(&self.release, pack(member.release_ns));
         put::<P>(&self.importance, pack(member.importance));
-        put::<P>(&self.virtual_time, member.virtual_time.0);
+        let is_far = member.virtual_time.ahead_ns(least) >= FAR_NS;
+        let furthest = || least.after(FAR_NS as u64 - 1, u64::from(WEIGHT));
+        let virtual_time = if is_far { furthest() } else { member.virtual_time };
+        put::<P>(&self.virtual_time, virtual_time.0);
         if let Group::Number(number) = member.group {
             self.group.store(number, Relaxed);
         }

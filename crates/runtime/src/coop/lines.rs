@@ -162,7 +162,7 @@ impl<P: SharedWait> Table for Lines<'_, P> {
         // BATON-1: who was given up on writes no more.
         let Some(line) = self.line(id).filter(|_| self.at.stands()) else { return };
         let Some(member) = member else { return self.clear(id, line) };
-        line.set_member(&member);
+        line.set_member(&member, self.head.least);
         put::<P>(&self.page.tallies[id].last_turn, member.turn);
         if self.page.thread(id).is_none() {
             // Relaxed: as in `clear`. Last: nobody is seen with half of the words.

@@ -4,7 +4,7 @@ use super::agenda::Taken;
 use super::context::{Context, Current};
 use super::event::Step;
 use super::inbox::Post;
-use super::stats::Ran;
+use super::stats::{Ran, Trouble};
 use super::{EventLoop, Wait};
 
 impl<W: Wait> EventLoop<W> {
@@ -13,9 +13,6 @@ impl<W: Wait> EventLoop<W> {
         let Taken { id, mut entry, release_ns } = taken;
         self.goes_on_with(Some(id));
         let (kind, begun_ns) = (entry.kind, self.now_ns);
-        if let Some(release_ns) = release_ns {
-            self.kinds.begins(kind, release_ns, begun_ns);
-        }
         self.current = Some(Current {
             id,
             release_ns,
@@ -25,6 +22,10 @@ impl<W: Wait> EventLoop<W> {
             woken: false,
             has_source: entry.has_source,
         });
+        if let Some(release_ns) = release_ns {
+            let trouble = self.kinds.begins(kind, release_ns, begun_ns, &self.options);
+            self.tell(trouble);
+        }
         self.shared.sight.begin(kind, begun_ns);
         let ready = core::mem::take(&mut entry.ready);
         let step = entry.callback.call(&mut Context { events: self, ready });
@@ -32,11 +33,8 @@ impl<W: Wait> EventLoop<W> {
         self.shared.sight.end();
         let ran =
             Ran { kind, ns: self.now_ns.saturating_sub(begun_ns), is_timer: release_ns.is_some() };
-        if let Some(trouble) = self.kinds.ends(ran, self.now_ns, &self.options)
-            && let Some(tell) = &mut self.trouble
-        {
-            tell(trouble);
-        }
+        let trouble = self.kinds.ends(ran, &self.options);
+        self.tell(trouble);
         let Some(current) = self.current.take() else { return };
         entry.importance = current.importance;
         if step == Step::Done || current.cancelled && entry.callback.cancel() {
@@ -53,6 +51,13 @@ impl<W: Wait> EventLoop<W> {
             self.agenda.wake(id, None);
         }
         self.publish();
+    }
+
+    #[inline]
+    fn tell(&mut self, trouble: Option<Trouble>) {
+        if let (Some(trouble), Some(tell)) = (trouble, &mut self.trouble) {
+            tell(trouble);
+        }
     }
 
     /// Takes in what others have posted.

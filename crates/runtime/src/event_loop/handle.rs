@@ -27,6 +27,8 @@ pub struct Sighting {
     pub name: Option<Name>,
     /// How long its callback has been running, in nanoseconds.
     pub for_ns: u64,
+    /// Since when, by the loop's clock: another call of it has another.
+    pub since_ns: u64,
 }
 
 impl<W: Wait> Handle<W> {
@@ -98,8 +100,10 @@ impl<W: Wait> Lookout<W> {
     pub fn sight(&self) -> Option<Sighting> {
         let seen = self.0.sight.look()?;
         // Only now: what was seen has begun before.
-        let for_ns = seen.for_ns(W::now_ns());
-        Some(Sighting { name: seen.kind().and_then(|kind| self.0.name(kind)), for_ns })
+        let now_ns = W::now_ns();
+        let for_ns = seen.for_ns(now_ns);
+        let name = seen.kind().and_then(|kind| self.0.name(kind));
+        Some(Sighting { name, for_ns, since_ns: now_ns.wrapping_sub(for_ns) })
     }
 }
 

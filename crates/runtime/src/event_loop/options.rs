@@ -3,7 +3,8 @@
 /// What a loop goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How often a loop that is never idle looks at its sources, in nanoseconds.
+    /// How often a loop that is never idle looks at its sources, in nanoseconds. Whatever this and
+    /// `long_ns` are, a callback may go on for a microsecond where no timer is due.
     pub look_ns: u64,
     /// How long a loop goes on, at least, between two polls that nobody has set a time for: since
     /// others' work is more important, others are due who have just been passed over, or nothing

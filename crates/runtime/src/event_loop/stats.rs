@@ -85,10 +85,22 @@ impl Kinds {
         }
     }
 
-    /// A timer is about to be called.
-    pub(super) fn begins(&mut self, kind: usize, release_ns: u64, now_ns: u64) {
+    /// A timer is about to be called; what is to be said of those before.
+    pub(super) fn begins(
+        &mut self,
+        kind: usize,
+        release_ns: u64,
+        now_ns: u64,
+        options: &Options,
+    ) -> Option<Trouble> {
         self.all[kind].tardiness.record(now_ns.saturating_sub(release_ns));
-        self.behind_since_ns.get_or_insert(now_ns);
+        let for_ns = now_ns.saturating_sub(*self.behind_since_ns.get_or_insert(now_ns));
+        if for_ns <= options.behind_ns || self.said {
+            return None;
+        }
+        self.said = true;
+        let worst = self.all.iter().max_by_key(|kind| kind.behind_ns)?;
+        Some(Trouble::Behind { name: worst.name, ran_ns: worst.behind_ns, for_ns })
     }
 
     /// No timer is due.
@@ -101,21 +113,14 @@ impl Kinds {
     }
 
     /// A callback was called; what is to be said of that.
-    pub(super) fn ends(&mut self, ran: Ran, now_ns: u64, options: &Options) -> Option<Trouble> {
+    pub(super) fn ends(&mut self, ran: Ran, options: &Options) -> Option<Trouble> {
         let of = &mut self.all[ran.kind];
         of.run.record(ran.ns);
         let is_long = ran.ns > options.long_ns;
         of.long += u64::from(is_long);
-        let long = is_long.then_some(Trouble::Long { name: of.name, ran_ns: ran.ns });
         if ran.is_timer {
             of.behind_ns += ran.ns;
         }
-        let for_ns = self.behind_since_ns.map_or(0, |since| now_ns.saturating_sub(since));
-        if for_ns <= options.behind_ns || self.said {
-            return long;
-        }
-        self.said = true;
-        let worst = self.all.iter().max_by_key(|kind| kind.behind_ns)?;
-        Some(Trouble::Behind { name: worst.name, ran_ns: worst.behind_ns, for_ns })
+        is_long.then_some(Trouble::Long { name: of.name, ran_ns: ran.ns })
     }
 }

@@ -95,7 +95,12 @@ impl<W: Wait> EventLoop<W> {
             current.woken = true;
             return true;
         }
-        let there = self.agenda.wake(id.0, None);
+        let mut there = self.agenda.wake(id.0, None);
+        if !there {
+            // It may be on its way.
+            self.take_in();
+            there = self.agenda.wake(id.0, None);
+        }
         self.arm();
         there
     }

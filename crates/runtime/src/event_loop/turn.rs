@@ -18,8 +18,8 @@
 //! - ROUND-1 (progress): between two polls something is called, unless there is nothing to call.
 //! - ROUND-2 (timers first): work is called only if no timer was due when it was chosen.
 //! - ROUND-3: of timers that follow each other without a break, those are called without a poll
-//!   that were there and due when the last poll was over: so a flood of them keeps others waiting
-//!   no longer than their slice, nor does one that is later and later.
+//!   that were there and due when the last poll was over: so neither those that come due meanwhile,
+//!   however many, nor one that is later and later, keeps others waiting for longer.
 //! - ROUND-4: a loop that always has something to do polls a tier that has told nothing yet, or
 //!   knows of nobody: others may be there that it has to be told of.
 
@@ -250,12 +250,17 @@ impl<W: Wait> EventLoop<W> {
         is_less_important && !is_patient && !self.has_come(self.agenda.release_ns())
     }
 
+    /// A callback may go on for so long, if nobody is due.
+    const LEAST_NS: u64 = 1_000;
+
     /// Until when the callback that is being called may go on.
     pub(super) fn until_ns(&self) -> u64 {
         let others = self.answer.release_ns.filter(|at| *at > self.polled_ns);
-        let look_ns = self.looked_ns.saturating_add(self.options.look_ns);
+        // What comes again and again leaves some time between, whatever the options are.
+        let least_ns = self.now_ns.saturating_add(Self::LEAST_NS);
+        let look_ns = self.looked_ns.saturating_add(self.options.look_ns).max(least_ns);
         let look_ns = (self.sources > 0).then_some(look_ns);
-        let most_ns = self.now_ns.saturating_add(self.options.long_ns / 2);
+        let most_ns = self.now_ns.saturating_add(self.options.long_ns / 2).max(least_ns);
         let all = [self.agenda.release_ns(), self.answer.poll_at_ns, others, look_ns];
         all.into_iter().flatten().fold(most_ns, u64::min)
     }

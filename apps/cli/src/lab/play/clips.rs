@@ -92,7 +92,7 @@ fn made(making: Making) -> Result<Ready, Failure> {
     let name = format!("{kind}-{seed}");
     let what = format!("making the clip {name} ({width}x{height}, {rate} Hz, {seconds} s)");
     let fails = |error: Error| match error {
-        Error::NoFfmpeg => Failure::missing(error),
+        Error::NoFfmpeg | Error::NoEncoder => Failure::missing(error),
         Error::Parameter(_) => Failure::arguments(format!("--size, --hz: {error}")),
         _ => Failure::measured(format!("{what}: {error}")),
     };
@@ -128,10 +128,12 @@ fn kept_or_made(
 /// What is wrong with a file.
 fn said(file: &Path, error: &Error) -> Failure {
     match error {
-        Error::NoFfmpeg => Failure::missing(format!("{}: {error}", file.display())),
+        Error::NoFfmpeg | Error::NoEncoder => {
+            Failure::missing(format!("{}: {error}", file.display()))
+        }
         Error::File(_, error) => Failure::arguments(format!("{}: {error}", file.display())),
         Error::Ffmpeg(said) => {
-            Failure::arguments(format!("{}: no video that ffmpeg can read: {said}", file.display()))
+            Failure::arguments(format!("{}: ffmpeg can't code it anew: {said}", file.display()))
         }
         _ => Failure::arguments(format!("{}: {error}", file.display())),
     }

@@ -133,7 +133,10 @@ impl<P: SharedWait, S: Own> Borrower<P, S> {
     pub fn tell(&mut self, boosts: &Boosts<P>, place: &Place, release_ns: Option<u64>) {
         // The helper may lower it at once: that is seen by the next poll.
         self.left_raised |= boosts.raised(place);
-        boosts.publish(place, release_ns, self.debt.owed_ns());
+        // BOOST-4: what it has borrowed since its last poll is no debt yet.
+        let (_, borrowed_ns) = boosts.borrowed(place);
+        let since_ns = borrowed_ns.wrapping_sub(self.borrowed_ns);
+        boosts.publish(place, release_ns, self.debt.owed_ns().saturating_add(since_ns));
     }
 
     /// Takes note of what it has borrowed; says whether it was kept from the CPU since it was last

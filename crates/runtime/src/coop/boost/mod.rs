@@ -12,7 +12,7 @@
 //! |---|---|---|
 //! | `thread` | the loop | whose it is; 0: nobody's |
 //! | `release` | the loop | when its next timer is due; never; or that it leaves |
-//! | `polls`, `owed` | the loop, before `release` | how often it has polled, and what it owes |
+//! | `polls`, `owed` | the loop, before `release` | how often it has said that, and what it owes |
 //! | `raised` | the helper | the thread is raised, or about to be |
 //! | `raises`, `borrowed`, … | the helper | the account |
 //!
@@ -40,7 +40,9 @@
 //! - BOOST-3: a seat is given up when `raised` is not set, after `release` says that it leaves: so
 //!   nobody is raised for a seat that is another's by then, and a thread that leaves shares time.
 //! - BOOST-4: nobody is raised that owes more than the threshold, what it was lent since it last
-//!   polled included, so a loop whose timers alone are too much gains that, once.
+//!   polled included, so a loop whose timers alone are too much gains that, once. Who has
+//!   dispatched one and tells of the next has not overrun: a loop with many timers that are due is
+//!   raised for them all, and others that are late wait, up to that.
 //! - BOOST-5: the helper lowers all when it ends, for whatever reason.
 //! - BOOST-6: who overruns or sleeps, and does not poll, pauses: for a fourth of the slack, then
 //!   for twice as long each time. So a callback of `t` slacks that never polls runs like that for

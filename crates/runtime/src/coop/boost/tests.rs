@@ -8,7 +8,7 @@ use core::cell::RefCell;
 use antiphon_linux::Linux;
 use antiphon_platform::ThreadId;
 
-use super::{Boosts, Helper, NEVER, Place, Raise};
+use super::{Boosts, Borrower, Helper, NEVER, Own, Place, Raise, Times};
 use crate::coop::{Demotion, Options};
 
 const MS: u64 = 1_000_000;
@@ -247,6 +247,41 @@ fn timers_that_are_always_late_are_not_before_others_for_good() {
         assert!((overrun, slept) == (0, 0) && share > 0, "{counts:?}");
         let most_ns = 2 * (Options::default().threshold_ns + 2 * MS);
         assert!(counts.borrowed_ns <= most_ns, "{counts:?}");
+    });
+}
+
+/// A thread that is asked nothing.
+struct Nobody;
+
+impl Own for Nobody {
+    fn ran_ns(&mut self) -> u64 {
+        0
+    }
+
+    fn times(&mut self) -> Option<Times> {
+        None
+    }
+}
+
+/// BOOST-4: between two polls, too.
+#[test]
+fn timers_that_are_dispatched_without_a_poll_are_not_before_others_for_good() {
+    with(|boosts, place, world, mut helper| {
+        let mut borrower = Borrower::new(boosts, &place, Nobody);
+        let mut at = MS;
+        helper.look(at);
+        for _ in 0..100 {
+            at += MS;
+            let ran_ns = world.borrow().ran_ns.map_or(0, |ran| ran + MS);
+            world.borrow_mut().ran_ns = Some(ran_ns);
+            borrower.tell(boosts, &place, Some(MS));
+            helper.look(at);
+        }
+        assert!(world.borrow().raised.is_empty());
+        let counts = boosts.counts(&place);
+        assert!(counts.demotions[Demotion::Share as usize] > 0, "{counts:?}");
+        let most_ns = Options::default().threshold_ns + 2 * MS;
+        assert!((MS..=most_ns).contains(&counts.borrowed_ns), "{counts:?}");
     });
 }
 

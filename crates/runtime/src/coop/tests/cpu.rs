@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::coop::{Group, Member, Members, Options, Pick, Scheduler, Standing, WEIGHT};
+use crate::coop::{Group, Member, Members, Options, Pick, Scheduler, Standing, Table, WEIGHT};
 
 /// What a program does.
 #[derive(Clone, Debug)]
@@ -34,9 +34,9 @@ pub(super) struct Actor {
     pub(super) tardiness_ns: Vec<u64>,
 }
 
-pub(super) struct Cpu {
+pub(super) struct Cpu<T: Table = Members> {
     pub(super) now_ns: u64,
-    pub(super) scheduler: Scheduler,
+    pub(super) scheduler: Scheduler<T>,
     pub(super) actors: Vec<Actor>,
     pub(super) switches: u64,
     last: Option<usize>,
@@ -47,7 +47,13 @@ const TIMER_NS: u64 = 50_000;
 
 impl Cpu {
     pub(super) fn new(options: Options) -> Self {
-        let scheduler = Scheduler::new(Members::new(), options);
+        Self::over(Members::new(), options)
+    }
+}
+
+impl<T: Table> Cpu<T> {
+    pub(super) fn over(table: T, options: Options) -> Self {
+        let scheduler = Scheduler::new(table, options);
         Self { now_ns: 0, scheduler, actors: Vec::new(), switches: 0, last: None }
     }
 

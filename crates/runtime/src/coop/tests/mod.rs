@@ -5,3 +5,19 @@ mod layout;
 mod lots;
 mod police;
 mod shares;
+
+use alloc::boxed::Box;
+
+use antiphon_linux::Linux;
+use antiphon_platform::ThreadId;
+
+use super::line::Page;
+use super::lines::Lines;
+use super::options::Options;
+
+/// An empty page, of whom nobody else is at the table.
+fn lines() -> Lines<'static, Linux> {
+    let (page, thread) = (Box::leak(Box::new(Page::NEW)), ThreadId(1));
+    let at = page.now.relay.enter(thread, 0).expect("it is free");
+    Lines::new(page, at, thread, &Options::default(), 0)
+}

@@ -1,6 +1,7 @@
 //! Who has what, and when.
 
 use super::cpu::{Cpu, Program, jain};
+use super::lines;
 use crate::coop::{Group, Options, Pick, WEIGHT};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -52,6 +53,24 @@ fn shares_go_by_weight() {
     let shares: [f64; 3] = core::array::from_fn(|n| cpu.share(n..n + 1) * 4.5);
     for (share, weight) in shares.iter().zip([1.0, 3.0, 0.5]) {
         assert!((share - weight).abs() < 0.05, "{shares:?}");
+    }
+}
+
+/// A slice of the least weight there is costs it more than the page knows of: it is as far ahead as
+/// that knows, and not before others for good.
+#[test]
+fn who_weighs_nearly_nothing_is_not_before_others() {
+    let least = |weight| {
+        let mut cpu = Cpu::over(lines(), Options::default());
+        cpu.add_weighted(Group::Own, WEIGHT, Program::Hog);
+        cpu.add_weighted(Group::Own, weight, Program::Hog);
+        cpu.run(60 * SECOND_NS);
+        cpu.share(1..2)
+    };
+    for weight in [1, 2, 15] {
+        let (share, fair) = (least(weight), f64::from(weight) / f64::from(WEIGHT));
+        // Where it has a turn in the first and in the last of 4 s.
+        assert!(share <= 2.0 * fair + 0.003, "{share} of weight {weight}");
     }
 }
 

@@ -51,6 +51,7 @@ type Work<W> = Box<dyn FnMut(&mut Context<'_, W>) -> Option<u64> + Send>;
 pub struct Colours<W: Wait>(Arc<Shared<W>>);
 
 struct Shared<W: Wait> {
+    loops: usize,
     palette: Palette<W::Platform, Work<W>, Bell<W>>,
 }
 
@@ -74,7 +75,7 @@ impl<W: Wait> Colours<W> {
     /// If there are to be none.
     #[must_use]
     pub fn new(loops: usize) -> Self {
-        Self(Arc::new(Shared { palette: Palette::new(loops) }))
+        Self(Arc::new(Shared { loops, palette: Palette::new(loops) }))
     }
 
     /// A loop takes part, as the one of that number, until it is dropped: before it is run. From
@@ -84,6 +85,8 @@ impl<W: Wait> Colours<W> {
     ///
     /// If there is no such number.
     pub fn join(&self, number: usize, events: &mut EventLoop<W>) {
+        let loops = self.0.loops;
+        assert!(number < loops, "loop {number} of {loops}: they are numbered from 0");
         let mut seat = Seat { shared: self.0.clone(), number };
         let id = events.submit(
             Event::best_effort_in_steps(0, move |context| seat.step(context)).named("coloured"),

@@ -1,12 +1,15 @@
 //! What a loop is told by others: sources, handles.
 
 use alloc::rc::Rc;
+use alloc::sync::Arc;
 use core::cell::Cell;
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc;
 use std::thread;
 
-use super::super::{End, Event, EventLoop, Gone, Step};
-use super::{Log, Virtual, events, pass};
+use super::super::{End, Event, EventLoop, Gone, Options, Step};
+use super::{Log, NOW_NS, Virtual, events, pass};
 
 #[test]
 fn a_source_wakes_its_event_once_for_all_that_it_has_said() {
@@ -124,4 +127,35 @@ fn a_handle_may_wake_what_sleeps_and_stop_the_loop() {
     events.submit(Event::best_effort(1, move |_| stops.stop().expect("a loop")));
     assert_eq!((events.run(), log.taken()), (End::Stopped, ["woken"].to_vec()));
     assert_eq!(events.len(), 1);
+}
+
+#[test]
+fn what_is_on_its_way_may_be_woken() {
+    let mut events = events();
+    let (handle, woken) = (events.handle(), Arc::new(AtomicBool::new(false)));
+    let wakes = woken.clone();
+    let waits = Event::when_woken(0, move |_| {
+        wakes.store(true, Relaxed);
+        Step::Done
+    });
+    events.submit(Event::best_effort(0, move |context| {
+        let id = handle.submit(waits).expect("a loop");
+        assert!(context.wake(id));
+    }));
+    assert_eq!((events.run(), woken.load(Relaxed)), (End::Done, true));
+}
+
+#[test]
+fn a_callback_has_some_time_whatever_the_options_are() {
+    NOW_NS.set(0);
+    let options = Options { look_ns: 0, long_ns: 0, ..Options::default() };
+    let mut events = EventLoop::new(Virtual::default(), options);
+    events.watch(1, Event::when_woken(0, |_| Step::Done)).expect("a source");
+    events.submit(Event::best_effort(1, |context| {
+        assert!(!context.is_over());
+        pass(1_000);
+        assert!(context.is_over());
+        context.stop();
+    }));
+    assert_eq!(events.run(), End::Stopped);
 }

@@ -82,6 +82,7 @@ fn it_polls_when_others_are_due_and_tells_its_next_release() {
     events.submit(Event::timer(10, |context| {
         context.submit(work(7, 10, 100));
         context.submit(Event::timer(5_000, |_| {}));
+        assert_eq!(context.until_ns(), 350, "the budget ends when anybody is due");
     }));
     assert_eq!(events.run(), End::Done);
     let first = (0, Ask { release_ns: Some(10), importance: None });

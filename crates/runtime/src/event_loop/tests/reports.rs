@@ -79,6 +79,18 @@ fn timers_that_have_enough_are_not() {
 }
 
 #[test]
+fn one_timer_that_takes_long_is_named_and_not_too_many_timers() {
+    let mut events = events();
+    let told = Rc::new(RefCell::new(Vec::new()));
+    let to = told.clone();
+    events.on_trouble(move |trouble| to.borrow_mut().push(trouble));
+    events.submit(Event::timer(0, |_| pass(250_000_000)).named("once"));
+    events.submit(Event::timer(1_000_000_000, |_| {}).named("later"));
+    assert_eq!(events.run(), End::Done);
+    assert_eq!(*told.borrow(), [Trouble::Long { name: Name::Given("once"), ran_ns: 250_000_000 }]);
+}
+
+#[test]
 fn what_a_loop_is_at_is_seen_by_others() {
     let (to_main, handles) = mpsc::channel();
     let (go_on, told) = mpsc::channel();

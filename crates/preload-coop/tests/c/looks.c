@@ -1,0 +1,51 @@
+/* Waits with a timeout of 0 by `epoll`, which are never interrupted, of a loop that is late beside
+ * one that only wants the CPU: one that was raised for that gives it back meanwhile. */
+#define _GNU_SOURCE
+#include <sys/prctl.h>
+#include <sys/time.h>
+
+#include "antiphon_coop.h"
+#include "ways.h"
+
+#define MS 1000000LL
+
+static volatile sig_atomic_t handled;
+
+static void handle(int signal)
+{
+	(void)signal;
+	handled++;
+}
+
+static void spin(int64_t ns)
+{
+	for (int64_t until = now_ns() + ns; now_ns() < until;)
+		;
+}
+
+int main(void)
+{
+	struct itimerval often = { { 0, 1000 }, { 0, 1000 } };
+	struct sigaction action = { .sa_handler = handle };
+	int empty[2];
+	CHECK(pipe(empty) == 0 && sigaction(SIGALRM, &action, NULL) == 0);
+	int child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			;
+	}
+	become_loop();
+	CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+	int64_t end = now_ns() + 2000 * MS, release = now_ns();
+	for (int at = 0; now_ns() < end; at++) {
+		while (release < now_ns())
+			release += 5 * MS;
+		ANTIPHON_COOP_RELEASE(release);
+		CHECK(wait_by(at % (EPOLL_P2 + 1), empty[0], 0, NULL) == 0);
+		spin(2 * MS);
+	}
+	CHECK(handled > 0 && kill(child, SIGKILL) == 0);
+	return 0;
+}

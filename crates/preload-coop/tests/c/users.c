@@ -1,0 +1,19 @@
+/* A loop of root's that becomes nobody, and is late beyond its next release each time. */
+#define _GNU_SOURCE
+#include "antiphon_coop.h"
+#include "ways.h"
+
+int main(void)
+{
+	become_loop();
+	CHECK(setgid(65534) == 0 && setuid(65534) == 0);
+	for (int at = 0; at < 20; at++) {
+		int64_t release = now_ns() + 1000000;
+		ANTIPHON_COOP_RELEASE(release);
+		CHECK(poll(NULL, 0, 0) == 0);
+		while (now_ns() < release + 5000000)
+			;
+	}
+	CHECK(poll(NULL, 0, 0) == 0);
+	return 0;
+}
