@@ -18,8 +18,8 @@ const PROGRAM: &str = "ffmpeg";
 /// What x264 is to do, so that frames have layers.
 const LAYERS: &str = "keyint=5:min-keyint=5:bframes=3:b-pyramid=strict:b-adapt=0:ref=2:scenecut=0:\
                       open-gop=0:threads=1";
-/// Half of the samples of colour each way: the sides are made even.
-const EVEN: &str = "pad=ceil(iw/2)*2:ceil(ih/2)*2";
+/// Of the samples of colour there are half as many each way: sides are even.
+const EVEN: &str = "crop=trunc(iw/2)*2:trunc(ih/2)*2:0:0";
 /// The first stream of a kind, as ffmpeg names it.
 const VIDEO: &str = "0:v:0";
 const SOUND: &str = "0:a:0";
@@ -107,7 +107,7 @@ fn scenes(making: &Making) -> String {
 }
 
 /// Codes the first video stream of a file anew, in layers, at its own rate and size; a side of an
-/// odd number of pixels gets one more.
+/// odd number of pixels loses one.
 ///
 /// # Errors
 ///
@@ -154,7 +154,8 @@ pub fn make_sound(hertz: u32, seconds: u32, to: &Path) -> Result<(), Error> {
 /// `ffmpeg` is not there, or fails: also if the video is not H.264; [`Error::NoStream`] if there is
 /// none.
 pub fn video(file: &Path, most_bytes: u64) -> Result<Vec<u8>, Error> {
-    let (file, most) = (named(file)?, most_bytes.to_string());
+    // ffmpeg reads it by way of a double.
+    let (file, most) = (named(file)?, most_bytes.min(1 << 62).to_string());
     run(PROGRAM, &["-i", &file, "-map", VIDEO, "-c", "copy", "-fs", &most, "-f", "h264", "-"])
 }
 

@@ -108,8 +108,8 @@ typedef struct antiphon_coop_status {
 	uint64_t overrun;
 	uint64_t slept;
 	uint64_t share;
-	/* Boosted: how often it was raised, and the system refused to; what it ran so, and what of
-	 * that it has yet to give back. */
+	/* Boosted: how often it was raised, and could not be; what it ran so, and what of that it has
+	 * yet to give back: between two polls, with all since the first of them. */
 	uint64_t raises;
 	uint64_t refusals;
 	uint64_t borrowed_ns;

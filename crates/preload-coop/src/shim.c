@@ -206,7 +206,8 @@ static const struct timespec *in_timespec(const struct wait *wait, const struct 
 	return left;
 }
 
-/* A look that was not to wait fails with EINTR only since it had to: then it is to be had. */
+/* A look by `epoll`, which was not to wait, fails with EINTR only since it had to; so does one by
+ * others that is not for the signals of a mask. Then it is to be had. */
 static bool was_a_look(const struct wait *wait, int64_t asked_ns, int result)
 {
 	return result < 0 && errno == EINTR && asked_ns == 0 && wait->limit_ns > 0;
@@ -276,7 +277,7 @@ int antiphon_coop_ppoll(struct pollfd *files, nfds_t count, const struct timespe
 	if (!of_timespec(timeout, &ns) || !wait_begins(&wait, ns))
 		return real(files, count, timeout, mask);
 	int result = real(files, count, in_timespec(&wait, timeout, &left), mask);
-	if (was_a_look(&wait, ns, result))
+	if (!mask && was_a_look(&wait, ns, result))
 		result = real(files, count, timeout, mask);
 	return wait_ends(&wait, result);
 }
@@ -291,7 +292,7 @@ int antiphon_coop_pselect(int count, fd_set *read, fd_set *write, fd_set *except
 	if (!of_timespec(timeout, &ns) || !wait_begins(&wait, ns))
 		return real(count, read, write, except, timeout, mask);
 	int result = real(count, read, write, except, in_timespec(&wait, timeout, &left), mask);
-	if (was_a_look(&wait, ns, result))
+	if (!mask && was_a_look(&wait, ns, result))
 		result = real(count, read, write, except, timeout, mask);
 	return wait_ends(&wait, result);
 }

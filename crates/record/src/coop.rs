@@ -79,7 +79,7 @@ pub enum Count {
     Share,
     /// How often it was raised.
     Raises,
-    /// How often the system refused to raise it.
+    /// How often it could not be raised.
     Refusals,
 }
 

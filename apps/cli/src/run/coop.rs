@@ -329,13 +329,13 @@ fn hides(row: &LoopRow) -> Option<String> {
     })
 }
 
-/// A loop that was to be raised and could not be, any longer.
+/// A loop that was to be raised and could not be.
 fn unhelped(row: &LoopRow) -> Option<String> {
     let refusals = row.count(Count::Refusals);
     (refusals > 0).then(|| {
         format!(
-            "{} ({}): the system refused to raise it {refusals} times. A program that becomes \
-             another user has that one's rights.",
+            "{} ({}): could not be raised, {refusals} times: it is real-time by itself, or the \
+             program has become another user, who has not the right to that.",
             row.name, row.thread
         )
     })

@@ -30,7 +30,7 @@ impl<C> Boosted<C> {
         Self { seat: Seat::new(booster), inner }
     }
 
-    /// What has happened to it, and to those that had its seat before; nothing before it polls.
+    /// What has happened to it since it has polled first, by this thread.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.seat.counts()
@@ -87,6 +87,8 @@ pub(super) struct Seat {
 struct Seated {
     place: Place,
     thread: ThreadId,
+    /// What has happened to those that had the place before.
+    before: Counts,
     borrower: Borrower<Linux, Myself>,
 }
 
@@ -97,7 +99,9 @@ impl Seat {
 
     pub(super) fn counts(&self) -> Counts {
         let place = self.place.as_ref();
-        place.map_or_else(Counts::default, |seated| self.booster.0.boosts.counts(&seated.place))
+        place.map_or_else(Counts::default, |Seated { place, before, .. }| {
+            self.booster.0.boosts.counts(place).since(before)
+        })
     }
 
     /// Polls by `inner`, and is helped until it polls again.
@@ -124,8 +128,9 @@ impl Seat {
         let boosts = &self.booster.0.boosts;
         if self.place.is_none() {
             if let Some(place) = boosts.sit(me) {
+                let before = boosts.counts(&place);
                 let borrower = Borrower::new(boosts, &place, Myself);
-                self.place = Some(Seated { place, thread: me, borrower });
+                self.place = Some(Seated { place, thread: me, before, borrower });
             } else {
                 // Relaxed: a count.
                 self.booster.0.unseated.fetch_add(1, Relaxed);
@@ -148,7 +153,7 @@ impl Seat {
 
     /// Its earliest release is another one.
     pub(super) fn tell(&mut self, release_ns: Option<u64>) {
-        if let Some(Seated { place, thread, borrower }) = &mut self.place
+        if let Some(Seated { place, thread, borrower, .. }) = &mut self.place
             && *thread == Linux::thread()
             && self.booster.0.here()
         {

@@ -14,7 +14,8 @@ pub struct Options {
     /// longer (`coop_slack`, §3.2).
     pub slack_ns: u64,
     /// Who has had so much more CPU, for its weight, than who has had the least, is not waited on
-    /// at its release (§3.2, which says "order of ms").
+    /// at its release (§3.2, which says "order of ms"). In memory that processes share nobody is
+    /// further ahead than [`FAR_NS`](super::FAR_NS): from there on it is as if it had no end.
     pub threshold_ns: u64,
 }
 

@@ -13,11 +13,11 @@ pub struct VirtualTime(pub u64);
 
 impl VirtualTime {
     /// What it is after so many nanoseconds of CPU, with that weight. Never stands still while a
-    /// thread runs.
+    /// thread runs; goes on by no more than can be compared (COOP-1), whatever that is.
     #[must_use]
     pub fn after(self, ran_ns: u64, weight: u64) -> Self {
         let scaled = u128::from(ran_ns) * u128::from(WEIGHT) * 1024;
-        let more = scaled.div_ceil(u128::from(weight.max(1)));
+        let more = scaled.div_ceil(u128::from(weight.max(1))).min(1 << 62);
         Self(self.0.wrapping_add(more as u64))
     }
 
@@ -61,5 +61,6 @@ mod tests {
         assert_ne!(VirtualTime(0).after(1, heaviest), VirtualTime(0));
         assert_eq!(VirtualTime(0).after(0, heaviest), VirtualTime(0));
         assert_eq!(VirtualTime(0).after(3, 512), VirtualTime(6 * 1024));
+        assert!(VirtualTime(7).after(u64::MAX, 1).ahead_ns(VirtualTime(7)) > 0);
     }
 }

@@ -22,10 +22,8 @@ impl<W: Wait> EventLoop<W> {
             woken: false,
             has_source: entry.has_source,
         });
-        if let Some(release_ns) = release_ns {
-            let trouble = self.kinds.begins(kind, release_ns, begun_ns, &self.options);
-            self.tell(trouble);
-        }
+        let behind =
+            release_ns.and_then(|at_ns| self.kinds.begins(kind, at_ns, begun_ns, &self.options));
         self.shared.sight.begin(kind, begun_ns);
         let ready = core::mem::take(&mut entry.ready);
         let step = entry.callback.call(&mut Context { events: self, ready });
@@ -33,8 +31,8 @@ impl<W: Wait> EventLoop<W> {
         self.shared.sight.end();
         let ran =
             Ran { kind, ns: self.now_ns.saturating_sub(begun_ns), is_timer: release_ns.is_some() };
-        let trouble = self.kinds.ends(ran, &self.options);
-        self.tell(trouble);
+        let long = self.kinds.ends(ran, &self.options);
+        [behind, long].into_iter().flatten().for_each(|trouble| self.tell(trouble));
         let Some(current) = self.current.take() else { return };
         entry.importance = current.importance;
         if step == Step::Done || current.cancelled && entry.callback.cancel() {
@@ -53,9 +51,9 @@ impl<W: Wait> EventLoop<W> {
         self.publish();
     }
 
-    #[inline]
-    fn tell(&mut self, trouble: Option<Trouble>) {
-        if let (Some(trouble), Some(tell)) = (trouble, &mut self.trouble) {
+    #[cold]
+    fn tell(&mut self, trouble: Trouble) {
+        if let Some(tell) = &mut self.trouble {
             tell(trouble);
         }
     }

@@ -88,6 +88,8 @@ impl<W: Wait> EventLoop<W> {
     /// A callback that panics is gone; the panic is the caller's, and the loop can be run again.
     pub fn run(&mut self) -> End {
         self.nested = false;
+        // What was due meanwhile waited for the caller.
+        self.kinds.caught_up();
         self.begin();
         self.has_polled();
         loop {
@@ -146,6 +148,9 @@ impl<W: Wait> EventLoop<W> {
         }
         self.shared.sight.end();
         self.now_ns = W::now_ns();
+        if !self.has_come(self.agenda.release_ns()) {
+            self.kinds.caught_up();
+        }
     }
 
     /// When there is something to do, of what is known.

@@ -95,11 +95,11 @@ pub struct Arguments {
     #[arg(long, value_name = "KIND", conflicts_with = "files")]
     generate: Option<Made>,
     /// Width and height of these
-    #[arg(long, value_name = "WxH", default_value = "640x360", requires = "generate",
+    #[arg(long, value_name = "WxH", default_value = "640x360", conflicts_with = "files",
         value_parser = clips::size)]
     size: (u32, u32),
     /// Frames a second of these
-    #[arg(long, value_name = "N", default_value_t = 60, requires = "generate",
+    #[arg(long, value_name = "N", default_value_t = 60, conflicts_with = "files",
         value_parser = within(1, 1000))]
     hz: u32,
     /// Programs that play

@@ -31,7 +31,7 @@ pub(super) struct Seat<P: SharedWait> {
     pub(super) release: P::U64,
     /// How often it has published that.
     pub(super) polls: P::U64,
-    /// How much of what it borrowed it owes still.
+    /// How much of what it borrowed it owes still; with all that it has borrowed since it polled.
     pub(super) owed: P::U64,
     // Written by the helper.
     /// 1: it is, or is about to be, in a real-time class.
@@ -73,12 +73,26 @@ pub struct Counts {
     pub raises: u64,
     /// What it ran in a real-time class, in nanoseconds.
     pub borrowed_ns: u64,
-    /// Of that, what it has yet to give back.
+    /// Of that, what it has yet to give back; between two polls, with all since the first of them.
     pub owed_ns: u64,
     /// How often that was ended before it had dispatched its timers, by [`Demotion`].
     pub demotions: [u64; Demotion::ALL.len()],
-    /// How often the system refused to raise it.
+    /// How often the system refused to raise it, or it was real-time already.
     pub refusals: u64,
+}
+
+impl Counts {
+    /// What has happened since it was so.
+    #[must_use]
+    pub fn since(self, before: &Self) -> Self {
+        Self {
+            raises: self.raises - before.raises,
+            borrowed_ns: self.borrowed_ns - before.borrowed_ns,
+            owed_ns: self.owed_ns,
+            demotions: core::array::from_fn(|at| self.demotions[at] - before.demotions[at]),
+            refusals: self.refusals - before.refusals,
+        }
+    }
 }
 
 impl<P: SharedWait> Boosts<P> {
