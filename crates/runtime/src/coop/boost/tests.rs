@@ -228,19 +228,27 @@ fn who_owes_too_much_is_not_raised() {
     });
 }
 
+/// The loop is late, runs, and does that each millisecond; the helper looks then.
+fn runs_for_100_ms(
+    world: &RefCell<World>,
+    helper: &mut Helper<'_, Linux, System<'_>>,
+    mut does: impl FnMut(),
+) {
+    helper.look(MS);
+    for ms in 1..=100 {
+        world.borrow_mut().ran_ns = Some(ms * MS);
+        does();
+        helper.look((ms + 1) * MS);
+    }
+}
+
 #[test]
 fn timers_that_are_always_late_are_not_before_others_for_good() {
     with(|boosts, place, world, mut helper| {
-        let mut at = MS;
-        helper.look(at);
-        for _ in 0..100 {
-            at += MS;
-            let ran_ns = world.borrow().ran_ns.map_or(0, |ran| ran + MS);
-            world.borrow_mut().ran_ns = Some(ran_ns);
-            // It polls, and its next timer is late already; half of what it borrows is owed.
+        // It polls, and its next timer is late already; half of what it borrows is owed.
+        runs_for_100_ms(world, &mut helper, || {
             boosts.publish(&place, Some(MS), boosts.borrowed(&place).1 / 2);
-            helper.look(at);
-        }
+        });
         assert!(world.borrow().raised.is_empty());
         let counts = boosts.counts(&place);
         let [overrun, slept, share] = counts.demotions;
@@ -268,15 +276,7 @@ impl Own for Nobody {
 fn timers_that_are_dispatched_without_a_poll_are_not_before_others_for_good() {
     with(|boosts, place, world, mut helper| {
         let mut borrower = Borrower::new(boosts, &place, Nobody);
-        let mut at = MS;
-        helper.look(at);
-        for _ in 0..100 {
-            at += MS;
-            let ran_ns = world.borrow().ran_ns.map_or(0, |ran| ran + MS);
-            world.borrow_mut().ran_ns = Some(ran_ns);
-            borrower.tell(boosts, &place, Some(MS));
-            helper.look(at);
-        }
+        runs_for_100_ms(world, &mut helper, || borrower.tell(boosts, &place, Some(MS)));
         assert!(world.borrow().raised.is_empty());
         let counts = boosts.counts(&place);
         assert!(counts.demotions[Demotion::Share as usize] > 0, "{counts:?}");

@@ -29,12 +29,17 @@ fn tardiness_and_run_times_are_counted_by_name() {
     assert!(events.stats().iter().all(|stats| stats.run.count() == 0));
 }
 
-#[test]
-fn a_callback_that_takes_too_long_is_named() {
-    let mut events = events();
-    let told = Rc::new(RefCell::new(Vec::new()));
+/// A loop, and what it has told of trouble.
+fn telling() -> (EventLoop<Virtual>, Rc<RefCell<Vec<Trouble>>>) {
+    let (mut events, told) = (events(), Rc::<RefCell<Vec<_>>>::default());
     let to = told.clone();
     events.on_trouble(move |trouble| to.borrow_mut().push(trouble));
+    (events, told)
+}
+
+#[test]
+fn a_callback_that_takes_too_long_is_named() {
+    let (mut events, told) = telling();
     events.submit(Event::best_effort(0, |_| pass(999_999)).named("short"));
     events.submit(Event::best_effort(1, |_| pass(1_000_001)).named("long"));
     assert_eq!(events.run(), End::Done);
@@ -57,10 +62,7 @@ fn periodic(events: &mut EventLoop<Virtual>, name: &'static str, period_ns: u64,
 
 #[test]
 fn timers_that_want_more_than_there_is_are_named() {
-    let mut events = events();
-    let told = Rc::new(RefCell::new(Vec::new()));
-    let to = told.clone();
-    events.on_trouble(move |trouble| to.borrow_mut().push(trouble));
+    let (mut events, told) = telling();
     periodic(&mut events, "audio", 1_000_000, 300_000);
     periodic(&mut events, "video", 1_000_000, 900_000);
     assert_eq!(events.run(), End::Done);
@@ -80,10 +82,7 @@ fn timers_that_have_enough_are_not() {
 
 #[test]
 fn one_timer_that_takes_long_is_named_and_not_too_many_timers() {
-    let mut events = events();
-    let told = Rc::new(RefCell::new(Vec::new()));
-    let to = told.clone();
-    events.on_trouble(move |trouble| to.borrow_mut().push(trouble));
+    let (mut events, told) = telling();
     events.submit(Event::timer(0, |_| pass(250_000_000)).named("once"));
     events.submit(Event::timer(1_000_000_000, |_| {}).named("later"));
     assert_eq!(events.run(), End::Done);
