@@ -139,6 +139,11 @@ enum Lab {
 }
 
 fn main() -> ExitCode {
+    run::inherited::prepare();
+    run::inherited::with_room(work)
+}
+
+fn work() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),

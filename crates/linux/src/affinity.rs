@@ -4,7 +4,11 @@ use antiphon_platform::Unsupported;
 
 use crate::sys;
 
-/// Has the calling thread run on CPU `cpu` only, from now on. A system call.
+/// As many CPUs as a kernel can be built for on any machine of ours (`NR_CPUS`).
+const MOST_CPUS: usize = 8192;
+
+/// Has the calling thread run on CPU `cpu` only, from now on. A system call and nothing else, so it
+/// may be called in the child of a fork.
 ///
 /// # Errors
 ///
@@ -12,9 +16,9 @@ use crate::sys;
 /// filter of system calls forbids it.
 pub fn pin(cpu: u32) -> Result<(), Unsupported> {
     // Bits that the kernel has and we do not are zero to it, and those beyond its own are nothing.
-    let mut set = vec![0_u64; cpu as usize / 64 + 1];
-    set[cpu as usize / 64] = 1 << (cpu % 64);
-    let args = [0, size_of_val(&*set), set.as_ptr() as usize];
+    let mut set = [0_u64; MOST_CPUS / 64];
+    *set.get_mut(cpu as usize / 64).ok_or(Unsupported)? = 1 << (cpu % 64);
+    let args = [0, size_of_val(&set), set.as_ptr() as usize];
     // SAFETY: the set is ours, and as long as we say.
     let done = unsafe { sys::call(libc::SYS_sched_setaffinity, args) };
     done.map(drop).map_err(|_| Unsupported)

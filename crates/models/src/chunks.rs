@@ -9,7 +9,10 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 use antiphon_check::{Check, Data, Scope, probe};
 use antiphon_platform::{Atomic, Platform};
-use antiphon_record::events::{Batch, Code, Head, Note, Pen, Roll, RollLayout, drain, reclaim};
+use antiphon_record::Column;
+use antiphon_record::events::{
+    Batch, Chunk, Code, Head, Note, Pen, Roll, RollHead, drain, reclaim,
+};
 
 use crate::bounds::Bounds;
 use crate::entry::Entry;
@@ -142,9 +145,13 @@ fn cast<'scope, const COUNT: usize, const ROOM: usize>(
     scope: &'scope Scope<'scope, 'static>,
     count: u32,
 ) -> Cast<'scope, COUNT, ROOM> {
-    let layout: &RollLayout<Stoppable, COUNT, ROOM> = scope.share(RollLayout::NEW);
-    // SAFETY: kept until the execution has ended.
-    let roll = unsafe { Roll::new(ptr::from_ref(layout)) };
+    let head: &RollHead<Stoppable, COUNT> = scope.share(RollHead::NEW);
+    let chunks: &[Chunk<Stoppable, ROOM>; COUNT] = scope.share([const { Chunk::NEW }; COUNT]);
+    // SAFETY: all three are kept until the execution has ended, and nobody uses them after that.
+    let roll = unsafe {
+        let column = scope.share(Column::whole(&*ptr::from_ref(chunks)));
+        Roll::new(&*ptr::from_ref(head), &*ptr::from_ref(column))
+    };
     let reader = scope.share(Reader { roll, told: Data::new(Vec::new()) });
     let writer = |at| scope.share(Writer::new(roll, at, at + 1));
     let writers: Vec<&Writer<COUNT, ROOM>> = (0..count).map(writer).collect();

@@ -7,7 +7,8 @@
 //! | `execvp` `execvpe` `execlp` `posix_spawnp` | the file that `PATH` leads to |
 //!
 //! Noted is what can be executed, before that is tried: by its absolute path, with the user, since
-//! a setuid program is none for its owner, and whether `LD_PRELOAD` still names the library. As in
+//! a setuid program is none for its owner, and whether `LD_PRELOAD` still names the library, and
+//! that is there: in another root directory it is not. As in
 //! [`crate::sharing`], whose macro this uses, the entries jump to the C library's functions with
 //! the arguments and the stack of the caller: nothing is added to what they do. `system` and
 //! `popen` execute a shell from inside the C library and don't come by here; the shell does.
@@ -20,7 +21,11 @@ mod foreign;
 
 use core::ffi::{CStr, c_char, c_int};
 use core::mem::MaybeUninit;
+use core::ptr::null_mut;
+use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::Ordering::Relaxed;
 
+use antiphon_record::HandedOn;
 use antiphon_record::layout::PROGRAM_BYTES;
 
 use crate::sharing::{address, after};
@@ -175,7 +180,7 @@ fn note_if_there(folder: c_int, pieces: &[&[u8]], environment: Texts) -> bool {
     let whole = path.begin(folder, pieces[0]) && pieces.iter().all(|piece| path.push(piece));
     if !whole {
         // Counted as one that is not named.
-        recorder::executes(b"", false);
+        recorder::executes(b"", HandedOn::No);
         return true;
     }
     let there = path.can_be_executed();
@@ -185,14 +190,47 @@ fn note_if_there(folder: c_int, pieces: &[&[u8]], environment: Texts) -> bool {
     there
 }
 
-/// Whether the loader is told to preload the library; `None` if the environment can't be read.
-fn is_handed_on(environment: Texts) -> Option<bool> {
-    const NAME: &[u8] = b"LD_PRELOAD";
-    if environment != inherited() {
-        return foreign::says(environment, NAME, &NAMES);
-    }
-    let preload = mode::variable(environment, NAME).map_or(&b""[..], CStr::to_bytes);
-    Some(NAMES.iter().any(|name| preload.windows(name.len()).any(|part| part == *name)))
+/// Whether the loader will preload the library; `None` if the environment can't be read.
+fn is_handed_on(environment: Texts) -> Option<HandedOn> {
+    let is_told = if environment == inherited() {
+        let preload = mode::variable(environment, PRELOAD).map_or(&b""[..], CStr::to_bytes);
+        NAMES.iter().any(|name| preload.windows(name.len()).any(|part| part == *name))
+    } else {
+        foreign::says(environment, PRELOAD, &NAMES)?
+    };
+    Some(match (is_told, is_in_reach()) {
+        (false, _) => HandedOn::No,
+        (true, true) => HandedOn::Yes,
+        (true, false) => HandedOn::OutOfReach,
+    })
+}
+
+/// The variable by which the loader is told.
+const PRELOAD: &[u8] = b"LD_PRELOAD";
+
+/// Where the loader has found the library; null is unknown.
+static LIBRARY: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
+
+// SAFETY: `shim.c` defines it so.
+unsafe extern "C" {
+    /// The path of this library, which stays where it is; null if that is unknown.
+    fn antiphon_path() -> *const c_char;
+}
+
+/// Takes note where the library is. Called at load.
+pub(crate) fn find_library() {
+    // SAFETY: takes nothing.
+    let path = sys::errno_kept(|| unsafe { antiphon_path() });
+    LIBRARY.store(path.cast_mut(), Relaxed);
+}
+
+/// Whether the library is where it was when this program was started. In another root directory it
+/// is not.
+fn is_in_reach() -> bool {
+    let path = LIBRARY.load(Relaxed);
+    let args = [libc::AT_FDCWD as isize as usize, path.addr(), libc::R_OK as usize, 0];
+    // SAFETY: the loader's string, which ends in zero, is there for good.
+    path.is_null() || unsafe { sys::call(libc::SYS_faccessat, args) }.is_some()
 }
 
 /// A path, absolute once it has begun, and the zero behind it.

@@ -18,6 +18,7 @@
 //! | `exec` | programs that this one executes, for the report |
 //! | `inherit` | whether those have the library, too |
 //! | `sites` | policies by call site |
+//! | `door` | files that can't be opened by their path |
 //! | `recorder`, `maps`, `pieces`, `ticks` | what goes into a recording; threads made and joined |
 //! | `shim.c` | the sleep that can be cancelled, thread-local storage |
 //!
@@ -28,6 +29,7 @@ use core::ffi::{c_char, c_int};
 
 mod abi;
 mod cond;
+mod door;
 mod entry;
 mod exec;
 mod inherit;
@@ -62,6 +64,7 @@ extern "C" fn load(_: c_int, _: *const *const c_char, environment: *mut *const c
     if !mode::disabled() {
         mode::settle(recorder::start());
     }
+    exec::find_library();
     thread::find_single(real::single_threaded());
     // SAFETY: the handler touches its thread's state alone. If there is no room for it, `__owner`
     // of normal mutexes names the parent's thread in children, which nothing acts on.

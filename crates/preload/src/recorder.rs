@@ -13,22 +13,20 @@ pub(crate) mod holds;
 mod stint;
 
 use core::ffi::CStr;
-use core::ptr::null_mut;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU64};
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform, WaiterId};
-use antiphon_record::events::{Code, ROLL_BYTES, SHARED};
-use antiphon_record::layout::Layout;
-use antiphon_record::{FILE_BYTES, Kind, RowWriter, Scope, ThreadWriter, VARIABLE, Writer};
+use antiphon_record::door::Which;
+use antiphon_record::events::{Code, SHARED};
+use antiphon_record::{HandedOn, Kind, Mapping, RowWriter, ThreadWriter, VARIABLE, Writer};
 
-use crate::sys::File;
-use crate::{maps, mode, sys, thread, ticks};
+use crate::{door, maps, mode, sys, thread, ticks};
 use stint::Stint;
 
-/// The mapped recording; null is none.
-static BASE: AtomicPtr<Layout> = AtomicPtr::new(null_mut());
+/// The recording, as far as it is mapped.
+static MAPPING: Mapping = Mapping::NEW;
 
 /// The epoch of the process that is entered in the recording, above 1 + its record (0: no room).
 static PROCESS: AtomicU64 = AtomicU64::new(0);
@@ -52,36 +50,19 @@ pub(crate) fn start() -> bool {
 
 /// Maps the file that the variable of that name names.
 fn map(variable: &CStr) -> Option<Writer> {
-    let file = File::open(mode::environment(variable)?, libc::O_RDWR)?;
-    let length = file.length();
-    if length < FILE_BYTES {
-        return None;
-    }
-    let base = file.map(length as usize)?.cast::<Layout>();
-    // SAFETY: mapped above, as long as the file is, and never unmapped.
-    let writer = unsafe { Writer::new(base) }.ok()?;
-    if writer.scope() == Scope::Events && length >= FILE_BYTES + ROLL_BYTES {
-        // SAFETY: mapped above in all its length.
-        unsafe { events::start(base.cast()) };
-    }
-    // Release: pairs with the load in `writer`.
-    BASE.store(base, Release);
-    Some(writer)
+    let file = door::open(mode::environment(variable)?, Which::Recording)?;
+    MAPPING.open(file.descriptor()).ok()
 }
 
 #[inline]
 fn writer() -> Option<Writer> {
-    // Acquire: pairs with the store in `map`.
-    let base = BASE.load(Acquire);
-    // SAFETY: what is stored there was mapped and looked at by `map`.
-    if base.is_null() { None } else { Some(unsafe { Writer::again(base) }) }
+    MAPPING.writer()
 }
 
 /// Whether there is a recording.
 #[inline]
 pub(crate) fn is_on() -> bool {
-    // Relaxed: whoever records looks again.
-    !BASE.load(Relaxed).is_null()
+    writer().is_some()
 }
 
 fn now_ns() -> u64 {
@@ -260,7 +241,7 @@ pub(crate) fn look_for_strangers(address: usize, last: Option<WaiterId>) {
 
 /// Counts a program that this one is about to execute, with the library or without. A path that is
 /// empty or too long is counted as one that is not named.
-pub(crate) fn executes(path: &[u8], handed_on: bool) {
+pub(crate) fn executes(path: &[u8], handed_on: HandedOn) {
     let Some(writer) = writer() else { return };
     // SAFETY: both take nothing, and never fail.
     let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };

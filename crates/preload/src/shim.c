@@ -7,6 +7,7 @@
  * alone, as in the C library's own waits. */
 
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -51,6 +52,8 @@ typedef int clock_function(void *, void *, clockid_t, const struct timespec *);
 wait_function *antiphon_real_cond_wait(void);
 timed_function *antiphon_real_cond_timedwait(void);
 clock_function *antiphon_real_cond_clockwait(void);
+
+const char *antiphon_path(void);
 
 typedef int join_function(pthread_t, void **);
 void antiphon_thread_begins(uintptr_t start, uint64_t number);
@@ -224,6 +227,7 @@ __thread struct thread antiphon_thread __attribute__((tls_model("initial-exec"))
 #endif
 
 __asm__(".symver old_dlsym, dlsym@" OLDEST);
+__asm__(".symver old_dladdr, dladdr@" OLDEST);
 __asm__(".symver old_dlvsym, dlvsym@" OLDEST);
 void *old_dlsym(void *handle, const char *name);
 void *old_dlvsym(void *handle, const char *name, const char *version);
@@ -232,6 +236,15 @@ void *old_dlvsym(void *handle, const char *name, const char *version);
 void *dlsym(void *handle, const char *name)
 {
 	return old_dlsym(handle, name);
+}
+
+int old_dladdr(const void *address, Dl_info *info);
+
+/* The path that the loader has found this library by; null if it does not say. */
+const char *antiphon_path(void)
+{
+	Dl_info info;
+	return old_dladdr(&antiphon_thread_began, &info) ? info.dli_fname : NULL;
 }
 
 void *antiphon_dlvsym(void *handle, const char *name, const char *version)

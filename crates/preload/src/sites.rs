@@ -14,12 +14,12 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64};
 
 use antiphon_linux::Linux;
+use antiphon_record::door::Which;
 use antiphon_record::sites::{FILE_BYTES, File as Layout, RULES, Rules, VARIABLE};
 use antiphon_sync::lock::{ShflMutex, ShflRwLock};
 use antiphon_sync::policy::{Chosen, Policy as _};
 
-use crate::sys::File;
-use crate::{maps, mode};
+use crate::{door, maps, mode};
 
 /// The mapped file; null is none.
 static BASE: AtomicPtr<Layout> = AtomicPtr::new(null_mut());
@@ -58,7 +58,7 @@ choosable! { ShflMutex<Linux> ShflRwLock<Linux> }
 pub(crate) fn start() {
     // SAFETY: the C library's word, which is always readable.
     let path = mode::variable(unsafe { mode::environ }, VARIABLE.as_bytes());
-    let Some(file) = path.and_then(|path| File::open(path, libc::O_RDWR)) else { return };
+    let Some(file) = path.and_then(|path| door::open(path, Which::Sites)) else { return };
     if file.length() < FILE_BYTES as u64 {
         return;
     }

@@ -70,6 +70,20 @@ impl File {
         unsafe { call(libc::SYS_openat, args) }.map(Self)
     }
 
+    /// The file of that descriptor.
+    ///
+    /// # Safety
+    ///
+    /// It is open, and the caller's alone.
+    pub(crate) unsafe fn from_descriptor(descriptor: usize) -> Self {
+        Self(descriptor)
+    }
+
+    /// Its number.
+    pub(crate) fn descriptor(&self) -> c_int {
+        self.0 as c_int
+    }
+
     /// Reads on; `None` at the end, or if it can't be read.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> Option<usize> {
         let args = [self.0, buffer.as_mut_ptr() as usize, buffer.len(), 0];

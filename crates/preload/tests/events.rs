@@ -8,8 +8,7 @@ use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
 use antiphon_record::events::{Code, NOTIFIED, Note, SHARED, TRIED, address_tag};
-use antiphon_record::layout::Layout;
-use antiphon_record::{FILE_BYTES, Kind, Recording, Scope, Writer};
+use antiphon_record::{Kind, Mapping, Recording, Scope};
 use support::{compile, preloaded, scratch, succeeds};
 
 /// What was recorded of a program, and what that wrote.
@@ -194,15 +193,8 @@ fn full(path: &Path, scope: Scope) -> Recording {
     let Ok(recording) = Recording::create(path, scope) else { panic!("{}", path.display()) };
     let file = File::options().read(true).write(true).open(path);
     let Ok(file) = file else { panic!("{file:?}") };
-    let (length, access) = (FILE_BYTES as usize, libc::PROT_READ | libc::PROT_WRITE);
-    let (fd, at) = (file.as_raw_fd(), std::ptr::null_mut());
-    // SAFETY: a new mapping wherever the kernel likes; it outlives the descriptor.
-    let base = unsafe { libc::mmap(at, length, access, libc::MAP_SHARED, fd, 0) };
-    assert_ne!(base, libc::MAP_FAILED);
-    // SAFETY: mapped above, and never unmapped.
-    let Ok(writer) = (unsafe { Writer::new(base.cast::<Layout>()) }) else {
-        panic!("no recording")
-    };
+    let mapping: &'static Mapping = Box::leak(Box::new(Mapping::NEW));
+    let Ok(writer) = mapping.open(file.as_raw_fd()) else { panic!("no recording") };
     let refused = (1..1 << 16).filter(|&pid| writer.process(pid, None, 0, false).is_none());
     assert!(refused.count() > 1 << 15);
     recording

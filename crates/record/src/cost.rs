@@ -30,7 +30,7 @@ impl Writer {
     /// that the event has, and ended so many after it. Both hold one of the looks at the clock that
     /// were made for that, or half of each.
     pub fn timed(self, code: Code, before: u64, after: u64) {
-        let Some(cost) = self.file.costs.get(code as usize) else { return };
+        let Some(cost) = self.map.base().costs.get(code as usize) else { return };
         cost.before.fetch_add(before, Relaxed);
         cost.after.fetch_add(after, Relaxed);
         // Last: who reads between has an average that is a little too high, and none of nothing.

@@ -3,6 +3,19 @@
 //! Records are made of 64-bit words in the byte order of the machine, all zero at first. A record's
 //! first word is its key: zero while the record is free, and written once, by an exchange. The rest
 //! of a record is written after its key, so a reader may see a fresh record half filled in.
+//!
+//! ```text
+//!  0      header, costs, the row of all the rest
+//!         processes, modules, sites, locks, threads, edges, programs: by the hash of a key
+//!         the index of rows: which row has a key
+//!         rows, in the order in which they were made
+//! ```
+//!
+//! Each table is a [`Column`]: a process maps the begin of it, and more as it uses more. So tables
+//! are searched piece by piece, and what has no room in one has its place in the next ([`find`]).
+//!
+//! [`Column`]: crate::column::Column
+//! [`find`]: crate::table::find
 
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::AtomicU64;
@@ -13,7 +26,7 @@ use crate::histogram::BUCKETS;
 /// What the file begins with: "ANTIPHON" and the version of this layout.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"ANTIPHON");
 /// Changes with every change of this file.
-pub const VERSION: u64 = 7;
+pub const VERSION: u64 = 8;
 
 /// Bytes of a module's path; a longer one keeps its end.
 pub const PATH_BYTES: usize = 240;
@@ -23,35 +36,24 @@ pub const PROGRAM_BYTES: usize = 472;
 pub const DEPTHS: usize = 16;
 
 pub(crate) const COSTS: usize = 32;
-pub(crate) const PROCESSES: usize = 1 << 12;
-pub(crate) const MODULES: usize = 1 << 9;
-pub(crate) const SITES: usize = 1 << 13;
-pub(crate) const LOCKS: usize = 1 << 16;
-pub(crate) const ROWS: usize = 1 << 13;
-pub(crate) const THREADS: usize = 1 << 13;
-pub(crate) const EDGES: usize = 1 << 14;
-pub(crate) const PROGRAMS: usize = 1 << 9;
+pub(crate) const PROCESSES: usize = PROCESS.records;
+pub(crate) const MODULES: usize = MODULE.records;
+pub(crate) const ROWS: usize = BODY.records;
 
-/// The length of the file, in bytes.
-pub const FILE_BYTES: u64 = size_of::<Layout>() as u64;
+/// What pieces of the file are multiples of: a page of any size that the machine may have.
+pub(crate) const GRANULE: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
 
-/// The file.
+/// The length of the file, in bytes; [`events`](crate::events) stand behind it.
+pub const FILE_BYTES: u64 = BODY.end();
+
+/// What the file begins with, and what every process maps.
 #[repr(C)]
-pub struct Layout {
+pub struct Base {
     pub(crate) header: Header,
     /// By [`crate::events::Code`].
     pub(crate) costs: [CostRecord; COSTS],
-    pub(crate) processes: [ProcessRecord; PROCESSES],
-    pub(crate) modules: [ModuleRecord; MODULES],
-    pub(crate) sites: [SiteRecord; SITES],
-    pub(crate) locks: [LockRecord; LOCKS],
-    pub(crate) threads: [ThreadRecord; THREADS],
-    pub(crate) edges: [EdgeRecord; EDGES],
-    pub(crate) programs: [ProgramRecord; PROGRAMS],
-    pub(crate) rows: [RowRecord; ROWS],
-    /// The histograms of `rows`, apart from their keys so that a search touches few pages. One
-    /// more: the last stands for all rows that were not to be had.
-    pub(crate) bodies: [RowBody; ROWS + 1],
+    /// The row that stands for all that were not to be had.
+    pub(crate) rest: RowBody,
 }
 
 #[repr(C)]
@@ -77,7 +79,9 @@ pub(crate) struct Header {
     pub(crate) origin: AtomicU64,
     /// What one look at the clock of ticks takes, in 1024ths of a tick. Written before the rate.
     pub(crate) look: AtomicU64,
-    pub(crate) _reserved: [u64; 64 - 4 - DROPS - 7],
+    /// How many rows have been made.
+    pub(crate) rows: AtomicU64,
+    pub(crate) _reserved: [u64; 64 - 4 - DROPS - 8],
 }
 
 /// What events of one kind took of the program's time, as far as that was timed. In ticks.
@@ -120,6 +124,7 @@ pub(crate) struct ProcessRecord {
     pub(crate) light: AtomicU64,
     /// The namespace in which its ids mean something, by the kernel's number of that; 0 if unknown.
     pub(crate) namespace: AtomicU64,
+    pub(crate) _reserved: [u64; 3],
 }
 
 #[repr(C)]
@@ -202,16 +207,19 @@ pub(crate) struct ProgramRecord {
     pub(crate) count: AtomicU64,
     /// The real group of who executes it, above the real user.
     pub(crate) caller: AtomicU64,
-    /// 1 if the library is preloaded into it, as far as its environment says.
+    /// Of [`crate::HandedOn`].
     pub(crate) handed_on: AtomicU64,
     pub(crate) length: AtomicU64,
     pub(crate) path: [AtomicU64; PROGRAM_BYTES / 8],
 }
 
+/// Where the row of a key is.
 #[repr(C)]
 pub(crate) struct RowRecord {
     /// 1 + lock, above [`READS`], above 1 + site (or 0).
     pub(crate) key: AtomicU64,
+    /// 1 + the row; 0 while it is being made.
+    pub(crate) row: AtomicU64,
 }
 
 /// In the key of a row: a readers-writer lock was taken to read.
@@ -234,9 +242,11 @@ pub(crate) struct RowBody {
     /// Waits that ended without the lock: timeouts, cancellations.
     pub(crate) gave_up: AtomicU64,
     pub(crate) wait: Total,
-    pub(crate) _reserved: u64,
+    /// That of its [`RowRecord`]; 0 for none: nothing was counted here.
+    pub(crate) key: AtomicU64,
     pub(crate) holds: [AtomicU64; BUCKETS],
     pub(crate) waits: [AtomicU64; BUCKETS],
+    pub(crate) _padding: [u64; 8],
 }
 
 /// What a histogram has beside its counts.
@@ -251,32 +261,56 @@ pub(crate) struct Total {
 pub(crate) struct Section {
     pub(crate) offset: u64,
     pub(crate) records: usize,
+    /// Of a record.
     pub(crate) words: usize,
+    /// The records of its first piece; each further piece has twice as many.
+    pub(crate) first: usize,
+    pub(crate) pieces: usize,
 }
 
-macro_rules! sections {
-    ($($name:ident = $field:ident: $record:ty, $records:expr;)*) => {$(
-        pub(crate) const $name: Section = Section {
-            offset: offset_of!(Layout, $field) as u64,
-            records: $records,
-            words: size_of::<$record>() / 8,
-        };
-    )*};
+impl Section {
+    /// A part of [`Base`].
+    const fn part<T>(offset: usize, records: usize) -> Self {
+        let words = size_of::<T>() / 8;
+        Self { offset: offset as u64, records, words, first: records, pieces: 1 }
+    }
+
+    /// A column of so many pieces that begins at `offset`. The first has `first` records, or as
+    /// many as a granule has.
+    pub(crate) const fn column<T>(offset: u64, first: usize, pieces: usize) -> Self {
+        let granule = GRANULE / size_of::<T>();
+        let first = if granule > first { granule.next_power_of_two() } else { first };
+        assert!(first.is_power_of_two() && (first * size_of::<T>()).is_multiple_of(GRANULE));
+        let records = (first << pieces) - first;
+        Self { offset, records, words: size_of::<T>() / 8, first, pieces }
+    }
+
+    /// Where it ends.
+    pub(crate) const fn end(self) -> u64 {
+        self.offset + (self.records * self.words * 8) as u64
+    }
+
+    /// The pieces: the index of the first record of each, and how many there are.
+    pub(crate) fn pieces(self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.pieces).map(move |piece| ((self.first << piece) - self.first, self.first << piece))
+    }
 }
 
-sections! {
-    HEADER = header: Header, 1;
-    COST = costs: CostRecord, COSTS;
-    PROCESS = processes: ProcessRecord, PROCESSES;
-    MODULE = modules: ModuleRecord, MODULES;
-    SITE = sites: SiteRecord, SITES;
-    LOCK = locks: LockRecord, LOCKS;
-    THREAD = threads: ThreadRecord, THREADS;
-    EDGE = edges: EdgeRecord, EDGES;
-    PROGRAM = programs: ProgramRecord, PROGRAMS;
-    ROW = rows: RowRecord, ROWS;
-    BODY = bodies: RowBody, ROWS + 1;
-}
+/// The length of [`Base`] in the file.
+pub(crate) const BASE_BYTES: usize = size_of::<Base>().next_multiple_of(GRANULE);
+
+pub(crate) const HEADER: Section = Section::part::<Header>(offset_of!(Base, header), 1);
+pub(crate) const COST: Section = Section::part::<CostRecord>(offset_of!(Base, costs), COSTS);
+pub(crate) const REST: Section = Section::part::<RowBody>(offset_of!(Base, rest), 1);
+pub(crate) const PROCESS: Section = Section::column::<ProcessRecord>(BASE_BYTES as u64, 64, 6);
+pub(crate) const MODULE: Section = Section::column::<ModuleRecord>(PROCESS.end(), 16, 5);
+pub(crate) const SITE: Section = Section::column::<SiteRecord>(MODULE.end(), 128, 6);
+pub(crate) const LOCK: Section = Section::column::<LockRecord>(SITE.end(), 128, 9);
+pub(crate) const THREAD: Section = Section::column::<ThreadRecord>(LOCK.end(), 32, 8);
+pub(crate) const EDGE: Section = Section::column::<EdgeRecord>(THREAD.end(), 64, 8);
+pub(crate) const PROGRAM: Section = Section::column::<ProgramRecord>(EDGE.end(), 8, 6);
+pub(crate) const ROW: Section = Section::column::<RowRecord>(PROGRAM.end(), 256, 6);
+pub(crate) const BODY: Section = Section::column::<RowBody>(ROW.end(), 8, 10);
 
 /// Bits of an address in a key: what user space has on every 64-bit Linux without larger tables.
 pub(crate) const ADDRESS_BITS: u32 = 48;
@@ -302,9 +336,11 @@ const _: () = assert!(size_of::<Header>() == 512 && PROCESSES < (1 << PROCESS_BI
 const _: () = assert!((Kind::RwLock as u64) < 1 << (64 - ADDRESS_BITS - PROCESS_BITS));
 const _: () = assert!(size_of::<ModuleRecord>() == 256 && size_of::<ThreadRecord>() == 128);
 const _: () = assert!(size_of::<EdgeRecord>() == 64 && size_of::<LockRecord>() == 32);
-const _: () = assert!(size_of::<ProgramRecord>() == 512);
-const _: () = assert!(size_of::<RowBody>().is_multiple_of(64) && size_of::<Layout>() < 256 << 20);
-const _: () = assert!(offset_of!(Layout, bodies).is_multiple_of(64));
+const _: () = assert!(size_of::<ProgramRecord>() == 512 && size_of::<ProcessRecord>() == 64);
+const _: () = assert!(size_of::<RowRecord>() == 16 && size_of::<RowBody>() == 10 << 10);
+const _: () = assert!(offset_of!(Base, rest).is_multiple_of(64) && FILE_BYTES < 256 << 20);
+// Locks and sites fit into their halves of a row's key.
+const _: () = assert!(LOCK.records < 1 << 31 && (SITE.records as u64) < READS);
 
 #[cfg(test)]
 mod tests {
@@ -321,19 +357,33 @@ mod tests {
 
     #[test]
     fn keys_of_rows_come_apart_too() {
-        let (lock, site) = (LOCKS as u64, SITES as u64);
+        let (lock, site) = (LOCK.records as u64, SITE.records as u64);
         assert_eq!(split_row_key(lock << 32 | READS | site), (lock, true, site));
         assert_eq!(split_row_key(lock << 32 | site), (lock, false, site));
     }
 
     #[test]
-    fn tables_follow_each_other() {
-        let tables = [HEADER, COST, PROCESS, MODULE, SITE, LOCK, THREAD, EDGE, PROGRAM, ROW, BODY];
-        let mut end = 0;
+    fn tables_follow_each_other_and_their_pieces_too() {
+        let tables = [PROCESS, MODULE, SITE, LOCK, THREAD, EDGE, PROGRAM, ROW, BODY];
+        let mut end = BASE_BYTES as u64;
         for table in tables {
             assert_eq!(table.offset, end);
             end += (table.records * table.words * 8) as u64;
+            let mut next = 0;
+            for (begin, records) in table.pieces() {
+                assert_eq!(begin, next);
+                assert!((records * table.words * 8).is_multiple_of(GRANULE));
+                next += records;
+            }
+            assert_eq!(next, table.records);
         }
         assert_eq!(end, FILE_BYTES);
+    }
+
+    #[test]
+    fn a_program_of_one_lock_maps_little() {
+        let tables = [PROCESS, MODULE, SITE, LOCK, THREAD, EDGE, PROGRAM, ROW, BODY];
+        let bytes: usize = tables.iter().map(|table| table.first * table.words * 8).sum();
+        assert!(bytes + BASE_BYTES <= if GRANULE == 4096 { 160 << 10 } else { 1 << 20 }, "{bytes}");
     }
 }

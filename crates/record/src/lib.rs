@@ -3,7 +3,7 @@
 //! Who wants to know what a program waits for creates a [`Recording`], names its file in the
 //! environment variable [`VARIABLE`] and starts the program under the preload library. That maps
 //! the file, as does every process it starts, and counts into it with a [`Writer`]: by atomic
-//! additions to shared memory, without a lock, an allocation or a system call. [`Recording::read`]
+//! additions to shared memory, without a lock or an allocation. [`Recording::read`]
 //! may be called at any time, and after the program is gone: however it went, what it wrote is
 //! there.
 //!
@@ -46,19 +46,23 @@
 //! that of a thread that was killed stays: [`Snapshot::close_waits`] counts those. What single
 //! threads do now is looked up by a [`Lookout`], without reading the whole file.
 //!
-//! The file is sparse. It is [`FILE_BYTES`] long, but costs what was written. Behind that, a file
-//! of [`Scope::Events`] has what each thread did when ([`events`]).
+//! The file is sparse. It is [`FILE_BYTES`] long, but costs what was written, and a process maps no
+//! more of it than it uses ([`Mapping`]). Behind that, a file of [`Scope::Events`] has what each
+//! thread did when ([`events`]).
 
 pub mod coop;
+pub mod door;
 pub mod events;
 pub mod inherit;
 pub mod layout;
 pub mod sites;
 
+mod column;
 mod cost;
 mod cycles;
 mod histogram;
 mod lookout;
+mod mapping;
 mod namespace;
 mod order;
 mod program;
@@ -67,17 +71,19 @@ mod snapshot;
 mod table;
 mod writer;
 
+pub use column::{Column, freeze};
 pub use cost::Cost;
 pub use histogram::{BUCKETS, Histogram, bucket, bucket_floor};
 pub use layout::FILE_BYTES;
 pub use lookout::{Lookout, State};
+pub use mapping::{Mapping, Refused};
 pub use namespace::namespace;
-pub use program::Program;
+pub use program::{HandedOn, Program};
 pub use reader::Recording;
 pub use snapshot::{
     Blocked, Dropped, Edge, Lock, Nests, Process, Row, Site, Snapshot, Strangers, Thread, Waiting,
 };
-pub use writer::{Mismatch, RowWriter, ThreadWriter, Writer};
+pub use writer::{RowWriter, ThreadWriter, Writer};
 
 /// The environment variable in which a program is told the path of its recording.
 pub const VARIABLE: &str = "ANTIPHON_RECORD";

@@ -57,13 +57,15 @@ impl<'a> Lookout<'a> {
     pub fn state(&self, pid: u32, tid: u32) -> io::Result<State> {
         let Some(&(_, process)) = self.processes.get(&pid) else { return Ok(State::default()) };
         let key = address_key(process, 0, u64::from(tid));
-        for index in path(key, THREAD.records) {
-            let record = self.recording.record(THREAD, index)?;
-            if record[0] == key {
-                return Ok(State { waits: record[5] != 0, ended: record[4] });
-            }
-            if record[0] == 0 {
-                break;
+        for (begin, records) in THREAD.pieces() {
+            for at in path(key, records) {
+                let record = self.recording.record(THREAD, begin + at)?;
+                if record[0] == key {
+                    return Ok(State { waits: record[5] != 0, ended: record[4] });
+                }
+                if record[0] == 0 {
+                    return Ok(State::default());
+                }
             }
         }
         Ok(State::default())

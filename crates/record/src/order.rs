@@ -18,7 +18,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::layout::{EDGES, EdgeRecord, Full};
+use crate::layout::{EdgeRecord, Full};
 use crate::table::{find, lookup};
 use crate::writer::{RowWriter, Writer, add_as_holder};
 
@@ -63,15 +63,16 @@ impl Writer {
 
     /// The edge between two locks.
     fn edge(self, from: u64, to: u64) -> Option<&'static EdgeRecord> {
-        let index = find(pair(from, to), EDGES, |at| &self.file.edges[at].key).index();
-        index.map(|index| &self.file.edges[index])
+        let edges = &self.map.edges;
+        find(edges, pair(from, to), |edge| &edge.key).index().and_then(|index| edges.get(index))
     }
 
     /// Keeps the edge as it is, and the one back, if that is of the same locks: they may not live
     /// for long, and others that follow on them may keep to one order.
     fn look_back(self, edge: &EdgeRecord, from: u64, to: u64) {
-        let back = lookup(pair(to, from), EDGES, |at| &self.file.edges[at].key);
-        let Some(back) = back.map(|index| &self.file.edges[index]) else { return };
+        let edges = &self.map.edges;
+        let back = lookup(edges, pair(to, from), |edge| &edge.key);
+        let Some(back) = back.and_then(|index| edges.get(index)) else { return };
         if back.lives.load(Relaxed) == edge.lives.load(Relaxed).rotate_left(32) {
             edge.inverted.store(1, Relaxed);
             back.inverted.store(1, Relaxed);

@@ -5,7 +5,7 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::Writer;
-use crate::layout::{Full, PROGRAM, PROGRAM_BYTES, PROGRAMS};
+use crate::layout::{Full, PROGRAM, PROGRAM_BYTES};
 use crate::table::{Found, find, hash};
 
 /// A program that processes of the recording executed, or meant to.
@@ -19,25 +19,51 @@ pub struct Program {
     pub user: u32,
     /// The real group.
     pub group: u32,
-    /// Whether its environment told the loader to preload the library.
-    pub handed_on: bool,
+    /// Whether it was given the library.
+    pub handed_on: HandedOn,
+}
+
+/// Whether a program was given the library.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HandedOn {
+    /// Its environment did not name the library.
+    #[default]
+    No,
+    /// It did, and the library was there.
+    Yes,
+    /// It did, and the library was not there: in another root directory, most likely.
+    OutOfReach,
+}
+
+impl HandedOn {
+    const ALL: [Self; 3] = [Self::No, Self::Yes, Self::OutOfReach];
+
+    fn bits(self) -> u64 {
+        self as u64
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        usize::try_from(bits).ok().and_then(|at| Self::ALL.get(at).copied()).unwrap_or_default()
+    }
 }
 
 impl Writer {
     /// Counts that the calling process is about to execute the program at `path`, which is
     /// absolute, as `user` and `group`; `handed_on` says whether with the library preloaded.
-    pub fn executes(self, path: &[u8], user: u32, group: u32, handed_on: bool) {
+    pub fn executes(self, path: &[u8], user: u32, group: u32, handed_on: HandedOn) {
         if path.is_empty() || path.len() > PROGRAM_BYTES {
             return self.dropped(Full::Programs);
         }
         let caller = u64::from(group) << 32 | u64::from(user);
-        let begin = hash(caller) ^ u64::from(handed_on);
-        let found = find(path_key(begin, path), PROGRAMS, |at| &self.file.programs[at].key);
-        let Some(index) = found.index() else { return self.dropped(Full::Programs) };
-        let record = &self.file.programs[index];
+        let begin = hash(caller) ^ handed_on.bits();
+        let programs = &self.map.programs;
+        let found = find(programs, path_key(begin, path), |record| &record.key);
+        let Some(record) = found.index().and_then(|index| programs.get(index)) else {
+            return self.dropped(Full::Programs);
+        };
         if let Found::New(_) = found {
             record.caller.store(caller, Relaxed);
-            record.handed_on.store(u64::from(handed_on), Relaxed);
+            record.handed_on.store(handed_on.bits(), Relaxed);
             store_path(&record.path, path);
             record.length.store(path.len() as u64, Relaxed);
         }
@@ -74,7 +100,7 @@ pub(crate) fn read_programs(words: &[u64]) -> Vec<Program> {
             times: record[1],
             user: record[2] as u32,
             group: (record[2] >> 32) as u32,
-            handed_on: record[3] != 0,
+            handed_on: HandedOn::from_bits(record[3]),
         })
     };
     words.chunks(PROGRAM.words).filter(|record| record[0] != 0).filter_map(program).collect()

@@ -1,5 +1,6 @@
 //! The reading half: positioned reads of the file, while it grows or after.
 
+use core::mem::offset_of;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
@@ -8,7 +9,7 @@ use std::path::Path;
 use crate::histogram::BUCKETS;
 use crate::layout::{
     BODY, DEPTHS, DROPS, EDGE, EdgeRecord, FILE_BYTES, GUARDS, HEADER, Header, LOCK, MAGIC, MODULE,
-    PROCESS, PROGRAM, ROW, ROWS, RowBody, SITE, Section, THREAD, ThreadRecord, VERSION,
+    PROCESS, PROGRAM, REST, ROWS, RowBody, SITE, Section, THREAD, ThreadRecord, VERSION,
     split_address_key, split_row_key,
 };
 use crate::lookout::Lookout;
@@ -78,21 +79,46 @@ impl Recording {
 
     /// What has been recorded so far.
     ///
+    /// Others may write meanwhile. So what names something is read before what it names, which is
+    /// then there: a row before its lock, a lock before its process. Where it is not there all the
+    /// same, the record is left out and counted ([`Snapshot::unfinished`]); nothing is told of
+    /// another lock than its own.
+    ///
     /// # Errors
     ///
     /// Those of reading the file.
     pub fn read(&self) -> io::Result<Snapshot> {
+        if self.file.metadata()?.len() < FILE_BYTES {
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "the recording was cut off"));
+        }
+        let edges = self.table(EDGE)?;
+        let threads = self.table(THREAD)?;
+        let bodies = self.bodies()?;
+        let (rest, locks) = (self.record(REST, 0)?, self.table(LOCK)?);
+        let (sites, modules) = (self.table(SITE)?, self.table(MODULE)?);
+        let (processes, programs) = (self.table(PROCESS)?, self.table(PROGRAM)?);
         let header = self.words(HEADER)?;
-        let modules = self.modules()?;
-        let (processes, process_at) = self.processes()?;
-        let (sites, site_at) = self.sites(&modules, &process_at)?;
-        let (mut locks, lock_at) = self.locks(&process_at, &site_at)?;
-        let threads = self.words(THREAD)?;
-        let rest_waits = threads.chunks(THREAD.words).any(|record| record[5] == ROWS as u64 + 1);
-        let (rows, row_at, depths) = self.rows(&mut locks, &lock_at, &site_at, rest_waits)?;
-        let threads = read_threads(&threads, &process_at, &rows, &row_at);
-        let edges = self.edges(&lock_at, &row_at)?;
-        let programs = read_programs(&self.words(PROGRAM)?);
+
+        let mut left_out = LeftOut(0);
+        let modules = read_modules(&modules);
+        let (processes, process_at) = read_processes(&processes);
+        let (sites, site_at) = read_sites(&sites, &modules, &process_at, &mut left_out);
+        let (mut locks, lock_at) = read_locks(&locks, &process_at, &site_at, &mut left_out);
+        let (mut rows, row_at) = read_rows(&bodies, &locks, &lock_at, &site_at, &mut left_out);
+        let waits_at_rest = |record: &[u64]| record[5] == ROWS as u64 + 1;
+        let rest_row = row(locks.len(), Kind::Rest, None, &rest);
+        let counted = rest_row.contended != 0 || rest_row.acquisitions != 0;
+        let rest_row_at = rows.len();
+        if counted || threads.records().any(|(_, record)| waits_at_rest(record)) {
+            locks.push(Lock { process: 0, address: 0, kind: Kind::Rest, first_site: None });
+            rows.push(rest_row);
+        }
+        let row_of = |number: u64| match number.checked_sub(1)? {
+            rest if rest == ROWS as u64 => (rest_row_at < rows.len()).then_some(rest_row_at),
+            row => row_at.get(row),
+        };
+        let threads = read_threads(&threads, &process_at, &rows, row_of, &mut left_out);
+        let edges = read_edges(&edges, &lock_at, &row_at, &mut left_out);
         let (drops, counts) = header[4..].split_at(DROPS);
         Ok(Snapshot {
             scope: Scope::from_bits(header[2]),
@@ -102,11 +128,11 @@ impl Recording {
             processes,
             sites,
             locks,
+            depths: depths(&bodies, &rest),
             rows,
             threads,
-            depths,
             edges,
-            programs,
+            programs: read_programs(&programs.words),
             dropped: Dropped {
                 processes: drops[0],
                 modules: drops[1],
@@ -117,119 +143,31 @@ impl Recording {
                 edges: drops[6],
                 programs: drops[7],
             },
+            unfinished: left_out.0,
         })
     }
 
-    fn modules(&self) -> io::Result<Vec<Option<String>>> {
-        let words = self.words(MODULE)?;
-        let name = |record: &[u64]| read_path(&record[2..], record[1]);
-        Ok(words.chunks(MODULE.words).map(name).collect())
-    }
-
-    fn processes(&self) -> io::Result<(Vec<Process>, Places)> {
-        let words = self.words(PROCESS)?;
-        let places = Places::of(&words, PROCESS);
-        let all = places.records(&words, PROCESS).map(|(_, record)| Process {
-            pid: record[0] as u32,
-            parent: places.get(record[1].wrapping_sub(1)),
-            began_ns: record[2],
-            light: record[3] != 0,
-            elsewhere: is_elsewhere(record[4]),
-        });
-        Ok((all.collect(), places))
-    }
-
-    fn sites(
-        &self,
-        modules: &[Option<String>],
-        process_at: &Places,
-    ) -> io::Result<(Vec<Site>, Places)> {
-        let words = self.words(SITE)?;
-        let places = Places::of(&words, SITE);
-        let all = places.records(&words, SITE).map(|(_, record)| {
-            let (process, _, address) = split_address_key(record[0]);
-            let module = (record[1] as usize).checked_sub(1).and_then(|at| modules.get(at));
-            Site {
-                process: process_at.get(process).unwrap_or(0),
-                address,
-                module: module.cloned().flatten(),
-                offset: record[2],
+    /// A table that is searched by keys: its pieces up to the first in which there is no key, as
+    /// the next is used only when one is full.
+    fn table(&self, section: Section) -> io::Result<Table> {
+        let mut words = Vec::new();
+        for (begin, records) in section.pieces() {
+            let offset = section.offset + (begin * section.words * 8) as u64;
+            let piece = self.words_at(offset, records * section.words)?;
+            let used = piece.chunks(section.words).any(|record| record[0] != 0);
+            words.extend(piece);
+            if !used {
+                break;
             }
-        });
-        Ok((all.collect(), places))
-    }
-
-    fn locks(&self, process_at: &Places, site_at: &Places) -> io::Result<(Vec<Lock>, Places)> {
-        let words = self.words(LOCK)?;
-        let places = Places::of(&words, LOCK);
-        let all = places.records(&words, LOCK).map(|(_, record)| {
-            let (process, kind, address) = split_address_key(record[0]);
-            Lock {
-                process: process_at.get(process).unwrap_or(0),
-                address,
-                kind: Kind::from_bits(kind),
-                first_site: site_at.get(record[1].wrapping_sub(1)),
-            }
-        });
-        Ok((all.collect(), places))
-    }
-
-    fn rows(
-        &self,
-        locks: &mut Vec<Lock>,
-        lock_at: &Places,
-        site_at: &Places,
-        rest_waits: bool,
-    ) -> io::Result<(Vec<Row>, Places, Vec<u64>)> {
-        let words = self.words(ROW)?;
-        let places = Places::of(&words, ROW);
-        let mut rows = Vec::new();
-        let mut depths = vec![0_u64; DEPTHS];
-        let mut count = |body: &[u64]| {
-            for (depth, more) in depths.iter_mut().zip(&body[field!(depths)..]) {
-                // Over a recording a program may have written.
-                *depth = depth.wrapping_add(*more);
-            }
-        };
-        for (index, record) in places.records(&words, ROW) {
-            let (lock, reads, site) = split_row_key(record[0]);
-            let lock = lock_at.get(lock.wrapping_sub(1)).unwrap_or(0);
-            let kind = locks.get(lock).map_or(Kind::Rest, |lock| lock.kind.of_row(reads));
-            let site = site_at.get(site.wrapping_sub(1));
-            let body = self.record(BODY, index)?;
-            count(&body);
-            rows.push(row(lock, kind, site, &body));
         }
-        let body = self.record(BODY, ROWS)?;
-        count(&body);
-        let rest = row(locks.len(), Kind::Rest, None, &body);
-        if rest.contended != 0 || rest.acquisitions != 0 || rest_waits {
-            locks.push(Lock { process: 0, address: 0, kind: Kind::Rest, first_site: None });
-            rows.push(rest);
-        }
-        Ok((rows, places, depths))
+        Ok(Table { words, width: section.words })
     }
 
-    fn edges(&self, lock_at: &Places, row_at: &Places) -> io::Result<Vec<Edge>> {
-        let words = self.words(EDGE)?;
-        let places = Places::of(&words, EDGE);
-        let both = |word: u64, of: &Places| halves(word).map(|at| of.get(at.wrapping_sub(1)));
-        let all = places.records(&words, EDGE).filter_map(|(_, record)| {
-            let [held, taken] = both(record[0], lock_at);
-            let guards = &record[field!(EdgeRecord, guards)..][..GUARDS];
-            let lives = record[field!(EdgeRecord, lives)];
-            // Without lives the rest is not there yet.
-            (lives != 0).then_some(())?;
-            Some(Edge {
-                held: held?,
-                taken: taken?,
-                count: record[field!(EdgeRecord, count)],
-                rows: both(record[field!(EdgeRecord, rows)], row_at),
-                lives: halves(lives).map(|life| life as u32),
-                guards: guards.iter().filter_map(|at| lock_at.get(at.wrapping_sub(1))).collect(),
-            })
-        });
-        Ok(all.collect())
+    /// The rows that were made.
+    fn bodies(&self) -> io::Result<Table> {
+        let made = self.words_at(offset_of!(Header, rows) as u64, 1)?[0];
+        let made = usize::try_from(made).map_or(ROWS, |made| made.min(ROWS));
+        Ok(Table { words: self.words_at(BODY.offset, made * BODY.words)?, width: BODY.words })
     }
 
     /// A look at what single threads do now.
@@ -268,32 +206,59 @@ impl Recording {
     }
 }
 
-/// Where the records of a table stand in the vector that is made of those in use.
+/// The words of a table's records.
+struct Table {
+    words: Vec<u64>,
+    /// Words of a record.
+    width: usize,
+}
+
+impl Table {
+    /// All records, with their numbers; those in use have a first word that is not zero.
+    fn records(&self) -> impl Iterator<Item = (u64, &[u64])> {
+        (0..).zip(self.words.chunks(self.width))
+    }
+}
+
+/// How many records were left out.
+struct LeftOut(u64);
+
+impl LeftOut {
+    /// Counts a record that is not whole.
+    fn count<T>(&mut self, record: Option<T>) -> Option<T> {
+        self.0 += u64::from(record.is_none());
+        record
+    }
+}
+
+/// Where the records of a table stand in the vector that was made of those in use.
 struct Places(Vec<Option<usize>>);
 
 impl Places {
-    fn of(words: &[u64], section: Section) -> Self {
-        let mut next = 0;
-        let place = |record: &[u64]| {
-            (record[0] != 0).then(|| {
-                next += 1;
-                next - 1
-            })
-        };
-        Self(words.chunks(section.words).map(place).collect())
-    }
-
     fn get(&self, record: u64) -> Option<usize> {
         self.0.get(usize::try_from(record).ok()?).copied().flatten()
     }
 
-    fn records<'a>(
-        &self,
-        words: &'a [u64],
-        section: Section,
-    ) -> impl Iterator<Item = (usize, &'a [u64])> {
-        words.chunks(section.words).enumerate().filter(|(_, record)| record[0] != 0)
+    /// The place of a record whose number plus 1 is given: 0 names none.
+    fn named(&self, number: u64) -> Option<usize> {
+        self.get(number.checked_sub(1)?)
     }
+}
+
+/// What `make` makes of the records in use, of which `key` says whether they are, and where each
+/// came to stand.
+fn collect<T>(
+    table: &Table,
+    key: usize,
+    mut make: impl FnMut(&[u64]) -> Option<T>,
+) -> (Vec<T>, Places) {
+    let mut all = Vec::new();
+    let place = |(_, record): (u64, &[u64])| {
+        all.push((record[key] != 0).then(|| make(record)).flatten()?);
+        Some(all.len() - 1)
+    };
+    let places = Places(table.records().map(place).collect());
+    (all, places)
 }
 
 /// The two numbers of a word.
@@ -301,24 +266,129 @@ fn halves(word: u64) -> [u64; 2] {
     [word >> 32, word & u64::from(u32::MAX)]
 }
 
-/// The threads from the words of their table.
-fn read_threads(words: &[u64], process_at: &Places, rows: &[Row], row_at: &Places) -> Vec<Thread> {
-    let thread = |record: &[u64]| {
+fn read_modules(table: &Table) -> Vec<Option<String>> {
+    table.records().map(|(_, record)| read_path(&record[2..], record[1])).collect()
+}
+
+fn read_processes(table: &Table) -> (Vec<Process>, Places) {
+    let (mut all, places) = collect(table, 0, |record| {
+        Some(Process {
+            pid: record[0] as u32,
+            parent: None,
+            began_ns: record[2],
+            light: record[3] != 0,
+            elsewhere: is_elsewhere(record[4]),
+        })
+    });
+    for (number, record) in table.records() {
+        if let Some(at) = places.get(number) {
+            all[at].parent = places.named(record[1]);
+        }
+    }
+    (all, places)
+}
+
+fn read_sites(
+    table: &Table,
+    modules: &[Option<String>],
+    process_at: &Places,
+    left_out: &mut LeftOut,
+) -> (Vec<Site>, Places) {
+    collect(table, 0, |record| {
+        let (process, _, address) = split_address_key(record[0]);
+        let module = (record[1] as usize).checked_sub(1).and_then(|at| modules.get(at));
+        let process = left_out.count(process_at.get(process))?;
+        let module = module.cloned().flatten();
+        Some(Site { process, address, module, offset: record[2] })
+    })
+}
+
+fn read_locks(
+    table: &Table,
+    process_at: &Places,
+    site_at: &Places,
+    left_out: &mut LeftOut,
+) -> (Vec<Lock>, Places) {
+    collect(table, 0, |record| {
+        let (process, kind, address) = split_address_key(record[0]);
+        Some(Lock {
+            process: left_out.count(process_at.get(process))?,
+            address,
+            kind: Kind::from_bits(kind),
+            first_site: site_at.named(record[1]),
+        })
+    })
+}
+
+fn read_rows(
+    bodies: &Table,
+    locks: &[Lock],
+    lock_at: &Places,
+    site_at: &Places,
+    left_out: &mut LeftOut,
+) -> (Vec<Row>, Places) {
+    collect(bodies, field!(key), |body| {
+        let (lock, reads, site) = split_row_key(body[field!(key)]);
+        let lock = left_out.count(lock_at.named(lock))?;
+        Some(row(lock, locks[lock].kind.of_row(reads), site_at.named(site), body))
+    })
+}
+
+/// How many locks were held, each time that one was taken.
+fn depths(bodies: &Table, rest: &[u64]) -> Vec<u64> {
+    let mut depths = vec![0_u64; DEPTHS];
+    for body in bodies.records().map(|(_, body)| body).chain([rest]) {
+        for (depth, more) in depths.iter_mut().zip(&body[field!(depths)..]) {
+            // Over a recording a program may have written.
+            *depth = depth.wrapping_add(*more);
+        }
+    }
+    depths
+}
+
+fn read_edges(
+    table: &Table,
+    lock_at: &Places,
+    row_at: &Places,
+    left_out: &mut LeftOut,
+) -> Vec<Edge> {
+    let (edges, _) = collect(table, 0, |record| {
+        let [held, taken] = halves(record[0]).map(|lock| lock_at.named(lock));
+        let guards = &record[field!(EdgeRecord, guards)..][..GUARDS];
+        let lives = record[field!(EdgeRecord, lives)];
+        // Without lives the rest is not there yet.
+        (lives != 0).then_some(())?;
+        let (held, taken) = left_out.count(held.zip(taken))?;
+        Some(Edge {
+            held,
+            taken,
+            count: record[field!(EdgeRecord, count)],
+            rows: halves(record[field!(EdgeRecord, rows)]).map(|row| row_at.named(row)),
+            lives: halves(lives).map(|life| life as u32),
+            guards: guards.iter().filter_map(|&lock| lock_at.named(lock)).collect(),
+        })
+    });
+    edges
+}
+
+fn read_threads(
+    table: &Table,
+    process_at: &Places,
+    rows: &[Row],
+    row_of: impl Fn(u64) -> Option<usize>,
+    left_out: &mut LeftOut,
+) -> Vec<Thread> {
+    let (threads, _) = collect(table, 0, |record| {
         let (process, _, tid) = split_address_key(record[0]);
-        let at = match record[5] {
-            // The row of the rest is the last, if it is there.
-            at if at == ROWS as u64 + 1 => rows.len().checked_sub(1),
-            at => row_at.get(at.wrapping_sub(1)),
-        };
-        let waiting = at.and_then(|at| rows.get(at).map(|row| (at, row)));
+        let waiting = row_of(record[5]).and_then(|at| rows.get(at).map(|row| (at, row)));
         let waiting = waiting.map(|(at, row)| Waiting {
             row: at,
             lock: row.lock,
             site: row.site,
             since_ns: record[6],
         });
-        Thread {
-            process: process_at.get(process).unwrap_or(0),
+        Some(Thread {
+            process: left_out.count(process_at.get(process))?,
             tid: tid as u32,
             blocked: Blocked {
                 mutex_ns: record[1],
@@ -334,9 +404,9 @@ fn read_threads(words: &[u64], process_at: &Places, rows: &[Row], row_at: &Place
                 locks: record[field!(ThreadRecord, nested)],
                 most: record[field!(ThreadRecord, nested_max)],
             },
-        }
-    };
-    words.chunks(THREAD.words).filter(|record| record[0] != 0).map(thread).collect()
+        })
+    });
+    threads
 }
 
 /// A row from the words of its body.

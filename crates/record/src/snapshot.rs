@@ -35,6 +35,9 @@ pub struct Snapshot {
     pub programs: Vec<Program>,
     /// What is missing.
     pub dropped: Dropped,
+    /// Records that name another which is not there: they were being written, by a process that
+    /// was still running, or a program has written over its recording. They are left out.
+    pub unfinished: u64,
 }
 
 impl Snapshot {

@@ -3,11 +3,16 @@
 //! A key is written once, by an exchange, and never taken back, so a search ends at the key or at
 //! the first free record. Searches are short or the table counts as full: a long run of taken
 //! records would make every miss slow for the program under test.
+//!
+//! A table is searched piece by piece. What finds a piece full goes on in the next, which is mapped
+//! for that; since a full path stays full, every process finds a key where another has put it.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// How many records a search looks at.
+use crate::column::Column;
+
+/// How many records a search looks at in a piece.
 const PROBES: usize = 64;
 
 /// Where a key stands.
@@ -31,9 +36,25 @@ impl Found {
     }
 }
 
-/// Finds `key`, which is not zero, among `length` records (a power of two) whose key words `word`
-/// returns, or claims a record.
-pub(crate) fn find<'a>(key: u64, length: usize, word: impl Fn(usize) -> &'a AtomicU64) -> Found {
+/// Finds `key`, which is not zero, in a table whose key words `word` returns, or claims a record.
+pub(crate) fn find<T: 'static>(
+    table: &Column<T>,
+    key: u64,
+    word: impl Fn(&'static T) -> &'static AtomicU64,
+) -> Found {
+    for piece in 0..table.count() {
+        let Some(records) = table.piece(piece) else { return Found::Full };
+        match find_in(records.len(), key, |at| word(&records[at])) {
+            Found::Full => {}
+            Found::Old(at) => return Found::Old(table.begin(piece) + at),
+            Found::New(at) => return Found::New(table.begin(piece) + at),
+        }
+    }
+    Found::Full
+}
+
+/// The same among `length` records, a power of two.
+fn find_in<'a>(length: usize, key: u64, word: impl Fn(usize) -> &'a AtomicU64) -> Found {
     for index in path(key, length) {
         let at = word(index);
         // Relaxed, as below: a record's other words are counters, or looked at by the reader alone,
@@ -52,15 +73,25 @@ pub(crate) fn find<'a>(key: u64, length: usize, word: impl Fn(usize) -> &'a Atom
     Found::Full
 }
 
-/// Finds `key`, which is not zero, as [`find`] does, but claims nothing.
-pub(crate) fn lookup<'a>(
+/// Finds `key`, which is not zero and was claimed by this process, but claims nothing.
+pub(crate) fn lookup<T: 'static>(
+    table: &Column<T>,
     key: u64,
-    length: usize,
-    word: impl Fn(usize) -> &'a AtomicU64,
+    word: impl Fn(&'static T) -> &'static AtomicU64,
 ) -> Option<usize> {
-    // Relaxed: as in `find`.
-    let seen = path(key, length).map(|index| (index, word(index).load(Relaxed)));
-    seen.take_while(|&(_, seen)| seen != 0).find(|&(_, seen)| seen == key).map(|(index, _)| index)
+    // What this process has claimed is in a piece that it has mapped.
+    let pieces = (0..table.count()).map_while(|piece| Some((piece, table.mapped(piece)?)));
+    for (piece, records) in pieces {
+        for at in path(key, records.len()) {
+            // Relaxed: as in `find_in`.
+            match word(&records[at]).load(Relaxed) {
+                0 => return None,
+                seen if seen == key => return Some(table.begin(piece) + at),
+                _ => {}
+            }
+        }
+    }
+    None
 }
 
 /// The records that a search for `key` among `length` looks at, one after the other.
@@ -79,10 +110,17 @@ pub(crate) fn hash(key: u64) -> u64 {
 mod tests {
     use super::*;
 
+    /// A table in memory of its own.
+    fn table(length: usize) -> (&'static [AtomicU64], Column<AtomicU64>) {
+        let words: Vec<AtomicU64> = (0..length).map(|_| AtomicU64::new(0)).collect();
+        let words: &'static [AtomicU64] = words.leak();
+        (words, Column::whole(words))
+    }
+
     #[test]
     fn finds_again_what_it_claimed_and_says_when_it_is_full() {
-        let words: Vec<AtomicU64> = (0..128).map(|_| AtomicU64::new(0)).collect();
-        let find = |key| find(key, words.len(), |index| &words[index]);
+        let (words, table) = table(128);
+        let find = |key| find(&table, key, |word| word);
         let claimed: Vec<Found> = (1..=32).map(find).collect();
         assert!(claimed.iter().all(|found| matches!(found, Found::New(_))));
         for (key, claimed) in (1..=32).zip(&claimed) {
@@ -91,15 +129,16 @@ mod tests {
         }
         let full = (100..1000).map(find).filter(|&found| found == Found::Full).count();
         assert!(full >= 900 - (128 - 32), "{full}");
-        let lookup = |key| lookup(key, words.len(), |index| &words[index]);
+        let lookup = |key| lookup(&table, key, |word| word);
         assert!((1..=32).zip(&claimed).all(|(key, claimed)| lookup(key) == claimed.index()));
         assert_eq!(lookup(5_000), None);
+        assert_eq!(words.iter().filter(|word| word.load(Relaxed) == 7).count(), 1);
     }
 
     #[test]
     fn threads_that_race_for_a_key_get_the_same_record() {
-        let words: Vec<AtomicU64> = (0..1024).map(|_| AtomicU64::new(0)).collect();
-        let run = || (1..500).map(|key| find(key, 1024, |at| &words[at]).index()).collect();
+        let (_, table) = table(1024);
+        let run = || (1..500).map(|key| find(&table, key, |word| word).index()).collect();
         let all: Vec<Vec<Option<usize>>> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
             threads.into_iter().filter_map(|thread| thread.join().ok()).collect()

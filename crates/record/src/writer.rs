@@ -13,22 +13,20 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::histogram::bucket;
 use crate::layout::{
-    DEPTHS, FILE_BYTES, Full, LOCKS, Layout, MAGIC, MODULES, PATH_BYTES, PROCESSES, READS, ROWS,
-    SITES, THREADS, VERSION, address_key,
+    DEPTHS, Full, PATH_BYTES, PROCESSES, READS, ROWS, RowBody, RowRecord, THREAD, address_key,
 };
+use crate::mapping::Mapping;
 use crate::program::{path_key, store_path};
 use crate::table::{Found, find};
 use crate::{Kind, Scope};
 
-/// The file is no recording of this version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mismatch;
-
-/// Writes into a mapped recording. Never blocks, allocates or makes a system call; may be used by
-/// all threads, in signal handlers, and by several processes that map the same file.
+/// Writes into a mapped recording. Never blocks or allocates; makes no system call but to map more
+/// of the file, when a table grows. May be used by all threads, in signal handlers, and by several
+/// processes that map the same file.
 #[derive(Clone, Copy)]
 pub struct Writer {
-    pub(crate) file: &'static Layout,
+    /// Its begin is mapped.
+    pub(crate) map: &'static Mapping,
 }
 
 /// A row: one lock at one site, taken in one way. Good for as long as the file is mapped, in this
@@ -95,65 +93,32 @@ impl ThreadWriter {
     }
 }
 
-const NO_THREAD: u32 = THREADS as u32 + 1;
+const NO_THREAD: u32 = THREAD.records as u32 + 1;
 
 impl Writer {
-    /// A writer of the recording that is mapped at `base`.
-    ///
-    /// # Errors
-    ///
-    /// [`Mismatch`] if what is mapped there is something else.
-    ///
-    /// # Safety
-    ///
-    /// `base` is aligned to 8 bytes, and [`FILE_BYTES`] are mapped there, shared, readable and
-    /// writable, for as long as the process lives.
-    pub unsafe fn new(base: *const Layout) -> Result<Self, Mismatch> {
-        // SAFETY: mapped and aligned by the contract; any bytes are a `Layout`, and all fields that
-        // are not atomics are written before the file is handed out.
-        let file = unsafe { &*base };
-        let header = &file.header;
-        let sound = header.magic == MAGIC
-            && header.version == VERSION
-            && header.bytes == FILE_BYTES
-            && Scope::from_bits(header.scope).is_some();
-        if sound { Ok(Self { file }) } else { Err(Mismatch) }
-    }
-
     /// How much is to be recorded.
     #[must_use]
     pub fn scope(self) -> Scope {
-        Scope::from_bits(self.file.header.scope).unwrap_or(Scope::Contended)
-    }
-
-    /// As [`new`](Self::new), of a recording that `new` has looked at.
-    ///
-    /// # Safety
-    ///
-    /// `new` was successful with `base`, in this process or in one that it was forked from.
-    #[must_use]
-    pub const unsafe fn again(base: *const Layout) -> Self {
-        // SAFETY: as in `new`, by which the recording was found sound.
-        Self { file: unsafe { &*base } }
+        Scope::from_bits(self.map.base().header.scope).unwrap_or(Scope::Contended)
     }
 
     /// Counts a program that has loaded the library. Says whether it may enter itself before it has
     /// anything to record: so long as there is ample room for those that have.
     #[must_use]
     pub fn started(self) -> bool {
-        self.file.header.started.fetch_add(1, Relaxed) < PROCESSES as u64 / 2
+        self.map.base().header.started.fetch_add(1, Relaxed) < PROCESSES as u64 / 2
     }
 
     /// Counts that a program has loaded objects which find the C library's functions before ours.
     pub fn bypassed(self) {
-        self.file.header.bypasses.fetch_add(1, Relaxed);
+        self.map.base().header.bypasses.fetch_add(1, Relaxed);
     }
 
     /// Counts that another process's waiters were found at the mutex at `address`, in shared
     /// memory, though it is not flagged as shared.
     pub fn found_strangers(self, address: u64) {
-        self.file.header.strangers.fetch_add(1, Relaxed);
-        self.file.header.strange_lock.store(address, Relaxed);
+        self.map.base().header.strangers.fetch_add(1, Relaxed);
+        self.map.base().header.strange_lock.store(address, Relaxed);
     }
 
     /// A record for the calling process, which was forked from that of record `parent`, and whose
@@ -163,11 +128,12 @@ impl Writer {
     pub fn process(self, pid: u32, parent: Option<u32>, began_ns: u64, light: bool) -> Option<u32> {
         // The time tells processes apart that had the same id one after the other.
         let key = (began_ns >> 10) << 32 | u64::from(pid);
-        let Some(index) = find(key, PROCESSES, |at| &self.file.processes[at].key).index() else {
+        let processes = &self.map.processes;
+        let index = find(processes, key, |record| &record.key).index();
+        let Some((index, record)) = index.and_then(|at| Some((at, processes.get(at)?))) else {
             self.dropped(Full::Processes);
             return None;
         };
-        let record = &self.file.processes[index];
         record.parent.store(parent.map_or(0, |parent| u64::from(parent) + 1), Relaxed);
         record.began_ns.store(began_ns, Relaxed);
         record.light.store(u64::from(light), Relaxed);
@@ -177,7 +143,7 @@ impl Writer {
     /// Says in which process namespace the ids of `process` and of its threads mean something, by
     /// the kernel's number of that: who reads may know others by the same ids.
     pub fn lives_in(self, process: u32, namespace: u64) {
-        if let Some(record) = self.file.processes.get(process as usize) {
+        if let Some(record) = self.map.processes.get(process as usize) {
             record.namespace.store(namespace, Relaxed);
         }
     }
@@ -186,7 +152,7 @@ impl Writer {
     #[must_use]
     pub fn thread(self, process: u32, tid: u32) -> ThreadWriter {
         let key = address_key(u64::from(process), 0, u64::from(tid));
-        let found = find(key, THREADS, |at| &self.file.threads[at].key);
+        let found = find(&self.map.threads, key, |record| &record.key);
         found.index().map_or(ThreadWriter::NONE, |index| ThreadWriter(index as u32 + 1))
     }
 
@@ -198,10 +164,13 @@ impl Writer {
         let (site, fresh) = self.site(process, site);
         let (process, site) = (u64::from(process), u64::from(site));
         let key = address_key(process, kind.of_lock().bits(), lock);
-        let lock = match find(key, LOCKS, |at| &self.file.locks[at].key) {
+        let locks = &self.map.locks;
+        let lock = match find(locks, key, |record| &record.key) {
             Found::Old(index) => index as u64,
             Found::New(index) => {
-                self.file.locks[index].first_site.store(site, Relaxed);
+                if let Some(record) = locks.get(index) {
+                    record.first_site.store(site, Relaxed);
+                }
                 index as u64
             }
             Found::Full => {
@@ -210,12 +179,38 @@ impl Writer {
             }
         };
         let (way, shared) = if kind == Kind::Read { (READS, SHARED) } else { (0, 0) };
-        let found = find((lock + 1) << 32 | way | site, ROWS, |at| &self.file.rows[at].key);
-        match found.index() {
-            Some(index) => (RowWriter(index as u32 | shared), fresh),
+        let (rows, key) = (&self.map.rows, (lock + 1) << 32 | way | site);
+        let index = find(rows, key, |record| &record.key).index();
+        match index.and_then(|index| self.row_of(rows.get(index)?, key)) {
+            Some(row) => (RowWriter(row | shared), fresh),
             None => {
                 self.dropped(Full::Rows);
                 (RowWriter::REST, fresh)
+            }
+        }
+    }
+
+    /// The row of a record of the index, which has that key; makes one if there is none yet. Rows
+    /// are numbered in the order in which they are made, so that few of them take little room.
+    fn row_of(self, record: &RowRecord, key: u64) -> Option<u32> {
+        // Acquire: the key in the row's body; pairs with the release below.
+        let known = record.row.load(Acquire);
+        if known != 0 {
+            return u32::try_from(known - 1).ok();
+        }
+        let made = &self.map.base().header.rows;
+        if made.load(Relaxed) >= ROWS as u64 {
+            return None;
+        }
+        let row = made.fetch_add(1, Relaxed);
+        let body = self.map.bodies.get(usize::try_from(row).ok()?)?;
+        body.key.store(key, Relaxed);
+        match record.row.compare_exchange(0, row + 1, Release, Acquire) {
+            Ok(_) => u32::try_from(row).ok(),
+            Err(theirs) => {
+                // Another thread was faster. This one stays nobody's.
+                body.key.store(0, Relaxed);
+                u32::try_from(theirs - 1).ok()
             }
         }
     }
@@ -225,7 +220,7 @@ impl Writer {
     #[must_use]
     pub fn site(self, process: u32, address: u64) -> (u32, Option<u32>) {
         let key = address_key(u64::from(process), 0, address);
-        match find(key, SITES, |at| &self.file.sites[at].key) {
+        match find(&self.map.sites, key, |record| &record.key) {
             Found::Old(index) => (index as u32 + 1, None),
             Found::New(index) => (index as u32 + 1, Some(index as u32)),
             Found::Full => {
@@ -239,13 +234,13 @@ impl Writer {
     #[must_use]
     pub fn rate(self) -> u64 {
         // Acquire: the origin is there, too; pairs with the release below.
-        self.file.header.rate.load(Acquire)
+        self.map.base().header.rate.load(Acquire)
     }
 
     /// Says how many nanoseconds are in 2^32 ticks, how many ticks it is now, and what a look at
     /// them takes, in 1024ths of a tick. The first who says so is believed.
     pub fn set_rate(self, rate: u64, now: u64, look: u64) {
-        let header = &self.file.header;
+        let header = &self.map.base().header;
         if header.origin.compare_exchange(0, now, Relaxed, Relaxed).is_ok() {
             header.look.store(look, Relaxed);
             // Release: pairs with the acquire above.
@@ -255,16 +250,18 @@ impl Writer {
 
     /// Says that `site` lies at `offset` in the file of that path.
     pub fn place(self, site: u32, path: &[u8], offset: u64) {
-        let Some(record) = self.file.sites.get(site as usize) else { return };
+        let Some(record) = self.map.sites.get(site as usize) else { return };
         record.offset.store(offset, Relaxed);
         let path = &path[path.len().saturating_sub(PATH_BYTES)..];
         let key = path_key(path.len() as u64, path);
-        let index = match find(key, MODULES, |at| &self.file.modules[at].key) {
+        let modules = &self.map.modules;
+        let index = match find(modules, key, |module| &module.key) {
             Found::Old(index) => index,
             Found::New(index) => {
-                let module = &self.file.modules[index];
-                store_path(&module.path, path);
-                module.length.store(path.len() as u64, Relaxed);
+                if let Some(module) = modules.get(index) {
+                    store_path(&module.path, path);
+                    module.length.store(path.len() as u64, Relaxed);
+                }
                 index
             }
             Found::Full => return self.dropped(Full::Modules),
@@ -291,7 +288,7 @@ impl Writer {
         had: bool,
     ) {
         self.clear(thread, kind, waited_ns);
-        let body = &self.file.bodies[row.index()];
+        let body = self.body(row);
         body.contended.fetch_add(1, Relaxed);
         body.waits[bucket(waited_ns)].fetch_add(1, Relaxed);
         body.wait.sum_ns.fetch_add(waited_ns, Relaxed);
@@ -322,7 +319,7 @@ impl Writer {
 
     /// `thread` has taken the lock of `row`, and holds it.
     pub fn acquired(self, thread: ThreadWriter, row: RowWriter) {
-        add_as_holder(row, &self.file.bodies[row.index()].acquisitions, 1);
+        add_as_holder(row, &self.body(row).acquisitions, 1);
         if let Some(record) = self.record(thread) {
             add_alone(&record.acquisitions, 1);
         }
@@ -331,7 +328,7 @@ impl Writer {
     /// The caller holds the lock that was taken at `row` since `held_ns`, and is about to release
     /// it.
     pub fn held(self, row: RowWriter, held_ns: u64) {
-        let body = &self.file.bodies[row.index()];
+        let body = self.body(row);
         add_as_holder(row, &body.holds[bucket(held_ns)], 1);
         add_as_holder(row, &body.hold.sum_ns, held_ns);
         raise(&body.hold.max_ns, held_ns);
@@ -339,7 +336,7 @@ impl Writer {
 
     /// The lock of `taken` was taken, and is held, by a thread that held `holding` others.
     pub fn nested(self, holding: usize, taken: RowWriter) {
-        let depths = &self.file.bodies[taken.index()].depths;
+        let depths = &self.body(taken).depths;
         add_as_holder(taken, &depths[holding.min(DEPTHS - 1)], 1);
     }
 
@@ -365,21 +362,36 @@ impl Writer {
 
     /// 1 + the lock of a row; `None` for the row of all the rest.
     pub(crate) fn lock(self, row: RowWriter) -> Option<u64> {
-        self.file.rows.get(row.index()).map(|row| row.key.load(Relaxed) >> 32)
+        if row.index() >= ROWS {
+            return None;
+        }
+        // Relaxed: acquired with the row, or written by this thread.
+        let key = self.map.bodies.get(row.index())?.key.load(Relaxed);
+        (key != 0).then_some(key >> 32)
     }
 
     /// How many locks have stood where this one does; `lock` is 1 + its record.
     pub(crate) fn lives(self, lock: u64) -> Option<&'static AtomicU64> {
         let index = usize::try_from(lock).ok()?.checked_sub(1)?;
-        self.file.locks.get(index).map(|lock| &lock.lives)
+        self.map.locks.get(index).map(|lock| &lock.lives)
     }
 
     fn record(self, thread: ThreadWriter) -> Option<&'static crate::layout::ThreadRecord> {
-        self.file.threads.get(thread.0 as usize - 1)
+        if thread == ThreadWriter::NONE {
+            return None;
+        }
+        self.map.threads.get(thread.0 as usize - 1)
+    }
+
+    /// Where it is counted what happens at a row.
+    #[inline]
+    fn body(self, row: RowWriter) -> &'static RowBody {
+        // That of the rest has an index behind all others, and is no part of the table.
+        self.map.bodies.get(row.index()).unwrap_or(&self.map.base().rest)
     }
 
     pub(crate) fn dropped(self, table: Full) {
-        self.file.header.dropped[table as usize].fetch_add(1, Relaxed);
+        self.map.base().header.dropped[table as usize].fetch_add(1, Relaxed);
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
 
 use antiphon_record::events::ROLL_BYTES;
-use antiphon_record::{FILE_BYTES, Recording, Scope};
+use antiphon_record::{FILE_BYTES, Kind, Mapping, Recording, Scope};
 
 /// Numbers that look random: none, few, anything in a half, anything.
 struct Random(u64);
@@ -39,20 +40,26 @@ fn recording(name: &str) -> io::Result<(Recording, File)> {
     Ok((recording, file))
 }
 
-/// What the header's tables begin behind.
+/// What the tables begin behind: header, costs, and the row of all the rest.
 const HEADER: u64 = 512;
 
 #[test]
 fn tables_may_hold_anything() -> io::Result<()> {
     let (recording, file) = recording("tables")?;
     let mut random = Random(1);
-    // The rows' bodies, the last of the tables, are counts.
-    let keys = FILE_BYTES / 4;
-    random.scribble(&file, HEADER, keys)?;
+    let mapping: &'static Mapping = Box::leak(Box::new(Mapping::NEW));
+    let writer = mapping.open(file.as_raw_fd()).expect("a recording");
+    for lock in 1..2000 {
+        let _ = writer.row(lock as u32 % 8, Kind::Mutex, lock * 64, lock);
+    }
+    // The rows stay, which are the last of the tables and most of the file; what they name does
+    // not.
+    random.scribble(&file, HEADER, FILE_BYTES / 16)?;
     let mut snapshot = recording.read()?;
-    assert!(
-        snapshot.locks.len() > 1000 && snapshot.threads.iter().any(|one| one.waiting.is_some())
-    );
+    assert!(snapshot.unfinished > 1000);
+    let waiting = snapshot.threads.iter().filter(|one| one.waiting.is_some()).count();
+    let [rows, threads] = [snapshot.rows.len(), snapshot.threads.len()];
+    assert!(rows > 20 && threads > 100 && waiting > 0, "{rows} {threads} {waiting}");
     snapshot.close_waits(|_, _, waiting| waiting.since_ns);
     let _ = snapshot.inversions();
     let lookout = recording.lookout()?;

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::FromRawFd;
 
-use antiphon_record::events::{Batch, CHUNKS, Code, Note, Pen, ROLL_BYTES, Roll};
-use antiphon_record::{FILE_BYTES, Recording, Scope};
+use antiphon_record::events::{Batch, CHUNKS, Code, Note, Pen, Roll};
+use antiphon_record::{Mapping, Recording, Scope};
 
 /// A recording in memory, and its chunks to write to.
 fn recording() -> io::Result<(Recording, Roll)> {
@@ -18,15 +18,11 @@ fn recording() -> io::Result<(Recording, Roll)> {
     // SAFETY: nobody else has this descriptor.
     let file = unsafe { File::from_raw_fd(fd) };
     let recording = Recording::begin(file, Scope::Events)?;
-    let length = (FILE_BYTES + ROLL_BYTES) as usize;
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping wherever the kernel likes; it outlives the descriptor.
-    let base = unsafe { libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, fd, 0) };
-    if base == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: mapped above in all its length, and never unmapped.
-    let roll = unsafe { Roll::new(base.byte_add(FILE_BYTES as usize).cast()) };
+    // What is mapped outlives the descriptor.
+    let mapping: &'static Mapping = Box::leak(Box::new(Mapping::NEW));
+    let opened = mapping.open(fd);
+    opened.map_err(|why| io::Error::other(format!("{why:?}")))?;
+    let roll = mapping.roll().ok_or_else(|| io::Error::other("no events"))?;
     Ok((recording, roll))
 }
 

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io;
 use std::os::fd::FromRawFd;
 
-use antiphon_record::layout::{Layout, PROGRAM_BYTES};
+use antiphon_record::layout::PROGRAM_BYTES;
 use antiphon_record::{
-    FILE_BYTES, Kind, Program, Recording, RowWriter, Scope, Strangers, ThreadWriter, Writer,
+    HandedOn, Kind, Mapping, Program, Recording, RowWriter, Scope, Strangers, ThreadWriter, Writer,
 };
 
 /// A recording in memory, and a writer that has it mapped.
@@ -19,15 +19,10 @@ fn recording(scope: Scope) -> io::Result<(Recording, Writer)> {
     // SAFETY: nobody else has this descriptor.
     let file = unsafe { File::from_raw_fd(fd) };
     let recording = Recording::begin(file, scope)?;
-    let (length, access) = (FILE_BYTES as usize, libc::PROT_READ | libc::PROT_WRITE);
-    // SAFETY: a new mapping wherever the kernel likes; it outlives the descriptor.
-    let base = unsafe { libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, fd, 0) };
-    if base == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: mapped above, aligned to a page, and never unmapped.
-    let writer = unsafe { Writer::new(base.cast::<Layout>()) };
-    Ok((recording, writer.map_err(|_| io::Error::other("mismatch"))?))
+    // What is mapped outlives the descriptor.
+    let mapping: &'static Mapping = Box::leak(Box::new(Mapping::NEW));
+    let opened = mapping.open(fd);
+    Ok((recording, opened.map_err(|why| io::Error::other(format!("{why:?}")))?))
 }
 
 #[test]
@@ -267,7 +262,7 @@ fn starts_bypasses_and_strangers_are_counted() -> io::Result<()> {
     assert_eq!(recording.read()?.strangers, Strangers::default());
     // Half of the room for processes is kept for those that have something to record.
     let entered = (0..3000).filter(|_| writer.started()).count();
-    assert_eq!(entered, 2048);
+    assert_eq!(entered, 2016);
     writer.bypassed();
     writer.found_strangers(0x1000);
     writer.found_strangers(0x2000);
@@ -389,17 +384,18 @@ fn readers_and_writers_of_a_lock_have_rows_of_their_own() -> io::Result<()> {
 
 #[test]
 fn programs_are_told_apart_by_path_caller_and_environment() -> io::Result<()> {
+    use HandedOn::{No, Yes};
     let (recording, writer) = recording(Scope::Contended)?;
     let long = [b'x'; PROGRAM_BYTES + 1];
     for (path, user, handed_on) in [
-        (&b"/bin/a"[..], 1000, true),
-        (b"/bin/a", 1000, true),
-        (b"/bin/a", 1000, false),
-        (b"/bin/a", 1001, true),
-        (b"/bin/b", 1000, true),
-        (&long[1..], 1000, true),
-        (&long, 1000, true),
-        (b"", 1000, true),
+        (&b"/bin/a"[..], 1000, Yes),
+        (b"/bin/a", 1000, Yes),
+        (b"/bin/a", 1000, No),
+        (b"/bin/a", 1001, Yes),
+        (b"/bin/b", 1000, Yes),
+        (&long[1..], 1000, Yes),
+        (&long, 1000, Yes),
+        (b"", 1000, Yes),
     ] {
         writer.executes(path, user, 7, handed_on);
     }
@@ -412,14 +408,102 @@ fn programs_are_told_apart_by_path_caller_and_environment() -> io::Result<()> {
         };
         snapshot.programs.iter().filter(is).map(|one| one.times).collect::<Vec<_>>()
     };
-    assert_eq!(times(b"/bin/a", 1000, true), [2]);
+    assert_eq!(times(b"/bin/a", 1000, Yes), [2]);
     for (path, user, handed_on) in [
-        (&b"/bin/a"[..], 1000, false),
-        (b"/bin/a", 1001, true),
-        (b"/bin/b", 1000, true),
-        (&long[1..], 1000, true),
+        (&b"/bin/a"[..], 1000, No),
+        (b"/bin/a", 1001, Yes),
+        (b"/bin/b", 1000, Yes),
+        (&long[1..], 1000, Yes),
     ] {
         assert_eq!(times(path, user, handed_on), [1]);
     }
+    Ok(())
+}
+
+/// How much this process has mapped of files of that name, in bytes.
+fn mapped(name: &str) -> u64 {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let bytes = |line: &str| {
+        let (begin, end) = line.split_ascii_whitespace().next()?.split_once('-')?;
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        Some(number(end)? - number(begin)?)
+    };
+    maps.lines().filter(|line| line.contains(name)).filter_map(bytes).sum()
+}
+
+#[test]
+fn what_is_mapped_is_what_is_used() -> io::Result<()> {
+    const NAME: &str = "small-recording";
+    // SAFETY: a new anonymous file; the name is a C string.
+    let fd = unsafe { libc::memfd_create(c"small-recording".as_ptr(), libc::MFD_CLOEXEC) };
+    // SAFETY: nobody else has this descriptor.
+    let file = unsafe { File::from_raw_fd(fd) };
+    let recording = Recording::begin(file, Scope::Events)?;
+    let mapping: &'static Mapping = Box::leak(Box::new(Mapping::NEW));
+    let writer = mapping.open(fd).map_err(|why| io::Error::other(format!("{why:?}")))?;
+    let (begin, few) = (mapped(NAME), 512 << 10);
+    assert!(begin > 0 && begin < few, "{begin}");
+    let process = writer.process(1, None, 1, false).unwrap_or(u32::MAX);
+    let wait = |lock: u64| {
+        let (row, _) = writer.row(process, Kind::Mutex, lock * 64, 0x40_0000 + lock);
+        writer.wait_ends(writer.thread(process, 1), row, Kind::Mutex, 10, true);
+    };
+    (1..8).for_each(wait);
+    assert_eq!(mapped(NAME), begin, "eight rows have room from the begin on");
+    (8..1000).for_each(wait);
+    let some = mapped(NAME);
+    assert!(some > begin && some < begin + 1000 * 40 * 1024, "{some}");
+    let snapshot = recording.read()?;
+    assert_eq!((snapshot.rows.len(), snapshot.unfinished), (999, 0));
+    Ok(())
+}
+
+/// Reads a recording again and again while threads make new rows: each is of the lock and of the
+/// process that it was made for.
+#[test]
+fn what_is_read_as_it_grows_names_nothing_else() -> io::Result<()> {
+    let (recording, writer) = recording(Scope::Full)?;
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let write = |first: u32| {
+        for pid in first..first + 200 {
+            let process = writer.process(pid, None, u64::from(pid) << 20, false);
+            let Some(process) = process else { return };
+            for lock in 1..20 {
+                // The address and the site of a lock are told from the process that it is in.
+                let address = u64::from(pid) << 20 | lock << 6;
+                let (row, _) = writer.row(process, Kind::Mutex, address, address + 1);
+                let thread = writer.thread(process, pid);
+                writer.wait_begins(thread, row, 5);
+                writer.wait_ends(thread, row, Kind::Mutex, 1, true);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let writers = [1, 1001].map(|first| scope.spawn(move || write(first)));
+        let reader = scope.spawn(|| -> io::Result<()> {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let snapshot = recording.read()?;
+                let pid = |process: usize| u64::from(snapshot.processes[process].pid);
+                for row in &snapshot.rows {
+                    let lock = &snapshot.locks[row.lock];
+                    if lock.kind == Kind::Rest {
+                        continue;
+                    }
+                    assert_eq!(lock.address >> 20, pid(lock.process));
+                    let site = row.site.map(|at| &snapshot.sites[at]);
+                    assert!(site.is_none_or(|site| site.address == lock.address + 1));
+                }
+                for thread in &snapshot.threads {
+                    assert_eq!(u64::from(thread.tid), pid(thread.process));
+                }
+            }
+            Ok(())
+        });
+        let written = writers.into_iter().all(|writer| writer.join().is_ok());
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(written);
+        reader.join().unwrap_or_else(|_| Err(io::Error::other("the reader")))
+    })?;
+    assert_eq!(recording.read()?.unfinished, 0);
     Ok(())
 }

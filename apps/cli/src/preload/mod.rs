@@ -2,9 +2,10 @@
 //! needed.
 //!
 //! They go to `$XDG_CACHE_HOME/antiphon` or `~/.cache/antiphon`; root's to `/var/cache/antiphon`,
-//! where programs that root runs as somebody else can read it; or, where that can't be written or
-//! can't stand in `LD_PRELOAD` (whose entries end at spaces and colons), to a folder of the user's
-//! own under the temporary directory. There, a folder that is named after the contents' hash has
+//! where programs that root runs as another user can read it; or, where that can't be written, is
+//! mounted `noexec`, or can't stand in `LD_PRELOAD` (whose entries end at spaces and colons), to a
+//! folder of the user's own under the temporary directory, `/var/tmp`, `/dev/shm` or
+//! `$XDG_RUNTIME_DIR`. There, a folder that is named after the contents' hash has
 //!
 //! | file | for |
 //! |---|---|
@@ -25,6 +26,7 @@ mod stub;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -143,9 +145,13 @@ pub fn folders() -> Vec<PathBuf> {
     let everybodys = (user == 0).then(|| PathBuf::from("/var/cache"));
     let own = || Some(absolute("HOME")?.join(".cache"));
     let cache = absolute("XDG_CACHE_HOME").or(everybodys).or_else(own);
-    let temporary = std::env::temp_dir().join(format!("antiphon-{user}"));
     let cache = cache.map(|cache| cache.join("antiphon"));
-    cache.into_iter().chain([temporary]).filter(|folder| can_stand(folder)).collect()
+    // Where others write, too, under the user's number.
+    let of_user = format!("antiphon-{user}");
+    let temporary = [std::env::temp_dir(), "/var/tmp".into(), "/dev/shm".into()];
+    let runtime = absolute("XDG_RUNTIME_DIR").map(|folder| folder.join("antiphon"));
+    let others = temporary.map(|folder| folder.join(&of_user)).into_iter().chain(runtime);
+    cache.into_iter().chain(others).filter(|folder| can_stand(folder)).collect()
 }
 
 /// Whether a path can stand in `LD_PRELOAD`: no separators, nothing that the loader expands.
@@ -164,15 +170,34 @@ fn unpack_in(folder: &Path) -> io::Result<PathBuf> {
     let Some(ours) = name_of_64_bits() else {
         // A loader of unknown habits: a plain name, and complaints of other programs.
         place_all(&folder)?;
+        can_be_mapped(&folder.join(NAME))?;
         return Ok(folder.join(NAME));
     };
     place_all(&folder.join(&ours))?;
+    can_be_mapped(&folder.join(&ours).join(NAME))?;
     for theirs in NAMES_OF_32_BITS.iter().filter(|theirs| Path::new(theirs) != ours) {
         for (name, _) in LIBRARIES {
             place(&folder.join(theirs), name, &stub::library())?;
         }
     }
     Ok(folder.join("$LIB").join(NAME))
+}
+
+/// Whether code in that file can be run: not in a file system that is mounted `noexec`.
+fn can_be_mapped(path: &Path) -> io::Result<()> {
+    let file = fs::File::open(path)?;
+    let (at, access, fd) =
+        (std::ptr::null_mut(), libc::PROT_READ | libc::PROT_EXEC, file.as_raw_fd());
+    // SAFETY: a new mapping wherever the kernel likes, which nobody uses.
+    let mapped = unsafe { libc::mmap(at, 1, access, libc::MAP_PRIVATE, fd, 0) };
+    if mapped == libc::MAP_FAILED {
+        let error = io::Error::last_os_error();
+        let noexec = error.raw_os_error() == Some(libc::EPERM);
+        return Err(if noexec { io::Error::other("mounted noexec") } else { error });
+    }
+    // SAFETY: mapped above.
+    unsafe { libc::munmap(mapped, 1) };
+    Ok(())
 }
 
 /// What `$LIB` is to the loader of this process: the end of the path that it found libc by.

@@ -20,19 +20,23 @@ pub enum Refusal {
     NotFound(String),
     /// There is, but it can't be executed.
     CannotRun(String),
+    /// There is no room for one more process.
+    NoRoom(String),
 }
 
 impl Refusal {
     /// In one line.
     pub fn why(self) -> String {
         match self {
-            Self::NotFound(why) | Self::CannotRun(why) => why,
+            Self::NotFound(why) | Self::CannotRun(why) | Self::NoRoom(why) => why,
         }
     }
 
     /// Of the kernel's, to start the file `program`, which is called `name`.
     pub fn of(name: &OsStr, program: &Path, error: &io::Error) -> Self {
         let name = name.to_string_lossy();
+        let no_room =
+            |limit: &str| Self::NoRoom(format!("{name} was not started: {limit}; raise the limit"));
         match (error.raw_os_error(), reach::loader(program)) {
             (Some(libc::ENOENT), Some(loader)) if !loader.exists() => Self::NotFound(format!(
                 "{name}: what is to run it is not there: {}",
@@ -46,6 +50,10 @@ impl Refusal {
                  line such as #!/bin/sh"
             )),
             (Some(libc::ENOENT), _) => Self::NotFound(format!("{name}: {}", words(error))),
+            (Some(libc::EAGAIN), _) => {
+                no_room("no process may be added (ulimit -u, or pids.max of the control group)")
+            }
+            (Some(libc::ENOMEM), _) => no_room("there is no memory for one more process"),
             _ => Self::CannotRun(format!("{name}: {}", words(error))),
         }
     }

@@ -33,7 +33,11 @@ pub struct Collector {
 
 impl Collector {
     /// Writes what `recording` gets to `writer` from now on.
-    pub fn start(recording: &Arc<Recording>, writer: Writer<BufWriter<File>>) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// Those of making a thread.
+    pub fn start(recording: &Arc<Recording>, writer: Writer<BufWriter<File>>) -> io::Result<Self> {
         let ends = Arc::new(AtomicBool::new(false));
         let trace = Trace {
             writer,
@@ -41,11 +45,11 @@ impl Collector {
             names: Names::default(),
             told: Told::NONE,
         };
-        let thread = std::thread::spawn({
+        let thread = std::thread::Builder::new().spawn({
             let (recording, ends) = (Arc::clone(recording), Arc::clone(&ends));
             move || collect(&recording, &ends, trace)
-        });
-        Self { recording: Arc::clone(recording), ends, thread }
+        })?;
+        Ok(Self { recording: Arc::clone(recording), ends, thread })
     }
 
     /// Writes what is left. CMD has ended.
@@ -56,7 +60,8 @@ impl Collector {
     pub fn finish(self, path: &Path) -> Result<Written, Error> {
         // Relaxed: says nothing but itself.
         self.ends.store(true, Relaxed);
-        let trace = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        let panicked = |_| Err(io::Error::other("the recording makes no sense").into());
+        let trace = self.thread.join().unwrap_or_else(panicked)?;
         trace.finish(&self.recording, path)
     }
 }
@@ -232,9 +237,8 @@ fn thread(story: &Story) -> Thread {
 mod tests {
     use std::os::fd::AsRawFd as _;
 
-    use antiphon_record::events::{Code, Note, Pen, ROLL_BYTES, Roll};
-    use antiphon_record::layout::Layout;
-    use antiphon_record::{FILE_BYTES, Scope};
+    use antiphon_record::events::{Code, Note, Pen, Roll};
+    use antiphon_record::{Mapping, Scope};
 
     use super::*;
 
@@ -244,19 +248,11 @@ mod tests {
         let recording = Recording::create(&path, Scope::Events)?;
         let file = File::options().read(true).write(true).open(&path)?;
         std::fs::remove_file(&path)?;
-        let length = (FILE_BYTES + ROLL_BYTES) as usize;
-        let (access, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        let (at, fd) = (std::ptr::null_mut(), file.as_raw_fd());
-        // SAFETY: a new mapping wherever the kernel likes; it outlives the descriptor.
-        let base = unsafe { libc::mmap(at, length, access, shared, fd, 0) };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: mapped above in all its length, and never unmapped.
-        let writer = unsafe { antiphon_record::Writer::new(base.cast::<Layout>()) };
-        // SAFETY: as above.
-        let roll = unsafe { Roll::new(base.byte_add(FILE_BYTES as usize).cast()) };
-        Ok((recording, writer.map_err(|_| io::Error::other("no recording"))?, roll))
+        let mapping: &'static Mapping = Box::leak(Box::new(Mapping::NEW));
+        let writer = mapping.open(file.as_raw_fd());
+        let writer = writer.map_err(|why| io::Error::other(format!("{why:?}")))?;
+        let roll = mapping.roll().ok_or_else(|| io::Error::other("no events"))?;
+        Ok((recording, writer, roll))
     }
 
     #[test]

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::output::table::{count, duration};
-use crate::output::words::noun;
+use crate::output::words::{noun, several};
 use crate::preload;
 use crate::run::{ReportFile, Session, tell};
 use collector::Collector;
@@ -36,10 +36,11 @@ use collector::Collector;
 Each time that a thread waits for a lock, has it, releases it, sleeps on a condition variable or
 notifies one, makes a thread or joins one is an event of the trace; `antiphon replay` runs that on a
 simulated machine. A trace takes some 5 bytes an event. Events that come faster than they can be
-written, or of more than 1024 threads at once, or 4096 processes in all, are dropped and counted.
+written, or of more than 1020 threads at once, or 4032 processes in all, are dropped and counted.
 
 Exits as CMD does, with 128 + N if signal N killed it. Own failures: 125, CMD can't be run: 126, no
-such CMD: 127. The report goes to stderr, after CMD has ended.
+such CMD: 127. What CMD can rely on: antiphon run --help. The report goes to stderr, after CMD has
+ended.
 
 Example:
   antiphon record --out xz.trace -- xz -T4 -k -c FILE > FILE.xz")]
@@ -78,6 +79,17 @@ pub struct Written {
 }
 
 impl Written {
+    /// That events are missing, if they are.
+    fn unseen(&self) -> Option<String> {
+        (self.dropped > 0).then(|| {
+            format!(
+                "{} are not in the trace: they came faster than they could be written, or were of \
+                 too many threads or processes. What `replay` makes of it has gaps.",
+                several(self.dropped, "event")
+            )
+        })
+    }
+
     /// For scripts.
     pub fn json(&self) -> Value {
         json!({
@@ -102,16 +114,7 @@ impl fmt::Display for Written {
                 duration(each)
             )?;
         }
-        match self.dropped {
-            0 => Ok(()),
-            dropped => write!(
-                out,
-                "; {} more came too fast to be written, or of too many threads or processes, and \
-                 were dropped: \
-                 what `replay` makes of it has gaps",
-                count(dropped),
-            ),
-        }
+        Ok(())
     }
 }
 
@@ -136,15 +139,17 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let file = File::create(&path).map_err(|error| fail(&error))?;
         let about = about(arguments);
         let writer = Writer::new(BufWriter::new(file), &about).map_err(|error| fail(&error))?;
-        Ok(Collector::start(recording, writer))
+        let recording = recording.ok_or_else(|| fail(&"there is no recording"))?;
+        Collector::start(recording, writer).map_err(|error| fail(&error))
     })?;
     let written = done.watcher.finish(&path).map_err(|error| fail(&error));
-    let mut report = done.report;
-    report.trace = written.as_ref().ok().cloned();
     // Also without a trace: what there is to say of CMD is not lost with it.
-    let told = tell(&report, files);
-    written.and(told)?;
-    Ok(done.ended.exit_code())
+    let told = done.seen.report().and_then(|mut report| {
+        report.trace = written.as_ref().ok().cloned();
+        report.notes.extend(report.trace.as_ref().and_then(Written::unseen));
+        tell(&report, files)
+    });
+    Ok(done.ended.exit_code_after(written.map(drop).and(told)))
 }
 
 fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> Failure {

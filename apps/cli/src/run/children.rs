@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use antiphon_record::{Program, Snapshot};
+use antiphon_record::{HandedOn, Program, Snapshot};
 use serde_json::{Value, json};
 
 use crate::program;
@@ -31,16 +31,26 @@ pub fn unreached(snapshot: &Snapshot) -> Vec<Unreached> {
     for Program { path, times, user, group, handed_on } in &snapshot.programs {
         // Without the slashes and dots too many that a search leaves in it.
         let path: PathBuf = Path::new(path).components().collect();
-        let obstacle = program::obstacle_for(&path, *user, *group);
-        let path = path.display().to_string();
-        let why = match obstacle {
-            Some(obstacle) => obstacle.why,
-            None if !handed_on => format!(
-                "{path} was started without LD_PRELOAD in its environment: hand LD_PRELOAD and \
-                 ANTIPHON_RECORD on"
+        let obstacle = || program::obstacle_for(&path, *user, *group).map(|obstacle| obstacle.why);
+        let shown = path.display();
+        let why = match handed_on {
+            // There the path leads to another file than here.
+            HandedOn::OutOfReach => format!(
+                "{shown} was started where the library can't be found, in another root directory: \
+                 make the folder of `antiphon run -- sh -c 'echo $LD_PRELOAD'` visible there"
             ),
-            None => continue,
+            HandedOn::No => obstacle().unwrap_or_else(|| {
+                format!(
+                    "{shown} was started without LD_PRELOAD in its environment: hand LD_PRELOAD \
+                     and ANTIPHON_RECORD on"
+                )
+            }),
+            HandedOn::Yes => match obstacle() {
+                Some(why) => why,
+                None => continue,
+            },
         };
+        let path = shown.to_string();
         // Users are of no interest any more.
         match all.iter_mut().find(|known| known.why == why) {
             Some(known) => known.times += times,
@@ -76,22 +86,29 @@ pub fn objects(unreached: &[Unreached]) -> Value {
 mod tests {
     use super::*;
 
-    fn program(path: &str, times: u64, user: u32, handed_on: bool) -> Program {
+    fn program(path: &str, times: u64, user: u32, handed_on: HandedOn) -> Program {
         Program { path: path.to_owned(), times, user, group: 0, handed_on }
     }
 
     #[test]
     fn who_was_not_handed_the_library_is_named_once() {
         let programs = vec![
-            program("/proc/self/exe", 7, 0, true),
-            program("/proc/self/exe", 2, 1, false),
-            program("/proc/self/exe", 3, 2, false),
-            program("/gone", 9, 0, true),
+            program("/proc/self/exe", 7, 0, HandedOn::Yes),
+            program("/proc/self/exe", 2, 1, HandedOn::No),
+            program("/proc/self/exe", 3, 2, HandedOn::No),
+            program("/gone", 9, 0, HandedOn::Yes),
         ];
         let found = unreached(&Snapshot { programs, ..Snapshot::default() });
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!((found[0].times, found[0].program.as_str()), (5, "/proc/self/exe"));
         assert!(found[0].why.contains("without LD_PRELOAD"), "{found:?}");
+    }
+
+    #[test]
+    fn a_program_in_another_root_directory_is_told_as_such() {
+        let programs = vec![program("/proc/self/exe", 1, 0, HandedOn::OutOfReach)];
+        let found = unreached(&Snapshot { programs, ..Snapshot::default() });
+        assert!(found.len() == 1 && found[0].why.contains("another root directory"), "{found:?}");
     }
 
     #[test]

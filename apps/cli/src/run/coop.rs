@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use antiphon::coop::{self, Available, Domain, DomainOptions, Tier, Unavailable};
@@ -110,14 +111,15 @@ impl Coop {
     ///
     /// Those of the kernel.
     pub fn start(&self, command: &mut Command) -> io::Result<Child> {
-        let Some(cpu) = self.cpu else { return child::start(command) };
-        // On a thread that is pinned, and ends with that: CMD is where it was when it was started.
-        let start = || {
-            antiphon_linux::pin(cpu).map_err(|_| io::Error::other("its CPU has gone"))?;
-            child::start(command)
-        };
-        std::thread::scope(|scope| scope.spawn(start).join())
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        if let Some(cpu) = self.cpu {
+            let pin = move || {
+                let gone = |_| io::Error::from_raw_os_error(libc::EINVAL);
+                antiphon_linux::pin(cpu).map_err(gone)
+            };
+            // SAFETY: between fork and exec it makes a system call, and nothing else.
+            unsafe { command.pre_exec(pin) };
+        }
+        child::start(command)
     }
 
     /// What has become of it.

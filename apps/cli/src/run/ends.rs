@@ -13,6 +13,7 @@
 //! child that was there for less than a round was never seen, and its waits are of no length; nor
 //! are those of a process in a process namespace of its own, which is seen under other ids.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 
@@ -49,16 +50,27 @@ pub fn close(snapshot: &mut Snapshot, sampled: &Sampled, root: u32, end_ns: u64)
     });
 }
 
+/// How many processes that wrote to the recording still do, now that CMD, which was process `root`,
+/// has ended: daemons, and what a shell left in the background. What they do from now on is in no
+/// report. Those in a process namespace of their own are not known by their ids.
+pub fn running(snapshot: &Snapshot, root: u32) -> usize {
+    let here = snapshot.processes.iter().filter(|process| !process.elsewhere);
+    let ids: BTreeSet<u32> = here.map(|process| process.pid).filter(|&pid| pid != root).collect();
+    ids.into_iter().filter(|&pid| records(pid)).count()
+}
+
 /// Whether that thread is still there, in a process that has a recording mapped: an id that another
 /// process has got since does not count.
 fn is_there(pid: u32, tid: u32) -> bool {
-    let records = || {
-        let maps = fs::File::open(format!("/proc/{pid}/maps")).map(BufReader::new);
-        let name = TAPE.to_string_lossy();
-        // A process that ends meanwhile, or is not ours to look at, is not there.
-        maps.is_ok_and(|maps| maps.lines().map_while(Result::ok).any(|line| line.contains(&*name)))
-    };
-    fs::exists(format!("/proc/{pid}/task/{tid}")).unwrap_or(false) && records()
+    fs::exists(format!("/proc/{pid}/task/{tid}")).unwrap_or(false) && records(pid)
+}
+
+/// Whether a process has a recording mapped.
+fn records(pid: u32) -> bool {
+    let maps = fs::File::open(format!("/proc/{pid}/maps")).map(BufReader::new);
+    let name = TAPE.to_string_lossy();
+    // A process that ends meanwhile, or is not ours to look at, is not there.
+    maps.is_ok_and(|maps| maps.lines().map_while(Result::ok).any(|line| line.contains(&*name)))
 }
 
 #[cfg(test)]

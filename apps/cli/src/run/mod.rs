@@ -5,6 +5,11 @@
 //! | [`children`] | names programs that the library did not get into |
 //! | [`session`] | CMD's run as a whole, with a recording of it |
 //! | [`child`] | starts CMD, passes signals on, ends as it does |
+//! | [`inherited`] | what this process was started with, and hands on to CMD |
+//! | [`signals`] | takes signals one by one |
+//! | [`door`] | hands the recording to programs that can't open it |
+//! | [`size`] | files of ours that a limit for CMD does not bound |
+//! | [`room`] | whether a thread of ours would be one too many |
 //! | [`coop`] | what `--coop` has CMD's event loops do, and what came of it |
 //! | [`sampler`] | looks at its threads from outside, a hundred times a second at most |
 //! | [`ends`] | when waits ended that went on to the end |
@@ -13,6 +18,7 @@
 //! | [`summary`] | puts the recording and the samples together |
 //! | [`order`] | which locks are taken within which |
 //! | [`notes`] | what there is to say beside the tables |
+//! | [`unseen`] | what the report could not see, and why |
 //! | [`text`], [`html`] | the report for people |
 //!
 //! CMD's stdout is CMD's: everything of ours goes to stderr, or to the file of `--report`.
@@ -20,15 +26,21 @@
 mod child;
 mod children;
 mod coop;
+mod door;
 mod ends;
 mod html;
+pub mod inherited;
 mod notes;
 mod order;
+mod room;
 mod sampler;
 mod session;
+mod signals;
+mod size;
 pub mod summary;
 pub mod symbols;
 mod text;
+mod unseen;
 mod waits;
 
 use std::ffi::OsString;
@@ -51,8 +63,18 @@ use summary::Report;
 /// Run CMD with its pthread locks replaced, and report what its threads waited for
 #[derive(Args)]
 #[command(after_help = format!("\
-Exits as CMD does, with 128 + N if signal N killed it. Own failures: 125, CMD can't be run: 126, no
-such CMD: 127. The report goes to stderr, after CMD has ended.
+CMD behaves as it does without Antiphon, or is not started:
+  - Exit code: CMD's, or 128 + N if signal N killed it. Own failures before CMD starts: 125, CMD
+    can't be run: 126, no such CMD: 127. After CMD has ended with 0: 125, if a file that was asked
+    for can't be written.
+  - Signals: all that are sent to this process go on to CMD, but KILL and STOP; if this process is
+    killed, so is CMD. Dispositions and mask are inherited as they were.
+  - Descriptors and limits are CMD's as they were; a limit on memory, files or processes costs the
+    recording or a part of it, and the report says so.
+  - Environment: LD_PRELOAD and variables that begin with ANTIPHON_ are added.
+  - What CMD leaves running is not waited for.
+Item by item, with what differs all the same: docs/contract.md. The report goes to stderr, after CMD
+has ended.
 
 Example:
   antiphon run --profile --html waits.html -- xz -T4 -k -c FILE > FILE.xz
@@ -109,8 +131,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         coop: coop.as_ref(),
     };
     let done = session.run(|_| Ok(()))?;
-    tell(&done.report, files)?;
-    Ok(done.ended.exit_code())
+    let told = done.seen.report().and_then(|report| tell(&report, files));
+    Ok(done.ended.exit_code_after(told))
 }
 
 /// Shows the report, and writes it to the files that were asked for.

@@ -7,30 +7,29 @@ use super::children::{self, Unreached};
 use super::summary::Run;
 use crate::{preload, sites};
 
-/// The notes on a run, the one that matters most first.
-pub fn of(run: &Run, snapshot: &Snapshot, unreached: &[Unreached]) -> Vec<String> {
+/// The notes on a run, the one that matters most first; `unseen` are those of [`super::unseen`].
+pub fn of(
+    run: &Run,
+    snapshot: &Snapshot,
+    unreached: &[Unreached],
+    unseen: &[String],
+) -> Vec<String> {
     let what = done_to_locks(&run.lock);
+    let unseen = unseen.iter().cloned();
     if run.is_outside() {
-        return vec![
-            "glibc's own locks, seen from outside at no cost: no call sites; --profile has them."
-                .to_owned(),
-        ];
+        let outside =
+            "glibc's own locks, seen from outside at no cost: no call sites; --profile has them.";
+        return [outside.to_owned()].into_iter().chain(unseen).collect();
     }
     let kept_out = run.kept_out.as_ref().map(|kept_out| kept_out.afterwards(what));
-    if snapshot.started == 0 && kept_out.is_some() {
-        return kept_out.into_iter().collect();
-    }
     if snapshot.started == 0 {
-        return vec![format!(
-            "Nothing was {what}: no program has loaded the library; LD_PRELOAD was cleared or \
-             ignored on the way, or CMD ended before."
-        )];
+        return kept_out.into_iter().chain(unseen).collect();
     }
     let notes = [kept_out, theirs(run), nothing_used(run, snapshot), form(run, snapshot)];
     let more = [bypassed(run, snapshot), strangers(snapshot), childless(run, what)];
     let unmatched = run.unmatched.as_deref().and_then(sites::sentence);
-    let notes = notes.into_iter().chain(more).chain([unmatched]).flatten();
-    notes.chain(children::sentences(unreached, what)).collect()
+    let notes = notes.into_iter().flatten().chain(unseen).chain(more.into_iter().flatten());
+    notes.chain(unmatched).chain(children::sentences(unreached, what)).collect()
 }
 
 /// What is left out on purpose.
@@ -125,6 +124,7 @@ fn strangers(snapshot: &Snapshot) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::super::summary::KeptOut;
+    use super::super::unseen;
     use super::*;
     use antiphon_record::{Histogram, Process, Row, Strangers};
     use std::time::Duration;
@@ -139,11 +139,13 @@ mod tests {
             kept_out: None,
             children: true,
             unmatched: None,
+            unsampled: None,
+            untaped: None,
         }
     }
 
     fn of(run: &Run, snapshot: &Snapshot) -> Vec<String> {
-        super::of(run, snapshot, &[])
+        super::of(run, snapshot, &[], &unseen::of(run, snapshot, None, 0))
     }
 
     fn started() -> Snapshot {
@@ -200,7 +202,7 @@ mod tests {
         let mut run = run("shfl-mutex");
         run.children = false;
         let one = Unreached { program: "/a".to_owned(), times: 2, why: "/a is static".to_owned() };
-        let notes = super::of(&run, &started(), &[one]);
+        let notes = super::of(&run, &started(), &[one], &[]);
         assert!(notes[0].contains("--no-children"), "{notes:?}");
         assert!(notes[1].contains("started 2 times: /a is static."), "{notes:?}");
     }
@@ -223,6 +225,6 @@ mod tests {
         assert!(notes[0].contains("RTLD_DEEPBIND (2 times)"), "{notes:?}");
         assert!(notes[1].contains("3 times (the last at 0x1000)"), "{notes:?}");
         let notes = of(&run("shfl-mutex"), &Snapshot::default());
-        assert!(notes.len() == 1 && notes[0].contains("no program has loaded"), "{notes:?}");
+        assert!(notes.len() == 1 && notes[0].contains("no program opened"), "{notes:?}");
     }
 }

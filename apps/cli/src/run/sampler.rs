@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform as _};
-use antiphon_record::{Lookout, Recording};
+use antiphon_record::{Lookout, Recording, State};
 
 use super::waits::{Wait, classify};
 
@@ -71,23 +71,29 @@ const FIRST: Duration = Duration::from_millis(100);
 const SHARE: u32 = 100;
 
 impl Sampler {
-    /// Begins to look at process `pid` and its descendants, which write to that recording.
-    pub fn start(pid: u32, recording: Arc<Recording>) -> Self {
+    /// Begins to look at process `pid` and its descendants, which write to that recording, if there
+    /// is one.
+    ///
+    /// # Errors
+    ///
+    /// Those of making a thread.
+    pub fn start(pid: u32, recording: Option<Arc<Recording>>) -> io::Result<Self> {
         let (stop, stopped) = channel();
-        let thread = std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().spawn(move || {
             let begun = Instant::now();
             let mut watch = Watch::new(pid);
             loop {
                 let round = Instant::now();
-                watch.look(round, &recording.lookout()?)?;
+                let lookout = recording.as_ref().map(|recording| recording.lookout());
+                watch.look(round, lookout.transpose()?.as_ref())?;
                 let least = if begun.elapsed() < FIRST { FIRST_ROUNDS } else { ROUND };
                 match stopped.recv_timeout(least.max(round.elapsed() * SHARE)) {
                     Err(RecvTimeoutError::Timeout) => {}
                     _ => return Ok(watch.seen()),
                 }
             }
-        });
-        Self { stop, thread }
+        })?;
+        Ok(Self { stop, thread })
     }
 
     /// Ends it.
@@ -97,7 +103,7 @@ impl Sampler {
     /// Those of reading the recording.
     pub fn stop(self) -> io::Result<Sampled> {
         drop(self.stop);
-        self.thread.join().unwrap_or_else(|_| Ok(Sampled::default()))
+        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("it ended early")))
     }
 }
 
@@ -125,7 +131,7 @@ impl Watch {
         Self { root, threads: HashMap::new(), run_queue_ns: 0, seen: Sampled::default() }
     }
 
-    fn look(&mut self, now: Instant, lookout: &Lookout<'_>) -> io::Result<()> {
+    fn look(&mut self, now: Instant, lookout: Option<&Lookout<'_>>) -> io::Result<()> {
         self.seen.rounds += 1;
         let mut processes = vec![self.root];
         while let Some(process) = processes.pop() {
@@ -155,11 +161,12 @@ impl Watch {
         id: (u32, u32),
         path: &str,
         now: Instant,
-        lookout: &Lookout<'_>,
+        lookout: Option<&Lookout<'_>>,
     ) -> io::Result<()> {
+        let state = || lookout.map_or(Ok(State::default()), |lookout| lookout.state(id.0, id.1));
         let waited = fs::read_to_string(format!("{path}/schedstat"));
         let waited = waited.ok().and_then(|line| run_delay(&line)).unwrap_or(0);
-        let earlier = lookout.state(id.0, id.1)?;
+        let earlier = state()?;
         let known = Known { seen: now, run_queue_ns: waited, waiting: earlier.waits };
         let Some(before) = self.threads.insert(id, known) else {
             self.seen.threads += 1;
@@ -175,7 +182,7 @@ impl Watch {
         };
         // A look before and one after: a wait may be shorter than the time between them.
         if let Some(wait) = wait
-            && !lookout.state(id.0, id.1)?.waited_since(earlier)
+            && !state()?.waited_since(earlier)
         {
             *self.seen.blocked_s.entry(wait).or_default() += (now - before.seen).as_secs_f64();
         }
@@ -226,7 +233,7 @@ mod tests {
             assert!(Instant::now() < until, "{:?}", watch.seen);
             std::thread::sleep(Duration::from_millis(1));
             let lookout = recording.lookout().expect("a lookout");
-            watch.look(Instant::now(), &lookout).expect("a look");
+            watch.look(Instant::now(), Some(&lookout)).expect("a look");
         }
         drop(stop);
         assert!(sleeper.join().is_ok_and(|ended| ended.is_err()));

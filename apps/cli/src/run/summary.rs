@@ -24,6 +24,7 @@ use super::notes;
 use super::order::Order;
 use super::sampler::Sampled;
 use super::symbols::Symbols;
+use super::unseen;
 use super::waits::Wait;
 use crate::preload;
 use crate::program::Obstacle;
@@ -47,6 +48,10 @@ pub struct Run {
     pub children: bool,
     /// What of `--sites` nothing matched; `None` without.
     pub unmatched: Option<Vec<String>>,
+    /// Why CMD's threads were not looked at from outside, if they were not.
+    pub unsampled: Option<String>,
+    /// Why there is no recording, if there is none.
+    pub untaped: Option<String>,
 }
 
 /// Why the library does not get into CMD.
@@ -201,6 +206,8 @@ pub struct Report {
     pub unreached: Vec<Unreached>,
     /// What there is to say beside the tables.
     pub notes: Vec<String>,
+    /// How many of these say what was not seen: without any, what is not here did not happen.
+    pub unseen: usize,
     /// Of a run under `record`: what was written.
     pub trace: Option<Written>,
     /// Of event loops that shared their CPU.
@@ -208,11 +215,13 @@ pub struct Report {
 }
 
 impl Report {
-    /// Puts together what is known. Reads the files of the program for their symbols.
-    pub fn new(run: Run, snapshot: &Snapshot, sampled: &Sampled) -> Self {
+    /// Puts together what is known. If CMD has left something `running`, so many processes of that
+    /// are known. Reads the files of the program for their symbols.
+    pub fn new(run: Run, snapshot: &Snapshot, sampled: &Sampled, running: Option<usize>) -> Self {
         let mut symbols = Symbols::default();
         let locks = lock_rows(snapshot, &mut symbols);
         let unreached = children::unreached(snapshot);
+        let unseen = unseen::of(&run, snapshot, running, sampled.refused);
         Self {
             processes: processes(snapshot),
             threads: sampled.threads.max(snapshot.threads.len()),
@@ -223,7 +232,8 @@ impl Report {
             rounds: sampled.rounds,
             dropped: snapshot.dropped,
             light_processes: notes::light_processes(snapshot),
-            notes: notes::of(&run, snapshot, &unreached),
+            notes: notes::of(&run, snapshot, &unreached, &unseen),
+            unseen: unseen.len() + unreached.len(),
             unreached,
             run,
             trace: None,

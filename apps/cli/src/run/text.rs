@@ -44,7 +44,6 @@ pub fn render(report: &Report, colour: bool) -> String {
     blocked(&mut out, report, colour);
     locks(&mut out, report, colour);
     order(&mut out, report);
-    missing(&mut out, report);
     if let Some(trace) = &report.trace {
         let _ = writeln!(out, "\n{}", printable(&trace.to_string()));
     }
@@ -94,7 +93,7 @@ fn locks(out: &mut String, report: &Report, colour: bool) {
     let sites = report.by_site();
     if sites.is_empty() {
         if report.processes > 0 && !report.run.profile {
-            let _ = writeln!(out, "\nNobody had to wait for a lock.");
+            let _ = writeln!(out, "\n{}", nothing(report));
         }
         return;
     }
@@ -116,6 +115,15 @@ fn locks(out: &mut String, report: &Report, colour: bool) {
     if sites.len() > SITES {
         let more = sites.len() - SITES;
         let _ = writeln!(out, "… and {more} more: --report F.json has them all");
+    }
+}
+
+/// What a report without rows says of locks: that nothing happened only if all was seen.
+pub fn nothing(report: &Report) -> &'static str {
+    if report.unseen == 0 {
+        "No thread had to wait for a lock."
+    } else {
+        "No wait for a lock was recorded, but not all was seen: the lines above say what was not."
     }
 }
 
@@ -186,27 +194,5 @@ fn order(out: &mut String, report: &Report) {
     if groups.len() > INVERSIONS {
         let more = groups.len() - INVERSIONS;
         let _ = writeln!(out, "… and {more} more: --report F.json has them all");
-    }
-}
-
-fn missing(out: &mut String, report: &Report) {
-    let dropped = &report.dropped;
-    let kinds = [
-        ("processes", dropped.processes),
-        ("modules", dropped.modules),
-        ("call sites", dropped.sites),
-        ("locks", dropped.locks),
-        ("rows", dropped.rows),
-        ("threads", dropped.threads),
-        ("pairs of locks", dropped.edges),
-        ("executed programs", dropped.programs),
-    ];
-    let full: Vec<_> = kinds.iter().filter(|kind| kind.1 > 0).map(|kind| kind.0).collect();
-    if !full.is_empty() {
-        let _ = writeln!(
-            out,
-            "The tables of {} were full: what found no place is under \"all others\".",
-            full.join(", ")
-        );
     }
 }

@@ -88,6 +88,15 @@ impl Sites {
         format!("/proc/{}/fd/{}", std::process::id(), self.memory.as_raw_fd())
     }
 
+    /// The memory itself, for who hands it on.
+    ///
+    /// # Errors
+    ///
+    /// Those of the kernel.
+    pub fn file(&self) -> std::io::Result<File> {
+        self.memory.try_clone()
+    }
+
     /// The entries that nothing matched so far, as `file:line: what`.
     ///
     /// # Errors

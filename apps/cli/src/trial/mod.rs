@@ -19,6 +19,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::fd::FromRawFd as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Instant;
@@ -32,6 +33,7 @@ use crate::output::table::colour_stdout;
 use crate::output::{report, say};
 use crate::preload::{self, Under};
 use crate::program::{self, Refusal};
+use crate::run::inherited;
 use crate::sites::{self, Sites};
 use crate::stats::Random;
 use metric::Metric;
@@ -157,6 +159,12 @@ fn run_pairs(
 fn time(arguments: &Arguments, program: &Path, ours: Option<&Under<'_>>) -> Result<Run, Failure> {
     let mut command = Command::new(&arguments.command[0]);
     command.args(&arguments.command[1..]).stdin(Stdio::null());
+    let restore = || {
+        inherited::restore();
+        Ok(())
+    };
+    // SAFETY: between fork and exec it makes system calls only.
+    unsafe { command.pre_exec(restore) };
     let mut output = Output::of(arguments, &mut command)?;
     if let Some(ours) = ours {
         ours.put(&mut command);

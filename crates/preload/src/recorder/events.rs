@@ -18,13 +18,13 @@ use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use antiphon_record::events::{ALL, Code, NOTIFIED, Note, Roll, RollLayout, address_tag};
-use antiphon_record::{FILE_BYTES, Kind, RowWriter};
+use antiphon_record::events::{ALL, Code, NOTIFIED, Note, Roll, address_tag};
+use antiphon_record::{Kind, RowWriter};
 
 use super::stint::Stint;
-use super::{process, visit, writer};
+use super::{MAPPING, process, visit, writer};
 use crate::real::{self, forward};
 use crate::sys::File;
 use crate::thread::{self, Thread};
@@ -37,9 +37,6 @@ pub(super) const LONG_NS: u64 = 5_000;
 /// A span that misses less of its time than this in what the thread ran was not interrupted: the
 /// two clocks are not read at once, and leaving a CPU and coming back takes longer.
 const LEAST_OFF_NS: u64 = 2_000;
-
-/// The part of the recording for events; null is none.
-static ROLL: AtomicPtr<RollLayout> = AtomicPtr::new(null_mut());
 
 /// Threads that were made and don't know their number yet. A hint: what a fork leaves is forgotten.
 static UNBEGUN: AtomicU32 = AtomicU32::new(0);
@@ -75,29 +72,15 @@ enum Asked {
     Ran(u64, u32),
 }
 
-/// The recording that is mapped at `base`, in all its length, has room for events.
-///
-/// # Safety
-///
-/// It is mapped for good, with the roll behind its tables.
-pub(super) unsafe fn start(base: *mut c_void) {
-    // Release: pairs with the load in `roll`.
-    ROLL.store(base.wrapping_byte_add(FILE_BYTES as usize).cast(), Release);
-}
-
 /// Whether events are recorded.
 #[inline]
 pub(crate) fn are_on() -> bool {
-    // Relaxed: who writes looks again.
-    !ROLL.load(Relaxed).is_null()
+    roll().is_some()
 }
 
 #[inline]
 fn roll() -> Option<Roll> {
-    // Acquire: pairs with the store in `start`.
-    let base = ROLL.load(Acquire);
-    // SAFETY: what is stored there was mapped by who called `start`.
-    if base.is_null() { None } else { Some(unsafe { Roll::new(base) }) }
+    MAPPING.roll()
 }
 
 /// Notes what the calling thread does to the lock of a row.

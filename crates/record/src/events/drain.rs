@@ -3,10 +3,12 @@
 use core::mem::{offset_of, size_of};
 use std::io;
 
-use super::{Batch, CHUNKS, Chunk, EVENTS, Head, Mapped, RollLayout, Shelf};
+use super::{Batch, CHUNK, CHUNKS, EVENTS, Head, Mapped, RollHead, Shared, Shelf};
 use crate::Kind;
-use crate::layout::{FILE_BYTES, LOCK, MODULE, MODULES, PROCESS, ProcessRecord, ROW, ROWS, SITE};
-use crate::layout::{split_address_key, split_row_key};
+use crate::layout::{
+    BODY, FILE_BYTES, LOCK, MODULE, MODULES, PROCESS, ProcessRecord, ROWS, RowBody,
+};
+use crate::layout::{SITE, split_address_key, split_row_key};
 use crate::program::read_path;
 use crate::reader::Recording;
 
@@ -61,7 +63,7 @@ impl Recording {
     ///
     /// Those of reading the file.
     pub fn dropped(&self) -> io::Result<u64> {
-        Ok(self.words_at(at(offset_of!(RollLayout, dropped)), 1)?[0])
+        Ok(self.words_at(at(offset_of!(RollHead, dropped)), 1)?[0])
     }
 
     /// As [`drain`](super::drain).
@@ -105,7 +107,8 @@ impl Recording {
         if row >= ROWS {
             return Ok((None, None));
         }
-        let (lock, _, site) = split_row_key(self.record(ROW, row)?[0]);
+        let key = self.record(BODY, row)?[offset_of!(RowBody, key) / 8];
+        let (lock, _, site) = split_row_key(key);
         let record = |number: u64| u32::try_from(number.wrapping_sub(1)).ok();
         Ok((record(lock), record(site)))
     }
@@ -142,33 +145,33 @@ impl Shelf for Recording {
     type Error = io::Error;
 
     fn states(&self) -> io::Result<Vec<u32>> {
-        let states = self.words_at(at(offset_of!(RollLayout, states)), CHUNKS / 2)?;
+        let states = self.words_at(at(offset_of!(RollHead, states)), CHUNKS / 2)?;
         Ok(states.into_iter().flat_map(halves).collect())
     }
 
     fn set_state(&self, chunk: usize, state: u32) -> io::Result<()> {
-        let word = at(offset_of!(RollLayout, states) + chunk * size_of::<u32>());
+        let word = at(offset_of!(RollHead, states) + chunk * size_of::<u32>());
         self.write_at(word, &state.to_ne_bytes())
     }
 
     fn owner(&self, chunk: usize) -> io::Result<u64> {
-        Ok(self.words_at(self::chunk(chunk) + offset_of!(Chunk, owner) as u64, 1)?[0])
+        Ok(self.words_at(self::chunk(chunk) + offset_of!(Shared, owner) as u64, 1)?[0])
     }
 
     fn set_owner(&self, chunk: usize, owner: u64) -> io::Result<()> {
-        let word = self::chunk(chunk) + offset_of!(Chunk, owner) as u64;
+        let word = self::chunk(chunk) + offset_of!(Shared, owner) as u64;
         self.write_at(word, &owner.to_ne_bytes())
     }
 
     fn numbers(&self, chunk: usize) -> io::Result<[u32; 4]> {
-        let first = self::chunk(chunk) + offset_of!(Chunk, sequence) as u64;
+        let first = self::chunk(chunk) + offset_of!(Shared, sequence) as u64;
         let words = self.words_at(first, 2)?;
         let [[sequence, lost], [used, tid]] = [halves(words[0]), halves(words[1])];
         Ok([sequence, lost, used, tid])
     }
 
     fn events(&self, chunk: usize, count: usize) -> io::Result<Vec<[u64; 2]>> {
-        let first = self::chunk(chunk) + offset_of!(Chunk, events) as u64;
+        let first = self::chunk(chunk) + offset_of!(Shared, events) as u64;
         let words = self.words_at(first, count.min(EVENTS) * 2)?;
         Ok(words.as_chunks::<2>().0.to_vec())
     }
@@ -182,7 +185,7 @@ fn halves(word: u64) -> [u32; 2] {
 
 /// Where a chunk is in the file.
 fn chunk(chunk: usize) -> u64 {
-    at(offset_of!(RollLayout, chunks) + chunk * size_of::<Chunk>())
+    CHUNK.offset + (chunk * size_of::<Shared>()) as u64
 }
 
 fn at(offset: usize) -> u64 {

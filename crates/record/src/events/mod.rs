@@ -2,7 +2,7 @@
 //!
 //! Behind the tables, the file has [`CHUNKS`] chunks of 64 KiB. A thread claims one, fills it with
 //! events in the order of time, and claims the next; it shares it with nobody, so an event is three
-//! plain stores. Full chunks are taken by who reads ([`Recording::drain`]), while the program runs,
+//! plain stores. A process maps the chunks that it uses, the first ones first. Full chunks are taken by who reads ([`Recording::drain`]), while the program runs,
 //! and are free again. A thread that ends gives its chunk back as it is; those of threads that were
 //! killed are taken when few are free ([`Recording::reclaim`]). A thread that finds no chunk free
 //! drops its events, and counts them, for itself and for all.
@@ -50,8 +50,10 @@ pub use shelf::{Batch, Head, Shelf, drain, reclaim};
 
 use core::mem::size_of;
 
+use crate::layout::{FILE_BYTES, GRANULE, Section};
+
 /// How many chunks there are.
-pub const CHUNKS: usize = 1024;
+pub const CHUNKS: usize = CHUNK.records;
 
 /// Events that a chunk has room for.
 const EVENTS: usize = (CHUNK_BYTES - 64) / 16;
@@ -63,13 +65,25 @@ const OWNED: u32 = 1;
 const FULL: u32 = 2;
 
 /// How long the part of the file is, in bytes.
-pub const ROLL_BYTES: u64 = size_of::<RollLayout>() as u64;
+pub const ROLL_BYTES: u64 = CHUNK.end() - FILE_BYTES;
 
-/// The part of the file: so many chunks, each with room for so many events. All zero at first.
+/// The length of the part's head in the file.
+pub(crate) const HEAD_BYTES: usize = size_of::<RollHead>().next_multiple_of(GRANULE);
+
+/// The chunks, in pieces. Behind their head, whose length depends on how many they are.
+pub(crate) const CHUNK: Section = {
+    const COLUMN: Section = Section::column::<Shared>(0, 4, 8);
+    const HEAD: usize = size_of::<RollHead<Mapped, { COLUMN.records }>>();
+    Section { offset: FILE_BYTES + HEAD.next_multiple_of(GRANULE) as u64, ..COLUMN }
+};
+
+/// A chunk that processes share.
+pub(crate) type Shared = Chunk<Mapped, EVENTS>;
+
+/// What stands before the chunks. All zero at first.
 #[repr(C)]
-pub struct RollLayout<M: Memory = Mapped, const COUNT: usize = CHUNKS, const ROOM: usize = EVENTS> {
-    /// Where to look first for a free one.
-    next: M::U32,
+pub struct RollHead<M: Memory = Mapped, const COUNT: usize = CHUNKS> {
+    _reserved: u32,
     /// How many threads have a number.
     threads: M::U32,
     /// How many events found no room, of all threads.
@@ -77,12 +91,11 @@ pub struct RollLayout<M: Memory = Mapped, const COUNT: usize = CHUNKS, const ROO
     _padding: [u32; 12],
     /// Of each chunk, apart from them so that who looks for full ones reads little.
     states: [M::U32; COUNT],
-    chunks: [Chunk<M, ROOM>; COUNT],
 }
 
 /// Some of the events of one thread.
 #[repr(C)]
-struct Chunk<M: Memory = Mapped, const ROOM: usize = EVENTS> {
+pub struct Chunk<M: Memory = Mapped, const ROOM: usize = EVENTS> {
     /// 1 + the process's record, above the thread's number; 0 while it is nobody's.
     owner: M::U64,
     /// How many chunks the thread had before.
@@ -105,20 +118,20 @@ struct Record<M: Memory = Mapped> {
     word: M::U64,
 }
 
-impl<M: Memory, const COUNT: usize, const ROOM: usize> RollLayout<M, COUNT, ROOM> {
-    /// Chunks that are all free, for who has no file.
+impl<M: Memory, const COUNT: usize> RollHead<M, COUNT> {
+    /// That of chunks that are all free, for who has no file.
     pub const NEW: Self = Self {
-        next: M::U32::ZERO,
+        _reserved: 0,
         threads: M::U32::ZERO,
         dropped: M::U64::ZERO,
         _padding: [0; 12],
         states: [const { M::U32::ZERO }; COUNT],
-        chunks: [const { Chunk::NEW }; COUNT],
     };
 }
 
 impl<M: Memory, const ROOM: usize> Chunk<M, ROOM> {
-    const NEW: Self = Self {
+    /// One that is free.
+    pub const NEW: Self = Self {
         owner: M::U64::ZERO,
         sequence: M::U32::ZERO,
         lost: M::U32::ZERO,

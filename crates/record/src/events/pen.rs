@@ -4,7 +4,8 @@ use core::fmt;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::compiler_fence;
 
-use super::{CHUNKS, EVENTS, FREE, FULL, Mapped, Memory, Note, OWNED, RollLayout, Word};
+use super::{CHUNKS, Chunk, EVENTS, FREE, FULL, Mapped, Memory, Note, OWNED, RollHead, Word};
+use crate::column::Column;
 
 /// A thread that has found no free chunk drops so many events before it looks again.
 const PATIENCE: u32 = 255;
@@ -79,9 +80,11 @@ impl<M: Memory<U32: fmt::Debug>> fmt::Debug for Pen<M> {
     }
 }
 
-/// The chunks of a mapped recording, to write to. Never blocks, allocates or makes a system call.
+/// The chunks of a mapped recording, to write to. Never blocks or allocates; makes no system call but to map
+/// more chunks.
 pub struct Roll<M: Memory = Mapped, const COUNT: usize = CHUNKS, const ROOM: usize = EVENTS> {
-    pub(super) file: &'static RollLayout<M, COUNT, ROOM>,
+    pub(super) head: &'static RollHead<M, COUNT>,
+    pub(super) chunks: &'static Column<Chunk<M, ROOM>>,
 }
 
 impl<M: Memory, const COUNT: usize, const ROOM: usize> Clone for Roll<M, COUNT, ROOM> {
@@ -93,28 +96,25 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Clone for Roll<M, COUNT, 
 impl<M: Memory, const COUNT: usize, const ROOM: usize> Copy for Roll<M, COUNT, ROOM> {}
 
 impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
-    /// Those that are mapped at `base`.
-    ///
-    /// # Safety
-    ///
-    /// `base` is aligned to 8 bytes, and the layout is mapped there, shared, readable and writable,
-    /// for as long as the process lives, or nobody uses the roll any more.
+    /// Those of that head.
     #[must_use]
-    pub const unsafe fn new(base: *const RollLayout<M, COUNT, ROOM>) -> Self {
-        // SAFETY: mapped and aligned by the contract; any bytes are a layout.
-        Self { file: unsafe { &*base } }
+    pub const fn new(
+        head: &'static RollHead<M, COUNT>,
+        chunks: &'static Column<Chunk<M, ROOM>>,
+    ) -> Self {
+        Self { head, chunks }
     }
 
     /// A number for a thread: no other has it, of any process.
     #[must_use]
     pub fn number(self) -> u32 {
-        self.file.threads.fetch_add(1, Relaxed).wrapping_add(1)
+        self.head.threads.fetch_add(1, Relaxed).wrapping_add(1)
     }
 
     /// How many events found no room so far, of all threads: also of those which never had any.
     #[must_use]
     pub fn dropped(self) -> u64 {
-        self.file.dropped.load(Relaxed)
+        self.head.dropped.load(Relaxed)
     }
 
     /// Writes what the calling thread did, which is `tid` of the process with that record, and
@@ -145,18 +145,22 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
         };
         // CHUNK-3. Relaxed: written by this thread, or by one of another process that it will find
         // to be another.
-        if self.file.chunks[at].owner.load(Relaxed) != owner {
-            pen.chunk.store(0, Relaxed);
-            return self.write_on_new(pen, owner, tid, note);
+        match self.chunks.get(at) {
+            Some(chunk) if chunk.owner.load(Relaxed) == owner => {
+                self.append(pen, at, chunk, note);
+            }
+            _ => {
+                pen.chunk.store(0, Relaxed);
+                self.write_on_new(pen, owner, tid, note);
+            }
         }
-        self.append(pen, at, note);
     }
 
     /// Counts an event that has no place: for all, because its thread may never have a chunk in
     /// which to say so.
     #[cold]
     pub fn lost(self) {
-        self.file.dropped.fetch_add(1, Relaxed);
+        self.head.dropped.fetch_add(1, Relaxed);
     }
 
     #[cold]
@@ -171,7 +175,7 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
         if let Some(at) = (pen.chunk.load(Relaxed) as usize).checked_sub(1) {
             pen.chunk.store(0, Relaxed);
             // CHUNK-2. Release: as in `append`.
-            self.file.states[at].store(FULL, Release);
+            self.head.states[at].store(FULL, Release);
         }
     }
 
@@ -179,9 +183,8 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
     fn write_on_new(self, pen: &Pen<M>, owner: u64, tid: u32, note: Note) {
         let patience = pen.patience.load(Relaxed);
         if patience == 0
-            && let Some(at) = self.claim()
+            && let Some((at, chunk)) = self.claim()
         {
-            let chunk = &self.file.chunks[at];
             chunk.tid.store(tid, Relaxed);
             chunk.sequence.store(pen.chunks.load(Relaxed), Relaxed);
             chunk.lost.store(pen.lost.load(Relaxed), Relaxed);
@@ -191,26 +194,29 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
             pen.lost.store(0, Relaxed);
             pen.chunks.store(pen.chunks.load(Relaxed).wrapping_add(1), Relaxed);
             pen.chunk.store(at as u32 + 1, Relaxed);
-            return self.append(pen, at, note);
+            return self.append(pen, at, chunk, note);
         }
         pen.patience.store(patience.checked_sub(1).unwrap_or(PATIENCE), Relaxed);
         self.drop(pen);
     }
 
-    /// Makes a free chunk the caller's.
-    fn claim(self) -> Option<usize> {
-        let first = self.file.next.fetch_add(1, Relaxed) as usize;
-        (0..COUNT).map(|step| (first + step) % COUNT).find(|&at| {
-            let state = &self.file.states[at];
+    /// Makes a free chunk the caller's: the first, so that few are mapped.
+    fn claim(self) -> Option<(usize, &'static Chunk<M, ROOM>)> {
+        let at = self.head.states.iter().position(|state| {
             // CHUNK-1. Acquire: CHUNK-2, whoever has read it is done with it; pairs with the fence
             // in `free`.
             state.load(Relaxed) == FREE
                 && state.compare_exchange(FREE, OWNED, Acquire, Relaxed).is_ok()
-        })
+        })?;
+        let chunk = self.chunks.get(at);
+        if chunk.is_none() {
+            // No memory for it. Nothing was written: there is nothing to order.
+            self.head.states[at].store(FREE, Relaxed);
+        }
+        Some((at, chunk?))
     }
 
-    fn append(self, pen: &Pen<M>, at: usize, note: Note) {
-        let chunk = &self.file.chunks[at];
+    fn append(self, pen: &Pen<M>, at: usize, chunk: &Chunk<M, ROOM>, note: Note) {
         let used = chunk.used.load(Relaxed);
         let Some(record) = chunk.events.get(used as usize) else { return self.drop(pen) };
         record.time.store(note.time, Relaxed);
@@ -220,7 +226,7 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Roll<M, COUNT, ROOM> {
         if used as usize + 1 == ROOM {
             pen.chunk.store(0, Relaxed);
             // CHUNK-2. Release: what was written; pairs with the fence in `states`.
-            self.file.states[at].store(FULL, Release);
+            self.head.states[at].store(FULL, Release);
         }
     }
 }

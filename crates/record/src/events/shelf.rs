@@ -172,31 +172,33 @@ impl<M: Memory, const COUNT: usize, const ROOM: usize> Shelf for Roll<M, COUNT, 
     type Error = core::convert::Infallible;
 
     fn states(&self) -> Result<Vec<u32>, Self::Error> {
-        Ok(self.file.states.iter().map(|state| state.load(Relaxed)).collect())
+        Ok(self.head.states.iter().map(|state| state.load(Relaxed)).collect())
     }
 
     fn set_state(&self, chunk: usize, state: u32) -> Result<(), Self::Error> {
-        self.file.states[chunk].store(state, Relaxed);
+        self.head.states[chunk].store(state, Relaxed);
         Ok(())
     }
 
     fn owner(&self, chunk: usize) -> Result<u64, Self::Error> {
-        Ok(self.file.chunks[chunk].owner.load(Relaxed))
+        Ok(self.chunks.get(chunk).map_or(0, |chunk| chunk.owner.load(Relaxed)))
     }
 
     fn set_owner(&self, chunk: usize, owner: u64) -> Result<(), Self::Error> {
-        self.file.chunks[chunk].owner.store(owner, Relaxed);
+        if let Some(chunk) = self.chunks.get(chunk) {
+            chunk.owner.store(owner, Relaxed);
+        }
         Ok(())
     }
 
     fn numbers(&self, chunk: usize) -> Result<[u32; 4], Self::Error> {
-        let chunk = &self.file.chunks[chunk];
+        let Some(chunk) = self.chunks.get(chunk) else { return Ok([0; 4]) };
         let words = [&chunk.sequence, &chunk.lost, &chunk.used, &chunk.tid];
         Ok(words.map(|word| word.load(Relaxed)))
     }
 
     fn events(&self, chunk: usize, count: usize) -> Result<Vec<[u64; 2]>, Self::Error> {
-        let events = self.file.chunks[chunk].events.iter().take(count);
+        let events = self.chunks.get(chunk).into_iter().flat_map(|chunk| &chunk.events).take(count);
         Ok(events.map(|event| [event.time.load(Relaxed), event.word.load(Relaxed)]).collect())
     }
 }
