@@ -246,8 +246,8 @@ unsafe impl Platform for Check {
             thread.time
         });
         match clock {
-            Clock::Monotonic => now,
-            Clock::Realtime => now + REALTIME_AHEAD_NS,
+            Clock::Monotonic | Clock::SeenMonotonic => now,
+            Clock::Realtime | Clock::SeenRealtime => now + REALTIME_AHEAD_NS,
         }
     }
 
@@ -388,7 +388,7 @@ pub(crate) fn take(token: &U32, deadline: Option<Deadline>) -> bool {
 
 fn monotonic(deadline: Deadline) -> u64 {
     match deadline.clock {
-        Clock::Monotonic => deadline.ns,
-        Clock::Realtime => deadline.ns.saturating_sub(REALTIME_AHEAD_NS),
+        Clock::Monotonic | Clock::SeenMonotonic => deadline.ns,
+        Clock::Realtime | Clock::SeenRealtime => deadline.ns.saturating_sub(REALTIME_AHEAD_NS),
     }
 }

@@ -2,7 +2,7 @@
 
 use antiphon_platform::ThreadId;
 
-use crate::thread;
+use crate::{clock, thread};
 
 /// What the kernel says of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +18,7 @@ pub struct Account {
 /// The CPU time of the calling thread since it began, in nanoseconds. A system call.
 #[must_use]
 pub fn cpu_time_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is ours to write. Each thread has this clock, so the call does not fail, and
-    // `errno` stays as it is.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    clock::thread_cpu_ns()
 }
 
 /// What the kernel says of a thread, of any process of the caller's namespace: its first number in

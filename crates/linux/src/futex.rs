@@ -4,6 +4,7 @@ use core::sync::atomic::AtomicU32;
 
 use antiphon_platform::{Clock, Deadline, Parked};
 
+use crate::clock::Slices;
 use crate::{clock, sys};
 
 /// Why a sleep ended.
@@ -55,8 +56,41 @@ impl Slept {
 /// deadline.
 ///
 /// The deadline is absolute, so a spurious wake costs no accuracy, and one in the realtime clock
-/// follows that clock when it is set.
+/// follows that clock when it is set. Of a clock that the kernel doesn't know, the sleep is cut into
+/// slices.
 pub(crate) fn wait(
+    word: *const AtomicU32,
+    among: (Whose, u32),
+    expected: u32,
+    deadline: Option<Deadline>,
+) -> Slept {
+    match deadline {
+        Some(deadline @ Deadline { clock: Clock::SeenMonotonic | Clock::SeenRealtime, .. }) => {
+            wait_as_seen(word, among, expected, deadline)
+        }
+        _ => sleep(word, among, expected, deadline),
+    }
+}
+
+#[cold]
+fn wait_as_seen(
+    word: *const AtomicU32,
+    among: (Whose, u32),
+    expected: u32,
+    deadline: Deadline,
+) -> Slept {
+    let mut slices = Slices::new(deadline);
+    while let Some(ns) = slices.next_ns() {
+        let until = Deadline { clock: Clock::Monotonic, ns };
+        match sleep(word, among, expected, Some(until)) {
+            Slept::TimedOut => {}
+            slept => return slept,
+        }
+    }
+    Slept::TimedOut
+}
+
+fn sleep(
     word: *const AtomicU32,
     (whose, places): (Whose, u32),
     expected: u32,

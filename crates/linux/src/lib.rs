@@ -23,6 +23,7 @@ pub mod files;
 mod futex;
 pub mod glance;
 mod identity;
+mod image;
 mod lending;
 pub mod light;
 mod local;
@@ -59,6 +60,8 @@ use antiphon_platform::{
     Unsupported, Waiter, WaiterRef,
 };
 
+pub use clock::{Slices, see_clocks_by};
+pub use image::{Image, each_image};
 pub use affinity::{allowed, pin, usable};
 pub use atomic::{U8, U16, U32, U64};
 pub use counter::{ClockSource, Distrust, source};
@@ -73,6 +76,8 @@ pub use pace::{Changed, Pace};
 pub use parent::{die_with_parent, end_with_parent};
 pub use park::{FutexWait, park_begin, park_end};
 pub use slack::{set_timer_slack, timer_slack};
+#[doc(hidden)]
+pub use sys::instruction as system_call;
 pub use tsc::ticks;
 
 // SAFETY: the one of this platform.

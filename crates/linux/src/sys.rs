@@ -2,8 +2,9 @@
 //!
 //! A lock call must not change `errno`: POSIX lets `pthread_mutex_lock` set nothing, and programs
 //! read `errno` across it. Every system call of this crate that a lock can reach goes through here.
-//! They are made by `syscall(2)` and not by the C library's wrappers, because some of those
-//! (`open`, `read`, `nanosleep`) are cancellation points, and a cancellation may not unwind a lock.
+//! They are made by the instruction and not by the C library's wrappers. Some of those (`open`,
+//! `read`, `nanosleep`) are cancellation points, and a cancellation may not unwind a lock. And
+//! other libraries may stand in front of each of them, `syscall` too, as the preload library does.
 
 use core::ffi::{CStr, c_int, c_long};
 
@@ -21,7 +22,7 @@ pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Makes one system call.
+/// Makes one system call, and does not touch `errno`.
 ///
 /// # Errors
 ///
@@ -36,15 +37,80 @@ pub(crate) unsafe fn call<const N: usize>(
 ) -> Result<usize, Errno> {
     let mut all = [0_usize; 6];
     all[..N].copy_from_slice(&args);
+    // SAFETY: the caller vouches for the arguments; the kernel ignores those it does not take.
+    let result = unsafe { instruction(number, all) };
+    // The last page of addresses stands for codes.
+    if (-4095..0).contains(&result) { Err(Errno(-result as c_int)) } else { Ok(result as usize) }
+}
+
+/// Makes one system call: what the kernel returns, as it stands.
+///
+/// # Safety
+///
+/// As of [`call`].
+#[doc(hidden)]
+#[cfg(target_arch = "x86_64")]
+pub unsafe fn instruction(number: c_long, args: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: the caller's promise. The kernel keeps all registers but these.
+    unsafe {
+        core::arch::asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") args[0],
+            in("rsi") args[1],
+            in("rdx") args[2],
+            in("r10") args[3],
+            in("r8") args[4],
+            in("r9") args[5],
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
+/// Makes one system call: what the kernel returns, as it stands.
+///
+/// # Safety
+///
+/// As of [`call`].
+#[doc(hidden)]
+#[cfg(target_arch = "aarch64")]
+pub unsafe fn instruction(number: c_long, args: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: the caller's promise. The kernel keeps all registers but this.
+    unsafe {
+        core::arch::asm!(
+            "svc 0",
+            in("x8") number,
+            inlateout("x0") args[0] => result,
+            in("x1") args[1],
+            in("x2") args[2],
+            in("x3") args[3],
+            in("x4") args[4],
+            in("x5") args[5],
+            options(nostack),
+        );
+    }
+    result
+}
+
+/// Makes one system call: what the kernel returns, as it stands.
+///
+/// # Safety
+///
+/// As of [`call`].
+#[doc(hidden)]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub unsafe fn instruction(number: c_long, args: [usize; 6]) -> isize {
+    let [a, b, c, d, e, f] = args;
     errno_kept(|| {
-        // SAFETY: the caller vouches for the arguments; the kernel ignores those it does not take.
-        let result =
-            unsafe { libc::syscall(number, all[0], all[1], all[2], all[3], all[4], all[5]) };
-        if result != -1 {
-            return Ok(result as usize);
-        }
+        // SAFETY: the caller's promise.
+        let result = unsafe { libc::syscall(number, a, b, c, d, e, f) };
         // SAFETY: `errno` of this thread.
-        Err(Errno(unsafe { *libc::__errno_location() }))
+        if result == -1 { -unsafe { *libc::__errno_location() } as isize } else { result as isize }
     })
 }
 

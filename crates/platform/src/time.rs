@@ -7,6 +7,11 @@ pub enum Clock {
     Monotonic,
     /// The time of day: a deadline in it follows the clock when that is set.
     Realtime,
+    /// The monotonic clock as the program around the lock sees it, where a library stands between
+    /// the program and the kernel's clock. The same as [`Monotonic`](Self::Monotonic) elsewhere.
+    SeenMonotonic,
+    /// The time of day as the program sees it, likewise.
+    SeenRealtime,
 }
 
 /// A point in time at which a wait ends.

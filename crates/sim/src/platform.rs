@@ -31,8 +31,8 @@ const REALTIME_START_NS: u64 = 1_000_000_000_000_000_000;
 
 pub(crate) fn monotonic_ns(deadline: Deadline) -> u64 {
     match deadline.clock {
-        Clock::Monotonic => deadline.ns,
-        Clock::Realtime => deadline.ns.saturating_sub(REALTIME_START_NS),
+        Clock::Monotonic | Clock::SeenMonotonic => deadline.ns,
+        Clock::Realtime | Clock::SeenRealtime => deadline.ns.saturating_sub(REALTIME_START_NS),
     }
 }
 
@@ -152,8 +152,8 @@ unsafe impl Platform for Sim {
         step(|world| world.machine.clock_ns);
         let now_ns = with(|world| world.now_ns);
         match clock {
-            Clock::Monotonic => now_ns,
-            Clock::Realtime => now_ns + REALTIME_START_NS,
+            Clock::Monotonic | Clock::SeenMonotonic => now_ns,
+            Clock::Realtime | Clock::SeenRealtime => now_ns + REALTIME_START_NS,
         }
     }
 

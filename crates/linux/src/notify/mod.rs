@@ -32,6 +32,7 @@ pub(crate) fn left(deadline: Option<Deadline>) -> Option<libc::timespec> {
     Some(clock::timespec(match deadline.clock {
         Clock::Monotonic => left,
         Clock::Realtime => left.min(LOOK_NS),
+        Clock::SeenMonotonic | Clock::SeenRealtime => left.min(LOOK_NS / 2),
     }))
 }
 
