@@ -65,7 +65,7 @@ pub(crate) fn wait(
     deadline: Option<Deadline>,
 ) -> Slept {
     match deadline {
-        Some(deadline @ Deadline { clock: Clock::SeenMonotonic | Clock::SeenRealtime, .. }) => {
+        Some(deadline) if deadline.clock.is_seen() => {
             wait_as_seen(word, among, expected, deadline)
         }
         _ => sleep(word, among, expected, deadline),

@@ -14,6 +14,14 @@ pub enum Clock {
     SeenRealtime,
 }
 
+impl Clock {
+    /// Whether it is one that a program sees: how it goes is not known beforehand.
+    #[must_use]
+    pub const fn is_seen(self) -> bool {
+        matches!(self, Self::SeenMonotonic | Self::SeenRealtime)
+    }
+}
+
 /// A point in time at which a wait ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {

@@ -36,7 +36,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
-use antiphon_linux::{Linux, park_begin, park_end};
+use antiphon_linux::{Linux, Slices, park_begin, park_end};
 use antiphon_platform::{Clock, Deadline, Platform};
 use antiphon_record::Kind;
 use antiphon_sync::wait::{Condvar, End, Entry, Visit};
@@ -44,6 +44,7 @@ use libc::{clockid_t, timespec};
 
 use crate::abi::{self, Cond, MONOTONIC, Mutex, SHARED};
 use crate::real::{self, forward};
+use crate::clocks::{self, By};
 use crate::{mode, mutex, recorder, shared, sys};
 
 /// What `begin` returns if the wait is the C library's.
@@ -70,6 +71,8 @@ struct Private {
     list: List,
     deadline: Option<Deadline>,
     until: timespec,
+    /// Of a deadline that the kernel can't judge ([`clocks`]).
+    slices: Option<Slices>,
     /// The word of a wait without a node: nobody wakes it, it naps.
     bed: AtomicU32,
     timed_out: bool,
@@ -85,7 +88,7 @@ enum List {
     Shared(u32),
 }
 
-const _: () = assert!(size_of::<Wait>() <= 24 + 14 * 8 && align_of::<Wait>() <= 8);
+const _: () = assert!(size_of::<Wait>() <= 24 + 20 * 8 && align_of::<Wait>() <= 8);
 
 /// Begins a wait. The mutex is released when it returns 0, else nothing has happened.
 ///
@@ -110,12 +113,15 @@ unsafe extern "C" fn antiphon_cond_begin(
     let object = unsafe { &*cond };
     let flags = object.flags.load(Relaxed);
     let of_object = if flags & MONOTONIC != 0 { Clock::Monotonic } else { Clock::Realtime };
-    let clock = if clock == NO_CLOCK { Some(of_object) } else { abi::clock(clock) };
+    let (clock, by) = match clock {
+        NO_CLOCK => (Some(of_object), By::CondTimed),
+        clock => (abi::clock(clock), By::CondClock),
+    };
     let Some(clock) = clock else { return libc::EINVAL };
     // SAFETY: null, or the program's deadline.
     let deadline = match unsafe { until.as_ref() } {
         None => None,
-        Some(until) => match abi::deadline(clock, until) {
+        Some(until) => match clocks::deadline(clock, until, by) {
             None => return libc::EINVAL,
             deadline => deadline,
         },
@@ -174,6 +180,7 @@ impl Wait {
                 list,
                 deadline,
                 until: timespec_of(deadline.map_or(u64::MAX, |deadline| deadline.ns)),
+                slices: deadline.filter(|deadline| deadline.clock.is_seen()).map(Slices::new),
                 bed: AtomicU32::new(0),
                 timed_out: false,
                 napped: false,
@@ -198,6 +205,13 @@ unsafe extern "C" fn antiphon_cond_sleeps(wait: *mut Wait) -> c_int {
     }
     if wait.private.timed_out || wait.private.napped {
         return 0;
+    }
+    if let Some(slices) = &mut wait.private.slices {
+        let Some(until_ns) = slices.next_ns() else {
+            wait.private.timed_out = true;
+            return 0;
+        };
+        wait.private.until = timespec_of(until_ns);
     }
     let entry = match &wait.private.list {
         List::Own(entry) => entry,
@@ -256,6 +270,8 @@ unsafe extern "C" fn antiphon_cond_slept(wait: *mut Wait, code: c_int) {
     woke(wait);
     match code {
         0 | libc::EAGAIN | libc::EINTR => {}
+        // A slice is over: whether it was the last is asked before the next.
+        libc::ETIMEDOUT if wait.private.slices.is_some() && !wait.private.napped => {}
         libc::ETIMEDOUT => {
             let passed = |deadline| left_ns(deadline) == 0;
             wait.private.timed_out =

@@ -11,6 +11,7 @@
 //! | `mutex`, `rwlock`, `cond`, `shared`, `spin` | what they do |
 //! | `theirs` | the same where the C library keeps the lock |
 //! | `abi` | the C library's objects, and what we keep in them |
+//! | `clocks` | the clocks that the program sees, by which its deadlines are judged |
 //! | `mode` | what this process asked for, decided once |
 //! | `real` | the C library's own functions |
 //! | `thread` | what is kept for each thread, and whether there is more than one |
@@ -28,6 +29,7 @@
 use core::ffi::{c_char, c_int};
 
 mod abi;
+mod clocks;
 mod cond;
 mod door;
 mod entry;
@@ -53,6 +55,7 @@ mod ticks;
 extern "C" fn load(_: c_int, _: *const *const c_char, environment: *mut *const c_char) {
     real::find_all();
     if !mode::theirs() {
+        clocks::find();
         // What a slow path would otherwise open files for.
         antiphon_linux::survey();
         sites::start();

@@ -25,6 +25,7 @@ use antiphon_sync::lock::{Moved, ShflMutex};
 use libc::{clockid_t, timespec};
 
 use crate::abi::{self, Mutex, Type, Whose};
+use crate::clocks::{self, By};
 use crate::mode;
 use crate::real::forward;
 use crate::recorder::{self, Visit};
@@ -37,7 +38,7 @@ use crate::thread;
 enum Patience<'a> {
     None,
     Endless,
-    Until(Clock, &'a timespec),
+    Until(Clock, &'a timespec, By),
 }
 
 /// Who keeps the mutex, in this process.
@@ -133,7 +134,10 @@ pub(crate) unsafe extern "C" fn timedlock(
     // SAFETY: as in `lock`, and a deadline.
     let (mutex, until) = unsafe { (&*mutex, &*until) };
     match kept(mutex) {
-        Whose::Ours(kind) => take(mutex, kind, Patience::Until(Clock::Realtime, until), site),
+        Whose::Ours(kind) => {
+            let patience = Patience::Until(Clock::Realtime, until, By::MutexTimed);
+            take(mutex, kind, patience, site)
+        }
         Whose::Theirs => theirs::lock(mutex, Call::Timed(until), site),
     }
 }
@@ -154,7 +158,9 @@ pub(crate) unsafe extern "C" fn clocklock(
     match (kept(mutex), abi::clock(clock)) {
         (Whose::Theirs, _) => theirs::lock(mutex, Call::Clocked(clock, until), site),
         (_, None) => libc::EINVAL,
-        (Whose::Ours(kind), Some(clock)) => take(mutex, kind, Patience::Until(clock, until), site),
+        (Whose::Ours(kind), Some(clock)) => {
+            take(mutex, kind, Patience::Until(clock, until, By::MutexClock), site)
+        }
     }
 }
 
@@ -260,7 +266,7 @@ fn take(mutex: &Mutex, kind: Type, patience: Patience<'_>, site: usize) -> c_int
         (true, _) => None,
         (false, Patience::None) => return libc::EBUSY,
         (false, Patience::Endless) => wait(mutex, kind, None, site).1,
-        (false, Patience::Until(clock, until)) => match abi::deadline(clock, until) {
+        (false, Patience::Until(clock, until, by)) => match clocks::deadline(clock, until, by) {
             // Here the C library looks at the seconds first.
             None if until.tv_sec < 0 => return libc::ETIMEDOUT,
             None => return libc::EINVAL,

@@ -77,9 +77,7 @@ fn process(writer: Writer) -> Option<u32> {
         return (seen as u32).checked_sub(1);
     }
     let parent = (seen as u32).checked_sub(1);
-    // SAFETY: takes nothing, and never fails.
-    let pid = unsafe { libc::getpid() }.cast_unsigned();
-    let record = writer.process(pid, parent, began_ns(epoch), Linux::light());
+    let record = writer.process(sys::pid(), parent, began_ns(epoch), Linux::light());
     if let (Some(record), Some(namespace)) = (record, sys::number(c"/proc/self/ns/pid")) {
         writer.lives_in(record, namespace);
     }

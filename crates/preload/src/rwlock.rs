@@ -27,6 +27,7 @@ use libc::{clockid_t, timespec};
 
 use crate::abi;
 use crate::abi::rwlock::{RwLock, Way};
+use crate::clocks::{self, By};
 use crate::mode;
 use crate::real::forward;
 use crate::recorder::{self, Visit};
@@ -236,17 +237,23 @@ fn lock(rwlock: &RwLock, way: Way, call: Call<'_>, site: usize) -> c_int {
     if mode::mode() == mode::OURS {
         thread::make_ready();
     }
+    let by = match way {
+        Way::Read => (By::ReadTimed, By::ReadClock),
+        Way::Write => (By::WriteTimed, By::WriteClock),
+    };
     let timed = match call {
         Call::Lock | Call::Try => None,
-        Call::Timed(until) => Some((Some(Clock::Realtime), until)),
-        Call::Clocked(clock, until) => Some((abi::clock(clock), until)),
+        Call::Timed(until) => Some((Some(Clock::Realtime), until, by.0)),
+        Call::Clocked(clock, until) => Some((abi::clock(clock), until, by.1)),
     };
     let deadline = match timed {
         None => None,
-        Some((clock, until)) => match clock.and_then(|clock| abi::deadline(clock, until)) {
-            None => return libc::EINVAL,
-            deadline => deadline,
-        },
+        Some((clock, until, by)) => {
+            match clock.and_then(|clock| clocks::deadline(clock, until, by)) {
+                None => return libc::EINVAL,
+                deadline => deadline,
+            }
+        }
     };
     let tried = matches!(call, Call::Try);
     let code = match way {

@@ -2,6 +2,8 @@
 
 use core::ffi::{CStr, c_int, c_long};
 
+use antiphon_linux::system_call;
+
 /// Runs `f` and puts `errno` back to what it was.
 pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: `errno` of this thread is always there.
@@ -18,11 +20,16 @@ pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
 ///
 /// That of the call: pointers among the arguments are good for what it does with them.
 pub(crate) unsafe fn call(number: c_long, args: [usize; 4]) -> Option<usize> {
-    errno_kept(|| {
-        // SAFETY: the caller's promise; the kernel ignores arguments that it does not take.
-        let result = unsafe { libc::syscall(number, args[0], args[1], args[2], args[3]) };
-        usize::try_from(result).ok()
-    })
+    // SAFETY: the caller's promise; the kernel ignores arguments that it does not take.
+    let result = unsafe { system_call(number, [args[0], args[1], args[2], args[3], 0, 0]) };
+    // The last page of addresses stands for codes.
+    (!(-4095..0).contains(&result)).then_some(result as usize)
+}
+
+/// The kernel's number of this process: libraries that make up clocks make up this, too.
+pub(crate) fn pid() -> u32 {
+    // SAFETY: takes nothing. It never fails; if a filter refuses it, it is nobody's number.
+    unsafe { call(libc::SYS_getpid, [0; 4]) }.map_or(0, |pid| pid as u32)
 }
 
 /// Reads these pieces of this process's memory, addresses and lengths, one after the other: how
@@ -33,17 +40,11 @@ pub(crate) fn read_own(pieces: [(usize, usize); 2], into: &mut [u8]) -> Option<u
         iov_base: core::ptr::without_provenance_mut(at),
         iov_len: length,
     });
-    errno_kept(|| {
-        let (ours, theirs) = (&raw const ours, theirs.as_ptr());
-        // SAFETY: the kernel writes to what is ours, as much as we say at most, and reads what it
-        // can.
-        let read = unsafe {
-            libc::syscall(libc::SYS_process_vm_readv, libc::getpid(), ours, 1, theirs, 2, 0)
-        };
-        // SAFETY: `errno` of this thread is always there.
-        let refused = read < 0 && unsafe { *libc::__errno_location() } != libc::EFAULT;
-        (!refused).then(|| usize::try_from(read).unwrap_or(0))
-    })
+    let args = [pid() as usize, (&raw const ours) as usize, 1, theirs.as_ptr() as usize, 2, 0];
+    // SAFETY: the kernel writes to what is ours, as much as we say at most, and reads what it can.
+    let read = unsafe { system_call(libc::SYS_process_vm_readv, args) };
+    let refused = read < 0 && read != -(libc::EFAULT as isize);
+    (!refused).then(|| usize::try_from(read).unwrap_or(0))
 }
 
 /// The kernel's number (of the inode) of what is at that path.

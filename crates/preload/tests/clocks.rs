@@ -1,0 +1,151 @@
+//! Programs whose clocks are not the kernel's: their deadlines are judged by the clocks that they
+//! see, and what is recorded by the kernel's.
+
+mod support;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use antiphon_record::{Recording, Scope};
+use support::{compile, installed, library, plain, preloaded, scratch, succeeds};
+
+/// A day and more, in milliseconds.
+const LONG: &str = "86000000";
+
+/// Each: `FAKE_CLOCK`; how long a wait is by that; how long it takes at the least and at the most.
+const CASES: [([&str; 3], &str); 7] = [
+    (["100", "100", "60000"], "0 1000 0"),
+    // In the next decade, and in the last.
+    (["100", "100", "60000"], "300000000 1000 0"),
+    (["100", "100", "60000"], "-300000000 1000 0"),
+    // It stands still, there.
+    (["100", "100", "60000"], "-300000000 0 0"),
+    // A thousand times as fast, and half as fast.
+    (["100000", "100", "60000"], "0 1000000 0"),
+    (["100", "190", "60000"], "5 500 0"),
+    // It jumps over the deadline.
+    ([LONG, "100", "60000"], "0 1000 200"),
+];
+
+struct Built {
+    directory: PathBuf,
+    /// The program alone, and with the clock in itself.
+    program: PathBuf,
+    with_clock: PathBuf,
+    /// The library that makes up a clock, and one that converts deadlines, too.
+    clock: PathBuf,
+    wraps: PathBuf,
+}
+
+fn build(name: &str) -> Built {
+    let directory = scratch(name);
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+    let make = |to: &str, files: &[&str], more: &[&str]| {
+        let made = directory.join(to);
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]).args(more);
+        gcc.args(files.iter().map(|file| sources.join(file))).arg("-o").arg(&made);
+        succeeds(&mut gcc);
+        made
+    };
+    Built {
+        program: compile(&directory, "clocks.c"),
+        with_clock: make("with-clock", &["clocks.c", "fake_clock.c"], &["-no-pie"]),
+        clock: make("libclock.so", &["fake_clock.c"], &["-shared", "-fPIC"]),
+        wraps: make("libwraps.so", &["fake_clock.c"], &["-shared", "-fPIC", "-DWRAPS"]),
+        directory,
+    }
+}
+
+fn preload(libraries: &[&Path]) -> OsString {
+    let libraries: Vec<&OsStr> = libraries.iter().map(|library| library.as_os_str()).collect();
+    libraries.join(OsStr::new(":"))
+}
+
+#[test]
+fn a_deadline_is_judged_by_the_clock_that_the_program_sees() {
+    let built = build("clocks");
+    // What is expected is what holds where there is nothing but the C library.
+    succeeds(plain(&built.program).args(CASES[0].0));
+    succeeds(preloaded(&built.program).args(CASES[0].0));
+    for (times, fake) in CASES {
+        for order in [[library(), &built.clock], [&built.clock, library()]] {
+            for lock in ["", "shfl-mutex+light"] {
+                let mut command = plain(&built.program);
+                command.args(times).env("FAKE_CLOCK", fake).env("ANTIPHON_LOCK", lock);
+                let output = succeeds(command.env("LD_PRELOAD", preload(&order)));
+                assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{fake}");
+            }
+        }
+        succeeds(preloaded(&built.with_clock).args(times).env("FAKE_CLOCK", fake));
+    }
+    assert!(std::fs::remove_dir_all(&built.directory).is_ok());
+}
+
+/// As libfaketime does: it converts the deadline to the kernel's clock, and calls what is behind it.
+#[test]
+fn a_deadline_that_was_converted_is_not_converted_again() {
+    let built = build("wraps");
+    for (times, fake) in &CASES[..6] {
+        let only = |libraries: &[&Path]| {
+            let mut command = plain(&built.program);
+            command.args(times).arg("0").env("FAKE_CLOCK", fake);
+            succeeds(command.env("LD_PRELOAD", preload(libraries)));
+        };
+        only(&[&built.wraps]);
+        only(&[&built.wraps, library()]);
+        only(&[library(), &built.wraps]);
+    }
+    assert!(std::fs::remove_dir_all(&built.directory).is_ok());
+}
+
+/// Under a clock that stands still.
+#[test]
+fn recorded_times_are_the_kernels() {
+    let built = build("recorded-times");
+    for scope in [Scope::Contended, Scope::Full] {
+        let recording = built.directory.join("recording");
+        assert!(Recording::create(&recording, scope).is_ok());
+        let mut command = plain(&built.program);
+        command.args(CASES[3].0).env("FAKE_CLOCK", CASES[3].1);
+        command.env("LD_PRELOAD", preload(&[&built.clock, library()]));
+        succeeds(command.env("ANTIPHON_RECORD", &recording));
+        let seen = Recording::open(&recording).and_then(|recording| recording.read());
+        let seen = seen.expect("it was written");
+        for blocked_ns in [
+            seen.threads.iter().map(|thread| thread.blocked.condition_ns).max(),
+            seen.threads.iter().map(|thread| thread.blocked.mutex_ns).max(),
+        ] {
+            assert!(blocked_ns.is_some_and(|ns| ns >= 99_000_000), "{blocked_ns:?}");
+        }
+        assert!(std::fs::remove_file(&recording).is_ok());
+    }
+    assert!(std::fs::remove_dir_all(&built.directory).is_ok());
+}
+
+/// Before us and behind us in the search, as its command has it.
+#[test]
+fn libfaketime() {
+    if !installed("faketime") {
+        return;
+    }
+    let built = build("faketime");
+    for (times, mode) in [
+        (["100", "100", "60000"], "2035-01-01 00:00:00"),
+        (["100", "100", "60000"], "@2020-01-01 00:00:00"),
+        (["100", "100", "60000"], "2020-01-01 00:00:00"),
+        (["100000", "100", "60000"], "+0 x1000"),
+        (["100", "190", "60000"], "+0 x0.5"),
+    ] {
+        let command = ["faketime", "-f", mode];
+        let mut behind = preloaded(command[0]);
+        succeeds(behind.args(&command[1..]).arg(&built.program).args(times));
+        // In front of us it converts the deadlines of this one, and replaces no other function.
+        let mut before = plain(command[0]);
+        before.args(&command[1..]).arg("sh");
+        before.args(["-c", "LD_PRELOAD=$LD_PRELOAD:\"$0\" exec \"$@\""]).arg(library());
+        succeeds(before.arg(&built.program).args(times).arg("0"));
+    }
+    assert!(std::fs::remove_dir_all(&built.directory).is_ok());
+}
