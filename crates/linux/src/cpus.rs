@@ -70,6 +70,8 @@ fn count_own() {
             .zip(own)
             .map(|(seen, own)| (seen.fetch_or(own, Relaxed) | own).count_ones())
             .sum(),
+        // What others were told holds, until somebody is told more.
+        Err(_) if AFFINE.load(Relaxed) != 0 => return,
         Err(_) => NO_LIMIT,
     };
     // Racing counts differ by what the other has added; the larger one has seen more.

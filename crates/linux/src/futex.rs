@@ -92,19 +92,11 @@ fn wait_as_seen(
 
 fn sleep(
     word: *const AtomicU32,
-    (whose, places): (Whose, u32),
+    among: (Whose, u32),
     expected: u32,
     deadline: Option<Deadline>,
 ) -> Slept {
-    let mut operation = libc::FUTEX_WAIT_BITSET | whose.flag();
-    if deadline.is_some_and(|deadline| deadline.clock == Clock::Realtime) {
-        operation |= libc::FUTEX_CLOCK_REALTIME;
-    }
-    let until = deadline.map(|deadline| clock::timespec(deadline.ns));
-    let until = until.as_ref().map_or(0, |until| core::ptr::from_ref(until) as usize);
-    let args = [word.addr(), operation as usize, expected as usize, until, 0, places as usize];
-    // SAFETY: the call writes nothing, and reads the word, if there is one, and the time.
-    match unsafe { sys::call(libc::SYS_futex, args) } {
+    match ask(word, among, expected, deadline) {
         Err(sys::Errno(libc::ETIMEDOUT)) => Slept::TimedOut,
         Ok(_) => Slept::Woken,
         Err(sys::Errno(libc::EAGAIN | libc::EINTR)) => Slept::Maybe,
@@ -114,6 +106,30 @@ fn sleep(
             Slept::Maybe
         }
     }
+}
+
+/// Sleeps while `word` is zero, until the deadline, which the kernel knows. It ends at once where
+/// futexes are refused.
+pub(crate) fn nap(word: &AtomicU32, deadline: Option<Deadline>) {
+    // How it ended is of no matter.
+    let _ = ask(word, PRIVATE, 0, deadline);
+}
+
+fn ask(
+    word: *const AtomicU32,
+    (whose, places): (Whose, u32),
+    expected: u32,
+    deadline: Option<Deadline>,
+) -> Result<usize, sys::Errno> {
+    let mut operation = libc::FUTEX_WAIT_BITSET | whose.flag();
+    if deadline.is_some_and(|deadline| deadline.clock == Clock::Realtime) {
+        operation |= libc::FUTEX_CLOCK_REALTIME;
+    }
+    let until = deadline.map(|deadline| clock::timespec(deadline.ns));
+    let until = until.as_ref().map_or(0, |until| core::ptr::from_ref(until) as usize);
+    let args = [word.addr(), operation as usize, expected as usize, until, 0, places as usize];
+    // SAFETY: the call writes nothing, and reads the word, if there is one, and the time.
+    unsafe { sys::needed(libc::SYS_futex, args) }
 }
 
 /// Wakes up to `count` sleepers in the `places` of `word`, which may be gone; says how many.
@@ -127,7 +143,7 @@ pub(crate) fn wake(word: *const AtomicU32, (whose, places): (Whose, u32), count:
     let args = [word.addr(), operation as usize, count as usize, 0, 0, places as usize];
     // SAFETY: the kernel uses the address as a name only. It can't fail in a way that we could
     // answer: where futexes are refused, nobody sleeps; where the memory is gone, nobody is left.
-    unsafe { sys::call(libc::SYS_futex, args) }.map_or(0, |woken| woken as u32)
+    unsafe { sys::needed(libc::SYS_futex, args) }.map_or(0, |woken| woken as u32)
 }
 
 #[cfg(test)]

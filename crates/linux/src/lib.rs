@@ -18,6 +18,7 @@ mod cpus;
 mod crowd;
 mod distance;
 mod fencer;
+mod filter;
 pub mod fiber;
 pub mod files;
 mod futex;
@@ -61,6 +62,7 @@ use antiphon_platform::{
 };
 
 pub use clock::{Slices, see_clocks_by};
+pub use filter::{end_thread, expect_filter, filtered};
 pub use image::{Image, each_image};
 pub use affinity::{allowed, pin, usable};
 pub use atomic::{U8, U16, U32, U64};
@@ -76,6 +78,7 @@ pub use pace::{Changed, Pace};
 pub use parent::{die_with_parent, end_with_parent};
 pub use park::{FutexWait, park_begin, park_end};
 pub use slack::{set_timer_slack, timer_slack};
+pub use sys::yield_now;
 #[doc(hidden)]
 pub use sys::instruction as system_call;
 pub use tsc::ticks;

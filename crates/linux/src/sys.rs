@@ -7,6 +7,11 @@
 //! other libraries may stand in front of each of them, `syscall` too, as the preload library does.
 
 use core::ffi::{CStr, c_int, c_long};
+use core::sync::atomic::AtomicU32;
+
+use antiphon_platform::{Clock, Deadline};
+
+use crate::{clock, filter, futex};
 
 /// The code that the kernel gave for a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +27,29 @@ pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Makes one system call, and does not touch `errno`.
+/// Makes one system call that can be done without, and does not touch `errno`.
+///
+/// # Errors
+///
+/// What the kernel said; `EPERM`, and the kernel is not asked, where a [filter](crate::filter) is in
+/// force.
+///
+/// # Safety
+///
+/// That of the call itself: pointers among the arguments must be valid for what it does with them.
+#[inline]
+pub(crate) unsafe fn call<const N: usize>(
+    number: c_long,
+    args: [usize; N],
+) -> Result<usize, Errno> {
+    if filter::filtered() {
+        return Err(Errno(libc::EPERM));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { needed(number, args) }
+}
+
+/// Makes one system call that a wait can't do without, whatever filter is in force.
 ///
 /// # Errors
 ///
@@ -30,8 +57,8 @@ pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
 ///
 /// # Safety
 ///
-/// That of the call itself: pointers among the arguments must be valid for what it does with them.
-pub(crate) unsafe fn call<const N: usize>(
+/// As of [`call`].
+pub(crate) unsafe fn needed<const N: usize>(
     number: c_long,
     args: [usize; N],
 ) -> Result<usize, Errno> {
@@ -115,7 +142,13 @@ pub unsafe fn instruction(number: c_long, args: [usize; 6]) -> isize {
 }
 
 /// Lets another thread run, if one wants to.
-pub(crate) fn yield_now() {
+pub fn yield_now() {
+    if filter::filtered() {
+        let ns = clock::now(Clock::Monotonic) + filter::NAP_NS;
+        let until = Some(Deadline { clock: Clock::Monotonic, ns });
+        // A word of which nobody else knows.
+        return futex::nap(&AtomicU32::new(0), until);
+    }
     // SAFETY: takes nothing. On Linux it never fails.
     let _ = unsafe { call(libc::SYS_sched_yield, []) };
 }

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::ThreadId;
 
-use crate::{identity, lending, local, sys};
+use crate::{filter, identity, lending, local, sys};
 
 /// The calling thread.
 ///
@@ -78,6 +78,9 @@ pub(crate) fn of_proc<'a>(thread: ThreadId, file: &[u8], buffer: &'a mut [u8]) -
 
 /// The kernel's id of the calling thread.
 pub(crate) fn ask() -> u32 {
+    if filter::filtered() {
+        return filter::id();
+    }
     // SAFETY: takes nothing.
     // It can't fail. Were it filtered away all the same, all threads would be thread 1, which never
     // counts as dead.

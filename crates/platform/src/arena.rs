@@ -95,6 +95,19 @@ impl<P: Platform> Arena<P> {
         }
     }
 
+    /// Gives the nodes that the calling thread keeps for its next waits to all: it will not wait any
+    /// more. Needed where it can't be [asked](Platform::alive) whether a thread has ended.
+    pub fn give_up_cached(&self) {
+        while let Some(id) = self.take_cached() {
+            let Some(node) = self.resolve_any(id) else { continue };
+            // As of a wait that begins and ends: a scavenger may have looked at it.
+            node.owner.store(0, Relaxed);
+            node.generation.fetch_add(1, Relaxed);
+            Self::retire(node);
+            self.push(id, node);
+        }
+    }
+
     /// The node of a name that this process wrote and that was in use at some time; else `None`.
     #[must_use]
     pub fn resolve(&self, id: WaiterId) -> Option<&'static Waiter<P>> {

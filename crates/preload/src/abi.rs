@@ -265,6 +265,17 @@ impl Mutex {
         self.bare_type() != Type::Recursive || self.theirs().count.load(Relaxed) == 1
     }
 
+    /// Makes it one of that kind, as it stands in memory.
+    pub(crate) fn set_kind(&self, kind: i32) {
+        self.kind.store(kind, Relaxed);
+    }
+
+    /// Who the C library says has it.
+    pub(crate) fn noted_owner(&self) -> u32 {
+        // Relaxed: asked by the owner.
+        self.owner.load(Relaxed)
+    }
+
     /// Marks it destroyed, as the C library does.
     pub(crate) fn bury(&self) {
         self.kind.store(-1, Relaxed);

@@ -17,6 +17,7 @@
 //! | `thread` | what is kept for each thread, and whether there is more than one |
 //! | `sharing` | functions by which a program comes to share thread-local state, or to bypass us |
 //! | `exec` | programs that this one executes, for the report |
+//! | `filter` | filters of system calls, heard of before they are installed |
 //! | `inherit` | whether those have the library, too |
 //! | `sites` | policies by call site |
 //! | `door` | files that can't be opened by their path |
@@ -34,6 +35,7 @@ mod cond;
 mod door;
 mod entry;
 mod exec;
+mod filter;
 mod inherit;
 mod maps;
 mod mode;

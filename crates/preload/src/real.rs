@@ -167,6 +167,8 @@ functions! {
     CONDATTR_GETCLOCK = c"pthread_condattr_getclock": AttrGet, CONDATTR_CLOCK;
     CONDATTR_GETPSHARED = c"pthread_condattr_getpshared": AttrGet, MOVED;
     VFORK = c"vfork": unsafe extern "C" fn() -> libc::pid_t, OLD;
+    SYSCALL = c"syscall": unsafe extern "C" fn() -> c_long, OLD;
+    PRCTL = c"prctl": Jump, OLD;
     CLONE = c"clone": unsafe extern "C" fn() -> c_int, OLD;
     DLOPEN = c"dlopen": Open, MOVED;
     DLMOPEN = c"dlmopen":

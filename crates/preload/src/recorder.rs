@@ -59,6 +59,13 @@ fn writer() -> Option<Writer> {
     MAPPING.writer()
 }
 
+/// Enters the process and the calling thread, if there is a recording.
+pub(crate) fn enter() {
+    if let Some(writer) = writer() {
+        let _ = thread_record(writer, process(writer));
+    }
+}
+
 /// Whether there is a recording.
 #[inline]
 pub(crate) fn is_on() -> bool {
@@ -241,8 +248,7 @@ pub(crate) fn look_for_strangers(address: usize, last: Option<WaiterId>) {
 /// empty or too long is counted as one that is not named.
 pub(crate) fn executes(path: &[u8], handed_on: HandedOn) {
     let Some(writer) = writer() else { return };
-    // SAFETY: both take nothing, and never fail.
-    let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
+    let (user, group) = sys::user();
     writer.executes(path, user, group, handed_on);
 }
 

@@ -2,7 +2,10 @@
 
 use core::ffi::{CStr, c_int, c_long};
 
-use antiphon_linux::system_call;
+pub(crate) use antiphon_linux::yield_now;
+use antiphon_linux::{filtered, system_call};
+
+use crate::thread;
 
 /// Runs `f` and puts `errno` back to what it was.
 pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
@@ -14,12 +17,16 @@ pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Makes a system call; `None` if the kernel refused.
+/// Makes a system call that can be done without; `None` if the kernel refused, or would perhaps
+/// kill: where a filter is in force, it is not asked.
 ///
 /// # Safety
 ///
 /// That of the call: pointers among the arguments are good for what it does with them.
 pub(crate) unsafe fn call(number: c_long, args: [usize; 4]) -> Option<usize> {
+    if filtered() {
+        return None;
+    }
     // SAFETY: the caller's promise; the kernel ignores arguments that it does not take.
     let result = unsafe { system_call(number, [args[0], args[1], args[2], args[3], 0, 0]) };
     // The last page of addresses stands for codes.
@@ -28,8 +35,18 @@ pub(crate) unsafe fn call(number: c_long, args: [usize; 4]) -> Option<usize> {
 
 /// The kernel's number of this process: libraries that make up clocks make up this, too.
 pub(crate) fn pid() -> u32 {
-    // SAFETY: takes nothing. It never fails; if a filter refuses it, it is nobody's number.
-    unsafe { call(libc::SYS_getpid, [0; 4]) }.map_or(0, |pid| pid as u32)
+    // SAFETY: takes nothing. It never fails, but for a filter: then the process is the child of one
+    // that knew its number, and the calling thread its first.
+    unsafe { call(libc::SYS_getpid, [0; 4]) }.map_or_else(thread::exact_id, |pid| pid as u32)
+}
+
+/// The user and the group that the program runs as; the largest numbers where that is not known.
+pub(crate) fn user() -> (u32, u32) {
+    let [user, group] = [libc::SYS_getuid, libc::SYS_getgid].map(|number| {
+        // SAFETY: takes nothing.
+        unsafe { call(number, [0; 4]) }.map_or(u32::MAX, |id| id as u32)
+    });
+    (user, group)
 }
 
 /// Reads these pieces of this process's memory, addresses and lengths, one after the other: how
@@ -40,6 +57,9 @@ pub(crate) fn read_own(pieces: [(usize, usize); 2], into: &mut [u8]) -> Option<u
         iov_base: core::ptr::without_provenance_mut(at),
         iov_len: length,
     });
+    if filtered() {
+        return None;
+    }
     let args = [pid() as usize, (&raw const ours) as usize, 1, theirs.as_ptr() as usize, 2, 0];
     // SAFETY: the kernel writes to what is ours, as much as we say at most, and reads what it can.
     let read = unsafe { system_call(libc::SYS_process_vm_readv, args) };
@@ -120,13 +140,7 @@ impl Drop for File {
 
 /// Wakes all that sleep on `word`, of all processes that share it. The memory may be gone.
 pub(crate) fn wake_all(word: *const core::sync::atomic::AtomicU32) {
-    let args = [word.addr(), libc::FUTEX_WAKE as usize, c_int::MAX as usize, 0];
+    let args = [word.addr(), libc::FUTEX_WAKE as usize, c_int::MAX as usize, 0, 0, 0];
     // SAFETY: the kernel takes the address as a name. Where futexes are refused, nobody sleeps.
-    let _ = unsafe { call(libc::SYS_futex, args) };
-}
-
-/// Lets another thread run.
-pub(crate) fn yield_now() {
-    // SAFETY: takes nothing.
-    let _ = unsafe { call(libc::SYS_sched_yield, [0; 4]) };
+    let _ = unsafe { system_call(libc::SYS_futex, args) };
 }

@@ -20,6 +20,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
+use antiphon_linux::filtered;
 use antiphon_record::events::{ALL, Code, NOTIFIED, Note, Roll, address_tag};
 use antiphon_record::{Kind, RowWriter};
 
@@ -28,7 +29,7 @@ use super::{MAPPING, process, visit, writer};
 use crate::real::{self, forward};
 use crate::sys::File;
 use crate::thread::{self, Thread};
-use crate::{maps, sys, ticks};
+use crate::{maps, mode, sys, ticks};
 
 /// A span that is longer may have been interrupted: twice what a switch to another thread and back
 /// takes at the least, and some hundred times less than a slice.
@@ -269,33 +270,41 @@ pub(crate) unsafe extern "C" fn create(
     start: Start,
     argument: *mut c_void,
 ) -> c_int {
-    let number = roll().map(Roll::number);
-    let begin: *mut Begin = match number {
+    // 0 is not recorded.
+    let number = roll().map_or(0, Roll::number);
+    // Behind a filter its end has to be seen, too.
+    let is_followed = number != 0 || filtered() && !mode::theirs();
+    let begin: *mut Begin = if is_followed {
         // SAFETY: the C library's, which makes a thread with it, too.
-        Some(_) => unsafe { libc::malloc(size_of::<Begin>()) }.cast(),
-        None => null_mut(),
+        unsafe { libc::malloc(size_of::<Begin>()) }.cast()
+    } else {
+        null_mut()
     };
-    let (Some(number), false) = (number, begin.is_null()) else {
+    if begin.is_null() {
         return forward!(THREAD_CREATE(thread, attributes, start, argument));
-    };
+    }
     // SAFETY: room for one, and nobody else's.
     unsafe { begin.write(Begin { start, argument, number: number.into() }) };
-    UNBEGUN.fetch_add(1, Relaxed);
+    let recorded = u32::from(number != 0);
+    UNBEGUN.fetch_add(recorded, Relaxed);
     let code = forward!(THREAD_CREATE(thread, attributes, antiphon_thread_began, begin.cast()));
-    if code == 0 {
-        note(Code::Creates, 0, number);
-    } else {
-        UNBEGUN.fetch_sub(1, Relaxed);
+    if code != 0 {
+        UNBEGUN.fetch_sub(recorded, Relaxed);
         // SAFETY: no thread was made that would free it.
         unsafe { libc::free(begin.cast()) };
+    } else if number != 0 {
+        note(Code::Creates, 0, number);
     }
     code
 }
 
-/// The calling thread, which has that number, begins in the function at that address.
+/// The calling thread, which has that number (0: it is not recorded), begins in the function at that address.
 // SAFETY: `shim.c` declares the name so, and nobody else has one of this prefix.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_thread_begins(start: usize, number: u64) {
+    if number == 0 {
+        return;
+    }
     thread::current().pen.hand_over(number as u32);
     // Release: the number; pairs with the acquire in `number_of`.
     UNBEGUN.fetch_sub(1, Release);
@@ -313,7 +322,12 @@ extern "C" fn antiphon_thread_begins(start: usize, number: u64) {
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_thread_ends() {
-    note(Code::Ends, 0, 0);
+    if thread::current().pen.number() != 0 {
+        note(Code::Ends, 0, 0);
+    }
+    if !mode::theirs() {
+        antiphon_linux::end_thread();
+    }
 }
 
 /// The calling thread is about to wait for the end of another. Returns that one's number; 0 if
