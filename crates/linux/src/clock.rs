@@ -95,6 +95,11 @@ fn ask(id: libc::clockid_t, time: &mut libc::timespec) {
     let _ = unsafe { sys::needed(libc::SYS_clock_gettime, args) };
 }
 
+/// From now on the kernel is asked each time: what the vDSO reads is forbidden.
+pub(crate) fn ask_kernel() {
+    READ.store(none(), Relaxed);
+}
+
 /// Looks into the vDSO. Racing threads find the same.
 #[cold]
 #[inline(never)]

@@ -81,7 +81,7 @@ pub use slack::{set_timer_slack, timer_slack};
 pub use sys::yield_now;
 #[doc(hidden)]
 pub use sys::instruction as system_call;
-pub use tsc::ticks;
+pub use tsc::{forbid_counter, ticks};
 
 // SAFETY: the one of this platform.
 static ARENA: Arena<Linux> = unsafe { Arena::new() };

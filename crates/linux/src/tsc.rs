@@ -18,8 +18,11 @@
 //! The guess is wrong by a factor of three at most, and so is a spin in the first millisecond.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
+use antiphon_platform::Clock;
+
+use crate::clock;
 use crate::moment::Moment;
 
 const UNSEEN: u32 = 0;
@@ -37,6 +40,23 @@ static ANCHOR_NS: AtomicU64 = AtomicU64::new(0);
 /// 0 is not measured yet. Relaxed throughout: any value that it ever held is a usable rate.
 static RATE: AtomicU64 = AtomicU64::new(0);
 
+/// Whether a thread may be one that the kernel keeps from its counter.
+static FORBIDDEN: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing here reads the CPU's counter, nor a clock that is made from it: threads are
+/// about to be killed for that (`PR_SET_TSC`, and strict filters with it). For good.
+pub fn forbid_counter() {
+    clock::ask_kernel();
+    // Relaxed: asked by the thread that forbids it, and those that it makes.
+    FORBIDDEN.store(true, Relaxed);
+}
+
+#[cold]
+#[inline(never)]
+fn without_counter() -> u64 {
+    clock::now(Clock::Monotonic)
+}
+
 pub use counter::ticks;
 pub(crate) use counter::ticks_in_order;
 
@@ -48,7 +68,10 @@ mod counter {
     #[inline]
     #[must_use]
     pub fn ticks() -> u64 {
-        // SAFETY: every x86-64 has it, and Linux lets user code read it.
+        if super::FORBIDDEN.load(super::Relaxed) {
+            return super::without_counter();
+        }
+        // SAFETY: every x86-64 has it, and Linux lets user code read it unless it was told not to.
         unsafe { core::arch::x86_64::_rdtsc() }
     }
 

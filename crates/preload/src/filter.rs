@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `prctl(PR_SET_SECCOMP, …)` | yes |
 //! | `syscall(SYS_seccomp, …)`, which libseccomp calls, and `syscall(SYS_prctl, …)` | yes |
+//! | `prctl(PR_SET_TSC, PR_TSC_SIGSEGV)`, which forbids the CPU's counter | yes |
 //! | an instruction of the program's own | no |
 //! | a parent, before this program was executed (containers, systemd) | no |
 //!
@@ -22,7 +23,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
 
-use antiphon_linux::{expect_filter, filtered};
+use antiphon_linux::{expect_filter, filtered, forbid_counter};
 
 use crate::abi::Mutex;
 use crate::real::{self, forward};
@@ -46,14 +47,17 @@ mod number {
 const _: () = assert!(libc::SYS_seccomp == number::SECCOMP as c_long);
 const _: () = assert!(libc::SYS_prctl == number::PRCTL as c_long);
 const PR_SET_SECCOMP: i32 = 22;
-const _: () = assert!(libc::PR_SET_SECCOMP == PR_SET_SECCOMP);
+const PR_SET_TSC: i32 = 26;
+const _: () = assert!(libc::PR_SET_SECCOMP == PR_SET_SECCOMP && libc::PR_SET_TSC == PR_SET_TSC);
 
 extern "C" fn before_syscall(call: c_long, a: usize, b: usize, c: usize) -> *const c_void {
     if call == libc::SYS_seccomp {
         const STRICT: usize = libc::SECCOMP_SET_MODE_STRICT as usize;
         const FILTER: usize = libc::SECCOMP_SET_MODE_FILTER as usize;
         // Without a program it is a question whether the kernel has filters.
-        if matches!((a, b), (STRICT, 0)) || a == FILTER && c != 0 {
+        if (a, b) == (STRICT, 0) {
+            expect_strict();
+        } else if a == FILTER && c != 0 {
             expect();
         }
     } else if call == libc::SYS_prctl {
@@ -70,9 +74,23 @@ extern "C" fn before_prctl(option: c_int, mode: usize, program: usize) -> *const
 fn before_set(option: c_int, mode: usize, program: usize) {
     const STRICT: usize = libc::SECCOMP_MODE_STRICT as usize;
     const FILTER: usize = libc::SECCOMP_MODE_FILTER as usize;
-    if option == libc::PR_SET_SECCOMP && (mode == STRICT || mode == FILTER && program != 0) {
-        expect();
+    const KILLS: usize = libc::PR_TSC_SIGSEGV as usize;
+    match (option, mode) {
+        (libc::PR_SET_SECCOMP, STRICT) => expect_strict(),
+        (libc::PR_SET_SECCOMP, FILTER) if program != 0 => expect(),
+        (libc::PR_SET_TSC, KILLS) => forbid_counter(),
+        _ => {}
     }
+}
+
+/// What is left is `read`, `write`, `exit` and `sigreturn`, and the CPU's counter is forbidden, too:
+/// nothing can be timed any more, nor waited for. The kernel does this to one thread, and its
+/// children; there is no other in programs that ask for it.
+#[cold]
+fn expect_strict() {
+    expect();
+    recorder::stop();
+    forbid_counter();
 }
 
 fn found(place: &AtomicPtr<c_void>, function: *const c_void) -> *const c_void {
@@ -87,6 +105,8 @@ fn expect() {
     }
     // The process and the calling thread stand in the recording from now on.
     recorder::enter();
+    // It grows no more.
+    antiphon_record::freeze();
     if mode::mode() == mode::OURS {
         thread::make_ready();
     }
@@ -185,5 +205,5 @@ unless! {
         _number: c_long, _a: usize, _b: usize, _c: usize, _d: usize, _e: usize, _f: usize
     ) -> c_long = SYSCALL, [number::SECCOMP, number::PRCTL], before_syscall;
     prctl(_option: c_int, _a: usize, _b: usize, _c: usize, _d: usize) -> c_int
-        = PRCTL, [PR_SET_SECCOMP, PR_SET_SECCOMP], before_prctl;
+        = PRCTL, [PR_SET_SECCOMP, PR_SET_TSC], before_prctl;
 }

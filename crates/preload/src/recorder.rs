@@ -66,6 +66,11 @@ pub(crate) fn enter() {
     }
 }
 
+/// Records nothing any more: what it is timed by is forbidden.
+pub(crate) fn stop() {
+    MAPPING.close();
+}
+
 /// Whether there is a recording.
 #[inline]
 pub(crate) fn is_on() -> bool {

@@ -3,8 +3,8 @@
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
-use core::sync::atomic::AtomicPtr;
-use core::sync::atomic::Ordering::{Acquire, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicPtr};
 
 use crate::column::{Column, errno_kept};
 use crate::events::{Roll, RollHead, Shared as Chunk};
@@ -26,7 +26,9 @@ pub enum Refused {
 
 /// The recording of this process. A static of this type is how a program has one.
 pub struct Mapping {
-    /// Null until all of the begin is mapped.
+    /// Whether it may be written to: all of the begin is mapped.
+    is_open: AtomicBool,
+    /// Written before that, once.
     base: AtomicPtr<Base>,
     pub(crate) processes: Column<ProcessRecord>,
     pub(crate) modules: Column<ModuleRecord>,
@@ -49,6 +51,7 @@ const fn column<T: 'static>(section: Section) -> Column<T> {
 impl Mapping {
     /// One of nothing yet.
     pub const NEW: Self = Self {
+        is_open: AtomicBool::new(false),
         base: AtomicPtr::new(null_mut()),
         processes: column(PROCESS),
         modules: column(MODULE),
@@ -105,25 +108,32 @@ impl Mapping {
             self.roll.store(roll.cast(), Release);
         }
         pieces.keep();
+        self.base.store(base, Relaxed);
         // Release: the first pieces of all tables; pairs with the acquire in `writer`.
-        self.base.store(base, Release);
-        self.writer().ok_or(Refused::NoMemory)
+        self.is_open.store(true, Release);
+        Ok(Writer { map: self })
     }
 
-    /// What writes to it; `None` if nothing is mapped.
+    /// From now on there is no writer any more. Those that there are go on.
+    pub fn close(&self) {
+        // Relaxed, both: they publish nothing.
+        self.is_open.store(false, Relaxed);
+        self.roll.store(null_mut(), Relaxed);
+    }
+
+    /// What writes to it; `None` if nothing is mapped, or it was closed.
     #[inline]
     pub fn writer(&'static self) -> Option<Writer> {
         // Acquire: pairs with the release in `open`.
-        let base = self.base.load(Acquire);
-        (!base.is_null()).then_some(Writer { map: self })
+        self.is_open.load(Acquire).then_some(Writer { map: self })
     }
 
     /// The begin of the file. Only a [`Writer`] asks, which there is when it is mapped.
     #[inline]
     pub(crate) fn base(&self) -> &'static Base {
-        // Acquire: as in `writer`.
-        let base = self.base.load(Acquire);
-        // SAFETY: not null, since a writer is made by `writer` alone; mapped and looked at by
+        // Relaxed: acquired with `is_open` by who made the writer.
+        let base = self.base.load(Relaxed);
+        // SAFETY: not null, since a writer is made after it was stored; mapped and looked at by
         // `open`, for good.
         unsafe { &*base }
     }
@@ -170,8 +180,8 @@ impl Pieces {
     /// Maps the first piece of a table.
     fn begin<T: 'static>(&mut self, column: &Column<T>, section: Section) -> Result<(), Refused> {
         let base = self.map(section.offset, column.first_bytes())?;
-        // SAFETY: mapped just now; if that is undone, nobody is told of the column (`base` stays
-        // null). The file is as long as all of its tables.
+        // SAFETY: mapped just now; if that is undone, nobody is told of the column (`is_open` stays
+        // false). The file is as long as all of its tables.
         unsafe { column.begins_at(base.cast()) };
         Ok(())
     }

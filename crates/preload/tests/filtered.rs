@@ -1,0 +1,54 @@
+//! Programs that put themselves behind a filter of system calls, or lose what they had: their locks
+//! need the futex alone.
+
+mod support;
+
+use antiphon_record::{Kind, Recording, Scope};
+use support::{compile, plain, preloaded, scratch, succeeds};
+
+const HOW: [&str; 6] = ["sync", "each", "before", "before-syscall", "strict", "no-counter"];
+const ACTIONS: [&str; 3] = ["kill", "trap", "errno"];
+const LOCKS: [&str; 3] = ["", "shfl-mutex+light", "glibc"];
+
+#[test]
+fn locks_behind_a_filter_need_the_futex_alone() {
+    let directory = scratch("filtered");
+    let program = compile(&directory, "filtered.c");
+    for how in HOW {
+        for action in ACTIONS {
+            succeeds(plain(&program).args([how, action]));
+            for lock in LOCKS {
+                let mut ours = preloaded(&program);
+                let output = succeeds(ours.args([how, action]).env("ANTIPHON_LOCK", lock));
+                assert!(output.stdout.is_empty() && output.stderr.is_empty());
+            }
+        }
+    }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+#[test]
+fn what_happens_behind_a_filter_is_recorded() {
+    let directory = scratch("filtered-recorded");
+    let program = compile(&directory, "filtered.c");
+    let path = directory.join("recording");
+    for scope in [Scope::Contended, Scope::Full, Scope::Events] {
+        for how in HOW {
+            for lock in LOCKS {
+                assert!(Recording::create(&path, scope).is_ok());
+                let mut ours = preloaded(&program);
+                ours.args([how, "kill"]).env("ANTIPHON_LOCK", lock).env("ANTIPHON_RECORD", &path);
+                let output = succeeds(&mut ours);
+                assert!(output.stdout.is_empty() && output.stderr.is_empty());
+                let seen = Recording::open(&path).and_then(|recording| recording.read());
+                let seen = seen.expect("it was written");
+                assert_eq!(seen.processes.len(), 1);
+                let had = |kind| seen.rows.iter().any(|row| row.kind == kind && row.contended > 0);
+                let quiet = how == "strict" || lock == "glibc" && scope == Scope::Contended;
+                assert_eq!(had(Kind::Mutex), !quiet, "{scope:?} {how} {lock}");
+                assert!(std::fs::remove_file(&path).is_ok());
+            }
+        }
+    }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
