@@ -2,10 +2,12 @@
 
 mod support;
 
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::Relaxed;
 use std::process::Command;
 
 use antiphon_linux::light::enable_light;
-use antiphon_linux::{Linux, survey};
+use antiphon_linux::{Linux, end_thread, expect_filter, filtered, survey, yield_now};
 use antiphon_platform::{Clock, Deadline, Hint, Parked, Platform};
 use support::{FORKS, arena, in_child};
 
@@ -23,6 +25,30 @@ fn filter(calls: &[libc::c_long], action: u32) -> bool {
     }
     program.push(step(RETURN, 0, libc::SECCOMP_RET_ALLOW));
     program.push(step(RETURN, 0, action));
+    let program = libc::sock_fprog {
+        len: u16::try_from(program.len()).expect("a short program"),
+        filter: program.as_mut_ptr(),
+    };
+    // SAFETY: takes numbers; then a program that lives for the call.
+    unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
+    }
+}
+
+/// Makes the kernel kill the process for all but `calls` from now on, in this thread and its
+/// children.
+fn allow_only(calls: &[libc::c_long]) -> bool {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, jf, k| libc::sock_filter { code, jt: 0, jf, k };
+    let mut program = vec![step(LOAD, 0, 0)];
+    for call in calls {
+        program.push(step(EQUAL, 1, u32::try_from(*call).expect("a call's number")));
+        program.push(step(RETURN, 0, libc::SECCOMP_RET_ALLOW));
+    }
+    program.push(step(RETURN, 0, libc::SECCOMP_RET_KILL_PROCESS));
     let program = libc::sock_fprog {
         len: u16::try_from(program.len()).expect("a short program"),
         filter: program.as_mut_ptr(),
@@ -71,6 +97,52 @@ fn a_filter_that_kills_for_files_and_fences_is_survived() {
             libc::SYS_prctl,
         ];
         filter(&calls, libc::SECCOMP_RET_KILL_PROCESS) && lock_paths()
+    }));
+}
+
+/// The number of the only thread of a process.
+fn first_thread() -> u32 {
+    static ID: AtomicU32 = AtomicU32::new(0);
+    if ID.load(Relaxed) == 0 {
+        // SAFETY: takes nothing.
+        ID.store(unsafe { libc::gettid() }.cast_unsigned(), Relaxed);
+    }
+    ID.load(Relaxed)
+}
+
+#[test]
+fn a_filter_that_is_expected_may_kill_for_all_but_the_futex() {
+    assert!(in_child(FORKS[0].1, || {
+        let me = first_thread();
+        expect_filter(first_thread);
+        filtered() && allow_only(&[libc::SYS_futex, libc::SYS_exit_group]) && {
+            yield_now();
+            // All that was opened beforehand, and then it is done without.
+            let mut taken = Vec::with_capacity(1 << 14);
+            taken.extend((0..1 << 14).map_while(|_| arena().take()));
+            let many = (4096..1 << 14).contains(&taken.len());
+            taken.into_iter().for_each(|id| arena().give(id));
+            let alive = Linux::alive(Linux::thread());
+            many && lock_paths()
+                && Linux::thread().0 == me
+                && alive
+                && !Linux::light()
+                && Linux::heavy_fence().is_err()
+        }
+    }));
+}
+
+/// Where it can't be asked whether a thread has ended, those that end give their nodes back.
+#[test]
+fn threads_that_end_leave_no_nodes() {
+    assert!(in_child(FORKS[0].1, || {
+        expect_filter(first_thread);
+        let one = || {
+            let taken = [(); 2].map(|()| arena().take());
+            taken.into_iter().flatten().for_each(|id| arena().give(id));
+            end_thread();
+        };
+        (0..3000).all(|_| std::thread::spawn(one).join().is_ok()) && arena().high_water() < 100
     }));
 }
 

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 enum { THREADS = 4, ROUNDS = 1000 };
@@ -134,7 +135,7 @@ static void lock_all(int i)
 	}
 }
 
-static int own_filter, no_counter;
+static int own_filter, no_counter, arrived;
 
 /* The C library reads its clocks by the CPU's counter: nothing with a deadline. */
 static void *locks_untimed(void)
@@ -163,6 +164,7 @@ static void *locks(void *unused)
 	if (own_filter)
 		install(BY_SYSCALL, 0);
 	pthread_barrier_wait(&barrier);
+	__atomic_fetch_add(&arrived, 1, __ATOMIC_RELAXED);
 	if (no_counter)
 		return locks_untimed();
 	for (int i = 0; i < ROUNDS; i++)
@@ -180,6 +182,18 @@ static void all_end(pthread_t *threads, int count)
 {
 	for (int i = 0; i < count; i++)
 		IS(pthread_join(threads[i], NULL), 0);
+}
+
+/* No file can be opened any more, and there are none, and none would be permitted. */
+static void lose_files(void)
+{
+	struct rlimit none = { 0, 0 };
+	IS(setrlimit(RLIMIT_NOFILE, &none), 0);
+	if (geteuid() == 0) {
+		IS(chroot("/dev"), 0);
+		IS(setresgid(65534, 65534, 65534), 0);
+		IS(setresuid(65534, 65534, 65534), 0);
+	}
 }
 
 /* Only read, write, _exit and sigreturn are left. */
@@ -243,9 +257,17 @@ int main(int count, char **arguments)
 	for (int i = 0; i < THREADS; i++)
 		threads[i] = start(locks, NULL);
 	pthread_barrier_wait(&barrier);
-	if (!before && !own_filter && !no_counter)
+	if (!strcmp(how, "no-files"))
+		lose_files();
+	else if (!before && !own_filter && !no_counter)
 		install(ALL_THREADS, 0);
+	/* So that they wait, and it is told: it stays locked for a while behind their coming. */
+	IS(pthread_mutex_lock(&mutex), 0);
 	pthread_barrier_wait(&barrier);
+	while (__atomic_load_n(&arrived, __ATOMIC_RELAXED) < THREADS)
+		work(1);
+	work(20000000);
+	IS(pthread_mutex_unlock(&mutex), 0);
 	all_end(threads, THREADS);
 	for (int k = 0; k < 3; k++)
 		IS(counts[k], THREADS * ROUNDS);
