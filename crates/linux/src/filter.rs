@@ -19,14 +19,21 @@
 //! | `membarrier`, `rseq` | as where they are missing: see [`crate::light`] |
 //! | `getrusage`, `sched_getaffinity`, files | what was known before |
 //!
+//! Other threads may be about to make a call at that very moment. So calls are counted while they are
+//! made ([`optional`]), and `expect_filter` returns when those have come back which did not see that
+//! it had begun:
+//!
+//! - FILTER-1: a thread counts itself, and looks at `IN_FORCE` then; the installer sets that, and
+//!   looks at the counts then. All four are sequentially consistent, so one of them sees the other.
+//!
 //! A filter that was there when the process began is not known: all calls are made, as ever.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicPtr};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
-use antiphon_platform::Platform;
+use antiphon_platform::{Clock, Platform};
 
-use crate::{ARENA, Linux, counter, distance, identity, nodes, tsc};
+use crate::{ARENA, Linux, clock, counter, distance, identity, local, nodes, sys, tsc};
 
 /// How many nodes are opened beforehand, at least.
 const AHEAD: u32 = 4096;
@@ -34,6 +41,15 @@ const AHEAD: u32 = 4096;
 pub(crate) const NAP_NS: u64 = 50_000;
 
 static IN_FORCE: AtomicBool = AtomicBool::new(false);
+
+/// How many threads are at a call. On lines of their own, so that those that yield all the time do
+/// not have one line to fight for.
+#[repr(align(64))]
+struct Calls(AtomicU32);
+const LINES: usize = 16;
+static CALLS: [Calls; LINES] = [const { Calls(AtomicU32::new(0)) }; LINES];
+/// How long the installer waits for them. One may be its own, if it is a signal handler.
+const PATIENCE_NS: u64 = 50_000_000;
 /// Who the calling thread is, without a system call; written before `IN_FORCE`.
 static ID: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 
@@ -44,6 +60,29 @@ static ID: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 pub fn filtered() -> bool {
     // Acquire: `ID`; pairs with the release in `expect_filter`.
     IN_FORCE.load(Acquire)
+}
+
+/// Makes a call that can be done without; `None` where a filter is in force.
+#[doc(hidden)]
+#[inline]
+pub fn optional<R>(call: impl FnOnce() -> R) -> Option<R> {
+    let calls = local::with(|thread| {
+        // Threads have their states far apart.
+        let at = core::ptr::from_ref(thread).addr();
+        &CALLS[(at >> 12 ^ at >> 20) % LINES].0
+    });
+    // FILTER-1. SeqCst: with the store and the loads of `expect_filter`.
+    calls.fetch_add(1, SeqCst);
+    let result = if IN_FORCE.load(SeqCst) { None } else { Some(call()) };
+    // Release: the call has been made; pairs with the loads in `expect_filter`.
+    calls.fetch_sub(1, Release);
+    result
+}
+
+/// In the child of a fork: the threads that were at a call are not here.
+pub fn forked() {
+    // Relaxed: there is no other thread.
+    CALLS.iter().for_each(|calls| calls.0.store(0, Relaxed));
 }
 
 /// A filter of system calls is about to be installed, for this thread or all. For good: if that
@@ -57,8 +96,15 @@ pub fn expect_filter(id: fn() -> u32) {
     prepare();
     // Relaxed: released below.
     ID.store(id as *mut (), Relaxed);
-    // Release: pairs with the acquire in `filtered`.
-    IN_FORCE.store(true, Release);
+    // FILTER-1. Release: pairs with the acquire in `filtered`; SeqCst: with `optional`.
+    IN_FORCE.store(true, SeqCst);
+    let since = clock::now(Clock::Monotonic);
+    // FILTER-1, as above.
+    while CALLS.iter().any(|calls| calls.0.load(SeqCst) != 0)
+        && clock::now(Clock::Monotonic) - since < PATIENCE_NS
+    {
+        sys::yield_now();
+    }
 }
 
 /// What the first waiter would otherwise ask for.

@@ -62,7 +62,7 @@ use antiphon_platform::{
 };
 
 pub use clock::{Slices, see_clocks_by};
-pub use filter::{end_thread, expect_filter, filtered};
+pub use filter::{end_thread, expect_filter, filtered, forked, optional};
 pub use image::{Image, each_image};
 pub use affinity::{allowed, pin, usable};
 pub use atomic::{U8, U16, U32, U64};

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_int, c_long};
 
 pub(crate) use antiphon_linux::yield_now;
-use antiphon_linux::{filtered, system_call};
+use antiphon_linux::{optional, system_call};
 
 use crate::thread;
 
@@ -24,11 +24,9 @@ pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
 ///
 /// That of the call: pointers among the arguments are good for what it does with them.
 pub(crate) unsafe fn call(number: c_long, args: [usize; 4]) -> Option<usize> {
-    if filtered() {
-        return None;
-    }
     // SAFETY: the caller's promise; the kernel ignores arguments that it does not take.
-    let result = unsafe { system_call(number, [args[0], args[1], args[2], args[3], 0, 0]) };
+    let make = || unsafe { system_call(number, [args[0], args[1], args[2], args[3], 0, 0]) };
+    let result = optional(make)?;
     // The last page of addresses stands for codes.
     (!(-4095..0).contains(&result)).then_some(result as usize)
 }
@@ -57,12 +55,9 @@ pub(crate) fn read_own(pieces: [(usize, usize); 2], into: &mut [u8]) -> Option<u
         iov_base: core::ptr::without_provenance_mut(at),
         iov_len: length,
     });
-    if filtered() {
-        return None;
-    }
     let args = [pid() as usize, (&raw const ours) as usize, 1, theirs.as_ptr() as usize, 2, 0];
     // SAFETY: the kernel writes to what is ours, as much as we say at most, and reads what it can.
-    let read = unsafe { system_call(libc::SYS_process_vm_readv, args) };
+    let read = optional(|| unsafe { system_call(libc::SYS_process_vm_readv, args) })?;
     let refused = read < 0 && read != -(libc::EFAULT as isize);
     (!refused).then(|| usize::try_from(read).unwrap_or(0))
 }

@@ -161,6 +161,7 @@ pub(crate) extern "C" fn forked() {
     current().id.store(0, Relaxed);
     current().ready.store(0, Relaxed);
     current().begins_anew();
+    antiphon_linux::forked();
 }
 
 static NEVER: AtomicU8 = AtomicU8::new(0);

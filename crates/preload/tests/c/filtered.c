@@ -135,7 +135,7 @@ static void lock_all(int i)
 	}
 }
 
-static int own_filter, no_counter, arrived;
+static int own_filter, no_counter, busy, arrived;
 
 /* The C library reads its clocks by the CPU's counter: nothing with a deadline. */
 static void *locks_untimed(void)
@@ -163,7 +163,8 @@ static void *locks(void *unused)
 	pthread_barrier_wait(&barrier);
 	if (own_filter)
 		install(BY_SYSCALL, 0);
-	pthread_barrier_wait(&barrier);
+	if (!busy)
+		pthread_barrier_wait(&barrier);
 	__atomic_fetch_add(&arrived, 1, __ATOMIC_RELAXED);
 	if (no_counter)
 		return locks_untimed();
@@ -249,6 +250,8 @@ int main(int count, char **arguments)
 		install(how[6] ? BY_PRCTL_BY_SYSCALL : BY_PRCTL, 1);
 	own_filter = !strcmp(how, "each");
 	no_counter = !strcmp(how, "no-counter");
+	/* They wait for locks when it is installed. */
+	busy = !strcmp(how, "busy");
 #ifdef __x86_64__
 	if (no_counter)
 		IS(prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0), 0);
@@ -257,13 +260,16 @@ int main(int count, char **arguments)
 	for (int i = 0; i < THREADS; i++)
 		threads[i] = start(locks, NULL);
 	pthread_barrier_wait(&barrier);
+	if (busy)
+		work(1000000 + getpid() % 16 * 500000);
 	if (!strcmp(how, "no-files"))
 		lose_files();
 	else if (!before && !own_filter && !no_counter)
 		install(ALL_THREADS, 0);
 	/* So that they wait, and it is told: it stays locked for a while behind their coming. */
 	IS(pthread_mutex_lock(&mutex), 0);
-	pthread_barrier_wait(&barrier);
+	if (!busy)
+		pthread_barrier_wait(&barrier);
 	while (__atomic_load_n(&arrived, __ATOMIC_RELAXED) < THREADS)
 		work(1);
 	work(20000000);
