@@ -29,7 +29,7 @@ use antiphon_record::HandedOn;
 use antiphon_record::layout::PROGRAM_BYTES;
 
 use crate::sharing::{address, after};
-use crate::{inherit, mode, real, recorder, sys};
+use crate::{inherit, mode, objects, real, recorder, sys};
 
 type Text = *const c_char;
 type Texts = *const *const c_char;
@@ -211,17 +211,11 @@ const PRELOAD: &[u8] = b"LD_PRELOAD";
 /// Where the loader has found the library; null is unknown.
 static LIBRARY: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
 
-// SAFETY: `shim.c` defines it so.
-unsafe extern "C" {
-    /// The path of this library, which stays where it is; null if that is unknown.
-    fn antiphon_path() -> *const c_char;
-}
-
 /// Takes note where the library is. Called at load.
 pub(crate) fn find_library() {
-    // SAFETY: takes nothing.
-    let path = sys::errno_kept(|| unsafe { antiphon_path() });
-    LIBRARY.store(path.cast_mut(), Relaxed);
+    if let Some(library) = objects::ours() {
+        LIBRARY.store(library.path().as_ptr().cast_mut(), Relaxed);
+    }
 }
 
 /// Whether the library is where it was when this program was started. In another root directory it
@@ -270,7 +264,8 @@ impl Path {
         } else {
             link.push(b"/proc/self/fd/") && link.push_number(folder)
         };
-        self.length = if named { link.leads_to(&mut self.bytes) } else { 0 };
+        let link = CStr::from_bytes_until_nul(&link.bytes).ok().filter(|_| named);
+        self.length = link.map_or(0, |link| sys::leads_to(link, &mut self.bytes));
         self.length != 0 && (path.is_empty() || self.push(b"/"))
     }
 
@@ -278,18 +273,6 @@ impl Path {
         let number = number.unsigned_abs();
         let more = number < 10 || self.push_number((number / 10).cast_signed());
         more && self.push(&[b'0' + (number % 10) as u8])
-    }
-
-    /// Where the link of this path leads to: how long that is, 0 if it does not fit or is nothing.
-    fn leads_to(&self, into: &mut [u8]) -> usize {
-        let at = libc::AT_FDCWD as isize as usize;
-        let args = [at, self.bytes.as_ptr() as usize, into.as_mut_ptr() as usize, into.len()];
-        // SAFETY: the path ends in zero, the buffer is ours and as long as we say.
-        let length = unsafe { sys::call(libc::SYS_readlinkat, args) }.unwrap_or(0);
-        // The last byte is for the zero: a longer path fills that, too.
-        let length = if length < into.len() { length } else { 0 };
-        into[length..].fill(0);
-        length
     }
 
     fn can_be_executed(&self) -> bool {

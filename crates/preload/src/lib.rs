@@ -13,7 +13,11 @@
 //! | `abi` | the C library's objects, and what we keep in them |
 //! | `clocks` | the clocks that the program sees, by which its deadlines are judged |
 //! | `mode` | what this process asked for, decided once |
+//! | `asan` | what AddressSanitizer is told |
+//! | `aside` | tools under which nothing is replaced |
 //! | `real` | the C library's own functions |
+//! | `lookup` | `dlsym` and `dlvsym`, which find ours |
+//! | `objects` | what the loader has loaded, and what is in it |
 //! | `thread` | what is kept for each thread, and whether there is more than one |
 //! | `sharing` | functions by which a program comes to share thread-local state, or to bypass us |
 //! | `exec` | programs that this one executes, for the report |
@@ -30,6 +34,8 @@
 use core::ffi::{c_char, c_int};
 
 mod abi;
+mod asan;
+mod aside;
 mod clocks;
 mod cond;
 mod door;
@@ -37,9 +43,11 @@ mod entry;
 mod exec;
 mod filter;
 mod inherit;
+mod lookup;
 mod maps;
 mod mode;
 mod mutex;
+mod objects;
 mod pieces;
 mod real;
 mod recorder;
@@ -56,6 +64,11 @@ mod ticks;
 /// Decides what this process wants, before the program's own code runs.
 extern "C" fn load(_: c_int, _: *const *const c_char, environment: *mut *const c_char) {
     real::find_all();
+    exec::find_library();
+    if mode::aside() {
+        recorder::steps_aside();
+        return inherit::settle(environment);
+    }
     if !mode::theirs() {
         clocks::find();
         // What a slow path would otherwise open files for.
@@ -69,7 +82,6 @@ extern "C" fn load(_: c_int, _: *const *const c_char, environment: *mut *const c
     if !mode::disabled() {
         mode::settle(recorder::start());
     }
-    exec::find_library();
     thread::find_single(real::single_threaded());
     // SAFETY: the handler touches its thread's state alone. If there is no room for it, `__owner`
     // of normal mutexes names the parent's thread in children, which nothing acts on.

@@ -2,13 +2,14 @@
 //!
 //! | mode | what happens |
 //! |---|---|
-//! | `UNDECIDED` | the first call decides: `EARLY`, `THEIRS` or `DISABLED` |
+//! | `UNDECIDED` | the first call decides: `EARLY`, `THEIRS`, `DISABLED` or `ASIDE` |
 //! | `EARLY` | our locks; [`crate::load`] has not run yet |
 //! | `OURS` | our locks; a wait is recorded if there is a recording |
 //! | `FULL` | our locks; every acquisition is recorded |
 //! | `OBSERVED` | the C library's locks; every acquisition is recorded |
 //! | `THEIRS` | the C library's locks, as `ANTIPHON_LOCK` asks; nothing is recorded (yet) |
 //! | `DISABLED` | the same for good: `ANTIPHON_DISABLE` is in the environment, and wins |
+//! | `ASIDE` | the same for good: a tool needs the C library's locks ([`crate::aside`]) |
 //!
 //! A mutex that was locked by one protocol and is unlocked by the other excludes nobody, so there
 //! is no way from our locks to the C library's or back. The decision is made at load, or in the
@@ -20,6 +21,7 @@ use core::ffi::{CStr, c_char};
 use core::sync::atomic::AtomicI32;
 use core::sync::atomic::Ordering::Relaxed;
 
+use crate::aside;
 use crate::pieces::Pieces;
 
 const UNDECIDED: i32 = 0;
@@ -30,6 +32,7 @@ pub(crate) const FULL: i32 = 3;
 pub(crate) const OBSERVED: i32 = 4;
 const THEIRS: i32 = 5;
 const DISABLED: i32 = 6;
+const ASIDE: i32 = 7;
 
 static MODE: AtomicI32 = AtomicI32::new(UNDECIDED);
 
@@ -58,6 +61,11 @@ pub(crate) fn disabled() -> bool {
     theirs() && mode() == DISABLED
 }
 
+/// Whether a tool is in the process that needs the C library's locks. Decides, as above.
+pub(crate) fn aside() -> bool {
+    theirs() && mode() == ASIDE
+}
+
 /// Whether every acquisition is recorded, whoever keeps the locks.
 #[inline]
 pub(crate) fn records_all() -> bool {
@@ -75,6 +83,8 @@ pub(crate) fn records() -> bool {
 pub(crate) fn decide() -> i32 {
     let decision = if asks(c"ANTIPHON_DISABLE", |value| !matches!(value, b"" | b"0")) {
         DISABLED
+    } else if aside::tool().is_some() {
+        ASIDE
     } else if asks(c"ANTIPHON_LOCK", |value| value == b"glibc") {
         THEIRS
     } else {

@@ -1,9 +1,13 @@
 //! The C library's own functions, for what stays its own.
 //!
-//! `RTLD_NEXT` finds the definition behind ours. Several functions have two versions in the C
-//! library; the version that is asked for first is the one that today's programs bind to, then come
-//! older ones (a condition variable's `GLIBC_2.2.5` is another ABI and is asked for last), then
-//! whatever there is.
+//! Found is the definition behind ours, in its default version: that to which today's programs bind,
+//! and never a condition variable's `GLIBC_2.2.5`, which is another ABI. It is read from the objects'
+//! own tables ([`objects`]). `dlsym(RTLD_NEXT)` finds old versions in glibc before 2.36, and
+//! `dlvsym` passes by a library whose functions have no versions, such as a sanitizer's, which then
+//! does not hear of a thread.
+//!
+//! A library behind ours may define functions that work on locks. Where the locks are ours it is
+//! passed by: what it finds behind itself is us ([`lookup`]), and a call would never end.
 //!
 //! All are looked up when the library is loaded. A call that comes before looks up its own: `dlsym`
 //! may allocate and lock, but no path to a lock of ours comes through here.
@@ -19,23 +23,11 @@ use libc::{clockid_t, timespec};
 
 use crate::abi::rwlock::RwLock;
 use crate::abi::{Cond, Mutex};
-
-// SAFETY: the signatures of `dlvsym(3)` and `dlsym(3)`, which `shim.c` defines.
-unsafe extern "C" {
-    /// `dlvsym` in the version that every C library has (`shim.c`).
-    fn antiphon_dlvsym(
-        handle: *mut c_void,
-        name: *const c_char,
-        version: *const c_char,
-    ) -> *mut c_void;
-    /// `dlsym`, likewise.
-    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-}
+use crate::{lookup, mode, objects};
 
 /// A function of type `F` in the C library.
 pub(crate) struct Real<F> {
     name: &'static CStr,
-    versions: &'static [&'static CStr],
     address: AtomicPtr<c_void>,
     function: PhantomData<F>,
 }
@@ -45,9 +37,9 @@ pub(crate) struct Real<F> {
 pub(crate) struct Missing;
 
 impl<F: Copy> Real<F> {
-    const fn new(name: &'static CStr, versions: &'static [&'static CStr]) -> Self {
+    const fn new(name: &'static CStr) -> Self {
         const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-        Self { name, versions, address: AtomicPtr::new(null_mut()), function: PhantomData }
+        Self { name, address: AtomicPtr::new(null_mut()), function: PhantomData }
     }
 
     /// The function.
@@ -71,25 +63,22 @@ impl<F: Copy> Real<F> {
 
     #[cold]
     fn find(&self) -> *mut c_void {
-        crate::sys::errno_kept(|| {
-            let versioned = self.versions.iter().map(|version| {
-                // SAFETY: both are strings that end in zero.
-                unsafe { antiphon_dlvsym(libc::RTLD_NEXT, self.name.as_ptr(), version.as_ptr()) }
-            });
-            let mut address = null_mut();
-            for found in versioned {
-                address = found;
-                if !address.is_null() {
-                    break;
-                }
-            }
-            if address.is_null() {
-                // SAFETY: as above.
-                address = unsafe { dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
-            }
-            self.address.store(address, Relaxed);
-            address
-        })
+        let found = if lookup::is_replaced(self.name) && !mode::theirs() {
+            objects::c_librarys(self.name)
+        } else {
+            objects::next(self.name)
+        };
+        let address = found.map_or_else(
+            || {
+                // SAFETY: a name that ends in zero.
+                crate::sys::errno_kept(|| unsafe {
+                    lookup::by_name(libc::RTLD_NEXT, self.name.as_ptr())
+                })
+            },
+            <*const c_void>::cast_mut,
+        );
+        self.address.store(address, Relaxed);
+        address
     }
 }
 
@@ -110,19 +99,9 @@ type Create =
     unsafe extern "C" fn(*mut libc::pthread_t, *const c_void, Start, *mut c_void) -> c_int;
 type AttrGet = unsafe extern "C" fn(*const c_void, *mut c_int) -> c_int;
 
-const OLD: &[&CStr] = &[c"GLIBC_2.2.5", c"GLIBC_2.17"];
-const MOVED: &[&CStr] = &[c"GLIBC_2.34", c"GLIBC_2.2.5", c"GLIBC_2.17"];
-const DLMOPENED: &[&CStr] = &[c"GLIBC_2.34", c"GLIBC_2.3.4", c"GLIBC_2.17"];
-const COND: &[&CStr] = &[c"GLIBC_2.3.2", c"GLIBC_2.17"];
-const CLOCKED: &[&CStr] = &[c"GLIBC_2.34", c"GLIBC_2.30"];
-const EXECVPED: &[&CStr] = &[c"GLIBC_2.11", c"GLIBC_2.17"];
-const EXECVEATED: &[&CStr] = &[c"GLIBC_2.34"];
-const SPAWNED: &[&CStr] = &[c"GLIBC_2.15", c"GLIBC_2.17"];
-const CONDATTR_CLOCK: &[&CStr] = &[c"GLIBC_2.34", c"GLIBC_2.3.3", c"GLIBC_2.17"];
-
 macro_rules! functions {
-    ($($name:ident = $symbol:literal: $function:ty, $versions:ident;)*) => {
-        $(pub(crate) static $name: Real<$function> = Real::new($symbol, $versions);)*
+    ($($name:ident = $symbol:literal: $function:ty;)*) => {
+        $(pub(crate) static $name: Real<$function> = Real::new($symbol);)*
 
         /// Looks up what has not been looked up yet.
         pub(crate) fn find_all() {
@@ -134,64 +113,64 @@ macro_rules! functions {
 
 functions! {
     MUTEX_INIT = c"pthread_mutex_init":
-        unsafe extern "C" fn(*mut Mutex, *const c_void) -> c_int, OLD;
-    MUTEX_DESTROY = c"pthread_mutex_destroy": OnMutex, OLD;
-    MUTEX_LOCK = c"pthread_mutex_lock": OnMutex, OLD;
-    MUTEX_TRYLOCK = c"pthread_mutex_trylock": OnMutex, MOVED;
+        unsafe extern "C" fn(*mut Mutex, *const c_void) -> c_int;
+    MUTEX_DESTROY = c"pthread_mutex_destroy": OnMutex;
+    MUTEX_LOCK = c"pthread_mutex_lock": OnMutex;
+    MUTEX_TRYLOCK = c"pthread_mutex_trylock": OnMutex;
     MUTEX_TIMEDLOCK = c"pthread_mutex_timedlock":
-        unsafe extern "C" fn(*mut Mutex, *const timespec) -> c_int, MOVED;
+        unsafe extern "C" fn(*mut Mutex, *const timespec) -> c_int;
     MUTEX_CLOCKLOCK = c"pthread_mutex_clocklock":
-        unsafe extern "C" fn(*mut Mutex, clockid_t, *const timespec) -> c_int, CLOCKED;
-    MUTEX_UNLOCK = c"pthread_mutex_unlock": OnMutex, OLD;
+        unsafe extern "C" fn(*mut Mutex, clockid_t, *const timespec) -> c_int;
+    MUTEX_UNLOCK = c"pthread_mutex_unlock": OnMutex;
     RWLOCK_INIT = c"pthread_rwlock_init":
-        unsafe extern "C" fn(*mut RwLock, *const c_void) -> c_int, MOVED;
-    RWLOCK_DESTROY = c"pthread_rwlock_destroy": OnRwLock, MOVED;
-    RWLOCK_RDLOCK = c"pthread_rwlock_rdlock": OnRwLock, MOVED;
-    RWLOCK_TRYRDLOCK = c"pthread_rwlock_tryrdlock": OnRwLock, MOVED;
-    RWLOCK_TIMEDRDLOCK = c"pthread_rwlock_timedrdlock": TimedRwLock, MOVED;
-    RWLOCK_CLOCKRDLOCK = c"pthread_rwlock_clockrdlock": ClockedRwLock, CLOCKED;
-    RWLOCK_WRLOCK = c"pthread_rwlock_wrlock": OnRwLock, MOVED;
-    RWLOCK_TRYWRLOCK = c"pthread_rwlock_trywrlock": OnRwLock, MOVED;
-    RWLOCK_TIMEDWRLOCK = c"pthread_rwlock_timedwrlock": TimedRwLock, MOVED;
-    RWLOCK_CLOCKWRLOCK = c"pthread_rwlock_clockwrlock": ClockedRwLock, CLOCKED;
-    RWLOCK_UNLOCK = c"pthread_rwlock_unlock": OnRwLock, MOVED;
-    COND_INIT = c"pthread_cond_init": unsafe extern "C" fn(*mut Cond, *const c_void) -> c_int, COND;
-    COND_DESTROY = c"pthread_cond_destroy": OnCond, COND;
-    COND_SIGNAL = c"pthread_cond_signal": OnCond, COND;
-    COND_BROADCAST = c"pthread_cond_broadcast": OnCond, COND;
-    COND_WAIT = c"pthread_cond_wait": unsafe extern "C" fn(*mut Cond, *mut Mutex) -> c_int, COND;
+        unsafe extern "C" fn(*mut RwLock, *const c_void) -> c_int;
+    RWLOCK_DESTROY = c"pthread_rwlock_destroy": OnRwLock;
+    RWLOCK_RDLOCK = c"pthread_rwlock_rdlock": OnRwLock;
+    RWLOCK_TRYRDLOCK = c"pthread_rwlock_tryrdlock": OnRwLock;
+    RWLOCK_TIMEDRDLOCK = c"pthread_rwlock_timedrdlock": TimedRwLock;
+    RWLOCK_CLOCKRDLOCK = c"pthread_rwlock_clockrdlock": ClockedRwLock;
+    RWLOCK_WRLOCK = c"pthread_rwlock_wrlock": OnRwLock;
+    RWLOCK_TRYWRLOCK = c"pthread_rwlock_trywrlock": OnRwLock;
+    RWLOCK_TIMEDWRLOCK = c"pthread_rwlock_timedwrlock": TimedRwLock;
+    RWLOCK_CLOCKWRLOCK = c"pthread_rwlock_clockwrlock": ClockedRwLock;
+    RWLOCK_UNLOCK = c"pthread_rwlock_unlock": OnRwLock;
+    COND_INIT = c"pthread_cond_init": unsafe extern "C" fn(*mut Cond, *const c_void) -> c_int;
+    COND_DESTROY = c"pthread_cond_destroy": OnCond;
+    COND_SIGNAL = c"pthread_cond_signal": OnCond;
+    COND_BROADCAST = c"pthread_cond_broadcast": OnCond;
+    COND_WAIT = c"pthread_cond_wait": unsafe extern "C" fn(*mut Cond, *mut Mutex) -> c_int;
     COND_TIMEDWAIT = c"pthread_cond_timedwait":
-        unsafe extern "C" fn(*mut Cond, *mut Mutex, *const timespec) -> c_int, COND;
+        unsafe extern "C" fn(*mut Cond, *mut Mutex, *const timespec) -> c_int;
     COND_CLOCKWAIT = c"pthread_cond_clockwait":
-        unsafe extern "C" fn(*mut Cond, *mut Mutex, clockid_t, *const timespec) -> c_int, CLOCKED;
-    CONDATTR_GETCLOCK = c"pthread_condattr_getclock": AttrGet, CONDATTR_CLOCK;
-    CONDATTR_GETPSHARED = c"pthread_condattr_getpshared": AttrGet, MOVED;
-    VFORK = c"vfork": unsafe extern "C" fn() -> libc::pid_t, OLD;
-    SYSCALL = c"syscall": unsafe extern "C" fn() -> c_long, OLD;
-    PRCTL = c"prctl": Jump, OLD;
-    CLONE = c"clone": unsafe extern "C" fn() -> c_int, OLD;
-    DLOPEN = c"dlopen": Open, MOVED;
+        unsafe extern "C" fn(*mut Cond, *mut Mutex, clockid_t, *const timespec) -> c_int;
+    CONDATTR_GETCLOCK = c"pthread_condattr_getclock": AttrGet;
+    CONDATTR_GETPSHARED = c"pthread_condattr_getpshared": AttrGet;
+    VFORK = c"vfork": unsafe extern "C" fn() -> libc::pid_t;
+    SYSCALL = c"syscall": unsafe extern "C" fn() -> c_long;
+    PRCTL = c"prctl": Jump;
+    CLONE = c"clone": unsafe extern "C" fn() -> c_int;
+    DLOPEN = c"dlopen": Open;
     DLMOPEN = c"dlmopen":
-        unsafe extern "C" fn(c_long, *const c_char, c_int) -> *mut c_void, DLMOPENED;
-    EXECVE = c"execve": Jump, OLD;
-    EXECV = c"execv": Jump, OLD;
-    EXECL = c"execl": Jump, OLD;
-    EXECLE = c"execle": Jump, OLD;
-    EXECVP = c"execvp": Jump, OLD;
-    EXECLP = c"execlp": Jump, OLD;
-    EXECVPE = c"execvpe": Jump, EXECVPED;
-    FEXECVE = c"fexecve": Jump, OLD;
-    EXECVEAT = c"execveat": Jump, EXECVEATED;
-    POSIX_SPAWN = c"posix_spawn": Jump, SPAWNED;
-    POSIX_SPAWNP = c"posix_spawnp": Jump, SPAWNED;
-    THREAD_CREATE = c"pthread_create": Create, MOVED;
+        unsafe extern "C" fn(c_long, *const c_char, c_int) -> *mut c_void;
+    EXECVE = c"execve": Jump;
+    EXECV = c"execv": Jump;
+    EXECL = c"execl": Jump;
+    EXECLE = c"execle": Jump;
+    EXECVP = c"execvp": Jump;
+    EXECLP = c"execlp": Jump;
+    EXECVPE = c"execvpe": Jump;
+    FEXECVE = c"fexecve": Jump;
+    EXECVEAT = c"execveat": Jump;
+    POSIX_SPAWN = c"posix_spawn": Jump;
+    POSIX_SPAWNP = c"posix_spawnp": Jump;
+    THREAD_CREATE = c"pthread_create": Create;
     THREAD_JOIN = c"pthread_join":
-        unsafe extern "C" fn(libc::pthread_t, *mut *mut c_void) -> c_int, MOVED;
-    SPIN_INIT = c"pthread_spin_init": unsafe extern "C" fn(*mut c_int, c_int) -> c_int, MOVED;
-    SPIN_DESTROY = c"pthread_spin_destroy": OnSpin, MOVED;
-    SPIN_LOCK = c"pthread_spin_lock": OnSpin, MOVED;
-    SPIN_TRYLOCK = c"pthread_spin_trylock": OnSpin, MOVED;
-    SPIN_UNLOCK = c"pthread_spin_unlock": OnSpin, MOVED;
+        unsafe extern "C" fn(libc::pthread_t, *mut *mut c_void) -> c_int;
+    SPIN_INIT = c"pthread_spin_init": unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
+    SPIN_DESTROY = c"pthread_spin_destroy": OnSpin;
+    SPIN_LOCK = c"pthread_spin_lock": OnSpin;
+    SPIN_TRYLOCK = c"pthread_spin_trylock": OnSpin;
+    SPIN_UNLOCK = c"pthread_spin_unlock": OnSpin;
 }
 
 /// The C library's `__libc_single_threaded`, null before 2.32. The program may have a copy of the
@@ -200,7 +179,7 @@ pub(crate) fn single_threaded() -> *mut u8 {
     let name = c"__libc_single_threaded";
     crate::sys::errno_kept(|| {
         // SAFETY: a name that ends in zero.
-        unsafe { dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.cast()
+        unsafe { lookup::by_name(libc::RTLD_DEFAULT, name.as_ptr()) }.cast()
     })
 }
 

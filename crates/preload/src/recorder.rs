@@ -20,9 +20,10 @@ use antiphon_linux::Linux;
 use antiphon_platform::{Clock, Platform, WaiterId};
 use antiphon_record::door::Which;
 use antiphon_record::events::{Code, SHARED};
+use antiphon_record::layout::PROGRAM_BYTES;
 use antiphon_record::{HandedOn, Kind, Mapping, RowWriter, ThreadWriter, VARIABLE, Writer};
 
-use crate::{door, maps, mode, sys, thread, ticks};
+use crate::{aside, door, maps, mode, sys, thread, ticks};
 use stint::Stint;
 
 /// The recording, as far as it is mapped.
@@ -34,10 +35,7 @@ static PROCESS: AtomicU64 = AtomicU64::new(0);
 /// Maps the recording that the environment names, if it does, and enters this process. Called at
 /// load. Says whether every acquisition is to be recorded.
 pub(crate) fn start() -> bool {
-    const { assert!(VARIABLE.len() < 32) };
-    let mut name = [0; 32];
-    name[..VARIABLE.len()].copy_from_slice(VARIABLE.as_bytes());
-    let Some(writer) = CStr::from_bytes_until_nul(&name).ok().and_then(map) else { return false };
+    let Some(writer) = map() else { return false };
     if writer.started() {
         process(writer);
     }
@@ -48,8 +46,27 @@ pub(crate) fn start() -> bool {
     full
 }
 
-/// Maps the file that the variable of that name names.
-fn map(variable: &CStr) -> Option<Writer> {
+/// Counts this program as one in which nothing is replaced, because of the tool that is in it, if
+/// the environment names a recording. Called at load. What the program executes is noted, as ever.
+pub(crate) fn steps_aside() {
+    let Some(writer) = map() else { return };
+    MAPPING.close_events();
+    // It has loaded the library, though nothing comes of it.
+    let _ = writer.started();
+    let Some(tool) = aside::tool().filter(|&tool| !aside::is_in_file(tool)) else { return };
+    let mut path = [0; PROGRAM_BYTES];
+    let length = sys::leads_to(c"/proc/self/exe", &mut path);
+    // SAFETY: both take nothing, and never fail.
+    let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
+    writer.stepped_aside(&path[..length], tool, user, group);
+}
+
+/// Maps the recording that the environment names.
+fn map() -> Option<Writer> {
+    const { assert!(VARIABLE.len() < 32) };
+    let mut name = [0; 32];
+    name[..VARIABLE.len()].copy_from_slice(VARIABLE.as_bytes());
+    let variable = CStr::from_bytes_until_nul(&name).ok()?;
     let file = door::open(mode::environment(variable)?, Which::Recording)?;
     MAPPING.open(file.descriptor()).ok()
 }

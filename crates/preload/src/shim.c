@@ -7,7 +7,6 @@
  * alone, as in the C library's own waits. */
 
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -52,8 +51,6 @@ typedef int clock_function(void *, void *, clockid_t, const struct timespec *);
 wait_function *antiphon_real_cond_wait(void);
 timed_function *antiphon_real_cond_timedwait(void);
 clock_function *antiphon_real_cond_clockwait(void);
-
-const char *antiphon_path(void);
 
 typedef int join_function(pthread_t, void **);
 void antiphon_thread_begins(uintptr_t start, uint64_t number);
@@ -245,40 +242,22 @@ struct thread {
 
 __thread struct thread antiphon_thread __attribute__((tls_model("initial-exec")));
 
-/* The versions that every C library since 2.2.5 (x86-64) and 2.17 (AArch64) has. A plain link would
- * ask for GLIBC_2.34, where these functions moved to another file. */
+/* The version that every C library since 2.3.3 (x86-64) and 2.17 (AArch64) has. A plain link would
+ * ask for GLIBC_2.34, where this function moved to another file. */
 #if defined(__x86_64__)
-#define OLDEST "GLIBC_2.2.5"
+#define OLDEST "GLIBC_2.3.3"
 #elif defined(__aarch64__)
 #define OLDEST "GLIBC_2.17"
 #else
 #error "which is the first version of the C library on this machine?"
 #endif
 
-__asm__(".symver old_dlsym, dlsym@" OLDEST);
-__asm__(".symver old_dladdr, dladdr@" OLDEST);
-__asm__(".symver old_dlvsym, dlvsym@" OLDEST);
-void *old_dlsym(void *handle, const char *name);
-void *old_dlvsym(void *handle, const char *name, const char *version);
+__asm__(".symver old_dladdr1, dladdr1@" OLDEST);
+int old_dladdr1(const void *address, void *about, void **object, int flags);
 
-/* Every reference to `dlsym` in this library finds this one, which is hidden. */
-void *dlsym(void *handle, const char *name)
+int antiphon_dladdr1(const void *address, void *about, void **object, int flags)
 {
-	return old_dlsym(handle, name);
-}
-
-int old_dladdr(const void *address, Dl_info *info);
-
-/* The path that the loader has found this library by; null if it does not say. */
-const char *antiphon_path(void)
-{
-	Dl_info info;
-	return old_dladdr(&antiphon_thread_began, &info) ? info.dli_fname : NULL;
-}
-
-void *antiphon_dlvsym(void *handle, const char *name, const char *version)
-{
-	return old_dlvsym(handle, name, version);
+	return old_dladdr1(address, about, object, flags);
 }
 
 /* Rust's standard library refers to newer versions of these from its panic handler, which is linked

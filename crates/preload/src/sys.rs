@@ -74,6 +74,18 @@ pub(crate) fn number(path: &CStr) -> Option<u64> {
     Some(unsafe { status.assume_init() }.st_ino)
 }
 
+/// Where the link of that path leads to: how long that is, 0 if it does not fit or is nothing.
+pub(crate) fn leads_to(link: &CStr, into: &mut [u8]) -> usize {
+    let at = libc::AT_FDCWD as isize as usize;
+    let args = [at, link.as_ptr() as usize, into.as_mut_ptr() as usize, into.len()];
+    // SAFETY: the path ends in zero, the buffer is ours and as long as we say.
+    let length = unsafe { call(libc::SYS_readlinkat, args) }.unwrap_or(0);
+    // The last byte is for a zero: a longer path fills that, too.
+    let length = if length < into.len() { length } else { 0 };
+    into[length..].fill(0);
+    length
+}
+
 /// A file that is open until it is dropped.
 pub(crate) struct File(usize);
 

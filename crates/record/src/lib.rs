@@ -50,6 +50,7 @@
 //! more of it than it uses ([`Mapping`]). Behind that, a file of [`Scope::Events`] has what each
 //! thread did when ([`events`]).
 
+pub mod aside;
 pub mod coop;
 pub mod door;
 pub mod events;

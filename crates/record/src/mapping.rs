@@ -116,8 +116,14 @@ impl Mapping {
 
     /// From now on there is no writer any more. Those that there are go on.
     pub fn close(&self) {
-        // Relaxed, both: they publish nothing.
+        // Relaxed: it publishes nothing.
         self.is_open.store(false, Relaxed);
+        self.close_events();
+    }
+
+    /// From now on no events are recorded.
+    pub fn close_events(&self) {
+        // Relaxed: it publishes nothing.
         self.roll.store(null_mut(), Relaxed);
     }
 

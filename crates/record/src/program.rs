@@ -33,10 +33,12 @@ pub enum HandedOn {
     Yes,
     /// It did, and the library was not there: in another root directory, most likely.
     OutOfReach,
+    /// It has loaded the library, which replaces nothing there because of a tool ([`crate::aside`]).
+    Aside,
 }
 
 impl HandedOn {
-    const ALL: [Self; 3] = [Self::No, Self::Yes, Self::OutOfReach];
+    const ALL: [Self; 4] = [Self::No, Self::Yes, Self::OutOfReach, Self::Aside];
 
     fn bits(self) -> u64 {
         self as u64
