@@ -30,6 +30,10 @@
 //! | 0x10 robust, 0x20 inherit, 0x40 protect, 0x80 shared | the C library, all 40 bytes |
 //! | 0x100, 0x200 lock elision yes, no | ignored |
 //!
+//! Users are threads that wait for a condition and will lock the mutex again: whoever destroys it
+//! before is refused. A waiter counts itself in before it unlocks, and out when it has locked again.
+//! The C library counts the owner of its mutexes, too, where we have the recursion count.
+//!
 //! Where the C library keeps the lock, the first 24 bytes are its own: lock word, recursion count,
 //! owner, users, kind. The recorder's sixteen are the links of its list of robust mutexes, and
 //! unused in all others. `rwlock` has the readers-writer lock.
@@ -60,7 +64,9 @@ pub(crate) struct Mutex {
     /// How often the owner of a recursive mutex has locked it.
     pub(crate) count: AtomicU32,
     kind: AtomicI32,
-    _unused: u32,
+    /// Of a mutex that we keep: waiters of condition variables that will lock it again. Written by
+    /// its owner alone.
+    users: AtomicU32,
     note: Note,
 }
 
@@ -88,6 +94,7 @@ const _: () = assert!(size_of::<Theirs>() == core::mem::offset_of!(Mutex, owner)
 const _: () = assert!(size_of::<Mutex>() == size_of::<libc::pthread_mutex_t>());
 const _: () = assert!(align_of::<Mutex>() <= align_of::<libc::pthread_mutex_t>());
 const _: () = assert!(core::mem::offset_of!(Mutex, owner) == 8);
+const _: () = assert!(core::mem::offset_of!(Mutex, count) == 12);
 const _: () = assert!(core::mem::offset_of!(Mutex, kind) == 16);
 const _: () = assert!(size_of::<Cond>() == size_of::<libc::pthread_cond_t>());
 const _: () = assert!(align_of::<Cond>() <= align_of::<libc::pthread_cond_t>());
@@ -140,7 +147,7 @@ impl Mutex {
             owner: AtomicU32::new(0),
             count: AtomicU32::new(0),
             kind: AtomicI32::new(0),
-            _unused: 0,
+            users: AtomicU32::new(0),
             note: Note::new(),
         }
     }
@@ -274,6 +281,30 @@ impl Mutex {
     pub(crate) fn noted_owner(&self) -> u32 {
         // Relaxed: asked by the owner.
         self.owner.load(Relaxed)
+    }
+
+    /// Where its users are counted: at `__nusers` (12), if the C library keeps it.
+    fn users(&self) -> &AtomicU32 {
+        if self.whose() == Whose::Theirs { &self.count } else { &self.users }
+    }
+
+    /// The caller, who owns the mutex and is about to release it, will lock it again.
+    pub(crate) fn count_in(&self) {
+        // Relaxed: owners alone write it, each after the one before. Nor does the C library need
+        // more for its own.
+        self.users().store(self.users().load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    /// The caller, who was counted in, owns the mutex again.
+    pub(crate) fn count_out(&self) {
+        // Relaxed: as above. A mutex that was made anew in the meantime counts nobody.
+        self.users().store(self.users().load(Relaxed).saturating_sub(1), Relaxed);
+    }
+
+    /// Of a mutex that we keep: whether a waiter will lock it again.
+    pub(crate) fn is_used(&self) -> bool {
+        // Relaxed: whoever destroys it had it after those that it knows of.
+        self.users.load(Relaxed) != 0
     }
 
     /// Marks it destroyed, as the C library does.

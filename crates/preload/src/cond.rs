@@ -77,6 +77,8 @@ struct Private {
     bed: AtomicU32,
     timed_out: bool,
     napped: bool,
+    /// Whether the mutex counts the waiter as a user of it.
+    counted: bool,
     recorded: Option<recorder::Wait>,
 }
 
@@ -147,7 +149,8 @@ unsafe extern "C" fn antiphon_cond_begin(
     let recorded = recorder::wait(Kind::Condition, cond.addr(), site);
     let wait = wait.write(Wait::new((cond, visit), mutex, site, list, deadline, recorded));
     // SAFETY: the program's mutex.
-    let code = unsafe { mutex::unlock(mutex) };
+    let (code, counted) = unsafe { mutex::unlock_to_wait(mutex) };
+    wait.private.counted = counted;
     if code != 0 {
         // The mutex was not the caller's, and stays so: nobody moved it there.
         let _ = get_off(wait, true);
@@ -184,6 +187,7 @@ impl Wait {
                 bed: AtomicU32::new(0),
                 timed_out: false,
                 napped: false,
+                counted: false,
                 recorded,
             },
         }
@@ -330,12 +334,12 @@ unsafe extern "C" fn antiphon_cond_cancelled(wait: *mut Wait) {
 fn leave(wait: &mut Wait, pass_on: bool) -> (c_int, bool) {
     let end = get_off(wait, pass_on);
     let notified = !matches!(end, End::GaveUp);
-    let (mutex, site) = (wait.private.mutex, wait.private.site);
+    let (mutex, counted, site) = (wait.private.mutex, wait.private.counted, wait.private.site);
     let code = match end {
         // SAFETY: the program's mutex, which `begin` has named.
-        End::Moved(moved) => unsafe { mutex::lock_moved(mutex, moved, site) },
+        End::Moved(moved) => unsafe { mutex::lock_moved(mutex, moved, counted, site) },
         // SAFETY: the program's mutex.
-        _ => unsafe { mutex::lock(mutex, site) },
+        _ => unsafe { mutex::lock_again(mutex, counted, site) },
     };
     (code, notified)
 }

@@ -246,7 +246,7 @@ pub(crate) unsafe extern "C" fn destroy(mutex: *mut Mutex) -> c_int {
     if kept(mutex) == Whose::Theirs {
         return forward!(MUTEX_DESTROY(pointer(mutex)));
     }
-    if mutex.lock.is_locked() {
+    if mutex.lock.is_locked() || mutex.is_used() {
         return libc::EBUSY;
     }
     mutex.bury();
@@ -354,12 +354,56 @@ pub(crate) unsafe fn lock_to_come<'a>(mutex: *mut Mutex) -> Option<&'a ShflMutex
     }
 }
 
+/// Unlocks the mutex of a waiter, which is a user of it until [`lock_again`] or [`lock_moved`].
+/// Returns the code, and whether it is counted as one.
+///
+/// # Safety
+///
+/// It is the program's mutex.
+pub(crate) unsafe fn unlock_to_wait(mutex: *mut Mutex) -> (c_int, bool) {
+    // SAFETY: the caller's promise.
+    let object = unsafe { &*mutex };
+    let counted = match object.whose() {
+        // Whoever waits owns it; nobody checks.
+        Whose::Ours(Type::Normal | Type::Adaptive) => true,
+        Whose::Ours(kind) => owned(object, kind),
+        // The C library's are marked with their owner, all of them.
+        Whose::Theirs => object.is_owned_by(thread::exact_id()),
+    };
+    if counted {
+        object.count_in();
+    }
+    // SAFETY: as above.
+    (unsafe { unlock(mutex) }, counted)
+}
+
+/// Locks the mutex of a waiter again, which was counted or not.
+///
+/// # Safety
+///
+/// It is the program's mutex.
+pub(crate) unsafe fn lock_again(mutex: *mut Mutex, counted: bool, site: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    let code = unsafe { lock(mutex, site) };
+    // Else it is not the caller's, and may be nobody's any more.
+    if counted && matches!(code, 0 | libc::EOWNERDEAD) {
+        // SAFETY: as above.
+        unsafe { &*mutex }.count_out();
+    }
+    code
+}
+
 /// Locks a mutex into whose queue the caller was moved.
 ///
 /// # Safety
 ///
 /// It is the mutex whose [`lock_to_come`] the waiter has named.
-pub(crate) unsafe fn lock_moved(mutex: *mut Mutex, moved: Moved, site: usize) -> c_int {
+pub(crate) unsafe fn lock_moved(
+    mutex: *mut Mutex,
+    moved: Moved,
+    counted: bool,
+    site: usize,
+) -> c_int {
     // SAFETY: the caller's promise.
     let mutex = unsafe { &*mutex };
     // A mutex that was destroyed meanwhile, by mistake, is none of ours; the queue must go on.
@@ -370,6 +414,9 @@ pub(crate) unsafe fn lock_moved(mutex: *mut Mutex, moved: Moved, site: usize) ->
     };
     let (_, visit) = recorded(mutex, kind, site, lock);
     own(mutex, kind);
+    if counted {
+        mutex.count_out();
+    }
     if let Some(visit) = visit {
         visit.acquired_alone(mutex.recorded(), site);
     }

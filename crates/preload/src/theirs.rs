@@ -120,8 +120,11 @@ fn lock_foreign(mutex: &Mutex, call: Call<'_>, site: usize) -> c_int {
 
 /// Unlocks a mutex of the C library's.
 pub(crate) fn unlock(mutex: &Mutex) -> c_int {
+    if !mode::records_all() {
+        return forward!(MUTEX_UNLOCK(pointer(mutex)));
+    }
     let plain = matches!(mutex.whose(), Whose::Ours(_));
-    if !plain && mode::records_all() {
+    if !plain {
         events::releases_at(pointer(mutex).addr());
     } else if mode::mode() == mode::OBSERVED && may_release(mutex) && mutex.is_last_level() {
         holds::releases(mutex.recorded());

@@ -35,9 +35,13 @@ fn make(lock: &RwLock, way: Way, call: Call<'_>) -> c_int {
 
 /// Takes a lock of the C library's by `call`, from `site`.
 pub(crate) fn lock(lock: &RwLock, way: Way, call: Call<'_>, site: usize) -> c_int {
+    // Before anything is looked at: where a tool sees all that threads do (`aside`), a look is one.
+    if !mode::records() || !recorder::is_on() {
+        return make(lock, way, call);
+    }
     let tried = matches!(call, Call::Try);
     let waits = call.waits() && !lock.is_written_by(thread::exact_id());
-    if !mode::records() || !recorder::is_on() || !(tried || waits) {
+    if !(tried || waits) {
         return make(lock, way, call);
     }
     let first = make(lock, way, Call::Try);
@@ -72,10 +76,11 @@ fn had_at_once(lock: &RwLock, way: Way, site: usize, tried: bool) {
 
 /// Unlocks a lock of the C library's.
 pub(crate) fn unlock(lock: &RwLock) -> c_int {
+    if !mode::records_all() {
+        return forward!(RWLOCK_UNLOCK(pointer(lock)));
+    }
     if lock.is_shared() {
-        if mode::records_all() {
-            events::releases_at(lock.recorded().address);
-        }
+        events::releases_at(lock.recorded().address);
     } else if mode::mode() == mode::OBSERVED {
         let recorded = lock.recorded();
         // By this the C library tells, too.

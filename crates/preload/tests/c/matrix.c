@@ -1,7 +1,7 @@
 /* Every kind of condition variable with every kind of mutex: turns, a broadcast, deadlines, a
  * waiter that is cancelled, one that doesn't own the mutex, one that holds it twice, an owner that
- * dies; and two processes, where both objects are shared. After each wait the mutex is the
- * waiter's, and says so: `__owner`, at offset 8, is the thread. */
+ * dies, a mutex that is destroyed too early; and two processes, where both objects are shared.
+ * After each wait the mutex is the waiter's, and says so: `__owner`, at offset 8, is the thread. */
 #include "check.h"
 
 enum { NORMAL, ADAPTIVE, RECURSIVE, ERRORCHECK, ROBUST, INHERIT, SHARED, SHARED_ROBUST };
@@ -117,6 +117,32 @@ static void threads(struct game *game)
 	IS(owner(game), 0);
 }
 
+/* Whoever destroys a mutex that a waiter will lock again is refused, but for a robust one. */
+static void refuses_to_go(struct game *game, int kind)
+{
+	for (int waits = 0; !waits; sched_yield()) {
+		IS(pthread_mutex_lock(&game->mutex), 0);
+		waits = game->waiting;
+		IS(pthread_mutex_unlock(&game->mutex), 0);
+	}
+	if (kind != ROBUST && kind != SHARED_ROBUST)
+		IS(pthread_mutex_destroy(&game->mutex), EBUSY);
+	IS(pthread_mutex_lock(&game->mutex), 0);
+	game->go = 1;
+	IS(pthread_cond_broadcast(&game->cond), 0);
+	if (kind != ROBUST && kind != SHARED_ROBUST)
+		IS(pthread_mutex_destroy(&game->mutex), EBUSY);
+	IS(pthread_mutex_unlock(&game->mutex), 0);
+}
+
+static void used_by_a_waiter(struct game *game, int kind)
+{
+	game->go = 0;
+	pthread_t thread = start(await, game);
+	refuses_to_go(game, kind);
+	join(thread);
+}
+
 /* A waiter that is cancelled has the mutex again when its cleanups run. */
 static void clean(void *argument)
 {
@@ -214,6 +240,7 @@ int main(void)
 			threads(game);
 			cancelled(game);
 			owners_only(game, kind);
+			used_by_a_waiter(game, kind);
 			if (kind == ROBUST || kind == SHARED_ROBUST)
 				owner_dies(game);
 			IS(pthread_cond_destroy(&game->cond), 0);
@@ -232,7 +259,15 @@ int main(void)
 		}
 		play(game, 0);
 		IS(exit_of(child), 0);
+		child = fork();
+		if (child == 0) {
+			await(game);
+			_exit(failures != 0);
+		}
+		refuses_to_go(game, kind);
+		IS(exit_of(child), 0);
 		IS(pthread_cond_destroy(&game->cond), 0);
+		IS(pthread_mutex_destroy(&game->mutex), 0);
 	}
 	return failures != 0;
 }
