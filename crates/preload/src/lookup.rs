@@ -93,7 +93,7 @@ pub(crate) fn is_replaced(name: &CStr) -> bool {
 }
 
 /// Our function of that name; `None` if we leave it, or all of them, to the C library.
-fn ours(name: *const c_char) -> Option<(&'static CStr, *const c_void)> {
+fn ours(name: *const c_char) -> Option<*const c_void> {
     if name.is_null() {
         return None;
     }
@@ -102,7 +102,7 @@ fn ours(name: *const c_char) -> Option<(&'static CStr, *const c_void)> {
     if !is_replaced(name) || mode::theirs() {
         return None;
     }
-    Some((name, objects::ours()?.defines(name)?))
+    objects::ours()?.defines(name)
 }
 
 /// A call of `dlsym` or `dlvsym`: what it goes on with, and from where it came.
@@ -126,10 +126,10 @@ impl Call {
     fn answer(&self) -> Answer {
         match ours(self.name) {
             None => Answer::Theirs,
-            Some((name, ours)) if self.handle == libc::RTLD_DEFAULT => self.by_default(name, ours),
-            Some((_, ours)) if self.handle == libc::RTLD_NEXT => self.behind_caller(ours),
+            Some(ours) if self.handle == libc::RTLD_DEFAULT => self.by_default(ours),
+            Some(ours) if self.handle == libc::RTLD_NEXT => self.behind_caller(ours),
             // The same to every caller.
-            Some((_, ours)) => {
+            Some(ours) => {
                 let found = self.asked(self.handle);
                 Answer::Is(if objects::is_c_librarys(found) { ours } else { found })
             }
@@ -148,15 +148,13 @@ impl Call {
         }
     }
 
-    /// By `RTLD_DEFAULT`. We are found in the global scope, but under no version; and a caller that
-    /// was loaded with `RTLD_DEEPBIND` looks into its own scope first.
-    fn by_default(&self, name: &CStr, ours: *const c_void) -> Answer {
+    /// By `RTLD_DEFAULT`: the global scope, in which we are found, but under no version. What a
+    /// caller has in a scope of its own comes behind that, but with `RTLD_DEEPBIND`; and then the
+    /// caller doesn't come here, as it has found the C library's `dlsym`.
+    fn by_default(&self, ours: *const c_void) -> Answer {
         let found = self.asked(libc::RTLD_DEFAULT);
         let replaced = found == ours || objects::is_c_librarys(found);
-        // SAFETY: the object is there while code of it is at a call of ours.
-        let object = objects::of(self.caller).map(|object| unsafe { &*object });
-        let own = object.is_some_and(|object| object.defines(name).is_some());
-        if replaced && !own { Answer::Is(ours) } else { Answer::Theirs }
+        if replaced { Answer::Is(ours) } else { Answer::Theirs }
     }
 
     /// By `RTLD_NEXT`. From an object before us that finds us, or one between, but by a version.
