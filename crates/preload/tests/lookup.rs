@@ -76,3 +76,26 @@ for name in names:
         succeeds(python.args(["-c", script]).env("ANTIPHON_LOCK", lock));
     }
 }
+
+#[test]
+fn luas_foreign_functions_are_ours() {
+    if !installed("luajit") {
+        return;
+    }
+    let script = "
+local ffi = require 'ffi'
+ffi.cdef[[
+int pthread_mutex_lock(void *); int pthread_mutex_trylock(void *); int pthread_mutex_unlock(void *);
+]]
+local mutex = ffi.new('uint64_t[5]')
+local ways = { ffi.C, ffi.load('libc.so.6'), ffi.load('libpthread.so.0') }
+for _, lock in ipairs(ways) do
+    for _, other in ipairs(ways) do
+        assert(lock.pthread_mutex_lock(mutex) == 0)
+        assert(other.pthread_mutex_trylock(mutex) == 16)
+        assert(other.pthread_mutex_unlock(mutex) == 0)
+    end
+end
+";
+    succeeds(preloaded("luajit").args(["-e", script]));
+}

@@ -1,7 +1,8 @@
 //! What of an ELF file says who loads it.
 //!
-//! Only the header and the program headers are read; both layouts are in the System V ABI, "Object
-//! Files" and "Program Loading".
+//! Only the header, the program headers and, where they are asked for, the names of the dynamic
+//! section are read; the layouts are in the System V ABI, "Object Files", "Program Loading" and
+//! "Dynamic Linking".
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -28,7 +29,15 @@ pub const OUR_MACHINE: u16 = 183;
 /// `e_machine` of the 32-bit programs that run on x86-64, too.
 pub const I386: u16 = 3;
 
+const PT_LOAD: u32 = 1;
+const PT_DYNAMIC: u32 = 2;
 const PT_INTERP: u32 = 3;
+const DT_STRTAB: u64 = 5;
+const DT_STRSZ: u64 = 10;
+/// In a program header for 64 bits.
+const P_VADDR: usize = 16;
+/// More of a table than any program has: a damaged file costs no more memory.
+const MOST_BYTES: u64 = 64 << 20;
 const LITTLE: u8 = 1;
 
 /// Where the fields of one class stand.
@@ -78,6 +87,41 @@ pub fn read(path: &Path) -> Option<Elf> {
     Some(Elf { bits, machine: number(head, 18, 2)? as u16, interpreter })
 }
 
+/// The names that the loader finds in a program for 64 bits: of libraries that it needs, of
+/// functions that it asks for or offers; each ends in zero. Empty if there are none.
+pub fn names(path: &Path) -> Vec<u8> {
+    let names = || {
+        let file = File::open(path).ok()?;
+        let mut head = [0; 64];
+        file.read_exact_at(&mut head, 0).ok()?;
+        let places = CLASS_64;
+        let (size, count) = (number(&head, places.phentsize, 2)?, number(&head, places.phnum, 2)?);
+        let mut headers = vec![0; usize::try_from(size * count).ok()?];
+        file.read_exact_at(&mut headers, number(&head, places.phoff, 8)?).ok()?;
+        let headers = || headers.chunks_exact(usize::try_from(size.max(1)).unwrap_or(1));
+        let is = |header: &[u8], kind: u32| number(header, 0, 4) == Some(u64::from(kind));
+        let dynamic = headers().find(|header| is(header, PT_DYNAMIC))?;
+        let length = number(dynamic, places.p_filesz, 8)?.min(MOST_BYTES);
+        let mut entries = vec![0; usize::try_from(length).ok()?];
+        file.read_exact_at(&mut entries, number(dynamic, places.p_offset, 8)?).ok()?;
+        let entry = |tag: u64| {
+            let found = entries.chunks_exact(16).find(|entry| number(entry, 0, 8) == Some(tag))?;
+            number(found, 8, 8)
+        };
+        let (address, length) = (entry(DT_STRTAB)?, entry(DT_STRSZ)?.min(MOST_BYTES));
+        let offset = headers().filter(|header| is(header, PT_LOAD)).find_map(|header| {
+            let begin = number(header, P_VADDR, 8)?;
+            let within = address.checked_sub(begin)?;
+            let whole = within < number(header, places.p_filesz, 8)?;
+            whole.then_some(number(header, places.p_offset, 8)? + within)
+        })?;
+        let mut names = vec![0; usize::try_from(length).ok()?];
+        file.read_exact_at(&mut names, offset).ok()?;
+        Some(names)
+    };
+    names().unwrap_or_default()
+}
+
 /// `bytes` bytes at `at`, the least significant first.
 fn number(from: &[u8], at: usize, bytes: usize) -> Option<u64> {
     let field = from.get(at..at + bytes)?;
@@ -93,6 +137,14 @@ mod tests {
         let elf = read(Path::new("/proc/self/exe"));
         assert_eq!(elf.as_ref().map(|elf| (elf.bits, elf.machine)), Some((64, OUR_MACHINE)));
         assert!(elf.and_then(|elf| elf.interpreter).is_some_and(|name| name.contains("ld-")));
+    }
+
+    #[test]
+    fn names_are_those_of_libraries_and_functions() {
+        let names = names(Path::new("/proc/self/exe"));
+        let has = |name: &[u8]| names.split(|&byte| byte == 0).any(|one| one == name);
+        assert!(has(b"libc.so.6") && has(b"malloc") && !has(b"no_such_function"));
+        assert!(super::names(Path::new("/etc/passwd")).is_empty());
     }
 
     #[test]

@@ -11,6 +11,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use antiphon_record::aside::{self, Tool};
+
 use super::elf;
 
 /// A script may name another script as its interpreter; the kernel follows so many.
@@ -39,8 +41,13 @@ pub fn obstacle(program: &Path) -> Option<Obstacle> {
     obstacle_for(program, user, group)
 }
 
-/// The same for a caller of that real user and group.
+/// The same for a caller of that real user and group. A program that was reached and stepped aside
+/// is named as a recording names it ([`antiphon_record::aside`]).
 pub fn obstacle_for(program: &Path, user: u32, group: u32) -> Option<Obstacle> {
+    let name = program.to_str().and_then(aside::split).filter(|_| !program.exists());
+    if let Some((program, tool)) = name {
+        return Some(Obstacle { why: format!("{program} {}", beside(tool)), hands_on: true });
+    }
     let file = interpreter(program);
     let shown = if file == program {
         file.display().to_string()
@@ -82,13 +89,57 @@ fn of_file(file: &Path) -> Option<(String, bool)> {
             (why.to_owned(), true)
         });
     };
-    (!is_glibcs(Path::new(&loader))).then(|| {
-        let whose = if loader.contains("ld-musl") { "musl" } else { "another C library" };
+    if is_glibcs(Path::new(&loader)) {
+        return of_sanitizers(&elf::names(file));
+    }
+    let whose = if loader.contains("ld-musl") { "musl" } else { "another C library" };
+    let why =
+        format!("is linked to {whose} ({loader}): its locks are not glibc's; use a glibc build");
+    Some((why, true))
+}
+
+/// Of a program that has these names in it: whether it is built for a tool that bears no lock but
+/// glibc's, or nothing before it.
+fn of_sanitizers(names: &[u8]) -> Option<(String, bool)> {
+    let has = |is: &dyn Fn(&[u8]) -> bool| names.split(|&byte| byte == 0).any(is);
+    if has(&|name| name == b"__tsan_init") {
+        return Some((beside(Tool::ThreadSanitizer).to_owned(), true));
+    }
+    let runtime = |name: &[u8]| {
+        [&b"libasan.so"[..], b"libclang_rt.asan"].iter().any(|begin| name.starts_with(begin))
+    };
+    // It is told to bear us by options of our own, unless the program has its own.
+    let own = has(&runtime) && has(&|name| name == b"__asan_default_options");
+    let asked = std::env::var_os("ASAN_OPTIONS").unwrap_or_default();
+    let bears = asked.as_bytes().windows(BEARS.len()).any(|part| part == BEARS.as_bytes());
+    (own && !bears).then(|| {
         let why = format!(
-            "is linked to {whose} ({loader}): its locks are not glibc's; use a glibc build"
+            "is built with -fsanitize=address and options of its own: its runtime refuses to come \
+             second; set ASAN_OPTIONS={BEARS}"
         );
-        (why, true)
+        (why, false)
     })
+}
+
+/// By what AddressSanitizer bears a library before it.
+const BEARS: &str = "verify_asan_link_order=0";
+
+/// Why a program keeps glibc's locks under a tool, and what to do.
+fn beside(tool: Tool) -> &'static str {
+    match tool {
+        Tool::ThreadSanitizer => {
+            "has ThreadSanitizer in it (-fsanitize=thread), which knows glibc's locks alone: the \
+             library steps aside; use a build without it"
+        }
+        Tool::Helgrind => {
+            "runs under valgrind's helgrind, which knows glibc's locks alone: the library steps \
+             aside; run it without"
+        }
+        Tool::Drd => {
+            "runs under valgrind's drd, which knows glibc's locks alone: the library steps aside; \
+             run it without"
+        }
+    }
 }
 
 /// Whether a loader is glibc's.
@@ -196,6 +247,25 @@ mod tests {
             assert_eq!(obstacle(&script), None);
         }
         assert!(fs::remove_dir_all(&folder).is_ok());
+    }
+
+    #[test]
+    fn sanitizers_are_told_by_names_in_the_file() {
+        let of = |names: &[u8]| of_sanitizers(names).unwrap_or_default();
+        let (why, hands_on) = of(b"\0libtsan.so.2\0libc.so.6\0__tsan_init\0");
+        assert!(why.contains("ThreadSanitizer") && hands_on, "{why}");
+        let (why, hands_on) = of(b"\0libasan.so.8\0__asan_default_options\0");
+        assert!(why.contains(BEARS) && !hands_on, "{why}");
+        for names in [&b"\0libasan.so.8\0__asan_init\0"[..], b"\0libc.so.6\0__tsan_initial\0"] {
+            assert_eq!(of_sanitizers(names), None);
+        }
+    }
+
+    #[test]
+    fn one_that_stepped_aside_is_told_by_its_tool() {
+        let told = obstacle_for(Path::new("/no/such/program (helgrind)"), 0, 0);
+        let why = told.map(|found| found.why).unwrap_or_default();
+        assert!(why.starts_with("/no/such/program runs under valgrind's helgrind"), "{why}");
     }
 
     #[test]
