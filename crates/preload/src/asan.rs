@@ -8,12 +8,14 @@
 //! program that defines the function itself comes before us, and has to say it itself; what the
 //! environment says (`ASAN_OPTIONS`) is read later, and wins.
 
-use core::ffi::{CStr, c_char};
+use core::ffi::{CStr, c_char, c_void};
 use core::mem::transmute;
 use core::sync::atomic::AtomicU8;
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::objects;
+
+type Options = extern "C" fn() -> *const c_char;
 
 const NAME: &CStr = c"__asan_default_options";
 const OURS: &[u8] = b"verify_asan_link_order=0";
@@ -32,7 +34,7 @@ pub unsafe extern "C" fn __asan_default_options() -> *const c_char {
     static OPTIONS: [AtomicU8; ROOM] = [const { AtomicU8::new(0) }; ROOM];
     let theirs = objects::next(NAME).map_or(c"", |next| {
         // SAFETY: the function of this name has this type, and returns a text that stays.
-        unsafe { CStr::from_ptr(transmute::<_, extern "C" fn() -> *const c_char>(next)()) }
+        unsafe { CStr::from_ptr(transmute::<*const c_void, Options>(next)()) }
     });
     let theirs = Some(theirs.to_bytes()).filter(|text| OURS.len() + 1 + text.len() < ROOM);
     let all = OURS.iter().chain(b":").chain(theirs.unwrap_or_default());
