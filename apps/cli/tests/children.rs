@@ -73,6 +73,65 @@ fn a_program_of_musl_is_told() {
     is_told(&folder, &program, "is linked to musl");
 }
 
+/// The library is in such a program, and steps aside: to it and below it.
+#[test]
+fn a_program_with_thread_sanitizer_is_told() {
+    let folder = Folder::new("children-tsan");
+    let flags = ["-DSTATUS=7", "-fsanitize=thread"];
+    let has = |name: &str| Command::new("cc").arg(format!("-print-file-name={name}")).output();
+    if !has("libtsan.so").is_ok_and(|out| out.stdout.starts_with(b"/")) {
+        return skipped("libtsan is missing");
+    }
+    let program = folder.compile_as("program", "cc", "quiet.c", &flags);
+    if Command::new(&program).status().ok().and_then(|status| status.code()) != Some(7) {
+        return skipped("ThreadSanitizer does not work here without the library either");
+    }
+    is_told(&folder, &program, "ThreadSanitizer");
+}
+
+/// A runtime that wants to be the first library is told not to look; where the program has options
+/// of its own it can't be, and the program is left alone.
+#[test]
+fn a_program_with_address_sanitizer_runs() {
+    let folder = Folder::new("children-asan");
+    let has = |name: &str| Command::new("cc").arg(format!("-print-file-name={name}")).output();
+    if !has("libasan.so").is_ok_and(|out| out.stdout.starts_with(b"/")) {
+        return skipped("libasan is missing");
+    }
+    let program =
+        folder.compile_as("program", "cc", "quiet.c", &["-DSTATUS=7", "-fsanitize=address"]);
+    let script = format!("{program}; exit $?");
+    for command in [&["run", "--", &program][..], &["run", "--", "sh", "-c", &script]] {
+        let output = output(command);
+        let said = stderr(&output);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(7), ""), "{said}");
+        assert!(!said.contains("ASan") && !said.contains("othing was replaced"), "{said}");
+    }
+    let flags = ["-DSTATUS=7", "-DOWN_OPTIONS", "-fsanitize=address"];
+    let program = folder.compile_as("own", "cc", "quiet.c", &flags);
+    let output = output(&["run", "--", &program]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert!(said.contains("nothing will be replaced") && said.contains("ASAN_OPTIONS"), "{said}");
+}
+
+/// Programs under valgrind's checkers of threads are named with the reason.
+#[test]
+fn a_program_under_helgrind_is_told() {
+    if !Command::new("valgrind").arg("--version").output().is_ok_and(|out| out.status.success()) {
+        return skipped("valgrind is missing");
+    }
+    let folder = Folder::new("children-helgrind");
+    let program = folder.compile_as("program", "cc", "quiet.c", &["-DSTATUS=7"]);
+    let file = folder.path("report.json");
+    let valgrind = ["valgrind", "-q", "--tool=helgrind", &program];
+    let output = output(&[&["run", "--report", &file, "--"][..], &valgrind].concat());
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert!(said.contains(&format!("{program} runs under valgrind's helgrind")), "{said}");
+    assert!(unreached(&file).iter().any(|(path, ..)| path == &format!("{program} (helgrind)")));
+}
+
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_program_for_32_bits_is_told_and_its_loader_has_nothing_to_say() {

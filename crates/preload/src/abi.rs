@@ -30,9 +30,9 @@
 //! | 0x10 robust, 0x20 inherit, 0x40 protect, 0x80 shared | the C library, all 40 bytes |
 //! | 0x100, 0x200 lock elision yes, no | ignored |
 //!
-//! Users are threads that wait for a condition and will lock the mutex again: whoever destroys it
-//! before is refused. A waiter counts itself in before it unlocks, and out when it has locked again.
-//! The C library counts the owner of its mutexes, too, where we have the recursion count.
+//! Users are threads that wait for a condition and will lock the mutex again: `destroy` refuses
+//! while there are any. A waiter counts itself in before it unlocks, and out when it has locked
+//! again. The C library counts the owner of its mutexes, too, where we have the recursion count.
 //!
 //! Where the C library keeps the lock, the first 24 bytes are its own: lock word, recursion count,
 //! owner, users, kind. The recorder's sixteen are the links of its list of robust mutexes, and

@@ -28,7 +28,8 @@ const ROOM: usize = 1024;
 /// # Safety
 ///
 /// At the start of the program.
-// SAFETY: the runtime's name, and its signature: to be called in place of its own is what it is for.
+// SAFETY: the runtime's name, and its signature: to be called in place of its own is what it is
+// for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __asan_default_options() -> *const c_char {
     static OPTIONS: [AtomicU8; ROOM] = [const { AtomicU8::new(0) }; ROOM];

@@ -1,10 +1,10 @@
 //! The C library's own functions, for what stays its own.
 //!
-//! Found is the definition behind ours, in its default version: that to which today's programs bind,
-//! and never a condition variable's `GLIBC_2.2.5`, which is another ABI. It is read from the objects'
-//! own tables ([`objects`]). `dlsym(RTLD_NEXT)` finds old versions in glibc before 2.36, and
-//! `dlvsym` passes by a library whose functions have no versions, such as a sanitizer's, which then
-//! does not hear of a thread.
+//! Found is the definition behind ours, in its default version: that to which today's programs
+//! bind, and never a condition variable's `GLIBC_2.2.5`, which is another ABI. It is read from the
+//! objects' own tables ([`objects`]). `dlsym(RTLD_NEXT)` finds old versions in glibc before 2.36,
+//! and `dlvsym` passes by a library whose functions have no versions, such as a sanitizer's, which
+//! then does not hear of a thread.
 //!
 //! A library behind ours may define functions that work on locks. Where the locks are ours it is
 //! passed by: what it finds behind itself is us ([`lookup`]), and a call would never end.

@@ -1,8 +1,9 @@
 /* Ways to find a function, beside its name: by handle, by version, behind an object, from a
  * plug-in with a scope of its own. A mutex that is locked through one of them is locked to all.
  *
- * The first argument is whether a wrapper is preloaded: "none", "first" or "behind". The others are plug-ins: one that looks
- * for functions, the same with functions of its own, one that is linked to nothing. */
+ * The first argument is whether a wrapper is preloaded: "none", "first" or "behind". The others are
+ * plug-ins: one that looks for functions, the same with functions of its own, one that is linked to
+ * nothing. */
 #include "check.h"
 #include <dlfcn.h>
 
