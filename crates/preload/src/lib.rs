@@ -63,6 +63,8 @@ mod ticks;
 
 /// Decides what this process wants, before the program's own code runs.
 extern "C" fn load(_: c_int, _: *const *const c_char, environment: *mut *const c_char) {
+    // While no object can be unloaded: all that is read from their tables.
+    lookup::settle();
     real::find_all();
     exec::find_library();
     if mode::aside() {

@@ -51,6 +51,13 @@ fn next(kept: &AtomicPtr<c_void>, name: &CStr) -> *const c_void {
     address
 }
 
+/// Finds what a later call would look for in the loader's list. Called at load.
+pub(crate) fn settle() {
+    next(&BY_NAME, c"dlsym");
+    next(&BY_VERSION, c"dlvsym");
+    objects::is_c_librarys(null());
+}
+
 /// The next `dlsym`, asked as from here. Null if there is nothing of that name.
 ///
 /// # Safety
