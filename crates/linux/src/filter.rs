@@ -5,10 +5,11 @@
 //! machine is, memory for more waiters. A filter may answer such a question by killing the process,
 //! and there is no way to find out that doesn't ask.
 //!
-//! So whoever sees that a filter is about to be installed says so first ([`expect_filter`]). What is
-//! needed is made ready then, and from then on **every** call of this crate is refused here, before
-//! the kernel could refuse it, but for those that a wait can't do without ([`crate::sys`]). All of
-//! the crate does without what is refused, as its README says for each facility.
+//! So a caller that sees that a filter is about to be installed says so first ([`expect_filter`]).
+//! What is needed is made ready then, and from then on **every** call of this crate is refused
+//! here, before the kernel could refuse it, but for those that a wait can't do without
+//! ([`crate::sys`]). All of the crate does without what is refused, as its README says for each
+//! facility.
 //!
 //! | what | instead |
 //! |---|---|
@@ -19,9 +20,9 @@
 //! | `membarrier`, `rseq` | as where they are missing: see [`crate::light`] |
 //! | `getrusage`, `sched_getaffinity`, files | what was known before |
 //!
-//! Other threads may be about to make a call at that very moment. So calls are counted while they are
-//! made ([`optional`]), and `expect_filter` returns when those have come back which did not see that
-//! it had begun:
+//! Other threads may be about to make a call at that very moment. So calls are counted while they
+//! are made ([`optional`]), and `expect_filter` returns when those have come back that did not see
+//! that it had begun:
 //!
 //! - FILTER-1: a thread counts itself, and looks at `IN_FORCE` then; the installer sets that, and
 //!   looks at the counts then. All four are sequentially consistent, so one of them sees the other.

@@ -56,8 +56,8 @@ impl Slept {
 /// deadline.
 ///
 /// The deadline is absolute, so a spurious wake costs no accuracy, and one in the realtime clock
-/// follows that clock when it is set. Of a clock that the kernel doesn't know, the sleep is cut into
-/// slices.
+/// follows that clock when it is set. Of a clock that the kernel doesn't know, the sleep is cut
+/// into slices.
 pub(crate) fn wait(
     word: *const AtomicU32,
     among: (Whose, u32),
@@ -65,9 +65,7 @@ pub(crate) fn wait(
     deadline: Option<Deadline>,
 ) -> Slept {
     match deadline {
-        Some(deadline) if deadline.clock.is_seen() => {
-            wait_as_seen(word, among, expected, deadline)
-        }
+        Some(deadline) if deadline.clock.is_seen() => wait_as_seen(word, among, expected, deadline),
         _ => sleep(word, among, expected, deadline),
     }
 }

@@ -18,9 +18,9 @@ mod cpus;
 mod crowd;
 mod distance;
 mod fencer;
-mod filter;
 pub mod fiber;
 pub mod files;
+mod filter;
 mod futex;
 pub mod glance;
 mod identity;
@@ -61,16 +61,16 @@ use antiphon_platform::{
     Unsupported, Waiter, WaiterRef,
 };
 
-pub use clock::{Slices, see_clocks_by};
-pub use filter::{end_thread, expect_filter, filtered, forked, optional};
-pub use image::{Image, each_image};
 pub use affinity::{allowed, pin, usable};
 pub use atomic::{U8, U16, U32, U64};
+pub use clock::{Slices, see_clocks_by};
 pub use counter::{ClockSource, Distrust, source};
 pub use cpu_time::{Account, account, cpu_time_ns};
 pub use cpus::survey;
 pub use crowd::{Crowding, crowding};
 pub use distance::{Whereabouts, whereabouts};
+pub use filter::{end_thread, expect_filter, filtered, forked, optional};
+pub use image::{Image, each_image};
 pub use lending::may_lend;
 pub use local::FIBERS_MAY_MOVE;
 pub use moment::measure_ticks;
@@ -78,9 +78,9 @@ pub use pace::{Changed, Pace};
 pub use parent::{die_with_parent, end_with_parent};
 pub use park::{FutexWait, park_begin, park_end};
 pub use slack::{set_timer_slack, timer_slack};
-pub use sys::yield_now;
 #[doc(hidden)]
 pub use sys::instruction as system_call;
+pub use sys::yield_now;
 pub use tsc::{forbid_counter, ticks};
 
 // SAFETY: the one of this platform.

@@ -31,8 +31,8 @@ pub(crate) fn errno_kept<R>(f: impl FnOnce() -> R) -> R {
 ///
 /// # Errors
 ///
-/// What the kernel said; `EPERM`, and the kernel is not asked, where a [filter](crate::filter) is in
-/// force.
+/// What the kernel said; `EPERM`, and the kernel is not asked, where a [filter](crate::filter) is
+/// in force.
 ///
 /// # Safety
 ///

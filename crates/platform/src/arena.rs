@@ -95,8 +95,8 @@ impl<P: Platform> Arena<P> {
         }
     }
 
-    /// Gives the nodes that the calling thread keeps for its next waits to all: it will not wait any
-    /// more. Needed where it can't be [asked](Platform::alive) whether a thread has ended.
+    /// Gives the nodes that the calling thread keeps for its next waits to all: it will not wait
+    /// any more. Needed where it can't be [asked](Platform::alive) whether a thread has ended.
     pub fn give_up_cached(&self) {
         while let Some(id) = self.take_cached() {
             let Some(node) = self.resolve_any(id) else { continue };

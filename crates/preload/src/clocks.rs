@@ -2,9 +2,9 @@
 //!
 //! Another library may have taken the place of the C library's `clock_gettime`, or the program has
 //! one itself: libfaketime, datefudge, a test's own. The program makes its deadlines from those
-//! clocks, and the kernel knows nothing of them. So where the first `clock_gettime` in the search is
-//! not the C library's, a deadline is one of [`Clock::SeenMonotonic`] or [`Clock::SeenRealtime`],
-//! and `antiphon_linux` asks the program's clock between short sleeps.
+//! clocks, and the kernel knows nothing of them. So where the first `clock_gettime` in the search
+//! is not the C library's, a deadline is one of [`Clock::SeenMonotonic`] or
+//! [`Clock::SeenRealtime`], and `antiphon_linux` asks the program's clock between short sleeps.
 //!
 //! | who stands in front of the C library's | a deadline is judged by |
 //! |---|---|

@@ -43,8 +43,8 @@ use antiphon_sync::wait::{Condvar, End, Entry, Visit};
 use libc::{clockid_t, timespec};
 
 use crate::abi::{self, Cond, MONOTONIC, Mutex, SHARED};
-use crate::real::{self, forward};
 use crate::clocks::{self, By};
+use crate::real::{self, forward};
 use crate::{mode, mutex, recorder, shared, sys};
 
 /// What `begin` returns if the wait is the C library's.

@@ -83,8 +83,8 @@ fn before_set(option: c_int, mode: usize, program: usize) {
     }
 }
 
-/// What is left is `read`, `write`, `exit` and `sigreturn`, and the CPU's counter is forbidden, too:
-/// nothing can be timed any more, nor waited for. The kernel does this to one thread, and its
+/// What is left is `read`, `write`, `exit` and `sigreturn`, and the CPU's counter is forbidden,
+/// too: nothing can be timed any more, nor waited for. The kernel does this to one thread, and its
 /// children; there is no other in programs that ask for it.
 #[cold]
 fn expect_strict() {

@@ -61,8 +61,8 @@ join_function *antiphon_real_join(void);
 void *antiphon_thread_began(void *argument);
 #pragma GCC visibility pop
 
-/* The futex call, by the instruction: `syscall` of the C library has other libraries in front of it,
- * this one among them. What the kernel returns. */
+/* The futex call, by the instruction: `syscall` of the C library has other libraries in front of
+ * it, this one among them. What the kernel returns. */
 static inline __attribute__((always_inline)) long wait_on_futex(const struct wait *wait)
 {
 #if defined(__x86_64__)

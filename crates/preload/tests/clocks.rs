@@ -83,7 +83,7 @@ fn a_deadline_is_judged_by_the_clock_that_the_program_sees() {
     assert!(std::fs::remove_dir_all(&built.directory).is_ok());
 }
 
-/// As libfaketime does: it converts the deadline to the kernel's clock, and calls what is behind it.
+/// As libfaketime does: it converts the deadline to the kernel's clock, and calls what is behind.
 #[test]
 fn a_deadline_that_was_converted_is_not_converted_again() {
     let built = build("wraps");

@@ -6,8 +6,8 @@ mod support;
 use antiphon_record::{Kind, Recording, Scope};
 use support::{compile, plain, preloaded, scratch, succeeds};
 
-const HOW: [&str; 7] =
-    ["sync", "each", "before", "before-syscall", "strict", "no-counter", "no-files"];
+const HOW: [&str; 8] =
+    ["sync", "each", "busy", "before", "before-syscall", "strict", "no-counter", "no-files"];
 const ACTIONS: [&str; 3] = ["kill", "trap", "errno"];
 const LOCKS: [&str; 3] = ["", "shfl-mutex+light", "glibc"];
 

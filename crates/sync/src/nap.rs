@@ -37,8 +37,9 @@ pub fn passed<P: Platform>(deadline: Option<Deadline>) -> bool {
 /// How far ahead a clock is trusted that goes at a pace of its own.
 const SEEN_NS: u64 = 50_000_000;
 
-/// `deadline`, or `ns` nanoseconds from now if that is earlier. A deadline of a clock that a program
-/// [sees](Clock::is_seen) may come at any time: that is the earlier, unless the other is soon.
+/// `deadline`, or `ns` nanoseconds from now if that is earlier. A deadline of a clock that a
+/// program [sees](Clock::is_seen) may come at any time: that is the earlier, unless the other is
+/// soon.
 pub fn earlier<P: Platform>(deadline: Option<Deadline>, ns: u64) -> Deadline {
     match deadline {
         Some(deadline) if deadline.clock.is_seen() && ns > SEEN_NS => deadline,

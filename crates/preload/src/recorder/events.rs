@@ -298,7 +298,8 @@ pub(crate) unsafe extern "C" fn create(
     code
 }
 
-/// The calling thread, which has that number (0: it is not recorded), begins in the function at that address.
+/// The calling thread, which has that number (0: it is not recorded), begins in the function at
+/// that address.
 // SAFETY: `shim.c` declares the name so, and nobody else has one of this prefix.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_thread_begins(start: usize, number: u64) {

@@ -1,6 +1,6 @@
 /* Threads that lock for the first time behind a filter of system calls: all that the C library's
- * locks need is allowed, and nothing else. First argument: how the filter is installed. Second: what
- * it does to other calls: `kill`, `trap` or `errno`. */
+ * locks need is allowed, and nothing else. First argument: how the filter is installed. Second:
+ * what it does to other calls: `kill`, `trap` or `errno`. */
 #include "check.h"
 
 #include <linux/audit.h>
