@@ -113,7 +113,12 @@ fn prepare() {
     let _ = (identity::epoch(), Linux::thread(), Linux::crowded(), Linux::random());
     let _ = (distance::tiered(), counter::source());
     tsc::refine();
-    nodes::open_ahead(ARENA.high_water().saturating_add(AHEAD));
+    // They are opened in their order, in pieces of more than that.
+    const STEP: usize = 512;
+    let last = ARENA.high_water().saturating_add(AHEAD).min(nodes::WAITERS - 1);
+    for index in (1..=last).step_by(STEP) {
+        let _ = nodes::node(index);
+    }
 }
 
 /// Who the calling thread is, where a filter is in force.

@@ -94,23 +94,6 @@ fn node_slowly(index: u32) -> Option<&'static Node> {
     at(base, index)
 }
 
-/// Opens the nodes up to that index, as far as there is room for them.
-pub(crate) fn open_ahead(index: u32) {
-    let base = base();
-    if base == refused() {
-        return;
-    }
-    loop {
-        let open = OPEN.load(Acquire);
-        // Relaxed: as in `node_slowly`.
-        let last = index.min(ROOM.load(Relaxed) - 1);
-        // Each call opens a piece, at least.
-        if last < open || node_slowly((open + PIECE - 1).min(last)).is_none() {
-            return;
-        }
-    }
-}
-
 fn base() -> *mut Node {
     let seen = BASE.load(Acquire);
     if !seen.is_null() {

@@ -217,6 +217,17 @@ impl Mutex {
         0
     }
 
+    /// Makes it one of that kind, as it stands in memory.
+    pub(crate) fn set_kind(&self, kind: i32) {
+        self.kind.store(kind, Relaxed);
+    }
+
+    /// Who the C library says has it.
+    pub(crate) fn noted_owner(&self) -> u32 {
+        // Relaxed: asked by the owner.
+        self.owner.load(Relaxed)
+    }
+
     /// The kind, as far as it makes a difference; 0 is normal.
     #[inline]
     pub(crate) fn kind(&self) -> i32 {
@@ -271,17 +282,6 @@ impl Mutex {
     pub(crate) fn is_last_level(&self) -> bool {
         // Relaxed: the owner's alone.
         self.bare_type() != Type::Recursive || self.theirs().count.load(Relaxed) == 1
-    }
-
-    /// Makes it one of that kind, as it stands in memory.
-    pub(crate) fn set_kind(&self, kind: i32) {
-        self.kind.store(kind, Relaxed);
-    }
-
-    /// Who the C library says has it.
-    pub(crate) fn noted_owner(&self) -> u32 {
-        // Relaxed: asked by the owner.
-        self.owner.load(Relaxed)
     }
 
     /// Where its users are counted: at `__nusers` (12), if the C library keeps it.
