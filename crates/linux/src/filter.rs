@@ -116,7 +116,7 @@ fn prepare() {
     // They are opened in their order, in pieces of more than that.
     const STEP: usize = 512;
     let last = ARENA.high_water().saturating_add(AHEAD).min(nodes::WAITERS - 1);
-    for index in (1..=last).step_by(STEP) {
+    for index in (1..last).step_by(STEP).chain([last]) {
         let _ = nodes::node(index);
     }
 }
