@@ -1,34 +1,143 @@
 //! Where code comes from: the file that is mapped at an address, and the offset in it.
 //!
 //! Asked for once for each call site, when it is new, so that a recording needs no process to be
-//! read: it may have been killed, or have closed the library.
+//! read: it may have been killed, or have closed the library. What tells the file from others of
+//! its path is asked for once for each file: by the time of a report, a package may have been
+//! upgraded and another file stand there.
+
+use core::ffi::CStr;
+
+use antiphon_record::{BuildId, FileId, Writer};
 
 use crate::pieces::Pieces;
+use crate::sys;
 
-/// Calls `found` with the path and the offset of the file that is mapped at `address`, if one is.
-pub(crate) fn locate(address: usize, found: impl FnOnce(&[u8], u64)) {
-    at(address, |mapping| {
+/// A place in a file that is mapped.
+pub(crate) struct Place<'a> {
+    /// As the kernel shows it: ` (deleted)` follows if the file has no name any more.
+    pub(crate) path: &'a [u8],
+    pub(crate) offset: u64,
+    /// Its device and its inode.
+    file: FileId,
+    /// Where the file's beginning is mapped, if it is, as the loader maps that.
+    head: Option<usize>,
+}
+
+/// Calls `found` with the place of what is mapped at `address`, if that is a file.
+pub(crate) fn locate(address: usize, found: impl FnOnce(&Place<'_>)) {
+    at(address, |mapping, head| {
         if mapping.path.first() == Some(&b'/') {
-            found(mapping.path, mapping.offset + (address - mapping.begin) as u64);
+            let offset = mapping.offset + (address - mapping.begin) as u64;
+            found(&Place { path: mapping.path, offset, file: mapping.file, head });
         }
+    });
+}
+
+/// Writes down where `address` lies, of the new `site` of `writer`.
+pub(crate) fn place(writer: Writer, site: u32, address: usize) {
+    locate(address, |place| {
+        let about = |file| about(file, place.path, place.head);
+        writer.place(site, place.path, place.offset, place.file, about);
     });
 }
 
 /// Whether other processes may have the memory at `address`, too.
 pub(crate) fn is_shared(address: usize) -> bool {
-    at(address, |mapping| mapping.shared).unwrap_or(false)
+    at(address, |mapping, _| mapping.shared).unwrap_or(false)
 }
 
-fn at<R>(address: usize, found: impl FnOnce(&Mapping<'_>) -> R) -> Option<R> {
+/// What is mapped at `address`, and where the beginning of that file is mapped at or below it.
+fn at<R>(address: usize, found: impl FnOnce(&Mapping<'_>, Option<usize>) -> R) -> Option<R> {
     let mut lines = Pieces::of(c"/proc/self/maps", b'\n')?;
+    let mut head = None;
     while let Some(line) = lines.next() {
-        if let Some(mapping) = Mapping::parse(line)
-            && (mapping.begin..mapping.end).contains(&address)
-        {
-            return Some(found(&mapping));
+        let Some(mapping) = Mapping::parse(line) else { continue };
+        if mapping.offset == 0 && mapping.file.inode != 0 {
+            head = Some((mapping.begin, mapping.file));
+        }
+        if (mapping.begin..mapping.end).contains(&address) {
+            let head = head.filter(|&(_, of)| of == mapping.file).map(|(begin, _)| begin);
+            return Some(found(&mapping, head));
         }
     }
     None
+}
+
+/// What else is known of a file: its build id, or when it was written.
+fn about(file: FileId, path: &[u8], head: Option<usize>) -> FileId {
+    if let Some(build) = head.and_then(build) {
+        return FileId { build, ..file };
+    }
+    let mut name = [0; NAME];
+    let room = name.len() - 1;
+    name[..path.len().min(room)].copy_from_slice(&path[..path.len().min(room)]);
+    let status = CStr::from_bytes_until_nul(&name).ok().and_then(sys::number);
+    // Another inode: the path leads to another file by now.
+    let modified_ns = status.filter(|&(inode, _)| inode == file.inode).map_or(0, |(_, at)| at);
+    FileId { modified_ns, ..file }
+}
+
+/// Bytes of a path that is looked at; that of a longer one leads nowhere.
+const NAME: usize = 512;
+
+/// The build id in the ELF file whose beginning is mapped at `head`.
+fn build(head: usize) -> Option<BuildId> {
+    // The file header: the identification, and where the program headers are. ELF-64, as this
+    // library is: a process has no others.
+    let mut header = [0; 64];
+    read(head, &mut header)?;
+    let half = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
+    let headers = usize::try_from(word(&header, 32)?).ok()?;
+    let (size, count) = (usize::from(half(54)), usize::from(half(56)));
+    if !header.starts_with(b"\x7fELF\x02") || size < HEADER_BYTES {
+        return None;
+    }
+    // A loader loads the beginning of a file that many programs share at an address of its choice.
+    let mut begins_at = None;
+    let mut notes = None;
+    for index in 0..count.min(MOST_HEADERS) {
+        let mut header = [0; HEADER_BYTES];
+        read(head.checked_add(headers)?.checked_add(index * size)?, &mut header)?;
+        let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
+        let [offset, address, bytes] = [8, 16, 32].map(|at| word(&header, at));
+        match kind {
+            PT_LOAD if offset == Some(0) => begins_at = address,
+            PT_NOTE => {
+                let found = notes_at(head, begins_at?, address?, bytes?);
+                notes = notes.or(found);
+            }
+            _ => {}
+        }
+    }
+    notes
+}
+
+/// The build id among so many bytes of notes that are to be at `address` of a file which begins at
+/// `begins_at`, and is mapped at `head`.
+fn notes_at(head: usize, begins_at: u64, address: u64, bytes: u64) -> Option<BuildId> {
+    let mut notes = [0; MOST_NOTES];
+    let notes = notes.get_mut(..usize::try_from(bytes).ok()?.min(MOST_NOTES))?;
+    let at = usize::try_from(address.checked_sub(begins_at)?).ok()?;
+    read(head.checked_add(at)?, notes)?;
+    BuildId::in_notes(notes)
+}
+
+const PT_LOAD: u32 = 1;
+const PT_NOTE: u32 = 4;
+/// Bytes of a program header.
+const HEADER_BYTES: usize = 56;
+/// Program headers that are looked at: linkers make a dozen.
+const MOST_HEADERS: usize = 64;
+/// Bytes of notes that are looked at: a build id takes 36, what stands before it as much.
+const MOST_NOTES: usize = 512;
+
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..at + 8)?.try_into().map(u64::from_ne_bytes).ok()
+}
+
+/// Reads all of `into` at an address of ours, through the kernel: the mapping may have gone since.
+fn read(at: usize, into: &mut [u8]) -> Option<()> {
+    (sys::read_own([(at, into.len()), (at, 0)], into)? == into.len()).then_some(())
 }
 
 /// A line of `/proc/self/maps`: `begin-end rights offset device inode path`.
@@ -37,6 +146,7 @@ struct Mapping<'a> {
     end: usize,
     shared: bool,
     offset: u64,
+    file: FileId,
     path: &'a [u8],
 }
 
@@ -48,8 +158,13 @@ impl<'a> Mapping<'a> {
         let end = hexadecimal(range.next()?)?;
         let shared = fields.next()?.ends_with(b"s");
         let offset = hexadecimal(fields.next()?)? as u64;
-        let path = fields.nth(2).unwrap_or_default().trim_ascii_start();
-        Some(Self { begin, end, shared, offset, path })
+        let mut device = fields.next()?.splitn(2, |&byte| byte == b':');
+        let (major, minor) = (hexadecimal(device.next()?)?, hexadecimal(device.next()?)?);
+        let inode = core::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+        let device = libc::makedev(major as u32, minor as u32);
+        let file = FileId { device, inode, ..FileId::default() };
+        let path = fields.next().unwrap_or_default().trim_ascii_start();
+        Some(Self { begin, end, shared, offset, file, path })
     }
 }
 

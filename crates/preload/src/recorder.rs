@@ -107,7 +107,7 @@ fn process(writer: Writer) -> Option<u32> {
     }
     let parent = (seen as u32).checked_sub(1);
     let record = writer.process(sys::pid(), parent, began_ns(epoch), Linux::light());
-    if let (Some(record), Some(namespace)) = (record, sys::number(c"/proc/self/ns/pid")) {
+    if let (Some(record), Some((namespace, _))) = (record, sys::number(c"/proc/self/ns/pid")) {
         writer.lives_in(record, namespace);
     }
     let new = epoch << 32 | record.map_or(0, |record| u64::from(record) + 1);
@@ -202,7 +202,7 @@ fn visit_of(writer: Writer, kind: Kind, address: usize, site: usize) -> Visit {
     };
     let (row, fresh) = writer.row(process, kind, address as u64, site as u64);
     if let Some(fresh) = fresh {
-        maps::locate(site, |path, offset| writer.place(fresh, path, offset));
+        maps::place(writer, fresh, site);
     }
     Visit { writer, thread, row, kind }
 }

@@ -117,7 +117,7 @@ fn rule(rules: Rules, site: usize) -> Option<usize> {
     }
     let mut found = None;
     // The last byte of the call: what it returns to may be another function's first.
-    maps::locate(site - 1, |path, offset| found = rules.find(path, offset));
+    maps::locate(site - 1, |place| found = rules.find(place.path, place.offset));
     let known = found.map_or(0, |rule| rule as u64 + 1);
     // Relaxed: one word, which means the same whoever wrote it.
     slot.store((site as u64) << RULE_BITS | known, Relaxed);

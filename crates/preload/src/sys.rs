@@ -62,8 +62,9 @@ pub(crate) fn read_own(pieces: [(usize, usize); 2], into: &mut [u8]) -> Option<u
     (!refused).then(|| usize::try_from(read).unwrap_or(0))
 }
 
-/// The kernel's number (of the inode) of what is at that path.
-pub(crate) fn number(path: &CStr) -> Option<u64> {
+/// The kernel's number (of the inode) of what is at that path, and when that was written last, in
+/// nanoseconds of the wall clock.
+pub(crate) fn number(path: &CStr) -> Option<(u64, u64)> {
     let at = libc::AT_FDCWD as isize as usize;
     let mut status = core::mem::MaybeUninit::<libc::stat>::zeroed();
     let args = [at, path.as_ptr() as usize, status.as_mut_ptr() as usize, 0];
@@ -71,7 +72,10 @@ pub(crate) fn number(path: &CStr) -> Option<u64> {
     // call.
     unsafe { call(libc::SYS_newfstatat, args) }?;
     // SAFETY: written above, and zero is a value of all fields.
-    Some(unsafe { status.assume_init() }.st_ino)
+    let status = unsafe { status.assume_init() };
+    let modified_ns =
+        status.st_mtime.wrapping_mul(1_000_000_000).wrapping_add(status.st_mtime_nsec);
+    Some((status.st_ino, modified_ns as u64))
 }
 
 /// Where the link of that path leads to: how long that is, 0 if it does not fit or is nothing.

@@ -29,7 +29,9 @@ pub const MAGIC: u64 = u64::from_ne_bytes(*b"ANTIPHON");
 pub const VERSION: u64 = 8;
 
 /// Bytes of a module's path; a longer one keeps its end.
-pub const PATH_BYTES: usize = 240;
+pub const PATH_BYTES: usize = 248;
+/// Words of a module's build id: its length in a byte, and 23 bytes of it.
+pub(crate) const BUILD_WORDS: usize = 3;
 /// Bytes of a program's path; a longer one has no place.
 pub const PROGRAM_BYTES: usize = 472;
 /// Levels of nesting that are told apart.
@@ -129,9 +131,18 @@ pub(crate) struct ProcessRecord {
 
 #[repr(C)]
 pub(crate) struct ModuleRecord {
-    /// A hash of the path.
+    /// A hash of the path, the device and the inode.
     pub(crate) key: AtomicU64,
+    /// Of the path.
     pub(crate) length: AtomicU64,
+    /// As the mappings of a process have it.
+    pub(crate) device: AtomicU64,
+    pub(crate) inode: AtomicU64,
+    /// When the file was written last, wall clock; 0 if unknown, or not needed.
+    pub(crate) modified_ns: AtomicU64,
+    pub(crate) _reserved: u64,
+    /// All zero if there is none.
+    pub(crate) build: [AtomicU64; BUILD_WORDS],
     pub(crate) path: [AtomicU64; PATH_BYTES / 8],
 }
 
@@ -303,7 +314,7 @@ pub(crate) const HEADER: Section = Section::part::<Header>(offset_of!(Base, head
 pub(crate) const COST: Section = Section::part::<CostRecord>(offset_of!(Base, costs), COSTS);
 pub(crate) const REST: Section = Section::part::<RowBody>(offset_of!(Base, rest), 1);
 pub(crate) const PROCESS: Section = Section::column::<ProcessRecord>(BASE_BYTES as u64, 64, 6);
-pub(crate) const MODULE: Section = Section::column::<ModuleRecord>(PROCESS.end(), 16, 5);
+pub(crate) const MODULE: Section = Section::column::<ModuleRecord>(PROCESS.end(), 64, 3);
 pub(crate) const SITE: Section = Section::column::<SiteRecord>(MODULE.end(), 128, 6);
 pub(crate) const LOCK: Section = Section::column::<LockRecord>(SITE.end(), 128, 9);
 pub(crate) const THREAD: Section = Section::column::<ThreadRecord>(LOCK.end(), 32, 8);
@@ -334,7 +345,7 @@ pub(crate) fn split_address_key(key: u64) -> (u64, u64, u64) {
 
 const _: () = assert!(size_of::<Header>() == 512 && PROCESSES < (1 << PROCESS_BITS) - 1);
 const _: () = assert!((Kind::RwLock as u64) < 1 << (64 - ADDRESS_BITS - PROCESS_BITS));
-const _: () = assert!(size_of::<ModuleRecord>() == 256 && size_of::<ThreadRecord>() == 128);
+const _: () = assert!(size_of::<ModuleRecord>() == 320 && size_of::<ThreadRecord>() == 128);
 const _: () = assert!(size_of::<EdgeRecord>() == 64 && size_of::<LockRecord>() == 32);
 const _: () = assert!(size_of::<ProgramRecord>() == 512 && size_of::<ProcessRecord>() == 64);
 const _: () = assert!(size_of::<RowRecord>() == 16 && size_of::<RowBody>() == 10 << 10);

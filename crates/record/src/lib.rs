@@ -27,7 +27,7 @@
 //! |---|---|---|
 //! | costs | kind of event | what recording some of those took ([`events`]) |
 //! | processes | process id | parent's record, start, form of the locks |
-//! | modules | hash of the path | the path |
+//! | modules | hash of path, device, inode | the path, which file it was |
 //! | sites | process, return address | module, offset in its file |
 //! | locks | process, address, kind | the first site, how many locks stood there |
 //! | rows | lock, site, to read or not | counts, histograms of waits and holds |
@@ -64,6 +64,7 @@ mod cycles;
 mod histogram;
 mod lookout;
 mod mapping;
+mod module;
 mod namespace;
 mod order;
 mod program;
@@ -78,6 +79,7 @@ pub use histogram::{BUCKETS, Histogram, bucket, bucket_floor};
 pub use layout::FILE_BYTES;
 pub use lookout::{Lookout, State};
 pub use mapping::{Mapping, Refused};
+pub use module::{BuildId, FileId, Module};
 pub use namespace::namespace;
 pub use program::{HandedOn, Program};
 pub use reader::Recording;

@@ -13,8 +13,9 @@ use crate::layout::{
     split_address_key, split_row_key,
 };
 use crate::lookout::Lookout;
+use crate::module::Module;
 use crate::namespace::is_elsewhere;
-use crate::program::{read_path, read_programs};
+use crate::program::read_programs;
 use crate::snapshot::{
     Blocked, Dropped, Edge, Lock, Nests, Process, Row, Site, Snapshot, Strangers, Thread, Waiting,
 };
@@ -266,8 +267,8 @@ fn halves(word: u64) -> [u64; 2] {
     [word >> 32, word & u64::from(u32::MAX)]
 }
 
-fn read_modules(table: &Table) -> Vec<Option<String>> {
-    table.records().map(|(_, record)| read_path(&record[2..], record[1])).collect()
+fn read_modules(table: &Table) -> Vec<Option<Module>> {
+    table.records().map(|(_, record)| Module::read(record)).collect()
 }
 
 fn read_processes(table: &Table) -> (Vec<Process>, Places) {
@@ -290,7 +291,7 @@ fn read_processes(table: &Table) -> (Vec<Process>, Places) {
 
 fn read_sites(
     table: &Table,
-    modules: &[Option<String>],
+    modules: &[Option<Module>],
     process_at: &Places,
     left_out: &mut LeftOut,
 ) -> (Vec<Site>, Places) {

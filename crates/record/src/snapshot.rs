@@ -2,7 +2,7 @@
 //!
 //! Records refer to each other by position in the vectors of the [`Snapshot`].
 
-use crate::{Histogram, Kind, Program, Scope};
+use crate::{Histogram, Kind, Module, Program, Scope};
 
 /// All of a recording at some moment. Counts may be ahead of one another by what was going on.
 #[derive(Clone, Debug, Default)]
@@ -123,7 +123,7 @@ pub struct Site {
     /// The return address in that process's memory.
     pub address: u64,
     /// The file that was mapped there; `None` for code that is in no file.
-    pub module: Option<String>,
+    pub module: Option<Module>,
     /// The return address as an offset in that file (not a virtual address of its program headers).
     pub offset: u64,
 }

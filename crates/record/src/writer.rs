@@ -16,6 +16,7 @@ use crate::layout::{
     DEPTHS, Full, PATH_BYTES, PROCESSES, READS, ROWS, RowBody, RowRecord, THREAD, address_key,
 };
 use crate::mapping::Mapping;
+use crate::module::FileId;
 use crate::program::{path_key, store_path};
 use crate::table::{Found, find};
 use crate::{Kind, Scope};
@@ -248,17 +249,26 @@ impl Writer {
         }
     }
 
-    /// Says that `site` lies at `offset` in the file of that path.
-    pub fn place(self, site: u32, path: &[u8], offset: u64) {
+    /// Says that `site` lies at `offset` in the file of that path, which is on that device and has
+    /// that inode. If no site has been placed in it before, `about` looks at the file.
+    pub fn place(
+        self,
+        site: u32,
+        path: &[u8],
+        offset: u64,
+        file: FileId,
+        about: impl FnOnce(FileId) -> FileId,
+    ) {
         let Some(record) = self.map.sites.get(site as usize) else { return };
         record.offset.store(offset, Relaxed);
         let path = &path[path.len().saturating_sub(PATH_BYTES)..];
-        let key = path_key(path.len() as u64, path);
+        let key = path_key(file.key(path.len() as u64), path);
         let modules = &self.map.modules;
         let index = match find(modules, key, |module| &module.key) {
             Found::Old(index) => index,
             Found::New(index) => {
                 if let Some(module) = modules.get(index) {
+                    about(file).store(module);
                     store_path(&module.path, path);
                     module.length.store(path.len() as u64, Relaxed);
                 }

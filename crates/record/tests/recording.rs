@@ -6,7 +6,8 @@ use std::os::fd::FromRawFd;
 
 use antiphon_record::layout::PROGRAM_BYTES;
 use antiphon_record::{
-    HandedOn, Kind, Mapping, Program, Recording, RowWriter, Scope, Strangers, ThreadWriter, Writer,
+    BuildId, FileId, HandedOn, Kind, Mapping, Module, Program, Recording, RowWriter, Scope,
+    Strangers, ThreadWriter, Writer,
 };
 
 /// A recording in memory, and a writer that has it mapped.
@@ -33,7 +34,9 @@ fn reads_back_what_was_written() -> io::Result<()> {
     let child = writer.process(78, Some(process), 6_000_000, false).unwrap_or(u32::MAX);
     let thread = writer.thread(process, 79);
     let (row, fresh) = writer.row(process, Kind::Mutex, 0x1000, 0x40_0000);
-    writer.place(fresh.unwrap_or(u32::MAX), b"/usr/bin/program", 0x123);
+    let file = FileId { device: 0xfe00, inode: 42, ..FileId::default() };
+    let about = |file| FileId { build: BuildId::new(b"build"), modified_ns: 9, ..file };
+    writer.place(fresh.unwrap_or(u32::MAX), b"/usr/bin/program", 0x123, file, about);
     let (again, fresh) = writer.row(process, Kind::Mutex, 0x1000, 0x40_0000);
     assert_eq!((row, None), (again, fresh));
     let (other, _) = writer.row(child, Kind::Condition, 0x1000, 0x40_0000);
@@ -72,8 +75,9 @@ fn reads_back_what_was_written() -> io::Result<()> {
     let lock = &snapshot.locks[row.lock];
     assert_eq!((lock.address, lock.kind), (0x1000, Kind::Mutex));
     let site = row.site.map(|at| &snapshot.sites[at]);
-    let module = site.and_then(|site| site.module.as_deref());
-    assert_eq!((module, site.map(|site| site.offset)), (Some("/usr/bin/program"), Some(0x123)));
+    let module = Module { path: "/usr/bin/program".to_owned(), file: about(file) };
+    let place = site.map(|site| (site.module.as_ref(), site.offset));
+    assert_eq!(place, Some((Some(&module), 0x123)));
     let thread = &snapshot.threads[0];
     assert_eq!((thread.tid, thread.blocked.mutex_ns, thread.waits), (79, 3_000, 1));
     assert_eq!((thread.waiting, thread.acquisitions), (None, 1));

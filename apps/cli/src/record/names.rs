@@ -105,12 +105,13 @@ fn site(
 ) -> io::Result<Site> {
     let (address, place) = recording.site(record)?;
     let (module, offset) = place.unzip();
-    let (path, offset) = (module.as_deref(), offset.unwrap_or(address));
+    let path = module.as_ref().map(|module| &*module.path);
+    let offset = offset.unwrap_or(address);
     let mut name = symbols.name(path, offset, address);
     // Names are those of calls, which return behind themselves.
     let beginning = begins.then(|| symbols.name(path, offset + 1, address));
     if let Some((function, file)) = beginning.as_deref().and_then(|name| name.split_once("+0x1 ")) {
         name = format!("{function} {file}");
     }
-    Ok(Site { name, module: module.unwrap_or_default(), offset })
+    Ok(Site { name, module: module.map(|module| module.path).unwrap_or_default(), offset })
 }

@@ -409,7 +409,10 @@ pub fn pid(snapshot: &Snapshot, process: usize) -> u32 {
 /// The name of a call site of the recording.
 pub fn site(snapshot: &Snapshot, site: Option<usize>, symbols: &mut Symbols) -> String {
     match site.and_then(|site| snapshot.sites.get(site)) {
-        Some(site) => symbols.name(site.module.as_deref(), site.offset, site.address),
+        Some(site) => {
+            let path = site.module.as_ref().map(|module| &*module.path);
+            symbols.name(path, site.offset, site.address)
+        }
         None => "unknown".to_owned(),
     }
 }

@@ -314,7 +314,7 @@ extern "C" fn antiphon_thread_begins(start: usize, number: u64) {
     let Some(process) = process(writer) else { return };
     let (role, fresh) = writer.site(process, start as u64);
     if let Some(fresh) = fresh {
-        maps::locate(start, |path, offset| writer.place(fresh, path, offset));
+        maps::place(writer, fresh, start);
     }
     note(Code::Role, 0, role);
 }

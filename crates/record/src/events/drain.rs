@@ -9,7 +9,7 @@ use crate::layout::{
     BODY, FILE_BYTES, LOCK, MODULE, MODULES, PROCESS, ProcessRecord, ROWS, RowBody,
 };
 use crate::layout::{SITE, split_address_key, split_row_key};
-use crate::program::read_path;
+use crate::module::Module;
 use crate::reader::Recording;
 
 /// A lock, as a recording knows it.
@@ -129,14 +129,14 @@ impl Recording {
     /// # Errors
     ///
     /// Those of reading the file.
-    pub fn site(&self, record: u32) -> io::Result<(u64, Option<(String, u64)>)> {
+    pub fn site(&self, record: u32) -> io::Result<(u64, Option<(Module, u64)>)> {
         let site = self.record(SITE, record as usize)?;
         let (_, _, address) = split_address_key(site[0]);
         let Some(module) = (site[1] as usize).checked_sub(1).filter(|at| *at < MODULES) else {
             return Ok((address, None));
         };
         let module = self.record(MODULE, module)?;
-        Ok((address, read_path(&module[2..], module[1]).map(|path| (path, site[2]))))
+        Ok((address, Module::read(&module).map(|module| (module, site[2]))))
     }
 }
 
