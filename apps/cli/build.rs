@@ -25,12 +25,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     let target = variable("TARGET")?;
     watch(&root);
     let built = build(&root, &out.join("preload"), &target)?;
+    let mut version = 0xcbf2_9ce4_8422_2325;
     for [_, library, embedded] in LIBRARIES {
         let library = built.join(library);
-        fs::copy(&library, out.join(embedded))
-            .map_err(|error| format!("{}: {error}", library.display()))?;
+        let contents =
+            fs::read(&library).map_err(|error| format!("{}: {error}", library.display()))?;
+        version = hash(version, &contents);
+        fs::write(out.join(embedded), contents)?;
     }
+    // Here and not by each run of the command, which that would take milliseconds.
+    println!("cargo::rustc-env=ANTIPHON_PRELOAD_VERSION={version:016x}");
     Ok(())
+}
+
+/// FNV-1a, 64 bits: tells versions of the libraries apart.
+fn hash(before: u64, bytes: &[u8]) -> u64 {
+    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes.iter().fold(before, step)
 }
 
 /// Everything that the libraries are made of; a path that is not there would mean "always".

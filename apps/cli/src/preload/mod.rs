@@ -41,6 +41,9 @@ static LIBRARIES: [(&str, &[u8]); 2] = [
     (NAME, include_bytes!(concat!(env!("OUT_DIR"), "/antiphon-preload.so"))),
     (COOP_NAME, include_bytes!(concat!(env!("OUT_DIR"), "/antiphon-preload-coop.so"))),
 ];
+/// A hash of their contents, which tells versions apart; who may write the folder is what keeps it
+/// safe.
+const VERSION: &str = env!("ANTIPHON_PRELOAD_VERSION");
 const NAME: &str = "antiphon-preload.so";
 const COOP_NAME: &str = "antiphon-preload-coop.so";
 /// What the names of versions' folders begin with.
@@ -162,8 +165,7 @@ fn can_stand(path: &Path) -> bool {
 
 fn unpack_in(folder: &Path) -> io::Result<PathBuf> {
     make_own(folder)?;
-    let contents: Vec<_> = LIBRARIES.iter().flat_map(|(_, contents)| *contents).copied().collect();
-    let version = format!("{PREFIX}{:016x}", hash(&contents));
+    let version = format!("{PREFIX}{VERSION}");
     // Before ours is there: until then nobody may remove it.
     old::sweep(folder, &version);
     let folder = folder.join(version);
@@ -247,12 +249,6 @@ fn place(folder: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&unfinished);
     }
     written
-}
-
-/// FNV-1a, 64 bits: tells versions apart; who may write the folder is what keeps it safe.
-fn hash(bytes: &[u8]) -> u64 {
-    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 #[cfg(test)]
