@@ -105,11 +105,10 @@ fn site(
 ) -> io::Result<Site> {
     let (address, place) = recording.site(record)?;
     let (module, offset) = place.unzip();
-    let path = module.as_ref().map(|module| &*module.path);
-    let offset = offset.unwrap_or(address);
-    let mut name = symbols.name(path, offset, address);
+    let (file, offset) = (module.as_ref(), offset.unwrap_or(address));
+    let mut name = symbols.name(file, offset, address);
     // Names are those of calls, which return behind themselves.
-    let beginning = begins.then(|| symbols.name(path, offset + 1, address));
+    let beginning = begins.then(|| symbols.name(file, offset + 1, address));
     if let Some((function, file)) = beginning.as_deref().and_then(|name| name.split_once("+0x1 ")) {
         name = format!("{function} {file}");
     }

@@ -220,19 +220,22 @@ impl Report {
     pub fn new(run: Run, snapshot: &Snapshot, sampled: &Sampled, running: Option<usize>) -> Self {
         let mut symbols = Symbols::default();
         let locks = lock_rows(snapshot, &mut symbols);
+        let order = Order::new(snapshot, &mut symbols);
         let unreached = children::unreached(snapshot);
         let unseen = unseen::of(&run, snapshot, running, sampled.refused);
+        let mut notes = notes::of(&run, snapshot, &unreached, &unseen);
+        notes.extend(symbols.note());
         Self {
             processes: processes(snapshot),
             threads: sampled.threads.max(snapshot.threads.len()),
             locks,
             by_thread: by_thread(snapshot),
-            order: Order::new(snapshot, &mut symbols),
+            order,
             blocked: blocked(snapshot, sampled),
             rounds: sampled.rounds,
             dropped: snapshot.dropped,
             light_processes: notes::light_processes(snapshot),
-            notes: notes::of(&run, snapshot, &unreached, &unseen),
+            notes,
             unseen: unseen.len() + unreached.len(),
             unreached,
             run,
@@ -409,10 +412,7 @@ pub fn pid(snapshot: &Snapshot, process: usize) -> u32 {
 /// The name of a call site of the recording.
 pub fn site(snapshot: &Snapshot, site: Option<usize>, symbols: &mut Symbols) -> String {
     match site.and_then(|site| snapshot.sites.get(site)) {
-        Some(site) => {
-            let path = site.module.as_ref().map(|module| &*module.path);
-            symbols.name(path, site.offset, site.address)
-        }
+        Some(site) => symbols.name(site.module.as_ref(), site.offset, site.address),
         None => "unknown".to_owned(),
     }
 }

@@ -1,139 +1,134 @@
 //! Names of call sites: `function+0x1f (module)`.
 //!
-//! From the symbol tables of the module's file, and of its debug file if the distribution's package
-//! of that is installed (found by build id). A stripped module has only the functions that it
-//! exports, so a name further away than the symbol is long is none. Nothing is looked up before the
-//! program has ended.
+//! | module | does |
+//! |---|---|
+//! | [`image`] | functions of one file, by address and by name |
+//! | [`origin`] | whether the file at a path is the one that was mapped |
+//!
+//! From the symbol tables of the module's file, and, where these know no function, of its debug
+//! file if the distribution's package of that is installed (found by build id). Nothing is looked
+//! up before the program has ended, and nothing is read but what is asked for. By then, another
+//! file may stand at a module's path: that one's functions are not named, and [`Symbols::note`]
+//! says so.
 
+mod image;
+mod origin;
+
+use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use object::read::ReadCache;
-use object::{Object, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
+use antiphon_record::{BuildId, FileId, Module};
+use image::Image;
+use origin::Unnamed;
 
 /// The modules that were asked for so far.
 #[derive(Default)]
 pub struct Symbols {
-    modules: HashMap<String, Module>,
+    modules: HashMap<Module, Names>,
 }
 
-/// Functions of one file, by address, and where the file's parts are mapped.
-#[derive(Default)]
-struct Module {
-    functions: Vec<Function>,
-    segments: Vec<Segment>,
-}
-
-struct Function {
-    address: u64,
-    size: u64,
-    name: String,
-}
-
-struct Segment {
-    offset: u64,
-    bytes: u64,
-    address: u64,
+/// The names of one module.
+struct Names {
+    image: Result<Image, Unnamed>,
+    /// Looked for where the file itself knows no function.
+    debug: OnceCell<Option<Image>>,
+    /// By offset: functions that were asked for already, and how far into them.
+    known: HashMap<u64, Option<(String, u64)>>,
 }
 
 impl Symbols {
     /// The call that returns to `offset` in the file `module`.
-    pub fn name(&mut self, module: Option<&str>, offset: u64, address: u64) -> String {
-        let Some(path) = module else { return format!("{address:#x}") };
-        let module = self.module(path);
+    pub fn name(&mut self, module: Option<&Module>, offset: u64, address: u64) -> String {
+        let Some(module) = module else { return format!("{address:#x}") };
+        let path = origin::path(module);
         let file = Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy());
         // The address that a call returns to may be the next function's first.
-        match module.function(offset.saturating_sub(1)) {
+        match self.names(module).function(offset.saturating_sub(1)) {
             Some((name, into)) => format!("{name}+{:#x} ({file})", into + 1),
             None => format!("{file}+{offset:#x}"),
         }
     }
 
-    /// Where the functions of that name are, as offsets in the file `module`.
-    pub fn function(&mut self, module: &str, name: &str) -> Vec<Range<u64>> {
-        self.module(module).named(name)
+    /// Where the functions of that name are, as offsets in the file that is at `path` now.
+    pub fn function(&mut self, path: &str, name: &str) -> Vec<Range<u64>> {
+        let module = Module { path: path.to_owned(), file: FileId::default() };
+        self.names(&module).named(name)
     }
 
-    fn module(&mut self, path: &str) -> &Module {
-        self.modules
-            .entry(path.to_owned())
-            .or_insert_with(|| Module::read(Path::new(path)).unwrap_or_default())
+    /// Which of the modules that were asked for have no names, and why.
+    pub fn note(&self) -> Option<String> {
+        let unnamed = |(module, names): (&Module, &Names)| {
+            let why = names.image.as_ref().err()?;
+            Some(format!("{} ({why})", origin::path(module)))
+        };
+        let mut unnamed: Vec<_> = self.modules.iter().filter_map(unnamed).collect();
+        unnamed.sort();
+        unnamed.dedup();
+        let more = unnamed.len().saturating_sub(SHOWN);
+        unnamed.truncate(SHOWN);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        (!unnamed.is_empty()).then(|| {
+            format!(
+                "Call sites in these files have no function names: {}{more}.",
+                unnamed.join(", ")
+            )
+        })
+    }
+
+    fn names(&mut self, module: &Module) -> &mut Names {
+        let names = || Names::of(origin::open(module));
+        self.modules.entry(module.clone()).or_insert_with(names)
     }
 }
 
-impl Module {
-    fn read(path: &Path) -> Option<Self> {
-        let cache = ReadCache::new(File::open(path).ok()?);
-        let file = object::File::parse(&cache).ok()?;
-        let segments = file
-            .segments()
-            .map(|segment| {
-                let (offset, bytes) = segment.file_range();
-                Segment { offset, bytes, address: segment.address() }
-            })
-            .collect();
-        let debug = file.build_id().ok().flatten().and_then(debug_file);
-        let mut functions = functions(&file);
-        functions.extend(debug.and_then(|path| functions_of(&path)).unwrap_or_default());
-        functions.sort_by_key(|function| function.address);
-        Some(Self { functions, segments })
+/// Files without names that are named in a note.
+const SHOWN: usize = 4;
+
+impl Names {
+    fn of(image: Result<Image, Unnamed>) -> Self {
+        Self { image, debug: OnceCell::new(), known: HashMap::new() }
+    }
+
+    /// The function at `offset` of the file, and how far into it.
+    fn function(&mut self, offset: u64) -> Option<(String, u64)> {
+        let image = self.image.as_ref().ok()?;
+        if let Some(known) = self.known.get(&offset) {
+            return known.clone();
+        }
+        let address = image.address(offset);
+        let find = |address| image.function(address).or_else(|| self.debug()?.function(address));
+        let found = address.and_then(find).map(|(name, into)| (demangled(&name), into));
+        self.known.insert(offset, found.clone());
+        found
     }
 
     /// Where the functions of that name are in the file, each once.
     fn named(&self, name: &str) -> Vec<Range<u64>> {
-        let is = |function: &&Function| function.name == name || demangled(&function.name) == name;
-        let mut found: Vec<_> = self
-            .functions
-            .iter()
-            .filter(is)
-            .filter_map(|function| {
-                let address = function.address;
-                let inside = |s: &&Segment| (s.address..s.address + s.bytes).contains(&address);
-                let segment = self.segments.iter().find(inside)?;
-                let begin = segment.offset + (address - segment.address);
-                Some(begin..begin + function.size.max(1))
-            })
-            .collect();
+        let Ok(image) = &self.image else { return Vec::new() };
+        let is = |written: &str| written == name || demangled(written) == name;
+        let all = [Some(image), self.debug()].into_iter().flatten();
+        let addresses = all.flat_map(|image| image.named(is));
+        // A debug file has no bytes of its own.
+        let mut found: Vec<_> = addresses.filter_map(|range| image.offsets(range)).collect();
+        found.sort_by_key(|range| (range.start, range.end));
         found.dedup();
         found
     }
 
-    /// The function at `offset` of the file, and how far into it.
-    fn function(&self, offset: u64) -> Option<(String, u64)> {
-        let inside = |s: &&Segment| (s.offset..s.offset + s.bytes).contains(&offset);
-        let segment = self.segments.iter().find(inside)?;
-        let address = segment.address + (offset - segment.offset);
-        let after = self.functions.partition_point(|function| function.address <= address);
-        let nearest = self.functions[..after].last()?;
-        // Of several names of one address, the first.
-        let first = self.functions.partition_point(|f| f.address < nearest.address);
-        let covers = |f: &&Function| address < f.address + f.size.max(1);
-        let function = self.functions[first..after].iter().find(covers)?;
-        Some((demangled(&function.name), address - function.address))
+    fn debug(&self) -> Option<&Image> {
+        let open = || {
+            let image = self.image.as_ref().ok()?;
+            Image::open(&debug_file(&image.build)?).ok()
+        };
+        self.debug.get_or_init(open).as_ref()
     }
 }
 
-fn functions<'a>(file: &impl Object<'a>) -> Vec<Function> {
-    file.symbols()
-        .chain(file.dynamic_symbols())
-        .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
-        .filter_map(|symbol| {
-            let name = symbol.name().ok()?.to_owned();
-            Some(Function { address: symbol.address(), size: symbol.size(), name })
-        })
-        .collect()
-}
-
-fn functions_of(path: &Path) -> Option<Vec<Function>> {
-    let cache = ReadCache::new(File::open(path).ok()?);
-    object::File::parse(&cache).ok().map(|file| functions(&file))
-}
-
 /// Where distributions put the debug file of that build.
-fn debug_file(build_id: &[u8]) -> Option<PathBuf> {
-    let (first, rest) = build_id.split_first()?;
+fn debug_file(build: &BuildId) -> Option<PathBuf> {
+    let (first, rest) = build.bytes().split_first()?;
     let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
     Some(PathBuf::from(format!("/usr/lib/debug/.build-id/{first:02x}/{rest}.debug")))
 }
@@ -164,40 +159,25 @@ mod tests {
     }
 
     #[test]
-    fn an_address_finds_the_function_that_it_is_in_and_no_other() {
-        let function =
-            |address, size, name: &str| Function { address, size, name: name.to_owned() };
-        let module = Module {
-            functions: vec![
-                function(0x1000, 0x20, "a"),
-                function(0x1000, 0x20, "alias"),
-                function(0x1040, 0, "b"),
-            ],
-            segments: vec![Segment { offset: 0x400, bytes: 0x100, address: 0x1000 }],
-        };
-        assert_eq!(module.function(0x41f), Some(("a".to_owned(), 0x1f)));
-        assert_eq!(module.function(0x420), None);
-        assert_eq!(module.function(0x440), Some(("b".to_owned(), 0)));
-        assert_eq!(module.function(0x500), None);
-        let named = |name: &str| {
-            module.named(name).iter().map(|found| (found.start, found.end)).collect::<Vec<_>>()
-        };
-        assert_eq!(named("alias"), [(0x400, 0x420)]);
-        assert_eq!(named("b"), [(0x440, 0x441)]);
-        assert_eq!(named("c"), []);
-    }
-
-    #[test]
     fn a_debug_file_is_named_by_its_build() {
-        let path = debug_file(&[0xab, 0x01, 0xff]);
+        let path = debug_file(&BuildId::new(&[0xab, 0x01, 0xff]));
         assert_eq!(path, Some(PathBuf::from("/usr/lib/debug/.build-id/ab/01ff.debug")));
-        assert_eq!(debug_file(&[]), None);
+        assert_eq!(debug_file(&BuildId::default()), None);
     }
 
     #[test]
     fn what_has_no_file_keeps_its_address() {
         let mut symbols = Symbols::default();
         assert_eq!(symbols.name(None, 0, 0x7f12), "0x7f12");
-        assert_eq!(symbols.name(Some("/no/such/lib.so"), 0x10, 0x7f12), "lib.so+0x10");
+        assert_eq!(symbols.note(), None);
+        let module = |path: &str| Module { path: path.to_owned(), file: FileId::default() };
+        let name = symbols.name(Some(&module("/no/such/lib.so")), 0x10, 0x7f12);
+        assert_eq!(name, "lib.so+0x10");
+        // What the kernel says of a file is not its name.
+        let name = symbols.name(Some(&module("/no/such/old.so (deleted)")), 0x10, 0x7f12);
+        assert_eq!(name, "old.so+0x10");
+        let note = symbols.note().expect("a note");
+        let [first, second] = ["/no/such/lib.so (", "/no/such/old.so (deleted since"];
+        assert!(note.contains(first) && note.contains(second), "{note}");
     }
 }

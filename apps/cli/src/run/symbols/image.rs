@@ -1,0 +1,299 @@
+//! The functions of one ELF file: which one is at an address, and where the ones of a name are.
+//!
+//! A big program has some hundred thousand symbols, and a report asks for a few. So the file's
+//! symbol tables are read in one piece each, and of a symbol only its place is kept; its name is
+//! read from the string table when a call site is in that function. The file is read, not mapped: a
+//! mapped file that is cut short kills its reader.
+//!
+//! Only files of 64 bits are known: the library is in no other process.
+
+use std::cell::OnceCell;
+use std::fs::{File, Metadata};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use antiphon_record::BuildId;
+use object::elf::{self, FileHeader64, SectionType};
+use object::read::elf::{
+    FileHeader as _, ProgramHeader as _, SectionHeader as _, SectionTable, Sym as _,
+};
+use object::read::{ReadCache, ReadRef};
+use object::{Endianness, SectionIndex};
+
+/// An ELF file.
+pub struct Image {
+    file: File,
+    /// None if there is none.
+    pub build: BuildId,
+    segments: Vec<Segment>,
+    functions: OnceCell<Functions>,
+}
+
+/// A part of the file that is loaded.
+struct Segment {
+    offset: u64,
+    bytes: u64,
+    address: u64,
+}
+
+/// The functions of a file.
+#[derive(Default)]
+struct Functions {
+    /// By address; of one address those of the larger symbol table first.
+    list: Vec<Function>,
+    /// Where in the file their names are.
+    strings: Vec<Range<u64>>,
+}
+
+struct Function {
+    address: u64,
+    size: u64,
+    /// Where the name begins, and which of the ranges of names it is in.
+    name: u64,
+    strings: usize,
+}
+
+/// A name longer than this is cut off.
+const LONGEST_NAME: usize = 1 << 16;
+
+impl Image {
+    /// Opens the file of that path. Its symbols are read when they are asked for.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be read, or is no ELF file of 64 bits.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let (build, segments) = parse_segments(&file).map_err(|_| {
+            io::Error::new(io::ErrorKind::InvalidData, "it is no ELF file of 64 bits")
+        })?;
+        Ok(Self { file, build, segments, functions: OnceCell::new() })
+    }
+
+    /// About the file that is open.
+    pub fn metadata(&self) -> io::Result<Metadata> {
+        self.file.metadata()
+    }
+
+    /// The address that the byte at `offset` of the file is meant to be loaded at.
+    pub fn address(&self, offset: u64) -> Option<u64> {
+        let inside = |s: &&Segment| (s.offset..s.offset + s.bytes).contains(&offset);
+        let segment = self.segments.iter().find(inside)?;
+        Some(segment.address + (offset - segment.offset))
+    }
+
+    /// Where in the file the bytes are that are meant for these addresses.
+    pub fn offsets(&self, addresses: Range<u64>) -> Option<Range<u64>> {
+        let Range { start, end } = addresses;
+        let inside = |s: &&Segment| (s.address..s.address + s.bytes).contains(&start);
+        let segment = self.segments.iter().find(inside)?;
+        let begin = segment.offset + (start - segment.address);
+        Some(begin..begin + (end - start))
+    }
+
+    /// The name, as it is written, of the function that has `address`, and how far into it that is.
+    /// A stripped file has only the functions that it exports, so an address behind the end of a
+    /// function is in none.
+    pub fn function(&self, address: u64) -> Option<(String, u64)> {
+        let functions = self.functions();
+        let function = functions.at(address)?;
+        Some((self.name(functions, function)?, address - function.address))
+    }
+
+    /// The addresses of the functions for whose name, as it is written, `is` says so.
+    pub fn named(&self, is: impl Fn(&str) -> bool) -> Vec<Range<u64>> {
+        let functions = self.functions();
+        let texts: Vec<_> = functions.strings.iter().map(|range| self.read(range)).collect();
+        let found = functions.list.iter().filter(|function| {
+            let begin = (function.name - functions.strings[function.strings].start) as usize;
+            let rest = texts[function.strings].get(begin..).unwrap_or_default();
+            until_zero(rest).is_some_and(&is)
+        });
+        found.map(|found| found.address..found.address.saturating_add(found.size.max(1))).collect()
+    }
+
+    fn functions(&self) -> &Functions {
+        self.functions.get_or_init(|| Functions::read(&self.file).unwrap_or_default())
+    }
+
+    fn name(&self, functions: &Functions, function: &Function) -> Option<String> {
+        let end = functions.strings[function.strings].end;
+        let mut bytes = Vec::new();
+        let mut length = 128;
+        while length <= LONGEST_NAME {
+            bytes = self.read(&(function.name..end.min(function.name + length as u64)));
+            if bytes.contains(&0) || bytes.len() < length {
+                break;
+            }
+            length *= 8;
+        }
+        until_zero(&bytes).map(str::to_owned)
+    }
+
+    /// What is in that range of the file; nothing if the file is shorter.
+    fn read(&self, range: &Range<u64>) -> Vec<u8> {
+        let length = self.file.metadata().map_or(0, |about| about.len());
+        if range.end > length || range.start > range.end {
+            return Vec::new();
+        }
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        self.file.read_exact_at(&mut bytes, range.start).map_or_else(|_| Vec::new(), |()| bytes)
+    }
+}
+
+/// The text before the first zero byte.
+fn until_zero(bytes: &[u8]) -> Option<&str> {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    std::str::from_utf8(&bytes[..end]).ok().filter(|text| !text.is_empty())
+}
+
+fn parse_segments(file: &File) -> object::Result<(BuildId, Vec<Segment>)> {
+    let data = &ReadCache::new(file);
+    let header = FileHeader64::<Endianness>::parse(data)?;
+    let endian = header.endian()?;
+    let mut build = BuildId::default();
+    let mut segments = Vec::new();
+    for segment in header.program_headers(endian, data)? {
+        let (offset, bytes) = segment.file_range(endian);
+        match segment.p_type(endian) {
+            elf::PT_LOAD => {
+                segments.push(Segment { offset, bytes, address: segment.p_vaddr(endian) });
+            }
+            elf::PT_NOTE if build.is_none() => {
+                let notes = segment.data(endian, data).unwrap_or_default();
+                build = BuildId::in_notes(notes).unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+    Ok((build, segments))
+}
+
+impl Functions {
+    fn read(file: &File) -> object::Result<Self> {
+        let data = &ReadCache::new(file);
+        let header = FileHeader64::<Endianness>::parse(data)?;
+        let endian = header.endian()?;
+        let sections = header.sections(endian, data)?;
+        let mut all = Self::default();
+        for kind in [elf::SHT_SYMTAB, elf::SHT_DYNSYM] {
+            // A table that can't be read is as good as none.
+            let _ = all.add(kind, endian, &sections, data);
+        }
+        // Stable: of several names of one address the first stays the first.
+        all.list.sort_by_key(|function| function.address);
+        Ok(all)
+    }
+
+    fn add<'data, R: ReadRef<'data>>(
+        &mut self,
+        kind: SectionType,
+        endian: Endianness,
+        sections: &SectionTable<'data, FileHeader64<Endianness>, R>,
+        data: R,
+    ) -> object::Result<()> {
+        let symbols = sections.symbols(endian, data, kind)?;
+        let index = symbols.string_section();
+        if index == SectionIndex(0) {
+            return Ok(());
+        }
+        let Some((begin, bytes)) = sections.section(index)?.file_range(endian) else {
+            return Ok(());
+        };
+        let strings = self.strings.len();
+        self.strings.push(begin..begin.saturating_add(bytes));
+        let is_function = |kind| matches!(kind, elf::STT_FUNC | elf::STT_GNU_IFUNC);
+        let functions = symbols
+            .iter()
+            .filter(|symbol| is_function(symbol.st_type()) && !symbol.is_undefined(endian))
+            .filter(|symbol| u64::from(symbol.st_name(endian)) < bytes)
+            .map(|symbol| Function {
+                address: symbol.st_value(endian),
+                size: symbol.st_size(endian),
+                name: begin + u64::from(symbol.st_name(endian)),
+                strings,
+            });
+        self.list.extend(functions);
+        Ok(())
+    }
+
+    /// The function that has `address`.
+    fn at(&self, address: u64) -> Option<&Function> {
+        let after = self.list.partition_point(|function| function.address <= address);
+        let nearest = self.list[..after].last()?;
+        // Of several names of one address, the first.
+        let first = self.list.partition_point(|f| f.address < nearest.address);
+        let covers = |f: &&Function| address - f.address < f.size.max(1);
+        self.list[first..after].iter().find(covers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_finds_the_function_that_it_is_in_and_no_other() {
+        let function = |address, size, name| Function { address, size, name, strings: 0 };
+        let functions = Functions {
+            list: vec![
+                function(0x1000, 0x20, 1),
+                function(0x1000, 0x20, 2),
+                function(0x1040, 0, 3),
+                function(u64::MAX - 1, 0x20, 4),
+            ],
+            strings: vec![0..9],
+        };
+        let at = |address| functions.at(address).map(|function| function.name);
+        assert_eq!([0xfff, 0x1000, 0x101f, 0x1020].map(at), [None, Some(1), Some(1), None]);
+        assert_eq!([0x1040, 0x1041, u64::MAX].map(at), [Some(3), None, Some(4)]);
+    }
+
+    /// This very program, and one of its functions.
+    fn own() -> (Image, Range<u64>) {
+        let image = Image::open(Path::new("/proc/self/exe")).expect("an ELF file");
+        let is = |name: &str| name.contains("symbols5image5tests3own");
+        let found = image.named(is);
+        assert!(!found.is_empty());
+        (image, found[0].clone())
+    }
+
+    #[test]
+    fn a_function_is_found_by_name_and_by_address() {
+        let (image, addresses) = own();
+        let offsets = image.offsets(addresses.clone()).expect("it is loaded");
+        assert_eq!(image.address(offsets.start), Some(addresses.start));
+        let (name, into) = image.function(addresses.start).expect("a function");
+        assert!(name.contains("image") && into == 0, "{name}+{into}");
+        assert!(image.function(0).is_none() && image.address(u64::MAX).is_none());
+    }
+
+    /// Bytes that this thread has read so far.
+    fn read_so_far() -> Option<u64> {
+        let counts = std::fs::read_to_string("/proc/thread-self/io").ok()?;
+        counts.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse().ok())
+    }
+
+    #[test]
+    fn one_name_is_read_and_not_those_of_all_functions() {
+        let (other, addresses) = own();
+        let tables = 24 * (other.functions().list.len() as u64) * 4;
+        let image = Image::open(Path::new("/proc/self/exe")).expect("an ELF file");
+        let Some(before) = read_so_far() else {
+            return eprintln!("skipped: the kernel does not count what is read");
+        };
+        assert!(image.function(addresses.start).is_some());
+        let read = read_so_far().unwrap_or(u64::MAX) - before;
+        // A symbol takes 24 bytes, and there are others than functions; a name takes a hundred.
+        assert!(read < tables + (1 << 16), "{read} bytes for {tables} of symbols");
+    }
+
+    #[test]
+    fn what_is_no_program_has_no_functions() {
+        for path in ["/etc/passwd", "/dev/null", "/proc/self/maps"] {
+            assert!(Image::open(Path::new(path)).is_err(), "{path}");
+        }
+    }
+}
