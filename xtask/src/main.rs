@@ -6,7 +6,7 @@
 //! | `tidy` | style as a test: columns, lengths, banned words, fences, rooms and their edges |
 //! | `mutants` | the models: each weakened ordering and each broken invariant must be noticed |
 //! | `hunt` | the preload library: no hang under a program made to find one |
-//! | `programs` | real programs: how fast they are with our locks (a measurement, no check) |
+//! | `programs` | real programs do the same under `antiphon`; `--measure`: how fast they are |
 //! | `pictures` | nothing: it makes files of the charts of a report's page, for the docs |
 //! | `install` | nothing: it builds the library for C and C++ and places it |
 //!
@@ -41,7 +41,12 @@ const VERBS: [(&str, &str); 7] = [
         "weaken the code, run the models  [--changed BASE | --all | --file F…] [--minutes N]",
     ),
     ("hunt", "look for a hang of the locks  [--seconds S] [--seed N] [--library PATH]"),
-    ("programs", "measure real programs  [--pairs N] [--threads LIST] [--only LIST] [--record F]"),
+    (
+        "programs",
+        "compare real programs without and with antiphon  [--quick] [--only LIST] [--mode LIST] \
+         [--install] [--antiphon PATH] [--list F]; or time them  --measure [--pairs N] \
+         [--threads LIST] [--only LIST] [--lock L] [--record F]",
+    ),
     ("pictures", "put the charts of a page into docs/pictures  PAGE NAME…"),
     ("install", "build and place the library for C and C++  --prefix P [--destdir D]"),
 ];

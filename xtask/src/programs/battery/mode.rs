@@ -1,0 +1,53 @@
+//! The ways to run `antiphon` that a case is run in.
+
+use crate::Failure;
+
+/// One of them.
+#[derive(Debug)]
+pub struct Mode {
+    /// How it is called here.
+    pub name: &'static str,
+    /// What of `antiphon` it is.
+    pub arguments: &'static [&'static str],
+    /// Whether it writes a trace, to the file that is named after `--out`.
+    pub traces: bool,
+}
+
+const fn run(name: &'static str, arguments: &'static [&'static str]) -> Mode {
+    Mode { name, arguments, traces: false }
+}
+
+/// All of them.
+pub static ALL: [Mode; 6] = [
+    run("exchange", &["run"]),
+    run("light", &["run", "--lock", "shfl-mutex+light"]),
+    run("profile", &["run", "--profile"]),
+    Mode { name: "record", arguments: &["record"], traces: true },
+    run("glibc", &["run", "--lock", "glibc", "--profile"]),
+    run("alone", &["run", "--no-children"]),
+];
+
+impl Mode {
+    /// The mode of that name.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    pub fn named(name: &str) -> Result<&'static Self, Failure> {
+        ALL.iter().find(|mode| mode.name == name).ok_or_else(|| {
+            let names: Vec<_> = ALL.iter().map(|mode| mode.name).collect();
+            format!("no mode {name:?}; there are {}", names.join(", ")).into()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_found_by_name() {
+        assert!(Mode::named("light").is_ok_and(|mode| mode.arguments.contains(&"--lock")));
+        assert!(Mode::named("dark").is_err_and(|why| why.to_string().contains("exchange, light")));
+    }
+}
