@@ -11,7 +11,7 @@ use antiphon_linux::Linux;
 use antiphon_platform::Platform;
 use antiphon_record::events::Pen;
 
-use crate::recorder::events::Span;
+use crate::recorder::{self, events::Span};
 
 /// How many locks a thread remembers to hold.
 pub(crate) const HELD: usize = 15;
@@ -162,6 +162,10 @@ pub(crate) extern "C" fn forked() {
     current().ready.store(0, Relaxed);
     current().begins_anew();
     antiphon_linux::forked();
+    if antiphon_linux::filtered() {
+        // Nothing tells the process's number but that of this thread, its first.
+        recorder::enter();
+    }
 }
 
 static NEVER: AtomicU8 = AtomicU8::new(0);

@@ -36,7 +36,7 @@ static const int needed[] = { SYS_futex,  SYS_exit,	    SYS_exit_group, SYS_writ
 /* What making threads needs beside that. */
 static const int making[] = { SYS_clone, SYS_clone3, SYS_mmap, SYS_mprotect, SYS_rt_sigaction,
 			      SYS_set_robust_list, SYS_rseq, SYS_brk, SYS_getrandom,
-			      SYS_sched_getaffinity };
+			      SYS_sched_getaffinity, SYS_wait4 };
 
 static const char *action_name;
 
@@ -282,6 +282,17 @@ int main(int count, char **arguments)
 		for (int i = 0; i < THREADS; i++)
 			threads[i] = start(locks_once, NULL);
 		all_end(threads, THREADS);
+	}
+	if (before) {
+		pid_t child = fork();
+		if (child == 0) {
+			for (int i = 0; i < THREADS; i++)
+				threads[i] = start(locks_once, NULL);
+			lock_all(0);
+			all_end(threads, THREADS);
+			_exit(failures != 0);
+		}
+		IS(exit_of(child), 0);
 	}
 	_exit(failures != 0);
 }
