@@ -15,7 +15,7 @@
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::marker::PhantomData;
 use core::mem::transmute_copy;
-use core::ptr::null_mut;
+use core::ptr::{null_mut, without_provenance_mut};
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -53,7 +53,7 @@ impl<F: Copy> Real<F> {
         if address.is_null() {
             address = self.find();
         }
-        if address.is_null() {
+        if address.addr() == ABSENT {
             return Err(Missing);
         }
         // SAFETY: the constant that made `self` gives the function of this name its C type, which
@@ -77,10 +77,14 @@ impl<F: Copy> Real<F> {
             },
             <*const c_void>::cast_mut,
         );
+        let address = if address.is_null() { without_provenance_mut(ABSENT) } else { address };
         self.address.store(address, Relaxed);
         address
     }
 }
+
+/// In place of an address: it was looked for, and is not there.
+const ABSENT: usize = usize::MAX;
 
 /// Where a function of the C library begins, for who jumps there.
 pub(crate) type Entry = *const c_void;
