@@ -104,6 +104,8 @@ unsafe impl Platform for Linux {
 
     const WAITERS: u32 = nodes::WAITERS;
 
+    const COUNTERS: usize = 256;
+
     #[inline]
     unsafe fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
         nodes::node(index)
@@ -164,6 +166,10 @@ unsafe impl Platform for Linux {
 
     fn rank() -> u8 {
         rank::own()
+    }
+
+    fn urgency() -> u8 {
+        rank::urgency()
     }
 
     fn lend(thread: ThreadId, rank: u8) -> Result<(), Unsupported> {

@@ -38,6 +38,24 @@ pub(crate) fn own() -> u8 {
     if told.is_ok() { rank(&attributes) } else { RANK }
 }
 
+/// The calling thread's rank if it has a real-time priority, else 0: one system call for a thread
+/// that shares time.
+///
+/// 0 too where the kernel does not tell.
+pub(crate) fn urgency() -> u8 {
+    // SAFETY: takes a number.
+    let told = unsafe { sys::call(libc::SYS_sched_getscheduler, [0]) };
+    let Ok(policy) = told else { return 0 };
+    let policy = policy as i32 & !libc::SCHED_RESET_ON_FORK;
+    if [libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE].contains(&policy) {
+        return 0;
+    }
+    match own() {
+        rank if rank > 100 => rank,
+        _ => 0,
+    }
+}
+
 fn rank(attributes: &Attributes) -> u8 {
     const DEADLINE: u32 = 6;
     let policy = attributes.policy;

@@ -40,7 +40,14 @@ pub struct Arena<P: Platform> {
     /// What the waiters of the process have learnt of the machine, in their primitive's words; 0 is
     /// nothing.
     pub lesson: P::U64,
+    /// Whether a thread of real-time priority has waited in this process or a parent of it.
+    pub saw_urgent: P::U32,
+    /// How many waiters of real-time priority stand in queues, by the queue's address.
+    urgent: [P::U32; COUNTERS],
 }
+
+/// How many counters there are for urgent waiters.
+const COUNTERS: usize = 256;
 
 /// How many nodes one taker looks at for dead owners.
 const LOOKS: u32 = 64;
@@ -59,6 +66,8 @@ impl<P: Platform> Arena<P> {
             scavenged: P::U32::ZERO,
             left_behind: P::U32::ZERO,
             lesson: P::U64::ZERO,
+            saw_urgent: P::U32::ZERO,
+            urgent: [const { P::U32::ZERO }; COUNTERS],
         }
     }
 
@@ -145,11 +154,25 @@ impl<P: Platform> Arena<P> {
         self.fresh.load(Relaxed).min(P::WAITERS - 1)
     }
 
+    /// How many waiters of real-time priority stand in the queue at `address`, and perhaps in
+    /// others that share the counter. Kept by those who wait; decides about order only.
+    #[must_use]
+    #[inline]
+    pub fn urgent(&self, address: usize) -> &P::U32 {
+        const { assert!(P::COUNTERS.is_power_of_two() && P::COUNTERS <= COUNTERS) };
+        // Fibonacci hashing: the highest bits are the best mixed.
+        let mixed = (address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        &self.urgent[(mixed >> 56) as usize & (P::COUNTERS - 1)]
+    }
+
     /// Forgets all nodes of the parent: to be called in the child of a `fork`, by one thread, after
     /// the node memory was wiped and before [`Platform::epoch`] returns the child's epoch.
     pub fn forked(&self) {
         self.free.store(0, Relaxed);
         self.left_behind.store(0, Relaxed);
+        for counter in &self.urgent {
+            counter.store(0, Relaxed);
+        }
     }
 
     /// How many nodes stand in queues that their waiters have left, for primitives that bound it.

@@ -67,6 +67,10 @@ pub unsafe trait Platform: Sized + 'static {
     /// How many waiter nodes there are at most; indices run from 1 to `WAITERS - 1`.
     const WAITERS: u32;
 
+    /// Over how many counters of [`Arena::urgent`] the queues are spread, 1 to 256: a power of two.
+    /// One, if addresses are not the same from run to run.
+    const COUNTERS: usize = 1;
+
     /// The node at `index`, `0 < index < WAITERS`. Node memory is never freed, and reads as zero
     /// until the arena hands the node out for the first time.
     ///
@@ -144,6 +148,16 @@ pub unsafe trait Platform: Sized + 'static {
     /// to 199, deadlines 255.
     fn rank() -> u8 {
         RANK
+    }
+
+    /// The [`rank`](Self::rank) of a thread that has a real-time priority: more than 100; 0 of one
+    /// that shares time. Locks serve those first, the highest of them before the others. Asked when
+    /// a wait begins or its waiter is about to sleep; 0 is a safe answer.
+    fn urgency() -> u8 {
+        match Self::rank() {
+            rank if rank > 100 => rank,
+            _ => 0,
+        }
     }
 
     /// Has `thread`, which may have ended, run as if it were at least as urgent as `rank`, until as

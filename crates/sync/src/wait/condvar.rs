@@ -1,4 +1,5 @@
-//! The condition variable: a list of waiters, in the order in which they came (`list.rs`).
+//! The condition variable: a list of waiters (`list.rs`), those of real-time priority first, by
+//! that, and all others in the order in which they came.
 //!
 //! A wait is three steps, so that a C function can sleep in the middle and be cancelled there:
 //!
@@ -17,6 +18,11 @@
 //! - CV-4: a waiter that was moved in its sleep touches the condition variable no more; one that
 //!   had begun to look at the list is told apart by the mover (`LOOKING`).
 //!
+//! - CV-5: a waiter of real-time priority ([`Platform::urgency`]) goes before all that have less. A
+//!   broadcast does not move it: it is woken at once, before all others, and finds its place among
+//!   those that wait for the mutex by its priority. Behind those that sleep on there is so always a
+//!   waiter that need not be moved (`lock/shfl/moved.rs`, MOVE-2).
+//!
 //! CV-1 is what glibc's condition variable lost in BZ#25847 (a waiter could take a notification
 //! that was meant for an earlier group).
 
@@ -27,7 +33,7 @@ use antiphon_platform::{Atomic, Deadline, Parked, Platform, Waiter, WaiterId, Wa
 
 use super::list::{List, named};
 use crate::lock::shfl::moved::{self, Chain, Look};
-use crate::lock::shfl::status::{LISTED, NOTIFIED};
+use crate::lock::shfl::status::{NOTIFIED, listed};
 use crate::lock::{Form, Moved, ShflMutex};
 use crate::policy::Policy;
 use crate::{arena, nap};
@@ -145,12 +151,15 @@ impl<P: Platform> Condvar<P> {
         let Some((id, node)) = arena.take().and_then(|id| Some((id, arena.resolve(id)?))) else {
             return Entry(0, PhantomData);
         };
+        let urgency = P::urgency();
         // Relaxed: published by the list's lock.
-        node.status.store(LISTED, Relaxed);
+        node.status.store(listed(urgency), Relaxed);
         node.queue.store(0, Relaxed);
-        invite(id.bits());
+        if urgency == 0 {
+            invite(id.bits());
+        }
         // A notifier that must see it has had the mutex after us.
-        self.0.with(|list| list.push(id, node));
+        self.0.with(|list| list.insert(id, node, urgency));
         Entry(id.bits(), PhantomData)
     }
 
@@ -191,7 +200,8 @@ impl<P: Platform> Condvar<P> {
         end
     }
 
-    /// Notifies the waiter that has waited longest, if any. Returns whether there was one.
+    /// Notifies a waiter, if there is any: that of the highest real-time priority, else that which
+    /// has waited longest. Returns whether there was one.
     pub fn notify_one(&self) -> bool {
         // It orders nothing: see `enlist`.
         if self.0.seems_empty() {

@@ -21,6 +21,7 @@ use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
 
 use super::together::Member;
 use crate::arena;
+use crate::lock::shfl::status;
 use crate::lock::{Form, ShflMutex};
 use crate::policy::{self, Policy, Waiting};
 
@@ -107,6 +108,29 @@ impl<P: Platform> Locked<'_, P> {
                 self.0.first.store(id.bits(), Relaxed);
                 me.resume.store(0, Relaxed);
             }
+        }
+    }
+
+    /// Puts a waiter behind all that are as urgent or more, and before the others. Only for lists
+    /// whose waiters say so in their status.
+    pub(super) fn insert(&self, id: WaiterId, me: &Waiter<P>, urgency: u8) {
+        if urgency == 0 {
+            return self.push(id, me);
+        }
+        let mut at = self.0.first.load(Relaxed);
+        let mut before = 0;
+        while let Some((_, other)) = named::<P>(at).filter(|at| status::urgency(at.1) >= urgency) {
+            before = at;
+            at = other.next.load(Relaxed);
+        }
+        let Some((_, behind)) = named::<P>(at) else { return self.push(id, me) };
+        me.next.store(at, Relaxed);
+        me.resume.store(before, Relaxed);
+        me.passed.store(0, Relaxed);
+        behind.resume.store(id.bits(), Relaxed);
+        match named::<P>(before) {
+            Some((_, node)) => node.next.store(id.bits(), Relaxed),
+            None => self.0.first.store(id.bits(), Relaxed),
         }
     }
 

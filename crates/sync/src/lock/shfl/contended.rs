@@ -24,6 +24,7 @@ use super::queue::{Place, TailId};
 use super::shuffle;
 use super::sort::Sorted;
 use super::status::{self, Leave, Status};
+use super::urgent::{self, Urgency};
 use crate::arena;
 use crate::nap;
 use crate::policy::Policy;
@@ -85,6 +86,9 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     /// Whether who is waited for holds it, so that it is likely to be free soon.
     const HELD_BRIEFLY: bool = true;
 
+    /// Whether waiters of real-time priority are served first.
+    const URGENT: bool = F::HEAD_SLEEPS;
+
     /// The end of the queue.
     fn tail(&self) -> &TailId<P>;
 
@@ -95,7 +99,17 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     fn sign(&self, _me: &Waiter<P>) {}
 
     /// Whether a head sleeps, or was called and has not come. May be stale at once.
-    fn is_called(&self) -> bool;
+    fn is_called(&self) -> bool {
+        self.named() != 0
+    }
+
+    /// The low half of that head's index, or 0.
+    fn named(&self) -> u16;
+
+    /// How urgent a waiter is among those of real-time priority, 0 if it has none.
+    fn urgency_of(node: &Waiter<P>) -> u32 {
+        status::urgency(node).into()
+    }
 
     /// Says, as the head that is about to spin, that it is there.
     fn announce(&self) {}
@@ -121,9 +135,8 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     /// Takes it as the head, if it is not held; fairness has then been had.
     fn take_as_head(&self, me: Place<P>) -> bool;
 
-    /// Asks for fairness, as the head, which runs: the next release is for it. Says whether it has
-    /// been had already.
-    fn insist(&self, me: Place<P>) -> bool;
+    /// Asks for fairness, as the head, which runs: the next release is for it.
+    fn insist(&self);
 
     /// Takes back, as the head, that it has asked for fairness.
     fn give_up(&self);
@@ -253,32 +266,79 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     fn wait_queued(&self, me: Place<P>, deadline: Option<Deadline>) -> Wait {
         Patience::<F>::begin(me.node);
         self.sign(me.node);
+        let urgency =
+            if Self::URGENT { Urgency::join(self.tail(), me.node) } else { self.untold() };
         me.join(self.tail());
-        self.wait_in_queue(me, deadline)
+        if urgency.get() > 0 {
+            self.rouse_head(me);
+        }
+        self.wait_in_queue(me, deadline, urgency)
     }
 
-    fn wait_in_queue(&self, me: Place<P>, deadline: Option<Deadline>) -> Wait {
-        let role = match self.wait_for_headship(me, deadline) {
-            Turn::Head { role } => role,
-            Turn::Overtook { head: true } => {
-                self.pass_headship(me, Wait::Acquired, Sorted::NO);
-                return Wait::Acquired;
+    /// Of a waiter that is not to be asked how urgent it is.
+    fn untold(&self) -> Urgency<P> {
+        Urgency::moved(self.tail())
+    }
+
+    fn wait_in_queue(
+        &self,
+        me: Place<P>,
+        deadline: Option<Deadline>,
+        mut urgency: Urgency<P>,
+    ) -> Wait {
+        let wait = loop {
+            match self.wait_for_headship(me, deadline, &mut urgency) {
+                Turn::Head { role } => {
+                    if let Some(wait) = self.wait_and_pass(me, deadline, role, &mut urgency) {
+                        break wait;
+                    }
+                }
+                Turn::Overtook { head: true } => {
+                    let role = self.raise(me, status::load(me.node).shuffler(), &urgency);
+                    self.pass_headship(me, Wait::Acquired, Sorted::NO, role);
+                    break Wait::Acquired;
+                }
+                Turn::Overtook { head: false } => break Wait::Acquired,
+                Turn::TimedOut => break Wait::TimedOut,
+                Turn::Lost => break Wait::Lost,
             }
-            Turn::Overtook { head: false } => return Wait::Acquired,
-            Turn::TimedOut => return Wait::TimedOut,
-            Turn::Lost => return Wait::Lost,
         };
-        let (wait, sorted) = self.wait_sorting(me, deadline, role);
+        if wait != Wait::Lost {
+            urgency.end();
+        }
+        wait
+    }
+
+    /// Waits as the head, and makes the next waiter the head. `None`: another one is the head
+    /// before the caller has had its turn.
+    fn wait_and_pass(
+        &self,
+        me: Place<P>,
+        deadline: Option<Deadline>,
+        mut role: bool,
+        urgency: &mut Urgency<P>,
+    ) -> Option<Wait> {
+        let (wait, sorted) = self.wait_sorting(me, deadline, &mut role, urgency)?;
         if wait == Wait::TimedOut {
             // What we asked for is not for the next head.
             self.give_up();
         }
-        self.pass_headship(me, wait, sorted);
-        wait
+        if wait != Wait::Lost && Self::URGENT && urgency.has_company() {
+            role = self.raise(me, role, urgency);
+            self.pass_headship(me, wait, Sorted::NO, role);
+        } else {
+            self.pass_headship(me, wait, sorted, false);
+        }
+        Some(wait)
     }
 
     /// Waits, spinning and then asleep, until the caller is the head.
-    fn wait_for_headship(&self, me: Place<P>, deadline: Option<Deadline>) -> Turn {
+    fn wait_for_headship(
+        &self,
+        me: Place<P>,
+        deadline: Option<Deadline>,
+        urgency: &mut Urgency<P>,
+    ) -> Turn {
         let mut role = false;
         let mut backstops = 0;
         // Kept when a sleep ends for no reason: a waiter that is interrupted all the time looks up
@@ -287,8 +347,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         let mut now = status::load(me.node);
         loop {
             if now.shuffler() {
-                status::take_role(me.node);
-                role = true;
+                role |= status::take_role(me.node);
             }
             if now.head() {
                 return Turn::Head { role };
@@ -306,8 +365,14 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             P::hint(Hint::SpinEnd);
             now = match spun {
                 Ok(bits) => Status::from_bits(bits),
-                Err(_) if !status::park(me.node) => status::load(me.node),
+                Err(_) if Self::URGENT && urgency.ask(me.node) => {
+                    self.rouse_head(me);
+                    status::load(me.node)
+                }
+                Err(_) if !status::park(me.node, urgency.get(), role) => status::load(me.node),
                 Err(_) => {
+                    // In the word, as long as it sleeps.
+                    role = false;
                     until = until.or_else(|| backstop::<P, F>(deadline, backstops));
                     let parked = P::park(me.node, until);
                     now = status::unpark(me.node);
@@ -358,54 +423,83 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         leave
     }
 
-    /// Waits as the head of the queue, and puts that in order: says how far it has come.
-    fn wait_sorting(&self, me: Place<P>, deadline: Option<Deadline>, role: bool) -> (Wait, Sorted) {
+    /// Waits as the head of the queue, and puts that in order: says how far it has come. `None`: it
+    /// is the head no longer.
+    fn wait_sorting(
+        &self,
+        me: Place<P>,
+        deadline: Option<Deadline>,
+        role: &mut bool,
+        urgency: &mut Urgency<P>,
+    ) -> Option<(Wait, Sorted)> {
         let policy = self.policy();
         // INV-2: the role comes into being at the head.
-        let mut role = role || policy.shuffles::<P>() && me.node.batch.load(Relaxed) == 0;
+        *role |= policy.shuffles::<P>() && me.node.batch.load(Relaxed) == 0;
         self.wake_ahead(me);
-        let wait = self.wait_as_head(me, deadline, &mut role);
+        let wait = self.wait_as_head(me, deadline, role, urgency)?;
         // What another policy has sorted is sorted no longer.
-        if !role || !policy.sorts() || me.is_lost() || policy != self.policy() {
-            return (wait, Sorted::NO);
+        if !*role || !policy.sorts() || me.is_lost() || policy != self.policy() {
+            return Some((wait, Sorted::NO));
         }
         // On the way of the owner: nobody else is up to do it.
         let asleep = || me.next().is_some_and(|next| status::load(next.node).parked());
         if wait == Wait::Acquired && (policy.strict() || asleep()) {
             let _ = self.shuffle(me, || false);
         }
-        (wait, Sorted::by(me))
+        Some((wait, Sorted::by(me)))
     }
 
-    /// Waits for the lock as the head of the queue, who shuffles as long as it has the role.
-    fn wait_as_head(&self, me: Place<P>, deadline: Option<Deadline>, role: &mut bool) -> Wait {
+    /// Waits for the lock as the head of the queue, who shuffles as long as it has the role. `None`:
+    /// it is the head no longer (URGENT-1).
+    fn wait_as_head(
+        &self,
+        me: Place<P>,
+        deadline: Option<Deadline>,
+        role: &mut bool,
+        urgency: &mut Urgency<P>,
+    ) -> Option<Wait> {
         let mut missed = 0;
         loop {
             if me.is_lost() {
-                return Wait::Lost;
+                return Some(Wait::Lost);
             }
             self.announce();
-            if *role && self.is_held() {
+            // Where urgent waiters are about, the role stays with the head.
+            if *role && self.is_held() && !(Self::URGENT && urgency.has_company()) {
                 *role = self.shuffle(me, || !self.is_held());
             }
-            if self.spin_as_head(Patience::<F>::was_called(me.node)) && self.take_as_head(me) {
-                return Wait::Acquired;
+            if self.spin_as_head(Patience::<F>::was_called(me.node)) {
+                if self.steps_down(me, role, urgency) {
+                    return None;
+                }
+                if self.take_as_head(me) {
+                    return Some(Wait::Acquired);
+                }
             }
             if !F::HEAD_SLEEPS {
                 if nap::passed::<P>(deadline) {
-                    return Wait::TimedOut;
+                    return Some(Wait::TimedOut);
                 }
                 continue;
             }
             if Patience::<F>::may_insist(me.node) {
-                if self.insist(me) {
-                    return Wait::Acquired;
+                self.insist();
+                if self.spin(F::HEAD_SPIN) {
+                    if self.steps_down(me, role, urgency) {
+                        return None;
+                    }
+                    if self.take_as_head(me) {
+                        return Some(Wait::Acquired);
+                    }
                 }
                 // It asks no longer, unless it is due: the owner may have lost its CPU, and when it
                 // comes back the head may not have one.
                 if !Patience::<F>::is_over(me.node) {
                     self.give_up();
                 }
+            }
+            if Self::URGENT {
+                urgency.ask(me.node);
             }
             let until = match self.ask_for_wake(me) {
                 Ask::Free => {
@@ -418,18 +512,24 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 Ask::Noted => backstop::<P, F>(deadline, DOUBLINGS),
                 Ask::Doubtful => Some(nap::earlier::<P>(deadline, SHORT_NS)),
             };
+            // URGENT-1: after it is named, so that a comer that does not see the name is seen.
+            if self.steps_down(me, role, urgency) {
+                return None;
+            }
             if P::park(me.node, until) == Parked::Woken {
                 // Its patience runs already, unless its name is also that of others.
                 Patience::<F>::call(me.node);
             } else if nap::passed::<P>(deadline) {
-                return if self.take_as_head(me) { Wait::Acquired } else { Wait::TimedOut };
+                let had = self.take_as_head(me);
+                return Some(if had { Wait::Acquired } else { Wait::TimedOut });
             }
         }
     }
 
     /// Makes the next live waiter the head, and reclaims the abandoned nodes before it. An owner
     /// leaves a sleeper asleep and lets its own unlock wake it: off the critical section.
-    fn pass_headship(&self, me: Place<P>, wait: Wait, mut sorted: Sorted) {
+    /// The caller has the `role` to give on with that, or nothing to give.
+    fn pass_headship(&self, me: Place<P>, wait: Wait, mut sorted: Sorted, role: bool) {
         let mut at = me;
         // A lost node is nobody's: the queue that it stood in was the parent's.
         if at.is_lost() {
@@ -450,6 +550,10 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 && !self.policy().wakes()
                 && self.leave_asleep(next);
             let target = arena::<P>().reference(next.id.index());
+            if role {
+                // INV-3.
+                status::give_role(next.node);
+            }
             let was = status::grant(next.node);
             if was.abandoned() {
                 at = next;
@@ -462,6 +566,66 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 P::unpark(target);
             }
             return;
+        }
+    }
+
+    /// URGENT-1: whether the caller, who is the head, has made a more urgent waiter the head in its
+    /// place.
+    #[inline]
+    fn steps_down(&self, me: Place<P>, role: &mut bool, urgency: &Urgency<P>) -> bool {
+        Self::URGENT && urgency.has_company() && self.step_down(me, role, urgency)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn step_down(&self, me: Place<P>, role: &mut bool, urgency: &Urgency<P>) -> bool {
+        if me.is_lost() || !urgent::may_move(me, role) {
+            return false;
+        }
+        let Some(first) = urgent::put_first(me, self.tail(), urgency, Self::urgency_of) else {
+            return false;
+        };
+        self.unname();
+        status::step_down(me.node);
+        if *role {
+            status::give_role(first.node);
+        }
+        let target = arena::<P>().reference(first.id.index());
+        let was = status::grant(first.node);
+        if was.abandoned() {
+            // It has left meanwhile: the caller, who is behind it, is the head again.
+            first.give();
+            status::begin_as_head(me.node);
+            return false;
+        }
+        // Awake it names itself, should it have to wait: others don't know when it sleeps.
+        if was.parked()
+            && let Some(target) = target
+        {
+            P::unpark(target);
+        }
+        *role = false;
+        true
+    }
+
+    /// URGENT-2; returns whether the caller, who was the head, has the role.
+    fn raise(&self, me: Place<P>, mut role: bool, urgency: &Urgency<P>) -> bool {
+        if !me.is_lost() && urgent::may_move(me, &mut role) {
+            urgent::raise(me, self.tail(), urgency, Self::urgency_of);
+        }
+        role
+    }
+
+    /// Wakes a head that sleeps and is less urgent than the caller, who has joined the queue: it
+    /// steps down.
+    #[cold]
+    fn rouse_head(&self, me: Place<P>) {
+        let index = u32::from(self.named());
+        let Some(head) = arena::<P>().resolve_index(index) else { return };
+        if Self::urgency_of(head) < Self::urgency_of(me.node)
+            && let Some(head) = arena::<P>().reference(index)
+        {
+            P::unpark(head);
         }
     }
 

@@ -24,9 +24,9 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
         self.policy()
     }
 
-    fn is_called(&self) -> bool {
+    fn named(&self) -> u16 {
         // Relaxed: a hint.
-        self.head.load(Relaxed) != 0
+        self.head.load(Relaxed)
     }
 
     fn is_held(&self) -> bool {
@@ -60,10 +60,9 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
         false
     }
 
-    fn insist(&self, me: Place<P>) -> bool {
+    fn insist(&self) {
         // Relaxed: orders nothing.
         self.locked.fetch_or(FAIR, Relaxed);
-        self.spin(F::HEAD_SPIN) && self.take_as_head(me)
     }
 
     fn give_up(&self) {

@@ -17,6 +17,7 @@ mod shuffle;
 mod sort;
 mod spin;
 pub(crate) mod status;
+mod urgent;
 mod wake;
 
 pub use moved::Moved;

@@ -191,14 +191,14 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflOwned<P, Q, F> 
         fn tail() -> &TailId<P>;
         fn policy() -> Q;
         fn traced() -> Traced;
-        fn is_called() -> bool;
+        fn named() -> u16;
         fn announce() -> ();
         fn is_held() -> bool;
         fn spin(budget: Budget) -> bool;
         fn take_as_comer() -> bool;
         fn take_any() -> bool;
         fn take_as_head(me: Place<P>) -> bool;
-        fn insist(me: Place<P>) -> bool;
+        fn insist() -> ();
         fn give_up() -> ();
         fn excuse_head() -> ();
         fn unname() -> ();

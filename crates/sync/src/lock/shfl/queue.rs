@@ -197,6 +197,14 @@ pub(super) struct TailId<P: Platform>(P::U32);
 impl<P: Platform> TailId<P> {
     pub(super) const NEW: Self = Self(P::U32::ZERO);
 
+    /// Puts `before` last in place of `id`, if that is. For who has the shuffling role, or is the
+    /// head where nobody has; `before` has no link behind it.
+    pub(super) fn retreat(&self, id: WaiterId, before: WaiterId) -> bool {
+        // Release: the link that was cleared comes before what a comer puts there; pairs with the
+        // acquire in `join`.
+        self.0.compare_exchange(id.bits(), before.bits(), Release, Relaxed).is_ok()
+    }
+
     /// The name that stands there.
     pub(super) fn name(&self) -> Option<WaiterId> {
         WaiterId::from_bits(self.0.load(Relaxed))

@@ -169,8 +169,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
         loop {
             let now = status::load(me.node);
             if now.shuffler() {
-                status::take_role(me.node);
-                role = true;
+                role |= status::take_role(me.node);
             }
             if now.head() {
                 return Some(role);

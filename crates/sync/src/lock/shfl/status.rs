@@ -43,6 +43,12 @@ const SHUFFLER: u32 = 8;
 /// Sleeps where a broadcast has found it, without the backstop.
 const MOVED: u32 = 32;
 
+/// The flags above.
+const FLAGS: u32 = 0xFF;
+/// The waiter's urgency, eight bits ([`Platform::urgency`]); 0 if it has none, or has not asked.
+/// Written by the waiter alone.
+const URGENCY_SHIFT: u32 = 8;
+
 /// On the list of a condition variable, where no bit of a queue is set but perhaps those that its
 /// next place brings: headship and the role may come before its waiter is told that it was moved.
 pub(crate) const LISTED: u32 = 0;
@@ -85,6 +91,11 @@ impl Status {
         self.0 & LOOKING != 0
     }
 
+    /// How urgent the waiter is, as far as it has said; 0 for one that has left.
+    pub(super) fn urgency(self) -> u8 {
+        if self.abandoned() { 0 } else { (self.0 >> URGENCY_SHIFT) as u8 }
+    }
+
     /// Nothing to do but wait.
     pub(super) fn idle(bits: u32) -> bool {
         bits & (WAITING | HEAD | SHUFFLER) == WAITING
@@ -118,7 +129,21 @@ pub(super) fn begin<P: Platform>(node: &Waiter<P>) {
 
 /// The waiter found no queue before it: it is the head at once.
 pub(super) fn begin_as_head<P: Platform>(node: &Waiter<P>) {
-    node.status.store(WAITING | HEAD, Relaxed);
+    // Relaxed: nobody else writes to it now.
+    node.status.fetch_or(HEAD, Relaxed);
+}
+
+/// HEAD → WAITING, by the head itself, which is about to make another waiter the head.
+pub(super) fn step_down<P: Platform>(node: &Waiter<P>) {
+    // Relaxed: whoever makes it the head again has that from the waiter that it grants to next.
+    node.status.fetch_and(!HEAD, Relaxed);
+}
+
+/// The waiter says how urgent it is.
+pub(super) fn set_urgency<P: Platform>(node: &Waiter<P>, urgency: u8) {
+    // Relaxed: decides about order only. In a node that is in no queue yet it is published with
+    // the node.
+    node.status.fetch_or(u32::from(urgency) << URGENCY_SHIFT, Relaxed);
 }
 
 /// Makes `node` the head; returns what it was before. Release: pairs with [`load`] and the spin on
@@ -127,10 +152,15 @@ pub(super) fn grant<P: Platform>(node: &Waiter<P>) -> Status {
     Status(node.status.fetch_or(HEAD, AcqRel))
 }
 
-/// WAITING → PARKED; `false` if there is something to do instead.
-pub(super) fn park<P: Platform>(node: &Waiter<P>) -> bool {
-    // Relaxed: since it joined, nothing was written to the node that a granter reads.
-    node.status.compare_exchange(WAITING, WAITING | PARKED, Relaxed, Relaxed).is_ok()
+/// WAITING → PARKED; `false` if there is something to do instead. One that has the shuffling
+/// `role` leaves it in the word while it sleeps: the head may [take it back](recall_role).
+pub(super) fn park<P: Platform>(node: &Waiter<P>, urgency: u8, role: bool) -> bool {
+    let waiting = WAITING | u32::from(urgency) << URGENCY_SHIFT;
+    let parked = waiting | if role { PARKED | SHUFFLER } else { PARKED };
+    // Release: the queue as a shuffler has left it; pairs with the acquire in `recall_role`. Else
+    // nothing was written to the node since it joined that a granter reads.
+    let order = if role { Release } else { Relaxed };
+    node.status.compare_exchange(waiting, parked, order, Relaxed).is_ok()
 }
 
 /// PARKED → WAITING, by the waiter itself.
@@ -160,10 +190,18 @@ pub(super) fn give_role<P: Platform>(node: &Waiter<P>) {
     node.status.fetch_or(SHUFFLER, Release);
 }
 
-/// Takes the role that [`give_role`] gave.
-pub(super) fn take_role<P: Platform>(node: &Waiter<P>) {
-    // Relaxed: the caller has seen the bit by an acquire; only it clears it.
-    node.status.fetch_and(!SHUFFLER, Relaxed);
+/// Takes the role that [`give_role`] gave, or that the waiter left in its word in its sleep;
+/// `false` if the head has taken it back.
+pub(super) fn take_role<P: Platform>(node: &Waiter<P>) -> bool {
+    // Relaxed: the caller has seen the bit by an acquire.
+    Status(node.status.fetch_and(!SHUFFLER, Relaxed)).shuffler()
+}
+
+/// Takes the role back from a waiter that has not taken it; `false` if it has, or has none.
+/// Acquire: pairs with the releases in [`give_role`] and [`park`]: the queue is as that shuffler
+/// has left it.
+pub(super) fn recall_role<P: Platform>(node: &Waiter<P>) -> bool {
+    Status(node.status.fetch_and(!SHUFFLER, Acquire)).shuffler()
 }
 
 /// LISTED → WAITING, or HEAD, of a waiter that will be woken. Returns what it was before. Release:
@@ -188,5 +226,16 @@ pub(super) fn look<P: Platform>(node: &Waiter<P>) -> Status {
 /// The waiter that was moved is up, and waits in the queue like any other.
 pub(super) fn arrive<P: Platform>(node: &Waiter<P>) {
     // Relaxed: it has seen by an acquire that it was moved.
-    node.status.fetch_and(WAITING | HEAD | SHUFFLER, Relaxed);
+    node.status.fetch_and(WAITING | HEAD | SHUFFLER | !FLAGS, Relaxed);
+}
+
+/// How urgent the waiter has said that it is.
+pub(crate) fn urgency<P: Platform>(node: &Waiter<P>) -> u8 {
+    // Relaxed: decides about order only.
+    Status(node.status.load(Relaxed)).urgency()
+}
+
+/// The status of one that begins to wait on the list of a condition variable.
+pub(crate) fn listed(urgency: u8) -> u32 {
+    LISTED | u32::from(urgency) << URGENCY_SHIFT
 }

@@ -12,6 +12,7 @@ use antiphon_platform::{Atomic, Budget, Deadline, Platform, Traced, TracedKind, 
 use super::super::contended::{Ask, Contended, Wait};
 use super::super::fair::Patience;
 use super::super::queue::{Place, TailId};
+use super::super::status;
 use super::kind::Kind;
 use super::state::{Heed, State};
 use super::wake::wake;
@@ -74,8 +75,17 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
         Traced::new(self.lock, if K::WRITES { TracedKind::Write } else { TracedKind::Read })
     }
 
-    fn is_called(&self) -> bool {
-        self.lock.peek().is_called()
+    fn named(&self) -> u16 {
+        self.lock.peek().name()
+    }
+
+    /// Of waiters of one priority, writers go first (POSIX, `pthread_rwlock_rdlock`).
+    fn urgency_of(node: &Waiter<P>) -> u32 {
+        // Relaxed: written before its waiter joined the queue, whose links are acquired.
+        match u32::from(status::urgency(node)) {
+            0 => 0,
+            urgency => urgency << 1 | u32::from(node.wants.load(Relaxed) != 0),
+        }
     }
 
     fn announce(&self) {
@@ -117,10 +127,9 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
         entered.is_ok()
     }
 
-    fn insist(&self, me: Place<P>) -> bool {
+    fn insist(&self) {
         // Relaxed: orders nothing. It may stand already.
         let _ = self.lock.change(Relaxed, |seen| seen.changed(State::with_fair));
-        self.spin(F::HEAD_SPIN) && self.take_as_head(me)
     }
 
     fn give_up(&self) {

@@ -26,6 +26,8 @@ pub(super) struct Entry<'a, P: Platform, Q: Policy, F: Form> {
 impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> {
     /// Permits come when they come.
     const HELD_BRIEFLY: bool = false;
+    /// Waiters that want different numbers of permits stand as they came.
+    const URGENT: bool = false;
 
     fn tail(&self) -> &TailId<P> {
         &self.semaphore.tail
@@ -44,8 +46,8 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> 
         Traced::new(self.semaphore, TracedKind::Semaphore)
     }
 
-    fn is_called(&self) -> bool {
-        self.semaphore.peek().is_called()
+    fn named(&self) -> u16 {
+        self.semaphore.peek().name()
     }
 
     fn is_held(&self) -> bool {
@@ -77,10 +79,9 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> 
         taken.is_ok()
     }
 
-    fn insist(&self, me: Place<P>) -> bool {
+    fn insist(&self) {
         // Relaxed: orders nothing. It may stand already.
         let _ = self.semaphore.change(Relaxed, |seen| seen.changed(State::with_fair));
-        self.spin(F::HEAD_SPIN) && self.take_as_head(me)
     }
 
     fn give_up(&self) {

@@ -1,0 +1,242 @@
+//! Waiters of real-time priority: the highest of them is served first, before all that have none.
+//!
+//! Source: POSIX, "Thread Scheduling" and `pthread_mutex_unlock`: with `SCHED_FIFO`, `SCHED_RR` and
+//! `SCHED_SPORADIC` the waiter of the highest priority has the lock next; a readers-writer lock
+//! prefers writers among waiters of one priority (`pthread_rwlock_rdlock`). The kernel's futex
+//! queue does the same.
+//!
+//! ```text
+//!   as the head:    HEAD ──► a ──► urgent ──► b      urgent ──► (was HEAD) ──► a ──► b
+//!                     before it takes the lock or sleeps: steps down, and goes behind it
+//!   as the owner:   (me) ──► a ──► urgent ──► b      (me) ──► urgent ──► a ──► b
+//!                     before it makes the next waiter the head
+//! ```
+//!
+//! - URGENT-1: a head that finds a waiter more urgent than itself behind it makes that the head,
+//!   and stands right behind it. It looks before it takes the lock, and before it sleeps.
+//! - URGENT-2: who leaves the head of the queue puts the most urgent waiter right behind itself
+//!   first. Among equals the one goes first that came first.
+//! - URGENT-3: nodes are moved by who has the shuffling role, or by a head before which there was
+//!   none (INV-1). A head whose role has gone to a waiter that sleeps takes it back; if the waiter
+//!   is up, it does without.
+//!
+//! A comer that is more urgent than the head that sleeps wakes it, so that it steps down before the
+//! lock is free: the release then wakes the right waiter. Nothing hangs on that wake, nor on the
+//! counter: a head that sees neither serves a less urgent waiter first, and nobody is lost.
+//!
+//! What this costs where no thread has a real-time priority: a look at a counter that nobody writes
+//! to, each time that a head is about to take the lock or to sleep; and the question to the kernel,
+//! once a wait that sleeps ([`Platform::urgency`]). Where one has waited, all ask when they join.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, Waiter};
+
+use super::queue::{Place, TailId};
+use super::status;
+use crate::arena;
+
+/// How long one waits for a comer that has not linked itself behind the node to be moved.
+const LINK_NS: u32 = 1_000;
+
+/// What a waiter knows of its own urgency, and whether it is counted for it.
+pub(super) struct Urgency<P: Platform> {
+    counter: &'static P::U32,
+    urgency: u8,
+    asked: bool,
+}
+
+impl<P: Platform> Urgency<P> {
+    /// Of a waiter that is about to join the queue, or was moved there: asked, if urgent waiters
+    /// are about.
+    pub(super) fn join(tail: &TailId<P>, node: &Waiter<P>) -> Self {
+        let mut this = Self { counter: counter(tail), urgency: 0, asked: false };
+        // Relaxed: decides about order only, as all in this file that is not a link.
+        if arena::<P>().saw_urgent.load(Relaxed) != 0 {
+            this.ask(node);
+        }
+        this
+    }
+
+    /// Of a waiter that was moved, and so has none.
+    pub(super) fn moved(tail: &TailId<P>) -> Self {
+        Self { counter: counter(tail), urgency: 0, asked: true }
+    }
+
+    pub(super) fn get(&self) -> u8 {
+        self.urgency
+    }
+
+    /// Asks the platform, the first time, and says so in the node; whether the waiter has turned
+    /// out to be urgent.
+    #[inline]
+    pub(super) fn ask(&mut self, node: &Waiter<P>) -> bool {
+        if self.asked {
+            return false;
+        }
+        self.asked = true;
+        self.urgency = P::urgency();
+        if self.urgency > 0 {
+            self.tell(node);
+        }
+        self.urgency > 0
+    }
+
+    #[cold]
+    fn tell(&self, node: &Waiter<P>) {
+        status::set_urgency(node, self.urgency);
+        if arena::<P>().saw_urgent.load(Relaxed) == 0 {
+            arena::<P>().saw_urgent.store(1, Relaxed);
+        }
+        self.counter.fetch_add(1, Relaxed);
+    }
+
+    /// The wait is over. Not where the process has forked under it: there the counters are new.
+    pub(super) fn end(self) {
+        if self.urgency > 0 {
+            self.counter.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// Whether there may be others that are urgent.
+    #[inline]
+    pub(super) fn has_company(&self) -> bool {
+        self.counter.load(Relaxed) != u32::from(self.urgency > 0)
+    }
+
+    /// How many others there may be.
+    fn company(&self) -> u32 {
+        self.counter.load(Relaxed).wrapping_sub(u32::from(self.urgency > 0))
+    }
+}
+
+fn counter<P: Platform>(tail: &TailId<P>) -> &'static P::U32 {
+    arena::<P>().urgent(core::ptr::from_ref(tail).addr())
+}
+
+/// The most urgent waiter behind the head, and the place before it.
+struct Found<P: Platform> {
+    before: Place<P>,
+    place: Place<P>,
+    rank: u32,
+}
+
+/// The most urgent of the waiters behind `me` by their `rank`, which is 0 for one that is not
+/// urgent; of equals, the first.
+fn find<P: Platform>(
+    me: Place<P>,
+    urgency: &Urgency<P>,
+    rank: impl Fn(&Waiter<P>) -> u32,
+) -> Option<Found<P>> {
+    let mut found: Option<Found<P>> = None;
+    let mut left = urgency.company();
+    let mut before = me;
+    while left > 0 {
+        let Some(place) = before.next() else { break };
+        let rank = rank(place.node);
+        left -= u32::from(rank > 0);
+        if rank > found.as_ref().map_or(0, |found| found.rank) {
+            found = Some(Found { before, place, rank });
+        }
+        before = place;
+    }
+    found
+}
+
+impl<P: Platform> Found<P> {
+    /// Takes the place out of the queue; `false` if a comer stands behind it that is not linked.
+    fn take_out(&self, tail: &TailId<P>) -> bool {
+        let Self { before, place, .. } = *self;
+        // Acquire: what is linked to `before` must be whole for whoever follows the link.
+        let mut behind = place.node.next.load(Acquire);
+        if behind == 0 {
+            // The last: the one before it is that from now on. The next comer links itself there,
+            // so its link goes first. Relaxed: the exchange of the tail publishes it.
+            before.node.next.store(0, Relaxed);
+            if tail.retreat(place.id, before.id) {
+                return true;
+            }
+            before.node.next.store(place.id.bits(), Relaxed);
+            let budget = Budget::ns(LINK_NS);
+            match place.node.next.spin_while(Acquire, budget, |behind| behind == 0) {
+                Ok(linked) => behind = linked,
+                Err(_) => return false,
+            }
+        }
+        // Relaxed: as in `shuffle`: who follows these links has the role or is the head.
+        before.node.next.store(behind, Relaxed);
+        true
+    }
+
+    /// Forgets what shuffling has noted in a node that is moved: the role goes with it explicitly.
+    fn renew(&self) {
+        self.place.node.batch.store(0, Relaxed);
+        self.place.node.resume.store(0, Relaxed);
+    }
+}
+
+/// URGENT-2: puts the most urgent waiter right behind `me`, who leaves the head of the queue and
+/// may move others.
+pub(super) fn raise<P: Platform>(
+    me: Place<P>,
+    tail: &TailId<P>,
+    urgency: &Urgency<P>,
+    rank: impl Fn(&Waiter<P>) -> u32,
+) {
+    let Some(found) = find(me, urgency, rank) else { return };
+    if found.before == me || !found.take_out(tail) {
+        return;
+    }
+    found.renew();
+    // What was sorted before may be in front now.
+    me.node.resume.store(0, Relaxed);
+    // Relaxed: as in `take_out`.
+    found.place.node.next.store(me.node.next.load(Relaxed), Relaxed);
+    me.node.next.store(found.place.id.bits(), Relaxed);
+}
+
+/// URGENT-1: takes out of the queue who is more urgent than `me`, the head, who may move others,
+/// and puts it before `me`. It is not the head yet.
+pub(super) fn put_first<P: Platform>(
+    me: Place<P>,
+    tail: &TailId<P>,
+    urgency: &Urgency<P>,
+    rank: impl Fn(&Waiter<P>) -> u32,
+) -> Option<Place<P>> {
+    let found = find(me, urgency, &rank)?;
+    if found.rank <= rank(me.node) || !found.take_out(tail) {
+        return None;
+    }
+    found.renew();
+    me.node.batch.store(0, Relaxed);
+    me.node.resume.store(0, Relaxed);
+    found.place.node.next.store(me.id.bits(), Relaxed);
+    Some(found.place)
+}
+
+/// URGENT-3: whether the head may move others; takes the role back from a waiter that sleeps, or
+/// has left with it.
+pub(super) fn may_move<P: Platform>(me: Place<P>, role: &mut bool) -> bool {
+    if *role || me.node.batch.load(Relaxed) == 0 {
+        return true;
+    }
+    // Its holder is the last of the group.
+    let of_group = |place: &Place<P>| place.node.batch.load(Relaxed) != 0;
+    let mut last = me;
+    while let Some(next) = last.next().filter(of_group) {
+        last = next;
+    }
+    if last == me || !status::recall_role(last.node) {
+        return false;
+    }
+    *role = true;
+    // Nobody is of a group any more: none of these gathers on from where the last one was.
+    last.node.resume.store(0, Relaxed);
+    let mut at = me;
+    while at != last {
+        let Some(next) = at.next() else { break };
+        at = next;
+        at.node.batch.store(0, Relaxed);
+    }
+    true
+}
