@@ -53,7 +53,7 @@ pub use atomic::{U8, U16, U32, U64};
 pub use data::Data;
 pub use history::History;
 pub use model::{Failure, FailureKind, HeavyFence, Mode, Model, Report};
-pub use platform::{Check, loans};
+pub use platform::{Check, loans, set_urgency};
 pub use scope::Scope;
 
 /// Names a word in traces, until it is dropped.

@@ -99,6 +99,14 @@ pub fn loans() -> u32 {
     LOANS.iter().map(|loans| loans.load(Ordering::Relaxed)).sum()
 }
 
+/// Gives the current thread a real-time priority, of this [`Platform::urgency`].
+pub fn set_urgency(urgency: u8) {
+    context::with(|execution| {
+        let current = execution.current;
+        execution.threads[current].urgency = urgency;
+    });
+}
+
 /// The current thread has run to its end.
 pub(crate) fn end_thread() {
     let (mortal, me) = context::with(|execution| (execution.config.mortal, execution.current));
@@ -226,6 +234,11 @@ unsafe impl Platform for Check {
     fn distance(one: CpuId, other: CpuId) -> u32 {
         let sockets = context::with(|execution| execution.config.sockets);
         u32::from(one.0 % sockets != other.0 % sockets)
+    }
+
+    /// What the thread has [said](set_urgency).
+    fn urgency() -> u8 {
+        context::with(|execution| execution.threads[execution.current].urgency)
     }
 
     /// Counts what is lent, and changes nothing by it: any thread may run at any time.

@@ -51,6 +51,8 @@ pub(crate) struct Thread {
     /// How far the counter of its CPU is ahead of time, once it was read.
     pub(crate) ahead: Option<u64>,
     pub(crate) random: u32,
+    /// What the platform says of its priority.
+    pub(crate) urgency: u8,
 }
 
 impl Thread {
@@ -75,6 +77,7 @@ impl Thread {
             socket,
             ahead: None,
             random: (number + 1).wrapping_mul(0x9E37_79B9) | 1,
+            urgency: 0,
         }
     }
 }

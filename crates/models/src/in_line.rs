@@ -2,7 +2,7 @@
 //! that a shuffler finds what the model is about.
 
 use std::cell::Cell;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use antiphon_check::{Check, Data, Scope};
 use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
@@ -207,6 +207,22 @@ impl<'scope> Line<'scope> {
                 self.node(place - 2).next.wait_while(Relaxed, |next| next == 0);
             }
         }
+    }
+
+    /// As [`stand`](Self::stand), where waiters change places: each comes when the one before it
+    /// sleeps, or is the head.
+    pub fn follow(&self, place: usize) {
+        arena().give(self.nodes[place]);
+        if place > 0 {
+            self.wait_for(place - 1);
+        }
+    }
+
+    /// Waits until the waiter of that place, which does not spin, is in line: it sleeps, or is the
+    /// head. Acquire: pairs with the release with which it falls asleep.
+    pub fn wait_for(&self, place: usize) {
+        const PARKED_OR_HEAD: u32 = 1 | 2;
+        self.node(place).status.wait_while(Acquire, |status| status & PARKED_OR_HEAD == 0);
     }
 
     /// Lets the owner go on.

@@ -60,6 +60,7 @@ mod forms;
 mod hogs;
 mod idlers;
 mod in_line;
+mod urgent;
 mod inboxes;
 mod inherited;
 mod inside;
@@ -140,6 +141,7 @@ pub fn all() -> Vec<Entry> {
         arena::entries(),
         scavenging::entries(),
         in_line::entries(),
+        urgent::entries(),
         chosen::entries(),
         inherited::entries(),
         linear::entries(),

@@ -80,6 +80,7 @@ macro_rules! tests {
             model_condvar:
             each_notification_reaches_a_waiter: ["condvar/notifies-"],
             a_broadcast_reaches_all: ["condvar/broadcasts-"],
+            the_most_urgent_is_notified_first: ["condvar/urgent-"],
             a_waiter_that_gives_up_takes_no_notification_with_it: ["condvar/gives-up-"],
             a_cancelled_waiter_passes_its_notification_on: ["condvar/cancelled-"],
             a_broadcast_moves_the_waiters_to_their_mutex: ["condvar/moves-"],
@@ -212,6 +213,7 @@ macro_rules! tests {
             keeps_the_lock_for_a_head_that_insists: ["shfl-mutex/fair-", "shfl-mutex+light/fair-"],
             sorts_without_losing_anybody: ["shfl-mutex/sorts-"],
             sorts_by_rank: ["shfl-mutex/ranks-"],
+            the_most_urgent_goes_first: ["shfl-mutex/urgent-", "shfl-mutex+light/urgent-"],
             a_policy_changes_as_they_wait: ["shfl-mutex/changes-"],
             what_is_lent_is_given_back: ["shfl-owned/lends-"],
             a_waiter_may_give_up: ["shfl-mutex/gives-up-"],
@@ -282,6 +284,7 @@ macro_rules! tests {
             a_try_is_honest: ["shfl-rw/tries-", "shfl-rw/inquires-"],
             what_threads_are_told_is_one_story: ["shfl-rw/linearizable-"],
             readers_starve_no_writer: ["shfl-rw/prefers-writers-"],
+            the_most_urgent_goes_first: ["shfl-rw/urgent-"],
             a_writer_that_asks_again_is_heard: [
                 "shfl-rw/asks-again-",
                 "shfl-rw/asks-though-excused-",

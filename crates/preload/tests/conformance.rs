@@ -5,7 +5,7 @@ mod support;
 
 use std::path::Path;
 
-use support::{compile, plain, preloaded, scratch, succeeds};
+use support::{compile, plain, preloaded, run, scratch, skipped, succeeds};
 
 /// Runs a program without and with the library, with an argument for each.
 fn holds(file: &str, arguments: [&[&str]; 2]) {
@@ -131,6 +131,18 @@ fn before_the_first_constructor_and_after_the_last_destructor() {
 #[test]
 fn a_waiter_of_high_priority_lets_the_owner_run() {
     holds("priority.c", [&[], &[]]);
+}
+
+#[test]
+fn waiters_of_real_time_priority_are_served_by_it() {
+    let directory = scratch("urgent");
+    let refused = run(&mut plain(compile(&directory, "urgent.c"))).status.code() == Some(77);
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+    if refused {
+        return skipped("no right to SCHED_FIFO");
+    }
+    // glibc prefers no reader for its priority.
+    holds("urgent.c", [&["theirs"], &["ours"]]);
 }
 
 #[test]

@@ -469,7 +469,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 *role = self.shuffle(me, || !self.is_held());
             }
             if self.spin_as_head(Patience::<F>::was_called(me.node)) {
-                if self.steps_down(me, role, urgency) {
+                if self.steps_down_at_last(me, role, urgency) {
                     return None;
                 }
                 if self.take_as_head(me) {
@@ -485,7 +485,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             if Patience::<F>::may_insist(me.node) {
                 self.insist();
                 if self.spin(F::HEAD_SPIN) {
-                    if self.steps_down(me, role, urgency) {
+                    if self.steps_down_at_last(me, role, urgency) {
                         return None;
                     }
                     if self.take_as_head(me) {
@@ -574,6 +574,17 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     #[inline]
     fn steps_down(&self, me: Place<P>, role: &mut bool, urgency: &Urgency<P>) -> bool {
         Self::URGENT && urgency.has_company() && self.step_down(me, role, urgency)
+    }
+
+    /// As [`steps_down`](Self::steps_down), where the lock was seen free: all count that stood in
+    /// line when it was released.
+    #[inline]
+    fn steps_down_at_last(&self, me: Place<P>, role: &mut bool, urgency: &Urgency<P>) -> bool {
+        if Self::URGENT {
+            // Acquire: what came before the release; pairs with that.
+            P::fence(Acquire);
+        }
+        self.steps_down(me, role, urgency)
     }
 
     #[cold]

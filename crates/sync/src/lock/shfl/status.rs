@@ -157,10 +157,10 @@ pub(super) fn grant<P: Platform>(node: &Waiter<P>) -> Status {
 pub(super) fn park<P: Platform>(node: &Waiter<P>, urgency: u8, role: bool) -> bool {
     let waiting = WAITING | u32::from(urgency) << URGENCY_SHIFT;
     let parked = waiting | if role { PARKED | SHUFFLER } else { PARKED };
-    // Release: the queue as a shuffler has left it; pairs with the acquire in `recall_role`. Else
-    // nothing was written to the node since it joined that a granter reads.
-    let order = if role { Release } else { Relaxed };
-    node.status.compare_exchange(waiting, parked, order, Relaxed).is_ok()
+    // Release: the queue as a shuffler has left it; pairs with the acquire in `recall_role`. And
+    // the link by which the waiter has joined: an owner that has seen it asleep, by an acquire, and
+    // then releases, has the head see it in line.
+    node.status.compare_exchange(waiting, parked, Release, Relaxed).is_ok()
 }
 
 /// PARKED → WAITING, by the waiter itself.

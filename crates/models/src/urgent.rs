@@ -1,0 +1,466 @@
+//! Waiters of real-time priority: the highest of those that stand in the queue when the lock is
+//! released goes first, and nobody is lost as waiters change places.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_check::HeavyFence::{Either, Granted};
+use antiphon_check::{Check, Data, Scope, set_urgency};
+use antiphon_platform::{Atomic, Platform};
+use antiphon_sync::lock::{Form, Lock, ShflMutex, ShflRwLock};
+use antiphon_sync::policy;
+use antiphon_sync::wait::Condvar;
+
+use crate::arena::arena;
+use crate::bounds::Bounds;
+use crate::entry::Entry;
+use crate::forms::{Backed, Insistent, Sleepy, Spinning};
+use crate::in_line::Line;
+use crate::program::{Program, soon, unlock};
+use crate::rw::{read, unlock_read, unlock_write};
+
+type Word = <Check as Platform>::U32;
+type Mutex<F = Sleepy, Q = policy::None> = ShflMutex<Check, Q, F>;
+type RwLock = ShflRwLock<Check, policy::None, Sleepy>;
+
+const PLAIN: Bounds = Bounds::PLAIN;
+
+pub fn entries() -> Vec<Entry> {
+    [in_order(), crowds(), of_readers(), of_conditions()].into_iter().flatten().collect()
+}
+
+/// All stand in line before the release.
+fn in_order() -> Vec<Entry> {
+    let spurious = PLAIN.spurious(1);
+    let two = PLAIN.sockets(2);
+    vec![
+        Entry::new("shfl-mutex/urgent-in-line-2+1", line::<Mutex>(&[5, 20]), PLAIN),
+        Entry::new("shfl-mutex/urgent-in-line-spurious-2+1", line::<Mutex>(&[0, 20]), spurious),
+        Entry::new("shfl-mutex/urgent-in-line-3+1", line::<Mutex>(&[5, 0, 20]), spurious)
+            .by_lot(5_000),
+        Entry::new("shfl-mutex/urgent-in-line-4+1", line::<Mutex>(&[5, 10, 20, 15]), spurious)
+            .by_lot(5_000),
+        Entry::new("shfl-mutex/urgent-in-line-5+1", line::<Mutex>(&[0, 5, 5, 20, 5]), spurious)
+            .by_lot(5_000),
+        Entry::new(
+            "shfl-mutex/urgent-in-line-spinning-4+1",
+            spinning(&[5, 10, 20, 10]),
+            PLAIN,
+        )
+        .by_lot(5_000),
+        Entry::new(
+            "shfl-mutex/urgent-in-line-insistent-4+1",
+            line::<Mutex<Insistent>>(&[5, 10, 20, 10]),
+            spurious,
+        )
+        .by_lot(5_000),
+        Entry::new(
+            "shfl-mutex+light/urgent-in-line-4+1",
+            line::<Mutex>(&[5, 10, 20, 15]),
+            spurious.light(Granted),
+        )
+        .by_lot(5_000),
+        // The role is with a waiter of the head's socket, which sleeps.
+        Entry::new(
+            "shfl-mutex/urgent-recalls-role-5+1",
+            line_on::<Mutex<Sleepy, policy::Numa>>(&[0, 0, 0, 0, 20], &[0, 1, 0, 1, 1]),
+            two,
+        )
+        .by_lot(10_000),
+    ]
+}
+
+/// They come and go as they like: nobody is lost.
+fn crowds() -> Vec<Entry> {
+    let spurious = PLAIN.spurious(1);
+    let timed = PLAIN.timeouts(1);
+    let stepped = &["stepped down"];
+    vec![
+        Entry::new("shfl-mutex/urgent-excludes-2x1", crowd::<policy::None, Sleepy>(&[5, 20], 1, 0), spurious),
+        Entry::new("shfl-mutex/urgent-excludes-3x1", crowd::<policy::None, Sleepy>(&[5, 20, 0], 1, 0), PLAIN)
+            .long(),
+        Entry::new("shfl-mutex/urgent-excludes-3x2", crowd::<policy::None, Sleepy>(&[5, 20, 10], 2, 0), spurious)
+            .by_lot(10_000),
+        Entry::new(
+            "shfl-mutex/urgent-excludes-5x2",
+            crowd::<policy::None, Spinning>(&[5, 20, 0, 10, 20], 2, 0),
+            spurious.expiries(2).crowded(1),
+        )
+        .by_lot(10_000),
+        Entry::new(
+            "shfl-mutex/urgent-sockets-5x2",
+            crowd::<policy::Chosen, Sleepy>(&[5, 20, 0, 0, 0], 2, 0),
+            spurious.sockets(2),
+        )
+        .by_lot(10_000),
+        Entry::new(
+            "shfl-mutex/urgent-sorted-4x2",
+            crowd::<policy::Priority, Sleepy>(&[5, 20, 0, 0], 2, 0),
+            spurious,
+        )
+        .by_lot(10_000),
+        Entry::new("shfl-mutex/urgent-gives-up-2+1", crowd::<policy::None, Sleepy>(&[0, 20], 1, 1), timed),
+        Entry::new("shfl-mutex/urgent-gives-up-4+1", crowd::<policy::None, Sleepy>(&[5, 10, 20, 0], 1, 2), timed)
+            .by_lot(20_000),
+        Entry::new(
+            "shfl-mutex/urgent-backstop-4x2",
+            crowd::<policy::None, Backed>(&[5, 20, 0, 10], 2, 1),
+            timed.spurious(1),
+        )
+        .by_lot(20_000),
+        Entry::new(
+            "shfl-mutex+light/urgent-excludes-3x2",
+            crowd::<policy::None, Sleepy>(&[5, 20, 10], 2, 0),
+            spurious.light(Either),
+        )
+        .by_lot(10_000),
+        Entry::new("shfl-mutex/urgent-steps-down-3+1", steps_down(), PLAIN)
+            .by_lot(5_000)
+            .reaches(stepped),
+    ]
+}
+
+fn of_readers() -> Vec<Entry> {
+    let spurious = PLAIN.spurious(1);
+    const R: bool = false;
+    const W: bool = true;
+    vec![
+        Entry::new("shfl-rw/urgent-in-line-2+1", kinds(&[(5, W), (20, R)]), PLAIN),
+        Entry::new("shfl-rw/urgent-writers-first-3+1", kinds(&[(0, R), (5, R), (5, W)]), spurious)
+            .by_lot(5_000),
+        Entry::new(
+            "shfl-rw/urgent-in-line-4+1",
+            kinds(&[(5, W), (10, R), (20, W), (15, R)]),
+            spurious,
+        )
+        .by_lot(5_000),
+        Entry::new("shfl-rw/urgent-shares-2+2", readers_and_writers(), spurious).by_lot(10_000),
+        Entry::new("shfl-rw/urgent-reader-passes-1+1+1", reader_above_writer(), spurious)
+            .by_lot(5_000)
+            .reaches(&["passed"]),
+    ]
+}
+
+fn of_conditions() -> Vec<Entry> {
+    let spurious = PLAIN.spurious(1);
+    vec![
+        Entry::new("condvar/urgent-notified-3+1", notified(&[5, 20, 10]), PLAIN),
+        Entry::new("condvar/urgent-notified-4+1", notified(&[0, 5, 20, 5]), spurious)
+            .by_lot(5_000),
+        Entry::new("condvar/urgent-broadcast-3+1", broadcast(&[0, 20, 0]), spurious).by_lot(5_000),
+        Entry::new("condvar/urgent-broadcast-4+1", broadcast(&[0, 5, 20, 0]), spurious)
+            .by_lot(5_000),
+    ]
+}
+
+/// Who has had the lock, in this order.
+struct Served<'scope> {
+    urgencies: &'static [u8],
+    places: &'scope Data<Vec<usize>>,
+}
+
+impl<'scope> Served<'scope> {
+    fn new(scope: &'scope Scope<'scope, '_>, urgencies: &'static [u8]) -> &'scope Self {
+        let places = scope.share(Data::new(Vec::new()));
+        scope.share(Self { urgencies, places })
+    }
+
+    fn note(&self, place: usize) {
+        self.places.with_mut(|places| places.push(place));
+    }
+
+    /// All were served, the more urgent before the less, and equals as they came.
+    fn assert_in_order(&self) {
+        let mut order: Vec<usize> = (0..self.urgencies.len()).collect();
+        order.sort_by_key(|&place| std::cmp::Reverse(self.urgencies[place]));
+        self.places.with(|places| assert_eq!(*places, order, "not by their priority"));
+    }
+}
+
+/// All waiters ask how urgent they are when they come, as if there had been an urgent one.
+fn have_seen_urgent() {
+    arena().saw_urgent.store(1, Relaxed);
+}
+
+/// Waiters of these urgencies, each behind the one before it, and an owner who releases when the
+/// last has joined.
+fn line<L: Lock>(urgencies: &'static [u8]) -> Program {
+    line_on::<L>(urgencies, &[0; 8])
+}
+
+fn line_on<L: Lock>(urgencies: &'static [u8], sockets: &'static [u32]) -> Program {
+    let count = urgencies.len();
+    Program::new(count as u32 + 1, count as u32 + 1, move |scope| {
+        have_seen_urgent();
+        let lock = scope.share(L::NEW);
+        assert!(lock.try_lock());
+        let line = scope.share(Line::new(scope, count));
+        let served = Served::new(scope, urgencies);
+        for (place, &urgency) in urgencies.iter().enumerate() {
+            scope.spawn_on(sockets[place], move || {
+                set_urgency(urgency);
+                line.follow(place);
+                lock.lock();
+                served.note(place);
+                unlock(lock);
+            });
+        }
+        scope.spawn(move || {
+            (0..count).for_each(|place| line.wait_for(place));
+            unlock(lock);
+        });
+        scope.finally(move || served.assert_in_order());
+    })
+}
+
+/// Threads of these urgencies contend, `rounds` times each; the first `timed` of them may give up.
+fn crowd<Q: policy::Policy, F: Form>(
+    urgencies: &'static [u8],
+    rounds: u32,
+    timed: usize,
+) -> Program {
+    let count = urgencies.len() as u32;
+    Program::new(count, count * rounds, move |scope| {
+        have_seen_urgent();
+        let lock = scope.share(Mutex::<F, Q>::NEW);
+        let [data, left] = scope.share([Data::new(0), Data::new(0)]);
+        for (place, &urgency) in urgencies.iter().enumerate() {
+            scope.spawn(move || {
+                set_urgency(urgency);
+                let mut had = 0;
+                for _ in 0..rounds {
+                    if place >= timed {
+                        lock.lock();
+                    } else if !lock.lock_until(soon()) {
+                        continue;
+                    }
+                    had += 1;
+                    data.set(data.get() + 1);
+                    unlock(lock);
+                }
+                lock.lock();
+                left.set(left.get() + rounds - had);
+                unlock(lock);
+            });
+        }
+        scope.finally(move || {
+            assert_eq!(data.get() + left.get(), count * rounds);
+            assert!(lock.try_lock(), "free at the end");
+        });
+    })
+}
+
+/// As [`line`], of waiters that spin for good: nobody changes places before the release.
+fn spinning(urgencies: &'static [u8]) -> Program {
+    let count = urgencies.len();
+    Program::new(count as u32 + 1, count as u32 + 1, move |scope| {
+        have_seen_urgent();
+        let lock = scope.share(Mutex::<Spinning>::NEW);
+        assert!(lock.try_lock());
+        let line = scope.share(Line::new(scope, count));
+        let served = Served::new(scope, urgencies);
+        for (place, &urgency) in urgencies.iter().enumerate() {
+            scope.spawn(move || {
+                set_urgency(urgency);
+                line.stand(place);
+                lock.lock();
+                served.note(place);
+                unlock(lock);
+            });
+        }
+        scope.spawn(move || {
+            // Acquire: pairs with the releases by which they link themselves.
+            for place in 0..count - 1 {
+                line.node(place).next.wait_while(Acquire, |next| next == 0);
+            }
+            unlock(lock);
+        });
+        scope.finally(move || served.assert_in_order());
+    })
+}
+
+/// A head that sleeps is woken by a comer that is more urgent, and steps down before the lock is
+/// free. Has to reach `stepped down`.
+fn steps_down() -> Program {
+    Program::new(3, 3, |scope| {
+        let lock = scope.share(Mutex::<Sleepy>::NEW);
+        assert!(lock.try_lock());
+        let line = scope.share(Line::new(scope, 2));
+        for (place, urgency) in [5, 20].into_iter().enumerate() {
+            scope.spawn(move || {
+                set_urgency(urgency);
+                line.follow(place);
+                lock.lock();
+                unlock(lock);
+            });
+        }
+        scope.spawn(move || {
+            const HEAD: u32 = 2;
+            (0..2).for_each(|place| line.wait_for(place));
+            if line.node(1).status.load(Relaxed) & HEAD != 0 {
+                antiphon_check::probe("stepped down");
+            }
+            unlock(lock);
+        });
+    })
+}
+
+/// As [`line`], of a readers-writer lock: each waiter's urgency, and whether it writes. Writers go
+/// before readers of their priority; readers are noted when they are in.
+fn kinds(waiters: &'static [(u8, bool)]) -> Program {
+    let count = waiters.len();
+    Program::new(count as u32 + 1, count as u32 + 1, move |scope| {
+        have_seen_urgent();
+        let lock = scope.share(RwLock::NEW);
+        assert!(lock.try_write());
+        let line = scope.share(Line::new(scope, count));
+        let writers = waiters.iter().filter(|waiter| waiter.1).count();
+        let written = scope.share(Data::new(Vec::new()));
+        for (place, &(urgency, writes)) in waiters.iter().enumerate() {
+            scope.spawn(move || {
+                set_urgency(urgency);
+                line.follow(place);
+                if writes {
+                    lock.write();
+                    written.with_mut(|so_far: &mut Vec<u8>| so_far.push(urgency));
+                    unlock_write(lock);
+                } else {
+                    read(lock);
+                    let ahead = |of: &&(u8, bool)| of.1 && of.0 >= urgency;
+                    let ahead = waiters.iter().filter(ahead).count();
+                    let before = written.with(Vec::len);
+                    assert_eq!(before, ahead, "a reader is in before its time or behind it");
+                    unlock_read(lock);
+                }
+            });
+        }
+        scope.spawn(move || {
+            (0..count).for_each(|place| line.wait_for(place));
+            unlock_write(lock);
+        });
+        scope.finally(move || {
+            written.with(|written| {
+                assert_eq!(written.len(), writers);
+                assert!(written.is_sorted_by_key(|&of| std::cmp::Reverse(of)), "{written:?}");
+            });
+        });
+    })
+}
+
+/// Readers and writers of several urgencies: nobody is lost.
+fn readers_and_writers() -> Program {
+    Program::new(4, 8, |scope| {
+        have_seen_urgent();
+        let lock = scope.share(RwLock::NEW);
+        let data = scope.share(Data::new(0));
+        for (urgency, writes) in [(5, true), (20, false), (10, true), (0, false)] {
+            scope.spawn(move || {
+                set_urgency(urgency);
+                for _ in 0..2 {
+                    if writes {
+                        lock.write();
+                        data.set(data.get() + 1);
+                        unlock_write(lock);
+                    } else {
+                        read(lock);
+                        let _ = data.get();
+                        unlock_read(lock);
+                    }
+                }
+            });
+        }
+        scope.finally(move || {
+            assert_eq!(data.get(), 4);
+            assert!(lock.write_uncontended(), "free at the end");
+        });
+    })
+}
+
+/// A reader that is more urgent than the writer that waits comes in beside the reader that is in.
+/// Has to reach `passed`.
+fn reader_above_writer() -> Program {
+    Program::new(3, 3, |scope| {
+        have_seen_urgent();
+        let lock = scope.share(RwLock::NEW);
+        let line = scope.share(Line::new(scope, 2));
+        let passed = scope.share(Word::ZERO);
+        read(lock);
+        scope.spawn(move || {
+            set_urgency(5);
+            line.follow(0);
+            lock.write();
+            unlock_write(lock);
+        });
+        scope.spawn(move || {
+            set_urgency(20);
+            line.follow(1);
+            read(lock);
+            antiphon_check::probe("passed");
+            passed.store(1, Relaxed);
+            unlock_read(lock);
+        });
+        scope.spawn(move || {
+            passed.wait_while(Relaxed, |passed| passed == 0);
+            unlock_read(lock);
+        });
+    })
+}
+
+/// Waiters of a condition variable, which are notified one by one.
+fn notified(urgencies: &'static [u8]) -> Program {
+    let count = urgencies.len() as u32;
+    Program::new(count + 1, 2 * count, move |scope| {
+        let condvar = scope.share(Condvar::<Check>::NEW);
+        let turn = scope.share(Word::ZERO);
+        let served = Served::new(scope, urgencies);
+        for (place, &urgency) in urgencies.iter().enumerate() {
+            set_urgency(urgency);
+            let entry = condvar.prepare();
+            set_urgency(0);
+            scope.spawn(move || {
+                while !entry.sleep(None) {}
+                // SAFETY: prepared above.
+                let _ = unsafe { condvar.finish(entry) };
+                served.note(place);
+                // Release: pairs with the acquire below.
+                turn.store(served.places.with(Vec::len) as u32, Release);
+            });
+        }
+        scope.spawn(move || {
+            for nth in 0..count {
+                assert!(condvar.notify_one());
+                turn.wait_while(Acquire, |turn| turn <= nth);
+            }
+            assert!(!condvar.notify_one());
+        });
+        scope.finally(move || served.assert_in_order());
+    })
+}
+
+/// A broadcast reaches all, those that it moves and those that it does not.
+fn broadcast(urgencies: &'static [u8]) -> Program {
+    let count = urgencies.len() as u32;
+    Program::new(count + 1, count + 1, move |scope| {
+        have_seen_urgent();
+        let lock = scope.share(Mutex::<Sleepy>::NEW);
+        let condvar = scope.share(Condvar::<Check>::NEW);
+        let go = scope.share(Data::new(false));
+        for &urgency in urgencies {
+            scope.spawn(move || {
+                set_urgency(urgency);
+                lock.lock();
+                while !go.get() {
+                    // SAFETY: the mutex is held.
+                    unsafe { condvar.wait_with(lock, None) };
+                }
+                unlock(lock);
+            });
+        }
+        scope.spawn(move || {
+            lock.lock();
+            go.set(true);
+            condvar.notify_all();
+            unlock(lock);
+        });
+        scope.finally(move || assert!(!condvar.has_waiters() && lock.try_lock()));
+    })
+}
