@@ -57,7 +57,7 @@ use antiphon_platform::Hint;
 
 use crate::identity::process;
 use crate::local::{self, Thread};
-use crate::{cpus, fiber, sleep, sys, tsc};
+use crate::{cpus, fiber, rank, sleep, sys, tsc};
 
 /// How long a lost CPU counts.
 const RECENT_NS: u32 = 10_000_000;
@@ -185,6 +185,7 @@ fn lately_switched() -> bool {
 #[cold]
 fn count_switches(thread: &Thread, now: u64, age: u64) {
     thread.counted_at.store(now, Relaxed);
+    rank::look();
     let mut usage = core::mem::MaybeUninit::<libc::rusage>::zeroed();
     let args = [libc::RUSAGE_THREAD as usize, usage.as_mut_ptr() as usize];
     // SAFETY: the kernel fills in a `rusage`, which is ours.

@@ -77,6 +77,7 @@ pub use moment::measure_ticks;
 pub use pace::{Changed, Pace};
 pub use parent::{die_with_parent, end_with_parent};
 pub use park::{FutexWait, park_begin, park_end};
+pub use rank::{ask_when_told, real_time_is_about};
 pub use slack::{set_timer_slack, timer_slack};
 #[doc(hidden)]
 pub use sys::instruction as system_call;

@@ -7,6 +7,9 @@
 //! | real-time, of priority `p` | 100 + p: 101 to 199 |
 //! | under a deadline | 255 |
 
+use core::sync::atomic::AtomicU8;
+use core::sync::atomic::Ordering::Relaxed;
+
 use antiphon_platform::RANK;
 
 use crate::sys;
@@ -38,22 +41,59 @@ pub(crate) fn own() -> u8 {
     if told.is_ok() { rank(&attributes) } else { RANK }
 }
 
+/// Whether [`urgency`] asks the kernel.
+static ASKS: AtomicU8 = AtomicU8::new(ALWAYS);
+const ALWAYS: u8 = 0;
+const WHEN_TOLD: u8 = 1;
+const TOLD: u8 = 2;
+
+/// From now on the kernel is asked for a waiter's real-time priority only once
+/// [`real_time_is_about`], and now and then beside another question ([`look`]). For a library that
+/// hears of the priorities that the process gives to its threads; without this, each wait that
+/// sleeps asks.
+pub fn ask_when_told() {
+    // Relaxed, as below: the word decides about order only.
+    if !has_real_time() {
+        let _ = ASKS.compare_exchange(ALWAYS, WHEN_TOLD, Relaxed, Relaxed);
+    }
+}
+
+/// A thread of this process has a real-time priority, or will soon.
+pub fn real_time_is_about() {
+    if ASKS.load(Relaxed) != TOLD {
+        ASKS.store(TOLD, Relaxed);
+    }
+}
+
+/// Looks, where nothing else would, whether the calling thread was given a real-time priority by
+/// another process.
+pub(crate) fn look() {
+    if ASKS.load(Relaxed) == WHEN_TOLD && has_real_time() {
+        real_time_is_about();
+    }
+}
+
 /// The calling thread's rank if it has a real-time priority, else 0: one system call for a thread
 /// that shares time.
 ///
 /// 0 too where the kernel does not tell.
 pub(crate) fn urgency() -> u8 {
-    // SAFETY: takes a number.
-    let told = unsafe { sys::call(libc::SYS_sched_getscheduler, [0]) };
-    let Ok(policy) = told else { return 0 };
-    let policy = policy as i32 & !libc::SCHED_RESET_ON_FORK;
-    if [libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE].contains(&policy) {
+    if ASKS.load(Relaxed) == WHEN_TOLD || !has_real_time() {
         return 0;
     }
     match own() {
         rank if rank > 100 => rank,
         _ => 0,
     }
+}
+
+/// Whether the calling thread does not share time: one system call.
+fn has_real_time() -> bool {
+    // SAFETY: takes a number.
+    let told = unsafe { sys::call(libc::SYS_sched_getscheduler, [0]) };
+    let Ok(policy) = told else { return false };
+    let policy = policy as i32 & !libc::SCHED_RESET_ON_FORK;
+    ![libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE].contains(&policy)
 }
 
 fn rank(attributes: &Attributes) -> u8 {

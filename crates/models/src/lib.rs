@@ -60,7 +60,6 @@ mod forms;
 mod hogs;
 mod idlers;
 mod in_line;
-mod urgent;
 mod inboxes;
 mod inherited;
 mod inside;
@@ -94,6 +93,7 @@ mod stages;
 mod stock;
 mod tasks;
 mod tests;
+mod urgent;
 mod watched;
 mod yields;
 

@@ -19,7 +19,7 @@ use libc::{clockid_t, timespec};
 use crate::abi::rwlock::RwLock;
 use crate::abi::{Cond, Mutex};
 use crate::recorder::events;
-use crate::{cond, mutex, rwlock, spin};
+use crate::{cond, mutex, priority, rwlock, spin};
 
 /// Defines functions that jump to `$to`, with the return address as argument number `$nth`.
 macro_rules! with_site {
@@ -161,6 +161,19 @@ plain! {
         start: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
         argument: *mut c_void
     ) => events::create;
+    pthread_setschedparam(
+        thread: libc::pthread_t,
+        policy: c_int,
+        parameter: *const libc::sched_param
+    ) => priority::set_thread;
+    pthread_setschedprio(thread: libc::pthread_t, value: c_int) => priority::set_thread_priority;
+    sched_setscheduler(
+        process: libc::pid_t,
+        policy: c_int,
+        parameter: *const libc::sched_param
+    ) => priority::set;
+    sched_setparam(process: libc::pid_t, parameter: *const libc::sched_param)
+        => priority::set_parameter;
     pthread_cond_init(cond: *mut Cond, attributes: *const c_void) => cond::init;
     pthread_cond_destroy(cond: *mut Cond) => cond::destroy;
     pthread_cond_signal(cond: *mut Cond) => cond::signal;

@@ -49,6 +49,7 @@ mod mode;
 mod mutex;
 mod objects;
 mod pieces;
+mod priority;
 mod real;
 mod recorder;
 mod rwlock;
@@ -75,6 +76,7 @@ extern "C" fn load(_: c_int, _: *const *const c_char, environment: *mut *const c
         clocks::find();
         // What a slow path would otherwise open files for.
         antiphon_linux::survey();
+        antiphon_linux::ask_when_told();
         sites::start();
         if mode::light_wanted() {
             // If it can't be had, the exchange form stays, and the recording says so.

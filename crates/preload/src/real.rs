@@ -170,6 +170,15 @@ functions! {
     THREAD_CREATE = c"pthread_create": Create;
     THREAD_JOIN = c"pthread_join":
         unsafe extern "C" fn(libc::pthread_t, *mut *mut c_void) -> c_int;
+    ATTR_GETSCHEDPOLICY = c"pthread_attr_getschedpolicy": AttrGet;
+    SETSCHEDPARAM = c"pthread_setschedparam":
+        unsafe extern "C" fn(libc::pthread_t, c_int, *const libc::sched_param) -> c_int;
+    SETSCHEDPRIO = c"pthread_setschedprio":
+        unsafe extern "C" fn(libc::pthread_t, c_int) -> c_int;
+    SCHED_SETSCHEDULER = c"sched_setscheduler":
+        unsafe extern "C" fn(libc::pid_t, c_int, *const libc::sched_param) -> c_int;
+    SCHED_SETPARAM = c"sched_setparam":
+        unsafe extern "C" fn(libc::pid_t, *const libc::sched_param) -> c_int;
     SPIN_INIT = c"pthread_spin_init": unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
     SPIN_DESTROY = c"pthread_spin_destroy": OnSpin;
     SPIN_LOCK = c"pthread_spin_lock": OnSpin;

@@ -52,6 +52,8 @@ fn offers_every_function_in_every_version() {
     let spin = ["init", "destroy", "lock", "trylock", "unlock"];
     let rwlock = ["init", "destroy", "rdlock", "tryrdlock", "wrlock", "trywrlock", "unlock"];
     let timed = ["timedrdlock", "clockrdlock", "timedwrlock", "clockwrlock"];
+    let priorities =
+        ["pthread_setschedparam", "pthread_setschedprio", "sched_setscheduler", "sched_setparam"];
     let names = (mutex.iter().map(|name| format!("pthread_mutex_{name}")))
         .chain(internal.iter().map(|name| format!("__pthread_mutex_{name}")))
         .chain(rwlock.iter().chain(&timed).map(|name| format!("pthread_rwlock_{name}")))
@@ -60,7 +62,8 @@ fn offers_every_function_in_every_version() {
         .chain(spin.iter().map(|name| format!("pthread_spin_{name}")))
         .chain(["syscall", "prctl"].map(str::to_owned))
         // By which they are found, and what a sanitizer asks.
-        .chain(["dlsym", "dlvsym", "__asan_default_options"].map(str::to_owned));
+        .chain(["dlsym", "dlvsym", "__asan_default_options"].map(str::to_owned))
+        .chain(priorities.map(str::to_owned));
     let missing: Vec<String> = names.filter(|name| !offered(name)).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
@@ -72,8 +75,10 @@ fn leaves_the_rest_to_the_c_library() {
     let strange: Vec<_> = offered
         .filter(|symbol| {
             let ours = ["_mutex_", "_rwlock_", "_cond_", "_spin_"];
-            // Those make and join threads as ever, and note it in a recording of events.
-            let noted = ["pthread_create", "pthread_join"];
+            // Those make and join threads as ever, and note it in a recording of events; and give
+            // them priorities, which is noted too.
+            let noted =
+                ["pthread_create", "pthread_join", "pthread_setschedparam", "pthread_setschedprio"];
             !ours.iter().any(|part| symbol.name.contains(part))
                 && !noted.contains(&symbol.name.as_str())
         })

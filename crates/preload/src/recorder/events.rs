@@ -29,7 +29,7 @@ use super::{MAPPING, process, visit, writer};
 use crate::real::{self, forward};
 use crate::sys::File;
 use crate::thread::{self, Thread};
-use crate::{maps, mode, sys, ticks};
+use crate::{maps, mode, priority, sys, ticks};
 
 /// A span that is longer may have been interrupted: twice what a switch to another thread and back
 /// takes at the least, and some hundred times less than a slice.
@@ -270,6 +270,7 @@ pub(crate) unsafe extern "C" fn create(
     start: Start,
     argument: *mut c_void,
 ) -> c_int {
+    priority::note_attributes(attributes);
     // 0 is not recorded.
     let number = roll().map_or(0, Roll::number);
     // Behind a filter its end has to be seen, too.

@@ -10,7 +10,7 @@
 //!                  └ backstop: the head does not run ───────────────► owner
 //! ```
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use antiphon_platform::{
     Atomic, Budget, Deadline, Hint, Parked, Platform, Probe, Traced, Waiter, WaiterRef,
@@ -512,9 +512,12 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 Ask::Noted => backstop::<P, F>(deadline, DOUBLINGS),
                 Ask::Doubtful => Some(nap::earlier::<P>(deadline, SHORT_NS)),
             };
-            // URGENT-1: after it is named, so that a comer that does not see the name is seen.
-            if self.steps_down(me, role, urgency) {
-                return None;
+            if Self::URGENT {
+                urgency.fence();
+                // URGENT-1: after it is named.
+                if self.steps_down(me, role, urgency) {
+                    return None;
+                }
             }
             if P::park(me.node, until) == Parked::Woken {
                 // Its patience runs already, unless its name is also that of others.
@@ -631,6 +634,9 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     /// steps down.
     #[cold]
     fn rouse_head(&self, me: Place<P>) {
+        // SeqCst: pairs with that of a head which has named itself (`Urgency::fence`): we see the
+        // name, or it sees us counted and in line.
+        P::fence(SeqCst);
         let index = u32::from(self.named());
         let Some(head) = arena::<P>().resolve_index(index) else { return };
         if Self::urgency_of(head) < Self::urgency_of(me.node)

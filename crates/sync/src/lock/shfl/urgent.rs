@@ -20,15 +20,18 @@
 //!   none (INV-1). A head whose role has gone to a waiter that sleeps takes it back; if the waiter
 //!   is up, it does without.
 //!
-//! A comer that is more urgent than the head that sleeps wakes it, so that it steps down before the
-//! lock is free: the release then wakes the right waiter. Nothing hangs on that wake, nor on the
-//! counter: a head that sees neither serves a less urgent waiter first, and nobody is lost.
+//! - URGENT-4: a head that sleeps is not less urgent than any waiter that is in line, or has a wake
+//!   coming: a comer that is more urgent wakes it, so that it steps down before the lock is free.
+//!   The release then wakes the right waiter.
+//!
+//! All of this is about order: whatever a head fails to see, nobody is lost. It may fail to see a
+//! waiter behind which a comer stands that has lost its CPU before it linked itself.
 //!
 //! What this costs where no thread has a real-time priority: a look at a counter that nobody writes
 //! to, each time that a head is about to take the lock or to sleep; and the question to the kernel,
 //! once a wait that sleeps ([`Platform::urgency`]). Where one has waited, all ask when they join.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, Waiter};
 
@@ -95,6 +98,16 @@ impl<P: Platform> Urgency<P> {
     pub(super) fn end(self) {
         if self.urgency > 0 {
             self.counter.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// Before a head, which has named itself, looks for those that are more urgent and then sleeps:
+    /// a comer that it does not see, sees its name and wakes it. Where there never was one it costs
+    /// a look; the very first may come just then, and waits for the release.
+    pub(super) fn fence(&self) {
+        if arena::<P>().saw_urgent.load(Relaxed) != 0 {
+            // SeqCst: pairs with that in `rouse_head`.
+            P::fence(SeqCst);
         }
     }
 
