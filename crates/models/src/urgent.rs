@@ -108,13 +108,13 @@ fn crowds() -> Vec<Entry> {
         )
         .by_lot(4_000),
         Entry::new(
-            "shfl-mutex/urgent-gives-up-2+1",
+            "shfl-mutex/urgent-gives-up-1+1",
             crowd::<policy::None, Sleepy>(&[0, 20], 1, 1),
             timed,
         )
         .by_lot(4_000),
         Entry::new(
-            "shfl-mutex/urgent-gives-up-4+1",
+            "shfl-mutex/urgent-gives-up-2+2",
             crowd::<policy::None, Sleepy>(&[5, 10, 20, 0], 1, 2),
             timed,
         )
@@ -131,6 +131,8 @@ fn crowds() -> Vec<Entry> {
             spurious.light(Either),
         )
         .by_lot(4_000),
+        Entry::new("shfl-mutex/urgent-unknown-3x2", unknown::<Sleepy>(&[5, 20, 10], 2), spurious)
+            .by_lot(4_000),
         Entry::new("shfl-mutex/urgent-steps-down-2+1", steps_down(), PLAIN).by_lot(2_000),
     ]
 }
@@ -228,6 +230,16 @@ fn line_on<L: Lock>(urgencies: &'static [u8], sockets: &'static [u32]) -> Progra
             unlock(lock);
         });
         scope.finally(move || served.assert_in_order());
+    })
+}
+
+/// As [`crowd`], where it is only known that a waiter is urgent when it is about to sleep.
+fn unknown<F: Form>(urgencies: &'static [u8], rounds: u32) -> Program {
+    let known = crowd::<policy::None, F>(urgencies, rounds, 0);
+    let body = known.body;
+    Program::new(known.threads, known.operations, move |scope| {
+        body(scope);
+        arena().saw_urgent.store(0, Relaxed);
     })
 }
 

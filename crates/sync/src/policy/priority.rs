@@ -16,7 +16,8 @@ use super::{Policy, Waiting};
 /// Nobody starves: a waiter is overtaken for its rank 64 times at most
 /// ([`bypass`](Policy::bypass)), and then by nobody any more, however urgent. What this policy
 /// does not rule: a comer that finds the lock free takes it, as everywhere in this family, and the
-/// waiter that is the head already stays the head.
+/// waiter that is the head already stays the head. Waiters of real-time priority are no matter of
+/// policy: they go before all others in any lock that sleeps, the head included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Priority;
 
