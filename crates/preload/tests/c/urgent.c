@@ -12,7 +12,18 @@ static pthread_rwlock_t rwlock;
 static pthread_cond_t cond;
 static int ours;
 
-enum way { LOCK, TIMED, CLOCKED, WRITE, TIMED_WRITE, CLOCKED_WRITE, READ, TIMED_READ, WAIT, TIMED_WAIT };
+enum way {
+	LOCK,
+	TIMED,
+	CLOCKED,
+	WRITE,
+	TIMED_WRITE,
+	CLOCKED_WRITE,
+	READ,
+	TIMED_READ,
+	WAIT,
+	TIMED_WAIT
+};
 
 struct waiter {
 	int priority; /* 0: ordinary */
@@ -143,8 +154,10 @@ static void end(const char *name, int waited)
 	IS(pthread_cond_destroy(&cond), 0);
 }
 
-/* Waiters that come in one of two ways, while the caller holds what they wait for; then `wake`. */
-static void by_lot(const char *name, enum way one, enum way other, int priorities, void (*wake)(int))
+/* Waiters that come in one of two ways, while the caller holds what they wait for; then
+ * `wake`. */
+static void by_lot(const char *name, enum way one, enum way other, int priorities,
+		   void (*wake)(int))
 {
 	int waits = one == WAIT || one == TIMED_WAIT, ordinary = waits || !ours ? 0 : ORDINARY;
 	if (!waits) {
@@ -237,7 +250,9 @@ static void reader_above_writer(void)
 			pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
 			pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
 			pthread_attr_setschedparam(&attributes, &parameter);
-			IS(pthread_create(&waiters[i].thread, &attributes, wait_and_note, &waiters[i]), 0);
+			struct waiter *waiter = &waiters[i];
+			pthread_t *thread = &waiter->thread;
+			IS(pthread_create(thread, &attributes, wait_and_note, waiter), 0);
 			/* The caller still reads. */
 			while (!count)
 				usleep(1000);

@@ -10,7 +10,7 @@
 //!                  └ backstop: the head does not run ───────────────► owner
 //! ```
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use antiphon_platform::{
     Atomic, Budget, Deadline, Hint, Parked, Platform, Probe, Traced, Waiter, WaiterRef,
@@ -270,7 +270,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             if Self::URGENT { Urgency::join(self.tail(), me.node) } else { self.untold() };
         me.join(self.tail());
         if urgency.get() > 0 {
-            self.rouse_head(me);
+            urgent::rouse_head(self, me);
         }
         self.wait_in_queue(me, deadline, urgency)
     }
@@ -294,7 +294,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                     }
                 }
                 Turn::Overtook { head: true } => {
-                    let role = self.raise(me, status::load(me.node).shuffler(), &urgency);
+                    let role = urgent::raise(self, me, status::load(me.node).shuffler(), &urgency);
                     self.pass_headship(me, Wait::Acquired, Sorted::NO, role);
                     break Wait::Acquired;
                 }
@@ -324,7 +324,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             self.give_up();
         }
         if wait != Wait::Lost && Self::URGENT && urgency.has_company() {
-            role = self.raise(me, role, urgency);
+            role = urgent::raise(self, me, role, urgency);
             self.pass_headship(me, wait, Sorted::NO, role);
         } else {
             self.pass_headship(me, wait, sorted, false);
@@ -366,7 +366,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             now = match spun {
                 Ok(bits) => Status::from_bits(bits),
                 Err(_) if Self::URGENT && urgency.ask(me.node) => {
-                    self.rouse_head(me);
+                    urgent::rouse_head(self, me);
                     status::load(me.node)
                 }
                 Err(_) if !status::park(me.node, urgency.get(), role) => status::load(me.node),
@@ -449,8 +449,8 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         Some((wait, Sorted::by(me)))
     }
 
-    /// Waits for the lock as the head of the queue, who shuffles as long as it has the role. `None`:
-    /// it is the head no longer (URGENT-1).
+    /// Waits for the lock as the head of the queue, who shuffles as long as it has the role.
+    /// `None`: it is the head no longer (URGENT-1).
     fn wait_as_head(
         &self,
         me: Place<P>,
@@ -469,7 +469,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 *role = self.shuffle(me, || !self.is_held());
             }
             if self.spin_as_head(Patience::<F>::was_called(me.node)) {
-                if self.steps_down_at_last(me, role, urgency) {
+                if urgent::steps_down_at_last(self, me, role, urgency) {
                     return None;
                 }
                 if self.take_as_head(me) {
@@ -485,7 +485,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             if Patience::<F>::may_insist(me.node) {
                 self.insist();
                 if self.spin(F::HEAD_SPIN) {
-                    if self.steps_down_at_last(me, role, urgency) {
+                    if urgent::steps_down_at_last(self, me, role, urgency) {
                         return None;
                     }
                     if self.take_as_head(me) {
@@ -515,7 +515,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             if Self::URGENT {
                 urgency.fence();
                 // URGENT-1: after it is named.
-                if self.steps_down(me, role, urgency) {
+                if urgent::steps_down(self, me, role, urgency) {
                     return None;
                 }
             }
@@ -569,80 +569,6 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 P::unpark(target);
             }
             return;
-        }
-    }
-
-    /// URGENT-1: whether the caller, who is the head, has made a more urgent waiter the head in its
-    /// place.
-    #[inline]
-    fn steps_down(&self, me: Place<P>, role: &mut bool, urgency: &Urgency<P>) -> bool {
-        Self::URGENT && urgency.has_company() && self.step_down(me, role, urgency)
-    }
-
-    /// As [`steps_down`](Self::steps_down), where the lock was seen free: all count that stood in
-    /// line when it was released.
-    #[inline]
-    fn steps_down_at_last(&self, me: Place<P>, role: &mut bool, urgency: &Urgency<P>) -> bool {
-        if Self::URGENT {
-            // Acquire: what came before the release; pairs with that.
-            P::fence(Acquire);
-        }
-        self.steps_down(me, role, urgency)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn step_down(&self, me: Place<P>, role: &mut bool, urgency: &Urgency<P>) -> bool {
-        if me.is_lost() || !urgent::may_move(me, role) {
-            return false;
-        }
-        let Some(first) = urgent::put_first(me, self.tail(), urgency, Self::urgency_of) else {
-            return false;
-        };
-        self.unname();
-        status::step_down(me.node);
-        if *role {
-            status::give_role(first.node);
-        }
-        let target = arena::<P>().reference(first.id.index());
-        let was = status::grant(first.node);
-        if was.abandoned() {
-            // It has left meanwhile: the caller, who is behind it, is the head again.
-            first.give();
-            status::begin_as_head(me.node);
-            return false;
-        }
-        // Awake it names itself, should it have to wait: others don't know when it sleeps.
-        if was.parked()
-            && let Some(target) = target
-        {
-            P::unpark(target);
-        }
-        *role = false;
-        true
-    }
-
-    /// URGENT-2; returns whether the caller, who was the head, has the role.
-    fn raise(&self, me: Place<P>, mut role: bool, urgency: &Urgency<P>) -> bool {
-        if !me.is_lost() && urgent::may_move(me, &mut role) {
-            urgent::raise(me, self.tail(), urgency, Self::urgency_of);
-        }
-        role
-    }
-
-    /// Wakes a head that sleeps and is less urgent than the caller, who has joined the queue: it
-    /// steps down.
-    #[cold]
-    fn rouse_head(&self, me: Place<P>) {
-        // SeqCst: pairs with that of a head which has named itself (`Urgency::fence`): we see the
-        // name, or it sees us counted and in line.
-        P::fence(SeqCst);
-        let index = u32::from(self.named());
-        let Some(head) = arena::<P>().resolve_index(index) else { return };
-        if Self::urgency_of(head) < Self::urgency_of(me.node)
-            && let Some(head) = arena::<P>().reference(index)
-        {
-            P::unpark(head);
         }
     }
 

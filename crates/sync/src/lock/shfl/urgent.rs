@@ -35,9 +35,12 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, Waiter};
 
+use super::contended::Contended;
+use super::mutex::Form;
 use super::queue::{Place, TailId};
 use super::status;
 use crate::arena;
+use crate::policy::Policy;
 
 /// How long one waits for a comer that has not linked itself behind the node to be moved.
 const LINK_NS: u32 = 1_000;
@@ -188,9 +191,8 @@ impl<P: Platform> Found<P> {
     }
 }
 
-/// URGENT-2: puts the most urgent waiter right behind `me`, who leaves the head of the queue and
-/// may move others.
-pub(super) fn raise<P: Platform>(
+/// Puts the most urgent waiter right behind `me`, who may move others.
+fn put_second<P: Platform>(
     me: Place<P>,
     tail: &TailId<P>,
     urgency: &Urgency<P>,
@@ -208,9 +210,9 @@ pub(super) fn raise<P: Platform>(
     me.node.next.store(found.place.id.bits(), Relaxed);
 }
 
-/// URGENT-1: takes out of the queue who is more urgent than `me`, the head, who may move others,
-/// and puts it before `me`. It is not the head yet.
-pub(super) fn put_first<P: Platform>(
+/// Takes the most urgent waiter out of the queue, if it is more urgent than `me`, who may move
+/// others, and puts it before `me`. It is not the head yet.
+fn put_first<P: Platform>(
     me: Place<P>,
     tail: &TailId<P>,
     urgency: &Urgency<P>,
@@ -229,7 +231,7 @@ pub(super) fn put_first<P: Platform>(
 
 /// URGENT-3: whether the head may move others; takes the role back from a waiter that sleeps, or
 /// has left with it.
-pub(super) fn may_move<P: Platform>(me: Place<P>, role: &mut bool) -> bool {
+fn may_move<P: Platform>(me: Place<P>, role: &mut bool) -> bool {
     if *role || me.node.batch.load(Relaxed) == 0 {
         return true;
     }
@@ -252,4 +254,99 @@ pub(super) fn may_move<P: Platform>(me: Place<P>, role: &mut bool) -> bool {
         at.node.batch.store(0, Relaxed);
     }
     true
+}
+
+/// URGENT-1: whether the caller, who is the head, has made a more urgent waiter the head in its
+/// place.
+#[inline]
+pub(super) fn steps_down<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
+    lock: &C,
+    me: Place<P>,
+    role: &mut bool,
+    urgency: &Urgency<P>,
+) -> bool {
+    C::URGENT && urgency.has_company() && step_down(lock, me, role, urgency)
+}
+
+/// As [`steps_down`], where the lock was seen free: all count that stood in line when it was
+/// released.
+#[inline]
+pub(super) fn steps_down_at_last<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
+    lock: &C,
+    me: Place<P>,
+    role: &mut bool,
+    urgency: &Urgency<P>,
+) -> bool {
+    if C::URGENT {
+        // Acquire: what came before the release; pairs with that.
+        P::fence(Acquire);
+    }
+    steps_down(lock, me, role, urgency)
+}
+
+#[cold]
+#[inline(never)]
+fn step_down<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
+    lock: &C,
+    me: Place<P>,
+    role: &mut bool,
+    urgency: &Urgency<P>,
+) -> bool {
+    if me.is_lost() || !may_move(me, role) {
+        return false;
+    }
+    let Some(first) = put_first(me, lock.tail(), urgency, C::urgency_of) else { return false };
+    lock.unname();
+    status::step_down(me.node);
+    if *role {
+        status::give_role(first.node);
+    }
+    let target = arena::<P>().reference(first.id.index());
+    let was = status::grant(first.node);
+    if was.abandoned() {
+        // It has left meanwhile: the caller, who is behind it, is the head again.
+        first.give();
+        status::begin_as_head(me.node);
+        return false;
+    }
+    // Awake it names itself, should it have to wait: others don't know when it sleeps.
+    if was.parked()
+        && let Some(target) = target
+    {
+        P::unpark(target);
+    }
+    *role = false;
+    true
+}
+
+/// URGENT-2, for the caller, who leaves the head of the queue; returns whether it has the role.
+pub(super) fn raise<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
+    lock: &C,
+    me: Place<P>,
+    mut role: bool,
+    urgency: &Urgency<P>,
+) -> bool {
+    if !me.is_lost() && may_move(me, &mut role) {
+        put_second(me, lock.tail(), urgency, C::urgency_of);
+    }
+    role
+}
+
+/// URGENT-4: wakes a head that sleeps and is less urgent than the caller, who has joined the queue:
+/// it steps down.
+#[cold]
+pub(super) fn rouse_head<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
+    lock: &C,
+    me: Place<P>,
+) {
+    // SeqCst: pairs with that of a head which has named itself (`Urgency::fence`): we see the name,
+    // or it sees us counted and in line.
+    P::fence(SeqCst);
+    let index = u32::from(lock.named());
+    let Some(head) = arena::<P>().resolve_index(index) else { return };
+    if C::urgency_of(head) < C::urgency_of(me.node)
+        && let Some(head) = arena::<P>().reference(index)
+    {
+        P::unpark(head);
+    }
 }
