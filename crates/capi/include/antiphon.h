@@ -330,7 +330,8 @@ ANTIPHON_MUST_USE
 int antiphon_cond_timedwait(antiphon_cond_t *cond, antiphon_mutex_t *mutex, int clock,
 			    const struct timespec *until) ANTIPHON_NOEXCEPT;
 
-/* Notifies the one that has waited longest, if any. The mutex need not be owned. */
+/* Notifies the one of the highest real-time priority, else the one that has waited longest, if any.
+ * The mutex need not be owned. */
 void antiphon_cond_signal(antiphon_cond_t *cond) ANTIPHON_NOEXCEPT;
 
 /* Notifies all that wait. */
