@@ -14,9 +14,9 @@
 //! ```
 //!
 //! `SHUFFLER` is a bit beside these: the waiter holds the shuffling role. It is given with the
-//! status word so that a spinning waiter sees both by looking at one word; and it stands there while
-//! its waiter sleeps, so that the head may take it back (URGENT-3). `WAITING` stays set
-//! beside the other states: a word of 0 is that of a node which was wiped, in the child of a fork.
+//! status word so that a spinning waiter sees both by looking at one word. It stands there too
+//! while its waiter sleeps, for the head to take it back (URGENT-3). `WAITING` stays set beside the
+//! other states: a word of 0 is that of a node which was wiped, in the child of a fork.
 //!
 //! A waiter of a condition variable may come from its list (`moved.rs`), by another's hand:
 //!
