@@ -133,6 +133,7 @@ fn crowds() -> Vec<Entry> {
         .by_lot(4_000),
         Entry::new("shfl-mutex/urgent-unknown-3x2", unknown::<Sleepy>(&[5, 20, 10], 2), spurious)
             .by_lot(4_000),
+        Entry::new("shfl-mutex/urgent-raises-3+1", raises(), PLAIN).by_lot(2_000),
         Entry::new("shfl-mutex/urgent-steps-down-2+1", steps_down(), PLAIN).by_lot(2_000),
     ]
 }
@@ -276,6 +277,34 @@ fn crowd<Q: policy::Policy, F: Form>(
         scope.finally(move || {
             assert_eq!(data.get() + left.get(), count * rounds);
             assert!(lock.try_lock(), "free at the end");
+        });
+    })
+}
+
+/// URGENT-2: an owner that was the head leaves the most urgent waiter behind it as the head: its
+/// release wakes that one.
+fn raises() -> Program {
+    Program::new(4, 4, |scope| {
+        have_seen_urgent();
+        let lock = scope.share(Mutex::<Sleepy>::NEW);
+        assert!(lock.try_lock());
+        let line = scope.share(Line::new(scope, 3));
+        for (place, urgency) in [20, 5, 10].into_iter().enumerate() {
+            scope.spawn(move || {
+                const HEAD: u32 = 2;
+                set_urgency(urgency);
+                line.follow(place);
+                lock.lock();
+                if place == 0 {
+                    let status = line.node(2).status.load(Relaxed);
+                    assert!(status & HEAD != 0, "the next one is not the most urgent");
+                }
+                unlock(lock);
+            });
+        }
+        scope.spawn(move || {
+            (0..3).for_each(|place| line.wait_for(place));
+            unlock(lock);
         });
     })
 }
