@@ -57,14 +57,14 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("shfl-mutex/changes-2+1", chosen(2), two.spurious(1)),
         Entry::new("shfl-mutex/changes-3+1", chosen(3), two).by_lot(2_000),
         Entry::new("shfl-mutex/changes-in-line-4+2", changed::<Mutex>(&[0, 1, 2, 0]), two)
-            .by_lot(2_000)
+            .by_lot(10_000)
             .reaches(overtook),
         Entry::new(
             "shfl-mutex/changes-in-line-5+2",
             changed::<Mutex>(&[0, 0, 1, 2, 0]),
             two.spurious(1),
         )
-        .by_lot(2_000)
+        .by_lot(10_000)
         .reaches(overtook),
         Entry::new("shfl-owned/lends-2x1", lent(2, 1), PLAIN.spurious(1)),
         Entry::new("shfl-owned/lends-3x2", lent(3, 2), PLAIN.spurious(1)).by_lot(2_000),
