@@ -1,22 +1,20 @@
 //! Memory for waiter nodes: 64 bytes each, never freed, wiped in the child of a fork.
 //!
-//! Address space for all of them (256 MiB) is reserved when the first is asked for, and opened in
-//! pieces of 64 KiB as the arena hands out fresh indices in order. A program whose locks never
-//! contend maps nothing. Where address space is limited, less is reserved: room for 65 536 nodes
-//! (4 MiB), or for 4 096; there are no others then.
+//! It is mapped in pieces of 64 KiB, each when the arena hands out the first of its indices; these
+//! come in order. A program whose locks never contend maps nothing, and one with a thousand waiters
+//! maps one piece: limits on address space and on locked memory see what is in use and no more.
 //!
-//! | `BASE` | meaning |
-//! |---|---|
-//! | null | nobody has asked yet |
-//! | `refused()` | no address space, or the kernel can't wipe: there are no nodes in this process |
-//! | else | the reservation; the nodes below `OPEN` may be touched |
+//! `PIECES` has the address of each piece; null is not mapped. A piece is mapped only if the one
+//! before it is: an index further on was never handed out (it comes from a word that another
+//! process wrote), and such a word can't make us map memory. Where the kernel refuses a piece, its
+//! waiters have no nodes and nap; the next one asks again.
 //!
-//! Racing threads each reserve, one publishes, the losers unmap. All of it is a handful of system
-//! calls and no lock, so it may happen in a signal handler.
+//! Racing threads each map, one publishes, the others unmap. All of it is a handful of system calls
+//! and no lock, so it may happen in a signal handler.
 
-use core::ptr::{null_mut, without_provenance_mut};
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU32};
+use core::ptr::null_mut;
+use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::Ordering::{Acquire, Release};
 
 use antiphon_platform::Waiter;
 
@@ -24,129 +22,87 @@ use crate::{Linux, identity, pages};
 
 type Node = Waiter<Linux>;
 
-/// How many nodes there are, the one of index 0 included, which is nobody's.
+/// How many nodes there are, the one of index 0 included, which no waiter has.
 pub(crate) const WAITERS: u32 = 1 << 22;
-/// Nodes opened at a time: one page on machines with the largest pages.
-const PIECE: u32 = (64 << 10) / size_of::<Node>() as u32;
+/// Bytes mapped at a time: one page on machines with the largest pages.
+const PIECE: usize = 64 << 10;
+/// Nodes of a piece.
+const NODES: u32 = (PIECE / size_of::<Node>()) as u32;
 
-const _: () = assert!(size_of::<Node>() == 64 && WAITERS.is_multiple_of(PIECE));
-const _: () = assert!(SIZES[2].is_multiple_of(PIECE) && SIZES[1].is_multiple_of(PIECE));
+const _: () = assert!(size_of::<Node>() == 64 && PIECE.is_multiple_of(size_of::<Node>()));
+const _: () = assert!(WAITERS.is_multiple_of(NODES) && NODES.is_power_of_two());
 
-/// What to reserve, in nodes, in the order in which it is tried.
-const SIZES: [u32; 3] = [WAITERS, 1 << 16, 1 << 12];
+/// 32 KiB, of which the kernel supplies a page for each half million nodes.
+static PIECES: [AtomicPtr<Node>; (WAITERS / NODES) as usize] =
+    [const { AtomicPtr::new(null_mut()) }; _];
 
-static BASE: AtomicPtr<Node> = AtomicPtr::new(null_mut());
-/// How many nodes the reservation has room for.
-static ROOM: AtomicU32 = AtomicU32::new(0);
-/// Nodes from here on are not open yet.
-static OPEN: AtomicU32 = AtomicU32::new(0);
-
-fn refused() -> *mut Node {
-    without_provenance_mut(1)
-}
-
-/// The node at `index`, or `None` if the memory can't be had.
-///
-/// An index further than one piece behind the open ones was never handed out (it comes from a word
-/// that somebody else wrote) and is refused, so that such a word can't make us map memory.
+/// The node at `index`, or `None` if the memory can't be had, or no waiter was ever handed the
+/// index.
 #[inline]
 pub(crate) fn node(index: u32) -> Option<&'static Node> {
-    // Acquire (both): the mapping and its opening come first; they pair with the releases below.
-    let base = BASE.load(Acquire);
-    if base.is_null() || index >= OPEN.load(Acquire) {
-        return node_slowly(index);
-    }
-    at(base, index)
+    let piece = PIECES.get((index / NODES) as usize)?;
+    // Acquire: the piece as it was mapped; pairs with the release in `map`.
+    let seen = piece.load(Acquire);
+    let base = if seen.is_null() { map(index / NODES)? } else { seen };
+    // SAFETY: a piece that was published is mapped, readable and writable for good, and has `NODES`
+    // nodes. It holds zeroes or nodes; zeroes are a node too, and all fields are atomics.
+    Some(unsafe { &*base.add((index % NODES) as usize) })
 }
 
-fn at(base: *mut Node, index: u32) -> Option<&'static Node> {
-    if base == refused() {
-        return None;
-    }
-    // SAFETY: `index` is below `OPEN`, so its memory is mapped, readable and writable for good, and
-    // zero or a node; zero is a node too. All fields are atomics.
-    Some(unsafe { &*base.add(index as usize) })
-}
-
+/// Maps a piece, if the one before it is there. Another thread may be faster: then it is that
+/// one's.
 #[cold]
 #[inline(never)]
-fn node_slowly(index: u32) -> Option<&'static Node> {
-    let base = base();
-    if base == refused() {
+fn map(number: u32) -> Option<*mut Node> {
+    let number = number as usize;
+    // Acquire: as above; only whether it is there matters.
+    if number > 0 && PIECES.get(number - 1)?.load(Acquire).is_null() {
         return None;
     }
-    let open = OPEN.load(Acquire);
-    if index < open {
-        return at(base, index);
-    }
-    // Relaxed: written before the base that we have acquired.
-    let room = ROOM.load(Relaxed);
-    if index >= room || index - open >= PIECE {
-        return None;
-    }
-    // SAFETY: inside the reservation, as `open` is at most `room - PIECE` here.
-    let piece = unsafe { base.add(open as usize) };
-    if !pages::open(piece.cast(), PIECE as usize * size_of::<Node>()) {
-        return None;
-    }
-    // Release: pairs with the loads of `OPEN`. If another thread was faster, it opened the same.
-    let _ = OPEN.compare_exchange(open, open + PIECE, Release, Acquire);
-    at(base, index)
-}
-
-fn base() -> *mut Node {
-    let seen = BASE.load(Acquire);
-    if !seen.is_null() {
-        return seen;
-    }
-    let (new, room) = reserve().unwrap_or((refused(), 0));
-    // Relaxed: published with the base. Threads that race under a limit may have found room for
-    // more or less; the least is what all of them have. 0 is not yet written.
-    let _ = ROOM.fetch_update(Relaxed, Relaxed, |now| {
-        (room != 0 && (now == 0 || room < now)).then_some(room)
-    });
-    // Release: publishes the reservation, pairs with the loads of `BASE`. Acquire: that of another.
-    match BASE.compare_exchange(null_mut(), new, Release, Acquire) {
-        Ok(_) => new,
-        Err(theirs) => {
-            if new != refused() {
-                pages::unmap(new.cast(), length(room));
-            }
-            theirs
-        }
-    }
-}
-
-/// Address space, and for how many nodes.
-fn reserve() -> Option<(*mut Node, u32)> {
     // Names are worth nothing in a process that can't tell itself from its parent.
     identity::wiped_epoch()?;
-    let (base, room) =
-        SIZES.into_iter().find_map(|room| Some((pages::reserve(length(room))?, room)))?;
-    if !pages::wipe_on_fork(base, length(room)) {
-        pages::unmap(base, length(room));
+    let new = pages::reserve(PIECE)?;
+    if !pages::wipe_on_fork(new, PIECE) || !pages::open(new, PIECE) {
+        pages::unmap(new, PIECE);
         return None;
     }
-    pages::leave_out_of_dumps(base, length(room));
-    Some((base.cast(), room))
-}
-
-fn length(nodes: u32) -> usize {
-    nodes as usize * size_of::<Node>()
+    pages::leave_out_of_dumps(new, PIECE);
+    // Release: publishes the mapping, pairs with the loads of `PIECES`. Acquire: that of another.
+    match PIECES[number].compare_exchange(null_mut(), new.cast(), Release, Acquire) {
+        Ok(_) => Some(new.cast()),
+        Err(theirs) => {
+            pages::unmap(new, PIECE);
+            Some(theirs)
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use antiphon_platform::Atomic;
+    use core::sync::atomic::Ordering::Relaxed;
+
+    /// One test, since the pieces are the process's.
+    #[test]
+    fn nodes_are_zero_apart_and_mapped_in_order() {
+        let address = |index| node(index).map(core::ptr::from_ref);
+        assert!(address(2 * NODES).is_none(), "no waiter was handed that one");
+        assert!(address(1).is_some() && address(2).is_some() && address(1) != address(2));
+        assert_eq!(address(1), address(1));
+        assert_eq!(node(2).map(|node| node.handle.load(Relaxed)), Some(0));
+        assert!(address(2 * NODES).is_none(), "nor that one, two pieces on");
+        assert!(address(NODES).is_some() && address(NODES - 1).is_some());
+        assert_ne!(address(NODES), address(NODES - 1));
+        assert!([WAITERS - 1, WAITERS, u32::MAX].iter().all(|&index| address(index).is_none()));
+    }
 
     #[test]
-    fn nodes_are_zero_apart_and_opened_in_order() {
-        let first = node(1).map(core::ptr::from_ref);
-        let second = node(2).map(core::ptr::from_ref);
-        assert!(first.is_some() && second.is_some() && first != second);
-        assert_eq!(first, node(1).map(core::ptr::from_ref));
-        assert_eq!(node(2).map(|node| node.handle.load(Relaxed)), Some(0));
-        assert!(node(WAITERS - 1).is_none(), "nobody was handed that one");
+    fn threads_that_race_for_a_piece_have_the_same() {
+        let racers: Vec<_> = (0..8)
+            .map(|_| std::thread::spawn(|| node(0).map(|node| core::ptr::from_ref(node).addr())))
+            .collect();
+        let nodes: Vec<_> = racers.into_iter().map(|racer| racer.join().ok().flatten()).collect();
+        assert!(nodes.iter().all(|node| node.is_some() && *node == nodes[0]));
     }
 }

@@ -9,32 +9,7 @@ use std::process::Command;
 use antiphon_linux::light::enable_light;
 use antiphon_linux::{Linux, end_thread, expect_filter, filtered, survey, yield_now};
 use antiphon_platform::{Clock, Deadline, Hint, Parked, Platform};
-use support::{FORKS, arena, in_child};
-
-/// Makes the kernel do `action` for each of `calls` from now on, in this thread and its children.
-fn filter(calls: &[libc::c_long], action: u32) -> bool {
-    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-    const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    let step = |code, jt, k| libc::sock_filter { code, jt, jf: 0, k };
-    // The number of the call is the first word of what the filter is given.
-    let mut program = vec![step(LOAD, 0, 0)];
-    for (place, call) in calls.iter().enumerate() {
-        let to_action = u8::try_from(calls.len() - place).expect("a few calls");
-        program.push(step(EQUAL, to_action, u32::try_from(*call).expect("a call's number")));
-    }
-    program.push(step(RETURN, 0, libc::SECCOMP_RET_ALLOW));
-    program.push(step(RETURN, 0, action));
-    let program = libc::sock_fprog {
-        len: u16::try_from(program.len()).expect("a short program"),
-        filter: program.as_mut_ptr(),
-    };
-    // SAFETY: takes numbers; then a program that lives for the call.
-    unsafe {
-        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
-    }
-}
+use support::{FORKS, REFUSE, arena, filter, in_child};
 
 /// Makes the kernel kill the process for all but `calls` from now on, in this thread and its
 /// children.
@@ -59,8 +34,6 @@ fn allow_only(calls: &[libc::c_long]) -> bool {
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
     }
 }
-
-const REFUSE: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
 
 /// What a contended lock does, a second time all of it.
 fn lock_paths() -> bool {

@@ -12,7 +12,7 @@ fn limit_address_space(bytes: u64) -> bool {
     unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) == 0 }
 }
 
-/// All of it in children, so that the reservation is tried there first.
+/// All of it in children, so that memory is asked for there first.
 fn without_nodes(limit: u64) -> bool {
     let waiter = Waiter::<Linux>::NEW;
     let past = Some(Deadline { clock: Clock::Monotonic, ns: 1 });
@@ -36,16 +36,30 @@ fn used() -> u64 {
 
 #[test]
 fn no_room_for_the_nodes() {
-    // The page of the process, but not the smallest reservation.
+    // The page of the process, but not a piece of nodes.
     let limit = used() + (64 << 10);
     assert!(in_child(FORKS[0].1, || without_nodes(limit)));
 }
 
+/// Each thousand nodes is asked for when it is needed: as many as there is room for, and more when
+/// there is more.
 #[test]
 fn room_for_a_few_nodes_only() {
-    let limit = used() + (8 << 20);
+    let limit = used() + (1 << 20);
     assert!(in_child(FORKS[0].1, || {
-        limit_address_space(limit) && (0..5_000).all(|_| arena().take().is_some())
+        let before = used();
+        let few = (0..5_000).all(|_| arena().take().is_some());
+        let grown = used() - before;
+        let soft = libc::rlimit { rlim_cur: limit, rlim_max: libc::RLIM_INFINITY };
+        let none = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, ..soft };
+        // SAFETY: reads the limit.
+        let set = |limit: libc::rlimit| unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) == 0 };
+        // Not all: some are of pieces that are there.
+        few && grown < 1 << 20
+            && set(soft)
+            && (0..20_000).any(|_| arena().take().is_none())
+            && set(none)
+            && (0..20_000).all(|_| arena().take().is_some())
     }));
 }
 

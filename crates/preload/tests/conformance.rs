@@ -33,21 +33,35 @@ fn holds(file: &str, arguments: [&[&str]; 2]) {
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
-/// Under a limit of address space that leaves no room for waiters' nodes, all wait without one.
+/// Where the kernel can't wipe memory in a child there are no nodes, and all wait without one. That
+/// a lock prefers writers, as `rwlock.c` has it, takes a node.
 #[test]
 fn without_memory_for_waiters() {
-    let directory = scratch("limited");
+    let directory = scratch("nodeless");
+    let nodeless = compile(&directory, "nodeless.c");
     for (file, argument) in [
         ("mutex.c", "12"),
-        ("rwlock.c", "ours"),
         ("cond.c", ""),
         ("matrix.c", ""),
         ("cancel.c", ""),
         ("edges.c", ""),
     ] {
         let program = compile(&directory, file);
-        let limited = ["-c", "ulimit -v 250000 && exec \"$0\" $1"];
-        succeeds(preloaded("sh").args(limited).arg(&program).arg(argument));
+        succeeds(preloaded(&nodeless).arg(&program).arg(argument));
+    }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+/// Limits on address space and on locked memory are the program's to use.
+#[test]
+fn contention_takes_little_of_what_is_limited() {
+    let directory = scratch("limits");
+    let program = compile(&directory, "limits.c");
+    for what in ["size", "locked", "many"] {
+        succeeds(plain(&program).arg(what));
+        for lock in ["", "shfl-mutex+light"] {
+            succeeds(preloaded(&program).arg(what).env("ANTIPHON_LOCK", lock));
+        }
     }
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }

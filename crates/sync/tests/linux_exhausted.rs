@@ -11,19 +11,11 @@ use antiphon_platform::Clock;
 use antiphon_sync::lock::{Lock, ShflMutex, ShflSpin};
 use antiphon_sync::policy;
 use antiphon_sync::wait::{Barrier, Condvar, Once, Semaphore};
-use support::{FORKS, after, arena, in_child};
+use support::{FORKS, REFUSE, after, arena, filter, in_child};
 
-/// Asks for the first node while there is no address space to keep any, which is never tried again.
+/// From now on no memory can be had that the kernel wipes in a child, so there are no nodes.
 fn refuse_nodes() -> bool {
-    let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the words are ours.
-    unsafe {
-        libc::getrlimit(libc::RLIMIT_AS, &raw mut before) == 0
-            && libc::setrlimit(libc::RLIMIT_AS, &libc::rlimit { rlim_cur: 4096, ..before }) == 0
-            && arena().take().is_none()
-            && libc::setrlimit(libc::RLIMIT_AS, &raw const before) == 0
-            && arena().take().is_none()
-    }
+    filter(&[libc::SYS_madvise], REFUSE) && arena().take().is_none() && arena().take().is_none()
 }
 
 /// Owners are alone, also those that give their CPU away.
