@@ -33,21 +33,31 @@ fn holds(file: &str, arguments: [&[&str]; 2]) {
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
-/// Where the kernel can't wipe memory in a child there are no nodes, and all wait without one. That
-/// a lock prefers writers, as `rwlock.c` has it, takes a node.
+/// Where the kernel can't wipe memory in a child there are no nodes, and all wait without one. A
+/// condition variable's waits then end for no reason, and a readers-writer lock prefers none.
 #[test]
 fn without_memory_for_waiters() {
     let directory = scratch("nodeless");
-    let nodeless = compile(&directory, "nodeless.c");
+    let (nodeless, program) = (compile(&directory, "nodeless.c"), compile(&directory, "mutex.c"));
+    succeeds(preloaded(&nodeless).arg(&program).arg("12"));
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+/// Under a limit of address space.
+#[test]
+fn with_little_address_space() {
+    let directory = scratch("limited");
     for (file, argument) in [
         ("mutex.c", "12"),
+        ("rwlock.c", "ours"),
         ("cond.c", ""),
         ("matrix.c", ""),
         ("cancel.c", ""),
         ("edges.c", ""),
     ] {
         let program = compile(&directory, file);
-        succeeds(preloaded(&nodeless).arg(&program).arg(argument));
+        let limited = ["-c", "ulimit -v 250000 && exec \"$0\" $1"];
+        succeeds(preloaded("sh").args(limited).arg(&program).arg(argument));
     }
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
