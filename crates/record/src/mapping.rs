@@ -50,6 +50,7 @@ const fn column<T: 'static>(section: Section) -> Column<T> {
 
 impl Mapping {
     /// One of nothing yet.
+    #[expect(clippy::declare_interior_mutable_const, reason = "a static begins as it")]
     pub const NEW: Self = Self {
         is_open: AtomicBool::new(false),
         base: AtomicPtr::new(null_mut()),

@@ -33,7 +33,8 @@ pub enum HandedOn {
     Yes,
     /// It did, and the library was not there: in another root directory, most likely.
     OutOfReach,
-    /// It has loaded the library, which replaces nothing there because of a tool ([`crate::aside`]).
+    /// It has loaded the library, which replaces nothing there because of a tool
+    /// ([`crate::aside`]).
     Aside,
 }
 

@@ -6,7 +6,7 @@
 //! | what | changed by | because |
 //! |---|---|---|
 //! | SIGPIPE | the runtime, to ignored | a write to a closed pipe is an error |
-//! | closed standard streams | the runtime, to `/dev/null` | another file could take their numbers |
+//! | closed standard streams | the runtime, to `/dev/null` | another file could get a number |
 //! | signal 33 | the C library | it has threads change their user by it |
 //! | SIGCHLD | us, to its default | where it is ignored, the end of a child can't be waited for |
 //! | SIGXFSZ | us, to ignored | a report that is too long for the limit is an error |

@@ -1,8 +1,8 @@
 //! Signals that this process gets while CMD runs: taken one by one, in order, and passed on.
 //!
 //! All of them are blocked, and a blocked signal is delivered to no handler and does nothing by
-//! default: it waits to be taken ([`Signals::next`]). That holds for signals that are ignored, too, so a
-//! program under `nohup` that handles SIGHUP gets it.
+//! default: it waits to be taken ([`Signals::next`]). That holds for signals that are ignored, too,
+//! so a program under `nohup` that handles SIGHUP gets it.
 //!
 //! The system calls are made without the C library, whose functions leave out the two signals that
 //! it keeps for itself.

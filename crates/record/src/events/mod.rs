@@ -2,10 +2,11 @@
 //!
 //! Behind the tables, the file has [`CHUNKS`] chunks of 64 KiB. A thread claims one, fills it with
 //! events in the order of time, and claims the next; it shares it with nobody, so an event is three
-//! plain stores. A process maps the chunks that it uses, the first ones first. Full chunks are taken by who reads ([`Recording::drain`]), while the program runs,
-//! and are free again. A thread that ends gives its chunk back as it is; those of threads that were
-//! killed are taken when few are free ([`Recording::reclaim`]). A thread that finds no chunk free
-//! drops its events, and counts them, for itself and for all.
+//! plain stores. A process maps the chunks that it uses, the first ones first. Full chunks are
+//! taken by the reader ([`Recording::drain`]), while the program runs, and are free again. A thread
+//! that ends gives its chunk back as it is; those of threads that were killed are taken when few
+//! are free ([`Recording::reclaim`]). A thread that finds no chunk free drops its events, and
+//! counts them, for itself and for all.
 //!
 //! ```text
 //!        claims               is full              is read

@@ -80,8 +80,8 @@ impl<M: Memory<U32: fmt::Debug>> fmt::Debug for Pen<M> {
     }
 }
 
-/// The chunks of a mapped recording, to write to. Never blocks or allocates; makes no system call but to map
-/// more chunks.
+/// The chunks of a mapped recording, to write to. Never blocks or allocates; makes no system call
+/// but to map more chunks.
 pub struct Roll<M: Memory = Mapped, const COUNT: usize = CHUNKS, const ROOM: usize = EVENTS> {
     pub(super) head: &'static RollHead<M, COUNT>,
     pub(super) chunks: &'static Column<Chunk<M, ROOM>>,
