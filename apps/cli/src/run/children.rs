@@ -45,7 +45,7 @@ pub fn unreached(snapshot: &Snapshot) -> Vec<Unreached> {
                      and ANTIPHON_RECORD on"
                 )
             }),
-            HandedOn::Yes => match obstacle() {
+            HandedOn::Yes | HandedOn::Aside => match obstacle() {
                 Some(why) => why,
                 None => continue,
             },
@@ -61,7 +61,15 @@ pub fn unreached(snapshot: &Snapshot) -> Vec<Unreached> {
     all
 }
 
-/// The same in sentences.
+/// How often programs were executed that have the library, as far as is known.
+pub fn reached(snapshot: &Snapshot) -> u64 {
+    let with_library = snapshot.programs.iter().filter(|one| one.handed_on == HandedOn::Yes);
+    let reached = with_library
+        .filter(|one| program::obstacle_for(Path::new(&one.path), one.user, one.group).is_none());
+    reached.map(|one| one.times).sum()
+}
+
+/// Those that kept their own locks, in sentences.
 pub fn sentences(unreached: &[Unreached], what: &str) -> Vec<String> {
     let sentence = |one: &Unreached| {
         let times = if one.times == 1 { "once".to_owned() } else { format!("{} times", one.times) };

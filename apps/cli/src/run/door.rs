@@ -67,7 +67,7 @@ impl Door {
         let mut asked = [0; SECRET_BYTES + 1];
         stream.read_exact(&mut asked)?;
         let (secret, which) = asked.split_at(SECRET_BYTES);
-        let file = self.files.iter().find(|(of, _)| &[of.byte()] == which);
+        let file = self.files.iter().find(|(of, _)| [of.byte()] == which);
         match file {
             Some((_, file)) if secret == self.secret.as_bytes() => send(&stream, file.as_fd()),
             _ => Ok(()),

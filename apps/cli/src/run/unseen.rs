@@ -3,8 +3,9 @@
 //! A report never says that nothing happened where it does not know. Each thing that keeps it from
 //! knowing has a sentence here; only without any of them is a report complete.
 
-use antiphon_record::{Dropped, HandedOn, Snapshot};
+use antiphon_record::{Dropped, Snapshot};
 
+use super::children;
 use super::notes::done_to_locks;
 use super::summary::Run;
 use crate::output::words::several;
@@ -54,13 +55,11 @@ fn not_opened(run: &Run, snapshot: &Snapshot) -> Option<String> {
         return None;
     }
     let itself = u64::from(run.kept_out.is_none());
-    let executed = snapshot.programs.iter().filter(|one| one.handed_on == HandedOn::Yes);
-    let executed: u64 = executed.map(|one| one.times).sum();
-    let (meant, opened) = (itself + executed, snapshot.started);
+    let (meant, opened) = (itself + children::reached(snapshot), snapshot.started);
     (opened < meant).then(|| {
         format!(
             "{opened} of {} opened the recording. What the others did to their locks is not here: \
-             they could not be executed, are named below, or could not open it ({WHY_NOT}).",
+             they could not be executed, or could not open it ({WHY_NOT}).",
             several(meant, "program")
         )
     })
@@ -136,7 +135,7 @@ fn full(dropped: &Dropped) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use antiphon_record::Program;
+    use antiphon_record::{HandedOn, Program};
     use std::time::Duration;
 
     fn run() -> Run {

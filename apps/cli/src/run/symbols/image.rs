@@ -244,7 +244,7 @@ mod tests {
                 function(0x1040, 0, 3),
                 function(u64::MAX - 1, 0x20, 4),
             ],
-            strings: Vec::from([0..9]),
+            strings: std::iter::once(0..9).collect(),
         };
         let at = |address| functions.at(address).map(|function| function.name);
         assert_eq!([0xfff, 0x1000, 0x101f, 0x1020].map(at), [None, Some(1), Some(1), None]);
