@@ -204,7 +204,7 @@ mod tests {
         let file = options.read(true).write(true).create(true).truncate(true).open(&path);
         let file = file.expect("a file");
         std::fs::remove_file(&path).expect("it was there");
-        file.set_len((FIRST * size_of::<Words>() << pieces) as u64).expect("its length");
+        file.set_len(((FIRST * size_of::<Words>()) << pieces) as u64).expect("its length");
         let column = Box::leak(Box::new(Column::new(FIRST, pieces)));
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let (bytes, fd) = (column.first_bytes(), file.as_raw_fd());
