@@ -41,6 +41,8 @@ pub(crate) struct Process {
     pub(crate) preempted: AtomicU64,
     /// Until when those that were woken together come up.
     pub(crate) coming_up: AtomicU64,
+    /// Whether a thread maps nodes now.
+    pub(crate) mapping: AtomicU32,
 }
 
 const ADOPTING: u32 = u32::MAX;
@@ -58,6 +60,7 @@ static WITHOUT_PAGE: Process = Process {
     _line_too: [0; 15],
     preempted: AtomicU64::new(0),
     coming_up: AtomicU64::new(0),
+    mapping: AtomicU32::new(0),
 };
 /// The epochs that this process has had and those before it, back to where they were all used; in
 /// ordinary memory, so a child finds its parent's here.

@@ -9,16 +9,18 @@
 //! process wrote), and such a word can't make us map memory. Where the kernel refuses a piece, its
 //! waiters have no nodes and nap; the next one asks again.
 //!
-//! Racing threads each map, one publishes, the others unmap. All of it is a handful of system calls
-//! and no lock, so it may happen in a signal handler.
+//! One thread maps at a time, with signals blocked, so that no handler on it can wait for it; the
+//! others sleep. If all mapped and the slower ones unmapped, a crowd would need many times the room,
+//! and under a limit some of them would find none.
 
 use core::ptr::null_mut;
 use core::sync::atomic::AtomicPtr;
-use core::sync::atomic::Ordering::{Acquire, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use antiphon_platform::Waiter;
+use antiphon_platform::{Clock, Deadline, Waiter};
 
-use crate::{Linux, identity, pages};
+use crate::identity::{self, Blocked};
+use crate::{Linux, clock, futex, pages};
 
 type Node = Waiter<Linux>;
 
@@ -49,8 +51,7 @@ pub(crate) fn node(index: u32) -> Option<&'static Node> {
     Some(unsafe { &*base.add((index % NODES) as usize) })
 }
 
-/// Maps a piece, if the one before it is there. Another thread may be faster: then it is that
-/// one's.
+/// Has a piece mapped, if the one before it is there.
 #[cold]
 #[inline(never)]
 fn map(number: u32) -> Option<*mut Node> {
@@ -61,27 +62,52 @@ fn map(number: u32) -> Option<*mut Node> {
     }
     // Names are worth nothing in a process that can't tell itself from its parent.
     identity::wiped_epoch()?;
+    let mapping = &identity::process().mapping;
+    loop {
+        let signals = Blocked::all();
+        // Acquire: the piece of who was here before; pairs with the release below.
+        if mapping.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
+            let mapped = map_alone(number);
+            mapping.store(0, Release);
+            futex::wake(mapping, futex::PRIVATE, u32::MAX);
+            drop(signals);
+            return mapped;
+        }
+        drop(signals);
+        // It is woken, unless the other was faster still.
+        let ns = clock::now(Clock::Monotonic) + 10_000_000;
+        let _ =
+            futex::wait(mapping, futex::PRIVATE, 1, Some(Deadline { clock: Clock::Monotonic, ns }));
+        // Acquire: as above.
+        let seen = PIECES[number].load(Acquire);
+        if !seen.is_null() {
+            return Some(seen);
+        }
+    }
+}
+
+/// Maps a piece, unless it is there.
+fn map_alone(number: usize) -> Option<*mut Node> {
+    // Relaxed: acquired by our caller.
+    let seen = PIECES[number].load(Relaxed);
+    if !seen.is_null() {
+        return Some(seen);
+    }
     let new = pages::reserve(PIECE)?;
     if !pages::wipe_on_fork(new, PIECE) || !pages::open(new, PIECE) {
         pages::unmap(new, PIECE);
         return None;
     }
     pages::leave_out_of_dumps(new, PIECE);
-    // Release: publishes the mapping, pairs with the loads of `PIECES`. Acquire: that of another.
-    match PIECES[number].compare_exchange(null_mut(), new.cast(), Release, Acquire) {
-        Ok(_) => Some(new.cast()),
-        Err(theirs) => {
-            pages::unmap(new, PIECE);
-            Some(theirs)
-        }
-    }
+    // Release: publishes the mapping, pairs with the loads of `PIECES`.
+    PIECES[number].store(new.cast(), Release);
+    Some(new.cast())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use antiphon_platform::Atomic;
-    use core::sync::atomic::Ordering::Relaxed;
 
     /// One test, since the pieces are the process's.
     #[test]

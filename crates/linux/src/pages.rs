@@ -9,7 +9,7 @@
 //! the page table is none.
 
 use core::ffi::c_void;
-use core::ptr::null_mut;
+use core::ptr::with_exposed_provenance_mut;
 
 use crate::sys::{self, Errno};
 
@@ -25,11 +25,12 @@ pub(crate) fn size() -> usize {
 /// Reserves `length` bytes of address space. `None` if there are not so many, or it is not allowed.
 pub(crate) fn reserve(length: usize) -> Option<*mut c_void> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    let at = sys::errno_kept(|| {
-        // SAFETY: a new mapping wherever the kernel likes: touches no memory that is in use.
-        unsafe { libc::mmap(null_mut(), length, libc::PROT_NONE, flags, -1, 0) }
-    });
-    (at != libc::MAP_FAILED).then_some(at)
+    let rights = libc::PROT_NONE as usize;
+    // No file. Not by `mmap`, which a program may have replaced by one that allocates.
+    let args = [0, length, rights, flags as usize, usize::MAX, 0];
+    // SAFETY: a new mapping wherever the kernel likes: touches no memory that is in use.
+    let at = unsafe { sys::call(libc::SYS_mmap, args) }.ok()?;
+    Some(with_exposed_provenance_mut(at))
 }
 
 /// Makes the kernel zero these pages in the child of a fork. Says whether it will.
