@@ -101,6 +101,10 @@ fn who_blocks_the_signal_is_not_waited_for_longer_than_that() {
 #[test]
 fn a_thread_that_is_gone_is_not_found() {
     let gone = thread::spawn(own_id).join().expect("no panic");
+    // It can be joined a moment before the kernel forgets it, and takes signals until then.
+    while std::fs::exists(format!("/proc/self/task/{}", gone.0)).expect("procfs") {
+        thread::yield_now();
+    }
     // Its number is given again after all others were.
     let error = take(gone, top_of, LONG).expect_err("it is gone");
     assert_eq!(error.kind(), ErrorKind::NotFound);

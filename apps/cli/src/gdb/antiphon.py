@@ -19,6 +19,8 @@ import re
 import gdb
 
 NODE = @NODE@
+# Nodes that are mapped at a time (`nodes.rs` of antiphon-linux).
+PIECE = (64 << 10) // NODE
 GENERATION = @GENERATION@
 NEXT = @NEXT@
 STATUS = @STATUS@
@@ -95,23 +97,24 @@ class Waiter:
 class Queues:
     """The waiters' nodes of one copy of the locks: the preload library's, or the program's."""
 
-    def __init__(self, base_at):
-        self.base = read(base_at, 8)
-        opened = symbols("variables", "antiphon_linux::nodes::OPEN")
+    def __init__(self, pieces_at):
         pages = symbols("variables", "antiphon_linux::identity::PAGE_OF_PROCESS")
-        same = lambda at: gdb.solib_name(at) == gdb.solib_name(base_at)
+        same = lambda at: gdb.solib_name(at) == gdb.solib_name(pieces_at)
         page = next((read(at, 8) for at in pages if same(at)), 0)
         self.epoch = read(page, 4) if page > 1 else 0
-        # Nodes that may be touched; the first is nobody's.
-        nodes = next((read(at, 4) for at in opened if same(at)), 0) if self.base > 1 else 0
+        # Where each piece is, in order; null ends them, since none is mapped before the last.
+        self.pieces = []
+        while piece := read(pieces_at + 8 * len(self.pieces), 8):
+            self.pieces.append(piece)
         self.waiters = {}
-        if nodes:
-            memory = gdb.selected_inferior().read_memory(self.base, nodes * NODE).tobytes()
-            for index in range(1, nodes):
-                waiter = Waiter(index, memory[index * NODE : (index + 1) * NODE])
-                if waiter.in_use:
+        for number, piece in enumerate(self.pieces):
+            memory = gdb.selected_inferior().read_memory(piece, PIECE * NODE).tobytes()
+            for at in range(PIECE):
+                index = number * PIECE + at
+                waiter = Waiter(index, memory[at * NODE : (at + 1) * NODE])
+                # The first node is no waiter's.
+                if index and waiter.in_use:
                     self.waiters[index] = waiter
-        self.end = self.base + nodes * NODE
 
     def behind(self, tail):
         """The queue that ends with the node of that name, from its head on."""
@@ -135,13 +138,14 @@ class Queues:
         """By node, the thread that sleeps on it."""
         found = {}
         for thread, address in sleeping():
-            if self.base < address < self.end:
-                found[(address - self.base) // NODE] = thread
+            for number, piece in enumerate(self.pieces):
+                if piece <= address < piece + PIECE * NODE:
+                    found[number * PIECE + (address - piece) // NODE] = thread
         return found
 
 
 def all_queues():
-    return [Queues(at) for at in symbols("variables", "antiphon_linux::nodes::BASE")]
+    return [Queues(at) for at in symbols("variables", "antiphon_linux::nodes::PIECES")]
 
 
 def queue_of(tail):

@@ -13,11 +13,12 @@
 use std::fmt;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 
 use super::signals::Signals;
-use super::{inherited, signals};
+use super::{execute, inherited, signals};
 use crate::failure::Failure;
 
 /// CMD, running.
@@ -27,7 +28,7 @@ pub struct Child(std::process::Child);
 #[derive(Clone, Copy, Debug)]
 pub struct Ended(ExitStatus);
 
-/// Starts CMD with what this process was started with. All signals must be
+/// Starts CMD, which is the file `program`, with what this process was started with. All signals must be
 /// [held](signals::hold): those that came since are passed on.
 ///
 /// The caller's thread must last as long as CMD: the kernel kills CMD when it ends.
@@ -35,17 +36,15 @@ pub struct Ended(ExitStatus);
 /// # Errors
 ///
 /// Those of the kernel.
-pub fn start(command: &mut Command) -> io::Result<Child> {
+pub fn start(command: &mut Command, program: &Path) -> io::Result<Child> {
     // SAFETY: takes nothing.
     let us = unsafe { libc::getpid() };
     let prepare = move || {
         die_with(us);
         inherited::close_streams();
         inherited::restore();
-        Ok(())
     };
-    // SAFETY: between fork and exec it makes system calls only: no allocation, no lock.
-    unsafe { command.pre_exec(prepare) };
+    execute::directly(command, program, prepare)?;
     command.spawn().map(Child)
 }
 

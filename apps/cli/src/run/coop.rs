@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::Command;
 
 use antiphon::coop::{self, Available, Domain, DomainOptions, Tier, Unavailable};
@@ -110,7 +111,7 @@ impl Coop {
     /// # Errors
     ///
     /// Those of the kernel.
-    pub fn start(&self, command: &mut Command) -> io::Result<Child> {
+    pub fn start(&self, command: &mut Command, program: &Path) -> io::Result<Child> {
         if let Some(cpu) = self.cpu {
             let pin = move || {
                 let gone = |_| io::Error::from_raw_os_error(libc::EINVAL);
@@ -119,7 +120,7 @@ impl Coop {
             // SAFETY: between fork and exec it makes a system call, and nothing else.
             unsafe { command.pre_exec(pin) };
         }
-        child::start(command)
+        child::start(command, program)
     }
 
     /// What has become of it.

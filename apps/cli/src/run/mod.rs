@@ -5,6 +5,7 @@
 //! | [`children`] | names programs that the library did not get into |
 //! | [`session`] | CMD's run as a whole, with a recording of it |
 //! | [`child`] | starts CMD, passes signals on, ends as it does |
+//! | [`execute`] | has the kernel execute CMD |
 //! | [`inherited`] | what this process was started with, and hands on to CMD |
 //! | [`signals`] | takes signals one by one |
 //! | [`door`] | hands the recording to programs that can't open it |
@@ -28,6 +29,7 @@ mod children;
 mod coop;
 mod door;
 mod ends;
+pub mod execute;
 mod html;
 pub mod inherited;
 mod notes;

@@ -130,8 +130,8 @@ impl<'a> Session<'a> {
         let watcher = watch(recording)?;
         let begun = Instant::now();
         let child = match self.coop {
-            Some(coop) => coop.start(&mut command),
-            None => child::start(&mut command),
+            Some(coop) => coop.start(&mut command, &program),
+            None => child::start(&mut command, &program),
         };
         let child =
             child.map_err(|error| refused(Refusal::of(&self.command[0], &program, &error)))?;

@@ -19,7 +19,6 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::fd::FromRawFd as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Instant;
@@ -33,7 +32,7 @@ use crate::output::table::colour_stdout;
 use crate::output::{report, say};
 use crate::preload::{self, Under};
 use crate::program::{self, Refusal};
-use crate::run::inherited;
+use crate::run::{execute, inherited};
 use crate::sites::{self, Sites};
 use crate::stats::Random;
 use metric::Metric;
@@ -159,24 +158,21 @@ fn run_pairs(
 fn time(arguments: &Arguments, program: &Path, ours: Option<&Under<'_>>) -> Result<Run, Failure> {
     let mut command = Command::new(&arguments.command[0]);
     command.args(&arguments.command[1..]).stdin(Stdio::null());
-    let restore = || {
-        inherited::restore();
-        Ok(())
-    };
-    // SAFETY: between fork and exec it makes system calls only.
-    unsafe { command.pre_exec(restore) };
     let mut output = Output::of(arguments, &mut command)?;
     if let Some(ours) = ours {
         ours.put(&mut command);
     }
+    let refused = |error: &std::io::Error| {
+        Failure::missing(Refusal::of(&arguments.command[0], program, error).why())
+    };
+    execute::directly(&mut command, program, inherited::restore)
+        .map_err(|error| refused(&error))?;
     let before = cpu_time::of_children();
     let begin = Instant::now();
     let status = command.status();
     let seconds = begin.elapsed().as_secs_f64();
     let cpu_s = cpu_time::of_children() - before;
-    let status = status.map_err(|error| {
-        Failure::missing(Refusal::of(&arguments.command[0], program, &error).why())
-    })?;
+    let status = status.map_err(|error| refused(&error))?;
     let printed = output.read()?;
     if arguments.keep_output {
         eprint!("{printed}");
