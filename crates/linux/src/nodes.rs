@@ -10,8 +10,8 @@
 //! waiters have no nodes and nap; the next one asks again.
 //!
 //! One thread maps at a time, with signals blocked, so that no handler on it can wait for it; the
-//! others sleep. If all mapped and the slower ones unmapped, a crowd would need many times the room,
-//! and under a limit some of them would find none.
+//! others sleep. If all mapped and the slower ones unmapped, a crowd would need many times the
+//! room, and under a limit some of them would find none.
 
 use core::ptr::null_mut;
 use core::sync::atomic::AtomicPtr;

@@ -28,8 +28,8 @@ pub struct Child(std::process::Child);
 #[derive(Clone, Copy, Debug)]
 pub struct Ended(ExitStatus);
 
-/// Starts CMD, which is the file `program`, with what this process was started with. All signals must be
-/// [held](signals::hold): those that came since are passed on.
+/// Starts CMD, which is the file `program`, with what this process was started with. All signals
+/// must be [held](signals::hold): those that came since are passed on.
 ///
 /// The caller's thread must last as long as CMD: the kernel kills CMD when it ends.
 ///
