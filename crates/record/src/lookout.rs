@@ -37,9 +37,8 @@ impl State {
 
 impl<'a> Lookout<'a> {
     pub(crate) fn new(recording: &'a Recording) -> io::Result<Self> {
-        let words = recording.words(PROCESS)?;
         let mut processes = HashMap::new();
-        for (index, record) in (0..).zip(words.chunks(PROCESS.words)) {
+        for (index, record) in recording.table(PROCESS)?.records() {
             if record[0] != 0 && !is_elsewhere(record[4]) {
                 let latest = processes.entry(record[0] as u32).or_default();
                 *latest = (record[2], index).max(*latest);

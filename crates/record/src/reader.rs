@@ -150,7 +150,7 @@ impl Recording {
 
     /// A table that is searched by keys: its pieces up to the first in which there is no key, as
     /// the next is used only when one is full.
-    fn table(&self, section: Section) -> io::Result<Table> {
+    pub(crate) fn table(&self, section: Section) -> io::Result<Table> {
         let mut words = Vec::new();
         for (begin, records) in section.pieces() {
             let offset = section.offset + (begin * section.words * 8) as u64;
@@ -208,7 +208,7 @@ impl Recording {
 }
 
 /// The words of a table's records.
-struct Table {
+pub(crate) struct Table {
     words: Vec<u64>,
     /// Words of a record.
     width: usize,
@@ -216,7 +216,7 @@ struct Table {
 
 impl Table {
     /// All records, with their numbers; those in use have a first word that is not zero.
-    fn records(&self) -> impl Iterator<Item = (u64, &[u64])> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = (u64, &[u64])> {
         (0..).zip(self.words.chunks(self.width))
     }
 }
