@@ -41,9 +41,22 @@ pub struct Arena<P: Platform> {
     /// nothing.
     pub lesson: P::U64,
     /// Whether a thread of real-time priority has waited in this process or a parent of it.
-    pub saw_urgent: P::U32,
+    pub saw_urgent: Apart<P::U32>,
     /// How many waiters of real-time priority stand in queues, by the queue's address.
-    urgent: [P::U32; COUNTERS],
+    urgent: Apart<[P::U32; COUNTERS]>,
+}
+
+/// What all waiters read and few write, on lines of its own: what stands beside it is written by
+/// each wait.
+#[repr(align(64))]
+pub struct Apart<T>(T);
+
+impl<T> core::ops::Deref for Apart<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
 }
 
 /// How many counters there are for urgent waiters.
@@ -66,8 +79,8 @@ impl<P: Platform> Arena<P> {
             scavenged: P::U32::ZERO,
             left_behind: P::U32::ZERO,
             lesson: P::U64::ZERO,
-            saw_urgent: P::U32::ZERO,
-            urgent: [const { P::U32::ZERO }; COUNTERS],
+            saw_urgent: Apart(P::U32::ZERO),
+            urgent: Apart([const { P::U32::ZERO }; COUNTERS]),
         }
     }
 
@@ -170,7 +183,7 @@ impl<P: Platform> Arena<P> {
     pub fn forked(&self) {
         self.free.store(0, Relaxed);
         self.left_behind.store(0, Relaxed);
-        for counter in &self.urgent {
+        for counter in self.urgent.iter() {
             counter.store(0, Relaxed);
         }
     }

@@ -27,7 +27,7 @@ mod shared;
 mod time;
 mod waiter;
 
-pub use arena::Arena;
+pub use arena::{Apart, Arena};
 pub use atomic::{Atomic, AtomicInteger, Word};
 pub use ids::{CpuId, SocketId, ThreadId};
 pub use local::Local;
