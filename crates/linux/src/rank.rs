@@ -48,9 +48,8 @@ const WHEN_TOLD: u8 = 1;
 const TOLD: u8 = 2;
 
 /// From now on the kernel is asked for a waiter's real-time priority only once
-/// [`real_time_is_about`], and now and then beside another question ([`look`]). For a library that
-/// hears of the priorities that the process gives to its threads; without this, each wait that
-/// sleeps asks.
+/// [`real_time_is_about`], and now and then beside another question. For a library that hears of
+/// the priorities that the process gives to its threads; without this, each wait that sleeps asks.
 pub fn ask_when_told() {
     // Relaxed, as below: the word decides about order only.
     if !has_real_time() {

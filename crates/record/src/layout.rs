@@ -11,11 +11,9 @@
 //!         rows, in the order in which they were made
 //! ```
 //!
-//! Each table is a [`Column`]: a process maps the begin of it, and more as it uses more. So tables
-//! are searched piece by piece, and what has no room in one has its place in the next ([`find`]).
-//!
-//! [`Column`]: crate::column::Column
-//! [`find`]: crate::table::find
+//! Each table is a [`Column`](crate::Column): a process maps the begin of it, and more as it uses
+//! more. So tables are searched piece by piece, and what has no room in one has its place in the
+//! next.
 
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::AtomicU64;
