@@ -6,7 +6,7 @@
 //! | a signal of the terminal (Ctrl-C, a new window size) | CMD has it: it is in the same group |
 //! | one that stops, and CMD stops | this process stops, too, so that a shell sees it |
 //! | SIGKILL | the kernel kills CMD as well |
-//! | SIGSTOP | nobody can pass that on: CMD runs on |
+//! | SIGSTOP | it can't be passed on: CMD runs on |
 //!
 //! Apart from SIGKILL and SIGSTOP this process outlives CMD, to report.
 
@@ -48,7 +48,7 @@ pub fn start(command: &mut Command, program: &Path) -> io::Result<Child> {
     command.spawn().map(Child)
 }
 
-/// Has the calling process killed when the process `parent`, which has made it, is killed.
+/// The kernel kills the calling process when `parent`, the process that forked it, is killed.
 fn die_with(parent: i32) {
     // SAFETY: takes numbers, and has an effect on this process alone.
     unsafe {

@@ -6,7 +6,7 @@
 //! and is handed the descriptor. A network namespace of its own has no such socket; the report says
 //! that a program did not open the recording.
 //!
-//! No thread waits at the door: who waits for CMD serves it meanwhile.
+//! It takes no thread: the loop that waits for CMD serves it meanwhile.
 
 use std::fs::File;
 use std::io::{self, Read as _};

@@ -60,7 +60,7 @@ pub fn ignored() -> u64 {
     (1..=64).filter(|&signal| is_ignored(signal)).fold(0, |set, signal| set | 1 << (signal - 1))
 }
 
-/// Has a signal ignored, or do what it does by default.
+/// Sets the disposition of a signal: ignored, or its default.
 pub fn set_ignored(signal: i32, ignored: bool) {
     let handler = if ignored { libc::SIG_IGN } else { libc::SIG_DFL };
     let (action, none) = (Action { handler, ..Action::default() }, std::ptr::null_mut::<Action>());

@@ -215,8 +215,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Puts together what is known. If CMD has left something `running`, so many processes of that
-    /// are known. Reads the files of the program for their symbols.
+    /// Puts together what is known. `running` is there if a process still ran when CMD had ended:
+    /// how many are known by their ids. Reads the files of the program for their symbols.
     pub fn new(run: Run, snapshot: &Snapshot, sampled: &Sampled, running: Option<usize>) -> Self {
         let mut symbols = Symbols::default();
         let locks = lock_rows(snapshot, &mut symbols);

@@ -10,8 +10,8 @@ use super::notes::done_to_locks;
 use super::summary::Run;
 use crate::output::words::several;
 
-/// The sentences on a run after which something was still `running`, so many processes as far as is
-/// known, and in which the kernel `refused` so many looks at a thread.
+/// The sentences on a run. `running` is there if a process still ran when CMD had ended: how many
+/// are known by their ids. `refused` is how many looks at a thread the kernel refused.
 pub fn of(run: &Run, snapshot: &Snapshot, running: Option<usize>, refused: u64) -> Vec<String> {
     let all = [
         nothing_opened(run, snapshot),
