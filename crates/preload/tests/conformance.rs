@@ -67,11 +67,15 @@ fn with_little_address_space() {
 fn contention_takes_little_of_what_is_limited() {
     let directory = scratch("limits");
     let program = compile(&directory, "limits.c");
-    for what in ["size", "locked", "many"] {
+    for what in ["size", "locked"] {
         succeeds(plain(&program).arg(what));
         for lock in ["", "shfl-mutex+light"] {
             succeeds(preloaded(&program).arg(what).env("ANTIPHON_LOCK", lock));
         }
+    }
+    // In the light form a waiter without a fence naps, too: beyond some thousand there are such.
+    for program in [&mut plain(&program), &mut preloaded(&program)] {
+        succeeds(program.arg("many"));
     }
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
