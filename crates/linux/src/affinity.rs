@@ -7,7 +7,7 @@ use crate::sys;
 /// As many CPUs as a kernel can be built for on any machine of ours (`NR_CPUS`).
 const MOST_CPUS: usize = 8192;
 
-/// Has the calling thread run on CPU `cpu` only, from now on. A system call and nothing else, so it
+/// Pins the calling thread to CPU `cpu`. A system call and nothing else, so it
 /// may be called in the child of a fork.
 ///
 /// # Errors

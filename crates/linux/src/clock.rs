@@ -5,9 +5,9 @@
 //! which are looked up in the vDSO itself. `clock_gettime` of the C library would be whatever
 //! stands in front of it, may stand still, and never let a spin end.
 //!
-//! A program's deadlines are times of the clocks that it sees. Who knows that these are others says
-//! how they are read ([`see_clocks_by`]); a wait until [`Clock::SeenMonotonic`] or
-//! [`Clock::SeenRealtime`] is then slept in [`Slices`].
+//! A program's deadlines are times of the clocks that it sees. A caller that knows
+//! these to differ says how they are read ([`see_clocks_by`]); a wait until
+//! [`Clock::SeenMonotonic`] or [`Clock::SeenRealtime`] is then slept in [`Slices`].
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{null_mut, without_provenance_mut};

@@ -70,7 +70,7 @@ fn count_own() {
             .zip(own)
             .map(|(seen, own)| (seen.fetch_or(own, Relaxed) | own).count_ones())
             .sum(),
-        // What others were told holds, until somebody is told more.
+        // What other threads were told holds until one of them is told more.
         Err(_) if AFFINE.load(Relaxed) != 0 => return,
         Err(_) => NO_LIMIT,
     };

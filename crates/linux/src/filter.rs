@@ -16,7 +16,7 @@
 //! | `gettid` | the caller of [`expect_filter`] knows a way without a system call |
 //! | `sched_yield` | a sleep of [`NAP_NS`] on a futex |
 //! | `mmap`, `mprotect`: more nodes | [`AHEAD`] more are opened beforehand; then waits without |
-//! | `tkill`: who is dead | all live; threads that end give their nodes back ([`end_thread`]) |
+//! | `tkill`: is it dead? | it lives; threads that end give their nodes back ([`end_thread`]) |
 //! | `membarrier`, `rseq` | as where they are missing: see [`crate::light`] |
 //! | `getrusage`, `sched_getaffinity`, files | what was known before |
 //!

@@ -102,7 +102,7 @@ impl Image {
         // SAFETY: number of buckets, number of symbols, and then both lists. They are few (vDSO),
         // so all symbols are looked at.
         let symbols = unsafe { *self.hash.add(1) };
-        // SAFETY: so many symbols there are.
+        // SAFETY: the index is below the number of symbols.
         (1..symbols).find_map(|index| unsafe { self.defined(index, name) })
     }
 

@@ -51,7 +51,7 @@ pub(crate) fn node(index: u32) -> Option<&'static Node> {
     Some(unsafe { &*base.add((index % NODES) as usize) })
 }
 
-/// Has a piece mapped, if the one before it is there.
+/// Maps a piece, or waits for the thread that does, if the piece before it is there.
 #[cold]
 #[inline(never)]
 fn map(number: u32) -> Option<*mut Node> {

@@ -9,30 +9,12 @@ use std::process::Command;
 use antiphon_linux::light::enable_light;
 use antiphon_linux::{Linux, end_thread, expect_filter, filtered, survey, yield_now};
 use antiphon_platform::{Clock, Deadline, Hint, Parked, Platform};
-use support::{FORKS, REFUSE, arena, filter, in_child};
+use support::{FORKS, REFUSE, arena, filter, filter_all, in_child};
 
 /// Makes the kernel kill the process for all but `calls` from now on, in this thread and its
 /// children.
 fn allow_only(calls: &[libc::c_long]) -> bool {
-    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-    const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    let step = |code, jf, k| libc::sock_filter { code, jt: 0, jf, k };
-    let mut program = vec![step(LOAD, 0, 0)];
-    for call in calls {
-        program.push(step(EQUAL, 1, u32::try_from(*call).expect("a call's number")));
-        program.push(step(RETURN, 0, libc::SECCOMP_RET_ALLOW));
-    }
-    program.push(step(RETURN, 0, libc::SECCOMP_RET_KILL_PROCESS));
-    let program = libc::sock_fprog {
-        len: u16::try_from(program.len()).expect("a short program"),
-        filter: program.as_mut_ptr(),
-    };
-    // SAFETY: takes numbers; then a program that lives for the call.
-    unsafe {
-        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
-    }
+    filter_all(calls, libc::SECCOMP_RET_ALLOW, libc::SECCOMP_RET_KILL_PROCESS)
 }
 
 /// What a contended lock does, a second time all of it.

@@ -117,6 +117,11 @@ pub const REFUSE: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
 
 /// Makes the kernel do `action` for each of `calls` from now on, in this thread and its children.
 pub fn filter(calls: &[libc::c_long], action: u32) -> bool {
+    filter_all(calls, action, libc::SECCOMP_RET_ALLOW)
+}
+
+/// The same, and the `other` action for all other calls.
+pub fn filter_all(calls: &[libc::c_long], action: u32, other: u32) -> bool {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
@@ -127,7 +132,7 @@ pub fn filter(calls: &[libc::c_long], action: u32) -> bool {
         let to_action = u8::try_from(calls.len() - place).expect("a few calls");
         program.push(step(EQUAL, to_action, u32::try_from(*call).expect("a call's number")));
     }
-    program.push(step(RETURN, 0, libc::SECCOMP_RET_ALLOW));
+    program.push(step(RETURN, 0, other));
     program.push(step(RETURN, 0, action));
     let program = libc::sock_fprog {
         len: u16::try_from(program.len()).expect("a short program"),
