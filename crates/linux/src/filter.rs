@@ -132,7 +132,7 @@ pub(crate) fn id() -> u32 {
     id()
 }
 
-/// The calling thread is about to end: its nodes are for others, who can't see that it has.
+/// Gives up the nodes of the calling thread, which is about to end: others can't see that it has.
 pub fn end_thread() {
     ARENA.give_up_cached();
 }

@@ -209,7 +209,7 @@ unsafe extern "C" fn look<F: FnMut(&Image)>(
     if info.dlpi_phdr.is_null() || (base == vdso && base != 0) {
         return 0;
     }
-    // SAFETY: so many headers, of a file that stays loaded until this is back.
+    // SAFETY: the loader gives the number of headers, and the file stays loaded during this call.
     let image = unsafe {
         let headers = slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
         of_headers(base, headers)

@@ -190,7 +190,7 @@ fn can_be_mapped(path: &Path) -> io::Result<()> {
     let file = fs::File::open(path)?;
     let (at, access, fd) =
         (std::ptr::null_mut(), libc::PROT_READ | libc::PROT_EXEC, file.as_raw_fd());
-    // SAFETY: a new mapping wherever the kernel likes, which nobody uses.
+    // SAFETY: the kernel chooses an unused address for the new mapping.
     let mapped = unsafe { libc::mmap(at, 1, access, libc::MAP_PRIVATE, fd, 0) };
     if mapped == libc::MAP_FAILED {
         let error = io::Error::last_os_error();

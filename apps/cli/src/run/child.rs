@@ -104,9 +104,9 @@ impl Child {
 }
 
 impl Ended {
-    /// What we exit with: the same, whatever came of our own work since. What failed of that is
-    /// told in a line; only where CMD succeeded does it show in the exit code, since a file that
-    /// was asked for is not there.
+    /// The exit code of `run`: that of CMD, whether or not our own work succeeded afterwards. A
+    /// failure of that work is reported in one line. It shows in the exit code only if CMD
+    /// succeeded, since a file that the user asked for is then missing.
     pub fn exit_code_after(self, work: Result<(), Failure>) -> ExitCode {
         match (self.code(), work) {
             (code, Ok(())) => ExitCode::from(code),

@@ -127,22 +127,6 @@ mod tests {
     use super::super::unseen;
     use super::*;
     use antiphon_record::{Histogram, Process, Row, Strangers};
-    use std::time::Duration;
-
-    fn run(lock: &str) -> Run {
-        Run {
-            command: vec!["program".to_owned()],
-            lock: lock.to_owned(),
-            profile: false,
-            wall: Duration::ZERO,
-            ended: "exit code 0".to_owned(),
-            kept_out: None,
-            children: true,
-            unmatched: None,
-            unsampled: None,
-            untaped: None,
-        }
-    }
 
     fn of(run: &Run, snapshot: &Snapshot) -> Vec<String> {
         super::of(run, snapshot, &[], &unseen::of(run, snapshot, None, 0))
@@ -160,12 +144,12 @@ mod tests {
 
     #[test]
     fn a_plain_run_needs_no_words() {
-        assert_eq!(of(&run("shfl-mutex"), &started()), Vec::<String>::new());
+        assert_eq!(of(&Run::of_program("shfl-mutex"), &started()), Vec::<String>::new());
     }
 
     #[test]
     fn from_where_the_c_librarys_locks_were_seen_is_said() {
-        let mut run = run(preload::GLIBC);
+        let mut run = Run::of_program(preload::GLIBC);
         let why = "statically linked".to_owned();
         run.kept_out = Some(KeptOut { why, only_cmd: true });
         let outside = of(&run, &Snapshot::default());
@@ -199,7 +183,7 @@ mod tests {
 
     #[test]
     fn what_was_left_alone_and_what_was_not_reached_is_said() {
-        let mut run = run("shfl-mutex");
+        let mut run = Run::of_program("shfl-mutex");
         run.children = false;
         let one = Unreached { program: "/a".to_owned(), times: 2, why: "/a is static".to_owned() };
         let notes = super::of(&run, &started(), &[one], &[]);
@@ -210,10 +194,10 @@ mod tests {
     #[test]
     fn the_form_that_was_used_is_said() {
         let mut snapshot = started();
-        let some = of(&run(preload::LIGHT), &snapshot);
+        let some = of(&Run::of_program(preload::LIGHT), &snapshot);
         assert!(some.len() == 1 && some[0].contains("in 1 of 2 processes"), "{some:?}");
         snapshot.processes.pop();
-        let all = of(&run(preload::LIGHT), &snapshot);
+        let all = of(&Run::of_program(preload::LIGHT), &snapshot);
         assert!(all.len() == 1 && all[0].contains("in 1 of 1 processes."), "{all:?}");
     }
 
@@ -221,10 +205,10 @@ mod tests {
     fn what_went_past_the_library_is_said() {
         let strangers = Strangers { count: 3, lock: 0x1000 };
         let snapshot = Snapshot { bypasses: 2, strangers, ..started() };
-        let notes = of(&run("shfl-mutex"), &snapshot);
+        let notes = of(&Run::of_program("shfl-mutex"), &snapshot);
         assert!(notes[0].contains("RTLD_DEEPBIND (2 times)"), "{notes:?}");
         assert!(notes[1].contains("3 times (the last at 0x1000)"), "{notes:?}");
-        let notes = of(&run("shfl-mutex"), &Snapshot::default());
+        let notes = of(&Run::of_program("shfl-mutex"), &Snapshot::default());
         assert!(notes.len() == 1 && notes[0].contains("no program opened"), "{notes:?}");
     }
 }

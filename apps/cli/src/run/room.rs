@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// With so many tasks to spare, one of ours does not matter.
+/// If the limit leaves this many tasks, one more thread of ours does no harm.
 const ENOUGH: u64 = 32;
 
 /// Which limit is so close that a thread of ours might be one too many; `None` if none is.

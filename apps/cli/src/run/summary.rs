@@ -54,6 +54,25 @@ pub struct Run {
     pub untaped: Option<String>,
 }
 
+#[cfg(test)]
+impl Run {
+    /// A run of `program` under `lock` that succeeded, with nothing to remark on.
+    pub fn of_program(lock: &str) -> Run {
+        Run {
+            command: vec!["program".to_owned()],
+            lock: lock.to_owned(),
+            profile: false,
+            wall: Duration::ZERO,
+            ended: "exit code 0".to_owned(),
+            kept_out: None,
+            children: true,
+            unmatched: None,
+            unsampled: None,
+            untaped: None,
+        }
+    }
+}
+
 /// Why the library does not get into CMD.
 pub struct KeptOut {
     /// Which program, why, and what to do.

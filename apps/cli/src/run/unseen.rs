@@ -136,21 +136,9 @@ fn full(dropped: &Dropped) -> Option<String> {
 mod tests {
     use super::*;
     use antiphon_record::{HandedOn, Program};
-    use std::time::Duration;
 
     fn run() -> Run {
-        Run {
-            command: vec!["program".to_owned()],
-            lock: "shfl-mutex".to_owned(),
-            profile: false,
-            wall: Duration::ZERO,
-            ended: "exit code 0".to_owned(),
-            kept_out: None,
-            children: true,
-            unmatched: None,
-            unsampled: None,
-            untaped: None,
-        }
+        Run::of_program("shfl-mutex")
     }
 
     fn program(times: u64, handed_on: HandedOn) -> Program {
