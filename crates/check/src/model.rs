@@ -63,6 +63,7 @@ pub(crate) struct Config {
     pub(crate) mortal: bool,
     pub(crate) light: bool,
     pub(crate) heavy: HeavyFence,
+    pub(crate) asleep: bool,
     pub(crate) steps: usize,
 }
 
@@ -99,6 +100,7 @@ impl Model {
             mortal: false,
             light: false,
             heavy: HeavyFence::Granted,
+            asleep: true,
             steps: 5_000,
         };
         let mode = Mode::Exhaustive;
@@ -200,6 +202,13 @@ impl Model {
     /// What comes of `heavy_fence()`.
     pub fn heavy_fence(mut self, heavy: HeavyFence) -> Self {
         self.config.heavy = heavy;
+        self
+    }
+
+    /// What `unpark_asleep()` says: whether all who are woken were asleep, and will run, or none
+    /// was.
+    pub fn asleep(mut self, asleep: bool) -> Self {
+        self.config.asleep = asleep;
         self
     }
 

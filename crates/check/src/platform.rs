@@ -327,6 +327,11 @@ unsafe impl Platform for Check {
         }
     }
 
+    fn unpark_asleep(waiter: WaiterRef) -> bool {
+        Self::unpark(waiter);
+        context::with(|execution| execution.config.asleep)
+    }
+
     fn waits_on_words() -> bool {
         context::with(|execution| execution.current > execution.config.fibers as usize)
     }

@@ -21,6 +21,7 @@ mod fencer;
 pub mod fiber;
 pub mod files;
 mod filter;
+mod foreign;
 mod futex;
 pub mod glance;
 mod identity;
@@ -70,6 +71,7 @@ pub use cpus::survey;
 pub use crowd::{Crowding, crowding};
 pub use distance::{Whereabouts, whereabouts};
 pub use filter::{end_thread, expect_filter, filtered, forked, optional};
+pub use foreign::{forget_shared, is_shared, note_shared};
 pub use image::{Image, each_image};
 pub use lending::may_lend;
 pub use local::FIBERS_MAY_MOVE;
@@ -227,6 +229,14 @@ unsafe impl Platform for Linux {
 
     fn unpark(waiter: WaiterRef) {
         park::unpark(waiter);
+    }
+
+    fn unpark_asleep(waiter: WaiterRef) -> bool {
+        park::unpark(waiter)
+    }
+
+    fn is_foreign(address: usize) -> bool {
+        foreign::is_shared(address)
     }
 
     fn waits_on_words() -> bool {

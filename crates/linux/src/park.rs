@@ -59,22 +59,27 @@ pub(crate) fn park(waiter: &Waiter<Linux>, deadline: Option<Deadline>) -> Parked
 }
 
 /// See [`Platform::unpark`](antiphon_platform::Platform::unpark).
-pub(crate) fn unpark(waiter: WaiterRef) {
-    let Some(node) = nodes::node(waiter.index) else { return };
+///
+/// Says whether the waiter was found asleep, as
+/// [`Platform::unpark_asleep`](antiphon_platform::Platform::unpark_asleep) does: the kernel takes a
+/// thread off its futex for as long as that is in a signal handler, or stopped.
+pub(crate) fn unpark(waiter: WaiterRef) -> bool {
+    let Some(node) = nodes::node(waiter.index) else { return false };
     // Relaxed: it only keeps late wakes from most of the node's next waits; the swap orders.
     if node.generation.load(Relaxed) != waiter.generation {
-        return;
+        return false;
     }
     // Relaxed: a guess. Nobody learns from a fiber's wake.
     let stamp = if node.token.load(Relaxed) == FIBER { 0 } else { stamp() };
     // Release: the waker's past; pairs with `wake_up` and `fall_asleep`. Acquire: `handle`, pairs
     // with the release in `suspended::commit`.
     match node.token.swap(DUE | stamp << STATE_BITS, AcqRel) {
-        THREAD => _ = futex::wake(word(node), futex::PRIVATE, 1),
+        THREAD => return futex::wake(word(node), futex::PRIVATE, 1) != 0,
         FIBER => fiber::resume(node.handle.load(Relaxed)),
         WAKER => polled::wake(node),
-        _ => {}
+        _ => return false,
     }
+    true
 }
 
 /// The first half of a thread's park: `false` if a wake was due and is taken.

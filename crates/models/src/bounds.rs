@@ -19,6 +19,7 @@ pub struct Bounds {
     block: Option<u32>,
     light: bool,
     heavy_fence: HeavyFence,
+    awake: bool,
 }
 
 impl Bounds {
@@ -36,6 +37,7 @@ impl Bounds {
         block: None,
         light: false,
         heavy_fence: HeavyFence::Granted,
+        awake: false,
     };
 
     /// A thread's parks may return for no reason so often.
@@ -99,6 +101,12 @@ impl Bounds {
         Self { light: true, heavy_fence, ..self }
     }
 
+    /// Who is woken may be one that does not run, for all that the waker is told.
+    #[must_use]
+    pub const fn awake(self) -> Self {
+        Self { awake: true, ..self }
+    }
+
     /// A model with these bounds.
     pub fn model(&self, name: &str) -> Model {
         let model = Model::new(name)
@@ -110,7 +118,8 @@ impl Bounds {
             .fibers(self.fibers)
             .apart(self.apart)
             .light(self.light)
-            .heavy_fence(self.heavy_fence);
+            .heavy_fence(self.heavy_fence)
+            .asleep(!self.awake);
         // The checker counts number 0, which is nobody's.
         let model = self.nodes.map_or(model.clone(), |nodes| model.waiters(nodes + 1));
         self.block.map_or(model.clone(), |block| model.mortal(true).arena_block(block))
@@ -158,6 +167,9 @@ impl fmt::Display for Bounds {
             HeavyFence::Granted => {}
             HeavyFence::Refused => words.push("fences refused".to_owned()),
             HeavyFence::Either => words.push("any fence refused".to_owned()),
+        }
+        if self.awake {
+            words.push("any that is woken may not run".to_owned());
         }
         let none = words.is_empty();
         f.write_str(if none { "plain" } else { "" })?;

@@ -5,7 +5,7 @@
 //! condition variable.
 
 use antiphon_check::HeavyFence::{Either, Granted};
-use antiphon_check::{Check, Data};
+use antiphon_check::{Check, Data, set_urgency};
 use antiphon_platform::{Atomic, AtomicInteger, Deadline, Platform};
 use antiphon_sync::lock::{Form, ShflMutex};
 use antiphon_sync::policy;
@@ -23,6 +23,7 @@ const PLAIN: Bounds = Bounds::PLAIN;
 
 pub fn entries() -> Vec<Entry> {
     let timed = PLAIN.timeouts(1).spurious(1);
+    let stuck_bounds = PLAIN.timeouts(2).awake();
     let moved = &["moved"];
     vec![
         Entry::new("condvar/moves-listed-2+1", listed::<Sleepy>(2, 0), PLAIN)
@@ -63,10 +64,16 @@ pub fn entries() -> Vec<Entry> {
         Entry::new("condvar/destroyed-3+1", destruction::<Sleepy>(3), timed)
             .by_lot(5_000)
             .reaches(&["moved", "moved at the deadline", "retired"]),
-        Entry::new("condvar/passes-the-stuck-3+1", stuck(3), PLAIN.timeouts(2))
+        Entry::new("condvar/passes-the-stuck-3+1", stuck(&[0; 3], 0), stuck_bounds)
             .by_lot(5_000)
             .reaches(&["passed"]),
-        Entry::new("condvar/passes-the-stuck-4+1", stuck(4), PLAIN.timeouts(2))
+        Entry::new("condvar/passes-the-stuck-4+1", stuck(&[0; 4], 0), stuck_bounds)
+            .by_lot(5_000)
+            .reaches(&["passed"]),
+        Entry::new("condvar/passes-the-stuck-giving-up-3+1+1", stuck(&[0; 3], 1), stuck_bounds)
+            .by_lot(10_000)
+            .reaches(&["passed", "gave up"]),
+        Entry::new("condvar/passes-the-stuck-urgent-4+1", stuck(&[0, 20, 5, 0], 0), stuck_bounds)
             .by_lot(5_000)
             .reaches(&["passed"]),
     ]
@@ -243,25 +250,39 @@ fn destruction<F: Form>(takers: u32) -> Program {
     })
 }
 
-/// MOVE-2: one of the waiters sits in a signal handler until all others are through. Whoever it
-/// is, they get through. Has to reach `passed`.
-fn stuck(takers: u32) -> Program {
-    Program::new(takers + 1, takers + 1, move |scope| {
+/// MOVE-2, WATCH-1 to 4: the first of the waiters sits in a signal handler until all others are
+/// through, among them `timed` ones that want the mutex until a deadline. Whoever is the head, they
+/// get through. Has to reach `passed`; and `gave up`, if some are timed.
+fn stuck(urgencies: &'static [u8], timed: u32) -> Program {
+    let takers = urgencies.len() as u32;
+    Program::new(takers + timed + 1, takers + timed + 1, move |scope| {
         let shelf = scope.share(Shelf::<Backed>::new());
         let through = scope.share(Word::ZERO);
-        for _ in 1..takers {
-            scope.spawn(|| {
+        for &urgency in &urgencies[1..] {
+            scope.spawn(move || {
+                set_urgency(urgency);
                 assert!(shelf.take(None));
                 through.fetch_add(1, Relaxed);
             });
         }
+        for _ in 0..timed {
+            scope.spawn(|| {
+                if shelf.lock.lock_until(soon()) {
+                    unlock(&shelf.lock);
+                } else {
+                    antiphon_check::probe("gave up");
+                }
+                through.fetch_add(1, Relaxed);
+            });
+        }
         scope.spawn(move || {
+            set_urgency(urgencies[0]);
             shelf.lock.lock();
             if shelf.items.get() == 0 {
                 // SAFETY: both are shared for the whole execution, and the wait is ended below.
                 let entry = unsafe { shelf.filled.prepare_with(&shelf.lock) };
                 unlock(&shelf.lock);
-                through.wait_while(Relaxed, |through| through != takers - 1);
+                through.wait_while(Relaxed, |through| through != takers - 1 + timed);
                 // SAFETY: prepared above.
                 match unsafe { shelf.filled.finish(entry) } {
                     End::Moved(moved) => {

@@ -53,6 +53,8 @@ fn exclusive() -> Vec<Entry> {
         Entry::new("shfl-mutex/backstop-3x2", exclusion::<BackedUp>(3, 2), timed.spurious(1))
             .by_lot(10_000),
         Entry::new("shfl-mutex/backstop-4x2", exclusion::<BackedUp>(4, 2), timed).by_lot(5_000),
+        Entry::new("shfl-mutex/backstop-awake-3x1", exclusion::<BackedUp>(3, 1), timed.awake())
+            .by_lot(10_000),
         // Without a node to be had, waiters nap and barge.
         Entry::new("shfl-mutex/exhausted-3x1", exclusion::<Mutex>(3, 1), PLAIN.nodes(0)),
         Entry::new("shfl-mutex/exhausted-but-one-3x1", exclusion::<Mutex>(3, 1), PLAIN.nodes(1)),
@@ -133,6 +135,7 @@ fn light() -> Vec<Entry> {
     let two = || exclusion::<Mutex>(2, 1);
     let three = || exclusion::<Mutex>(3, 2);
     let light = |heavy_fence| PLAIN.light(heavy_fence);
+    let two_naps = light(Either).timeouts(1);
     vec![
         Entry::new("shfl-mutex+light/excludes-2x1", two(), light(Granted)),
         Entry::new("shfl-mutex+light/excludes-any-fence-2x1", two(), light(Either).spurious(1)),
@@ -141,6 +144,8 @@ fn light() -> Vec<Entry> {
         Entry::new("shfl-mutex+light/excludes-fenceless-3x2", three(), light(Refused))
             .by_lot(5_000),
         Entry::new("shfl-mutex+light/excludes-any-fence-3x2", three(), light(Either)).by_lot(5_000),
+        Entry::new("shfl-mutex+light/excludes-fences-shared-2", fences_shared(), two_naps)
+            .reaches(&["gave up"]),
         Entry::new("shfl-mutex+light/destroyed-1+1", destruction::<Mutex>(), light(Granted))
             .reaches(&["retired"]),
     ]
@@ -212,6 +217,24 @@ fn giving_up<Q: Policy, F: Form>(untimed: u32, timed: u32) -> Program {
             unlock(lock);
             assert!(lock.lock_uncontended(), "and not kept for one that has given up");
         });
+    })
+}
+
+/// FENCE-2: the heads of two locks, one of which is never free and the other's owner unlocks: that
+/// one's head loses no wake, whoever's fence it rests on. Has to reach `gave up`.
+fn fences_shared() -> Program {
+    Program::new(3, 3, |scope| {
+        let locks = scope.share([Mutex::NEW, Mutex::NEW]);
+        locks.iter().for_each(Mutex::lock);
+        scope.spawn(|| {
+            assert!(!locks[0].lock_until(soon()));
+            antiphon_check::probe("gave up");
+        });
+        scope.spawn(|| {
+            locks[1].lock();
+            unlock(&locks[1]);
+        });
+        scope.spawn(|| unlock(&locks[1]));
     })
 }
 

@@ -38,6 +38,8 @@ fn exclusive() -> Vec<Entry> {
         Entry::new("semaphore/fair-3x2", excluding::<Insistent>(3, 2), PLAIN.spurious(1))
             .by_lot(5_000),
         Entry::new("semaphore/backstop-2x1", excluding::<Backed>(2, 1), timed),
+        Entry::new("semaphore/backstop-awake-3x2", excluding::<Backed>(3, 2), timed.awake())
+            .by_lot(5_000),
         Entry::new("semaphore/backstop-3x2", excluding::<Backed>(3, 2), timed.spurious(1))
             .by_lot(5_000),
         Entry::new("semaphore/exhausted-3x1", excluding::<Sleepy>(3, 1), PLAIN.nodes(0)),

@@ -51,6 +51,12 @@ fn in_order() -> Vec<Entry> {
         )
         .by_lot(2_000),
         Entry::new(
+            "shfl-mutex/urgent-in-line-backstop-awake-4+1",
+            line::<Mutex<Backed>>(&[0, 5, 20, 15]),
+            spurious.awake(),
+        )
+        .by_lot(2_000),
+        Entry::new(
             "shfl-mutex+light/urgent-in-line-4+1",
             line::<Mutex>(&[5, 10, 20, 15]),
             spurious.light(Granted),
@@ -123,6 +129,18 @@ fn crowds() -> Vec<Entry> {
             "shfl-mutex/urgent-backstop-4x2",
             crowd::<policy::None, Backed>(&[5, 20, 0, 10], 2, 1),
             timed.spurious(1),
+        )
+        .by_lot(6_000),
+        Entry::new(
+            "shfl-mutex/urgent-backstop-awake-4x2",
+            crowd::<policy::None, Backed>(&[5, 20, 0, 10], 2, 1),
+            timed.awake(),
+        )
+        .by_lot(6_000),
+        Entry::new(
+            "shfl-mutex+light/urgent-backstop-awake-3x2",
+            crowd::<policy::None, Backed>(&[5, 20, 0], 2, 1),
+            timed.awake().light(Either),
         )
         .by_lot(6_000),
         Entry::new(

@@ -44,6 +44,12 @@ pub struct Arena<P: Platform> {
     pub saw_urgent: Apart<P::U32>,
     /// How many waiters of real-time priority stand in queues, by the queue's address.
     urgent: Apart<[P::U32; COUNTERS]>,
+    /// How many [heavy fences](Platform::heavy_fence) waiters have begun, for primitives that share
+    /// them; wraps around.
+    pub fences_begun: P::U32,
+    /// The number of the last of these that is over, counted as they begin and from 1; wraps
+    /// around.
+    pub fences_done: P::U32,
 }
 
 /// What all waiters read and few write, on lines of its own: what stands beside it is written by
@@ -81,6 +87,8 @@ impl<P: Platform> Arena<P> {
             lesson: P::U64::ZERO,
             saw_urgent: Apart(P::U32::ZERO),
             urgent: Apart([const { P::U32::ZERO }; COUNTERS]),
+            fences_begun: P::U32::ZERO,
+            fences_done: P::U32::ZERO,
         }
     }
 

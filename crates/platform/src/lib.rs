@@ -250,6 +250,21 @@ pub unsafe trait Platform: Sized + 'static {
     /// one for the node's next owner, no more.
     fn unpark(waiter: WaiterRef);
 
+    /// As [`unpark`](Self::unpark). `false` if the waiter was not found asleep, so that it may not
+    /// run for long: it sits in a signal handler that has interrupted its sleep, or is stopped; or
+    /// it is up, or about to sleep, and will notice. A guess: it decides whether another is woken
+    /// to keep watch.
+    fn unpark_asleep(waiter: WaiterRef) -> bool {
+        Self::unpark(waiter);
+        true
+    }
+
+    /// Whether other processes may have the memory at `address`: their threads don't know the
+    /// waiters of this one, so a waiter there has to look up from time to time.
+    fn is_foreign(_address: usize) -> bool {
+        false
+    }
+
     /// Whether the caller may sleep on a word ([`wait_on`](Self::wait_on)): many such sleepers are
     /// woken by one call, and need no node. A fiber may not: it would block the thread under it.
     fn waits_on_words() -> bool {

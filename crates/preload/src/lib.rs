@@ -20,6 +20,7 @@
 //! | `objects` | what the loader has loaded, and what is in it |
 //! | `thread` | what is kept for each thread, and whether there is more than one |
 //! | `sharing` | functions by which a program comes to share thread-local state, or to bypass us |
+//! | `mappings` | functions by which a program comes to share memory with other processes |
 //! | `exec` | programs that this one executes, for the report |
 //! | `filter` | filters of system calls, heard of before they are installed |
 //! | `inherit` | whether those have the library, too |
@@ -44,6 +45,7 @@ mod exec;
 mod filter;
 mod inherit;
 mod lookup;
+mod mappings;
 mod maps;
 mod mode;
 mod mutex;

@@ -61,6 +61,12 @@ impl<F: Copy> Real<F> {
         Ok(unsafe { transmute_copy::<*mut c_void, F>(&address) })
     }
 
+    /// The function, if it was looked up before and is there.
+    pub(crate) fn known(&self) -> Option<F> {
+        // Relaxed: as in `get`.
+        if self.address.load(Relaxed).is_null() { None } else { self.get().ok() }
+    }
+
     #[cold]
     fn find(&self) -> *mut c_void {
         let found = if lookup::is_replaced(self.name) && !mode::theirs() {
@@ -156,6 +162,12 @@ functions! {
     DLOPEN = c"dlopen": Open;
     DLMOPEN = c"dlmopen":
         unsafe extern "C" fn(c_long, *const c_char, c_int) -> *mut c_void;
+    MMAP = c"mmap":
+        unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, c_int, i64) -> *mut c_void;
+    MUNMAP = c"munmap": unsafe extern "C" fn(*mut c_void, usize) -> c_int;
+    MREMAP = c"mremap":
+        unsafe extern "C" fn(*mut c_void, usize, usize, c_int, *mut c_void) -> *mut c_void;
+    SHMAT = c"shmat": unsafe extern "C" fn(c_int, *const c_void, c_int) -> *mut c_void;
     EXECVE = c"execve": Jump;
     EXECV = c"execv": Jump;
     EXECL = c"execl": Jump;

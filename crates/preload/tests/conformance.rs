@@ -80,6 +80,29 @@ fn contention_takes_little_of_what_is_limited() {
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
+/// Who waits for long sleeps for long.
+#[test]
+fn waiters_that_wait_for_long_do_not_look_up() {
+    let directory = scratch("idle");
+    let program = compile(&directory, "idle.c");
+    succeeds(&mut plain(&program));
+    for lock in ["", "shfl-mutex+light"] {
+        succeeds(preloaded(&program).env("ANTIPHON_LOCK", lock));
+    }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+/// But in memory that other processes may have.
+#[test]
+fn waiters_in_memory_of_several_processes_look_up() {
+    let directory = scratch("foreign");
+    let program = compile(&directory, "foreign.c");
+    for lock in ["", "shfl-mutex+light"] {
+        succeeds(preloaded(&program).env("ANTIPHON_LOCK", lock));
+    }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
 /// Sequences of calls drawn by lot, with deadlines and clocks good and bad: each is answered as the
 /// C library answers it, whatever the form of the lock and whether it is recorded.
 #[test]

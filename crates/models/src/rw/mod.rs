@@ -83,6 +83,8 @@ fn shared() -> Vec<Entry> {
             .by_lot(10_000)
             .reaches(together),
         Entry::new("shfl-rw/backstop-1+1", sharing::<Backed>(1, 1, 1), timed),
+        Entry::new("shfl-rw/backstop-awake-2+2", sharing::<Backed>(2, 2, 1), timed.awake())
+            .by_lot(5_000),
         Entry::new("shfl-rw/backstop-2+2", sharing::<Backed>(2, 2, 1), timed.spurious(1))
             .by_lot(10_000),
         Entry::new("shfl-rw/exhausted-2+1", sharing::<Sleepy>(2, 1, 1), PLAIN.nodes(0)),
@@ -160,8 +162,12 @@ fn preferred() -> Vec<Entry> {
     vec![
         Entry::new("shfl-rw/prefers-writers-2+1", writer_first(), PLAIN),
         Entry::new("shfl-rw/asks-again-1+1", asking_again(), PLAIN).reaches(overtook),
-        Entry::new("shfl-rw/asks-though-excused-1+1+1", asking_the_excused(), PLAIN.timeouts(1))
-            .reaches(overtook),
+        Entry::new(
+            "shfl-rw/asks-though-excused-1+1+1",
+            asking_the_excused(),
+            PLAIN.timeouts(1).awake(),
+        )
+        .reaches(overtook),
         Entry::new("shfl-rw/late-head-beside-2+1", beside_late_head(), PLAIN)
             .by_lot(10_000)
             .reaches(&["beside"]),

@@ -18,13 +18,16 @@ use antiphon_platform::{
 
 use super::abandoned;
 use super::fair::Patience;
+use super::fence::Fence;
 use super::moved;
 use super::mutex::Form;
 use super::queue::{Place, TailId};
 use super::shuffle;
 use super::sort::Sorted;
 use super::status::{self, Leave, Status};
-use super::urgent::{self, Urgency};
+use super::urgent::{self, Step, Urgency};
+use super::wake;
+use super::watch::{self, Watch};
 use crate::arena;
 use crate::nap;
 use crate::policy::Policy;
@@ -75,10 +78,8 @@ const BESIDE_HEAD_NS: u32 = 500;
 /// How often a head that nobody has called finds the lock free and loses it to others, before its
 /// patience begins to run as if it had been called.
 const MISSES: u32 = 16;
-/// How long a sleep without a sure wake lasts.
-const SHORT_NS: u64 = 1_000_000;
 /// The backstop doubles up to this many times.
-const DOUBLINGS: u32 = 5;
+pub(super) const DOUBLINGS: u32 = 5;
 
 /// What one waits for in a queue: a lock, or a way to hold it. Below the words that are the lock's
 /// business is the waiting, which is the same for all.
@@ -111,6 +112,9 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         status::urgency(node).into()
     }
 
+    /// Whether the head sleeps, and a release will call it. May be stale at once.
+    fn head_sleeps(&self) -> bool;
+
     /// Says, as the head that is about to spin, that it is there.
     fn announce(&self) {}
 
@@ -126,6 +130,11 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     /// Takes it, behind a head that was called and does not come, if comers may come in beside one
     /// another.
     fn take_beside_head(&self) -> bool {
+        false
+    }
+
+    /// Whether the head that was overtaken so is one that may not run for long.
+    fn is_head_excused(&self) -> bool {
         false
     }
 
@@ -146,7 +155,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     fn excuse_head(&self);
 
     /// Names the caller, the head, as the one to wake, and asks the owner to do so.
-    fn ask_for_wake(&self, me: Place<P>) -> Ask;
+    fn ask_for_wake(&self, me: Place<P>, fence: &mut Fence) -> Ask;
 
     /// Nobody is named any longer: the caller, the head, has come, or gives up.
     fn unname(&self);
@@ -340,10 +349,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         urgency: &mut Urgency<P>,
     ) -> Turn {
         let mut role = false;
-        let mut backstops = 0;
-        // Kept when a sleep ends for no reason: a waiter that is interrupted all the time looks up
-        // as often as others.
-        let mut until = None;
+        let mut watch = Watch::NEW;
         let mut now = status::load(me.node);
         loop {
             if now.shuffler() {
@@ -373,21 +379,24 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 Err(_) => {
                     // In the word, as long as it sleeps.
                     role = false;
-                    until = until.or_else(|| backstop::<P, F>(deadline, backstops));
-                    let parked = P::park(me.node, until);
+                    let parked = P::park(me.node, watch.until(self, deadline));
                     now = status::unpark(me.node);
                     if parked == Parked::TimedOut && !me.is_lost() {
-                        until = None;
+                        watch.is_over();
                         if nap::passed::<P>(deadline) {
                             match self.leave(me) {
-                                Leave::Abandoned => return Turn::TimedOut,
+                                Leave::Abandoned => {
+                                    watch::give_on(self, me.node);
+                                    return Turn::TimedOut;
+                                }
                                 Leave::IsHead => {}
                             }
                         } else {
-                            backstops += 1;
                             // The lock is free, perhaps, and its head stuck: whatever was kept
                             // for it, somebody must go on.
                             if F::BACKSTOP_NS != 0 && self.take_any() {
+                                // WATCH-3.
+                                watch::wake_behind(me.node);
                                 let turn = self.overtake(me);
                                 self.excuse_head();
                                 return turn;
@@ -399,6 +408,10 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                         && !now.head()
                         && self.take_beside_head()
                     {
+                        if self.is_head_excused() {
+                            // WATCH-3.
+                            watch::wake_behind(me.node);
+                        }
                         return self.overtake(me);
                     }
                     if now.head() { now } else { status::load(me.node) }
@@ -435,7 +448,9 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         let policy = self.policy();
         // INV-2: the role comes into being at the head.
         *role |= policy.shuffles::<P>() && me.node.batch.load(Relaxed) == 0;
-        self.wake_ahead(me);
+        if policy.wakes() || Self::lingers() {
+            wake::wake_ahead(me);
+        }
         let wait = self.wait_as_head(me, deadline, role, urgency)?;
         // What another policy has sorted is sorted no longer.
         if !*role || !policy.sorts() || me.is_lost() || policy != self.policy() {
@@ -459,6 +474,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         urgency: &mut Urgency<P>,
     ) -> Option<Wait> {
         let mut missed = 0;
+        let mut fence = Fence::NEW;
         loop {
             if me.is_lost() {
                 return Some(Wait::Lost);
@@ -501,7 +517,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             if Self::URGENT {
                 urgency.ask(me.node);
             }
-            let until = match self.ask_for_wake(me) {
+            let until = match self.ask_for_wake(me, &mut fence) {
                 Ask::Free => {
                     missed += 1;
                     if missed == MISSES {
@@ -509,14 +525,16 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                     }
                     continue;
                 }
-                Ask::Noted => backstop::<P, F>(deadline, DOUBLINGS),
-                Ask::Doubtful => Some(nap::earlier::<P>(deadline, SHORT_NS)),
+                Ask::Noted => watch::as_head(self, deadline),
+                Ask::Doubtful => Some(nap::earlier::<P>(deadline, fence.nap_ns())),
             };
             if Self::URGENT {
                 urgency.fence();
                 // URGENT-1: after it is named.
-                if urgent::steps_down(self, me, role, urgency) {
-                    return None;
+                match urgent::step_down(self, me, role, urgency) {
+                    Step::Stays => {}
+                    Step::Down => return None,
+                    Step::Unnamed => continue,
                 }
             }
             if P::park(me.node, until) == Parked::Woken {
@@ -566,34 +584,14 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 && !(asleep && self.is_left_asleep(next))
                 && let Some(target) = target
             {
-                P::unpark(target);
+                let _ = watch::wake_head::<P>(target);
             }
             return;
-        }
-    }
-
-    /// Wakes the waiter behind the caller, who is the head, if the policy wants it up in time, or
-    /// there are CPUs to spare.
-    fn wake_ahead(&self, me: Place<P>) {
-        if let Some(next) = me.next()
-            && status::load(next.node).parked()
-            && (self.policy().wakes() || Self::lingers())
-            && let Some(next) = arena::<P>().reference(next.id.index())
-        {
-            P::unpark(next);
         }
     }
 
     /// Shuffles; returns whether the caller keeps the role.
     fn shuffle(&self, me: Place<P>, stop: impl Fn() -> bool) -> bool {
         shuffle::shuffle(self.policy(), me, self.tail(), F::GROUP, stop)
-    }
-}
-
-/// `deadline`, or the form's backstop if that is earlier.
-fn backstop<P: Platform, F: Form>(deadline: Option<Deadline>, times: u32) -> Option<Deadline> {
-    match F::BACKSTOP_NS {
-        0 => deadline,
-        ns => Some(nap::earlier::<P>(deadline, ns << times.min(DOUBLINGS))),
     }
 }

@@ -6,6 +6,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, Traced, TracedK
 
 use super::contended::{Ask, Contended};
 use super::fair::Patience;
+use super::fence::Fence;
 use super::mutex::{FAIR, Form, LOCKED, ShflMutex, WAKE};
 use super::queue::{Place, TailId};
 use crate::arena;
@@ -27,6 +28,11 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
     fn named(&self) -> u16 {
         // Relaxed: a hint.
         self.head.load(Relaxed)
+    }
+
+    fn head_sleeps(&self) -> bool {
+        // Relaxed: a caller that has to know passes a fence first.
+        self.head.load(Relaxed) != 0 && self.locked.load(Relaxed) & WAKE != 0
     }
 
     fn is_held(&self) -> bool {
@@ -79,12 +85,12 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
         }
     }
 
-    fn ask_for_wake(&self, me: Place<P>) -> Ask {
+    fn ask_for_wake(&self, me: Place<P>, fence: &mut Fence) -> Ask {
         // Relaxed: `WAKE`, below, publishes it. Who takes an older flag for ours may see this name
         // and not our node's generation; then it wakes nobody, and we are still up.
         self.head.store(half(me), Relaxed);
         // Owners that are about to release by `store_unless` have done so, or will see `head`.
-        let sound = !P::fenced() || P::heavy_fence().is_ok();
+        let sound = fence.passes::<P>();
         let mut seen = self.locked.load(Relaxed);
         loop {
             if seen & LOCKED == 0 {

@@ -145,6 +145,14 @@ impl<F: Form> Patience<F> {
         }
     }
 
+    /// Whether the waiter was [excused](Self::excuse) of late.
+    pub(super) fn is_excused<P: Platform>(node: &Waiter<P>) -> bool {
+        let due = node.due.load(Relaxed);
+        !Self::ENDLESS
+            && due != 0
+            && (LONGEST / 2..=LONGEST + 1).contains(&due.wrapping_sub(now::<P>()))
+    }
+
     /// The lock is kept for the waiter from now on.
     pub(super) fn keep<P: Platform>(node: &Waiter<P>) {
         if !Self::ENDLESS {

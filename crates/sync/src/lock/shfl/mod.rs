@@ -7,6 +7,7 @@ mod abandoned;
 mod contended;
 mod exclusive;
 mod fair;
+mod fence;
 pub(crate) mod moved;
 mod mutex;
 mod owned;
@@ -19,6 +20,7 @@ mod spin;
 pub(crate) mod status;
 mod urgent;
 mod wake;
+mod watch;
 
 pub use moved::Moved;
 pub use mutex::{Form, Published, ShflMutex, Standard};

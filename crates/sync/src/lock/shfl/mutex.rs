@@ -33,6 +33,7 @@ use antiphon_platform::{Atomic, AtomicInteger, Budget, Deadline, Platform, Waite
 use super::contended::{Contended, Wait};
 use super::fair::Patience;
 use super::queue::TailId;
+use super::watch;
 use crate::arena;
 use crate::policy::{Chosen, Policy};
 
@@ -287,7 +288,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
             }
         }
         if let Some(target) = target {
-            P::unpark(target);
+            let _ = watch::wake_head::<P>(target);
         }
         if named != 0 {
             Self::wake_namesakes(named);

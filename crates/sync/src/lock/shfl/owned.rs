@@ -28,6 +28,7 @@ use antiphon_platform::{
 };
 
 use super::contended::{Ask, Contended, Wait};
+use super::fence::Fence;
 use super::mutex::{Form, ShflMutex, Standard};
 use super::queue::{Place, TailId};
 use crate::policy::{Chosen, Policy};
@@ -193,6 +194,7 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflOwned<P, Q, F> 
         fn traced() -> Traced;
         fn named() -> u16;
         fn announce() -> ();
+        fn head_sleeps() -> bool;
         fn is_held() -> bool;
         fn spin(budget: Budget) -> bool;
         fn take_as_comer() -> bool;
@@ -209,10 +211,10 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflOwned<P, Q, F> 
         self.lend(me);
     }
 
-    fn ask_for_wake(&self, me: Place<P>) -> Ask {
+    fn ask_for_wake(&self, me: Place<P>, fence: &mut Fence) -> Ask {
         // To who owns it now: not who did when we came, perhaps.
         self.lend(me.node);
-        self.mutex.ask_for_wake(me)
+        self.mutex.ask_for_wake(me, fence)
     }
 }
 

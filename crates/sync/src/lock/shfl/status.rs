@@ -22,8 +22,8 @@
 //!
 //! ```text
 //!   LISTED ────────► NOTIFIED      (wakes, and goes to the mutex by itself)
-//!     │  └─────────► WAITING       (is woken)
-//!     └────────────► PARKED+MOVED  (sleeps on: no timer of its own wakes it)
+//!     │  └─────────► HEAD          (is woken)
+//!     └────────────► PARKED+MOVED  (is woken, or sleeps on: no timer of its own wakes it)
 //! ```
 //!
 //! `LOOKING` is a bit beside `LISTED`: the waiter is up and goes to look at the list itself.
@@ -205,10 +205,12 @@ pub(super) fn recall_role<P: Platform>(node: &Waiter<P>) -> bool {
     Status(node.status.fetch_and(!SHUFFLER, Acquire)).shuffler()
 }
 
-/// LISTED → WAITING, or HEAD, of a waiter that will be woken. Returns what it was before. Release:
-/// pairs with [`load`] and with [`look`]; the waiter sees its node as the mover left it.
+/// LISTED → HEAD, or PARKED+MOVED, of a waiter that will be woken: until it has
+/// [arrived](arrive), nobody can know that it runs. Returns what it was before. Release: pairs with
+/// [`load`] and with [`look`]; the waiter sees its node as the mover left it.
 pub(super) fn admit<P: Platform>(node: &Waiter<P>, head: bool) -> Status {
-    Status(node.status.fetch_or(if head { WAITING | HEAD } else { WAITING }, Release))
+    let bits = if head { WAITING | HEAD } else { WAITING | PARKED | MOVED };
+    Status(node.status.fetch_or(bits, Release))
 }
 
 /// LISTED → PARKED+MOVED, of a waiter that sleeps on; returns what it was before.

@@ -256,20 +256,35 @@ fn may_move<P: Platform>(me: Place<P>, role: &mut bool) -> bool {
     true
 }
 
-/// URGENT-1: whether the caller, who is the head, has made a more urgent waiter the head in its
-/// place.
+/// What has become of a head that looked for more urgent waiters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It is the head as before.
+    Stays,
+    /// Another waiter is the head.
+    Down,
+    /// It is the head again, since that waiter has left, and is named no longer: before it sleeps
+    /// it has to name itself.
+    Unnamed,
+}
+
+/// URGENT-1: makes a more urgent waiter the head in the place of the caller, who is the head.
 #[inline]
-pub(super) fn steps_down<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
+pub(super) fn step_down<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
     lock: &C,
     me: Place<P>,
     role: &mut bool,
     urgency: &Urgency<P>,
-) -> bool {
-    C::URGENT && urgency.has_company() && step_down(lock, me, role, urgency)
+) -> Step {
+    if C::URGENT && urgency.has_company() {
+        look_behind(lock, me, role, urgency)
+    } else {
+        Step::Stays
+    }
 }
 
-/// As [`steps_down`], where the lock was seen free: all count that stood in line when it was
-/// released.
+/// As [`step_down`], where the lock was seen free: all count that stood in line when it was
+/// released. Whether the caller is the head no longer.
 #[inline]
 pub(super) fn steps_down_at_last<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
     lock: &C,
@@ -281,21 +296,23 @@ pub(super) fn steps_down_at_last<P: Platform, Q: Policy, F: Form, C: Contended<P
         // Acquire: what came before the release; pairs with that.
         P::fence(Acquire);
     }
-    steps_down(lock, me, role, urgency)
+    step_down(lock, me, role, urgency) == Step::Down
 }
 
 #[cold]
 #[inline(never)]
-fn step_down<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
+fn look_behind<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
     lock: &C,
     me: Place<P>,
     role: &mut bool,
     urgency: &Urgency<P>,
-) -> bool {
+) -> Step {
     if me.is_lost() || !may_move(me, role) {
-        return false;
+        return Step::Stays;
     }
-    let Some(first) = put_first(me, lock.tail(), urgency, C::urgency_of) else { return false };
+    let Some(first) = put_first(me, lock.tail(), urgency, C::urgency_of) else {
+        return Step::Stays;
+    };
     lock.unname();
     status::step_down(me.node);
     if *role {
@@ -307,7 +324,7 @@ fn step_down<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
         // It has left meanwhile: the caller, who is behind it, is the head again.
         first.give();
         status::begin_as_head(me.node);
-        return false;
+        return Step::Unnamed;
     }
     // Awake it names itself, should it have to wait: others don't know when it sleeps.
     if was.parked()
@@ -316,7 +333,7 @@ fn step_down<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
         P::unpark(target);
     }
     *role = false;
-    true
+    Step::Down
 }
 
 /// URGENT-2, for the caller, who leaves the head of the queue; returns whether it has the role.

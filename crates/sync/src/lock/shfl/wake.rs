@@ -2,26 +2,33 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use antiphon_platform::{Atomic, Platform, Waiter};
+use antiphon_platform::{Atomic, Platform, Waiter, WaiterRef};
 
 use super::fair::Patience;
 use super::mutex::Form;
 use super::queue::Place;
 use super::status;
+use super::watch;
 use crate::arena;
 
 /// How far behind a head one looks for who could come in.
 const REACH: usize = 8;
 
 /// Wakes the head of this name, as [`wake`]. From now on its patience runs, whether it has a CPU or
-/// not; or the lock is kept for it.
+/// not; or the lock is kept for it. One that may not run for long is excused: nothing is kept for
+/// it, and those that overtake it see to it that others may (`watch.rs`).
 #[cold]
 #[inline(never)]
 pub(super) fn call<P: Platform, F: Form>(name: u16, kept: bool) {
-    if let Some(head) = arena::<P>().resolve_index(name.into()) {
+    let head = arena::<P>().resolve_index(name.into());
+    if let Some(head) = head {
         if kept { Patience::<F>::keep(head) } else { Patience::<F>::call(head) }
     }
-    wake::<P>(name);
+    if !wake_by::<P>(name, watch::wake_head::<P>)
+        && let Some(head) = head
+    {
+        Patience::<F>::excuse(head);
+    }
 }
 
 /// Wakes the waiter of this name, which the caller has read in the state that it released; and the
@@ -30,18 +37,35 @@ pub(super) fn call<P: Platform, F: Form>(name: u16, kept: bool) {
 #[cold]
 #[inline(never)]
 pub(super) fn wake<P: Platform>(name: u16) {
+    wake_by::<P>(name, |waiter| {
+        P::unpark(waiter);
+        true
+    });
+}
+
+/// As [`wake`], in the way of `unpark`, whose answer it returns.
+fn wake_by<P: Platform>(name: u16, unpark: impl FnOnce(WaiterRef) -> bool) -> bool {
     // Acquire: the sleeper's node, whose name the release has read; pairs with the release by which
     // it was written.
     P::fence(Acquire);
     let arena = arena::<P>();
     let name = u32::from(name);
-    if let Some(target) = arena.reference(name) {
-        P::unpark(target);
-    }
+    let woken = arena.reference(name).is_none_or(unpark);
     for index in (name..=arena.high_water()).step_by(1 << 16).skip(1) {
         if let Some(namesake) = arena.reference(index) {
             P::unpark(namesake);
         }
+    }
+    woken
+}
+
+/// Wakes the waiter behind the caller, who is the head, ahead of its turn.
+pub(super) fn wake_ahead<P: Platform>(me: Place<P>) {
+    if let Some(next) = me.next()
+        && status::load(next.node).parked()
+        && let Some(next) = arena::<P>().reference(next.id.index())
+    {
+        P::unpark(next);
     }
 }
 

@@ -11,6 +11,7 @@ use antiphon_platform::{Atomic, Budget, Deadline, Platform, Traced, TracedKind, 
 
 use super::super::contended::{Ask, Contended, Wait};
 use super::super::fair::Patience;
+use super::super::fence::Fence;
 use super::super::queue::{Place, TailId};
 use super::super::status;
 use super::kind::Kind;
@@ -95,6 +96,11 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
         }
     }
 
+    fn head_sleeps(&self) -> bool {
+        let seen = self.lock.peek();
+        seen.is_called() && seen.is_to_be_woken()
+    }
+
     fn is_held(&self) -> bool {
         Self::keeps_out(self.lock.peek())
     }
@@ -111,6 +117,11 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
 
     fn take_beside_head(&self) -> bool {
         !K::WRITES && self.take_as_comer()
+    }
+
+    fn is_head_excused(&self) -> bool {
+        let head = arena::<P>().resolve_index(u32::from(self.lock.peek().name()));
+        head.is_some_and(Patience::<F>::is_excused)
     }
 
     fn take_any(&self) -> bool {
@@ -150,7 +161,7 @@ impl<P: Platform, Q: Policy, F: RwForm, K: Kind> Contended<P, Q, F> for Entry<'_
         }
     }
 
-    fn ask_for_wake(&self, me: Place<P>) -> Ask {
+    fn ask_for_wake(&self, me: Place<P>, _: &mut Fence) -> Ask {
         // RW-2: only where somebody is in who keeps us out, and so will leave. Release: pairs with
         // the acquire in `wake`: our node's generation comes with its name.
         let asked = self.lock.change(Release, |seen| {

@@ -93,6 +93,11 @@ impl State {
         self.0 & NAME != 0
     }
 
+    /// Whether a release wakes somebody.
+    pub(super) fn is_to_be_woken(self) -> bool {
+        self.0 & WAKE != 0
+    }
+
     /// Whether who comes in now overtakes a head that was called and has not come, and for which
     /// the lock is not kept.
     pub(super) fn is_overtaken(self) -> bool {

@@ -10,6 +10,7 @@ use antiphon_platform::{Atomic, Budget, Platform, Traced, TracedKind, Waiter};
 
 use super::super::contended::{Ask, Contended};
 use super::super::fair::Patience;
+use super::super::fence::Fence;
 use super::super::mutex::Form;
 use super::super::queue::{Place, TailId};
 use super::Semaphore;
@@ -48,6 +49,11 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> 
 
     fn named(&self) -> u16 {
         self.semaphore.peek().name()
+    }
+
+    fn head_sleeps(&self) -> bool {
+        let seen = self.semaphore.peek();
+        seen.is_called() && seen.is_to_be_woken()
     }
 
     fn is_held(&self) -> bool {
@@ -98,7 +104,7 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for Entry<'_, P, Q, F> 
         }
     }
 
-    fn ask_for_wake(&self, me: Place<P>) -> Ask {
+    fn ask_for_wake(&self, me: Place<P>, _: &mut Fence) -> Ask {
         // SEM-2. Release: pairs with the acquire in `wake`: our node's generation comes with its
         // name.
         let asked = self.semaphore.change(Release, |seen| {

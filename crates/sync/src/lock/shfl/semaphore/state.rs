@@ -73,6 +73,11 @@ impl State {
         self.0 & NAME != 0
     }
 
+    /// Whether a release wakes somebody.
+    pub(super) fn is_to_be_woken(self) -> bool {
+        self.0 & WAKE != 0
+    }
+
     /// Whether a head was called and has not come, and permits are not kept for it.
     pub(super) fn is_overtaken(self) -> bool {
         self.is_called() && self.0 & (WAKE | FAIR) == 0

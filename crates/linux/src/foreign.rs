@@ -1,0 +1,115 @@
+//! Memory that other processes may have: shared mappings that the program has made, as it was
+//! seen to make them ([`note_shared`]).
+//!
+//! A waiter in such memory can't count on its wake: the owner may be a thread of another process,
+//! which knows nothing of this one's waiters. So it looks up from time to time. Elsewhere that
+//! would be work for nothing. The kernel could be asked (`/proc/self/maps`), but not from a lock: a
+//! filter may kill for it, there may be no procfs, and a process of many threads has many mappings.
+//!
+//! | `begin` | `end` | a slot of `SHARED` |
+//! |---|---|---|
+//! | 0 | 0 | is free |
+//! | set | 0 | is being written: the mapping's maker has not returned, so no lock is there |
+//! | set | set | a mapping |
+//!
+//! Shared mappings that find no free slot widen `REST`, one range around all of these. A look that
+//! races with a change of a slot may misjudge the memory of that slot, where nothing is at that
+//! moment, and no other. A child of `fork` inherits all of it, as it does the mappings.
+
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+struct Range {
+    begin: AtomicUsize,
+    end: AtomicUsize,
+}
+
+impl Range {
+    const fn new(begin: usize) -> Self {
+        Self { begin: AtomicUsize::new(begin), end: AtomicUsize::new(0) }
+    }
+
+    fn has(&self, address: usize) -> bool {
+        // Acquire: pairs with the release in `note_shared`.
+        let end = self.end.load(Acquire);
+        address < end && address >= self.begin.load(Relaxed)
+    }
+}
+
+static SHARED: [Range; 64] = [const { Range::new(0) }; _];
+static REST: Range = Range::new(usize::MAX);
+
+/// Whether this memory is [noted](note_shared) as shared; see
+/// [`Platform::is_foreign`](antiphon_platform::Platform::is_foreign).
+pub fn is_shared(address: usize) -> bool {
+    SHARED.iter().chain([&REST]).any(|range| range.has(address))
+}
+
+/// Notes that other processes may have this memory, of `length` bytes: to be called when it was
+/// mapped, before anybody uses it. May be called in signal handlers.
+pub fn note_shared(begin: usize, length: usize) {
+    let end = begin.saturating_add(length);
+    if begin == 0 || length == 0 {
+        return;
+    }
+    for range in &SHARED {
+        // Relaxed, here and below: the slot is ours from then on; `end` publishes it.
+        if range.begin.compare_exchange(0, begin, Relaxed, Relaxed).is_ok() {
+            // Release: pairs with the acquire in `has`.
+            range.end.store(end, Release);
+            return;
+        }
+    }
+    REST.begin.fetch_min(begin, Relaxed);
+    // Release: as above.
+    REST.end.fetch_max(end, Release);
+}
+
+/// Notes that this memory is about to be unmapped: mappings that are all in it are shared no
+/// longer. May be called in signal handlers.
+pub fn forget_shared(begin: usize, length: usize) {
+    let end = begin.saturating_add(length);
+    for range in &SHARED {
+        let (its_begin, its_end) = (range.begin.load(Relaxed), range.end.load(Relaxed));
+        if its_end != 0
+            && begin <= its_begin
+            && its_end <= end
+            // Relaxed: one caller takes it away; no lock is there any more.
+            && range.end.compare_exchange(its_end, 0, Relaxed, Relaxed).is_ok()
+        {
+            range.begin.store(0, Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One test, since the table is the process's. The addresses are of no memory.
+    #[test]
+    fn a_mapping_is_foreign_until_it_is_gone() {
+        let places: Vec<_> = (1..=70).map(|number| number << 20).collect();
+        assert!(places.iter().all(|&place| !is_shared(place)));
+        note_shared(0, 9);
+        note_shared(9, 0);
+        assert!(!is_shared(5) && !is_shared(9));
+
+        note_shared(places[0], 100);
+        assert!(is_shared(places[0]) && is_shared(places[0] + 99));
+        assert!(!is_shared(places[0] - 1) && !is_shared(places[0] + 100));
+        forget_shared(places[0], 99);
+        assert!(is_shared(places[0] + 99), "a part of it stays");
+        forget_shared(places[0], 100);
+        assert!(!is_shared(places[0]));
+
+        for _ in 0..1_000 {
+            note_shared(places[1], 4096);
+            forget_shared(places[1] - 4096, 3 * 4096);
+        }
+        places.iter().for_each(|&place| note_shared(place, 4096));
+        assert!(places.iter().all(|&place| is_shared(place)), "more than there are slots");
+        assert!(!is_shared(places[3] + 4096), "outside of all");
+        assert!(is_shared(places[68] + 4096), "between those that found no slot");
+    }
+}

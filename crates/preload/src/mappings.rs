@@ -1,0 +1,154 @@
+//! Functions by which a program comes to share memory with other processes: `mmap`, `mremap` and
+//! `shmat`. They are the C library's and stay so; what is shared is noted, since a lock in it may
+//! have its waiters in several processes (`antiphon_linux::note_shared`).
+//!
+//! Only memory that the program may write to counts, as a lock is written to. What is mapped by
+//! `syscall` or an instruction of the program's own is not seen.
+//!
+//! Before the library was loaded these make the system call themselves: an allocator may map memory
+//! in the first constructor, where the look-up of a function might allocate.
+
+use core::ffi::{c_int, c_void};
+
+use antiphon_linux::{forget_shared, note_shared};
+
+use crate::real;
+
+/// `MAP_TYPE`: the bits of the flags that say how a mapping is shared.
+const TYPE: c_int = 0xf;
+
+/// The C library's function of this name.
+///
+/// # Safety
+///
+/// That of the C library.
+// SAFETY: the C library's name, and its signature: to take its place is what this is for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmap(
+    address: *mut c_void,
+    length: usize,
+    rights: c_int,
+    flags: c_int,
+    file: c_int,
+    offset: i64,
+) -> *mut c_void {
+    let at = match real::MMAP.known() {
+        // SAFETY: the arguments are those of our caller.
+        Some(mmap) => unsafe { mmap(address, length, rights, flags, file, offset) },
+        // SAFETY: as above; takes them in this order, and sets `errno`.
+        None => pointer(unsafe {
+            libc::syscall(libc::SYS_mmap, address, length, rights, flags, file, offset)
+        }),
+    };
+    let shared = matches!(flags & TYPE, libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE);
+    if shared && rights & libc::PROT_WRITE != 0 && at != libc::MAP_FAILED {
+        note_shared(at.addr(), length);
+    }
+    at
+}
+
+/// The C library's function of this name.
+///
+/// # Safety
+///
+/// That of the C library.
+// SAFETY: as of `mmap`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmap64(
+    address: *mut c_void,
+    length: usize,
+    rights: c_int,
+    flags: c_int,
+    file: c_int,
+    offset: i64,
+) -> *mut c_void {
+    // SAFETY: the same function: offsets have 64 bits in both.
+    unsafe { mmap(address, length, rights, flags, file, offset) }
+}
+
+/// The C library's function of this name.
+///
+/// # Safety
+///
+/// That of the C library.
+// SAFETY: as of `mmap`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
+    // Before it is: afterwards other memory may be there, and noted.
+    forget_shared(address.addr(), length);
+    match real::MUNMAP.known() {
+        // SAFETY: the arguments are those of our caller.
+        Some(munmap) => unsafe { munmap(address, length) },
+        // SAFETY: as above; sets `errno`.
+        None => unsafe { libc::syscall(libc::SYS_munmap, address, length) as c_int },
+    }
+}
+
+/// The C library's function of this name. It takes the fifth argument only if the flags say so;
+/// else that is whatever stood there, and looked at by nobody.
+///
+/// # Safety
+///
+/// That of the C library.
+// SAFETY: as of `mmap`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mremap(
+    old: *mut c_void,
+    old_length: usize,
+    length: usize,
+    flags: c_int,
+    new: *mut c_void,
+) -> *mut c_void {
+    let shared = antiphon_linux::is_shared(old.addr());
+    let at = match real::MREMAP.known() {
+        // SAFETY: the arguments are those of our caller.
+        Some(mremap) => unsafe { mremap(old, old_length, length, flags, new) },
+        None => {
+            // SAFETY: as above; sets `errno`.
+            let at =
+                unsafe { libc::syscall(libc::SYS_mremap, old, old_length, length, flags, new) };
+            pointer(at)
+        }
+    };
+    if shared && at != libc::MAP_FAILED {
+        forget_shared(old.addr(), old_length);
+        note_shared(at.addr(), length);
+    }
+    at
+}
+
+/// The C library's function of this name.
+///
+/// # Safety
+///
+/// That of the C library.
+// SAFETY: as of `mmap`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shmat(id: c_int, address: *const c_void, flags: c_int) -> *mut c_void {
+    let at = match real::SHMAT.known() {
+        // SAFETY: the arguments are those of our caller.
+        Some(shmat) => unsafe { shmat(id, address, flags) },
+        // SAFETY: as above; sets `errno`.
+        None => pointer(unsafe { libc::syscall(libc::SYS_shmat, id, address, flags) }),
+    };
+    if at != libc::MAP_FAILED && flags & libc::SHM_RDONLY == 0 {
+        note_shared(at.addr(), segment_length(id));
+    }
+    at
+}
+
+/// How long a segment of memory of System V is; 0 if that can't be had.
+fn segment_length(id: c_int) -> usize {
+    let mut about = core::mem::MaybeUninit::<libc::shmid_ds>::zeroed();
+    crate::sys::errno_kept(|| {
+        // SAFETY: the kernel writes the structure, which is ours.
+        let code = unsafe { libc::shmctl(id, libc::IPC_STAT, about.as_mut_ptr()) };
+        // SAFETY: zero is a value of all fields, and so is what was written.
+        if code == 0 { unsafe { about.assume_init() }.shm_segsz } else { 0 }
+    })
+}
+
+/// What a system call has returned; -1 is `MAP_FAILED`.
+fn pointer(result: libc::c_long) -> *mut c_void {
+    core::ptr::with_exposed_provenance_mut(result as usize)
+}

@@ -1,0 +1,91 @@
+//! The fence of a head that is about to sleep where unlocks are light; one fence serves all heads
+//! that have named themselves before it began.
+//!
+//! A heavy fence interrupts every CPU that runs the process, so there are only so many in a second.
+//! A head that is refused one sleeps in short naps, which double, until a fence is over that began
+//! after it had named itself: its own, or another head's. Then it sleeps like any other.
+//!
+//! - FENCE-1: fences are numbered as they begin, by a count (`fences_begun`). A head names itself,
+//!   and then takes the number of the next fence as its mark. Both change the count by an exchange,
+//!   so one of the two comes first: a fence that does not see the head's exchange has a number
+//!   below the mark, and one that sees it began after the name was there. A mark that was merely
+//!   loaded, behind a light fence, would not do: a heavy fence reaches CPUs one by one, and a
+//!   section could begin on a CPU behind it before the name has left that of the head.
+//! - FENCE-2: `fences_done` is one more than such a number, stored when that fence was over. So a
+//!   head that finds it above its mark has been fenced.
+//! - FENCE-3: the name stays until the headship ends, so one fence is enough for all sleeps of one
+//!   headship: sections that begin later see the name.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, AtomicInteger, Platform};
+
+use crate::arena;
+
+/// The first nap of a head without a fence.
+const NAP_NS: u64 = 1_000_000;
+/// Naps double up to so many times: a second, about.
+const DOUBLINGS: u32 = 10;
+
+/// What a head knows of fences, in one headship.
+pub(super) struct Fence {
+    mark: Option<u32>,
+    /// A fence has come since the head named itself.
+    passed: bool,
+    naps: u32,
+}
+
+impl Fence {
+    pub(super) const NEW: Self = Self { mark: None, passed: false, naps: 0 };
+
+    /// Whether each owner that is about to release lightly has done so, or will see the name of the
+    /// caller, the head, which has just named itself.
+    pub(super) fn passes<P: Platform>(&mut self) -> bool {
+        self.passed = self.passed || !P::fenced() || self.shared::<P>() || self.own::<P>();
+        self.passed
+    }
+
+    /// Whether another head's fence has served the caller too.
+    fn shared<P: Platform>(&mut self) -> bool {
+        let arena = arena::<P>();
+        let mark = *self.mark.get_or_insert_with(|| {
+            // FENCE-1. Release: our name; pairs with the acquire in `own`.
+            arena.fences_begun.fetch_or(0, Release)
+        });
+        // Acquire: FENCE-2, what the light sections before that fence have stored; pairs with the
+        // release in `own`.
+        is_above(arena.fences_done.load(Acquire), mark)
+    }
+
+    fn own<P: Platform>(&self) -> bool {
+        let arena = arena::<P>();
+        // FENCE-1. Acquire: the names of those whose marks are this number or below; pairs with the
+        // release in `shared`.
+        let number = arena.fences_begun.fetch_add(1, Acquire);
+        if P::heavy_fence().is_err() {
+            return false;
+        }
+        let done = number.wrapping_add(1);
+        let mut seen = arena.fences_done.load(Relaxed);
+        while is_above(done, seen) {
+            // Release: pairs with the acquire in `shared`.
+            match arena.fences_done.compare_exchange(seen, done, Release, Relaxed) {
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        true
+    }
+
+    /// How long the next sleep without a fence is.
+    pub(super) fn nap_ns(&mut self) -> u64 {
+        let ns = NAP_NS << self.naps;
+        self.naps = (self.naps + 1).min(DOUBLINGS);
+        ns
+    }
+}
+
+/// Whether `this` is later than `that`, of numbers that wrap around.
+fn is_above(this: u32, that: u32) -> bool {
+    this.wrapping_sub(that).wrapping_sub(1) < 1 << 31
+}

@@ -1,0 +1,132 @@
+//! Keeping watch over a head that may not run: it sits in a signal handler, or is stopped.
+//!
+//! A waiter that is not the head sleeps without a timer while the head sleeps, named and with
+//! `WAKE` set: then an unlock will call the head, and nothing else is to be done. Whoever calls a
+//! head and does not find it asleep wakes the waiter behind it too (WATCH-1). That one, and each
+//! waiter that is about to sleep while the head is called or up, sleeps with the backstop
+//! (WATCH-2), and takes a lock that is free when it looks up. Then it wakes the waiter behind
+//! itself, which keeps watch from then on (WATCH-3). So does one that gives up (WATCH-4).
+//!
+//! A waiter that links itself while the head is called sees that the head is called, or is seen by
+//! the caller: each does the one, then a sequentially consistent fence, then looks for the other.
+//!
+//! What is left is a head that is interrupted when it was woken and does not have the lock yet:
+//! then those behind it sleep until it is back, or until another waiter comes. A futex has the
+//! same: it passes on no wake that was given.
+
+use core::sync::atomic::Ordering::{Acquire, SeqCst};
+
+use antiphon_platform::{Atomic, Deadline, Platform, Waiter, WaiterRef};
+
+use super::contended::{Contended, DOUBLINGS};
+use super::mutex::Form;
+use super::queue::Place;
+use super::status;
+use crate::policy::Policy;
+use crate::{arena, nap};
+
+/// How many places behind a head one looks for a sleeper: beyond abandoned nodes, and not for ever
+/// in a queue that has changed meanwhile.
+const REACH: usize = 64;
+
+/// A waiter's watch over its head.
+pub(super) struct Watch {
+    /// When it looks up. Kept when a sleep ends for no reason: a waiter that is interrupted all the
+    /// time looks up as often as others.
+    until: Option<Deadline>,
+    looks: u32,
+}
+
+impl Watch {
+    pub(super) const NEW: Self = Self { until: None, looks: 0 };
+
+    /// Until when the caller, which is about to sleep behind the head, may sleep (WATCH-2).
+    pub(super) fn until<P: Platform, Q: Policy, F: Form>(
+        &mut self,
+        lock: &impl Contended<P, Q, F>,
+        deadline: Option<Deadline>,
+    ) -> Option<Deadline> {
+        if F::BACKSTOP_NS == 0 {
+            return deadline;
+        }
+        // SeqCst: our link comes first; pairs with the fence in `wake_behind`.
+        P::fence(SeqCst);
+        if lock.head_sleeps() {
+            self.until = None;
+            return deadline;
+        }
+        let ns = F::BACKSTOP_NS << self.looks.min(DOUBLINGS);
+        Some(*self.until.get_or_insert_with(|| nap::earlier::<P>(deadline, ns)))
+    }
+
+    /// The caller looks up.
+    pub(super) fn is_over(&mut self) {
+        self.until = None;
+        self.looks += 1;
+    }
+}
+
+/// Until when a head may sleep whose wake is noted. In memory that other processes have, the owner
+/// may be a thread that knows nothing of our waiters.
+pub(super) fn as_head<P: Platform, Q: Policy, F: Form>(
+    lock: &impl Contended<P, Q, F>,
+    deadline: Option<Deadline>,
+) -> Option<Deadline> {
+    if F::BACKSTOP_NS == 0 || !P::is_foreign(core::ptr::from_ref(lock.tail()).addr()) {
+        return deadline;
+    }
+    Some(nap::earlier::<P>(deadline, F::BACKSTOP_NS << DOUBLINGS))
+}
+
+/// Wakes a head that was called; and who is behind it, if it was not found asleep (WATCH-1). Says
+/// whether it was. Touches nodes only.
+pub(super) fn wake_head<P: Platform>(head: WaiterRef) -> bool {
+    let asleep = P::unpark_asleep(head);
+    if !asleep && let Some(head) = arena::<P>().resolve_index(head.index) {
+        wake_behind(head);
+    }
+    asleep
+}
+
+/// WATCH-4, for a waiter that has just left the queue at its deadline: it may have kept watch. Its
+/// node may be another's by now: then the headship has passed it, and with that its watch.
+pub(super) fn give_on<P: Platform, Q: Policy, F: Form>(
+    lock: &impl Contended<P, Q, F>,
+    node: &Waiter<P>,
+) {
+    if F::BACKSTOP_NS == 0 {
+        return;
+    }
+    // SeqCst: that we have left comes first; pairs with the fence in `wake_behind`, whose caller
+    // passes by us.
+    P::fence(SeqCst);
+    if !lock.head_sleeps() {
+        wake_behind(node);
+    }
+}
+
+/// Wakes the first waiter that sleeps behind this one, to keep watch. Touches nodes only; those may
+/// stand in another queue by now, and then some waiter looks up for nothing.
+#[cold]
+#[inline(never)]
+pub(super) fn wake_behind<P: Platform>(waiter: &Waiter<P>) {
+    // SeqCst: that the head is called comes first; pairs with the fence in `Watch::until`.
+    P::fence(SeqCst);
+    // Acquire: as in `Place::next`.
+    let mut at = Place::<P>::at(waiter.next.load(Acquire));
+    for _ in 0..REACH {
+        let Some(place) = at else { return };
+        let status = status::load(place.node);
+        if status.parked() {
+            if let Some(sleeper) = arena::<P>().reference(place.id.index()) {
+                P::unpark(sleeper);
+            }
+            return;
+        }
+        // One that is up looks itself before it sleeps.
+        if !status.abandoned() {
+            return;
+        }
+        at = place.next();
+    }
+}
