@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use antiphon_platform::{Clock, Deadline, Platform, Waiter};
 use antiphon_sim::{Machine, OwnLine, Sim, Simulation, work};
-use antiphon_sync::lock::ShflMutex;
+use antiphon_sync::lock::{Form, ShflMutex, Standard};
 
 /// When the owner begins to leave, which takes it half a microsecond: it has to find out whom to
 /// wake. A waiter that came early has long fallen asleep.
@@ -40,4 +41,39 @@ fn a_comer_that_finds_a_head_asleep_looks_before_it_sleeps() {
 #[test]
 fn a_comer_that_has_looked_in_vain_waits_for_its_turn() {
     assert_eq!(order(LEAVES_NS - 20_000), [0, 1, 2]);
+}
+
+/// How long each of five threads has run, in nanoseconds, when the first has held the mutex for
+/// long. The others come one after the other, on two CPUs, each when those before it have fallen
+/// asleep.
+fn ran_ns() -> Vec<u64> {
+    let lock = Rc::new(OwnLine(ShflMutex::<Sim>::NEW));
+    let machine = Machine::two_sockets().shape(1, 2).without_jitter();
+    let mut simulation = Simulation::new(machine, 1).account_at(LEAVES_NS / 2);
+    for number in 0..5 {
+        let lock = Rc::clone(&lock);
+        simulation = simulation.thread_on(u32::from(number > 0), move || {
+            let comes = Deadline { clock: Clock::Monotonic, ns: 100_000 * number };
+            let bed = Waiter::NEW;
+            let _ = Sim::park(&bed, Some(comes));
+            lock.0.lock();
+            work(if number == 0 { LEAVES_NS } else { 1 });
+            // SAFETY: locked above.
+            unsafe { lock.0.unlock() };
+        });
+    }
+    let outcome = simulation.run(0);
+    let mut outcome = outcome.unwrap_or_else(|stuck| panic!("{stuck}"));
+    outcome.accounts.remove(0).ran_ns
+}
+
+#[test]
+fn a_comer_behind_one_that_sleeps_does_not_spin_for_its_turn() {
+    let ran_ns = ran_ns();
+    let spin_ns = u64::from(Standard::QUEUE_SPIN.ns);
+    // The head sleeps in a way that a comer does not see; who comes then spins.
+    let spins = ran_ns[2];
+    for &ran in &ran_ns[3..] {
+        assert!(ran > 0 && ran + spin_ns / 2 < spins, "{ran_ns:?}");
+    }
 }

@@ -226,8 +226,8 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         Self::HELD_BRIEFLY && F::LINGER.ns != 0 && P::roomy()
     }
 
-    /// Spins as the head. One that was called stays awake where there are CPUs: to be called again
-    /// costs the owner more than a look.
+    /// Spins as the head, which found it held. One that was called stays awake where there are
+    /// CPUs: to be called again costs the owner more than a look.
     fn spin_as_head(&self, called: bool) -> bool {
         let late = Patience::<F>::heads_are_late::<P>();
         let lingers = !late && Self::lingers();
@@ -245,11 +245,11 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         free
     }
 
-    /// How long one spins who waits to be the head.
-    fn patience() -> Budget {
+    /// How long a waiter spins that is not the head: not behind a sleeper, who has to wake first.
+    fn patience(ahead: Option<Place<P>>) -> Budget {
         if Self::lingers() {
             F::LINGER
-        } else if P::crowded() {
+        } else if F::HEAD_SLEEPS && ahead.is_some_and(Place::sleeps) || P::crowded() {
             Budget::NONE
         } else {
             F::QUEUE_SPIN
@@ -277,11 +277,11 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         self.sign(me.node);
         let urgency =
             if Self::URGENT { Urgency::join(self.tail(), me.node) } else { self.untold() };
-        me.join(self.tail());
+        let ahead = me.join(self.tail());
         if urgency.get() > 0 {
             urgent::rouse_head(self, me);
         }
-        self.wait_in_queue(me, deadline, urgency)
+        self.wait_in_queue(me, ahead, deadline, urgency)
     }
 
     /// Of a waiter that is not to be asked how urgent it is.
@@ -292,11 +292,12 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     fn wait_in_queue(
         &self,
         me: Place<P>,
+        ahead: Option<Place<P>>,
         deadline: Option<Deadline>,
         mut urgency: Urgency<P>,
     ) -> Wait {
         let wait = loop {
-            match self.wait_for_headship(me, deadline, &mut urgency) {
+            match self.wait_for_headship(me, ahead, deadline, &mut urgency) {
                 Turn::Head { role } => {
                     if let Some(wait) = self.wait_and_pass(me, deadline, role, &mut urgency) {
                         break wait;
@@ -345,6 +346,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     fn wait_for_headship(
         &self,
         me: Place<P>,
+        ahead: Option<Place<P>>,
         deadline: Option<Deadline>,
         urgency: &mut Urgency<P>,
     ) -> Turn {
@@ -364,7 +366,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             if role {
                 role = self.shuffle(me, || status::load(me.node).head());
             }
-            let budget = Self::patience();
+            let budget = Self::patience(ahead);
             P::hint(Hint::SpinBegin);
             // Acquire: as `status::load`. INV-4: without the role, this is all that it does.
             let spun = me.node.status.spin_while(Acquire, budget, Status::idle);
@@ -448,16 +450,15 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         let policy = self.policy();
         // INV-2: the role comes into being at the head.
         *role |= policy.shuffles::<P>() && me.node.batch.load(Relaxed) == 0;
-        if policy.wakes() || Self::lingers() {
-            wake::wake_ahead(me);
-        }
+        // If the policy wants it up in time, or there are CPUs to spare.
+        wake::wake_ahead(me, || policy.wakes() || Self::lingers());
         let wait = self.wait_as_head(me, deadline, role, urgency)?;
         // What another policy has sorted is sorted no longer.
         if !*role || !policy.sorts() || me.is_lost() || policy != self.policy() {
             return Some((wait, Sorted::NO));
         }
         // On the way of the owner: nobody else is up to do it.
-        let asleep = || me.next().is_some_and(|next| status::load(next.node).parked());
+        let asleep = || me.next().is_some_and(Place::sleeps);
         if wait == Wait::Acquired && (policy.strict() || asleep()) {
             let _ = self.shuffle(me, || false);
         }
@@ -484,7 +485,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             if *role && self.is_held() && !(Self::URGENT && urgency.has_company()) {
                 *role = self.shuffle(me, || !self.is_held());
             }
-            if self.spin_as_head(Patience::<F>::was_called(me.node)) {
+            if !self.is_held() || self.spin_as_head(Patience::<F>::was_called(me.node)) {
                 if urgent::steps_down_at_last(self, me, role, urgency) {
                     return None;
                 }

@@ -186,7 +186,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         let place = Place::<P>::at(moved.0.bits());
         let wait = place.map_or(Wait::Lost, |me| {
             status::arrive(me.node);
-            self.wait_in_queue(me, None, Contended::untold(self))
+            self.wait_in_queue(me, None, None, Contended::untold(self))
         });
         if wait != Wait::Acquired {
             // The child of a fork that came in between: there is no queue, and nobody in it.

@@ -115,10 +115,15 @@ impl<P: Platform> Place<P> {
         }
     }
 
-    /// Joins the queue, as its head if it was empty or its last waiter has just left it.
-    pub(super) fn join(self, tail: &impl Tail<P>) {
-        if !self.link(tail.join(self.id)) {
+    /// Joins the queue, as its head if it was empty or its last waiter has just left it. Returns
+    /// the place before it, if it is not the head; that may be another wait's at once.
+    pub(super) fn join(self, tail: &impl Tail<P>) -> Option<Self> {
+        let previous = tail.join(self.id);
+        if self.link(previous) {
+            previous
+        } else {
             status::begin_as_head(self.node);
+            None
         }
     }
 
@@ -162,6 +167,11 @@ impl<P: Platform> Place<P> {
                 Self::at(next)
             }
         }
+    }
+
+    /// Whether its waiter sleeps, and is not the head; may be stale at once.
+    pub(super) fn sleeps(self) -> bool {
+        status::load(self.node).parked()
     }
 
     /// Whether the node was taken from its waiter: by a `fork` in a signal handler that interrupted

@@ -127,7 +127,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflSpin<P, Q, F> {
 
     /// Waits in the queue; `false` if the process has forked under the waiter, who must begin anew.
     fn lock_queued(&self, me: Place<P>) -> bool {
-        me.join(&self.tail);
+        let _ = me.join(&self.tail);
         let Some(mut role) = self.wait_for_headship(me) else { return false };
         let policy = self.policy();
         // INV-2: the role comes into being at the head.

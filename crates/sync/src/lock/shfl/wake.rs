@@ -59,10 +59,11 @@ fn wake_by<P: Platform>(name: u16, unpark: impl FnOnce(WaiterRef) -> bool) -> bo
     woken
 }
 
-/// Wakes the waiter behind the caller, who is the head, ahead of its turn.
-pub(super) fn wake_ahead<P: Platform>(me: Place<P>) {
-    if let Some(next) = me.next()
-        && status::load(next.node).parked()
+/// Wakes the waiter behind the caller, who is the head, ahead of its turn, if that is asleep and
+/// worth it.
+pub(super) fn wake_ahead<P: Platform>(me: Place<P>, is_worth_it: impl FnOnce() -> bool) {
+    if let Some(next) = me.next().filter(|next| next.sleeps())
+        && is_worth_it()
         && let Some(next) = arena::<P>().reference(next.id.index())
     {
         P::unpark(next);
