@@ -8,6 +8,10 @@ use crate::layout::{PROCESS, THREAD, address_key};
 use crate::namespace::is_elsewhere;
 use crate::table::path;
 
+/// Records that are read by one system call: of a table that many threads have filled, most looks
+/// pass by some dozens in each piece.
+const AT_ONCE: usize = 16;
+
 /// Looks up threads of the processes that wrote before it was made, and whose ids mean the same
 /// here.
 #[derive(Debug)]
@@ -57,13 +61,20 @@ impl<'a> Lookout<'a> {
         let Some(&(_, process)) = self.processes.get(&pid) else { return Ok(State::default()) };
         let key = address_key(process, 0, u64::from(tid));
         for (begin, records) in THREAD.pieces() {
-            for at in path(key, records) {
-                let record = self.recording.record(THREAD, begin + at)?;
-                if record[0] == key {
-                    return Ok(State { waits: record[5] != 0, ended: record[4] });
-                }
-                if record[0] == 0 {
-                    return Ok(State::default());
+            let mut path = path(key, records);
+            while let Some(at) = path.next() {
+                let count = AT_ONCE.min(records - at);
+                let window = self.recording.consecutive(THREAD, begin + at, count)?;
+                for (step, record) in window.chunks(THREAD.words).enumerate() {
+                    if step > 0 && path.next().is_none() {
+                        break;
+                    }
+                    if record[0] == key {
+                        return Ok(State { waits: record[5] != 0, ended: record[4] });
+                    }
+                    if record[0] == 0 {
+                        return Ok(State::default());
+                    }
                 }
             }
         }

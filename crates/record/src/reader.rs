@@ -185,8 +185,18 @@ impl Recording {
     }
 
     pub(crate) fn record(&self, section: Section, index: usize) -> io::Result<Vec<u64>> {
+        self.consecutive(section, index, 1)
+    }
+
+    /// The words of `count` records from `index` on.
+    pub(crate) fn consecutive(
+        &self,
+        section: Section,
+        index: usize,
+        count: usize,
+    ) -> io::Result<Vec<u64>> {
         let offset = section.offset + (index * section.words * 8) as u64;
-        self.words_at(offset, section.words)
+        self.words_at(offset, count * section.words)
     }
 
     /// The header's words on ticks: their rate, their origin, what a look at them takes.

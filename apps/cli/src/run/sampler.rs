@@ -172,6 +172,10 @@ impl Watch {
             self.seen.threads += 1;
             return Ok(());
         };
+        // What it is blocked in is known already.
+        if earlier.waits {
+            return Ok(());
+        }
         let wait = match fs::read_to_string(format!("{path}/syscall")) {
             Ok(line) => classify(&line),
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => None,
