@@ -1,9 +1,12 @@
 //! Compiles the C half and says how the library is linked.
 
 fn main() {
-    println!("cargo:rerun-if-changed=src/shim.c");
+    let sources = ["src/shim.c", "src/exec/elsewhere.c"];
+    for source in sources {
+        println!("cargo:rerun-if-changed={source}");
+    }
     cc::Build::new()
-        .file("src/shim.c")
+        .files(sources)
         .std("gnu11")
         .opt_level(2)
         .pic(true)

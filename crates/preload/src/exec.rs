@@ -17,68 +17,66 @@
 //! What the program hands over is read by the kernel ([`foreign`]): a wrong address is `EFAULT` in
 //! the call that follows, and no crash before it.
 
+pub(crate) mod elsewhere;
 mod foreign;
 
 use core::ffi::{CStr, c_char, c_int};
 use core::mem::MaybeUninit;
-use core::ptr::null_mut;
-use core::sync::atomic::AtomicPtr;
-use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_record::HandedOn;
 use antiphon_record::layout::PROGRAM_BYTES;
 
-use crate::sharing::{address, after};
-use crate::{inherit, mode, objects, real, recorder, sys};
+use crate::sharing::after;
+use crate::{inherit, mode, real, recorder, sys};
 
 type Text = *const c_char;
 type Texts = *const *const c_char;
 
 /// How the library is called, by the command and by those who have built it themselves.
-const NAMES: [&[u8]; 2] = [b"antiphon-preload.so", b"antiphon_preload.so"];
+const OURS: [&[u8]; 2] = [b"antiphon-preload.so", b"antiphon_preload.so"];
 
 /// Where a program is looked for if no `PATH` is set: `confstr(_CS_PATH)`.
 const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
 
 extern "C" fn before_execve(path: Text, _: Texts, environment: Texts) -> real::Entry {
     note(libc::AT_FDCWD, path, environment);
-    address(&real::EXECVE)
+    elsewhere::entry(&real::EXECVE, elsewhere::antiphon_execve)
 }
 
 extern "C" fn before_execv(path: Text) -> real::Entry {
     note(libc::AT_FDCWD, path, inherited());
-    address(&real::EXECV)
+    elsewhere::entry(&real::EXECV, elsewhere::antiphon_execv)
 }
 
 extern "C" fn before_execl(path: Text) -> real::Entry {
     note(libc::AT_FDCWD, path, inherited());
-    address(&real::EXECL)
+    elsewhere::entry(&real::EXECL, elsewhere::antiphon_execl)
 }
 
 extern "C" fn before_execle(path: Text) -> real::Entry {
     // Its environment stands behind the arguments; most pass theirs on.
     note(libc::AT_FDCWD, path, inherited());
-    address(&real::EXECLE)
+    elsewhere::entry(&real::EXECLE, elsewhere::antiphon_execle)
 }
 
 extern "C" fn before_execvp(name: Text) -> real::Entry {
     search(name, inherited());
-    address(&real::EXECVP)
+    elsewhere::entry(&real::EXECVP, elsewhere::antiphon_execvp)
 }
 
 extern "C" fn before_execlp(name: Text) -> real::Entry {
     search(name, inherited());
-    address(&real::EXECLP)
+    elsewhere::entry(&real::EXECLP, elsewhere::antiphon_execlp)
 }
 
 extern "C" fn before_execvpe(name: Text, _: Texts, environment: Texts) -> real::Entry {
     search(name, environment);
-    address(&real::EXECVPE)
+    elsewhere::entry(&real::EXECVPE, elsewhere::antiphon_execvpe)
 }
 
 extern "C" fn before_fexecve(file: c_int, _: Texts, environment: Texts) -> real::Entry {
     note(file, c"".as_ptr(), environment);
-    address(&real::FEXECVE)
+    elsewhere::entry(&real::FEXECVE, elsewhere::antiphon_fexecve)
 }
 
 extern "C" fn before_execveat(
@@ -88,7 +86,7 @@ extern "C" fn before_execveat(
     environment: Texts,
 ) -> real::Entry {
     note(folder, path, environment);
-    address(&real::EXECVEAT)
+    elsewhere::entry(&real::EXECVEAT, elsewhere::antiphon_execveat)
 }
 
 extern "C" fn before_posix_spawn(
@@ -100,7 +98,7 @@ extern "C" fn before_posix_spawn(
     environment: Texts,
 ) -> real::Entry {
     note(libc::AT_FDCWD, path, environment);
-    address(&real::POSIX_SPAWN)
+    elsewhere::entry(&real::POSIX_SPAWN, elsewhere::antiphon_posix_spawn)
 }
 
 extern "C" fn before_posix_spawnp(
@@ -112,7 +110,7 @@ extern "C" fn before_posix_spawnp(
     environment: Texts,
 ) -> real::Entry {
     search(name, environment);
-    address(&real::POSIX_SPAWNP)
+    elsewhere::entry(&real::POSIX_SPAWNP, elsewhere::antiphon_posix_spawnp)
 }
 
 after! {
@@ -194,11 +192,11 @@ fn note_if_there(folder: c_int, pieces: &[&[u8]], environment: Texts) -> bool {
 fn is_handed_on(environment: Texts) -> Option<HandedOn> {
     let is_told = if environment == inherited() {
         let preload = mode::variable(environment, PRELOAD).map_or(&b""[..], CStr::to_bytes);
-        NAMES.iter().any(|name| preload.windows(name.len()).any(|part| part == *name))
+        OURS.iter().any(|name| preload.windows(name.len()).any(|part| part == *name))
     } else {
-        foreign::says(environment, PRELOAD, &NAMES)?
+        foreign::says(environment, PRELOAD, &OURS)?
     };
-    Some(match (is_told, is_in_reach()) {
+    Some(match (is_told, elsewhere::is_in_reach()) {
         (false, _) => HandedOn::No,
         (true, true) => HandedOn::Yes,
         (true, false) => HandedOn::OutOfReach,
@@ -207,25 +205,6 @@ fn is_handed_on(environment: Texts) -> Option<HandedOn> {
 
 /// The variable by which the loader is told.
 const PRELOAD: &[u8] = b"LD_PRELOAD";
-
-/// Where the loader has found the library; null is unknown.
-static LIBRARY: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
-
-/// Takes note where the library is. Called at load.
-pub(crate) fn find_library() {
-    if let Some(library) = objects::ours() {
-        LIBRARY.store(library.path().as_ptr().cast_mut(), Relaxed);
-    }
-}
-
-/// Whether the library is where it was when this program was started. In another root directory it
-/// is not.
-fn is_in_reach() -> bool {
-    let path = LIBRARY.load(Relaxed);
-    let args = [libc::AT_FDCWD as isize as usize, path.addr(), libc::R_OK as usize, 0];
-    // SAFETY: the loader's string, which ends in zero, is there for good.
-    path.is_null() || unsafe { sys::call(libc::SYS_faccessat, args) }.is_some()
-}
 
 /// A path, absolute once it has begun, and the zero behind it.
 struct Path {

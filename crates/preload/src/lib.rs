@@ -69,7 +69,9 @@ extern "C" fn load(_: c_int, _: *const *const c_char, environment: *mut *const c
     // While no object can be unloaded: all that is read from their tables.
     lookup::settle();
     real::find_all();
-    exec::find_library();
+    if !mode::disabled() {
+        exec::elsewhere::find_library();
+    }
     if mode::aside() {
         recorder::steps_aside();
         return inherit::settle(environment);

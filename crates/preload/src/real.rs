@@ -103,7 +103,7 @@ type ClockedRwLock = unsafe extern "C" fn(*mut RwLock, clockid_t, *const timespe
 type OnSpin = unsafe extern "C" fn(*mut c_int) -> c_int;
 type Open = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
 /// Of a function that is jumped to, whatever its arguments.
-type Jump = unsafe extern "C" fn() -> c_int;
+pub(crate) type Jump = unsafe extern "C" fn() -> c_int;
 type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 type Create =
     unsafe extern "C" fn(*mut libc::pthread_t, *const c_void, Start, *mut c_void) -> c_int;

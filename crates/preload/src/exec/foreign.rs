@@ -62,9 +62,9 @@ fn has(mut at: usize, parts: &[&[u8]]) -> Option<bool> {
     }
 }
 
-/// Reads what is at an address: how many bytes there were before what can't be read. `None` if
-/// looking is forbidden.
-fn read(at: usize, into: &mut [u8]) -> Option<usize> {
+/// Reads what is at an address, a page at most: how many bytes there were before what can't be
+/// read. `None` if looking is forbidden.
+pub(super) fn read(at: usize, into: &mut [u8]) -> Option<usize> {
     // The kernel gives pieces whole or not at all: what is in the next page is a piece of its own.
     let first = (PAGE - at % PAGE).min(into.len());
     let pieces = [(at, first), (at.wrapping_add(first), into.len() - first)];

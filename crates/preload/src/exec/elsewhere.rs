@@ -1,0 +1,234 @@
+//! Executing a program where the library can't be found: in another root directory or mount
+//! namespace. The loader there would look for it in vain, and say so on the program's stderr.
+//!
+//! Such a program is given a copy of the environment in which `LD_PRELOAD` has what it had before
+//! this library was added. The copy is on the stack, and made by `elsewhere.c`: nothing is
+//! allocated, and the environment itself stays as it is, for calls that fail and for the parent of
+//! a `vfork`, whose root directory is still the old one.
+//!
+//! The kernel is asked before each call whether the library is there, so it does not matter what
+//! has changed the root (`chroot`, `pivot_root`, `setns`).
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr::null_mut;
+use core::slice;
+use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_linux::{optional, system_call};
+
+use super::{OURS, PRELOAD, Texts, foreign, inherited};
+use crate::real::{self, Entry, Real};
+use crate::sharing::address;
+use crate::{inherit, objects};
+
+/// How the command calls the library for loops, which it puts beside this one.
+const FOR_LOOPS: &[u8] = b"antiphon-preload-coop.so";
+
+/// Where the loader has found the library; null is unknown.
+static LIBRARY: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
+
+/// Takes note where the library is. Called at load.
+pub(crate) fn find_library() {
+    if let Some(library) = objects::ours() {
+        LIBRARY.store(library.path().as_ptr().cast_mut(), Relaxed);
+    }
+}
+
+/// Whether the library can be found where it was when this program was started, as far as is known:
+/// under a filter, the kernel is not asked.
+pub(super) fn is_in_reach() -> bool {
+    let path = LIBRARY.load(Relaxed);
+    let at = libc::AT_FDCWD as isize as usize;
+    let args = [at, path.addr(), libc::R_OK as usize, 0, 0, 0];
+    // SAFETY: the loader's string, which ends in zero, is there for good.
+    let look = || unsafe { system_call(libc::SYS_faccessat, args) };
+    path.is_null() || optional(look).is_none_or(|refused| refused == 0)
+}
+
+/// Where a call goes on: in the C library's function, or, where the library can't be found, in the
+/// one of `elsewhere.c` that calls it with a copy of the environment.
+pub(super) fn entry<F: Copy>(of: &Real<F>, elsewhere: unsafe extern "C" fn() -> c_int) -> Entry {
+    if inherit::is_alone() || is_in_reach() { address(of) } else { elsewhere as *const c_void }
+}
+
+// SAFETY: these are in `elsewhere.c`. They are jumped to and never called from here, with the
+// arguments of the functions whose names they have.
+unsafe extern "C" {
+    pub(super) fn antiphon_execve() -> c_int;
+    pub(super) fn antiphon_execv() -> c_int;
+    pub(super) fn antiphon_execl() -> c_int;
+    pub(super) fn antiphon_execle() -> c_int;
+    pub(super) fn antiphon_execvp() -> c_int;
+    pub(super) fn antiphon_execlp() -> c_int;
+    pub(super) fn antiphon_execvpe() -> c_int;
+    pub(super) fn antiphon_fexecve() -> c_int;
+    pub(super) fn antiphon_execveat() -> c_int;
+    pub(super) fn antiphon_posix_spawn() -> c_int;
+    pub(super) fn antiphon_posix_spawnp() -> c_int;
+}
+
+/// Which function `elsewhere.c` wants: the same numbers are there.
+static CALLS: [&Real<real::Jump>; 6] = [
+    &real::EXECVE,
+    &real::EXECVPE,
+    &real::FEXECVE,
+    &real::EXECVEAT,
+    &real::POSIX_SPAWN,
+    &real::POSIX_SPAWNP,
+];
+
+/// The C library's function of that number.
+// SAFETY: a name of ours, which nobody else defines.
+#[unsafe(no_mangle)]
+extern "C" fn antiphon_real_exec(call: c_int) -> Entry {
+    address(CALLS[call as usize])
+}
+
+/// More variables than these are not copied: `elsewhere.c` has the copy on the stack.
+const MOST: usize = 1 << 14;
+/// Room for a copied `LD_PRELOAD` with its name and the zero behind it. `elsewhere.c` has the same.
+const ROOM: usize = 4096;
+
+/// How many variables there are to copy; 0 if they can't be read, or are too many.
+// SAFETY: a name of ours, which nobody else defines.
+#[unsafe(no_mangle)]
+extern "C" fn antiphon_variables(environment: Texts) -> usize {
+    let end = (0..=MOST).find_map(|at| match variable(environment, at) {
+        Some(0) => Some(at),
+        Some(_) => None,
+        // As good as no variable.
+        None => Some(0),
+    });
+    end.unwrap_or(0)
+}
+
+/// Copies the first `length` variables, without what is ours in `LD_PRELOAD`, and a null pointer
+/// behind them. Returns 0 if there is nothing of ours, or something can't be read: then the
+/// environment is to be used as it is.
+///
+/// # Safety
+///
+/// `copy` has room for `length + 1` pointers, and `preload` for [`ROOM`] bytes.
+// SAFETY: a name of ours, which nobody else defines.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn antiphon_without_us(
+    environment: Texts,
+    length: usize,
+    copy: *mut usize,
+    preload: *mut u8,
+) -> c_int {
+    // SAFETY: the caller's promise. Both are numbers, and written to before anything reads them.
+    let (copy, preload) = unsafe {
+        copy.write_bytes(0, length + 1);
+        preload.write_bytes(0, ROOM);
+        (slice::from_raw_parts_mut(copy, length + 1), slice::from_raw_parts_mut(preload, ROOM))
+    };
+    let done = without_us(environment, length, copy, preload);
+    c_int::from(done == Some(true))
+}
+
+/// Whether the copy is made; `None` if something can't be read.
+fn without_us(
+    environment: Texts,
+    length: usize,
+    copy: &mut [usize],
+    preload: &mut [u8],
+) -> Option<bool> {
+    let (mut copied, mut found) = (0, false);
+    for at in 0..length {
+        let text = variable(environment, at)?;
+        if text == 0 {
+            break;
+        }
+        copy[copied] = text;
+        copied += 1;
+        // A second one of that name, which no shell hands on, stays as it is.
+        if !found && begins(environment, text)? {
+            let kept = read_text(environment, text, preload)?;
+            let left = without_names(&mut preload[..kept]);
+            found = left < kept;
+            match left {
+                _ if !found => {}
+                0 => copied -= 1,
+                _ => copy[copied - 1] = preload.as_ptr().addr(),
+            }
+        }
+    }
+    copy[copied] = 0;
+    Some(found)
+}
+
+/// Takes libraries of ours out of `LD_PRELOAD=…`, which ends with `text`. Returns how long it is
+/// then: 0 if nothing is left of it. Behind that are zeros.
+fn without_names(text: &mut [u8]) -> usize {
+    let first = PRELOAD.len() + 1;
+    let is_ours = |library: &[u8]| {
+        let has = |name: &[u8]| library.windows(name.len()).any(|part| part == name);
+        has(FOR_LOOPS) || OURS.iter().any(|name| has(name))
+    };
+    let (mut from, mut to) = (first, first);
+    while from < text.len() {
+        // The loader takes both.
+        let is_end = |byte: &u8| matches!(byte, b':' | b' ');
+        let end = text[from..].iter().position(is_end).map_or(text.len(), |length| from + length);
+        if from < end && !is_ours(&text[from..end]) {
+            if to > first {
+                text[to] = b':';
+                to += 1;
+            }
+            text.copy_within(from..end, to);
+            to += end - from;
+        }
+        from = end + 1;
+    }
+    if to == first {
+        to = 0;
+    }
+    text[to..].fill(0);
+    to
+}
+
+/// The address of a variable, 0 behind the last one; `None` if it can't be read.
+fn variable(environment: Texts, at: usize) -> Option<usize> {
+    if environment.is_null() {
+        return Some(0);
+    }
+    if environment == inherited() {
+        // SAFETY: the program's own, of which the caller asks nothing behind the null pointer.
+        return Some(unsafe { *environment.add(at) }.addr());
+    }
+    let mut word = [0; size_of::<usize>()];
+    let place = environment.addr().wrapping_add(at * size_of::<usize>());
+    let whole = foreign::read(place, &mut word)? == word.len();
+    whole.then(|| usize::from_ne_bytes(word))
+}
+
+/// Whether the variable at that address is `LD_PRELOAD`; `None` if it can't be read.
+fn begins(environment: Texts, text: usize) -> Option<bool> {
+    let mut begin = [0; PRELOAD.len() + 1];
+    let length = read(environment, text, &mut begin)?;
+    (length > 0).then(|| begin[..length].strip_prefix(PRELOAD) == Some(b"="))
+}
+
+/// The text at that address, up to its zero: how long it is. `None` if it can't be read, or is too
+/// long.
+fn read_text(environment: Texts, text: usize, into: &mut [u8]) -> Option<usize> {
+    let length = read(environment, text, into)?;
+    let end = into[..length].iter().position(|&byte| byte == 0)?;
+    into[end..].fill(0);
+    Some(end)
+}
+
+/// Reads what is at the address of a variable: up to its zero, at least.
+fn read(environment: Texts, text: usize, into: &mut [u8]) -> Option<usize> {
+    if environment != inherited() {
+        return foreign::read(text, into);
+    }
+    // SAFETY: a variable of the program's own, which ends in zero.
+    let text = unsafe { CStr::from_ptr(core::ptr::with_exposed_provenance(text)) };
+    let text = text.to_bytes_with_nul();
+    let length = text.len().min(into.len());
+    into[..length].copy_from_slice(&text[..length]);
+    Some(length)
+}
