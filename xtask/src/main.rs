@@ -44,7 +44,7 @@ const VERBS: [(&str, &str); 7] = [
     (
         "programs",
         "compare real programs without and with antiphon  [--quick] [--only LIST] [--mode LIST] \
-         [--install] [--antiphon PATH] [--list F]; or time them  --measure [--pairs N] \
+         [--install] [--antiphon PATH] [--list F] [--jobs N]; or time them  --measure [--pairs N] \
          [--threads LIST] [--only LIST] [--lock L] [--record F]",
     ),
     ("pictures", "put the charts of a page into docs/pictures  PAGE NAME…"),

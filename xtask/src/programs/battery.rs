@@ -15,6 +15,7 @@
 //! | [`case`] | what stands in the list |
 //! | [`mode`] | the ways to run `antiphon` |
 //! | [`trial`] | one run of a case |
+//! | [`workers`] | several cases at a time |
 //! | [`process`] | starting, waiting, and ending whatever was left |
 //! | [`seen`] | what a run showed, and how two runs differ |
 //!
@@ -26,6 +27,7 @@ mod mode;
 mod process;
 mod seen;
 mod trial;
+mod workers;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -54,6 +56,8 @@ struct Options {
     antiphon: Option<PathBuf>,
     /// Another list of cases.
     list: Option<PathBuf>,
+    /// How many cases are run at a time.
+    jobs: Option<usize>,
 }
 
 impl Options {
@@ -75,6 +79,7 @@ impl Options {
                 Long("install") => options.install = true,
                 Long("antiphon") => options.antiphon = Some(arguments.value()?.into()),
                 Long("list") => options.list = Some(arguments.value()?.into()),
+                Long("jobs") => options.jobs = Some(arguments.value()?.parse()?),
                 other => return Err(other.unexpected().into()),
             }
         }
@@ -83,10 +88,16 @@ impl Options {
         }
         Ok(options)
     }
+
+    /// How many cases are run at a time: as many as there are CPUs, unless told.
+    fn jobs(&self) -> usize {
+        let cpus = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.jobs.unwrap_or_else(cpus).max(1)
+    }
 }
 
 /// `cargo xtask programs [--only LIST] [--mode LIST] [--quick] [--install] [--antiphon PATH]
-/// [--list F]`.
+/// [--list F] [--jobs N]`.
 ///
 /// A line for each case and mode, `passed`, `failed` or `skipped`, and for the last two why.
 pub fn run(arguments: lexopt::Parser) -> Result<Outcome, Failure> {
@@ -100,12 +111,11 @@ pub fn run(arguments: lexopt::Parser) -> Result<Outcome, Failure> {
         Some(path) => path.canonicalize()?,
         None => build(&root)?,
     };
-    process::adopt_orphans()?;
     let place = Place::new(&antiphon, &root.join(SOURCES))?;
-    let mut tally = Tally::default();
-    for case in &cases {
-        check(case, &options.modes, &place, &mut tally)?;
-    }
+    let tally = match options.jobs() {
+        1 => check_all(&cases, &options.modes, &place)?,
+        jobs => workers::check_all(&cases, &options, jobs, place.antiphon())?,
+    };
     println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
     Ok(if tally.failed == 0 { Outcome::Clean } else { Outcome::Found })
 }
@@ -119,6 +129,26 @@ struct Tally {
 }
 
 impl Tally {
+    /// Shows lines of a worker, the last of which is its own sum, and counts them.
+    fn add_lines(&mut self, lines: &str) {
+        for line in lines.lines() {
+            let count = match line.split_once(": ").map(|(verdict, _)| verdict) {
+                Some("passed") => &mut self.passed,
+                Some("failed") => &mut self.failed,
+                Some("skipped") => &mut self.skipped,
+                _ => continue,
+            };
+            *count += 1;
+            println!("{line}");
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+
     fn passed(&mut self, case: &Case, mode: &Mode) {
         self.passed += 1;
         println!("passed: {} {}", case.name, mode.name);
@@ -135,6 +165,16 @@ impl Tally {
     }
 }
 
+/// All cases, one after the other.
+fn check_all(cases: &[Case], modes: &[&'static Mode], place: &Place) -> Result<Tally, Failure> {
+    process::adopt_orphans()?;
+    let mut tally = Tally::default();
+    for case in cases {
+        check(case, modes, place, &mut tally)?;
+    }
+    Ok(tally)
+}
+
 /// All modes of one case.
 fn check(
     case: &Case,
@@ -144,6 +184,10 @@ fn check(
 ) -> Result<(), Failure> {
     if let Some(why) = case.obstacle() {
         tally.skipped(case, &why);
+        return Ok(());
+    }
+    if let Some(why) = place.prepare(case)? {
+        tally.skipped(case, &format!("it can't be prepared: {why}"));
         return Ok(());
     }
     let plain = place.run(case, None)?;
@@ -213,7 +257,7 @@ fn install(cases: &[Case]) -> Result<(), Failure> {
         // Policy: no service is started.
         let script = "
             test -e /usr/sbin/policy-rc.d || {
-                printf '#!/bin/sh\\nexit 101\\n' > /usr/sbin/policy-rc.d
+                printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d
                 chmod +x /usr/sbin/policy-rc.d
                 trap 'rm -f /usr/sbin/policy-rc.d' EXIT
             }
@@ -233,6 +277,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn lines_of_workers_are_counted() {
+        let mut tally = Tally::default();
+        tally.add_lines("passed: a light\nfailed: a record: exit\n1 passed, 1 failed, 0 skipped\n");
+        tally.add_lines("passed: b light\nskipped: c: no b\n");
+        let mut all = Tally::default();
+        all.add(&tally);
+        assert_eq!((all.passed, all.failed, all.skipped), (2, 1, 1));
+    }
+
+    #[test]
     fn the_list_is_sound() {
         let root = tree::root().expect("a tree");
         let cases = chosen(&root, &Options::default()).expect("a list");
@@ -246,9 +300,13 @@ mod tests {
             assert!(server[0] == server[1], "{}: ready and ask come together", case.name);
             assert!(server[0] || !case.daemon, "{}: a daemon is a server", case.name);
             assert!(!case.daemon || case.pid_file.is_some(), "{}: no pid_file", case.name);
+            assert_ne!(case.command()[0], "exec", "{}: without a shell", case.name);
         }
         let quick = Options { quick: true, ..Options::default() };
         assert!(chosen(&root, &quick).expect("a list").len() >= 15);
+        let once =
+            |name: &str| cases.iter().any(|case| case.name == name && case.is_prepared_once());
+        assert!(once("signals") && once("mariadb") && !once("nginx") && !once("redis"));
         let only = Options { only: vec!["nothing".to_owned()], ..Options::default() };
         assert!(chosen(&root, &only).is_err_and(|why| why.to_string().contains("no case")));
     }

@@ -28,7 +28,8 @@ pub struct Case {
     pub packages: Vec<String>,
     /// Programs that must be there; if nothing is said, what `run` executes without a shell.
     pub needs: Vec<String>,
-    /// Run before, without `antiphon`.
+    /// Run before, without `antiphon`: once for all runs, which begin with a copy of what it has
+    /// made, or for each of them if it mentions `PORT`.
     pub prepare: Option<String>,
     /// Run around `antiphon` (or CMD, without), which is `"$@"`.
     pub around: Option<String>,
@@ -69,6 +70,11 @@ impl Case {
             needs.extend(self.command().into_iter().next());
         }
         needs.into_iter().find(|name| found(name).is_none() && !name.starts_with("./"))
+    }
+
+    /// Whether its preparation is good for all runs.
+    pub fn is_prepared_once(&self) -> bool {
+        self.prepare.as_ref().is_some_and(|script| !script.contains("PORT"))
     }
 
     /// Why it can't be run here, if so.

@@ -56,7 +56,9 @@ impl Place {
         let root = std::env::temp_dir().join(format!("antiphon-battery-{}", std::process::id()));
         fs::create_dir_all(root.join("out"))?;
         let place = Self { antiphon: root.join("antiphon"), root, sources: sources.to_path_buf() };
-        fs::copy(antiphon, &place.antiphon)?;
+        if fs::hard_link(antiphon, &place.antiphon).is_err() {
+            fs::copy(antiphon, &place.antiphon)?;
+        }
         fs::write(place.input(), input())?;
         Ok(place)
     }
@@ -69,18 +71,47 @@ impl Place {
         self.root.join("work")
     }
 
+    /// What a case's preparation has made, if that is good for all runs.
+    fn prepared(&self) -> PathBuf {
+        self.root.join("prepared")
+    }
+
+    /// The command, where other users can execute it, too.
+    pub fn antiphon(&self) -> &Path {
+        &self.antiphon
+    }
+
     /// A file of ours.
     fn out(&self, name: &str) -> PathBuf {
         self.root.join("out").join(name)
     }
 
+    /// Prepares all runs of a case, as far as that can be done once. Returns why not.
+    pub fn prepare(&self, case: &Case) -> Result<Option<String>, Failure> {
+        empty(&self.prepared())?;
+        if !case.is_prepared_once() {
+            return Ok(None);
+        }
+        for folder in [self.work(), self.out("")] {
+            empty(&folder)?;
+        }
+        let run = Run { place: self, case, mode: None, port: 0 };
+        let trouble = run.prepare()?;
+        if trouble.is_none() {
+            // It has the paths of the place in it where runs are.
+            fs::remove_dir(self.prepared())?;
+            fs::rename(self.work(), self.prepared())?;
+        }
+        Ok(trouble)
+    }
+
     /// Runs a case, under `antiphon` if there is a mode: what it showed.
     pub fn run(&self, case: &Case, mode: Option<&Mode>) -> Result<Seen, Failure> {
         for folder in [self.work(), self.out("")] {
-            if folder.exists() {
-                fs::remove_dir_all(&folder)?;
-            }
-            fs::create_dir_all(&folder)?;
+            empty(&folder)?;
+        }
+        if case.is_prepared_once() {
+            self.copy_prepared()?;
         }
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let run = Run { place: self, case, mode, port };
@@ -90,6 +121,24 @@ impl Place {
         seen.add("what still ran", left.join(" "));
         Ok(seen)
     }
+
+    /// With owners, rights and times.
+    fn copy_prepared(&self) -> Result<(), Failure> {
+        let mut copy = Command::new("cp");
+        copy.arg("-a").arg(self.prepared().join(".")).arg(self.work());
+        match copy.status()?.success() {
+            true => Ok(()),
+            false => Err("what was prepared can't be copied".into()),
+        }
+    }
+}
+
+/// Makes an empty folder.
+fn empty(folder: &Path) -> Result<(), Failure> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    Ok(fs::create_dir_all(folder)?)
 }
 
 impl Drop for Place {
@@ -102,16 +151,20 @@ impl Drop for Place {
 impl Run<'_> {
     fn seen(&self) -> Result<Seen, Failure> {
         let mut seen = Seen::default();
-        if let Some(script) = &self.case.prepare {
-            let prepared = self.script(script, "prepare")?;
-            if !prepared.succeeded() {
-                let said = String::from_utf8_lossy(&prepared.stderr);
-                let last = said.lines().last().unwrap_or_default();
-                seen.add_trouble(&format!("it can't be prepared: {last}"));
+        if !self.case.is_prepared_once()
+            && let Some(why) = self.prepare()?
+        {
+            seen.add_trouble(&format!("it can't be prepared: {why}"));
+            return Ok(seen);
+        }
+        let started = process::start(&mut self.command(), &self.stdout(), &self.stderr());
+        let child = match started {
+            Ok(child) => child,
+            Err(why) => {
+                seen.add_trouble(&format!("it can't be started: {why}"));
                 return Ok(seen);
             }
-        }
-        let child = process::start(&mut self.command(), &self.stdout(), &self.stderr())?;
+        };
         if self.case.ready.is_some() {
             self.serve(child, &mut seen)?;
         } else {
@@ -122,6 +175,15 @@ impl Run<'_> {
         }
         self.outputs(&mut seen)?;
         Ok(seen)
+    }
+
+    /// Runs the case's preparation. Returns why it failed, if it did.
+    fn prepare(&self) -> Result<Option<String>, Failure> {
+        let Some(script) = &self.case.prepare else { return Ok(None) };
+        let prepared = self.script(script, "prepare")?;
+        let said = String::from_utf8_lossy(&prepared.stderr);
+        let last = said.lines().last().unwrap_or_default().to_owned();
+        Ok((!prepared.succeeded()).then_some(last))
     }
 
     /// A server and its client, until the server has ended.
