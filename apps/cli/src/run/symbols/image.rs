@@ -2,12 +2,13 @@
 //!
 //! A big program has some hundred thousand symbols, and a report asks for a few. So the file's
 //! symbol tables are read in one piece each, and of a symbol only its place is kept; its name is
-//! read from the string table when a call site is in that function. The file is read, not mapped: a
-//! mapped file that is cut short kills its reader.
+//! read from the string table when a call site is in that function. The first call sites are looked
+//! for one by one, since that takes less time than to sort the functions. The file is read, not
+//! mapped: a mapped file that is cut short kills its reader.
 //!
 //! Only files of 64 bits are known: the library is in no other process.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::fs::{File, Metadata};
 use std::io;
 use std::ops::Range;
@@ -41,8 +42,12 @@ struct Segment {
 /// The functions of a file.
 #[derive(Default)]
 struct Functions {
-    /// By address; of one address those of the larger symbol table first.
+    /// As they stand in the symbol tables, the larger one first.
     list: Vec<Function>,
+    /// How many were looked for by address.
+    looked: Cell<u32>,
+    /// Their places in the list, by address. Made when many are looked for.
+    sorted: OnceCell<Vec<u32>>,
     /// Where in the file their names are.
     strings: Vec<Range<u64>>,
 }
@@ -54,6 +59,9 @@ struct Function {
     name: u64,
     strings: usize,
 }
+
+/// Functions that are looked for one by one. Sorting a list takes as long as some twenty looks.
+const ONE_BY_ONE: u32 = 16;
 
 /// A name longer than this is cut off.
 const LONGEST_NAME: usize = 1 << 16;
@@ -182,8 +190,6 @@ impl Functions {
             // A table that can't be read is as good as none.
             let _ = all.add(kind, endian, &sections, data);
         }
-        // Stable: of several names of one address the first stays the first.
-        all.list.sort_by_key(|function| function.address);
         Ok(all)
     }
 
@@ -219,15 +225,43 @@ impl Functions {
         Ok(())
     }
 
-    /// The function that has `address`.
+    /// The function that has `address`: of those that begin nearest before it, the first.
     fn at(&self, address: u64) -> Option<&Function> {
-        let after = self.list.partition_point(|function| function.address <= address);
-        let nearest = self.list[..after].last()?;
-        // Of several names of one address, the first.
-        let first = self.list.partition_point(|f| f.address < nearest.address);
-        let covers = |f: &&Function| address - f.address < f.size.max(1);
-        self.list[first..after].iter().find(covers)
+        self.looked.set(self.looked.get().saturating_add(1));
+        if self.looked.get() <= ONE_BY_ONE {
+            return first_of_nearest(self.list.iter(), address);
+        }
+        let sorted = self.sorted.get_or_init(|| {
+            // No file has more symbols than fit a `u32`: one takes 24 bytes of four gigabytes.
+            let mut sorted: Vec<u32> = (0..self.list.len() as u32).collect();
+            // Stable: of several names of one address the first stays the first.
+            sorted.sort_by_key(|&at| self.list[at as usize].address);
+            sorted
+        });
+        let address_of = |at: u32| self.list[at as usize].address;
+        let after = sorted.partition_point(|&at| address_of(at) <= address);
+        let nearest = address_of(*sorted[..after].last()?);
+        let first = sorted[..after].partition_point(|&at| address_of(at) < nearest);
+        first_of_nearest(sorted[first..after].iter().map(|&at| &self.list[at as usize]), address)
     }
+}
+
+/// Of the functions that begin nearest before `address`, the first that reaches there.
+fn first_of_nearest<'a>(
+    functions: impl Iterator<Item = &'a Function>,
+    address: u64,
+) -> Option<&'a Function> {
+    let (mut nearest, mut found) = (0, None);
+    for function in functions.filter(|function| function.address <= address) {
+        if function.address > nearest {
+            (nearest, found) = (function.address, None);
+        }
+        let covers = address - function.address < function.size.max(1);
+        if function.address == nearest && found.is_none() && covers {
+            found = Some(function);
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -239,16 +273,22 @@ mod tests {
         let function = |address, size, name| Function { address, size, name, strings: 0 };
         let functions = Functions {
             list: vec![
-                function(0x1000, 0x20, 1),
-                function(0x1000, 0x20, 2),
-                function(0x1040, 0, 3),
                 function(u64::MAX - 1, 0x20, 4),
+                function(0x1000, 0x20, 1),
+                function(0x1040, 0, 3),
+                function(0x1000, 0x20, 2),
+                function(0xf00, 0x200, 5),
             ],
             strings: std::iter::once(0..9).collect(),
+            ..Functions::default()
         };
         let at = |address| functions.at(address).map(|function| function.name);
-        assert_eq!([0xfff, 0x1000, 0x101f, 0x1020].map(at), [None, Some(1), Some(1), None]);
-        assert_eq!([0x1040, 0x1041, u64::MAX].map(at), [Some(3), None, Some(4)]);
+        // One by one, and then by the sorted list.
+        for _ in 0..=ONE_BY_ONE {
+            assert_eq!([0xeff, 0xfff, 0x1000, 0x101f].map(at), [None, Some(5), Some(1), Some(1)]);
+            assert_eq!([0x1020, 0x1040, 0x1041, u64::MAX].map(at), [None, Some(3), None, Some(4)]);
+        }
+        assert!(functions.sorted.get().is_some());
     }
 
     /// This very program, and one of its functions.
