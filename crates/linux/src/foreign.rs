@@ -48,10 +48,10 @@ pub fn is_shared(address: usize) -> bool {
 /// Notes that other processes may have this memory, of `length` bytes: to be called when it was
 /// mapped, before anybody uses it. May be called in signal handlers.
 pub fn note_shared(begin: usize, length: usize) {
-    let end = begin.saturating_add(length);
     if begin == 0 || length == 0 {
         return;
     }
+    let (begin, end) = pages(begin, length);
     for range in &SHARED {
         // Relaxed, here and below: the slot is ours from then on; `end` publishes it.
         if range.begin.compare_exchange(0, begin, Relaxed, Relaxed).is_ok() {
@@ -65,10 +65,20 @@ pub fn note_shared(begin: usize, length: usize) {
     REST.end.fetch_max(end, Release);
 }
 
-/// Notes that this memory is about to be unmapped: mappings that are all in it are shared no
-/// longer. May be called in signal handlers.
-pub fn forget_shared(begin: usize, length: usize) {
+/// Whole pages, as the kernel maps them.
+fn pages(begin: usize, length: usize) -> (usize, usize) {
+    // SAFETY: reads what the kernel has told the process at its start; no system call.
+    let page = unsafe { libc::getauxval(libc::AT_PAGESZ) } as usize;
+    let within = page.wrapping_sub(1);
     let end = begin.saturating_add(length);
+    (begin & !within, end.checked_add(within).map_or(usize::MAX, |end| end & !within))
+}
+
+/// Notes that this memory is about to be unmapped: mappings that are all in it are shared no
+/// longer. Says whether there were any. May be called in signal handlers.
+pub fn forget_shared(begin: usize, length: usize) -> bool {
+    let (begin, end) = pages(begin, length);
+    let mut forgotten = false;
     for range in &SHARED {
         let (its_begin, its_end) = (range.begin.load(Relaxed), range.end.load(Relaxed));
         if its_end != 0
@@ -78,8 +88,10 @@ pub fn forget_shared(begin: usize, length: usize) {
             && range.end.compare_exchange(its_end, 0, Relaxed, Relaxed).is_ok()
         {
             range.begin.store(0, Relaxed);
+            forgotten = true;
         }
     }
+    forgotten
 }
 
 #[cfg(test)]
@@ -95,21 +107,22 @@ mod tests {
         note_shared(9, 0);
         assert!(!is_shared(5) && !is_shared(9));
 
-        note_shared(places[0], 100);
-        assert!(is_shared(places[0]) && is_shared(places[0] + 99));
-        assert!(!is_shared(places[0] - 1) && !is_shared(places[0] + 100));
-        forget_shared(places[0], 99);
-        assert!(is_shared(places[0] + 99), "a part of it stays");
-        forget_shared(places[0], 100);
+        const PAGE: usize = 1 << 16;
+        note_shared(places[0], PAGE + 100);
+        assert!(is_shared(places[0]) && is_shared(places[0] + PAGE + 1024), "whole pages");
+        assert!(!is_shared(places[0] - 1) && !is_shared(places[0] + 2 * PAGE));
+        assert!(!forget_shared(places[0], PAGE));
+        assert!(is_shared(places[0] + PAGE), "a part of it stays");
+        assert!(forget_shared(places[0], PAGE + 100));
         assert!(!is_shared(places[0]));
 
         for _ in 0..1_000 {
             note_shared(places[1], 4096);
-            forget_shared(places[1] - 4096, 3 * 4096);
+            assert!(forget_shared(places[1] - PAGE, 3 * PAGE));
         }
         places.iter().for_each(|&place| note_shared(place, 4096));
         assert!(places.iter().all(|&place| is_shared(place)), "more than there are slots");
-        assert!(!is_shared(places[3] + 4096), "outside of all");
-        assert!(is_shared(places[68] + 4096), "between those that found no slot");
+        assert!(!is_shared(places[3] + PAGE), "outside of all");
+        assert!(is_shared(places[68] + PAGE), "between those that found no slot");
     }
 }

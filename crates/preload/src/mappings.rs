@@ -2,8 +2,10 @@
 //! `shmat`. They are the C library's and stay so; what is shared is noted, since a lock in it may
 //! have its waiters in several processes (`antiphon_linux::note_shared`).
 //!
-//! Only memory that the program may write to counts, as a lock is written to. What is mapped by
-//! `syscall` or an instruction of the program's own is not seen.
+//! Only memory that the program may write to counts, as a lock is written to, or may come to: what
+//! is of no file, or can't be accessed yet. A file's memory that is mapped to be read and becomes
+//! writable later does not, nor what is mapped by `syscall`, by an instruction of the program's
+//! own, or by `mmap` as `dlsym` finds it in the C library.
 //!
 //! Before the library was loaded these make the system call themselves: an allocator may map memory
 //! in the first constructor, where the look-up of a function might allocate.
@@ -41,7 +43,8 @@ pub unsafe extern "C" fn mmap(
         }),
     };
     let shared = matches!(flags & TYPE, libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE);
-    if shared && rights & libc::PROT_WRITE != 0 && at != libc::MAP_FAILED {
+    let writable = rights & libc::PROT_WRITE != 0 || flags & libc::MAP_ANONYMOUS != 0;
+    if shared && (writable || rights == libc::PROT_NONE) && at != libc::MAP_FAILED {
         note_shared(at.addr(), length);
     }
     at
@@ -75,13 +78,17 @@ pub unsafe extern "C" fn mmap64(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
     // Before it is: afterwards other memory may be there, and noted.
-    forget_shared(address.addr(), length);
-    match real::MUNMAP.known() {
+    let shared = forget_shared(address.addr(), length);
+    let code = match real::MUNMAP.known() {
         // SAFETY: the arguments are those of our caller.
         Some(munmap) => unsafe { munmap(address, length) },
         // SAFETY: as above; sets `errno`.
         None => unsafe { libc::syscall(libc::SYS_munmap, address, length) as c_int },
+    };
+    if shared && code != 0 {
+        note_shared(address.addr(), length);
     }
+    code
 }
 
 /// The C library's function of this name. It takes the fifth argument only if the flags say so;
@@ -100,6 +107,11 @@ pub unsafe extern "C" fn mremap(
     new: *mut c_void,
 ) -> *mut c_void {
     let shared = antiphon_linux::is_shared(old.addr());
+    let stays = old_length == 0 || flags & libc::MREMAP_DONTUNMAP != 0;
+    if shared && !stays {
+        // As `munmap`.
+        forget_shared(old.addr(), old_length);
+    }
     let at = match real::MREMAP.known() {
         // SAFETY: the arguments are those of our caller.
         Some(mremap) => unsafe { mremap(old, old_length, length, flags, new) },
@@ -111,8 +123,9 @@ pub unsafe extern "C" fn mremap(
         }
     };
     if shared && at != libc::MAP_FAILED {
-        forget_shared(old.addr(), old_length);
         note_shared(at.addr(), length);
+    } else if shared && !stays {
+        note_shared(old.addr(), old_length);
     }
     at
 }
@@ -132,20 +145,23 @@ pub unsafe extern "C" fn shmat(id: c_int, address: *const c_void, flags: c_int) 
         None => pointer(unsafe { libc::syscall(libc::SYS_shmat, id, address, flags) }),
     };
     if at != libc::MAP_FAILED && flags & libc::SHM_RDONLY == 0 {
-        note_shared(at.addr(), segment_length(id));
+        // What can't be asked for, under a filter, may have any length.
+        note_shared(at.addr(), segment_length(id).unwrap_or(usize::MAX));
     }
     at
 }
 
-/// How long a segment of memory of System V is; 0 if that can't be had.
-fn segment_length(id: c_int) -> usize {
+/// How long a segment of memory of System V is, if that can be had.
+fn segment_length(id: c_int) -> Option<usize> {
     let mut about = core::mem::MaybeUninit::<libc::shmid_ds>::zeroed();
-    crate::sys::errno_kept(|| {
-        // SAFETY: the kernel writes the structure, which is ours.
-        let code = unsafe { libc::shmctl(id, libc::IPC_STAT, about.as_mut_ptr()) };
-        // SAFETY: zero is a value of all fields, and so is what was written.
-        if code == 0 { unsafe { about.assume_init() }.shm_segsz } else { 0 }
-    })
+    let code = crate::sys::errno_kept(|| {
+        antiphon_linux::optional(|| {
+            // SAFETY: the kernel writes the structure, which is ours.
+            unsafe { libc::shmctl(id, libc::IPC_STAT, about.as_mut_ptr()) }
+        })
+    });
+    // SAFETY: zero is a value of all fields, and so is what was written.
+    (code == Some(0)).then(|| unsafe { about.assume_init() }.shm_segsz)
 }
 
 /// What a system call has returned; -1 is `MAP_FAILED`.

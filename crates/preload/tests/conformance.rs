@@ -92,6 +92,18 @@ fn waiters_that_wait_for_long_do_not_look_up() {
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
+/// Who does not run keeps nobody from the lock.
+#[test]
+fn waiters_in_signal_handlers_are_passed_by() {
+    let directory = scratch("handlers");
+    let program = compile(&directory, "handlers.c");
+    succeeds(&mut plain(&program));
+    for lock in ["", "shfl-mutex+light"] {
+        succeeds(preloaded(&program).env("ANTIPHON_LOCK", lock));
+    }
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
 /// But in memory that other processes may have.
 #[test]
 fn waiters_in_memory_of_several_processes_look_up() {

@@ -86,7 +86,7 @@ extern "C" fn antiphon_real_exec(call: c_int) -> Entry {
 }
 
 /// More variables than these are not copied: `elsewhere.c` has the copy on the stack.
-const MOST: usize = 1 << 14;
+const MOST: usize = 1 << 10;
 /// Room for a copied `LD_PRELOAD` with its name and the zero behind it. `elsewhere.c` has the same.
 const ROOM: usize = 4096;
 

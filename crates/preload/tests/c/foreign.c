@@ -24,6 +24,39 @@ static void waits(void *memory)
 	IS(exit_of(child), 0);
 }
 
+enum { THREADS = 3, ROUNDS = 5 };
+
+static void *some_rounds(void *mutex)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_mutex_lock(mutex);
+		usleep(1000);
+		pthread_mutex_unlock(mutex);
+	}
+	return NULL;
+}
+
+static void rounds_of_threads(pthread_mutex_t *mutex)
+{
+	pthread_t threads[THREADS];
+	for (int i = 0; i < THREADS; i++)
+		threads[i] = start(some_rounds, mutex);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* Threads of two processes, which don't know each other's waiters: late, but all come through. */
+static void crowds(void *memory)
+{
+	pthread_mutex_t *mutex = memory;
+	*mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	pid_t child = fork();
+	rounds_of_threads(mutex);
+	if (child == 0)
+		_exit(0);
+	IS(exit_of(child), 0);
+}
+
 int main(void)
 {
 	watchdog();
@@ -45,6 +78,15 @@ int main(void)
 	YES(attached != (void *)-1);
 	IS(shmctl(segment, IPC_RMID, NULL), 0);
 	waits(attached);
+
+	char *later = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	IS(mprotect(later, 2 * PAGE, PROT_READ | PROT_WRITE), 0);
+	IS(munmap(later + 1, PAGE), -1);
+	waits(later);
+
+	char *page = mmap(NULL, 100, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	waits(page + 1024);
+	crowds(page + 2048);
 
 	/* Errors are the C library's. */
 	errno = 0;

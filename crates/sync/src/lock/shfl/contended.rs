@@ -486,7 +486,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 *role = self.shuffle(me, || !self.is_held());
             }
             if !self.is_held() || self.spin_as_head(Patience::<F>::was_called(me.node)) {
-                if urgent::steps_down_at_last(self, me, role, urgency) {
+                if urgent::step_down_at_last(self, me, role, urgency).is_down(&mut fence) {
                     return None;
                 }
                 if self.take_as_head(me) {
@@ -502,7 +502,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             if Patience::<F>::may_insist(me.node) {
                 self.insist();
                 if self.spin(F::HEAD_SPIN) {
-                    if urgent::steps_down_at_last(self, me, role, urgency) {
+                    if urgent::step_down_at_last(self, me, role, urgency).is_down(&mut fence) {
                         return None;
                     }
                     if self.take_as_head(me) {
@@ -532,10 +532,12 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             if Self::URGENT {
                 urgency.fence();
                 // URGENT-1: after it is named.
-                match urgent::step_down(self, me, role, urgency) {
-                    Step::Stays => {}
-                    Step::Down => return None,
-                    Step::Unnamed => continue,
+                let step = urgent::step_down(self, me, role, urgency);
+                if step.is_down(&mut fence) {
+                    return None;
+                }
+                if step == Step::Unnamed {
+                    continue;
                 }
             }
             if P::park(me.node, until) == Parked::Woken {

@@ -14,7 +14,8 @@
 //! - FENCE-2: `fences_done` is one more than such a number, stored when that fence was over. So a
 //!   head that finds it above its mark has been fenced.
 //! - FENCE-3: the name stays until the headship ends, so one fence is enough for all sleeps of one
-//!   headship: sections that begin later see the name.
+//!   headship: sections that begin later see the name. A head that was named no longer for a moment
+//!   (`urgent.rs`) begins anew.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 

@@ -215,9 +215,10 @@ pub(super) fn admit<P: Platform>(node: &Waiter<P>, head: bool) -> Status {
 
 /// LISTED → PARKED+MOVED, of a waiter that sleeps on; returns what it was before.
 pub(super) fn admit_asleep<P: Platform>(node: &Waiter<P>) -> Status {
-    // Relaxed: the waiter looks at nothing else of its node before it is the head or has the role,
-    // which come from one who has seen the chain whole.
-    Status(node.status.fetch_or(WAITING | PARKED | MOVED, Relaxed))
+    // Release: what we know of the lock, and that the waiter stands in the queue: one that wakes by
+    // itself judges by it whether it may sleep (WATCH-2). Pairs with the acquire by which it sees
+    // that it was moved.
+    Status(node.status.fetch_or(WAITING | PARKED | MOVED, Release))
 }
 
 /// LISTED → LOOKING, by the waiter itself; returns what it was before. Acquire: pairs with

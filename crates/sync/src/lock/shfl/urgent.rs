@@ -36,6 +36,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, Waiter};
 
 use super::contended::Contended;
+use super::fence::Fence;
 use super::mutex::Form;
 use super::queue::{Place, TailId};
 use super::status;
@@ -268,6 +269,17 @@ pub(super) enum Step {
     Unnamed,
 }
 
+impl Step {
+    /// Whether another waiter is the head. One that is named no longer needs a new `fence` when it
+    /// names itself again (FENCE-3).
+    pub(super) fn is_down(self, fence: &mut Fence) -> bool {
+        if self == Self::Unnamed {
+            *fence = Fence::NEW;
+        }
+        self == Self::Down
+    }
+}
+
 /// URGENT-1: makes a more urgent waiter the head in the place of the caller, who is the head.
 #[inline]
 pub(super) fn step_down<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
@@ -284,19 +296,19 @@ pub(super) fn step_down<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
 }
 
 /// As [`step_down`], where the lock was seen free: all count that stood in line when it was
-/// released. Whether the caller is the head no longer.
+/// released.
 #[inline]
-pub(super) fn steps_down_at_last<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
+pub(super) fn step_down_at_last<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
     lock: &C,
     me: Place<P>,
     role: &mut bool,
     urgency: &Urgency<P>,
-) -> bool {
+) -> Step {
     if C::URGENT {
         // Acquire: what came before the release; pairs with that.
         P::fence(Acquire);
     }
-    step_down(lock, me, role, urgency) == Step::Down
+    step_down(lock, me, role, urgency)
 }
 
 #[cold]

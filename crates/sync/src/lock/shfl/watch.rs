@@ -2,8 +2,8 @@
 //!
 //! A waiter that is not the head sleeps without a timer while the head sleeps, named and with
 //! `WAKE` set: then an unlock will call the head, and nothing else is to be done. Whoever calls a
-//! head and does not find it asleep wakes the waiter behind it too (WATCH-1). That one, and each
-//! waiter that is about to sleep while the head is called or up, sleeps with the backstop
+//! head and does not find it asleep wakes the first one behind it that is, too (WATCH-1). That one,
+//! and each waiter that is about to sleep while the head is called or up, sleeps with the backstop
 //! (WATCH-2), and takes a lock that is free when it looks up. Then it wakes the waiter behind
 //! itself, which keeps watch from then on (WATCH-3). So does one that gives up (WATCH-4).
 //!
@@ -21,7 +21,6 @@ use antiphon_platform::{Atomic, Deadline, Platform, Waiter, WaiterRef};
 use super::contended::{Contended, DOUBLINGS};
 use super::mutex::Form;
 use super::queue::Place;
-use super::status;
 use crate::policy::Policy;
 use crate::{arena, nap};
 
@@ -53,7 +52,7 @@ impl Watch {
         P::fence(SeqCst);
         if lock.head_sleeps() {
             self.until = None;
-            return deadline;
+            return as_head(lock, deadline);
         }
         let ns = F::BACKSTOP_NS << self.looks.min(DOUBLINGS);
         Some(*self.until.get_or_insert_with(|| nap::earlier::<P>(deadline, ns)))
@@ -66,8 +65,9 @@ impl Watch {
     }
 }
 
-/// Until when a head may sleep whose wake is noted. In memory that other processes have, the owner
-/// may be a thread that knows nothing of our waiters.
+/// Until when a waiter may sleep that has a wake coming, or is behind a head that has. In memory
+/// that other processes have, the owner may be a thread that knows nothing of our waiters and wakes
+/// another or nobody.
 pub(super) fn as_head<P: Platform, Q: Policy, F: Form>(
     lock: &impl Contended<P, Q, F>,
     deadline: Option<Deadline>,
@@ -105,8 +105,8 @@ pub(super) fn give_on<P: Platform, Q: Policy, F: Form>(
     }
 }
 
-/// Wakes the first waiter that sleeps behind this one, to keep watch. Touches nodes only; those may
-/// stand in another queue by now, and then some waiter looks up for nothing.
+/// Wakes the first waiter behind this one that is found asleep, to keep watch. Touches nodes only;
+/// those may stand in another queue by now, and then some waiter looks up for nothing.
 #[cold]
 #[inline(never)]
 pub(super) fn wake_behind<P: Platform>(waiter: &Waiter<P>) {
@@ -116,17 +116,13 @@ pub(super) fn wake_behind<P: Platform>(waiter: &Waiter<P>) {
     let mut at = Place::<P>::at(waiter.next.load(Acquire));
     for _ in 0..REACH {
         let Some(place) = at else { return };
-        let status = status::load(place.node);
-        if status.parked() {
-            if let Some(sleeper) = arena::<P>().reference(place.id.index()) {
-                P::unpark(sleeper);
-            }
+        if place.sleeps()
+            && let Some(sleeper) = arena::<P>().reference(place.id.index())
+            && P::unpark_asleep(sleeper)
+        {
             return;
         }
-        // One that is up looks itself before it sleeps.
-        if !status.abandoned() {
-            return;
-        }
+        // It has left, or looks itself before it sleeps; or it does not run either.
         at = place.next();
     }
 }
