@@ -3,7 +3,7 @@
 mod common;
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -160,6 +160,9 @@ impl Running {
         let mut child = antiphon(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
+            // Of its own, with us as the parent: the kernel does not stop an orphaned group for
+            // SIGTSTP, as ours may be.
+            .process_group(0)
             .spawn()
             .expect("the command starts");
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();

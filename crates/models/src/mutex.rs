@@ -144,7 +144,7 @@ fn light() -> Vec<Entry> {
         Entry::new("shfl-mutex+light/excludes-fenceless-3x2", three(), light(Refused))
             .by_lot(5_000),
         Entry::new("shfl-mutex+light/excludes-any-fence-3x2", three(), light(Either)).by_lot(5_000),
-        Entry::new("shfl-mutex+light/excludes-fences-shared-2", fences_shared(), two_naps)
+        Entry::new("shfl-mutex+light/excludes-fences-shared-2+1", fences_shared(), two_naps)
             .reaches(&["gave up"]),
         Entry::new("shfl-mutex+light/destroyed-1+1", destruction::<Mutex>(), light(Granted))
             .reaches(&["retired"]),

@@ -11,10 +11,13 @@
 extern char **environ;
 
 static void (*work)(void);
+/* So that they meet, however late one of them is started. */
+static pthread_barrier_t all_there;
 
 static void *worker(void *unused)
 {
     (void)unused;
+    pthread_barrier_wait(&all_there);
     work();
     return 0;
 }
@@ -41,6 +44,7 @@ int main(int count, char **arguments)
     work = (void (*)(void))dlsym(plugin, "plug_work");
     if (before && run(arguments[1], arguments[2]))
         return 2;
+    pthread_barrier_init(&all_there, 0, 3);
     for (int i = 0; i < 3; i++)
         pthread_create(&threads[i], 0, worker, 0);
     for (int i = 0; i < 3; i++)
