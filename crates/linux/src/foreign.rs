@@ -19,6 +19,8 @@
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use crate::pages;
+
 struct Range {
     begin: AtomicUsize,
     end: AtomicUsize,
@@ -45,13 +47,13 @@ pub fn is_shared(address: usize) -> bool {
     SHARED.iter().chain([&REST]).any(|range| range.has(address))
 }
 
-/// Notes that other processes may have this memory, of `length` bytes: to be called when it was
-/// mapped, before anybody uses it. May be called in signal handlers.
+/// Notes that other processes may have these `length` bytes of memory. Call it when the memory has
+/// been mapped, before a thread uses it. May be called in signal handlers.
 pub fn note_shared(begin: usize, length: usize) {
     if begin == 0 || length == 0 {
         return;
     }
-    let (begin, end) = pages(begin, length);
+    let (begin, end) = whole_pages(begin, length);
     for range in &SHARED {
         // Relaxed, here and below: the slot is ours from then on; `end` publishes it.
         if range.begin.compare_exchange(0, begin, Relaxed, Relaxed).is_ok() {
@@ -66,10 +68,8 @@ pub fn note_shared(begin: usize, length: usize) {
 }
 
 /// Whole pages, as the kernel maps them.
-fn pages(begin: usize, length: usize) -> (usize, usize) {
-    // SAFETY: reads what the kernel has told the process at its start; no system call.
-    let page = unsafe { libc::getauxval(libc::AT_PAGESZ) } as usize;
-    let within = page.wrapping_sub(1);
+fn whole_pages(begin: usize, length: usize) -> (usize, usize) {
+    let within = pages::size() - 1;
     let end = begin.saturating_add(length);
     (begin & !within, end.checked_add(within).map_or(usize::MAX, |end| end & !within))
 }
@@ -77,7 +77,7 @@ fn pages(begin: usize, length: usize) -> (usize, usize) {
 /// Notes that this memory is about to be unmapped: mappings that are all in it are shared no
 /// longer. Says whether there were any. May be called in signal handlers.
 pub fn forget_shared(begin: usize, length: usize) -> bool {
-    let (begin, end) = pages(begin, length);
+    let (begin, end) = whole_pages(begin, length);
     let mut forgotten = false;
     for range in &SHARED {
         let (its_begin, its_end) = (range.begin.load(Relaxed), range.end.load(Relaxed));
@@ -98,7 +98,7 @@ pub fn forget_shared(begin: usize, length: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// One test, since the table is the process's. The addresses are of no memory.
+    /// One test, since the process has one table. No memory is at these addresses.
     #[test]
     fn a_mapping_is_foreign_until_it_is_gone() {
         let places: Vec<_> = (1..=70).map(|number| number << 20).collect();

@@ -101,7 +101,8 @@ impl Bounds {
         Self { light: true, heavy_fence, ..self }
     }
 
-    /// Who is woken may be one that does not run, for all that the waker is told.
+    /// A waker never learns that the waiter was asleep, so it has to reckon with one that does not
+    /// run.
     #[must_use]
     pub const fn awake(self) -> Self {
         Self { awake: true, ..self }

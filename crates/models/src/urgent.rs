@@ -143,6 +143,8 @@ fn crowds() -> Vec<Entry> {
             timed.awake().light(Either),
         )
         .by_lot(6_000),
+        Entry::new("shfl-mutex+light/urgent-leaves-2+1", leaves(), timed.light(Granted))
+            .by_lot(40_000),
         Entry::new(
             "shfl-mutex+light/urgent-excludes-3x2",
             crowd::<policy::None, Sleepy>(&[5, 20, 10], 2, 0),
@@ -375,6 +377,33 @@ fn steps_down() -> Program {
         scope.spawn(move || {
             const HEAD: u32 = 2;
             line.node(1).status.wait_while(Relaxed, |status| status & HEAD == 0);
+            unlock(lock);
+        });
+    })
+}
+
+/// FENCE-3: the head steps down for a waiter that gives up, is the head again, and loses no wake of
+/// an owner that unlocks lightly meanwhile.
+fn leaves() -> Program {
+    Program::new(3, 3, |scope| {
+        have_seen_urgent();
+        let lock = scope.share(Mutex::<Sleepy>::NEW);
+        assert!(lock.try_lock());
+        let line = scope.share(Line::new(scope, 2));
+        scope.spawn(move || {
+            line.follow(0);
+            lock.lock();
+            unlock(lock);
+        });
+        scope.spawn(move || {
+            set_urgency(20);
+            line.follow(1);
+            if lock.lock_until(soon()) {
+                unlock(lock);
+            }
+        });
+        scope.spawn(move || {
+            line.wait_for(0);
             unlock(lock);
         });
     })

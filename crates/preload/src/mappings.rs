@@ -1,6 +1,6 @@
 //! Functions by which a program comes to share memory with other processes: `mmap`, `mremap` and
-//! `shmat`. They are the C library's and stay so; what is shared is noted, since a lock in it may
-//! have its waiters in several processes (`antiphon_linux::note_shared`).
+//! `shmat`. Each calls the C library's function of its name, and notes what is shared
+//! (`antiphon_linux::note_shared`): a lock in it may have waiters in several processes.
 //!
 //! Only memory that the program may write to counts, as a lock is written to, or may come to: what
 //! is of no file, or can't be accessed yet. A file's memory that is mapped to be read and becomes
@@ -91,8 +91,8 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
     code
 }
 
-/// The C library's function of this name. It takes the fifth argument only if the flags say so;
-/// else that is whatever stood there, and looked at by nobody.
+/// The C library's function of this name. It reads the fifth argument only if the flags say so;
+/// callers may leave that out.
 ///
 /// # Safety
 ///

@@ -67,52 +67,45 @@ fn with_little_address_space() {
 fn contention_takes_little_of_what_is_limited() {
     let directory = scratch("limits");
     let program = compile(&directory, "limits.c");
-    for what in ["size", "locked"] {
+    for what in ["size", "locked", "many"] {
         succeeds(plain(&program).arg(what));
         for lock in ["", "shfl-mutex+light"] {
             succeeds(preloaded(&program).arg(what).env("ANTIPHON_LOCK", lock));
         }
     }
-    // In the light form a waiter without a fence naps, too: beyond some thousand there are such.
-    for program in [&mut plain(&program), &mut preloaded(&program)] {
-        succeeds(program.arg("many"));
+    assert!(std::fs::remove_dir_all(&directory).is_ok());
+}
+
+/// What the program of that name checks holds in both forms of the lock; and without the library,
+/// if it holds there `too`.
+fn holds_in_both_forms(name: &str, too: bool) {
+    let directory = scratch(name);
+    let program = compile(&directory, &format!("{name}.c"));
+    if too {
+        succeeds(&mut plain(&program));
+    }
+    for lock in ["", "shfl-mutex+light"] {
+        succeeds(preloaded(&program).env("ANTIPHON_LOCK", lock));
     }
     assert!(std::fs::remove_dir_all(&directory).is_ok());
 }
 
-/// Who waits for long sleeps for long.
+/// A thread that waits for long does not wake up meanwhile.
 #[test]
 fn waiters_that_wait_for_long_do_not_look_up() {
-    let directory = scratch("idle");
-    let program = compile(&directory, "idle.c");
-    succeeds(&mut plain(&program));
-    for lock in ["", "shfl-mutex+light"] {
-        succeeds(preloaded(&program).env("ANTIPHON_LOCK", lock));
-    }
-    assert!(std::fs::remove_dir_all(&directory).is_ok());
+    holds_in_both_forms("idle", true);
 }
 
-/// Who does not run keeps nobody from the lock.
+/// A waiter that does not run keeps no other one from the lock.
 #[test]
 fn waiters_in_signal_handlers_are_passed_by() {
-    let directory = scratch("handlers");
-    let program = compile(&directory, "handlers.c");
-    succeeds(&mut plain(&program));
-    for lock in ["", "shfl-mutex+light"] {
-        succeeds(preloaded(&program).env("ANTIPHON_LOCK", lock));
-    }
-    assert!(std::fs::remove_dir_all(&directory).is_ok());
+    holds_in_both_forms("handlers", true);
 }
 
-/// But in memory that other processes may have.
+/// In memory that other processes may have, waiters do wake up.
 #[test]
 fn waiters_in_memory_of_several_processes_look_up() {
-    let directory = scratch("foreign");
-    let program = compile(&directory, "foreign.c");
-    for lock in ["", "shfl-mutex+light"] {
-        succeeds(preloaded(&program).env("ANTIPHON_LOCK", lock));
-    }
-    assert!(std::fs::remove_dir_all(&directory).is_ok());
+    holds_in_both_forms("foreign", false);
 }
 
 /// Sequences of calls drawn by lot, with deadlines and clocks good and bad: each is answered as the

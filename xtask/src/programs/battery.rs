@@ -257,7 +257,7 @@ fn install(cases: &[Case]) -> Result<(), Failure> {
         // Policy: no service is started.
         let script = "
             test -e /usr/sbin/policy-rc.d || {
-                printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d
+                printf '#!/bin/sh\\nexit 101\\n' > /usr/sbin/policy-rc.d
                 chmod +x /usr/sbin/policy-rc.d
                 trap 'rm -f /usr/sbin/policy-rc.d' EXIT
             }

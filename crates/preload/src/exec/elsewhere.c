@@ -81,11 +81,17 @@ static int execute(const struct request *it)
 	return call(it, it->environment);
 }
 
-int antiphon_execve(const char *path, char *const *arguments, char *const *environment)
+static int execute_path(enum call call, const char *path, char *const *arguments,
+			char *const *environment)
 {
-	const struct request it = { .call = EXECVE, .path = path, .arguments = arguments,
+	const struct request it = { .call = call, .path = path, .arguments = arguments,
 				    .environment = environment };
 	return execute(&it);
+}
+
+int antiphon_execve(const char *path, char *const *arguments, char *const *environment)
+{
+	return execute_path(EXECVE, path, arguments, environment);
 }
 
 int antiphon_execv(const char *path, char *const *arguments)
@@ -95,9 +101,7 @@ int antiphon_execv(const char *path, char *const *arguments)
 
 int antiphon_execvpe(const char *name, char *const *arguments, char *const *environment)
 {
-	const struct request it = { .call = EXECVPE, .path = name, .arguments = arguments,
-				    .environment = environment };
-	return execute(&it);
+	return execute_path(EXECVPE, name, arguments, environment);
 }
 
 int antiphon_execvp(const char *name, char *const *arguments)

@@ -79,7 +79,7 @@ static CALLS: [&Real<real::Jump>; 6] = [
 ];
 
 /// The C library's function of that number.
-// SAFETY: a name of ours, which nobody else defines.
+// SAFETY: no other object defines a name with our prefix.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_real_exec(call: c_int) -> Entry {
     address(CALLS[call as usize])
@@ -91,7 +91,7 @@ const MOST: usize = 1 << 10;
 const ROOM: usize = 4096;
 
 /// How many variables there are to copy; 0 if they can't be read, or are too many.
-// SAFETY: a name of ours, which nobody else defines.
+// SAFETY: no other object defines a name with our prefix.
 #[unsafe(no_mangle)]
 extern "C" fn antiphon_variables(environment: Texts) -> usize {
     let end = (0..=MOST).find_map(|at| match variable(environment, at) {
@@ -110,7 +110,7 @@ extern "C" fn antiphon_variables(environment: Texts) -> usize {
 /// # Safety
 ///
 /// `copy` has room for `length + 1` pointers, and `preload` for [`ROOM`] bytes.
-// SAFETY: a name of ours, which nobody else defines.
+// SAFETY: no other object defines a name with our prefix.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn antiphon_without_us(
     environment: Texts,

@@ -1,14 +1,15 @@
 /* Waiters whose sleep is interrupted by a signal handler that does not return, as collectors of
- * garbage stop threads: the one behind them has the lock all the same. */
+ * garbage stop threads: those behind them have the lock all the same. */
 #include "check.h"
 #include <signal.h>
 #include <stdatomic.h>
 
-enum { MOST = 4, LATE_MS = 3000 };
+enum { MOST = 4, BEHIND = 3, LATE_MS = 3000 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct timespec until;
 static int gate[2];
-static atomic_int inside, had[MOST + 1];
+static atomic_int inside, through;
 
 static void stays(int signal)
 {
@@ -19,38 +20,70 @@ static void stays(int signal)
 		;
 }
 
-static void *waiter(void *had)
+static void *waiter(void *unused)
 {
+	(void)unused;
 	pthread_mutex_lock(&mutex);
-	atomic_store((atomic_int *)had, 1);
+	atomic_fetch_add(&through, 1);
 	pthread_mutex_unlock(&mutex);
 	return NULL;
 }
 
-static void of(int stopped)
+/* Has the lock, or gives up. */
+static void *timed_waiter(void *unused)
 {
-	pthread_t threads[MOST + 1];
+	(void)unused;
+	int error = pthread_mutex_timedlock(&mutex, &until);
+	YES(error == 0 || error == ETIMEDOUT);
+	if (!error)
+		pthread_mutex_unlock(&mutex);
+	return NULL;
+}
+
+/* Each sleeps behind the one before it. */
+static pthread_t comes(void *(*run)(void *))
+{
+	pthread_t thread = start(run, NULL);
+	usleep(50 * 1000);
+	return thread;
+}
+
+/* So many in handlers, and behind them, if `timed`, one whose deadline comes right after the
+ * unlock: it is the first to look up, and gives up. */
+static void of(int stopped, int timed)
+{
+	pthread_t threads[MOST + 1 + BEHIND];
+	int count = 0;
 	atomic_store(&inside, 0);
+	atomic_store(&through, 0);
 	pthread_mutex_lock(&mutex);
-	for (int i = 0; i <= stopped; i++) {
-		atomic_store(&had[i], 0);
-		pthread_create(&threads[i], NULL, waiter, &had[i]);
-		/* Each sleeps behind the one before it. */
-		usleep(100 * 1000);
-	}
+	until = in_ms(CLOCK_REALTIME, 1000);
+	for (int i = 0; i < stopped; i++)
+		threads[count++] = comes(waiter);
+	if (timed)
+		threads[count++] = comes(timed_waiter);
+	for (int i = 0; i < BEHIND; i++)
+		threads[count++] = comes(waiter);
 	for (int i = 0; i < stopped; i++)
 		pthread_kill(threads[i], SIGUSR1);
 	while (atomic_load(&inside) < stopped)
 		usleep(1000);
+	struct timespec shortly_before = until;
+	shortly_before.tv_nsec -= 20 * 1000000;
+	if (shortly_before.tv_nsec < 0) {
+		shortly_before.tv_nsec += 1000000000;
+		shortly_before.tv_sec--;
+	}
+	while (timed && !passed(CLOCK_REALTIME, &shortly_before))
+		usleep(500);
 	pthread_mutex_unlock(&mutex);
-	int waited = 0;
-	while (!atomic_load(&had[stopped]) && waited++ < LATE_MS)
+	for (int ms = 0; atomic_load(&through) < BEHIND && ms < LATE_MS; ms++)
 		usleep(1000);
-	YES(atomic_load(&had[stopped]));
+	IS(atomic_load(&through), BEHIND);
 	for (int i = 0; i < stopped; i++)
 		IS(write(gate[1], "x", 1), 1);
-	for (int i = 0; i <= stopped; i++)
-		pthread_join(threads[i], NULL);
+	while (count > 0)
+		join(threads[--count]);
 }
 
 int main(void)
@@ -60,6 +93,7 @@ int main(void)
 	struct sigaction action = {.sa_handler = stays};
 	sigaction(SIGUSR1, &action, NULL);
 	for (int stopped = 1; stopped <= MOST; stopped++)
-		of(stopped);
+		for (int timed = 0; timed < 2; timed++)
+			of(stopped, timed);
 	return failures != 0;
 }

@@ -2,9 +2,9 @@
 //!
 //! A big program has some hundred thousand symbols, and a report asks for a few. So the file's
 //! symbol tables are read in one piece each, and of a symbol only its place is kept; its name is
-//! read from the string table when a call site is in that function. The first call sites are looked
-//! for one by one, since that takes less time than to sort the functions. The file is read, not
-//! mapped: a mapped file that is cut short kills its reader.
+//! read from the string table when a call site is in that function. The first call sites are found
+//! by a linear search: to sort the functions would take longer. The file is read, not mapped: a
+//! mapped file that is cut short kills its reader.
 //!
 //! Only files of 64 bits are known: the library is in no other process.
 

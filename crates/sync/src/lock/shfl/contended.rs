@@ -245,7 +245,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         free
     }
 
-    /// How long a waiter spins that is not the head: not behind a sleeper, who has to wake first.
+    /// How long a waiter behind the head spins: where CPUs are short, not at all behind a sleeper.
     fn patience(ahead: Option<Place<P>>) -> Budget {
         if Self::lingers() {
             F::LINGER
@@ -530,7 +530,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 Ask::Doubtful => Some(nap::earlier::<P>(deadline, fence.nap_ns())),
             };
             if Self::URGENT {
-                urgency.fence();
+                urgency.precede_sleep();
                 // URGENT-1: after it is named.
                 let step = urgent::step_down(self, me, role, urgency);
                 if step.is_down(&mut fence) {

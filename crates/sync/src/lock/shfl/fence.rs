@@ -1,7 +1,8 @@
 //! The fence of a head that is about to sleep where unlocks are light; one fence serves all heads
 //! that have named themselves before it began.
 //!
-//! A heavy fence interrupts every CPU that runs the process, so there are only so many in a second.
+//! A heavy fence interrupts every CPU that runs the process, so the platform grants only so many of
+//! them in a second.
 //! A head that is refused one sleeps in short naps, which double, until a fence is over that began
 //! after it had named itself: its own, or another head's. Then it sleeps like any other.
 //!
@@ -50,27 +51,27 @@ impl Fence {
     fn shared<P: Platform>(&mut self) -> bool {
         let arena = arena::<P>();
         let mark = *self.mark.get_or_insert_with(|| {
-            // FENCE-1. Release: our name; pairs with the acquire in `own`.
+            // FENCE-1. Release: our name; pairs with `own`.
             arena.fences_begun.fetch_or(0, Release)
         });
-        // Acquire: FENCE-2, what the light sections before that fence have stored; pairs with the
-        // release in `own`.
+        // Acquire: FENCE-2, what the light sections before that fence have stored; pairs with
+        // `own`.
         is_above(arena.fences_done.load(Acquire), mark)
     }
 
     fn own<P: Platform>(&self) -> bool {
         let arena = arena::<P>();
-        // FENCE-1. Acquire: the names of those whose marks are this number or below; pairs with the
-        // release in `shared`.
-        let number = arena.fences_begun.fetch_add(1, Acquire);
+        // FENCE-1. Relaxed: the heavy fence is the caller's as well. With it this acquires the
+        // names of those whose marks are this number or below; pairs with the release in `shared`.
+        let number = arena.fences_begun.fetch_add(1, Relaxed);
         if P::heavy_fence().is_err() {
             return false;
         }
         let done = number.wrapping_add(1);
         let mut seen = arena.fences_done.load(Relaxed);
         while is_above(done, seen) {
-            // Release: pairs with the acquire in `shared`.
-            match arena.fences_done.compare_exchange(seen, done, Release, Relaxed) {
+            // Relaxed: a release by the heavy fence before it; pairs with the acquire in `shared`.
+            match arena.fences_done.compare_exchange(seen, done, Relaxed, Relaxed) {
                 Ok(_) => break,
                 Err(now) => seen = now,
             }

@@ -108,7 +108,7 @@ impl<P: Platform> Urgency<P> {
     /// Before a head, which has named itself, looks for those that are more urgent and then sleeps:
     /// a comer that it does not see, sees its name and wakes it. Where there never was one it costs
     /// a look; the very first may come just then, and waits for the release.
-    pub(super) fn fence(&self) {
+    pub(super) fn precede_sleep(&self) {
         if arena::<P>().saw_urgent.load(Relaxed) != 0 {
             // SeqCst: pairs with that in `rouse_head`.
             P::fence(SeqCst);
@@ -368,8 +368,8 @@ pub(super) fn rouse_head<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>
     lock: &C,
     me: Place<P>,
 ) {
-    // SeqCst: pairs with that of a head which has named itself (`Urgency::fence`): we see the name,
-    // or it sees us counted and in line.
+    // SeqCst: pairs with that of a head which has named itself (`Urgency::precede_sleep`): we see
+    // the name, or it sees us counted and in line.
     P::fence(SeqCst);
     let index = u32::from(lock.named());
     let Some(head) = arena::<P>().resolve_index(index) else { return };

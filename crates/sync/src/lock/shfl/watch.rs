@@ -99,6 +99,7 @@ pub(super) fn give_on<P: Platform, Q: Policy, F: Form>(
     }
     // SeqCst: that we have left comes first; pairs with the fence in `wake_behind`, whose caller
     // passes by us.
+    // mutant: the models wake all that sleep behind a head that does not run, so none needs this.
     P::fence(SeqCst);
     if !lock.head_sleeps() {
         wake_behind(node);
@@ -113,6 +114,7 @@ pub(super) fn wake_behind<P: Platform>(waiter: &Waiter<P>) {
     // SeqCst: that the head is called comes first; pairs with the fence in `Watch::until`.
     P::fence(SeqCst);
     // Acquire: as in `Place::next`.
+    // mutant: as in `give_on`.
     let mut at = Place::<P>::at(waiter.next.load(Acquire));
     for _ in 0..REACH {
         let Some(place) = at else { return };
