@@ -347,6 +347,11 @@ unsafe impl Platform for Check {
 
     fn hint(_hint: Hint) {}
 
+    /// Enough of them for waiters that spin.
+    fn cpus() -> u32 {
+        4
+    }
+
     fn crowded() -> bool {
         let asked = context::with(|execution| {
             execution.threads[execution.current].crowded < execution.config.crowded

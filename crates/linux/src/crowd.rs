@@ -109,6 +109,11 @@ pub(crate) fn crowded() -> bool {
     too_many_spinners(1) || lately_preempted() || many_come_up() || lately_switched()
 }
 
+/// See [`Platform::outnumbered`](antiphon_platform::Platform::outnumbered).
+pub(crate) fn outnumbered() -> bool {
+    too_many_spinners(0) || lately_preempted() || many_come_up() || lately_switched()
+}
+
 /// See [`Platform::roomy`](antiphon_platform::Platform::roomy).
 pub(crate) fn roomy() -> bool {
     !(too_many_spinners(2) || lately_preempted() || many_come_up() || lately_switched())

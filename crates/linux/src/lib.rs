@@ -108,6 +108,11 @@ unsafe impl Platform for Linux {
     const WAITERS: u32 = nodes::WAITERS;
 
     const COUNTERS: usize = 256;
+    const COHORTS: usize = 512;
+
+    fn cpus() -> u32 {
+        cpus::available()
+    }
 
     #[inline]
     unsafe fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
@@ -264,6 +269,10 @@ unsafe impl Platform for Linux {
     fn crowded() -> bool {
         // A fiber that spins keeps others from its thread.
         fiber::current().is_some() || crowd::crowded()
+    }
+
+    fn outnumbered() -> bool {
+        crowd::outnumbered()
     }
 
     fn roomy() -> bool {

@@ -43,6 +43,22 @@ impl<const SPIN: u32, const BACKSTOP_NS: u64, const PATIENCE_NS: u32> CrowdForm
 
 const FOR_EVER: u32 = u32::MAX;
 
+/// Where there are CPUs to spare: waiters spin, and owners hand over; `COHORT` times in a row
+/// within a socket. With a backstop after `BACKSTOP_NS`.
+pub struct Handing<const COHORT: u16, const BACKSTOP_NS: u64>;
+
+impl<const COHORT: u16, const BACKSTOP_NS: u64> Form for Handing<COHORT, BACKSTOP_NS> {
+    const GROUP: u32 = 3;
+    const PATIENCE_NS: u32 = FOR_EVER;
+    const LOOK: u32 = 1;
+    const SPIN: Budget = Budget::NONE;
+    const QUEUE_SPIN: Budget = Budget::ns(1);
+    const HEAD_SPIN: Budget = Budget::ns(1);
+    const LINGER: Budget = Budget::ns(1);
+    const COHORT: u16 = COHORT;
+    const BACKSTOP_NS: u64 = BACKSTOP_NS;
+}
+
 /// All waiters sleep, and the head is patient without end.
 pub type Sleepy = Small<0, 0, FOR_EVER>;
 

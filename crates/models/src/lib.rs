@@ -57,6 +57,7 @@ mod fibers;
 mod flights;
 mod forks;
 mod forms;
+mod handed;
 mod hogs;
 mod idlers;
 mod in_line;
@@ -111,6 +112,7 @@ pub fn all() -> Vec<Entry> {
         numa_rw::entries(),
         spin::entries(),
         mutex::entries(),
+        handed::entries(),
         rw::entries(),
         defects::entries(),
         condvar::entries(),

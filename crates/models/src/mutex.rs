@@ -165,7 +165,9 @@ fn shipped() -> Vec<Entry> {
             exclusion::<Shipped>(2, 1),
             tired.spurious(1).crowded(1),
         ),
-        Entry::new("shfl-mutex/shipped-3x1", exclusion::<Shipped>(3, 1), tired),
+        Entry::new("shfl-mutex/shipped-3x1", exclusion::<Shipped>(3, 1), tired).long(),
+        Entry::new("shfl-mutex/shipped-awake-3x1", exclusion::<Shipped>(3, 1), PLAIN),
+        Entry::new("shfl-mutex/shipped-4x1", exclusion::<Shipped>(4, 1), tired).by_lot(5_000),
         Entry::new(
             "shfl-mutex/shipped-5x2",
             exclusion::<Shipped>(5, 2),

@@ -44,6 +44,10 @@ pub struct Arena<P: Platform> {
     pub saw_urgent: Apart<P::U32>,
     /// How many waiters of real-time priority stand in queues, by the queue's address.
     urgent: Apart<[P::U32; COUNTERS]>,
+    /// How many waiters have no node.
+    placeless: Apart<P::U32>,
+    /// The cohorts of locks, in the locks' words, by lock and socket.
+    cohorts: [Apart<P::U64>; COHORTS],
     /// How many [heavy fences](Platform::heavy_fence) waiters have begun, for primitives that share
     /// them; wraps around.
     pub fences_begun: P::U32,
@@ -68,6 +72,9 @@ impl<T> core::ops::Deref for Apart<T> {
 /// How many counters there are for urgent waiters.
 const COUNTERS: usize = 256;
 
+/// How many words there are for cohorts.
+const COHORTS: usize = 512;
+
 /// How many nodes one taker looks at for dead owners.
 const LOOKS: u32 = 64;
 
@@ -87,6 +94,8 @@ impl<P: Platform> Arena<P> {
             lesson: P::U64::ZERO,
             saw_urgent: Apart(P::U32::ZERO),
             urgent: Apart([const { P::U32::ZERO }; COUNTERS]),
+            placeless: Apart(P::U32::ZERO),
+            cohorts: [const { Apart(P::U64::ZERO) }; COHORTS],
             fences_begun: P::U32::ZERO,
             fences_done: P::U32::ZERO,
         }
@@ -186,6 +195,16 @@ impl<P: Platform> Arena<P> {
         &self.urgent[(mixed >> 56) as usize & (P::COUNTERS - 1)]
     }
 
+    /// The word for the cohort of the lock at `address` on a socket; other locks, or sockets, may
+    /// share it.
+    #[must_use]
+    #[inline]
+    pub fn cohort(&self, address: usize, socket: u32) -> &P::U64 {
+        const { assert!(P::COHORTS.is_power_of_two() && P::COHORTS <= COHORTS) };
+        let place = P::spread(address).wrapping_add(socket.wrapping_mul(0x9E37_79B1) >> 8);
+        &self.cohorts[place as usize & (P::COHORTS - 1)]
+    }
+
     /// Forgets all nodes of the parent: to be called in the child of a `fork`, by one thread, after
     /// the node memory was wiped and before [`Platform::epoch`] returns the child's epoch.
     pub fn forked(&self) {
@@ -194,6 +213,30 @@ impl<P: Platform> Arena<P> {
         for counter in self.urgent.iter() {
             counter.store(0, Relaxed);
         }
+        self.placeless.store(0, Relaxed);
+        // Those that are zero are not written to: their pages are the parent's, too.
+        for cohort in self.cohorts.iter().filter(|cohort| cohort.load(Relaxed) != 0) {
+            cohort.store(0, Relaxed);
+        }
+    }
+
+    /// How many waiters of the process have no node, and so no place in a queue.
+    #[must_use]
+    pub fn placeless(&self) -> u32 {
+        // Relaxed, as below: it says how a lock is given on, and orders nothing.
+        self.placeless.load(Relaxed)
+    }
+
+    /// Counts a waiter without a node while `wait` runs.
+    pub fn without_place<R>(&self, wait: impl FnOnce() -> R) -> R {
+        let epoch = P::epoch();
+        self.placeless.fetch_add(1, Relaxed);
+        let result = wait();
+        // After a fork in a signal handler the count is of the child.
+        if P::epoch() == epoch {
+            self.placeless.fetch_sub(1, Relaxed);
+        }
+        result
     }
 
     /// How many nodes stand in queues that their waiters have left, for primitives that bound it.
@@ -240,8 +283,8 @@ impl<P: Platform> Arena<P> {
             // An addition and not an exchange: hundreds may come at once. It can overshoot the end
             // by as many as come at once, never wrap.
             let index = self.fresh.fetch_add(1, Relaxed) + 1;
-            // Low 16 bits of zero stand for "nobody" in a lock's `head` field.
-            if index < P::WAITERS && !index.is_multiple_of(1 << 16) {
+            // Low 15 bits of zero stand for "nobody" in a lock's `head` field, of 15 bits or 16.
+            if index < P::WAITERS && !index.is_multiple_of(1 << 15) {
                 // Zero is dead: the first generation of an idle node is 2.
                 Self::node(index)?.generation.store(2, Relaxed);
                 return Some(WaiterId::new(P::epoch(), index));

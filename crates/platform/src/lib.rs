@@ -71,6 +71,23 @@ pub unsafe trait Platform: Sized + 'static {
     /// One, if addresses are not the same from run to run.
     const COUNTERS: usize = 1;
 
+    /// Over how many words of [`Arena::cohort`] locks and sockets are spread, 1 to 512: a power of
+    /// two.
+    const COHORTS: usize = 1;
+
+    /// A number for what stands at an address: spread evenly, and the same in each run where runs
+    /// are repeated.
+    fn spread(address: usize) -> u32 {
+        // Fibonacci hashing: the highest bits are the best mixed.
+        ((address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
+    }
+
+    /// How many CPUs the threads of the process can run on at the same time, as far as this
+    /// platform can tell; at least 1.
+    fn cpus() -> u32 {
+        1
+    }
+
     /// The node at `index`, `0 < index < WAITERS`. Node memory is never freed, and reads as zero
     /// until the arena hands the node out for the first time.
     ///
@@ -306,6 +323,12 @@ pub unsafe trait Platform: Sized + 'static {
     /// that is.
     fn roomy() -> bool {
         !Self::crowded()
+    }
+
+    /// Whether more threads want to run than there are CPUs, the caller, which works, among them:
+    /// as [`crowded`](Self::crowded) is asked by one that waits.
+    fn outnumbered() -> bool {
+        Self::crowded()
     }
 
     /// What a sleep costs: how long a woken thread takes to be back, in nanoseconds, from the call

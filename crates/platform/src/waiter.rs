@@ -34,7 +34,7 @@ pub struct Waiter<P: Platform> {
     /// The CPU that it was on then.
     pub cpu: P::U16,
     /// How the waiter wants what it waits for, in its primitive's words: of a readers-writer lock,
-    /// 0 to read and 1 to write.
+    /// 0 to read and 1 to write. Of a mutex, what is behind it in its cohort.
     pub wants: P::U32,
     /// When the waiter was called, in units of its primitive; means nothing while `due` is 0.
     pub called: P::U32,
@@ -44,12 +44,14 @@ pub struct Waiter<P: Platform> {
     pub token: P::U32,
     /// What the lock's policy sorts the waiter by, in the policy's words.
     pub rank: P::U16,
-    /// How often others were moved ahead of it for their rank.
+    /// How often others were moved ahead of it for their rank; or how often the lock was handed on
+    /// in its cohort.
     pub passed: P::U16,
     /// The platform's: who waits, if that is not the thread which parks.
     pub handle: P::U64,
     /// The queue that the waiter may be moved into, in its primitive's words; 0 for none. Or whom
-    /// to wake for it ([`WaiterRef::bits`]), 0 for itself.
+    /// to wake for it ([`WaiterRef::bits`]), 0 for itself. Or, in the upper half, whose place in
+    /// the queue it has.
     pub queue: P::U64,
 }
 

@@ -73,6 +73,16 @@ unsafe impl Platform for Sim {
     type U64 = SimU64;
 
     const WAITERS: u32 = NODES;
+    const COHORTS: usize = 512;
+
+    /// By the line's number: addresses differ from run to run.
+    fn spread(address: usize) -> u32 {
+        with(|world| world.label(address)).0.wrapping_mul(0x9E37_79B1) >> 12
+    }
+
+    fn cpus() -> u32 {
+        with(|world| world.machine.cores())
+    }
 
     unsafe fn waiter(index: u32) -> Option<&'static Waiter<Self>> {
         Some(with(|world| world.nodes().get(index)))
@@ -260,6 +270,10 @@ unsafe impl Platform for Sim {
     /// makes an oversubscribed machine look crowded from a core that is not.
     fn crowded() -> bool {
         !leaves_cores(1)
+    }
+
+    fn outnumbered() -> bool {
+        !leaves_cores(0)
     }
 
     fn roomy() -> bool {

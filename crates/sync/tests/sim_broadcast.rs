@@ -9,8 +9,9 @@ use antiphon_sync::policy::{None, Numa, Policy};
 use antiphon_sync::wait::Condvar;
 
 const WAITERS: usize = 20;
-/// Far more than it takes to lock, to begin a wait and to fall asleep.
-const LONG_NS: u64 = 100_000;
+/// Far more than it takes to lock, to begin a wait and to fall asleep; and longer than a waiter
+/// spins for a lock.
+const LONG_NS: u64 = 1_000_000;
 
 struct Shared<Q: Policy> {
     mutex: OwnLine<ShflMutex<Sim, Q>>,

@@ -115,6 +115,27 @@ impl Eight {
     }
 }
 
+/// `000_…`, "Locks performance": where each thread has a CPU, ShflLock's blocking lock is ahead
+/// where it knows sockets, by sockets, and fair. 1.3 times what it does without is what the
+/// document's figure shows at least; CST is the other blocking lock that knows sockets.
+#[test]
+fn the_mutex_is_handed_over_within_sockets() {
+    for arbitration in [Fifo, Near] {
+        for (case, threads) in [("lock1", 48), ("lock1", 96), ("leveldb", 96)] {
+            let eight = Eight::new(arbitration, case, 3_000_000);
+            let ours = measured(&eight.setting, "shfl-mutex", case, threads);
+            let operations = ours.outcome.total_operations() as f64;
+            let [blind, cst] = ["shfl-mutex+none", "cst-mutex"]
+                .map(|lock| operations / eight.operations(lock, threads));
+            println!("simulated, {arbitration:?}, {case}, {threads}: {blind:.2}, {cst:.2} of cst");
+            assert!(blind >= 1.3, "{arbitration:?}, {case}, {threads}: {blind} without sockets");
+            assert!(cst >= 0.95, "{arbitration:?}, {case}, {threads}: {cst} of CST");
+            let jain = ours.outcome.fairness();
+            assert!(jain >= 0.95, "{arbitration:?}, {case}, {threads}: {jain}");
+        }
+    }
+}
+
 /// `000_…`, "Locks performance": throughput collapses after one socket. A lock that knows sockets
 /// does not; and who lets all barge is down to less than a tenth of what one thread does.
 #[test]
@@ -185,11 +206,17 @@ fn two_threads_a_core_are_no_matter_to_who_sleeps() {
         let long = Eight::new(arbitration, "create", 20 * ms);
         let queue = |lock| long.operations(lock, 768) / 2.0 / short.operations(lock, 192);
         let queues = ["mcs", "cohort-tkt-mcs"].map(queue);
-        let twice = short.left("shfl-mutex", 192, 384);
-        let four_times = short.left("shfl-mutex", 192, 768);
-        println!("simulated, {arbitration:?}: {queues:.2?}; shfl {twice:.2}, {four_times:.2}");
+        let [twice, four_times] = [384, 768].map(|threads| {
+            // With 192 it is handed over, which is more than who sleeps can have.
+            let futex = short.ratio("shfl-mutex", "futex", threads);
+            (short.left("cst-mutex", 192, threads), short.left("shfl-mutex", 192, threads), futex)
+        });
+        println!("simulated, {arbitration:?}: {queues:.2?}; {twice:.2?}, {four_times:.2?}");
         assert!(queues.iter().all(|&left| left < 0.5), "{arbitration:?}: {queues:?}");
-        assert!(twice > 0.9 && four_times > 0.9, "{arbitration:?}: {twice}, {four_times}");
+        for (cst, ours, to_futex) in [twice, four_times] {
+            assert!(cst > 0.9 && ours > 0.55, "{arbitration:?}: {cst}, {ours}");
+            assert!(to_futex > 1.15, "{arbitration:?}: {to_futex} of futex");
+        }
     }
 }
 

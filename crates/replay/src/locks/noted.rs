@@ -27,6 +27,10 @@ impl<Q: Policy> Policy for Noted<Q> {
         self.0.groups(shuffler, candidate)
     }
 
+    fn by_socket<P: Platform>(self) -> bool {
+        self.0.by_socket::<P>()
+    }
+
     fn sorts(self) -> bool {
         self.0.sorts()
     }

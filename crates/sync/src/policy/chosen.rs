@@ -234,6 +234,10 @@ impl Policy for Chosen {
         }
     }
 
+    fn by_socket<P: Platform>(self) -> bool {
+        self == Self::NUMA && P::numa()
+    }
+
     fn sorts(self) -> bool {
         self.has(PRIORITY | SCL) || by_nearness!(self, near => near.sorts())
     }

@@ -99,6 +99,11 @@ pub trait Policy: Copy + Default + PartialEq + Send + Sync + 'static {
     /// that sorts: whether the two would put all others into the same order.
     fn groups<P: Platform>(self, shuffler: &Waiting<P>, candidate: &Waiting<P>) -> bool;
 
+    /// Whether all that the policy does is to gather waiters by their sockets.
+    fn by_socket<P: Platform>(self) -> bool {
+        false
+    }
+
     /// Whether the policy sorts: then [`compare`](Self::compare) decides, and no groups are
     /// gathered.
     fn sorts(self) -> bool {

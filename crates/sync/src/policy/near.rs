@@ -16,6 +16,10 @@ impl Policy for Numa {
         P::numa()
     }
 
+    fn by_socket<P: Platform>(self) -> bool {
+        P::numa()
+    }
+
     fn on_wait<P: Platform>(self, me: &Waiting<P>) {
         me.set_socket(P::socket());
     }

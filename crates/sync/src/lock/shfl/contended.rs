@@ -10,7 +10,7 @@
 //!                  └ backstop: the head does not run ───────────────► owner
 //! ```
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
 
 use antiphon_platform::{
     Atomic, Budget, Deadline, Hint, Parked, Platform, Probe, Traced, Waiter, WaiterRef,
@@ -19,12 +19,14 @@ use antiphon_platform::{
 use super::abandoned;
 use super::fair::Patience;
 use super::fence::Fence;
+use super::linger::{Lingers, Over};
 use super::moved;
 use super::mutex::Form;
 use super::queue::{Place, TailId};
 use super::shuffle;
 use super::sort::Sorted;
 use super::status::{self, Leave, Status};
+use super::turn::{Ask, Stands, Turn, Wait};
 use super::urgent::{self, Step, Urgency};
 use super::wake;
 use super::watch::{self, Watch};
@@ -32,49 +34,6 @@ use crate::arena;
 use crate::nap;
 use crate::policy::Policy;
 
-/// Whether a wait ended with the lock.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wait {
-    Acquired,
-    TimedOut,
-    /// The node is gone: the process has forked under the waiter, who must begin anew.
-    Lost,
-}
-
-/// How the wait of one that is not the head ended.
-pub(super) enum Turn {
-    /// It is the head; with the shuffling role, or without.
-    Head { role: bool },
-    /// It has the lock all the same; and it is the head, or has left the queue.
-    Overtook { head: bool },
-    /// It has left the queue at its deadline.
-    TimedOut,
-    /// As [`Wait::Lost`].
-    Lost,
-}
-
-/// What a head that wants to sleep is told.
-#[must_use]
-pub(super) enum Ask {
-    /// The lock is free: take it.
-    Free,
-    /// The owner will wake us.
-    Noted,
-    /// The owner may fail to see us (a fence was refused): sleep in short naps.
-    Doubtful,
-}
-
-/// How long a comer that finds the lock taken leaves the owner in peace before it looks again; then
-/// twice as long, and so on. Each look takes the lock's line away from the owner, who pays as much
-/// as for some ten short critical sections.
-const COMER_IN_PEACE_NS: u32 = 300;
-/// The same for a head, who has looked in vain before. Where there are CPUs to spare it then looks
-/// as often as it can: that costs the owner a line each time that it writes to it, and a lock that
-/// is free until the next look is lost time for all.
-const HEAD_IN_PEACE_NS: u32 = 1_000;
-/// How long a comer looks where a head sleeps or was called: about as long as the system call takes
-/// in which it would fall asleep. The owner of a short critical section is gone by then.
-const BESIDE_HEAD_NS: u32 = 500;
 /// How often a head that nobody has called finds the lock free and loses it to others, before its
 /// patience begins to run as if it had been called.
 const MISSES: u32 = 16;
@@ -104,7 +63,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         self.named() != 0
     }
 
-    /// The low half of that head's index, or 0.
+    /// The low bits of that head's index, or of the owner's that will hand it over; or 0.
     fn named(&self) -> u16;
 
     /// How urgent a waiter is among those of real-time priority, 0 if it has none.
@@ -170,6 +129,33 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
         true
     }
 
+    /// The owner's name, if that will hand the lock over: nothing comes free then. May be stale at
+    /// once.
+    fn handing(&self) -> Option<u16> {
+        None
+    }
+
+    /// As the owner, which is the first of the queue: keeps the place, and hands the lock over when
+    /// it is released. Whether the lock was `handed` to it, too. `false`, and nothing done, if it
+    /// will be free then.
+    fn keep_place(&self, _me: Place<P>, _handed: bool, _policy: Q) -> bool {
+        false
+    }
+
+    /// Puts the caller behind others of its socket; `false` if it is to join the queue.
+    fn join_cohort(&self, _me: Place<P>, _policy: Q) -> bool {
+        false
+    }
+
+    /// As the owner, to which the lock was handed: its place in the queue.
+    fn place_of(&self, me: Place<P>) -> Place<P> {
+        me
+    }
+
+    /// As the first of the queue: whoever stands behind `me` outside the queue stands in it from
+    /// now on.
+    fn disband(&self, _me: Place<P>) {}
+
     /// What a tracer is told that the caller waits for.
     fn traced(&self) -> Traced;
 
@@ -188,6 +174,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
 
     #[inline(always)]
     fn wait_contended(&self, deadline: Option<Deadline>) -> Wait {
+        let mut cohort = true;
         loop {
             if self.spin_and_barge() {
                 return Wait::Acquired;
@@ -200,88 +187,47 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                 _ => None,
             };
             let Some(me) = place else { return self.wait_without_place(deadline) };
-            match self.wait_queued(me, deadline) {
+            match self.wait_queued(me, deadline, cohort) {
                 Wait::Lost => {}
+                Wait::Anew => cohort = false,
                 wait => return wait,
             }
         }
     }
 
-    /// Spins for a moment and barges if the lock comes free. For a shorter one where a head sleeps
-    /// or was called: one thread more that fights for the lock is one too many then, but one that
-    /// sleeps is two switches, and heads may be named for most of the time.
-    ///
-    /// A spin this short is worth neither a look at how crowded the machine is nor being counted:
-    /// both touch what all threads touch. Leaves a lock that is kept for the head alone.
-    fn spin_and_barge(&self) -> bool {
-        if F::SPIN.ns == 0 {
-            return false;
-        }
-        let budget = if self.is_called() { Budget::ns(BESIDE_HEAD_NS) } else { F::SPIN };
-        budget.ns != 0 && self.spin(budget.backing_off(COMER_IN_PEACE_NS)) && self.take_as_comer()
-    }
-
-    /// Whether a wait is worth a long spin, and the next waiter a wake ahead of its turn.
-    fn lingers() -> bool {
-        Self::HELD_BRIEFLY && F::LINGER.ns != 0 && P::roomy()
-    }
-
-    /// Spins as the head, which found it held. One that was called stays awake where there are
-    /// CPUs: to be called again costs the owner more than a look.
-    fn spin_as_head(&self, called: bool) -> bool {
-        let late = Patience::<F>::heads_are_late::<P>();
-        let lingers = !late && Self::lingers();
-        let budget = match called {
-            _ if lingers => Budget::ns(HEAD_IN_PEACE_NS),
-            // One look: a spin would take the CPU of one that has work.
-            _ if late || P::crowded() => Budget::NONE,
-            true => Budget::ns(F::PATIENCE_NS),
-            false => F::HEAD_SPIN,
-        };
-        P::hint(Hint::SpinBegin);
-        let free = self.spin(budget.backing_off(HEAD_IN_PEACE_NS));
-        let free = free || lingers && self.spin(F::LINGER);
-        P::hint(Hint::SpinEnd);
-        free
-    }
-
-    /// How long a waiter behind the head spins: where CPUs are short, not at all behind a sleeper.
-    fn patience(ahead: Option<Place<P>>) -> Budget {
-        if Self::lingers() {
-            F::LINGER
-        } else if F::HEAD_SLEEPS && ahead.is_some_and(Place::sleeps) || P::crowded() {
-            Budget::NONE
-        } else {
-            F::QUEUE_SPIN
-        }
-    }
-
-    /// Waits where no node is to be had: naps and barges.
+    /// Waits where no node is to be had: naps and barges. Owners release the lock as long as it
+    /// does (PASS-5).
     fn wait_without_place(&self, deadline: Option<Deadline>) -> Wait {
         const NAP_NS: u64 = 200_000;
-        loop {
-            // Whether it came free or not: a try each nap costs the owner nothing to speak of.
-            let _ = self.spin(F::SPIN.backing_off(0));
-            if self.take_any() {
-                return Wait::Acquired;
+        arena::<P>().without_place(|| {
+            loop {
+                // Whether it came free or not: a try each nap costs the owner nothing to speak of.
+                let _ = self.spin(F::SPIN.backing_off(0));
+                if self.take_any() {
+                    return Wait::Acquired;
+                }
+                if nap::passed::<P>(deadline) {
+                    return Wait::TimedOut;
+                }
+                nap::nap::<P>(NAP_NS);
             }
-            if nap::passed::<P>(deadline) {
-                return Wait::TimedOut;
-            }
-            nap::nap::<P>(NAP_NS);
-        }
+        })
     }
 
-    fn wait_queued(&self, me: Place<P>, deadline: Option<Deadline>) -> Wait {
+    fn wait_queued(&self, me: Place<P>, deadline: Option<Deadline>, cohort: bool) -> Wait {
         Patience::<F>::begin(me.node);
         self.sign(me.node);
         let urgency =
             if Self::URGENT { Urgency::join(self.tail(), me.node) } else { self.untold() };
-        let ahead = me.join(self.tail());
+        let stands = if cohort && urgency.get() == 0 && self.join_cohort(me, self.policy()) {
+            Stands::InCohort
+        } else {
+            me.join(self.tail()).map_or(Stands::First, Stands::Behind)
+        };
         if urgency.get() > 0 {
             urgent::rouse_head(self, me);
         }
-        self.wait_in_queue(me, ahead, deadline, urgency)
+        self.wait_in_queue(me, &stands, deadline, urgency)
     }
 
     /// Of a waiter that is not to be asked how urgent it is.
@@ -292,12 +238,13 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     fn wait_in_queue(
         &self,
         me: Place<P>,
-        ahead: Option<Place<P>>,
+        stands: &Stands<P>,
         deadline: Option<Deadline>,
         mut urgency: Urgency<P>,
     ) -> Wait {
+        let policy = self.policy();
         let wait = loop {
-            match self.wait_for_headship(me, ahead, deadline, &mut urgency) {
+            match self.wait_for_headship(me, stands, deadline, &mut urgency) {
                 Turn::Head { role } => {
                     if let Some(wait) = self.wait_and_pass(me, deadline, role, &mut urgency) {
                         break wait;
@@ -308,8 +255,22 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                     self.pass_headship(me, Wait::Acquired, Sorted::NO, role);
                     break Wait::Acquired;
                 }
+                Turn::Owner { role } => {
+                    if Self::URGENT && urgency.has_company() {
+                        let me = self.place_of(me);
+                        let role = urgent::raise(self, me, role, &urgency);
+                        self.pass_headship(me, Wait::Acquired, Sorted::NO, role);
+                    } else if self.keep_place(me, true, policy) {
+                        P::hint(Hint::Owns);
+                    } else {
+                        let me = self.place_of(me);
+                        self.pass_headship(me, Wait::Acquired, Sorted::NO, false);
+                    }
+                    break Wait::Acquired;
+                }
                 Turn::Overtook { head: false } => break Wait::Acquired,
                 Turn::TimedOut => break Wait::TimedOut,
+                Turn::Anew => break Wait::Anew,
                 Turn::Lost => break Wait::Lost,
             }
         };
@@ -346,7 +307,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     fn wait_for_headship(
         &self,
         me: Place<P>,
-        ahead: Option<Place<P>>,
+        stands: &Stands<P>,
         deadline: Option<Deadline>,
         urgency: &mut Urgency<P>,
     ) -> Turn {
@@ -357,6 +318,9 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             if now.shuffler() {
                 role |= status::take_role(me.node);
             }
+            if now.owner() {
+                return Turn::Owner { role };
+            }
             if now.head() {
                 return Turn::Head { role };
             }
@@ -366,22 +330,27 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             if role {
                 role = self.shuffle(me, || status::load(me.node).head());
             }
-            let budget = Self::patience(ahead);
-            P::hint(Hint::SpinBegin);
-            // Acquire: as `status::load`. INV-4: without the role, this is all that it does.
-            let spun = me.node.status.spin_while(Acquire, budget, Status::idle);
-            P::hint(Hint::SpinEnd);
+            let in_cohort = |now: Status| matches!(stands, Stands::InCohort) && !now.queued();
+            let spun = self.spin_behind(me, stands, deadline, urgency);
             now = match spun {
                 Ok(bits) => Status::from_bits(bits),
-                Err(_) if Self::URGENT && urgency.ask(me.node) => {
+                Err(over) if over == Over::Urgent || Self::URGENT && urgency.ask(me.node) => {
+                    if in_cohort(now)
+                        && let Leave::Abandoned = self.leave(me)
+                    {
+                        // Urgent waiters are looked for in the queue.
+                        return Turn::Anew;
+                    }
                     urgent::rouse_head(self, me);
                     status::load(me.node)
                 }
-                Err(_) if !status::park(me.node, urgency.get(), role) => status::load(me.node),
+                Err(_) if !status::park(me.node, urgency.get(), role, now.queued()) => {
+                    status::load(me.node)
+                }
                 Err(_) => {
                     // In the word, as long as it sleeps.
                     role = false;
-                    let parked = P::park(me.node, watch.until(self, deadline));
+                    let parked = P::park(me.node, watch.until(self, deadline, in_cohort(now)));
                     now = status::unpark(me.node);
                     if parked == Parked::TimedOut && !me.is_lost() {
                         watch.is_over();
@@ -402,6 +371,12 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
                                 let turn = self.overtake(me);
                                 self.excuse_head();
                                 return turn;
+                            }
+                            // COHORT-5.
+                            if in_cohort(now)
+                                && let Leave::Abandoned = self.leave(me)
+                            {
+                                return Turn::Anew;
                             }
                         }
                     // Without a backstop nobody leaves the queue before it has the lock.
@@ -485,7 +460,7 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
             if *role && self.is_held() && !(Self::URGENT && urgency.has_company()) {
                 *role = self.shuffle(me, || !self.is_held());
             }
-            if !self.is_held() || self.spin_as_head(Patience::<F>::was_called(me.node)) {
+            if !self.is_held() || self.spin_as_head(me) {
                 if urgent::step_down_at_last(self, me, role, urgency).is_down(&mut fence) {
                     return None;
                 }
@@ -553,16 +528,26 @@ pub(super) trait Contended<P: Platform, Q: Policy, F: Form>: Sized {
     /// Makes the next live waiter the head, and reclaims the abandoned nodes before it. An owner
     /// leaves a sleeper asleep and lets its own unlock wake it: off the critical section.
     /// The caller has the `role` to give on with that, or nothing to give.
-    fn pass_headship(&self, me: Place<P>, wait: Wait, mut sorted: Sorted, role: bool) {
-        let mut at = me;
+    fn pass_headship(&self, me: Place<P>, wait: Wait, sorted: Sorted, role: bool) {
         // A lost node is nobody's: the queue that it stood in was the parent's.
-        if at.is_lost() {
+        if me.is_lost() {
             return;
         }
         if wait == Wait::Acquired {
             P::hint(Hint::Owns);
+            if !role && self.keep_place(me, false, self.policy()) {
+                return;
+            }
         }
+        self.give_place_up(me, wait, sorted, role);
+    }
+
+    /// As [`pass_headship`](Self::pass_headship), for one that has not lost its node and does not
+    /// keep its place.
+    fn give_place_up(&self, me: Place<P>, wait: Wait, mut sorted: Sorted, role: bool) {
+        let mut at = me;
         loop {
+            self.disband(at);
             // It has come, or gave up.
             self.unname();
             let Some(next) = at.leave(self.tail()) else { return };

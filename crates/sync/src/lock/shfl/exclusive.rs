@@ -4,11 +4,12 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Budget, Platform, Traced, TracedKind};
 
-use super::contended::{Ask, Contended};
+use super::contended::Contended;
 use super::fair::Patience;
 use super::fence::Fence;
-use super::mutex::{FAIR, Form, LOCKED, ShflMutex, WAKE};
+use super::mutex::{FAIR, Form, LOCKED, PASS, ShflMutex, WAKE};
 use super::queue::{Place, TailId};
+use super::turn::Ask;
 use crate::arena;
 use crate::policy::Policy;
 
@@ -27,7 +28,7 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
 
     fn named(&self) -> u16 {
         // Relaxed: a hint.
-        self.head.load(Relaxed)
+        self.head.load(Relaxed) & !PASS
     }
 
     fn head_sleeps(&self) -> bool {
@@ -110,6 +111,28 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
         self.head.store(0, Relaxed);
     }
 
+    fn handing(&self) -> Option<u16> {
+        // Relaxed: a hint.
+        let head = self.head.load(Relaxed);
+        (head & PASS != 0).then_some(head)
+    }
+
+    fn keep_place(&self, me: Place<P>, handed: bool, policy: Q) -> bool {
+        self.keep(me, handed, policy)
+    }
+
+    fn join_cohort(&self, me: Place<P>, policy: Q) -> bool {
+        self.enter_cohort(me, policy)
+    }
+
+    fn place_of(&self, me: Place<P>) -> Place<P> {
+        self.first_of(me)
+    }
+
+    fn disband(&self, me: Place<P>) {
+        self.leave_cohort(me);
+    }
+
     fn leave_asleep(&self, next: Place<P>) -> bool {
         // MUTEX-2. Relaxed: our own unlock, or what hands the lock to another thread, comes later.
         self.head.store(half(next), Relaxed);
@@ -119,6 +142,6 @@ impl<P: Platform, Q: Policy, F: Form> Contended<P, Q, F> for ShflMutex<P, Q, F> 
 }
 
 /// What stands in `head` for a place.
-fn half<P: Platform>(place: Place<P>) -> u16 {
-    place.id.index() as u16
+pub(super) fn half<P: Platform>(place: Place<P>) -> u16 {
+    place.id.index() as u16 & !PASS
 }

@@ -4,10 +4,13 @@
 //! protocol, its invariants, and where we depart from the published code and why.
 
 mod abandoned;
+mod cohort;
 mod contended;
 mod exclusive;
 mod fair;
 mod fence;
+mod handover;
+mod linger;
 pub(crate) mod moved;
 mod mutex;
 mod owned;
@@ -18,6 +21,7 @@ mod shuffle;
 mod sort;
 mod spin;
 pub(crate) mod status;
+mod turn;
 mod urgent;
 mod wake;
 mod watch;

@@ -26,11 +26,12 @@ use core::sync::atomic::Ordering::Relaxed;
 use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
 
 use super::abandoned;
-use super::contended::{Contended, Wait};
+use super::contended::Contended;
 use super::fair::Patience;
 use super::mutex::{Form, ShflMutex};
 use super::queue::{Place, Tail, TailId};
 use super::status;
+use super::turn::{Stands, Wait};
 use crate::arena;
 use crate::policy::Policy;
 
@@ -176,6 +177,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         let tail = core::ptr::from_ref(&self.tail).expose_provenance();
         // Relaxed, as the others: published by the lock of the list.
         place.node.batch.store(0, Relaxed);
+        place.node.wants.store(0, Relaxed);
         place.node.queue.store(tail as u64, Relaxed);
     }
 
@@ -186,7 +188,7 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         let place = Place::<P>::at(moved.0.bits());
         let wait = place.map_or(Wait::Lost, |me| {
             status::arrive(me.node);
-            self.wait_in_queue(me, None, None, Contended::untold(self))
+            self.wait_in_queue(me, &Stands::First, None, Contended::untold(self))
         });
         if wait != Wait::Acquired {
             // The child of a fork that came in between: there is no queue, and nobody in it.

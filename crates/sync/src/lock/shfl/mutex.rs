@@ -4,8 +4,10 @@
 //! |---|---|---|
 //! | 0 | `locked` | `LOCKED`, `WAKE`, `FAIR` (below); 0 is free |
 //! | 1 | `policy` | the policy, where it is chosen at run time ([`Chosen`]); else zero |
-//! | 2–3 | `head` | low half of the index of the head, if it sleeps or is called and not here |
+//! | 2–3 | `head` | name of a head that sleeps or is called and not here; or `PASS` and the owner |
 //! | 4–7 | `tail` | name of the last waiter, 0 if nobody waits |
+//!
+//! A name is 15 bits of a node's index. `PASS`: `handover.rs`.
 //!
 //! ```text
 //!             lock (anybody)               a head goes to sleep
@@ -30,9 +32,10 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, AtomicInteger, Budget, Deadline, Platform, WaiterId};
 
-use super::contended::{Contended, Wait};
+use super::contended::Contended;
 use super::fair::Patience;
 use super::queue::TailId;
+use super::turn::Wait;
 use super::watch;
 use crate::arena;
 use crate::policy::{Chosen, Policy};
@@ -60,6 +63,8 @@ pub trait Form: Send + Sync + 'static {
     /// head then wakes the waiter behind it, too, so that this one is up when its turn comes. 0: no
     /// longer than elsewhere, and it wakes nobody.
     const LINGER: Budget = Budget::ns(100_000);
+    /// How often in a row the lock is handed over within one socket while others wait for it.
+    const COHORT: u16 = 64;
     /// How long a waiter sleeps at first, in nanoseconds, before it looks whether the lock is free
     /// and nobody takes it: the head may be stuck in a signal handler, or stopped. 0 is for ever.
     const BACKSTOP_NS: u64 = 50_000_000;
@@ -89,6 +94,10 @@ pub(super) const LOCKED: u8 = 1;
 pub(super) const WAKE: u8 = 2;
 /// The lock is kept for the head; comers leave it alone.
 pub(super) const FAIR: u8 = 4;
+/// In `head`: it is the owner's place that is named, which hands the lock over (`handover.rs`).
+pub(super) const PASS: u16 = 1 << NAME_BITS;
+/// How many bits of a node's index are its name in `head`.
+const NAME_BITS: u32 = 15;
 
 /// A NUMA-aware blocking mutex, 8 bytes.
 ///
@@ -146,8 +155,16 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         }
     }
 
-    /// The name of who came last of those that wait, whatever process wrote it; `None` if nobody
-    /// waits. May be stale at once.
+    /// Acquires the lock through its queue though it may be free, as one that has waited: where
+    /// owners hand over, this one does. For models of what comes then.
+    #[doc(hidden)]
+    pub fn lock_queued(&self) {
+        while self.lock_contended(None) != Wait::Acquired {}
+    }
+
+    /// The name of the last place in the queue, whatever process wrote it: that of the last waiter,
+    /// or of an owner that hands the lock over and has nobody behind it. `None` if the queue is
+    /// empty. May be stale at once.
     pub fn last_waiter(&self) -> Option<WaiterId> {
         self.tail.name()
     }
@@ -189,9 +206,11 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     /// The caller owns the lock.
     #[inline]
     pub unsafe fn unlock_uncontended(&self) -> bool {
-        // Relaxed: whether somebody was called decides about fairness only. Release: pairs with the
-        // acquire of the next owner.
-        (Patience::<F>::ENDLESS || self.head.load(Relaxed) == 0 || !Patience::<F>::looks::<P>())
+        // Relaxed: whether somebody was called decides about fairness only; that the lock is to be
+        // handed over, the owner has written itself. Release: pairs with the acquire of the next
+        // owner.
+        let head = self.head.load(Relaxed);
+        (head == 0 || head & PASS == 0 && (Patience::<F>::ENDLESS || !Patience::<F>::looks::<P>()))
             && self.locked.compare_exchange(LOCKED, 0, Release, Relaxed).is_ok()
     }
 
@@ -231,6 +250,10 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self) {
+        // Relaxed: as in `unlock_uncontended`.
+        if self.head.load(Relaxed) & PASS != 0 && self.hand_over() {
+            return;
+        }
         let seen = self.locked.load(Relaxed);
         if seen & WAKE == 0 {
             let left = if self.keeps(seen) { FAIR } else { 0 };
@@ -295,14 +318,21 @@ impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
         }
     }
 
-    /// Wakes the waiters whose index ends as `named` does: `head` holds 16 bits of it.
+    /// Wakes the waiters whose index ends as `named` does: `head` holds [`NAME_BITS`] of it.
     fn wake_namesakes(named: u32) {
         let arena = arena::<P>();
-        for index in (named..=arena.high_water()).step_by(1 << 16).skip(1) {
+        for index in (named..=arena.high_water()).step_by(1 << NAME_BITS).skip(1) {
             if let Some(namesake) = arena.reference(index) {
                 P::unpark(namesake);
             }
         }
+    }
+
+    /// Whether the owner will hand the lock to a waiter, and not release it first, should one wait;
+    /// may be stale at once.
+    pub fn hands_over(&self) -> bool {
+        // Relaxed: a hint.
+        self.head.load(Relaxed) & PASS != 0
     }
 
     /// Takes a free lock, fair or not. Looks at the newest value, where a load might not.

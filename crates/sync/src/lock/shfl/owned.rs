@@ -27,10 +27,11 @@ use antiphon_platform::{
     Atomic, AtomicInteger, Budget, Clock, Deadline, Platform, ThreadId, Traced, Waiter,
 };
 
-use super::contended::{Ask, Contended, Wait};
+use super::contended::Contended;
 use super::fence::Fence;
 use super::mutex::{Form, ShflMutex, Standard};
 use super::queue::{Place, TailId};
+use super::turn::{Ask, Wait};
 use crate::policy::{Chosen, Policy};
 
 /// The owner has something to give back.

@@ -7,12 +7,14 @@
 //!   head ──next──► waiter ──next──► (abandoned) ──next──► last
 //! ```
 //!
-//! - QUEUE-1: the first node is the head, it is never abandoned, and a queue that is not empty has
+//! - QUEUE-1: the first node is the head's, or that of an owner which hands the lock over (PASS-1);
+//!   it is never abandoned, and a queue that is not empty has
 //!   one, or its first comer is about to be: whoever leaves as the head makes the next waiter the
 //!   head first, or leaves it to a comer who finds the queue closed.
 //! - QUEUE-2: `next` of a node is written once by who comes behind it; after that only by the
 //!   shuffler, and only if the node is behind the shuffler (or is it) and not the tail.
-//! - QUEUE-3: a node is given back by its waiter; or, abandoned, by the head that passes it; or,
+//! - QUEUE-3: a node is given back by its waiter; or, the first of a cohort, by the last owner that
+//!   had its place; or, abandoned, by the head that passes it; or,
 //!   closed, by the comer that finds it so.
 //!
 //! Who leaves the queue as its head may find a successor that has exchanged the tail and not linked
@@ -23,6 +25,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Platform, Waiter, WaiterId};
 
+use super::cohort;
 use super::status;
 use crate::arena;
 use crate::policy::{Policy, Waiting};
@@ -90,6 +93,7 @@ impl<P: Platform> Place<P> {
         node.batch.store(0, Relaxed);
         node.resume.store(0, Relaxed);
         node.queue.store(0, Relaxed);
+        node.wants.store(0, Relaxed);
         place.note(policy);
         status::begin(node);
         Some(place)
@@ -108,7 +112,11 @@ impl<P: Platform> Place<P> {
         if self.is_lost() {
             return;
         }
-        if status::load(self.node).abandoned() {
+        let status = status::load(self.node);
+        if status.closed() && cohort::is_left_to_comer(self.node) {
+            return;
+        }
+        if status.abandoned() {
             arena::<P>().reclaim(self.id);
         } else {
             arena::<P>().give(self.id);

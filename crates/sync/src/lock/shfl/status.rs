@@ -13,6 +13,11 @@
 //!   ABANDONED ── grant finds it so, and reclaims the node
 //! ```
 //!
+//! An owner that hands the lock over (`handover.rs`) makes the next waiter the owner by one
+//! exchange: `WAITING` ──► `HEAD+OWNER`, and it has the lock. `QUEUED` and `CLOSED` are bits beside
+//! these, of nodes in cohorts (`cohort.rs`): put into the queue by the first of it; and left ahead
+//! of a comer that has not linked itself.
+//!
 //! `SHUFFLER` is a bit beside these: the waiter holds the shuffling role. It is given with the
 //! status word so that a spinning waiter sees both by looking at one word. It stands there too
 //! while its waiter sleeps, for the head to take it back (URGENT-3). `WAITING` stays set beside the
@@ -50,6 +55,13 @@ const FLAGS: u32 = 0xFF;
 /// Written by the waiter alone.
 const URGENCY_SHIFT: u32 = 8;
 
+/// Has the lock: its last owner has handed it over (`handover.rs`). With `HEAD`.
+const OWNER: u32 = 1 << 16;
+/// Has left its cohort ahead of a comer (`cohort.rs`).
+const CLOSED: u32 = 1 << 17;
+/// Stood in a cohort, and stands in the queue now.
+const QUEUED: u32 = 1 << 18;
+
 /// On the list of a condition variable, where no bit of a queue is set but perhaps those that its
 /// next place brings: headship and the role may come before its waiter is told that it was moved.
 pub(crate) const LISTED: u32 = 0;
@@ -61,6 +73,18 @@ const LOOKING: u32 = 128;
 impl Status {
     pub(super) fn head(self) -> bool {
         self.0 & HEAD != 0
+    }
+
+    pub(super) fn owner(self) -> bool {
+        self.0 & OWNER != 0
+    }
+
+    pub(super) fn queued(self) -> bool {
+        self.0 & QUEUED != 0
+    }
+
+    pub(super) fn closed(self) -> bool {
+        self.0 & CLOSED != 0
     }
 
     pub(super) fn parked(self) -> bool {
@@ -153,10 +177,39 @@ pub(super) fn grant<P: Platform>(node: &Waiter<P>) -> Status {
     Status(node.status.fetch_or(HEAD, AcqRel))
 }
 
-/// WAITING → PARKED; `false` if there is something to do instead. One that has the shuffling
+/// WAITING → HEAD+OWNER, by the owner; `false`, and nothing done, if the waiter sleeps, has left or
+/// is the head. Release: pairs with [`load`] and the spin on the status: the lock is the waiter's.
+pub(super) fn hand_over<P: Platform>(node: &Waiter<P>) -> bool {
+    const UP: u32 = WAITING | PARKED | MOVED | ABANDONED | HEAD;
+    // Not looked at first: its line is had once, by the exchange.
+    let mut seen = WAITING;
+    while seen & UP == WAITING {
+        match node.status.compare_exchange(seen, seen | HEAD | OWNER, Release, Relaxed) {
+            Ok(_) => return true,
+            Err(now) => seen = now,
+        }
+    }
+    false
+}
+
+/// The node's waiter has left its cohort, by whoever ends the node's part in it.
+pub(super) fn close<P: Platform>(node: &Waiter<P>) {
+    // Relaxed: for the same thread, which gives the node back, and for a comer, which acquires it
+    // by `wants`.
+    node.status.fetch_or(CLOSED, Relaxed);
+}
+
+/// The node is about to be put from its cohort into the queue, by the first of that.
+pub(super) fn queue<P: Platform>(node: &Waiter<P>) {
+    // Relaxed: says how long its waiter may sleep, and that it need not leave.
+    node.status.fetch_or(QUEUED, Relaxed);
+}
+
+/// WAITING → PARKED; `false` if there is something to do instead, or the waiter was put into the
+/// queue and does not know it: it is [`queued`](Status::queued) or not. One that has the shuffling
 /// `role` leaves it in the word while it sleeps: the head may [take it back](recall_role).
-pub(super) fn park<P: Platform>(node: &Waiter<P>, urgency: u8, role: bool) -> bool {
-    let waiting = WAITING | u32::from(urgency) << URGENCY_SHIFT;
+pub(super) fn park<P: Platform>(node: &Waiter<P>, urgency: u8, role: bool, queued: bool) -> bool {
+    let waiting = WAITING | u32::from(urgency) << URGENCY_SHIFT | if queued { QUEUED } else { 0 };
     let parked = waiting | if role { PARKED | SHUFFLER } else { PARKED };
     // Release: the queue as a shuffler has left it; pairs with the acquire in `recall_role`. And
     // the link by which the waiter has joined: an owner that has seen it asleep, by an acquire, and

@@ -334,6 +334,7 @@ fn look_behind<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>>(
     let was = status::grant(first.node);
     if was.abandoned() {
         // It has left meanwhile: the caller, who is behind it, is the head again.
+        lock.disband(first);
         first.give();
         status::begin_as_head(me.node);
         return Step::Unnamed;

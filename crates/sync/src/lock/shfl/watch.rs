@@ -39,18 +39,20 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) const NEW: Self = Self { until: None, looks: 0 };
 
-    /// Until when the caller, which is about to sleep behind the head, may sleep (WATCH-2).
+    /// Until when the caller, which is about to sleep behind the head, may sleep (WATCH-2). One in
+    /// a cohort is not found by those that look behind the head, so it always looks up by itself.
     pub(super) fn until<P: Platform, Q: Policy, F: Form>(
         &mut self,
         lock: &impl Contended<P, Q, F>,
         deadline: Option<Deadline>,
+        in_cohort: bool,
     ) -> Option<Deadline> {
         if F::BACKSTOP_NS == 0 {
             return deadline;
         }
         // SeqCst: our link comes first; pairs with the fence in `wake_behind`.
         P::fence(SeqCst);
-        if lock.head_sleeps() {
+        if !in_cohort && lock.head_sleeps() {
             self.until = None;
             return as_head(lock, deadline);
         }

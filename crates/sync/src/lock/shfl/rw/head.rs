@@ -9,11 +9,12 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Budget, Deadline, Platform, Traced, TracedKind, Waiter};
 
-use super::super::contended::{Ask, Contended, Wait};
+use super::super::contended::Contended;
 use super::super::fair::Patience;
 use super::super::fence::Fence;
 use super::super::queue::{Place, TailId};
 use super::super::status;
+use super::super::turn::{Ask, Wait};
 use super::kind::Kind;
 use super::state::{Heed, State};
 use super::wake::wake;

@@ -8,11 +8,12 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Budget, Platform, Traced, TracedKind, Waiter};
 
-use super::super::contended::{Ask, Contended};
+use super::super::contended::Contended;
 use super::super::fair::Patience;
 use super::super::fence::Fence;
 use super::super::mutex::Form;
 use super::super::queue::{Place, TailId};
+use super::super::turn::Ask;
 use super::Semaphore;
 use super::state::{Heed, State};
 use crate::arena;

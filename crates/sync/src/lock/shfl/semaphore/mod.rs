@@ -28,10 +28,11 @@ use core::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 
 use antiphon_platform::{Atomic, Deadline, Platform};
 
-use super::contended::{Contended, Wait};
+use super::contended::Contended;
 use super::fair::Patience;
 use super::mutex::{Form, Standard};
 use super::queue::TailId;
+use super::turn::Wait;
 use super::wake::call;
 use crate::policy::{self, Policy};
 use head::Entry;

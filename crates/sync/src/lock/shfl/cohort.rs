@@ -1,0 +1,234 @@
+//! Cohorts: waiters of one socket that have one place in the mutex's queue between them.
+//!
+//! Sources: `000_…`, "Sort waiters on the fly using socket ID", for what is wanted; Dice, Marathe
+//! and Shavit, "Lock Cohorting" (PPoPP 2012), and Chabbi, Fagan and Mellor-Crummey, "High
+//! Performance Locks for Multi-level NUMA Systems" (PPoPP 2015), for a queue in each socket. Theirs
+//! stand in the lock, hundreds of bytes of it. Here they stand in words of the arena, by lock and
+//! socket, while somebody waits; a lock that finds its word in use by another does without.
+//!
+//! Why not by shuffling alone: where the lock is handed over within a socket, that takes less time
+//! than a shuffler needs for one waiter, two lines of which it has to move. A shuffler then never
+//! gets ahead of the queue. A comer that stands in the right place from the start moves no others.
+//!
+//! ```text
+//!   word (lock, socket) ───────────────────────────┐
+//!                                                  ▼
+//!   queue:   OWNER's first ──wants──► waiter ──► waiter        (one socket)
+//!               │ next
+//!               ▼
+//!            waiter ──wants──► waiter                          (another socket)
+//! ```
+//!
+//! The first of a cohort stands in the queue as any waiter does. Its others stand behind it, linked
+//! by `wants`; the owner hands the lock from one to the next, [`Form::COHORT`] times at most, and
+//! each inherits the place of the first, whose name is in `queue`. The node of the first stays
+//! there until the cohort's turn is over. Whoever is left of the cohort then goes to the end of the
+//! queue.
+//!
+//! | `wants` | meaning |
+//! |---|---|
+//! | 0 | in no cohort |
+//! | `LAST` | nobody is known behind it; its word names it, or one that has not linked itself |
+//! | a name | who is behind it |
+//! | `CLOSED` | it has left ahead of a comer that has not linked itself |
+//! | `LEFT` | … and its node is the comer's to give back |
+//! | `SEEN` | … and the comer has seen that, first |
+//!
+//! - COHORT-1: a word names the last of one cohort, and which lock that waits for; no two cohorts
+//!   share a word at a time. Two sockets of one lock that have the same word are one cohort.
+//! - COHORT-2: a node that a comer may still link itself to is not given back: its owner has taken
+//!   it out of the word, has seen the link, or leaves it to the later of the two (`CLOSED`, then
+//!   `LEFT` or `SEEN`).
+//! - COHORT-3: the lock is handed on within a cohort [`Form::COHORT`] times in a row at most; then
+//!   the next in the queue has its turn. So no waiter is overtaken for ever.
+//! - COHORT-4: waiters are taken out of a cohort, and put into the queue, by the first of the
+//!   queue: the owner that has kept its place there, or the head.
+//! - COHORT-5: a waiter that sleeps in a cohort looks up after the backstop, whatever the head
+//!   does: it takes a lock that is free, or else leaves and stands in the queue. One that spins as
+//!   long as a time slice there sleeps. So a word that names a node which nobody will ever leave,
+//!   of a lock whose memory was used anew while it was held, costs time and no more.
+//!
+//! Waiters come into a cohort only as they see the lock handed over. If that ends, the first of the
+//! cohort has the lock in its turn, and puts the next of them into the queue as it leaves. One that
+//! sleeps, has given up, or whose node is left behind, is put into the queue in the same way, and
+//! is there what it was: all that can become of a waiter is the business of the queue.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use antiphon_platform::{Atomic, Budget, Platform, Waiter, WaiterId};
+
+use super::mutex::{Form, ShflMutex};
+use super::queue::Place;
+use super::status;
+use crate::arena;
+use crate::policy::Policy;
+
+/// No names: no epoch is 0.
+const LAST: u32 = 1;
+const CLOSED: u32 = 2;
+const LEFT: u32 = 3;
+const SEEN: u32 = 4;
+
+/// How long one waits for a comer that has not linked itself.
+const LINK_NS: u32 = 200;
+
+/// A word's low bits are an index; those above are the lock's address without its three lowest
+/// bits, of 48.
+const INDEX_BITS: u32 = 19;
+const ADDRESS_BITS: u32 = 48;
+
+/// The first of the cohort whose place in the queue the node's waiter has inherited. A lower half
+/// that is not 0 belongs to the address of a queue: the waiter was moved, and is in no cohort.
+fn inherited<P: Platform>(node: &Waiter<P>) -> Option<Place<P>> {
+    // Relaxed: written before the lock was handed over.
+    let queue = node.queue.load(Relaxed);
+    if queue as u32 == 0 { Place::at((queue >> u32::BITS) as u32) } else { None }
+}
+
+/// COHORT-2, for the caller, which is about to give a node back that it had closed: whether a comer
+/// will do so.
+pub(super) fn is_left_to_comer<P: Platform>(node: &Waiter<P>) -> bool {
+    // Release: what we did to the node; pairs with the acquire in `link`. Acquire: that the comer
+    // is done with it.
+    node.wants.compare_exchange(CLOSED, LEFT, AcqRel, Acquire).is_ok()
+}
+
+/// Links `me` behind `last`, which it has found in the word; `false` if that has left.
+fn link<P: Platform>(me: Place<P>, last: Place<P>) -> bool {
+    // Release: publishes our node; pairs with the acquires in `hand_over_in_cohort` and
+    // `leave_cohort`.
+    if last.node.wants.compare_exchange(LAST, me.id.bits(), Release, Relaxed).is_ok() {
+        return true;
+    }
+    // COHORT-2. Release: we are done with the node. Acquire: pairs with `is_left_to_comer`.
+    if last.node.wants.compare_exchange(CLOSED, SEEN, AcqRel, Acquire).is_err() {
+        last.give();
+    }
+    false
+}
+
+impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
+    /// Which word of the arena is for the caller's cohort, and what stands there if `me` is its
+    /// last. `None` for an index or an address that does not fit.
+    fn word(&self, me: Place<P>) -> Option<(&'static P::U64, u64)> {
+        let address = core::ptr::from_ref(self).addr();
+        let index = u64::from(me.id.index());
+        let fits = (address as u64) < 1 << ADDRESS_BITS && index < 1 << INDEX_BITS;
+        // Relaxed: written before its waiter joined.
+        let socket = me.node.socket.load(Relaxed);
+        let word = arena::<P>().cohort(address, socket.into());
+        fits.then_some((word, (address as u64) >> 3 << INDEX_BITS | index))
+    }
+
+    /// Puts the caller behind the last of its socket, if the lock is handed over and others of the
+    /// socket wait. `false` if it has to join the queue: it may be the first of a cohort then.
+    pub(super) fn enter_cohort(&self, me: Place<P>, policy: Q) -> bool {
+        if F::LINGER.ns == 0 || !policy.by_socket::<P>() || !self.hands_over() {
+            return false;
+        }
+        let Some((word, name)) = self.word(me) else { return false };
+        // Relaxed, both: published by the exchange.
+        me.node.passed.store(0, Relaxed);
+        me.node.wants.store(LAST, Relaxed);
+        let mut seen = word.load(Relaxed);
+        loop {
+            if seen != 0 && seen >> INDEX_BITS != name >> INDEX_BITS {
+                // COHORT-1: another lock's.
+                me.node.wants.store(0, Relaxed);
+                return false;
+            }
+            // Release: publishes our node to the next comer. Acquire: pairs with it, we write to
+            // the node that we find.
+            match word.compare_exchange(seen, name, AcqRel, Relaxed) {
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        let index = seen as u32 & ((1 << INDEX_BITS) - 1);
+        let Some(node) = arena::<P>().resolve_index(index) else { return false };
+        let id = WaiterId::new(P::epoch(), index);
+        link(me, Place { id, node, generation: node.generation.load(Relaxed) })
+    }
+
+    /// As the owner, hands the lock to the next of its cohort. `false` if that has none, has had
+    /// its turn, or the next is not up.
+    pub(super) fn hand_over_in_cohort(&self, me: Place<P>) -> bool {
+        // Acquire: pairs with `link`.
+        let behind = me.node.wants.load(Acquire);
+        // Relaxed: written before the lock was handed over.
+        let times = me.node.passed.load(Relaxed);
+        if times >= F::COHORT {
+            // COHORT-3.
+            return false;
+        }
+        let Some(next) = Place::<P>::at(behind) else { return false };
+        let first = inherited(me.node).unwrap_or(me);
+        // Relaxed, all: the exchange of the status publishes them.
+        next.node.queue.store(u64::from(first.id.bits()) << u32::BITS, Relaxed);
+        next.node.passed.store(times + 1, Relaxed);
+        if first == me {
+            // It stays in the queue, and leads no cohort.
+            me.node.wants.store(0, Relaxed);
+        }
+        if !status::hand_over(next.node) {
+            me.node.wants.store(behind, Relaxed);
+            next.node.queue.store(0, Relaxed);
+            next.node.passed.store(0, Relaxed);
+            return false;
+        }
+        if first != me {
+            me.give();
+        }
+        true
+    }
+
+    /// As the owner: ends its cohort's turn, and returns its place in the queue: its own, or that
+    /// of the first of its cohort.
+    pub(super) fn first_of(&self, me: Place<P>) -> Place<P> {
+        self.leave_cohort(me);
+        let Some(first) = inherited(me.node) else { return me };
+        me.give();
+        first
+    }
+
+    /// As the first of the queue: takes `me`, itself or one that has left, out of its cohort.
+    /// Whoever is behind it stands at the end of the queue from now on.
+    pub(super) fn leave_cohort(&self, me: Place<P>) {
+        // Acquire, here and below: pairs with `link`.
+        let mut behind = me.node.wants.load(Acquire);
+        if behind == LAST {
+            // Release: pairs with the acquire in `enter_cohort`.
+            let is_last = self.word(me).is_some_and(|(word, name)| {
+                word.compare_exchange(name, 0, Release, Relaxed).is_ok()
+            });
+            if is_last {
+                me.node.wants.store(0, Relaxed);
+                return;
+            }
+            let linked = |wants: u32| wants == LAST;
+            behind = match me.node.wants.spin_while(Acquire, Budget::ns(LINK_NS), linked) {
+                Ok(behind) => behind,
+                Err(_) => {
+                    status::close(me.node);
+                    // Release: pairs with the acquire in `link`.
+                    match me.node.wants.compare_exchange(LAST, CLOSED, AcqRel, Acquire) {
+                        Ok(_) => return,
+                        Err(behind) => behind,
+                    }
+                }
+            };
+        }
+        let Some(next) = Place::<P>::at(behind) else { return };
+        me.node.wants.store(0, Relaxed);
+        status::queue(next.node);
+        if next.join(&self.tail).is_none() {
+            // The queue's word is that of a parent process: nobody else is in it.
+            let target = arena::<P>().reference(next.id.index());
+            if status::grant(next.node).parked()
+                && let Some(target) = target
+            {
+                P::unpark(target);
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Handing the mutex over: from owner to waiter, without being free in between.
+//!
+//! Where there are CPUs to spare, the waiters are awake, and a lock that is freed for whoever comes
+//! first costs more than one that is given to the next: its line goes to the head and back, and
+//! comers that barge undo the order that the queue has. So an owner that comes from the queue keeps
+//! its place at the front of it, as in an MCS lock, and names it in the lock:
+//!
+//! ```text
+//!   head:  PASS | owner's place
+//!                   │
+//!                   ▼
+//!   queue:        OWNER ──► WAITING ──► WAITING ──► …
+//!                   └─ hand_over ─┘
+//! ```
+//!
+//! | `head` | who has the lock | `locked` |
+//! |---|---|---|
+//! | 0, or the head's name | anybody; the owner has left the queue | as in `mutex.rs` |
+//! | `PASS` and a name | the first of the queue, or one of its cohort (`cohort.rs`) | `LOCKED` |
+//!
+//! ```text
+//!              keep: head = PASS|me                    hand_over
+//!   (owner, from the queue) ────► OWNER, hands over ───────────────► next is OWNER, hands over
+//!                                     │ nobody is behind, or sleeps, or has left, or is urgent
+//!                                     ▼
+//!                        gives its place up, and releases
+//! ```
+//!
+//! - PASS-1: while `PASS` is set the lock is held and no waiter is the head; nobody but the owner
+//!   writes `head`, and nobody barges.
+//! - PASS-2: the next waiter has the lock by one exchange of its status, from `WAITING`. One that
+//!   sleeps or has left is not handed to: the owner gives its place up and releases, and all is as
+//!   in `mutex.rs`.
+//! - PASS-3: after that exchange the last owner touches nothing of the lock (MUTEX-3), nor of the
+//!   waiter: only nodes of its own.
+//! - PASS-4: where a waiter is urgent (`urgent.rs`), the owner puts the most urgent one first and
+//!   releases: the head decides, as elsewhere.
+//!
+//! The owner names its own place and not the next one's: between its `keep` and its `hand_over` the
+//! queue may be sorted, and a waiter may come. The name is stored once an owner, by a plain store
+//! that its thread does not wait for, and read back by the same thread: the lock's line is on the
+//! way of no hand-over.
+//!
+//! A waiter that is handed the lock may have lost its CPU just then, or sit in a signal handler;
+//! all others wait until it is back. That is no different from an owner that loses its CPU right
+//! after it has the lock, and no program can rely on the one and not on the other. Where CPUs are
+//! wanted it is rare: waiters do not spin then (LINGER-3), and one that sleeps is not handed to. A
+//! handler that comes as its thread spins has this for as long as it runs.
+//!
+//! - PASS-5: a waiter without a place, which can only take a lock that is free, ends the handing
+//!   over within one owner: while there is one in the process, no owner keeps its place.
+//!
+//! Not where policies sort the queue, gather waiters by something else than sockets, wake ahead or
+//! lend: these want a head, which has the time to do it. Nor where memory is known to be shared
+//! with other processes, whose waiters would write to `head`.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use antiphon_platform::{Atomic, Platform, WaiterId};
+
+use super::contended::Contended;
+use super::exclusive::half;
+use super::mutex::{Form, PASS, ShflMutex};
+use super::queue::Place;
+use super::sort::Sorted;
+use super::status;
+use super::turn::Wait;
+use super::urgent::{self, Urgency};
+use crate::arena;
+use crate::policy::Policy;
+
+impl<P: Platform, Q: Policy, F: Form> ShflMutex<P, Q, F> {
+    /// As the owner, which stands first in the queue: keeps that place, and will hand the lock
+    /// over. `false`, and nothing done, if it will release the lock instead. Whether the lock was
+    /// `handed` to the owner, too: then this looks at nothing that others write to.
+    pub(super) fn keep(&self, me: Place<P>, handed: bool, policy: Q) -> bool {
+        if !F::HEAD_SLEEPS
+            || F::LINGER.ns == 0
+            || policy.sorts()
+            || policy.shuffles::<P>() && !policy.by_socket::<P>()
+            || policy.wakes()
+            || policy.lends()
+            || me.id.index() >= u32::from(PASS)
+            || arena::<P>().placeless() != 0
+            || !(handed || self.is_worth_handing(me))
+        {
+            return false;
+        }
+        // Relaxed: read by the thread that unlocks, which is this one or ordered behind it; to
+        // others it is a hint.
+        self.head.store(half(me) | PASS, Relaxed);
+        true
+    }
+
+    /// Whether the waiters are up, as far as one can see, and have CPUs of their own.
+    #[cold]
+    fn is_worth_handing(&self, me: Place<P>) -> bool {
+        P::cpus() > 2
+            && match me.next() {
+                None => P::roomy(),
+                Some(next) => !next.sleeps() && !P::outnumbered(),
+            }
+            && !P::is_foreign(core::ptr::from_ref(self).addr())
+    }
+
+    /// As the owner, which has kept its place, hands the lock over. `false` if the lock is still
+    /// the caller's, to be released: its place is given up.
+    pub(super) fn hand_over(&self) -> bool {
+        // Relaxed: the owner's own store, or that of one whose owner is ordered before us.
+        let name = u32::from(self.head.load(Relaxed) & !PASS);
+        let Some(node) = arena::<P>().resolve_index(name) else {
+            // The child of a fork, whose parent had this queue.
+            self.head.store(0, Relaxed);
+            return false;
+        };
+        let id = WaiterId::new(P::epoch(), name);
+        let me = Place { id, node, generation: node.generation.load(Relaxed) };
+        let urgency = Urgency::moved(&self.tail);
+        if urgency.has_company() {
+            // PASS-4.
+            let first = self.first_of(me);
+            let role = urgent::raise(self, first, false, &urgency);
+            self.give_place_up(first, Wait::Acquired, Sorted::NO, role);
+            return false;
+        }
+        if self.hand_over_in_cohort(me) {
+            return true;
+        }
+        let first = self.first_of(me);
+        if let Some(next) = first.next()
+            && status::hand_over(next.node)
+        {
+            first.give();
+            return true;
+        }
+        self.give_place_up(first, Wait::Acquired, Sorted::NO, false);
+        false
+    }
+}

@@ -1,0 +1,195 @@
+//! How long a waiter spins.
+//!
+//! | waiter | spins at | for |
+//! |---|---|---|
+//! | comer | the lock | [`Form::SPIN`]; less where a head was called; 0 where it is handed over |
+//! | in the queue, CPUs short | its node | [`Form::QUEUE_SPIN`]; not at all behind a sleeper |
+//! | in the queue, CPUs to spare | its node | [`Form::LINGER`] |
+//! | … and the lock is handed over | its node | as long as the queue moves (LINGER-1, 2) |
+//! | head, CPUs to spare | the lock | [`Form::LINGER`] |
+//!
+//! Where the lock is handed over (`handover.rs`), its line names the owner. So a waiter sees
+//! whether the queue moves by a look at the lock, and nobody has to count:
+//!
+//! - LINGER-1: a waiter spins on if the owner's name has changed since its last look; else it
+//!   sleeps. Looks are [`ROUND`] spins apart at first, then twice as far each time: each look takes
+//!   the lock's line away from the owner, and a queue of hundreds has to pay for all of them.
+//! - LINGER-2: from the second round on it also sleeps if the name has not changed within
+//!   [`STILL_NS`]: the lock is held for too long each time to be waited for awake.
+//! - LINGER-3: it sleeps if its CPU is wanted. One that sees the machine crowded looks again after
+//!   a microsecond before it believes it: where there are as many threads as CPUs, a waiter that
+//!   has the lock now is counted among the spinners for a moment.
+//!
+//! These spins are not counted ([`Hint::SpinBegin`]): the counter's line would go from waiter to
+//! waiter with the lock, and cost more than the lock.
+
+use core::sync::atomic::Ordering::Acquire;
+
+use antiphon_platform::{Atomic, Budget, Deadline, Hint, Platform};
+
+use super::contended::Contended;
+use super::fair::Patience;
+use super::mutex::Form;
+use super::queue::Place;
+use super::status::Status;
+use super::turn::Stands;
+use super::urgent::Urgency;
+use crate::nap;
+use crate::policy::Policy;
+
+/// How long a comer that finds the lock taken leaves the owner in peace before it looks again; then
+/// twice as long, and so on. Each look takes the lock's line away from the owner, who pays as much
+/// as for some ten short critical sections.
+const COMER_IN_PEACE_NS: u32 = 300;
+/// The same for a head, who has looked in vain before. Where there are CPUs to spare it then looks
+/// as often as it can: that costs the owner a line each time that it writes to it, and a lock that
+/// is free until the next look is lost time for all.
+const HEAD_IN_PEACE_NS: u32 = 1_000;
+/// How long a comer looks where a head sleeps or was called: about as long as the system call takes
+/// in which it would fall asleep. The owner of a short critical section is gone by then.
+const BESIDE_HEAD_NS: u32 = 500;
+/// How many [`Form::LINGER`] a waiter spins before it looks whether the queue moves. Hundreds that
+/// come at once need as long to join.
+const ROUND: u32 = 3;
+/// The longest round: a time slice, about.
+const LONGEST_NS: u32 = 3_200_000;
+/// A queue that has not moved for so long stands still.
+const STILL_NS: u32 = 20_000;
+/// How long a waiter waits before it believes that the machine is crowded.
+const HESITATION_NS: u32 = 1_000;
+
+/// Why a waiter spins no longer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Over {
+    /// It is to sleep, or its deadline has passed.
+    Patience,
+    /// It has turned out to be urgent.
+    Urgent,
+}
+
+pub(super) trait Lingers<P: Platform, Q: Policy, F: Form>: Contended<P, Q, F> {
+    /// Spins for a moment and barges if the lock comes free. For a shorter one where a head sleeps
+    /// or was called: one thread more that fights for the lock is one too many then, but one that
+    /// sleeps is two switches, and heads may be named for most of the time.
+    ///
+    /// A spin this short is worth neither a look at how crowded the machine is nor being counted:
+    /// both touch what all threads touch. Leaves a lock that is kept for the head alone.
+    fn spin_and_barge(&self) -> bool {
+        if F::SPIN.ns == 0 || F::LINGER.ns != 0 && self.handing().is_some() {
+            return false;
+        }
+        let budget = if self.is_called() { Budget::ns(BESIDE_HEAD_NS) } else { F::SPIN };
+        budget.ns != 0 && self.spin(budget.backing_off(COMER_IN_PEACE_NS)) && self.take_as_comer()
+    }
+
+    /// Whether a wait is worth a long spin, and the next waiter a wake ahead of its turn. Two CPUs
+    /// never have one to spare.
+    fn lingers() -> bool {
+        Self::HELD_BRIEFLY && F::LINGER.ns != 0 && P::cpus() > 2 && !P::crowded()
+    }
+
+    /// Spins as the head, which found it held. One that was called stays awake where there are
+    /// CPUs: to be called again costs the owner more than a look.
+    fn spin_as_head(&self, me: Place<P>) -> bool {
+        let late = Patience::<F>::heads_are_late::<P>();
+        let lingers = !late && Self::lingers();
+        let budget = match Patience::<F>::was_called(me.node) {
+            _ if lingers => Budget::ns(HEAD_IN_PEACE_NS),
+            // One look: a spin would take the CPU of one that has work.
+            _ if late || P::crowded() => Budget::NONE,
+            true => Budget::ns(F::PATIENCE_NS),
+            false => F::HEAD_SPIN,
+        };
+        P::hint(Hint::SpinBegin);
+        let free = self.spin(budget.backing_off(HEAD_IN_PEACE_NS));
+        let free = free || lingers && self.spin(F::LINGER);
+        P::hint(Hint::SpinEnd);
+        free
+    }
+
+    /// Spins behind the head, or in a cohort, until there is something to do: the status, then. Or
+    /// for long enough.
+    fn spin_behind(
+        &self,
+        me: Place<P>,
+        stands: &Stands<P>,
+        deadline: Option<Deadline>,
+        urgency: &mut Urgency<P>,
+    ) -> Result<u32, Over> {
+        // Acquire: as `status::load`. INV-4: without the role, this is all that it does.
+        let idle = |budget| me.node.status.spin_while(Acquire, budget, Status::idle);
+        let mut owner = if F::LINGER.ns == 0 { None } else { self.handing() };
+        if owner.is_none() {
+            P::hint(Hint::SpinBegin);
+            let spun = idle(Self::patience(stands));
+            P::hint(Hint::SpinEnd);
+            if spun.is_ok() || F::LINGER.ns == 0 {
+                return spun.or(Err(Over::Patience));
+            }
+            owner = self.handing();
+        }
+        let first = F::LINGER.ns.saturating_mul(ROUND);
+        let mut round = first;
+        let moves = |owner: &mut Option<u16>| {
+            let last = core::mem::replace(owner, self.handing());
+            owner.is_some() && *owner != last
+        };
+        while owner.is_some() && stays(me) {
+            if let Ok(status) = idle(Budget::ns(until::<P>(deadline, round))) {
+                return Ok(status);
+            }
+            // URGENT-4.
+            if Self::URGENT && urgency.ask(me.node) {
+                return Err(Over::Urgent);
+            }
+            // LINGER-1.
+            if nap::passed::<P>(deadline) || !moves(&mut owner) {
+                break;
+            }
+            if round > first {
+                if let Ok(status) = idle(Budget::ns(STILL_NS)) {
+                    return Ok(status);
+                }
+                // LINGER-2.
+                if !moves(&mut owner) {
+                    break;
+                }
+            }
+            // COHORT-5.
+            if round == LONGEST_NS && matches!(stands, Stands::InCohort) {
+                break;
+            }
+            round = round.saturating_mul(2).min(LONGEST_NS);
+        }
+        Err(Over::Patience)
+    }
+
+    /// How long a waiter behind the head spins where the lock is not handed over: where CPUs are
+    /// short, not at all behind a sleeper.
+    fn patience(stands: &Stands<P>) -> Budget {
+        let behind_sleeper = || matches!(stands, Stands::Behind(ahead) if ahead.sleeps());
+        if Self::lingers() {
+            F::LINGER
+        } else if F::HEAD_SLEEPS && behind_sleeper() || P::crowded() {
+            Budget::NONE
+        } else {
+            F::QUEUE_SPIN
+        }
+    }
+}
+
+impl<P: Platform, Q: Policy, F: Form, C: Contended<P, Q, F>> Lingers<P, Q, F> for C {}
+
+/// `ns`, or what is left until the deadline.
+fn until<P: Platform>(deadline: Option<Deadline>, ns: u32) -> u32 {
+    deadline.map_or(ns, |deadline| {
+        let left = deadline.ns.saturating_sub(P::now(deadline.clock));
+        left.try_into().map_or(ns, |left: u32| left.min(ns))
+    })
+}
+
+/// LINGER-3.
+fn stays<P: Platform>(me: Place<P>) -> bool {
+    let idle = |ns| me.node.status.spin_while(Acquire, Budget::ns(ns), Status::idle);
+    !P::crowded() || idle(HESITATION_NS).is_ok() || !P::crowded()
+}

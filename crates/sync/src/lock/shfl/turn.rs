@@ -1,0 +1,52 @@
+//! What becomes of a wait.
+
+use antiphon_platform::Platform;
+
+use super::queue::Place;
+
+/// Whether a wait ended with the lock.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    Acquired,
+    TimedOut,
+    /// It has left its place, to stand in the queue and not in a cohort.
+    Anew,
+    /// The node is gone: the process has forked under the waiter, who must begin anew.
+    Lost,
+}
+
+/// How the wait of one that is not the head ended.
+pub(super) enum Turn {
+    /// It is the head; with the shuffling role, or without.
+    Head { role: bool },
+    /// It has the lock all the same; and it is the head, or has left the queue.
+    Overtook { head: bool },
+    /// It has the lock, from its last owner; with the shuffling role, or without.
+    Owner { role: bool },
+    /// It has left the queue at its deadline.
+    TimedOut,
+    /// As [`Wait::Anew`].
+    Anew,
+    /// As [`Wait::Lost`].
+    Lost,
+}
+
+/// Where a waiter stood when it came.
+pub(super) enum Stands<P: Platform> {
+    First,
+    /// In the queue, behind a place that may be another wait's by now.
+    Behind(Place<P>),
+    /// In no queue, but behind one of its socket that is.
+    InCohort,
+}
+
+/// What a head that wants to sleep is told.
+#[must_use]
+pub(super) enum Ask {
+    /// The lock is free: take it.
+    Free,
+    /// The owner will wake us.
+    Noted,
+    /// The owner may fail to see us (a fence was refused): sleep in short naps.
+    Doubtful,
+}
