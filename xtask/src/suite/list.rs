@@ -26,7 +26,7 @@ impl Suite {
 }
 
 /// All of them.
-pub const ALL: [Suite; 4] = [
+pub const ALL: [Suite; 5] = [
     Suite {
         name: "workspace",
         arguments: &[
@@ -63,19 +63,37 @@ pub const ALL: [Suite; 4] = [
         example: Some("loop_backends"),
         documentation: false,
     },
-    // With no more than tables of lines the names of functions are bare, as in a release.
+    // Built like a release: names of functions come from tables of lines, in optimised code.
     Suite {
         name: "optimised",
         arguments: &[
             "--package=antiphon",
             "--package=antiphon-cli",
             "--test=census",
-            "--config=profile.dev.debug='line-tables-only'",
             "--config=profile.dev.package.antiphon.opt-level=1",
             "--config=profile.dev.package.antiphon-linux.opt-level=1",
             "--config=profile.dev.package.antiphon-platform.opt-level=1",
             "--config=profile.dev.package.antiphon-runtime.opt-level=1",
             "--config=profile.dev.package.antiphon-sync.opt-level=1",
+        ],
+        filters: &[],
+        example: None,
+        documentation: false,
+    },
+    // With all that a debugger can be told, functions have their names from there.
+    Suite {
+        name: "debug information",
+        arguments: &[
+            "--package=antiphon",
+            "--package=antiphon-cli",
+            "--features=antiphon/arc_lock,antiphon/deterministic,antiphon/name_hogs",
+            "--test=census",
+            "--test=hog_names",
+            "--config=profile.dev.package.antiphon.debug='full'",
+            "--config=profile.dev.package.antiphon-linux.debug='full'",
+            "--config=profile.dev.package.antiphon-platform.debug='full'",
+            "--config=profile.dev.package.antiphon-runtime.debug='full'",
+            "--config=profile.dev.package.antiphon-sync.debug='full'",
         ],
         filters: &[],
         example: None,
