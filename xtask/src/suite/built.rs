@@ -24,10 +24,11 @@ pub struct Program {
 }
 
 impl Program {
-    /// Whether it has no real time in it: the models, which are named `model_*`, and the
-    /// simulations, `sim` and `sim_*`.
+    /// Whether it has no real time in it: models for the checker (`model_*`) and for spin
+    /// (`promela`), and simulations (`sim`, `sim_*`).
     pub fn is_timeless(&self) -> bool {
-        self.name == "sim" || self.name.starts_with("sim_") || self.name.starts_with("model_")
+        let is_one = ["promela", "sim"].contains(&self.name.as_str());
+        is_one || ["model_", "sim_"].iter().any(|start| self.name.starts_with(start))
     }
 
     /// What is shown of it.
@@ -175,9 +176,14 @@ mod tests {
             executable: "/x/program".into(),
             filter: None,
         };
-        for (name, expected) in
-            [("model_rw", true), ("sim", true), ("sim_rw", true), ("simple", false), ("net", false)]
-        {
+        for (name, expected) in [
+            ("model_rw", true),
+            ("promela", true),
+            ("sim", true),
+            ("sim_rw", true),
+            ("simple", false),
+            ("net", false),
+        ] {
             assert_eq!(program(name).is_timeless(), expected, "{name}");
         }
         assert_eq!(program("net").title(), "s: a net");

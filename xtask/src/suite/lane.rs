@@ -134,7 +134,7 @@ impl<'a> Background<'a> {
                 println!("{line}");
             }
             let verdict = if status.success() { "ok" } else { "FAILED" };
-            println!("background: {title}: {} ... {verdict}", case.test);
+            println!("background: {title}: {} ... {verdict} ({took:.1?})", case.test);
             if !status.success() {
                 println!("{output}\nfailed: {title}: {}: {status}", case.test);
             }
