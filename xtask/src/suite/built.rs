@@ -21,6 +21,8 @@ pub struct Program {
     pub executable: PathBuf,
     /// Only the tests are run whose names contain this.
     filter: Option<&'static str>,
+    /// These tests are not run.
+    skips: Vec<&'static str>,
 }
 
 impl Program {
@@ -43,6 +45,7 @@ impl Program {
         let mut command = Command::new(&self.executable);
         command.current_dir(&self.package).env("CARGO_MANIFEST_DIR", &self.package);
         command.args(self.filter);
+        command.args(self.skips.iter().flat_map(|test| ["--skip", test]));
         command
     }
 }
@@ -78,6 +81,7 @@ pub fn build(root: &Path, suite: &'static Suite) -> Result<Vec<Program>, Failure
         .map(|Built { target, manifest_path, executable }| Program {
             suite: suite.name,
             filter: suite.filter(&target),
+            skips: suite.skipped(&target),
             package: manifest_path.parent().unwrap_or(root).to_owned(),
             name: target,
             executable,
@@ -175,6 +179,7 @@ mod tests {
             package: "/x/crates/a".into(),
             executable: "/x/program".into(),
             filter: None,
+            skips: Vec::new(),
         };
         for (name, expected) in [
             ("model_rw", true),

@@ -15,7 +15,14 @@ use crate::Failure;
 
 /// Tests of the background that take longer than the others. They begin first: a long test that
 /// begins last would keep one CPU busy and the others idle. A name without a test has no effect.
-const LONGEST: [&str; 0] = [];
+const LONGEST: [&str; 6] = [
+    "model_mutex::hands_over_from_one_to_the_next",
+    "model_condvar::a_broadcast_moves_the_waiters_to_their_mutex",
+    "promela::barrier",
+    "promela::rw",
+    "model_mutex::the_most_urgent_goes_first",
+    "model_mutex::keeps_the_lock_for_a_head_that_insists",
+];
 
 /// How many CPUs there are for tests.
 pub fn cpus() -> usize {
