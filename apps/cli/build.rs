@@ -24,6 +24,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(variable("OUT_DIR")?);
     let target = variable("TARGET")?;
     watch(&root);
+    if is_only_looked_at() {
+        return embed_nothing(&out);
+    }
     let built = build(&root, &out.join("preload"), &target)?;
     let mut version = 0xcbf2_9ce4_8422_2325;
     for [_, library, embedded] in LIBRARIES {
@@ -35,6 +38,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     // Here and not by each run of the command, which that would take milliseconds.
     println!("cargo::rustc-env=ANTIPHON_PRELOAD_VERSION={version:016x}");
+    Ok(())
+}
+
+/// Whether this is for Clippy: what it reads is never run, and to build the libraries takes longer
+/// than all that it does. Cargo keeps what it makes for Clippy apart.
+fn is_only_looked_at() -> bool {
+    let wrapper = env::var_os("RUSTC_WORKSPACE_WRAPPER");
+    wrapper.is_some_and(|path| Path::new(&path).file_stem() == Some("clippy-driver".as_ref()))
+}
+
+/// Libraries that are there, and empty.
+fn embed_nothing(out: &Path) -> Result<(), Box<dyn Error>> {
+    for [.., embedded] in LIBRARIES {
+        fs::write(out.join(embedded), [])?;
+    }
+    println!("cargo::rustc-env=ANTIPHON_PRELOAD_VERSION={:016x}", 0);
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `claims` | `docs/claims.toml`: well formed, commands alive, the count in the README right |
 //! | `tidy` | style as a test: columns, lengths, banned words, fences, rooms and their edges |
+//! | `tests` | the whole test suite, several programs at a time where that changes nothing |
 //! | `mutants` | the models: each weakened ordering and each broken invariant must be noticed |
 //! | `hunt` | the preload library: no hang under a program made to find one |
 //! | `programs` | real programs do the same under `antiphon`; `--measure`: how fast they are |
@@ -22,6 +23,7 @@ mod mutants;
 mod pictures;
 mod programs;
 mod source;
+mod suite;
 mod tidy;
 mod tree;
 
@@ -33,12 +35,14 @@ use finding::Outcome;
 type Failure = Box<dyn std::error::Error>;
 
 /// The verbs, each with the line that `--help` shows of it.
-const VERBS: [(&str, &str); 7] = [
+const VERBS: [(&str, &str); 8] = [
     ("claims", "check docs/claims.toml  [--readme] [--strict]"),
     ("tidy", "check the style and the shape of the tree"),
+    ("tests", "build and run all tests  [--times FILE] [--report FILE]"),
     (
         "mutants",
-        "weaken the code, run the models  [--changed BASE | --all | --file F…] [--minutes N]",
+        "weaken the code, run the models  [--changed BASE | --all | --file F…] [--minutes N] \
+         [--times FILE]",
     ),
     ("hunt", "look for a hang of the locks  [--seconds S] [--seed N] [--library PATH]"),
     (
@@ -68,6 +72,7 @@ fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
         Some(Value(verb)) => match verb.to_str() {
             Some("claims") => claims::run(arguments),
             Some("tidy") => tidy::run(arguments),
+            Some("tests") => suite::run(arguments),
             Some("mutants") => mutants::run(arguments),
             Some("hunt") => hunt::run(arguments),
             Some("programs") => programs::run(arguments),
@@ -98,7 +103,7 @@ mod tests {
     #[test]
     fn an_unknown_verb_is_an_error_that_names_the_known_ones() {
         let failure = run(lexopt::Parser::from_args(["nothing"])).unwrap_err().to_string();
-        assert!(failure.contains("claims, tidy, mutants"), "{failure}");
+        assert!(failure.contains("claims, tidy, tests, mutants"), "{failure}");
         assert!(run(lexopt::Parser::from_args(["--nothing"])).is_err());
         assert!(run(lexopt::Parser::from_args(Vec::<String>::new())).is_err());
     }

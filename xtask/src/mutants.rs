@@ -50,13 +50,15 @@ enum Selection {
 }
 
 /// `cargo xtask mutants [--changed BASE | --all | --file F] [--test T] [--limit S] [--minutes N]
-/// [--release] [--record F] [--list]`.
+/// [--times F] [--release] [--record F] [--list]`.
 ///
 /// `--file` names a file or a folder, and may be given several times. `--test` runs those tests
 /// only whose names begin so, as `PROGRAM::test`: what it kills is dead, and what survives it may
 /// be killed by others. `--limit` is the time in seconds after which a test is given up; by default
 /// it is far above what the slowest takes on the code as it is. `--minutes` is the time for all
-/// together, builds and the models as they are included. `--record` writes what became of
+/// together, builds and the models as they are included. `--times` names a file that
+/// `cargo xtask tests --times` has written of this very tree: the tests in it have passed on the
+/// code as it is, and are not run again for that. `--record` writes what became of
 /// the mutants of the table to a file, which `antiphon lab check` reads when it is built
 /// ([`record`]). `--list` prints the mutants and tries none.
 pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
@@ -65,6 +67,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
     let mut selection = Selection::All;
     let (mut limit, mut length, mut release, mut record, mut list) =
         (None, None, false, None, false);
+    let mut times = BTreeMap::new();
     let mut test = String::new();
     while let Some(argument) = arguments.next()? {
         match argument {
@@ -83,6 +86,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
                 length = Some(minutes * Duration::from_secs(60));
             }
             Long("test") => test = arguments.value()?.string()?,
+            Long("times") => times = passed(Path::new(&arguments.value()?))?,
             Long("release") => release = true,
             Long("record") => record = Some(arguments.value()?),
             Long("list") => list = true,
@@ -100,7 +104,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
         return Ok(Outcome::Clean);
     }
     let budget = Budget::new(start, length);
-    let mut bench = Bench::set_up(&root, limit, release, test, budget)?;
+    let mut bench = Bench::set_up(&root, limit, release, test, budget, times)?;
     let fates = try_all(&mutants, &mut bench)?;
     let skipped = fates.iter().filter(|fate| **fate == Fate::Skipped).count();
     if skipped > 0 {
@@ -111,6 +115,16 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<Outcome, Failure> {
         std::fs::write(file, record::of(&mutants, &fates))?;
     }
     Ok(judge(&mutants, &fates))
+}
+
+/// The tests that have passed, and how long each took: seconds by name, as JSON.
+fn passed(file: &Path) -> Result<BTreeMap<String, Duration>, Failure> {
+    let read = || -> Result<_, Failure> {
+        let seconds: BTreeMap<String, f64> = serde_json::from_str(&std::fs::read_to_string(file)?)?;
+        let duration = |(name, seconds)| Ok((name, Duration::try_from_secs_f64(seconds)?));
+        seconds.into_iter().map(duration).collect()
+    };
+    read().map_err(|error| format!("{}: {error}", file.display()).into())
 }
 
 impl Selection {

@@ -2,9 +2,8 @@
 
 mod common;
 
+use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use common::{Folder, output, skipped};
 
@@ -114,58 +113,35 @@ fn a_pthread_mutex_shows_its_owner_and_its_queue() {
     assert!(lines(&said, "$1 = ", 1)[0].contains("__owner = "), "{said}");
 }
 
-static NUMBER: antiphon::Mutex<u64> = antiphon::Mutex::new(4711);
-static TABLE: antiphon::RwLock<u32> = antiphon::RwLock::new(12);
-const PARK: &str = "ANTIPHON_TEST_PARKS";
-
-/// Where the threads below are stopped.
-// SAFETY: nothing else in the program is called so.
-#[unsafe(no_mangle)]
-#[inline(never)]
-extern "C" fn all_rust_threads_wait() {
-    std::hint::black_box(());
-}
-
-/// No test by itself: the program of the next one.
-#[test]
-fn a_program_whose_threads_wait() {
-    if std::env::var_os(PARK).is_none() {
-        return;
-    }
-    static COMING: AtomicUsize = AtomicUsize::new(0);
-    let (number, table) = (NUMBER.lock(), (TABLE.read(), TABLE.read()));
-    std::thread::scope(|scope| {
-        let wait: [fn(); 3] =
-            [|| drop(NUMBER.lock()), || drop(TABLE.write()), || drop(TABLE.read())];
-        for (nth, wait) in wait.into_iter().enumerate() {
-            scope.spawn(move || {
-                COMING.fetch_add(1, Ordering::Relaxed);
-                wait();
-            });
-            while COMING.load(Ordering::Relaxed) <= nth {
-                std::thread::yield_now();
-            }
-            // The writer comes before the reader, and all sleep.
-            std::thread::sleep(Duration::from_millis(300));
-        }
-        all_rust_threads_wait();
-        drop((number, table));
-    });
+/// The example `locked`, with the names and types of its statics. The profile leaves those out of
+/// what a program tells a debugger, so it is built once more.
+fn rust_program() -> String {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
+    let full = ["antiphon", "antiphon-linux", "antiphon-platform", "antiphon-sync"]
+        .map(|package| format!("--config=profile.dev.package.{package}.debug='full'"));
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--locked", "--package=antiphon", "--example=locked"])
+        // Not built, but then dependencies have the features that they have here.
+        .arg("--package=antiphon-cli")
+        .args(full)
+        .arg("--target-dir")
+        .arg(&target)
+        .status();
+    assert!(built.is_ok_and(|status| status.success()), "the example does not build");
+    target.join("debug/examples/locked").display().to_string()
 }
 
 #[test]
 fn locks_of_rust_programs_show_what_they_guard_and_who_waits() {
     let folder = Folder::new("gdb-rust");
-    let own = std::env::current_exe().expect("a path").display().to_string();
-    let program = [own.as_str(), "--exact", "a_program_whose_threads_wait"];
+    let program = rust_program();
     let commands = [
-        "antiphon mutex gdb::NUMBER",
-        "antiphon rwlock gdb::TABLE",
-        "print gdb::NUMBER",
-        "print gdb::TABLE",
+        "antiphon mutex locked::NUMBER",
+        "antiphon rwlock locked::TABLE",
+        "print locked::NUMBER",
+        "print locked::TABLE",
     ];
-    let environment = format!("{PARK}=1");
-    let run = || at(&folder, &program, &environment, "all_rust_threads_wait", &commands);
+    let run = || at(&folder, &[&program], "LC_ALL=C", "all_rust_threads_wait", &commands);
     let Some(said) = with_all_asleep(run) else { return };
     let number = lines(&said, "antiphon::Mutex: held, 1 thread waits", 3);
     assert!(number[2].contains("1. thread ") && number[2].ends_with("head, sleeps"), "{said}");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::budget::Budget;
 use super::scratch::Scratch;
-use crate::Failure;
+use crate::{Failure, suite};
 
 /// One test of one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,17 +46,13 @@ pub fn of(name: &str, program: &Path) -> Result<Vec<Case>, Failure> {
     if !listed.status.success() {
         return Err(format!("{} does not list its tests", program.display()).into());
     }
-    Ok(tests(&String::from_utf8_lossy(&listed.stdout))
+    Ok(suite::listed(&String::from_utf8_lossy(&listed.stdout))
         .map(|test| Case {
             name: format!("{name}::{test}"),
             program: program.to_owned(),
             test: test.to_owned(),
         })
         .collect())
-}
-
-fn tests(listed: &str) -> impl Iterator<Item = &str> {
-    listed.lines().filter_map(|line| line.strip_suffix(": test"))
 }
 
 /// Runs `cases` in their order, as many at a time as there are CPUs, each for `limit` at most, till
@@ -125,16 +121,5 @@ fn run_one(
             return Ok(if late { Verdict::TimedOut } else { Verdict::NotRun });
         }
         std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tests_are_read_from_a_list() {
-        let listed: Vec<_> = tests("a: test\nb::c: test\nd: benchmark\n").collect();
-        assert_eq!(listed, ["a", "b::c"]);
     }
 }

@@ -7,18 +7,16 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
-
-use serde::Deserialize;
 
 use super::budget::Budget;
 use super::cases::{self, Case, Verdict};
 use super::fate::Fate;
 use super::mutant::Mutant;
 use super::scratch::Scratch;
-use crate::Failure;
 use crate::metadata::Metadata;
+use crate::{Failure, suite};
 
 /// The package whose models are run, and which of its tests those are.
 const PACKAGE: &str = "antiphon-models";
@@ -52,7 +50,8 @@ enum Built {
 }
 
 impl Bench {
-    /// Copies the tree.
+    /// Copies the tree. Those tests are not run first that are known to pass on the code as it is:
+    /// their `times` say so.
     ///
     /// # Errors
     ///
@@ -63,11 +62,11 @@ impl Bench {
         release: bool,
         prefix: String,
         budget: Budget,
+        times: BTreeMap<String, Duration>,
     ) -> Result<Self, Failure> {
         let directory = Metadata::read(root)?.target_directory.join("mutants");
         let scratch = Scratch::of(root, &directory)?;
-        let (times, kills) = (BTreeMap::new(), RefCell::default());
-        Ok(Self { scratch, release, budget, prefix, limit, times, kills })
+        Ok(Self { scratch, release, budget, prefix, limit, times, kills: RefCell::default() })
     }
 
     /// Runs the models that `mutants` need as they are, if they have not been. False if the time
@@ -188,6 +187,8 @@ impl Bench {
             .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
             .env("CARGO_PROFILE_RELEASE_LTO", "off")
             .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+            // Each further build differs from the one before by one line.
+            .env("CARGO_INCREMENTAL", "1")
             // A mutant leaves imports unused.
             .env("RUSTFLAGS", "--cap-lints=warn")
             .env_remove("CARGO_ENCODED_RUSTFLAGS");
@@ -199,8 +200,8 @@ impl Bench {
             return Ok(Built::Refused(String::from_utf8_lossy(&output.stderr).into_owned()));
         }
         let mut all = Vec::new();
-        for (name, program) in executables(&String::from_utf8_lossy(&output.stdout)) {
-            all.extend(cases::of(&name, &program)?);
+        for program in suite::executables(&String::from_utf8_lossy(&output.stdout)) {
+            all.extend(cases::of(&program.target, &program.executable)?);
             all.retain(|case| case.name.starts_with(&self.prefix));
         }
         Ok(Built::Cases(all))
@@ -211,24 +212,6 @@ fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// The test programs that cargo's messages name.
-fn executables(messages: &str) -> Vec<(String, PathBuf)> {
-    #[derive(Deserialize)]
-    struct Message {
-        executable: Option<PathBuf>,
-        target: Option<Target>,
-    }
-    #[derive(Deserialize)]
-    struct Target {
-        name: String,
-    }
-    messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Message>(line).ok())
-        .filter_map(|message| Some((message.target?.name, message.executable?)))
-        .collect()
-}
-
 fn first_error(output: &str) -> String {
     let is_error = |line: &&str| line.starts_with("error");
     output.lines().find(is_error).unwrap_or("no error was printed").to_owned()
@@ -237,16 +220,6 @@ fn first_error(output: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn programs_are_read_from_messages() {
-        let messages = "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"lib\"},\
-                        \"executable\":null}\n{\"reason\":\"compiler-artifact\",\"target\":\
-                        {\"name\":\"model_a\"},\"executable\":\"/x/model_a\"}\n\
-                        {\"reason\":\"build-finished\",\"success\":true}\n";
-        let expected = ("model_a".to_owned(), PathBuf::from("/x/model_a"));
-        assert_eq!(executables(messages), [expected]);
-    }
 
     #[test]
     fn a_compiler_error_is_named() {

@@ -1,0 +1,284 @@
+//! The two lanes: a program at a time, or tests in the time that it leaves.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::built::Program;
+use super::libtest;
+use super::summary::Summary;
+use crate::Failure;
+
+/// Tests of the background that take longer than the others. They begin first: a long test that
+/// begins last would keep one CPU busy and the others idle. A name without a test has no effect.
+const LONGEST: [&str; 6] = [
+    "model_mutex::hands_over_from_one_to_the_next",
+    "model_condvar::a_broadcast_moves_the_waiters_to_their_mutex",
+    "promela::barrier",
+    "promela::rw",
+    "model_mutex::the_most_urgent_goes_first",
+    "model_mutex::keeps_the_lock_for_a_head_that_insists",
+];
+
+/// How many CPUs there are for tests.
+pub fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Runs a program to its end, then shows what it has printed and takes it into the summary.
+///
+/// # Errors
+///
+/// If it can't be started. A program that fails is none.
+pub fn run(title: &str, mut command: Command, summary: &Mutex<Summary>) -> Result<(), Failure> {
+    println!("running: {title}");
+    let begun = Instant::now();
+    let (reader, mut child) = start(&mut command).map_err(|error| format!("{title}: {error}"))?;
+    let (mut output, mut ended) = (String::new(), Vec::new());
+    let mut lines = BufReader::new(reader);
+    loop {
+        let mut line = Vec::new();
+        if lines.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        let line = String::from_utf8_lossy(&line);
+        if let Some((test, libtest::Verdict::Passed | libtest::Verdict::Failed)) =
+            libtest::verdict(line.trim_end())
+        {
+            ended.push((test.to_owned(), begun.elapsed()));
+        }
+        output.push_str(&line);
+    }
+    let status = child.wait()?;
+    let mut summary = locked(summary);
+    summary.add_output(title, &output, status.success());
+    for (test, took) in libtest::times(&ended, cpus()) {
+        summary.add_time(title, &test, took);
+    }
+    print!("{output}");
+    if !status.success() {
+        println!("failed: {title}: {status}");
+    }
+    Ok(())
+}
+
+/// Starts a command; what it writes to stdout and stderr can be read in its order.
+fn start(command: &mut Command) -> io::Result<(io::PipeReader, Child)> {
+    let (reader, writer) = io::pipe()?;
+    let child = command.stdout(writer.try_clone()?).stderr(writer).spawn();
+    // The command keeps the pipe open for its next child.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    Ok((reader, child?))
+}
+
+/// Tests to be run in the time that the foreground leaves, each in a process of its own.
+pub struct Background<'a> {
+    left: Mutex<VecDeque<Case<'a>>>,
+    /// The processes that are running.
+    running: Mutex<BTreeSet<libc::pid_t>>,
+    /// Whether the foreground is done.
+    hurries: AtomicBool,
+}
+
+/// One test of one program.
+struct Case<'a> {
+    program: &'a Program,
+    test: String,
+}
+
+impl Case<'_> {
+    fn name(&self) -> String {
+        format!("{}::{}", self.program.name, self.test)
+    }
+}
+
+impl<'a> Background<'a> {
+    /// The tests of these programs, the longest first.
+    ///
+    /// # Errors
+    ///
+    /// If a program does not list its tests.
+    pub fn of(programs: &[&'a Program]) -> Result<Self, Failure> {
+        let mut cases = Vec::new();
+        for &program in programs {
+            let output = program.command().args(["--list", "--format=terse"]).output()?;
+            if !output.status.success() {
+                return Err(format!("{} does not list its tests", program.title()).into());
+            }
+            let listed = String::from_utf8_lossy(&output.stdout);
+            cases.extend(
+                libtest::listed(&listed).map(|test| Case { program, test: test.to_owned() }),
+            );
+        }
+        cases.sort_by_key(|case| rank(&case.name()));
+        Ok(Self {
+            left: Mutex::new(cases.into()),
+            running: Mutex::default(),
+            hurries: AtomicBool::new(false),
+        })
+    }
+
+    /// Runs tests until none is left.
+    ///
+    /// # Errors
+    ///
+    /// If one can't be started. A test that fails is none.
+    pub fn work(&self, summary: &Mutex<Summary>) -> Result<(), Failure> {
+        loop {
+            let Some(case) = locked(&self.left).pop_front() else { return Ok(()) };
+            let (output, status, took) = self.run(&case)?;
+            let (title, mut summary) = (case.program.title(), locked(summary));
+            summary.add_output(&title, &output, status.success());
+            summary.add_time(&title, &case.test, took);
+            if status.success() {
+                summary.add_model(&case.program.name, &case.test, took);
+            }
+            for line in output.lines().filter(|line| line.starts_with("skipped: ")) {
+                println!("{line}");
+            }
+            let verdict = if status.success() { "ok" } else { "FAILED" };
+            println!("background: {title}: {} ... {verdict} ({took:.1?})", case.test);
+            if !status.success() {
+                println!("{output}\nfailed: {title}: {}: {status}", case.test);
+            }
+        }
+    }
+
+    /// The foreground is done: what is left gets the CPUs, or is not run at all.
+    pub fn hurry(&self, abandon: bool) {
+        if abandon {
+            locked(&self.left).clear();
+        }
+        // A worker that starts a test reads the flag under the same lock.
+        let running = locked(&self.running);
+        self.hurries.store(true, Relaxed);
+        for &process in &*running {
+            // Without the privilege to leave `SCHED_IDLE` a test keeps it, and ends later.
+            let _ = schedule(process, libc::SCHED_OTHER);
+        }
+    }
+
+    /// Runs one test: what it printed, how it ended, and the CPU time that it took.
+    fn run(&self, case: &Case<'_>) -> Result<(String, ExitStatus, Duration), Failure> {
+        let mut command = case.program.command();
+        command.arg(&case.test).arg("--exact").stdin(Stdio::null());
+        // SAFETY: the closure makes two system calls, and touches no memory but its own.
+        unsafe {
+            command.pre_exec(|| {
+                // The child ends with its worker, which alone reads its output.
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                // Where a sandbox forbids this, the test competes with the foreground.
+                let _ = schedule(0, libc::SCHED_IDLE);
+                Ok(())
+            });
+        }
+        let (mut reader, process) = {
+            let mut running = locked(&self.running);
+            let (reader, child) = start(&mut command)?;
+            let process = libc::pid_t::try_from(child.id())?;
+            running.insert(process);
+            if self.hurries.load(Relaxed) {
+                let _ = schedule(process, libc::SCHED_OTHER);
+            }
+            (reader, process)
+        };
+        let mut output = Vec::new();
+        reader.read_to_end(&mut output)?;
+        // The process keeps its number until it is waited for.
+        locked(&self.running).remove(&process);
+        let (status, took) = wait(process)?;
+        Ok((String::from_utf8_lossy(&output).into_owned(), status, took))
+    }
+}
+
+/// The place of a test in the order: that in the list of the longest, or behind them all.
+fn rank(name: &str) -> usize {
+    LONGEST.iter().position(|long| *long == name).unwrap_or(LONGEST.len())
+}
+
+/// Puts a process into a scheduling class without priorities.
+fn schedule(process: libc::pid_t, class: libc::c_int) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameters are there for the call, and are not kept.
+    match unsafe { libc::sched_setscheduler(process, class, &raw const parameters) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Waits for a child: how it ended, and the CPU time that it took.
+fn wait(process: libc::pid_t) -> io::Result<(ExitStatus, Duration)> {
+    let mut status = 0;
+    // SAFETY: all bits zero are a usage: it is made of numbers.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: both places are there for the call, and are not kept.
+        if unsafe { libc::wait4(process, &raw mut status, 0, &raw mut usage) } == process {
+            let took = duration(usage.ru_utime) + duration(usage.ru_stime);
+            return Ok((ExitStatus::from_raw(status), took));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    let micros = |part: i64| u64::try_from(part).unwrap_or(0);
+    Duration::from_secs(micros(time.tv_sec)) + Duration::from_micros(micros(time.tv_usec))
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn a_program_is_read_to_its_end_and_counted() {
+        let summary = Mutex::new(Summary::default());
+        let script = "echo 'test a ... ok'; echo 'skipped: b' >&2; \
+                      echo 'test result: ok. 1 passed; 0 failed; 0 ignored'";
+        run("s: p", shell(script), &summary).unwrap();
+        run("s: q", shell("exit 3"), &summary).unwrap();
+        let summary = summary.into_inner().unwrap();
+        let shown = summary.to_string();
+        assert!(shown.contains("s: p: a\n"), "{shown}");
+        assert!(shown.contains("failed: s: q\n"), "{shown}");
+        assert!(shown.ends_with("1 passed, 0 failed, 1 skipped\n"), "{shown}");
+    }
+
+    #[test]
+    fn a_child_tells_its_end_and_its_cpu_time() {
+        let mut command = shell("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 5");
+        let (_, child) = start(&mut command).unwrap();
+        let (status, took) = wait(child.id().try_into().unwrap()).unwrap();
+        assert_eq!(status.code(), Some(5));
+        assert!(took > Duration::from_millis(1), "{took:?}");
+    }
+
+    #[test]
+    fn a_process_can_be_put_behind_all_others() {
+        let mut command = shell("sleep 60");
+        let (_, mut child) = start(&mut command).unwrap();
+        let process = child.id().try_into().unwrap();
+        schedule(process, libc::SCHED_IDLE).unwrap();
+        // SAFETY: takes a number only.
+        assert_eq!(unsafe { libc::sched_getscheduler(process) }, libc::SCHED_IDLE);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,166 @@
+//! What is built and run: the workspace, and what other features make other code of.
+
+/// The tests of one set of features.
+pub struct Suite {
+    /// What is shown of it.
+    pub name: &'static str,
+    /// For `cargo test`: packages, features, and which programs if not all.
+    ///
+    /// Cargo compiles a dependency once more for each other set of features that its users ask for.
+    /// Where a part of the workspace is selected, `antiphon-cli` is selected with it: nothing of it
+    /// is built, but the dependencies have the features that they have in the workspace.
+    pub arguments: &'static [&'static str],
+    /// Programs of which only the tests are run whose names contain this.
+    pub filters: &'static [(&'static str, &'static str)],
+    /// Tests of programs that are not run, because another suite builds what they need.
+    pub skips: &'static [(&'static str, &'static str)],
+    /// An example that these tests run, and that is built for them only.
+    pub example: Option<&'static str>,
+    /// Whether the examples in the documentation are run, too.
+    pub documentation: bool,
+}
+
+impl Suite {
+    /// Which tests of a program are run: those whose names contain this, if it is not all.
+    pub fn filter(&self, program: &str) -> Option<&'static str> {
+        self.filters.iter().find(|(name, _)| *name == program).map(|(_, filter)| *filter)
+    }
+
+    /// Which tests of a program are not run here.
+    pub fn skipped(&self, program: &str) -> Vec<&'static str> {
+        self.skips.iter().filter(|(name, _)| *name == program).map(|(_, test)| *test).collect()
+    }
+}
+
+/// All suites.
+pub const ALL: [Suite; 5] = [
+    Suite {
+        name: "workspace",
+        arguments: &[
+            "--workspace",
+            "--features=antiphon/arc_lock,antiphon/deterministic,antiphon/name_hogs",
+        ],
+        filters: &[],
+        // In `debug information`.
+        skips: &[("hog_names", "who_looks_at_the_program_is_told_of_hogs")],
+        example: None,
+        documentation: true,
+    },
+    // Sockets by io_uring, too: it is a feature, and above they are waited for by epoll.
+    Suite {
+        name: "io_uring",
+        arguments: &[
+            "--package=antiphon",
+            "--package=antiphon-linux",
+            "--package=antiphon-cli",
+            "--features=antiphon/io_uring",
+            "--lib",
+            "--test=net",
+            "--test=net_backend",
+            "--test=net_fork",
+            "--test=net_fork_waits",
+            "--test=net_number",
+            "--test=event_fibers",
+            "--test=event_fiber_ends",
+            "--test=loop_examples",
+        ],
+        filters: &[
+            ("antiphon_linux", "files::"),
+            ("antiphon", "event_loop::"),
+            ("loop_examples", "loop_backends"),
+        ],
+        skips: &[],
+        example: Some("loop_backends"),
+        documentation: false,
+    },
+    // Built like a release: names of functions come from tables of lines, in optimised code.
+    Suite {
+        name: "optimised",
+        arguments: &[
+            "--package=antiphon",
+            "--package=antiphon-cli",
+            "--test=census",
+            "--config=profile.dev.package.antiphon.opt-level=1",
+            "--config=profile.dev.package.antiphon-linux.opt-level=1",
+            "--config=profile.dev.package.antiphon-platform.opt-level=1",
+            "--config=profile.dev.package.antiphon-runtime.opt-level=1",
+            "--config=profile.dev.package.antiphon-sync.opt-level=1",
+        ],
+        filters: &[],
+        skips: &[],
+        example: None,
+        documentation: false,
+    },
+    // With all that a debugger can be told, functions have their names from there.
+    Suite {
+        name: "debug information",
+        arguments: &[
+            "--package=antiphon",
+            "--package=antiphon-cli",
+            "--features=antiphon/arc_lock,antiphon/deterministic,antiphon/name_hogs",
+            "--test=census",
+            "--test=hog_names",
+            "--config=profile.dev.package.antiphon.debug='full'",
+            "--config=profile.dev.package.antiphon-linux.debug='full'",
+            "--config=profile.dev.package.antiphon-platform.debug='full'",
+            "--config=profile.dev.package.antiphon-runtime.debug='full'",
+            "--config=profile.dev.package.antiphon-sync.debug='full'",
+        ],
+        filters: &[],
+        skips: &[],
+        example: None,
+        documentation: false,
+    },
+    // With fibers that may move all others are other code, too.
+    Suite {
+        name: "migrating",
+        arguments: &[
+            "--package=antiphon",
+            "--package=antiphon-cli",
+            "--features=antiphon/migrating",
+            "--lib",
+            "--test=fiber",
+            "--test=fiber_ends",
+            "--test=fiber_moves",
+            "--test=fiber_seats",
+        ],
+        filters: &[],
+        skips: &[],
+        example: None,
+        documentation: false,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_is_for_a_program_that_is_built() {
+        for suite in &ALL {
+            for (program, _) in suite.filters {
+                let (test, library) = (format!("--test={program}"), suite.arguments);
+                let is_library = program.starts_with("antiphon") && library.contains(&"--lib");
+                assert!(is_library || library.contains(&test.as_str()), "{program}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_test_that_a_suite_skips_is_run_by_another() {
+        for (program, test) in ALL.iter().flat_map(|suite| suite.skips) {
+            let name = format!("--test={program}");
+            let runs = |suite: &&Suite| {
+                suite.arguments.contains(&name.as_str()) && suite.filter(program).is_none()
+            };
+            assert!(ALL.iter().any(|suite| runs(&suite)), "{program}: {test}");
+        }
+    }
+
+    #[test]
+    fn filters_are_found_by_program() {
+        let ring = &ALL[1];
+        assert_eq!(ring.filter("loop_examples"), Some("loop_backends"));
+        assert_eq!(ring.filter("net"), None);
+    }
+}

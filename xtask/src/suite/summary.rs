@@ -1,0 +1,145 @@
+//! What came out: counts, failures, skipped checks, and the slowest tests.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use super::libtest;
+
+/// How many of the slowest tests are shown.
+const SLOWEST: usize = 10;
+
+/// What all programs came to.
+#[derive(Debug, Default)]
+pub struct Summary {
+    passed: usize,
+    failed: usize,
+    /// Lines that say what could not be checked here.
+    skipped: Vec<String>,
+    /// Programs and tests that failed.
+    failures: Vec<String>,
+    /// How long each test took, by program and test.
+    tests: BTreeMap<String, Duration>,
+    /// The same of each test of a model, as `PROGRAM::test`, if it passed.
+    models: BTreeMap<String, Duration>,
+}
+
+impl Summary {
+    /// Takes in what a program of that `title` printed, and whether it ended well.
+    pub fn add_output(&mut self, title: &str, output: &str, is_success: bool) {
+        for line in output.lines() {
+            if let Some((passed, failed)) = libtest::counts(line) {
+                self.passed += passed;
+                self.failed += failed;
+            }
+            if line.starts_with("skipped: ") {
+                self.skipped.push(line.to_owned());
+            }
+            if let Some((test, libtest::Verdict::Failed)) = libtest::verdict(line) {
+                self.failures.push(format!("{title}: {test}"));
+            }
+        }
+        if !is_success {
+            self.failures.push(title.to_owned());
+        }
+    }
+
+    /// Takes in how long a test took.
+    pub fn add_time(&mut self, title: &str, test: &str, took: Duration) {
+        self.tests.insert(format!("{title}: {test}"), took);
+    }
+
+    /// Takes in that a test of a model passed, and how long it took.
+    pub fn add_model(&mut self, program: &str, test: &str, took: Duration) {
+        self.models.insert(format!("{program}::{test}"), took);
+    }
+
+    /// Whether anything failed.
+    pub fn is_failure(&self) -> bool {
+        self.failed > 0 || !self.failures.is_empty()
+    }
+
+    /// The slowest tests and the counts.
+    pub fn report(&self) -> String {
+        let (passed, failed, skipped) = (self.passed, self.failed, self.skipped.len());
+        let slowest = self.slowest();
+        format!(
+            "the slowest tests:\n{slowest}{passed} passed, {failed} failed, {skipped} skipped\n"
+        )
+    }
+
+    /// The slowest tests, a line for each.
+    fn slowest(&self) -> String {
+        let mut all: Vec<_> = self.tests.iter().collect();
+        all.sort_by_key(|(_, took)| std::cmp::Reverse(**took));
+        let line =
+            |(name, took): (&String, &Duration)| format!("{:8.1} s  {name}\n", took.as_secs_f64());
+        all.into_iter().take(SLOWEST).map(line).collect()
+    }
+
+    /// How long each test of a model took, as JSON: seconds by name.
+    pub fn times(&self) -> String {
+        let seconds: BTreeMap<_, _> =
+            self.models.iter().map(|(name, took)| (name, took.as_secs_f64())).collect();
+        format!("{:#}\n", serde_json::json!(seconds))
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in &self.skipped {
+            writeln!(to, "{line}")?;
+        }
+        for failure in &self.failures {
+            writeln!(to, "failed: {failure}")?;
+        }
+        to.write_str(&self.report())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &str = "\nrunning 2 tests\ntest a ... ok\nskipped: b, no such program\n\
+                          test b ... FAILED\n\n\
+                          test result: FAILED. 1 passed; 1 failed; 0 ignored\n";
+
+    #[test]
+    fn outputs_are_counted_and_failures_named() {
+        let mut summary = Summary::default();
+        assert!(!summary.is_failure());
+        summary.add_output("s: p", OUTPUT, false);
+        assert!(summary.is_failure());
+        let shown = summary.to_string();
+        assert!(shown.contains("skipped: b, no such program\n"), "{shown}");
+        assert!(shown.contains("failed: s: p: b\nfailed: s: p\n"), "{shown}");
+        assert!(shown.ends_with("1 passed, 1 failed, 1 skipped\n"), "{shown}");
+    }
+
+    #[test]
+    fn a_program_that_crashes_is_a_failure() {
+        let mut summary = Summary::default();
+        summary.add_output("s: p", "running 1 test\n", false);
+        assert!(summary.is_failure());
+    }
+
+    #[test]
+    fn the_slowest_come_first_and_are_ten() {
+        let mut summary = Summary::default();
+        for number in 0..20_u32 {
+            summary.add_time("s: p", &format!("t{number}"), Duration::from_secs(number.into()));
+        }
+        let shown = summary.slowest();
+        assert_eq!(shown.lines().count(), SLOWEST);
+        assert_eq!(shown.lines().next(), Some("    19.0 s  s: p: t19"));
+    }
+
+    #[test]
+    fn times_of_models_are_written_by_name() {
+        let mut summary = Summary::default();
+        summary.add_model("model_a", "b", Duration::from_millis(1500));
+        let read: BTreeMap<String, f64> = serde_json::from_str(&summary.times()).unwrap();
+        assert_eq!(read, BTreeMap::from([("model_a::b".to_owned(), 1.5)]));
+    }
+}
