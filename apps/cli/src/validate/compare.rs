@@ -73,11 +73,11 @@ pub fn measure(
     budget: Budget,
     progress: &mut Progress,
 ) -> Result<usize, Failure> {
-    let (mut failure, mut took) = (None, Duration::ZERO);
-    for repetition in 0..extent.repetitions {
+    let (mut failure, mut took, mut whole) = (None, Duration::ZERO, 0);
+    'repetitions: while whole < extent.repetitions {
         let begun = Instant::now();
-        if repetition > 0 && !budget.has_room(REPETITIONS, took) {
-            return Ok(repetition);
+        if whole > 0 && !budget.has_room(REPETITIONS, took) {
+            break;
         }
         for of_setting in cells.chunks_mut(LOCKS.len() + 1) {
             // Each time: a CPU is not as fast in one minute as in the next.
@@ -85,7 +85,7 @@ pub fn measure(
             let rates = native::Rates::measure(places, case);
             for cell in of_setting {
                 if budget.is_spent(FIRST) {
-                    return failure.map_or(Ok(repetition), Err);
+                    break 'repetitions;
                 }
                 let threads = cell.setting.places.len();
                 progress
@@ -95,15 +95,14 @@ pub fn measure(
                     Err(_) => cell.measured.push(None),
                 }
             }
-            failure = rates.err();
+            failure = rates.err().or(failure);
         }
-        took = begun.elapsed();
+        (took, whole) = (begun.elapsed(), whole + 1);
     }
+    let nothing = || cells.iter().all(|cell| cell.measured.iter().all(Option::is_none));
     match failure {
-        Some(failure) if cells.iter().all(|cell| cell.measured.iter().all(Option::is_none)) => {
-            Err(failure)
-        }
-        _ => Ok(extent.repetitions),
+        Some(failure) if nothing() => Err(failure),
+        _ => Ok(whole),
     }
 }
 

@@ -43,7 +43,7 @@ pub const QUICK: Extent = Extent {
     repetitions: 1,
     native_ns: 3e7,
     crowded_ns: 1e8,
-    simulated_ns: 200_000,
+    simulated_ns: 500_000,
     crowded_simulated_ns: 20_000_000,
     seeds: 1,
 };
