@@ -163,15 +163,18 @@ pub struct Ranking {
     pub same: usize,
     /// The lock that did most work here, and the one that did simulated.
     pub first: [&'static str; 2],
+    /// Whether that is the same lock, or the two are level in either world.
+    pub first_agrees: bool,
 }
 
 impl Ranking {
     /// Of locks and their work, measured and predicted; `None` of fewer than two.
     pub fn of(locks: &[(&'static str, f64, f64)]) -> Option<Self> {
         let most = |of: fn(&(&'static str, f64, f64)) -> f64| {
-            locks.iter().max_by(|one, other| of(one).total_cmp(&of(other))).map(|lock| lock.0)
+            locks.iter().max_by(|one, other| of(one).total_cmp(&of(other)))
         };
-        let first = [most(|lock| lock.1)?, most(|lock| lock.2)?];
+        let (here, simulated) = (most(|lock| lock.1)?, most(|lock| lock.2)?);
+        let first_agrees = side(here.1 / simulated.1) * side(here.2 / simulated.2) == 0;
         let (mut pairs, mut same) = (0, 0);
         for (at, one) in locks.iter().enumerate() {
             for other in &locks[at + 1..] {
@@ -180,7 +183,8 @@ impl Ranking {
                 same += usize::from(product > 0);
             }
         }
-        (locks.len() > 1).then_some(Self { pairs, same, first })
+        let first = [here.0, simulated.0];
+        (locks.len() > 1).then_some(Self { pairs, same, first, first_agrees })
     }
 }
 
@@ -228,6 +232,11 @@ mod tests {
         let ranking = Ranking::of(&locks).expect("four locks");
         // c and d are level here; c is out of order with a and b.
         assert_eq!((ranking.pairs, ranking.same, ranking.first), (5, 3, ["d", "d"]));
+        assert!(ranking.first_agrees);
+        let near = Ranking::of(&[("a", 1.0, 1.1), ("b", 2.0, 1.0)]).expect("two locks");
+        assert!(near.first == ["b", "a"] && near.first_agrees, "they are level simulated");
+        let far = Ranking::of(&[("a", 1.0, 2.0), ("b", 2.0, 1.0)]).expect("two locks");
+        assert!(!far.first_agrees);
         assert_eq!(Ranking::of(&locks[..1]), None);
         assert_eq!(Ranking::of(&[]), None);
     }

@@ -119,6 +119,7 @@ impl Report {
                 "case": of_cell[0].case.name, "threads": of_cell[0].threads,
                 "pairs": found.pairs, "same_order": found.same,
                 "first_measured": found.first[0], "first_predicted": found.first[1],
+                "first_agrees": found.first_agrees,
             }))
         });
         let verdict = self.verdicts.iter().map(|one| {
@@ -162,7 +163,7 @@ fn verdicts(rows: &[Row]) -> Vec<Verdict> {
     let (mut pairs, mut same, mut first, mut cells) = (0, 0, 0, 0);
     for found in by_cell(rows).iter().filter_map(|of_cell| ranking(of_cell)) {
         (pairs, same) = (pairs + found.pairs, same + found.same);
-        (first, cells) = (first + usize::from(found.first[0] == found.first[1]), cells + 1);
+        (first, cells) = (first + usize::from(found.first_agrees), cells + 1);
     }
     if decided == 0 {
         let says = "Nothing could be compared.".to_owned();
@@ -191,7 +192,7 @@ fn verdicts(rows: &[Row]) -> Vec<Verdict> {
             "ranking",
             format!(
                 "Of {pairs} pairs of locks, {same} are in the same order; the lock that does most \
-                 work is the same in {first} of {cells} cells."
+                 work is the same, or level, in {first} of {cells} cells."
             ),
             Vec::new(),
             "",
